@@ -21,8 +21,8 @@ use std::time::{Duration, Instant};
 /// Elements of one timed call; their digests take 64 KiB.
 const CHUNK: usize = 8192;
 
-/// A table is loaded with no more elements than these, so that the largest are ready in seconds. They
-/// touch 98 of 100 lines of 256 MiB.
+/// A table is loaded with no more elements than these, so that the largest are ready in seconds.
+/// They touch 98 of 100 lines of 256 MiB.
 const MOST_LOADED: u64 = 1 << 24;
 
 const BITS_A_KEY: u64 = 10;
@@ -80,20 +80,13 @@ struct Ours {
 
 impl Ours {
     fn new(spec: &FilterSpec) -> Self {
-        spec.check()
-            .expect("the benchmark asks for filters that can be");
-        Self {
-            filter: spec.build(),
-            sightings: Vec::with_capacity(CHUNK),
-        }
+        spec.check().expect("the benchmark asks for filters that can be");
+        Self { filter: spec.build(), sightings: Vec::with_capacity(CHUNK) }
     }
 }
 
 fn whole(digest: Digest) -> ElementDigests<'static> {
-    ElementDigests {
-        whole: digest,
-        attributes: &[],
-    }
+    ElementDigests { whole: digest, attributes: &[] }
 }
 
 impl Ours {
@@ -111,17 +104,11 @@ impl Ours {
 
 impl Table for Ours {
     fn insert(&mut self, digests: &[Digest]) -> usize {
-        self.insert_columns(DigestColumns {
-            whole: digests,
-            attributes: &[],
-        })
+        self.insert_columns(DigestColumns { whole: digests, attributes: &[] })
     }
 
     fn count(&self, digests: &[Digest]) -> usize {
-        let columns = DigestColumns {
-            whole: digests,
-            attributes: &[],
-        };
+        let columns = DigestColumns { whole: digests, attributes: &[] };
         let mut answers = Vec::with_capacity(digests.len());
         self.filter.contains_batch(columns, &mut answers);
         let there_of = |some: &[bool]| -> u8 { some.iter().map(|&there| u8::from(there)).sum() };
@@ -152,20 +139,14 @@ impl Planned {
     const VALUES: u64 = 4;
 
     fn new(lines: u64) -> Self {
-        let combination = |mask| PlannedCombination {
-            mask,
-            probes: LINE_PROBES,
-        };
+        let combination = |mask| PlannedCombination { mask, probes: LINE_PROBES };
         let spec = FilterSpec::Subset(SubsetSpec {
             attributes: 3,
             lines,
             probes: LINE_PROBES,
             combinations: [0b001, 0b010, 0b011].map(combination).to_vec(),
         });
-        Self {
-            ours: Ours::new(&spec),
-            attributes: Vec::new(),
-        }
+        Self { ours: Ours::new(&spec), attributes: Vec::new() }
     }
 }
 
@@ -180,10 +161,7 @@ impl Table for Planned {
     }
 
     fn insert(&mut self, digests: &[Digest]) -> usize {
-        self.ours.insert_columns(DigestColumns {
-            whole: digests,
-            attributes: &self.attributes,
-        })
+        self.ours.insert_columns(DigestColumns { whole: digests, attributes: &self.attributes })
     }
 
     fn count(&self, digests: &[Digest]) -> usize {
@@ -223,9 +201,7 @@ impl Table for Fetch {
         let lines = self.0.as_slice();
         let mut there = 0;
         for batch in digests.chunks(32) {
-            let words = batch
-                .iter()
-                .map(|&digest| lines[line_of(digest, lines.len())][0]);
+            let words = batch.iter().map(|&digest| lines[line_of(digest, lines.len())][0]);
             there += words.map(|word| usize::from(word != 0)).sum::<usize>();
         }
         there
@@ -285,10 +261,7 @@ impl Table for Sbbf {
     }
 
     fn count(&self, digests: &[Digest]) -> usize {
-        digests
-            .iter()
-            .filter(|digest| self.0.contains_hash(digest.value()))
-            .count()
+        digests.iter().filter(|digest| self.0.contains_hash(digest.value())).count()
     }
 
     fn clear(&mut self) {
@@ -310,10 +283,7 @@ impl Table for Exact {
     }
 
     fn count(&self, digests: &[Digest]) -> usize {
-        digests
-            .iter()
-            .filter(|digest| self.0.contains(&digest.value()))
-            .count()
+        digests.iter().filter(|digest| self.0.contains(&digest.value())).count()
     }
 
     fn clear(&mut self) {
@@ -374,13 +344,7 @@ struct Bench<T> {
 
 impl<T: Table> Bench<T> {
     fn new(table: T, loaded: u64, most: u64) -> Self {
-        let mut this = Self {
-            table,
-            loaded,
-            most,
-            next: most,
-            drawn: 0,
-        };
+        let mut this = Self { table, loaded, most, next: most, drawn: 0 };
         this.reload();
         this
     }
@@ -481,12 +445,8 @@ fn rows<T: Table>(
 }
 
 /// Sizes of the filters and their names.
-const SIZES: [(&str, u64); 4] = [
-    ("64 KiB", 1 << 16),
-    ("1 MiB", 1 << 20),
-    ("16 MiB", 1 << 24),
-    ("256 MiB", 1 << 28),
-];
+const SIZES: [(&str, u64); 4] =
+    [("64 KiB", 1 << 16), ("1 MiB", 1 << 20), ("16 MiB", 1 << 24), ("256 MiB", 1 << 28)];
 
 fn filters(criterion: &mut Criterion) {
     use Operation::{HalfNew, Hit, Miss, MostlyRepeats, New};
@@ -505,13 +465,7 @@ fn filters(criterion: &mut Criterion) {
                 combinations: Vec::new(),
             })
         };
-        let bloom = |probes, layout| {
-            FilterSpec::Bloom(BloomSpec {
-                bits,
-                probes,
-                layout,
-            })
-        };
+        let bloom = |probes, layout| FilterSpec::Bloom(BloomSpec { bits, probes, layout });
         {
             // Everything is there, in a manner of speaking.
             let mut fetch = None;
@@ -531,9 +485,7 @@ fn filters(criterion: &mut Criterion) {
             });
         }
         let with_repeats = [Hit, Miss, HalfNew, New, MostlyRepeats];
-        rows(&mut group, "subset", load, &with_repeats, || {
-            Ours::new(&subset())
-        });
+        rows(&mut group, "subset", load, &with_repeats, || Ours::new(&subset()));
         rows(&mut group, "bloom in lines", load, &with_repeats, || {
             Ours::new(&bloom(LINE_PROBES, BloomLayout::Lines))
         });
@@ -544,27 +496,12 @@ fn filters(criterion: &mut Criterion) {
         });
         let fewer = (load.0 / Planned::VALUES, load.1 / Planned::VALUES);
         let inserts = [HalfNew, New, MostlyRepeats];
-        rows(
-            &mut group,
-            "subset, 3 combinations",
-            fewer,
-            &inserts,
-            || Planned::new(lines),
-        );
-        rows(&mut group, "bloom", load, &all, || {
-            Ours::new(&bloom(PROBES, BloomLayout::Anywhere))
-        });
-        rows(&mut group, "fastbloom", load, &all, || {
-            Fast::<false>::new(bits, elements)
-        });
-        rows(&mut group, "fastbloom hashing", load, &all, || {
-            Fast::<true>::new(bits, elements)
-        });
+        rows(&mut group, "subset, 3 combinations", fewer, &inserts, || Planned::new(lines));
+        rows(&mut group, "bloom", load, &all, || Ours::new(&bloom(PROBES, BloomLayout::Anywhere)));
+        rows(&mut group, "fastbloom", load, &all, || Fast::<false>::new(bits, elements));
+        rows(&mut group, "fastbloom hashing", load, &all, || Fast::<true>::new(bits, elements));
         rows(&mut group, "sbbf-rs-safe", load, &all, || {
-            Sbbf(sbbf_rs_safe::Filter::new(
-                BITS_A_KEY as usize,
-                elements as usize,
-            ))
+            Sbbf(sbbf_rs_safe::Filter::new(BITS_A_KEY as usize, elements as usize))
         });
         rows(&mut group, "hashbrown", load, &all, || {
             Exact(hashbrown::HashSet::with_capacity_and_hasher(
@@ -576,8 +513,8 @@ fn filters(criterion: &mut Criterion) {
     }
 }
 
-/// d-left filters that are three quarters full at most, beside counting filters of their rate and of
-/// their memory.
+/// d-left filters that are three quarters full at most, beside counting filters of their rate and
+/// of their memory.
 fn counters(criterion: &mut Criterion) {
     use Operation::{HalfNew, Hit, Miss, New, Remove};
     let all = [Hit, Miss, HalfNew, New, Remove];
@@ -595,37 +532,26 @@ fn counters(criterion: &mut Criterion) {
         let equal_rate = FilterSpec::new(
             flowsieve::filters::FilterKind::Counting,
             0,
-            flowsieve::filters::Sizing::Rate {
-                fpr,
-                expected: elements,
-            },
+            flowsieve::filters::Sizing::Rate { fpr, expected: elements },
         )
         .expect("a rate that can be");
         let times = equal_rate.memory_bytes() as f64 / dleft.memory_bytes() as f64;
         assert!(times >= 2.0, "d-left takes 1/{times} of the memory");
-        let equal_memory = FilterSpec::Counting(CountingSpec {
-            counters: bytes * 2,
-            probes: 4,
-            counter_bits: 4,
-        });
+        let equal_memory =
+            FilterSpec::Counting(CountingSpec { counters: bytes * 2, probes: 4, counter_bits: 4 });
         rows(&mut group, "dleft", load, &all, || Ours::new(&dleft));
-        rows(&mut group, "counting of equal rate", load, &all, || {
-            Ours::new(&equal_rate)
-        });
-        // A filter with few elements says no at the first look, and one that is used as it is made for does not.
+        rows(&mut group, "counting of equal rate", load, &all, || Ours::new(&equal_rate));
+        // A filter with few elements says no at the first look, and one that is used as it is made
+        // for does not.
         let half = (elements / 2, elements);
         if load != half {
-            rows(&mut group, "dleft, half full", half, &[Miss], || {
-                Ours::new(&dleft)
-            });
+            rows(&mut group, "dleft, half full", half, &[Miss], || Ours::new(&dleft));
             let name = "counting of equal rate, half full";
             rows(&mut group, name, half, &[Miss], || Ours::new(&equal_rate));
         }
         // Half as many bits an element, for a rate 50 times as high: fewer elements.
         let fewer = (load.0 / 4, load.1 / 4);
-        rows(&mut group, "counting of equal memory", fewer, &all, || {
-            Ours::new(&equal_memory)
-        });
+        rows(&mut group, "counting of equal memory", fewer, &all, || Ours::new(&equal_memory));
         group.finish();
     }
 }
@@ -650,9 +576,10 @@ struct Matrix {
 }
 
 impl Matrix {
-    /// BFM and CBFM of equal memory, three attributes and k = 6, and the CBFM with k = 3: it has two
-    /// maximal combinations, in half of the cells each, so with half of the functions it is filled as the
-    /// BFM is and looks at as many cells. That is the CBFM of equal memory and equal rate.
+    /// BFM and CBFM of equal memory, three attributes and k = 6, and the CBFM with k = 3: it has
+    /// two maximal combinations, in half of the cells each, so with half of the functions it is
+    /// filled as the BFM is and looks at as many cells. That is the CBFM of equal memory and equal
+    /// rate.
     fn of_equal_memory(cells: u128, elements: u64) -> [Self; 3] {
         let matrix = |name: &str, cuts: &[u32], probes| Self {
             name: format!("{name} n={elements}"),
@@ -688,12 +615,10 @@ impl Matrix {
         filter
     }
 
-    /// Full queries: of elements that are there, and of tuples of values all of which are there, each in
-    /// another element.
+    /// Full queries: of elements that are there, and of tuples of values all of which are there,
+    /// each in another element.
     fn rows(&self, group: &mut Group<'_>) {
-        let Self {
-            arity, elements, ..
-        } = *self;
+        let Self { arity, elements, .. } = *self;
         let mut filter = None;
         for hit in [true, false] {
             let operation = if hit { "hit" } else { "miss" };
@@ -715,10 +640,7 @@ impl Matrix {
                                 *digest = last[other];
                             }
                         }
-                        let elements = DigestColumns {
-                            whole: &whole,
-                            attributes: &columns,
-                        };
+                        let elements = DigestColumns { whole: &whole, attributes: &columns };
                         let mut answers = Vec::with_capacity(CHUNK);
                         let begin = Instant::now();
                         filter.contains_batch(black_box(elements), &mut answers);
@@ -755,10 +677,9 @@ fn matrices(criterion: &mut Criterion) {
         }
     }
     let small = [1_000, 10_000, 100_000].map(|n| Matrix::of_equal_memory(1 << 21, n));
-    for (name, all) in [
-        ("matrix", large),
-        ("matrix 256 KiB", small.into_iter().flatten().collect()),
-    ] {
+    for (name, all) in
+        [("matrix", large), ("matrix 256 KiB", small.into_iter().flatten().collect())]
+    {
         let mut group = criterion.benchmark_group(name);
         group.throughput(Throughput::Elements(CHUNK as u64));
         for matrix in all {

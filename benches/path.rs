@@ -1,4 +1,5 @@
-//! What a packet's way costs: decoding by link layer and tunnel, digests by length, whole counts by kind.
+//! What a packet's way costs: decoding by link layer and tunnel, digests by length, whole counts by
+//! kind.
 //!
 //! Every row's answer is compared with what it has to be.
 
@@ -28,7 +29,8 @@ const PACKETS: u64 = 200_000;
 const MAC: [u8; 12] = [2; 12];
 const LLC: [u8; 8] = [0xaa, 0xaa, 3, 0, 0, 0, 8, 0];
 
-/// An IPv4 packet with a UDP or TCP header and some payload; the source address tells packets apart.
+/// An IPv4 packet with a UDP or TCP header and some payload; the source address tells packets
+/// apart.
 fn v4(number: u16, protocol: u8, ports: [u16; 2], payload: &[u8]) -> Vec<u8> {
     let [high, low] = number.to_be_bytes();
     let transport = if protocol == 6 { 20 } else { 8 };
@@ -67,29 +69,19 @@ type Wrap = fn(u16) -> Vec<u8>;
 
 const LINKS: [(&str, u16, Wrap); 12] = [
     ("Ethernet", 1, |n| join(&[&MAC, &[8, 0], &tcp(n)])),
-    ("Ethernet, VLAN", 1, |n| {
-        join(&[&MAC, &[0x81, 0, 0, 7, 8, 0], &tcp(n)])
-    }),
-    ("Ethernet, IPv6", 1, |n| {
-        join(&[&MAC, &[0x86, 0xdd], &v6(n)])
-    }),
-    ("Ethernet, LLC and SNAP", 1, |n| {
-        join(&[&MAC, &[0, 56], &LLC, &tcp(n)])
-    }),
+    ("Ethernet, VLAN", 1, |n| join(&[&MAC, &[0x81, 0, 0, 7, 8, 0], &tcp(n)])),
+    ("Ethernet, IPv6", 1, |n| join(&[&MAC, &[0x86, 0xdd], &v6(n)])),
+    ("Ethernet, LLC and SNAP", 1, |n| join(&[&MAC, &[0, 56], &LLC, &tcp(n)])),
     ("BSD loopback", 0, |n| join(&[&[2, 0, 0, 0], &tcp(n)])),
     ("raw IP", 101, |n| tcp(n)),
     ("PPP", 9, |n| join(&[&[0xff, 3, 0, 0x21], &tcp(n)])),
     ("Cisco HDLC", 104, |n| join(&[&[0x0f, 0, 8, 0], &tcp(n)])),
-    ("802.11", 105, |n| {
-        join(&[&[8, 0, 0, 0], &[2; 18], &[0, 0], &LLC, &tcp(n)])
-    }),
+    ("802.11", 105, |n| join(&[&[8, 0, 0, 0], &[2; 18], &[0, 0], &LLC, &tcp(n)])),
     ("Radiotap", 127, |n| {
         let header = [0, 0, 8, 0, 0, 0, 0, 0];
         join(&[&header, &[8, 0, 0, 0], &[2; 18], &[0, 0], &LLC, &tcp(n)])
     }),
-    ("Linux cooked", 113, |n| {
-        join(&[&[0, 0, 0, 1, 0, 6], &[2; 8], &[8, 0], &tcp(n)])
-    }),
+    ("Linux cooked", 113, |n| join(&[&[0, 0, 0, 1, 0, 6], &[2; 8], &[8, 0], &tcp(n)])),
     ("Linux cooked 2", 276, |n| {
         let header = [8, 0, 0, 0, 0, 0, 0, 1, 0, 1, 0, 6];
         join(&[&header, &[2; 8], &tcp(n)])
@@ -159,15 +151,9 @@ fn names(criterion: &mut Criterion) {
         .expect("it is a capture");
     let mut frames: Vec<Vec<u8>> = Vec::new();
     while let Some(batch) = capture.next_batch().expect("it is whole") {
-        let TraceBatch::Packets { bytes, packets } = batch else {
-            unreachable!("it is no log")
-        };
+        let TraceBatch::Packets { bytes, packets } = batch else { unreachable!("it is no log") };
         let frame = |at: usize, length: usize| bytes[at..at + length].to_vec();
-        frames.extend(
-            packets
-                .iter()
-                .map(|p| frame(p.start as usize, p.captured as usize)),
-        );
+        frames.extend(packets.iter().map(|p| frame(p.start as usize, p.captured as usize)));
     }
     let decoder = Decoder::new(Tunnel::Inner);
     let mut group = criterion.benchmark_group("decode");
@@ -204,19 +190,12 @@ fn digests(criterion: &mut Criterion) {
             })
             .collect();
         let digester = Digester::new(1);
-        let distinct: HashSet<u64> = keys
-            .iter()
-            .map(|key| digester.digest(key).value())
-            .collect();
+        let distinct: HashSet<u64> = keys.iter().map(|key| digester.digest(key).value()).collect();
         assert_eq!(distinct.len(), FRAMES);
-        let sum = distinct
-            .iter()
-            .fold(0, |sum: u64, value| sum.wrapping_add(*value));
+        let sum = distinct.iter().fold(0, |sum: u64, value| sum.wrapping_add(*value));
         group.bench_function(format!("{length} bytes"), |bencher| {
             bencher.iter(|| {
-                let all = keys
-                    .iter()
-                    .map(|key| digester.digest(black_box(key)).value());
+                let all = keys.iter().map(|key| digester.digest(black_box(key)).value());
                 assert_eq!(all.fold(0, u64::wrapping_add), sum);
             });
         });
@@ -234,10 +213,9 @@ fn pipeline(criterion: &mut Criterion) {
             generate(&GeneratePlan::new(kind, PACKETS), &mut bytes).expect("memory does not fail");
         file.write_all(&bytes).expect("there is room for a capture");
         let elements = match kind {
-            GenerateKind::Traffic => vec![
-                (ElementKind::HostPair, truth.pairs),
-                (ElementKind::Flow, truth.flows),
-            ],
+            GenerateKind::Traffic => {
+                vec![(ElementKind::HostPair, truth.pairs), (ElementKind::Flow, truth.flows)]
+            }
             GenerateKind::Dns => vec![(ElementKind::Dns, truth.dns_triples)],
         };
         for (element, distinct) in elements {

@@ -20,19 +20,11 @@ pub(crate) struct Errors {
 pub(crate) fn compare(capture: &Path, bytes: u64) -> Result<Vec<Errors>, Box<dyn Error>> {
     let mut errors = Vec::new();
     for kind in [FilterKind::Subset, FilterKind::Bloom] {
-        let count = Count::of([capture])
-            .one_slice()
-            .filter(kind)
-            .shards(1)
-            .memory(bytes);
+        let count = Count::of([capture]).one_slice().filter(kind).shards(1).memory(bytes);
         for row in count.run()? {
             let estimate = row.rel_error().ok_or("the structure has no estimate")?;
             let missed = row.observed_fpr.ok_or("there was no exact count")?;
-            errors.push(Errors {
-                name: kind.name(),
-                estimate,
-                missed,
-            });
+            errors.push(Errors { name: kind.name(), estimate, missed });
         }
     }
     Ok(errors)
@@ -44,10 +36,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let capture = capture.as_deref().unwrap_or("traces/generated.pcap");
     for errors in compare(Path::new(capture), 2 << 10)? {
         let (estimate, missed) = (100.0 * errors.estimate, 100.0 * errors.missed);
-        println!(
-            "{}: error of the estimate {estimate:.2} %, missed {missed:.2} %",
-            errors.name
-        );
+        println!("{}: error of the estimate {estimate:.2} %, missed {missed:.2} %", errors.name);
     }
     Ok(())
 }

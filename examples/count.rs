@@ -1,4 +1,5 @@
-//! Counts the distinct flows of each second of a capture, and says how far the filter was from the truth.
+//! Counts the distinct flows of each second of a capture, and says how far the filter was from the
+//! truth.
 //!
 //!     cargo run --example count -- capture.pcap
 
@@ -21,15 +22,10 @@ pub(crate) fn count(capture: &Path) -> Result<Counted, Box<dyn Error>> {
 /// Prints a line a second.
 fn main() -> Result<(), Box<dyn Error>> {
     let capture = std::env::args().nth(1);
-    let counted = count(Path::new(
-        capture.as_deref().unwrap_or("traces/generated.pcap"),
-    ))?;
+    let counted = count(Path::new(capture.as_deref().unwrap_or("traces/generated.pcap")))?;
     for row in &counted {
         let (estimate, error) = (row.estimate.unwrap_or(0.0), row.std_error.unwrap_or(0.0));
-        println!(
-            "{}  {estimate:.0} ± {error:.0} flows, in truth {:?}",
-            row.start_ns, row.exact
-        );
+        println!("{}  {estimate:.0} ± {error:.0} flows, in truth {:?}", row.start_ns, row.exact);
     }
     Ok(())
 }

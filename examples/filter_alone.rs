@@ -8,36 +8,26 @@ use flowsieve::filters::{
 };
 use std::error::Error;
 
-/// What a filter of user and page says: the estimated number of different visits, whether the last of them was
-/// new, and whether a user was seen on any page.
+/// What a filter of user and page says: the estimated number of different visits, whether the last
+/// of them was new, and whether a user was seen on any page.
 pub(crate) fn visits(
     visits: &[(&str, &str)],
     user: &str,
 ) -> Result<(f64, bool, bool), Box<dyn Error>> {
-    let sizing = Sizing::Memory {
-        bytes: 4 << 10,
-        expected: Some(100),
-    };
+    let sizing = Sizing::Memory { bytes: 4 << 10, expected: Some(100) };
     let mut filter = FilterSpec::new(FilterKind::Cmdbf, 2, sizing)?.build();
     let digester = Digester::new(0);
     let mut last = Sighting::Repeat;
     for (user, page) in visits {
-        let attributes = [
-            digester.digest(user.as_bytes()),
-            digester.digest(page.as_bytes()),
-        ];
+        let attributes = [digester.digest(user.as_bytes()), digester.digest(page.as_bytes())];
         last = filter.insert(ElementDigests {
             whole: digester.digest(format!("{user}\0{page}").as_bytes()),
             attributes: &attributes,
         });
     }
-    let pattern = Pattern {
-        whole: None,
-        attributes: &[Some(digester.digest(user.as_bytes())), None],
-    };
-    let parts = filter
-        .as_multi_attribute()
-        .ok_or("this filter knows no attributes")?;
+    let pattern =
+        Pattern { whole: None, attributes: &[Some(digester.digest(user.as_bytes())), None] };
+    let parts = filter.as_multi_attribute().ok_or("this filter knows no attributes")?;
     let seen = parts.contains_where(pattern) != PatternAnswer::Absent;
     let count = filter.distinct().ok_or("this filter has no estimate")?;
     Ok((count.distinct, last == Sighting::First, seen))

@@ -14,12 +14,7 @@ struct Found(usize);
 impl HitSink for Found {
     fn hit(&mut self, hit: Hit<'_>) -> io::Result<()> {
         self.0 += 1;
-        println!(
-            "{}: {} asked {}",
-            hit.capture.path.display(),
-            hit.record.src,
-            hit.record.dst
-        );
+        println!("{}: {} asked {}", hit.capture.path.display(), hit.record.src, hit.record.dst);
         Ok(())
     }
 }
@@ -35,10 +30,7 @@ pub(crate) fn find(
         writer.add(capture, &())?;
     }
     writer.commit()?;
-    let query = IndexQuery {
-        domain: Some(name.parse()?),
-        ..IndexQuery::default()
-    };
+    let query = IndexQuery { domain: Some(name.parse()?), ..IndexQuery::default() };
     let mut found = Found(0);
     search(archive, &query, &StopFlag::default(), &mut found)?;
     Ok(found.0)
@@ -47,12 +39,8 @@ pub(crate) fn find(
 /// Prints an answer a line.
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
-    let archive = arguments
-        .next()
-        .ok_or("the first argument is the directory of the index")?;
-    let name = arguments
-        .next()
-        .ok_or("the second argument is the name to look for")?;
+    let archive = arguments.next().ok_or("the first argument is the directory of the index")?;
+    let name = arguments.next().ok_or("the second argument is the name to look for")?;
     let captures: Vec<PathBuf> = arguments.map(PathBuf::from).collect();
     let found = find(Path::new(&archive), &name, &captures)?;
     println!("{found} answers");

@@ -23,11 +23,7 @@ pub fn read(bytes: &[u8], format: InputFormat, choice: u8) -> usize {
         queries_only: choice & 16 != 0,
         dns_ports: vec![5353],
     };
-    let tunnel = if choice & 32 == 0 {
-        Tunnel::Outer
-    } else {
-        Tunnel::Inner
-    };
+    let tunnel = if choice & 32 == 0 { Tunnel::Outer } else { Tunnel::Inner };
     let extractor = Extractor::new(rule, tunnel, Digester::new(0), true, true).with_addresses();
     let mut out = ElementBatch::default();
     let mut packets = 0;

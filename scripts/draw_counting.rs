@@ -1,7 +1,8 @@
 //! Draws `docs/figures/counts-at-any-load.svg`; `scripts/measure-counting` runs it.
 //!
-//! Standard input has a line for each measured load: bytes of memory, elements, and in per cent of them the root of the
-//! mean squared error, the stated standard error and half the distance between the bounds.
+//! Standard input has a line for each measured load: bytes of memory, elements, and in per cent of
+//! them the root of the mean squared error, the stated standard error and half the distance between
+//! the bounds.
 
 use flowsieve::report::figure::{Axis, Drawing, Figure, Point, Scale, Series, SeriesStyle};
 use flowsieve::report::svg::standalone;
@@ -22,28 +23,18 @@ fn main() -> Result<(), Box<dyn Error>> {
     std::io::stdin().read_to_string(&mut text)?;
     let mut loads: BTreeMap<u64, Vec<Load>> = BTreeMap::new();
     for line in text.lines() {
-        let numbers: Vec<f64> = line
-            .split_whitespace()
-            .map(str::parse)
-            .collect::<Result<_, _>>()?;
+        let numbers: Vec<f64> =
+            line.split_whitespace().map(str::parse).collect::<Result<_, _>>()?;
         let [bytes, elements, root, stated, bounds] = numbers[..] else {
             return Err(format!("five numbers are needed, not `{line}`").into());
         };
-        loads.entry(bytes as u64).or_default().push(Load {
-            elements,
-            root,
-            stated,
-            bounds,
-        });
+        loads.entry(bytes as u64).or_default().push(Load { elements, root, stated, bounds });
     }
     let series = loads.iter_mut().flat_map(|(bytes, loads)| {
         loads.sort_by(|a, b| b.elements.total_cmp(&a.elements));
         curves(*bytes, loads)
     });
-    let axis = |label: &str| Axis {
-        label: label.into(),
-        scale: Scale::Log,
-    };
+    let axis = |label: &str| Axis { label: label.into(), scale: Scale::Log };
     let figure = Figure {
         name: "counts-at-any-load".into(),
         title: "How far counts are off at any load".into(),

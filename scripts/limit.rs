@@ -6,8 +6,9 @@
 //!     limit unpack CAPTURE            the decompressor alone, as flowsieve runs it
 //!     limit copy [THREADS]            memory copied from a buffer beyond the caches to another
 //!
-//! What flowsieve does beyond this loop is what a program for real captures needs: this one takes a little-endian pcap of
-//! microseconds with Ethernet, VLAN tags, IPv4 and IPv6 as they are in the inputs of `scripts/bench`, and knows no errors.
+//! What flowsieve does beyond this loop is what a program for real captures needs: this one takes a
+//! little-endian pcap of microseconds with Ethernet, VLAN tags, IPv4 and IPv6 as they are in the
+//! inputs of `scripts/bench`, and knows no errors.
 
 #![allow(missing_docs, reason = "a program")]
 #![allow(clippy::inline_always, reason = "the loop over records is one loop")]
@@ -30,8 +31,8 @@ const COPIED: usize = 256 << 20;
 /// How often it is copied.
 const COPIES: usize = 8;
 
-/// Keys whose places in the set are touched before the first of them is put there, so that the processor fetches them at the
-/// same time.
+/// Keys whose places in the set are touched before the first of them is put there, so that the
+/// processor fetches them at the same time.
 const AHEAD: usize = 64;
 
 const FILE_HEADER: u64 = 24;
@@ -51,18 +52,13 @@ fn main() {
         return;
     }
     let path = rest.first().expect("limit needs the path of a capture");
-    let bytes = File::open(path)
-        .and_then(|file| file.metadata())
-        .expect("the capture can be read")
-        .len();
+    let bytes =
+        File::open(path).and_then(|file| file.metadata()).expect("the capture can be read").len();
     let threads = number(rest.get(1));
     if what == "unpack" {
         let begin = Instant::now();
         let bytes = unpack(path);
-        println!(
-            "unpack: {bytes} bytes, {:.3} s",
-            begin.elapsed().as_secs_f64()
-        );
+        println!("unpack: {bytes} bytes, {:.3} s", begin.elapsed().as_secs_f64());
         return;
     }
     let parts = parts(path, bytes, threads);
@@ -137,9 +133,7 @@ pub(crate) fn parts(path: &str, bytes: u64, threads: usize) -> Vec<u64> {
 /// The first place from here on behind which 16 sane record headers follow each other.
 fn resync(path: &str, from: u64) -> u64 {
     let mut block = vec![0; 4 * BLOCK];
-    let length = open_at(path, from)
-        .read(&mut block)
-        .expect("the capture can be read");
+    let length = open_at(path, from).read(&mut block).expect("the capture can be read");
     let block = &block[..length];
     let is_boundary = |&start: &usize| {
         let mut at = start;
@@ -155,9 +149,7 @@ fn resync(path: &str, from: u64) -> u64 {
                 && (captured..=65_535).contains(&length)
         })
     };
-    let place = (0..length)
-        .find(is_boundary)
-        .expect("records are shorter than this");
+    let place = (0..length).find(is_boundary).expect("records are shorter than this");
     from + place as u64
 }
 
@@ -172,16 +164,15 @@ fn open_at(path: &str, from: u64) -> File {
     file
 }
 
-/// Hands every record of a part of the file to `take`, until that says no: its offset, its second and its frame.
+/// Hands every record of a part of the file to `take`, until that says no: its offset, its second
+/// and its frame.
 #[inline(always)]
 fn records(path: &str, from: u64, to: u64, mut take: impl FnMut(u64, u32, &[u8]) -> bool) {
     let mut file = open_at(path, from).take(to - from);
     let mut block = vec![0; BLOCK];
     let (mut have, mut base) = (0, from);
     loop {
-        let got = file
-            .read(&mut block[have..])
-            .expect("the capture can be read");
+        let got = file.read(&mut block[have..]).expect("the capture can be read");
         if got == 0 {
             return;
         }
@@ -210,9 +201,7 @@ fn read(path: &str, from: u64, to: u64) -> (u64, u64) {
 }
 
 fn unpack(path: &str) -> u64 {
-    all_of(decompressed(
-        File::open(path).expect("the capture can be read"),
-    ))
+    all_of(decompressed(File::open(path).expect("the capture can be read")))
 }
 
 /// Reads to the end: how many bytes there were.
@@ -299,11 +288,7 @@ struct Set<const W: usize> {
 
 impl<const W: usize> Set<W> {
     fn new() -> Self {
-        Self {
-            places: vec![[0; W]; 1 << 14],
-            count: 0,
-            waiting: Vec::with_capacity(AHEAD),
-        }
+        Self { places: vec![[0; W]; 1 << 14], count: 0, waiting: Vec::with_capacity(AHEAD) }
     }
 
     #[inline(always)]
@@ -316,10 +301,7 @@ impl<const W: usize> Set<W> {
 
     fn put_waiting(&mut self) {
         let mask = self.places.len() - 1;
-        let touched = self
-            .waiting
-            .iter()
-            .map(|&(hash, _)| self.places[hash & mask][0]);
+        let touched = self.waiting.iter().map(|&(hash, _)| self.places[hash & mask][0]);
         black_box(touched.fold(0, |all, word| all ^ word));
         for number in 0..self.waiting.len() {
             if 2 * self.count >= self.places.len() {

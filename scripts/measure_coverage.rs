@@ -1,8 +1,9 @@
-//! How often the bounds of a count hold on captures, for `docs/accuracy.md`; `scripts/measure-counting` runs it, and a test
-//! of the shared captures uses it.
+//! How often the bounds of a count hold on captures, for `docs/accuracy.md`;
+//! `scripts/measure-counting` runs it, and a test of the shared captures uses it.
 //!
-//! Arguments: a folder with captures and their `MANIFEST.tsv`, bytes of memory, shards, seeds, and widths of a slice
-//! in ms. One line a width: numbers of slices, and in how many of them the exact count lies within the bounds.
+//! Arguments: a folder with captures and their `MANIFEST.tsv`, bytes of memory, shards, seeds, and
+//! widths of a slice in ms. One line a width: numbers of slices, and in how many of them the exact
+//! count lies within the bounds.
 
 use flowsieve::decode::Tunnel;
 use flowsieve::elements::{ElementKind, ElementRule};
@@ -106,29 +107,16 @@ pub(crate) fn measure(
 ) -> Result<(), Box<dyn Error>> {
     for capture in captures {
         let kind = ElementKind::HostPair;
-        let sizing = Sizing::Memory {
-            bytes: memory.bytes,
-            expected: None,
-        };
+        let sizing = Sizing::Memory { bytes: memory.bytes, expected: None };
         let attributes = kind.attributes().len();
         let is_tsh = capture.extension().is_some_and(|ending| ending == "tsh");
         let plan = CountPlan {
             inputs: vec![capture.into()],
-            input_format: if is_tsh {
-                InputFormat::Tsh
-            } else {
-                InputFormat::Auto
-            },
+            input_format: if is_tsh { InputFormat::Tsh } else { InputFormat::Auto },
             selection: flowsieve::selection::Selection::default(),
-            rule: ElementRule {
-                kind,
-                ..ElementRule::default()
-            },
+            rule: ElementRule { kind, ..ElementRule::default() },
             tunnel: Tunnel::Outer,
-            slicing: Slicing {
-                width_ns: Some(width_ms * 1_000_000),
-                align: Align::Epoch,
-            },
+            slicing: Slicing { width_ns: Some(width_ms * 1_000_000), align: Align::Epoch },
             counter: Some(CounterChoice::filter(
                 FilterKind::Subset,
                 attributes,
@@ -153,10 +141,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         return Err("usage: measure_coverage FOLDER BYTES SHARDS SEEDS MILLISECONDS…".into());
     };
     let captures = captures(Path::new(folder))?;
-    let memory = Memory {
-        bytes: bytes.parse()?,
-        shards: shards.parse()?,
-    };
+    let memory = Memory { bytes: bytes.parse()?, shards: shards.parse()? };
     for width in widths {
         let mut coverage = Coverage::default();
         for seed in 0..seeds.parse()? {

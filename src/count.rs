@@ -60,7 +60,8 @@ pub struct Count {
 }
 
 impl Count {
-    /// Of these captures, which are one trace in the order of time: paths, or an [`Source`] of any reader.
+    /// Of these captures, which are one trace in the order of time: paths, or an [`Source`] of any
+    /// reader.
     pub fn of(inputs: impl IntoIterator<Item = impl Into<Source>>) -> Self {
         Self {
             inputs: inputs.into_iter().map(Into::into).collect(),
@@ -68,10 +69,7 @@ impl Count {
             selection: Selection::default(),
             rule: ElementRule::default(),
             tunnel: Tunnel::Outer,
-            slicing: Slicing {
-                width_ns: Some(1_000_000_000),
-                align: Align::Epoch,
-            },
+            slicing: Slicing { width_ns: Some(1_000_000_000), align: Align::Epoch },
             every: None,
             structure: None,
             memory_bytes: DEFAULT_MEMORY_BYTES,
@@ -85,7 +83,8 @@ impl Count {
         }
     }
 
-    /// What is counted: a kind, or a kind with more choices; [host pairs](ElementKind::HostPair) by default.
+    /// What is counted: a kind, or a kind with more choices; [host pairs](ElementKind::HostPair) by
+    /// default.
     #[must_use]
     pub fn element(mut self, rule: impl Into<ElementRule>) -> Self {
         self.rule = rule.into();
@@ -133,8 +132,9 @@ impl Count {
         self
     }
 
-    /// Windows slide: one ends at each multiple of this duration, of which the width of a slice is a multiple, and counts what came
-    /// in that width before its end. Only the exact set and a bitmap of its own can count them, so no filter is chosen.
+    /// Windows slide: one ends at each multiple of this duration, of which the width of a slice is
+    /// a multiple, and counts what came in that width before its end. Only the exact set and a
+    /// bitmap of its own can count them, so no filter is chosen.
     ///
     /// ```
     /// use flowsieve::Count;
@@ -168,7 +168,8 @@ impl Count {
         self
     }
 
-    /// The filter that counts, or [another structure](Structure); [`FilterKind::Subset`] by default.
+    /// The filter that counts, or [another structure](Structure); [`FilterKind::Subset`] by
+    /// default.
     #[must_use]
     pub fn filter(mut self, structure: impl Into<Structure>) -> Self {
         self.structure = Some(structure.into());
@@ -182,14 +183,16 @@ impl Count {
         self
     }
 
-    /// The filter is as small as it may be for this false-positive rate at this many elements a slice.
+    /// The filter is as small as it may be for this false-positive rate at this many elements a
+    /// slice.
     #[must_use]
     pub fn rate(mut self, fpr: f64, expected: u64) -> Self {
         (self.fpr, self.expected) = (Some(fpr), Some(expected));
         self
     }
 
-    /// Distinct elements that a slice is expected to have: by them the number of hash functions is chosen.
+    /// Distinct elements that a slice is expected to have: by them the number of hash functions is
+    /// chosen.
     #[must_use]
     pub fn expect(mut self, elements: u64) -> Self {
         self.expected = Some(elements);
@@ -210,15 +213,16 @@ impl Count {
         self
     }
 
-    /// Seed of the hash functions; 0 by default. With a random one nobody can craft traffic that collides.
+    /// Seed of the hash functions; 0 by default. With a random one nobody can craft traffic that
+    /// collides.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = seed;
         self
     }
 
-    /// Partitions of the elements with a filter each, which are part of the result: 8 by default for
-    /// [`FilterKind::Subset`] and the exact set, else 1, as published.
+    /// Partitions of the elements with a filter each, which are part of the result: 8 by default
+    /// for [`FilterKind::Subset`] and the exact set, else 1, as published.
     #[must_use]
     pub fn shards(mut self, shards: u32) -> Self {
         self.shards = Some(shards);
@@ -232,15 +236,17 @@ impl Count {
         self
     }
 
-    /// Rows of a stream, such as a pipe, are handed on so long after the end of their slice, in capture time, and once more if
-    /// packets come for them later ([`SliceResult::revised`]). Otherwise all rows come at the end, as those of files do.
+    /// Rows of a stream, such as a pipe, are handed on so long after the end of their slice, in
+    /// capture time, and once more if packets come for them later ([`SliceResult::revised`]).
+    /// Otherwise all rows come at the end, as those of files do.
     #[must_use]
     pub fn delay(mut self, delay: Duration) -> Self {
         self.delay = Some(delay);
         self
     }
 
-    /// Everything that the count depends on. If the range of time is relative to the captures, they are opened for a look.
+    /// Everything that the count depends on. If the range of time is relative to the captures, they
+    /// are opened for a look.
     ///
     /// # Errors
     ///
@@ -248,10 +254,7 @@ impl Count {
     pub fn plan(&self) -> Result<CountPlan, PlanError> {
         let sizing = match (self.fpr, self.expected) {
             (Some(fpr), Some(expected)) => Sizing::Rate { fpr, expected },
-            (_, expected) => Sizing::Memory {
-                bytes: self.memory_bytes,
-                expected,
-            },
+            (_, expected) => Sizing::Memory { bytes: self.memory_bytes, expected },
         };
         let attributes = self.rule.kind.attributes().len();
         let nanoseconds =
@@ -291,10 +294,7 @@ impl Count {
     pub fn run(&self) -> Result<Counted, RunError> {
         let mut rows = Rows(Vec::new());
         let summary = self.run_into(&mut rows)?;
-        Ok(Counted {
-            slices: rows.0,
-            summary,
-        })
+        Ok(Counted { slices: rows.0, summary })
     }
 
     /// Counts in a thread of its own, and gives the rows as they come.
@@ -314,7 +314,8 @@ impl Count {
         Ok(CountRows::begin(self.plan()?))
     }
 
-    /// Counts, and hands each row on when its slice is over: for traces with more slices than there is memory.
+    /// Counts, and hands each row on when its slice is over: for traces with more slices than there
+    /// is memory.
     ///
     /// # Errors
     ///
@@ -324,8 +325,9 @@ impl Count {
     }
 }
 
-/// The counter of each shard, sized by the rules of its structure, and the number of shards, which follows from the
-/// structure if it is not given. `panes` is how many panes a window has, if windows slide.
+/// The counter of each shard, sized by the rules of its structure, and the number of shards, which
+/// follows from the structure if it is not given. `panes` is how many panes a window has, if
+/// windows slide.
 pub(crate) fn counter(
     structure: Option<Structure>,
     panes: Option<u16>,

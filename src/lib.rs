@@ -23,7 +23,8 @@
 //! ```
 //!
 //! Captures come from paths or from any reader ([`trace::Source`]); results are typed rows
-//! ([`pipeline::SliceResult`]), all at once ([`Count::run`]) or as they come ([`Count::rows`], [`Count::run_into`]).
+//! ([`pipeline::SliceResult`]), all at once ([`Count::run`]) or as they come ([`Count::rows`],
+//! [`Count::run_into`]).
 //!
 //! | to | begin with |
 //! |---|---|
@@ -39,8 +40,9 @@
 //!
 //! `examples/` has six short programs.
 //!
-//! Features on by default: `cli` (the program), `parquet` (results in Parquet, and [`index`],
-//! whose records are Parquet), `zstd` (captures compressed by zstd). And `arrow`: results as Arrow record batches.
+//! Features on by default: `cli` (the program), `parquet` (results in Parquet, and [`index`], whose
+//! records are Parquet), `zstd` (captures compressed by zstd). And `arrow`: results as Arrow record
+//! batches.
 
 // What is hidden is no part of the public surface: the program's own, and a door for tests.
 #[cfg(feature = "cli")]

@@ -11,7 +11,8 @@ use std::thread::{self, JoinHandle};
 /// Rows that may wait.
 const AHEAD: usize = 64;
 
-/// The slices of a count in the order of time, each as soon as it is over. Made by [`Count::rows`](crate::Count::rows).
+/// The slices of a count in the order of time, each as soon as it is over. Made by
+/// [`Count::rows`](crate::Count::rows).
 ///
 /// It ends early if the run fails; [`Self::finish`] says why. Dropping it ends the count.
 #[derive(Debug)]
@@ -25,10 +26,7 @@ impl CountRows {
         let (sender, rows) = sync_channel(AHEAD);
         let run =
             thread::spawn(move || count(&plan, CountExtras::default(), &mut Sender(sender), &()));
-        Self {
-            rows: Some(rows),
-            run: Some(run),
-        }
+        Self { rows: Some(rows), run: Some(run) }
     }
 
     /// What became of the inputs, and totals. Rows that were not taken are dropped.

@@ -1,5 +1,5 @@
-//! Any bytes as a capture or a log, compressed or not; the container is recognised by its content, but
-//! for TSH, which has to be named.
+//! Any bytes as a capture or a log, compressed or not; the container is recognised by its content,
+//! but for TSH, which has to be named.
 #![no_main]
 #[path = "../common.rs"]
 mod common;
@@ -9,10 +9,6 @@ use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
     let choice = bytes.last().copied().unwrap_or(0);
-    let format = if choice & 64 == 0 {
-        InputFormat::Auto
-    } else {
-        InputFormat::Tsh
-    };
+    let format = if choice & 64 == 0 { InputFormat::Auto } else { InputFormat::Tsh };
     common::read(bytes, format, choice);
 });

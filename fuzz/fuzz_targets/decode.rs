@@ -12,10 +12,7 @@ fuzz_target!(|bytes: &[u8]| {
     let link = LinkType(u16::from_le_bytes([low, high]) % 310);
     let outer = Decoder::new(Tunnel::Outer).decode(link, frame);
     let inner = Decoder::new(Tunnel::Inner).decode(link, frame);
-    assert!(
-        outer.is_ok() || inner.is_err(),
-        "an inner header without an outer one"
-    );
+    assert!(outer.is_ok() || inner.is_err(), "an inner header without an outer one");
     if let Ok(ip) = outer {
         assert!(ip.transport.len() <= frame.len());
         let _ = (ip.ports(), ip.tcp_flags(), ip.icmp_type_and_code());

@@ -18,10 +18,7 @@ fuzz_target!(|bytes: &[u8]| {
     }
     transport.extend_from_slice(message);
     let packet = IpPacket {
-        addresses: Addresses::V4 {
-            source: [10, 0, 0, 1],
-            destination: [10, 0, 0, 2],
-        },
+        addresses: Addresses::V4 { source: [10, 0, 0, 1], destination: [10, 0, 0, 2] },
         protocol: if udp { 17 } else { 6 },
         later_fragment: false,
         transport: &transport,

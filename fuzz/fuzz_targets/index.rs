@@ -1,17 +1,15 @@
-//! An index of which one file is damaged: its catalogue, the filters of a node or of regions, records or
-//! lists. In half of the cases checksums are put right, so that damage gets behind them; then nothing may
-//! panic. Else what is damaged is named, and what is found is there.
+//! An index of which one file is damaged: its catalogue, the filters of a node or of regions,
+//! records or lists. In half of the cases checksums are put right, so that damage gets behind them;
+//! then nothing may panic. Else what is damaged is named, and what is found is there.
 //!
-//! The first byte chooses the file, the second what is done to it and what is asked, the others are where
-//! and with what.
+//! The first byte chooses the file, the second what is done to it and what is asked, the others are
+//! where and with what.
 #![no_main]
 
 use flowsieve::generate::{GenerateKind, GeneratePlan, generate};
 use flowsieve::hashing::Checksum;
 use flowsieve::index::RegionFilter;
-use flowsieve::index::{
-    Hit, HitSink, IndexQuery, IndexWriter, Settings, search, stats, verify,
-};
+use flowsieve::index::{Hit, HitSink, IndexQuery, IndexWriter, Settings, search, stats, verify};
 use flowsieve::trace::StopFlag;
 use libfuzzer_sys::fuzz_target;
 use std::collections::BTreeSet;
@@ -54,11 +52,7 @@ fn damage(content: &[u8], changes: &[u8], replaced: bool) -> Vec<u8> {
     for &[high, low, what, value] in changes.as_chunks().0 {
         // Both ends can be reached in files of any size: Parquet has its heads at the end.
         let at = usize::from(u16::from_be_bytes([high, low])) % (damaged.len() + 1);
-        let at = if what & 8 == 0 {
-            at
-        } else {
-            damaged.len() - at
-        };
+        let at = if what & 8 == 0 { at } else { damaged.len() - at };
         match (what % 8, damaged.get_mut(at)) {
             (0..=2, Some(byte)) => *byte = value,
             (3, Some(byte)) => *byte ^= 1 << (value % 8),
@@ -85,14 +79,9 @@ fn seal_filters(content: &[u8], damaged: &mut [u8]) {
     let mut starts: Vec<usize> = (0..content.len()).filter(begins).collect();
     starts.push(content.len());
     for range in starts.windows(2) {
-        let (whole, damaged) = (
-            &content[range[0]..range[1]],
-            &mut damaged[range[0]..range[1]],
-        );
+        let (whole, damaged) = (&content[range[0]..range[1]], &mut damaged[range[0]..range[1]]);
         let is_head = |&end: &usize| whole[end..end + 8] == sum(&whole[..end]).to_le_bytes();
-        let head = (44..whole.len() - 8)
-            .find(is_head)
-            .expect("a head has a checksum");
+        let head = (44..whole.len() - 8).find(is_head).expect("a head has a checksum");
         for end in [head, whole.len() - 8] {
             let right = sum(&damaged[..end]).to_le_bytes();
             damaged[end..end + 8].copy_from_slice(&right);
@@ -133,32 +122,17 @@ impl Template {
             ..Settings::default()
         };
         let mut writer = IndexWriter::create(&archive, settings, &[]).expect("an index is made");
-        writer
-            .add(&capture, &())
-            .expect("a capture is added");
+        writer.add(&capture, &()).expect("a capture is added");
         writer.commit().expect("an index is written");
         drop(writer);
         let mut files = Vec::new();
         collect(&archive, &mut files);
         files.sort_by_key(|(path, _)| (!path.ends_with("catalog.json"), path.clone()));
-        let mut template = Self {
-            _folder: folder,
-            archive,
-            files,
-            answers: Vec::new(),
-        };
-        let port = |port| IndexQuery {
-            port: Some(port),
-            ..IndexQuery::default()
-        };
-        let hosts = ["10.0.0.0/8", "0.0.0.0/0", "::/0", "10.0.0.1"].map(|text| IndexQuery {
-            host: text.parse().ok(),
-            ..IndexQuery::default()
-        });
-        let domain = IndexQuery {
-            domain: "*.example".parse().ok(),
-            ..IndexQuery::default()
-        };
+        let mut template = Self { _folder: folder, archive, files, answers: Vec::new() };
+        let port = |port| IndexQuery { port: Some(port), ..IndexQuery::default() };
+        let hosts = ["10.0.0.0/8", "0.0.0.0/0", "::/0", "10.0.0.1"]
+            .map(|text| IndexQuery { host: text.parse().ok(), ..IndexQuery::default() });
+        let domain = IndexQuery { domain: "*.example".parse().ok(), ..IndexQuery::default() };
         let queries = [port(53), port(443), domain].into_iter().chain(hosts);
         for query in queries {
             let mut found = Found::default();
@@ -220,20 +194,14 @@ impl Template {
             assert!(inner.contains(&before), "the catalogue names every file");
             inner.replace(&before, &mark(damaged)).into_bytes()
         };
-        let mut envelope = format!(
-            "{{\"schema\":\"flowsieve.index/1\",\"checksum\":{},\"catalog\":",
-            sum(&lie)
-        )
-        .into_bytes();
+        let mut envelope =
+            format!("{{\"schema\":\"flowsieve.index/1\",\"checksum\":{},\"catalog\":", sum(&lie))
+                .into_bytes();
         envelope.extend_from_slice(&lie);
         envelope.extend_from_slice(b"}\n");
         fs::write(catalog_path, envelope).expect("a file of the index can be written");
-        let _ = search(
-            &self.archive,
-            &self.asked(mode).0,
-            &StopFlag::default(),
-            &mut Found::default(),
-        );
+        let _ =
+            search(&self.archive, &self.asked(mode).0, &StopFlag::default(), &mut Found::default());
         let _ = (verify(&self.archive), stats(&self.archive));
     }
 }
@@ -261,4 +229,3 @@ impl HitSink for Found {
         Ok(())
     }
 }
-

@@ -22,8 +22,5 @@ fuzz_target!(|bytes: &[u8]| {
             | [b'B', ..]
             | [0x02 | 0x04 | 0x50..=0x5f, ..]
     );
-    assert!(
-        compressed || plain == inside,
-        "{plain} packets, {inside} in gzip"
-    );
+    assert!(compressed || plain == inside, "{plain} packets, {inside} in gzip");
 });

@@ -6,8 +6,8 @@ mod common;
 use flowsieve::decode::Tunnel;
 use flowsieve::elements::ElementKind;
 use flowsieve::export::{ExportPlan, ExportWhat, export};
-use flowsieve::pipeline::{Align, Slicing};
 use flowsieve::output::{ExportFormat, ExportParameters, ExportReport, FlowNames, ReportFormat};
+use flowsieve::pipeline::{Align, Slicing};
 use flowsieve::selection::Selection;
 use flowsieve::trace::{Capture, InputFormat};
 use libfuzzer_sys::fuzz_target;
@@ -27,10 +27,7 @@ static LIST: LazyLock<Vec<u8>> = LazyLock::new(|| {
             kind: ElementKind::Flow,
             undirected: false,
             queries_only: false,
-            slicing: Slicing {
-                width_ns: None,
-                align: Align::Epoch,
-            },
+            slicing: Slicing { width_ns: None, align: Align::Epoch },
             memory_bytes: 1 << 24,
         },
         threads: 1,

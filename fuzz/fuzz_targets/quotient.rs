@@ -1,4 +1,5 @@
-//! Quotient filters: any bytes loaded and asked where they lie, and any insertions and removals beside a map.
+//! Quotient filters: any bytes loaded and asked where they lie, and any insertions and removals
+//! beside a map.
 #![no_main]
 
 use flowsieve::filters::{QuotientFilter, QuotientInPlace};
@@ -32,8 +33,9 @@ fuzz_target!(|bytes: &[u8]| {
         assert!(filter.remove(some[0]));
         assert_eq!(filter.save(), file, "a removal undoes an insertion");
     }
-    // As changes of a filter: few elements, so that counts grow and removals find something. Long fingerprints, so
-    // that no two of 128 elements share one, and the map's counts are the filter's.
+    // As changes of a filter: few elements, so that counts grow and removals find something. Long
+    // fingerprints, so that no two of 128 elements share one, and the map's counts are the
+    // filter's.
     let Ok(mut filter) = QuotientFilter::new(48 + u32::from(choice % 9)) else {
         return;
     };

@@ -1,12 +1,14 @@
-//! Whole runs over a capture: `dedup`, which keeps a whole capture with as many packets as it says, and
-//! the list of flows.
+//! Whole runs over a capture: `dedup`, which keeps a whole capture with as many packets as it says,
+//! and the list of flows.
 #![no_main]
 #[path = "../common.rs"]
 mod common;
 
 use flowsieve::capture_filter::CaptureFilter;
 use flowsieve::decode::Tunnel;
-use flowsieve::dedup::{DedupPlan, Difference, Sameness, SnapLength, WindowFilterKind, WindowWidth, Writers, dedup};
+use flowsieve::dedup::{
+    DedupPlan, Difference, Sameness, SnapLength, WindowFilterKind, WindowWidth, Writers, dedup,
+};
 use flowsieve::flows::{FlowPlan, FlowRecord, FlowSink, list, list_unique};
 use flowsieve::selection::Selection;
 use flowsieve::trace::write::{CaptureFormat, CaptureWriter, WriteFormat};
@@ -30,19 +32,11 @@ fn selection(choice: u8) -> Selection {
         let filter = CaptureFilter::parse("not tcp port 80 and ip[8] > 5", Tunnel::Outer);
         filter.expect("it is a capture filter")
     });
-    Selection {
-        capture_filter: filter,
-        ..Selection::default()
-    }
+    Selection { capture_filter: filter, ..Selection::default() }
 }
 
 fn sieve(path: &Path, choice: u8) {
-    let kinds = [
-        Sameness::Packet,
-        Sameness::Frame,
-        Sameness::Retransmission,
-        Sameness::Flow,
-    ];
+    let kinds = [Sameness::Packet, Sameness::Frame, Sameness::Retransmission, Sameness::Flow];
     let by = kinds[choice as usize % 4];
     let plan = DedupPlan {
         inputs: vec![path.to_path_buf()],
@@ -64,22 +58,11 @@ fn sieve(path: &Path, choice: u8) {
         seed: Some(0),
         threads: 1 + usize::from(choice & 32 != 0),
     };
-    let format = WriteFormat {
-        container: CaptureFormat::Pcapng,
-        compression: Compression::None,
-    };
+    let format = WriteFormat { container: CaptureFormat::Pcapng, compression: Compression::None };
     let kept = CaptureWriter::new(Vec::new(), format, true).expect("a thread");
-    let mut writers = Writers {
-        kept: Some(kept),
-        dropped: None,
-        anonymizer: None,
-    };
+    let mut writers = Writers { kept: Some(kept), dropped: None, anonymizer: None };
     let summary = dedup(&plan, &mut writers, &()).expect("pcapng has room for everything");
-    let (written, _) = writers
-        .kept
-        .expect("it was given")
-        .finish()
-        .expect("memory");
+    let (written, _) = writers.kept.expect("it was given").finish().expect("memory");
     let again = common::read(&written, InputFormat::Auto, 0);
     assert_eq!(again as u64, summary.totals.kept());
 }
@@ -114,4 +97,3 @@ impl FlowSink for Nowhere {
         Ok(())
     }
 }
-

@@ -1,4 +1,5 @@
-//! Saved filters. Checksums are put right where the first byte is odd, so that damage gets behind them.
+//! Saved filters. Checksums are put right where the first byte is odd, so that damage gets behind
+//! them.
 #![no_main]
 
 use flowsieve::filters::ElementDigests;
@@ -28,10 +29,7 @@ fuzz_target!(|bytes: &[u8]| {
     let attributes: Vec<Digest> = (0..filter.spec().attributes().unwrap_or(2))
         .map(|i| Digest::from_value(i as u64))
         .collect();
-    let element = ElementDigests {
-        whole: Digest::from_value(7),
-        attributes: &attributes,
-    };
+    let element = ElementDigests { whole: Digest::from_value(7), attributes: &attributes };
     filter.insert(element);
     assert!(filter.contains(element));
     let _ = (filter.stats(), filter.distinct());

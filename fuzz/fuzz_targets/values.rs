@@ -1,6 +1,7 @@
 //! Texts that people give: the words of command lines, questions, labels, names.
 //!
-//! The first byte chooses an option, and the rest is its value; or it is a whole command line, a word a line.
+//! The first byte chooses an option, and the rest is its value; or it is a whole command line, a
+//! word a line.
 #![no_main]
 
 use flowsieve::cli;
@@ -80,11 +81,7 @@ fn understood<'a>(words: impl Iterator<Item = &'a str>) {
 fn texts(text: &str) {
     for kind in ElementKind::ALL {
         for undirected in [false, true] {
-            let rule = ElementRule {
-                kind,
-                undirected,
-                ..ElementRule::default()
-            };
+            let rule = ElementRule { kind, undirected, ..ElementRule::default() };
             let _ = ElementQuery::parse(text, &rule, Digester::new(0));
         }
     }

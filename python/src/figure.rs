@@ -27,9 +27,7 @@ pub(crate) fn draw_count(py: Python<'_>, rows: &Table, element: &str, filter: &s
         let kind = kinds.find(|kind| kind.name() == element);
         let plural = kind.map_or(element, |kind| kind.plural());
         let figure = page.figure(plural, filter, zone_of(rows));
-        figure
-            .map(|figure| svg::standalone(&figure))
-            .unwrap_or_default()
+        figure.map(|figure| svg::standalone(&figure)).unwrap_or_default()
     })
 }
 

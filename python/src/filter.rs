@@ -77,17 +77,10 @@ fn each_batch(columns: &[Values<'_>], digester: Digester, mut take: impl FnMut(D
         attributes.clear();
         for element in start..elements.min(start + BATCH) {
             let first = attributes.len();
-            attributes.extend(
-                columns
-                    .iter()
-                    .map(|column| column.digest(digester, element)),
-            );
+            attributes.extend(columns.iter().map(|column| column.digest(digester, element)));
             whole.push(whole_of(&attributes[first..]));
         }
-        take(DigestColumns {
-            whole: &whole,
-            attributes: &attributes,
-        });
+        take(DigestColumns { whole: &whole, attributes: &attributes });
     }
 }
 
@@ -149,17 +142,11 @@ impl Filter {
         let kind = Structure::named(structure).and_then(Structure::filter);
         let kind: FilterKind = kind.ok_or_else(|| {
             let names: Vec<_> = FilterKind::ALL.iter().map(|kind| kind.name()).collect();
-            wrong(format!(
-                "no filter is called {structure}; there are {}",
-                names.join(", ")
-            ))
+            wrong(format!("no filter is called {structure}; there are {}", names.join(", ")))
         })?;
         let each = |n: u64| n.div_ceil(u64::from(shards.max(1)));
         let sizing = match (memory, fpr, expect) {
-            (None, Some(fpr), Some(expected)) => Sizing::Rate {
-                fpr,
-                expected: each(expected),
-            },
+            (None, Some(fpr), Some(expected)) => Sizing::Rate { fpr, expected: each(expected) },
             (Some(bytes), None, expected) => Sizing::Memory {
                 bytes: bytes / u64::from(shards.max(1)),
                 expected: expected.map(each),
@@ -169,9 +156,7 @@ impl Filter {
         let label = format!("{LABEL}{}", attributes.join(","));
         let spec = FilterSpec::new(kind, attributes.len(), sizing).map_err(wrong)?;
         let filter = SavedFilter::empty(spec, seed, label.into_bytes(), shards as usize);
-        Ok(Self {
-            filter: Mutex::new(filter.map_err(wrong)?),
-        })
+        Ok(Self { filter: Mutex::new(filter.map_err(wrong)?) })
     }
 
     /// A filter that was saved, by a count or from Python.
@@ -179,9 +164,7 @@ impl Filter {
     fn load(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
         let filter = py.detach(|| SavedFilter::load(&path));
         let filter = filter.map_err(|error| of_file(&path, error))?;
-        Ok(Self {
-            filter: Mutex::new(filter),
-        })
+        Ok(Self { filter: Mutex::new(filter) })
     }
 
     /// Saves the filter, whole or not at all.
@@ -244,11 +227,7 @@ impl Filter {
             let digester = Digester::new(filter.seed());
             let mut answers = Vec::new();
             each_batch(&columns, digester, |batch| {
-                answers.extend(
-                    batch
-                        .iter()
-                        .map(|element| u8::from(filter.contains(element))),
-                );
+                answers.extend(batch.iter().map(|element| u8::from(filter.contains(element))));
             });
             answers
         });
@@ -263,10 +242,7 @@ impl Filter {
         let attributes: Vec<_> = values.iter().map(digest).collect();
         let given: Vec<_> = attributes.iter().copied().flatten().collect();
         let whole = (given.len() == attributes.len()).then(|| whole_of(&given));
-        answer(filter.contains_where(Pattern {
-            whole,
-            attributes: &attributes,
-        }))
+        answer(filter.contains_where(Pattern { whole, attributes: &attributes }))
     }
 
     /// The same of a filter that a count saved, for values as `flowsieve filter query` takes them.
@@ -277,25 +253,15 @@ impl Filter {
         let digester = Digester::new(filter.seed());
         let query = ElementQuery::parse(text, &label.rule, digester).map_err(wrong)?;
         let answers = query.patterns.iter().map(|pattern| {
-            filter.contains_where(Pattern {
-                whole: pattern.whole,
-                attributes: &pattern.attributes,
-            })
+            filter.contains_where(Pattern { whole: pattern.whole, attributes: &pattern.attributes })
         });
-        Ok(answer(
-            answers.fold(PatternAnswer::Absent, PatternAnswer::or),
-        ))
+        Ok(answer(answers.fold(PatternAnswer::Absent, PatternAnswer::or)))
     }
 
     /// Estimate, standard error, lower and upper bound of the distinct elements.
     fn estimate(&self) -> Option<(f64, f64, u64, u64)> {
         let estimate = self.lock().distinct()?;
-        Some((
-            estimate.distinct,
-            estimate.std_error(),
-            estimate.lower(),
-            estimate.upper(),
-        ))
+        Some((estimate.distinct, estimate.std_error(), estimate.lower(), estimate.upper()))
     }
 
     /// A filter of the same elements.
@@ -305,9 +271,7 @@ impl Filter {
             self.lock().save(&mut bytes).map_err(wrong)?;
             let length = bytes.len() as u64;
             let filter = SavedFilter::read(&mut bytes.as_slice(), length).map_err(wrong)?;
-            Ok(Self {
-                filter: Mutex::new(filter),
-            })
+            Ok(Self { filter: Mutex::new(filter) })
         })
     }
 
@@ -329,13 +293,7 @@ impl Filter {
         let filter = self.lock();
         let stats = filter.stats();
         let name = filter.spec().name();
-        (
-            name,
-            stats.memory_bytes,
-            stats.fill_ratio,
-            filter.seed(),
-            filter.shards(),
-        )
+        (name, stats.memory_bytes, stats.fill_ratio, filter.seed(), filter.shards())
     }
 }
 

@@ -1,7 +1,7 @@
 //! flowsieve for Python: the commands of the program, run in this process, and filters.
 //!
-//! This crate knows no option and no column. A command is a list of words, as in a shell; its rows come back as Arrow record
-//! batches, and everything else as the JSON document that follows them.
+//! This crate knows no option and no column. A command is a list of words, as in a shell; its rows
+//! come back as Arrow record batches, and everything else as the JSON document that follows them.
 
 mod figure;
 mod filter;

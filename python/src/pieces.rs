@@ -1,5 +1,5 @@
-//! A count, a ranking, a list of flows or an export, divided among processes: what each of them does, for any engine that can map, shuffle
-//! and reduce.
+//! A count, a ranking, a list of flows or an export, divided among processes: what each of them
+//! does, for any engine that can map, shuffle and reduce.
 //!
 //! Everything that goes from one process to another is text or bytes.
 
@@ -74,9 +74,7 @@ impl From<PieceText> for Piece {
             input: text.input,
             range: text.range,
             bytes: text.bytes.map(|(start, end)| start..end),
-            start: text
-                .start
-                .map(|(offset, packets)| RangeStart { offset, packets }),
+            start: text.start.map(|(offset, packets)| RangeStart { offset, packets }),
             part: text.part.map(|(start, end)| start..end),
         }
     }
@@ -115,12 +113,9 @@ impl Read for PythonFile {
 fn explained(error: PieceError) -> PyErr {
     match error {
         PieceError::Plan(error) => failure(&error.to_string(), true, None, None),
-        PieceError::Unreadable(error) => failure(
-            &error.to_string(),
-            false,
-            Some(error.path.clone()),
-            error.offset,
-        ),
+        PieceError::Unreadable(error) => {
+            failure(&error.to_string(), false, Some(error.path.clone()), error.offset)
+        }
         error => failure(&error.to_string(), false, None, None),
     }
 }
@@ -158,21 +153,13 @@ pub(crate) struct DividedJob {
 
 impl DividedJob {
     fn of(job: Job) -> PyResult<Self> {
-        let DividedRun {
-            mut plan, format, ..
-        } = planned(&job.words)?;
+        let DividedRun { mut plan, format, .. } = planned(&job.words)?;
         *plan.inputs_mut() = job.inputs.iter().map(Source::from).collect();
         let selection = plan.selection_mut();
         selection.from = job.from_ns.map(TimeBound::At);
         selection.to = job.to_ns.map(TimeBound::At);
         let grid = SliceGrid::new(job.width_ns, Align::First, job.first_ns);
-        Ok(Self {
-            job,
-            plan,
-            format,
-            grid,
-            whole: Mutex::new(None),
-        })
+        Ok(Self { job, plan, format, grid, whole: Mutex::new(None) })
     }
 
     fn whole(&self) -> MutexGuard<'_, Option<Whole>> {
@@ -221,22 +208,17 @@ fn planned(words: &[OsString]) -> PyResult<DividedRun> {
 
 fn text_of(pieces: &[Piece]) -> Vec<String> {
     let texts = pieces.iter().map(PieceText::from);
-    texts
-        .map(|piece| serde_json::to_string(&piece).expect("numbers are JSON"))
-        .collect()
+    texts.map(|piece| serde_json::to_string(&piece).expect("numbers are JSON")).collect()
 }
 
 fn pieces_of(texts: &[String]) -> PyResult<Vec<Piece>> {
-    let pieces = texts
-        .iter()
-        .map(|text| serde_json::from_str::<PieceText>(text));
-    let pieces = pieces
-        .map(|piece| piece.map(Piece::from))
-        .collect::<Result<_, _>>();
+    let pieces = texts.iter().map(|text| serde_json::from_str::<PieceText>(text));
+    let pieces = pieces.map(|piece| piece.map(Piece::from)).collect::<Result<_, _>>();
     pieces.map_err(|error| wrong(&format!("this text is no piece: {error}")))
 }
 
-/// What Python gives for an input that it opens: its length if it may be divided, and how it is opened at an offset.
+/// What Python gives for an input that it opens: its length if it may be divided, and how it is
+/// opened at an offset.
 type Remote = (Option<u64>, Py<PyAny>);
 
 #[pymethods]
@@ -249,8 +231,8 @@ impl DividedJob {
         Ok((inputs.collect(), output))
     }
 
-    /// The count of these words, of these inputs. `remotes` are inputs that Python opens, by their number; relative times and the
-    /// first packet are looked up in all of them.
+    /// The count of these words, of these inputs. `remotes` are inputs that Python opens, by their
+    /// number; relative times and the first packet are looked up in all of them.
     #[new]
     fn new(
         py: Python<'_>,
@@ -315,26 +297,17 @@ impl DividedJob {
         if remotes.is_empty() {
             return Ok(text_of(&py.detach(|| divide(&self.plan, bytes))));
         }
-        let numbers: BTreeMap<&Path, u32> = self
-            .plan
-            .inputs()
-            .iter()
-            .map(Source::path)
-            .zip(0..)
-            .collect();
+        let numbers: BTreeMap<&Path, u32> =
+            self.plan.inputs().iter().map(Source::path).zip(0..).collect();
         let mut raised = None;
         let pieces = divide_by(&self.plan, bytes, |source, least| {
             let (length, open) = remotes.get(numbers.get(source.path())?)?;
             let length = length.filter(|length| *length >= least)?;
-            let file = open
-                .call1(py, (0,))
-                .map(|file| Box::new(PythonFile::buffered(file)));
+            let file = open.call1(py, (0,)).map(|file| Box::new(PythonFile::buffered(file)));
             match file {
                 Ok(file) => {
                     let capture = Capture::from_reader(source.path(), file, InputFormat::Auto);
-                    capture
-                        .is_ok_and(|capture| capture.has_ranges())
-                        .then_some(length)
+                    capture.is_ok_and(|capture| capture.has_ranges()).then_some(length)
                 }
                 Err(error) => {
                     raised = Some(error);
@@ -362,9 +335,7 @@ impl DividedJob {
         };
         let reader = PieceReader::begin(&self.plan, self.grid, &piece, opened, budget);
         let reader = reader.map_err(explained)?;
-        Ok(PartsOfPiece {
-            reader: Mutex::new(Some(reader)),
-        })
+        Ok(PartsOfPiece { reader: Mutex::new(Some(reader)) })
     }
 
     /// What stands in the results for a piece that could not be read and is left out.
@@ -409,9 +380,7 @@ impl DividedJob {
     /// Which pieces count, and where their packets stand: for those who reduce.
     fn table<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let whole = self.whole();
-        let whole = whole
-            .as_ref()
-            .ok_or_else(|| wrong("the pieces were not joined"))?;
+        let whole = whole.as_ref().ok_or_else(|| wrong("the pieces were not joined"))?;
         Ok(PyBytes::new(py, &whole.table.to_bytes()))
     }
 
@@ -435,7 +404,8 @@ impl DividedJob {
         })
     }
 
-    /// The report of all tallies, in the format that the words ask for; of flows and exports without its rows.
+    /// The report of all tallies, in the format that the words ask for; of flows and exports
+    /// without its rows.
     fn report<'py>(&self, py: Python<'py>, tallies: Vec<Vec<u8>>) -> PyResult<Bound<'py, PyBytes>> {
         let whole = self.whole().take();
         let whole =
@@ -478,9 +448,8 @@ impl DividedJob {
                 Ok(report.finish(&summary)?)
             }
             DividedPlan::Top(plan) => {
-                let mut slices = tallies
-                    .map(RankedSlice::from_bytes)
-                    .collect::<Result<Vec<_>, _>>()?;
+                let mut slices =
+                    tallies.map(RankedSlice::from_bytes).collect::<Result<Vec<_>, _>>()?;
                 slices.sort_by_key(|ranked| ranked.slice);
                 let parameters = TopParameters::from(plan);
                 let mut report =
@@ -538,9 +507,8 @@ impl Taken {
     /// The rows, and behind their columns those of their places: as an engine sorts them.
     fn placed<P>(self, schema: &Schema, places: &[P], columns: &[PlaceColumn<P>]) -> Table {
         let fields = schema.fields().iter().cloned();
-        let behind = columns
-            .iter()
-            .map(|(name, _)| Arc::new(Field::new(*name, DataType::Int64, false)));
+        let behind =
+            columns.iter().map(|(name, _)| Arc::new(Field::new(*name, DataType::Int64, false)));
         let schema = Arc::new(Schema::new(fields.chain(behind).collect::<Vec<_>>()));
         let mut first = 0;
         let taken = std::mem::take(&mut *self.batches());
@@ -640,7 +608,8 @@ impl PartsOfPiece {
         part.map(|(slice, shard, bytes)| (slice, shard, PyBytes::new(py, &bytes)))
     }
 
-    /// What became of the piece. Raises if its bytes could not be read, which is no damage: reading it again may help.
+    /// What became of the piece. Raises if its bytes could not be read, which is no damage: reading
+    /// it again may help.
     fn finish<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let reader = self.reader().take();
         let reader = reader.ok_or_else(|| wrong("the piece was finished already"))?;
@@ -669,7 +638,8 @@ type Reduced<'py> = (Option<Bound<'py, PyBytes>>, Option<Table>);
 
 #[pymethods]
 impl Shards {
-    /// The tally of a shard of a slice from its parts; and of a list of flows or an export the rows of the shard, with their places.
+    /// The tally of a shard of a slice from its parts; and of a list of flows or an export the rows
+    /// of the shard, with their places.
     fn reduce<'py>(
         &self,
         py: Python<'py>,

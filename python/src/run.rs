@@ -18,7 +18,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle, sleep};
 use std::time::Duration;
 
-/// Pieces of output that wait to be read. A piece is a buffer of the program's output, or a batch of rows.
+/// Pieces of output that wait to be read. A piece is a buffer of the program's output, or a batch
+/// of rows.
 const WAITING: usize = 4;
 
 /// How often signals are looked at, and progress is reported.
@@ -101,12 +102,9 @@ impl Output {
             let Some(progress) = &self.progress else {
                 return Ok(());
             };
-            let [bytes, packets, total] = [
-                &self.stage.bytes,
-                &self.stage.packets,
-                &self.stage.total_bytes,
-            ]
-            .map(|number| number.load(Relaxed));
+            let [bytes, packets, total] =
+                [&self.stage.bytes, &self.stage.packets, &self.stage.total_bytes]
+                    .map(|number| number.load(Relaxed));
             let done = (bytes, packets, (total > 0).then_some(total));
             progress.call1(py, done).map(|_| ())
         });
@@ -172,11 +170,7 @@ impl From<Trouble> for PyErr {
     fn from(trouble: Trouble) -> Self {
         match trouble {
             Trouble::Raised(raised) => raised,
-            Trouble::Failed(Failure {
-                sentence,
-                is_usage,
-                place,
-            }) => {
+            Trouble::Failed(Failure { sentence, is_usage, place }) => {
                 let (path, offset) =
                     place.map_or((None, None), |place| (Some(place.path), place.offset));
                 failure(&sentence, is_usage, path, offset)
@@ -351,10 +345,7 @@ impl Run {
     fn new(words: Vec<OsString>, progress: Option<Py<PyAny>>) -> PyResult<Self> {
         let (output, pieces) = sync_channel(WAITING);
         let stage = Arc::new(Stage::default());
-        let taker = Taker {
-            output,
-            stage: Arc::clone(&stage),
-        };
+        let taker = Taker { output, stage: Arc::clone(&stage) };
         let all = std::iter::once("flowsieve".into()).chain(words);
         let all: Vec<OsString> = all.collect();
         let builder = Builder::new().name("flowsieve".to_owned());
@@ -373,10 +364,7 @@ impl Run {
             thread: Some(thread),
             stage: Arc::clone(&stage),
         };
-        Ok(Self {
-            command: Arc::new(Mutex::new(command)),
-            stage,
-        })
+        Ok(Self { command: Arc::new(Mutex::new(command)), stage })
     }
 
     /// A command that is over, with this output.
@@ -393,15 +381,9 @@ impl Run {
             is_alone: false,
             raised: None,
         };
-        let command = Command {
-            reading: Reading::Begun(output),
-            thread: None,
-            stage: Arc::clone(&stage),
-        };
-        Self {
-            command: Arc::new(Mutex::new(command)),
-            stage,
-        }
+        let command =
+            Command { reading: Reading::Begun(output), thread: None, stage: Arc::clone(&stage) };
+        Self { command: Arc::new(Mutex::new(command)), stage }
     }
 
     /// The next rows, or None at the end.
@@ -428,7 +410,8 @@ impl Run {
         Ok(Table::new(schema, batches))
     }
 
-    /// What is left of the output, and whether everything could be read: of a run with rows the document that follows them.
+    /// What is left of the output, and whether everything could be read: of a run with rows the
+    /// document that follows them.
     fn rest(&self, py: Python<'_>) -> PyResult<(Vec<u8>, bool)> {
         Ok(py.detach(|| locked(&self.command).rest())?)
     }

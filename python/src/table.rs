@@ -112,11 +112,7 @@ fn value<'py>(py: Python<'py>, array: &ArrayRef, row: usize) -> PyResult<Bound<'
             let truth = array.as_boolean().value(row).into_pyobject(py)?;
             truth.to_owned().into_any()
         }
-        DataType::Utf8 => array
-            .as_string::<i32>()
-            .value(row)
-            .into_pyobject(py)?
-            .into_any(),
+        DataType::Utf8 => array.as_string::<i32>().value(row).into_pyobject(py)?.into_any(),
         other => return Err(PyTypeError::new_err(format!("no column is {other}"))),
     })
 }

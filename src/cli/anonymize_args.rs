@@ -8,15 +8,16 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-// Whether and how addresses are replaced. (No doc comment: it would stand for the description of each command with these.)
+// Whether and how addresses are replaced. (No doc comment: it would stand for the description of
+// each command with these.)
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Privacy")]
 pub(crate) struct AnonymizeArgs {
     /// Replace IP addresses by others that keep prefixes (Crypto-PAn)
     ///
-    /// Addresses of one network stay in one network, for IPv4 and IPv6. In packets that are written, MAC addresses are
-    /// replaced, too. Host names and payload stay. Without a key file the key is random, and results of different runs
-    /// cannot be joined.
+    /// Addresses of one network stay in one network, for IPv4 and IPv6. In packets that are
+    /// written, MAC addresses are replaced, too. Host names and payload stay. Without a key file
+    /// the key is random, and results of different runs cannot be joined.
     #[arg(long, hide_short_help = true)]
     anonymize: bool,
 
@@ -41,11 +42,7 @@ pub(crate) struct VendorArgs {
 impl VendorArgs {
     /// What becomes of the vendor's part.
     pub(crate) const fn part(self) -> VendorPart {
-        if self.keep_vendors {
-            VendorPart::Kept
-        } else {
-            VendorPart::Replaced
-        }
+        if self.keep_vendors { VendorPart::Kept } else { VendorPart::Replaced }
     }
 }
 
@@ -55,7 +52,8 @@ impl AnonymizeArgs {
         self.anonymize || self.anonymize_key.is_some()
     }
 
-    /// The key, if addresses are to be replaced. That a random one is used is said on standard error.
+    /// The key, if addresses are to be replaced. That a random one is used is said on standard
+    /// error.
     pub(crate) fn key(&self, quiet: bool) -> Result<Option<AnonymizeKey>> {
         if let Some(path) = &self.anonymize_key {
             return read(path).map(Some);

@@ -50,10 +50,10 @@ pub(crate) struct CompareArgs {
 
     /// Two structures to compare first [default: mdbf,cmdbf]
     ///
-    /// If one of mdbf and cmdbf does not take part, the default is the two of --filter. The first sentence says which
-    /// of the two was nearer to the truth, and in how many slices, by the raw count (the elements seen as new), as in
-    /// the papers; a structure without one takes part with its estimate. Both take part even if --filter does not name
-    /// them.
+    /// If one of mdbf and cmdbf does not take part, the default is the two of --filter. The first
+    /// sentence says which of the two was nearer to the truth, and in how many slices, by the raw
+    /// count (the elements seen as new), as in the papers; a structure without one takes part with
+    /// its estimate. Both take part even if --filter does not name them.
     #[arg(
         long,
         value_parser = contenders(),
@@ -105,24 +105,25 @@ struct ConditionArgs {
 
     /// A combination that queries ask for, such as src,domain [default: the usual ones]
     ///
-    /// All attributes together are always asked for. The usual ones are every single attribute; for flows also both
-    /// addresses, and each with the destination port; for DNS triples src,domain and src,dst.
+    /// All attributes together are always asked for. The usual ones are every single attribute; for
+    /// flows also both addresses, and each with the destination port; for DNS triples src,domain
+    /// and src,dst.
     #[arg(long, value_name = "NAMES", hide_short_help = true)]
     want: Vec<String>,
 
     /// Distinct elements per slice [default: 95th percentile of the first slices]
     ///
-    /// Every structure gets the number of hash functions (k) that is best for this many by its formula. The default is
-    /// the 95th percentile (nearest rank) over the slices that end within the first 48 MiB of elements, so that a flood
-    /// does not spoil filters made for a usual slice.
+    /// Every structure gets the number of hash functions (k) that is best for this many by its
+    /// formula. The default is the 95th percentile (nearest rank) over the slices that end within
+    /// the first 48 MiB of elements, so that a flood does not spoil filters made for a usual slice.
     #[arg(long, value_name = "COUNT", value_parser = parse_expected, hide_short_help = true)]
     expect: Option<u64>,
 
     /// Number of hash functions (k) of every structure [default: the best for --expect]
     ///
-    /// mdbf and cmdbf use k for each array, cartesian and the matrices for each attribute; a matrix keeps the cuts that
-    /// it has without --k. subset-planned sets k bits for every combination. Each takes at most 32. dleft, hll, ell
-    /// and exact have no k.
+    /// mdbf and cmdbf use k for each array, cartesian and the matrices for each attribute; a matrix
+    /// keeps the cuts that it has without --k. subset-planned sets k bits for every combination.
+    /// Each takes at most 32. dleft, hll, ell and exact have no k.
     #[arg(long, value_name = "N", hide_short_help = true)]
     k: Option<u32>,
 
@@ -172,10 +173,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<Outcome> {
     };
     od.finish(|traffic| report.page(traffic))?;
     let look = output.look(None);
-    report
-        .write(args.format.format, look, output)
-        .context(UNWRITTEN)?
-        .commit()?;
+    report.write(args.format.format, look, output).context(UNWRITTEN)?.commit()?;
     run.problems(&comparison.inputs);
     run.speed(args.speech, comparison.totals.packets);
     Ok(run.end(comparison.totals.interrupted, PARTIAL))
@@ -224,10 +222,7 @@ fn each(args: &CompareArgs, mut run: Run, files: &[PathBuf]) -> Result<Outcome> 
     }
     od.finish(|_| report.page())?;
     let look = output.look(None);
-    report
-        .write(args.format.format, look, output)
-        .context(UNWRITTEN)?
-        .commit()?;
+    report.write(args.format.format, look, output).context(UNWRITTEN)?.commit()?;
     run.problems(&inputs);
     run.speed(args.speech, packets);
     Ok(run.end(interrupted, PARTIAL))
@@ -253,11 +248,7 @@ impl CompareArgs {
             return Ok(Some(pair));
         }
         let published = PUBLISHED.iter().all(|of| contenders.contains(of));
-        Ok(if published {
-            Some(PUBLISHED)
-        } else {
-            two(contenders)
-        })
+        Ok(if published { Some(PUBLISHED) } else { two(contenders) })
     }
 
     fn plan(&self, inputs: Vec<PathBuf>) -> Result<ComparePlan, UsageError> {
@@ -301,10 +292,7 @@ impl CompareArgs {
                 .selection(self.trace.elements.packets.headers.tunnel)?,
             rule: self.trace.elements.rule(),
             tunnel: self.trace.elements.packets.headers.tunnel,
-            slicing: self
-                .trace
-                .slices
-                .slicing(self.trace.input.selection.zone.zone()),
+            slicing: self.trace.slices.slicing(self.trace.input.selection.zone.zone()),
             contenders,
             memories: self.conditions.memory.clone(),
             combinations,

@@ -29,16 +29,9 @@ pub(crate) struct CompletionsArgs {
 pub(crate) fn run(args: &CompletionsArgs) -> Result<Outcome> {
     // The generator panics where it cannot write, so it writes into memory.
     let mut script = Vec::new();
-    clap_complete::generate(
-        args.shell,
-        &mut Arguments::command(),
-        "flowsieve",
-        &mut script,
-    );
+    clap_complete::generate(args.shell, &mut Arguments::command(), "flowsieve", &mut script);
     let mut output = Output::open(None)?;
-    output
-        .write_all(&script)
-        .context("cannot write the completions")?;
+    output.write_all(&script).context("cannot write the completions")?;
     output.commit()?;
     Ok(Outcome::Done)
 }

@@ -50,9 +50,9 @@ pub(crate) struct CountArgs {
 
     /// Slide the slices: a row every so often, for the --slice before it
     ///
-    /// With --slice 60s --every 1s each second has a row for the minute that ends with it. --slice is a multiple of --every, at
-    /// most 4096 times as long. Windows are counted by the exact set and by a bitmap of their own: a filter cannot forget what
-    /// leaves a window.
+    /// With --slice 60s --every 1s each second has a row for the minute that ends with it. --slice
+    /// is a multiple of --every, at most 4096 times as long. Windows are counted by the exact set
+    /// and by a bitmap of their own: a filter cannot forget what leaves a window.
     #[arg(long, value_name = "DURATION", value_parser = parse_width_ns, help_heading = "What to count", hide_short_help = true)]
     every: Option<i64>,
 
@@ -82,8 +82,9 @@ pub(crate) struct CountArgs {
 
     /// List this many keys with the most distinct others on the page
     ///
-    /// Sources by distinct destinations, and destinations by distinct sources; with --element dns sources by distinct
-    /// names. Estimated over everything in 1 MiB for each. `flowsieve top` ranks by slice, exactly, and other keys.
+    /// Sources by distinct destinations, and destinations by distinct sources; with --element dns
+    /// sources by distinct names. Estimated over everything in 1 MiB for each. `flowsieve top`
+    /// ranks by slice, exactly, and other keys.
     #[arg(
         long,
         value_name = "COUNT",
@@ -94,12 +95,7 @@ pub(crate) struct CountArgs {
     top: Option<u64>,
 
     /// Save the filter for `flowsieve filter`; needs --slice all
-    #[arg(
-        long,
-        value_name = "FILE",
-        help_heading = "Output",
-        hide_short_help = true
-    )]
+    #[arg(long, value_name = "FILE", help_heading = "Output", hide_short_help = true)]
     save_filter: Option<PathBuf>,
 
     #[command(flatten, next_help_heading = "Output")]
@@ -136,8 +132,8 @@ struct FilterArgs {
 
     /// Partitions with a filter each [default: 8; published structures, and with --want: 1]
     ///
-    /// Elements are divided among shards by their digest. Results depend on the number of shards; more than two threads
-    /// need more than one.
+    /// Elements are divided among shards by their digest. Results depend on the number of shards;
+    /// more than two threads need more than one.
     #[arg(long, value_name = "COUNT", hide_short_help = true)]
     shards: Option<u32>,
 }
@@ -163,16 +159,11 @@ pub(crate) fn run(args: &CountArgs) -> Result<Outcome> {
     // Rows that come meanwhile and a bar would write over each other.
     let is_watched = plan.delay_ns.is_some() && plan.is_stream() && output.is_terminal();
     let look = output.look(args.rows.shown().filter(|_| !is_watched));
-    let parameters = CountParameters {
-        anonymized: args.od.is_anonymized(),
-        ..CountParameters::from(&plan)
-    };
+    let parameters =
+        CountParameters { anonymized: args.od.is_anonymized(), ..CountParameters::from(&plan) };
     let report =
         CountReport::begin(args.format.format, &parameters, look, output).context(UNWRITTEN)?;
-    let mut sinks = Sinks {
-        report,
-        page: args.od.page.is_wanted().then(CountPage::default),
-    };
+    let mut sinks = Sinks { report, page: args.od.page.is_wanted().then(CountPage::default) };
     let label = saved.as_ref().map(|_| {
         let label = ElementLabel {
             part: SelectedPart::from(&plan.selection),
@@ -183,14 +174,10 @@ pub(crate) fn run(args: &CountArgs) -> Result<Outcome> {
     let mut who = args.who(&plan)?;
     let traffic = od.traffic.as_mut().map(|it| it as &mut dyn Beside);
     let ranked = who.as_mut().map(|it| it as &mut dyn Beside);
-    let extras = CountExtras {
-        beside: traffic.into_iter().chain(ranked).collect(),
-        filter_label: label,
-    };
+    let extras =
+        CountExtras { beside: traffic.into_iter().chain(ranked).collect(), filter_label: label };
     let quiet = args.speech.is_quiet() || is_watched;
-    let result = run.watch(quiet, &files, |watch| {
-        count(&plan, extras, &mut sinks, watch)
-    });
+    let result = run.watch(quiet, &files, |watch| count(&plan, extras, &mut sinks, watch));
     let mut summary = result.map_err(explained)?;
     let interrupted = summary.totals.interrupted;
     if run.read_nothing(&summary.inputs) {
@@ -204,10 +191,7 @@ pub(crate) fn run(args: &CountArgs) -> Result<Outcome> {
     }
     let page = sinks.page;
     let who = who.map(WhoBeside::finish).unwrap_or_default();
-    od.finish(|traffic| {
-        page.unwrap_or_default()
-            .finish(&parameters, &summary, traffic, &who)
-    })?;
+    od.finish(|traffic| page.unwrap_or_default().finish(&parameters, &summary, traffic, &who))?;
     sinks.report.finish(&summary).context(UNWRITTEN)?.commit()?;
     run.problems(&summary.inputs);
     run.speed(args.speech, summary.totals.packets);
@@ -292,10 +276,7 @@ impl CountArgs {
         let written = [("--output", self.output.path()), html, pairs, saved];
         keep_apart(written, inputs)?;
         let kind = self.trace.elements.element;
-        let slicing = self
-            .trace
-            .slices
-            .slicing(self.trace.input.selection.zone.zone());
+        let slicing = self.trace.slices.slicing(self.trace.input.selection.zone.zone());
         let panes = slicing.panes(self.every).map_err(UsageError::of)?;
         let (counter, shards) = if self.filter.design.is_asked() {
             (Some(self.filter.designed(kind)?), 1)
@@ -351,19 +332,12 @@ impl FilterArgs {
     ) -> Result<(Option<CounterChoice>, u32), UsageError> {
         let sizing = match (self.fpr, self.expected()?) {
             (Some(fpr), Some(expected)) => Sizing::Rate { fpr, expected },
-            (_, expected) => Sizing::Memory {
-                bytes: self.memory.unwrap_or(DEFAULT_MEMORY_BYTES),
-                expected,
-            },
+            (_, expected) => {
+                Sizing::Memory { bytes: self.memory.unwrap_or(DEFAULT_MEMORY_BYTES), expected }
+            }
         };
-        counter(
-            self.filter,
-            panes,
-            kind.attributes().len(),
-            sizing,
-            self.shards,
-        )
-        .map_err(UsageError::of)
+        counter(self.filter, panes, kind.attributes().len(), sizing, self.shards)
+            .map_err(UsageError::of)
     }
 
     /// The only number of `--expect`.
@@ -386,12 +360,9 @@ impl FilterArgs {
         }
         let goal = match self.fpr {
             Some(fpr) => Goal::Rate { fpr },
-            None => Goal::Memory {
-                bytes: self.memory.unwrap_or(DEFAULT_MEMORY_BYTES),
-            },
+            None => Goal::Memory { bytes: self.memory.unwrap_or(DEFAULT_MEMORY_BYTES) },
         };
         let default = Structure::Filter(FilterKind::Subset);
-        self.design
-            .counter(self.filter.unwrap_or(default), kind, &self.expect, goal)
+        self.design.counter(self.filter.unwrap_or(default), kind, &self.expect, goal)
     }
 }

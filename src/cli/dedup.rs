@@ -70,12 +70,7 @@ pub(crate) struct DedupArgs {
     memory: u64,
 
     /// Seed of the digests [default: random; with --approximate: 0]
-    #[arg(
-        long,
-        value_name = "NUMBER",
-        help_heading = "Filter",
-        hide_short_help = true
-    )]
+    #[arg(long, value_name = "NUMBER", help_heading = "Filter", hide_short_help = true)]
     seed: Option<u64>,
 
     #[command(flatten, next_help_heading = "Output")]
@@ -116,8 +111,8 @@ pub(crate) struct DedupArgs {
 struct CapturesArgs {
     /// Capture to write, whole or not at all; - is standard output
     ///
-    /// pcap if the name ends in .pcap, .cap, .dmp or .dump; otherwise, and on standard output, pcapng. Compressed if
-    /// .gz, .zst, .xz, .bz2 or .lz4 follows.
+    /// pcap if the name ends in .pcap, .cap, .dmp or .dump; otherwise, and on standard output,
+    /// pcapng. Compressed if .gz, .zst, .xz, .bz2 or .lz4 follows.
     #[arg(short, long, value_name = "FILE")]
     write: Option<PathBuf>,
 
@@ -127,26 +122,23 @@ struct CapturesArgs {
 
     /// Cut the packets that are written: to so many bytes, or behind their headers
     ///
-    /// `headers` keeps the headers of the link, of IP and of TCP, UDP and the like, with --tunnel inner those inside
-    /// tunnels, too, and nothing of what they carry. Packets are compared as they were captured.
+    /// `headers` keeps the headers of the link, of IP and of TCP, UDP and the like, with --tunnel
+    /// inner those inside tunnels, too, and nothing of what they carry. Packets are compared as
+    /// they were captured.
     #[arg(long, value_name = "BYTES|headers", value_parser = parse_snap_length, help_heading = "Privacy", hide_short_help = true)]
     snaplen: Option<SnapLength>,
 }
 
 fn rules() -> impl TypedValueParser<Value = Sameness> {
     use Sameness::{Flow, Frame, Packet, Retransmission};
-    named(
-        &[Packet, Frame, Retransmission, Flow],
-        Sameness::name,
-        |by| match by {
-            Packet => {
-                "The IP packet, without its link header, VLAN tags, MPLS labels, TTL and header checksum"
-            }
-            Frame => "The captured bytes",
-            Retransmission => "TCP segments with data that are sent again",
-            Flow => "The flow: only its first packet in the window is kept",
-        },
-    )
+    named(&[Packet, Frame, Retransmission, Flow], Sameness::name, |by| match by {
+        Packet => {
+            "The IP packet, without its link header, VLAN tags, MPLS labels, TTL and header checksum"
+        }
+        Frame => "The captured bytes",
+        Retransmission => "TCP segments with data that are sent again",
+        Flow => "The flow: only its first packet in the window is kept",
+    })
 }
 
 const DIFFERENCES: &[Choice<fn(&mut Difference)>] = &[
@@ -187,10 +179,7 @@ fn parse_snap_length(text: &str) -> Result<SnapLength, String> {
     if text == "headers" {
         return Ok(SnapLength::Headers);
     }
-    match parse_count(text)
-        .ok()
-        .and_then(|count| u32::try_from(count).ok())
-    {
+    match parse_count(text).ok().and_then(|count| u32::try_from(count).ok()) {
         Some(bytes @ 1..) => Ok(SnapLength::Bytes(bytes)),
         _ => Err(
             "packets are cut to a number of bytes, such as 96, or behind their headers: headers"
@@ -236,41 +225,32 @@ pub(crate) fn run(args: &DedupArgs) -> Result<Outcome> {
     let mut writers = Writers {
         kept: open(files.write.as_deref(), single)?,
         dropped: open(files.dropped.as_deref(), single)?,
-        anonymizer: key
-            .as_ref()
-            .map(|key| PacketAnonymizer::new(key, args.vendors.part())),
+        anonymizer: key.as_ref().map(|key| PacketAnonymizer::new(key, args.vendors.part())),
     };
     let mut output = Output::beside(files.write.as_deref(), args.output.path())?;
-    let result = run.watch(args.quiet.quiet, &plan.inputs, |watch| {
-        dedup(&plan, &mut writers, watch)
-    });
+    let result =
+        run.watch(args.quiet.quiet, &plan.inputs, |watch| dedup(&plan, &mut writers, watch));
     let summary = result.map_err(|error| files.cause(error))?;
     if run.read_nothing(&summary.inputs) {
         return Ok(run.end(summary.interrupted, PARTIAL));
     }
-    // The dropped packets first: if they cannot be written, the capture that lacks them must not be.
+    // The dropped packets first: if they cannot be written, the capture that lacks them must not
+    // be.
     let removed = finish(writers.dropped, files.dropped.as_deref())?;
     let kept = finish(writers.kept, files.write.as_deref())?;
     let (mut without_options, mut lost) = (0, Lost::default());
     for (output, count) in [removed, kept].into_iter().flatten() {
-        // Half a capture looks like a whole one: it gets no name. What has gone down a pipe is there.
+        // Half a capture looks like a whole one: it gets no name. What has gone down a pipe is
+        // there.
         if !summary.interrupted || !output.is_file() {
             output.commit()?;
         }
         without_options += count.without_options;
         lost = lost.or(count.lost);
     }
-    let report = DedupReport {
-        plan: &plan,
-        summary: &summary,
-        anonymized: key.is_some(),
-    };
+    let report = DedupReport { plan: &plan, summary: &summary, anonymized: key.is_some() };
     report
-        .write(
-            args.format.format,
-            output.look(args.rows.shown()),
-            &mut output,
-        )
+        .write(args.format.format, output.look(args.rows.shown()), &mut output)
         .context("cannot write the summary")?;
     output.commit()?;
     run.all_problems(summary.inputs.iter().flat_map(problems));
@@ -284,9 +264,7 @@ pub(crate) fn run(args: &DedupArgs) -> Result<Outcome> {
         && !args.quiet.quiet
     {
         let why = files.why_lost(single);
-        say(format_args!(
-            "flowsieve: what was written lacks {lost}{why}"
-        ));
+        say(format_args!("flowsieve: what was written lacks {lost}{why}"));
     }
     let mut captures = files.write.iter().chain(&files.dropped);
     let what = if captures.any(|path| !is_standard(path)) {

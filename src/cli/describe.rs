@@ -13,8 +13,8 @@ const OF_THE_SHELL: [&str; 3] = ["help", "completions", "man"];
 /// Options that are about the terminal.
 const OPTIONS_OF_THE_SHELL: [&str; 4] = ["help", "version", "color", "rows"];
 
-/// All commands with their options but those about the shell, as they are declared (names, help, defaults, the values that are allowed), and the fields of
-/// all results.
+/// All commands with their options but those about the shell, as they are declared (names, help,
+/// defaults, the values that are allowed), and the fields of all results.
 pub fn describe() -> Value {
     let mut program = Arguments::command();
     program.build();
@@ -61,14 +61,8 @@ fn command(command: &Command) -> Value {
 fn argument(argument: &Arg) -> Value {
     let text = |text: Option<&clap::builder::StyledStr>| text.map(ToString::to_string);
     let takes = argument.get_action().takes_values();
-    let many = argument
-        .get_num_args()
-        .is_some_and(|range: ValueRange| range.max_values() > 1);
-    let values = if takes {
-        argument.get_possible_values()
-    } else {
-        Vec::new()
-    };
+    let many = argument.get_num_args().is_some_and(|range: ValueRange| range.max_values() > 1);
+    let values = if takes { argument.get_possible_values() } else { Vec::new() };
     let values = values.iter().filter(|value| !value.is_hide_set());
     json!({
         "name": argument.get_id().as_str(),

@@ -13,9 +13,10 @@ use flowsieve::planner::{Elements, Goal, PlanRequest, Structure, plan};
 pub(super) struct DesignArgs {
     /// A combination that queries ask for, and its weight, such as src,dst:3 or all
     ///
-    /// The filter is planned for queries about these combinations, as frequent as their weights; without any, for whole
-    /// elements (all). `count` also stores and counts them: it needs --expect, uses one shard, and always counts whole
-    /// elements, but gives them the fewest bits unless you want them too.
+    /// The filter is planned for queries about these combinations, as frequent as their weights;
+    /// without any, for whole elements (all). `count` also stores and counts them: it needs
+    /// --expect, uses one shard, and always counts whole elements, but gives them the fewest bits
+    /// unless you want them too.
     #[arg(long, value_name = "NAMES[:WEIGHT]", hide_short_help = true)]
     pub(super) want: Vec<String>,
 
@@ -24,12 +25,7 @@ pub(super) struct DesignArgs {
     pub(super) cuts: Option<String>,
 
     /// Your own weights of WCBFM, one per attribute, such as 1,2,1
-    #[arg(
-        long,
-        value_name = "WEIGHTS",
-        allow_hyphen_values = true,
-        hide_short_help = true
-    )]
+    #[arg(long, value_name = "WEIGHTS", allow_hyphen_values = true, hide_short_help = true)]
     pub(super) weights: Option<String>,
 }
 
@@ -109,7 +105,8 @@ impl DesignArgs {
         Ok(filter)
     }
 
-    /// What is asked of the planner about elements of this many attributes, all but how many there are.
+    /// What is asked of the planner about elements of this many attributes, all but how many there
+    /// are.
     pub(super) fn request(
         &self,
         attributes: Vec<String>,

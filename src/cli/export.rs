@@ -42,7 +42,8 @@ pub(crate) struct ExportArgs {
 
     /// What an element is
     ///
-    /// Only the first fragment of a datagram has ports, so its later fragments are a flow with ports 0.
+    /// Only the first fragment of a datagram has ports, so its later fragments are a flow with
+    /// ports 0.
     #[arg(long, value_name = "KIND", default_value = "flow", value_parser = elements(), help_heading = "Rows")]
     element: ElementKind,
 
@@ -114,17 +115,12 @@ pub(crate) fn run(args: &ExportArgs) -> Result<Outcome> {
     let parameters = ExportParameters::new(&plan, args.names);
     let is_file = output.is_file();
     let mut rows = Rows {
-        report: Some(
-            args.begin(&parameters, plan.threads, output)
-                .context(UNWRITTEN)?,
-        ),
+        report: Some(args.begin(&parameters, plan.threads, output).context(UNWRITTEN)?),
         again: is_file.then_some((args, &parameters, plan.threads)),
     };
     let quiet = args.speech.is_quiet();
     // Rows that come meanwhile and a bar would write over each other.
-    let summary = run.watch(quiet || is_watched, &files, |watch| {
-        export(&plan, &mut rows, watch)
-    });
+    let summary = run.watch(quiet || is_watched, &files, |watch| export(&plan, &mut rows, watch));
     let summary = summary.map_err(explained)?;
     if run.read_nothing(&summary.inputs) {
         return Ok(run.end(summary.totals.interrupted, PARTIAL));

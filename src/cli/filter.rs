@@ -84,10 +84,10 @@ struct InfoArgs {
 
 /// Ask a saved filter for elements, with * for any value
 ///
-/// Values are separated by commas, in the order of the element's attributes: `10.0.0.1,10.0.0.2` is a
-/// host pair, `10.0.0.1,10.0.0.2,6,1234,80` a flow, `192.0.2.1,192.0.2.53,www.example.com` a DNS
-/// triple. A table answers each question by a line with the question, a tab and one word; the other formats
-/// have the same words:
+/// Values are separated by commas, in the order of the element's attributes: `10.0.0.1,10.0.0.2` is
+/// a host pair, `10.0.0.1,10.0.0.2,6,1234,80` a flow, `192.0.2.1,192.0.2.53,www.example.com` a DNS
+/// triple. A table answers each question by a line with the question, a tab and one word; the other
+/// formats have the same words:
 ///
 ///   yes      seen, or a false positive
 ///   no       not seen, for certain
@@ -113,8 +113,9 @@ struct QueryArgs {
 
 /// Unite saved filters of equal parameters into the filter of all their inputs
 ///
-/// They must have been saved with the same structure, memory, seed and shards, of the same kind of element. Scalable
-/// filters can be united only if the union has no more links than a chain may have.
+/// They must have been saved with the same structure, memory, seed and shards, of the same kind of
+/// element. Scalable filters can be united only if the union has no more links than a chain may
+/// have.
 #[derive(Args, Clone, Debug)]
 #[command(after_long_help = UNION_EXAMPLES)]
 struct UnionArgs {
@@ -181,11 +182,7 @@ impl Asked {
             )
         })?;
         let attributes = label.rule.kind.attributes().len();
-        if filter
-            .spec()
-            .attributes()
-            .is_some_and(|needed| needed != attributes)
-        {
+        if filter.spec().attributes().is_some_and(|needed| needed != attributes) {
             return Err(anyhow!(
                 "{}: its label and its parameters contradict each other in the number of attributes",
                 path.display()
@@ -201,10 +198,8 @@ impl Asked {
 
     fn answer(&self, query: &ElementQuery) -> &'static str {
         let answers = query.patterns.iter().map(|pattern| {
-            self.filter.contains_where(Pattern {
-                whole: pattern.whole,
-                attributes: &pattern.attributes,
-            })
+            self.filter
+                .contains_where(Pattern { whole: pattern.whole, attributes: &pattern.attributes })
         });
         match answers.fold(PatternAnswer::Absent, PatternAnswer::or) {
             PatternAnswer::Absent => "no",
@@ -217,14 +212,9 @@ impl Asked {
 
 fn query(args: &QueryArgs, run: &mut Run) -> Result<()> {
     if args.values.iter().filter(|value| *value == "-").count() > 1 {
-        bail!(UsageError::of(
-            "standard input can be read only once; name - once"
-        ));
+        bail!(UsageError::of("standard input can be read only once; name - once"));
     }
-    keep_apart(
-        [("--output", args.output.path())],
-        slice::from_ref(&args.file),
-    )?;
+    keep_apart([("--output", args.output.path())], slice::from_ref(&args.file))?;
     args.format.check(&args.output)?;
     let asked = Asked::load(&args.file)?;
     // All of the command line is understood before anything is answered.

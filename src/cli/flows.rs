@@ -47,8 +47,8 @@ pub(crate) struct FlowsArgs {
 
     /// Print each flow once, as soon as it is seen, by its first packet
     ///
-    /// Exact as long as the flows fit into half of the memory; after that a filter answers, which may miss some flows.
-    /// The summary says how many.
+    /// Exact as long as the flows fit into half of the memory; after that a filter answers, which
+    /// may miss some flows. The summary says how many.
     #[arg(long, conflicts_with_all = ["idle", "active"], help_heading = "Flows")]
     unique: bool,
 
@@ -115,20 +115,17 @@ pub(crate) fn run(args: &FlowsArgs) -> Result<Outcome> {
     let look = output.look(args.rows.shown().filter(|_| !is_watched));
     let begin = |output| -> Result<_> {
         let report = FlowReport::begin(args.format.format, &parameters, look, output);
-        Ok(Shown {
-            report: report.context(UNWRITTEN)?,
-            addresses,
-        })
+        Ok(Shown { report: report.context(UNWRITTEN)?, addresses })
     };
     let quiet = args.speech.is_quiet();
-    // Flows of a stream are handed on as they end; in the order of start they would come at its end only.
+    // Flows of a stream are handed on as they end; in the order of start they would come at its end
+    // only.
     let is_live = plan.delay_ns.is_some() && plan.idle_ns.is_some() && plan.is_stream();
     let (summary, report) = if args.unique || is_live {
         let mut report = begin(output)?;
         let list = if args.unique { list_unique } else { list };
-        let summary = run.watch(quiet || is_watched, &files, |watch| {
-            list(&plan, &mut report, watch)
-        });
+        let summary =
+            run.watch(quiet || is_watched, &files, |watch| list(&plan, &mut report, watch));
         let summary = summary.map_err(explained)?;
         if run.read_nothing(&summary.inputs) {
             return Ok(run.end(summary.totals.interrupted, PARTIAL));
@@ -136,18 +133,14 @@ pub(crate) fn run(args: &FlowsArgs) -> Result<Outcome> {
         (summary, report)
     } else {
         let mut sorted = SortedFlows::new(args.memory - plan.memory_bytes);
-        let summary = run.watch(quiet || is_watched, &files, |watch| {
-            list(&plan, &mut sorted, watch)
-        });
+        let summary =
+            run.watch(quiet || is_watched, &files, |watch| list(&plan, &mut sorted, watch));
         let summary = summary.map_err(explained)?;
         if run.read_nothing(&summary.inputs) {
             return Ok(run.end(summary.totals.interrupted, PARTIAL));
         }
         let mut report = begin(output)?;
-        report.report = report
-            .report
-            .shared_among(plan.threads)
-            .context(UNWRITTEN)?;
+        report.report = report.report.shared_among(plan.threads).context(UNWRITTEN)?;
         sorted.hand_on(&mut report).context(UNWRITTEN)?;
         (summary, report)
     };
@@ -235,21 +228,14 @@ impl FlowsArgs {
         let plan = FlowPlan {
             inputs: self.live.sources(inputs),
             input_format: self.input.format.format(),
-            selection: self
-                .input
-                .selection
-                .selection(self.packets.headers.tunnel)?,
+            selection: self.input.selection.selection(self.packets.headers.tunnel)?,
             tunnel: self.packets.headers.tunnel,
             bidirectional: self.bidirectional,
             dns_ports: self.packets.dns.dns_port.clone(),
             idle_ns: self.idle,
             active_ns: self.active,
             // The rest is for putting flows in order.
-            memory_bytes: if self.unique {
-                self.memory
-            } else {
-                self.memory / 4 * 3
-            },
+            memory_bytes: if self.unique { self.memory } else { self.memory / 4 * 3 },
             threads: self.threads.count(),
             delay_ns: None,
         };

@@ -45,12 +45,7 @@ pub(crate) struct GenerateArgs {
     names: Option<u64>,
 
     /// Seed of the random numbers
-    #[arg(
-        long,
-        value_name = "NUMBER",
-        default_value_t = 1,
-        hide_short_help = true
-    )]
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, hide_short_help = true)]
     seed: u64,
 
     /// Bytes kept of each frame [default: 96; with `--kind dns`: 65535]
@@ -87,11 +82,7 @@ pub(crate) struct GenerateArgs {
 }
 
 const KINDS: &[Choice<GenerateKind>] = &[
-    (
-        "traffic",
-        "Conversations of many kinds",
-        GenerateKind::Traffic,
-    ),
+    ("traffic", "Conversations of many kinds", GenerateKind::Traffic),
     ("dns", "DNS queries and answers only", GenerateKind::Dns),
 ];
 
@@ -174,9 +165,7 @@ impl GenerateArgs {
         let standard = GeneratePlan::new(self.kind, self.packets);
         let number = |option: Option<u64>, standard: u32, name: &str| {
             option.map_or(Ok(standard), u32::try_from).map_err(|_| {
-                UsageError::of(format!(
-                    "--{name} is too large: it must be at most 16,777,216"
-                ))
+                UsageError::of(format!("--{name} is too large: it must be at most 16,777,216"))
             })
         };
         Ok(GeneratePlan {
@@ -206,11 +195,7 @@ fn print(summary: &GenerateSummary, out: &mut Output) -> io::Result<()> {
         ("dns_triples", summary.dns_triples),
         ("dns_query_triples", summary.dns_query_triples),
     ] {
-        let value = if is_terminal {
-            HumanCount(value).to_string()
-        } else {
-            value.to_string()
-        };
+        let value = if is_terminal { HumanCount(value).to_string() } else { value.to_string() };
         writeln!(out, "{name:<18}{value:>14}")?;
     }
     Ok(())
@@ -229,20 +214,14 @@ mod tests {
     }
 
     fn parse(line: &[&str]) -> GenerateArgs {
-        Line::try_parse_from([&["generate"], line].concat())
-            .expect("good arguments")
-            .args
+        Line::try_parse_from([&["generate"], line].concat()).expect("good arguments").args
     }
 
     #[test]
     fn the_defaults_are_those_of_the_plan() {
-        assert_eq!(
-            parse(&["-w", "x"]).plan().expect("a good plan"),
-            GeneratePlan::default()
-        );
-        let dns = parse(&["-w", "x", "--kind", "dns", "--packets", "2M"])
-            .plan()
-            .expect("a good plan");
+        assert_eq!(parse(&["-w", "x"]).plan().expect("a good plan"), GeneratePlan::default());
+        let dns =
+            parse(&["-w", "x", "--kind", "dns", "--packets", "2M"]).plan().expect("a good plan");
         assert_eq!(dns, GeneratePlan::new(GenerateKind::Dns, 2_000_000));
     }
 
@@ -260,9 +239,7 @@ mod tests {
         let bad = GeneratePlan { pairs: 0, ..plan };
         assert!(write(&bad).is_err());
         assert_eq!(std::fs::read(&path).expect("the file"), before);
-        let files = std::fs::read_dir(folder.path())
-            .expect("the folder")
-            .count();
+        let files = std::fs::read_dir(folder.path()).expect("the folder").count();
         assert_eq!(files, 1, "no temporary file is left behind");
     }
 }

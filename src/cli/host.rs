@@ -22,7 +22,8 @@ pub trait Host: Send + Sync {
     /// Takes a line that goes to standard error, with the place of a problem.
     fn said(&self, line: &str, place: Option<&Place>);
 
-    /// Takes the progress of a run: bytes read, packets seen, and how many bytes there are if that is known.
+    /// Takes the progress of a run: bytes read, packets seen, and how many bytes there are if that
+    /// is known.
     fn progress(&self, bytes: u64, packets: u64, total_bytes: Option<u64>);
 
     /// The flag that ends the run. Once it is set, no output appears.
@@ -40,10 +41,7 @@ pub struct Place {
 
 impl From<&TraceError> for Place {
     fn from(error: &TraceError) -> Self {
-        Self {
-            path: error.path.clone(),
-            offset: error.offset,
-        }
+        Self { path: error.path.clone(), offset: error.offset }
     }
 }
 
@@ -86,7 +84,8 @@ pub(crate) fn is_cancelled() -> bool {
     current().is_some_and(|host| host.stop().is_set())
 }
 
-/// Runs a command in this thread; the first word is the program's name. Whether everything was read.
+/// Runs a command in this thread; the first word is the program's name. Whether everything was
+/// read.
 ///
 /// # Errors
 ///
@@ -135,8 +134,6 @@ impl io::Write for HostWriter {
 
 /// The place that an error names, if it is one of a capture.
 pub(super) fn place_of(error: &anyhow::Error) -> Option<Place> {
-    let trouble = error
-        .chain()
-        .find_map(|cause| cause.downcast_ref::<TraceError>());
+    let trouble = error.chain().find_map(|cause| cause.downcast_ref::<TraceError>());
     trouble.map(Place::from)
 }

@@ -61,15 +61,16 @@ impl Inputs {
         entries.sort_by_key(fs::DirEntry::path);
         for entry in entries {
             let path = entry.path();
-            // Links to directories are not followed: they may lead in circles. Only regular files are
-            // looked into: reading from a device or a pipe may never end.
+            // Links to directories are not followed: they may lead in circles. Only regular files
+            // are looked into: reading from a device or a pipe may never end.
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                 // The records of an index tell of captures; they are no input beside these.
                 if index_around(&path).is_none_or(|index| index != path) {
                     self.walk(&path, format);
                 }
             } else if path.is_file() {
-                // A file that cannot be read, or is not what its name says, is kept: opening it says why.
+                // A file that cannot be read, or is not what its name says, is kept: opening it
+                // says why.
                 let named = format != InputFormat::Tsh && is_named_capture(&path);
                 if named || is_capture(&path, format).unwrap_or(true) {
                     self.files.push(path);
@@ -83,11 +84,7 @@ impl Inputs {
 
 /// Whether the name ends as those of captures do, compressed or not.
 fn is_named_capture(path: &Path) -> bool {
-    let plain = if is_compressed(path) {
-        path.file_stem().map_or(path, Path::new)
-    } else {
-        path
-    };
+    let plain = if is_compressed(path) { path.file_stem().map_or(path, Path::new) } else { path };
     ends_in(plain, &["pcap", "pcapng", "cap", "erf"])
 }
 
@@ -101,8 +98,8 @@ fn ends_in(path: &Path, all: &[&str]) -> bool {
     end.is_some_and(|end| all.iter().any(|other| end.eq_ignore_ascii_case(other)))
 }
 
-/// A remark on each file that is named twice, and on each that is named together with a compressed file of the same
-/// name.
+/// A remark on each file that is named twice, and on each that is named together with a compressed
+/// file of the same name.
 pub(crate) fn twice(files: &[PathBuf]) -> Vec<String> {
     let mut seen: HashMap<FileId, &Path> = HashMap::new();
     let mut remarks = Vec::new();
@@ -135,11 +132,6 @@ pub(crate) fn twice(files: &[PathBuf]) -> Vec<String> {
 pub(crate) fn total_bytes(files: &[PathBuf]) -> Option<u64> {
     files
         .iter()
-        .map(|path| {
-            fs::metadata(path)
-                .ok()
-                .filter(fs::Metadata::is_file)
-                .map(|data| data.len())
-        })
+        .map(|path| fs::metadata(path).ok().filter(fs::Metadata::is_file).map(|data| data.len()))
         .sum()
 }

@@ -43,16 +43,12 @@ pub(crate) fn run(args: &ManArgs) -> Result<Outcome> {
 
 /// The command with the texts of those options, too, that `-h` leaves out.
 fn in_full(command: Command) -> Command {
-    command
-        .mut_args(|argument| argument.hide_short_help(false))
-        .mut_subcommands(in_full)
+    command.mut_args(|argument| argument.hide_short_help(false)).mut_subcommands(in_full)
 }
 
 fn write_all(command: &Command, folder: &Path) -> Result<()> {
     write(command, Some(folder))?;
-    command
-        .get_subcommands()
-        .try_for_each(|command| write_all(command, folder))
+    command.get_subcommands().try_for_each(|command| write_all(command, folder))
 }
 
 /// Writes the page of this command, to standard output or into a folder.
@@ -71,8 +67,12 @@ fn write(command: &Command, folder: Option<&Path>) -> Result<()> {
     output.commit()
 }
 
-/// The page with what follows the options, examples above all, in lines as they are, under a heading that says so.
+/// The page with what follows the options, examples above all, in lines as they are, under a
+/// heading that says so.
 fn with_plain_examples(page: &str) -> String {
-    page.replacen(".SH EXTRA\nExamples:\n", ".SH EXAMPLES\n.nf\n", 1)
-        .replacen(".SH EXTRA\n", ".SH NOTES\n.nf\n", 1)
+    page.replacen(".SH EXTRA\nExamples:\n", ".SH EXAMPLES\n.nf\n", 1).replacen(
+        ".SH EXTRA\n",
+        ".SH NOTES\n.nf\n",
+        1,
+    )
 }

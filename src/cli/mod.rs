@@ -62,8 +62,8 @@ use units::VALUES;
 /// Count what is distinct in packet captures, and say how far from exact it was
 ///
 /// flowsieve reads packet captures, sieves their packets through multi-attribute Bloom filters and
-/// answers how many distinct host pairs, flows or DNS triples there were in each time slice: fast, in
-/// bounded memory, and with the error of every answer.
+/// answers how many distinct host pairs, flows or DNS triples there were in each time slice: fast,
+/// in bounded memory, and with the error of every answer.
 #[derive(Debug, Parser)]
 #[command(version, max_term_width = 100, after_long_help = format!("{VALUES}\n\n{EXIT_CODES}\n\n{}\n\n{EXAMPLES}", topics::names()))]
 struct Arguments {
@@ -72,7 +72,8 @@ struct Arguments {
 
     /// Whether a table has bold face, and help and errors have colours
     ///
-    /// By default a terminal has them, unless `NO_COLOR` is set or `TERM` is `dumb`; with `CLICOLOR_FORCE` pipes have them, too.
+    /// By default a terminal has them, unless `NO_COLOR` is set or `TERM` is `dumb`; with
+    /// `CLICOLOR_FORCE` pipes have them, too.
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto", value_parser = options::one_of(COLORS), hide_short_help = true)]
     color: ColorChoice,
 }
@@ -85,21 +86,18 @@ const COLORS: &[options::Choice<ColorChoice>] = &[
 
 /// What a command line says of colours, also if the rest of it is wrong or asks for help.
 fn color_of(words: impl IntoIterator<Item = OsString>) -> ColorChoice {
-    let words = words
-        .into_iter()
-        .map(|word| word.to_string_lossy().into_owned());
+    let words = words.into_iter().map(|word| word.to_string_lossy().into_owned());
     let words: Vec<String> = words.take_while(|word| word != "--").collect();
     let apart = words.windows(2).filter(|pair| pair[0] == "--color");
     let apart = apart.map(|pair| pair[1].as_str());
-    let joined = words
-        .iter()
-        .filter_map(|word| word.strip_prefix("--color="));
+    let joined = words.iter().filter_map(|word| word.strip_prefix("--color="));
     let named = apart.chain(joined).last();
     let choice = COLORS.iter().find(|(name, ..)| named == Some(*name));
     choice.map_or(ColorChoice::Auto, |(.., choice)| *choice)
 }
 
-/// Whether the terminal understands no escape sequences. `anstream` writes them to such a terminal where `CI` is set.
+/// Whether the terminal understands no escape sequences. `anstream` writes them to such a terminal
+/// where `CI` is set.
 fn takes_no_color() -> bool {
     let is_forced = env::var_os("CLICOLOR_FORCE").is_some_and(|value| !value.is_empty());
     !is_forced && env::var_os("TERM").is_some_and(|name| name == "dumb")
@@ -112,58 +110,65 @@ Examples:
   A capture of ten million packets to try it on:
     flowsieve generate -w sample.pcap";
 
-// What a command is for stands here, and not with its options: these are made for the one that was called. Help lists
-// the commands in the order in which people need them.
+// What a command is for stands here, and not with its options: these are made for the one that was
+// called. Help lists the commands in the order in which people need them.
 #[derive(Debug, Subcommand)]
 #[command(defer = true)]
 pub(crate) enum Command {
     /// Compare structures on a capture at equal memory, against the exact answer
     ///
-    /// The capture is decoded once, and every structure sees all of it. The report begins with the two structures of
-    /// --pair: which was nearer to the truth, in how many slices, and by how much. It gives, over all slices, the
-    /// errors of the counts and the share of absent elements that each structure reports as present: values
-    /// that occur but not together (apart), and elements that only the following slice has (next). Predicted
-    /// rates come from the formulas for the numbers of elements found.
+    /// The capture is decoded once, and every structure sees all of it. The report begins with the
+    /// two structures of --pair: which was nearer to the truth, in how many slices, and by how
+    /// much. It gives, over all slices, the errors of the counts and the share of absent elements
+    /// that each structure reports as present: values that occur but not together (apart), and
+    /// elements that only the following slice has (next). Predicted rates come from the formulas
+    /// for the numbers of elements found.
     #[command(display_order = 7)]
     Compare(Box<compare::CompareArgs>),
     /// Count distinct host pairs, flows or DNS triples in each time slice
     ///
-    /// Several captures are one trace in the order of time; directories are searched for captures. Recognised by
-    /// content: pcap, pcapng, ERF, dnstap, C-DNS, Zeek's dns.log and conn.log, Suricata's eve.json, nfdump's CSV, lists
-    /// of flows as CSV or Parquet, and DNS queries as both (columns ts, src, dst, qname), all but Parquet plain or
-    /// compressed by gzip, zstd, xz, bzip2 or lz4. A log of flows says when a flow began, not when its packets came, so
-    /// a flow counts in the slice in which it began.
+    /// Several captures are one trace in the order of time; directories are searched for captures.
+    /// Recognised by content: pcap, pcapng, ERF, dnstap, C-DNS, Zeek's dns.log and conn.log,
+    /// Suricata's eve.json, nfdump's CSV, lists of flows as CSV or Parquet, and DNS queries as both
+    /// (columns ts, src, dst, qname), all but Parquet plain or compressed by gzip, zstd, xz, bzip2
+    /// or lz4. A log of flows says when a flow began, not when its packets came, so a flow counts
+    /// in the slice in which it began.
     #[command(display_order = 1)]
     Count(Box<count::CountArgs>),
     /// Write captures without their duplicates
     ///
-    /// A packet is dropped if the same packet was seen within the window before it. Nothing else is dropped: what the
-    /// filter takes for a repeat is looked up among 128-bit digests. Several captures become one, in order of time. The
-    /// summary goes to standard output (to standard error with `-w -`).
+    /// A packet is dropped if the same packet was seen within the window before it. Nothing else is
+    /// dropped: what the filter takes for a repeat is looked up among 128-bit digests. Several
+    /// captures become one, in order of time. The summary goes to standard output (to standard
+    /// error with `-w -`).
     #[command(display_order = 4)]
     Dedup(Box<dedup::DedupArgs>),
     /// Export packets, or elements once per slice, as rows for databases and data frames
     ///
-    /// A row is a distinct element of a time slice, with the time of its first packet, its packets and its bytes there;
-    /// or a packet (--all). Packets are in the order of the trace; elements are listed slice by slice, in the order in
-    /// which each was first seen. Packets without a readable IP header have no row and are tallied by reason. Several
-    /// captures are one trace in the order of time; formats and directories are those of `flowsieve count`.
+    /// A row is a distinct element of a time slice, with the time of its first packet, its packets
+    /// and its bytes there; or a packet (--all). Packets are in the order of the trace; elements
+    /// are listed slice by slice, in the order in which each was first seen. Packets without a
+    /// readable IP header have no row and are tallied by reason. Several captures are one trace in
+    /// the order of time; formats and directories are those of `flowsieve count`.
     #[command(display_order = 6)]
     Export(Box<export::ExportArgs>),
     /// Look at, ask and unite filters that `count --save-filter` saved
     ///
-    /// A saved filter answers whether an element was seen, without the capture. An element that was seen is always
-    /// found; one that was not seen is reported as found with the filter's false-positive rate.
+    /// A saved filter answers whether an element was seen, without the capture. An element that was
+    /// seen is always found; one that was not seen is reported as found with the filter's
+    /// false-positive rate.
     #[command(display_order = 10)]
     Filter(filter::FilterArgs),
     /// List flows: times, five-tuple, packets, bytes, TCP flags, names
     ///
-    /// A flow is all packets with the same addresses, protocol and ports; with --bidirectional those of both
-    /// directions. Flows are listed in the order of their first packet. Without --idle and --active a flow lasts as
-    /// long as the captures, so the number of flows is that of distinct five-tuples. Datagrams are not reassembled:
-    /// only the first fragment has ports, and later fragments are another flow with the same addresses and protocol and
-    /// with ports 0. Several captures are one trace in the order of time; formats and directories are those of
-    /// `flowsieve count`. Records of logs are not packets: --unique lists them; without it they are tallied as skipped.
+    /// A flow is all packets with the same addresses, protocol and ports; with --bidirectional
+    /// those of both directions. Flows are listed in the order of their first packet. Without
+    /// --idle and --active a flow lasts as long as the captures, so the number of flows is that of
+    /// distinct five-tuples. Datagrams are not reassembled: only the first fragment has ports, and
+    /// later fragments are another flow with the same addresses and protocol and with ports 0.
+    /// Several captures are one trace in the order of time; formats and directories are those of
+    /// `flowsieve count`. Records of logs are not packets: --unique lists them; without it they are
+    /// tallied as skipped.
     #[command(display_order = 3)]
     Flows(flows::FlowsArgs),
     /// Generate a capture with known counts, the same bytes on every machine
@@ -175,43 +180,49 @@ pub(crate) enum Command {
     Generate(generate::GenerateArgs),
     /// Index an archive of captures, and search it: which capture, and when
     ///
-    /// Captures are divided into regions, each a range of time in one file. For each region the index keeps the flows
-    /// and DNS questions, with inverted lists and a filter over combinations of addresses, port and domain; each
-    /// storage directory also has a counting filter over its regions. A search asks the filters which regions can have
-    /// an answer, and takes the answers from lists and records: none is missed, none is made up.
+    /// Captures are divided into regions, each a range of time in one file. For each region the
+    /// index keeps the flows and DNS questions, with inverted lists and a filter over combinations
+    /// of addresses, port and domain; each storage directory also has a counting filter over its
+    /// regions. A search asks the filters which regions can have an answer, and takes the answers
+    /// from lists and records: none is missed, none is made up.
     #[command(display_order = 5)]
     Index(index::IndexArgs),
     /// Plan a filter: for every structure its parameters, memory and false-positive rate
     ///
-    /// A plan is for a mixture of queries: combinations of attributes (--want) with weights. It predicts false-positive
-    /// rates for combinations that do not occur; see --known. For CBFM and WCBFM it searches for the cuts and weights
-    /// with the lowest weighted rate. Combinations that no wanted one contains are cut. If at most 6894 families of
-    /// cuts remain (always with up to five attributes), all are tried; otherwise a search with bounded work starts from
-    /// several families and may miss the best one (--cuts names another one). The weights are never worse than equal
-    /// ones.
+    /// A plan is for a mixture of queries: combinations of attributes (--want) with weights. It
+    /// predicts false-positive rates for combinations that do not occur; see --known. For CBFM and
+    /// WCBFM it searches for the cuts and weights with the lowest weighted rate. Combinations that
+    /// no wanted one contains are cut. If at most 6894 families of cuts remain (always with up to
+    /// five attributes), all are tried; otherwise a search with bounded work starts from several
+    /// families and may miss the best one (--cuts names another one). The weights are never worse
+    /// than equal ones.
     #[command(display_order = 8)]
     Plan(Box<plan::PlanArgs>),
     /// Recompute the tables and figures of the papers that the filters come from
     ///
-    /// For each figure: what the paper prints, what the formula says, what is measured on the filters of
-    /// this program with its standard error, and a verdict. Everything but times follows from the seed.
+    /// For each figure: what the paper prints, what the formula says, what is measured on the
+    /// filters of this program with its standard error, and a verdict. Everything but times follows
+    /// from the seed.
     ///
-    /// Experiments on traffic take captures from --capture, or from the directory in the environment variable
-    /// `FLOWSIEVE_TRACES`; without both they generate traffic and say so. The dictionary takes its words from the file
-    /// in `FLOWSIEVE_WORDS` (one per line); without it, it makes words up and says so.
+    /// Experiments on traffic take captures from --capture, or from the directory in the
+    /// environment variable `FLOWSIEVE_TRACES`; without both they generate traffic and say so. The
+    /// dictionary takes its words from the file in `FLOWSIEVE_WORDS` (one per line); without it, it
+    /// makes words up and says so.
     #[command(display_order = 9)]
     Reproduce(reproduce::ReproduceArgs),
     /// Rank hosts, ports or names by how many distinct others each has
     ///
-    /// Which sources contact the most destinations (scanners), which destinations the most sources (victims), who tries
-    /// the most ports, which domains have the most names. A Bloom filter removes repeats, and a summary of bounded size
-    /// ranks the rest. Without options: sources by distinct destinations, over the whole trace. Several captures are
-    /// one trace in the order of time; formats and directories are those of `flowsieve count`.
+    /// Which sources contact the most destinations (scanners), which destinations the most sources
+    /// (victims), who tries the most ports, which domains have the most names. A Bloom filter
+    /// removes repeats, and a summary of bounded size ranks the rest. Without options: sources by
+    /// distinct destinations, over the whole trace. Several captures are one trace in the order of
+    /// time; formats and directories are those of `flowsieve count`.
     #[command(display_order = 2)]
     Top(top::TopArgs),
     /// Print a script with which a shell completes commands and options
     ///
-    /// In bash, zsh and fish it completes the values of options, too: structures, elements, formats.
+    /// In bash, zsh and fish it completes the values of options, too: structures, elements,
+    /// formats.
     #[command(display_order = 12)]
     Completions(completions::CompletionsArgs),
     /// Write manual pages, for the program and each command
@@ -267,11 +278,7 @@ impl From<anyhow::Error> for Failure {
 
 impl From<clap::Error> for Failure {
     fn from(error: clap::Error) -> Self {
-        Self {
-            sentence: error.to_string(),
-            is_usage: true,
-            place: None,
-        }
+        Self { sentence: error.to_string(), is_usage: true, place: None }
     }
 }
 
@@ -290,11 +297,7 @@ fn with_tip(mut error: clap::Error) -> clap::Error {
         Some(ContextValue::String(text)) => Some(text.as_str()),
         _ => None,
     };
-    let tip = match (
-        error.kind(),
-        text(ContextKind::InvalidArg),
-        text(ContextKind::InvalidValue),
-    ) {
+    let tip = match (error.kind(), text(ContextKind::InvalidArg), text(ContextKind::InvalidValue)) {
         (ErrorKind::UnknownArgument, Some("--version" | "-V"), _) => {
             Some("all commands have one version: flowsieve --version".to_owned())
         }
@@ -400,10 +403,7 @@ fn answered(answer: &clap::Error) -> ExitCode {
     let printed = answer.print().and_then(|()| io::stdout().flush());
     match printed {
         Err(error) if !answer.use_stderr() && error.kind() != io::ErrorKind::BrokenPipe => {
-            say(format_args!(
-                "flowsieve: {}: {error}",
-                output::unwritten(Path::new("-"))
-            ));
+            say(format_args!("flowsieve: {}: {error}", output::unwritten(Path::new("-"))));
             ExitCode::from(1)
         }
         _ => ExitCode::from(answer.exit_code() as u8),
@@ -414,17 +414,15 @@ fn answered(answer: &clap::Error) -> ExitCode {
 fn printed(text: &str) -> ExitCode {
     match writeln!(io::stdout(), "{text}").and_then(|()| io::stdout().flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            say(format_args!(
-                "flowsieve: {}: {error}",
-                output::unwritten(Path::new("-"))
-            ));
+            say(format_args!("flowsieve: {}: {error}", output::unwritten(Path::new("-"))));
             ExitCode::from(1)
         }
         _ => ExitCode::SUCCESS,
     }
 }
 
-/// A panic about memory that is refused becomes an error with a sentence of its own; all others report themselves.
+/// A panic about memory that is refused becomes an error with a sentence of its own; all others
+/// report themselves.
 fn silence_refusals() {
     let usual = panic::take_hook();
     panic::set_hook(Box::new(move |said| {
@@ -441,8 +439,8 @@ fn is_refusal(said: &(dyn Any + Send)) -> bool {
     text == Some(MEMORY_REFUSED)
 }
 
-/// The outcome; a panic is an error, too. Files that were to be are gone by then: without their names they
-/// are removed on the way.
+/// The outcome; a panic is an error, too. Files that were to be are gone by then: without their
+/// names they are removed on the way.
 fn guarded(run: impl FnOnce() -> anyhow::Result<Outcome>) -> anyhow::Result<Outcome> {
     panic::catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| {
         if is_refusal(&*panic) {

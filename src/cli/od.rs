@@ -13,7 +13,8 @@ use flowsieve::report::{ReportFormat, traffic_table};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-// A page, whether packets are counted by origin and destination, and where all pairs go. (No doc comment: it would stand for the description of each command with these.)
+// A page, whether packets are counted by origin and destination, and where all pairs go. (No doc
+// comment: it would stand for the description of each command with these.)
 #[derive(Args, Clone, Debug)]
 pub(crate) struct OdArgs {
     #[command(flatten)]
@@ -21,18 +22,14 @@ pub(crate) struct OdArgs {
 
     /// Also count packets by origin and destination, by prefixes of this many bits
     ///
-    /// `--od 24` groups IPv4 addresses by /24. IPv6 prefixes have twice as many bits. The page shows the 24 largest on
-    /// each side. All packets with readable addresses count, for any kind of element.
+    /// `--od 24` groups IPv4 addresses by /24. IPv6 prefixes have twice as many bits. The page
+    /// shows the 24 largest on each side. All packets with readable addresses count, for any kind
+    /// of element.
     #[arg(long = "od", value_name = "BITS", value_parser = parse_bits, hide_short_help = true)]
     bits: Option<u8>,
 
     /// Write all of these pairs to this file: .csv, .json, .jsonl or .parquet
-    #[arg(
-        long = "od-out",
-        value_name = "FILE",
-        requires = "bits",
-        hide_short_help = true
-    )]
+    #[arg(long = "od-out", value_name = "FILE", requires = "bits", hide_short_help = true)]
     out: Option<PathBuf>,
 
     #[command(flatten)]
@@ -73,10 +70,7 @@ impl OdArgs {
 
     /// The options that name files, with these.
     pub(crate) fn files(&self) -> [(&'static str, Option<&Path>); 2] {
-        [
-            ("--html", self.page.html.as_deref()),
-            ("--od-out", self.out.as_deref()),
-        ]
+        [("--html", self.page.html.as_deref()), ("--od-out", self.out.as_deref())]
     }
 
     /// Whether addresses are to be replaced.

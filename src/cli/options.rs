@@ -1,7 +1,7 @@
 //! Options that several commands have, each declared once, in blocks as small as the commands need.
 //!
-//! The doc comments of the fields are the texts of `--help`; a block itself has none, for it would stand in
-//! place of the description of each command that has the block.
+//! The doc comments of the fields are the texts of `--help`; a block itself has none, for it would
+//! stand in place of the description of each command that has the block.
 
 use super::UsageError;
 use super::output::{Output, is_shown, is_standard};
@@ -35,9 +35,7 @@ pub(super) fn named<T>(
 where
     T: Copy + Send + Sync + 'static,
 {
-    let choices = values
-        .iter()
-        .map(|&value| (name(value), help(value), value));
+    let choices = values.iter().map(|&value| (name(value), help(value), value));
     one_of(choices.collect::<Vec<_>>())
 }
 
@@ -76,15 +74,16 @@ pub(super) struct InputArgs {
 pub(super) struct SelectionArgs {
     /// Only packets that match a capture filter, such as 'tcp port 80 and net 10.0.0.0/8'
     ///
-    /// The language is that of tcpdump and of Wireshark's capture filters (pcap-filter). VLAN tags and MPLS labels need
-    /// no keyword, and with `--tunnel inner` the expression is about the inner packet.
+    /// The language is that of tcpdump and of Wireshark's capture filters (pcap-filter). VLAN tags
+    /// and MPLS labels need no keyword, and with `--tunnel inner` the expression is about the inner
+    /// packet.
     #[arg(long = "where", value_name = "EXPRESSION")]
     expression: Option<String>,
 
     /// Only packets from this time on, such as 2014-01-01T12:30, +90s or -5min
     ///
-    /// RFC 3339, a date or a time of --timezone, seconds since 1970, a duration after the first packet (+90s), or one before the last packet of
-    /// files (-5min).
+    /// RFC 3339, a date or a time of --timezone, seconds since 1970, a duration after the first
+    /// packet (+90s), or one before the last packet of files (-5min).
     #[arg(long, value_name = "TIME", value_parser = parse_bound, allow_hyphen_values = true, hide_short_help = true)]
     from: Option<TypedBound>,
 
@@ -123,32 +122,29 @@ impl SelectionArgs {
 pub(super) struct LiveArgs {
     /// Keep reading captures that grow, and new ones in directories, until interrupted
     ///
-    /// Names a capture that is being written, or a directory into which a program such as tcpdump -C or dumpcap -b
-    /// writes captures one after the other.
+    /// Names a capture that is being written, or a directory into which a program such as tcpdump
+    /// -C or dumpcap -b writes captures one after the other.
     #[arg(long, help_heading = "Input", hide_short_help = true)]
     pub(super) follow: bool,
 
     /// Print a row of a pipe this long after its slice ends, in capture time
     ///
-    /// Packets that come later still count. Formats written at the end (JSON, Parquet, and all files) and captures that
-    /// are files ignore it.
+    /// Packets that come later still count. Formats written at the end (JSON, Parquet, and all
+    /// files) and captures that are files ignore it.
     #[arg(long, value_name = "DURATION", default_value = "2s", value_parser = parse_delay_ns, help_heading = "Output", hide_short_help = true)]
     delay: i64,
 }
 
 impl LiveArgs {
-    /// What these inputs are: files, or what follows them. Pipes and standard input are read until their end anyway.
+    /// What these inputs are: files, or what follows them. Pipes and standard input are read until
+    /// their end anyway.
     pub(super) fn sources(self, files: &[PathBuf]) -> Vec<Source> {
         let is_pipe = |path: &PathBuf| {
             let data = std::fs::metadata(path);
             is_standard(path) || data.is_ok_and(|data| !data.is_file() && !data.is_dir())
         };
         let source = |path: &PathBuf| {
-            if self.follow && !is_pipe(path) {
-                Source::followed(path)
-            } else {
-                Source::from(path)
-            }
+            if self.follow && !is_pipe(path) { Source::followed(path) } else { Source::from(path) }
         };
         files.iter().map(source).collect()
     }
@@ -178,9 +174,10 @@ pub(super) struct InputFormatArgs {
 
     /// Which messages of dnstap files count: client, auth, resolver and more
     ///
-    /// A comma-separated list of `auth`, `resolver`, `client`, `forwarder`, `stub`, `tool` and `update`, each of which
-    /// may end in `-query` or `-response`, or `all`. By default `client,auth`: what a server was asked and what it
-    /// answered, as in a capture of the traffic with its clients. Other messages are tallied as skipped.
+    /// A comma-separated list of `auth`, `resolver`, `client`, `forwarder`, `stub`, `tool` and
+    /// `update`, each of which may end in `-query` or `-response`, or `all`. By default
+    /// `client,auth`: what a server was asked and what it answered, as in a capture of the traffic
+    /// with its clients. Other messages are tallied as skipped.
     #[arg(long, value_name = "TYPES", value_parser = parse_dnstap_types, hide_short_help = true)]
     dnstap_type: Option<DnstapTypes>,
 }
@@ -254,7 +251,8 @@ pub(super) struct DnsPortArgs {
 pub(super) struct ElementArgs {
     /// What is counted
     ///
-    /// Only the first fragment of a datagram has ports, so its later fragments are a flow with ports 0.
+    /// Only the first fragment of a datagram has ports, so its later fragments are a flow with
+    /// ports 0.
     #[arg(long, value_name = "KIND", default_value = "host-pair", value_parser = elements())]
     pub(super) element: ElementKind,
 
@@ -341,16 +339,10 @@ pub(super) struct SliceArgs<const WHOLE: bool> {
 }
 
 fn boundaries() -> impl TypedValueParser<Value = Align> {
-    named(
-        &[Align::Epoch, Align::First],
-        Align::name,
-        |align| match align {
-            Align::Epoch | Align::Local(_) => {
-                "Multiples of the width since 1970 began in --timezone"
-            }
-            Align::First => "Multiples of the width since the first packet",
-        },
-    )
+    named(&[Align::Epoch, Align::First], Align::name, |align| match align {
+        Align::Epoch | Align::Local(_) => "Multiples of the width since 1970 began in --timezone",
+        Align::First => "Multiples of the width since the first packet",
+    })
 }
 
 /// `None` is one slice for everything.
@@ -412,7 +404,8 @@ impl ExactArgs {
 pub(super) struct SeedArgs<const DEFAULT: u64> {
     /// Seed of all hash functions and of what is drawn
     ///
-    /// `random` draws one and reports it in the results, so that nobody can craft traffic that collides.
+    /// `random` draws one and reports it in the results, so that nobody can craft traffic that
+    /// collides.
     #[arg(long, value_name = "NUMBER", default_value_t = DEFAULT, value_parser = parse_seed, hide_short_help = true)]
     pub(super) seed: u64,
 }

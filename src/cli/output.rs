@@ -10,7 +10,8 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
-/// A destination of results. Unless it is committed, a file does not appear, and what still waits in the buffer is dropped.
+/// A destination of results. Unless it is committed, a file does not appear, and what still waits
+/// in the buffer is dropped.
 #[derive(Debug)]
 pub(crate) struct Output {
     /// There until the end.
@@ -50,14 +51,11 @@ impl Output {
     }
 
     fn new(target: Target, path: &Path) -> Self {
-        Self {
-            out: Some(BufWriter::with_capacity(BUFFER, target)),
-            path: path.to_owned(),
-        }
+        Self { out: Some(BufWriter::with_capacity(BUFFER, target)), path: path.to_owned() }
     }
 
-    /// Opens `path` as [`open`](Self::open) does, for what is said of a capture; without a name this is
-    /// standard error where the capture itself goes to standard output.
+    /// Opens `path` as [`open`](Self::open) does, for what is said of a capture; without a name
+    /// this is standard error where the capture itself goes to standard output.
     pub(crate) fn beside(capture: Option<&Path>, path: Option<&Path>) -> Result<Self> {
         if path.is_none() && capture.is_some_and(is_standard) {
             return Ok(Self::new(Target::Error(io::stderr()), Path::new("-")));
@@ -148,14 +146,13 @@ pub(crate) fn unwritten(path: &Path) -> String {
 
 /// The folder that a file of this name lies in.
 pub(crate) fn folder_of(path: &Path) -> &Path {
-    let folder = path
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty());
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     folder.unwrap_or(Path::new("."))
 }
 
-/// A file beside the one that is to be, with the rights that any file gets which a program creates. Its name
-/// has the number of the process, so that one that was killed can be distinguished from one that is at work.
+/// A file beside the one that is to be, with the rights that any file gets which a program creates.
+/// Its name has the number of the process, so that one that was killed can be distinguished from
+/// one that is at work.
 fn temporary_file(folder: &Path) -> io::Result<NamedTempFile> {
     let prefix = format!(".flowsieve-{}-", std::process::id());
     let mut builder = tempfile::Builder::new();

@@ -10,7 +10,8 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-// Where a page and its figures go. (No doc comment: it would stand for the description of each command with these.)
+// Where a page and its figures go. (No doc comment: it would stand for the description of each
+// command with these.)
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct PageArgs {
     /// Write a page with figures to this file
@@ -76,8 +77,6 @@ impl PageArgs {
 }
 
 fn written(mut output: Output, text: &str) -> Result<()> {
-    output
-        .write_all(text.as_bytes())
-        .context("cannot write the page and its figures")?;
+    output.write_all(text.as_bytes()).context("cannot write the page and its figures")?;
     output.commit()
 }

@@ -23,9 +23,7 @@ pub(crate) struct Progress {
 
 impl fmt::Debug for Progress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Progress")
-            .field("bar", &self.bar)
-            .finish_non_exhaustive()
+        f.debug_struct("Progress").field("bar", &self.bar).finish_non_exhaustive()
     }
 }
 
@@ -90,13 +88,7 @@ impl Progress {
         if let Some(bar) = &bar {
             follow(bar, &reading);
         }
-        Self {
-            bar,
-            packets,
-            reading,
-            stop,
-            host: host.map(|host| (host, bytes)),
-        }
+        Self { bar, packets, reading, stop, host: host.map(|host| (host, bytes)) }
     }
 
     /// Removes the bar.
@@ -119,11 +111,7 @@ impl Watch for Progress {
     }
 
     fn reading(&self, done: u64, open: &[Arc<AtomicU64>]) {
-        let mut reading = self
-            .reading
-            .0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut reading = self.reading.0.lock().unwrap_or_else(PoisonError::into_inner);
         *reading = (done, open.to_vec());
     }
 

@@ -76,11 +76,7 @@ fn arguments(command: &Command) -> impl Iterator<Item = &Arg> {
 }
 
 fn heading(argument: &Arg) -> &str {
-    let other = if argument.is_positional() {
-        "Arguments"
-    } else {
-        "Options"
-    };
+    let other = if argument.is_positional() { "Arguments" } else { "Options" };
     argument.get_help_heading().unwrap_or(other)
 }
 
@@ -103,10 +99,7 @@ fn option(page: &mut String, argument: &Arg) {
     if explained && !argument.is_hide_possible_values_set() {
         page.push_str("\n\n");
         for value in values {
-            let help = value
-                .get_help()
-                .map(ToString::to_string)
-                .unwrap_or_default();
+            let help = value.get_help().map(ToString::to_string).unwrap_or_default();
             let (name, help) = (value.get_name(), paragraphs(&help));
             writeln!(page, "  - `{name}`: {help}").expect("text is written");
         }
@@ -114,10 +107,7 @@ fn option(page: &mut String, argument: &Arg) {
         return;
     }
     if !values.is_empty() && !argument.is_hide_possible_values_set() {
-        let names: Vec<String> = values
-            .iter()
-            .map(|v| format!("`{}`", v.get_name()))
-            .collect();
+        let names: Vec<String> = values.iter().map(|v| format!("`{}`", v.get_name())).collect();
         write!(page, " Values: {}.", names.join(", ")).expect("text is written");
     }
     page.push('\n');

@@ -126,10 +126,7 @@ pub(crate) fn run(args: &ReproduceArgs) -> Result<Outcome> {
         experiments: &experiments,
     };
     let look = output.look(None);
-    report
-        .write(args.format.format, look, output)
-        .context(UNWRITTEN)?
-        .commit()?;
+    report.write(args.format.format, look, output).context(UNWRITTEN)?.commit()?;
     if let (Some(page), Some(path)) = (page, &args.markdown) {
         write_markdown(&report, page, path)?;
     }
@@ -176,11 +173,7 @@ impl ReproduceArgs {
         let captures = run.take(Inputs::find(&named, InputFormat::Auto));
         run.problems(&[]);
         Ok(Settings {
-            scale: if self.full_scale {
-                Scale::Full
-            } else {
-                Scale::Default
-            },
+            scale: if self.full_scale { Scale::Full } else { Scale::Default },
             seed: self.seed.seed,
             threads: self.threads.count(),
             captures,
@@ -226,8 +219,8 @@ fn run_all(wanted: &[&'static Entry], settings: &Settings, run: &mut Run) -> Vec
     experiments
 }
 
-/// Runs an experiment in a thread of its own, which is left behind if the run is to end: the program ends
-/// soon, and the thread with it.
+/// Runs an experiment in a thread of its own, which is left behind if the run is to end: the
+/// program ends soon, and the thread with it.
 fn run_until(
     entry: &'static Entry,
     settings: &Settings,
@@ -248,16 +241,10 @@ fn run_until(
 
 /// Writes the page, and its figures into a folder beside it.
 fn write_markdown(report: &ReproduceReport<'_>, page: Output, path: &Path) -> Result<()> {
-    let figures = PageArgs {
-        html: None,
-        svg: Some(path.with_file_name(FIGURES)),
-    };
+    let figures = PageArgs { html: None, svg: Some(path.with_file_name(FIGURES)) };
     let html = figures.open()?;
     figures.write(html, &report.page())?;
-    report
-        .write_markdown(FIGURES, page)
-        .with_context(|| unwritten(path))?
-        .commit()
+    report.write_markdown(FIGURES, page).with_context(|| unwritten(path))?.commit()
 }
 
 /// The present day, in UTC.
@@ -265,20 +252,16 @@ fn today() -> String {
     const SECONDS: u64 = 24 * 60 * 60;
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     let days = since.unwrap_or_default().as_secs() / SECONDS;
-    let day = i32::try_from(days)
-        .ok()
-        .and_then(NaiveDate::from_epoch_days);
+    let day = i32::try_from(days).ok().and_then(NaiveDate::from_epoch_days);
     day.unwrap_or_default().to_string()
 }
 
 /// Processor, threads and system of this machine, as far as they are known.
 fn machine() -> String {
-    let processor = std::fs::read_to_string("/proc/cpuinfo")
-        .ok()
-        .and_then(|text| {
-            let line = text.lines().find(|line| line.starts_with("model name"))?;
-            Some(line.split_once(':')?.1.trim().to_owned())
-        });
+    let processor = std::fs::read_to_string("/proc/cpuinfo").ok().and_then(|text| {
+        let line = text.lines().find(|line| line.starts_with("model name"))?;
+        Some(line.split_once(':')?.1.trim().to_owned())
+    });
     format!(
         "{}, {} threads, {} on {}",
         processor.unwrap_or_else(|| "a processor without a name".into()),

@@ -69,8 +69,9 @@ impl Run {
         Ok(self.take(Inputs::find(&input.captures, input.format.format())))
     }
 
-    /// Whether at least one of these files can be opened. If not, reports why, and the command must not write anything.
-    /// Streams cannot be opened twice, so they count as readable here; see [`Self::read_nothing`].
+    /// Whether at least one of these files can be opened. If not, reports why, and the command must
+    /// not write anything. Streams cannot be opened twice, so they count as readable here; see
+    /// [`Self::read_nothing`].
     pub(crate) fn can_read<S: Clone + Into<Source>>(
         &mut self,
         inputs: &[S],
@@ -108,9 +109,7 @@ impl Run {
     /// Whether no input could be opened. If so, reports why, and the command must drop its results.
     pub(crate) fn read_nothing(&mut self, inputs: &[InputResult]) -> bool {
         let nothing = !inputs.is_empty()
-            && inputs
-                .iter()
-                .all(|input| input.container.is_none() && input.error.is_some());
+            && inputs.iter().all(|input| input.container.is_none() && input.error.is_some());
         if nothing {
             self.problems(inputs);
         }
@@ -161,9 +160,7 @@ impl Run {
 
     /// Says how many packets of these inputs have times that cannot be shown.
     pub(crate) fn times(&self, inputs: &[InputResult]) {
-        let counts = inputs
-            .iter()
-            .map(|input| (input.path.as_path(), input.times_out_of_range));
+        let counts = inputs.iter().map(|input| (input.path.as_path(), input.times_out_of_range));
         self.times_out_of_range(counts);
     }
 
@@ -226,9 +223,7 @@ impl Run {
                 format!("{:.2} million", rate / 1e6)
             };
             let packets = HumanCount(packets);
-            say(format_args!(
-                "{packets} packets in {seconds:.3} s: {rate} packets/s"
-            ));
+            say(format_args!("{packets} packets in {seconds:.3} s: {rate} packets/s"));
             self.others();
         }
     }

@@ -1,4 +1,5 @@
-//! Whether two names are one file, so that no result takes the place of an input or of another result.
+//! Whether two names are one file, so that no result takes the place of an input or of another
+//! result.
 
 use super::UsageError;
 use super::output::{folder_of, is_standard};
@@ -42,8 +43,8 @@ impl FileId {
     }
 }
 
-/// Refuses to write where an input is, into an index, and two results into one file. `written` are the options that name
-/// results, with their files.
+/// Refuses to write where an input is, into an index, and two results into one file. `written` are
+/// the options that name results, with their files.
 pub(crate) fn keep_apart<'a>(
     written: impl IntoIterator<Item = (&'a str, Option<&'a Path>)>,
     inputs: &[PathBuf],

@@ -4,8 +4,8 @@ use super::host::{self, Place};
 use std::fmt::Arguments;
 use std::io::{self, IsTerminal, Write};
 
-/// Writes a line to standard error. If that fails there is nobody to tell, and the run goes on. Control characters, which
-/// file names may contain, are escaped.
+/// Writes a line to standard error. If that fails there is nobody to tell, and the run goes on.
+/// Control characters, which file names may contain, are escaped.
 pub(crate) fn say(line: Arguments<'_>) {
     say_of(None, line);
 }

@@ -22,33 +22,29 @@ const ENDING: [i32; 2] = [signal_hook::consts::SIGINT, signal_hook::consts::SIGT
 /// Exit code of a program that a signal ended, as shells count.
 const EXIT_CODE: usize = 128;
 
-/// A file that reaches the limit of its size is from now on an error of the write, as a full disk is; the signal
-/// would end the program without a word.
+/// A file that reaches the limit of its size is from now on an error of the write, as a full disk
+/// is; the signal would end the program without a word.
 #[cfg(unix)]
 pub(crate) fn outlive_file_limits() {
     use std::sync::atomic::AtomicBool;
     // Without this the signal ends the program, which leaves files as a sudden end does.
-    let _ = signal_hook::flag::register(
-        signal_hook::consts::SIGXFSZ,
-        Arc::new(AtomicBool::new(false)),
-    );
+    let _ =
+        signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::new(AtomicBool::new(false)));
 }
 
 #[cfg(not(unix))]
 pub(crate) const fn outlive_file_limits() {}
 
 impl Signals {
-    /// From now on signals no longer end the program at once, but set the flag; a second one does end it.
+    /// From now on signals no longer end the program at once, but set the flag; a second one does
+    /// end it.
     #[cfg(unix)]
     pub(crate) fn catch() -> io::Result<Self> {
         use signal_hook::flag::{register, register_conditional_shutdown, register_usize};
         // Signals are the host's.
         if let Some(host) = host::current() {
             let stop = host.stop();
-            return Ok(Self {
-                stop,
-                ..Self::default()
-            });
+            return Ok(Self { stop, ..Self::default() });
         }
         let signals = Self::default();
         let flag: Arc<_> = signals.stop.clone().into();
@@ -74,8 +70,8 @@ impl Signals {
         &self.stop
     }
 
-    /// The outcome of a run that was interrupted: says on standard error by what, and `what` that means
-    /// for the results. Of other runs that which they have.
+    /// The outcome of a run that was interrupted: says on standard error by what, and `what` that
+    /// means for the results. Of other runs that which they have.
     pub(crate) fn outcome(&self, interrupted: bool, what: &str, otherwise: Outcome) -> Outcome {
         if !interrupted {
             return otherwise;

@@ -26,9 +26,5 @@ pub(crate) fn filters_of_regions() -> impl TypedValueParser<Value = RegionFilter
 
 /// A filter of the global level of an index.
 pub(crate) fn global_filters() -> impl TypedValueParser<Value = GlobalFilter> {
-    named(
-        &GlobalFilter::ALL,
-        GlobalFilter::name,
-        GlobalFilter::summary,
-    )
+    named(&GlobalFilter::ALL, GlobalFilter::name, GlobalFilter::summary)
 }

@@ -1,4 +1,5 @@
-//! `--timezone`: time zones by their names, from the system's tables or, without these, from those in the program.
+//! `--timezone`: time zones by their names, from the system's tables or, without these, from those
+//! in the program.
 
 use clap::Args;
 use flowsieve::zone::Zone;
@@ -16,8 +17,8 @@ const SIMILAR: f64 = 0.6;
 pub(crate) struct ZoneArgs {
     /// Zone of times, such as Europe/Berlin; `local` is that of this machine
     ///
-    /// It holds for the times that results and pages show, for --from and --to without an offset, and for where slices
-    /// begin: those of a day begin at its midnight.
+    /// It holds for the times that results and pages show, for --from and --to without an offset,
+    /// and for where slices begin: those of a day begin at its midnight.
     #[arg(id = "timezone", long = "timezone", value_name = "NAME", default_value = "UTC", value_parser = parse_zone, hide_short_help = true)]
     chosen: Chosen,
 }
@@ -101,8 +102,7 @@ fn similar(typed: &str) -> Option<String> {
     let names = db().available().map(|name| name.as_str().to_owned());
     let like = names.map(|name| (likeness(&name), name));
     let best = like.max_by(|a, b| a.0.total_cmp(&b.0).then_with(|| b.1.cmp(&a.1)));
-    best.filter(|(likeness, _)| *likeness >= SIMILAR)
-        .map(|(_, name)| name)
+    best.filter(|(likeness, _)| *likeness >= SIMILAR).map(|(_, name)| name)
 }
 
 #[cfg(test)]
@@ -153,23 +153,14 @@ mod tests {
             let day = NaiveDate::from_ymd_opt(year, month, day);
             (of(day.and_then(|day| day.succ_opt()), name) - of(day, name)) / HOUR
         };
-        assert_eq!(
-            midnight(2024, 1, 15, "Europe/Berlin"),
-            at("2024-01-14T23:00:00Z")
-        );
-        assert_eq!(
-            midnight(2024, 7, 1, "Asia/Kolkata"),
-            at("2024-06-30T18:30:00Z")
-        );
+        assert_eq!(midnight(2024, 1, 15, "Europe/Berlin"), at("2024-01-14T23:00:00Z"));
+        assert_eq!(midnight(2024, 7, 1, "Asia/Kolkata"), at("2024-06-30T18:30:00Z"));
         assert_eq!(length(2024, 3, 30, "Europe/Berlin"), 24);
         assert_eq!(length(2024, 3, 31, "Europe/Berlin"), 23);
         assert_eq!(length(2024, 10, 27, "Europe/Berlin"), 25);
         assert_eq!(length(2024, 11, 3, "America/New_York"), 25);
         // In Cairo clocks go from 0:00 to 1:00, so that this day has no midnight.
-        assert_eq!(
-            midnight(2024, 4, 26, "Africa/Cairo"),
-            at("2024-04-26T00:00:00+02:00")
-        );
+        assert_eq!(midnight(2024, 4, 26, "Africa/Cairo"), at("2024-04-26T00:00:00+02:00"));
     }
 
     #[test]

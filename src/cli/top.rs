@@ -73,26 +73,16 @@ pub(crate) struct TopArgs {
 struct QuestionArgs {
     /// Keys to rank, such as src, dst/24 or src,dst
     ///
-    /// Attributes are src, dst, src-port, dst-port, proto, domain and domain2, the registered domain by the Public
-    /// Suffix List. src/24 is a prefix of IPv4 addresses; for IPv6 it has twice as many bits. Questions about domains
-    /// are about DNS messages.
-    #[arg(
-        long,
-        value_name = "NAMES",
-        value_delimiter = ',',
-        default_value = "src"
-    )]
+    /// Attributes are src, dst, src-port, dst-port, proto, domain and domain2, the registered
+    /// domain by the Public Suffix List. src/24 is a prefix of IPv4 addresses; for IPv6 it has
+    /// twice as many bits. Questions about domains are about DNS messages.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "src")]
     by: Vec<Field>,
 
     /// What is counted for each key, such as dst or dst-port
     ///
     /// The same attributes as for --by. For ports, packets without ports do not count.
-    #[arg(
-        long,
-        value_name = "NAMES",
-        value_delimiter = ',',
-        default_value = "dst"
-    )]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "dst")]
     distinct: Vec<Field>,
 
     /// Keys listed per slice at most [default: 20; with --min: all]
@@ -103,7 +93,8 @@ struct QuestionArgs {
 
     /// List keys with at least this many distinct others [default: 2]
     ///
-    /// Without the exact count, each row says whether it is certain, likely or possible that the key has this many.
+    /// Without the exact count, each row says whether it is certain, likely or possible that the
+    /// key has this many.
     #[arg(long, value_name = "COUNT", value_parser = parse_count)]
     min: Option<u64>,
 
@@ -172,10 +163,7 @@ impl TopSink for Sinks {
 impl TopArgs {
     /// The same for machines to divide.
     pub(super) fn divided(&self) -> Result<DividedRun, UsageError> {
-        refuse(
-            self.input.selection.zone,
-            [(self.page.is_wanted(), "--html or --svg")],
-        )?;
+        refuse(self.input.selection.zone, [(self.page.is_wanted(), "--html or --svg")])?;
         Ok(DividedRun {
             plan: DividedPlan::Top(self.plan(&self.input.captures)?),
             format: self.format.format,
@@ -197,16 +185,11 @@ impl TopArgs {
                 "--queries-only and --dns-port are about DNS messages: ask for domain or domain2, or leave them out",
             ));
         }
-        let number = asked
-            .number
-            .map(|number| number.min(usize::MAX as u64) as usize);
+        let number = asked.number.map(|number| number.min(usize::MAX as u64) as usize);
         let plan = TopPlan {
             inputs: inputs.iter().map(Into::into).collect(),
             input_format: self.input.format.format(),
-            selection: self
-                .input
-                .selection
-                .selection(asked.packets.headers.tunnel)?,
+            selection: self.input.selection.selection(asked.packets.headers.tunnel)?,
             question,
             tunnel: asked.packets.headers.tunnel,
             dns_ports: asked.packets.dns.dns_port.clone(),

@@ -11,15 +11,11 @@ type Topic = (&'static str, fn() -> String);
 
 const TOPICS: [Topic; 7] = [
     ("capture-filters", || CAPTURE_FILTERS.to_owned()),
-    ("elements", || {
-        listed("What is counted (--element)", &elements())
-    }),
+    ("elements", || listed("What is counted (--element)", &elements())),
     ("environment", || ENVIRONMENT.to_owned()),
     ("exit-codes", || EXIT_CODES.to_owned()),
     ("formats", formats),
-    ("structures", || {
-        listed("What counts (--filter)", &structures())
-    }),
+    ("structures", || listed("What counts (--filter)", &structures())),
     ("values", || VALUES.to_owned()),
 ];
 
@@ -70,18 +66,13 @@ fn listed(title: &str, parser: &impl TypedValueParser) -> String {
 fn formats() -> String {
     let formats = ReportFormat::ALL.iter();
     let formats = formats.map(|format| (format.name().to_owned(), format.help().to_owned()));
-    table(
-        "How results are written (--format)",
-        &formats.collect::<Vec<_>>(),
-    )
+    table("How results are written (--format)", &formats.collect::<Vec<_>>())
 }
 
 fn table(title: &str, rows: &[(String, String)]) -> String {
     let width = rows.iter().map(|(name, _)| name.chars().count()).max();
     let width = width.unwrap_or(0);
-    let rows = rows
-        .iter()
-        .map(|(name, help)| format!("\n  {name:<width$}  {help}"));
+    let rows = rows.iter().map(|(name, help)| format!("\n  {name:<width$}  {help}"));
     format!("{title}:{}", rows.collect::<String>())
 }
 

@@ -1,7 +1,7 @@
 //! Numbers with a unit, as people type them: counts, durations, sizes, times.
 //!
-//! A number may have a decimal fraction as long as the result is whole (`1.5k`, `0.5s`). What is understood
-//! is said to people in [`VALUES`].
+//! A number may have a decimal fraction as long as the result is whole (`1.5k`, `0.5s`). What is
+//! understood is said to people in [`VALUES`].
 
 use chrono::{NaiveDate, NaiveDateTime};
 use flowsieve::capture_filter::port_of_name;
@@ -125,8 +125,8 @@ pub(crate) fn parse_delay_ns(text: &str) -> Result<i64, UnitError> {
     i64::try_from(parse_duration_ns(text)?).map_err(|_| UnitError::Delay)
 }
 
-/// `64KiB`, `64K`, `64kB`, `65536`, in bytes: powers of two but where a B follows the letter, as in GNU's
-/// tools; large and small letters mean the same.
+/// `64KiB`, `64K`, `64kB`, `65536`, in bytes: powers of two but where a B follows the letter, as in
+/// GNU's tools; large and small letters mean the same.
 pub(crate) fn parse_size(text: &str) -> Result<u64, UnitError> {
     let unit = |suffix: &str| match suffix.to_ascii_lowercase().as_str() {
         "" | "b" => Some(1),
@@ -143,7 +143,8 @@ pub(crate) fn parse_size(text: &str) -> Result<u64, UnitError> {
     parse(text, unit).ok_or(UnitError::Size)
 }
 
-/// A time as it was typed, in nanoseconds since 1970 began: in UTC, or on the clocks of a zone that is known later.
+/// A time as it was typed, in nanoseconds since 1970 began: in UTC, or on the clocks of a zone that
+/// is known later.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum TypedTime {
     Utc(i64),
@@ -160,7 +161,8 @@ impl TypedTime {
     }
 }
 
-/// `2014-01-01`, `2014-01-01T12:30`, RFC 3339 and seconds since 1970. A date is the time at which it begins.
+/// `2014-01-01`, `2014-01-01T12:30`, RFC 3339 and seconds since 1970. A date is the time at which
+/// it begins.
 pub(crate) fn parse_time(text: &str) -> Result<TypedTime, UnitError> {
     let civil = || {
         let at_begin = |day: NaiveDate| day.and_hms_opt(0, 0, 0);
@@ -172,16 +174,11 @@ pub(crate) fn parse_time(text: &str) -> Result<TypedTime, UnitError> {
     };
     let local = || {
         let time = civil()?.and_utc();
-        let beyond = if time.timestamp() < 0 {
-            i64::MIN
-        } else {
-            i64::MAX
-        };
+        let beyond = if time.timestamp() < 0 { i64::MIN } else { i64::MAX };
         Some(time.timestamp_nanos_opt().unwrap_or(beyond))
     };
     let utc = time_from_text(text).map(TypedTime::Utc);
-    utc.or_else(|| local().map(TypedTime::Local))
-        .ok_or(UnitError::Time)
+    utc.or_else(|| local().map(TypedTime::Local)).ok_or(UnitError::Time)
 }
 
 /// An end of a range of time as it was typed.
@@ -201,7 +198,8 @@ impl TypedBound {
     }
 }
 
-/// An end of a range of time: a time as [`parse_time`] reads it, or `+90s` after the first packet, or `-5min` before the last.
+/// An end of a range of time: a time as [`parse_time`] reads it, or `+90s` after the first packet,
+/// or `-5min` before the last.
 pub(crate) fn parse_bound(text: &str) -> Result<TypedBound, UnitError> {
     let relative = |sign| parse_delay_ns(text.strip_prefix(sign)?).ok();
     if let Some(after) = relative('+') {
@@ -209,13 +207,12 @@ pub(crate) fn parse_bound(text: &str) -> Result<TypedBound, UnitError> {
     } else if let Some(before) = relative('-') {
         Ok(TypedBound::Relative(TimeBound::BeforeEnd(before)))
     } else {
-        parse_time(text)
-            .map(TypedBound::Time)
-            .map_err(|_| UnitError::Bound)
+        parse_time(text).map(TypedBound::Time).map_err(|_| UnitError::Bound)
     }
 }
 
-/// A number, or `random`: one that nobody knows beforehand, of 53 bits, which every reader of JSON keeps.
+/// A number, or `random`: one that nobody knows beforehand, of 53 bits, which every reader of JSON
+/// keeps.
 pub(crate) fn parse_seed(text: &str) -> Result<u64, UnitError> {
     if text == "random" {
         return Ok(RandomState::new().hash_one(0_u8) >> 11);
@@ -226,9 +223,7 @@ pub(crate) fn parse_seed(text: &str) -> Result<u64, UnitError> {
 /// Digits, perhaps a point and more digits, then a unit; `None` if it is anything else, too large
 /// or not whole.
 fn parse(text: &str, unit: impl Fn(&str) -> Option<u64>) -> Option<u64> {
-    let end = text
-        .find(|c: char| !c.is_ascii_digit() && c != '.')
-        .unwrap_or(text.len());
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, suffix) = text.split_at(end);
     let (whole, fraction) = match number.split_once('.') {
         Some((whole, fraction)) if !fraction.is_empty() => (whole, fraction),
@@ -333,9 +328,7 @@ mod tests {
                 ("1day", 86_400_000_000_000),
                 ("2days", 172_800_000_000_000),
             ],
-            &[
-                "", "1M", "1S", "s", "1 s", "-1s", "0.5ns", "1e3s", "6000000h",
-            ],
+            &["", "1M", "1S", "s", "1 s", "-1s", "0.5ns", "1e3s", "6000000h"],
             UnitError::Duration,
         );
     }
@@ -359,16 +352,7 @@ mod tests {
                 ("1GB", 1_000_000_000),
                 ("2TiB", 2 << 40),
             ],
-            &[
-                "",
-                "64Ki",
-                "64KBit",
-                "64 KiB",
-                "KiB",
-                "0.3KiB",
-                "-1",
-                "16777216TiB",
-            ],
+            &["", "64Ki", "64KBit", "64 KiB", "KiB", "0.3KiB", "-1", "16777216TiB"],
             UnitError::Size,
         );
     }
@@ -398,10 +382,7 @@ mod tests {
         ] {
             assert_eq!(parse_time_ns(text), Ok(NEW_YEAR), "{text}");
         }
-        assert_eq!(
-            parse_time_ns("2014-01-01T00:00:00.5"),
-            Ok(NEW_YEAR + 500_000_000)
-        );
+        assert_eq!(parse_time_ns("2014-01-01T00:00:00.5"), Ok(NEW_YEAR + 500_000_000));
         assert_eq!(parse_time_ns("9999-01-01"), Ok(i64::MAX));
         for text in [
             "",
@@ -445,10 +426,7 @@ mod tests {
             UnitError::Time,
         ] {
             let message = error.to_string();
-            assert!(
-                message.contains("such as") && !message.contains(". "),
-                "{message}"
-            );
+            assert!(message.contains("such as") && !message.contains(". "), "{message}");
         }
     }
 
@@ -499,9 +477,7 @@ mod tests {
         for _ in 0..100_000 {
             let mut text = String::new();
             for _ in 0..4 {
-                state = state
-                    .wrapping_mul(6_364_136_223_846_793_005)
-                    .wrapping_add(1);
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
                 text += PIECES[(state >> 33) as usize % PIECES.len()];
             }
             for parser in [parse_count, parse_duration_ns, parse_size, parse_seed] {

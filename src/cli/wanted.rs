@@ -1,5 +1,5 @@
-//! The small languages of options about combinations of attributes: what is wanted, how many values each
-//! has, cuts and weights. `plan` and `count` have them in common.
+//! The small languages of options about combinations of attributes: what is wanted, how many values
+//! each has, cuts and weights. `plan` and `count` have them in common.
 
 use super::UsageError;
 use super::units::parse_count;
@@ -40,10 +40,7 @@ pub(super) fn wanted_of(
             Some((names, weight)) => (names, parse_weight(weight)?),
             None => (want.as_str(), 1.0),
         };
-        Ok(Wanted {
-            mask: mask_of(attributes, names)?,
-            weight,
-        })
+        Ok(Wanted { mask: mask_of(attributes, names)?, weight })
     });
     wanted.collect()
 }
@@ -61,9 +58,7 @@ pub(super) fn weights_of(weights: &str) -> Result<Vec<f64>, UsageError> {
 
 fn parse_weight(text: &str) -> Result<f64, UsageError> {
     text.parse().map_err(|_| {
-        UsageError::of(format!(
-            "a weight is a number from 0 on, such as 3 or 0.5, not {text:?}"
-        ))
+        UsageError::of(format!("a weight is a number from 0 on, such as 3 or 0.5, not {text:?}"))
     })
 }
 
@@ -93,8 +88,7 @@ impl Numbers {
                 "the number of {combination} is there twice; leave one out"
             )));
         }
-        self.known
-            .push((mask, planned_number(number)?, Origin::Given));
+        self.known.push((mask, planned_number(number)?, Origin::Given));
         Ok(())
     }
 }
@@ -120,9 +114,7 @@ fn number_of(text: &str, works: &str) -> Result<u64, UsageError> {
             "--expect is a number of distinct elements, at least 1, not 0; --expect 1000 works",
         )),
         Ok(number) => Ok(number),
-        Err(error) => Err(UsageError::of(format!(
-            "{error}; {text:?} is none ({works})"
-        ))),
+        Err(error) => Err(UsageError::of(format!("{error}; {text:?} is none ({works})"))),
     }
 }
 

@@ -1,4 +1,5 @@
-//! Captures of many hosts a second, as traffic between networks has them, and others, as floods have them.
+//! Captures of many hosts a second, as traffic between networks has them, and others, as floods
+//! have them.
 
 use super::Settings;
 use super::captures::{ExperimentCapture, count_with, generated, none_given};
@@ -62,10 +63,9 @@ impl Hosts {
         match self {
             Self::Many => "many hosts".to_owned(),
             Self::One(share) => format!("one host has {:.0} % of the pairs", 100.0 * share),
-            Self::Apart(share) => format!(
-                "{:.0} % of the pairs are of hosts that no other pair has",
-                100.0 * share
-            ),
+            Self::Apart(share) => {
+                format!("{:.0} % of the pairs are of hosts that no other pair has", 100.0 * share)
+            }
         }
     }
 }
@@ -77,16 +77,13 @@ const MOST_OTHERS: usize = 4;
 /// Distinct pairs of the fullest second below which a capture says nothing.
 const LEAST_PAIRS: u64 = 10;
 
-/// The user's captures with the fullest seconds: first those of many hosts, then the others; and a sentence on where
-/// they come from.
+/// The user's captures with the fullest seconds: first those of many hosts, then the others; and a
+/// sentence on where they come from.
 pub(super) fn busy(settings: &Settings) -> Result<(Vec<Busy>, String), ExperimentError> {
     let kind = ElementKind::HostPair;
     let judged = |capture: ExperimentCapture| {
         let mut traffic = Traffic::new(32);
-        let extras = CountExtras {
-            beside: vec![&mut traffic],
-            ..CountExtras::default()
-        };
+        let extras = CountExtras { beside: vec![&mut traffic], ..CountExtras::default() };
         let second = Some(1_000_000_000);
         let summary = count_with(capture.path(), kind, second, None, extras, &mut |_| {});
         Busy {

@@ -37,8 +37,8 @@ pub(super) struct ExperimentCapture {
     _generated: Option<NamedTempFile>,
 }
 
-/// The user's captures that have the most of what an experiment is about, and a sentence on where they
-/// come from.
+/// The user's captures that have the most of what an experiment is about, and a sentence on where
+/// they come from.
 pub(super) fn traffic(
     settings: &Settings,
     kind: ElementKind,
@@ -66,10 +66,7 @@ pub(super) fn traffic(
         kind.plural(),
         settings.captures.len()
     );
-    let traffic = ranked
-        .into_iter()
-        .take(MOST)
-        .map(|(_, path)| ExperimentCapture::of(path));
+    let traffic = ranked.into_iter().take(MOST).map(|(_, path)| ExperimentCapture::of(path));
     Ok((traffic.collect(), from))
 }
 
@@ -92,23 +89,15 @@ pub(super) fn generated(
     kind: ElementKind,
 ) -> Result<ExperimentCapture, ExperimentError> {
     let (kind, packets) = match kind {
-        ElementKind::Dns => (
-            GenerateKind::Dns,
-            settings.scale.pick(4_000, 200_000, 200_000),
-        ),
-        _ => (
-            GenerateKind::Traffic,
-            settings.scale.pick(5_000, 400_000, 4_000_000),
-        ),
+        ElementKind::Dns => (GenerateKind::Dns, settings.scale.pick(4_000, 200_000, 200_000)),
+        _ => (GenerateKind::Traffic, settings.scale.pick(5_000, 400_000, 4_000_000)),
     };
     let mut plan = GeneratePlan::new(kind, packets);
     plan.seed = settings.seed;
     plan.duration_ns = 20_000_000_000;
     let mut file = NamedTempFile::new().map_err(ExperimentError::Temporary)?;
     let mut out = io::BufWriter::new(file.as_file_mut());
-    generate(&plan, &mut out)
-        .and_then(|_| out.flush())
-        .map_err(ExperimentError::Temporary)?;
+    generate(&plan, &mut out).and_then(|_| out.flush()).map_err(ExperimentError::Temporary)?;
     drop(out);
     Ok(ExperimentCapture {
         name: "generated".into(),
@@ -141,15 +130,9 @@ impl ExperimentCapture {
         filter: (FilterKind, FilterSpec),
     ) -> Vec<SliceResult> {
         let mut slices = Vec::new();
-        count_capture(
-            &self.path,
-            kind,
-            Some(width_ns),
-            Some(filter),
-            &mut |slice| {
-                slices.push(slice.clone());
-            },
-        );
+        count_capture(&self.path, kind, Some(width_ns), Some(filter), &mut |slice| {
+            slices.push(slice.clone());
+        });
         slices
     }
 }
@@ -187,21 +170,11 @@ pub(super) fn count_with(
     let is_tsh = path.extension().is_some_and(|end| end == "tsh");
     let plan = CountPlan {
         inputs: vec![path.into()],
-        input_format: if is_tsh {
-            InputFormat::Tsh
-        } else {
-            InputFormat::Auto
-        },
+        input_format: if is_tsh { InputFormat::Tsh } else { InputFormat::Auto },
         selection: crate::selection::Selection::default(),
-        rule: ElementRule {
-            kind,
-            ..ElementRule::default()
-        },
+        rule: ElementRule { kind, ..ElementRule::default() },
         tunnel: Tunnel::Outer,
-        slicing: Slicing {
-            width_ns,
-            align: Align::First,
-        },
+        slicing: Slicing { width_ns, align: Align::First },
         counter: filter.map(|(kind, spec)| CounterChoice {
             name: kind.name(),
             shard: CounterSpec::Filter(spec),

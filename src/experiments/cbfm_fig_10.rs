@@ -17,12 +17,9 @@ pub(super) fn run(settings: &Settings) -> Found {
     let rounds = settings.scale.pick(3, 101, 101) as usize;
     let data = Uniform::new(settings.seed, elements);
     let mut random = Random::new(settings.seed, 10);
-    let present: Vec<Digests> = (0..queries)
-        .map(|_| data.element(random.below(elements)))
-        .collect();
-    let absent: Vec<Digests> = (0..queries)
-        .map(|_| data.negative(&mut random, 1.0))
-        .collect();
+    let present: Vec<Digests> =
+        (0..queries).map(|_| data.element(random.below(elements))).collect();
+    let absent: Vec<Digests> = (0..queries).map(|_| data.negative(&mut random, 1.0)).collect();
     let mut found = Findings::new([
         format!(
             "M = 2^{} bits, n = {elements}, k = {PROBES} for every structure: memory and k are both equal. One thread, {rounds} rounds of {queries} queries whose digests are computed before. The values of queries that are not contained all occur (α = 1).",
@@ -31,10 +28,8 @@ pub(super) fn run(settings: &Settings) -> Found {
         HOW.into(),
         "Times are those of this machine; the paper's come from another machine and program and cannot be compared. Ratios can be compared: a Cartesian join looks through a row for a partial query, and a matrix at its maximal combinations only.".into(),
     ]);
-    let filters: Vec<_> = structures(bits, PROBES)
-        .into_iter()
-        .map(|(name, spec)| (name, data.fill(&spec)))
-        .collect();
+    let filters: Vec<_> =
+        structures(bits, PROBES).into_iter().map(|(name, spec)| (name, data.fill(&spec))).collect();
     for (what, queries, mask) in [
         ("full, contained", &present, FULL),
         ("full, not contained", &absent, FULL),
@@ -57,9 +52,7 @@ pub(super) fn run(settings: &Settings) -> Found {
         let times = Times::of(rounds, &mut operations);
         drop(operations);
         for (place, (name, _)) in answering.iter().enumerate() {
-            found
-                .cell(format!("{name}: {what}"))
-                .time(times.time(place));
+            found.cell(format!("{name}: {what}")).time(times.time(place));
         }
         let place = |name: &str| answering.iter().position(|(other, _)| *other == name);
         let Some(bfm) = place("BFM") else {

@@ -1,4 +1,5 @@
-//! CBFM paper, Fig. 11: memory of a BFM and of a CBFM with one cut pair, by the number of attributes.
+//! CBFM paper, Fig. 11: memory of a BFM and of a CBFM with one cut pair, by the number of
+//! attributes.
 
 use super::result::{Chart, ChartAxis, ChartScale, Curve, CurveKind, Measured};
 use super::{Findings, Found, Settings};
@@ -40,8 +41,8 @@ pub(super) fn memory_curves() -> [Curve; 2] {
     ["BFM", "CBFM"].map(|name| Curve::new(name, CurveKind::Measured, Vec::new()))
 }
 
-/// The bytes of a BFM with `size` positions an attribute, and of a CBFM with the cut {1,2} from three attributes
-/// on: cells of both, points of their curves, and the bytes as counted.
+/// The bytes of a BFM with `size` positions an attribute, and of a CBFM with the cut {1,2} from
+/// three attributes on: cells of both, points of their curves, and the bytes as counted.
 pub(super) fn memory(
     size: f64,
     attributes: u32,

@@ -16,34 +16,23 @@ const PROBES: u32 = 6;
 /// Elements, few enough for the two attributes of 16 positions each.
 const ELEMENTS: u64 = 10;
 
-/// The structures by name, each for `attributes` and with the memory of a BFM of 16 positions an attribute.
+/// The structures by name, each for `attributes` and with the memory of a BFM of 16 positions an
+/// attribute.
 fn structures(attributes: usize) -> Vec<(&'static str, FilterSpec)> {
     let size = SIZE as u64;
     let bits = (size + 1).pow(attributes as u32);
     let matrix =
         |cuts: &[u32]| FilterSpec::Matrix(MatrixSpec::cbfm(attributes, size, cuts, PROBES));
     let share = |stages: usize| (bits / stages as u64).max(64);
-    let sbf = BloomSpec {
-        bits: bits.max(64),
-        probes: PROBES,
-        layout: BloomLayout::Anywhere,
-    };
-    let mdbf = MdbfSpec {
-        attributes,
-        bits: share(attributes),
-        probes: PROBES,
-    };
+    let sbf = BloomSpec { bits: bits.max(64), probes: PROBES, layout: BloomLayout::Anywhere };
+    let mdbf = MdbfSpec { attributes, bits: share(attributes), probes: PROBES };
     let cmdbf = CmdbfSpec {
         attributes,
         bits: share(attributes + 1),
         probes: PROBES,
         combination: Combination::Joint,
     };
-    let cartesian = CartesianSpec {
-        attributes,
-        size,
-        probes: PROBES,
-    };
+    let cartesian = CartesianSpec { attributes, size, probes: PROBES };
     let mut structures = vec![
         ("SBF", sbf.into()),
         ("MDBF", mdbf.into()),
@@ -93,10 +82,7 @@ pub(super) fn run(settings: &Settings) -> Found {
         for (name, spec) in structures(attributes) {
             let mut filter = spec.build();
             for (digests, whole) in &elements[place] {
-                filter.insert(ElementDigests {
-                    whole: *whole,
-                    attributes: digests,
-                });
+                filter.insert(ElementDigests { whole: *whole, attributes: digests });
             }
             filters.push((name, place, filter));
         }
@@ -107,10 +93,9 @@ pub(super) fn run(settings: &Settings) -> Found {
         operations.push(Box::new(move || {
             time_each(queries, || {
                 for (digests, whole) in elements.iter().cycle().take(queries) {
-                    black_box(filter.contains(ElementDigests {
-                        whole: *whole,
-                        attributes: digests,
-                    }));
+                    black_box(
+                        filter.contains(ElementDigests { whole: *whole, attributes: digests }),
+                    );
                 }
             })
         }));

@@ -1,8 +1,8 @@
-//! CBFM paper, Fig. 7: false-positive rates of seven structures at equal memory, for queries with all
-//! three attributes and with two of them, by the share α of values that occur in the set.
+//! CBFM paper, Fig. 7: false-positive rates of seven structures at equal memory, for queries with
+//! all three attributes and with two of them, by the share α of values that occur in the set.
 //!
-//! M = 2^27 bits (16 MB), k = 6. The paper does not print n; 5 million with one cut is what its figures
-//! follow from.
+//! M = 2^27 bits (16 MB), k = 6. The paper does not print n; 5 million with one cut is what its
+//! figures follow from.
 
 use super::parallel::in_parallel;
 use super::random::Random;
@@ -97,7 +97,8 @@ pub(super) fn run(settings: &Settings) -> Found {
     Ok(found)
 }
 
-/// Adds to a cell what the paper says of it: 0.21 % for two attributes with CBFM, 100 % with BFM and CBF.
+/// Adds to a cell what the paper says of it: 0.21 % for two attributes with CBFM, 100 % with BFM
+/// and CBF.
 fn printed(cell: &mut Cell, query: &str, name: &str, known: f64) {
     match (query, name) {
         ("{2,3}", "CBFM, one cut") => {
@@ -105,17 +106,11 @@ fn printed(cell: &mut Cell, query: &str, name: &str, known: f64) {
             let mut published = published.filter(|(other, _)| *other == name);
             let spec = published.next().map(|(_, spec)| spec);
             let of = |elements| {
-                let rate = spec
-                    .as_ref()
-                    .map(|spec| predicted(spec, elements, known, PAIR));
+                let rate = spec.as_ref().map(|spec| predicted(spec, elements, known, PAIR));
                 rate.flatten().unwrap_or(f64::NAN)
             };
-            let [fewest, full, most] = [
-                ELEMENTS - ELEMENTS_DIGIT / 2,
-                ELEMENTS,
-                ELEMENTS + ELEMENTS_DIGIT / 2,
-            ]
-            .map(of);
+            let [fewest, full, most] =
+                [ELEMENTS - ELEMENTS_DIGIT / 2, ELEMENTS, ELEMENTS + ELEMENTS_DIGIT / 2].map(of);
             // Besides, small matrices have larger rates, because of their short rows.
             let small = cell.formula.map_or(0.0, |own| (own - full).abs());
             cell.printed(0.0021, 1e-4)

@@ -1,5 +1,5 @@
-//! CBFM paper, Fig. 8: false-positive rates on DNS traffic ({source, resolver, domain}) by memory, for
-//! queries with all attributes and with {source, domain}.
+//! CBFM paper, Fig. 8: false-positive rates on DNS traffic ({source, resolver, domain}) by memory,
+//! for queries with all attributes and with {source, domain}.
 //!
 //! Negatives are drawn from the traffic: values that occur, each in an element of its own, but not
 //! together.
@@ -64,28 +64,21 @@ fn one_capture(
     let triples = read(settings, capture, negatives)?;
     let n = triples.elements.len() as u64;
     let memory = MEMORY.map(|bits| (bits * n / 8).max(64));
-    let specs: Vec<Vec<(&str, FilterSpec)>> = memory
-        .iter()
-        .map(|&bytes| structures(bytes, n, triples.pairs))
-        .collect();
+    let specs: Vec<Vec<(&str, FilterSpec)>> =
+        memory.iter().map(|&bytes| structures(bytes, n, triples.pairs)).collect();
     let of_each = specs[0].len();
     // Every run hashes the same elements otherwise.
     let jobs = in_parallel(settings.threads, MEMORY.len() * of_each * runs, |job| {
         let (_, spec) = &specs[job / runs / of_each][job / runs % of_each];
         let digester = Digester::new(settings.run_seed(job % runs));
         let again = |digests: &Digests| -> Digests {
-            let attributes = digests
-                .0
-                .map(|digest| digester.digest(&digest.value().to_le_bytes()));
+            let attributes = digests.0.map(|digest| digester.digest(&digest.value().to_le_bytes()));
             (attributes, Digest::join(FULL, attributes))
         };
         let mut filter = spec.build();
         for element in &triples.elements {
             let (attributes, whole) = again(element);
-            filter.insert(ElementDigests {
-                whole,
-                attributes: &attributes,
-            });
+            filter.insert(ElementDigests { whole, attributes: &attributes });
         }
         let mut hits = [None; 2];
         for (number, (mask, _)) in QUERIES.into_iter().enumerate() {
@@ -106,9 +99,7 @@ fn one_capture(
     ));
     for (number, (mask, query)) in QUERIES.into_iter().enumerate() {
         if triples.negatives[number].is_empty() {
-            found
-                .remarks
-                .push(format!("{name}: there are no negatives for {query}."));
+            found.remarks.push(format!("{name}: there are no negatives for {query}."));
             continue;
         }
         let mut curves: Vec<Curve> = specs[0]
@@ -129,12 +120,9 @@ fn one_capture(
                 let cell = found.cell(label).measured(measured);
                 cell.formula = formula;
                 if matches!(spec, FilterSpec::Matrix(_) | FilterSpec::Cartesian(_)) {
-                    cell.not_binding()
-                        .because("formula (1) is for evenly spread values");
+                    cell.not_binding().because("formula (1) is for evenly spread values");
                 }
-                curves[place]
-                    .points
-                    .push((bytes as f64, measured.mean, measured.std_error));
+                curves[place].points.push((bytes as f64, measured.mean, measured.std_error));
             }
         }
         curves.retain(|curve| !curve.points.is_empty());
@@ -156,10 +144,7 @@ fn read(
     capture: &ExperimentCapture,
     wanted: u64,
 ) -> Result<Triples, ExperimentError> {
-    let rule = ElementRule {
-        kind: ElementKind::Dns,
-        ..ElementRule::default()
-    };
+    let rule = ElementRule { kind: ElementKind::Dns, ..ElementRule::default() };
     let extractor = Extractor::new(rule, Tunnel::Outer, Digester::new(0), true, false);
     let unreadable = |error: crate::trace::TraceError| ExperimentError::Capture(error.to_string());
     let mut reader = Capture::open(capture.path(), InputFormat::Auto).map_err(unreadable)?;
@@ -197,19 +182,12 @@ fn read(
         pick(&|attributes| !seen.contains(attributes)),
         pick(&|attributes| !pairs.contains(&[attributes[0], attributes[2]])),
     ];
-    Ok(Triples {
-        pairs: pairs.len() as u64,
-        elements,
-        negatives,
-    })
+    Ok(Triples { pairs: pairs.len() as u64, elements, negatives })
 }
 
 /// The structures with at most `bytes`, for n elements with this many pairs.
 fn structures(bytes: u64, elements: u64, pairs: u64) -> Vec<(&'static str, FilterSpec)> {
-    let sizing = Sizing::Memory {
-        bytes,
-        expected: Some(elements),
-    };
+    let sizing = Sizing::Memory { bytes, expected: Some(elements) };
     let matrix = |cuts: &[u32]| {
         let size = largest_size(3, cuts, u128::from(bytes) * 8).max(1);
         // The largest stored combinations decide the rate.
@@ -218,11 +196,8 @@ fn structures(bytes: u64, elements: u64, pairs: u64) -> Vec<(&'static str, Filte
         let probes = best_probes(cells, elements as f64, 16);
         FilterSpec::Matrix(MatrixSpec::cbfm(3, size, cuts, probes))
     };
-    let published = [
-        ("SBF", FilterKind::Bloom),
-        ("MDBF", FilterKind::Mdbf),
-        ("CMDBF", FilterKind::Cmdbf),
-    ];
+    let published =
+        [("SBF", FilterKind::Bloom), ("MDBF", FilterKind::Mdbf), ("CMDBF", FilterKind::Cmdbf)];
     let mut structures: Vec<_> = published
         .into_iter()
         .map(|(name, kind)| {
@@ -256,21 +231,13 @@ fn subset(bytes: u64, elements: u64, pairs: u64) -> FilterSpec {
         attributes: 3,
         lines,
         probes,
-        combinations: vec![PlannedCombination {
-            mask: SOURCE_DOMAIN,
-            probes: pair,
-        }],
+        combinations: vec![PlannedCombination { mask: SOURCE_DOMAIN, probes: pair }],
     })
 }
 
 fn formula(spec: &FilterSpec, elements: u64, pairs: u64, query: u32) -> Option<f64> {
     match spec {
-        FilterSpec::Subset(SubsetSpec {
-            lines,
-            probes,
-            combinations,
-            ..
-        }) => {
+        FilterSpec::Subset(SubsetSpec { lines, probes, combinations, .. }) => {
             let pair = combinations.first()?.probes;
             let written = [(elements as f64, *probes), (pairs as f64, pair)];
             let asked = if query == FULL { *probes } else { pair };

@@ -52,21 +52,13 @@ pub(super) fn run(settings: &Settings) -> Found {
             let hits: Vec<u64> = runs.iter().map(|hits| hits[number]).collect();
             let formula = rate(spec, mask);
             let measured = rate_of(&hits, negatives, Some(formula));
-            found
-                .cell(format!("x = {share}, query {name}"))
-                .formula(formula)
-                .measured(measured);
-            curves[number]
-                .0
-                .push((share, measured.mean, measured.std_error));
+            found.cell(format!("x = {share}, query {name}")).formula(formula).measured(measured);
+            curves[number].0.push((share, measured.mean, measured.std_error));
             curves[number].1.push((share, formula, 0.0));
         }
     }
     let best = |mask| {
-        specs
-            .iter()
-            .map(|spec| rate(&specs[0], mask) / rate(spec, mask))
-            .fold(0.0, f64::max)
+        specs.iter().map(|spec| rate(&specs[0], mask) / rate(spec, mask)).fold(0.0, f64::max)
     };
     found
         .cell("largest gain of the pair {1,3}")

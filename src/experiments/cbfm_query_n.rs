@@ -30,10 +30,10 @@ pub(super) fn run(settings: &Settings) -> Found {
             .map(|&elements| {
                 let data = Uniform::new(settings.seed, elements);
                 let mut random = Random::new(settings.seed, elements);
-                // As many different ones everywhere, so that the queries themselves take the same room.
-                let present: Vec<Digests> = (0..queries)
-                    .map(|_| data.element(random.below(elements)))
-                    .collect();
+                // As many different ones everywhere, so that the queries themselves take the same
+                // room.
+                let present: Vec<Digests> =
+                    (0..queries).map(|_| data.element(random.below(elements))).collect();
                 (data.fill(&spec), present)
             })
             .collect();

@@ -1,5 +1,5 @@
-//! CBFM paper, Table 2: how many elements fit into 1 MB (2^23 bits) if single attributes shall have the
-//! rate ε, in a BFM and in a CBFM with the cuts {1,3} and {1,2}.
+//! CBFM paper, Table 2: how many elements fit into 1 MB (2^23 bits) if single attributes shall have
+//! the rate ε, in a BFM and in a CBFM with the cuts {1,3} and {1,2}.
 
 use super::result::Measured;
 use super::{Findings, Found, Settings};
@@ -11,13 +11,8 @@ const CELLS: f64 = (1_u64 << 23) as f64;
 const CUTS: &[u32] = &[0b101, 0b011];
 
 /// Digits of ε, elements in a BFM and in a CBFM as printed.
-const PRINTED: [(i32, f64, f64); 5] = [
-    (1, 42.0, 604.0),
-    (2, 21.0, 302.0),
-    (3, 14.0, 201.0),
-    (4, 10.0, 151.0),
-    (5, 8.0, 121.0),
-];
+const PRINTED: [(i32, f64, f64); 5] =
+    [(1, 42.0, 604.0), (2, 21.0, 302.0), (3, 14.0, 201.0), (4, 10.0, 151.0), (5, 8.0, 121.0)];
 
 pub(super) fn run(_: &Settings) -> Found {
     let mut found = Findings::new([
@@ -30,10 +25,9 @@ pub(super) fn run(_: &Settings) -> Found {
         // (m+1)^3 = M, and m^2 + 3m + 1 = M.
         let exact_bfm = elements(CELLS.cbrt() - 1.0);
         let exact_cbfm = elements((5.0 + 4.0 * CELLS).sqrt() / 2.0 - 1.5);
-        for (name, cuts, printed, exact) in [
-            ("BFM", &[][..], bfm, exact_bfm),
-            ("CBFM", CUTS, cbfm, exact_cbfm),
-        ] {
+        for (name, cuts, printed, exact) in
+            [("BFM", &[][..], bfm, exact_bfm), ("CBFM", CUTS, cbfm, exact_cbfm)]
+        {
             let most = largest(rate, cuts);
             let reason = if printed > most {
                 format!(

@@ -1,5 +1,5 @@
-//! CBFM paper, Table 3: memory of a BFM and of a CBFM with the cuts {1,3} and {1,2} for 1000 elements of
-//! three attributes, if single attributes shall have the rate ε.
+//! CBFM paper, Table 3: memory of a BFM and of a CBFM with the cuts {1,3} and {1,2} for 1000
+//! elements of three attributes, if single attributes shall have the rate ε.
 
 use super::parallel::in_parallel;
 use super::random::Random;
@@ -41,10 +41,9 @@ pub(super) fn run(settings: &Settings) -> Found {
         let rate = 10.0_f64.powi(-digits);
         let size = attribute_size(rate, ELEMENTS as f64).floor();
         let beside = size + 1.0;
-        for (name, cuts, printed, formula) in [
-            ("BFM", &[][..], bfm, beside.powi(3)),
-            ("CBFM", CUTS, cbfm, beside.powi(2) + size),
-        ] {
+        for (name, cuts, printed, formula) in
+            [("BFM", &[][..], bfm, beside.powi(3)), ("CBFM", CUTS, cbfm, beside.powi(2) + size)]
+        {
             let counted = cells(&[size as u64; 3], cuts).map_or(f64::INFINITY, |n| n as f64);
             let cell = found
                 .cell(format!("ε = 1e-{digits}, {name} memory"))

@@ -25,10 +25,7 @@ fn contains(filter: &BitArray, addresses: [u64; 2]) -> bool {
 
 /// The set bits as a number: bit i for place i.
 fn pattern(filter: &BitArray) -> f64 {
-    (0..filter.len())
-        .filter(|&place| filter.get(place))
-        .map(|place| (1_u64 << place) as f64)
-        .sum()
+    (0..filter.len()).filter(|&place| filter.get(place)).map(|place| (1_u64 << place) as f64).sum()
 }
 
 fn number(answer: bool) -> f64 {
@@ -40,29 +37,15 @@ pub(super) fn run(_: &Settings) -> Found {
         "h1 = x mod m and h2 = (2x + 3) mod m, the same for both attributes. Sets of bits are written as numbers, bit i for place i; answers as 1 (yes) and 0 (no). With the same functions for both attributes, (x, x) has address 0 and (a, b) and (b, a) are one element; the filters here use functions of their own for each attribute.".into(),
     ]);
     let mut push = |label: &str, printed: f64, ours: f64, reason: &str| {
-        found
-            .cell(label)
-            .printed(printed, 0.0)
-            .measured(Measured::exactly(ours))
-            .because(reason);
+        found.cell(label).printed(printed, 0.0).measured(Measured::exactly(ours)).because(reason);
     };
     let mut single = BitArray::new(5);
     set(&mut single, addresses(9, 5));
     set(&mut single, addresses(11, 5));
-    push(
-        "m=5, {9, 11}: set bits",
-        19.0,
-        pattern(&single),
-        "bits 0, 1 and 4",
-    );
+    push("m=5, {9, 11}: set bits", 19.0, pattern(&single), "bits 0, 1 and 4");
     let answer = |value| number(contains(&single, addresses(value, 5)));
     push("m=5: 15 is contained", 0.0, answer(15), "bits 0 and 3");
-    push(
-        "m=5: 16 is contained",
-        1.0,
-        answer(16),
-        "bits 1 and 0: a false positive",
-    );
+    push("m=5: 16 is contained", 1.0, answer(16), "bits 1 and 0: a false positive");
     let [mut first, mut second, mut combined] = [(); 3].map(|()| BitArray::new(8));
     for (a, b) in [(9, 7), (11, 9)] {
         let (a, b) = (addresses(a, 8), addresses(b, 8));
@@ -70,24 +53,9 @@ pub(super) fn run(_: &Settings) -> Found {
         set(&mut second, b);
         set(&mut combined, xor(a, b));
     }
-    push(
-        "m=8, (9,7), (11,9): set bits of BF1",
-        42.0,
-        pattern(&first),
-        "bits 1, 3 and 5",
-    );
-    push(
-        "m=8, (9,7), (11,9): set bits of BF2",
-        162.0,
-        pattern(&second),
-        "bits 1, 5 and 7",
-    );
-    push(
-        "m=8, (9,7), (11,9): set bits of CBF",
-        84.0,
-        pattern(&combined),
-        "bits 2, 4 and 6",
-    );
+    push("m=8, (9,7), (11,9): set bits of BF1", 42.0, pattern(&first), "bits 1, 3 and 5");
+    push("m=8, (9,7), (11,9): set bits of BF2", 162.0, pattern(&second), "bits 1, 5 and 7");
+    push("m=8, (9,7), (11,9): set bits of CBF", 84.0, pattern(&combined), "bits 2, 4 and 6");
     let (a, b) = (addresses(11, 8), addresses(15, 8));
     let apart = contains(&first, a) && contains(&second, b);
     push(

@@ -63,42 +63,27 @@ fn runs(
 ) -> Vec<(&'static str, Vec<SliceResult>)> {
     let slices = |&(name, combination): &(&'static str, Option<Combination>)| {
         let (kind, spec) = match combination {
-            None => (
-                FilterKind::Mdbf,
-                FilterSpec::Mdbf(MdbfSpec {
-                    attributes: 2,
-                    bits: BITS,
-                    probes,
-                }),
-            ),
+            None => {
+                (FilterKind::Mdbf, FilterSpec::Mdbf(MdbfSpec { attributes: 2, bits: BITS, probes }))
+            }
             Some(combination) => (
                 FilterKind::Cmdbf,
-                FilterSpec::Cmdbf(CmdbfSpec {
-                    attributes: 2,
-                    bits: BITS,
-                    probes,
-                    combination,
-                }),
+                FilterSpec::Cmdbf(CmdbfSpec { attributes: 2, bits: BITS, probes, combination }),
             ),
         };
-        (
-            name,
-            capture.slices(ElementKind::HostPair, SECOND, (kind, spec)),
-        )
+        (name, capture.slices(ElementKind::HostPair, SECOND, (kind, spec)))
     };
     names.iter().map(slices).collect()
 }
 
 /// The errors of the raw counts, in per cent, second by second.
 fn errors(slices: &[SliceResult]) -> Vec<f64> {
-    let errors = slices
-        .iter()
-        .filter_map(|slice| match (slice.first, slice.exact) {
-            (Some(first), Some(exact)) if exact > 0 => {
-                Some(100.0 * (first as f64 / exact as f64 - 1.0))
-            }
-            _ => None,
-        });
+    let errors = slices.iter().filter_map(|slice| match (slice.first, slice.exact) {
+        (Some(first), Some(exact)) if exact > 0 => {
+            Some(100.0 * (first as f64 / exact as f64 - 1.0))
+        }
+        _ => None,
+    });
     errors.collect()
 }
 
@@ -110,26 +95,15 @@ fn one_capture(busy: &Busy, found: &mut Findings) -> Option<f64> {
         PROBES,
         &[
             ("MDBF", None),
-            (
-                "CMDBF, the same functions for both hosts",
-                Some(Combination::XorSame),
-            ),
-            (
-                "CMDBF, functions of their own",
-                Some(Combination::XorIndependent),
-            ),
+            ("CMDBF, the same functions for both hosts", Some(Combination::XorSame)),
+            ("CMDBF, functions of their own", Some(Combination::XorIndependent)),
         ],
     );
     let best_k = best_probes(BITS as f64, *most as f64, MOST_PROBES);
     let mut of_k = vec![(PROBES, published)];
     if best_k != PROBES {
-        let names = [
-            ("MDBF", None),
-            (
-                "CMDBF, functions of their own",
-                Some(Combination::XorIndependent),
-            ),
-        ];
+        let names =
+            [("MDBF", None), ("CMDBF, functions of their own", Some(Combination::XorIndependent))];
         of_k.push((best_k, runs(capture, best_k, &names)));
     }
     let kind = busy.hosts.words();
@@ -167,9 +141,8 @@ fn one_capture(busy: &Busy, found: &mut Findings) -> Option<f64> {
     let (_, published) = &of_k[0];
     let drawn = found.charts.len();
     if drawn < DRAWN && published[0].1.len() > 1 {
-        let mut curves = vec![curve("exact", CurveKind::Exact, &published[0].1, |slice| {
-            slice.exact
-        })];
+        let mut curves =
+            vec![curve("exact", CurveKind::Exact, &published[0].1, |slice| slice.exact)];
         for (structure, slices) in published {
             curves.push(curve(structure, CurveKind::Measured, slices, |s| s.first));
         }

@@ -15,26 +15,16 @@ pub(super) fn run(settings: &Settings) -> Found {
         let kind = job / runs;
         let attributes = ATTRIBUTES[kind / 2];
         // The first attribute only, or all of them, each from an element of its own.
-        let known = if kind.is_multiple_of(2) {
-            1
-        } else {
-            attributes
-        };
+        let known = if kind.is_multiple_of(2) { 1 } else { attributes };
         let seed = settings.run_seed(1_000_000 + job);
-        false_positives(
-            seed,
-            attributes,
-            PROBES,
-            negatives,
-            |random, attribute, values| {
-                if attribute < known {
-                    let element = random.below((values.len() / attributes) as u64) as usize;
-                    values[element * attributes + attribute]
-                } else {
-                    random.next() as u32
-                }
-            },
-        )
+        false_positives(seed, attributes, PROBES, negatives, |random, attribute, values| {
+            if attribute < known {
+                let element = random.below((values.len() / attributes) as u64) as usize;
+                values[element * attributes + attribute]
+            } else {
+                random.next() as u32
+            }
+        })
     });
     let stage = stage_rate(PROBES);
     let mut found = Findings::new([
@@ -48,10 +38,9 @@ pub(super) fn run(settings: &Settings) -> Found {
             (attributes, "all values occur")
         };
         let attribute_stage = stage.powi((attributes - known) as i32);
-        for (which, name, rate) in [
-            (0, "MDBF", attribute_stage),
-            (1, "CMDBF", attribute_stage * stage),
-        ] {
+        for (which, name, rate) in
+            [(0, "MDBF", attribute_stage), (1, "CMDBF", attribute_stage * stage)]
+        {
             let hits: Vec<u64> = runs.iter().map(|hits| hits[which]).collect();
             let published = stage.powi((attributes + which) as i32);
             found

@@ -27,11 +27,7 @@ pub(super) fn run(_: &Settings) -> Found {
         "The saving is against a list of the elements, L values of 32 bits each: 1 - (L + 1) m / (32 L n). It grows with L, and the printed 87.7 % is that of L = 5, the most attributes of the table; a list answers without false positives, which the CMDBF of L = 5 and k = 4 has at a rate of 0.00023.".into(),
     ]);
     for (attributes, mdbf_bits, cmdbf_bits) in PRINTED {
-        let mdbf = FilterSpec::Mdbf(MdbfSpec {
-            attributes,
-            bits: BITS,
-            probes: 4,
-        });
+        let mdbf = FilterSpec::Mdbf(MdbfSpec { attributes, bits: BITS, probes: 4 });
         let cmdbf = FilterSpec::Cmdbf(CmdbfSpec {
             attributes,
             bits: BITS,
@@ -40,9 +36,7 @@ pub(super) fn run(_: &Settings) -> Found {
         });
         let mut used = [0.0; 2];
         for (place, (name, spec, printed)) in
-            [("MDBF", mdbf, mdbf_bits), ("CMDBF", cmdbf, cmdbf_bits)]
-                .into_iter()
-                .enumerate()
+            [("MDBF", mdbf, mdbf_bits), ("CMDBF", cmdbf, cmdbf_bits)].into_iter().enumerate()
         {
             let stages = (attributes + place) as f64;
             used[place] = spec.build().stats().memory_bytes as f64 * 8.0;

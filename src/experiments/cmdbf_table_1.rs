@@ -1,8 +1,8 @@
 //! CMDBF paper, Table 1: MDBF and CMDBF of 2 to 5 attributes with 4, 6 and 8 functions.
 //!
-//! n = 10 000 elements of random 32-bit values in filters of m = 32 768 bits each, H3 functions with a
-//! random matrix for each attribute and function, XOR of their addresses in the combined filter.
-//! Theory (3) is f^L, (7) is f^(L+1), with f = (1 - e^(-kn/m))^k.
+//! n = 10 000 elements of random 32-bit values in filters of m = 32 768 bits each, H3 functions
+//! with a random matrix for each attribute and function, XOR of their addresses in the combined
+//! filter. Theory (3) is f^L, (7) is f^(L+1), with f = (1 - e^(-kn/m))^k.
 
 use super::parallel::in_parallel;
 use super::random::Random;
@@ -17,7 +17,8 @@ const ELEMENTS: u64 = 10_000;
 const BITS_LOG2: u32 = 15;
 const BITS: f64 = (1_u64 << BITS_LOG2) as f64;
 
-/// L, k, and the printed theory, mean and standard deviation: of an MDBF, then of the CMDBF like it.
+/// L, k, and the printed theory, mean and standard deviation: of an MDBF, then of the CMDBF like
+/// it.
 const PRINTED: [(usize, u32, [f64; 3]); 24] = [
     (2, 4, [0.061_01, 0.060_47, 0.002_06]),
     (2, 4, [0.015_07, 0.015_045, 0.001_271]),
@@ -60,9 +61,7 @@ pub(super) fn run(settings: &Settings) -> Found {
     let jobs = in_parallel(settings.threads, PRINTED.len() / 2 * runs, |job| {
         let (attributes, probes, _) = PRINTED[job / runs * 2];
         let seed = settings.run_seed(job);
-        false_positives(seed, attributes, probes, negatives, |random, _, _| {
-            random.next() as u32
-        })
+        false_positives(seed, attributes, probes, negatives, |random, _, _| random.next() as u32)
     });
     let mut found = Findings::new([
         format!(
@@ -76,16 +75,11 @@ pub(super) fn run(settings: &Settings) -> Found {
             let name = NAMES[which];
             let stages = attributes as i32 + which as i32;
             let theory = stage_rate(probes).powi(stages);
-            let rates: Vec<f64> = runs
-                .iter()
-                .map(|hits| hits[which] as f64 / negatives as f64)
-                .collect();
+            let rates: Vec<f64> =
+                runs.iter().map(|hits| hits[which] as f64 / negatives as f64).collect();
             let [printed_theory, printed_mean, printed_sd] = printed;
             let label = |what: &str| format!("L={attributes} k={probes} {name} {what}");
-            found
-                .cell(label("theory"))
-                .printed(printed_theory, LAST_DIGIT)
-                .formula(theory);
+            found.cell(label("theory")).printed(printed_theory, LAST_DIGIT).formula(theory);
             let sd = expected_deviation(theory, stages, probes, negatives as f64);
             let mut measured = mean_of(&rates);
             // A few runs may be alike by chance.
@@ -115,8 +109,8 @@ pub(super) fn run(settings: &Settings) -> Found {
 
 /// Negatives that an MDBF and a CMDBF of the same elements take for positives.
 ///
-/// `negative` gives the value of an attribute of a negative, from the random numbers, the number of the
-/// attribute and the elements (their values, element after element).
+/// `negative` gives the value of an attribute of a negative, from the random numbers, the number of
+/// the attribute and the elements (their values, element after element).
 pub(super) fn false_positives(
     seed: u64,
     attributes: usize,
@@ -126,16 +120,10 @@ pub(super) fn false_positives(
 ) -> [u64; 2] {
     let mut random = Random::new(seed, 1);
     let mut mdbf = Mdbf::with_h3(attributes, BITS_LOG2, probes, seed);
-    let mut cmdbf = Cmdbf::with_h3(
-        attributes,
-        BITS_LOG2,
-        probes,
-        Combination::XorIndependent,
-        seed,
-    );
-    let values: Vec<u32> = (0..ELEMENTS * attributes as u64)
-        .map(|_| random.next() as u32)
-        .collect();
+    let mut cmdbf =
+        Cmdbf::with_h3(attributes, BITS_LOG2, probes, Combination::XorIndependent, seed);
+    let values: Vec<u32> =
+        (0..ELEMENTS * attributes as u64).map(|_| random.next() as u32).collect();
     let mut digests = vec![Digest::from_value(0); attributes];
     for element in values.chunks(attributes) {
         let element = raw(element.iter().copied(), &mut digests);
@@ -167,14 +155,11 @@ fn raw(values: impl Iterator<Item = u32>, digests: &mut [Digest]) -> ElementDige
     for (digest, value) in digests.iter_mut().zip(values) {
         *digest = Digest::from_value(value.into());
     }
-    ElementDigests {
-        whole: Digest::from_value(0),
-        attributes: digests,
-    }
+    ElementDigests { whole: Digest::from_value(0), attributes: digests }
 }
 
-/// Standard deviation of a run's share: that of a binomial, and that of the fill of each stage, whose
-/// k-th power counts.
+/// Standard deviation of a run's share: that of a binomial, and that of the fill of each stage,
+/// whose k-th power counts.
 fn expected_deviation(rate: f64, stages: i32, probes: u32, negatives: f64) -> f64 {
     let k = f64::from(probes);
     let fill = fill_variance(BITS, k * ELEMENTS as f64 / BITS);

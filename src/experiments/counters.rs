@@ -15,7 +15,8 @@ pub(super) const COUNTERS: u64 = PROBES as u64 * PART;
 /// The counts asked for: what a counter of 1, 2 and 3 bits cannot hold.
 pub(super) const LEAST: [u8; 3] = [2, 4, 8];
 
-/// The share of counters that reach each of [`LEAST`] with this many elements, over independent runs.
+/// The share of counters that reach each of [`LEAST`] with this many elements, over independent
+/// runs.
 pub(super) fn shares(settings: &Settings, split: bool, elements: u64) -> [Measured; LEAST.len()] {
     let runs = settings.scale.pick(3, 100, 400) as usize;
     let shares = in_parallel(settings.threads, runs, |run| {
@@ -58,7 +59,8 @@ pub(super) fn at_least_poisson(settings: &Settings, measured: Measured, formula:
     }
 }
 
-/// Counters that share their throws vary less than independent ones; of rare events not at all less.
+/// Counters that share their throws vary less than independent ones; of rare events not at all
+/// less.
 fn independent(formula: f64) -> f64 {
     if formula < 1e-3 { 1.0 } else { 0.0 }
 }

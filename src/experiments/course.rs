@@ -1,5 +1,5 @@
-//! Course report, Table 1: a dictionary in a Bloom filter with a rate of 1 %, and in a hash set; and the same by the
-//! number of words.
+//! Course report, Table 1: a dictionary in a Bloom filter with a rate of 1 %, and in a hash set;
+//! and the same by the number of words.
 
 use super::dictionary::{WordSet, times};
 use super::parallel::in_parallel;
@@ -60,15 +60,11 @@ fn measure(settings: &Settings, words: &[Vec<u8>]) -> Row {
     let strangers = (settings.scale.pick(10_000, STRANGERS, STRANGERS) / runs as u64).max(10);
     let hits = in_parallel(settings.threads, runs, |run| {
         let digester = Digester::new(settings.run_seed(run));
-        let element = |word: &[u8]| ElementDigests {
-            whole: digester.digest(word),
-            attributes: &[],
-        };
+        let element =
+            |word: &[u8]| ElementDigests { whole: digester.digest(word), attributes: &[] };
         let mut filter = BloomFilter::new(bits, probes);
-        let lost = words
-            .iter()
-            .filter(|word| filter.insert(element(word)) == Sighting::Repeat)
-            .count();
+        let lost =
+            words.iter().filter(|word| filter.insert(element(word)) == Sighting::Repeat).count();
         // No word holds a zero byte.
         let wrong = (0..strangers)
             .filter(|number| {
@@ -101,8 +97,8 @@ fn measure(settings: &Settings, words: &[Vec<u8>]) -> Row {
     }
 }
 
-/// Mean rate at which the first, second, … n-th word is a false positive: for few words the exact sum,
-/// since 1/n of the last rate is much of it and the fill varies; else the integral.
+/// Mean rate at which the first, second, … n-th word is a false positive: for few words the exact
+/// sum, since 1/n of the last rate is much of it and the fill varies; else the integral.
 fn while_filling(bits: u64, probes: u32, n: usize) -> f64 {
     if n > EXACT {
         return bloom_fpr_while_filling(bits as f64, probes, n as f64);
@@ -133,9 +129,7 @@ pub(super) fn table_1(settings: &Settings) -> Found {
         push_row(&row, printed, &mut found);
         let times = times(words, row.bits, row.probes, rounds);
         for (what, times) in ["add", "query"].into_iter().zip(times) {
-            found
-                .cell(format!("{n} words: {what}, set / filter"))
-                .ratio(times.ratio);
+            found.cell(format!("{n} words: {what}, set / filter")).ratio(times.ratio);
         }
     }
     Ok(found)
@@ -149,8 +143,7 @@ fn push_row(row: &Row, printed: Option<&(usize, f64, f64, f64)>, found: &mut Fin
         .measured(row.while_filling);
     if let Some(&(_, rate, ..)) = printed {
         // One run over n words, printed with four decimals.
-        cell.printed(rate, 1e-4)
-            .simulated((row.while_filling_formula / n as f64).sqrt());
+        cell.printed(rate, 1e-4).simulated((row.while_filling_formula / n as f64).sqrt());
     }
     found
         .cell(format!("{n} words: rate when full"))
@@ -205,11 +198,7 @@ pub(super) fn by_words(settings: &Settings) -> Found {
         .collect();
     for row in &rows {
         for (what, formula, measured) in [
-            (
-                "while filling",
-                row.while_filling_formula,
-                row.while_filling,
-            ),
+            ("while filling", row.while_filling_formula, row.while_filling),
             ("when full", row.when_full_formula, row.when_full),
         ] {
             found
@@ -235,9 +224,7 @@ pub(super) fn by_words(settings: &Settings) -> Found {
             x: ChartAxis::new("words", ChartScale::Linear),
             y: ChartAxis::new("false-positive rate", ChartScale::Log),
             curves: vec![
-                curve("while filling", CurveKind::Measured, |row| {
-                    row.while_filling
-                }),
+                curve("while filling", CurveKind::Measured, |row| row.while_filling),
                 curve("while filling, formula", CurveKind::Formula, |row| {
                     Measured::exactly(row.while_filling_formula)
                 }),

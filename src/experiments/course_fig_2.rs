@@ -50,11 +50,7 @@ pub(super) fn run(settings: &Settings) -> Found {
             measured_points.push((f64::from(probes), measured.mean, measured.std_error));
             rates.push((probes, measured));
         }
-        curves.push(Curve::new(
-            format!("m/n = {bits}"),
-            CurveKind::Measured,
-            measured_points,
-        ));
+        curves.push(Curve::new(format!("m/n = {bits}"), CurveKind::Measured, measured_points));
         curves.push(Curve::new(
             format!("m/n = {bits}, formula"),
             CurveKind::Formula,

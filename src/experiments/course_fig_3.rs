@@ -1,5 +1,5 @@
-//! Course report, Fig. 3: times of adding and of asking, and most and mean memory, of the Bloom filter and the set, by
-//! the number of words.
+//! Course report, Fig. 3: times of adding and of asking, and most and mean memory, of the Bloom
+//! filter and the set, by the number of words.
 
 use super::course::design;
 use super::dictionary::{WordTimes, set_bytes, times};

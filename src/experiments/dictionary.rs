@@ -1,5 +1,5 @@
-//! A dictionary in a Bloom filter and in a hash set: what words cost in time and memory, as the course report compares
-//! them.
+//! A dictionary in a Bloom filter and in a hash set: what words cost in time and memory, as the
+//! course report compares them.
 
 use super::ratios::{Times, time_each};
 use super::result::Measured;
@@ -19,17 +19,14 @@ pub(super) struct WordTimes {
     pub(super) ratio: Measured,
 }
 
-/// What adding the words takes, and what asking for each of them does: the hash of the word included, a set that
-/// grows as it does.
+/// What adding the words takes, and what asking for each of them does: the hash of the word
+/// included, a set that grows as it does.
 pub(super) fn times(words: &[Vec<u8>], bits: u64, probes: u32, rounds: usize) -> [WordTimes; 2] {
     // So that a round of few words is long enough for the clock.
     let again = (2_000 / words.len().max(1)).max(1);
     let number = again * words.len();
     let digester = Digester::new(1);
-    let element = |word: &[u8]| ElementDigests {
-        whole: digester.digest(word),
-        attributes: &[],
-    };
+    let element = |word: &[u8]| ElementDigests { whole: digester.digest(word), attributes: &[] };
     let filter = RefCell::new(BloomFilter::new(bits, probes));
     let set: RefCell<WordSet<'_>> = RefCell::default();
     let mut operations: Vec<Box<dyn FnMut() -> f64 + '_>> = vec![
@@ -84,8 +81,8 @@ pub(super) fn times(words: &[Vec<u8>], bits: u64, probes: u32, rounds: usize) ->
     })
 }
 
-/// Most and mean bytes of a set while the words are added, its table and the text of the words; where the table
-/// grows, the old one and the new one are there together.
+/// Most and mean bytes of a set while the words are added, its table and the text of the words;
+/// where the table grows, the old one and the new one are there together.
 pub(super) fn set_bytes(words: &[Vec<u8>]) -> (usize, f64) {
     let mut set = WordSet::default();
     let (mut text, mut most, mut sum) = (0, 0, 0.0);
@@ -94,11 +91,7 @@ pub(super) fn set_bytes(words: &[Vec<u8>]) -> (usize, f64) {
         set.insert(word);
         text += word.len();
         let after = set.allocation_size();
-        let both = if after > before {
-            before + after
-        } else {
-            after
-        };
+        let both = if after > before { before + after } else { after };
         most = most.max(both + text);
         sum += (after + text) as f64;
     }

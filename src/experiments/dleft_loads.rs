@@ -11,8 +11,8 @@ const ELEMENTS: u64 = 500_000;
 const BUCKET_BITS: u32 = 15;
 const PRINTED: [f64; 4] = [135_203.0, 128_226.0, 122_795.0, 113_776.0];
 
-/// Standard deviations of one run, from 20 runs of an independent computation: what a single printed run
-/// may be away from the mean.
+/// Standard deviations of one run, from 20 runs of an independent computation: what a single
+/// printed run may be away from the mean.
 const DEVIATIONS: [f64; 4] = [47.3, 52.8, 67.4, 57.1];
 
 /// Levels of a bucket that the fluid limit looks at.
@@ -36,28 +36,24 @@ pub(super) fn run(settings: &Settings) -> Found {
     for table in 0..4 {
         let runs: Vec<f64> = loads.iter().map(|loads| loads[table] as f64).collect();
         let mut measured = mean_of(&runs);
-        measured.std_error = measured
-            .std_error
-            .max(DEVIATIONS[table] / (runs.len() as f64).sqrt());
+        measured.std_error = measured.std_error.max(DEVIATIONS[table] / (runs.len() as f64).sqrt());
         found
             .cell(format!("subtable {}", table + 1))
             .printed(PRINTED[table], 0.0)
             .simulated(DEVIATIONS[table])
             .formula(limit[table] * f64::from(1 << BUCKET_BITS))
             .measured(measured)
-            .because(format!(
-                "one run has a standard deviation of {:.0}",
-                deviation(&runs)
-            ));
+            .because(format!("one run has a standard deviation of {:.0}", deviation(&runs)));
     }
     Ok(found)
 }
 
 /// Elements a bucket of each subtable, after `load` elements for each bucket of one subtable.
 ///
-/// With `x[i][j]` the share of buckets of subtable i that hold at least j, an element raises a bucket of
-/// subtable i from j to j + 1 with probability `x[i][j] - x[i][j+1]`, times `x[l][j+1]` for each subtable l
-/// to the left, whose bucket must hold more, and `x[l][j]` for each to the right.
+/// With `x[i][j]` the share of buckets of subtable i that hold at least j, an element raises a
+/// bucket of subtable i from j to j + 1 with probability `x[i][j] - x[i][j+1]`, times `x[l][j+1]`
+/// for each subtable l to the left, whose bucket must hold more, and `x[l][j]` for each to the
+/// right.
 fn fluid_limit(load: f64) -> [f64; 4] {
     type Shares = [[f64; LEVELS + 1]; 4];
     const STEPS: u32 = 4000;
@@ -103,23 +99,11 @@ mod tests {
     #[test]
     fn the_fluid_limit() {
         for (load, buckets, expected) in [
-            (
-                500_000.0 / 32_768.0,
-                32_768.0,
-                [135_252.945, 128_221.204, 122_847.879, 113_677.972],
-            ),
-            (
-                500_000.0 / 20_833.0,
-                20_833.0,
-                [132_893.036, 126_167.486, 122_400.247, 118_539.230],
-            ),
+            (500_000.0 / 32_768.0, 32_768.0, [135_252.945, 128_221.204, 122_847.879, 113_677.972]),
+            (500_000.0 / 20_833.0, 20_833.0, [132_893.036, 126_167.486, 122_400.247, 118_539.230]),
         ] {
             for (ours, expected) in fluid_limit(load).into_iter().zip(expected) {
-                assert!(
-                    (ours * buckets - expected).abs() < 0.5,
-                    "{} {expected}",
-                    ours * buckets
-                );
+                assert!((ours * buckets - expected).abs() < 0.5, "{} {expected}", ours * buckets);
             }
         }
     }

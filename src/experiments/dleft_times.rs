@@ -1,4 +1,5 @@
-//! d-left report: how long the operations take, against a Bloom filter and a counting one of the same rate.
+//! d-left report: how long the operations take, against a Bloom filter and a counting one of the
+//! same rate.
 
 use super::ratios::{HOW, Times, time_each};
 use super::{Findings, Found, Settings};
@@ -15,12 +16,7 @@ const BUCKET_BITS: u32 = 15;
 const REMAINDER_BITS: u32 = 24;
 
 /// The operations, in the order in which a round does them.
-const OPERATIONS: [&str; 4] = [
-    "insert",
-    "contains, inserted",
-    "contains, not inserted",
-    "remove",
-];
+const OPERATIONS: [&str; 4] = ["insert", "contains, inserted", "contains, not inserted", "remove"];
 
 /// The rate of the d-left filter, and the counters and functions of a filter with that rate.
 fn alike() -> (f64, f64, u32) {
@@ -42,11 +38,7 @@ fn structures(bits: f64, probes: u32) -> [(&'static str, FilterSpec); 3] {
         ),
         (
             "counting",
-            FilterSpec::Counting(CountingSpec {
-                counters: bits as u64,
-                probes,
-                counter_bits: 4,
-            }),
+            FilterSpec::Counting(CountingSpec { counters: bits as u64, probes, counter_bits: 4 }),
         ),
         (
             "d-left",
@@ -63,9 +55,8 @@ pub(super) fn run(settings: &Settings) -> Found {
     let elements = settings.scale.pick(2_000, ELEMENTS, ELEMENTS);
     let rounds = settings.scale.pick(3, 15, 31) as usize;
     let digester = Digester::new(settings.seed);
-    let digests: Vec<Digest> = (0..2 * elements)
-        .map(|number: u64| digester.digest(&number.to_le_bytes()))
-        .collect();
+    let digests: Vec<Digest> =
+        (0..2 * elements).map(|number: u64| digester.digest(&number.to_le_bytes())).collect();
     let (inside, outside) = digests.split_at(elements as usize);
     let (rate, bits, probes) = alike();
     let filters: Vec<(&str, RefCell<Box<dyn MembershipFilter>>)> = structures(bits, probes)
@@ -112,9 +103,7 @@ pub(super) fn run(settings: &Settings) -> Found {
         "The report prints 0.2 to 0.3 ms, 0.1 ms and 0.3 to 0.4 ms, of a program in Java on another machine: 1, 0.4 and 1.4 times the first. Here an operation takes tens of nanoseconds, so these times are not those of the filter itself.".into(),
     ]);
     for (place, (name, operation)) in names.iter().enumerate() {
-        found
-            .cell(format!("{name}: {operation}"))
-            .time(times.time(place));
+        found.cell(format!("{name}: {operation}")).time(times.time(place));
     }
     let of = |name: &str, operation: &str| names.iter().position(|&at| at == (name, operation));
     for operation in OPERATIONS {
@@ -130,9 +119,7 @@ pub(super) fn run(settings: &Settings) -> Found {
     let insert = of("d-left", "insert");
     for operation in &OPERATIONS[1..] {
         if let (Some(own), Some(insert)) = (of("d-left", operation), insert) {
-            found
-                .cell(format!("d-left: {operation} / insert"))
-                .ratio(times.ratio(own, insert));
+            found.cell(format!("d-left: {operation} / insert")).ratio(times.ratio(own, insert));
         }
     }
     Ok(found)
@@ -142,17 +129,12 @@ pub(super) fn run(settings: &Settings) -> Found {
 fn time(digests: &[Digest], mut operation: impl FnMut(ElementDigests<'_>)) -> f64 {
     time_each(digests.len(), || {
         for &whole in digests {
-            operation(ElementDigests {
-                whole,
-                attributes: &[],
-            });
+            operation(ElementDigests { whole, attributes: &[] });
         }
     })
 }
 
 fn remove_all(filter: &mut dyn MembershipFilter, digests: &[Digest]) -> f64 {
-    let removable = filter
-        .as_removable()
-        .expect("a filter without removal is not asked for it");
+    let removable = filter.as_removable().expect("a filter without removal is not asked for it");
     time(digests, |element| removable.remove(element))
 }

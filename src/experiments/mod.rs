@@ -1,8 +1,8 @@
 //! Tables and figures of the papers that the filters come from, recomputed: one file each.
 //!
-//! Each is a function from [`Settings`] to an [`Experiment`]: what the paper prints, what the formula
-//! says and what is measured on the filters of this library, cell by cell. Everything but times follows
-//! from the seed, for any number of threads.
+//! Each is a function from [`Settings`] to an [`Experiment`]: what the paper prints, what the
+//! formula says and what is measured on the filters of this library, cell by cell. Everything but
+//! times follows from the seed, for any number of threads.
 
 #![allow(
     clippy::unnecessary_wraps,
@@ -91,7 +91,8 @@ pub struct Settings {
     pub words: Option<PathBuf>,
 }
 
-/// First stream of random numbers for the seeds of runs, above those that experiments use by number.
+/// First stream of random numbers for the seeds of runs, above those that experiments use by
+/// number.
 const RUN_STREAM: u64 = 1 << 32;
 
 impl Settings {
@@ -124,11 +125,7 @@ struct Findings {
 impl Findings {
     /// Nothing but remarks yet.
     fn new<const REMARKS: usize>(remarks: [String; REMARKS]) -> Self {
-        Self {
-            remarks: remarks.into(),
-            cells: Vec::new(),
-            charts: Vec::new(),
-        }
+        Self { remarks: remarks.into(), cells: Vec::new(), charts: Vec::new() }
     }
 
     /// One cell more, which what follows describes.
@@ -145,12 +142,7 @@ type Run = fn(&Settings) -> Found;
 /// An experiment of the list, yet without a title.
 const fn entry(name: &'static str, source: &'static str, run: Run) -> Entry {
     let title = "";
-    Entry {
-        name,
-        title,
-        source,
-        run,
-    }
+    Entry { name, title, source, run }
 }
 
 impl Entry {

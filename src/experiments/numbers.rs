@@ -7,10 +7,7 @@ use crate::hashing::Digester;
 
 /// The number as an element.
 pub(super) fn element(digester: Digester, number: u64) -> ElementDigests<'static> {
-    ElementDigests {
-        whole: digester.digest(&number.to_le_bytes()),
-        attributes: &[],
-    }
+    ElementDigests { whole: digester.digest(&number.to_le_bytes()), attributes: &[] }
 }
 
 /// How many of `queries` other numbers each of `runs` filters takes for one of the first `elements`

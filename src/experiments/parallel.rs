@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-/// The results of `job` for each number below `jobs`, in that order, computed by this many threads. A job
-/// depends on its number only, so that the results are the same for every number of threads.
+/// The results of `job` for each number below `jobs`, in that order, computed by this many threads.
+/// A job depends on its number only, so that the results are the same for every number of threads.
 pub(super) fn in_parallel<T: Send>(
     threads: usize,
     jobs: usize,

@@ -1,6 +1,7 @@
 //! Random numbers of the experiments, by another function than those that the filters hash with.
 
-/// `SplitMix64` (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014).
+/// `SplitMix64` (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA
+/// 2014).
 #[derive(Clone, Debug)]
 pub(super) struct Random(u64);
 

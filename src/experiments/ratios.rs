@@ -1,4 +1,5 @@
-//! Times against each other: operations in turn, round after round, and ratios of what each took in the same round.
+//! Times against each other: operations in turn, round after round, and ratios of what each took in
+//! the same round.
 
 use super::result::Measured;
 use std::time::Instant;
@@ -17,7 +18,8 @@ const OF_DEVIATION: f64 = 1.4826;
 const OF_MEDIAN: f64 = 1.2533;
 
 impl Times {
-    /// Runs the operations, each of which says how many nanoseconds it took, in this many rounds, and once before.
+    /// Runs the operations, each of which says how many nanoseconds it took, in this many rounds,
+    /// and once before.
     pub(super) fn of(rounds: usize, operations: &mut [Box<dyn FnMut() -> f64 + '_>]) -> Self {
         let mut round = || operations.iter_mut().map(|operation| operation()).collect();
         // The first round brings everything into the caches.
@@ -50,10 +52,7 @@ fn median_of(mut values: Vec<f64>) -> Measured {
     let centre = median(&mut values);
     let mut apart: Vec<f64> = values.iter().map(|value| (value - centre).abs()).collect();
     let spread = OF_DEVIATION * median(&mut apart);
-    Measured {
-        mean: centre,
-        std_error: OF_MEDIAN * spread / (values.len() as f64).sqrt(),
-    }
+    Measured { mean: centre, std_error: OF_MEDIAN * spread / (values.len() as f64).sqrt() }
 }
 
 fn median(values: &mut [f64]) -> f64 {

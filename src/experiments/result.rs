@@ -31,19 +31,16 @@ pub struct Measured {
 impl Measured {
     /// What is counted, not sampled.
     pub const fn exactly(mean: f64) -> Self {
-        Self {
-            mean,
-            std_error: 0.0,
-        }
+        Self { mean, std_error: 0.0 }
     }
 }
 
 /// A figure as the paper prints it, and what it says: the true value is from `least` to `most`.
 ///
-/// How a figure is printed decides how far it may be from the true value, by three rules that are the same for all
-/// figures: a number is as exact as half of its last digit, or exact if it counts something; a simulation has four of
-/// its standard errors besides; and a claim in words has the range of its words. So the same deviation from the same
-/// figure has the same verdict.
+/// How a figure is printed decides how far it may be from the true value, by three rules that are
+/// the same for all figures: a number is as exact as half of its last digit, or exact if it counts
+/// something; a simulation has four of its standard errors besides; and a claim in words has the
+/// range of its words. So the same deviation from the same figure has the same verdict.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Printed {
     /// The figure.
@@ -226,8 +223,8 @@ impl Cell {
         }
     }
 
-    /// Whether the paper's figure cannot be judged, since nothing but a measurement is there to hold it against, and
-    /// that scatters more than the figure allows.
+    /// Whether the paper's figure cannot be judged, since nothing but a measurement is there to
+    /// hold it against, and that scatters more than the figure allows.
     fn is_too_noisy(&self) -> bool {
         let both = self.measured.zip(self.paper);
         both.filter(|_| self.formula.is_none())
@@ -315,9 +312,7 @@ fn with_reason(head: &str, reason: &str) -> String {
 impl Experiment {
     /// The cells whose measurement leaves its formula.
     pub fn departures(&self) -> impl Iterator<Item = &Cell> {
-        self.cells
-            .iter()
-            .filter(|cell| cell.agreement() == Agreement::Departs)
+        self.cells.iter().filter(|cell| cell.agreement() == Agreement::Departs)
     }
 }
 
@@ -382,10 +377,7 @@ pub enum CurveKind {
 
 impl ChartAxis {
     pub(super) fn new(label: &str, scale: ChartScale) -> Self {
-        Self {
-            label: label.to_owned(),
-            scale,
-        }
+        Self { label: label.to_owned(), scale }
     }
 }
 
@@ -395,11 +387,7 @@ impl Curve {
         kind: CurveKind,
         points: Vec<(f64, f64, f64)>,
     ) -> Self {
-        Self {
-            name: name.into(),
-            kind,
-            points,
-        }
+        Self { name: name.into(), kind, points }
     }
 }
 
@@ -437,27 +425,16 @@ mod tests {
 
     #[test]
     fn a_wrong_formula_is_found_out() {
-        let cell = |formula: f64| {
-            Cell::new("x")
-                .formula(formula)
-                .measured(measured(0.1, 0.01))
-                .clone()
-        };
+        let cell =
+            |formula: f64| Cell::new("x").formula(formula).measured(measured(0.1, 0.01)).clone();
         assert_eq!(cell(0.1).agreement(), Agreement::Agrees);
         assert_eq!(cell(0.139).agreement(), Agreement::Agrees);
         assert_eq!(cell(0.141).agreement(), Agreement::Departs);
         assert_eq!(cell(0.059).agreement(), Agreement::Departs);
         assert_eq!(cell(f64::NAN).agreement(), Agreement::Departs);
-        assert!(
-            cell(0.2).verdict().starts_with("DEPARTS"),
-            "{}",
-            cell(0.2).verdict()
-        );
+        assert!(cell(0.2).verdict().starts_with("DEPARTS"), "{}", cell(0.2).verdict());
         assert!((cell(0.2).distance().unwrap() + 10.0).abs() < 1e-9);
-        let counted = Cell::new("x")
-            .formula(3.0)
-            .measured(Measured::exactly(3.000_001))
-            .clone();
+        let counted = Cell::new("x").formula(3.0).measured(Measured::exactly(3.000_001)).clone();
         assert_eq!(counted.agreement(), Agreement::Departs);
         assert_eq!(counted.clone().rounded(0.1).agreement(), Agreement::Agrees);
         assert_eq!(cell(0.2).not_binding().agreement(), Agreement::Shown);
@@ -468,10 +445,7 @@ mod tests {
         let cell = |paper: f64| Cell::new("x").printed(paper, 0.01).formula(0.123).clone();
         assert_eq!(cell(0.12).agreement(), Agreement::Agrees);
         assert_eq!(cell(0.13).agreement(), Agreement::PaperDiffers);
-        assert_eq!(
-            cell(0.13).because("of a slip").verdict(),
-            "the paper differs: of a slip"
-        );
+        assert_eq!(cell(0.13).because("of a slip").verdict(), "the paper differs: of a slip");
         let simulated = cell(0.12).measured(measured(0.2, 0.01)).clone();
         assert_eq!(simulated.agreement(), Agreement::Departs);
         let alone = |mean: f64, std_error: f64| {
@@ -496,10 +470,7 @@ mod tests {
             assert!(near(0) && near(1), "{found:?} {expected:?}");
         };
         close(range(Cell::new("x").printed(42.0, 0.0)), [42.0, 42.0]);
-        close(
-            range(Cell::new("x").printed_to(0.0456, 3)),
-            [0.045_55, 0.045_65],
-        );
+        close(range(Cell::new("x").printed_to(0.0456, 3)), [0.045_55, 0.045_65]);
         close(range(Cell::new("x").printed_to(1e-6, 1)), [0.5e-6, 1.5e-6]);
         let simulated = range(Cell::new("x").printed(3.0, 1.0).simulated(0.25));
         close(simulated, [1.5, 4.5]);

@@ -56,9 +56,7 @@ pub(super) fn run(settings: &Settings) -> Found {
                     slices,
                     (|hits| hits.0) as fn(&(u64, u64)) -> u64,
                 ),
-                ("removed from a wrong slice", elements, slices - 1, |hits| {
-                    hits.1
-                }),
+                ("removed from a wrong slice", elements, slices - 1, |hits| hits.1),
             ] {
                 let formula = scalable_fpr(slice_rate, links);
                 let hits: Vec<u64> = hits.iter().map(pick).collect();

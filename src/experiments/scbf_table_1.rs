@@ -37,12 +37,7 @@ pub(super) fn run(settings: &Settings) -> Found {
         for (what, printed, formula, designed) in [
             ("k", f64::from(k), exact_k, f64::from(probes)),
             ("m", m as f64, COUNTERS as f64 / exact_k, part as f64),
-            (
-                "n",
-                n as f64,
-                COUNTERS as f64 * ln2 * ln2 / target.recip().ln(),
-                elements as f64,
-            ),
+            ("n", n as f64, COUNTERS as f64 * ln2 * ln2 / target.recip().ln(), elements as f64),
         ] {
             found
                 .cell(format!("P = 1e-{digits}, {what}"))

@@ -6,8 +6,8 @@ use super::{Findings, Found, Settings};
 use crate::filters::sizing::counter_reaches;
 use std::f64::consts::LN_2;
 
-/// The probability printed for the counting filter, and how many digits it has. That for the split filter is the one of
-/// Tables 2 and 3.
+/// The probability printed for the counting filter, and how many digits it has. That for the split
+/// filter is the one of Tables 2 and 3.
 const PRINTED: [(f64, i32); 4] = [(0.1534, 4), (0.005_56, 3), (7.15e-7, 3), (2.22e-16, 3)];
 
 pub(super) fn run(settings: &Settings) -> Found {
@@ -24,13 +24,10 @@ pub(super) fn run(settings: &Settings) -> Found {
     let measured = [false, true].map(|split| shares(settings, split, elements));
     for ((printed, digits), (bits, printed_split, split_digits)) in PRINTED.into_iter().zip(SPLIT) {
         let formula = counter_reaches(LN_2, 1 << bits);
-        let place = LEAST
-            .iter()
-            .position(|&least| u32::from(least) == 1 << bits);
-        for (which, name, printed, digits) in [
-            (0, "CBF", printed, digits),
-            (1, "SCBF", printed_split, split_digits),
-        ] {
+        let place = LEAST.iter().position(|&least| u32::from(least) == 1 << bits);
+        for (which, name, printed, digits) in
+            [(0, "CBF", printed, digits), (1, "SCBF", printed_split, split_digits)]
+        {
             let cell = found
                 .cell(format!("{bits} bits, {name}"))
                 .printed_to(printed, digits)

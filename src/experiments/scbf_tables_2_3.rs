@@ -7,13 +7,8 @@ use crate::filters::sizing::counter_reaches;
 use std::f64::consts::{E, LN_2, PI};
 
 /// Bits of a counter, the probability printed for it, and how many digits that has.
-pub(super) const PRINTED: [(u32, f64, i32); 5] = [
-    (1, 0.033_88, 4),
-    (2, 0.000_18, 2),
-    (3, 4.48e-10, 3),
-    (4, 1.54e-23, 3),
-    (5, 3.89e-55, 3),
-];
+pub(super) const PRINTED: [(u32, f64, i32); 5] =
+    [(1, 0.033_88, 4), (2, 0.000_18, 2), (3, 4.48e-10, 3), (4, 1.54e-23, 3), (5, 3.89e-55, 3)];
 
 /// Elements of the first row of Table 1.
 const ELEMENTS: u64 = 25_639;
@@ -31,18 +26,10 @@ pub(super) fn run(settings: &Settings) -> Found {
             .cell(format!("{bits} bits, j = {j}: as printed"))
             .printed_to(printed, digits)
             .formula(stirling)
-            .because(format!(
-                "the formula without e gives {:.3e}",
-                stirling * (-j).exp()
-            ));
+            .because(format!("the formula without e gives {:.3e}", stirling * (-j).exp()));
         let exact = binomial_reaches(ELEMENTS as f64, 1.0 / PART as f64, 1 << bits);
-        let cell = found
-            .cell(format!("{bits} bits, j = {j}: one counter"))
-            .formula(exact);
-        match LEAST
-            .iter()
-            .position(|&least| u32::from(least) == 1 << bits)
-        {
+        let cell = found.cell(format!("{bits} bits, j = {j}: one counter")).formula(exact);
+        match LEAST.iter().position(|&least| u32::from(least) == 1 << bits) {
             Some(place) => cell.measured(at_least_poisson(settings, measured[place], exact)),
             None => cell.because("too rare to be measured"),
         };

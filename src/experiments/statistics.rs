@@ -7,10 +7,7 @@ const ENOUGH_RUNS: usize = 10;
 
 /// Mean of independent runs with its standard error.
 pub(super) fn mean_of(runs: &[f64]) -> Measured {
-    Measured {
-        mean: mean(runs),
-        std_error: deviation(runs) / (runs.len() as f64).sqrt(),
-    }
+    Measured { mean: mean(runs), std_error: deviation(runs) / (runs.len() as f64).sqrt() }
 }
 
 fn mean(runs: &[f64]) -> f64 {
@@ -29,24 +26,17 @@ pub(super) fn deviation(runs: &[f64]) -> f64 {
 
 /// A share, from independent runs of `trials` each with this many `hits`.
 ///
-/// The standard error is that of the runs' spread, but not less than the binomial one of the share that
-/// the formula says (without a formula, of the share seen): of rare events a few runs may see none
-/// at all, which does not make their share certain.
+/// The standard error is that of the runs' spread, but not less than the binomial one of the share
+/// that the formula says (without a formula, of the share seen): of rare events a few runs may see
+/// none at all, which does not make their share certain.
 pub(super) fn rate_of(hits: &[u64], trials: u64, formula: Option<f64>) -> Measured {
     let total = (trials * hits.len() as u64) as f64;
     let share = hits.iter().sum::<u64>() as f64 / total;
     let expected = formula.unwrap_or(share);
     let binomial = (expected * (1.0 - expected) / total).max(0.0).sqrt();
     let rates: Vec<f64> = hits.iter().map(|&n| n as f64 / trials as f64).collect();
-    let spread = if rates.len() >= ENOUGH_RUNS {
-        mean_of(&rates).std_error
-    } else {
-        0.0
-    };
-    Measured {
-        mean: share,
-        std_error: binomial.max(spread),
-    }
+    let spread = if rates.len() >= ENOUGH_RUNS { mean_of(&rates).std_error } else { 0.0 };
+    Measured { mean: share, std_error: binomial.max(spread) }
 }
 
 /// Relative variance of the fill ρ of an array of `bits` after `load` = kn/m throws a place:
@@ -56,11 +46,11 @@ pub(super) fn fill_variance(bits: f64, load: f64) -> f64 {
     (empty - (1.0 + load) * empty * empty) / (bits * (1.0 - empty).powi(2))
 }
 
-/// Probability that `probes` random places (which may coincide) of `bits` are all set after `throws`
-/// random throws: exact, where (1 - e^-u)^k is the limit of a large array.
+/// Probability that `probes` random places (which may coincide) of `bits` are all set after
+/// `throws` random throws: exact, where (1 - e^-u)^k is the limit of a large array.
 ///
-/// The k places are j different ones with the probability of an occupancy, and j given places are all
-/// set with the sum over i of `(-1)^i C(j, i) (1 - i/m)^throws`.
+/// The k places are j different ones with the probability of an occupancy, and j given places are
+/// all set with the sum over i of `(-1)^i C(j, i) (1 - i/m)^throws`.
 pub(super) fn exact_bloom_fpr(bits: f64, probes: u32, throws: f64) -> f64 {
     let mut different = vec![0.0; probes as usize + 1];
     different[0] = 1.0;
@@ -74,9 +64,8 @@ pub(super) fn exact_bloom_fpr(bits: f64, probes: u32, throws: f64) -> f64 {
             different[j] = stays + grows;
         }
     }
-    let missed: Vec<f64> = (0..=probes)
-        .map(|i| (throws * (-f64::from(i) / bits).ln_1p()).exp())
-        .collect();
+    let missed: Vec<f64> =
+        (0..=probes).map(|i| (throws * (-f64::from(i) / bits).ln_1p()).exp()).collect();
     different
         .iter()
         .enumerate()

@@ -35,10 +35,7 @@ pub(super) type Digests = ([Digest; ATTRIBUTES], Digest);
 
 impl Uniform {
     pub(super) fn new(seed: u64, elements: u64) -> Self {
-        Self {
-            digester: Digester::new(seed),
-            elements,
-        }
+        Self { digester: Digester::new(seed), elements }
     }
 
     fn of(&self, values: [u64; ATTRIBUTES]) -> Digests {
@@ -61,16 +58,13 @@ impl Uniform {
         let mut filter = spec.build();
         for number in 0..self.elements {
             let (attributes, whole) = self.element(number);
-            filter.insert(ElementDigests {
-                whole,
-                attributes: &attributes,
-            });
+            filter.insert(ElementDigests { whole, attributes: &attributes });
         }
         filter
     }
 
-    /// A negative: each value occurs in the set with probability `known`, then in another element than
-    /// the other values, so that no two of them occur together.
+    /// A negative: each value occurs in the set with probability `known`, then in another element
+    /// than the other values, so that no two of them occur together.
     pub(super) fn negative(&self, random: &mut Random, known: f64) -> Digests {
         let mut values = [0; ATTRIBUTES];
         for attribute in 0..ATTRIBUTES {
@@ -93,18 +87,13 @@ impl Uniform {
 pub(super) fn ask(filter: &dyn MembershipFilter, digests: &Digests, query: u32) -> Option<bool> {
     let (attributes, whole) = digests;
     if query == FULL {
-        return Some(filter.contains(ElementDigests {
-            whole: *whole,
-            attributes,
-        }));
+        return Some(filter.contains(ElementDigests { whole: *whole, attributes }));
     }
     let given: [Option<Digest>; ATTRIBUTES] = std::array::from_fn(|attribute| {
         (query >> attribute & 1 == 1).then(|| attributes[attribute])
     });
-    let answer = filter.as_multi_attribute()?.contains_where(Pattern {
-        whole: None,
-        attributes: &given,
-    });
+    let answer =
+        filter.as_multi_attribute()?.contains_where(Pattern { whole: None, attributes: &given });
     match answer {
         PatternAnswer::Absent => Some(false),
         PatternAnswer::Present | PatternAnswer::PresentApart => Some(true),
@@ -119,27 +108,11 @@ pub(super) fn structures(bits: u64, probes: u32) -> Vec<(&'static str, FilterSpe
         FilterSpec::Matrix(MatrixSpec::cbfm(ATTRIBUTES, size, cuts, probes))
     };
     let attributes = ATTRIBUTES;
-    let sbf = BloomSpec {
-        bits,
-        probes,
-        layout: BloomLayout::Anywhere,
-    };
-    let mdbf = MdbfSpec {
-        attributes,
-        bits: bits / 3,
-        probes,
-    };
-    let cmdbf = CmdbfSpec {
-        attributes,
-        bits: bits / 4,
-        probes,
-        combination: Combination::Joint,
-    };
-    let cartesian = CartesianSpec {
-        attributes,
-        size: largest_cartesian_size(attributes, bits.into()),
-        probes,
-    };
+    let sbf = BloomSpec { bits, probes, layout: BloomLayout::Anywhere };
+    let mdbf = MdbfSpec { attributes, bits: bits / 3, probes };
+    let cmdbf = CmdbfSpec { attributes, bits: bits / 4, probes, combination: Combination::Joint };
+    let cartesian =
+        CartesianSpec { attributes, size: largest_cartesian_size(attributes, bits.into()), probes };
     vec![
         ("SBF", sbf.into()),
         ("MDBF", mdbf.into()),
@@ -178,9 +151,9 @@ pub(super) fn predicted(spec: &FilterSpec, elements: u64, known: f64, query: u32
 /// under each function, a cell in that value's row.
 ///
 /// So for a maximal combination T of c = Π mᵢ cells a cell that is asked for is clear with
-/// e^(-kn/c) Π (1 - mᵢ/c) over those of its attributes i whose value occurs (in an element of its own). It
-/// is the formula of [`matrix_fpr`](crate::filters::matrix_sizing::matrix_fpr) for large m; with m =
-/// 1000 it is 2 % more.
+/// e^(-kn/c) Π (1 - mᵢ/c) over those of its attributes i whose value occurs (in an element of its
+/// own). It is the formula of [`matrix_fpr`](crate::filters::matrix_sizing::matrix_fpr) for large
+/// m; with m = 1000 it is 2 % more.
 pub(super) fn matrix_rate(matrix: &MatrixSpec, elements: f64, known: f64, query: u32) -> f64 {
     let attributes = |set: u32| (0..ATTRIBUTES).filter(move |i| set >> i & 1 == 1);
     let size = |attribute: usize| matrix.sizes[attribute] as f64;
@@ -222,20 +195,12 @@ mod tests {
             let FilterSpec::Matrix(matrix) = spec else {
                 continue;
             };
-            for (query, known) in [
-                (FULL, 0.0),
-                (PAIR, 0.0),
-                (FULL, 0.5),
-                (PAIR, 1.0),
-                (0b001, 0.3),
-            ] {
+            for (query, known) in [(FULL, 0.0), (PAIR, 0.0), (FULL, 0.5), (PAIR, 1.0), (0b001, 0.3)]
+            {
                 let ours = matrix_rate(&matrix, 5e6, known, query);
                 let limit = matrix_fpr(&matrix.sizes, &matrix.cuts, 6, 5e6, known, query);
                 let most = if known == 0.0 { 1e-9 } else { 0.01 };
-                assert!(
-                    (ours / limit - 1.0).abs() < most,
-                    "{query} {known}: {ours} {limit}"
-                );
+                assert!((ours / limit - 1.0).abs() < most, "{query} {known}: {ours} {limit}");
             }
         }
     }

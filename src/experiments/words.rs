@@ -7,8 +7,8 @@ use std::fs;
 /// Words of the report's list.
 pub(super) const WORDS: usize = 466_550;
 
-/// The distinct words of the list in the settings, and a sentence on where they come from; without a list,
-/// as many generated words as the report has.
+/// The distinct words of the list in the settings, and a sentence on where they come from; without
+/// a list, as many generated words as the report has.
 pub(super) fn words(settings: &Settings) -> Result<(Vec<Vec<u8>>, String), ExperimentError> {
     let most = settings.scale.pick(5_000, WORDS as u64, WORDS as u64) as usize;
     let Some(path) = &settings.words else {
@@ -20,10 +20,8 @@ pub(super) fn words(settings: &Settings) -> Result<(Vec<Vec<u8>>, String), Exper
             ),
         ));
     };
-    let text = fs::read(path).map_err(|error| ExperimentError::Words {
-        path: path.clone(),
-        error,
-    })?;
+    let text =
+        fs::read(path).map_err(|error| ExperimentError::Words { path: path.clone(), error })?;
     let mut seen = std::collections::HashSet::new();
     let words: Vec<Vec<u8>> = text
         .split(|&byte| byte == b'\n')

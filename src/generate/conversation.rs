@@ -20,16 +20,8 @@ const PSH_ACK: u8 = 0x18;
 const SYN: u8 = 0x02;
 
 /// Services with their share in 256ths. No port that is read as DNS or as a tunnel is among them.
-const SERVICES: [(u16, u32); 8] = [
-    (443, 140),
-    (80, 44),
-    (22, 20),
-    (993, 14),
-    (123, 12),
-    (8080, 10),
-    (25, 8),
-    (5222, 8),
-];
+const SERVICES: [(u16, u32); 8] =
+    [(443, 140), (80, 44), (22, 20), (993, 14), (123, 12), (8080, 10), (25, 8), (5222, 8)];
 /// First of the 28,232 ports that clients choose from (the usual range of a Linux host).
 const EPHEMERAL: u16 = 32_768;
 const EPHEMERAL_PORTS: u32 = 28_232;
@@ -64,9 +56,7 @@ pub(super) struct Conversations {
 
 impl Conversations {
     pub(super) fn new(plan: &GeneratePlan, random: &mut Random) -> Self {
-        let noise = (0..NOISE / 8)
-            .flat_map(|_| random.next().to_le_bytes())
-            .collect();
+        let noise = (0..NOISE / 8).flat_map(|_| random.next().to_le_bytes()).collect();
         Self {
             key: random.next(),
             ipv6_percent: u32::from(plan.ipv6_percent),
@@ -95,20 +85,13 @@ impl Conversations {
         if !train {
             let connection = u64::from((random.next() | 1 << 30).trailing_zeros() / 2);
             let conversation = self.ranks.draw(random) << 4 | connection;
-            self.recent[slot] = Recent {
-                conversation,
-                counted: [false; 2],
-            };
+            self.recent[slot] = Recent { conversation, counted: [false; 2] };
         }
         let shape = random.next();
         let backward = scale(shape, 100) < 45;
         let conversation = self.recent[slot].conversation;
         let (forward, vlan) = self.conversation(conversation);
-        let tuple = if backward {
-            forward.reversed()
-        } else {
-            forward
-        };
+        let tuple = if backward { forward.reversed() } else { forward };
         let counted = &mut self.recent[slot].counted[usize::from(backward)];
         if !*counted {
             *counted = true;
@@ -180,12 +163,8 @@ impl Conversations {
         self.probes = self.probes.wrapping_add(1);
         counts.packet(tuple);
         let at = network_headers(bytes, tuple, None, number as u16, 20);
-        let segment = Segment {
-            sequence: random.next() as u32,
-            tcp_flags: SYN,
-            reply: false,
-            payload: 0,
-        };
+        let segment =
+            Segment { sequence: random.next() as u32, tcp_flags: SYN, reply: false, payload: 0 };
         transport_header(bytes, at, tuple, segment);
         // Ethernet fills a short frame up with zeros; the IP header says that they do not count.
         bytes[at + 20..60].fill(0);

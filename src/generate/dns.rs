@@ -9,12 +9,8 @@ use super::frame::{Segment, Tuple, UDP, network_headers, put16, transport_header
 use super::random::{Random, Zipf, mix, scale};
 
 const SERVICES: [&str; 4] = ["www", "api", "mail", "cdn"];
-const ZONES: [&[&str]; 4] = [
-    &["example", "com"],
-    &["example", "net"],
-    &["example", "org"],
-    &["test"],
-];
+const ZONES: [&[&str]; 4] =
+    [&["example", "com"], &["example", "net"], &["example", "org"], &["test"]];
 const SYLLABLES: [&str; 32] = [
     "ba", "be", "bi", "bo", "da", "de", "di", "do", "ka", "ke", "ki", "ko", "la", "le", "li", "lo",
     "ma", "me", "mi", "mo", "na", "ne", "ni", "no", "ra", "re", "ri", "ro", "sa", "se", "si", "so",
@@ -78,22 +74,13 @@ impl DnsTalk {
             Some(question) => (question, true),
             None => (*self.open.insert(self.ask(random)), false),
         };
-        let tuple = if answer {
-            question.tuple.reversed()
-        } else {
-            question.tuple
-        };
+        let tuple = if answer { question.tuple.reversed() } else { question.tuple };
         counts.packet(tuple);
         let network = tuple.network_length(question.vlan);
         let message = network + 8;
         let (question_end, end) = write_message(bytes, message, question, answer);
         network_headers(bytes, tuple, question.vlan, number as u16, end - network);
-        let segment = Segment {
-            sequence: 0,
-            tcp_flags: 0,
-            reply: false,
-            payload: end - message,
-        };
+        let segment = Segment { sequence: 0, tcp_flags: 0, reply: false, payload: end - message };
         transport_header(bytes, network, tuple, segment);
         // Where the snaplen cuts the question off, nobody can read the triple.
         if question_end <= self.snaplen {

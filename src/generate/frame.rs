@@ -102,10 +102,8 @@ pub(super) fn network_headers(
 
 /// The sum of RFC 1071 over an even number of bytes.
 fn ones_complement_sum(bytes: &[u8]) -> u16 {
-    let sum: u32 = bytes
-        .chunks_exact(2)
-        .map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]])))
-        .sum();
+    let sum: u32 =
+        bytes.chunks_exact(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum();
     let sum = (sum & 0xffff) + (sum >> 16);
     ((sum & 0xffff) + (sum >> 16)) as u16
 }

@@ -120,9 +120,7 @@ impl GeneratePlan {
         if !(1..=1 << 24).contains(&self.pairs) || !(1..=1 << 24).contains(&self.names) {
             return refuse("the numbers of pairs and of names must lie between 1 and 16,777,216");
         }
-        if [self.repeat_percent, self.vlan_percent, self.ipv6_percent]
-            .iter()
-            .any(|&p| p > 100)
+        if [self.repeat_percent, self.vlan_percent, self.ipv6_percent].iter().any(|&p| p > 100)
             || u32::from(self.repeat_percent)
                 + u32::from(self.scan_percent)
                 + u32::from(self.dns_percent)
@@ -199,17 +197,13 @@ pub fn generate(plan: &GeneratePlan, out: &mut dyn Write) -> io::Result<Generate
     for number in 0..plan.packets {
         match source(plan, number, &mut random) {
             Source::Repeat => past.repeat(number, &mut random),
-            Source::Scan => past.put(number, |bytes| {
-                conversations.probe(bytes, number, &mut random, &mut counts)
-            }),
+            Source::Scan => past
+                .put(number, |bytes| conversations.probe(bytes, number, &mut random, &mut counts)),
             Source::Dns => {
-                past.put(number, |bytes| {
-                    dns.packet(bytes, number, &mut random, &mut counts)
-                });
+                past.put(number, |bytes| dns.packet(bytes, number, &mut random, &mut counts));
             }
-            Source::Conversation => past.put(number, |bytes| {
-                conversations.packet(bytes, number, &mut random, &mut counts)
-            }),
+            Source::Conversation => past
+                .put(number, |bytes| conversations.packet(bytes, number, &mut random, &mut counts)),
         }
         capture.packet(number, random.next(), past.frame(number))?;
     }
@@ -252,10 +246,7 @@ struct Past {
 
 impl Past {
     fn new() -> Self {
-        Self {
-            bytes: vec![0; PAST * FRAME_ROOM],
-            lengths: [0; PAST],
-        }
+        Self { bytes: vec![0; PAST * FRAME_ROOM], lengths: [0; PAST] }
     }
 
     fn put(&mut self, number: u64, build: impl FnOnce(&mut [u8]) -> usize) {
@@ -270,8 +261,7 @@ impl Past {
         let from = slot(number - 1 - u64::from(random.below(reach)));
         let to = slot(number);
         let start = from * FRAME_ROOM;
-        self.bytes
-            .copy_within(start..start + self.lengths[from], to * FRAME_ROOM);
+        self.bytes.copy_within(start..start + self.lengths[from], to * FRAME_ROOM);
         self.lengths[to] = self.lengths[from];
     }
 
@@ -301,11 +291,7 @@ struct Capture<'a> {
 impl<'a> Capture<'a> {
     fn new(plan: &GeneratePlan, out: &'a mut dyn Write) -> Self {
         let mut buffer = Vec::with_capacity(WRITE_AT + FRAME_ROOM + 16);
-        let magic: u32 = if plan.nanoseconds {
-            0xa1b2_3c4d
-        } else {
-            0xa1b2_c3d4
-        };
+        let magic: u32 = if plan.nanoseconds { 0xa1b2_3c4d } else { 0xa1b2_c3d4 };
         let version = 2_u32 | 4 << 16;
         for word in [magic, version, 0, 0, plan.snaplen, 1] {
             buffer.extend_from_slice(&word.to_le_bytes());
@@ -328,21 +314,13 @@ impl<'a> Capture<'a> {
         let captured = frame.len().min(self.snaplen);
         let mut record = [0; 16];
         record[..4].copy_from_slice(&((START_S + seconds) as u32).to_le_bytes());
-        let fraction = if self.nanoseconds {
-            fraction
-        } else {
-            fraction / 1000
-        };
+        let fraction = if self.nanoseconds { fraction } else { fraction / 1000 };
         record[4..8].copy_from_slice(&fraction.to_le_bytes());
         record[8..12].copy_from_slice(&(captured as u32).to_le_bytes());
         record[12..].copy_from_slice(&(frame.len() as u32).to_le_bytes());
         self.buffer.extend_from_slice(&record);
         self.buffer.extend_from_slice(&frame[..captured]);
-        if self.buffer.len() >= WRITE_AT {
-            self.flush()
-        } else {
-            Ok(())
-        }
+        if self.buffer.len() >= WRITE_AT { self.flush() } else { Ok(()) }
     }
 
     fn flush(&mut self) -> io::Result<()> {

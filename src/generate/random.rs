@@ -65,16 +65,9 @@ impl Zipf {
                     power *= root;
                 }
             }
-            if index >> OCTAVE_BITS == 1 {
-                1 << 32
-            } else {
-                fixed_point(power)
-            }
+            if index >> OCTAVE_BITS == 1 { 1 << 32 } else { fixed_point(power) }
         };
-        Self {
-            log2: log2(n.max(1)),
-            octave: (0..=1 << OCTAVE_BITS).map(entry).collect(),
-        }
+        Self { log2: log2(n.max(1)), octave: (0..=1 << OCTAVE_BITS).map(entry).collect() }
     }
 
     pub(super) fn draw(&self, random: &mut Random) -> u64 {
@@ -145,12 +138,7 @@ mod tests {
             octaves[rank.ilog2() as usize] += 1;
         }
         // A share is 10,000 with a standard deviation of 97.
-        assert!(
-            octaves[..16]
-                .iter()
-                .all(|&count| (9_500..10_500).contains(&count)),
-            "{octaves:?}"
-        );
+        assert!(octaves[..16].iter().all(|&count| (9_500..10_500).contains(&count)), "{octaves:?}");
     }
 
     #[test]

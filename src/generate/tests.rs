@@ -83,23 +83,11 @@ impl Recount {
                 assert_eq!(ip[0], 0x45);
                 let sum: u32 = (0..20).step_by(2).map(|at| u32::from(word16(ip, at))).sum();
                 assert_eq!((sum & 0xffff) + (sum >> 16), 0xffff, "IPv4 header checksum");
-                (
-                    &ip[12..16],
-                    &ip[16..20],
-                    ip[9],
-                    &ip[20..],
-                    usize::from(word16(ip, 2)),
-                )
+                (&ip[12..16], &ip[16..20], ip[9], &ip[20..], usize::from(word16(ip, 2)))
             }
             0x86dd => {
                 self.ipv6 += 1;
-                (
-                    &ip[8..24],
-                    &ip[24..40],
-                    ip[6],
-                    &ip[40..],
-                    40 + usize::from(word16(ip, 4)),
-                )
+                (&ip[8..24], &ip[24..40], ip[6], &ip[40..], 40 + usize::from(word16(ip, 4)))
             }
             other => panic!("ether type {other:x}"),
         };
@@ -113,11 +101,7 @@ impl Recount {
         };
         if ports.0 == 53 || ports.1 == 53 {
             assert_eq!(protocol, 17);
-            let stated = if source.len() == 4 {
-                stated - 20
-            } else {
-                stated - 40
-            };
+            let stated = if source.len() == 4 { stated - 20 } else { stated - 40 };
             assert_eq!(usize::from(word16(above, 4)), stated);
             if let Some(name) = above.get(20..).and_then(question) {
                 let triple = (source.clone(), destination.clone(), name);
@@ -137,39 +121,12 @@ fn plans() -> Vec<GeneratePlan> {
     let dns = GeneratePlan::new(GenerateKind::Dns, 20_000);
     vec![
         traffic.clone(),
-        GeneratePlan {
-            snaplen: 65_535,
-            dns_percent: 20,
-            scan_percent: 30,
-            ..traffic.clone()
-        },
-        GeneratePlan {
-            snaplen: 64,
-            ipv6_percent: 100,
-            vlan_percent: 100,
-            ..traffic.clone()
-        },
-        GeneratePlan {
-            pairs: 1,
-            names: 1,
-            repeat_percent: 100,
-            dns_percent: 0,
-            ..traffic.clone()
-        },
-        GeneratePlan {
-            scan_percent: 95,
-            dns_percent: 0,
-            nanoseconds: true,
-            ..traffic
-        },
+        GeneratePlan { snaplen: 65_535, dns_percent: 20, scan_percent: 30, ..traffic.clone() },
+        GeneratePlan { snaplen: 64, ipv6_percent: 100, vlan_percent: 100, ..traffic.clone() },
+        GeneratePlan { pairs: 1, names: 1, repeat_percent: 100, dns_percent: 0, ..traffic.clone() },
+        GeneratePlan { scan_percent: 95, dns_percent: 0, nanoseconds: true, ..traffic },
         dns.clone(),
-        GeneratePlan {
-            snaplen: 90,
-            pairs: 1000,
-            ipv6_percent: 50,
-            seed: 9,
-            ..dns
-        },
+        GeneratePlan { snaplen: 90, pairs: 1000, ipv6_percent: 50, seed: 9, ..dns },
     ]
 }
 
@@ -220,20 +177,12 @@ fn shares_are_about_what_was_asked_for() {
     generate(&plan, &mut capture).expect("a good plan");
     let found = recount(&capture, 200);
     let scanner: &[u8] = &[192, 0, 2, 66];
-    let probes = found
-        .frames
-        .iter()
-        .filter(|frame| &frame[26..30] == scanner)
-        .count();
+    let probes = found.frames.iter().filter(|frame| &frame[26..30] == scanner).count();
     assert!((18_500..22_500).contains(&probes), "scan {probes}");
     assert!((5_000..9_000).contains(&found.vlan), "VLAN {}", found.vlan);
     assert!((5_500..9_500).contains(&found.ipv6), "IPv6 {}", found.ipv6);
     let mut past = HashSet::new();
-    let repeats = found
-        .frames
-        .iter()
-        .filter(|frame| !past.insert(&frame[..]))
-        .count();
+    let repeats = found.frames.iter().filter(|frame| !past.insert(&frame[..])).count();
     assert!((4_700..5_300).contains(&repeats), "repeats {repeats}");
 }
 
@@ -247,10 +196,7 @@ fn bytes_are_the_same_on_every_machine() {
     };
     let digests: Vec<u64> = plans().iter().map(digest).collect();
     assert_eq!(digests, DIGESTS, "{digests:#018x?}");
-    let other = GeneratePlan {
-        seed: 2,
-        ..plans()[0].clone()
-    };
+    let other = GeneratePlan { seed: 2, ..plans()[0].clone() };
     assert_ne!(digest(&other), DIGESTS[0]);
 }
 
@@ -268,10 +214,7 @@ const DIGESTS: [u64; 7] = [
 fn an_empty_plan_writes_an_empty_capture() {
     let mut capture = Vec::new();
     let plan = GeneratePlan::new(GenerateKind::Traffic, 0);
-    assert_eq!(
-        generate(&plan, &mut capture).expect("a good plan").bytes,
-        24
-    );
+    assert_eq!(generate(&plan, &mut capture).expect("a good plan").bytes, 24);
     assert_eq!(recount(&capture, 96).packets, 0);
 }
 
@@ -279,49 +222,12 @@ fn an_empty_plan_writes_an_empty_capture() {
 fn broken_plans_are_refused_with_the_rule() {
     let plan = GeneratePlan::default();
     for (plan, rule) in [
-        (
-            GeneratePlan {
-                snaplen: 63,
-                ..plan.clone()
-            },
-            "snaplen",
-        ),
-        (
-            GeneratePlan {
-                pairs: 0,
-                ..plan.clone()
-            },
-            "pairs",
-        ),
-        (
-            GeneratePlan {
-                names: 1 << 25,
-                ..plan.clone()
-            },
-            "names",
-        ),
-        (
-            GeneratePlan {
-                vlan_percent: 101,
-                ..plan.clone()
-            },
-            "100 percent",
-        ),
-        (
-            GeneratePlan {
-                scan_percent: 60,
-                dns_percent: 50,
-                ..plan.clone()
-            },
-            "together",
-        ),
-        (
-            GeneratePlan {
-                duration_ns: u64::MAX,
-                ..plan.clone()
-            },
-            "duration",
-        ),
+        (GeneratePlan { snaplen: 63, ..plan.clone() }, "snaplen"),
+        (GeneratePlan { pairs: 0, ..plan.clone() }, "pairs"),
+        (GeneratePlan { names: 1 << 25, ..plan.clone() }, "names"),
+        (GeneratePlan { vlan_percent: 101, ..plan.clone() }, "100 percent"),
+        (GeneratePlan { scan_percent: 60, dns_percent: 50, ..plan.clone() }, "together"),
+        (GeneratePlan { duration_ns: u64::MAX, ..plan.clone() }, "duration"),
     ] {
         let mut capture = Vec::new();
         let error = generate(&plan, &mut capture).expect_err("a broken plan");
@@ -345,18 +251,8 @@ fn the_committed_capture_is_what_its_command_writes() {
     let mut capture = Vec::new();
     let summary = generate(&plan, &mut capture).expect("a good plan");
     let committed = std::fs::read(format!("{folder}generated.pcap")).expect("the capture");
-    assert!(
-        capture == committed,
-        "the plan no longer gives traces/generated.pcap"
-    );
-    let GenerateSummary {
-        packets,
-        pairs,
-        flows,
-        dns_triples,
-        dns_query_triples,
-        ..
-    } = summary;
+    assert!(capture == committed, "the plan no longer gives traces/generated.pcap");
+    let GenerateSummary { packets, pairs, flows, dns_triples, dns_query_triples, .. } = summary;
     let line = format!(
         "generated.pcap\t{packets}\t{packets}\t{pairs}\t{flows}\t{dns_triples}\t{dns_query_triples}"
     );

@@ -1,5 +1,5 @@
-//! What filters hold stands in the records too: so filters are made anew where they are lost, or can no
-//! longer be counted down.
+//! What filters hold stands in the records too: so filters are made anew where they are lost, or
+//! can no longer be counted down.
 
 use super::catalog::{CaptureEntry, Catalog};
 use super::global::{Global, keys_of};
@@ -9,7 +9,8 @@ use crate::hashing::Digest;
 use std::collections::HashSet;
 use std::path::Path;
 
-/// The records of a region; none if they are damaged or gone, and nothing can be found in it anyway.
+/// The records of a region; none if they are damaged or gone, and nothing can be found in it
+/// anyway.
 fn records(
     archive: &Path,
     catalog: &Catalog,
@@ -59,7 +60,8 @@ pub(super) fn global(
     Ok(filter)
 }
 
-/// The filters of a region and the bytes of each; none if its records are lost, and then it is always opened.
+/// The filters of a region and the bytes of each; none if its records are lost, and then it is
+/// always opened.
 pub(super) fn region_filters(
     archive: &Path,
     catalog: &Catalog,

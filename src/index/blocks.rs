@@ -1,4 +1,5 @@
-//! Files that are read in parts: each block has a checksum, so that what is read is known to be whole.
+//! Files that are read in parts: each block has a checksum, so that what is read is known to be
+//! whole.
 //!
 //! ```text
 //!     content, in blocks of 4096 bytes │ checksum of each block, 8 bytes
@@ -28,10 +29,7 @@ pub(super) fn seal(content: &mut Vec<u8>) -> FileMark {
     let checksums = checksums.flat_map(|mark| mark.checksum.to_le_bytes());
     let checksums: Vec<u8> = checksums.collect();
     content.extend(&checksums);
-    FileMark {
-        bytes: content.len() as u64,
-        checksum: FileMark::of(&checksums).checksum,
-    }
+    FileMark { bytes: content.len() as u64, checksum: FileMark::of(&checksums).checksum }
 }
 
 /// A file whose blocks are read when they are asked for.
@@ -61,8 +59,7 @@ impl Blocks {
         let length = found.saturating_sub(blocks * CHECKSUM);
         let mut checksums = vec![0; (found - length) as usize];
         let read = file.seek(SeekFrom::Start(length));
-        read.and_then(|_| file.read_exact(&mut checksums))
-            .map_err(IndexError::io(path))?;
+        read.and_then(|_| file.read_exact(&mut checksums)).map_err(IndexError::io(path))?;
         if FileMark::of(&checksums).checksum != mark.checksum {
             return Err(IndexError::damaged(path, "its checksum is another one"));
         }
@@ -104,8 +101,7 @@ impl Blocks {
         let mut block = vec![0; (self.length - start).min(BLOCK) as usize];
         let mut file = self.file.borrow_mut();
         let read = file.seek(SeekFrom::Start(start));
-        read.and_then(|_| file.read_exact(&mut block))
-            .map_err(IndexError::io(&self.path))?;
+        read.and_then(|_| file.read_exact(&mut block)).map_err(IndexError::io(&self.path))?;
         let checksum = FileMark::of(&block).checksum.to_le_bytes();
         if self.checksums.as_chunks::<8>().0[number as usize] != checksum {
             return Err(IndexError::damaged(

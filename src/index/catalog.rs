@@ -9,10 +9,10 @@
 //!     NODE/000002/             regions of a capture: 0.records.parquet, 0.lists.parquet, 1.records…
 //! ```
 //!
-//! A writer makes new files, waits until they are on the disk, and puts a new catalogue in the place of
-//! the old one: that is the moment when all of it counts. Files that no catalogue names are left over
-//! from a writer that was killed, and the next one deletes them. Readers take the catalogue that they
-//! find and wait for nobody.
+//! A writer makes new files, waits until they are on the disk, and puts a new catalogue in the
+//! place of the old one: that is the moment when all of it counts. Files that no catalogue names
+//! are left over from a writer that was killed, and the next one deletes them. Readers take the
+//! catalogue that they find and wait for nobody.
 
 use super::disk::{self, FileMark};
 use super::{GlobalFilter, IndexError};
@@ -225,27 +225,20 @@ impl Segment {
         }
         let (number, mark) = self.file;
         let path = segment_file(archive, number);
-        let damaged = |reason: String| IndexError::Catalog {
-            path: path.clone(),
-            reason,
-        };
+        let damaged = |reason: String| IndexError::Catalog { path: path.clone(), reason };
         let text = match disk::read_checked(&path, mark) {
             Err(IndexError::Damaged { reason, .. }) => return Err(damaged(reason)),
             text => text?,
         };
         let captures: Vec<CaptureEntry> =
             serde_json::from_slice(&text).map_err(|error| damaged(error.to_string()))?;
-        self.check(&captures)
-            .map_err(|reason| damaged(reason.into()))?;
+        self.check(&captures).map_err(|reason| damaged(reason.into()))?;
         Ok(captures.into())
     }
 
     /// What all readers rely on.
     pub(super) fn check(&self, captures: &[CaptureEntry]) -> Result<(), &'static str> {
-        if captures
-            .iter()
-            .any(|entry| entry.bytes >= MOST || entry.id >= MOST)
-        {
+        if captures.iter().any(|entry| entry.bytes >= MOST || entry.id >= MOST) {
             return Err("a capture is larger than any can be");
         }
         for region in captures.iter().flat_map(|entry| &entry.regions) {
@@ -256,11 +249,7 @@ impl Segment {
             if region.flows.saturating_add(region.dns) > MOST_RECORDS {
                 return Err("a region has more records than any can have");
             }
-            let FilterPlace {
-                file,
-                offset,
-                bytes,
-            } = region.filters;
+            let FilterPlace { file, offset, bytes } = region.filters;
             let end = bytes.into_iter().fold(offset, u64::saturating_add);
             let mut files = part.region_filters.iter();
             if !files.any(|&(number, mark)| number == file && end <= mark.bytes) {
@@ -350,10 +339,7 @@ impl Region {
     /// Bytes of its files, and of its filters.
     pub(super) fn stored(&self) -> u64 {
         let filters = self.filters.bytes.into_iter();
-        filters.fold(
-            self.records.bytes.saturating_add(self.lists.bytes),
-            u64::saturating_add,
-        )
+        filters.fold(self.records.bytes.saturating_add(self.lists.bytes), u64::saturating_add)
     }
 }
 
@@ -379,10 +365,7 @@ impl Catalog {
             Ok(text) => text,
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 return Err(if is_filled_node(&archive.join(NODE)) {
-                    IndexError::Catalog {
-                        path,
-                        reason: "the file is gone".into(),
-                    }
+                    IndexError::Catalog { path, reason: "the file is gone".into() }
                 } else {
                     IndexError::Missing(archive.to_owned())
                 });
@@ -392,10 +375,7 @@ impl Catalog {
             }
             Err(error) => return Err(IndexError::io(&path)(error)),
         };
-        let damaged = |reason: String| IndexError::Catalog {
-            path: path.clone(),
-            reason,
-        };
+        let damaged = |reason: String| IndexError::Catalog { path: path.clone(), reason };
         let envelope: Envelope<'_> = match serde_json::from_slice(&text) {
             Ok(envelope) => envelope,
             // Another format may have another envelope.
@@ -414,11 +394,7 @@ impl Catalog {
         if FileMark::of(inner.as_bytes()).checksum != envelope.checksum {
             return Err(damaged("its checksum is another one".into()));
         }
-        let catalog = if is_older {
-            legacy::catalog(inner)
-        } else {
-            serde_json::from_str(inner)
-        };
+        let catalog = if is_older { legacy::catalog(inner) } else { serde_json::from_str(inner) };
         let catalog: Self = catalog.map_err(|error| damaged(error.to_string()))?;
         catalog.check().map_err(|reason| damaged(reason.into()))?;
         Ok(catalog)
@@ -442,16 +418,11 @@ impl Catalog {
             }
             let counts = [segment.captures, segment.captures_in_part];
             let of_parts = parts.iter().flat_map(|part| [part.regions, part.bytes]);
-            if counts
-                .into_iter()
-                .chain(of_parts)
-                .any(|count| count >= MOST)
-            {
+            if counts.into_iter().chain(of_parts).any(|count| count >= MOST) {
                 return Err("a segment is larger than any can be");
             }
-            let files = parts
-                .iter()
-                .flat_map(|part| part.region_filters.iter().chain([&part.filter]));
+            let files =
+                parts.iter().flat_map(|part| part.region_filters.iter().chain([&part.filter]));
             let mut lengths = files.chain([&segment.file]).map(|(_, mark)| mark.bytes);
             if lengths.any(|bytes| bytes >= MOST) {
                 return Err("a file is longer than any can be");
@@ -513,14 +484,12 @@ impl Catalog {
 
     /// File of a global filter in a node with this number.
     pub(super) fn filter_file(&self, archive: &Path, node: usize, number: u64) -> PathBuf {
-        self.node_folder(archive, node)
-            .join(format!("{number:06}.filter"))
+        self.node_folder(archive, node).join(format!("{number:06}.filter"))
     }
 
     /// File with this number of filters of regions in a node.
     pub(super) fn region_filters_file(&self, archive: &Path, node: usize, number: u64) -> PathBuf {
-        self.node_folder(archive, node)
-            .join(format!("{number:06}.filters"))
+        self.node_folder(archive, node).join(format!("{number:06}.filters"))
     }
 
     /// Folder of a capture's regions in a node.
@@ -573,11 +542,7 @@ fn check_schema(path: &Path, found: String) -> Result<(), IndexError> {
     if found == SCHEMA {
         return Ok(());
     }
-    Err(IndexError::Newer {
-        path: path.to_owned(),
-        found,
-        known: SCHEMA,
-    })
+    Err(IndexError::Newer { path: path.to_owned(), found, known: SCHEMA })
 }
 
 /// File of a region's records.

@@ -122,10 +122,7 @@ pub fn verify(archive: &Path) -> Result<Verified, IndexError> {
         }
     };
     let (_, verified) = each_segment(archive, &mut problems, see)?;
-    Ok(Verified {
-        problems,
-        ..verified
-    })
+    Ok(Verified { problems, ..verified })
 }
 
 fn verify_region(
@@ -139,39 +136,26 @@ fn verify_region(
     let bytes = disk::read_checked(&lists, region.lists);
     let records = read_records(folder, number, region)?;
     let damaged = |error| IndexError::damaged(&lists, error);
-    let found = Lists::open(bytes?)
-        .and_then(|lists| lists.all())
-        .map_err(damaged)?;
+    let found = Lists::open(bytes?).and_then(|lists| lists.all()).map_err(damaged)?;
     if found != Inverted::of_records(&records) {
-        return Err(IndexError::damaged(
-            &lists,
-            "its lists are not those of the records",
-        ));
+        return Err(IndexError::damaged(&lists, "its lists are not those of the records"));
     }
     let elements = elements_of(&records);
     if let Some((path, bytes)) = files.of_regions.get(&(region.node, region.filters.file)) {
         let Some(mut bytes) = filters_in(bytes, region) else {
-            return Err(IndexError::damaged(
-                path,
-                "filters of a region are not in it",
-            ));
+            return Err(IndexError::damaged(path, "filters of a region are not in it"));
         };
         for (family, length) in Family::ALL.into_iter().zip(region.filters.bytes) {
             let (of_family, rest) = bytes.split_at(length as usize);
             bytes = rest;
             let has_all = region_filter::has_all(of_family, &elements[family as usize]);
             if !has_all.map_err(|error| IndexError::damaged(path, error))? {
-                return Err(IndexError::damaged(
-                    path,
-                    "a filter lacks what the lists hold",
-                ));
+                return Err(IndexError::damaged(path, "a filter lacks what the lists hold"));
             }
         }
     }
     if let Some(global) = files.global.get(&region.node)
-        && !keys_of(kind, &elements)
-            .into_iter()
-            .all(|key| global.contains(key))
+        && !keys_of(kind, &elements).into_iter().all(|key| global.contains(key))
     {
         return Err(IndexError::damaged(
             folder.parent().unwrap_or(folder),
@@ -213,14 +197,15 @@ pub struct NodeStats {
     pub region_filter_bytes: u64,
     /// Bytes of the files of its global filters.
     pub filter_bytes: u64,
-    /// Share of these filters' counters in use, the mean over filters; nothing where there are no counters.
+    /// Share of these filters' counters in use, the mean over filters; nothing where there are no
+    /// counters.
     pub fill: Option<f64>,
     /// Counters that reached their largest value.
     pub saturated: Option<u64>,
     /// Increments that were lost for that.
     pub overflows: Option<u64>,
-    /// Probability that a global filter lets something through that is absent, the mean over filters; nothing where it is
-    /// not known.
+    /// Probability that a global filter lets something through that is absent, the mean over
+    /// filters; nothing where it is not known.
     pub fpr: Option<f64>,
 }
 
@@ -247,10 +232,8 @@ pub fn stats(archive: &Path) -> Result<IndexStats, IndexError> {
     let (catalog, seen) = each_segment(archive, &mut problems, see)?;
     let mut nodes: Vec<NodeStats> = Vec::new();
     for node in 0..catalog.nodes.len() {
-        let mut stats = NodeStats {
-            folder: catalog.node_folder(archive, node),
-            ..NodeStats::default()
-        };
+        let mut stats =
+            NodeStats { folder: catalog.node_folder(archive, node), ..NodeStats::default() };
         let parts = catalog.segments.iter().flat_map(|segment| &segment.parts);
         for part in parts.filter(|part| part.node == node) {
             stats.regions += part.regions;

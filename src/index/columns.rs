@@ -43,10 +43,7 @@ pub(super) type Column = (&'static str, Kind, bool);
 
 fn field(&(name, kind, nullable): &Column) -> Result<Type, ParquetError> {
     let (physical, logical) = match kind {
-        Kind::Time => (
-            Physical::INT64,
-            Some(LogicalType::timestamp(true, TimeUnit::NANOS)),
-        ),
+        Kind::Time => (Physical::INT64, Some(LogicalType::timestamp(true, TimeUnit::NANOS))),
         Kind::Long => (Physical::INT64, None),
         Kind::Int | Kind::List => (Physical::INT32, None),
         Kind::Text => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
@@ -86,9 +83,7 @@ fn properties(columns: &[Column]) -> WriterProperties {
 
 fn schema(columns: &[Column]) -> Result<Type, ParquetError> {
     let fields = columns.iter().map(|column| field(column).map(Arc::new));
-    Type::group_type_builder("table")
-        .with_fields(fields.collect::<Result<_, _>>()?)
-        .build()
+    Type::group_type_builder("table").with_fields(fields.collect::<Result<_, _>>()?).build()
 }
 
 /// A row group being written.
@@ -123,9 +118,7 @@ pub(super) fn put<T: DataType>(
     repetition: Option<&[i16]>,
 ) -> Result<(), ParquetError> {
     let mut column = group.next_column()?.expect("a writer for each column");
-    column
-        .typed::<T>()
-        .write_batch(values, definition, repetition)?;
+    column.typed::<T>().write_batch(values, definition, repetition)?;
     column.close()
 }
 
@@ -134,8 +127,8 @@ fn shielded<T>(read: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, Parq
     guarded(read).unwrap_or_else(|WorkerGone(reason)| Err(ParquetError::General(reason)))
 }
 
-/// Checks that pages claim no more than `most` values, as many as a column of a region can have: the library counts what they
-/// claim one by one, and a header of some bytes can claim 2^31.
+/// Checks that pages claim no more than `most` values, as many as a column of a region can have:
+/// the library counts what they claim one by one, and a header of some bytes can claim 2^31.
 fn check_pages(
     file: &SerializedFileReader<Bytes>,
     columns: usize,
@@ -240,8 +233,8 @@ impl Table {
         let group = self.file.get_row_group(0)?;
         let mut reader = get_typed_column_reader::<T>(group.get_column_reader(column)?);
         let mut found = Cells::default();
-        // Rows before are read as well: the library's way to skip them never ends where a page has fewer levels
-        // than it claims.
+        // Rows before are read as well: the library's way to skip them never ends where a page has
+        // fewer levels than it claims.
         let mut before = from;
         while before > 0 {
             let rows = before.min(ROWS_AT_ONCE);
@@ -268,9 +261,7 @@ mod tests {
     fn what_the_pages_of_a_column_claim_is_summed() {
         let columns: [Column; 1] = [("number", Kind::Int, false)];
         let numbers: Vec<i32> = (0..100_000).collect();
-        let bytes = write(&columns, |group| {
-            put::<Int32Type>(group, &numbers, None, None)
-        });
+        let bytes = write(&columns, |group| put::<Int32Type>(group, &numbers, None, None));
         let file = SerializedFileReader::new(Bytes::from(bytes.expect("a file"))).expect("a file");
         assert!(check_pages(&file, 1, numbers.len()).is_ok());
         let error =

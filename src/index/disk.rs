@@ -28,10 +28,7 @@ impl FileMark {
     pub(super) fn of(bytes: &[u8]) -> Self {
         let mut checksum = Checksum::new();
         checksum.update(bytes);
-        Self {
-            bytes: bytes.len() as u64,
-            checksum: checksum.value(),
-        }
+        Self { bytes: bytes.len() as u64, checksum: checksum.value() }
     }
 }
 
@@ -115,9 +112,7 @@ pub(super) fn read_checked(path: &Path, mark: FileMark) -> Result<Vec<u8>, Index
         ));
     }
     let mut bytes = Vec::with_capacity(length as usize);
-    file.take(length)
-        .read_to_end(&mut bytes)
-        .map_err(IndexError::io(path))?;
+    file.take(length).read_to_end(&mut bytes).map_err(IndexError::io(path))?;
     if FileMark::of(&bytes) != mark {
         return Err(IndexError::damaged(path, "its checksum is another one"));
     }
@@ -129,7 +124,8 @@ pub(super) fn digest_text(digest: u128) -> String {
     format!("{digest:032x}")
 }
 
-/// XXH3 of 128 bits of a file's content, and its length; nothing if the flag was set before its end.
+/// XXH3 of 128 bits of a file's content, and its length; nothing if the flag was set before its
+/// end.
 pub(super) fn content_of(path: &Path, stop: &StopFlag) -> Result<Option<(u128, u64)>, IndexError> {
     let mut file = File::open(path).map_err(IndexError::io(path))?;
     let mut checksum = Checksum::new();

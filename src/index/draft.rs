@@ -1,12 +1,14 @@
-//! A segment in the hands of the one who writes: what is new, what is put together, what captures leave.
+//! A segment in the hands of the one who writes: what is new, what is put together, what captures
+//! leave.
 //!
 //! ```text
 //!     commit:   [ 200 regions ][ 16 ][ 5 ]  + 4 new    ─►   [ 200 ][ 16 ][ 9 ]
 //! ```
 //!
-//! What a commit adds becomes a segment, together with the newer segments that are less than twice as large: so there are
-//! few small ones, and a filter is rewritten a few times only. Segments of 256 regions are not put together any more: a
-//! search reads the filters of the regions of a whole segment.
+//! What a commit adds becomes a segment, together with the newer segments that are less than twice
+//! as large: so there are few small ones, and a filter is rewritten a few times only. Segments of
+//! 256 regions are not put together any more: a search reads the filters of the regions of a whole
+//! segment.
 
 use super::catalog::{
     CaptureEntry, Catalog, FilterPlace, Region, Segment, SegmentPart, segment_file,
@@ -49,7 +51,8 @@ pub(super) struct Found {
     pub(super) filters: Vec<u8>,
 }
 
-/// Puts a capture, with what finds its regions, into the last of the new segments, or into another one if that has no room.
+/// Puts a capture, with what finds its regions, into the last of the new segments, or into another
+/// one if that has no room.
 pub(super) fn add_to(
     fresh: &mut Vec<Draft>,
     catalog: &Catalog,
@@ -132,11 +135,7 @@ impl Draft {
                 }
             }
             part.settle();
-            if !part
-                .global
-                .as_mut()
-                .is_some_and(|global| global.remove(&keys))
-            {
+            if !part.global.as_mut().is_some_and(|global| global.remove(&keys)) {
                 part.global = None;
             }
         }
@@ -185,9 +184,8 @@ impl Draft {
         }
         let mut parts = Vec::new();
         for (node, mut part) in std::mem::take(&mut self.parts) {
-            let places: Vec<Place> = regions_of(&self.captures, node)
-                .map(|(place, _)| place)
-                .collect();
+            let places: Vec<Place> =
+                regions_of(&self.captures, node).map(|(place, _)| place).collect();
             if places.is_empty() {
                 continue;
             }
@@ -214,11 +212,7 @@ impl Draft {
                     bytes.extend(remade.0);
                     remade.1
                 };
-                entry.regions[at].filters = FilterPlace {
-                    file: number,
-                    offset,
-                    bytes: lengths,
-                };
+                entry.regions[at].filters = FilterPlace { file: number, offset, bytes: lengths };
             }
             let path = catalog.region_filters_file(archive, node, number);
             parts.push(SegmentPart {
@@ -324,7 +318,8 @@ impl Changes {
     }
 }
 
-/// The segments after a commit: without the captures that leave, with those that are new, and small ones put together.
+/// The segments after a commit: without the captures that leave, with those that are new, and small
+/// ones put together.
 pub(super) fn rewrite(
     archive: &Path,
     catalog: &mut Catalog,
@@ -347,9 +342,7 @@ pub(super) fn rewrite(
             continue;
         };
         let weights = [older.weight(), newer.weight()];
-        let is_touched = [&older, &newer]
-            .iter()
-            .any(|of| matches!(of, Before::Changed(_)));
+        let is_touched = [&older, &newer].iter().any(|of| matches!(of, Before::Changed(_)));
         let fits = weights[0] + weights[1] <= MOST_REGIONS && weights[0] < 2 * weights[1];
         if is_touched && fits {
             let mut draft = older.draft(archive, catalog)?;
@@ -387,9 +380,7 @@ fn regions_of(captures: &[CaptureEntry], node: usize) -> impl Iterator<Item = (P
 
 /// The filters of a region in their file.
 pub(super) fn filters_in<'a>(bytes: &'a [u8], region: &Region) -> Option<&'a [u8]> {
-    let FilterPlace {
-        offset, bytes: of, ..
-    } = region.filters;
+    let FilterPlace { offset, bytes: of, .. } = region.filters;
     let end = offset.checked_add(of[0].checked_add(of[1])?)?;
     bytes.get(usize::try_from(offset).ok()?..usize::try_from(end).ok()?)
 }
@@ -422,10 +413,7 @@ mod tests {
             lists: FileMark::default(),
             filters: FilterPlace::default(),
         };
-        let found = |_| Found {
-            keys: Vec::new(),
-            filters: Vec::new(),
-        };
+        let found = |_| Found { keys: Vec::new(), filters: Vec::new() };
         let entry = CaptureEntry {
             id,
             path: PathBuf::from(id.to_string()),
@@ -439,7 +427,8 @@ mod tests {
         (entry, (0..regions).map(found).collect())
     }
 
-    /// The captures and the regions of each segment after a commit of captures with so many regions each.
+    /// The captures and the regions of each segment after a commit of captures with so many regions
+    /// each.
     fn committed(regions: &[usize]) -> Vec<(Vec<u64>, u64)> {
         let folder = tempfile::tempdir().expect("a folder");
         let archive = folder.path();
@@ -469,16 +458,12 @@ mod tests {
         assert_eq!(regions, 600);
         let ids: Vec<u64> = segments.into_iter().flat_map(|(ids, _)| ids).collect();
         assert_eq!(ids, (0..300).collect::<Vec<_>>());
-        // A segment is filled as far as whole captures go, and one that is larger alone stays whole.
+        // A segment is filled as far as whole captures go, and one that is larger alone stays
+        // whole.
         let all = |ids: std::ops::Range<u64>| ids.collect::<Vec<_>>();
         assert_eq!(
             committed(&[200, 56, 1, 300, 4]),
-            [
-                (all(0..2), 256),
-                (all(2..3), 1),
-                (all(3..4), 300),
-                (all(4..5), 4)
-            ]
+            [(all(0..2), 256), (all(2..3), 1), (all(3..4), 300), (all(4..5), 4)]
         );
         assert_eq!(committed(&[0; 257]).len(), 2);
     }

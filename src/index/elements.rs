@@ -5,10 +5,11 @@
 //!     DNS     (src, dst, domain)    client, server, name; and the same with each domain above the name
 //! ```
 //!
-//! - The port is that of the receiver. Where the other end sent nothing there is no direction in which
-//!   the sender's port would be a receiver's; then it is an element of its own, marked as such.
-//! - Ports from 32768 on, which systems give to clients for a moment, are one value: they would fill the
-//!   filters, and hardly anybody asks for one. The lists know them apart.
+//! - The port is that of the receiver. Where the other end sent nothing there is no direction in
+//!   which the sender's port would be a receiver's; then it is an element of its own, marked as
+//!   such.
+//! - Ports from 32768 on, which systems give to clients for a moment, are one value: they would
+//!   fill the filters, and hardly anybody asks for one. The lists know them apart.
 //! - Of the domains above a name the eight highest are elements.
 
 use super::Record;
@@ -86,8 +87,8 @@ pub(super) fn domain(name: &[u8]) -> Digest {
     Digester::new(SEED).digest(&[&[0], &reversed_labels(name)[..]].concat())
 }
 
-/// All names below a domain; of one with many labels, below the highest of the domains above it that
-/// are elements.
+/// All names below a domain; of one with many labels, below the highest of the domains above it
+/// that are elements.
 pub(super) fn below(name: &[u8]) -> Digest {
     let reversed = reversed_labels(name);
     let kept = labels(&reversed).take(MOST_DOMAINS).map(<[u8]>::len).sum();
@@ -103,15 +104,9 @@ pub(super) fn of_record(record: &Record, see: &mut impl FnMut(Family, Element)) 
     let Some(name) = record.domain.as_deref() else {
         for ends in record.directions() {
             let [src, dst] = [ends.src, ends.dst].map(address);
-            see(
-                Family::Flow,
-                [src, dst, port(PortOf::Receiver, ends.dst_port)],
-            );
+            see(Family::Flow, [src, dst, port(PortOf::Receiver, ends.dst_port)]);
             if !record.is_two_way() {
-                see(
-                    Family::Flow,
-                    [src, dst, port(PortOf::Sender, ends.src_port)],
-                );
+                see(Family::Flow, [src, dst, port(PortOf::Sender, ends.src_port)]);
             }
         }
         return;

@@ -82,17 +82,11 @@ impl From<Broken> for IndexError {
 
 impl IndexError {
     pub(super) fn io(path: &Path) -> impl Fn(io::Error) -> Self + '_ {
-        |error| Self::Io {
-            path: path.to_owned(),
-            error,
-        }
+        |error| Self::Io { path: path.to_owned(), error }
     }
 
     pub(super) fn damaged(path: &Path, reason: impl Display) -> Self {
-        Self::Damaged {
-            path: path.to_owned(),
-            reason: reason.to_string(),
-        }
+        Self::Damaged { path: path.to_owned(), reason: reason.to_string() }
     }
 
     /// Of listing the flows of this capture.

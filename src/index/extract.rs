@@ -56,12 +56,7 @@ impl Chooser {
         };
         let (src, dst) = ip.addresses.ends();
         let (src_port, dst_port) = ip.ports().unwrap_or_default();
-        let there = Ends {
-            src,
-            dst,
-            src_port,
-            dst_port,
-        };
+        let there = Ends { src, dst, src_port, dst_port };
         if self.query.domain.is_none() {
             return self.query.takes_ends(there);
         }
@@ -72,16 +67,13 @@ impl Chooser {
         inner.is_ok_and(|inner| self.takes_message(&inner, there))
     }
 
-    /// Whether there is a message about a domain that is asked for; its ends are those of the packet.
+    /// Whether there is a message about a domain that is asked for; its ends are those of the
+    /// packet.
     fn takes_message(&self, ip: &IpPacket<'_>, there: Ends) -> bool {
         let mut takes = false;
         // No message is no error: most packets are no DNS traffic.
         let _ = dns_messages(ip, &self.dns_ports, |message| {
-            let ends = if message.is_response {
-                there.reversed()
-            } else {
-                there
-            };
+            let ends = if message.is_response { there.reversed() } else { there };
             let domain = self.query.domain.as_ref();
             takes |= domain.is_some_and(|domain| domain.contains(message.name))
                 && self.query.takes_ends(ends);
@@ -121,7 +113,8 @@ pub struct ExtractPlan<'a> {
     pub stop: &'a StopFlag,
 }
 
-/// Writes the packets of a plan, in the order of time. Captures that are gone or have changed are problems.
+/// Writes the packets of a plan, in the order of time. Captures that are gone or have changed are
+/// problems.
 ///
 /// # Errors
 ///
@@ -147,11 +140,7 @@ pub fn extract<W: Write + Send + 'static>(
         sources.push(source(entry, Arc::new(chooser), plan.stop, problems));
     }
     sources.sort_by_key(|source| source.1);
-    let mut extraction = Extraction {
-        stop: plan.stop,
-        logs: 0,
-        problems,
-    };
+    let mut extraction = Extraction { stop: plan.stop, logs: 0, problems };
     // Packets chosen from a group of captures, in order, until the groups are merged.
     let mut folder = None;
     while sources.len() > MOST_OPEN {
@@ -171,11 +160,7 @@ pub fn extract<W: Write + Send + 'static>(
         sources = merged;
     }
     let (out, packets) = extraction.write(&sources, out, plan.format, plan.anonymizer)?;
-    let extracted = Extracted {
-        packets,
-        logs: extraction.logs,
-        interrupted: plan.stop.is_set(),
-    };
+    let extracted = Extracted { packets, logs: extraction.logs, interrupted: plan.stop.is_set() };
     Ok((out, extracted))
 }
 
@@ -201,8 +186,8 @@ fn source(
     (Source::from(&entry.path).selected_by(chooser), first_ns)
 }
 
-/// Whether a capture is there and not what was indexed. Its bytes are read for it: length and time can be those of
-/// before. What cannot be read says so when its packets are.
+/// Whether a capture is there and not what was indexed. Its bytes are read for it: length and time
+/// can be those of before. What cannot be read says so when its packets are.
 fn has_changed(entry: &CaptureEntry, stop: &StopFlag) -> bool {
     let Ok(data) = fs::metadata(&entry.path) else {
         return false;
@@ -245,9 +230,7 @@ impl Extraction<'_> {
             let anonymized =
                 anonymizer.map(|anonymizer| anonymizer.batch(number, &batch, range.clone()));
             let batch = anonymized.as_ref().unwrap_or(&batch);
-            writer
-                .write(number, batch, range.start, range.end)
-                .map_err(unwritten)
+            writer.write(number, batch, range.start, range.end).map_err(unwritten)
         })?;
         for input in inputs {
             self.logs += u64::from(input.is_log);

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 /// Name of the file that the one who writes has locked.
 const LOCK: &str = "lock";
 
-/// Makes the folders of the nodes, which must be empty: those named, or one within the archive's. How
-/// the catalogue names them.
+/// Makes the folders of the nodes, which must be empty: those named, or one within the archive's.
+/// How the catalogue names them.
 pub(super) fn make_nodes(archive: &Path, nodes: &[PathBuf]) -> Result<Vec<PathBuf>, IndexError> {
     let ours = [LOCK.to_owned(), format!("{CATALOG}.new"), NODE.to_owned()];
     check_empty(archive, &ours)?;
@@ -57,11 +57,8 @@ pub(super) fn delete_leftovers(
             if known.contains(&path) || !is_ours(&path) {
                 continue;
             }
-            let deleted = if path.is_dir() {
-                fs::remove_dir_all(&path)
-            } else {
-                fs::remove_file(&path)
-            };
+            let deleted =
+                if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
             deleted.map_err(IndexError::io(&path))?;
         }
     }

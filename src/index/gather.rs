@@ -6,9 +6,9 @@
 //!   log ─────────► its flows; its DNS messages, added up ┘
 //! ```
 //!
-//! A region has the records that begin in one range of time. It goes on into the next range while it
-//! has fewer than 64 records, and ends early when it has 131,072: so neither a capture whose clock jumps
-//! nor a flood makes regions that cost more than they hold.
+//! A region has the records that begin in one range of time. It goes on into the next range while
+//! it has fewer than 64 records, and ends early when it has 131,072: so neither a capture whose
+//! clock jumps nor a flood makes regions that cost more than they hold.
 
 use super::catalog::Settings;
 use super::record::addresses;
@@ -58,7 +58,8 @@ pub(super) fn check_memory() -> Result<(), IndexError> {
     )))
 }
 
-/// How many regions may be made at once: as many as there are threads, if the system gives the memory.
+/// How many regions may be made at once: as many as there are threads, if the system gives the
+/// memory.
 pub(super) fn regions_at_once(threads: usize) -> usize {
     let most = threads as u64 * REGION_BYTES;
     (given_of(most, REGION_BYTES) / REGION_BYTES) as usize
@@ -97,13 +98,9 @@ pub(super) fn regions(
     watch: &dyn Watch,
     mut see: impl FnMut(Vec<Record>) -> Result<(), IndexError>,
 ) -> Result<Gathered, IndexError> {
-    let &GatherPlan {
-        settings,
-        selection,
-        memory_bytes,
-        threads,
-    } = plan;
-    // Regions are made while flows are in memory, and where the system gives less than that, flows get less.
+    let &GatherPlan { settings, selection, memory_bytes, threads } = plan;
+    // Regions are made while flows are in memory, and where the system gives less than that, flows
+    // get less.
     let memory_bytes =
         given_of(memory_bytes + REGION_BYTES, REGION_BYTES + LEAST_BYTES) - REGION_BYTES;
     let plan = FlowPlan {
@@ -145,10 +142,7 @@ pub(super) fn regions(
         }
     };
     if gathered.interrupted || watch.stop().is_set() {
-        return Ok(Gathered {
-            interrupted: true,
-            ..gathered
-        });
+        return Ok(Gathered { interrupted: true, ..gathered });
     }
     gather.pass_on().map_err(IndexError::io(path))?;
     let mut records: Vec<Record> = Vec::new();
@@ -228,8 +222,8 @@ impl Gather {
         }
     }
 
-    /// Takes entries of a log. Those whose ends are not two of one family, and DNS messages without a name that is
-    /// one, give no record, as they give no element.
+    /// Takes entries of a log. Those whose ends are not two of one family, and DNS messages without
+    /// a name that is one, give no record, as they give no element.
     fn entries(&mut self, log: &LogBatch<'_>) -> io::Result<()> {
         for entry in log.entries {
             let Ok(addresses) = logged_addresses(entry) else {
@@ -238,20 +232,14 @@ impl Gather {
             match &entry.content {
                 LogContent::NotSelected => {}
                 LogContent::Flow(flow) => self.logged_flow(entry, addresses, flow)?,
-                LogContent::Dns {
-                    question,
-                    is_response,
-                } => {
+                LogContent::Dns { question, is_response } => {
                     let mut buffer = [0; NAME_MAX];
                     let Some(name) = labels(log, question, &mut buffer) else {
                         continue;
                     };
                     let (protocol, from, to) = entry.transport.unwrap_or_default();
-                    let (client, server) = if *is_response {
-                        addresses.reversed().ends()
-                    } else {
-                        addresses.ends()
-                    };
+                    let (client, server) =
+                        if *is_response { addresses.reversed().ends() } else { addresses.ends() };
                     let question = Question {
                         client,
                         server,
@@ -266,7 +254,8 @@ impl Gather {
         Ok(())
     }
 
-    /// Takes a flow of a log. Without a protocol and ports it stands for packets of an unknown protocol.
+    /// Takes a flow of a log. Without a protocol and ports it stands for packets of an unknown
+    /// protocol.
     fn logged_flow(
         &mut self,
         entry: &LogEntry,
@@ -318,10 +307,7 @@ impl Gather {
         };
         let known = self.questions.entry(question.clone()).or_insert(first);
         // As flows are cut.
-        let reach = known
-            .start_ns
-            .abs_diff(time_ns)
-            .max(known.end_ns.abs_diff(time_ns));
+        let reach = known.start_ns.abs_diff(time_ns).max(known.end_ns.abs_diff(time_ns));
         if reach > self.region_ns.unsigned_abs() {
             let before = std::mem::replace(known, first);
             known.count[usize::from(is_response)] = 1;
@@ -337,10 +323,7 @@ impl Gather {
 impl FlowSink for Gather {
     fn flow(&mut self, flow: FlowRecord) -> io::Result<()> {
         // Names are records of their own.
-        self.sorted.flow(FlowRecord {
-            domain: None,
-            ..flow
-        })
+        self.sorted.flow(FlowRecord { domain: None, ..flow })
     }
 
     fn dns(&mut self, message: &DnsRecord<'_>) -> io::Result<()> {
@@ -379,10 +362,7 @@ fn labels<'b>(
 
 /// A flow record that stands for messages, to be put in order among flows.
 fn as_flow(question: Question, messages: Messages) -> FlowRecord {
-    let packets = |packets| Direction {
-        packets,
-        ..Direction::default()
-    };
+    let packets = |packets| Direction { packets, ..Direction::default() };
     FlowRecord {
         start_ns: messages.start_ns,
         end_ns: messages.end_ns,
@@ -402,8 +382,5 @@ fn as_flow(question: Question, messages: Messages) -> FlowRecord {
 fn record(mut flow: FlowRecord) -> Record {
     let name = flow.domain.take();
     let is_dns = flow.number & DNS != 0;
-    Record {
-        domain: name.filter(|_| is_dns),
-        ..Record::of_flow(&flow)
-    }
+    Record { domain: name.filter(|_| is_dns), ..Record::of_flow(&flow) }
 }

@@ -1,14 +1,17 @@
-//! The global level: for each segment and node a filter that says whether any of its regions there may have a value.
+//! The global level: for each segment and node a filter that says whether any of its regions there
+//! may have a value.
 //!
-//! Each region inserts each of its distinct values once, and takes each back once when it is dropped. There are two
-//! structures:
+//! Each region inserts each of its distinct values once, and takes each back once when it is
+//! dropped. There are two structures:
 //!
-//! - `quotient`, the default: a counting quotient filter of 36-bit fingerprints, which forgets exactly, grows in place and
-//!   is read in parts. With n values it lets through n / 2^36 of what is absent.
-//! - `scalable`, as published: a chain of up to 8 split counting filters with 4-bit counters and P = 2^-10, so at most
-//!   0.8 % of what is absent gets through. A counter that saturated (a value of more than 14 regions) can no longer be
-//!   counted down: a filter with such counters is made anew from the records when something is dropped. So is one whose
-//!   chain is full, with links four times as large, and one of segments that are put together.
+//! - `quotient`, the default: a counting quotient filter of 36-bit fingerprints, which forgets
+//!   exactly, grows in place and is read in parts. With n values it lets through n / 2^36 of what
+//!   is absent.
+//! - `scalable`, as published: a chain of up to 8 split counting filters with 4-bit counters and P
+//!   = 2^-10, so at most 0.8 % of what is absent gets through. A counter that saturated (a value of
+//!   more than 14 regions) can no longer be counted down: a filter with such counters is made anew
+//!   from the records when something is dropped. So is one whose chain is full, with links four
+//!   times as large, and one of segments that are put together.
 
 use super::IndexError;
 use super::blocks::{self, Blocks};
@@ -84,7 +87,8 @@ pub(super) enum Global {
     Scalable(Box<SavedFilter>),
 }
 
-/// Distinct values of a region, as the global level stores them, in the order in which a filter takes them.
+/// Distinct values of a region, as the global level stores them, in the order in which a filter
+/// takes them.
 pub(super) fn keys_of(kind: GlobalFilter, elements: &[Vec<Element>; 2]) -> Vec<Digest> {
     let mut keys = Vec::new();
     for (family, elements) in Family::ALL.iter().zip(elements) {
@@ -105,10 +109,7 @@ pub(super) fn keys_of(kind: GlobalFilter, elements: &[Vec<Element>; 2]) -> Vec<D
 }
 
 fn element(key: &Digest) -> ElementDigests<'_> {
-    ElementDigests {
-        whole: *key,
-        attributes: &[],
-    }
+    ElementDigests { whole: *key, attributes: &[] }
 }
 
 /// What a filter holds, and how full it is.
@@ -116,7 +117,8 @@ fn element(key: &Digest) -> ElementDigests<'_> {
 pub(super) struct Fill {
     /// Probability that it lets something through that is absent, where it is known without asking.
     pub(super) rate: Option<f64>,
-    /// Share of the counters in use, counters that saturated, and increments that were lost; where there are counters.
+    /// Share of the counters in use, counters that saturated, and increments that were lost; where
+    /// there are counters.
     pub(super) counters: Option<(f64, u64, u64)>,
 }
 
@@ -143,9 +145,7 @@ impl Global {
                     refill: Refill::Newest,
                 });
                 let filter = SavedFilter::empty(spec, SEED, b"index: node".to_vec(), 1);
-                Self::Scalable(Box::new(
-                    filter.expect("the parameters are within their bounds"),
-                ))
+                Self::Scalable(Box::new(filter.expect("the parameters are within their bounds")))
             }
         }
     }
@@ -174,7 +174,8 @@ impl Global {
         true
     }
 
-    /// Takes the values of another filter in; false if that cannot be done, and the filter has to be made anew.
+    /// Takes the values of another filter in; false if that cannot be done, and the filter has to
+    /// be made anew.
     pub(super) fn unite(&mut self, other: &Self) -> bool {
         match (self, other) {
             (Self::Quotient(filter), Self::Quotient(other)) => filter.unite(other).is_ok(),
@@ -200,10 +201,7 @@ impl Global {
 
     pub(super) fn fill(&self) -> Fill {
         match self {
-            Self::Quotient(filter) => Fill {
-                rate: Some(filter.rate()),
-                counters: None,
-            },
+            Self::Quotient(filter) => Fill { rate: Some(filter.rate()), counters: None },
             Self::Scalable(filter) => {
                 let stats = filter.stats();
                 let counters = stats.counters.unwrap_or_default();
@@ -261,8 +259,8 @@ impl Global {
     }
 }
 
-/// Whether the filter in a file may have an element with the values of one of these routes. Of a quotient filter only
-/// a few blocks are read.
+/// Whether the filter in a file may have an element with the values of one of these routes. Of a
+/// quotient filter only a few blocks are read.
 pub(super) fn may_have(
     kind: GlobalFilter,
     path: &Path,
@@ -287,7 +285,8 @@ pub(super) fn may_have(
     }
 }
 
-/// Whether there is a route all of whose parts are there. The largest parts are asked first: they are the rarest.
+/// Whether there is a route all of whose parts are there. The largest parts are asked first: they
+/// are the rarest.
 fn any_route(
     routes: &[Route],
     contains: impl Fn(Digest) -> Result<bool, IndexError>,
@@ -312,9 +311,7 @@ mod tests {
     use crate::hashing::Digester;
 
     fn keys(range: std::ops::Range<u32>) -> Vec<Digest> {
-        range
-            .map(|number| Digester::new(9).digest(&number.to_le_bytes()))
-            .collect()
+        range.map(|number| Digester::new(9).digest(&number.to_le_bytes())).collect()
     }
 
     fn bytes(filter: &mut Global) -> Vec<u8> {
@@ -347,17 +344,12 @@ mod tests {
         let path = folder.path().join("filter");
         let route = |of: u32| {
             let digest = |part: u32| Some(keys(3 * of + part..3 * of + part + 1)[0]);
-            Route {
-                family: Family::Flow,
-                attributes: [digest(0), digest(1), digest(2)],
-            }
+            Route { family: Family::Flow, attributes: [digest(0), digest(1), digest(2)] }
         };
         let keys_of_route = |route: &Route| {
             let attribute = |at: usize| route.attributes[at].unwrap();
             let masks = route.family.node_masks().iter();
-            masks
-                .map(|&mask| route.family.node_key(mask, attribute))
-                .collect::<Vec<_>>()
+            masks.map(|&mask| route.family.node_key(mask, attribute)).collect::<Vec<_>>()
         };
         for kind in GlobalFilter::ALL {
             let mut filter = Global::new(kind, 20_000);
@@ -369,11 +361,7 @@ mod tests {
             let asks = |of: u32| may_have(kind, &path, mark, &[route(of)]).unwrap();
             for of in (0..2000).step_by(50) {
                 assert!(asks(of));
-                assert!(
-                    keys_of_route(&route(of))
-                        .iter()
-                        .all(|&key| read.contains(key))
-                );
+                assert!(keys_of_route(&route(of)).iter().all(|&key| read.contains(key)));
             }
             let wrong = (1_000_000..1_000_500).filter(|&of| asks(of)).count();
             assert!(wrong < 3, "{wrong}");

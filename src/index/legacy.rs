@@ -27,18 +27,10 @@ struct OlderNode {
 
 /// The catalogue with this text.
 pub(super) fn catalog(text: &str) -> serde_json::Result<Catalog> {
-    let Older {
-        generation,
-        next,
-        settings,
-        nodes,
-        captures,
-    } = serde_json::from_str(text)?;
+    let Older { generation, next, settings, nodes, captures } = serde_json::from_str(text)?;
     let (mut folders, mut parts) = (Vec::new(), Vec::new());
     for (node, older) in nodes.into_iter().enumerate() {
-        folders.push(Node {
-            folder: older.folder,
-        });
+        folders.push(Node { folder: older.folder });
         // Without a filter there are no regions.
         let Some(filter) = older.filter else { continue };
         parts.push(SegmentPart {

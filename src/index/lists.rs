@@ -32,7 +32,8 @@ pub(super) enum Attribute {
     Domain = 2,
 }
 
-/// Values from the first to the last, both included; those that begin with the last are included too.
+/// Values from the first to the last, both included; those that begin with the last are included
+/// too.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct Wanted {
     pub(super) attribute: Attribute,
@@ -45,12 +46,7 @@ pub(super) struct Wanted {
 impl Wanted {
     /// One value.
     pub(super) fn value(attribute: Attribute, value: Vec<u8>) -> Self {
-        Self {
-            attribute,
-            first: value.clone(),
-            length: Some(value.len()),
-            last: value,
-        }
+        Self { attribute, first: value.clone(), length: Some(value.len()), last: value }
     }
 
     fn takes(&self, attribute: i32, value: &[u8]) -> bool {
@@ -103,9 +99,7 @@ impl Inverted {
             let port = (same[0] >> 32) as u16;
             lists.add(Attribute::Port, &port.to_be_bytes(), same.iter().copied());
         }
-        let names = names
-            .into_iter()
-            .map(|(name, numbers)| (reversed_labels(name), numbers));
+        let names = names.into_iter().map(|(name, numbers)| (reversed_labels(name), numbers));
         for (name, numbers) in in_order(names.collect()) {
             lists.add(Attribute::Domain, &name, numbers.into_iter());
         }
@@ -125,11 +119,7 @@ impl Inverted {
             let address = (same[0] >> 32) as u32;
             // What is longer than its beginning comes behind it.
             add_long(self, Some(u128::from(address) << 96));
-            self.add(
-                Attribute::Address,
-                &address.to_be_bytes(),
-                same.iter().copied(),
-            );
+            self.add(Attribute::Address, &address.to_be_bytes(), same.iter().copied());
         }
         add_long(self, None);
     }

@@ -43,17 +43,9 @@ impl<'scope> Makers<'scope> {
                     }
                 }
             });
-            Worker {
-                records,
-                made,
-                thread,
-            }
+            Worker { records, made, thread }
         };
-        Self {
-            workers: (0..threads.max(1)).map(worker).collect(),
-            given: 0,
-            back: 0,
-        }
+        Self { workers: (0..threads.max(1)).map(worker).collect(), given: 0, back: 0 }
     }
 
     /// Takes the records of a region; an earlier one that was made goes to `done`.

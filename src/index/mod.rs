@@ -1,5 +1,5 @@
-//! Which capture, and when: an index of an archive of captures in two levels, searched by any combination
-//! of addresses, port and domain.
+//! Which capture, and when: an index of an archive of captures in two levels, searched by any
+//! combination of addresses, port and domain.
 //!
 //! ```text
 //!   captures ─► regions ─► records, inverted lists (Parquet), a filter each
@@ -8,11 +8,12 @@
 //!   question ─► segments whose global filter may have it ─► regions whose filter may ─► lists ─► records
 //! ```
 //!
-//! Filters only decide where to look; answers come from the records. A segment is of up to 256 regions of captures that
-//! were added one after the other. A catalogue that is replaced as a whole names all segments and files ([`Catalog`]).
+//! Filters only decide where to look; answers come from the records. A segment is of up to 256
+//! regions of captures that were added one after the other. A catalogue that is replaced as a whole
+//! names all segments and files ([`Catalog`]).
 //!
-//! Reference: Huang, Fang, Zhang, "Split counting Bloom filter and its application in `HBase` secondary
-//! index", 2015, for the two levels.
+//! Reference: Huang, Fang, Zhang, "Split counting Bloom filter and its application in `HBase`
+//! secondary index", 2015, for the two levels.
 
 mod anew;
 mod blocks;

@@ -1,7 +1,7 @@
 //! Paths in the catalogue, which is JSON and so UTF-8.
 //!
-//! A path that is UTF-8 stands there as it is. In others each byte that is not UTF-8 is a NUL and two hexadecimal
-//! digits: no path has a NUL, so each text stands for one path.
+//! A path that is UTF-8 stands there as it is. In others each byte that is not UTF-8 is a NUL and
+//! two hexadecimal digits: no path has a NUL, so each text stands for one path.
 
 use serde::de::Error as _;
 use serde::ser::Error as _;
@@ -54,11 +54,7 @@ fn encoded_bytes(_: &Path) -> Option<String> {
 }
 
 fn decoded(text: &str) -> Option<PathBuf> {
-    if text.contains(ESCAPE) {
-        decoded_bytes(text)
-    } else {
-        Some(text.into())
-    }
+    if text.contains(ESCAPE) { decoded_bytes(text) } else { Some(text.into()) }
 }
 
 #[cfg(unix)]
@@ -111,9 +107,9 @@ mod tests {
         assert_eq!(text, "/a\0e9\0ff/é\0c3");
         assert_eq!(decoded(&text), Some(path));
         // What stands for nothing, or for what has another text.
-        for text in [
-            "\0", "\0e", "\0g0", "\0E9", "\0é", "\0+9", "\0\0e9", "\x0041", "\x0000", "\0c3\0a9",
-        ] {
+        for text in
+            ["\0", "\0e", "\0g0", "\0E9", "\0é", "\0+9", "\0\0e9", "\x0041", "\x0000", "\0c3\0a9"]
+        {
             assert_eq!(decoded(text), None, "{text:?}");
         }
     }

@@ -108,11 +108,7 @@ impl DomainRange {
     }
 
     fn digest(&self) -> Digest {
-        if self.below {
-            elements::below(&self.name)
-        } else {
-            elements::domain(&self.name)
-        }
+        if self.below { elements::below(&self.name) } else { elements::domain(&self.name) }
     }
 
     fn wanted(&self) -> Wanted {
@@ -134,14 +130,12 @@ impl FromStr for DomainRange {
         };
         let mut buffer = [0; NAME_MAX];
         // A star elsewhere would be a character like any other, which nobody means.
-        let labels = (!name.contains('*'))
-            .then(|| labels_from_text(name.as_bytes(), &mut buffer))
-            .flatten();
+        let labels =
+            (!name.contains('*')).then(|| labels_from_text(name.as_bytes(), &mut buffer)).flatten();
         match labels {
-            Some(labels) if !(name.is_empty() || below && labels.is_empty()) => Ok(Self {
-                name: labels.to_vec(),
-                below,
-            }),
+            Some(labels) if !(name.is_empty() || below && labels.is_empty()) => {
+                Ok(Self { name: labels.to_vec(), below })
+            }
             _ => Err(format!(
                 "`{text}` is no domain name; www.example.com is one, and *.example.com is all below example.com"
             )),
@@ -151,8 +145,8 @@ impl FromStr for DomainRange {
 
 /// What is asked for; what is not given may be anything.
 ///
-/// A flow is an answer if packets went in it as asked, in either of its directions, and its time and
-/// the range have a moment in common. With a domain DNS records are the answers: `src` is the
+/// A flow is an answer if packets went in it as asked, in either of its directions, and its time
+/// and the range have a moment in common. With a domain DNS records are the answers: `src` is the
 /// client then, `dst` the server, and ports are those of the server.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct IndexQuery {
@@ -235,9 +229,7 @@ impl IndexQuery {
             && contains(self.dst, ends.dst)
             && (contains(self.host, ends.src) || contains(self.host, ends.dst))
             && self.dst_port.is_none_or(|port| port == ends.dst_port)
-            && self
-                .port
-                .is_none_or(|port| port == ends.dst_port || Some(port) == sender_port)
+            && self.port.is_none_or(|port| port == ends.dst_port || Some(port) == sender_port)
     }
 
     /// Whether a time from `start_ns` to `end_ns`, both included, has a moment in the range.
@@ -260,10 +252,9 @@ impl IndexQuery {
         let ends = (exact(self.src), exact(self.dst));
         let ends = match exact(self.host) {
             None => vec![ends],
-            Some(host) => vec![
-                (Some(ends.0.unwrap_or(host)), ends.1),
-                (ends.0, Some(ends.1.unwrap_or(host))),
-            ],
+            Some(host) => {
+                vec![(Some(ends.0.unwrap_or(host)), ends.1), (ends.0, Some(ends.1.unwrap_or(host)))]
+            }
         };
         let digests = ends
             .into_iter()

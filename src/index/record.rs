@@ -45,12 +45,7 @@ pub struct Ends {
 impl Ends {
     /// The way back.
     pub(super) const fn reversed(self) -> Self {
-        Self {
-            src: self.dst,
-            dst: self.src,
-            src_port: self.dst_port,
-            dst_port: self.src_port,
-        }
+        Self { src: self.dst, dst: self.src, src_port: self.dst_port, dst_port: self.src_port }
     }
 }
 
@@ -81,12 +76,8 @@ impl Record {
     /// The directions in which packets went; of a DNS record that from client to server.
     #[doc(hidden)]
     pub fn directions(&self) -> impl Iterator<Item = Ends> {
-        let there = Ends {
-            src: self.src,
-            dst: self.dst,
-            src_port: self.src_port,
-            dst_port: self.dst_port,
-        };
+        let there =
+            Ends { src: self.src, dst: self.dst, src_port: self.src_port, dst_port: self.dst_port };
         let answered = self.is_two_way() && self.domain.is_none();
         std::iter::once(there).chain(answered.then_some(there.reversed()))
     }
@@ -95,19 +86,15 @@ impl Record {
 /// Addresses of one family as they were before [`Addresses::ends`].
 pub(super) fn addresses(src: IpAddr, dst: IpAddr) -> Addresses {
     match (src, dst) {
-        (IpAddr::V4(src), IpAddr::V4(dst)) => Addresses::V4 {
-            source: src.octets(),
-            destination: dst.octets(),
-        },
+        (IpAddr::V4(src), IpAddr::V4(dst)) => {
+            Addresses::V4 { source: src.octets(), destination: dst.octets() }
+        }
         (src, dst) => {
             let octets = |address| match address {
                 IpAddr::V4(address) => address.to_ipv6_mapped().octets(),
                 IpAddr::V6(address) => address.octets(),
             };
-            Addresses::V6 {
-                source: octets(src),
-                destination: octets(dst),
-            }
+            Addresses::V6 { source: octets(src), destination: octets(dst) }
         }
     }
 }

@@ -112,8 +112,7 @@ pub(super) fn decode(bytes: Vec<u8>) -> Result<Vec<Record>, ParquetError> {
 
 fn parsed<T: std::str::FromStr>(text: &ByteArray) -> Result<T, ParquetError> {
     let text = text.as_utf8()?;
-    text.parse()
-        .map_err(|_| ParquetError::General(format!("`{text}` is no address")))
+    text.parse().map_err(|_| ParquetError::General(format!("`{text}` is no address")))
 }
 
 fn name(text: Option<&ByteArray>) -> Result<Box<[u8]>, ParquetError> {

@@ -90,15 +90,10 @@ impl Made {
                 dns,
                 records: FileMark::default(),
                 lists: FileMark::default(),
-                filters: FilterPlace {
-                    bytes: lengths,
-                    ..FilterPlace::default()
-                },
+                filters: FilterPlace { bytes: lengths, ..FilterPlace::default() },
             },
             records: records::encode(of_region).map_err(unwritten)?,
-            lists: Inverted::of_records(of_region)
-                .encode()
-                .map_err(unwritten)?,
+            lists: Inverted::of_records(of_region).encode().map_err(unwritten)?,
             found: Found { keys, filters },
         })
     }

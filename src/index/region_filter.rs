@@ -1,8 +1,9 @@
 //! The filter of a region over all combinations of attributes that questions ask for.
 //!
-//! A region never changes, so its filter may be a [`RibbonFilter`] of all distinct values of each combination, which is
-//! the default. Any structure for elements of several attributes takes its place on request, with 12 bits for each of
-//! these values, whatever the structure, so that structures compare.
+//! A region never changes, so its filter may be a [`RibbonFilter`] of all distinct values of each
+//! combination, which is the default. Any structure for elements of several attributes takes its
+//! place on request, with 12 bits for each of these values, whatever the structure, so that
+//! structures compare.
 
 use super::elements::{Element, FULL, Family, REGION_MASKS, SEED};
 use crate::filters::saved::{FilterInPlace, LoadError, SavedFilter};
@@ -85,10 +86,8 @@ fn spec(kind: FilterKind, elements: &[Element]) -> Result<FilterSpec, SpecError>
     let all: usize = values.iter().map(|&(_, values)| values).sum();
     let lines = (all as u64 * BITS_A_VALUE).div_ceil(LINE_BITS).max(1);
     if kind.reach() != Reach::Planned {
-        let sizing = Sizing::Memory {
-            bytes: lines * LINE_BITS / 8,
-            expected: Some(elements.len() as u64),
-        };
+        let sizing =
+            Sizing::Memory { bytes: lines * LINE_BITS / 8, expected: Some(elements.len() as u64) };
         return FilterSpec::new(kind, 3, sizing);
     }
     // Every combination is asked for as often as the others.
@@ -130,10 +129,7 @@ pub(super) fn build(
     elements.sort_unstable();
     let whole: Vec<Digest> = elements.iter().map(whole).collect();
     let attributes: Vec<Digest> = elements.iter().flatten().copied().collect();
-    filter.insert_batch(DigestColumns {
-        whole: &whole,
-        attributes: &attributes,
-    });
+    filter.insert_batch(DigestColumns { whole: &whole, attributes: &attributes });
     let mut bytes = Vec::new();
     filter.save(&mut bytes).expect("a Vec takes everything");
     Ok(bytes)
@@ -162,10 +158,7 @@ fn distinct(elements: &[Element], mask: u32) -> usize {
 
 /// Whether a ribbon filter may have an element with these values.
 fn ribbon_may_have(filter: RibbonInPlace<'_>, attributes: &[Option<Digest>; 3]) -> bool {
-    let given = attributes
-        .iter()
-        .zip(0..)
-        .filter(|(value, _)| value.is_some());
+    let given = attributes.iter().zip(0..).filter(|(value, _)| value.is_some());
     let mask = given.fold(0_u32, |mask, (_, attribute)| mask | 1 << attribute);
     mask == 0 || filter.contains(Digest::join(mask, attributes.iter().copied().flatten()))
 }
@@ -179,10 +172,7 @@ fn may_have(
         return true;
     }
     let all: Option<Vec<Digest>> = attributes.iter().copied().collect();
-    let pattern = Pattern {
-        whole: all.map(|digests| Digest::join(FULL, digests)),
-        attributes,
-    };
+    let pattern = Pattern { whole: all.map(|digests| Digest::join(FULL, digests)), attributes };
     contains_where(pattern) != PatternAnswer::Absent
 }
 
@@ -191,9 +181,7 @@ pub(super) fn has_all(bytes: &[u8], elements: &[Element]) -> Result<bool, LoadEr
     let questions = elements.iter().map(|element| element.map(Some));
     if RibbonInPlace::is_one(bytes) {
         let filter = RibbonInPlace::check(bytes)?;
-        return Ok(questions
-            .into_iter()
-            .all(|values| ribbon_may_have(filter, &values)));
+        return Ok(questions.into_iter().all(|values| ribbon_may_have(filter, &values)));
     }
     let filter = read(bytes)?;
     let has = |values: &[Option<Digest>; 3]| {
@@ -213,14 +201,12 @@ fn read(bytes: &[u8]) -> Result<Option<SavedFilter>, LoadError> {
     if fits && filter.seed() == SEED {
         Ok(Some(filter))
     } else {
-        Err(LoadError::Damaged {
-            offset: 0,
-            reason: "it is no filter of a region",
-        })
+        Err(LoadError::Damaged { offset: 0, reason: "it is no filter of a region" })
     }
 }
 
-/// Whether a saved filter may have an element with some of these values; one that cannot be asked may.
+/// Whether a saved filter may have an element with some of these values; one that cannot be asked
+/// may.
 pub(super) fn may_have_any<'q>(
     bytes: &[u8],
     mut questions: impl Iterator<Item = &'q [Option<Digest>; 3]>,

@@ -1,4 +1,5 @@
-//! Searching: from the segments to the regions to the records, with an account of what each level ruled out.
+//! Searching: from the segments to the regions to the records, with an account of what each level
+//! ruled out.
 
 use super::catalog::{CaptureEntry, Catalog, Region, Segment, lists_file};
 use super::draft::filters_in;
@@ -112,8 +113,8 @@ impl Candidate {
     }
 }
 
-/// Searches an index until it is done or `stop` is set. What is damaged is named among the problems, and
-/// the rest is searched.
+/// Searches an index until it is done or `stop` is set. What is damaged is named among the
+/// problems, and the rest is searched.
 ///
 /// # Errors
 ///
@@ -167,8 +168,8 @@ type FilterFiles = HashMap<(usize, u64), Vec<u8>>;
 struct Stale;
 
 impl Search<'_> {
-    /// The regions that no filter rules out, in the order of their start; nothing if a writer replaced
-    /// the catalogue meanwhile.
+    /// The regions that no filter rules out, in the order of their start; nothing if a writer
+    /// replaced the catalogue meanwhile.
     fn candidates(&self, explained: &mut Explained) -> Result<Option<Vec<Candidate>>, IndexError> {
         let mut may_have = vec![false; self.catalog.nodes.len()];
         let mut candidates = Vec::new();
@@ -246,15 +247,9 @@ impl Search<'_> {
         explained: &mut Explained,
     ) -> Result<Result<Vec<Candidate>, Stale>, IndexError> {
         let mut files = FilterFiles::new();
-        for part in segment
-            .parts
-            .iter()
-            .filter(|part| nodes.contains(&part.node))
-        {
+        for part in segment.parts.iter().filter(|part| nodes.contains(&part.node)) {
             for &(number, mark) in &part.region_filters {
-                let path = self
-                    .catalog
-                    .region_filters_file(self.archive, part.node, number);
+                let path = self.catalog.region_filters_file(self.archive, part.node, number);
                 match disk::read_checked(&path, mark) {
                     Ok(bytes) => drop(files.insert((part.node, number), bytes)),
                     Err(error) if self.is_stale(&error)? => return Ok(Err(Stale)),
@@ -286,10 +281,7 @@ impl Search<'_> {
                 // Without its filters a region is opened.
                 if bytes.is_none_or(|bytes| self.region_may_have(bytes, region)) {
                     let capture = shared.get_or_insert_with(|| Rc::new(capture.clone()));
-                    candidates.push(Candidate {
-                        capture: Rc::clone(capture),
-                        number,
-                    });
+                    candidates.push(Candidate { capture: Rc::clone(capture), number });
                 } else {
                     explained.regions_by_filter += 1;
                 }
@@ -358,9 +350,7 @@ impl Search<'_> {
     fn answers(&self, candidate: &Candidate, explained: &mut Explained) -> Vec<Record> {
         let (capture, number) = (&*candidate.capture, candidate.number);
         let region = candidate.region();
-        let folder = self
-            .catalog
-            .capture_folder(self.archive, region.node, capture.id);
+        let folder = self.catalog.capture_folder(self.archive, region.node, capture.id);
         let path = lists_file(&folder, number);
         let listed = self.read(capture, explained, || {
             let bytes = disk::read_checked(&path, region.lists)?;

@@ -83,8 +83,8 @@ pub enum Added {
 }
 
 impl IndexWriter {
-    /// Makes an empty index, with its nodes in these folders, or in one within the archive if there are
-    /// none.
+    /// Makes an empty index, with its nodes in these folders, or in one within the archive if there
+    /// are none.
     ///
     /// # Errors
     ///
@@ -151,21 +151,20 @@ impl IndexWriter {
         }
     }
 
-    /// The captures that were added with packets whose times are outside 1677 to 2262, and how many packets.
+    /// The captures that were added with packets whose times are outside 1677 to 2262, and how many
+    /// packets.
     #[doc(hidden)]
     pub fn times_out_of_range(&self) -> impl Iterator<Item = (&Path, u64)> {
         let captures = self.times_out_of_range.iter();
         captures.map(|(path, count)| (path.as_path(), *count))
     }
 
-    /// Takes so much memory for the flows of a capture; with less, flows that last long are in more parts.
+    /// Takes so much memory for the flows of a capture; with less, flows that last long are in more
+    /// parts.
     #[must_use]
     #[doc(hidden)]
     pub fn with_memory(self, memory_bytes: u64) -> Self {
-        Self {
-            memory_bytes,
-            ..self
-        }
+        Self { memory_bytes, ..self }
     }
 
     /// Indexes these packets of the captures that are added from now on. Times in it are absolute.
@@ -263,11 +262,7 @@ impl IndexWriter {
             self.times_out_of_range.push((path, count));
         }
         entry.damage.clone_from(&damage);
-        let added = Added::Indexed {
-            packets: entry.packets,
-            regions: entry.regions.len(),
-            damage,
-        };
+        let added = Added::Indexed { packets: entry.packets, regions: entry.regions.len(), damage };
         self.known.insert(entry.id, Known::of(&entry));
         add_to(&mut self.fresh, &self.catalog, entry, found);
         self.pending = true;
@@ -286,7 +281,8 @@ impl IndexWriter {
         })
     }
 
-    /// Whether a capture of this content is in the index. If its file is gone, it is in this one from now on.
+    /// Whether a capture of this content is in the index. If its file is gone, it is in this one
+    /// from now on.
     fn knows(&mut self, (digest, _): (u128, u64), path: &Path) -> bool {
         let digest = disk::digest_text(digest);
         let mut known = self.known.iter_mut();
@@ -312,13 +308,7 @@ impl IndexWriter {
         watch: &dyn Watch,
     ) -> Result<(Gathered, Vec<Found>), IndexError> {
         let mut stored = self.stored();
-        let Self {
-            archive,
-            catalog,
-            files,
-            selection,
-            ..
-        } = self;
+        let Self { archive, catalog, files, selection, .. } = self;
         let mut found = Vec::new();
         let (id, path, regions) = (entry.id, &entry.path, &mut entry.regions);
         let mut write = |made: Made| {
@@ -341,9 +331,8 @@ impl IndexWriter {
         let ways = gather::regions_at_once(self.threads);
         let gathered = thread::scope(|scope| {
             let mut makers = Makers::start(scope, ways, path, &catalog.settings);
-            let gathered = gather::regions(path, &plan, watch, |records| {
-                makers.give(records, &mut write)
-            })?;
+            let gathered =
+                gather::regions(path, &plan, watch, |records| makers.give(records, &mut write))?;
             makers.rest(&mut write)?;
             Ok::<_, IndexError>(gathered)
         })?;
@@ -402,8 +391,8 @@ impl IndexWriter {
     ///
     /// # Errors
     ///
-    /// The index cannot be written; what counted before still does. What was added since is forgotten: open the index
-    /// again to go on.
+    /// The index cannot be written; what counted before still does. What was added since is
+    /// forgotten: open the index again to go on.
     pub fn commit(&mut self) -> Result<(), IndexError> {
         if !self.pending {
             return Ok(());
@@ -417,13 +406,7 @@ impl IndexWriter {
         let fresh = std::mem::take(&mut self.fresh);
         let changes = std::mem::take(&mut self.changes);
         let before = self.catalog.segments.clone();
-        let after = rewrite(
-            &self.archive,
-            &mut self.catalog,
-            fresh,
-            &changes,
-            &mut self.files,
-        )?;
+        let after = rewrite(&self.archive, &mut self.catalog, fresh, &changes, &mut self.files)?;
         self.catalog.segments = after;
         self.files.sync()?;
         self.catalog.commit(&self.archive)?;
@@ -431,9 +414,8 @@ impl IndexWriter {
         self.committed = Instant::now();
         // What cannot be deleted now is deleted by the next one who writes.
         let after = self.catalog.segments.iter();
-        let kept: HashSet<PathBuf> = after
-            .flat_map(|segment| self.catalog.files_of(&self.archive, segment))
-            .collect();
+        let kept: HashSet<PathBuf> =
+            after.flat_map(|segment| self.catalog.files_of(&self.archive, segment)).collect();
         for segment in &before {
             for path in self.catalog.files_of(&self.archive, segment) {
                 if !kept.contains(&path) {
@@ -450,12 +432,7 @@ impl IndexWriter {
     /// Bytes of the regions of each node.
     fn stored(&self) -> Vec<u64> {
         let mut stored = vec![0; self.catalog.nodes.len()];
-        for part in self
-            .catalog
-            .segments
-            .iter()
-            .flat_map(|segment| &segment.parts)
-        {
+        for part in self.catalog.segments.iter().flat_map(|segment| &segment.parts) {
             stored[part.node] += part.bytes;
         }
         let fresh = self.fresh.iter().flat_map(|draft| &draft.captures);
@@ -468,11 +445,7 @@ impl IndexWriter {
 
 impl Known {
     fn of(entry: &CaptureEntry) -> Self {
-        Self {
-            digest: entry.digest.clone(),
-            bytes: entry.bytes,
-            path: entry.path.clone(),
-        }
+        Self { digest: entry.digest.clone(), bytes: entry.bytes, path: entry.path.clone() }
     }
 }
 

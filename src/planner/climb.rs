@@ -13,15 +13,15 @@ const KEPT: usize = 8;
 /// Work of a search, in rates of one combination with one k: a fraction of a second.
 pub(super) const WORK: u64 = 4_000_000;
 
-/// How much larger than the best one a family may be to be climbed from, where memory is what is to be
-/// small. What is larger than that is not sized at all.
+/// How much larger than the best one a family may be to be climbed from, where memory is what is to
+/// be small. What is larger than that is not sized at all.
 const WORTH_CLIMBING: f64 = 4.0;
 
 /// A matrix with its sizes and k.
 pub(super) type Sized<'a> = (Matrix<'a>, Candidate);
 
-/// The best families of stored combinations, at most [`KEPT`], the best first: with equal sizes, with
-/// the weights of the request, or by the rule of the paper's tables if that is the goal.
+/// The best families of stored combinations, at most [`KEPT`], the best first: with equal sizes,
+/// with the weights of the request, or by the rule of the paper's tables if that is the goal.
 pub(super) fn best_families(
     request: &PlanRequest,
     kind: FilterKind,
@@ -65,13 +65,7 @@ pub(super) fn climbed<'a>(
     within: &Within,
     work: u64,
 ) -> Vec<Sized<'a>> {
-    let mut climb = Climb {
-        request,
-        kind,
-        goal,
-        within,
-        work,
-    };
+    let mut climb = Climb { request, kind, goal, within, work };
     let mut kept = Kept::new(goal);
     let mut starts = Vec::new();
     let mut most = f64::INFINITY;
@@ -116,17 +110,13 @@ impl<'a> Climb<'a, '_> {
         Some((matrix, candidate?))
     }
 
-    /// Stores or cuts one set after the other, and if none helps one for another, as long as that helps
-    /// and more than the reserve is left.
+    /// Stores or cuts one set after the other, and if none helps one for another, as long as that
+    /// helps and more than the reserve is left.
     fn up(&mut self, from: Sized<'a>, reserve: u64, kept: &mut Kept<'a>) {
         let mut here = from;
         loop {
-            let one: Vec<[u32; 1]> = self
-                .within
-                .moves(&here.0.stored)
-                .into_iter()
-                .map(|set| [set])
-                .collect();
+            let one: Vec<[u32; 1]> =
+                self.within.moves(&here.0.stored).into_iter().map(|set| [set]).collect();
             let Some(mut is_better) = self.try_all(&one, &mut here, reserve, kept) else {
                 return;
             };
@@ -143,8 +133,9 @@ impl<'a> Climb<'a, '_> {
         }
     }
 
-    /// Tries to store, or to cut, the sets of each move, and goes where that is better. Says whether it
-    /// is, or nothing if the climb is over: the work is done, or an earlier climb has been here.
+    /// Tries to store, or to cut, the sets of each move, and goes where that is better. Says
+    /// whether it is, or nothing if the climb is over: the work is done, or an earlier climb has
+    /// been here.
     fn try_all<const SETS: usize>(
         &mut self,
         moves: &[[u32; SETS]],
@@ -185,17 +176,13 @@ struct Kept<'a> {
 
 impl<'a> Kept<'a> {
     fn new(goal: Target) -> Self {
-        Self {
-            goal,
-            best: Vec::with_capacity(KEPT + 1),
-        }
+        Self { goal, best: Vec::with_capacity(KEPT + 1) }
     }
 
     /// Adds a family; says no if it is among the best already. Of equal ones the first comes first.
     fn add(&mut self, matrix: Matrix<'a>, candidate: Candidate) -> bool {
-        let place = self
-            .best
-            .partition_point(|(_, best)| best.compare(&candidate, self.goal).is_le());
+        let place =
+            self.best.partition_point(|(_, best)| best.compare(&candidate, self.goal).is_le());
         let known = |(best, _): &Sized<'a>| best.stored.sets().eq(matrix.stored.sets());
         if self.best[..place].iter().any(known) {
             return false;

@@ -1,5 +1,5 @@
-//! The search for cuts: against every family where there are few, against cuts by hand where there are
-//! many, and within its bounds.
+//! The search for cuts: against every family where there are few, against cuts by hand where there
+//! are many, and within its bounds.
 
 use super::climb::{WORK, all, climbed};
 use super::families::Within;
@@ -39,28 +39,20 @@ fn any_request(numbers: &mut Numbers, attributes: usize) -> PlanRequest {
         |most_digits: u64| 1 + numbers.next() % 10_u64.pow(1 + (numbers.below(most_digits)) as u32);
     let mut n: Vec<(u32, u64)> = (0..attributes).map(|one| (1 << one, number(4))).collect();
     let largest = n.iter().map(|&(_, n)| n).max().unwrap();
-    let most = n
-        .iter()
-        .fold(1_u64, |product, &(_, n)| product.saturating_mul(n));
+    let most = n.iter().fold(1_u64, |product, &(_, n)| product.saturating_mul(n));
     n.push((full, (largest * number(3)).min(most)));
     let goal = match numbers.below(3) {
-        0 => Goal::Rate {
-            fpr: 0.1_f64.powi(1 + numbers.below(5) as i32),
-        },
-        1 => Goal::AttributeRate {
-            fpr: 0.1_f64.powi(1 + numbers.below(4) as i32),
-        },
-        _ => Goal::Memory {
-            bytes: 64 << numbers.below(12),
-        },
+        0 => Goal::Rate { fpr: 0.1_f64.powi(1 + numbers.below(5) as i32) },
+        1 => Goal::AttributeRate { fpr: 0.1_f64.powi(1 + numbers.below(4) as i32) },
+        _ => Goal::Memory { bytes: 64 << numbers.below(12) },
     };
     let mut request = request(attributes, &wanted, &n, goal);
     request.known = [0.0, 0.5, 1.0][numbers.below(3) as usize];
     request
 }
 
-/// How many times as large what the search finds is, rate or cells, as the best there is; `None` where
-/// no size serves the goal.
+/// How many times as large what the search finds is, rate or cells, as the best there is; `None`
+/// where no size serves the goal.
 fn ratio_to_the_best(request: &PlanRequest) -> Option<f64> {
     let within = Within::of(request);
     let goal = request.goal.target();
@@ -70,10 +62,7 @@ fn ratio_to_the_best(request: &PlanRequest) -> Option<f64> {
         assert!(best.is_empty() && found.is_empty(), "{request:?}");
         return None;
     };
-    assert!(
-        !found.is_better(best, goal),
-        "{request:?} {found:?} {best:?}"
-    );
+    assert!(!found.is_better(best, goal), "{request:?} {found:?} {best:?}");
     // What is predicted is what the cuts give.
     let cuts = matrix.stored.cuts();
     let again = matrices::rates_of(request, FilterKind::Cbfm, &cuts, &found.sizes, found.probes);
@@ -88,8 +77,9 @@ fn ratio_to_the_best(request: &PlanRequest) -> Option<f64> {
     })
 }
 
-/// Of 1500 such requests each, the best family was found for 99.9 % (four attributes) and 99.7 % (five), and
-/// all but one were below 1.4 times it; that one, for all of four attributes, had 18 times the best rate.
+/// Of 1500 such requests each, the best family was found for 99.9 % (four attributes) and 99.7 %
+/// (five), and all but one were below 1.4 times it; that one, for all of four attributes, had 18
+/// times the best rate.
 #[test]
 fn the_search_finds_the_best_family_nearly_always() {
     for (attributes, requests) in [(4, 150), (5, 60)] {
@@ -104,8 +94,8 @@ fn the_search_finds_the_best_family_nearly_always() {
     }
 }
 
-/// One wanted pair, and the other numbers of attributes: everything else is cut. By hand, m = 721 of six
-/// attributes and a rate of 2.7e-39 have all pairs but the wanted one cut.
+/// One wanted pair, and the other numbers of attributes: everything else is cut. By hand, m = 721
+/// of six attributes and a rate of 2.7e-39 have all pairs but the wanted one cut.
 #[test]
 fn what_nobody_asks_for_is_cut() {
     for attributes in 2..=16 {
@@ -199,15 +189,12 @@ fn weights_of_many_attributes_are_better_than_none() {
     for attributes in [7, 8, 10, 16] {
         for goal in [Goal::Memory { bytes: 4096 }, Goal::Rate { fpr: 0.001 }] {
             let full = (1_u32 << attributes) - 1;
-            let n: Vec<(u32, u64)> = (0..attributes)
-                .map(|one| (1 << one, 1 + numbers.below(200)))
-                .collect();
+            let n: Vec<(u32, u64)> =
+                (0..attributes).map(|one| (1 << one, 1 + numbers.below(200))).collect();
             let n = [&n[..], &[(full, 1000)]].concat();
             let request = request(attributes, &[(0b111, 2.0), (0b11000, 1.0)], &n, goal);
-            let (equal, weighted) = (
-                row(&request, FilterKind::Cbfm),
-                row(&request, FilterKind::Wcbfm),
-            );
+            let (equal, weighted) =
+                (row(&request, FilterKind::Cbfm), row(&request, FilterKind::Wcbfm));
             match goal {
                 Goal::Memory { .. } => {
                     assert!(weighted.weighted < equal.weighted);
@@ -242,7 +229,8 @@ fn the_most_elements_are_those_of_the_best_cuts() {
     }
 }
 
-/// The rate of the paper's tables is kept for every wanted combination, however seldom it is asked for.
+/// The rate of the paper's tables is kept for every wanted combination, however seldom it is asked
+/// for.
 #[test]
 fn the_rule_of_the_tables_keeps_every_wanted_combination() {
     let n = [(7, 1000), (1, 1000), (2, 1000), (4, 1000)];

@@ -1,5 +1,5 @@
-//! The stored combinations of a matrix: a family of sets of attributes that has with each set all of
-//! its subsets, and every single attribute.
+//! The stored combinations of a matrix: a family of sets of attributes that has with each set all
+//! of its subsets, and every single attribute.
 
 use crate::filters::MAX_COMBINATIONS;
 
@@ -8,8 +8,8 @@ use crate::filters::MAX_COMBINATIONS;
 pub(super) struct Stored {
     attributes: usize,
     legal: Vec<bool>,
-    /// The legal masks, ascending, the empty one first; for each its lowest attribute and the place of
-    /// the rest of it.
+    /// The legal masks, ascending, the empty one first; for each its lowest attribute and the place
+    /// of the rest of it.
     combinations: Vec<(u32, usize, usize)>,
     /// How many have 0, 1, …, d attributes.
     by_order: Vec<f64>,
@@ -48,12 +48,7 @@ impl Stored {
             (set, lowest, rest.expect("all subsets are there"))
         };
         let combinations = sets.iter().map(step).collect();
-        Self {
-            attributes,
-            legal,
-            combinations,
-            by_order,
-        }
+        Self { attributes, legal, combinations, by_order }
     }
 
     /// The sets, ascending, the empty one first.
@@ -89,22 +84,19 @@ impl Stored {
         Some(Self::of_sets(self.attributes, &sets))
     }
 
-    /// With each of these sets stored if it is not, and cut if it is, one after the other; `None` if a
-    /// filter does not store this many.
+    /// With each of these sets stored if it is not, and cut if it is, one after the other; `None`
+    /// if a filter does not store this many.
     pub(super) fn changed(&self, sets: &[u32]) -> Option<Self> {
         let (first, rest) = sets.split_first()?;
-        let changed = if self.stores(*first) {
-            self.without(*first)
-        } else {
-            self.with(*first)?
-        };
+        let changed = if self.stores(*first) { self.without(*first) } else { self.with(*first)? };
         if rest.is_empty() {
             return Some(changed);
         }
         changed.changed(rest)
     }
 
-    /// The least sets that are not stored, small ones first: the cuts that leave these combinations.
+    /// The least sets that are not stored, small ones first: the cuts that leave these
+    /// combinations.
     pub(super) fn cuts(&self) -> Vec<u32> {
         let mut cuts = Vec::new();
         for set in self.sets() {
@@ -136,11 +128,7 @@ impl Stored {
         let mut products = Vec::with_capacity(self.combinations.len());
         let mut sum = 0.0;
         for &(mask, lowest, rest) in &self.combinations {
-            let product = if mask == 0 {
-                1.0
-            } else {
-                products[rest] * sizes[lowest]
-            };
+            let product = if mask == 0 { 1.0 } else { products[rest] * sizes[lowest] };
             products.push(product);
             sum += product;
         }
@@ -150,10 +138,7 @@ impl Stored {
     /// Cells if every attribute has this size.
     pub(super) fn cells_of_equal(&self, size: f64) -> f64 {
         // Horner's rule on Σ count_r m^r.
-        self.by_order
-            .iter()
-            .rev()
-            .fold(0.0, |sum, count| sum * size + count)
+        self.by_order.iter().rev().fold(0.0, |sum, count| sum * size + count)
     }
 
     /// The maximal stored subsets of a query; the only ones that it has to look at.

@@ -26,8 +26,8 @@ impl Origin {
 
 /// Distinct values of every combination of attributes: known, or bounded by what is known.
 ///
-/// A combination has at most as many values as any larger one, and at most as many as its parts have
-/// together, multiplied.
+/// A combination has at most as many values as any larger one, and at most as many as its parts
+/// have together, multiplied.
 #[derive(Clone, Debug)]
 pub struct Elements {
     /// By mask; of the empty combination there is one.
@@ -81,11 +81,7 @@ impl Elements {
         }
         for set in 1..=full as u32 {
             let is_known = known.iter().any(|&(mask, ..)| mask == set);
-            let mut bound = if is_known {
-                f64::INFINITY
-            } else {
-                numbers[set as usize]
-            };
+            let mut bound = if is_known { f64::INFINITY } else { numbers[set as usize] };
             for &(part, n) in &parts {
                 if part & !set == 0 && (part != set || !is_known) {
                     bound = bound.min(n * numbers[(set & !part) as usize]);
@@ -131,11 +127,7 @@ impl Elements {
                 }
             }
         }
-        Ok(Self {
-            numbers,
-            origins,
-            caps: caps.to_vec(),
-        })
+        Ok(Self { numbers, origins, caps: caps.to_vec() })
     }
 
     /// The same number for every combination, as far as its attributes can have this many values.
@@ -147,11 +139,7 @@ impl Elements {
             let cap = self.caps[attribute].map_or(f64::INFINITY, |cap| cap as f64);
             numbers[set] = elements.min(cap * numbers[set & (set - 1)]);
         }
-        Self {
-            numbers,
-            origins: vec![Origin::Bound; self.origins.len()],
-            caps: self.caps.clone(),
-        }
+        Self { numbers, origins: vec![Origin::Bound; self.origins.len()], caps: self.caps.clone() }
     }
 
     /// Distinct values of a combination.

@@ -1,7 +1,8 @@
 //! Families of stored combinations among which the planner chooses.
 //!
-//! A query looks at subsets of its own attributes only. So what no wanted combination contains costs
-//! cells and answers nothing, and the best family lies within the wanted combinations and their subsets.
+//! A query looks at subsets of its own attributes only. So what no wanted combination contains
+//! costs cells and answers nothing, and the best family lies within the wanted combinations and
+//! their subsets.
 
 use super::PlanRequest;
 use super::complex::Stored;
@@ -16,21 +17,17 @@ const MOST_PAIRS: usize = 12;
 /// Wanted combinations each of which, and each number of which, is a place to start from.
 const MOST_STARTS: usize = 16;
 
-/// Families in which every set is one that may be stored or cut next; in larger ones only those near
-/// the border are.
+/// Families in which every set is one that may be stored or cut next; in larger ones only those
+/// near the border are.
 const MOST_MOVES: usize = 1024;
 
-/// Every family of cuts of two and more attributes, none of which contains another: 1, 2, 9, 114 and
-/// 6894 of them for 1 to 5 attributes. `None` for more.
+/// Every family of cuts of two and more attributes, none of which contains another: 1, 2, 9, 114
+/// and 6894 of them for 1 to 5 attributes. `None` for more.
 pub fn all_cut_families(attributes: usize) -> Option<Vec<Vec<u32>>> {
     let full = (1_u64 << attributes) - 1;
     let families = Within::new(attributes, &[full as u32]).all()?;
     let families = families.into_iter();
-    Some(
-        families
-            .map(|sets| Stored::of_sets(attributes, &sets).cuts())
-            .collect(),
-    )
+    Some(families.map(|sets| Stored::of_sets(attributes, &sets).cuts()).collect())
 }
 
 /// The wanted combinations and their subsets.
@@ -68,12 +65,7 @@ impl Within {
             contains[1 << one] = true;
         }
         let sets = (0..1_u32 << attributes).filter(|&set| contains[set as usize]);
-        Self {
-            attributes,
-            wanted: wanted.to_vec(),
-            sets: sets.collect(),
-            contains,
-        }
+        Self { attributes, wanted: wanted.to_vec(), sets: sets.collect(), contains }
     }
 
     /// Every family, as its sets, those with the most sets of few attributes first; `None` if there
@@ -107,9 +99,9 @@ impl Within {
         (families.len() <= MOST_FAMILIES).then(|| families.into_iter().map(sets_of).collect())
     }
 
-    /// Families from which a search starts, the most promising first: those of the wanted combinations
-    /// and of some of them, all sets of few attributes, blocks of attributes, disjoint pairs cut. Each
-    /// is small enough to be built.
+    /// Families from which a search starts, the most promising first: those of the wanted
+    /// combinations and of some of them, all sets of few attributes, blocks of attributes, disjoint
+    /// pairs cut. Each is small enough to be built.
     pub(super) fn starts(&self) -> Vec<Stored> {
         let mut starts: Vec<Vec<u32>> = Vec::new();
         let mut add = |keep: &dyn Fn(u32) -> bool| {
@@ -145,9 +137,7 @@ impl Within {
             add(&|set| (0..pairs).all(|pair| set >> (2 * pair) & 0b11 != 0b11));
         }
         let starts = starts.into_iter();
-        starts
-            .map(|sets| Stored::of_sets(self.attributes, &sets))
-            .collect()
+        starts.map(|sets| Stored::of_sets(self.attributes, &sets)).collect()
     }
 
     /// Sets of two and more attributes that may be stored, or cut, next.
@@ -177,23 +167,19 @@ impl Within {
         moves
     }
 
-    /// A set that no other stored one contains, to be cut, and one that could be next, to be stored.
+    /// A set that no other stored one contains, to be cut, and one that could be next, to be
+    /// stored.
     pub(super) fn exchanges(&self, stored: &Stored) -> Vec<[u32; 2]> {
-        let cuts: Vec<u32> = stored
-            .cuts()
-            .into_iter()
-            .filter(|&cut| self.contains[cut as usize])
-            .collect();
+        let cuts: Vec<u32> =
+            stored.cuts().into_iter().filter(|&cut| self.contains[cut as usize]).collect();
         let facets = stored.facets().into_iter();
         let facets = facets.filter(|facet| facet.count_ones() > 1);
-        facets
-            .flat_map(|facet| cuts.iter().map(move |&cut| [facet, cut]))
-            .collect()
+        facets.flat_map(|facet| cuts.iter().map(move |&cut| [facet, cut])).collect()
     }
 }
 
-/// Decides for one set after the other, small ones first, whether it is stored, which it can be if all
-/// of its parts are. Ends when there are too many families.
+/// Decides for one set after the other, small ones first, whether it is stored, which it can be if
+/// all of its parts are. Ends when there are too many families.
 fn extend(parts: &[u64], place: usize, family: u64, families: &mut Vec<u64>) {
     if place == parts.len() || families.len() > MOST_FAMILIES {
         families.push(family);
@@ -227,10 +213,7 @@ mod tests {
             let families = within.all().unwrap();
             assert_eq!(families.len(), 2 * 9);
             for sets in families {
-                assert_eq!(
-                    sets.iter().filter(|set| set.count_ones() < 2).count(),
-                    attributes + 1
-                );
+                assert_eq!(sets.iter().filter(|set| set.count_ones() < 2).count(), attributes + 1);
                 let stored = Stored::of_sets(attributes, &sets);
                 let legal = Stored::new(attributes, &stored.cuts());
                 assert_eq!(legal.sets().collect::<Vec<u32>>(), sets);

@@ -29,13 +29,11 @@ pub(super) fn row(
     if kind.has_weights() && request.weights.is_none() && !by_table {
         weigh(&mut found, goal, weights_work);
     }
-    let best = found.into_iter().reduce(|best, next| {
-        if next.1.is_better(&best.1, goal) {
-            next
-        } else {
-            best
-        }
-    });
+    let best = found.into_iter().reduce(
+        |best, next| {
+            if next.1.is_better(&best.1, goal) { next } else { best }
+        },
+    );
     match (best, goal) {
         (Some((matrix, chosen)), _) => matrix_row(&matrix, &chosen),
         (None, Target::Rate { fpr }) => {
@@ -51,11 +49,7 @@ pub(super) fn row(
 
 /// The cuts of the request, or none for what has none.
 fn given_cuts(request: &PlanRequest, kind: FilterKind) -> Option<&[u32]> {
-    if kind.has_cuts() {
-        request.cuts.as_deref()
-    } else {
-        Some(&[])
-    }
+    if kind.has_cuts() { request.cuts.as_deref() } else { Some(&[]) }
 }
 
 /// The matrix with given cuts, if any size serves the goal.
@@ -95,8 +89,7 @@ fn smallest(request: &PlanRequest, kind: FilterKind, cuts: &[u32]) -> PlanRow {
     let mut row = matrix_row(&matrix, &least);
     row.fits = false;
     let bytes = (least.cells / 8.0).ceil();
-    row.notes
-        .insert(0, format!("the smallest has {bytes} bytes"));
+    row.notes.insert(0, format!("the smallest has {bytes} bytes"));
     row
 }
 
@@ -147,8 +140,7 @@ fn matrix_row(matrix: &Matrix<'_>, chosen: &Candidate) -> PlanRow {
     }
     if chosen.cells / 8.0 > (1_u64 << 40) as f64 {
         row.fits = false;
-        row.notes
-            .push("larger than 1 TiB, the most that is built".into());
+        row.notes.push("larger than 1 TiB, the most that is built".into());
     }
     if !matrix.stored.is_buildable() && kind != FilterKind::Cartesian {
         row.fits = false;
@@ -160,18 +152,15 @@ fn matrix_row(matrix: &Matrix<'_>, chosen: &Candidate) -> PlanRow {
     row
 }
 
-/// Share of the negatives, weighted, all of whose stored parts occur, if values come together by chance: a lower bound from what
-/// was measured in a sample, and 0 without one. A matrix that answers a combination by its parts says yes to these.
+/// Share of the negatives, weighted, all of whose stored parts occur, if values come together by
+/// chance: a lower bound from what was measured in a sample, and 0 without one. A matrix that
+/// answers a combination by its parts says yes to these.
 pub(super) fn occurring_apart(request: &PlanRequest, row: &PlanRow) -> f64 {
     let Some(Design::Filter(FilterSpec::Matrix(spec))) = &row.design else {
         return 0.0;
     };
     let (elements, stored) = (&request.elements, Stored::new(spec.sizes.len(), &spec.cuts));
-    let singles = |part: u32| {
-        (0..u32::BITS)
-            .map(|bit| 1 << bit)
-            .filter(move |one| part & one != 0)
-    };
+    let singles = |part: u32| (0..u32::BITS).map(|bit| 1 << bit).filter(move |one| part & one != 0);
     let occurs = |part: u32| {
         if singles(part).any(|one| elements.origin(one) != Origin::Measured) {
             return 0.0;

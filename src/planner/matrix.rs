@@ -21,7 +21,8 @@ pub(super) struct Matrix<'a> {
     pub(super) stored: Stored,
     /// For each wanted combination the stored ones that answer it.
     pub(super) asked: Vec<Vec<u32>>,
-    /// Work done, about one for the rate of a combination with one k, so that searches can be bounded.
+    /// Work done, about one for the rate of a combination with one k, so that searches can be
+    /// bounded.
     work: Cell<u64>,
 }
 
@@ -73,8 +74,7 @@ struct Load {
 
 impl Load {
     fn rate(&self, probes: u32, known: f64) -> f64 {
-        self.part
-            .rate(probes, if self.is_new { 0.0 } else { known })
+        self.part.rate(probes, if self.is_new { 0.0 } else { known })
     }
 }
 
@@ -89,14 +89,7 @@ impl<'a> Matrix<'a> {
         let looked_for = request.wanted.iter().filter(|w| !stored.stores(w.mask));
         let sets = stored.sets().len();
         let work = Cell::new((sets * (1 + looked_for.count())) as u64);
-        Self {
-            request,
-            kind,
-            shares: request.shares(),
-            stored,
-            asked,
-            work,
-        }
+        Self { request, kind, shares: request.shares(), stored, asked, work }
     }
 
     fn attributes(&self) -> usize {
@@ -168,9 +161,7 @@ impl<'a> Matrix<'a> {
     fn load(&self, subset: u32, with_others: bool, sizes: &[f64]) -> Load {
         let elements = &self.request.elements;
         Load {
-            part: PartLoad::new(sizes, subset, self.request.known > 0.0, |mask| {
-                elements.of(mask)
-            }),
+            part: PartLoad::new(sizes, subset, self.request.known > 0.0, |mask| elements.of(mask)),
             is_new: subset.is_power_of_two() && !with_others,
         }
     }
@@ -201,10 +192,7 @@ impl<'a> Matrix<'a> {
     fn weighted_rate(&self, loads: &Loads, probes: u32) -> f64 {
         let rates = self.rates_of(loads, probes);
         let shares = self.shares.iter();
-        let sum: f64 = shares
-            .zip(rates)
-            .map(|(share, rate)| share * rate.unwrap_or(1.0))
-            .sum();
+        let sum: f64 = shares.zip(rates).map(|(share, rate)| share * rate.unwrap_or(1.0)).sum();
         sum / self.shares.iter().sum::<f64>()
     }
 
@@ -214,8 +202,9 @@ impl<'a> Matrix<'a> {
         (1..=MAX_PROBES as u32).any(|probes| self.weighted_rate(&loads, probes) <= fpr)
     }
 
-    /// The largest sizes with the memory of the goal, or the least that reach its rate, in proportion to
-    /// weights or equal. `None` if no size does, or if it takes more than `most` cells.
+    /// The largest sizes with the memory of the goal, or the least that reach its rate, in
+    /// proportion to weights or equal. `None` if no size does, or if it takes more than `most`
+    /// cells.
     pub(super) fn fit(
         &self,
         weights: Option<&[f64]>,

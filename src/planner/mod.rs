@@ -1,43 +1,43 @@
 //! Which structure, how large, and with which parameters: pure functions over what is wanted.
 //!
 //! A [`PlanRequest`] says which combinations of attributes queries will ask for, how many distinct
-//! values each of them has, and the memory or the rate; [`plan`] answers with a [`PlanRow`] for every
-//! structure, and recommends one.
+//! values each of them has, and the memory or the rate; [`plan`] answers with a [`PlanRow`] for
+//! every structure, and recommends one.
 //!
 //! # What is minimised
 //!
-//! `F = Σ w_S f_S`: the false-positive rate of a query, whose combination is S with probability `w_S`.
-//! A combination that a structure cannot answer has f = 1 in this sum, because the structure never
-//! says no to it.
+//! `F = Σ w_S f_S`: the false-positive rate of a query, whose combination is S with probability
+//! `w_S`. A combination that a structure cannot answer has f = 1 in this sum, because the structure
+//! never says no to it.
 //!
 //! # Which negatives
 //!
-//! A query for S is negative if that combination of values does not occur. Of a negative with two or
-//! more attributes each *single* value occurs all the same with probability α
-//! ([`PlanRequest::known`]); no combination of two or more of its values does. α = 1 is the worst that
-//! traffic has. A negative with one attribute is a value that does not occur.
+//! A query for S is negative if that combination of values does not occur. Of a negative with two
+//! or more attributes each *single* value occurs all the same with probability α
+//! ([`PlanRequest::known`]); no combination of two or more of its values does. α = 1 is the worst
+//! that traffic has. A negative with one attribute is a value that does not occur.
 //!
-//! The rates of matrices are for values that are evenly spread: each value of an attribute occurs with
-//! equally many others, whose cells in its rows are taken into account (the papers' formula leaves
-//! them out, and is too low where rows are short). And they rest on the second half of the assumption:
-//! where all stored parts of a query do occur, apart from each other, a CBFM says yes with certainty.
-//! An MDBF knows single values only: with α = 1 it says yes to every negative of two or more attributes,
-//! and so does a CMDBF unless all attributes are asked for.
+//! The rates of matrices are for values that are evenly spread: each value of an attribute occurs
+//! with equally many others, whose cells in its rows are taken into account (the papers' formula
+//! leaves them out, and is too low where rows are short). And they rest on the second half of the
+//! assumption: where all stored parts of a query do occur, apart from each other, a CBFM says yes
+//! with certainty. An MDBF knows single values only: with α = 1 it says yes to every negative of
+//! two or more attributes, and so does a CMDBF unless all attributes are asked for.
 //!
 //! # What is searched
 //!
 //! - Sizes and k: the best there are, by halving, and for every k from 1 to 32.
-//! - Cuts of CBFM and WCBFM: a query looks at subsets of its own attributes only, so only the wanted
-//!   combinations and their subsets are worth storing. If these make at most 6894 families, as many as
-//!   there are for five attributes, each of them is looked at (with equal sizes): so for up to five
-//!   attributes, and for more where what is wanted is small. Else a search climbs from several
-//!   families (what is wanted, a part of it, all sets of few attributes, blocks, disjoint pairs
-//!   cut), storing or cutting one combination after the other as long as that helps. Its
-//!   work is bounded by 4 million rates, a fraction of a second; it need not find the best family.
-//! - Weights of a WCBFM: for the eight best families by changing one attribute after the other, from
-//!   several starts, with at most 16 million rates; never worse than equal sizes.
-//! - The most elements: with the best cuts and weights that are found for one more than fit, at most six
-//!   times.
+//! - Cuts of CBFM and WCBFM: a query looks at subsets of its own attributes only, so only the
+//!   wanted combinations and their subsets are worth storing. If these make at most 6894 families,
+//!   as many as there are for five attributes, each of them is looked at (with equal sizes): so for
+//!   up to five attributes, and for more where what is wanted is small. Else a search climbs from
+//!   several families (what is wanted, a part of it, all sets of few attributes, blocks, disjoint
+//!   pairs cut), storing or cutting one combination after the other as long as that helps. Its work
+//!   is bounded by 4 million rates, a fraction of a second; it need not find the best family.
+//! - Weights of a WCBFM: for the eight best families by changing one attribute after the other,
+//!   from several starts, with at most 16 million rates; never worse than equal sizes.
+//! - The most elements: with the best cuts and weights that are found for one more than fit, at
+//!   most six times.
 
 mod climb;
 #[cfg(test)]
@@ -89,10 +89,8 @@ pub fn plan(request: &PlanRequest) -> Result<Plan, PlannerError> {
     }
     let recommended = recommend::recommend(request, &rows);
     if let (Some(best), Goal::Memory { .. }) = (recommended.structure, request.goal)
-        && let Some(fpr) = rows
-            .iter()
-            .find(|row| row.structure == best)
-            .and_then(|row| row.weighted)
+        && let Some(fpr) =
+            rows.iter().find(|row| row.structure == best).and_then(|row| row.weighted)
         && fpr > 0.0
         && fpr < 1.0
     {
@@ -107,15 +105,11 @@ pub fn plan(request: &PlanRequest) -> Result<Plan, PlannerError> {
     for row in &mut rows {
         row.predict_count(request);
     }
-    Ok(Plan {
-        rows,
-        recommended: recommended.structure,
-        reason: recommended.reason,
-    })
+    Ok(Plan { rows, recommended: recommended.structure, reason: recommended.reason })
 }
 
-/// The weighted matrix of at most so many bytes with the least rate of these queries, if it can be built: the plan of
-/// `wcbfm`.
+/// The weighted matrix of at most so many bytes with the least rate of these queries, if it can be
+/// built: the plan of `wcbfm`.
 pub fn weighted(workload: &Workload<'_>, bytes: u64) -> Option<FilterSpec> {
     let attributes = workload.attributes;
     let known = workload.wanted.iter();
@@ -125,9 +119,7 @@ pub fn weighted(workload: &Workload<'_>, bytes: u64) -> Option<FilterSpec> {
     let wanted = workload.wanted.iter();
     let request = PlanRequest {
         attributes: (1..=attributes).map(|number| number.to_string()).collect(),
-        wanted: wanted
-            .map(|&(mask, weight)| Wanted { mask, weight })
-            .collect(),
+        wanted: wanted.map(|&(mask, weight)| Wanted { mask, weight }).collect(),
         elements: Elements::new(&caps, &known, None, |mask| format!("{mask:b}")).ok()?,
         goal: Goal::Memory { bytes },
         known: workload.known,
@@ -169,17 +161,11 @@ fn row_with(
 fn most_elements(request: &PlanRequest, structure: Structure, bytes: u64, rate: Target) -> PlanRow {
     let row = |request: &PlanRequest, elements: u64| {
         let elements = request.elements.all(elements as f64);
-        let request = PlanRequest {
-            elements,
-            ..request.clone()
-        };
+        let request = PlanRequest { elements, ..request.clone() };
         let share = WEIGHTS_WORK / u64::from(MOST_SEARCHES);
         row_with(&request, structure, rate, share)
     };
-    let fits = |row: &PlanRow| {
-        row.memory_bytes
-            .is_some_and(|memory| memory <= bytes as f64)
-    };
+    let fits = |row: &PlanRow| row.memory_bytes.is_some_and(|memory| memory <= bytes as f64);
     let mut most = 0;
     let mut best = row(request, 1);
     // Equal weights first, so that others are never worse.
@@ -189,8 +175,8 @@ fn most_elements(request: &PlanRequest, structure: Structure, bytes: u64, rate: 
         ..request.clone()
     });
     for request in equal.iter().chain([request]) {
-        // With the cuts and weights that are the best for one element more than fit, as many as fit; and
-        // so on until one more fits with none.
+        // With the cuts and weights that are the best for one element more than fit, as many as
+        // fit; and so on until one more fits with none.
         for _ in 0..MOST_SEARCHES {
             let next = row(request, most + 1);
             if !fits(&next) {

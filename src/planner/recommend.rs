@@ -14,8 +14,8 @@ pub(super) struct Recommendation {
 /// How much better a matrix must be: its prediction is for evenly spread values only.
 const MATRIX_MARGIN: f64 = 10.0;
 
-/// How much better any other structure must be than the subset filter, which touches one cache line a
-/// combination and counts each of them.
+/// How much better any other structure must be than the subset filter, which touches one cache line
+/// a combination and counts each of them.
 const SUBSET_MARGIN: f64 = 1.5;
 
 /// Rates below this one are as good as none.
@@ -34,13 +34,11 @@ pub(super) fn recommend(request: &PlanRequest, rows: &[PlanRow]) -> Recommendati
             reason: "none of these structures tells all wanted combinations; the subset filter stores each of them, and more memory helps it".into(),
         };
     };
-    Recommendation {
-        structure: Some(best.structure),
-        reason: reason(request, best, rows),
-    }
+    Recommendation { structure: Some(best.structure), reason: reason(request, best, rows) }
 }
 
-/// Whether a structure is a filter that does what is wanted: it says no to some negatives of each combination.
+/// Whether a structure is a filter that does what is wanted: it says no to some negatives of each
+/// combination.
 fn is_able(row: &PlanRow) -> bool {
     let says_no = |rate: &Option<f64>| rate.is_some_and(|rate| rate < 1.0);
     matches!(row.structure, Structure::Filter(_))
@@ -49,7 +47,8 @@ fn is_able(row: &PlanRow) -> bool {
         && row.weighted.is_some_and(|rate| rate < 1.0)
 }
 
-/// What is to be small: rate, memory, or the inverse of the elements, with the margin of the structure.
+/// What is to be small: rate, memory, or the inverse of the elements, with the margin of the
+/// structure.
 fn cost(request: &PlanRequest, row: &PlanRow) -> f64 {
     let margin = if is_matrix(row) {
         MATRIX_MARGIN
@@ -60,11 +59,7 @@ fn cost(request: &PlanRequest, row: &PlanRow) -> f64 {
     };
     let cost = predicted(request, row);
     // A rate may be so low that a lower one is no better.
-    let least = if is_for_memory(request) {
-        NEGLIGIBLE
-    } else {
-        0.0
-    };
+    let least = if is_for_memory(request) { NEGLIGIBLE } else { 0.0 };
     cost.max(least) * margin
 }
 
@@ -103,12 +98,12 @@ fn reason(request: &PlanRequest, best: &PlanRow, rows: &[PlanRow]) -> String {
         Goal::Memory { .. } => "has the lowest predicted rate in this memory",
         Goal::Rate { .. } => "reaches the rate in the least memory",
         Goal::AttributeRate { .. } => "needs the least memory for this rate",
-        Goal::MostElements {
-            rate: RateRule::Weighted(_) | RateRule::Attribute(_),
-            ..
-        } => "holds the most elements",
+        Goal::MostElements { rate: RateRule::Weighted(_) | RateRule::Attribute(_), .. } => {
+            "holds the most elements"
+        }
     };
-    // What is better by formula, the matrices apart from the others: their rates hold for even values only.
+    // What is better by formula, the matrices apart from the others: their rates hold for even
+    // values only.
     let better = |of_matrices: bool| {
         let lower = move |row: &&PlanRow| {
             row.structure != best.structure

@@ -60,7 +60,8 @@ impl From<RateRule> for Goal {
 }
 
 impl Goal {
-    /// What a single filter is sized for; where the most elements are asked for, the rate that they keep to.
+    /// What a single filter is sized for; where the most elements are asked for, the rate that they
+    /// keep to.
     pub(super) fn target(self) -> Target {
         match self {
             Self::Memory { bytes } => Target::Memory { bytes },
@@ -231,10 +232,7 @@ impl PlanRequest {
             ));
         }
         if let Goal::AttributeRate { fpr }
-        | Goal::MostElements {
-            rate: RateRule::Attribute(fpr),
-            ..
-        } = self.goal
+        | Goal::MostElements { rate: RateRule::Attribute(fpr), .. } = self.goal
             && !(2.0_f64.powi(-32)..=0.5).contains(&fpr)
         {
             return error(format!(
@@ -262,16 +260,8 @@ impl PlanRequest {
                 return Err(PlannerError(
                     format!(
                         "a cut has at least two of the attributes {whole}, since what is cut alone could never be asked for, and {} has not",
-                        if cut > self.full() || cut == 0 {
-                            "it".into()
-                        } else {
-                            self.name(cut)
-                        }
-                    ) + if attributes > 1 {
-                        "; the first two work"
-                    } else {
-                        "; leave --cuts out"
-                    },
+                        if cut > self.full() || cut == 0 { "it".into() } else { self.name(cut) }
+                    ) + if attributes > 1 { "; the first two work" } else { "; leave --cuts out" },
                 ));
             }
         }
@@ -289,10 +279,7 @@ impl PlanRequest {
                 );
             }
             if let Goal::AttributeRate { .. }
-            | Goal::MostElements {
-                rate: RateRule::Attribute(_),
-                ..
-            } = self.goal
+            | Goal::MostElements { rate: RateRule::Attribute(_), .. } = self.goal
             {
                 return error(
                     "the rate of an attribute gives each attribute its size, and leaves nothing to weights; --fpr instead of --attribute-fpr works".into(),

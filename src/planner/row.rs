@@ -29,8 +29,8 @@ pub struct PlanRow {
     pub rates: Vec<Option<f64>>,
     /// Weighted rate F, with 1 for what is not answered.
     pub weighted: Option<f64>,
-    /// Predicted standard error of the unbiased count of whole elements, as a share of them; `None` where there is no
-    /// formula for it.
+    /// Predicted standard error of the unbiased count of whole elements, as a share of them; `None`
+    /// where there is no formula for it.
     pub count_std_error: Option<f64>,
     /// Bytes with which it would have the rate of the recommended structure.
     pub same_rate_bytes: Option<f64>,
@@ -82,8 +82,8 @@ impl PlanRow {
         }
     }
 
-    /// A structure for which there are no parameters. `answers` says for which combinations it would
-    /// have an answer at all.
+    /// A structure for which there are no parameters. `answers` says for which combinations it
+    /// would have an answer at all.
     pub(super) fn impossible(structure: Structure, wanted: usize, note: String) -> Self {
         Self {
             structure,
@@ -100,8 +100,8 @@ impl PlanRow {
         }
     }
 
-    /// The filter of this row, with the row's own parameters and bytes. `None` if the structure is no
-    /// filter, or none that can be built.
+    /// The filter of this row, with the row's own parameters and bytes. `None` if the structure is
+    /// no filter, or none that can be built.
     pub fn spec(&self) -> Option<&FilterSpec> {
         match &self.design {
             Some(Design::Filter(spec)) if self.fits && spec.check().is_ok() => Some(spec),
@@ -109,7 +109,8 @@ impl PlanRow {
         }
     }
 
-    /// A filter that is too large, or has too many combinations, does not fit, and the row says why.
+    /// A filter that is too large, or has too many combinations, does not fit, and the row says
+    /// why.
     pub(super) fn reject_what_cannot_be_built(&mut self) {
         if let (true, Some(Design::Filter(spec))) = (self.fits, &self.design)
             && let Err(error) = spec.check()
@@ -147,14 +148,8 @@ impl PlanRow {
     pub fn shape(&self) -> Option<Shape> {
         let is_weighted = self.structure == Structure::Filter(FilterKind::Wcbfm);
         Some(match self.design.as_ref()? {
-            Design::Filter(spec) if is_weighted => Shape {
-                size: None,
-                ..spec.shape()
-            },
-            Design::Filter(spec) => Shape {
-                sizes: Vec::new(),
-                ..spec.shape()
-            },
+            Design::Filter(spec) if is_weighted => Shape { size: None, ..spec.shape() },
+            Design::Filter(spec) => Shape { sizes: Vec::new(), ..spec.shape() },
             Design::Registers { registers, counts } => Shape {
                 size: Some(*registers),
                 unit: "registers",

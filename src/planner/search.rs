@@ -1,7 +1,7 @@
 //! Searching for the last or the least number with a property.
 
-/// The last number from `low` to `high` for which `holds`, if it holds for the first ones and then no
-/// more; `None` if it does not hold for `low`.
+/// The last number from `low` to `high` for which `holds`, if it holds for the first ones and then
+/// no more; `None` if it does not hold for `low`.
 pub(super) fn last(low: u64, high: u64, holds: impl Fn(u64) -> bool) -> Option<u64> {
     if !holds(low) {
         return None;
@@ -47,14 +47,8 @@ mod tests {
     #[test]
     fn the_border_is_found_wherever_it_is() {
         for border in 0..40 {
-            assert_eq!(
-                last(3, 30, |n| n < border),
-                (border > 3).then(|| (border - 1).min(30))
-            );
-            assert_eq!(
-                least(3, 30, |n| n >= border),
-                (border <= 30).then(|| border.max(3))
-            );
+            assert_eq!(last(3, 30, |n| n < border), (border > 3).then(|| (border - 1).min(30)));
+            assert_eq!(least(3, 30, |n| n >= border), (border <= 30).then(|| border.max(3)));
         }
         assert_eq!(last(0, u64::MAX - 1, |_| true), Some(u64::MAX - 1));
     }

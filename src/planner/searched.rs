@@ -27,8 +27,8 @@ pub(super) fn row(request: &PlanRequest, kind: FilterKind, goal: Target) -> Plan
     })
 }
 
-/// The best filter of the largest size that fits, or of the least that reaches the rate. Where not even the
-/// smallest fits, a remark says so.
+/// The best filter of the largest size that fits, or of the least that reaches the rate. Where not
+/// even the smallest fits, a remark says so.
 fn by_search(
     request: &PlanRequest,
     search: &Search,
@@ -62,10 +62,7 @@ fn by_search(
 fn by_rule(request: &PlanRequest, kind: FilterKind, goal: Target) -> Result<FilterSpec, String> {
     let expected = request.elements.whole().ceil() as u64;
     let sizing = match goal {
-        Target::Memory { bytes } => Sizing::Memory {
-            bytes,
-            expected: Some(expected),
-        },
+        Target::Memory { bytes } => Sizing::Memory { bytes, expected: Some(expected) },
         Target::Rate { fpr } | Target::AttributeRate { fpr } => Sizing::Rate { fpr, expected },
     };
     FilterSpec::new(kind, request.attributes.len(), sizing).map_err(|error| error.to_string())

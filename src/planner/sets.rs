@@ -8,18 +8,13 @@ pub(super) fn exact(request: &PlanRequest, goal: Target) -> PlanRow {
     let share = request.key_bytes as f64 / request.attributes.len() as f64;
     let bytes_of = |mask: u32| {
         // Tables have a power of two of places, at most 7/8 of them used, with a byte beside each.
-        let places = (request.elements.of(mask) * 8.0 / 7.0)
-            .log2()
-            .ceil()
-            .exp2()
-            .max(4.0);
+        let places = (request.elements.of(mask) * 8.0 / 7.0).log2().ceil().exp2().max(4.0);
         places * ((share * f64::from(mask.count_ones())).max(8.0) + 1.0)
     };
     let memory: f64 = request.wanted.iter().map(|w| bytes_of(w.mask)).sum();
     let rates = vec![Some(0.0); request.wanted.len()];
     let mut row = PlanRow::new(request, Structure::Exact, Design::Exact, memory, rates);
-    row.notes
-        .push("for comparison: a hash set a wanted combination, memory estimated".into());
+    row.notes.push("for comparison: a hash set a wanted combination, memory estimated".into());
     if let Target::Memory { bytes } = goal {
         row.fits = memory <= bytes as f64;
     }
@@ -47,10 +42,7 @@ pub(super) fn registers(request: &PlanRequest, structure: Structure, goal: Targe
         Structure::Ell => of_each / ExaLogLog::REGISTER_BYTES,
         _ => of_each,
     };
-    let design = Design::Registers {
-        registers,
-        counts: counts as u32,
-    };
+    let design = Design::Registers { registers, counts: counts as u32 };
     let rates = vec![None; request.wanted.len()];
     let memory = (of_each * counts) as f64;
     let mut row = PlanRow::new(request, structure, design, memory, rates);

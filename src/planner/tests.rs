@@ -13,16 +13,10 @@ pub(super) fn request(
     n: &[(u32, u64)],
     goal: Goal,
 ) -> PlanRequest {
-    let known: Vec<_> = n
-        .iter()
-        .map(|&(mask, n)| (mask, n, Origin::Given))
-        .collect();
+    let known: Vec<_> = n.iter().map(|&(mask, n)| (mask, n, Origin::Given)).collect();
     PlanRequest {
         attributes: (1..=attributes).map(|number| number.to_string()).collect(),
-        wanted: wanted
-            .iter()
-            .map(|&(mask, weight)| Wanted { mask, weight })
-            .collect(),
+        wanted: wanted.iter().map(|&(mask, weight)| Wanted { mask, weight }).collect(),
         elements: {
             let for_all = known.is_empty().then_some(1);
             Elements::new(&vec![None; attributes], &known, for_all, |m| m.to_string()).unwrap()
@@ -67,10 +61,7 @@ fn cuts_sizes_and_k_are_the_best_there_are() {
         let mut best = f64::INFINITY;
         let sets = [0b011, 0b101, 0b110, 0b111];
         for chosen in 0..16 {
-            let cuts: Vec<u32> = (0..4)
-                .filter(|i| chosen >> i & 1 == 1)
-                .map(|i| sets[i])
-                .collect();
+            let cuts: Vec<u32> = (0..4).filter(|i| chosen >> i & 1 == 1).map(|i| sets[i]).collect();
             for size in (1..4096).take_while(|&m| cells(&[m; 3], &cuts).unwrap() <= 4096) {
                 for k in 1..=32 {
                     let rates = wanted.iter().map(|&(mask, weight)| {
@@ -81,21 +72,14 @@ fn cuts_sizes_and_k_are_the_best_there_are() {
             }
         }
         let sum: f64 = wanted.iter().map(|(_, weight)| weight).sum();
-        assert!(
-            near(found, best / sum, 1e-9),
-            "{wanted:?}: {found} {}",
-            best / sum
-        );
+        assert!(near(found, best / sum, 1e-9), "{wanted:?}: {found} {}", best / sum);
     }
 }
 
 /// Against all pairs of sizes.
 #[test]
 fn weights_are_as_good_as_brute_force() {
-    for wanted in [
-        &[(0b11, 1.0), (0b01, 1.0)][..],
-        &[(0b11, 1.0), (0b01, 0.2), (0b10, 0.4)],
-    ] {
+    for wanted in [&[(0b11, 1.0), (0b01, 1.0)][..], &[(0b11, 1.0), (0b01, 0.2), (0b10, 0.4)]] {
         let goal = Goal::Memory { bytes: 64 };
         let mut request = request(2, wanted, &[(1, 20), (2, 40), (3, 60)], goal);
         request.known = 0.0;
@@ -111,12 +95,10 @@ fn weights_are_as_good_as_brute_force() {
                         let sizes = &[first, second];
                         let n = [0.0, 20.0, 40.0, 60.0];
                         let rates = wanted.iter().map(|&(mask, weight)| {
-                            // A pair that is cut is asked for in two parts, each with its own number.
-                            let parts = if mask == 3 && !cuts.is_empty() {
-                                vec![1, 2]
-                            } else {
-                                vec![mask]
-                            };
+                            // A pair that is cut is asked for in two parts, each with its own
+                            // number.
+                            let parts =
+                                if mask == 3 && !cuts.is_empty() { vec![1, 2] } else { vec![mask] };
                             let rate = |part: &u32| {
                                 matrix_fpr(sizes, cuts, k, n[*part as usize], 0.0, *part)
                             };
@@ -129,10 +111,7 @@ fn weights_are_as_good_as_brute_force() {
         }
         let best = best / wanted.iter().map(|(_, weight)| weight).sum::<f64>();
         let found = found.weighted.unwrap();
-        assert!(
-            found < best * 1.05 && found > best * (1.0 - 1e-9),
-            "{found} {best}"
-        );
+        assert!(found < best * 1.05 && found > best * (1.0 - 1e-9), "{found} {best}");
     }
 }
 
@@ -141,10 +120,7 @@ fn weights_are_never_worse_than_none() {
     for goal in [Goal::Memory { bytes: 1 << 16 }, Goal::Rate { fpr: 0.01 }] {
         let n = [(7, 50_000), (1, 500), (2, 20_000), (4, 90)];
         let request = request(3, &[(7, 2.0), (1, 1.0), (6, 1.0)], &n, goal);
-        let (equal, weighted) = (
-            row(&request, FilterKind::Cbfm),
-            row(&request, FilterKind::Wcbfm),
-        );
+        let (equal, weighted) = (row(&request, FilterKind::Cbfm), row(&request, FilterKind::Wcbfm));
         if let Goal::Rate { fpr } = goal {
             assert!(weighted.memory_bytes <= equal.memory_bytes);
             assert!(weighted.weighted.unwrap() <= fpr && equal.weighted.unwrap() <= fpr);
@@ -192,12 +168,7 @@ proptest! {
 #[test]
 fn rates_of_matrices_are_those_of_an_independent_computation() {
     let wanted = [(7, 1.0), (5, 1.0), (6, 1.0), (2, 1.0)];
-    let even = [
-        (7, 5_000_000),
-        (1, 5_000_000),
-        (2, 5_000_000),
-        (4, 5_000_000),
-    ];
+    let even = [(7, 5_000_000), (1, 5_000_000), (2, 5_000_000), (4, 5_000_000)];
     let goal = Goal::Memory { bytes: 1 << 24 };
     let rates = |known: f64, n: &[(u32, u64)], cuts: &[u32], size: f64| -> Vec<f64> {
         let mut request = request(3, &wanted, n, goal);
@@ -209,11 +180,7 @@ fn rates_of_matrices_are_those_of_an_independent_computation() {
     assert!(near(one_cut[0], 4.825_692_433_405_637_5e-6, 1e-9));
     assert!(near(one_cut[1], 0.002_196_745_873_651_669_6, 1e-9));
     assert!(near(one_cut[2], 0.002_196_745_873_651_669_6, 1e-9));
-    assert!(near(
-        rates(0.0, &even, &[], 511.0)[0],
-        6.663_573_307_511_084e-5,
-        1e-9
-    ));
+    assert!(near(rates(0.0, &even, &[], 511.0)[0], 6.663_573_307_511_084e-5, 1e-9));
     let two_cuts = rates(0.0, &even, &[0b011, 0b101], 11_583.0);
     assert!(near(two_cuts[0], 6.471_000_935_633_525e-5, 1e-9));
     // Known values have rows of their own, which makes half a percent here.
@@ -241,8 +208,8 @@ fn rates_of_matrices_are_those_of_an_independent_computation() {
 
 /// Simulated elsewhere: `background` pairs of values that occur once, and one source with D
 /// destinations, whose next pair is asked for. The planner gives every source D destinations, with
-/// equally many pairs in all. Small matrices are up to 15 % above the formula, which leaves out that
-/// the k rows of a value may coincide.
+/// equally many pairs in all. Small matrices are up to 15 % above the formula, which leaves out
+/// that the k rows of a value may coincide.
 #[test]
 fn rows_that_are_full_of_one_value_are_seen() {
     for (size, k, background, destinations, simulated) in [
@@ -258,10 +225,7 @@ fn rows_that_are_full_of_one_value_are_seen() {
         let request = request(2, &[(3, 1.0)], &n, Goal::Memory { bytes: 1 << 20 });
         let rates = matrices::rates_of(&request, FilterKind::Bfm, &[], &[size; 2], k);
         let ours = rates[0].unwrap();
-        assert!(
-            near(ours, simulated, 0.15),
-            "{size} {destinations}: {ours} {simulated}"
-        );
+        assert!(near(ours, simulated, 0.15), "{size} {destinations}: {ours} {simulated}");
     }
 }
 
@@ -284,12 +248,8 @@ fn rates_are_reached_in_no_more_memory_than_needed() {
             assert!(reached <= fpr * 1.08, "{kind:?} {reached}");
             let bytes = row.memory_bytes.unwrap() as u64;
             if !matches!(kind, FilterKind::Dleft | FilterKind::Scalable) {
-                let goal = Goal::Memory {
-                    bytes: bytes * 9 / 10,
-                };
-                let less = row_for(&request, row.structure, goal.target())
-                    .weighted
-                    .unwrap();
+                let goal = Goal::Memory { bytes: bytes * 9 / 10 };
+                let less = row_for(&request, row.structure, goal.target()).weighted.unwrap();
                 assert!(less > fpr, "{kind:?} {less} {fpr}");
             }
         }
@@ -299,13 +259,7 @@ fn rates_are_reached_in_no_more_memory_than_needed() {
 #[test]
 fn what_is_not_answered_is_said_and_not_recommended() {
     let n = [(3, 1000), (1, 100), (2, 100)];
-    let plan = plan(&request(
-        2,
-        &[(3, 1.0), (1, 1.0)],
-        &n,
-        Goal::Memory { bytes: 8192 },
-    ))
-    .unwrap();
+    let plan = plan(&request(2, &[(3, 1.0), (1, 1.0)], &n, Goal::Memory { bytes: 8192 })).unwrap();
     assert_eq!(plan.rows.len(), Structure::all().count());
     for row in &plan.rows {
         let whole_only = ["bloom", "counting", "split-counting", "scalable", "dleft"];
@@ -314,10 +268,7 @@ fn what_is_not_answered_is_said_and_not_recommended() {
             "hll" | "ell" => [false, false],
             _ => [true, true],
         };
-        assert_eq!(
-            row.rates.iter().map(Option::is_some).collect::<Vec<_>>(),
-            expected
-        );
+        assert_eq!(row.rates.iter().map(Option::is_some).collect::<Vec<_>>(), expected);
     }
     let best = plan.recommended.unwrap();
     let best = plan.rows.iter().find(|row| row.structure == best).unwrap();
@@ -337,9 +288,7 @@ fn rates_that_are_next_to_none_are_called_so() {
     let roomy = plan_in(1 << 18);
     let weighted = |kind: FilterKind| {
         let rows = &roomy.rows;
-        let row = rows
-            .iter()
-            .find(|row| row.structure == Structure::Filter(kind));
+        let row = rows.iter().find(|row| row.structure == Structure::Filter(kind));
         row.unwrap().weighted.unwrap()
     };
     assert!(weighted(FilterKind::Cmdbf) < weighted(FilterKind::Subset) / 1e3);
@@ -350,22 +299,14 @@ fn rates_that_are_next_to_none_are_called_so() {
         roomy.reason
     );
     let tight = plan_in(1 << 12);
-    assert!(
-        tight.reason.contains("has the lowest predicted rate"),
-        "{}",
-        tight.reason
-    );
+    assert!(tight.reason.contains("has the lowest predicted rate"), "{}", tight.reason);
 }
 
 #[test]
 fn a_matrix_is_not_recommended_where_values_are_skewed() {
     let n = [(7, 100_000), (1, 100_000), (2, 100_000), (4, 100_000)];
-    let mut request = request(
-        3,
-        &[(7, 1.0), (5, 1.0), (6, 1.0)],
-        &n,
-        Goal::Memory { bytes: 1 << 18 },
-    );
+    let mut request =
+        request(3, &[(7, 1.0), (5, 1.0), (6, 1.0)], &n, Goal::Memory { bytes: 1 << 18 });
     request.structures = vec![Structure::Filter(FilterKind::Cbfm)];
     let recommended = |request: &PlanRequest| plan(request).unwrap().recommended;
     assert_eq!(recommended(&request).map(Structure::name), Some("cbfm"));
@@ -373,8 +314,8 @@ fn a_matrix_is_not_recommended_where_values_are_skewed() {
     assert_eq!(recommended(&request), None);
 }
 
-/// One destination and one protocol: whoever knows the source knows three attributes, and a cut between the source and the
-/// port leaves nothing to say no.
+/// One destination and one protocol: whoever knows the source knows three attributes, and a cut
+/// between the source and the port leaves nothing to say no.
 #[test]
 fn a_matrix_is_not_recommended_where_all_its_parts_occur() {
     let goal = Goal::Memory { bytes: 5000 };
@@ -384,9 +325,7 @@ fn a_matrix_is_not_recommended_where_all_its_parts_occur() {
         let name = |mask: u32| format!("{mask:b}");
         let mut request = request(4, &[(15, 1.0)], &values, goal);
         request.elements = Elements::new(&[None; 4], &known, None, name).unwrap();
-        request.structures = [FilterKind::Subset, FilterKind::Cbfm]
-            .map(Structure::Filter)
-            .into();
+        request.structures = [FilterKind::Subset, FilterKind::Cbfm].map(Structure::Filter).into();
         plan(&request).unwrap()
     };
     let (given, sampled) = (with(Origin::Given), with(Origin::Measured));
@@ -394,30 +333,22 @@ fn a_matrix_is_not_recommended_where_all_its_parts_occur() {
     assert_eq!(name(&given), Some("cbfm"));
     assert_eq!(name(&sampled), Some("subset"));
     let note = "all stored parts of at least 100 % of the negatives occur";
-    assert!(
-        sampled.rows[1].notes[0].starts_with(note),
-        "{:?}",
-        sampled.rows[1].notes
-    );
+    assert!(sampled.rows[1].notes[0].starts_with(note), "{:?}", sampled.rows[1].notes);
     assert!(!given.rows[1].notes[0].starts_with(note));
 }
 
 #[test]
 fn many_attributes_are_planned_too() {
     let wanted: Vec<(u32, f64)> = vec![((1 << 12) - 1, 1.0), (3, 1.0)];
-    let n: Vec<(u32, u64)> = std::iter::once(((1 << 12) - 1, 1000))
-        .chain((0..12).map(|one| (1 << one, 1000)))
-        .collect();
+    let n: Vec<(u32, u64)> =
+        std::iter::once(((1 << 12) - 1, 1000)).chain((0..12).map(|one| (1 << one, 1000))).collect();
     let plan = plan(&request(12, &wanted, &n, Goal::Memory { bytes: 1 << 20 })).unwrap();
-    let cbfm = plan
-        .rows
-        .iter()
-        .find(|row| row.structure.name() == "cbfm")
-        .unwrap();
+    let cbfm = plan.rows.iter().find(|row| row.structure.name() == "cbfm").unwrap();
     assert!(cbfm.design.is_some() && cbfm.memory_bytes.unwrap() <= 1_048_576.0);
 }
 
-/// Rates that are all next to none differ by many orders of magnitude, and only one of them is the lowest.
+/// Rates that are all next to none differ by many orders of magnitude, and only one of them is the
+/// lowest.
 #[test]
 fn no_rate_is_called_the_lowest_beside_a_lower_one() {
     for bytes in [1 << 18, 1 << 20, 1 << 22] {
@@ -428,18 +359,12 @@ fn no_rate_is_called_the_lowest_beside_a_lower_one() {
             let plan = plan(&request).unwrap();
             let best = plan.recommended.unwrap();
             let rate = |row: &PlanRow| row.weighted.unwrap_or(1.0);
-            let filters = plan
-                .rows
-                .iter()
-                .filter(|row| row.structure.filter().is_some());
+            let filters = plan.rows.iter().filter(|row| row.structure.filter().is_some());
             let lowest = filters.min_by(|a, b| rate(a).total_cmp(&rate(b))).unwrap();
             assert_ne!(lowest.structure, best);
             let name = format!("({} has a lower one)", lowest.structure.name());
             let reason = &plan.reason;
-            assert!(
-                reason.contains(&name) && !reason.contains("lowest"),
-                "{reason}"
-            );
+            assert!(reason.contains(&name) && !reason.contains("lowest"), "{reason}");
         }
     }
 }

@@ -47,11 +47,7 @@ pub(super) fn best_weights(
                         }
                         *work = work.saturating_sub(matrix.take_work());
                         if *work == 0 {
-                            return if here.is_better(&best, goal) {
-                                here
-                            } else {
-                                best
-                            };
+                            return if here.is_better(&best, goal) { here } else { best };
                         }
                     }
                 }
@@ -64,8 +60,8 @@ pub(super) fn best_weights(
     best
 }
 
-/// Weights to start from, the most promising first. From equal sizes there may be no way that goes down
-/// from its first step on.
+/// Weights to start from, the most promising first. From equal sizes there may be no way that goes
+/// down from its first step on.
 fn starts(request: &PlanRequest, equal: &Candidate) -> Vec<Vec<f64>> {
     let attributes = request.attributes.len();
     // How often an attribute is asked for.

@@ -1,4 +1,5 @@
-//! Rows of a result as Arrow record batches, handed on as rows come: the same columns as in Parquet.
+//! Rows of a result as Arrow record batches, handed on as rows come: the same columns as in
+//! Parquet.
 
 use super::cell::{Cell, Kind};
 use super::column::{Column, Columns};
@@ -26,17 +27,19 @@ use std::sync::Arc;
 /// Rows of a batch: as many as of a row group in Parquet.
 const BATCH_ROWS: usize = 1 << 16;
 
-/// Rows that are appended together. Whether a batch is full is asked behind each of them, so that batches do not depend on how rows
-/// came.
+/// Rows that are appended together. Whether a batch is full is asked behind each of them, so that
+/// batches do not depend on how rows came.
 const CHUNK_ROWS: usize = 256;
 
 /// Bytes of text after which a batch is handed on although it has fewer rows.
 const BATCH_TEXT_BYTES: usize = 16 << 20;
 
-/// Gathers rows and hands them on, at most 65,536 at a time, so memory is bounded however many there are.
+/// Gathers rows and hands them on, at most 65,536 at a time, so memory is bounded however many
+/// there are.
 ///
-/// Names are those of the fields in `docs/output.md`. Times are `Timestamp(Nanosecond, zone)`, whole numbers `Int64` or
-/// `UInt64`, other numbers `Float64`, switches `Boolean`. All else is `Utf8`, lists and objects as in CSV.
+/// Names are those of the fields in `docs/output.md`. Times are `Timestamp(Nanosecond, zone)`,
+/// whole numbers `Int64` or `UInt64`, other numbers `Float64`, switches `Boolean`. All else is
+/// `Utf8`, lists and objects as in CSV.
 ///
 /// ```
 /// use flowsieve::Count;
@@ -62,9 +65,7 @@ pub struct RecordBatches<R, F> {
 
 impl<R, F> fmt::Debug for RecordBatches<R, F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RecordBatches")
-            .field("gathered", &self.gathered)
-            .finish_non_exhaustive()
+        f.debug_struct("RecordBatches").field("gathered", &self.gathered).finish_non_exhaustive()
     }
 }
 
@@ -95,11 +96,7 @@ impl<F: FnMut(RecordBatch) -> io::Result<()>> RecordBatches<Row, F> {
 impl<R, F: FnMut(RecordBatch) -> io::Result<()>> RecordBatches<R, F> {
     fn begin(columns: Columns<R>, zone: Zone, take: F) -> Self {
         let columns = columns.flat().in_zone(zone);
-        Self {
-            gathered: Gathered::begin(&columns),
-            columns,
-            take,
-        }
+        Self { gathered: Gathered::begin(&columns), columns, take }
     }
 
     /// The names and types of the columns.
@@ -145,10 +142,7 @@ impl Gathered {
         let columns = &columns.0;
         let fields: Vec<Field> = columns.iter().map(field).collect();
         Self {
-            values: columns
-                .iter()
-                .map(|column| Values::of(&column.kind, column.zone))
-                .collect(),
+            values: columns.iter().map(|column| Values::of(&column.kind, column.zone)).collect(),
             schema: Arc::new(Schema::new(fields)),
             rows: 0,
             text_bytes: 0,
@@ -211,11 +205,7 @@ impl Gathered {
 
     /// Hands on the rows that are left.
     pub(super) fn hand_on_rest(&mut self, take: &mut impl TakeBatch) -> io::Result<()> {
-        if self.rows > 0 {
-            self.hand_on(take)
-        } else {
-            Ok(())
-        }
+        if self.rows > 0 { self.hand_on(take) } else { Ok(()) }
     }
 
     fn hand_on(&mut self, take: &mut impl TakeBatch) -> io::Result<()> {
@@ -242,9 +232,7 @@ impl<F: FnMut(RecordBatch) -> io::Result<()>> ExportSink for RecordBatches<Row, 
     fn rows(&mut self, rows: &mut ExportRows, range: Range<usize>) -> io::Result<()> {
         let mut row = Row::default();
         swap(&mut row.rows, rows);
-        let taken = self
-            .gathered
-            .rows(&self.columns, &mut row, range, &mut self.take);
+        let taken = self.gathered.rows(&self.columns, &mut row, range, &mut self.take);
         swap(&mut row.rows, rows);
         taken
     }
@@ -252,11 +240,7 @@ impl<F: FnMut(RecordBatch) -> io::Result<()>> ExportSink for RecordBatches<Row, 
 
 fn field<R>(column: &Column<R>) -> Field {
     let name = column.name.as_ref();
-    Field::new(
-        name,
-        Values::of(&column.kind, column.zone).data_type(column.zone),
-        column.nullable,
-    )
+    Field::new(name, Values::of(&column.kind, column.zone).data_type(column.zone), column.nullable)
 }
 
 /// The values of a column that wait for their batch.
@@ -270,8 +254,8 @@ enum Values {
     Text(StringBuilder),
 }
 
-/// The zone of a column of times. A reader looks the name up in its own table, so one without a name is UTC: the instants are the
-/// same.
+/// The zone of a column of times. A reader looks the name up in its own table, so one without a
+/// name is UTC: the instants are the same.
 fn name_of(zone: Zone) -> &'static str {
     match zone.name() {
         Zone::UNNAMED => Zone::UTC.name(),
@@ -398,10 +382,9 @@ mod tests {
             return String::new();
         }
         match array.data_type() {
-            DataType::Timestamp(_, _) => array
-                .as_primitive::<TimestampNanosecondType>()
-                .value(row)
-                .to_string(),
+            DataType::Timestamp(_, _) => {
+                array.as_primitive::<TimestampNanosecondType>().value(row).to_string()
+            }
             DataType::Int64 => array.as_primitive::<Int64Type>().value(row).to_string(),
             DataType::UInt64 => array.as_primitive::<UInt64Type>().value(row).to_string(),
             DataType::Float64 => {
@@ -427,26 +410,18 @@ mod tests {
 
     fn rows_of(batch: &RecordBatch) -> Vec<Vec<String>> {
         let row = |row| batch.columns().iter().map(move |array| text(array, row));
-        (0..batch.num_rows())
-            .map(|number| row(number).collect())
-            .collect()
+        (0..batch.num_rows()).map(|number| row(number).collect()).collect()
     }
 
     fn plan(exact_limit_bytes: Option<u64>) -> CountPlan {
-        let sizing = Sizing::Memory {
-            bytes: 4096,
-            expected: None,
-        };
+        let sizing = Sizing::Memory { bytes: 4096, expected: None };
         CountPlan {
             inputs: vec![PATH.into()],
             input_format: FlowPlan::of([PATH]).input_format,
             selection: crate::selection::Selection::default(),
             rule: ElementRule::default(),
             tunnel: Tunnel::Outer,
-            slicing: Slicing {
-                width_ns: Some(1_000_000_000),
-                align: Align::Epoch,
-            },
+            slicing: Slicing { width_ns: Some(1_000_000_000), align: Align::Epoch },
             counter: Some(CounterChoice::filter(FilterKind::Subset, 2, sizing, 8).unwrap()),
             exact_limit_bytes,
             seed: 0,
@@ -552,9 +527,7 @@ mod tests {
             expected: Vec::new(),
         };
         list_unique(&plan, &mut both, &()).unwrap();
-        let Both {
-            batches, expected, ..
-        } = both;
+        let Both { batches, expected, .. } = both;
         batches.finish().unwrap();
         assert!(expected.len() > 1000);
         assert!(found == expected);

@@ -17,7 +17,8 @@ type Take = Box<dyn FnMut(RecordBatch) -> io::Result<()>>;
 /// Writes a file.
 pub(super) struct ArrowFile<W: Write> {
     batches: RecordBatches<Row, Take>,
-    /// Batches are written into memory, from where they go to `out`: so failures of `out` stay what they are.
+    /// Batches are written into memory, from where they go to `out`: so failures of `out` stay what
+    /// they are.
     file: Rc<RefCell<FileWriter<Vec<u8>>>>,
     out: W,
 }
@@ -25,9 +26,7 @@ pub(super) struct ArrowFile<W: Write> {
 impl<W: Write> fmt::Debug for ArrowFile<W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let fields = &mut f.debug_struct("ArrowFile");
-        fields
-            .field("batches", &self.batches)
-            .finish_non_exhaustive()
+        fields.field("batches", &self.batches).finish_non_exhaustive()
     }
 }
 
@@ -40,11 +39,7 @@ impl<W: Write> ArrowFile<W> {
         let writer = Rc::clone(&file);
         let take: Take =
             Box::new(move |batch| writer.borrow_mut().write(&batch).map_err(io::Error::other));
-        Ok(Self {
-            batches: RecordBatches::of_export(parameters, take),
-            file,
-            out,
-        })
+        Ok(Self { batches: RecordBatches::of_export(parameters, take), file, out })
     }
 
     /// Appends rows.

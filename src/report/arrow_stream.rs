@@ -1,7 +1,8 @@
-//! Rows of a result as an Arrow IPC stream, written as they come, with the rest of the result behind it.
+//! Rows of a result as an Arrow IPC stream, written as they come, with the rest of the result
+//! behind it.
 //!
-//! A reader of Arrow stops at the end of the stream. What follows there is one JSON document: the document of the
-//! format `json` without the rows.
+//! A reader of Arrow stops at the end of the stream. What follows there is one JSON document: the
+//! document of the format `json` without the rows.
 
 use super::arrow::Gathered;
 use super::column::Columns;
@@ -14,16 +15,15 @@ use std::ops::Range;
 /// Writes a stream.
 pub(super) struct ArrowStream<W: Write> {
     gathered: Gathered,
-    /// Batches are written into memory, from where they go to `out`: so failures of `out` stay what they are.
+    /// Batches are written into memory, from where they go to `out`: so failures of `out` stay what
+    /// they are.
     stream: StreamWriter<Vec<u8>>,
     out: W,
 }
 
 impl<W: Write> fmt::Debug for ArrowStream<W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ArrowStream")
-            .field("gathered", &self.gathered)
-            .finish_non_exhaustive()
+        f.debug_struct("ArrowStream").field("gathered", &self.gathered).finish_non_exhaustive()
     }
 }
 
@@ -32,11 +32,7 @@ impl<W: Write> ArrowStream<W> {
     pub(super) fn begin<R>(out: W, columns: &Columns<R>) -> io::Result<Self> {
         let gathered = Gathered::begin(columns);
         let stream = StreamWriter::try_new(Vec::new(), gathered.schema());
-        let mut stream = Self {
-            gathered,
-            stream: stream.map_err(io::Error::other)?,
-            out,
-        };
+        let mut stream = Self { gathered, stream: stream.map_err(io::Error::other)?, out };
         stream.hand_on()?;
         Ok(stream)
     }

@@ -25,7 +25,8 @@ pub(super) enum Kind {
     /// In flat tables joined to a text.
     List(Box<Kind>),
     Object(Vec<(Name, Kind)>),
-    /// Packets by reason. JSON has it as an object, JSON lines as a list: types must not depend on names.
+    /// Packets by reason. JSON has it as an object, JSON lines as a list: types must not depend on
+    /// names.
     Tally,
 }
 
@@ -65,7 +66,8 @@ pub(super) trait IntoCell {
     fn kind() -> Kind;
     fn cell(self) -> Cell;
 
-    /// The number of which the cell is, in 64 bits, if its kind is a whole number; none if it is null.
+    /// The number of which the cell is, in 64 bits, if its kind is a whole number; none if it is
+    /// null.
     fn whole(self) -> Option<i64>
     where
         Self: Sized,
@@ -225,11 +227,7 @@ impl Cell {
             }
             Self::Object(fields) => {
                 let fields = fields.into_iter();
-                Self::Object(
-                    fields
-                        .map(|(name, cell)| (name, cell.in_zone(zone)))
-                        .collect(),
-                )
+                Self::Object(fields.map(|(name, cell)| (name, cell.in_zone(zone))).collect())
             }
             cell => cell,
         }
@@ -237,8 +235,8 @@ impl Cell {
 }
 
 impl Kind {
-    /// A value that says the type and nothing else: programs that look at the first lines of a file only
-    /// learn the types of all fields from it.
+    /// A value that says the type and nothing else: programs that look at the first lines of a file
+    /// only learn the types of all fields from it.
     pub(super) fn empty(&self) -> Cell {
         match self {
             Self::Time(clock) => Cell::Time(0, *clock),

@@ -17,7 +17,8 @@ pub(super) struct LineRows {
 
 impl LineRows {
     /// All places if they are few, else so many that each curve's lowest and highest value in every
-    /// stretch of the axis is among them, and as many at equal distances, so that what is usual is seen, too.
+    /// stretch of the axis is among them, and as many at equal distances, so that what is usual is
+    /// seen, too.
     pub(super) fn of(series: &[Series]) -> Self {
         Self::of_most(series, MOST_ROWS)
     }
@@ -79,24 +80,14 @@ pub(super) fn table(figure: &Figure) -> (DataTable, Option<String>) {
                 )
             });
             let cells = |at: f64| {
-                let values = series
-                    .iter()
-                    .map(move |series| text_at(series, at, y.scale));
+                let values = series.iter().map(move |series| text_at(series, at, y.scale));
                 [written(x.scale, at)].into_iter().chain(values).collect()
             };
             let names = series.iter().map(|series| series.name.clone());
-            let table = table_of(
-                &x.label,
-                names,
-                rows.x.iter().map(|at| cells(*at)).collect(),
-            );
+            let table = table_of(&x.label, names, rows.x.iter().map(|at| cells(*at)).collect());
             (table, note)
         }
-        Drawing::Bars {
-            categories,
-            y,
-            series,
-        } => {
+        Drawing::Bars { categories, y, series } => {
             let rows = categories.iter().enumerate().map(|(i, category)| {
                 let values = series.iter().map(|(_, values)| {
                     let value = values.get(i).copied().flatten();
@@ -107,12 +98,7 @@ pub(super) fn table(figure: &Figure) -> (DataTable, Option<String>) {
             let names = series.iter().map(|(name, _)| name.clone());
             (table_of("", names, rows.collect()), None)
         }
-        Drawing::HeatMap {
-            rows,
-            columns,
-            values,
-            shade,
-        } => {
+        Drawing::HeatMap { rows, columns, values, shade } => {
             let lines = rows.iter().zip(values).map(|(row, values)| {
                 let values = values.iter().map(|value| {
                     value.map_or_else(String::new, |value| written(shade.scale, value))
@@ -127,29 +113,19 @@ pub(super) fn table(figure: &Figure) -> (DataTable, Option<String>) {
 /// What a table has of a series at this place.
 pub(super) fn text_at(series: &Series, x: f64, scale: Scale) -> String {
     let points = LineRows::values(series, x).iter();
-    let texts: Vec<String> = points
-        .filter(|point| point.y.is_finite())
-        .map(|point| with_error(point, scale))
-        .collect();
+    let texts: Vec<String> =
+        points.filter(|point| point.y.is_finite()).map(|point| with_error(point, scale)).collect();
     texts.join("; ")
 }
 
 fn with_error(point: &Point, scale: Scale) -> String {
     let value = written(scale, point.y);
-    if point.error > 0.0 {
-        format!("{value} ± {}", written(scale, point.error))
-    } else {
-        value
-    }
+    if point.error > 0.0 { format!("{value} ± {}", written(scale, point.error)) } else { value }
 }
 
 fn table_of(first: &str, names: impl Iterator<Item = String>, rows: Vec<Vec<String>>) -> DataTable {
     let columns: Vec<String> = [first.to_owned()].into_iter().chain(names).collect();
-    DataTable {
-        numeric: (0..columns.len()).map(|i| i > 0).collect(),
-        columns,
-        rows,
-    }
+    DataTable { numeric: (0..columns.len()).map(|i| i > 0).collect(), columns, rows }
 }
 
 #[cfg(test)]
@@ -164,16 +140,9 @@ mod tests {
             8_888 => -1e6,
             _ => f64::from(i % 10),
         };
-        let points = (0..20_000).map(|i| Point {
-            x: f64::from(i),
-            y: y(i),
-            error: 0.0,
-        });
-        let series = [Series {
-            name: "a".into(),
-            points: points.collect(),
-            style: SeriesStyle::Line,
-        }];
+        let points = (0..20_000).map(|i| Point { x: f64::from(i), y: y(i), error: 0.0 });
+        let series =
+            [Series { name: "a".into(), points: points.collect(), style: SeriesStyle::Line }];
         let rows = LineRows::of(&series);
         assert_eq!(rows.places, 20_000);
         assert!(rows.x.len() <= MOST_ROWS);

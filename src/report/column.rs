@@ -1,6 +1,6 @@
-//! Columns of results: each with its name, type, unit and a line of documentation, its cell taken from a
-//! row, and how people see it. All formats are written from such lists, and so are the tables of
-//! `docs/output.md`.
+//! Columns of results: each with its name, type, unit and a line of documentation, its cell taken
+//! from a row, and how people see it. All formats are written from such lists, and so are the
+//! tables of `docs/output.md`.
 
 use super::cell::{Cell, IntoCell, Kind, Name, Time, names_in_text, push_field};
 use super::number::{grouped, offset_width, percent, time};
@@ -32,7 +32,8 @@ pub(super) enum Integer {
 trait Take<R: ?Sized>: Send + Sync {
     fn cell(&self, row: &R) -> Cell;
 
-    /// Appends the cell as text without memory of its own, and says whether there is one; none if it cannot do so.
+    /// Appends the cell as text without memory of its own, and says whether there is one; none if
+    /// it cannot do so.
     fn push_text(&self, _row: &R, _text: &mut String) -> Option<bool> {
         None
     }
@@ -65,9 +66,7 @@ impl<R: ?Sized, T: IntoCell, F: Fn(&R) -> T + Send + Sync> Take<R> for OfValue<T
         if !matches!(T::kind(), Kind::I64 | Kind::U64 | Kind::Time(_)) {
             return Integer::Other;
         }
-        (self.0)(row)
-            .whole()
-            .map_or(Integer::Missing, Integer::Number)
+        (self.0)(row).whole().map_or(Integer::Missing, Integer::Number)
     }
 }
 
@@ -77,11 +76,7 @@ struct Written<F>(F);
 impl<R: ?Sized, F: Fn(&R, &mut String) -> bool + Send + Sync> Take<R> for Written<F> {
     fn cell(&self, row: &R) -> Cell {
         let mut text = String::new();
-        if (self.0)(row, &mut text) {
-            Cell::Text(text.into())
-        } else {
-            Cell::Null
-        }
+        if (self.0)(row, &mut text) { Cell::Text(text.into()) } else { Cell::Null }
     }
 
     fn push_text(&self, row: &R, text: &mut String) -> Option<bool> {
@@ -141,9 +136,7 @@ pub(super) struct Columns<R: ?Sized>(pub(super) Vec<Column<R>>);
 
 impl<R: ?Sized> fmt::Debug for Columns<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list()
-            .entries(self.0.iter().map(|column| &column.name))
-            .finish()
+        f.debug_list().entries(self.0.iter().map(|column| &column.name)).finish()
     }
 }
 
@@ -154,8 +147,8 @@ impl<R: ?Sized> Default for Columns<R> {
 }
 
 impl<R: ?Sized> Columns<R> {
-    /// Appends a column; its type says what it holds. All columns of one type share their code, which costs a
-    /// call for each value; where there are many rows, use [`Self::inlined`].
+    /// Appends a column; its type says what it holds. All columns of one type share their code,
+    /// which costs a call for each value; where there are many rows, use [`Self::inlined`].
     pub(super) fn field<T: IntoCell + 'static>(
         self,
         name: impl Into<Name>,
@@ -167,7 +160,8 @@ impl<R: ?Sized> Columns<R> {
         self.inlined(name, value)
     }
 
-    /// Appends a column whose value is taken by code of its own, or by a closure that knows more than the row.
+    /// Appends a column whose value is taken by code of its own, or by a closure that knows more
+    /// than the row.
     pub(super) fn inlined<T: IntoCell + 'static>(
         self,
         name: impl Into<Name>,
@@ -177,7 +171,8 @@ impl<R: ?Sized> Columns<R> {
         self.column(name.into(), T::kind(), T::NULLABLE, cell)
     }
 
-    /// Appends a column of texts that are written where they are wanted; those for which `write` says false are missing.
+    /// Appends a column of texts that are written where they are wanted; those for which `write`
+    /// says false are missing.
     pub(super) fn written(
         self,
         name: impl Into<Name>,
@@ -242,7 +237,8 @@ impl<R: ?Sized> Columns<R> {
         self.column(name.into(), kind, false, Arc::new(cell))
     }
 
-    /// Appends the columns of a part of the row, which may not be there, with a prefix to their names.
+    /// Appends the columns of a part of the row, which may not be there, with a prefix to their
+    /// names.
     pub(super) fn part<S: 'static>(
         mut self,
         prefix: Option<&str>,
@@ -296,16 +292,14 @@ impl<R: ?Sized> Columns<R> {
         self
     }
 
-    /// The columns of a flat table: those of objects in the place of these, and no lists of objects.
+    /// The columns of a flat table: those of objects in the place of these, and no lists of
+    /// objects.
     pub(super) fn flat(self) -> Self {
         let of_objects = |kind: &Kind| match kind {
             Kind::List(kind) => matches!(**kind, Kind::Object(_)),
             _ => false,
         };
-        let columns = self
-            .0
-            .into_iter()
-            .filter(|column| !of_objects(&column.kind));
+        let columns = self.0.into_iter().filter(|column| !of_objects(&column.kind));
         let columns = columns.flat_map(|mut column| match column.parts.len() {
             0 => vec![column],
             _ => std::mem::take(&mut column.parts),
@@ -366,7 +360,8 @@ impl<R: ?Sized> Columns<R> {
         self
     }
 
-    /// With the names of others: of Zeek (0) or the Elastic Common Schema (1), where these have any.
+    /// With the names of others: of Zeek (0) or the Elastic Common Schema (1), where these have
+    /// any.
     pub(super) fn renamed(mut self, whose: usize) -> Self {
         for column in &mut self.0 {
             let name = column.elsewhere.map_or("", |names| names[whose]);
@@ -421,17 +416,13 @@ impl<R: ?Sized> Columns<R> {
     /// Names with what they stand for, as they are in an object.
     pub(super) fn kinds(&self) -> Vec<(Name, Kind)> {
         let columns = self.0.iter();
-        columns
-            .map(|column| (column.name.clone(), column.kind.clone()))
-            .collect()
+        columns.map(|column| (column.name.clone(), column.kind.clone())).collect()
     }
 
     /// The names in formats of text: a time has two.
     pub(super) fn text_names(&self) -> Vec<Name> {
         let columns = self.0.iter();
-        columns
-            .flat_map(|column| names_in_text(&column.name, &column.kind))
-            .collect()
+        columns.flat_map(|column| names_in_text(&column.name, &column.kind)).collect()
     }
 
     /// A row as an object for formats of text.
@@ -459,7 +450,8 @@ impl<R: ?Sized> Columns<R> {
         self.0.iter().map(|column| column.cell(row)).collect()
     }
 
-    /// The same columns of rows that are cells already: what is written of few rows needs no code for their type.
+    /// The same columns of rows that are cells already: what is written of few rows needs no code
+    /// for their type.
     pub(super) fn of_cells(&self) -> Columns<Cells> {
         let columns = self.0.iter().enumerate();
         columns.fold(Columns::default(), |all, (number, column)| {
@@ -508,8 +500,7 @@ impl<R: RowBatch> Columns<R> {
         column: impl for<'b> Fn(&'b R) -> &'b Texts + Copy + Send + Sync + 'static,
     ) -> Self {
         let text = move |row: &R| column(row).get(row.at()).unwrap_or_default().to_owned();
-        self.inlined(name, text)
-            .bulk(move |batch| Values::Text(column(batch)))
+        self.inlined(name, text).bulk(move |batch| Values::Text(column(batch)))
     }
 
     /// Appends a column of texts, some of which may be missing.
@@ -519,8 +510,7 @@ impl<R: RowBatch> Columns<R> {
         column: impl for<'b> Fn(&'b R) -> &'b Texts + Copy + Send + Sync + 'static,
     ) -> Self {
         let text = move |row: &R| column(row).get(row.at()).map(str::to_owned);
-        self.inlined(name, text)
-            .bulk(move |batch| Values::Text(column(batch)))
+        self.inlined(name, text).bulk(move |batch| Values::Text(column(batch)))
     }
 
     fn bulk(mut self, bulk: impl for<'b> Fn(&'b R) -> Values<'b> + Send + Sync + 'static) -> Self {

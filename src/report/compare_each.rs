@@ -38,11 +38,7 @@ pub(super) fn each_columns() -> Columns<PairRow> {
 impl<'a> EachReport<'a> {
     /// A report without captures. `plan` says what is asked of each.
     pub const fn new(plan: &'a ComparePlan, pair: [Contender; 2]) -> Self {
-        Self {
-            plan,
-            pair,
-            rows: Vec::new(),
-        }
+        Self { plan, pair, rows: Vec::new() }
     }
 
     /// Adds a capture: a row for each memory.
@@ -109,12 +105,8 @@ impl<'a> EachReport<'a> {
             return Ok(out);
         }
         let mut summary = self.summary();
-        let asked = Asked {
-            plan: self.plan,
-            expected: None,
-            pair: Some(self.pair),
-            anonymized: false,
-        };
+        let asked =
+            Asked { plan: self.plan, expected: None, pair: Some(self.pair), anonymized: false };
         let parameters = parameter_columns().object_of(&asked);
         let mut frame =
             Frame::of_rows(SCHEMA, "captures", "capture").with("parameters", parameters);
@@ -168,7 +160,8 @@ impl<'a> EachReport<'a> {
         Ok(())
     }
 
-    /// The same for a terminal of this many columns: with the names of files instead of their paths, if need be.
+    /// The same for a terminal of this many columns: with the names of files instead of their
+    /// paths, if need be.
     fn fitting(&self, memory: u64, width: usize) -> DataTable {
         let mut table = self.data(memory);
         if layout(&self.headings(&table), Some(width)).is_whole() {
@@ -187,23 +180,14 @@ impl<'a> EachReport<'a> {
     /// The headings of a table in a terminal; what matters least goes first.
     fn headings(&self, table: &DataTable) -> Vec<Heading> {
         let slices = format!("{}s", SliceWords::of(self.plan.slicing.width_ns).one());
-        let order = [
-            "estimate",
-            self.plan.rule.kind.plural(),
-            "worst",
-            &slices,
-            "equal",
-        ];
+        let order = ["estimate", self.plan.rule.kind.plural(), "worst", &slices, "equal"];
         let heads = table.columns.iter().zip(&table.numeric);
-        let heads: Vec<(String, bool)> = heads
-            .map(|(text, &numeric)| (text.clone(), !numeric))
-            .collect();
+        let heads: Vec<(String, bool)> =
+            heads.map(|(text, &numeric)| (text.clone(), !numeric)).collect();
         let headings = fitted(&heads, &table.rows).into_iter();
         let headings = headings.map(|heading| {
             let place = order.iter().position(|name| *name == heading.text);
-            heading
-                .gap(2)
-                .goes(place.map_or(0, |place| place as u8 + 1))
+            heading.gap(2).goes(place.map_or(0, |place| place as u8 + 1))
         });
         headings.collect()
     }
@@ -214,10 +198,7 @@ impl<'a> EachReport<'a> {
         let elements = self.plan.rule.kind.plural();
         let heads = [
             (format!("{} each", size(memory)), false),
-            (
-                format!("{}s", SliceWords::of(self.plan.slicing.width_ns).one()),
-                true,
-            ),
+            (format!("{}s", SliceWords::of(self.plan.slicing.width_ns).one()), true),
             (elements.to_owned(), true),
             (format!("{a} nearer"), true),
             (format!("{b} nearer"), true),
@@ -229,15 +210,10 @@ impl<'a> EachReport<'a> {
             ("worst".to_owned(), true),
             ("estimate".to_owned(), true),
         ];
-        let heads: Vec<(&str, bool)> = heads
-            .iter()
-            .map(|(text, numeric)| (text.as_str(), *numeric))
-            .collect();
+        let heads: Vec<(&str, bool)> =
+            heads.iter().map(|(text, numeric)| (text.as_str(), *numeric)).collect();
         let rows = self.rows.iter().filter(|row| row.memory == memory).cloned();
-        let all = self
-            .summary()
-            .into_iter()
-            .filter(|row| row.memory == memory);
+        let all = self.summary().into_iter().filter(|row| row.memory == memory);
         let rows = rows.chain(all.filter(|row| row.captures > 1));
         let table = DataTable::new(&heads, rows.map(|row| cells(&row)));
         // A structure without an estimate needs no column for it.
@@ -253,11 +229,7 @@ impl<'a> EachReport<'a> {
         if let Some(memory) = middle(&memories) {
             blocks.push(Block::Figure(self.figure(memory)));
         }
-        blocks.extend(
-            memories
-                .iter()
-                .map(|&memory| Block::Table(self.data(memory))),
-        );
+        blocks.extend(memories.iter().map(|&memory| Block::Table(self.data(memory))));
         Page {
             zone: self.plan.selection.zone,
             title: self.title(),
@@ -276,10 +248,7 @@ impl<'a> EachReport<'a> {
         });
         let series = [0, 1].map(|number| {
             let mean = |row: &&PairRow| Some(row.result.as_ref().ok()?.sides[number].errors.mean);
-            (
-                self.pair[number].name().to_owned(),
-                rows.iter().map(mean).collect(),
-            )
+            (self.pair[number].name().to_owned(), rows.iter().map(mean).collect())
         });
         Figure::new(
             "mean-error-by-capture",
@@ -309,13 +278,7 @@ fn cells(row: &PairRow) -> Vec<String> {
         return std::iter::once(name).chain(dashes).collect();
     };
     let [a, b] = &result.sides;
-    let counts = [
-        result.slices,
-        result.exact,
-        a.nearer,
-        b.nearer,
-        result.equal,
-    ];
+    let counts = [result.slices, result.exact, a.nearer, b.nearer, result.equal];
     let errors = [a, b].into_iter().flat_map(|side| {
         let estimate = side.estimate.as_ref();
         [
@@ -335,10 +298,7 @@ fn chosen(table: &DataTable, is_chosen: impl Fn(usize) -> bool) -> DataTable {
     let of = |row: &Vec<String>| columns.iter().map(|&column| row[column].clone()).collect();
     DataTable {
         columns: of(&table.columns),
-        numeric: columns
-            .iter()
-            .map(|&column| table.numeric[column])
-            .collect(),
+        numeric: columns.iter().map(|&column| table.numeric[column]).collect(),
         rows: table.rows.iter().map(of).collect(),
     }
 }

@@ -245,9 +245,7 @@ pub(super) fn count_columns() -> Columns<CountRow> {
         .field("std_error", |row| row.std_error)
         .field("rel_error", |row| row.error(row.estimate))
         .unit("share")
-        .field("first_rel_error", |row| {
-            row.error(row.first.map(|first| first as f64))
-        })
+        .field("first_rel_error", |row| row.error(row.first.map(|first| first as f64)))
         .doc("(first - exact) / exact")
         .unit("share")
 }
@@ -283,10 +281,8 @@ impl CompareReport<'_> {
             attributes: self.attributes(mask),
             probes,
         };
-        let query = |&result: &QueryResult| QueryRow {
-            attributes: self.attributes(result.mask),
-            result,
-        };
+        let query =
+            |&result: &QueryResult| QueryRow { attributes: self.attributes(result.mask), result };
         let counts = entry.counts.iter().zip(slices);
         EntryRow {
             entry,
@@ -326,26 +322,24 @@ impl CompareReport<'_> {
         names(self.plan.rule.kind.attributes(), mask)
     }
 
-    /// The entries of a memory that fit, the least mean error first; those without a count at the end.
+    /// The entries of a memory that fit, the least mean error first; those without a count at the
+    /// end.
     pub(super) fn ranked(&self, memory: Option<u64>) -> Vec<(&Entry, Option<CountErrors>)> {
         let slices = &self.comparison.slices;
         let of_memory = |entry: &&Entry| entry.memory_asked_bytes == memory;
         let entries = self.comparison.entries.iter().filter(of_memory);
-        let mut ranked: Vec<(&Entry, Option<CountErrors>)> = entries
-            .map(|entry| (entry, entry.best_errors(slices)))
-            .collect();
+        let mut ranked: Vec<(&Entry, Option<CountErrors>)> =
+            entries.map(|entry| (entry, entry.best_errors(slices))).collect();
         let mean = |errors: Option<CountErrors>| errors.map_or(f64::INFINITY, |e| e.mean);
         ranked.sort_by(|a, b| {
             let fits = |entry: &Entry| entry.unfit.is_some();
-            fits(a.0)
-                .cmp(&fits(b.0))
-                .then(mean(a.1).total_cmp(&mean(b.1)))
+            fits(a.0).cmp(&fits(b.0)).then(mean(a.1).total_cmp(&mean(b.1)))
         });
         ranked
     }
 
-    /// The structures with the least mean error of their counts in this memory: several if it is the
-    /// same. The exact set is none of them.
+    /// The structures with the least mean error of their counts in this memory: several if it is
+    /// the same. The exact set is none of them.
     pub(super) fn best(&self, memory: Option<u64>) -> Vec<(&Entry, CountErrors)> {
         let ranked = self.ranked(memory).into_iter();
         let mut best: Vec<(&Entry, CountErrors)> = ranked
@@ -358,8 +352,8 @@ impl CompareReport<'_> {
         best
     }
 
-    /// Whether an entry may be called the best of anything: it was never full, kept to its memory, and said no at
-    /// times.
+    /// Whether an entry may be called the best of anything: it was never full, kept to its memory,
+    /// and said no at times.
     pub(super) fn can_be_best(&self, entry: &Entry) -> bool {
         entry.saturated_slices() == 0
             && !entry.exceeds_memory()
@@ -369,7 +363,6 @@ impl CompareReport<'_> {
     /// Whether an entry is among the best of its memory.
     pub(super) fn is_best(&self, entry: &Entry) -> bool {
         let best = self.best(entry.memory_asked_bytes).into_iter();
-        best.map(|(best, _)| best)
-            .any(|best| std::ptr::eq(best, entry))
+        best.map(|(best, _)| best).any(|best| std::ptr::eq(best, entry))
     }
 }

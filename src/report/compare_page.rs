@@ -22,8 +22,8 @@ const LEAST_SHOWN: f64 = 1e-6;
 
 impl CompareReport<'_> {
     /// Everything to look at: the answer in words, counts over time, error against memory, false
-    /// positives by combination, time, who talks to whom if that was counted, and packets without an
-    /// element.
+    /// positives by combination, time, who talks to whom if that was counted, and packets without
+    /// an element.
     pub fn page(&self, traffic: Option<&Traffic>) -> Page {
         let mut counts = vec![Block::Text(basis(self) + ".")];
         let memories = sorted_memories(self);
@@ -43,10 +43,7 @@ impl CompareReport<'_> {
             ));
         }
         if self.plan.timing {
-            sections.push(PageSection::new(
-                "How fast insertions are",
-                self.times(&memories),
-            ));
+            sections.push(PageSection::new("How fast insertions are", self.times(&memories)));
         }
         if let Some(traffic) = traffic {
             sections.push(PageSection::new("Who talks to whom", who_talks(traffic)));
@@ -59,9 +56,7 @@ impl CompareReport<'_> {
                 // That filters were full is a warning here.
                 let full = full_filters(self);
                 let sentences = pair_sentences(self).into_iter().chain(summary(self));
-                sentences
-                    .filter(|words| Some(words) != full.as_ref())
-                    .collect()
+                sentences.filter(|words| Some(words) != full.as_ref()).collect()
             },
             warnings: self.warnings(),
             sections,
@@ -72,21 +67,11 @@ impl CompareReport<'_> {
     fn warnings(&self) -> Vec<String> {
         let comparison = self.comparison;
         let totals = &comparison.totals;
-        let words = [
-            full_filters(self),
-            not_judged(self),
-            omitted(self),
-            late(totals),
-        ];
+        let words = [full_filters(self), not_judged(self), omitted(self), late(totals)];
         let words = words.into_iter().flatten();
-        let mut words: Vec<String> = words
-            .map(|words| capitalised(words.trim_end_matches('.')) + ".")
-            .collect();
-        words.extend(troubles(
-            &comparison.inputs,
-            totals.uncounted,
-            totals.interrupted,
-        ));
+        let mut words: Vec<String> =
+            words.map(|words| capitalised(words.trim_end_matches('.')) + ".").collect();
+        words.extend(troubles(&comparison.inputs, totals.uncounted, totals.interrupted));
         words
     }
 
@@ -98,14 +83,12 @@ impl CompareReport<'_> {
         numbers: impl Iterator<Item = (Option<f64>, Option<f64>)> + Clone,
     ) -> Series {
         let slices = self.comparison.slices.iter();
-        let places = slices
-            .zip(numbers)
-            .map(|(slice, (value, std_error))| Place {
-                start_ns: slice.start_ns,
-                end_ns: slice.end_ns,
-                value,
-                std_error,
-            });
+        let places = slices.zip(numbers).map(|(slice, (value, std_error))| Place {
+            start_ns: slice.start_ns,
+            end_ns: slice.end_ns,
+            value,
+            std_error,
+        });
         curve(name, style, places, 1)
     }
 
@@ -142,9 +125,7 @@ impl CompareReport<'_> {
     /// The best count of every structure in each slice.
     fn over_time(&self, memory: u64) -> Figure {
         let slices = &self.comparison.slices;
-        let truth = slices
-            .iter()
-            .map(|slice| (slice.exact.map(|n| n as f64), None));
+        let truth = slices.iter().map(|slice| (slice.exact.map(|n| n as f64), None));
         let exact = self.curve("exact", SeriesStyle::Reference, truth);
         let of = |entry: &Entry| {
             let counts = entry.counts.iter();
@@ -222,13 +203,8 @@ impl CompareReport<'_> {
             ("raw: worst", true),
         ];
         let asked = memories.iter().map(|&memory| Some(memory));
-        let entries = asked
-            .chain(std::iter::once(None))
-            .flat_map(|memory| self.ranked(memory));
-        DataTable::new(
-            &columns,
-            entries.map(|(entry, errors)| self.error_row(entry, errors)),
-        )
+        let entries = asked.chain(std::iter::once(None)).flat_map(|memory| self.ranked(memory));
+        DataTable::new(&columns, entries.map(|(entry, errors)| self.error_row(entry, errors)))
     }
 
     fn error_row(&self, entry: &Entry, errors: Option<CountErrors>) -> Vec<String> {
@@ -283,9 +259,7 @@ impl CompareReport<'_> {
             ("± std error", true),
             ("predicted", true),
         ];
-        let entries = memories
-            .iter()
-            .flat_map(|&memory| self.ranked(Some(memory)));
+        let entries = memories.iter().flat_map(|&memory| self.ranked(Some(memory)));
         let rows = entries.flat_map(|(entry, _)| {
             let asked = entry.queries.iter().filter(|query| query.queries > 0);
             let can = asked.filter(|query| query.positives.is_some());
@@ -348,10 +322,7 @@ impl CompareReport<'_> {
                 "{caption} The scale is logarithmic, with 0 below; what has no bar gives no answer."
             ),
             drawing: Drawing::bars(
-                masks
-                    .iter()
-                    .map(|&mask| self.attributes(mask).join(","))
-                    .collect(),
+                masks.iter().map(|&mask| self.attributes(mask).join(",")).collect(),
                 Axis::new("false-positive rate", Scale::PercentLog),
                 series.collect(),
             ),
@@ -361,10 +332,7 @@ impl CompareReport<'_> {
     fn times(&self, memories: &[u64]) -> Vec<Block> {
         let series = self.plan.contenders.iter().map(|&contender| {
             let of = |&memory: &u64| entry(self, contender, memory)?.ns_per_element;
-            (
-                contender.name().to_owned(),
-                memories.iter().map(of).collect::<Vec<_>>(),
-            )
+            (contender.name().to_owned(), memories.iter().map(of).collect::<Vec<_>>())
         });
         vec![Block::Figure(Figure {
             name: "time-an-element".into(),
@@ -384,29 +352,19 @@ impl CompareReport<'_> {
         let totals = &self.comparison.totals;
         let numbers = [totals.packets, totals.ip_packets, totals.elements];
         let [packets, ip, elements] = numbers.map(grouped);
-        let mut blocks = vec![Block::Text(format!(
-            "{packets} packets, {ip} of them IP; {elements} elements."
-        ))];
+        let mut blocks =
+            vec![Block::Text(format!("{packets} packets, {ip} of them IP; {elements} elements."))];
         if !totals.skipped.is_empty() {
             let reasons = totals.skipped.iter();
             blocks.push(Block::Figure(skipped("skipped-packets", reasons)));
         }
-        let columns = [
-            ("input", false),
-            ("container", false),
-            ("packets", true),
-            ("error", false),
-        ];
+        let columns = [("input", false), ("container", false), ("packets", true), ("error", false)];
         let inputs = self.comparison.inputs.iter().map(|input| {
             vec![
                 input.path.display().to_string(),
                 input.container.clone().unwrap_or_default(),
                 grouped(input.packets),
-                input
-                    .error
-                    .as_ref()
-                    .map(ToString::to_string)
-                    .unwrap_or_default(),
+                input.error.as_ref().map(ToString::to_string).unwrap_or_default(),
             ]
         });
         blocks.push(Block::Table(DataTable::new(&columns, inputs)));

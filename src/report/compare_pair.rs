@@ -1,5 +1,5 @@
-//! Two structures beside each other: the columns of a line about them, and the sentence that answers which of them
-//! was nearer to the truth.
+//! Two structures beside each other: the columns of a line about them, and the sentence that
+//! answers which of them was nearer to the truth.
 
 use super::cell::Decimal;
 use super::column::Columns;
@@ -44,7 +44,8 @@ impl PairRow {
         row
     }
 
-    /// Captures together, as if their slices were those of one; a capture that is not judged adds nothing.
+    /// Captures together, as if their slices were those of one; a capture that is not judged adds
+    /// nothing.
     pub(super) fn together(rows: &[&Self]) -> Option<Self> {
         let mut judged = rows.iter().filter(|row| row.result.is_ok());
         let mut all = (*judged.next().or_else(|| rows.iter().next())?).clone();
@@ -93,16 +94,12 @@ impl PairRow {
     }
 }
 
-/// Errors over the slices of two traces. The slice with the worst error and the 95th percentile are those of the one
-/// with the larger ones: nothing shows them of several captures.
+/// Errors over the slices of two traces. The slice with the worst error and the 95th percentile are
+/// those of the one with the larger ones: nothing shows them of several captures.
 fn joined(a: CountErrors, b: CountErrors, (of_a, of_b): (f64, f64)) -> CountErrors {
     let mean = |a: f64, b: f64| (a * of_a + b * of_b) / (of_a + of_b);
     let larger = if b.worst > a.worst { b } else { a };
-    CountErrors {
-        mean: mean(a.mean, b.mean),
-        bias: mean(a.bias, b.bias),
-        ..larger
-    }
+    CountErrors { mean: mean(a.mean, b.mean), bias: mean(a.bias, b.bias), ..larger }
 }
 
 /// One of the two in a row.
@@ -209,11 +206,7 @@ fn count_of(side: &PairSide) -> String {
 
 /// The other count after `than`: `mdbf's`, and which count where they are not of the same kind.
 fn possessive(near: &PairSide, far: &PairSide) -> String {
-    if near.count == far.count {
-        format!("{}'s", far.contender.name())
-    } else {
-        count_of(far)
-    }
+    if near.count == far.count { format!("{}'s", far.contender.name()) } else { count_of(far) }
 }
 
 impl PairRow {
@@ -226,7 +219,8 @@ impl PairRow {
         }
     }
 
-    /// The two with the one first that was nearer in more slices; of equals the one with the smaller mean error.
+    /// The two with the one first that was nearer in more slices; of equals the one with the
+    /// smaller mean error.
     fn ordered(result: &PairResult) -> [&PairSide; 2] {
         let [a, b] = &result.sides;
         let by_mean = a.errors.mean.total_cmp(&b.errors.mean);
@@ -292,11 +286,7 @@ impl PairRow {
         if result.equal > 0 {
             rest.push(format!("equally near in {}", grouped(result.equal)));
         }
-        let rest = if rest.is_empty() {
-            String::new()
-        } else {
-            format!(" ({})", rest.join(", "))
-        };
+        let rest = if rest.is_empty() { String::new() } else { format!(" ({})", rest.join(", ")) };
         let more = if near.nearer == far.nearer {
             "as often nearer to the truth as"
         } else {
@@ -306,10 +296,7 @@ impl PairRow {
         let by = if difference > 0.0 {
             format!(", by {} points on average ({means})", bare(difference))
         } else if difference < 0.0 {
-            format!(
-                ", but on average {} points farther off ({means})",
-                bare(-difference)
-            )
+            format!(", but on average {} points farther off ({means})", bare(-difference))
         } else {
             format!(", and on average as far off ({means})")
         };
@@ -331,11 +318,7 @@ impl PairRow {
         };
         Some(format!(
             "{name} in {} of {} {}s at {} (mean error {} against {})",
-            grouped(if near.nearer == 0 {
-                result.equal
-            } else {
-                near.nearer
-            }),
+            grouped(if near.nearer == 0 { result.equal } else { near.nearer }),
             grouped(result.slices),
             words.one,
             size(self.memory),
@@ -348,16 +331,8 @@ impl PairRow {
     fn each(&self, result: &PairResult) -> String {
         let used = result.sides.iter().filter_map(|side| {
             let used = side.memory_bytes.filter(|&used| used != self.memory)?;
-            let more = if used > self.memory {
-                ", more than asked for"
-            } else {
-                ""
-            };
-            Some(format!(
-                "{} uses {}{more}",
-                side.contender.name(),
-                size(used)
-            ))
+            let more = if used > self.memory { ", more than asked for" } else { "" };
+            Some(format!("{} uses {}{more}", side.contender.name(), size(used)))
         });
         let used: Vec<String> = used.collect();
         if used.is_empty() {

@@ -55,11 +55,12 @@ pub(super) fn write(report: &CompareReport<'_>, look: Look, out: &mut dyn Write)
 /// What stands in a column of the counts.
 type CountCell<'a> = Box<dyn Fn(&Entry) -> Option<String> + 'a>;
 
-/// A column of the counts: its heading, how soon it goes when there is no room (0: never), and its cell.
+/// A column of the counts: its heading, how soon it goes when there is no room (0: never), and its
+/// cell.
 type CountColumn<'a> = (&'a str, u8, CountCell<'a>);
 
-/// Writes the errors of the counts: of the raw count and of the estimate, side by side. What is to be said of columns
-/// that have no room.
+/// Writes the errors of the counts: of the raw count and of the estimate, side by side. What is to
+/// be said of columns that have no room.
 fn counts(
     report: &CompareReport<'_>,
     heading: &str,
@@ -69,29 +70,13 @@ fn counts(
 ) -> io::Result<Option<String>> {
     let slices = &report.comparison.slices;
     let raw = |of: fn(&CountErrors) -> f64| -> CountCell<'_> {
-        Box::new(move |entry| {
-            entry
-                .first_errors(slices)
-                .as_ref()
-                .map(of)
-                .map(short_percent)
-        })
+        Box::new(move |entry| entry.first_errors(slices).as_ref().map(of).map(short_percent))
     };
     let estimate = |of: fn(&CountErrors) -> f64| -> CountCell<'_> {
-        Box::new(move |entry| {
-            entry
-                .estimate_errors(slices)
-                .as_ref()
-                .map(of)
-                .map(short_percent)
-        })
+        Box::new(move |entry| entry.estimate_errors(slices).as_ref().map(of).map(short_percent))
     };
     let columns: [CountColumn<'_>; 10] = [
-        (
-            "k",
-            5,
-            Box::new(|entry| entry.probes.map(|k| k.to_string())),
-        ),
+        ("k", 5, Box::new(|entry| entry.probes.map(|k| k.to_string()))),
         ("memory", 8, Box::new(|entry| entry.memory_bytes.map(size))),
         ("raw: mean", 0, raw(|e| e.mean)),
         ("worst", 7, raw(|e| e.worst)),
@@ -100,21 +85,14 @@ fn counts(
         ("p95", 1, estimate(|e| e.p95)),
         ("worst", 6, estimate(|e| e.worst)),
         ("bias", 3, estimate(|e| e.bias)),
-        (
-            "ns/element",
-            4,
-            Box::new(|entry| entry.ns_per_element.map(|ns| format!("{ns:.1}"))),
-        ),
+        ("ns/element", 4, Box::new(|entry| entry.ns_per_element.map(|ns| format!("{ns:.1}")))),
     ];
     let mut columns = Vec::from(columns);
     if !report.plan.timing {
         columns.pop();
     }
     let fits = |entry: &Entry| entry.unfit.is_none();
-    let fitting = entries
-        .iter()
-        .map(|&(entry, _)| entry)
-        .filter(|&entry| fits(entry));
+    let fitting = entries.iter().map(|&(entry, _)| entry).filter(|&entry| fits(entry));
     let name = |entry: &Entry| {
         let mark = match (is_best(report, entry), entry.exceeds_memory()) {
             (true, _) => "* ",
@@ -124,22 +102,18 @@ fn counts(
         format!("{mark}{}", entry.contender.name())
     };
     let heads = columns.iter().map(|(text, ..)| ((*text).to_owned(), false));
-    let heads: Vec<_> = std::iter::once((heading.to_owned(), true))
-        .chain(heads)
-        .collect();
+    let heads: Vec<_> = std::iter::once((heading.to_owned(), true)).chain(heads).collect();
     let rows: Vec<Vec<String>> = fitting
         .map(|entry| {
-            let cells = columns
-                .iter()
-                .map(|(.., cell)| cell(entry).unwrap_or_else(|| "–".to_owned()));
+            let cells =
+                columns.iter().map(|(.., cell)| cell(entry).unwrap_or_else(|| "–".to_owned()));
             std::iter::once(name(entry)).chain(cells).collect()
         })
         .collect();
     let goes = std::iter::once(0).chain(columns.iter().map(|(_, goes, _)| *goes));
     let headings = fitted(&heads, &rows).into_iter().zip(goes);
-    let headings: Vec<Heading> = headings
-        .map(|(heading, goes)| heading.gap(2).goes(goes))
-        .collect();
+    let headings: Vec<Heading> =
+        headings.map(|(heading, goes)| heading.gap(2).goes(goes)).collect();
     let layout = layout(&headings, look.width);
     let mut rows = rows.into_iter();
     bold(out, look.bold, &head(&layout.headings))?;
@@ -185,19 +159,13 @@ fn rates(
     if answering.is_empty() {
         return Ok(());
     }
-    let room = look
-        .width_within(USUAL_WIDTH)
-        .saturating_sub(NAME + 1 + RATE);
+    let room = look.width_within(USUAL_WIDTH).saturating_sub(NAME + 1 + RATE);
     for columns in columns.chunks(1 + room / (RATE + 1)) {
         // The name stands close to the first rate.
         let mut headings = vec![Heading::left(0, NAME + 1, "  false positives")];
         for &(mask, negatives) in columns {
             let is_all = mask == report.plan.rule.kind.all() && mask.count_ones() > 1;
-            let name = if is_all {
-                "all".to_owned()
-            } else {
-                report.attributes(mask).join(",")
-            };
+            let name = if is_all { "all".to_owned() } else { report.attributes(mask).join(",") };
             let gap = usize::from(headings.len() > 1);
             headings.push(Heading::right(0, RATE, format!("{name} {}", negatives.name())).gap(gap));
         }

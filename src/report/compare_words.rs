@@ -17,11 +17,7 @@ const LOST: f64 = 0.01;
 pub(super) fn title(report: &CompareReport<'_>) -> String {
     let plan = report.plan;
     let slices = slices_of(plan.slicing.width_ns);
-    let direction = if plan.rule.undirected {
-        "undirected "
-    } else {
-        ""
-    };
+    let direction = if plan.rule.undirected { "undirected " } else { "" };
     format!(
         "distinct {direction}{} {slices}: {} structures at equal memory{}",
         plan.rule.kind.plural(),
@@ -79,8 +75,8 @@ pub(super) fn pair_sentences(report: &CompareReport<'_>) -> Vec<String> {
     answers(&rows.collect::<Vec<_>>(), words, |_| None)
 }
 
-/// What is said of a pair in several memories, in ascending order: of the middle one a sentence, with another one
-/// behind it, and of the others a few words.
+/// What is said of a pair in several memories, in ascending order: of the middle one a sentence,
+/// with another one behind it, and of the others a few words.
 pub(super) fn answers(
     rows: &[PairRow],
     words: SliceWords,
@@ -90,9 +86,7 @@ pub(super) fn answers(
     let first = middle(&memories);
     let (first, others): (Vec<&PairRow>, _) =
         rows.iter().partition(|row| Some(row.memory) == first);
-    let others = others
-        .into_iter()
-        .filter_map(|row: &PairRow| row.in_short(words));
+    let others = others.into_iter().filter_map(|row: &PairRow| row.in_short(words));
     let others: Vec<String> = others.collect();
     let mut sentences: Vec<String> = Vec::new();
     for row in first {
@@ -148,10 +142,7 @@ pub(super) fn full_filters(report: &CompareReport<'_>) -> Option<String> {
         let slices = entry.saturated_slices();
         if slices > 0 {
             let memory = entry.memory_asked_bytes.map_or_else(String::new, size);
-            full.push(format!(
-                "{} at {memory} in {slices}",
-                entry.contender.name()
-            ));
+            full.push(format!("{} at {memory} in {slices}", entry.contender.name()));
         }
     }
     if full.is_empty() {
@@ -168,14 +159,9 @@ pub(super) fn full_filters(report: &CompareReport<'_>) -> Option<String> {
 fn over_memories(report: &CompareReport<'_>) -> Option<String> {
     let over = report.comparison.entries.iter().filter_map(|entry| {
         let (used, asked) = entry.memory_bytes.zip(entry.memory_asked_bytes)?;
-        entry.exceeds_memory().then(|| {
-            format!(
-                "{} at {} uses {}",
-                entry.contender.name(),
-                size(asked),
-                size(used)
-            )
-        })
+        entry
+            .exceeds_memory()
+            .then(|| format!("{} at {} uses {}", entry.contender.name(), size(asked), size(used)))
     });
     let over: Vec<String> = over.collect();
     (!over.is_empty()).then(|| {
@@ -198,10 +184,7 @@ fn useless_answers(report: &CompareReport<'_>) -> Option<String> {
         })
         .collect();
     (!useless.is_empty()).then(|| {
-        format!(
-            "Yes to every absent element of a kind, so never the best: {}.",
-            useless.join(", ")
-        )
+        format!("Yes to every absent element of a kind, so never the best: {}.", useless.join(", "))
     })
 }
 
@@ -253,10 +236,7 @@ fn least_memories(report: &CompareReport<'_>, memories: &[u64], slice: &str) -> 
     if !never.is_empty() {
         words.push(format!("with none of these memories {}", never.join(", ")));
     }
-    Some(format!(
-        "Below 1 % error in every {slice}: {}.",
-        words.join("; ")
-    ))
+    Some(format!("Below 1 % error in every {slice}: {}.", words.join("; ")))
 }
 
 /// Which structures have the lowest false-positive rates.

@@ -11,8 +11,8 @@ use std::fmt::Write as _;
 /// What a filter was designed for, and how.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CountDesign {
-    /// Combinations of some of the attributes whose counts are reported, in the order in which they were
-    /// wanted.
+    /// Combinations of some of the attributes whose counts are reported, in the order in which they
+    /// were wanted.
     pub combinations: Vec<Vec<&'static str>>,
     /// Combinations that a subset filter stores besides the whole element.
     pub stored: Vec<StoredCombination>,
@@ -34,10 +34,7 @@ pub struct StoredCombination {
 /// The names of the attributes in `mask`.
 pub(super) fn names(attributes: &[&'static str], mask: u32) -> Vec<&'static str> {
     let attributes = attributes.iter().enumerate();
-    attributes
-        .filter(|(index, _)| mask >> index & 1 == 1)
-        .map(|(_, name)| *name)
-        .collect()
+    attributes.filter(|(index, _)| mask >> index & 1 == 1).map(|(_, name)| *name).collect()
 }
 
 /// A combination's name and counts.
@@ -54,9 +51,7 @@ pub(super) fn combination_columns() -> Columns<NamedCount> {
 /// A combination that a subset filter stores.
 pub(super) fn stored_columns() -> Columns<StoredCombination> {
     Columns::default()
-        .field("attributes", |stored: &StoredCombination| {
-            stored.attributes.clone()
-        })
+        .field("attributes", |stored: &StoredCombination| stored.attributes.clone())
         .doc("names of the combination's attributes")
         .field("probes", |stored| stored.probes)
         .doc("bits that each of its values sets (k_S)")

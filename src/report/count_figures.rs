@@ -84,11 +84,7 @@ impl Series<'_> {
 
     /// The raw count stands behind the estimate, if there is one.
     fn raw_style(&self) -> SeriesStyle {
-        if self.has_estimate() {
-            SeriesStyle::Dashed
-        } else {
-            SeriesStyle::Line
-        }
+        if self.has_estimate() { SeriesStyle::Dashed } else { SeriesStyle::Line }
     }
 
     /// Relative errors, where both counts are there.
@@ -98,9 +94,8 @@ impl Series<'_> {
         }
         let mut series = Vec::new();
         if self.has_estimate() {
-            series.push(self.curve("estimate", SeriesStyle::Line, |slice| {
-                (slice.rel_error(), None)
-            }));
+            series
+                .push(self.curve("estimate", SeriesStyle::Line, |slice| (slice.rel_error(), None)));
         }
         if self.has_raw() {
             series.push(self.curve("raw count (first)", self.raw_style(), |slice| {
@@ -111,10 +106,7 @@ impl Series<'_> {
             self.zone,
             "error-over-time",
             "How far from exact".to_owned(),
-            format!(
-                "Error of each {}'s count, as a share of the exact count.",
-                self.slice
-            ),
+            format!("Error of each {}'s count, as a share of the exact count.", self.slice),
             "relative error".to_owned(),
             Scale::Percent,
             series,
@@ -123,19 +115,13 @@ impl Series<'_> {
 
     /// How much there was to count.
     pub(super) fn packets(&self) -> Figure {
-        let mut series = vec![self.curve("packets", SeriesStyle::Line, |slice| {
-            (Some(slice.packets as f64), None)
-        })];
-        if self
-            .slices
-            .iter()
-            .any(|slice| slice.packets != slice.elements)
-        {
-            series.push(
-                self.curve("elements, repeats included", SeriesStyle::Dashed, |slice| {
-                    (Some(slice.elements as f64), None)
-                }),
-            );
+        let mut series = vec![
+            self.curve("packets", SeriesStyle::Line, |slice| (Some(slice.packets as f64), None)),
+        ];
+        if self.slices.iter().any(|slice| slice.packets != slice.elements) {
+            series.push(self.curve("elements, repeats included", SeriesStyle::Dashed, |slice| {
+                (Some(slice.elements as f64), None)
+            }));
         }
         figure(
             self.zone,
@@ -208,12 +194,7 @@ impl Series<'_> {
     ) -> Curve {
         let places = self.slices.iter().map(|slice| {
             let (value, std_error) = value(slice);
-            Place {
-                start_ns: slice.start_ns,
-                end_ns: slice.end_ns,
-                value,
-                std_error,
-            }
+            Place { start_ns: slice.start_ns, end_ns: slice.end_ns, value, std_error }
         });
         let each = self.seen.div_ceil(self.slices.len().max(1) as u64);
         curve(name, style, places, each)
@@ -254,9 +235,7 @@ pub(super) fn distribution(counts: &Histogram<u64>, plural: &str) -> Option<Figu
     let mut heights = vec![0_u64; bars as usize];
     // The histogram gives the upper end of each of its own small stretches.
     for recorded in counts.iter_recorded() {
-        let bar = (recorded.value_iterated_to() / width)
-            .saturating_sub(first)
-            .min(bars - 1);
+        let bar = (recorded.value_iterated_to() / width).saturating_sub(first).min(bars - 1);
         heights[bar as usize] += recorded.count_at_value();
     }
     let names = (0..bars).map(|bar| {
@@ -346,10 +325,7 @@ mod tests {
             counts.record(n).unwrap();
         }
         let figure = distribution(&counts, "pairs").unwrap();
-        let Drawing::Bars {
-            categories, series, ..
-        } = figure.drawing
-        else {
+        let Drawing::Bars { categories, series, .. } = figure.drawing else {
             panic!("bars");
         };
         assert_eq!(categories.len(), series[0].1.len());
@@ -360,10 +336,7 @@ mod tests {
 
     #[test]
     fn widths_are_round() {
-        assert_eq!(
-            [1, 2, 3, 7, 11, 60].map(round_width),
-            [1, 2, 5, 10, 20, 100]
-        );
+        assert_eq!([1, 2, 3, 7, 11, 60].map(round_width), [1, 2, 5, 10, 20, 100]);
         assert_eq!(round_width(u64::MAX), u64::MAX);
     }
 }

@@ -155,8 +155,8 @@ pub(super) fn parameter_columns(with_design: bool) -> Columns<CountParameters> {
     }
 }
 
-/// The columns of a slice but those of combinations. People see its beginning with this many decimals of a
-/// second.
+/// The columns of a slice but those of combinations. People see its beginning with this many
+/// decimals of a second.
 pub(super) fn slice_columns(decimals: usize) -> Columns<SliceResult> {
     let width = 20 + if decimals == 0 { 0 } else { decimals + 1 };
     Columns::default()
@@ -211,8 +211,8 @@ pub(super) fn slice_columns(decimals: usize) -> Columns<SliceResult> {
         .doc("packets came after the row of this slice was written, and this row replaces it; only for live counts of a pipe")
 }
 
-/// The columns of a slice, with those of the combinations that are wanted: beside each other for flat tables,
-/// else as a list.
+/// The columns of a slice, with those of the combinations that are wanted: beside each other for
+/// flat tables, else as a list.
 pub(super) fn all_slice_columns(design: Option<&CountDesign>, flat: bool) -> Columns<SliceResult> {
     let mut columns = slice_columns(0);
     let combinations = design.map_or(&[][..], |design| &design.combinations);
@@ -272,9 +272,8 @@ pub(super) fn quantile_columns() -> Columns<Quantiles> {
 /// Packets by reason, in the order of the names.
 pub(super) fn tally(skipped: &BTreeMap<Skip, u64>) -> Tally {
     let counts = skipped.iter();
-    let counts: BTreeMap<_, _> = counts
-        .map(|(skip, &count)| (skip.name().into_owned(), count))
-        .collect();
+    let counts: BTreeMap<_, _> =
+        counts.map(|(skip, &count)| (skip.name().into_owned(), count)).collect();
     Tally(counts.into_iter().collect())
 }
 

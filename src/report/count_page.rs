@@ -1,6 +1,7 @@
 //! A count as a page: the answer in words, figures over time, what was skipped, who talks to whom.
 //!
-//! Slices are taken as they come; of many a bounded number is kept, with the peaks of counts and errors.
+//! Slices are taken as they come; of many a bounded number is kept, with the peaks of counts and
+//! errors.
 
 use super::count_combinations::{CountDesign, remark};
 use super::count_figures::{Series, distribution, error_of, slices_of};
@@ -21,7 +22,8 @@ use std::io;
 /// Slices that are kept for the figures.
 const MOST_SLICES: usize = 10_000;
 
-/// Stretches of the time whose extremes stay when slices are thinned out: about one for each column of a figure.
+/// Stretches of the time whose extremes stay when slices are thinned out: about one for each column
+/// of a figure.
 const STRETCHES: usize = 250;
 
 /// Gathers slices for a page.
@@ -57,9 +59,7 @@ impl SliceSink for CountPage {
             self.counts.saturating_record(count.round() as u64);
         }
         if let Some(error) = error_of(slice)
-            && self
-                .worst
-                .is_none_or(|(worst, _)| error.abs() > worst.abs())
+            && self.worst.is_none_or(|(worst, _)| error.abs() > worst.abs())
         {
             self.worst = Some((error, slice.start_ns));
         }
@@ -73,9 +73,9 @@ impl SliceSink for CountPage {
     }
 }
 
-/// Keeps every second slice, so that what is usual stays as usual as it was; and of each stretch of the time the slices
-/// with the largest and the smallest count and the one with the largest error. So the largest of all stay, however
-/// often this is done.
+/// Keeps every second slice, so that what is usual stays as usual as it was; and of each stretch of
+/// the time the slices with the largest and the smallest count and the one with the largest error.
+/// So the largest of all stay, however often this is done.
 fn halve(slices: &mut Vec<SliceResult>) {
     let count = |slice: &SliceResult| slice.best().unwrap_or(0.0);
     let error = |slice: &SliceResult| error_of(slice).unwrap_or(0.0).abs();
@@ -114,7 +114,8 @@ impl CountPage {
         }
     }
 
-    /// The figure of counts over time alone, of what the parameters name `element` and `filter`; none of a single slice.
+    /// The figure of counts over time alone, of what the parameters name `element` and `filter`;
+    /// none of a single slice.
     pub fn figure(mut self, elements_plural: &str, filter: &str, zone: Zone) -> Option<Figure> {
         while self.kept.len() > MOST_SLICES {
             halve(&mut self.kept);
@@ -165,16 +166,10 @@ impl CountPage {
         if let Some(traffic) = traffic {
             sections.push(PageSection::new("Who talks to whom", who_talks(traffic)));
         }
-        sections.push(PageSection::new(
-            "Packets without an element",
-            without(totals, parameters),
-        ));
+        sections.push(PageSection::new("Packets without an element", without(totals, parameters)));
         sections.push(PageSection::new(
             "What was read",
-            vec![
-                Block::Table(inputs(summary)),
-                Block::Table(described(parameters, totals)),
-            ],
+            vec![Block::Table(inputs(summary)), Block::Table(described(parameters, totals))],
         ));
         Page {
             title: title(parameters, summary),
@@ -199,11 +194,7 @@ impl CountPage {
                 grouped(self.seen)
             )));
         }
-        let figures = [
-            Some(series.counts()),
-            series.errors(),
-            Some(series.packets()),
-        ];
+        let figures = [Some(series.counts()), series.errors(), Some(series.packets())];
         blocks.extend(figures.into_iter().flatten().map(Block::Figure));
         PageSection::new("Over time", blocks)
     }
@@ -295,18 +286,10 @@ impl CountPage {
     /// What makes the answer worth less.
     fn warnings(&self, summary: &CountSummary) -> Vec<String> {
         let totals = &summary.totals;
-        let words = [
-            full_filters(totals),
-            over_limit(self.over_limit, self.seen),
-            late(totals),
-        ];
+        let words = [full_filters(totals), over_limit(self.over_limit, self.seen), late(totals)];
         let words = words.into_iter().flatten();
         let mut words: Vec<String> = words.map(|words| capitalised(&words) + ".").collect();
-        words.extend(troubles(
-            &summary.inputs,
-            totals.uncounted,
-            totals.interrupted,
-        ));
+        words.extend(troubles(&summary.inputs, totals.uncounted, totals.interrupted));
         words
     }
 
@@ -383,23 +366,12 @@ fn inputs(summary: &CountSummary) -> DataTable {
     let rows = summary.inputs.iter().map(|input| {
         vec![
             input.path.display().to_string(),
-            input
-                .container
-                .clone()
-                .unwrap_or_else(|| "not recognised".to_owned()),
+            input.container.clone().unwrap_or_else(|| "not recognised".to_owned()),
             grouped(input.packets),
-            input
-                .error
-                .as_ref()
-                .map_or_else(|| "complete".to_owned(), ToString::to_string),
+            input.error.as_ref().map_or_else(|| "complete".to_owned(), ToString::to_string),
         ]
     });
-    let columns = [
-        ("input", false),
-        ("format", false),
-        ("packets", true),
-        ("how it went", false),
-    ];
+    let columns = [("input", false), ("format", false), ("packets", true), ("how it went", false)];
     DataTable::new(&columns, rows)
 }
 
@@ -419,35 +391,22 @@ fn described(parameters: &CountParameters, totals: &Totals) -> DataTable {
         ("shards", parameters.shards.to_string()),
         ("seed", parameters.seed.to_string()),
         ("packets", grouped(totals.packets)),
-        (
-            "packets with a readable IP header",
-            grouped(totals.ip_packets),
-        ),
+        ("packets with a readable IP header", grouped(totals.ip_packets)),
         ("elements seen, repeats included", grouped(totals.elements)),
     ]);
     // Windows overlap.
     if parameters.every_ns.is_none() {
         rows.extend([
-            (
-                "sum of the exact counts of the slices",
-                number(totals.exact),
-            ),
+            ("sum of the exact counts of the slices", number(totals.exact)),
             ("sum of the raw counts", number(totals.first)),
-            (
-                "sum of the estimates",
-                number(totals.estimate.map(|n| n.round() as u64)),
-            ),
+            ("sum of the estimates", number(totals.estimate.map(|n| n.round() as u64))),
         ]);
     }
     rows.extend([(
         "observed false-positive rate",
-        totals
-            .observed_fpr
-            .map_or_else(|| "\u{2013}".to_owned(), percent),
+        totals.observed_fpr.map_or_else(|| "\u{2013}".to_owned(), percent),
     )]);
-    let rows = rows
-        .into_iter()
-        .map(|(name, value)| vec![name.to_owned(), value]);
+    let rows = rows.into_iter().map(|(name, value)| vec![name.to_owned(), value]);
     DataTable::new(&[("what", false), ("value", true)], rows)
 }
 
@@ -480,11 +439,7 @@ mod tests {
         let mut page = CountPage::default();
         let slices = 123_456;
         for i in 0..slices {
-            let exact = if i == 77_777 {
-                5_000
-            } else {
-                100 + (i % 10) as u64
-            };
+            let exact = if i == 77_777 { 5_000 } else { 100 + (i % 10) as u64 };
             let off = if i == 33_333 { 2.0 } else { 1.0 };
             page.slice(&slice(i, exact, exact as f64 * off)).unwrap();
             assert!(page.kept.len() <= 2 * MOST_SLICES);
@@ -500,9 +455,8 @@ mod tests {
     #[test]
     fn what_is_usual_stays_usual_when_slices_are_thinned_out() {
         let exact = |i: i64| 100 + (i * 7919 % 101) as u64;
-        let mut slices: Vec<SliceResult> = (0..40_000)
-            .map(|i| slice(i, exact(i), exact(i) as f64))
-            .collect();
+        let mut slices: Vec<SliceResult> =
+            (0..40_000).map(|i| slice(i, exact(i), exact(i) as f64)).collect();
         for _ in 0..2 {
             halve(&mut slices);
         }

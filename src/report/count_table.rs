@@ -79,10 +79,7 @@ impl<W: Write> CountTable<W> {
         }
         self.columns.foot(&mut self.out)?;
         let before = format!("{} over time: ", self.elements);
-        let room = self
-            .look
-            .width
-            .map(|width| width.saturating_sub(before.chars().count()));
+        let room = self.look.width.map(|width| width.saturating_sub(before.chars().count()));
         let line = self.series.draw(room);
         if !line.is_empty() {
             writeln!(self.out, "{before}{line}")?;
@@ -112,16 +109,11 @@ impl<W: Write> CountTable<W> {
         if totals.interrupted {
             said.push(INTERRUPTED.to_owned());
         }
-        let words = [
-            full_filters(totals),
-            over_limit(self.over_limit, totals.slices),
-        ];
+        let words = [full_filters(totals), over_limit(self.over_limit, totals.slices)];
         said.extend(words.into_iter().flatten());
         if totals.empty_slices_omitted > 0 {
             let omitted = grouped(totals.empty_slices_omitted);
-            said.push(format!(
-                "{omitted} empty slices in long gaps are not listed"
-            ));
+            said.push(format!("{omitted} empty slices in long gaps are not listed"));
         }
         said
     }
@@ -176,10 +168,7 @@ fn shown_columns(parameters: &CountParameters) -> Columns<SliceResult> {
             columns.hide(name);
         }
     }
-    let combinations = parameters
-        .design
-        .iter()
-        .flat_map(|design| &design.combinations);
+    let combinations = parameters.design.iter().flat_map(|design| &design.combinations);
     for (index, names) in combinations.enumerate() {
         columns = columns
             .field(names.join("_"), |_| "")
@@ -225,9 +214,7 @@ pub(super) fn write_read(out: &mut dyn Write, totals: &Totals, look: Look) -> io
     let mut read = vec![format!("{packets} packets, {ip} of them IP")];
     if totals.late > 0 {
         let late = grouped(totals.late);
-        read.push(format!(
-            "{late} after the row of their slice, which was revised"
-        ));
+        read.push(format!("{late} after the row of their slice, which was revised"));
     }
     if totals.uncounted > 0 {
         let uncounted = grouped(totals.uncounted);
@@ -244,9 +231,8 @@ pub(super) fn write_read(out: &mut dyn Write, totals: &Totals, look: Look) -> io
 /// Packets by reason, in a sentence.
 pub(super) fn reasons(skipped: &BTreeMap<Skip, u64>) -> String {
     let reasons = skipped.iter();
-    let reasons: Vec<String> = reasons
-        .map(|(skip, &count)| format!("{} {}", grouped(count), skip.words()))
-        .collect();
+    let reasons: Vec<String> =
+        reasons.map(|(skip, &count)| format!("{} {}", grouped(count), skip.words())).collect();
     reasons.join(", ")
 }
 
@@ -277,11 +263,7 @@ fn title(parameters: &CountParameters) -> String {
         0 => String::new(),
         seed => format!(", seed {seed}"),
     };
-    let direction = if parameters.undirected {
-        "undirected "
-    } else {
-        ""
-    };
+    let direction = if parameters.undirected { "undirected " } else { "" };
     format!(
         "distinct {direction}{} {slices}; {counter}{seed}{}",
         parameters.elements_plural,

@@ -8,13 +8,15 @@ use std::panic::resume_unwind;
 use std::sync::mpsc::sync_channel;
 use std::thread::{self, JoinHandle};
 
-/// Rows of a chunk, unless they are made where they are wanted. Lines of so many rows go past the buffer of a file.
+/// Rows of a chunk, unless they are made where they are wanted. Lines of so many rows go past the
+/// buffer of a file.
 pub(super) const CHUNK_ROWS: usize = 2048;
 
 /// Chunks that wait for each thread, at least.
 const QUEUED: usize = 2;
 
-/// The same where so many rows have to come to one thread: while it works at them, the next thread gets its own.
+/// The same where so many rows have to come to one thread: while it works at them, the next thread
+/// gets its own.
 const fn queued(turn_rows: usize) -> usize {
     let turn = turn_rows / CHUNK_ROWS;
     if turn > QUEUED { turn } else { QUEUED }
@@ -25,7 +27,8 @@ pub(super) trait Make<R>: Send + 'static {
     /// What is written.
     type Made: Send + 'static;
 
-    /// Rows, a multiple of those of a chunk, that have to come to the same thread one after the other.
+    /// Rows, a multiple of those of a chunk, that have to come to the same thread one after the
+    /// other.
     const TURN_ROWS: usize = CHUNK_ROWS;
 
     /// Takes a row, or rows if each is a batch of them.
@@ -62,8 +65,8 @@ pub(super) struct Crew<R, M> {
     under_way: VecDeque<usize>,
 }
 
-/// A thread, and the ends of its channels as functions: channels of every kind of row would make the program larger by half a
-/// megabyte.
+/// A thread, and the ends of its channels as functions: channels of every kind of row would make
+/// the program larger by half a megabyte.
 struct Worker<R, M> {
     /// Gives it a chunk; false if it has ended.
     give: Box<dyn Fn(Chunk<R>) -> bool + Send>,
@@ -74,9 +77,7 @@ struct Worker<R, M> {
 
 impl<R, M> fmt::Debug for Crew<R, M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Crew")
-            .field("workers", &self.workers.len())
-            .finish_non_exhaustive()
+        f.debug_struct("Crew").field("workers", &self.workers.len()).finish_non_exhaustive()
     }
 }
 
@@ -152,7 +153,8 @@ impl<R, M> Crew<R, M> {
         self.turn - self.given % self.turn
     }
 
-    /// Takes so many rows that are made where they are wanted, at most [`lazy_rows`](Self::lazy_rows).
+    /// Takes so many rows that are made where they are wanted, at most
+    /// [`lazy_rows`](Self::lazy_rows).
     pub(super) fn lazy(
         &mut self,
         count: usize,
@@ -194,7 +196,8 @@ impl<R, M> Crew<R, M> {
         self.give(chunk.len(), Chunk::Rows(chunk), done)
     }
 
-    /// Gives a chunk of so many rows to whose turn it is, and takes what came back if too much is under way.
+    /// Gives a chunk of so many rows to whose turn it is, and takes what came back if too much is
+    /// under way.
     fn give(
         &mut self,
         rows: usize,
@@ -260,11 +263,7 @@ mod tests {
         }
 
         fn made(&mut self, is_end: bool) -> Vec<usize> {
-            if is_end || self.0.len() == Self::TURN_ROWS {
-                take(&mut self.0)
-            } else {
-                Vec::new()
-            }
+            if is_end || self.0.len() == Self::TURN_ROWS { take(&mut self.0) } else { Vec::new() }
         }
     }
 
@@ -297,13 +296,7 @@ mod tests {
 
     #[test]
     fn chunks_come_back_in_order_and_whole() {
-        for (threads, rows) in [
-            (1, 0),
-            (1, 5),
-            (2, 10_000),
-            (3, 4 * CHUNK_ROWS),
-            (3, 70_000),
-        ] {
+        for (threads, rows) in [(1, 0), (1, 5), (2, 10_000), (3, 4 * CHUNK_ROWS), (3, 70_000)] {
             for lazy in [false, true] {
                 chunks_come_back::<1>(threads, rows, lazy);
                 chunks_come_back::<3>(threads, rows, lazy);

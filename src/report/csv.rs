@@ -12,8 +12,8 @@ use std::sync::Arc;
 /// Bytes of lines that are gathered before they are written.
 const BUFFER: usize = 32 << 10;
 
-/// Writes rows as they come. The header comes with the first one, or at the end: a result that is dropped before it has any leaves
-/// nothing behind.
+/// Writes rows as they come. The header comes with the first one, or at the end: a result that is
+/// dropped before it has any leaves nothing behind.
 #[derive(Debug)]
 pub(super) struct CsvRows<W: Write, R> {
     out: W,
@@ -63,7 +63,8 @@ impl<W: Write, R> CsvRows<W, R> {
         crew.row(row, &mut |lines| out.write_all(lines.as_bytes()))
     }
 
-    /// How many rows that are made where they are wanted may come next, if there are threads for them.
+    /// How many rows that are made where they are wanted may come next, if there are threads for
+    /// them.
     pub(super) fn lazy_rows(&self) -> Option<usize> {
         let crew = self.crew.as_ref().filter(|crew| !crew.is_gathering())?;
         Some(crew.lazy_rows())
@@ -80,9 +81,7 @@ impl<W: Write, R> CsvRows<W, R> {
     pub(super) fn settle(&mut self) -> io::Result<()> {
         let out = &mut self.out;
         let mut done = |lines: String| out.write_all(lines.as_bytes());
-        self.crew
-            .as_mut()
-            .map_or(Ok(()), |crew| crew.settle(&mut done))
+        self.crew.as_mut().map_or(Ok(()), |crew| crew.settle(&mut done))
     }
 
     /// Writes what waits.
@@ -90,9 +89,7 @@ impl<W: Write, R> CsvRows<W, R> {
         self.write_from(1)?;
         let out = &mut self.out;
         let mut done = |lines: String| out.write_all(lines.as_bytes());
-        self.crew
-            .as_mut()
-            .map_or(Ok(()), |crew| crew.rest(&mut done))
+        self.crew.as_mut().map_or(Ok(()), |crew| crew.rest(&mut done))
     }
 
     pub(super) fn flush(&mut self) -> io::Result<()> {
@@ -149,11 +146,7 @@ struct Lines<R> {
 
 impl<R> Lines<R> {
     fn of(columns: &Arc<Columns<R>>) -> Self {
-        Self {
-            columns: Arc::clone(columns),
-            seconds: Seconds::default(),
-            text: String::new(),
-        }
+        Self { columns: Arc::clone(columns), seconds: Seconds::default(), text: String::new() }
     }
 
     fn push(&mut self, row: &R) {
@@ -346,12 +339,7 @@ mod tests {
             0..6,
         );
         let text = text.prop_map(String::from_iter);
-        (
-            text,
-            any::<Option<u64>>(),
-            any::<i64>(),
-            prop::collection::vec(any::<u64>(), 0..3),
-        )
+        (text, any::<Option<u64>>(), any::<i64>(), prop::collection::vec(any::<u64>(), 0..3))
     }
 
     proptest! {

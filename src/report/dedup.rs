@@ -48,21 +48,10 @@ impl DedupReport<'_> {
             ReportFormat::Json => return write_document(out, Layout::Sorted, &self.document()),
             _ => {}
         }
-        let rows = self.rows().unwrap_or_else(|| {
-            vec![Row {
-                times: None,
-                drops: summary.totals,
-            }]
-        });
-        let tail = vec![
-            inputs_cell(&summary.inputs),
-            total_columns().object_of(summary),
-        ];
+        let rows = self.rows().unwrap_or_else(|| vec![Row { times: None, drops: summary.totals }]);
+        let tail = vec![inputs_cell(&summary.inputs), total_columns().object_of(summary)];
         let frame = Frame {
-            tail: vec![
-                inputs_section(),
-                Section::of("totals", "totals", &total_columns()),
-            ],
+            tail: vec![inputs_section(), Section::of("totals", "totals", &total_columns())],
             ..Frame::of_rows(SCHEMA, "slices", "slice")
         }
         .in_zone(plan.selection.zone)
@@ -160,10 +149,7 @@ pub(super) struct Row {
 
 impl From<&DedupSlice> for Row {
     fn from(slice: &DedupSlice) -> Self {
-        Self {
-            times: Some((slice.start_ns, slice.end_ns)),
-            drops: slice.drops,
-        }
+        Self { times: Some((slice.start_ns, slice.end_ns)), drops: slice.drops }
     }
 }
 
@@ -174,11 +160,7 @@ pub(super) fn row_columns(decimals: usize) -> Columns<Row> {
         .doc(
             "first nanosecond of the slice; the row of everything, without `--slice`, has no times",
         )
-        .heading(Heading::left(
-            0,
-            time(0, decimals, Zone::UTC).len(),
-            "start",
-        ))
+        .heading(Heading::left(0, time(0, decimals, Zone::UTC).len(), "start"))
         .decimals(decimals, decimals)
         .field("end_ns", |row| row.times.map(|times| Time(times.1)))
         .doc("first nanosecond behind it")
@@ -213,9 +195,7 @@ pub(super) fn drop_columns() -> Columns<Drops> {
     };
     DropKind::ALL.into_iter().fold(columns, |columns, kind| {
         let name = format!("dropped_{}", kind.name());
-        columns
-            .inlined(name, move |drops| drops.by_kind[kind as usize])
-            .doc(doc(kind))
+        columns.inlined(name, move |drops| drops.by_kind[kind as usize]).doc(doc(kind))
     })
 }
 
@@ -255,11 +235,7 @@ fn write_table(
         WindowWidth::Time(width) => duration(width),
         WindowWidth::Packets(count) => format!("{} packets", grouped(count)),
     };
-    let how = if plan.approximate {
-        "approximate"
-    } else {
-        "exact"
-    };
+    let how = if plan.approximate { "approximate" } else { "exact" };
     let inside = match plan.tunnel {
         Tunnel::Outer => "",
         Tunnel::Inner => " inside tunnels",
@@ -302,11 +278,7 @@ fn write_totals(
     let share = totals.dropped() as f64 / totals.packets.max(1) as f64;
     line("packets", totals.packets, "")?;
     line("kept", totals.kept(), "")?;
-    line(
-        "dropped",
-        totals.dropped(),
-        &format!("  {}", percent(share)),
-    )?;
+    line("dropped", totals.dropped(), &format!("  {}", percent(share)))?;
     for (kind, count) in DropKind::ALL.into_iter().zip(totals.by_kind) {
         if count > 0 {
             line(&format!("  {}", kind.name().replace('_', " ")), count, "")?;

@@ -92,9 +92,6 @@ mod tests {
         let names = [1, 28, 65, 255, 54, 65280].map(type_name);
         assert_eq!(names, ["A", "AAAA", "HTTPS", "ANY", "TYPE54", "TYPE65280"]);
         let names = [0, 3, 5, 11, 15].map(rcode_name);
-        assert_eq!(
-            names,
-            ["NOERROR", "NXDOMAIN", "REFUSED", "DSOTYPENI", "RCODE15"]
-        );
+        assert_eq!(names, ["NOERROR", "NXDOMAIN", "REFUSED", "DSOTYPENI", "RCODE15"]);
     }
 }

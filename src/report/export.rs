@@ -42,7 +42,8 @@ enum Writer<W: Write> {
 }
 
 impl<W: Write> ExportReport<W> {
-    /// Begins a report. There is no table for people; in its place there is CSV. With several threads, these make the rows.
+    /// Begins a report. There is no table for people; in its place there is CSV. With several
+    /// threads, these make the rows.
     ///
     /// # Errors
     ///
@@ -68,12 +69,7 @@ impl<W: Write> ExportReport<W> {
                 Writer::Rows(Box::new(writer))
             }
         };
-        Ok(Self {
-            writer,
-            row: Row::default(),
-            elements: Vec::new(),
-            waiting: 0,
-        })
+        Ok(Self { writer, row: Row::default(), elements: Vec::new(), waiting: 0 })
     }
 
     /// Ends the report with everything that is known only now, and gives the writer back, flushed.

@@ -44,19 +44,9 @@ impl ExportParameters {
     pub fn new(plan: &ExportPlan, names: FlowNames) -> Self {
         let (kind, undirected, queries_only, slicing, memory_bytes) = match plan.what {
             ExportWhat::Packets => (None, false, false, None, None),
-            ExportWhat::Elements {
-                kind,
-                undirected,
-                queries_only,
-                slicing,
-                memory_bytes,
-            } => (
-                Some(kind),
-                undirected,
-                queries_only,
-                Some(slicing),
-                Some(memory_bytes),
-            ),
+            ExportWhat::Elements { kind, undirected, queries_only, slicing, memory_bytes } => {
+                (Some(kind), undirected, queries_only, Some(slicing), Some(memory_bytes))
+            }
         };
         Self {
             kind,
@@ -96,10 +86,7 @@ pub(super) fn parameter_columns() -> Columns<ExportParameters> {
 }
 
 /// A row of some.
-#[cfg_attr(
-    not(feature = "arrow"),
-    expect(unreachable_pub, reason = "record batches name it")
-)]
+#[cfg_attr(not(feature = "arrow"), expect(unreachable_pub, reason = "record batches name it"))]
 #[derive(Debug, Default)]
 pub struct Row {
     pub(super) rows: ExportRows,
@@ -131,17 +118,11 @@ pub(super) fn export_columns(kind: Option<ElementKind>, names: FlowNames) -> Col
         columns = columns
             .texts("src", |row| &row.rows.src)
             .doc("address of the sender; with `--undirected` of the first packet's")
-            .elsewhere([
-                "id.orig_h",
-                "source.ip",
-                "sourceIPv4Address or sourceIPv6Address",
-            ]);
+            .elsewhere(["id.orig_h", "source.ip", "sourceIPv4Address or sourceIPv6Address"]);
     }
     if kind != Some(Source) {
-        columns = columns
-            .texts("dst", |row| &row.rows.dst)
-            .doc("address of the receiver")
-            .elsewhere([
+        columns =
+            columns.texts("dst", |row| &row.rows.dst).doc("address of the receiver").elsewhere([
                 "id.resp_h",
                 "destination.ip",
                 "destinationIPv4Address or destinationIPv6Address",
@@ -193,9 +174,8 @@ pub(super) fn export_columns(kind: Option<ElementKind>, names: FlowNames) -> Col
     }
     let has_dns = has_ports || kind == Some(Dns);
     if has_dns && names == FlowNames::Zeek {
-        columns = columns
-            .inlined("qtype_name", dns_type_name)
-            .inlined("rcode_name", dns_rcode_name);
+        columns =
+            columns.inlined("qtype_name", dns_type_name).inlined("rcode_name", dns_rcode_name);
     }
     if has_ports {
         columns = columns
@@ -220,22 +200,14 @@ fn under_names(columns: Columns<Row>, names: FlowNames) -> Columns<Row> {
             .retyped("ts", Kind::Time(Clock::Seconds), |row| {
                 Cell::Time(row.rows.start_ns[row.at], Clock::Seconds)
             })
-            .retyped("proto", Kind::Text, |row| {
-                protocol_name(row.rows.proto[row.at]).cell()
-            }),
+            .retyped("proto", Kind::Text, |row| protocol_name(row.rows.proto[row.at]).cell()),
         FlowNames::Ecs => columns
             .renamed(1)
-            .retyped(
-                "event.start",
-                Kind::Time(Clock::Rfc3339(Zone::UTC)),
-                |row| Cell::Time(row.rows.start_ns[row.at], Clock::Rfc3339(Zone::UTC)),
-            )
-            .retyped("dns.question.type", Kind::Text, |row| {
-                dns_type_name(row).cell()
+            .retyped("event.start", Kind::Time(Clock::Rfc3339(Zone::UTC)), |row| {
+                Cell::Time(row.rows.start_ns[row.at], Clock::Rfc3339(Zone::UTC))
             })
-            .retyped("dns.response_code", Kind::Text, |row| {
-                dns_rcode_name(row).cell()
-            }),
+            .retyped("dns.question.type", Kind::Text, |row| dns_type_name(row).cell())
+            .retyped("dns.response_code", Kind::Text, |row| dns_rcode_name(row).cell()),
     }
 }
 
@@ -307,8 +279,5 @@ pub(super) fn frame(parameters: &ExportParameters) -> Frame {
 
 /// The sections of [`frame`].
 pub(super) fn tail(summary: &ExportSummary) -> Vec<Cell> {
-    vec![
-        inputs_cell(&summary.inputs),
-        total_columns().object_of(summary),
-    ]
+    vec![inputs_cell(&summary.inputs), total_columns().object_of(summary)]
 }

@@ -1,5 +1,5 @@
-//! What a page shows, as plain data: figures, tables and text. Results become these; [`super`]'s writers
-//! make SVG, HTML and Markdown of them, and know nothing of results.
+//! What a page shows, as plain data: figures, tables and text. Results become these; [`super`]'s
+//! writers make SVG, HTML and Markdown of them, and know nothing of results.
 
 use crate::zone::Zone;
 
@@ -73,7 +73,8 @@ pub struct Axis {
 pub enum Scale {
     /// Evenly.
     Linear,
-    /// By their logarithm; zero has a place of its own below all others, and what is below zero is left out.
+    /// By their logarithm; zero has a place of its own below all others, and what is below zero is
+    /// left out.
     Log,
     /// Evenly, as seconds since the epoch, written as times of day in this zone.
     Time(Zone),
@@ -83,7 +84,8 @@ pub enum Scale {
     Percent,
     /// Evenly, what is counted: ticks are whole numbers.
     Count,
-    /// By their logarithm, as shares, written in per cent; zero has a place of its own below all others.
+    /// By their logarithm, as shares, written in per cent; zero has a place of its own below all
+    /// others.
     PercentLog,
 }
 
@@ -169,8 +171,8 @@ pub enum Block {
 }
 
 impl Drawing {
-    /// Bars in groups. Of more than eight series each is a group, with its name beside it: so many colours
-    /// cannot be told apart.
+    /// Bars in groups. Of more than eight series each is a group, with its name beside it: so many
+    /// colours cannot be told apart.
     pub(super) fn bars(
         categories: Vec<String>,
         y: Axis,
@@ -178,11 +180,7 @@ impl Drawing {
     ) -> Self {
         const COLOURS: usize = 8;
         if series.len() <= COLOURS || categories.len() > COLOURS {
-            return Self::Bars {
-                categories,
-                y,
-                series,
-            };
+            return Self::Bars { categories, y, series };
         }
         let turned = categories.into_iter().enumerate().map(|(i, category)| {
             let values = series.iter();
@@ -212,10 +210,7 @@ impl Figure {
 impl Axis {
     /// An axis with its label.
     pub(super) fn new(label: &str, scale: Scale) -> Self {
-        Self {
-            label: label.to_owned(),
-            scale,
-        }
+        Self { label: label.to_owned(), scale }
     }
 }
 
@@ -240,10 +235,7 @@ impl DataTable {
 impl PageSection {
     /// A section with its heading.
     pub(super) fn new(title: &str, blocks: Vec<Block>) -> Self {
-        Self {
-            title: title.to_owned(),
-            blocks,
-        }
+        Self { title: title.to_owned(), blocks }
     }
 }
 
@@ -269,9 +261,7 @@ mod tests {
             let axis = Axis::new("n", Scale::Linear);
             let categories = vec!["a".to_owned(), "b".to_owned()];
             match Drawing::bars(categories, axis, series.collect()) {
-                Drawing::Bars {
-                    categories, series, ..
-                } => (categories, series),
+                Drawing::Bars { categories, series, .. } => (categories, series),
                 _ => (Vec::new(), Vec::new()),
             }
         };

@@ -120,7 +120,8 @@ pub(super) fn stored_columns() -> Columns<StoredRow> {
 }
 
 impl StoredRow {
-    /// All that the filter stores besides the whole element; attributes without a name have a number.
+    /// All that the filter stores besides the whole element; attributes without a name have a
+    /// number.
     pub(super) fn all(filter: &SavedFilter, label: Option<&ElementLabel>) -> Vec<Self> {
         let spec = filter.spec();
         let count = spec.attributes().unwrap_or(0);
@@ -147,11 +148,7 @@ impl StoredRow {
     /// The bits and the count, for people.
     fn words(&self) -> String {
         let count = match self.count {
-            CombinationResult {
-                estimate: None,
-                first: None,
-                ..
-            } => "not counted".to_owned(),
+            CombinationResult { estimate: None, first: None, .. } => "not counted".to_owned(),
             count => cell(&count),
         };
         match self.probes {
@@ -164,10 +161,7 @@ impl StoredRow {
 impl FilterInfo {
     /// Nothing yet; times will be shown in this zone.
     pub fn in_zone(zone: Zone) -> Self {
-        Self {
-            zone,
-            rows: Vec::new(),
-        }
+        Self { zone, rows: Vec::new() }
     }
 
     /// Adds a filter.
@@ -244,14 +238,7 @@ fn lines(row: &FilterRow, zone: Zone) -> Vec<(&'static str, String)> {
         ),
         ("structure", row.spec.name().to_owned()),
         ("parameters", row.spec.describe()),
-        (
-            "memory",
-            format!(
-                "{} in {} {shards}",
-                size(row.stats.memory_bytes),
-                row.shards
-            ),
-        ),
+        ("memory", format!("{} in {} {shards}", size(row.stats.memory_bytes), row.shards)),
         ("fill", percent(row.stats.fill_ratio)),
         ("seed", row.seed.to_string()),
     ];

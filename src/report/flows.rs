@@ -46,13 +46,11 @@ impl<W: Write> FlowReport<W> {
             let rows = RowWriter::begin(format, frame(parameters), columns, out)?;
             Writer::Rows(Box::new(rows))
         };
-        Ok(Self {
-            writer,
-            flushed: parameters.unique.then(Instant::now),
-        })
+        Ok(Self { writer, flushed: parameters.unique.then(Instant::now) })
     }
 
-    /// With so many threads that write rows, for lists that are no streams. No byte depends on them.
+    /// With so many threads that write rows, for lists that are no streams. No byte depends on
+    /// them.
     ///
     /// # Errors
     ///

@@ -133,27 +133,14 @@ pub(super) fn flow_columns(shape: FlowShape, names: FlowNames) -> Columns<FlowRe
             .inlined("end_ns", |flow| Time(flow.end_ns))
             .doc("time of the latest packet")
             .elsewhere(["duration", "event.end", "flowEndNanoseconds"])
-            .heading(
-                Heading::right(1, 12, "seconds")
-                    .gap(2)
-                    .tight(10, "seconds")
-                    .goes(2),
-            )
+            .heading(Heading::right(1, 12, "seconds").gap(2).tight(10, "seconds").goes(2))
             .text(seconds);
     }
     columns = columns
-        .written("src", false, |flow, text| {
-            push_address(flow.addresses.ends().0, text)
-        })
+        .written("src", false, |flow, text| push_address(flow.addresses.ends().0, text))
         .doc("address of the sender of the first packet")
-        .elsewhere([
-            "id.orig_h",
-            "source.ip",
-            "sourceIPv4Address or sourceIPv6Address",
-        ])
-        .written("dst", false, |flow, text| {
-            push_address(flow.addresses.ends().1, text)
-        })
+        .elsewhere(["id.orig_h", "source.ip", "sourceIPv4Address or sourceIPv6Address"])
+        .written("dst", false, |flow, text| push_address(flow.addresses.ends().1, text))
         .doc("address of its receiver")
         .elsewhere([
             "id.resp_h",
@@ -183,7 +170,8 @@ pub(super) fn flow_columns(shape: FlowShape, names: FlowNames) -> Columns<FlowRe
         .inlined("domain", FlowRecord::domain_text)
         .doc("first query name in the flow's DNS messages: lower case, no final dot")
         .elsewhere(["query", "dns.question.name", ""])
-        // What varies most in width stands at the end of a line, so that it moves nothing out of its column.
+        // What varies most in width stands at the end of a line, so that it moves nothing out of
+        // its column.
         .heading(Heading::left(9, 0, "flow").gap(2).tight(USUAL_ENDS, "flow").room(WIDE_ENDS))
         .text(ends)
         .written("community_id", true, FlowRecord::push_community_id)
@@ -205,16 +193,12 @@ pub(super) fn flow_columns(shape: FlowShape, names: FlowNames) -> Columns<FlowRe
             .retyped("duration", Kind::Seconds, |flow| {
                 Cell::Seconds(i128::from(flow.end_ns) - i128::from(flow.start_ns))
             })
-            .retyped("proto", Kind::Text, |flow| {
-                protocol_name(flow.protocol).cell()
-            }),
+            .retyped("proto", Kind::Text, |flow| protocol_name(flow.protocol).cell()),
         FlowNames::Ecs => columns
             .renamed(1)
-            .retyped(
-                "event.start",
-                Kind::Time(Clock::Rfc3339(Zone::UTC)),
-                |flow| Cell::Time(flow.start_ns, Clock::Rfc3339(Zone::UTC)),
-            )
+            .retyped("event.start", Kind::Time(Clock::Rfc3339(Zone::UTC)), |flow| {
+                Cell::Time(flow.start_ns, Clock::Rfc3339(Zone::UTC))
+            })
             .retyped("event.end", Kind::Time(Clock::Rfc3339(Zone::UTC)), |flow| {
                 Cell::Time(flow.end_ns, Clock::Rfc3339(Zone::UTC))
             }),
@@ -235,12 +219,7 @@ fn traffic_columns(columns: Columns<FlowRecord>) -> Columns<FlowRecord> {
         .inlined("tcp_flags", |flow| flags(flow, &flow.forward))
         .doc("union of the TCP flags; null for other protocols")
         .elsewhere(["", "", "tcpControlBits"])
-        .heading(
-            Heading::left(4, 6, "flags")
-                .gap(2)
-                .tight(5, "flags")
-                .goes(1),
-        )
+        .heading(Heading::left(4, 6, "flags").gap(2).tight(5, "flags").goes(1))
         .text(|flow| letters(flow, &flow.forward))
 }
 
@@ -258,39 +237,19 @@ fn both_ways_columns(columns: Columns<FlowRecord>) -> Columns<FlowRecord> {
         .inlined("bytes_fwd", |flow| flow.forward.bytes)
         .doc("with `--bidirectional`: the bytes of the former")
         .elsewhere(["orig_ip_bytes", "source.bytes", "octetDeltaCount"])
-        .heading(
-            Heading::right(4, 11, "bytes→")
-                .gap(2)
-                .tight(9, "bytes→")
-                .goes(3),
-        )
+        .heading(Heading::right(4, 11, "bytes→").gap(2).tight(9, "bytes→").goes(3))
         .inlined("bytes_rev", |flow| flow.reverse.bytes)
         .doc("with `--bidirectional`: the bytes of the latter")
         .elsewhere(["resp_ip_bytes", "destination.bytes", ""])
-        .heading(
-            Heading::right(5, 11, "←bytes")
-                .gap(2)
-                .tight(9, "←bytes")
-                .goes(3),
-        )
+        .heading(Heading::right(5, 11, "←bytes").gap(2).tight(9, "←bytes").goes(3))
         .inlined("tcp_flags_fwd", |flow| flags(flow, &flow.forward))
         .doc("with `--bidirectional`: the TCP flags of the former")
         .elsewhere(["", "", "tcpControlBits"])
-        .heading(
-            Heading::left(6, 6, "flags→")
-                .gap(2)
-                .tight(6, "flags→")
-                .goes(1),
-        )
+        .heading(Heading::left(6, 6, "flags→").gap(2).tight(6, "flags→").goes(1))
         .text(|flow| letters(flow, &flow.forward))
         .inlined("tcp_flags_rev", |flow| flags(flow, &flow.reverse))
         .doc("with `--bidirectional`: the TCP flags of the latter")
-        .heading(
-            Heading::left(7, 6, "←flags")
-                .gap(2)
-                .tight(6, "←flags")
-                .goes(1),
-        )
+        .heading(Heading::left(7, 6, "←flags").gap(2).tight(6, "←flags").goes(1))
         .text(|flow| letters(flow, &flow.reverse))
 }
 
@@ -298,14 +257,12 @@ fn flags(flow: &FlowRecord, direction: &Direction) -> Option<u8> {
     (flow.protocol == IpNumber::TCP.0).then_some(direction.tcp_flags)
 }
 
-/// One letter for each flag that is set: congestion window, echo, urgent, acknowledgement, push, reset,
-/// synchronise, finish.
+/// One letter for each flag that is set: congestion window, echo, urgent, acknowledgement, push,
+/// reset, synchronise, finish.
 fn letters(flow: &FlowRecord, direction: &Direction) -> String {
     let flags = flags(flow, direction).filter(|_| direction.packets > 0);
     let bits = (0..8).rev().zip("CEUAPRSF".chars());
-    bits.filter(|(bit, _)| flags.unwrap_or(0) >> bit & 1 == 1)
-        .map(|(_, letter)| letter)
-        .collect()
+    bits.filter(|(bit, _)| flags.unwrap_or(0) >> bit & 1 == 1).map(|(_, letter)| letter).collect()
 }
 
 /// Octets in letters, with a point behind them, and how many letters that is.
@@ -368,19 +325,11 @@ fn seconds(flow: &FlowRecord) -> String {
 /// Who with whom, and about what.
 fn ends(flow: &FlowRecord) -> String {
     let (source, destination) = flow.addresses.ends();
-    let arrow = if flow.reverse.packets > 0 {
-        "↔"
-    } else {
-        "→"
-    };
+    let arrow = if flow.reverse.packets > 0 { "↔" } else { "→" };
     // Two ports of 0 are none.
     let with_port = flow.ports != (0, 0);
     let end = |address: IpAddr, port| {
-        if with_port {
-            SocketAddr::new(address, port).to_string()
-        } else {
-            address.to_string()
-        }
+        if with_port { SocketAddr::new(address, port).to_string() } else { address.to_string() }
     };
     let (source, destination) = (end(source, flow.ports.0), end(destination, flow.ports.1));
     let vlan = flow.vlan.map(|vlan| format!("  vlan {vlan}"));
@@ -394,9 +343,7 @@ pub(super) fn protocol_name(protocol: u8) -> String {
     match IpNumber(protocol) {
         // Those that everybody calls otherwise than its registered name.
         IpNumber::ICMP | IpNumber::IPV6_ICMP => "icmp".to_owned(),
-        number => number
-            .keyword_str()
-            .map_or_else(|| protocol.to_string(), str::to_lowercase),
+        number => number.keyword_str().map_or_else(|| protocol.to_string(), str::to_lowercase),
     }
 }
 
@@ -418,9 +365,7 @@ pub(super) fn ended_columns() -> Columns<EndedFlows> {
     let mut all = Ended::ALL;
     all.sort_by_key(|ended| ended.name());
     all.into_iter().fold(Columns::default(), |columns, ended| {
-        columns
-            .inlined(ended.name(), move |counts: &EndedFlows| counts.of(ended))
-            .doc(doc(ended))
+        columns.inlined(ended.name(), move |counts: &EndedFlows| counts.of(ended)).doc(doc(ended))
     })
 }
 
@@ -467,10 +412,7 @@ pub(super) fn frame(parameters: &FlowParameters) -> Frame {
 
 /// The sections of [`frame`].
 pub(super) fn tail(summary: &FlowSummary) -> Vec<Cell> {
-    vec![
-        inputs_cell(&summary.inputs),
-        total_columns().object_of(summary),
-    ]
+    vec![inputs_cell(&summary.inputs), total_columns().object_of(summary)]
 }
 
 #[cfg(test)]

@@ -51,9 +51,7 @@ impl<W: Write> FlowTable<W> {
         let flows = counted(totals.flows, "flow", "flows");
         let packets = counted(totals.packets, "packet", "packets");
         let [ip, bytes] = [totals.ip_packets, totals.bytes].map(grouped);
-        let mut said = vec![format!(
-            "{flows}: {packets}, {ip} of them IP with {bytes} bytes"
-        )];
+        let mut said = vec![format!("{flows}: {packets}, {ip} of them IP with {bytes} bytes")];
         said.extend(self.selected.words(&summary.inputs));
         if totals.interrupted {
             said.push(INTERRUPTED.to_owned());
@@ -97,12 +95,9 @@ fn title(parameters: &FlowParameters) -> String {
         }
         FlowShape::Unique => "flows, each when it is first seen".to_owned(),
     };
-    let idle = parameters
-        .idle_ns
-        .map(|idle| format!(", ended after {} without packets", duration(idle)));
-    let active = parameters
-        .active_ns
-        .map(|active| format!(", cut after {}", duration(active)));
+    let idle =
+        parameters.idle_ns.map(|idle| format!(", ended after {} without packets", duration(idle)));
+    let active = parameters.active_ns.map(|active| format!(", cut after {}", duration(active)));
     title.extend(idle.into_iter().chain(active));
     if parameters.tunnel == "inner" {
         title += ", inside tunnels";

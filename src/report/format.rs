@@ -16,7 +16,8 @@ pub enum ReportFormat {
     JsonLines,
     /// The rows of the CSV, for databases and data frames.
     Parquet,
-    /// The rows of the CSV as an Arrow IPC stream, and behind it, as JSON, what stands around the rows.
+    /// The rows of the CSV as an Arrow IPC stream, and behind it, as JSON, what stands around the
+    /// rows.
     #[cfg(feature = "arrow")]
     ArrowStream,
 }
@@ -77,7 +78,8 @@ impl ReportFormat {
         false
     }
 
-    /// Whether what could not be read and what was left out stands in it, with the names of flowsieve.
+    /// Whether what could not be read and what was left out stands in it, with the names of
+    /// flowsieve.
     pub const fn says_all(self) -> bool {
         matches!(self, Self::Table | Self::Json) || self.is_followed()
     }

@@ -41,7 +41,8 @@ impl Answer {
         }
     }
 
-    /// A value of a flow: a DNS record is of many packets, whose bytes and client ports it does not have.
+    /// A value of a flow: a DNS record is of many packets, whose bytes and client ports it does not
+    /// have.
     fn of_flow<T>(&self, value: impl Fn(&Record) -> T) -> Option<T> {
         self.record.domain.is_none().then(|| value(&self.record))
     }
@@ -68,9 +69,7 @@ pub(super) fn answer_columns() -> Columns<Answer> {
         .doc("the other end; server of DNS messages")
         .field("proto", |answer| answer.record.protocol)
         .doc("protocol number")
-        .field("src_port", |answer| {
-            answer.of_flow(|record| record.src_port)
-        })
+        .field("src_port", |answer| answer.of_flow(|record| record.src_port))
         .doc("port of `src`; null in DNS records")
         .field("dst_port", |answer| answer.record.dst_port)
         .doc("port of `dst`")
@@ -78,17 +77,11 @@ pub(super) fn answer_columns() -> Columns<Answer> {
         .doc("packets from `src`; queries")
         .field("packets_rev", |answer| answer.record.packets[1])
         .doc("packets from `dst`; responses")
-        .field("bytes_fwd", |answer| {
-            answer.of_flow(|record| record.bytes[0])
-        })
+        .field("bytes_fwd", |answer| answer.of_flow(|record| record.bytes[0]))
         .doc("IP bytes from `src`; null in DNS records")
-        .field("bytes_rev", |answer| {
-            answer.of_flow(|record| record.bytes[1])
-        })
+        .field("bytes_rev", |answer| answer.of_flow(|record| record.bytes[1]))
         .doc("IP bytes from `dst`; null in DNS records")
-        .field("domain", |answer| {
-            answer.record.domain.as_deref().map(dotted)
-        })
+        .field("domain", |answer| answer.record.domain.as_deref().map(dotted))
         .doc("query name; null in flow records")
 }
 
@@ -152,8 +145,9 @@ enum Writer<W: Write> {
 }
 
 impl<W: Write> SearchReport<W> {
-    /// Begins a report; with `explain` a table ends with what each level ruled out, as JSON always does. JSON
-    /// says whether the addresses of the answers are `anonymized`, that is replaced. `look` is that of the table.
+    /// Begins a report; with `explain` a table ends with what each level ruled out, as JSON always
+    /// does. JSON says whether the addresses of the answers are `anonymized`, that is replaced.
+    /// `look` is that of the table.
     ///
     /// # Errors
     ///
@@ -167,10 +161,7 @@ impl<W: Write> SearchReport<W> {
         out: W,
     ) -> io::Result<Self> {
         let writer = if format == ReportFormat::Table {
-            Writer::Table {
-                out,
-                rows: TableRows::of(look),
-            }
+            Writer::Table { out, rows: TableRows::of(look) }
         } else {
             let frame = Frame {
                 tail: vec![Section::of("explain", "explain", &explained_columns())],
@@ -183,13 +174,7 @@ impl<W: Write> SearchReport<W> {
             let rows = CellRows::begin(format, frame, answer_columns(), out)?;
             Writer::Rows(Box::new(rows))
         };
-        Ok(Self {
-            writer,
-            hits: 0,
-            explain,
-            zone,
-            look,
-        })
+        Ok(Self { writer, hits: 0, explain, zone, look })
     }
 
     /// Ends the report and gives the writer back, flushed.
@@ -235,11 +220,7 @@ impl<W: Write> HitSink for SearchReport<W> {
                     time(hit.region.end_ns, DECIMALS, self.zone)
                 );
                 let above = lines(&above, "", self.look);
-                rows.row(
-                    out,
-                    Some(&above),
-                    lines(&line(hit.record, self.zone), "  ", self.look),
-                )
+                rows.row(out, Some(&above), lines(&line(hit.record, self.zone), "  ", self.look))
             }
         }
     }
@@ -248,16 +229,10 @@ impl<W: Write> HitSink for SearchReport<W> {
 /// The text as lines that begin with these spaces; those behind the first with four more.
 fn lines(text: &str, indent: &str, look: Look) -> String {
     let room = |width: usize| width.saturating_sub(indent.len());
-    let Some(width) = look
-        .width
-        .map(room)
-        .filter(|&width| text.chars().count() > width)
-    else {
+    let Some(width) = look.width.map(room).filter(|&width| text.chars().count() > width) else {
         return format!("{indent}{text}");
     };
-    let lines = hanging(text, width, width.saturating_sub(4))
-        .into_iter()
-        .enumerate();
+    let lines = hanging(text, width, width.saturating_sub(4)).into_iter().enumerate();
     let lines = lines.map(|(number, line)| match number {
         0 => format!("{indent}{line}"),
         _ => format!("{indent}    {line}"),
@@ -332,7 +307,5 @@ fn explain(out: &mut impl Write, explained: &Explained, look: Look) -> io::Resul
         "records  {records} in regions opened: {records_listed} in all lists asked, {hits} found"
     );
     let texts = [nodes, segments, regions, records].into_iter();
-    texts
-        .map(|text| lines(&text, "", look))
-        .try_for_each(|text| writeln!(out, "{text}"))
+    texts.map(|text| lines(&text, "", look)).try_for_each(|text| writeln!(out, "{text}"))
 }

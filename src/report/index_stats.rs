@@ -38,15 +38,11 @@ pub(super) fn whole_columns() -> Columns<IndexStats> {
         .doc("length of a region")
         .field("captures", |stats| stats.captures.len())
         .doc("captures in the index")
-        .field("capture_bytes", |stats| {
-            of_captures(stats, |entry| entry.bytes)
-        })
+        .field("capture_bytes", |stats| of_captures(stats, |entry| entry.bytes))
         .doc("their bytes")
         .field("packets", |stats| of_captures(stats, |entry| entry.packets))
         .doc("their packets")
-        .field("regions", |stats| {
-            of_captures(stats, |entry| entry.regions.len() as u64)
-        })
+        .field("regions", |stats| of_captures(stats, |entry| entry.regions.len() as u64))
         .doc("regions")
         .field("flows", |stats| of_regions(stats, |region| region.flows))
         .doc("flows in their records")
@@ -58,21 +54,13 @@ pub(super) fn whole_columns() -> Columns<IndexStats> {
             of_regions + of_nodes + stats.catalog_bytes
         })
         .doc("all files of the index: the sum of the following")
-        .field("records_bytes", |stats| {
-            of_regions(stats, |region| region.records.bytes)
-        })
+        .field("records_bytes", |stats| of_regions(stats, |region| region.records.bytes))
         .doc("records of the regions")
-        .field("lists_bytes", |stats| {
-            of_regions(stats, |region| region.lists.bytes)
-        })
+        .field("lists_bytes", |stats| of_regions(stats, |region| region.lists.bytes))
         .doc("inverted lists of the regions")
-        .field("region_filters_bytes", |stats| {
-            of_nodes(stats, |node| node.region_filter_bytes)
-        })
+        .field("region_filters_bytes", |stats| of_nodes(stats, |node| node.region_filter_bytes))
         .doc("filters of the regions")
-        .field("global_filters_bytes", |stats| {
-            of_nodes(stats, |node| node.filter_bytes)
-        })
+        .field("global_filters_bytes", |stats| of_nodes(stats, |node| node.filter_bytes))
         .doc("global filters of the segments")
         .field("catalog_bytes", |stats| stats.catalog_bytes)
         .doc("the catalogue, and the captures of the segments")
@@ -108,9 +96,7 @@ pub(super) fn node_columns() -> Columns<NodeStats> {
 /// A capture.
 pub(super) fn capture_columns() -> Columns<CaptureEntry> {
     Columns::default()
-        .field("path", |entry: &CaptureEntry| {
-            entry.path.display().to_string()
-        })
+        .field("path", |entry: &CaptureEntry| entry.path.display().to_string())
         .doc("its path")
         .field("bytes", |entry| entry.bytes)
         .doc("its bytes")
@@ -123,8 +109,8 @@ pub(super) fn capture_columns() -> Columns<CaptureEntry> {
         .part(None, &part_columns(), |entry| entry.part.clone())
 }
 
-/// Writes what an index holds. Rows are of its nodes; with `captures` of its captures, which the table and
-/// the document have beside the nodes. Times are in `zone`; `look` is that of the table.
+/// Writes what an index holds. Rows are of its nodes; with `captures` of its captures, which the
+/// table and the document have beside the nodes. Times are in `zone`; `look` is that of the table.
 ///
 /// # Errors
 ///
@@ -180,9 +166,7 @@ fn write_table(
     let number = |name| columns.number(name, stats);
     let text = |name| grouped(number(name));
     let mut line = |name: &str, text: &str| {
-        let width = look
-            .width
-            .map_or(usize::MAX, |width| width.saturating_sub(NAME + 1));
+        let width = look.width.map_or(usize::MAX, |width| width.saturating_sub(NAME + 1));
         let mut lines = if text.chars().count() > width {
             hanging(text, width, width)
         } else {
@@ -195,10 +179,7 @@ fn write_table(
         Ok::<_, io::Error>(())
     };
     let [all, bytes, packets] = ["captures", "capture_bytes", "packets"].map(text);
-    line(
-        "captures",
-        &format!("{all} with {bytes} bytes and {packets} packets"),
-    )?;
+    line("captures", &format!("{all} with {bytes} bytes and {packets} packets"))?;
     let [regions, flows, dns] = ["regions", "flows", "dns"].map(text);
     let (seconds, filter) = (stats.region_ns as f64 / 1e9, stats.filter);
     line(
@@ -207,14 +188,7 @@ fn write_table(
             "{regions} of {seconds} s with {flows} flows and {dns} DNS records; filters: {filter}"
         ),
     )?;
-    line(
-        "segments",
-        &format!(
-            "{}; global filters: {}",
-            text("segments"),
-            stats.global_filter
-        ),
-    )?;
+    line("segments", &format!("{}; global filters: {}", text("segments"), stats.global_filter))?;
     for (name, column) in [
         ("index", "index_bytes"),
         ("  records", "records_bytes"),
@@ -225,19 +199,14 @@ fn write_table(
     ] {
         let bytes = number(column);
         let share = bytes as f64 / number("capture_bytes").max(1) as f64 * 100.0;
-        line(
-            name,
-            &format!("{} bytes, {share:.2} % of the captures", grouped(bytes)),
-        )?;
+        line(name, &format!("{} bytes, {share:.2} % of the captures", grouped(bytes)))?;
     }
     for node in &stats.nodes {
         let folder = node.folder.display();
         let mut parts = vec![format!("{folder}: {} regions", grouped(node.regions))];
         if let Some(fpr) = node.fpr {
             let share = share(fpr);
-            parts.push(format!(
-                "global filters let {share} of absent values through"
-            ));
+            parts.push(format!("global filters let {share} of absent values through"));
         }
         if let (Some(fill), Some(saturated), Some(overflows)) =
             (node.fill, node.saturated, node.overflows)
@@ -252,11 +221,7 @@ fn write_table(
     for entry in stats.captures.iter().filter(|_| captures) {
         let damage = entry.damage.as_ref().map_or("", |_| ", damaged");
         let part = entry.part.as_ref().map_or("", |_| ", in part");
-        let noun = if entry.regions.len() == 1 {
-            "region"
-        } else {
-            "regions"
-        };
+        let noun = if entry.regions.len() == 1 { "region" } else { "regions" };
         let [packets, regions] = [entry.packets, entry.regions.len() as u64].map(grouped);
         line(
             "capture",

@@ -57,11 +57,7 @@ pub fn write_index_verify<W: Write>(
             if let Cell::Object(whole) = whole {
                 fields.extend(whole);
             }
-            let problems = verified
-                .problems
-                .iter()
-                .cloned()
-                .map(|text| Cell::Text(text.into()));
+            let problems = verified.problems.iter().cloned().map(|text| Cell::Text(text.into()));
             fields.push(("problems".into(), Cell::List(problems.collect(), "")));
             write_document(&mut out, Layout::Pretty, &Cell::Object(fields))?;
         }

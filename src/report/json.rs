@@ -72,8 +72,8 @@ impl Serialize for Cell {
     }
 }
 
-/// An object a line. All lines have the same fields, null where there is nothing, and a field has one type;
-/// `record` says what a line is about.
+/// An object a line. All lines have the same fields, null where there is nothing, and a field has
+/// one type; `record` says what a line is about.
 #[derive(Debug)]
 pub(super) struct JsonLines<W: Write> {
     out: W,
@@ -84,8 +84,8 @@ pub(super) struct JsonLines<W: Write> {
 }
 
 impl<W: Write> JsonLines<W> {
-    /// Begins with a line about the parameters. Every other field has an empty value of its type there: many
-    /// programs take the types of fields from the first lines.
+    /// Begins with a line about the parameters. Every other field has an empty value of its type
+    /// there: many programs take the types of fields from the first lines.
     pub(super) fn begin(
         mut out: W,
         head: &[(&'static str, Cell)],
@@ -98,41 +98,26 @@ impl<W: Write> JsonLines<W> {
             }
         }
         let mut line = vec![("record".into(), Cell::Text("parameters".into()))];
-        line.extend(
-            head.iter()
-                .map(|(name, cell)| ((*name).into(), cell.clone())),
-        );
+        line.extend(head.iter().map(|(name, cell)| ((*name).into(), cell.clone())));
         if let Cell::Object(empty) = Kind::empty_object(&all) {
             line.extend(empty);
         }
         serde_json::to_writer(&mut out, &Cell::Object(line).of_one_type())?;
         writeln!(out)?;
         let rest = records.iter().map(|(record, kinds)| {
-            let others = all
-                .iter()
-                .filter(|(name, _)| !kinds.iter().any(|(own, _)| own == name));
+            let others = all.iter().filter(|(name, _)| !kinds.iter().any(|(own, _)| own == name));
             let others = others.flat_map(|(name, kind)| names_in_text(name, kind));
             let names = head.iter().map(|(name, _)| Name::Borrowed(*name));
-            let nulls: Vec<String> = names
-                .chain(others)
-                .map(|name| format!(",\"{name}\":null"))
-                .collect();
+            let nulls: Vec<String> =
+                names.chain(others).map(|name| format!(",\"{name}\":null")).collect();
             (*record, nulls.concat())
         });
-        Ok(Self {
-            out,
-            rest: rest.collect(),
-            zone: Zone::UTC,
-        })
+        Ok(Self { out, rest: rest.collect(), zone: Zone::UTC })
     }
 
     /// Lines of rows alone, for programs that know their fields.
     pub(super) fn bare(out: W) -> Self {
-        Self {
-            out,
-            rest: BTreeMap::new(),
-            zone: Zone::UTC,
-        }
+        Self { out, rest: BTreeMap::new(), zone: Zone::UTC }
     }
 
     /// With the texts of times in this zone.
@@ -172,11 +157,7 @@ impl Cell {
             }
             Self::Object(fields) => {
                 let fields = fields.into_iter();
-                Self::Object(
-                    fields
-                        .map(|(name, cell)| (name, cell.of_one_type()))
-                        .collect(),
-                )
+                Self::Object(fields.map(|(name, cell)| (name, cell.of_one_type())).collect())
             }
             Self::Tally(counts) => {
                 let count = |(reason, packets)| {

@@ -24,9 +24,9 @@ impl Look {
     pub(super) fn sentence(self, out: &mut dyn Write, text: &str) -> io::Result<()> {
         match self.width {
             None => writeln!(out, "{text}"),
-            Some(width) => wrapped(text, width)
-                .into_iter()
-                .try_for_each(|line| writeln!(out, "{line}")),
+            Some(width) => {
+                wrapped(text, width).into_iter().try_for_each(|line| writeln!(out, "{line}"))
+            }
         }
     }
 }

@@ -1,4 +1,5 @@
-//! The fields of all results, for the tables in `docs/output.md` and for other faces of the program, from the columns themselves.
+//! The fields of all results, for the tables in `docs/output.md` and for other faces of the
+//! program, from the columns themselves.
 
 use super::cell::{Kind, names_in_text};
 use super::column::Columns;
@@ -24,16 +25,10 @@ pub fn tables() -> Vec<(&'static str, Vec<FieldDoc>)> {
     // Those of flows are all that there are.
     let exported = export_columns(Some(ElementKind::Flow), FlowNames::Flowsieve);
     vec![
-        (
-            "count.parameters",
-            table(&count_model::parameter_columns(false)),
-        ),
+        ("count.parameters", table(&count_model::parameter_columns(false))),
         ("count.design", table(&count_combinations::design_columns())),
         ("count.slices", table(&count_model::slice_columns(0))),
-        (
-            "count.combinations",
-            table(&count_combinations::combination_columns()),
-        ),
+        ("count.combinations", table(&count_combinations::combination_columns())),
         ("count.inputs", table(&inputs::input_columns())),
         ("count.totals", table(&count_model::total_columns(None))),
         ("count.quantiles", table(&count_model::quantile_columns())),
@@ -42,10 +37,7 @@ pub fn tables() -> Vec<(&'static str, Vec<FieldDoc>)> {
         ("flows.fields", table(&flows)),
         ("flows.ended", table(&flows_model::ended_columns())),
         ("flows.totals", table(&flows_model::total_columns())),
-        (
-            "export.parameters",
-            table(&export_model::parameter_columns()),
-        ),
+        ("export.parameters", table(&export_model::parameter_columns())),
         ("export.fields", table(&exported)),
         ("export.totals", table(&export_model::total_columns())),
         ("filter.filters", table(&filter_info::filter_columns())),
@@ -57,18 +49,12 @@ pub fn tables() -> Vec<(&'static str, Vec<FieldDoc>)> {
         ("plan.spread", table(&plan_model::spread_columns())),
         ("plan.structures", table(&plan_model::structure_columns())),
         ("plan.rows", table(&plan_model::line_columns())),
-        (
-            "compare.parameters",
-            table(&compare_model::parameter_columns()),
-        ),
+        ("compare.parameters", table(&compare_model::parameter_columns())),
         ("compare.pairs", table(&compare_pair::pair_columns())),
         ("compare.sides", table(&compare_pair::side_columns())),
         ("compare.each", table(&compare_each::each_columns())),
         ("compare.slices", table(&compare_model::judged_columns())),
-        (
-            "compare.structures",
-            table(&compare_model::structure_columns()),
-        ),
+        ("compare.structures", table(&compare_model::structure_columns())),
         ("compare.errors", table(&compare_model::error_columns())),
         ("compare.queries", table(&compare_model::query_columns())),
         ("compare.counts", table(&compare_model::count_columns())),
@@ -84,18 +70,9 @@ pub fn tables() -> Vec<(&'static str, Vec<FieldDoc>)> {
         ("stats.captures", table(&index_stats::capture_columns())),
         ("verify.index", table(&index_verify::verified_columns())),
         ("verify.problems", table(&index_verify::problem_columns())),
-        (
-            "reproduce.parameters",
-            table(&reproduce_model::parameter_columns()),
-        ),
-        (
-            "reproduce.experiments",
-            table(&reproduce_model::experiment_columns()),
-        ),
-        (
-            "reproduce.listed",
-            table(&reproduce_model::listed_columns()),
-        ),
+        ("reproduce.parameters", table(&reproduce_model::parameter_columns())),
+        ("reproduce.experiments", table(&reproduce_model::experiment_columns())),
+        ("reproduce.listed", table(&reproduce_model::listed_columns())),
         ("reproduce.cells", table(&reproduce_model::figure_columns())),
         ("reproduce.charts", table(&reproduce_model::chart_columns())),
         ("reproduce.axes", table(&reproduce_model::axis_columns())),
@@ -125,10 +102,7 @@ pub struct FieldDoc {
 
 fn table<R>(columns: &Columns<R>) -> Vec<FieldDoc> {
     let field = |column: &super::column::Column<R>| FieldDoc {
-        names: names_in_text(&column.name, &column.kind)
-            .iter()
-            .map(ToString::to_string)
-            .collect(),
+        names: names_in_text(&column.name, &column.kind).iter().map(ToString::to_string).collect(),
         elsewhere: column.elsewhere,
         kind: word(&column.kind),
         unit: column.unit,
@@ -148,10 +122,7 @@ fn in_markdown(fields: &[FieldDoc]) -> String {
             "|---|---|---|---|---|---|".to_owned(),
         ]
     } else {
-        vec![
-            "| field | type | meaning |".to_owned(),
-            "|---|---|---|".to_owned(),
-        ]
+        vec!["| field | type | meaning |".to_owned(), "|---|---|---|".to_owned()]
     };
     for field in fields {
         let quoted = |name: &str| format!("`{name}`");
@@ -170,11 +141,7 @@ fn in_markdown(fields: &[FieldDoc]) -> String {
         let unit = if field.unit.is_empty() { "" } else { ", " };
         let null = if field.nullable { " or null" } else { "" };
         cells.push(format!("{}{unit}{}{null}", field.kind, field.unit));
-        let doc = if field.doc.is_empty() {
-            "as above"
-        } else {
-            field.doc
-        };
+        let doc = if field.doc.is_empty() { "as above" } else { field.doc };
         cells.push(doc.to_owned());
         lines.push(format!("| {} |", cells.join(" | ")));
     }
@@ -199,17 +166,14 @@ fn word(kind: &Kind) -> &'static str {
 /// The manual with each table between its marks replaced by the one that is true.
 fn written(manual: &str) -> String {
     const END: &str = "<!-- end -->\n";
-    tables()
-        .into_iter()
-        .fold(manual.to_owned(), |manual, (name, fields)| {
-            let table = in_markdown(&fields);
-            let mark = format!("<!-- columns: {name} -->\n");
-            let (before, rest) = manual
-                .split_once(&mark)
-                .unwrap_or_else(|| panic!("the manual has no table {name}"));
-            let (_, after) = rest.split_once(END).expect("a table has an end");
-            format!("{before}{mark}{table}{END}{after}")
-        })
+    tables().into_iter().fold(manual.to_owned(), |manual, (name, fields)| {
+        let table = in_markdown(&fields);
+        let mark = format!("<!-- columns: {name} -->\n");
+        let (before, rest) =
+            manual.split_once(&mark).unwrap_or_else(|| panic!("the manual has no table {name}"));
+        let (_, after) = rest.split_once(END).expect("a table has an end");
+        format!("{before}{mark}{table}{END}{after}")
+    })
 }
 
 #[test]

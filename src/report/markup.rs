@@ -1,7 +1,8 @@
 //! Markup text: the one place where names become part of a figure or a page.
 //!
-//! Everything between tags and in attributes is escaped here, whoever wrote it. Names out of captures
-//! are hostile: they must not become markup, nor turn the direction of the text around them.
+//! Everything between tags and in attributes is escaped here, whoever wrote it. Names out of
+//! captures are hostile: they must not become markup, nor turn the direction of the text around
+//! them.
 
 use std::fmt::{self, Display, Write as _};
 

@@ -1,4 +1,5 @@
-//! What the user gets: results as a table for people, as JSON, JSON lines, CSV and Parquet for programs.
+//! What the user gets: results as a table for people, as JSON, JSON lines, CSV and Parquet for
+//! programs.
 //!
 //! Slices are written as they come, so a report of any length needs no memory.
 
@@ -146,19 +147,14 @@ impl<W: Write> CountReport<W> {
         out: W,
     ) -> io::Result<Self> {
         let writer = if format == ReportFormat::Table {
-            Writer::Table(Box::new(count_table::CountTable::begin(
-                out, parameters, look,
-            )?))
+            Writer::Table(Box::new(count_table::CountTable::begin(out, parameters, look)?))
         } else {
             let columns =
                 count_model::all_slice_columns(parameters.design.as_ref(), format.is_flat());
             let frame = count_model::frame(parameters);
             Writer::Rows(Box::new(CellRows::begin(format, frame, columns, out)?))
         };
-        Ok(Self {
-            parameters: parameters.clone(),
-            writer,
-        })
+        Ok(Self { parameters: parameters.clone(), writer })
     }
 
     /// Ends the report with everything that is known only now, and gives the writer back, flushed.

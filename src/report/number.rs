@@ -24,9 +24,7 @@ pub(super) fn counted(number: u64, one: &str, many: &str) -> String {
 /// A text with a capital at its beginning.
 pub(super) fn capitalised(text: &str) -> String {
     let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| {
-        first.to_uppercase().chain(letters).collect()
-    })
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
 /// A rate or an error as a percentage: `1.049 %`.
@@ -84,7 +82,8 @@ pub(super) fn windows_of(width_ns: Option<i64>, every_ns: Option<i64>) -> String
     }
 }
 
-/// A time of this zone as RFC 3339 with this many decimals of the second, at most nine; further ones are cut off.
+/// A time of this zone as RFC 3339 with this many decimals of the second, at most nine; further
+/// ones are cut off.
 pub(super) fn time(ns: i64, decimals: usize, zone: Zone) -> String {
     let mut text = rfc3339(ns, zone);
     let point = usize::from(decimals > 0);
@@ -100,7 +99,8 @@ pub(super) fn offset_width(zone: Zone) -> usize {
     if zone.is_utc() { 0 } else { 5 }
 }
 
-/// The day and the time of day that clocks show in this zone, with this many decimals of the second.
+/// The day and the time of day that clocks show in this zone, with this many decimals of the
+/// second.
 pub(super) fn civil(ns: i64, decimals: usize, zone: Zone) -> String {
     let mut text = time(ns, decimals, zone);
     text.truncate(text.len() - 1 - offset_width(zone));
@@ -114,15 +114,16 @@ pub(super) fn rfc3339(ns: i64, zone: Zone) -> String {
     text
 }
 
-/// Appends a time of this zone as RFC 3339 to the nanosecond. This is written for every row, so it does without the
-/// generality of a calendar and of formatting.
+/// Appends a time of this zone as RFC 3339 to the nanosecond. This is written for every row, so it
+/// does without the generality of a calendar and of formatting.
 pub(super) fn write_rfc3339(ns: i64, zone: Zone, out: &mut String) {
     if zone.is_utc() {
         write_clock(ns, 0, out);
         out.push('Z');
         return;
     }
-    // RFC 3339 has whole minutes below a day, and the first offsets of most zones have seconds: the time stays the same.
+    // RFC 3339 has whole minutes below a day, and the first offsets of most zones have seconds: the
+    // time stays the same.
     let minutes = (zone.offset_ns(ns) as f64 / MINUTE_NS as f64).round() as i64;
     let minutes = minutes.clamp(1 - DAY_MINUTES, DAY_MINUTES - 1);
     write_clock(ns, minutes * MINUTE_NS, out);
@@ -137,7 +138,8 @@ pub(super) fn write_rfc3339(ns: i64, zone: Zone, out: &mut String) {
 fn write_clock(ns: i64, ahead_ns: i64, out: &mut String) {
     let (days, in_day) = (ns.div_euclid(DAY_NS), ns.rem_euclid(DAY_NS) + ahead_ns);
     let (days, in_day) = (days + in_day.div_euclid(DAY_NS), in_day.rem_euclid(DAY_NS));
-    // Years begin in March here, so that the day of a leap year is the last: 400 years have 146,097 days.
+    // Years begin in March here, so that the day of a leap year is the last: 400 years have 146,097
+    // days.
     let days = days + 719_468;
     let (era, day) = (days.div_euclid(146_097), days.rem_euclid(146_097));
     let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
@@ -265,14 +267,7 @@ mod tests {
 
     #[test]
     fn times_at_the_ends_are_those_of_the_calendar() {
-        for ns in [
-            i64::MIN,
-            -1,
-            0,
-            951_782_400_000_000_000,
-            951_868_799_999_999_999,
-            i64::MAX,
-        ] {
+        for ns in [i64::MIN, -1, 0, 951_782_400_000_000_000, 951_868_799_999_999_999, i64::MAX] {
             assert_eq!(rfc3339(ns, Zone::UTC), by_the_calendar(ns));
         }
     }
@@ -290,14 +285,8 @@ mod tests {
         assert_eq!(size(1_500), "1,500 B");
         assert_eq!(duration(500_000_000), "500 ms");
         assert_eq!(duration(90_000_000_000), "90 s");
-        assert_eq!(
-            time(1_700_000_000_250_000_000, 0, Zone::UTC),
-            "2023-11-14T22:13:20Z"
-        );
-        assert_eq!(
-            time(1_700_000_000_250_000_000, 3, Zone::UTC),
-            "2023-11-14T22:13:20.250Z"
-        );
+        assert_eq!(time(1_700_000_000_250_000_000, 0, Zone::UTC), "2023-11-14T22:13:20Z");
+        assert_eq!(time(1_700_000_000_250_000_000, 3, Zone::UTC), "2023-11-14T22:13:20.250Z");
         assert_eq!(time(-1, 0, Zone::UTC), "1969-12-31T23:59:59Z");
         let kolkata = Zone::new("Asia/Kolkata", vec![(0, 19_800)]);
         assert_eq!(time(-1, 0, kolkata), "1970-01-01T05:29:59+05:30");

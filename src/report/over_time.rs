@@ -13,8 +13,8 @@ pub(super) struct Place {
     pub(super) std_error: Option<f64>,
 }
 
-/// A value of each slice at its beginning; a gap where there are no slices. Each place stands for `each` slices, of which
-/// the others were left out.
+/// A value of each slice at its beginning; a gap where there are no slices. Each place stands for
+/// `each` slices, of which the others were left out.
 pub(super) fn curve(
     name: &str,
     style: SeriesStyle,
@@ -35,11 +35,7 @@ pub(super) fn curve(
         if let Some(end) = end
             && place.start_ns.saturating_sub(end) > widest
         {
-            points.push(Point {
-                x: seconds(end),
-                y: f64::NAN,
-                error: 0.0,
-            });
+            points.push(Point { x: seconds(end), y: f64::NAN, error: 0.0 });
         }
         end = Some(place.end_ns);
         points.push(Point {
@@ -48,11 +44,7 @@ pub(super) fn curve(
             error: place.std_error.unwrap_or(0.0),
         });
     }
-    Series {
-        name: name.to_owned(),
-        points,
-        style,
-    }
+    Series { name: name.to_owned(), points, style }
 }
 
 fn seconds(ns: i64) -> f64 {
@@ -92,19 +84,10 @@ mod tests {
 
     #[test]
     fn a_curve_breaks_where_there_are_no_slices() {
-        let place = |start_ns| Place {
-            start_ns,
-            end_ns: start_ns + 10,
-            value: Some(1.0),
-            std_error: None,
-        };
+        let place =
+            |start_ns| Place { start_ns, end_ns: start_ns + 10, value: Some(1.0), std_error: None };
         let gaps = |each| {
-            let series = curve(
-                "a",
-                SeriesStyle::Line,
-                [0, 10, 50].map(place).into_iter(),
-                each,
-            );
+            let series = curve("a", SeriesStyle::Line, [0, 10, 50].map(place).into_iter(), each);
             series.points.iter().filter(|p| p.y.is_nan()).count()
         };
         assert_eq!(gaps(1), 1);

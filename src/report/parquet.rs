@@ -1,8 +1,9 @@
 //! Tables of results as Parquet files, written as rows come.
 //!
-//! Rows are gathered by column and written as a row group when there are enough of them, so a table of
-//! any length needs bounded memory. How values are encoded is told in [`encode`]. Making row groups costs as much
-//! as decoding their packets, so a table of many rows has threads for it ([`ParquetTable::apart`], [`ParquetTable::shared_among`]).
+//! Rows are gathered by column and written as a row group when there are enough of them, so a table
+//! of any length needs bounded memory. How values are encoded is told in [`encode`]. Making row
+//! groups costs as much as decoding their packets, so a table of many rows has threads for it
+//! ([`ParquetTable::apart`], [`ParquetTable::shared_among`]).
 
 mod buffer;
 mod encode;
@@ -28,13 +29,14 @@ use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
-/// Threads that make row groups: each has one in memory, about 12 MiB, and as much again waits for it.
+/// Threads that make row groups: each has one in memory, about 12 MiB, and as much again waits for
+/// it.
 const MOST_THREADS: usize = 8;
 
 /// Writes a table.
 pub(super) struct ParquetTable<W: Write, R> {
-    /// Writes into memory, from where row groups go to `out`: so failures of `out` stay what they are, and it need not be able to
-    /// go to another thread.
+    /// Writes into memory, from where row groups go to `out`: so failures of `out` stay what they
+    /// are, and it need not be able to go to another thread.
     file: SerializedFileWriter<Vec<u8>>,
     out: W,
     group: RowGroup,
@@ -55,9 +57,7 @@ enum Encoding {
 
 impl<W: Write, R> fmt::Debug for ParquetTable<W, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ParquetTable")
-            .field("group", &self.group)
-            .finish_non_exhaustive()
+        f.debug_struct("ParquetTable").field("group", &self.group).finish_non_exhaustive()
     }
 }
 
@@ -112,7 +112,8 @@ impl<W: Write, R> ParquetTable<W, R> {
         crew.row(row, &mut |groups| put_all(groups, file, out))
     }
 
-    /// How many rows that are made where they are wanted may come next, if there are threads for them.
+    /// How many rows that are made where they are wanted may come next, if there are threads for
+    /// them.
     pub(super) fn lazy_rows(&self) -> Option<usize> {
         let crew = self.crew.as_ref().filter(|crew| !crew.is_gathering())?;
         Some(crew.lazy_rows())
@@ -129,9 +130,7 @@ impl<W: Write, R> ParquetTable<W, R> {
     pub(super) fn settle(&mut self) -> io::Result<()> {
         let (file, out) = (&mut self.file, &mut self.out);
         let mut done = |groups| put_all(groups, file, out);
-        self.crew
-            .as_mut()
-            .map_or(Ok(()), |crew| crew.settle(&mut done))
+        self.crew.as_mut().map_or(Ok(()), |crew| crew.settle(&mut done))
     }
 
     /// Ends the table and gives the writer back, flushed.
@@ -262,10 +261,7 @@ impl<W: Write, R: RowBatch + Send + 'static> ParquetTable<W, R> {
 fn field<R>(column: &Column<R>) -> Result<Type, ParquetError> {
     let (physical, logical) = match column.kind {
         Kind::I64 => (Physical::INT64, None),
-        Kind::Time(_) => (
-            Physical::INT64,
-            Some(LogicalType::timestamp(true, TimeUnit::NANOS)),
-        ),
+        Kind::Time(_) => (Physical::INT64, Some(LogicalType::timestamp(true, TimeUnit::NANOS))),
         Kind::U64 => (Physical::INT64, Some(LogicalType::integer(64, false))),
         Kind::Bool => (Physical::BOOLEAN, None),
         Kind::F64 | Kind::Decimal | Kind::Whole | Kind::Seconds => (Physical::DOUBLE, None),
@@ -275,11 +271,7 @@ fn field<R>(column: &Column<R>) -> Result<Type, ParquetError> {
     };
     Type::primitive_type_builder(&column.name, physical)
         .with_logical_type(logical)
-        .with_repetition(if column.nullable {
-            Repetition::OPTIONAL
-        } else {
-            Repetition::REQUIRED
-        })
+        .with_repetition(if column.nullable { Repetition::OPTIONAL } else { Repetition::REQUIRED })
         .build()
 }
 
@@ -294,14 +286,7 @@ mod tests {
     use parquet::record::Field;
     use proptest::prelude::*;
 
-    type Row = (
-        i64,
-        u64,
-        Option<i64>,
-        Option<f64>,
-        bool,
-        Option<&'static str>,
-    );
+    type Row = (i64, u64, Option<i64>, Option<f64>, bool, Option<&'static str>);
 
     fn columns() -> Columns<Row> {
         Columns::default()
@@ -321,14 +306,7 @@ mod tests {
     fn what_is_written_is_read_back() {
         let mut table = ParquetTable::begin(Vec::new(), &columns()).unwrap();
         for row in [
-            (
-                -1,
-                u64::MAX,
-                Some(i64::MIN),
-                Some(0.25),
-                true,
-                Some("a\"<b>\u{e9}"),
-            ),
+            (-1, u64::MAX, Some(i64::MIN), Some(0.25), true, Some("a\"<b>\u{e9}")),
             (i64::MAX, 0, None, None, false, None),
         ] {
             table.row(&columns(), &row).unwrap();
@@ -336,15 +314,9 @@ mod tests {
         let file = read(table.finish().unwrap());
         let schema = file.metadata().file_metadata().schema();
         let names: Vec<&str> = schema.get_fields().iter().map(|f| f.name()).collect();
+        assert_eq!(names, ["time_ns", "number", "change", "share", "late", "name"]);
         assert_eq!(
-            names,
-            ["time_ns", "number", "change", "share", "late", "name"]
-        );
-        assert_eq!(
-            schema.get_fields()[0]
-                .get_basic_info()
-                .logical_type_ref()
-                .cloned(),
+            schema.get_fields()[0].get_basic_info().logical_type_ref().cloned(),
             Some(LogicalType::timestamp(true, TimeUnit::NANOS))
         );
         let rows: Vec<Vec<Field>> = file
@@ -366,15 +338,7 @@ mod tests {
         assert_eq!(rows[1][4..], [Field::Bool(false), Field::Null]);
     }
 
-    type Any = (
-        i64,
-        u64,
-        Option<i64>,
-        Option<f64>,
-        bool,
-        String,
-        Option<String>,
-    );
+    type Any = (i64, u64, Option<i64>, Option<f64>, bool, String, Option<String>);
 
     fn any_columns() -> Columns<Any> {
         Columns::default()
@@ -417,7 +381,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
-        /// By Apache's reader: numbers that overflow their differences, runs of the same, texts that repeat or do not.
+        /// By Apache's reader: numbers that overflow their differences, runs of the same, texts
+        /// that repeat or do not.
         #[test]
         fn every_value_is_read_back(
             rows in prop::collection::vec((any_row(), 1_usize..40), 0..200),
@@ -515,7 +480,8 @@ mod tests {
         assert_eq!(file.num_row_groups(), 3);
     }
 
-    /// Groups that are full by their rows, and groups that are full by their texts in the middle of a chunk.
+    /// Groups that are full by their rows, and groups that are full by their texts in the middle of
+    /// a chunk.
     #[test]
     fn threads_change_no_byte() {
         let columns = || {
@@ -569,10 +535,8 @@ mod tests {
             }
         }
         let columns = Columns::default().field("n", |n: &u64| *n);
-        let error = ParquetTable::begin(Closed, &columns)
-            .and_then(ParquetTable::finish)
-            .err()
-            .unwrap();
+        let error =
+            ParquetTable::begin(Closed, &columns).and_then(ParquetTable::finish).err().unwrap();
         assert_eq!(error.kind(), io::ErrorKind::BrokenPipe);
     }
 }

@@ -23,8 +23,8 @@ pub struct PlanReport<'a> {
     pub plan: &'a Plan,
     /// The captures that the numbers come from, if any.
     pub sample: Option<&'a SampleResult>,
-    /// The command that builds the recommended structure, in parts between which lines may end; none if there
-    /// is none.
+    /// The command that builds the recommended structure, in parts between which lines may end;
+    /// none if there is none.
     pub command: Option<Vec<String>>,
 }
 
@@ -46,9 +46,7 @@ fn fixed(report: &PlanReport<'_>) -> Fixed {
 /// What was asked.
 pub(super) fn parameter_columns<'a>() -> Columns<PlanReport<'a>> {
     Columns::default()
-        .inlined("element", |report: &PlanReport<'a>| {
-            report.element.map(str::to_owned)
-        })
+        .inlined("element", |report: &PlanReport<'a>| report.element.map(str::to_owned))
         .doc("kind of element; null for abstract attributes")
         .inlined("attributes", |report| report.request.attributes.clone())
         .doc("their names, in order")
@@ -91,13 +89,9 @@ pub(super) fn wanted_columns() -> Columns<WantedRow> {
 /// What was measured on a sample.
 pub(super) fn sample_columns<'a>() -> Columns<(&'a SampleResult, &'a PlanRequest)> {
     Columns::default()
-        .inlined("packets", |row: &(&'a SampleResult, &'a PlanRequest)| {
-            row.0.packets
-        })
+        .inlined("packets", |row: &(&'a SampleResult, &'a PlanRequest)| row.0.packets)
         .doc("packets read")
-        .part(None, &selection_columns(), |row| {
-            Some(Selected::from(&row.0.selection))
-        })
+        .part(None, &selection_columns(), |row| Some(Selected::from(&row.0.selection)))
         .inlined("elements", |row| row.0.elements)
         .doc("elements seen, repeats included")
         .inlined("interrupted", |row| row.0.interrupted)
@@ -107,8 +101,7 @@ pub(super) fn sample_columns<'a>() -> Columns<(&'a SampleResult, &'a PlanRequest
         .objects("spread", spread_columns(), |(sample, request)| {
             let names = request.attributes.iter().cloned();
             let rows = sample.spread.iter().zip(names);
-            rows.map(|(spread, name)| (name, spread.values, spread.most, spread.skew()))
-                .collect()
+            rows.map(|(spread, name)| (name, spread.values, spread.most, spread.skew())).collect()
         })
         .doc("one an attribute")
 }
@@ -145,9 +138,7 @@ impl StructureRow<'_> {
 
     fn stored(&self) -> Vec<(Vec<String>, u32)> {
         let stored = self.shape.iter().flat_map(|design| &design.stored);
-        stored
-            .map(|&(mask, probes)| (self.names(mask), probes))
-            .collect()
+        stored.map(|&(mask, probes)| (self.names(mask), probes)).collect()
     }
 }
 
@@ -225,17 +216,11 @@ pub(super) fn line_columns<'a>() -> Columns<StructureRow<'a>> {
     let wanted = |row: &StructureRow<'a>| row.wanted.as_ref().map(|(_, wanted)| wanted.clone());
     structure_columns()
         .without("fpr")
-        .inlined("wanted", move |row| {
-            wanted(row).map_or_else(Vec::new, |wanted| wanted.attributes)
-        })
+        .inlined("wanted", move |row| wanted(row).map_or_else(Vec::new, |wanted| wanted.attributes))
         .doc("the combination")
-        .inlined("weight", move |row| {
-            wanted(row).map_or(0.0, |wanted| wanted.weight)
-        })
+        .inlined("weight", move |row| wanted(row).map_or(0.0, |wanted| wanted.weight))
         .doc("its share of the queries")
-        .inlined("elements", move |row| {
-            wanted(row)?.elements.map(|(elements, _)| elements)
-        })
+        .inlined("elements", move |row| wanted(row)?.elements.map(|(elements, _)| elements))
         .doc("its distinct values")
         .inlined("fpr", |row| row.row.rates[row.wanted.as_ref()?.0])
         .doc("its predicted false-positive rate; null where the structure gives no answer")
@@ -290,10 +275,7 @@ impl PlanReport<'_> {
 
     fn names(&self, mask: u32) -> Vec<String> {
         let names = self.request.attributes.iter().enumerate();
-        names
-            .filter(|(index, _)| mask >> index & 1 == 1)
-            .map(|(_, name)| name.clone())
-            .collect()
+        names.filter(|(index, _)| mask >> index & 1 == 1).map(|(_, name)| name.clone()).collect()
     }
 
     fn wanted(&self) -> Vec<WantedRow> {
@@ -304,10 +286,7 @@ impl PlanReport<'_> {
             weight,
             elements: (!self.is_most()).then(|| {
                 let elements = &request.elements;
-                (
-                    elements.of(wanted.mask) as u64,
-                    elements.origin(wanted.mask).name(),
-                )
+                (elements.of(wanted.mask) as u64, elements.origin(wanted.mask).name())
             }),
         };
         wanted.map(row).collect()
@@ -339,12 +318,7 @@ impl PlanReport<'_> {
             .plan
             .rows
             .iter()
-            .map(|row| StructureRow {
-                report: self,
-                row,
-                shape: row.shape(),
-                wanted: None,
-            })
+            .map(|row| StructureRow { report: self, row, shape: row.shape(), wanted: None })
             .collect();
         let sample = |sample| sample_columns().object_of(&(sample, self.request));
         let recommended = self.plan.recommended.map(Structure::name);

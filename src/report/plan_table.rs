@@ -78,20 +78,14 @@ pub(super) fn write(report: &PlanReport<'_>, look: Look, out: &mut impl Write) -
         rates(report, look, out)?;
     }
     writeln!(out)?;
-    if plan
-        .rows
-        .iter()
-        .any(|row| row.design.is_some() && row.rates.contains(&None))
-    {
+    if plan.rows.iter().any(|row| row.design.is_some() && row.rates.contains(&None)) {
         let text = "n/a: not answered; in the weighted rate it counts as 1, since it is never a no";
         paragraph(out, look, "", text)?;
     }
     remarks(report, look, out)?;
-    let head = plan
-        .recommended
-        .map_or("recommended: none; ".to_owned(), |structure| {
-            format!("recommended: {}; ", structure.name())
-        });
+    let head = plan.recommended.map_or("recommended: none; ".to_owned(), |structure| {
+        format!("recommended: {}; ", structure.name())
+    });
     paragraph(out, look, "", &(head + &report.reason()))?;
     match &report.command {
         Some(parts) => {
@@ -134,26 +128,12 @@ fn structures(
     let (none, most) = (|| "-".to_owned(), report.is_most());
     let same = plan.rows.iter().any(|row| row.same_rate_bytes.is_some());
     let weighted = !in_line || request.wanted.len() > 1;
-    // Each column: its heading, how soon it goes where there is no room, whether it is there, and its cell.
+    // Each column: its heading, how soon it goes where there is no room, whether it is there, and
+    // its cell.
     let mut columns: Vec<(String, u8, bool, Text<'_>)> = vec![
-        (
-            "structure".into(),
-            0,
-            true,
-            Box::new(|row| row.structure.name().into()),
-        ),
-        (
-            "memory".into(),
-            3,
-            true,
-            Box::new(|row| bytes(row.memory_bytes)),
-        ),
-        (
-            "elements".into(),
-            0,
-            most,
-            Box::new(|row| row.elements.map_or_else(none, grouped)),
-        ),
+        ("structure".into(), 0, true, Box::new(|row| row.structure.name().into())),
+        ("memory".into(), 3, true, Box::new(|row| bytes(row.memory_bytes))),
+        ("elements".into(), 0, most, Box::new(|row| row.elements.map_or_else(none, grouped))),
     ];
     for number in 0..request.wanted.len() {
         let rate = move |row: &PlanRow| rate_or(row, row.rates.get(number).copied().flatten());
@@ -161,18 +141,8 @@ fn structures(
         columns.push((head, 4, in_line, Box::new(rate)));
     }
     columns.extend::<[(String, u8, bool, Text<'_>); 4]>([
-        (
-            "weighted".into(),
-            0,
-            weighted,
-            Box::new(|row| row.weighted.map_or_else(none, rate_text)),
-        ),
-        (
-            "for same FPR".into(),
-            2,
-            same,
-            Box::new(|row| bytes(row.same_rate_bytes)),
-        ),
+        ("weighted".into(), 0, weighted, Box::new(|row| row.weighted.map_or_else(none, rate_text))),
+        ("for same FPR".into(), 2, same, Box::new(|row| bytes(row.same_rate_bytes))),
         (
             "count ±".into(),
             1,
@@ -195,16 +165,12 @@ fn structures(
     let cells = |row: &PlanRow| columns.iter().map(|(.., text)| text(row)).collect();
     let rows: Vec<Vec<String>> = plan.rows.iter().map(cells).collect();
     let heads = columns.iter().enumerate();
-    let heads: Vec<_> = heads
-        .map(|(number, (head, ..))| (head.clone(), number == 0 || number == last))
-        .collect();
+    let heads: Vec<_> =
+        heads.map(|(number, (head, ..))| (head.clone(), number == 0 || number == last)).collect();
     let headings = fitted(&heads, &rows).into_iter().zip(&columns);
-    let mut headings: Vec<Heading> = headings
-        .map(|(heading, (_, goes, ..))| heading.goes(*goes))
-        .collect();
-    headings[last] = Heading::left(0, 0, "parameters")
-        .gap(2)
-        .room(LEAST_PARAMETERS);
+    let mut headings: Vec<Heading> =
+        headings.map(|(heading, (_, goes, ..))| heading.goes(*goes)).collect();
+    headings[last] = Heading::left(0, 0, "parameters").gap(2).room(LEAST_PARAMETERS);
     let layout = layout(&headings, look.width);
     for line in layout.head() {
         bold(out, look.bold, &line)?;
@@ -231,10 +197,7 @@ fn title(report: &PlanReport<'_>) -> String {
         Goal::Memory { bytes } => size(bytes),
         Goal::Rate { fpr } => format!("a false-positive rate of {}", rate_text(fpr)),
         Goal::AttributeRate { fpr } => {
-            format!(
-                "a false-positive rate of {} of single attributes",
-                rate_text(fpr)
-            )
+            format!("a false-positive rate of {} of single attributes", rate_text(fpr))
         }
         Goal::MostElements { bytes, rate } => {
             let (fpr, what) = match rate {
@@ -251,10 +214,7 @@ fn title(report: &PlanReport<'_>) -> String {
     let negatives = if request.known >= 1.0 {
         "all of their values occur, not together".to_owned()
     } else {
-        format!(
-            "each of their values occurs with probability {}",
-            request.known
-        )
+        format!("each of their values occurs with probability {}", request.known)
     };
     format!("plan for {of}, {goal}; negatives: {negatives}")
 }
@@ -266,18 +226,13 @@ fn rates(report: &PlanReport<'_>, look: Look, out: &mut impl Write) -> io::Resul
     for first in (0..count).step_by(in_table) {
         let these = first..count.min(first + in_table);
         writeln!(out)?;
-        let rates = these
-            .clone()
-            .map(|number| Heading::right(0, 9, format!("FPR [{}]", number + 1)));
-        let headings: Vec<Heading> = [Heading::left(0, 14, "structure")]
-            .into_iter()
-            .chain(rates)
-            .collect();
+        let rates =
+            these.clone().map(|number| Heading::right(0, 9, format!("FPR [{}]", number + 1)));
+        let headings: Vec<Heading> =
+            [Heading::left(0, 14, "structure")].into_iter().chain(rates).collect();
         bold(out, look.bold, &head(&headings))?;
         for row in &report.plan.rows {
-            let rates = row.rates[these.clone()]
-                .iter()
-                .map(|rate| rate_or(row, *rate));
+            let rates = row.rates[these.clone()].iter().map(|rate| rate_or(row, *rate));
             let cells = [row.structure.name().to_owned()].into_iter().chain(rates);
             writeln!(out, "{}", line(headings.iter().zip(cells)))?;
         }
@@ -299,12 +254,7 @@ fn remarks(report: &PlanReport<'_>, look: Look, out: &mut impl Write) -> io::Res
         }
     }
     for note in order {
-        paragraph(
-            out,
-            look,
-            "",
-            &format!("{}: {note}", by_text[note].join(", ")),
-        )?;
+        paragraph(out, look, "", &format!("{}: {note}", by_text[note].join(", ")))?;
     }
     Ok(())
 }
@@ -313,9 +263,7 @@ fn parameters(report: &PlanReport<'_>, structure: Structure, design: &Shape) -> 
     let mut parts = Vec::new();
     if let Some(size) = design.size {
         let size = grouped(size);
-        let many = design
-            .arrays
-            .map_or(String::new(), |arrays| format!("{arrays} x "));
+        let many = design.arrays.map_or(String::new(), |arrays| format!("{arrays} x "));
         parts.push(match (design.unit, design.counter_bits) {
             ("values", _) => format!("m {size}"),
             ("counters", Some(bits)) => format!("{many}{size} x {bits} bits"),
@@ -356,10 +304,7 @@ fn label(report: &PlanReport<'_>, mask: u32) -> String {
     wanted
         .enumerate()
         .find(|(_, wanted)| wanted.mask == mask)
-        .map_or_else(
-            || report.request.name(mask),
-            |(number, _)| format!("[{}]", number + 1),
-        )
+        .map_or_else(|| report.request.name(mask), |(number, _)| format!("[{}]", number + 1))
 }
 
 fn rate_or(row: &PlanRow, rate: Option<f64>) -> String {
@@ -432,14 +377,8 @@ mod tests {
     #[test]
     fn rates_and_sizes_are_readable() {
         let rates = [0.0, 1e-12, 0.000_5, 0.012_34, 0.123_4, 0.999_99, 1.0].map(rate_text);
-        assert_eq!(
-            rates,
-            ["0", "1.0e-12", "0.000500", "0.0123", "0.123", "1", "1"]
-        );
+        assert_eq!(rates, ["0", "1.0e-12", "0.000500", "0.0123", "0.123", "1", "1"]);
         let sizes = [4000.0, 65_536.0, 13_763_608_158.0, 1e20].map(|size| bytes(Some(size)));
-        assert_eq!(
-            sizes,
-            ["4,000 B", "64.00 KiB", "13,126.00 MiB", "9.54e13 MiB"]
-        );
+        assert_eq!(sizes, ["4,000 B", "64.00 KiB", "13,126.00 MiB", "9.54e13 MiB"]);
     }
 }

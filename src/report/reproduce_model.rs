@@ -73,19 +73,13 @@ pub(super) fn experiment_columns() -> Columns<Experiment> {
         .doc("what it recomputes")
         .field("source", |experiment| experiment.source)
         .doc("where that was published")
-        .field("agrees", |experiment| {
-            experiment.departures().next().is_none()
-        })
+        .field("agrees", |experiment| experiment.departures().next().is_none())
         .doc("no cell departs from its formula")
         .field("remarks", |experiment| experiment.remarks.clone())
         .doc("how it was done and what there is to say, in sentences")
-        .objects("cells", figure_columns(), |experiment| {
-            experiment.cells.clone()
-        })
+        .objects("cells", figure_columns(), |experiment| experiment.cells.clone())
         .doc("its figures")
-        .objects("charts", chart_columns(), |experiment| {
-            experiment.charts.clone()
-        })
+        .objects("charts", chart_columns(), |experiment| experiment.charts.clone())
         .doc("its charts")
 }
 
@@ -168,9 +162,7 @@ pub(super) fn curve_columns() -> Columns<Curve> {
         .doc("`exact`, `formula` or `measured`")
         .field("points", |curve| {
             let points = curve.points.iter();
-            points
-                .map(|&(x, y, error)| vec![x, y, error])
-                .collect::<Vec<_>>()
+            points.map(|&(x, y, error)| vec![x, y, error]).collect::<Vec<_>>()
         })
         .doc("its points, each `[x, y, standard error of y]`")
 }
@@ -196,10 +188,7 @@ impl ReproduceReport<'_> {
             ("schema", Cell::Text(SCHEMA.into())),
             ("parameters", parameter_columns().object_of(self)),
             ("interrupted", Cell::Bool(self.interrupted)),
-            (
-                "experiments",
-                experiment_columns().list_of(self.experiments),
-            ),
+            ("experiments", experiment_columns().list_of(self.experiments)),
         ])
     }
 }

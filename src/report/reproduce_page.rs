@@ -13,11 +13,7 @@ pub(super) fn page(report: &ReproduceReport<'_>) -> Page {
     Page {
         title: "The papers' tables and figures, recomputed".into(),
         summary: summary(report),
-        warnings: report
-            .interrupted
-            .then(super::interrupted_sentence)
-            .into_iter()
-            .collect(),
+        warnings: report.interrupted.then(super::interrupted_sentence).into_iter().collect(),
         zone: crate::zone::Zone::UTC,
         sections: report
             .experiments
@@ -28,12 +24,7 @@ pub(super) fn page(report: &ReproduceReport<'_>) -> Page {
 }
 
 fn summary(report: &ReproduceReport<'_>) -> Vec<String> {
-    let cells = || {
-        report
-            .experiments
-            .iter()
-            .flat_map(|experiment| &experiment.cells)
-    };
+    let cells = || report.experiments.iter().flat_map(|experiment| &experiment.cells);
     let count = |wanted| cells().filter(|cell| cell.agreement() == wanted).count();
     let held = cells()
         .filter(|cell| cell.binding && cell.formula.is_some() && cell.measured.is_some())
@@ -74,19 +65,11 @@ fn section(experiment: &Experiment, machine: &str) -> PageSection {
         row.push(cell.verdict());
         row
     });
-    let columns = [
-        ("", false),
-        ("paper", true),
-        ("formula", true),
-        ("measured", true),
-        ("verdict", false),
-    ];
+    let columns =
+        [("", false), ("paper", true), ("formula", true), ("measured", true), ("verdict", false)];
     blocks.push(Block::Table(DataTable::new(&columns, rows)));
     blocks.extend(experiment.charts.iter().map(figure).map(Block::Figure));
-    PageSection::new(
-        &format!("{} – {}", experiment.name, experiment.title),
-        blocks,
-    )
+    PageSection::new(&format!("{} – {}", experiment.name, experiment.title), blocks)
 }
 
 fn figure(chart: &Chart) -> Figure {
@@ -117,10 +100,6 @@ fn series(curve: &Curve, chart: &Chart) -> Series {
             CurveKind::Measured if has_formula => SeriesStyle::Points,
             CurveKind::Measured => SeriesStyle::Line,
         },
-        points: curve
-            .points
-            .iter()
-            .map(|&(x, y, error)| Point { x, y, error })
-            .collect(),
+        points: curve.points.iter().map(|&(x, y, error)| Point { x, y, error }).collect(),
     }
 }

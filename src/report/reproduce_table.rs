@@ -27,11 +27,7 @@ pub(super) fn write(
         }
         one(experiment, width.max(LEAST_WIDTH), look.bold, out)?;
     }
-    let cells = report
-        .experiments
-        .iter()
-        .map(|e| e.cells.len())
-        .sum::<usize>();
+    let cells = report.experiments.iter().map(|e| e.cells.len()).sum::<usize>();
     let departures = report.experiments.iter().map(|e| e.departures().count());
     writeln!(out)?;
     let sums = format!(
@@ -66,12 +62,7 @@ fn one(
         }
     }
     let lines: Vec<Vec<String>> = experiment.cells.iter().map(figures).collect();
-    let heads = [
-        ("", true),
-        ("paper", false),
-        ("formula", false),
-        ("measured", true),
-    ];
+    let heads = [("", true), ("paper", false), ("formula", false), ("measured", true)];
     let columns: Vec<Heading> = fitted(&heads.map(|(text, left)| (text.to_owned(), left)), &lines)
         .into_iter()
         .map(|heading| heading.gap(2))
@@ -110,8 +101,7 @@ pub(super) fn figures(cell: &Cell) -> Vec<String> {
     };
     vec![
         label,
-        cell.paper
-            .map_or_else(String::new, |paper| number(paper.value)),
+        cell.paper.map_or_else(String::new, |paper| number(paper.value)),
         cell.formula.map_or_else(String::new, number),
         cell.measured.map_or_else(String::new, measured),
     ]
@@ -168,29 +158,11 @@ mod tests {
 
     #[test]
     fn numbers_are_readable() {
-        let texts = [
-            0.0,
-            3.0,
-            0.061_009_9,
-            6.457_6e-5,
-            13_125.999_6,
-            240.250_26,
-            1.5e20,
-            -0.25,
-        ]
-        .map(number);
+        let texts = [0.0, 3.0, 0.061_009_9, 6.457_6e-5, 13_125.999_6, 240.250_26, 1.5e20, -0.25]
+            .map(number);
         assert_eq!(
             texts,
-            [
-                "0",
-                "3",
-                "0.06101",
-                "6.4576e-5",
-                "13126.00",
-                "240.25",
-                "1.5000e20",
-                "-0.25"
-            ]
+            ["0", "3", "0.06101", "6.4576e-5", "13126.00", "240.25", "1.5000e20", "-0.25"]
         );
     }
 
@@ -229,10 +201,7 @@ mod tests {
             captures: Vec::new(),
             words: None,
         };
-        let entry = ALL
-            .iter()
-            .find(|entry| entry.name == "cbfm-table-3")
-            .unwrap();
+        let entry = ALL.iter().find(|entry| entry.name == "cbfm-table-3").unwrap();
         let experiments = [entry.run(&settings).unwrap()];
         let report = ReproduceReport {
             scale: Scale::Small,
@@ -246,10 +215,7 @@ mod tests {
         };
         for width in [60, 90, 140, 200] {
             let mut text = Vec::new();
-            let look = Look {
-                width: Some(width),
-                ..Look::default()
-            };
+            let look = Look { width: Some(width), ..Look::default() };
             write(&report, look, &mut text).unwrap();
             let text = String::from_utf8(text).unwrap();
             // The figures themselves are not broken, and need 70 columns.

@@ -35,7 +35,8 @@ pub(super) struct Frame {
     pub(super) rows_only: bool,
     /// The zone in which texts show times.
     pub(super) zone: Zone,
-    /// The document of the result, where rows in a stream are followed by it and it says more than head and tail.
+    /// The document of the result, where rows in a stream are followed by it and it says more than
+    /// head and tail.
     pub(super) document: Option<Cell>,
 }
 
@@ -69,14 +70,14 @@ impl Frame {
         self
     }
 
-    /// The document that follows a stream of rows: that of the result if it has one, else all that stands around the rows.
+    /// The document that follows a stream of rows: that of the result if it has one, else all that
+    /// stands around the rows.
     #[cfg(feature = "arrow")]
     fn into_document(self, tail: Vec<Cell>) -> Cell {
         let head = self.head.into_iter();
         let tail = self.tail.iter().map(|section| section.name).zip(tail);
         let fields = head.chain(tail).map(|(name, cell)| (name.into(), cell));
-        self.document
-            .unwrap_or_else(|| Cell::Object(fields.collect()))
+        self.document.unwrap_or_else(|| Cell::Object(fields.collect()))
     }
 
     /// With a field behind the schema.
@@ -127,11 +128,7 @@ impl<W: Write, R> RowWriter<W, R> {
         columns: Columns<R>,
         mut out: W,
     ) -> io::Result<Self> {
-        let columns = if format.is_flat() {
-            columns.flat()
-        } else {
-            columns
-        };
+        let columns = if format.is_flat() { columns.flat() } else { columns };
         let columns = Arc::new(columns.in_zone(frame.zone));
         let form = match format {
             ReportFormat::Table | ReportFormat::Csv => {
@@ -166,11 +163,7 @@ impl<W: Write, R> RowWriter<W, R> {
                 Form::JsonLines(JsonLines::begin(out, &frame.head, &records)?)
             }
         };
-        Ok(Self {
-            columns,
-            frame,
-            form,
-        })
+        Ok(Self { columns, frame, form })
     }
 
     /// Writes a row.
@@ -200,7 +193,8 @@ impl<W: Write, R> RowWriter<W, R> {
         }
     }
 
-    /// How many rows that are made where they are wanted may come next; none if rows have to be made here.
+    /// How many rows that are made where they are wanted may come next; none if rows have to be
+    /// made here.
     pub(super) fn lazy_rows(&self) -> Option<usize> {
         match &self.form {
             Form::Csv(csv) => csv.lazy_rows(),
@@ -230,7 +224,8 @@ impl<W: Write, R> RowWriter<W, R> {
         }
     }
 
-    /// Hands on what waits in the writer, but for a row group of Parquet, which is written when it is full.
+    /// Hands on what waits in the writer, but for a row group of Parquet, which is written when it
+    /// is full.
     pub(super) fn flush(&mut self) -> io::Result<()> {
         match &mut self.form {
             Form::Csv(csv) => csv.flush(),
@@ -280,7 +275,8 @@ impl<W: Write, R> RowWriter<W, R> {
     }
 }
 
-/// Writes rows of which there are few: they become cells first, so that the writer is compiled once for all of them.
+/// Writes rows of which there are few: they become cells first, so that the writer is compiled once
+/// for all of them.
 #[derive(Debug)]
 pub(super) struct CellRows<W: Write, R> {
     columns: Columns<R>,
@@ -399,11 +395,7 @@ impl<W: Write, R: RowBatch> RowWriter<W, R> {
 impl Section {
     /// A part that is an object of these columns, or a list of such.
     pub(super) fn of<S>(name: &'static str, record: &'static str, columns: &Columns<S>) -> Self {
-        Self {
-            name,
-            record,
-            kinds: columns.kinds(),
-        }
+        Self { name, record, kinds: columns.kinds() }
     }
 
     /// The fields of its lines: one, with an object.

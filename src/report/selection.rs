@@ -32,7 +32,8 @@ impl From<&Selection> for Selected {
     }
 }
 
-/// A bound as RFC 3339 in this zone, or in seconds after the beginning (`+90s`), or before the end (`-300s`).
+/// A bound as RFC 3339 in this zone, or in seconds after the beginning (`+90s`), or before the end
+/// (`-300s`).
 fn bound(bound: TimeBound, zone: Zone) -> String {
     const SECOND: i64 = 1_000_000_000;
     let (sign, ns) = match bound {
@@ -92,9 +93,8 @@ impl Selected {
             ("before", self.end_text()),
         ];
         let parts = parts.into_iter();
-        let parts: Vec<String> = parts
-            .filter_map(|(name, text)| Some(format!("{name} {}", text?)))
-            .collect();
+        let parts: Vec<String> =
+            parts.filter_map(|(name, text)| Some(format!("{name} {}", text?))).collect();
         if parts.is_empty() {
             return None;
         }
@@ -116,11 +116,7 @@ impl Selected {
 
 /// What headings say of the zone: `; times of Europe/Berlin`, and nothing of UTC.
 pub(super) fn zone_words(zone: Zone) -> String {
-    if zone.is_utc() {
-        String::new()
-    } else {
-        format!("; times of {zone}")
-    }
+    if zone.is_utc() { String::new() } else { format!("; times of {zone}") }
 }
 
 /// The columns of what is known of a selection later.

@@ -18,11 +18,7 @@ const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█
 
 impl Default for Sparkline {
     fn default() -> Self {
-        Self {
-            values: Vec::new(),
-            each: 1,
-            in_last: 1,
-        }
+        Self { values: Vec::new(), each: 1, in_last: 1 }
     }
 }
 
@@ -37,28 +33,20 @@ impl Sparkline {
             return;
         }
         if self.values.len() == COLUMNS {
-            self.values = self
-                .values
-                .chunks(2)
-                .map(|pair| pair[0].max(pair[1]))
-                .collect();
+            self.values = self.values.chunks(2).map(|pair| pair[0].max(pair[1])).collect();
             self.each *= 2;
         }
         self.values.push(value);
         self.in_last = 1;
     }
 
-    /// The line, from 0 to the largest value, in at most `room` columns; empty if there are fewer than two values.
+    /// The line, from 0 to the largest value, in at most `room` columns; empty if there are fewer
+    /// than two values.
     pub(super) fn draw(&self, room: Option<usize>) -> String {
-        let each = self
-            .values
-            .len()
-            .div_ceil(room.unwrap_or(COLUMNS).max(1))
-            .max(1);
+        let each = self.values.len().div_ceil(room.unwrap_or(COLUMNS).max(1)).max(1);
         let values = self.values.chunks(each);
-        let values: Vec<f64> = values
-            .map(|near| near.iter().copied().fold(0.0, f64::max))
-            .collect();
+        let values: Vec<f64> =
+            values.map(|near| near.iter().copied().fold(0.0, f64::max)).collect();
         let most = values.iter().copied().fold(0.0, f64::max);
         if values.len() < 2 || most <= 0.0 {
             return String::new();

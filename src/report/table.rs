@@ -18,32 +18,20 @@ pub(super) struct Heading {
     goes: u8,
     /// Its text and width where there is little room.
     tight: Option<(&'static str, usize)>,
-    /// Of the last column, whose cells may be of any length: the room beside the others that most of them need.
-    /// With less, they stand below the other cells.
+    /// Of the last column, whose cells may be of any length: the room beside the others that most
+    /// of them need. With less, they stand below the other cells.
     pub(super) room: usize,
 }
 
 impl Heading {
     /// Of a column of numbers, which stand to the right.
     pub(super) fn right(place: u8, width: usize, text: impl Into<Cow<'static, str>>) -> Self {
-        Self {
-            text: text.into(),
-            place,
-            width,
-            left: false,
-            gap: 1,
-            goes: 0,
-            tight: None,
-            room: 0,
-        }
+        Self { text: text.into(), place, width, left: false, gap: 1, goes: 0, tight: None, room: 0 }
     }
 
     /// Of a column of texts, which stand to the left.
     pub(super) fn left(place: u8, width: usize, text: impl Into<Cow<'static, str>>) -> Self {
-        Self {
-            left: true,
-            ..Self::right(place, width, text)
-        }
+        Self { left: true, ..Self::right(place, width, text) }
     }
 
     /// With this many spaces before it instead of one.
@@ -58,10 +46,7 @@ impl Heading {
 
     /// With another text, and width or [`room`](Self::room), where there is little room.
     pub(super) fn tight(self, width: usize, text: &'static str) -> Self {
-        Self {
-            tight: Some((text, width)),
-            ..self
-        }
+        Self { tight: Some((text, width)), ..self }
     }
 
     /// With so many more letters in its cells.
@@ -84,18 +69,8 @@ impl Heading {
         let Some((text, width)) = self.tight else {
             return self.gap(gap);
         };
-        let (width, room) = if self.room == 0 {
-            (width, 0)
-        } else {
-            (self.width, width)
-        };
-        Self {
-            text: text.into(),
-            width,
-            room,
-            gap,
-            ..self
-        }
+        let (width, room) = if self.room == 0 { (width, 0) } else { (self.width, width) };
+        Self { text: text.into(), width, room, gap, ..self }
     }
 
     /// What it takes of a line that has others before it.
@@ -125,8 +100,9 @@ const BELOW: usize = 4;
 /// Least width that tables are made for.
 const LEAST_WIDTH: usize = 60;
 
-/// Finds room for columns in lines of this width; without a width they all have it. Columns become narrow first, then
-/// they go in the order that they declare, and at last the cells of the last one stand below the others.
+/// Finds room for columns in lines of this width; without a width they all have it. Columns become
+/// narrow first, then they go in the order that they declare, and at last the cells of the last one
+/// stand below the others.
 pub(super) fn layout(all: &[Heading], width: Option<usize>) -> Layout {
     let wide = || Layout::of(all, |_| true, false, false);
     let Some(width) = width else {
@@ -194,10 +170,9 @@ impl Layout {
         let last = self.headings.len().saturating_sub(1);
         match self.headings.last().filter(|_| self.below) {
             None => vec![head(&self.headings)],
-            Some(below) => vec![
-                head(&self.headings[..last]),
-                format!("{:BELOW$}{}", "", below.text),
-            ],
+            Some(below) => {
+                vec![head(&self.headings[..last]), format!("{:BELOW$}{}", "", below.text)]
+            }
         }
     }
 
@@ -208,7 +183,8 @@ impl Layout {
         line(self.headings.iter().zip(cells.map(|(cell, _)| cell)))
     }
 
-    /// The same in lines of this width: a last cell of any length stands below the others where it has no room.
+    /// The same in lines of this width: a last cell of any length stands below the others where it
+    /// has no room.
     pub(super) fn lines(&self, mut cells: Vec<String>, width: Option<usize>) -> Vec<String> {
         let beside = self.line(cells.clone());
         let has_text = self.headings.last().is_some_and(|last| last.room > 0);
@@ -235,7 +211,8 @@ impl Layout {
     }
 }
 
-/// A line of cells below their headings. A cell that is too long takes the room that the following ones leave.
+/// A line of cells below their headings. A cell that is too long takes the room that the following
+/// ones leave.
 pub(super) fn line<'a>(cells: impl Iterator<Item = (&'a Heading, String)>) -> String {
     let mut line = String::new();
     let mut over = 0;
@@ -261,14 +238,11 @@ pub(super) fn bold(out: &mut dyn Write, styled: bool, line: &str) -> io::Result<
 
 /// The line, in bold face if that is allowed.
 pub(super) fn bold_text(styled: bool, line: &str) -> String {
-    if styled {
-        format!("\x1b[1m{line}\x1b[0m")
-    } else {
-        line.to_owned()
-    }
+    if styled { format!("\x1b[1m{line}\x1b[0m") } else { line.to_owned() }
 }
 
-/// Headings of columns that are as wide as the widest of their cells, each with whether it stands to the left.
+/// Headings of columns that are as wide as the widest of their cells, each with whether it stands
+/// to the left.
 pub(super) fn fitted(heads: &[(String, bool)], rows: &[Vec<String>]) -> Vec<Heading> {
     let columns = heads.iter().enumerate();
     let fitted = columns.map(|(column, (text, left))| {
@@ -285,11 +259,7 @@ pub(super) fn fitted(heads: &[(String, bool)], rows: &[Vec<String>]) -> Vec<Head
 
 /// The line of headings that stand for themselves.
 pub(super) fn head(headings: &[Heading]) -> String {
-    line(
-        headings
-            .iter()
-            .map(|heading| (heading, heading.text.clone().into_owned())),
-    )
+    line(headings.iter().map(|heading| (heading, heading.text.clone().into_owned())))
 }
 
 /// Lines of at most `width` characters, broken at spaces.
@@ -342,10 +312,7 @@ mod tests {
         let all = headings();
         let gone = |width| {
             let layout = layout(&all, width);
-            assert!(
-                layout.width() <= width.unwrap_or(80),
-                "{width:?}: {layout:?}"
-            );
+            assert!(layout.width() <= width.unwrap_or(80), "{width:?}: {layout:?}");
             (layout.gone.join(" "), layout.tight, layout.below)
         };
         assert_eq!(gone(None), (String::new(), false, false));
@@ -370,11 +337,8 @@ mod tests {
 
     #[test]
     fn long_cells_take_the_room_of_the_following() {
-        let headings = [
-            Heading::left(0, 3, ""),
-            Heading::right(1, 5, ""),
-            Heading::right(2, 5, ""),
-        ];
+        let headings =
+            [Heading::left(0, 3, ""), Heading::right(1, 5, ""), Heading::right(2, 5, "")];
         let line = |cells: [&str; 3]| line(headings.iter().zip(cells.map(str::to_owned)));
         assert_eq!(line(["a", "b", "c"]), "a       b     c");
         assert_eq!(line(["abcd", "b", "c"]), "abcd    b     c");
@@ -385,10 +349,7 @@ mod tests {
     #[test]
     fn numbers_stay_beside_their_units() {
         let text = "a mean error of 15 %), at 512 B each (504 B).";
-        assert_eq!(
-            wrapped(text, 18),
-            ["a mean error of", "15 %), at 512 B", "each (504 B)."]
-        );
+        assert_eq!(wrapped(text, 18), ["a mean error of", "15 %), at 512 B", "each (504 B)."]);
         assert_eq!(wrapped("% 1", 1), ["%", "1"]);
     }
 }

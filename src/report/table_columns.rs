@@ -16,9 +16,7 @@ pub(super) struct TableColumns<R> {
 
 impl<R> fmt::Debug for TableColumns<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TableColumns")
-            .field("layout", &self.layout)
-            .finish_non_exhaustive()
+        f.debug_struct("TableColumns").field("layout", &self.layout).finish_non_exhaustive()
     }
 }
 
@@ -35,11 +33,7 @@ impl<R> TableColumns<R> {
         let layout = layout(&headings, look.width);
         let stays = columns.into_iter().zip(&layout.stays);
         let columns = stays.map(|(column, &stays)| stays.then_some(column));
-        Self {
-            columns: columns.collect(),
-            layout,
-            look,
-        }
+        Self { columns: columns.collect(), layout, look }
     }
 
     /// Writes the line of headings.

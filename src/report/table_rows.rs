@@ -5,7 +5,8 @@ use super::number::grouped;
 use std::collections::VecDeque;
 use std::io::{self, Write};
 
-/// Writes rows. Where not all are shown, the last ones are held back until it is known that they are.
+/// Writes rows. Where not all are shown, the last ones are held back until it is known that they
+/// are.
 #[derive(Debug, Default)]
 pub(super) struct TableRows {
     /// Lines at the beginning, and as many at the end; none for all.
@@ -22,14 +23,11 @@ pub(super) struct TableRows {
 
 impl TableRows {
     pub(super) fn of(look: Look) -> Self {
-        Self {
-            half: look.rows.map(|rows| rows.div_ceil(2)),
-            ..Self::default()
-        }
+        Self { half: look.rows.map(|rows| rows.div_ceil(2)), ..Self::default() }
     }
 
-    /// Takes a row, of one line or several, without the last line feed; `above` stands above all rows that have it,
-    /// behind a blank line.
+    /// Takes a row, of one line or several, without the last line feed; `above` stands above all
+    /// rows that have it, behind a blank line.
     pub(super) fn row(
         &mut self,
         out: &mut dyn Write,
@@ -83,10 +81,7 @@ mod tests {
     use super::*;
 
     fn shown(rows: Option<usize>, count: usize) -> String {
-        let mut table = TableRows::of(Look {
-            rows,
-            ..Look::default()
-        });
+        let mut table = TableRows::of(Look { rows, ..Look::default() });
         let mut out = Vec::new();
         for row in 0..count {
             let above = format!("of {}", row / 5);
@@ -100,10 +95,7 @@ mod tests {
     fn the_first_and_the_last_rows_are_shown() {
         assert_eq!(shown(None, 6), "of 0 0 1 2 3 4  of 1 5 ");
         assert_eq!(shown(Some(4), 4), "of 0 0 1 2 3 ");
-        assert_eq!(
-            shown(Some(4), 5),
-            "of 0 0 1 … 1 row between; --rows all shows them  of 0 3 4 "
-        );
+        assert_eq!(shown(Some(4), 5), "of 0 0 1 … 1 row between; --rows all shows them  of 0 3 4 ");
         assert_eq!(
             shown(Some(4), 1012),
             "of 0 0 1 … 1,008 rows between; --rows all shows them  of 202 1010 1011 "
@@ -112,19 +104,13 @@ mod tests {
 
     #[test]
     fn rows_of_several_lines_count_by_their_lines() {
-        let look = Look {
-            rows: Some(4),
-            ..Look::default()
-        };
+        let look = Look { rows: Some(4), ..Look::default() };
         let (mut table, mut out) = (TableRows::of(look), Vec::new());
         for row in ["a\na", "b\nb", "c\nc", "d\nd\nd"] {
             table.row(&mut out, None, row.to_owned()).unwrap();
         }
         table.finish(&mut out).unwrap();
         let text = String::from_utf8(out).unwrap();
-        assert_eq!(
-            text,
-            "a\na\n… 2 rows between; --rows all shows them\nd\nd\nd\n"
-        );
+        assert_eq!(text, "a\na\n… 2 rows between; --rows all shows them\nd\nd\nd\n");
     }
 }

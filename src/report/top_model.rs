@@ -177,10 +177,7 @@ pub(super) fn total_columns() -> Columns<TopSummary> {
 /// What stands around the keys.
 pub(super) fn frame(parameters: &TopParameters) -> Frame {
     Frame {
-        tail: vec![
-            inputs_section(),
-            Section::of("totals", "totals", &total_columns()),
-        ],
+        tail: vec![inputs_section(), Section::of("totals", "totals", &total_columns())],
         ..Frame::of_rows("flowsieve.top/1", "keys", "key")
     }
     .in_zone(parameters.selected.zone)
@@ -189,8 +186,5 @@ pub(super) fn frame(parameters: &TopParameters) -> Frame {
 
 /// The sections of [`frame`].
 pub(super) fn tail(summary: &TopSummary) -> Vec<Cell> {
-    vec![
-        inputs_cell(&summary.inputs),
-        total_columns().object_of(summary),
-    ]
+    vec![inputs_cell(&summary.inputs), total_columns().object_of(summary)]
 }

@@ -1,7 +1,7 @@
 //! The largest keys as a page: the answer in words, the keys over time, a table.
 //!
-//! Slices are taken as they come; of many a bounded number is kept, of each part of the time the one with the most
-//! pairs.
+//! Slices are taken as they come; of many a bounded number is kept, of each part of the time the
+//! one with the most pairs.
 
 use super::figure::{Axis, Block, DataTable, Drawing, Figure, Page, PageSection};
 use super::figure::{Scale, Series, SeriesStyle};
@@ -69,20 +69,14 @@ impl TopSink for TopPage {
                 firsts.any(|k| k.key != largest.key && whole(k.best()) == whole(largest.number));
         }
         if let Some(first) = slice.keys.first()
-            && self
-                .largest
-                .as_ref()
-                .is_none_or(|l| first.best() > l.number)
+            && self.largest.as_ref().is_none_or(|l| first.best() > l.number)
         {
             let spread = first.spread.as_ref().filter(|_| first.exact.is_none());
             self.largest = Some(Largest {
                 key: first.key.clone(),
                 start_ns: slice.start_ns,
                 number: first.best(),
-                tied: slice
-                    .keys
-                    .get(1)
-                    .is_some_and(|k| whole(k.best()) == whole(first.best())),
+                tied: slice.keys.get(1).is_some_and(|k| whole(k.best()) == whole(first.best())),
                 bounds: spread.map(|spread| (spread.lower, spread.upper)),
             });
         }
@@ -142,10 +136,7 @@ impl TopPage {
         }
         sections.push(PageSection::new(
             "What was read",
-            vec![
-                Block::Table(inputs(summary)),
-                Block::Table(described(parameters, summary)),
-            ],
+            vec![Block::Table(inputs(summary)), Block::Table(described(parameters, summary))],
         ));
         let name = match summary.inputs.as_slice() {
             [input] => input.path.file_name().map_or_else(
@@ -170,8 +161,8 @@ impl TopPage {
         }
     }
 
-    /// Keys with their largest numbers in the slices that are kept, and in how many of these they are listed; the
-    /// largest first.
+    /// Keys with their largest numbers in the slices that are kept, and in how many of these they
+    /// are listed; the largest first.
     fn ranked(&self) -> Vec<(String, f64, u64)> {
         let mut keys: HashMap<&str, (f64, u64)> = HashMap::new();
         for (key, number) in self.kept.iter().flat_map(|slice| &slice.keys) {
@@ -180,9 +171,8 @@ impl TopPage {
             entry.1 += 1;
         }
         let keys = keys.into_iter();
-        let mut ranked: Vec<(String, f64, u64)> = keys
-            .map(|(key, (number, slices))| (key.to_owned(), number, slices))
-            .collect();
+        let mut ranked: Vec<(String, f64, u64)> =
+            keys.map(|(key, (number, slices))| (key.to_owned(), number, slices)).collect();
         ranked.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
         ranked
     }
@@ -262,9 +252,8 @@ impl TopPage {
     fn single(&self, parameters: &TopParameters) -> Option<PageSection> {
         let slice = self.kept.first().filter(|slice| !slice.keys.is_empty())?;
         let keys = slice.keys.iter().take(20);
-        let (categories, numbers) = keys
-            .map(|(key, number)| (key.clone(), Some(number.round())))
-            .unzip();
+        let (categories, numbers) =
+            keys.map(|(key, number)| (key.clone(), Some(number.round()))).unzip();
         let label = format!("distinct {}", parameters.others_plural);
         let figure = Figure::new(
             "keys",
@@ -303,10 +292,7 @@ impl TopPage {
         }
         let mut blocks = Vec::new();
         if ranked.is_empty() {
-            blocks.push(Block::Text(format!(
-                "{}.",
-                capitalised(&nothing(parameters))
-            )));
+            blocks.push(Block::Text(format!("{}.", capitalised(&nothing(parameters)))));
         } else {
             blocks.push(Block::Table(DataTable::new(&columns, rows)));
         }
@@ -329,11 +315,7 @@ impl TopPage {
                     None => (largest.key.clone(), number),
                     Some((lower, upper)) => (
                         format!("By the estimate {}", largest.key),
-                        format!(
-                            "{number} (bounds {} and {})",
-                            grouped(lower),
-                            grouped(upper)
-                        ),
+                        format!("{number} (bounds {} and {})", grouped(lower), grouped(upper)),
                     ),
                 };
                 let slice = match parameters.slice_ns {
@@ -345,11 +327,7 @@ impl TopPage {
                     }
                     _ => String::new(),
                 };
-                let tied = if largest.tied {
-                    "; other keys have as many"
-                } else {
-                    ""
-                };
+                let tied = if largest.tied { "; other keys have as many" } else { "" };
                 format!("{who} has the most distinct {others}: {number}{slice}{tied}.")
             }
         });
@@ -383,12 +361,7 @@ fn inputs(summary: &TopSummary) -> DataTable {
             error.map_or_else(|| "complete".to_owned(), ToString::to_string),
         ]
     });
-    let columns = [
-        ("input", false),
-        ("format", false),
-        ("packets", true),
-        ("how it went", false),
-    ];
+    let columns = [("input", false), ("format", false), ("packets", true), ("how it went", false)];
     DataTable::new(&columns, rows)
 }
 
@@ -399,26 +372,19 @@ fn described(parameters: &TopParameters, summary: &TopSummary) -> DataTable {
         ("keys", parameters.by.clone()),
         ("counted for each key", parameters.distinct.clone()),
         ("slices", slices_of(parameters.slice_ns)),
-        (
-            "memory of filter and summary of a slice",
-            size(parameters.memory_bytes),
-        ),
+        ("memory of filter and summary of a slice", size(parameters.memory_bytes)),
         (
             "memory of the exact count, at most",
             parameters.exact_limit_bytes.map_or_else(none, size),
         ),
         (
             "keys of the exact answer that the summary alone finds",
-            recall.map_or_else(none, |recall| {
-                percent(recall.found as f64 / recall.keys as f64)
-            }),
+            recall.map_or_else(none, |recall| percent(recall.found as f64 / recall.keys as f64)),
         ),
         ("seed", parameters.seed.to_string()),
         ("packets", grouped(summary.totals.packets)),
         ("packets with a key", grouped(summary.totals.elements)),
     ];
-    let rows = rows
-        .into_iter()
-        .map(|(name, value)| vec![name.to_owned(), value]);
+    let rows = rows.into_iter().map(|(name, value)| vec![name.to_owned(), value]);
     DataTable::new(&[("what", false), ("value", true)], rows)
 }

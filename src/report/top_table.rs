@@ -90,13 +90,9 @@ impl<W: Write> TopTable<W> {
             }
             Some(_) => format!("{}: ", time(slice.start_ns, 9, zone)),
         };
-        let (listed, plural) = (
-            grouped(slice.keys.len() as u64),
-            &self.parameters.keys_plural,
-        );
-        let all = slice
-            .exact_keys
-            .map_or_else(String::new, |keys| format!(" of {}", grouped(keys)));
+        let (listed, plural) = (grouped(slice.keys.len() as u64), &self.parameters.keys_plural);
+        let all =
+            slice.exact_keys.map_or_else(String::new, |keys| format!(" of {}", grouped(keys)));
         format!(
             "{when}{plural}: {listed}{all}; {pairs} distinct pairs in {} packets",
             grouped(slice.packets)
@@ -106,35 +102,22 @@ impl<W: Write> TopTable<W> {
     /// Appends the lines of its keys.
     fn keys(&mut self, slice: &TopSlice, lines: &mut Vec<String>) {
         let exact = slice.exact.is_some();
-        let rows: Vec<Vec<String>> = slice
-            .keys
-            .iter()
-            .map(|key| self.cells(key, exact))
-            .collect();
+        let rows: Vec<Vec<String>> = slice.keys.iter().map(|key| self.cells(key, exact)).collect();
         // How soon a column goes where there is no room stands behind its name.
         let mut heads = vec![("", false, 0), (self.parameters.by.as_str(), true, 0)];
         if exact {
             heads.extend([("exact", false, 0), ("estimate", false, 3)]);
         } else {
-            heads.extend([
-                ("estimate", false, 0),
-                ("lower", false, 4),
-                ("upper", false, 4),
-            ]);
+            heads.extend([("estimate", false, 0), ("lower", false, 4), ("upper", false, 4)]);
         }
-        heads.extend([
-            ("share", false, 5),
-            ("packets", false, 2),
-            ("bytes", false, 1),
-        ]);
+        heads.extend([("share", false, 5), ("packets", false, 2), ("bytes", false, 1)]);
         if self.shows_certainty(exact) {
             heads.push(("", true, 0));
         }
         let goes: Vec<u8> = heads.iter().map(|(.., goes)| *goes).collect();
         let heads = heads.into_iter();
-        let heads: Vec<(String, bool)> = heads
-            .map(|(text, left, _)| (text.to_owned(), left))
-            .collect();
+        let heads: Vec<(String, bool)> =
+            heads.map(|(text, left, _)| (text.to_owned(), left)).collect();
         let columns = fitted(&heads, &rows).into_iter().zip(goes);
         let mut columns: Vec<Heading> = columns.map(|(head, goes)| head.goes(goes)).collect();
         let room = |columns: &[Heading]| {
@@ -174,9 +157,7 @@ impl<W: Write> TopTable<W> {
         };
         let mut cells = vec![grouped(key.rank), key.key.clone()];
         if exact {
-            cells.push(number(
-                key.exact.as_ref().map(|exact| exact.distinct as f64),
-            ));
+            cells.push(number(key.exact.as_ref().map(|exact| exact.distinct as f64)));
         }
         cells.push(number(spread.map(|spread| spread.estimate)));
         if !exact {

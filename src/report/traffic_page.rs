@@ -16,9 +16,7 @@ pub(super) fn who_talks(traffic: &Traffic) -> Vec<Block> {
     let mut blocks = Vec::new();
     match heat_map(traffic) {
         Some(figure) => blocks.push(Block::Figure(figure)),
-        None => blocks.push(Block::Text(
-            "No packet had addresses that can be read.".to_owned(),
-        )),
+        None => blocks.push(Block::Text("No packet had addresses that can be read.".to_owned())),
     }
     if traffic.beyond() > 0 {
         blocks.push(Block::Text(format!(
@@ -34,9 +32,8 @@ pub(super) fn skipped<'a>(
     name: &str,
     reasons: impl Iterator<Item = (&'a Skip, &'a u64)>,
 ) -> Figure {
-    let (names, counts) = reasons
-        .map(|(skip, &count)| (skip.words().into_owned(), Some(count as f64)))
-        .unzip();
+    let (names, counts) =
+        reasons.map(|(skip, &count)| (skip.words().into_owned(), Some(count as f64))).unzip();
     Figure {
         name: name.to_owned(),
         title: "Packets without an element, by reason".to_owned(),
@@ -71,20 +68,13 @@ fn heat_map(traffic: &Traffic) -> Option<Figure> {
     };
     let (rows, columns) = (top(&from), top(&to));
     let numbers = |names: &[String]| -> HashMap<String, usize> {
-        names
-            .iter()
-            .enumerate()
-            .map(|(i, name)| (name.clone(), i))
-            .collect()
+        names.iter().enumerate().map(|(i, name)| (name.clone(), i)).collect()
     };
     let (row_of, column_of) = (numbers(&rows), numbers(&columns));
     let mut packets = vec![vec![0_u64; columns.len()]; rows.len()];
     for pair in &pairs {
         let row = row_of.get(&pair.origin).copied().unwrap_or(rows.len() - 1);
-        let column = column_of
-            .get(&pair.destination)
-            .copied()
-            .unwrap_or(columns.len() - 1);
+        let column = column_of.get(&pair.destination).copied().unwrap_or(columns.len() - 1);
         packets[row][column] += pair.packets;
     }
     packets[rows.len() - 1][columns.len() - 1] += traffic.beyond();
@@ -98,10 +88,7 @@ fn heat_map(traffic: &Traffic) -> Option<Figure> {
             grouped(pairs.len() as u64)
         ),
         drawing: Drawing::HeatMap {
-            values: packets
-                .into_iter()
-                .map(|row| row.into_iter().map(value).collect())
-                .collect(),
+            values: packets.into_iter().map(|row| row.into_iter().map(value).collect()).collect(),
             rows,
             columns,
             shade: Axis::new("packets", Scale::Log),

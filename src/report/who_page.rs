@@ -13,9 +13,7 @@ pub(super) fn who(answers: &[(Question, TopSlice)]) -> Vec<Block> {
     for (question, slice) in answers {
         let (keys, others) = (question.keys_plural(), question.others_plural());
         let Some(largest) = slice.keys.first() else {
-            blocks.push(Block::Text(format!(
-                "None of the {keys} has two distinct {others}."
-            )));
+            blocks.push(Block::Text(format!("None of the {keys} has two distinct {others}.")));
             continue;
         };
         let most = largest.best().max(1.0);
@@ -24,10 +22,8 @@ pub(super) fn who(answers: &[(Question, TopSlice)]) -> Vec<Block> {
             grouped(slice.best().round() as u64)
         )));
         let rows = slice.keys.iter().map(|key| {
-            let (lower, upper) = key
-                .spread
-                .as_ref()
-                .map_or((0, 0), |spread| (spread.lower, spread.upper));
+            let (lower, upper) =
+                key.spread.as_ref().map_or((0, 0), |spread| (spread.lower, spread.upper));
             let bar = (key.best() / most * BAR as f64).round() as usize;
             vec![
                 key.key.clone(),

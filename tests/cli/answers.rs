@@ -10,10 +10,7 @@ const COUNTED: [(usize, &[&str]); 4] = [
     (4, &["--element", "flow"]),
     // Some of these messages are on another port.
     (5, &["--element", "dns", "--dns-port", "5301"]),
-    (
-        6,
-        &["--element", "dns", "--dns-port", "5301", "--queries-only"],
-    ),
+    (6, &["--element", "dns", "--dns-port", "5301", "--queries-only"]),
 ];
 
 #[test]
@@ -39,10 +36,8 @@ fn committed_captures_have_the_counts_of_an_independent_program() {
 #[test]
 fn the_readme_shows_what_its_main_command_prints() {
     let readme = text_of("README.md");
-    let command = readme
-        .lines()
-        .find_map(|line| line.strip_prefix("    cargo run --release -- "))
-        .unwrap();
+    let command =
+        readme.lines().find_map(|line| line.strip_prefix("    cargo run --release -- ")).unwrap();
     let (_, rest) = readme.split_once("```text\n").unwrap();
     let (block, _) = rest.split_once("```").unwrap();
     let arguments: Vec<&str> = command.split(' ').collect();
@@ -78,10 +73,7 @@ fn the_number_of_threads_changes_not_one_byte() {
 #[test]
 fn generate_makes_the_committed_capture_and_knows_its_counts() {
     let readme = text_of("traces/README.md");
-    let command = readme
-        .lines()
-        .find_map(|line| line.strip_prefix("    flowsieve "))
-        .unwrap();
+    let command = readme.lines().find_map(|line| line.strip_prefix("    flowsieve ")).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("again.pcap");
     let arguments = command.replace("traces/generated.pcap", path.to_str().unwrap());
@@ -126,8 +118,5 @@ fn a_random_seed_is_drawn_and_told_and_a_full_filter_is_told() {
     run.done();
     assert_eq!(full["slices"][0]["saturated"], true, "{full}");
     let table = flowsieve(&[&["count"], &line[..]].concat()).done();
-    assert!(
-        table.contains("filters were full in 1 of 1 slices"),
-        "{table}"
-    );
+    assert!(table.contains("filters were full in 1 of 1 slices"), "{table}");
 }

@@ -35,10 +35,7 @@ fn formats_have_the_documented_fields() {
     assert_eq!(structures.len(), 17);
     for structure in structures {
         assert_eq!(fields(structure), of_structure);
-        assert_eq!(
-            structure["fits"].as_bool(),
-            Some(structure["note"].is_null())
-        );
+        assert_eq!(structure["fits"].as_bool(), Some(structure["note"].is_null()));
         for error in ["estimate_error", "first_error"] {
             if !structure[error].is_null() {
                 assert_eq!(fields(&structure[error]), of_errors);
@@ -57,13 +54,8 @@ fn formats_have_the_documented_fields() {
         }
     }
     let csv = flowsieve(&[&["compare", "--format", "csv"], options.as_slice()].concat()).done();
-    let header: BTreeSet<String> = csv
-        .lines()
-        .next()
-        .unwrap()
-        .split(',')
-        .map(str::to_owned)
-        .collect();
+    let header: BTreeSet<String> =
+        csv.lines().next().unwrap().split(',').map(str::to_owned).collect();
     assert_eq!(header, documented_set("**Compare: CSV**", &[]));
 }
 
@@ -72,19 +64,10 @@ fn json_lines_are_the_document_in_pieces() {
     let document = compared(&["--memory", "1KiB", CAPTURE]);
     let lines = lines_of_one_schema(&["compare", "--memory", "1KiB", CAPTURE]);
     let records = |record: &str| -> Vec<&Value> {
-        lines
-            .iter()
-            .filter(|line| line["record"] == record)
-            .collect()
+        lines.iter().filter(|line| line["record"] == record).collect()
     };
-    assert_eq!(
-        records("parameters")[0]["parameters"],
-        document["parameters"]
-    );
-    assert_eq!(
-        records("slice").len(),
-        document["slices"].as_array().unwrap().len()
-    );
+    assert_eq!(records("parameters")[0]["parameters"], document["parameters"]);
+    assert_eq!(records("slice").len(), document["slices"].as_array().unwrap().len());
     let structures = document["structures"].as_array().unwrap();
     assert_eq!(records("structure").len(), structures.len());
     for (part, record) in [("queries", "query"), ("counts", "count")] {
@@ -168,15 +151,10 @@ fn chosen_structures_and_combinations_are_those_that_are_there() {
         CAPTURE,
     ]);
     let structures = document["structures"].as_array().unwrap();
-    let names: Vec<&Value> = structures
-        .iter()
-        .map(|structure| &structure["filter"])
-        .collect();
+    let names: Vec<&Value> = structures.iter().map(|structure| &structure["filter"]).collect();
     assert_eq!(names, ["subset-planned", "exact"]);
-    let asked = serde_json::json!([
-        ["src", "dst", "proto", "src_port", "dst_port"],
-        ["src", "dst_port"]
-    ]);
+    let asked =
+        serde_json::json!([["src", "dst", "proto", "src_port", "dst_port"], ["src", "dst_port"]]);
     assert_eq!(document["parameters"]["asked"], asked);
     assert_eq!(document["parameters"]["expected_elements"], 2000);
     assert_eq!(document["parameters"]["expected_from"], "given");
@@ -203,12 +181,7 @@ fn compare_refuses_and_touches_nothing() {
     ] {
         let output = ["-o", result.to_str().unwrap(), CAPTURE];
         let run = flowsieve(&[&["compare"], options, &output].concat());
-        assert_eq!(
-            (run.code, run.out.as_str()),
-            (Some(2), ""),
-            "{options:?}: {}",
-            run.err
-        );
+        assert_eq!((run.code, run.out.as_str()), (Some(2), ""), "{options:?}: {}", run.err);
         assert!(run.err.contains(word), "no `{word}` in: {}", run.err);
         assert_eq!(fs::read(&result).unwrap(), b"older", "{options:?}");
     }
@@ -233,10 +206,7 @@ fn the_matrix_is_that_of_count() {
     assert!(matrix.lines().count() > 100, "{matrix}");
     assert_eq!(matrix, fs::read_to_string(&of_count).unwrap());
     let page = fs::read_to_string(&page).unwrap();
-    assert!(
-        page.contains("id=\"origin-destination\""),
-        "the heat map is there"
-    );
+    assert!(page.contains("id=\"origin-destination\""), "the heat map is there");
     let run = flowsieve(&["compare", CAPTURE, "--od", "24"]);
     assert_eq!(run.code, Some(2));
     assert!(run.sentence().contains("--html"), "{}", run.err);
@@ -306,10 +276,7 @@ fn hash_functions_are_those_given() {
         }
     }
     let table = flowsieve(&["compare", "--k", "3", CAPTURE]).done();
-    assert!(
-        table.contains("k = 3 for every structure that has a k, as given"),
-        "{table}"
-    );
+    assert!(table.contains("k = 3 for every structure that has a k, as given"), "{table}");
     assert!(compared(&[CAPTURE])["parameters"]["probes"].is_null());
 }
 
@@ -317,18 +284,9 @@ fn hash_functions_are_those_given() {
 fn hash_functions_that_cannot_be_are_refused() {
     for (options, word) in [
         (&["--k", "0"][..], "1 to 32 hash functions, not 0"),
-        (
-            &["--k", "33", "--filter", "bfm"],
-            "--k 33 is not possible for bfm",
-        ),
-        (
-            &["--k", "33", "--filter", "subset"],
-            "--k 33 is not possible for subset",
-        ),
-        (
-            &["--k", "3", "--filter", "dleft,hll"],
-            "changes none of these structures",
-        ),
+        (&["--k", "33", "--filter", "bfm"], "--k 33 is not possible for bfm"),
+        (&["--k", "33", "--filter", "subset"], "--k 33 is not possible for subset"),
+        (&["--k", "3", "--filter", "dleft,hll"], "changes none of these structures"),
     ] {
         let run = flowsieve(&[&["compare"], options, &[CAPTURE]].concat());
         assert_eq!((run.code, run.out.as_str()), (Some(2), ""), "{options:?}");
@@ -342,7 +300,8 @@ fn hash_functions_that_cannot_be_are_refused() {
     assert!(table.contains("does not fit"), "{table}");
 }
 
-/// A structure that takes more memory than it was given is marked in every format, and never the best.
+/// A structure that takes more memory than it was given is marked in every format, and never the
+/// best.
 #[test]
 fn a_structure_that_exceeds_its_memory_is_marked() {
     let folder = tempfile::tempdir().unwrap();
@@ -360,21 +319,12 @@ fn a_structure_that_exceeds_its_memory_is_marked() {
     let [dleft, bloom] = &document["structures"].as_array().unwrap()[..] else {
         panic!("two structures");
     };
-    assert_eq!(
-        (&dleft["exceeds_memory"], &dleft["fits"]),
-        (&true.into(), &true.into())
-    );
+    assert_eq!((&dleft["exceeds_memory"], &dleft["fits"]), (&true.into(), &true.into()));
     let note = "it uses 1,288 bytes, more than the 256 asked for: not equal memory";
     assert_eq!(dleft["note"], note);
-    assert_eq!(
-        (&bloom["exceeds_memory"], &bloom["note"]),
-        (&false.into(), &Value::Null)
-    );
+    assert_eq!((&bloom["exceeds_memory"], &bloom["note"]), (&false.into(), &Value::Null));
     let csv = flowsieve(&[&["compare", "--format", "csv"], &options[..]].concat()).done();
-    assert!(
-        csv.lines().next().unwrap().contains(",exceeds_memory,"),
-        "{csv}"
-    );
+    assert!(csv.lines().next().unwrap().contains(",exceeds_memory,"), "{csv}");
     // Alone it has nobody beside it, and is not the best all the same.
     let alone = compared(&["--filter", "dleft", "--memory", "256", CAPTURE]);
     assert_eq!(alone["structures"][0]["best"], false);
@@ -388,10 +338,7 @@ fn what_always_says_yes_is_never_the_best() {
     let document = compared(&options);
     let mdbf = &document["structures"][0];
     let apart = &mdbf["queries"][0];
-    assert_eq!(
-        (&apart["negatives"], &apart["observed_fpr"]),
-        (&"apart".into(), &1.0.into())
-    );
+    assert_eq!((&apart["negatives"], &apart["observed_fpr"]), (&"apart".into(), &1.0.into()));
     assert_eq!(mdbf["best"], false);
     let html = ["--html", page.to_str().unwrap()];
     let table = flowsieve(&[&["compare"], &options[..], &html].concat()).done();
@@ -427,31 +374,20 @@ fn the_first_sentence_says_which_of_the_pair_was_nearer() {
     let equal = table(&["--memory", "64KiB", "--pair", "bloom,subset"]);
     assert!(equal.starts_with("bloom's raw count and subset's raw count were equally near to the truth in all 8 seconds (mean error 0 % against 0 %"), "{equal}");
     let one = table(&["--memory", "512", "--expect", "1"]);
-    assert!(
-        one.contains("k chosen for 1 host pair a slice, as given"),
-        "{one}"
-    );
+    assert!(one.contains("k chosen for 1 host pair a slice, as given"), "{one}");
     let unfit = table(&["--memory", "8"]);
-    assert!(
-        unfit.starts_with("mdbf and cmdbf cannot be compared at 8 B; mdbf: "),
-        "{unfit}"
-    );
+    assert!(unfit.starts_with("mdbf and cmdbf cannot be compared at 8 B; mdbf: "), "{unfit}");
     let unjudged = table(&["--memory", "512", "--exact-limit", "1KiB"]);
-    assert!(
-        unjudged.starts_with("mdbf and cmdbf cannot be held against the truth"),
-        "{unjudged}"
-    );
-    // A structure without a raw count takes part by its estimate; both run although --filter has neither.
+    assert!(unjudged.starts_with("mdbf and cmdbf cannot be held against the truth"), "{unjudged}");
+    // A structure without a raw count takes part by its estimate; both run although --filter has
+    // neither.
     let mixed = table(&["--memory", "512", "--filter", "mdbf", "--pair", "hll,bloom"]);
     assert!(
         mixed.starts_with("bloom's raw count was nearer to the truth than hll's estimate"),
         "{mixed}"
     );
     let sweep = table(&["--memory", "64,512,2KiB", "--filter", "mdbf,cmdbf"]);
-    assert!(
-        sweep.contains("Nearer at other memories: mdbf in 8 of 8 seconds at 64 B"),
-        "{sweep}"
-    );
+    assert!(sweep.contains("Nearer at other memories: mdbf in 8 of 8 seconds at 64 B"), "{sweep}");
     // Nobody is held against anybody where there are not two.
     let none = table(&["--memory", "512", "--filter", "mdbf,bloom,subset"]);
     assert!(none.starts_with("distinct host pairs in slices"), "{none}");
@@ -464,12 +400,7 @@ fn the_first_sentence_says_which_of_the_pair_was_nearer() {
 fn each_capture_has_a_line_and_all_a_summary() {
     let other = "traces/netns-mirror.pcap";
     let run = |more: &[&str]| {
-        let line = [
-            &["compare", "--each", "--memory", "512,64"],
-            more,
-            &[CAPTURE, other],
-        ]
-        .concat();
+        let line = [&["compare", "--each", "--memory", "512,64"], more, &[CAPTURE, other]].concat();
         flowsieve(&line).done()
     };
     let document: Value = serde_json::from_str(&run(&["--format", "json"])).unwrap();
@@ -506,13 +437,7 @@ fn each_capture_has_a_line_and_all_a_summary() {
     lines_of_one_schema(&["compare", "--each", "--memory", "512,64", CAPTURE, other]);
     parquet_is_the_csv(&["compare", "--each", "--memory", "512,64", CAPTURE, other]);
     let table = run(&[]);
-    for word in [
-        "all 2",
-        "generated.pcap",
-        "netns-mirror.pcap",
-        "Of 2 captures",
-        "cmdbf nearer",
-    ] {
+    for word in ["all 2", "generated.pcap", "netns-mirror.pcap", "Of 2 captures", "cmdbf nearer"] {
         assert!(table.contains(word), "no `{word}` in: {table}");
     }
     let refused = flowsieve(&["compare", "--each", "--filter", "mdbf", CAPTURE]);

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
-/// The directory of a Python with the modules of the recipes; without one the reason stands on standard error, where it is seen also
-/// when the test passes.
+/// The directory of a Python with the modules of the recipes; without one the reason stands on
+/// standard error, where it is seen also when the test passes.
 fn python() -> Option<String> {
     let script = repository().join("scripts/python-place");
     let output = Command::new(script).output().unwrap();
@@ -24,11 +24,7 @@ fn python() -> Option<String> {
 /// Runs a line in a shell that finds the program; both outputs, as they come.
 fn run(line: &str, folder: &Path, python: &str) -> String {
     let program = Path::new(env!("CARGO_BIN_EXE_flowsieve")).parent().unwrap();
-    let path = format!(
-        "{}:{python}:{}",
-        program.display(),
-        env::var("PATH").unwrap()
-    );
+    let path = format!("{}:{python}:{}", program.display(), env::var("PATH").unwrap());
     let output = Command::new("sh")
         .args(["-c", &format!("({line}) 2>&1")])
         .current_dir(folder)
@@ -39,14 +35,14 @@ fn run(line: &str, folder: &Path, python: &str) -> String {
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success(), "{line}: {text}");
     // What is read from a directory of this machine has its name.
-    text.replace(&*folder.to_string_lossy(), "…")
-        .lines()
-        .map(str::trim_end)
-        .fold(String::new(), |mut all, line| {
+    text.replace(&*folder.to_string_lossy(), "…").lines().map(str::trim_end).fold(
+        String::new(),
+        |mut all, line| {
             all.push_str(line);
             all.push('\n');
             all
-        })
+        },
+    )
 }
 
 /// The page with the output of each of its commands as it is now, and how many there were.

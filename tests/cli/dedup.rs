@@ -31,18 +31,8 @@ fn the_summary_is_the_same_in_every_format() {
     assert_eq!(totals["kept"], 8000 - dropped);
     let slices = document["slices"].as_array().unwrap();
     assert_eq!(slices.len(), 8);
-    for name in [
-        "packets",
-        "kept",
-        "dropped",
-        "bytes",
-        "dropped_bytes",
-        "dropped_packet",
-    ] {
-        let sum: u64 = slices
-            .iter()
-            .map(|slice| slice[name].as_u64().unwrap())
-            .sum();
+    for name in ["packets", "kept", "dropped", "bytes", "dropped_bytes", "dropped_packet"] {
+        let sum: u64 = slices.iter().map(|slice| slice[name].as_u64().unwrap()).sum();
         assert_eq!(totals[name], sum, "{name}");
     }
     let line = ["dedup", "--slice", "1s", "--dry-run", CAPTURE];
@@ -58,10 +48,7 @@ fn the_summary_is_the_same_in_every_format() {
     assert!(
         table.starts_with("duplicates by packet in a window of 50 ms; rotating filter, exact\n")
     );
-    let line = table
-        .lines()
-        .find(|line| line.starts_with("dropped "))
-        .unwrap();
+    let line = table.lines().find(|line| line.starts_with("dropped ")).unwrap();
     let words: Vec<&str> = line.split_whitespace().collect();
     assert_eq!(words[1].replace(',', ""), dropped.to_string());
     // What was written has no duplicates any more.
@@ -85,10 +72,7 @@ fn kept_and_dropped_are_everything_and_options_agree() {
             assert_eq!(counts[1], document["totals"]["dropped"]);
             seen.push(counts);
         }
-        assert!(
-            seen.windows(2).all(|pair| pair[0] == pair[1]),
-            "{by}: {seen:?}"
-        );
+        assert!(seen.windows(2).all(|pair| pair[0] == pair[1]), "{by}: {seen:?}");
     }
 }
 
@@ -102,12 +86,7 @@ fn a_pipe_gets_pcapng_and_standard_error_the_summary() {
         .spawn()
         .unwrap();
     let mut written = Vec::new();
-    child
-        .stdout
-        .take()
-        .unwrap()
-        .read_to_end(&mut written)
-        .unwrap();
+    child.stdout.take().unwrap().read_to_end(&mut written).unwrap();
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(0));
     assert_eq!(written[..4], [0x0a, 0x0d, 0x0d, 0x0a]);
@@ -136,23 +115,14 @@ fn wrong_command_lines_are_refused() {
         (&[from, "-w", from], "an input as well as"),
         (&[from, "-w", name(&link)], "an input as well as"),
         (&[from, "-w", name(&hard)], "an input as well as"),
-        (
-            &[from, "-w", to, "--dropped", name(&link)],
-            "an input as well as",
-        ),
+        (&[from, "-w", to, "--dropped", name(&link)], "an input as well as"),
         (&[name(folder.path()), "-w", from], "an input as well as"),
         (&[from, "-w", to, "--dropped", to], "the same file"),
         (&[from, "-w", to, "-o", to], "the same file"),
         (&[from, "-w", "-", "--dropped", "-"], "the same file"),
         (&["-", "-", "-w", to], "only once"),
-        (
-            &[from, "-w", to, "--by", "frame", "--distinguish", "ttl"],
-            "--by packet",
-        ),
-        (
-            &[from, "-w", to, "--approximate", "--filter", "dleft"],
-            "--filter rotating",
-        ),
+        (&[from, "-w", to, "--by", "frame", "--distinguish", "ttl"], "--by packet"),
+        (&[from, "-w", to, "--approximate", "--filter", "dleft"], "--filter rotating"),
         (&[from, "-w", to, "--memory", "1KiB"], "256KiB"),
     ] {
         let run = flowsieve(&[&["dedup"], line].concat());
@@ -186,10 +156,7 @@ fn a_cut_capture_is_deduplicated_up_to_its_end() {
     assert!(document["inputs"][0]["error"].is_string());
     let kept = document["totals"]["kept"].as_u64().unwrap();
     assert!(kept > 3000);
-    assert_eq!(
-        summary(&["--dry-run", name(&out)])["totals"]["packets"],
-        kept
-    );
+    assert_eq!(summary(&["--dry-run", name(&out)])["totals"]["packets"], kept);
     // What is no capture leaves an empty one, and says so.
     fs::write(&input, "no capture").unwrap();
     let run = flowsieve(&["dedup", name(&input), "-w", name(&out)]);
@@ -211,11 +178,7 @@ fn several_link_types_need_pcapng() {
     assert!(run.sentence().contains(".pcapng"), "{}", run.err);
     assert_eq!(fs::read(&out).unwrap(), b"older");
     flowsieve(&["dedup", CAPTURE, name(&raw), "-w", name(&rich)]).done();
-    assert_eq!(
-        fs::read_dir(folder.path()).unwrap().count(),
-        3,
-        "nothing is left behind"
-    );
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3, "nothing is left behind");
 }
 
 #[cfg(unix)]
@@ -230,11 +193,7 @@ fn faults_leave_no_half_capture() {
     ] {
         let run = flowsieve(line);
         assert_eq!(run.code, Some(1), "{line:?}");
-        assert!(
-            run.sentence().starts_with("cannot write /dev/full"),
-            "{}",
-            run.err
-        );
+        assert!(run.sentence().starts_with("cannot write /dev/full"), "{}", run.err);
         assert!(!out.exists());
     }
     // Killed while it waits for more.
@@ -283,14 +242,7 @@ fn recorded_duplicates_are_found() {
         let document = summary(&[&[path, "--dry-run"], line].concat());
         assert_eq!(document["totals"]["dropped"], 0);
     }
-    let line = [
-        "--by",
-        "retransmission",
-        "--window",
-        "1h",
-        name(&out),
-        "--dry-run",
-    ];
+    let line = ["--by", "retransmission", "--window", "1h", name(&out), "--dry-run"];
     let totals = &summary(&line)["totals"];
     assert_eq!(totals["dropped_retransmission"], 32);
     assert_eq!(totals["dropped"], 32);
@@ -331,9 +283,8 @@ fn plain_and_inside_tunnels() -> Vec<Vec<u8>> {
 #[test]
 fn copies_inside_tunnels_are_copies_when_asked_for() {
     let frames = plain_and_inside_tunnels();
-    let mut capture = [0xa1b2_c3d4_u32, 0x0004_0002, 0, 0, 65_535, 1]
-        .map(u32::to_le_bytes)
-        .concat();
+    let mut capture =
+        [0xa1b2_c3d4_u32, 0x0004_0002, 0, 0, 65_535, 1].map(u32::to_le_bytes).concat();
     for frame in &frames {
         let length = frame.len() as u32;
         capture.extend([7, 0, length, length].map(u32::to_le_bytes).concat());
@@ -360,9 +311,5 @@ fn copies_inside_tunnels_are_copies_when_asked_for() {
     assert!(table.starts_with("duplicates by packet inside tunnels in a window of 50 ms;"));
     let refused = flowsieve(&[&line[..], &["--by", "frame"]].concat());
     assert_eq!(refused.code, Some(2));
-    assert!(
-        refused.err.contains("leave out --tunnel inner"),
-        "{}",
-        refused.err
-    );
+    assert!(refused.err.contains("leave out --tunnel inner"), "{}", refused.err);
 }

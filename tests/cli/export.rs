@@ -1,4 +1,5 @@
-//! `flowsieve export`: each packet as it is, elements as `count` finds them, the same in every format and by any number of threads.
+//! `flowsieve export`: each packet as it is, elements as `count` finds them, the same in every
+//! format and by any number of threads.
 
 use super::formats::{documented_set, fields, lines_of_one_schema, parquet_is_the_csv};
 use super::{feed, flowsieve, record_offsets, sample};
@@ -10,11 +11,8 @@ use std::fs;
 use std::io::Write as _;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-const CAPTURES: [&str; 3] = [
-    "traces/generated.pcap",
-    "traces/netns-dns.pcap",
-    "traces/netns-web-loss.pcap",
-];
+const CAPTURES: [&str; 3] =
+    ["traces/generated.pcap", "traces/netns-dns.pcap", "traces/netns-web-loss.pcap"];
 
 const KINDS: [&str; 5] = ["host-pair", "flow", "dns", "src", "dst"];
 
@@ -55,11 +53,7 @@ fn look(frame: &[u8]) -> Option<Value> {
         _ => return None,
     };
     let has_ports = matches!(protocol, 6 | 17);
-    let ports = if has_ports {
-        (word(upper), word(upper + 2))
-    } else {
-        (0, 0)
-    };
+    let ports = if has_ports { (word(upper), word(upper + 2)) } else { (0, 0) };
     let message = frame.get(upper + 8..).unwrap_or_default();
     let is_dns = protocol == 17 && (ports.0 == 53 || ports.1 == 53) && message.len() > 12;
     let question = is_dns.then(|| {
@@ -72,11 +66,7 @@ fn look(frame: &[u8]) -> Option<Value> {
         }
         let kind = u16::from_be_bytes([message[at + 1], message[at + 2]]);
         let is_response = message[2] & 0x80 != 0;
-        (
-            labels.join("."),
-            kind,
-            is_response.then_some(message[3] & 15),
-        )
+        (labels.join("."), kind, is_response.then_some(message[3] & 15))
     });
     Some(json!({
         "src": src, "dst": dst, "src_port": ports.0, "dst_port": ports.1, "proto": protocol, "bytes": bytes,
@@ -112,11 +102,7 @@ fn each_packet_is_a_row_with_what_its_bytes_say() {
         assert_eq!(found, expected);
     }
     let some = |name: &str| expected.iter().any(|row| !row[name].is_null());
-    assert!(
-        ["vlan", "tcp_flags", "domain", "dns_rcode"]
-            .into_iter()
-            .all(some)
-    );
+    assert!(["vlan", "tcp_flags", "domain", "dns_rcode"].into_iter().all(some));
     let totals = &document["totals"];
     let skipped: u64 = totals["skipped"]
         .as_object()
@@ -125,10 +111,7 @@ fn each_packet_is_a_row_with_what_its_bytes_say() {
         .map(|packets| packets.as_u64().unwrap())
         .sum();
     assert_eq!(totals["packets"].as_u64(), Some(offsets.len() as u64 - 1));
-    assert_eq!(
-        totals["rows"].as_u64().unwrap() + skipped,
-        offsets.len() as u64 - 1
-    );
+    assert_eq!(totals["rows"].as_u64().unwrap() + skipped, offsets.len() as u64 - 1);
 }
 
 /// The five-tuple of a row, and its Community ID.
@@ -137,12 +120,8 @@ fn identifiers(rows: &[Value]) -> BTreeMap<String, String> {
         let names = ["src", "dst", "src_port", "dst_port", "proto"];
         names.map(|name| row[name].to_string()).join(" ")
     };
-    let identified = rows
-        .iter()
-        .filter(|row| row["proto"] != 1 && row["proto"] != 58);
-    identified
-        .map(|row| (tuple(row), row["community_id"].to_string()))
-        .collect()
+    let identified = rows.iter().filter(|row| row["proto"] != 1 && row["proto"] != 58);
+    identified.map(|row| (tuple(row), row["community_id"].to_string())).collect()
 }
 
 #[test]
@@ -179,11 +158,7 @@ fn elements_are_those_that_a_count_finds() {
                 }
                 let line = [options, &["--element", kind, capture]].concat();
                 let count = flowsieve(
-                    &[
-                        &["count", "--filter", "exact", "--format", "json"][..],
-                        &line,
-                    ]
-                    .concat(),
+                    &[&["count", "--filter", "exact", "--format", "json"][..], &line].concat(),
                 );
                 let count: Value = serde_json::from_str(&count.done()).unwrap();
                 let slices = count["slices"].as_array().unwrap();
@@ -206,10 +181,8 @@ fn elements_are_those_that_a_count_finds() {
                     *packets += row["packets"].as_u64().unwrap();
                     assert_eq!(row["ended"], "slice");
                 }
-                let expected: Vec<(u64, u64)> = expected
-                    .iter()
-                    .map(|&(_, exact, elements)| (exact, elements))
-                    .collect();
+                let expected: Vec<(u64, u64)> =
+                    expected.iter().map(|&(_, exact, elements)| (exact, elements)).collect();
                 assert_eq!(found, expected, "{line:?}");
                 assert_eq!(document["totals"]["slices"], expected.len());
             }
@@ -238,9 +211,7 @@ fn elements_have_the_packets_and_bytes_of_their_flow() {
             "community_id",
         ];
         let of = |rows: &[Value]| -> BTreeSet<String> {
-            rows.iter()
-                .map(|row| names.map(|name| row[name].to_string()).join(" "))
-                .collect()
+            rows.iter().map(|row| names.map(|name| row[name].to_string()).join(" ")).collect()
         };
         assert_eq!(of(rows(&elements)), of(flows["flows"].as_array().unwrap()));
     }
@@ -254,10 +225,8 @@ fn of_both_directions_the_first_packet_says_which_ends_are_which() {
             |row: &Value, names: [&str; 5]| names.map(|name| row[name].to_string()).join(" ");
         let there = ["src", "dst", "src_port", "dst_port", "proto"];
         let back = ["dst", "src", "dst_port", "src_port", "proto"];
-        let flows: BTreeMap<String, &Value> = rows(&directed)
-            .iter()
-            .map(|row| (ends(row, there), row))
-            .collect();
+        let flows: BTreeMap<String, &Value> =
+            rows(&directed).iter().map(|row| (ends(row, there), row)).collect();
         let both = document(&["--slice", "all", "--undirected", capture]);
         let number = |row: &Value, name: &str| row[name].as_u64().unwrap();
         let mut seen = 0;
@@ -270,10 +239,7 @@ fn of_both_directions_the_first_packet_says_which_ends_are_which() {
                 let back = second.map_or(0, |second| number(second, name));
                 assert_eq!(number(row, name), number(first, name) + back, "{row}");
             }
-            assert_eq!(
-                (&row["start_ns"], &row["vlan"]),
-                (&first["start_ns"], &first["vlan"])
-            );
+            assert_eq!((&row["start_ns"], &row["vlan"]), (&first["start_ns"], &first["vlan"]));
             assert!(
                 second.is_none_or(|second| number(second, "start_ns") >= number(row, "start_ns"))
             );
@@ -309,15 +275,9 @@ fn types_and_codes_of_dns_have_the_names_of_others() {
             Some(5) => json!("REFUSED"),
             other => panic!("{other:?}"),
         };
-        assert_eq!(
-            (&ecs["dns.question.type"], &ecs["dns.response_code"]),
-            (&kind, &code)
-        );
+        assert_eq!((&ecs["dns.question.type"], &ecs["dns.response_code"]), (&kind, &code));
         assert_eq!((&zeek["qtype_name"], &zeek["rcode_name"]), (&kind, &code));
-        assert_eq!(
-            (&zeek["qtype"], &zeek["rcode"]),
-            (&row["dns_type"], &row["dns_rcode"])
-        );
+        assert_eq!((&zeek["qtype"], &zeek["rcode"]), (&row["dns_type"], &row["dns_rcode"]));
         seen.insert((kind.to_string(), code.to_string()));
     }
     assert!(seen.len() > 3, "{seen:?}");
@@ -352,11 +312,7 @@ fn little_memory_divides_elements_and_says_so() {
     assert_eq!(whole["totals"]["early"], 0);
     let csv = flowsieve(&[&["export"], &line[..]].concat());
     assert_eq!(csv.code, Some(0));
-    assert!(
-        csv.err.contains("because the memory was full"),
-        "{}",
-        csv.err
-    );
+    assert!(csv.err.contains("because the memory was full"), "{}", csv.err);
 }
 
 #[test]
@@ -386,10 +342,7 @@ fn threads_and_containers_change_nothing() {
             let first = written("1", &path, &[]);
             for threads in ["2", "4"] {
                 assert!(first == written(threads, &path, &[]), "{more:?} {threads}");
-                assert!(
-                    first == written(threads, &packed, &[]),
-                    "{more:?} {threads}"
-                );
+                assert!(first == written(threads, &packed, &[]), "{more:?} {threads}");
             }
             assert!(first == written("2", "-", &pcap), "{more:?} from a pipe");
         }
@@ -414,29 +367,18 @@ fn all_formats_have_the_same_documented_fields() {
             assert!(row.iter().all(|(name, value)| line[name] == *value));
         }
         let csv = export(line);
-        let header: BTreeSet<String> = csv
-            .lines()
-            .next()
-            .unwrap()
-            .split(',')
-            .map(str::to_owned)
-            .collect();
+        let header: BTreeSet<String> =
+            csv.lines().next().unwrap().split(',').map(str::to_owned).collect();
         assert_eq!(header, fields(&rows(&document)[0]));
         assert_eq!(csv.lines().count(), rows(&document).len() + 1);
         assert!(header.is_subset(&documented_set("**Fields of an exported row**", &[])));
         let parameters = documented_set("**Export parameters**", &[]);
         assert_eq!(fields(&document["parameters"]), parameters);
-        assert_eq!(
-            fields(&document["totals"]),
-            documented_set("**Export totals**", &[])
-        );
+        assert_eq!(fields(&document["totals"]), documented_set("**Export totals**", &[]));
         assert_eq!(document["schema"], "flowsieve.export/1");
     }
     let flows = document(&[CAPTURES[1]]);
-    assert_eq!(
-        fields(&rows(&flows)[0]),
-        documented_set("**Fields of an exported row**", &[])
-    );
+    assert_eq!(fields(&rows(&flows)[0]), documented_set("**Fields of an exported row**", &[]));
 }
 
 #[test]
@@ -454,11 +396,7 @@ fn others_names_are_theirs() {
         parquet_of(&["--names", names, "--all", CAPTURES[1]]);
     }
     let lines = export(&["--names", "ecs", "--format", "jsonl", CAPTURES[1]]);
-    assert!(
-        lines
-            .lines()
-            .all(|line| line.starts_with("{\"event.start\":"))
-    );
+    assert!(lines.lines().all(|line| line.starts_with("{\"event.start\":")));
 }
 
 /// Writes Parquet, and reads how many rows it has.
@@ -475,22 +413,11 @@ fn parquet_of(args: &[&str]) {
 
 #[test]
 fn only_the_selected_packets_have_rows() {
-    let line = [
-        "--all",
-        "--where",
-        "udp port 53",
-        "--from",
-        "+1s",
-        CAPTURES[0],
-    ];
+    let line = ["--all", "--where", "udp port 53", "--from", "+1s", CAPTURES[0]];
     let document = document(&line);
     let found = rows(&document);
     assert!(found.len() > 10);
-    assert!(
-        found
-            .iter()
-            .all(|row| row["src_port"] == 53 || row["dst_port"] == 53)
-    );
+    assert!(found.iter().all(|row| row["src_port"] == 53 || row["dst_port"] == 53));
     assert_eq!(document["parameters"]["where"], "udp port 53");
     let left_out = document["inputs"][0]["left_out"].as_u64().unwrap();
     assert_eq!(left_out + found.len() as u64, 8000);
@@ -578,17 +505,12 @@ fn of_packets_out_of_order_each_element_has_one_row_a_slice() {
         assert_eq!(found, expected);
         let slices: BTreeSet<i64> = expected.keys().map(|&(slice, _)| slice).collect();
         let totals = &printed["totals"];
-        assert_eq!(
-            (&totals["late"], &totals["slices"]),
-            (&json!(0), &json!(slices.len()))
-        );
+        assert_eq!((&totals["late"], &totals["slices"]), (&json!(0), &json!(slices.len())));
         assert_eq!(&written["totals"], totals);
     }
-    // What came through a pipe is gone: late packets have rows of their own, and the sums are the same.
-    let piped = feed(
-        &["export", "--format", "json", "--slice", "50ms", "-"],
-        &shuffled,
-    );
+    // What came through a pipe is gone: late packets have rows of their own, and the sums are the
+    // same.
+    let piped = feed(&["export", "--format", "json", "--slice", "50ms", "-"], &shuffled);
     let piped: Value = serde_json::from_str(&piped.done()).unwrap();
     let mut sums = BTreeMap::<_, (u64, u64)>::new();
     for row in rows(&piped) {
@@ -606,7 +528,8 @@ fn a_packet_behind_its_slice_has_a_row_of_its_own() {
     let (_, pcap) = sample();
     let offsets = record_offsets(&pcap);
     let mut shuffled = pcap[..24].to_vec();
-    // Twelve slices are more than are open at once, so the first one is closed when it is named again.
+    // Twelve slices are more than are open at once, so the first one is closed when it is named
+    // again.
     let seconds = (1_700_000_000_u32..1_700_000_012).chain([1_700_000_000]);
     for (second, ends) in seconds.zip(offsets.windows(2)) {
         shuffled.extend_from_slice(&second.to_le_bytes());
@@ -614,19 +537,11 @@ fn a_packet_behind_its_slice_has_a_row_of_its_own() {
     }
     let run = feed(&["export", "--format", "json", "-"], &shuffled);
     let document: Value = serde_json::from_str(&run.done()).unwrap();
-    let late: Vec<&Value> = rows(&document)
-        .iter()
-        .filter(|row| row["ended"] == "late")
-        .collect();
+    let late: Vec<&Value> = rows(&document).iter().filter(|row| row["ended"] == "late").collect();
     assert_eq!(rows(&document).len(), 13);
     assert_eq!(late.len(), 1);
     assert_eq!(late[0]["packets"], 1);
-    assert!(
-        late[0]["start"]
-            .as_str()
-            .unwrap()
-            .starts_with("2023-11-14T22:13:20.")
-    );
+    assert!(late[0]["start"].as_str().unwrap().starts_with("2023-11-14T22:13:20."));
     assert_eq!(document["totals"]["late"], 1);
     let csv = feed(&["export", "-"], &shuffled);
     assert!(csv.err.contains("came late"), "{}", csv.err);

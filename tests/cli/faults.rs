@@ -19,10 +19,7 @@ fn help_that_cannot_be_written_is_an_error() {
         let run = program(line).stdout(full).output().unwrap();
         assert_eq!(run.status.code(), Some(1), "{line:?}");
         let err = String::from_utf8(run.stderr).unwrap();
-        assert!(
-            err.starts_with("flowsieve: cannot write to standard output: "),
-            "{err}"
-        );
+        assert!(err.starts_with("flowsieve: cannot write to standard output: "), "{err}");
     }
 }
 
@@ -40,28 +37,12 @@ fn a_full_disk_is_named_by_every_command_that_writes() {
     for line in [
         &["count", capture, "-o", "/dev/full"][..],
         &[&search[..], &["-o", "/dev/full"]].concat(),
-        &[
-            &search[..],
-            &[
-                "-o",
-                text(&folder.path().join("answers")),
-                "-w",
-                "/dev/full",
-            ],
-        ]
-        .concat(),
+        &[&search[..], &["-o", text(&folder.path().join("answers")), "-w", "/dev/full"]].concat(),
         &["filter", "info", saved, "-o", "/dev/full"],
         &["filter", "union", saved, saved, "-o", "/dev/full"],
         &["count", capture, "--format", "parquet", "-o", "/dev/full"],
         &["count", capture, "--html", "/dev/full"],
-        &[
-            "count",
-            capture,
-            "--slice",
-            "all",
-            "--save-filter",
-            "/dev/full",
-        ],
+        &["count", capture, "--slice", "all", "--save-filter", "/dev/full"],
         &["compare", capture, "-o", "/dev/full"],
         &["flows", capture, "-o", "/dev/full"],
         &["flows", capture, "--format", "parquet", "-o", "/dev/full"],
@@ -96,11 +77,8 @@ fn a_file_that_cannot_grow_is_not_left_behind() {
         fs::write(&path, "older").unwrap();
         let line = line.replace("OUT", text(&path));
         let script = format!("trap '' XFSZ; ulimit -f 100; exec {program} {line}");
-        let output = Command::new("sh")
-            .current_dir(repository())
-            .args(["-c", &script])
-            .output()
-            .unwrap();
+        let output =
+            Command::new("sh").current_dir(repository()).args(["-c", &script]).output().unwrap();
         let err = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(1), "{line}: {err}");
         assert!(err.contains("File too large"), "{line}: {err}");
@@ -134,10 +112,7 @@ fn a_read_error_in_the_middle_has_its_place_and_the_packets_before_it() {
     for packets in [0, 1, 777, 4_000, 7_999] {
         for more in [0, 1, 15, 17] {
             let left = offsets[packets] + more;
-            let reader = Failing {
-                bytes: io::Cursor::new(bytes.clone()),
-                left,
-            };
+            let reader = Failing { bytes: io::Cursor::new(bytes.clone()), left };
             let name = Path::new("disk.pcap");
             let mut capture =
                 Capture::from_reader(name, Box::new(reader), InputFormat::Auto).unwrap();
@@ -158,8 +133,8 @@ fn a_read_error_in_the_middle_has_its_place_and_the_packets_before_it() {
     }
 }
 
-/// The system's own calls fail: a library that is loaded before the system's lets each file be read up to
-/// a place.
+/// The system's own calls fail: a library that is loaded before the system's lets each file be read
+/// up to a place.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_disk_that_fails_is_told_and_what_it_gave_is_counted() {
@@ -192,14 +167,7 @@ fn a_disk_that_fails_is_told_and_what_it_gave_is_counted() {
     let offsets = record_offsets(&sample().1);
     for threads in ["1", "2"] {
         let at = offsets[4_321] + 5;
-        let line = [
-            "count",
-            "traces/generated.pcap",
-            "--format",
-            "json",
-            "--threads",
-            threads,
-        ];
+        let line = ["count", "traces/generated.pcap", "--format", "json", "--threads", threads];
         let output = program(&line)
             .env("LD_PRELOAD", &shim)
             .env("FAIL_AT", at.to_string())
@@ -207,10 +175,7 @@ fn a_disk_that_fails_is_told_and_what_it_gave_is_counted() {
             .unwrap();
         let err = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(1), "{err}");
-        assert!(
-            err.starts_with("flowsieve: traces/generated.pcap: "),
-            "{err}"
-        );
+        assert!(err.starts_with("flowsieve: traces/generated.pcap: "), "{err}");
         assert!(err.contains(&format!("offset {at}")), "{err}");
         let document: Value = serde_json::from_slice(&output.stdout).unwrap();
         assert_eq!(document["totals"]["packets"], 4_321);
@@ -222,34 +187,17 @@ fn a_disk_that_fails_is_told_and_what_it_gave_is_counted() {
 fn a_file_that_opens_and_cannot_be_read_is_named() {
     let (document, run) = document(&["/proc/self/mem", "traces/generated.pcap"]);
     assert_eq!(run.code, Some(1));
-    assert!(
-        run.sentence().starts_with("/proc/self/mem: "),
-        "{}",
-        run.err
-    );
+    assert!(run.sentence().starts_with("/proc/self/mem: "), "{}", run.err);
     assert_eq!(document["totals"]["packets"], 8_000);
 }
 
-/// Starts a run over a file that is held up by its output when it has read no more than the beginning of
-/// the file, changes the file, and lets it go on.
+/// Starts a run over a file that is held up by its output when it has read no more than the
+/// beginning of the file, changes the file, and lets it go on.
 fn held_up(path: &Path, change: impl FnOnce(&Path)) -> Run {
-    let line = [
-        "flows",
-        "--unique",
-        "--threads",
-        "1",
-        "--format",
-        "jsonl",
-        text(path),
-    ];
+    let line = ["flows", "--unique", "--threads", "1", "--format", "jsonl", text(path)];
     let mut child = start(&line);
     let mut first = [0];
-    child
-        .stdout
-        .as_mut()
-        .unwrap()
-        .read_exact(&mut first)
-        .unwrap();
+    child.stdout.as_mut().unwrap().read_exact(&mut first).unwrap();
     change(path);
     let mut run = ended(child);
     run.out.insert(0, first[0].into());
@@ -267,15 +215,7 @@ fn packets_of(run: &Run) -> u64 {
 fn files_that_change_while_they_are_read() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("changing.pcap");
-    let line = [
-        "generate",
-        "--packets",
-        "40k",
-        "--pairs",
-        "100k",
-        "-w",
-        text(&path),
-    ];
+    let line = ["generate", "--packets", "40k", "--pairs", "100k", "-w", text(&path)];
     flowsieve(&line).done();
     let whole = fs::read(&path).unwrap();
     let offsets = record_offsets(&whole);
@@ -295,8 +235,7 @@ fn files_that_change_while_they_are_read() {
     fs::write(&path, &whole[..offsets[20_000]]).unwrap();
     let run = held_up(&path, |path| {
         let mut file = File::options().append(true).open(path).unwrap();
-        file.write_all(&whole[offsets[20_000]..offsets[35_000]])
-            .unwrap();
+        file.write_all(&whole[offsets[20_000]..offsets[35_000]]).unwrap();
     });
     assert_eq!((run.code, run.err.as_str()), (Some(0), ""));
     assert_eq!(packets_of(&run), 35_000);
@@ -340,8 +279,8 @@ impl Numbers {
     }
 }
 
-/// Ends runs of a command at any time: each of its files is then the older one, or none, or the whole new
-/// one; and what else is left behind can be told by its name.
+/// Ends runs of a command at any time: each of its files is then the older one, or none, or the
+/// whole new one; and what else is left behind can be told by its name.
 #[cfg(target_os = "linux")]
 fn leaves_whole_files(line: &str, outputs: usize) {
     const KILLS: u64 = 40;
@@ -357,9 +296,7 @@ fn leaves_whole_files(line: &str, outputs: usize) {
     let outs: Vec<PathBuf> = if outputs == 0 {
         vec![folder.path().join("out1.pcapng.gz")]
     } else {
-        (1..=outputs)
-            .map(|i| folder.path().join(format!("out{i}")))
-            .collect()
+        (1..=outputs).map(|i| folder.path().join(format!("out{i}"))).collect()
     };
     let mut words = line.replace("OUT", &format!("{}/out", folder.path().display()));
     words = words.replace("FILTER", text(&filter));
@@ -367,7 +304,8 @@ fn leaves_whole_files(line: &str, outputs: usize) {
     let since = Instant::now();
     let run = flowsieve(&words);
     assert_eq!(run.code, Some(0), "{line}: {}", run.err);
-    // The first run may have had company that the others have not: the range follows what becomes of them.
+    // The first run may have had company that the others have not: the range follows what becomes
+    // of them.
     let mut range = since.elapsed();
     let whole: Vec<Vec<u8>> = outs.iter().map(|out| fs::read(out).unwrap()).collect();
     assert_eq!(names_in(folder.path()).len(), outs.len());
@@ -379,14 +317,9 @@ fn leaves_whole_files(line: &str, outputs: usize) {
                 fs::write(out, "older").unwrap();
             }
         }
-        let mut child = program(&words)
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        thread::sleep(Duration::from_micros(
-            numbers.below(range.as_micros().max(1) as u64),
-        ));
+        let mut child =
+            program(&words).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        thread::sleep(Duration::from_micros(numbers.below(range.as_micros().max(1) as u64)));
         child.kill().unwrap();
         let ended = child.wait().unwrap().code().is_none();
         killed += u64::from(ended);
@@ -443,12 +376,6 @@ fn a_sudden_end_leaves_whole_filters() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_sudden_end_leaves_whole_plans_and_experiments() {
-    leaves_whole_files(
-        "plan --sample traces/generated.pcap --format json -o OUT1",
-        1,
-    );
-    leaves_whole_files(
-        "reproduce cbfm-table-2 cbfm-table-3 --format csv -o OUT1",
-        1,
-    );
+    leaves_whole_files("plan --sample traces/generated.pcap --format json -o OUT1", 1);
+    leaves_whole_files("reproduce cbfm-table-2 cbfm-table-3 --format csv -o OUT1", 1);
 }

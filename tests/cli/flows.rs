@@ -27,9 +27,7 @@ fn csv_rows(text: &str) -> Vec<Vec<(String, String)>> {
     let rows = reader.records().map(|row| {
         let row = row.unwrap();
         let cells = header.iter().zip(row.iter());
-        cells
-            .map(|(name, cell)| (name.to_owned(), cell.to_owned()))
-            .collect()
+        cells.map(|(name, cell)| (name.to_owned(), cell.to_owned())).collect()
     });
     rows.collect()
 }
@@ -61,10 +59,7 @@ fn all_formats_have_the_same_flows() {
             assert_eq!(fields(&listed[0]).len(), expected[0].len());
             let of_flows: Vec<Value> = if names == "ecs" {
                 let lines = flows(&[&["--format", "jsonl"], &args[..]].concat());
-                lines
-                    .lines()
-                    .map(|line| serde_json::from_str(line).unwrap())
-                    .collect()
+                lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
             } else {
                 let mut lines = lines_of_one_schema(&[&["flows"], &args[..]].concat());
                 lines.retain(|line| line["record"] == "flow");
@@ -112,18 +107,9 @@ fn parquet_has_the_same_flows() {
 fn json_has_the_documented_fields() {
     let document = json(&[CAPTURE]);
     assert_eq!(document["schema"], "flowsieve.flows/1");
-    assert_eq!(
-        fields(&document["parameters"]),
-        documented_set("**Flow parameters**", &[])
-    );
-    assert_eq!(
-        fields(&document["totals"]),
-        documented_set("**Flow totals**", &[])
-    );
-    assert_eq!(
-        fields(&document["inputs"][0]),
-        documented_set("**`inputs`**", &[])
-    );
+    assert_eq!(fields(&document["parameters"]), documented_set("**Flow parameters**", &[]));
+    assert_eq!(fields(&document["totals"]), documented_set("**Flow totals**", &[]));
+    assert_eq!(fields(&document["inputs"][0]), documented_set("**`inputs`**", &[]));
     let mut both = fields(&document["flows"][0]);
     both.extend(fields(&json(&["--bidirectional", CAPTURE])["flows"][0]));
     assert_eq!(both, documented_set("**Fields of a flow**", &[]));
@@ -132,14 +118,7 @@ fn json_has_the_documented_fields() {
 #[test]
 fn zeek_gets_its_names_and_units() {
     let ours = csv_rows(&flows(&["--bidirectional", "--format", "csv", CAPTURE]));
-    let zeek = flows(&[
-        "--bidirectional",
-        "--format",
-        "csv",
-        "--names",
-        "zeek",
-        CAPTURE,
-    ]);
+    let zeek = flows(&["--bidirectional", "--format", "csv", "--names", "zeek", CAPTURE]);
     let header = "ts,duration,id.orig_h,id.resp_h,id.orig_p,id.resp_p,proto,orig_pkts,resp_pkts,\
                   orig_ip_bytes,resp_ip_bytes,tcp_flags_fwd,tcp_flags_rev,vlan,query,community_id,ended";
     assert_eq!(zeek.lines().next().unwrap(), header);
@@ -174,11 +153,8 @@ fn zeek_gets_its_names_and_units() {
 #[test]
 fn a_name_goes_with_its_flow() {
     let document = json(&["--bidirectional", CAPTURE]);
-    let named = document["flows"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .filter(|flow| !flow["domain"].is_null());
+    let named =
+        document["flows"].as_array().unwrap().iter().filter(|flow| !flow["domain"].is_null());
     let named: Vec<&Value> = named.collect();
     assert!(named.len() > 5);
     for flow in named {
@@ -193,15 +169,7 @@ fn threads_change_nothing() {
     let path = path.to_str().unwrap();
     for more in [
         &["--format", "table"][..],
-        &[
-            "--format",
-            "csv",
-            "--bidirectional",
-            "--idle",
-            "100ms",
-            "--active",
-            "1s",
-        ],
+        &["--format", "csv", "--bidirectional", "--idle", "100ms", "--active", "1s"],
         &["--format", "json", "--memory", "800KiB", "--quiet"],
         &["--format", "jsonl", "--unique"],
         &["--format", "parquet"],
@@ -228,11 +196,7 @@ fn a_capture_that_is_cut_is_listed_up_to_the_cut() {
     for shape in [&["flows", "-"][..], &["flows", "--unique", "-"]] {
         let run = feed(shape, &bytes[..cut]);
         assert_eq!(run.code, Some(1));
-        assert!(
-            run.sentence().contains("record of packet 5001"),
-            "{}",
-            run.err
-        );
+        assert!(run.sentence().contains("record of packet 5001"), "{}", run.err);
         assert_eq!(run.out, feed(shape, whole).done());
         assert!(run.out.contains("5,000 packets"));
     }
@@ -307,7 +271,8 @@ fn a_million_flows_take_no_more_memory_than_promised() {
     }
 }
 
-/// Only first fragments have ports. The later ones of all datagrams between two hosts are one more flow.
+/// Only first fragments have ports. The later ones of all datagrams between two hosts are one more
+/// flow.
 #[test]
 fn later_fragments_are_a_flow_without_ports() {
     let mut pcap = vec![0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0];
@@ -366,16 +331,7 @@ fn later_fragments_are_a_flow_without_ports() {
     ];
     assert_eq!(found, expected);
     let count = |kind: &str| {
-        let line = [
-            "count",
-            "--slice",
-            "all",
-            "--element",
-            kind,
-            "--format",
-            "json",
-            path,
-        ];
+        let line = ["count", "--slice", "all", "--element", kind, "--format", "json", path];
         let counted: Value = serde_json::from_str(&flowsieve(&line).done()).unwrap();
         counted["slices"][0]["exact"].as_u64()
     };

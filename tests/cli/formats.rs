@@ -52,10 +52,7 @@ pub(super) fn documented_set(heading: &str, more: &[&str]) -> BTreeSet<String> {
 fn json_has_the_documented_fields() {
     let (document, run) = document(&["--element", "dns", CAPTURE, "traces/generated.pcap"]);
     run.done();
-    assert_eq!(
-        fields(&document),
-        set(["schema", "parameters", "slices", "inputs", "totals"])
-    );
+    assert_eq!(fields(&document), set(["schema", "parameters", "slices", "inputs", "totals"]));
     assert_eq!(document["schema"], "flowsieve.count/1");
     assert!(text_of("docs/output.md").contains("`flowsieve.count/1`"));
     let parameters = documented_set("**`parameters`**", &[]);
@@ -76,19 +73,13 @@ fn json_has_the_documented_fields() {
     assert_eq!(fields(&totals["quantiles"]), quantiles);
     let reasons = documented_set("### Reasons", &[]);
     let skipped = fields(&totals["skipped"]);
-    assert!(
-        skipped.len() > 2 && skipped.is_subset(&reasons),
-        "{skipped:?}"
-    );
+    assert!(skipped.len() > 2 && skipped.is_subset(&reasons), "{skipped:?}");
 }
 
 /// The lines of a result. All have the same fields, and a field that is not null has one type.
 pub(crate) fn lines_of_one_schema(arguments: &[&str]) -> Vec<Value> {
     let text = flowsieve(&[arguments, &["--format", "jsonl"]].concat()).done();
-    let lines: Vec<Value> = text
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
+    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     // The first line has a value in every field, from which programs take its type.
     assert_eq!(lines[0]["record"], "parameters");
     for line in &lines {
@@ -105,11 +96,7 @@ fn check_type(name: &str, example: &Value, value: &Value) {
         | (Value::Bool(_), Value::Bool(_))
         | (Value::String(_), Value::String(_)) => {}
         (Value::Number(example), Value::Number(value)) => {
-            assert_eq!(
-                example.is_f64(),
-                value.is_f64(),
-                "{name}: {example}, {value}"
-            );
+            assert_eq!(example.is_f64(), value.is_f64(), "{name}: {example}, {value}");
         }
         (Value::Array(example), Value::Array(values)) => {
             for value in values {
@@ -142,10 +129,7 @@ fn in_lines(object: &Value) -> Value {
 #[test]
 fn json_lines_have_the_same_fields_and_say_what_they_are() {
     let lines = lines_of_one_schema(&["count", CAPTURE]);
-    let records: Vec<&str> = lines
-        .iter()
-        .map(|line| line["record"].as_str().unwrap())
-        .collect();
+    let records: Vec<&str> = lines.iter().map(|line| line["record"].as_str().unwrap()).collect();
     let slices = records.len() - 3;
     assert_eq!(records[0], "parameters");
     assert!(slices > 2 && records[1..=slices].iter().all(|&record| record == "slice"));
@@ -220,22 +204,14 @@ fn times_are_also_in_rfc_3339() {
     assert_eq!(slice["start"], time.clone());
     let csv = super::slices(&[CAPTURE]);
     let mut csv = csv.lines();
-    assert!(
-        csv.next()
-            .unwrap()
-            .starts_with("start_ns,start,end_ns,end,packets,")
-    );
+    assert!(csv.next().unwrap().starts_with("start_ns,start,end_ns,end,packets,"));
     let cells: Vec<&str> = csv.next().unwrap().split(',').collect();
     assert_eq!(cells[..2], [start.to_string(), time.clone()]);
 }
 
 #[test]
 fn csv_has_the_documented_columns_and_the_numbers_of_json() {
-    for options in [
-        &["--memory", "512"][..],
-        &["--no-exact"],
-        &["--filter", "mdbf"],
-    ] {
+    for options in [&["--memory", "512"][..], &["--no-exact"], &["--filter", "mdbf"]] {
         let csv = super::slices(&[options, &[CAPTURE]].concat());
         let mut lines = csv.lines().map(|line| line.split(',').collect::<Vec<_>>());
         let header = lines.next().unwrap();
@@ -274,33 +250,24 @@ fn every_reason_is_documented_and_no_other() {
         })
         .collect();
     ours.push(("link_type_…".to_owned(), "no"));
-    let manual: Vec<(String, &str)> = rows
-        .iter()
-        .map(|row| (quoted(&row[0]).concat(), row[1].as_str()))
-        .collect();
+    let manual: Vec<(String, &str)> =
+        rows.iter().map(|row| (quoted(&row[0]).concat(), row[1].as_str())).collect();
     assert_eq!(manual, ours);
 }
 
 #[test]
 fn the_table_sums_what_its_lines_say() {
     // Nine slices, then a packet of the first one, which was closed: it counts there.
-    let log: String = (1..10)
-        .chain([1])
-        .fold("ts,src,dst,qname\n".to_owned(), |log, time| {
-            log + &format!("{time},10.0.0.1,10.0.0.2,a\n")
-        });
+    let log: String = (1..10).chain([1]).fold("ts,src,dst,qname\n".to_owned(), |log, time| {
+        log + &format!("{time},10.0.0.1,10.0.0.2,a\n")
+    });
     let table = super::feed(&["count", "-"], log.as_bytes()).done();
-    let sum = table
-        .lines()
-        .find(|line| line.starts_with("sum of 9 slices"))
-        .unwrap();
+    let sum = table.lines().find(|line| line.starts_with("sum of 9 slices")).unwrap();
     let cells: Vec<&str> = sum.split_whitespace().collect();
     assert_eq!(cells[4..7], ["10", "10", "9"], "{table}");
     let lines: Vec<&str> = table.lines().collect();
     assert!(lines.contains(&"10 packets, 10 of them IP"), "{table}");
-    let first = lines
-        .iter()
-        .find(|line| line.starts_with("1970-01-01T00:00:01Z"));
+    let first = lines.iter().find(|line| line.starts_with("1970-01-01T00:00:01Z"));
     let cells: Vec<&str> = first.unwrap().split_whitespace().collect();
     assert_eq!(cells[1..4], ["2", "2", "1"], "{table}");
 }
@@ -311,10 +278,7 @@ fn a_counter_that_is_no_filter_has_no_columns_of_a_filter() {
     let text = flowsieve(&options).done();
     let mut lines = text.lines();
     let title = lines.next().unwrap();
-    assert!(
-        title.ends_with("; hll counter, 256 KiB a slice in 1 shard"),
-        "{title}"
-    );
+    assert!(title.ends_with("; hll counter, 256 KiB a slice in 1 shard"), "{title}");
     let head: Vec<&str> = lines.next().unwrap().split("  ").map(str::trim).collect();
     let head: Vec<&str> = head.into_iter().filter(|name| !name.is_empty()).collect();
     let names = ["start", "packets", "elements", "exact", "estimate"];
@@ -331,13 +295,7 @@ fn a_counter_that_is_no_filter_has_no_columns_of_a_filter() {
 
 #[test]
 fn a_count_that_passed_its_limit_is_not_shown_as_zero() {
-    let line = [
-        "--exact-limit",
-        "1",
-        "--filter",
-        "exact",
-        "traces/generated.pcap",
-    ];
+    let line = ["--exact-limit", "1", "--filter", "exact", "traces/generated.pcap"];
     let (document, run) = document(&line);
     run.done();
     let totals = &document["totals"];
@@ -364,22 +322,13 @@ pub(crate) fn parquet_is_the_csv(arguments: &[&str]) {
     let is_twin = |name: &str| header.iter().any(|other| other == format!("{name}_ns"));
     let of_parquet = |line: &csv::StringRecord| -> csv::StringRecord {
         let cells = header.iter().zip(line);
-        cells
-            .filter(|(name, _)| !is_twin(name))
-            .map(|(_, cell)| cell)
-            .collect()
+        cells.filter(|(name, _)| !is_twin(name)).map(|(_, cell)| cell).collect()
     };
-    let lines: Vec<csv::StringRecord> = lines
-        .records()
-        .map(|line| of_parquet(&line.unwrap()))
-        .collect();
+    let lines: Vec<csv::StringRecord> =
+        lines.records().map(|line| of_parquet(&line.unwrap())).collect();
     let header = of_parquet(&header);
     let reader = SerializedFileReader::new(File::open(&path).unwrap()).unwrap();
-    let rows: Vec<_> = reader
-        .get_row_iter(None)
-        .unwrap()
-        .map(Result::unwrap)
-        .collect();
+    let rows: Vec<_> = reader.get_row_iter(None).unwrap().map(Result::unwrap).collect();
     assert!(!lines.is_empty());
     assert_eq!(rows.len(), lines.len());
     for (row, line) in rows.iter().zip(&lines) {

@@ -55,11 +55,7 @@ fn answers_are_the_same_in_every_format() {
             || json["explain"]["regions_ruled_out_by_filter"] == 0
     );
     // Filters know no prefixes, so they are not asked, and there is no rate.
-    let prefix = index(
-        "search",
-        &archive,
-        &["--src", "172.16.0.0/12", "--format", "json"],
-    );
+    let prefix = index("search", &archive, &["--src", "172.16.0.0/12", "--format", "json"]);
     let prefix: Value = serde_json::from_str(&prefix.nothing()).unwrap();
     assert!(prefix["explain"]["regions_opened"].as_u64().unwrap() > 0);
     assert!(prefix["explain"]["region_fpr"].is_null() && prefix["explain"]["node_fpr"].is_null());
@@ -71,14 +67,7 @@ fn answers_are_the_same_in_every_format() {
 fn packets_are_written_as_they_were() {
     let (folder, archive) = built();
     let out = folder.path().join("out.pcap");
-    let asked = [
-        "--domain",
-        "*.test",
-        "--src",
-        "10.0.0.2",
-        "-w",
-        out.to_str().unwrap(),
-    ];
+    let asked = ["--domain", "*.test", "--src", "10.0.0.2", "-w", out.to_str().unwrap()];
     let run = index("search", &archive, &asked);
     assert_eq!(run.code, Some(0));
     let written = fs::read(&out).unwrap();
@@ -130,11 +119,7 @@ fn what_cannot_be_read_is_named_and_skipped() {
     let text = captures.join("text.pcap");
     fs::write(&text, "no capture").unwrap();
     let folder_name = captures.to_str().unwrap();
-    let run = index(
-        "build",
-        &archive,
-        &["--quiet", folder_name, text.to_str().unwrap()],
-    );
+    let run = index("build", &archive, &["--quiet", folder_name, text.to_str().unwrap()]);
     assert_eq!(run.code, Some(1), "{}", run.err);
     for name in ["cut.pcap", "head.pcap", "text.pcap"] {
         assert!(run.err.contains(name), "{}", run.err);
@@ -149,25 +134,11 @@ fn what_cannot_be_read_is_named_and_skipped() {
     assert_eq!(run.code, Some(1));
     assert!(run.err.contains("missing.pcap"));
     // Again: what is known is skipped.
-    let run = index(
-        "add",
-        &archive,
-        &[captures.join("whole.pcap").to_str().unwrap()],
-    );
+    let run = index("add", &archive, &[captures.join("whole.pcap").to_str().unwrap()]);
     assert_eq!(run.code, Some(0));
-    assert!(
-        run.err.contains("1 captures were in the index already"),
-        "{}",
-        run.err
-    );
-    assert_eq!(
-        index("drop", &archive, &["--quiet", "missing.pcap"]).code,
-        Some(1)
-    );
-    assert_eq!(
-        index("drop", &archive, &["--quiet", folder_name]).code,
-        Some(0)
-    );
+    assert!(run.err.contains("1 captures were in the index already"), "{}", run.err);
+    assert_eq!(index("drop", &archive, &["--quiet", "missing.pcap"]).code, Some(1));
+    assert_eq!(index("drop", &archive, &["--quiet", folder_name]).code, Some(0));
     let run = index("verify", &archive, &[]);
     assert!(run.done().starts_with("0 captures"));
 }
@@ -193,14 +164,11 @@ fn folders_that_are_no_index_are_called_that() {
         assert!(told.contains("this is a file"), "{told}");
         assert!(!told.contains("os error"), "{told}");
     }
-    // With nothing to index no index is made: it would be in the way of the same line with the right name.
+    // With nothing to index no index is made: it would be in the way of the same line with the
+    // right name.
     let run = index("build", &missing, &["x.pcap"]);
     assert_eq!(run.code, Some(1));
-    assert!(
-        run.err.contains("no such file; check the path"),
-        "{}",
-        run.err
-    );
+    assert!(run.err.contains("no such file; check the path"), "{}", run.err);
     assert!(run.err.contains("no index was made") && !missing.exists());
     let run = index("build", &archive, &["x.pcap"]);
     assert_eq!(run.code, Some(2));
@@ -212,11 +180,7 @@ fn folders_that_are_no_index_are_called_that() {
     assert_eq!(run.code, Some(2));
     let catalog = archive.join("catalog.json");
     let text = fs::read_to_string(&catalog).unwrap();
-    fs::write(
-        &catalog,
-        text.replace("flowsieve.index/3", "flowsieve.index/9"),
-    )
-    .unwrap();
+    fs::write(&catalog, text.replace("flowsieve.index/3", "flowsieve.index/9")).unwrap();
     for command in ["verify", "stats"] {
         let run = index(command, &archive, &[]);
         assert_eq!(run.code, Some(1));

@@ -29,7 +29,8 @@ fn document(line: &[&str]) -> Value {
     serde_json::from_str(&flowsieve(line).done()).unwrap()
 }
 
-/// The names in an index, but for the files of its segments, of which there are as many as the index says.
+/// The names in an index, but for the files of its segments, of which there are as many as the
+/// index says.
 fn names_of(archive: &Path) -> Vec<String> {
     let names = names_in(archive).into_iter();
     let (segments, others): (Vec<_>, Vec<_>) = names.partition(|name| name.ends_with(".segment"));
@@ -82,10 +83,7 @@ fn a_signal_leaves_the_captures_that_are_done() {
         assert_eq!(names_of(&archive), ["catalog.json", "lock", "node"]);
         before = count;
     }
-    assert_eq!(
-        flowsieve(&["index", "add", "-q", index, captures]).code,
-        Some(0)
-    );
+    assert_eq!(flowsieve(&["index", "add", "-q", index, captures]).code, Some(0));
     let stats = document(&["index", "stats", "--json", index]);
     assert_eq!(stats["captures"], all);
 }
@@ -97,10 +95,7 @@ fn a_signal_ends_dropping_between_two_captures() {
     let archive = folder.path().join("archive");
     let index = archive.to_str().unwrap();
     let text = captures.to_str().unwrap();
-    assert_eq!(
-        flowsieve(&["index", "build", "-q", index, text]).code,
-        Some(0)
-    );
+    assert_eq!(flowsieve(&["index", "build", "-q", index, text]).code, Some(0));
     let stats = || document(&["index", "stats", "--json", index])["captures"].as_u64();
     let all = stats().unwrap();
     let paths = fs::read_dir(&captures).unwrap();
@@ -120,10 +115,7 @@ fn a_signal_ends_dropping_between_two_captures() {
     let dropped = number_before(last, " captures were dropped");
     assert_eq!(stats(), Some(all - dropped));
     assert!(dropped < all);
-    assert_eq!(
-        document(&["index", "verify", "--json", index])["whole"],
-        true
-    );
+    assert_eq!(document(&["index", "verify", "--json", index])["whole"], true);
 }
 
 /// As `listening`, without waiting any longer.
@@ -209,16 +201,9 @@ fn a_pipe_is_refused_at_once() {
     for (command, captures) in [("build", 1), ("add", 1)] {
         let run = ended(start(&["index", command, "-q", index, named, capture]));
         assert_eq!(run.code, Some(1), "{}", run.err);
-        assert!(
-            run.sentence().contains("write it to a file first"),
-            "{}",
-            run.err
-        );
+        assert!(run.sentence().contains("write it to a file first"), "{}", run.err);
         let verified = document(&["index", "verify", "--json", index]);
-        assert_eq!(
-            (&verified["captures"], &verified["whole"]),
-            (&captures.into(), &true.into())
-        );
+        assert_eq!((&verified["captures"], &verified["whole"]), (&captures.into(), &true.into()));
     }
 }
 
@@ -228,11 +213,7 @@ fn paths_that_are_not_unicode_are_indexed() {
     use std::os::unix::ffi::OsStrExt;
     let folder = TempDir::new().unwrap();
     let odd = |name: &[u8]| folder.path().join(std::ffi::OsStr::from_bytes(name));
-    let (first, second, plain) = (
-        odd(b"caf\xe9.pcap"),
-        odd(b"caf\xea.pcap"),
-        odd(b"plain.pcap"),
-    );
+    let (first, second, plain) = (odd(b"caf\xe9.pcap"), odd(b"caf\xea.pcap"), odd(b"plain.pcap"));
     let captures = captures(folder.path());
     for (number, path) in [&first, &second, &plain].into_iter().enumerate() {
         fs::copy(captures.join(format!("{number:03}.pcap")), path).unwrap();
@@ -250,17 +231,10 @@ fn paths_that_are_not_unicode_are_indexed() {
     assert!(text.contains(&format!("\"{}\"", plain.display())), "{text}");
     assert!(text.contains("caf\\u0000e9.pcap\"") && text.contains("caf\\u0000ea.pcap\""));
     let known = index("add", &all);
-    assert!(
-        known.err.contains("3 captures were in the index already"),
-        "{}",
-        known.err
-    );
+    assert!(known.err.contains("3 captures were in the index already"), "{}", known.err);
     let verified: Value =
         serde_json::from_str(&index("verify", &["--json".as_ref()]).done()).unwrap();
-    assert_eq!(
-        (&verified["captures"], &verified["whole"]),
-        (&3.into(), &true.into())
-    );
+    assert_eq!((&verified["captures"], &verified["whole"]), (&3.into(), &true.into()));
     let json = ["--captures".as_ref(), "--json".as_ref()];
     let stats: Value = serde_json::from_str(&index("stats", &json).done()).unwrap();
     assert_eq!(stats["captures"], 3);
@@ -268,38 +242,21 @@ fn paths_that_are_not_unicode_are_indexed() {
     for format in ["table", "csv", "json", "jsonl", "parquet"] {
         let answers = odd(b"answers\xe9");
         let rest = ["--host", "0.0.0.0/0", "--format", format].map(std::ffi::OsStr::new);
-        let files = [
-            "-o".as_ref(),
-            answers.as_os_str(),
-            "-w".as_ref(),
-            packets.as_os_str(),
-        ];
+        let files = ["-o".as_ref(), answers.as_os_str(), "-w".as_ref(), packets.as_os_str()];
         let run = index("search", &[&rest[..], &files].concat());
         assert_eq!(run.code, Some(0), "{}", run.err);
         let answers = fs::read(answers).unwrap();
         let name = "caf\u{fffd}.pcap".as_bytes();
-        assert!(
-            answers.windows(name.len()).any(|part| part == name),
-            "{format}"
-        );
+        assert!(answers.windows(name.len()).any(|part| part == name), "{format}");
     }
     // Packets of all three captures; a few are IPv6.
     let written = fs::read(&packets).unwrap();
     assert!(super::record_offsets(&written).len() > 2 * PACKETS + 1);
     // Nothing takes the place of an indexed capture, whatever its name.
-    let rest = [
-        "--host".as_ref(),
-        "0.0.0.0/0".as_ref(),
-        "-w".as_ref(),
-        first.as_os_str(),
-    ];
+    let rest = ["--host".as_ref(), "0.0.0.0/0".as_ref(), "-w".as_ref(), first.as_os_str()];
     assert_eq!(index("search", &rest).code, Some(2));
     let dropped = index("drop", &[first.as_os_str()]);
-    assert!(
-        dropped.err.contains("1 captures dropped"),
-        "{}",
-        dropped.err
-    );
+    assert!(dropped.err.contains("1 captures dropped"), "{}", dropped.err);
     let left = texts_of(&archive);
     assert!(!left.contains("u0000e9") && left.contains("u0000ea"));
     assert_eq!(index("verify", &[]).code, Some(0));
@@ -311,15 +268,9 @@ fn a_capture_that_changed_in_place_is_noticed() {
     let folder = TempDir::new().unwrap();
     let capture = folder.path().join("capture.pcap");
     fs::copy(repository().join("traces/generated.pcap"), &capture).unwrap();
-    let (archive, out) = (
-        folder.path().join("archive"),
-        folder.path().join("out.pcap"),
-    );
+    let (archive, out) = (folder.path().join("archive"), folder.path().join("out.pcap"));
     let (index, path) = (archive.to_str().unwrap(), capture.to_str().unwrap());
-    assert_eq!(
-        flowsieve(&["index", "build", "-q", index, path]).code,
-        Some(0)
-    );
+    assert_eq!(flowsieve(&["index", "build", "-q", index, path]).code, Some(0));
     let out = out.to_str().unwrap();
     let search = ["index", "search", index, "--host", "0.0.0.0/0", "-w", out];
     let search = [&search[..], &["-o", "/dev/null"]].concat();
@@ -337,11 +288,7 @@ fn a_capture_that_changed_in_place_is_noticed() {
     assert!(run.err.contains(sentence), "{}", run.err);
     bytes[last] ^= 1;
     fs::write(&capture, &bytes).unwrap();
-    assert_eq!(
-        flowsieve(&search).code,
-        Some(0),
-        "it is what was indexed again"
-    );
+    assert_eq!(flowsieve(&search).code, Some(0), "it is what was indexed again");
 }
 
 /// What a search of an index finds, and how many captures it has.
@@ -351,16 +298,9 @@ fn holds(index: &str) -> (u64, Value) {
     let search = ["index", "search", index, "--host", "0.0.0.0/0"];
     let found = flowsieve(&[&search[..], &["--format", "json"]].concat());
     // An index without captures has no answer.
-    assert!(
-        matches!(found.code, Some(0 | 1)) && found.err.is_empty(),
-        "{}",
-        found.err
-    );
+    assert!(matches!(found.code, Some(0 | 1)) && found.err.is_empty(), "{}", found.err);
     let found: Value = serde_json::from_str(&found.out).unwrap();
-    (
-        verified["captures"].as_u64().unwrap(),
-        found["hits"].clone(),
-    )
+    (verified["captures"].as_u64().unwrap(), found["hits"].clone())
 }
 
 /// A file that cannot grow stands for a disk that is full, wherever a writer reaches the limit.
@@ -377,7 +317,8 @@ fn a_full_disk_leaves_the_last_commit() {
         let line = ["-c", &script, "sh", program, "index", command, "-q"];
         ran(Command::new("sh").args(line).arg(index).arg(capture))
     };
-    // Many small captures make a large segment, so that each kind of file is the one that cannot grow.
+    // Many small captures make a large segment, so that each kind of file is the one that cannot
+    // grow.
     let later = folder.path().join("later");
     fs::create_dir(&later).unwrap();
     let names = names_in(&captures);
@@ -422,10 +363,7 @@ fn a_full_disk_leaves_the_last_commit() {
         }
     }
     let some = ["filter", "parquet", "segment"];
-    assert!(
-        some.iter().all(|place| places.contains(*place)),
-        "{places:?}"
-    );
+    assert!(some.iter().all(|place| places.contains(*place)), "{places:?}");
     // The catalogue, which is the smallest file, is written as `catalog.json.new`.
     fs::create_dir(made.join("catalog.json.new")).unwrap();
     let path = capture.to_str().unwrap();

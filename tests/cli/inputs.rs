@@ -13,17 +13,14 @@ fn a_pipe_gives_the_answer_of_the_file() {
     assert_eq!(piped, slices(&[path]));
 }
 
-/// A pipe can be read only once, whatever its name, and takes its place in the order of time although
-/// nobody can look ahead into it.
+/// A pipe can be read only once, whatever its name, and takes its place in the order of time
+/// although nobody can look ahead into it.
 #[cfg(unix)]
 #[test]
 fn a_pipe_beside_a_file_takes_its_place_in_time() {
     let (path, bytes) = sample();
     let middle = record_offsets(&bytes)[5_500];
-    let (early, late) = (
-        bytes[..middle].to_vec(),
-        [&bytes[..24], &bytes[middle..]].concat(),
-    );
+    let (early, late) = (bytes[..middle].to_vec(), [&bytes[..24], &bytes[middle..]].concat());
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("part.pcap");
     for (piped, stored) in [(&early, &late), (&late, &early)] {
@@ -79,10 +76,7 @@ fn compression_is_recognised_whatever_the_name() {
         fs::write(&path, &encoded).unwrap();
         assert_eq!(slices(&[&path]), expected, "{name}");
         let (document, _) = document(&[&path]);
-        assert_eq!(
-            document["inputs"][0]["container"],
-            format!("pcap in {name}")
-        );
+        assert_eq!(document["inputs"][0]["container"], format!("pcap in {name}"));
         let piped = feed(&["count", "--format", "csv", "-"], &encoded).done();
         assert_eq!(piped, expected, "{name} in a pipe");
     }
@@ -101,11 +95,7 @@ fn several_files_and_directories_are_one_trace() {
     let inner = folder.path().join("b/c");
     fs::create_dir_all(&inner).unwrap();
     fs::create_dir(folder.path().join("empty")).unwrap();
-    let files = [
-        folder.path().join("a.pcap"),
-        inner.join("late"),
-        inner.join("z.pcap.gz"),
-    ];
+    let files = [folder.path().join("a.pcap"), inner.join("late"), inner.join("z.pcap.gz")];
     fs::write(&files[0], piece(2_500, 6_001)).unwrap();
     fs::write(&files[1], piece(6_001, last)).unwrap();
     fs::write(&files[2], gzip(&piece(0, 2_500))).unwrap();
@@ -113,10 +103,7 @@ fn several_files_and_directories_are_one_trace() {
     fs::write(inner.join("nothing"), "").unwrap();
     assert_eq!(slices(&files), expected);
     assert_eq!(slices(&[folder.path()]), expected);
-    assert_eq!(
-        slices(&[folder.path().join("a.pcap"), folder.path().join("b")]),
-        expected
-    );
+    assert_eq!(slices(&[folder.path().join("a.pcap"), folder.path().join("b")]), expected);
     let (document, run) = document(&[folder.path()]);
     run.done();
     let read: Vec<&str> = document["inputs"]
@@ -137,19 +124,12 @@ fn files_in_directories_that_are_called_captures_and_are_none_are_told() {
     fs::create_dir(&captures).unwrap();
     fs::copy(path, captures.join("whole.pcap")).unwrap();
     fs::write(captures.join("begun.PCAP"), "").unwrap();
-    fs::write(
-        captures.join("page.pcapng.gz"),
-        gzip(b"<html>not found</html>"),
-    )
-    .unwrap();
+    fs::write(captures.join("page.pcapng.gz"), gzip(b"<html>not found</html>")).unwrap();
     fs::write(captures.join("notes"), "").unwrap();
     fs::write(captures.join("notes.gz"), gzip(b"Recorded on a Monday.")).unwrap();
     let archive = folder.path().join("archive");
     let (captures, archive) = (captures.to_str().unwrap(), archive.to_str().unwrap());
-    for line in [
-        &["count", captures][..],
-        &["index", "build", archive, captures],
-    ] {
+    for line in [&["count", captures][..], &["index", "build", archive, captures]] {
         let run = flowsieve(line);
         assert_eq!(run.code, Some(1), "{}", run.err);
         assert!(run.err.contains("begun.PCAP: it is empty"), "{}", run.err);
@@ -183,14 +163,7 @@ const RECORDS: [(&str, &str, u16, &str, &str, &str); 6] = [
     ("2.0", "10.0.0.2", 4000, "10.0.0.53", "tcp", "b.example"),
     ("2.5", "10.0.0.2", 4000, "10.0.0.53", "tcp", "a.example"),
     ("2.7", "10.0.0.9", 4000, "10.0.0.53", "udp", ""),
-    (
-        "3.0",
-        "2001:db8::1",
-        4000,
-        "2001:db8::53",
-        "udp",
-        "b.example",
-    ),
+    ("3.0", "2001:db8::1", 4000, "2001:db8::53", "udp", "b.example"),
 ];
 
 /// The records as Zeek writes them, with tabs and as JSON, and as CSV without protocol and ports.
@@ -202,11 +175,7 @@ fn logs() -> [(&'static str, String); 3] {
     let mut csv = "ts,src,dst,qname\n".to_owned();
     for (time, client, port, server, protocol, name) in RECORDS {
         let unset = if name.is_empty() { "-" } else { name };
-        writeln!(
-            tsv,
-            "{time}\t{client}\t{port}\t{server}\t53\t{protocol}\t{unset}"
-        )
-        .unwrap();
+        writeln!(tsv, "{time}\t{client}\t{port}\t{server}\t53\t{protocol}\t{unset}").unwrap();
         let query = match name {
             "" => String::new(),
             name => format!(r#","query":"{name}""#),
@@ -218,11 +187,7 @@ fn logs() -> [(&'static str, String); 3] {
         .unwrap();
         writeln!(csv, "{time},{client},{server},{name}").unwrap();
     }
-    [
-        ("zeek-dns-tsv", tsv),
-        ("zeek-dns-json", json),
-        ("dns-csv", csv),
-    ]
+    [("zeek-dns-tsv", tsv), ("zeek-dns-json", json), ("dns-csv", csv)]
 }
 
 #[test]

@@ -13,20 +13,8 @@ const FILTERS_KIB: u64 = 8 * 64;
 
 #[test]
 fn a_million_packets_take_no_more_memory_than_promised() {
-    let line = [
-        "count",
-        "--no-exact",
-        "--threads",
-        "2",
-        "--format",
-        "json",
-        "-",
-    ];
-    let mut child = program(&line)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let line = ["count", "--no-exact", "--threads", "2", "--format", "json", "-"];
+    let mut child = program(&line).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let mut input = BufWriter::with_capacity(1 << 20, child.stdin.take().unwrap());
     let plan = GeneratePlan {
         // As many distinct pairs as there can be: an exact set would show.
@@ -52,15 +40,14 @@ fn a_million_packets_take_no_more_memory_than_promised() {
     assert!(peak_kib < 64 * 1024 + FILTERS_KIB, "{peak_kib} KiB");
 }
 
-/// Under a limit of the address space a run goes on with less memory or ends with a sentence, and leaves no temporary file.
+/// Under a limit of the address space a run goes on with less memory or ends with a sentence, and
+/// leaves no temporary file.
 #[test]
 fn memory_that_is_refused_ends_no_run_without_a_sentence() {
     let folder = tempfile::tempdir().unwrap();
     let capture = folder.path().join("large.pcap");
-    let plan = GeneratePlan {
-        scan_percent: 80,
-        ..GeneratePlan::new(GenerateKind::Traffic, 600_000)
-    };
+    let plan =
+        GeneratePlan { scan_percent: 80, ..GeneratePlan::new(GenerateKind::Traffic, 600_000) };
     let mut file = BufWriter::new(fs::File::create(&capture).unwrap());
     generate(&plan, &mut file).unwrap();
     drop(file);
@@ -87,10 +74,8 @@ fn memory_that_is_refused_ends_no_run_without_a_sentence() {
                 .replace("CAPTURE", capture.to_str().unwrap())
                 .replace("RESULTS", results.to_str().unwrap());
             let program = env!("CARGO_BIN_EXE_flowsieve");
-            let limited = format!(
-                "ulimit -v {}; exec timeout 60 '{program}' {line}",
-                mebibytes << 10
-            );
+            let limited =
+                format!("ulimit -v {}; exec timeout 60 '{program}' {line}", mebibytes << 10);
             let mut shell = Command::new("sh");
             // A panic would take memory for its backtrace.
             shell.args(["-c", &limited]).env("RUST_BACKTRACE", "0");
@@ -102,18 +87,12 @@ fn memory_that_is_refused_ends_no_run_without_a_sentence() {
                 Some(1) => {
                     ended[1] += 1;
                     assert_eq!(err.lines().count(), 1, "{at}");
-                    assert!(
-                        err.contains("memory") || err.contains("more distinct"),
-                        "{at}"
-                    );
+                    assert!(err.contains("memory") || err.contains("more distinct"), "{at}");
                     assert_eq!(fs::read_dir(&results).unwrap().count(), 0, "{at}");
                 }
                 _ => panic!("{at}"),
             }
-            assert!(
-                !err.contains("panicked") && !err.contains("mistake"),
-                "{at}"
-            );
+            assert!(!err.contains("panicked") && !err.contains("mistake"), "{at}");
             let mut left = fs::read_dir(&results).unwrap();
             let is_temporary = |name: &str| name.starts_with(".flowsieve");
             assert!(!left.any(|entry| is_temporary(entry.unwrap().file_name().to_str().unwrap())));

@@ -1,4 +1,5 @@
-//! Results while packets come: each row when it is final, through a pipe, from a growing file, and from a ring of files.
+//! Results while packets come: each row when it is final, through a pipe, from a growing file, and
+//! from a ring of files.
 
 use super::signals::{PATIENCE, listening, signal, start, text};
 use super::{flowsieve, sample};
@@ -66,13 +67,7 @@ fn row(lines: &Receiver<String>) -> (i64, u64, bool) {
 }
 
 fn count(more: &[&str]) -> Child {
-    start(
-        &[
-            &["count", "-", "--format", "jsonl", "--delay", "500ms"],
-            more,
-        ]
-        .concat(),
-    )
+    start(&[&["count", "-", "--format", "jsonl", "--delay", "500ms"], more].concat())
 }
 
 #[test]
@@ -83,7 +78,8 @@ fn a_row_comes_when_its_slice_is_final_and_not_at_the_end_of_the_pipe() {
     pipe.write_all(&header()).unwrap();
     pipe.write_all(&second(100)).unwrap();
     for next in 101..105 {
-        // Packets of the next second say that the delay is over. Nothing more is written before the row is there.
+        // Packets of the next second say that the delay is over. Nothing more is written before the
+        // row is there.
         let late = next * 1_000_000 + 600_000;
         pipe.write_all(&packets((0..4).map(|i| late + i))).unwrap();
         assert_eq!(row(&lines).0 + 1, next as i64);
@@ -103,7 +99,8 @@ fn a_row_comes_by_the_clock_while_no_packet_does_and_not_before() {
         let written = Instant::now();
         pipe.write_all(&second(100)).unwrap();
         assert_eq!(row(&lines), (100, 10, false));
-        // From the last packet to the end of the second, and the delay; a clock may run a little faster than another.
+        // From the last packet to the end of the second, and the delay; a clock may run a little
+        // faster than another.
         let least = Duration::from_millis(910 + 500 - 50);
         assert!(written.elapsed() >= least, "{:?}", written.elapsed());
         // What comes later than that is counted, and its row is written again.
@@ -117,15 +114,13 @@ fn a_row_comes_by_the_clock_while_no_packet_does_and_not_before() {
                 break line["totals"].clone();
             }
         };
-        assert_eq!(
-            (&totals["late"], &totals["uncounted"]),
-            (&10.into(), &0.into())
-        );
+        assert_eq!((&totals["late"], &totals["uncounted"]), (&10.into(), &0.into()));
         assert!(child.wait().unwrap().success());
     }
 }
 
-/// A stream remembers 65,536 closed slices. A packet for an older one is reported, and nothing else is lost.
+/// A stream remembers 65,536 closed slices. A packet for an older one is reported, and nothing else
+/// is lost.
 #[test]
 fn a_packet_for_a_slice_that_is_no_longer_remembered_is_reported_as_uncounted() {
     let mut child = start(&["count", "-", "--slice", "1ms", "--format", "jsonl"]);
@@ -133,16 +128,12 @@ fn a_packet_for_a_slice_that_is_no_longer_remembered_is_reported_as_uncounted() 
     let mut pipe = child.stdin.take().unwrap();
     let slices = (1 << 16) + 2000;
     pipe.write_all(&header()).unwrap();
-    pipe.write_all(&packets((0..slices).map(|slice| slice * 1000)))
-        .unwrap();
+    pipe.write_all(&packets((0..slices).map(|slice| slice * 1000))).unwrap();
     // One for the oldest slice, and one for a slice that is remembered.
-    pipe.write_all(&packets([0, (slices - 1000) * 1000]))
-        .unwrap();
+    pipe.write_all(&packets([0, (slices - 1000) * 1000])).unwrap();
     drop(pipe);
-    let records: Vec<Value> = lines
-        .iter()
-        .map(|line| serde_json::from_str(&line).unwrap())
-        .collect();
+    let records: Vec<Value> =
+        lines.iter().map(|line| serde_json::from_str(&line).unwrap()).collect();
     let totals = records.iter().find(|line| line["record"] == "totals");
     let totals = &totals.unwrap()["totals"];
     assert_eq!(
@@ -163,10 +154,7 @@ fn only_rows_that_stand_by_themselves_come_early() {
         pipe.write_all(&header()).unwrap();
         pipe.write_all(&second(100)).unwrap();
         let mut seen = Vec::new();
-        while !seen
-            .last()
-            .is_some_and(|line: &String| line.contains("1970-01-01T00:01:40"))
-        {
+        while !seen.last().is_some_and(|line: &String| line.contains("1970-01-01T00:01:40")) {
             seen.push(lines.recv_timeout(PATIENCE).expect("a row comes in time"));
         }
         drop(pipe);
@@ -189,12 +177,8 @@ fn only_rows_that_stand_by_themselves_come_early() {
 #[test]
 fn flows_of_a_pipe_come_as_they_end() {
     for line in [
-        &[
-            "flows", "-", "--idle", "100ms", "--delay", "100ms", "--format", "csv",
-        ][..],
-        &[
-            "flows", "-", "--unique", "--delay", "100ms", "--format", "csv",
-        ],
+        &["flows", "-", "--idle", "100ms", "--delay", "100ms", "--format", "csv"][..],
+        &["flows", "-", "--unique", "--delay", "100ms", "--format", "csv"],
     ] {
         let mut child = start(line);
         let lines = lines(child.stdout.take().unwrap());
@@ -224,15 +208,7 @@ fn a_pipe_that_is_written_at_once_gives_what_the_file_gives() {
 }
 
 fn followed(path: &Path) -> (Child, Receiver<String>) {
-    let line = [
-        "count",
-        text(path),
-        "--follow",
-        "--format",
-        "jsonl",
-        "--delay",
-        "0s",
-    ];
+    let line = ["count", text(path), "--follow", "--format", "jsonl", "--delay", "0s"];
     let mut child = start(&line);
     let lines = lines(child.stdout.take().unwrap());
     listening(&child);
@@ -268,19 +244,12 @@ fn a_growing_capture_is_followed() {
 fn a_directory_into_which_captures_are_written_is_followed() {
     let folder = tempfile::tempdir().unwrap();
     let write = |name: &str, seconds: std::ops::Range<u64>| {
-        let bytes: Vec<u8> = header()
-            .into_iter()
-            .chain(seconds.flat_map(second))
-            .collect();
+        let bytes: Vec<u8> = header().into_iter().chain(seconds.flat_map(second)).collect();
         fs::write(folder.path().join(name), bytes).unwrap();
         // Files are told apart by the time at which they were written.
         thread::sleep(Duration::from_millis(20));
     };
-    fs::write(
-        folder.path().join("notes.txt"),
-        "these are no packets at all",
-    )
-    .unwrap();
+    fs::write(folder.path().join("notes.txt"), "these are no packets at all").unwrap();
     write("ring0", 100..102);
     let (child, lines) = followed(folder.path());
     assert_eq!((row(&lines).0, row(&lines).0), (100, 101));

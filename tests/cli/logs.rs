@@ -24,12 +24,7 @@ fn dnstap_of_servers_agrees_with_their_packets() {
     let without_flows: &[&[&str]] = &[&dns, &queries, &pairs];
     for (packets, log, types, elements) in [
         ("clients.pcap", "unbound.dnstap", "client", all),
-        (
-            "server.pcap",
-            "unbound.dnstap",
-            "forwarder,resolver",
-            without_flows,
-        ),
+        ("server.pcap", "unbound.dnstap", "forwarder,resolver", without_flows),
         ("server.pcap", "knot.dnstap", "auth", all),
     ] {
         let packets = format!("tests/logs/{packets}");
@@ -54,17 +49,10 @@ fn messages_of_types_that_were_not_asked_for_are_tallied() {
     assert_eq!(default["packets"], 202);
     assert_eq!(default["skipped"], json!({"dnstap_type": 80}));
     assert_eq!(all["skipped"], json!({}));
-    assert_eq!(
-        default,
-        totals(&["--dnstap-type", "auth,client-query,client-response", log])
-    );
+    assert_eq!(default, totals(&["--dnstap-type", "auth,client-query,client-response", log]));
     let refused = flowsieve(&["count", "--dnstap-type", "clients", log]);
     assert_eq!(refused.code, Some(2));
-    assert!(
-        refused.err.contains("`clients` is no type"),
-        "{}",
-        refused.err
-    );
+    assert!(refused.err.contains("`clients` is no type"), "{}", refused.err);
 }
 
 #[test]
@@ -143,24 +131,11 @@ fn a_list_in_parquet_is_the_same_input_as_in_csv() {
         flowsieve(&[&line[..], options, &[capture]].concat()).done();
         path
     };
-    for options in [
-        &[][..],
-        &["--all"],
-        &["--names", "zeek"],
-        &["--all", "--names", "ecs"],
-    ] {
+    for options in [&[][..], &["--all"], &["--names", "zeek"], &["--all", "--names", "ecs"]] {
         let [csv, parquet] = ["csv", "parquet"].map(|format| export(format, options));
         for line in [
             &["count", "--element", "flow", "--format", "csv"][..],
-            &[
-                "count",
-                "--where",
-                "tcp port 80",
-                "--element",
-                "flow",
-                "--format",
-                "csv",
-            ],
+            &["count", "--where", "tcp port 80", "--element", "flow", "--format", "csv"],
             &["top", "--by", "src", "--distinct", "dst", "--format", "csv"],
             &["flows", "--unique", "--format", "csv"],
         ] {
@@ -175,9 +150,7 @@ fn a_list_in_parquet_is_the_same_input_as_in_csv() {
     let archives = [export("csv", &[]), export("parquet", &[])].map(|list| {
         let archive = format!("{list}.index");
         flowsieve(&["index", "build", "--quiet", &archive, &list]).done();
-        let line = [
-            "index", "search", &archive, "--format", "jsonl", "--port", "53",
-        ];
+        let line = ["index", "search", &archive, "--format", "jsonl", "--port", "53"];
         let run = flowsieve(&line);
         run.done().replace("export.parquet", "export.csv")
     });
@@ -196,29 +169,16 @@ fn parquet_is_read_from_plain_files_with_known_columns() {
     let packed = folder.path().join("list.zst");
     fs::write(&packed, zstd::encode_all(&bytes[..], 1).unwrap()).unwrap();
     let run = flowsieve(&["count", packed.to_str().unwrap()]);
-    assert!(
-        run.sentence().contains("give the path of the plain file"),
-        "{}",
-        run.err
-    );
+    assert!(run.sentence().contains("give the path of the plain file"), "{}", run.err);
     let slices = folder.path().join("slices.parquet");
     let slices = slices.to_str().unwrap();
     let line = ["count", "-q", "--format", "parquet", "-o", slices];
     flowsieve(&[&line[..], &["traces/generated.pcap"]].concat()).done();
     let run = flowsieve(&["count", slices]);
-    assert!(
-        run.sentence()
-            .contains("without the columns of a list of flows"),
-        "{}",
-        run.err
-    );
+    assert!(run.sentence().contains("without the columns of a list of flows"), "{}", run.err);
     fs::write(&list, &bytes[..bytes.len() - 1]).unwrap();
     let run = flowsieve(&["count", &list]);
-    assert!(
-        run.sentence().contains("does not end with its footer"),
-        "{}",
-        run.err
-    );
+    assert!(run.sentence().contains("does not end with its footer"), "{}", run.err);
 }
 
 #[test]
@@ -226,14 +186,7 @@ fn an_index_in_a_directory_is_no_input() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     fs::copy("traces/netns-web-loss.pcap", path("a.pcap")).unwrap();
-    flowsieve(&[
-        "index",
-        "build",
-        "--quiet",
-        &path("archive"),
-        &path("a.pcap"),
-    ])
-    .done();
+    flowsieve(&["index", "build", "--quiet", &path("archive"), &path("a.pcap")]).done();
     let inputs = |input: &str| document(&[input]).0["inputs"].as_array().unwrap().len();
     assert_eq!(inputs(&path("")), 1);
     // Whoever names one is told so.
@@ -280,16 +233,10 @@ fn unique_flows_of_a_log_are_those_of_its_packets() {
     let folder = tempfile::tempdir().unwrap();
     let capture = "traces/netns-web-loss.pcap";
     let both = list(folder.path(), capture, &["--bidirectional"]);
-    assert_eq!(
-        ends(&["--bidirectional", &both]),
-        ends(&["--bidirectional", capture])
-    );
+    assert_eq!(ends(&["--bidirectional", &both]), ends(&["--bidirectional", capture]));
     let directed = list(folder.path(), capture, &[]);
     assert_eq!(ends(&[&directed]), ends(&[capture]));
-    assert_eq!(
-        ends(&["tests/logs/knot.dnstap"]),
-        ends(&["tests/logs/server.pcap"])
-    );
+    assert_eq!(ends(&["tests/logs/knot.dnstap"]), ends(&["tests/logs/server.pcap"]));
 }
 
 #[test]
@@ -315,16 +262,9 @@ fn a_log_is_indexed_like_its_packets() {
         assert_eq!(found, hits("packets", capture, asked), "{asked:?}");
         assert!(found > 1, "{asked:?}");
     }
-    for asked in [
-        &["--domain", "host3.zone3.example"][..],
-        &["--domain", "*.zone1.example"],
-    ] {
+    for asked in [&["--domain", "host3.zone3.example"][..], &["--domain", "*.zone1.example"]] {
         let found = hits("dnstap", "tests/logs/unbound.dnstap", asked);
-        assert_eq!(
-            found,
-            hits("clients", "tests/logs/clients.pcap", asked),
-            "{asked:?}"
-        );
+        assert_eq!(found, hits("clients", "tests/logs/clients.pcap", asked), "{asked:?}");
         assert!(found > 1, "{asked:?}");
     }
 }

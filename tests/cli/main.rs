@@ -1,9 +1,6 @@
 //! The program as its users run it: what it prints, what it says of bad input, how it exits.
 
-#![allow(
-    clippy::unwrap_used,
-    reason = "a test that unwraps fails where it should"
-)]
+#![allow(clippy::unwrap_used, reason = "a test that unwraps fails where it should")]
 
 mod answers;
 mod compare;

@@ -18,30 +18,17 @@ fn a_file_holds_what_standard_output_would() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("result.csv");
     let result = path.to_str().unwrap();
-    let line = [
-        "count",
-        "--format",
-        "csv",
-        "traces/generated.pcap",
-        "-o",
-        result,
-    ];
+    let line = ["count", "--format", "csv", "traces/generated.pcap", "-o", result];
     for _ in 0..2 {
         assert_eq!(flowsieve(&line).done(), "");
-        assert_eq!(
-            fs::read_to_string(&path).unwrap(),
-            slices(&["traces/generated.pcap"])
-        );
+        assert_eq!(fs::read_to_string(&path).unwrap(), slices(&["traces/generated.pcap"]));
         fs::write(&path, "older").unwrap();
     }
     // What could be read of a bad input is a result, too.
     let run = flowsieve(&[&line[..], &["missing.pcap"]].concat());
     assert_eq!(run.code, Some(1));
     assert!(run.sentence().starts_with("missing.pcap: "));
-    assert_eq!(
-        fs::read_to_string(&path).unwrap(),
-        slices(&["traces/generated.pcap"])
-    );
+    assert_eq!(fs::read_to_string(&path).unwrap(), slices(&["traces/generated.pcap"]));
     assert_eq!(names_in(folder.path()), ["result.csv"]);
 }
 
@@ -55,10 +42,7 @@ fn a_dash_is_standard_output() {
 #[test]
 fn a_place_that_cannot_be_written_is_named() {
     let folder = tempfile::tempdir().unwrap();
-    for place in [
-        folder.path().join("no/such/result"),
-        folder.path().to_owned(),
-    ] {
+    for place in [folder.path().join("no/such/result"), folder.path().to_owned()] {
         let place = place.to_str().unwrap();
         let run = flowsieve(&["count", "traces/generated.pcap", "-o", place]);
         assert_eq!((run.code, run.out.as_str()), (Some(1), ""));
@@ -99,12 +83,7 @@ fn a_directory_without_the_right_to_write_keeps_its_file() {
         eprintln!("skipped: this user may write everywhere");
         return;
     }
-    let run = flowsieve(&[
-        "count",
-        "traces/generated.pcap",
-        "-o",
-        path.to_str().unwrap(),
-    ]);
+    let run = flowsieve(&["count", "traces/generated.pcap", "-o", path.to_str().unwrap()]);
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
     assert_eq!(run.code, Some(1));
     assert!(run.sentence().starts_with("cannot write "));
@@ -119,13 +98,7 @@ fn a_named_pipe_is_written_to_and_stays() {
     use std::process::Command;
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("pipe");
-    assert!(
-        Command::new("mkfifo")
-            .arg(&path)
-            .status()
-            .unwrap()
-            .success()
-    );
+    assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
     let reader = std::thread::spawn({
         let path = path.clone();
         move || fs::read_to_string(path).unwrap()
@@ -137,7 +110,8 @@ fn a_named_pipe_is_written_to_and_stays() {
     assert_eq!(names_in(folder.path()), ["pipe"]);
 }
 
-/// Runs the program for a reader that takes so many bytes and leaves; its exit code, and what it said.
+/// Runs the program for a reader that takes so many bytes and leaves; its exit code, and what it
+/// said.
 fn read_partly(line: &[&str], bytes: usize) -> (Option<i32>, String) {
     let mut child = program(line)
         .stdin(Stdio::null())
@@ -149,39 +123,18 @@ fn read_partly(line: &[&str], bytes: usize) -> (Option<i32>, String) {
     stdout.read_exact(&mut vec![0; bytes]).unwrap();
     drop(stdout);
     let output = child.wait_with_output().unwrap();
-    (
-        output.status.code(),
-        String::from_utf8(output.stderr).unwrap(),
-    )
+    (output.status.code(), String::from_utf8(output.stderr).unwrap())
 }
 
 #[test]
 fn a_reader_that_leaves_early_is_no_error() {
     for format in ["table", "csv", "json", "jsonl"] {
         for slice in ["1s", "1ms"] {
-            let line = [
-                "count",
-                "--format",
-                format,
-                "--slice",
-                slice,
-                "traces/generated.pcap",
-            ];
+            let line = ["count", "--format", format, "--slice", slice, "traces/generated.pcap"];
             assert_eq!(read_partly(&line, 0), (Some(0), String::new()), "{line:?}");
         }
-        let long = [
-            "count",
-            "--format",
-            format,
-            "--slice",
-            "1ms",
-            "traces/generated.pcap",
-        ];
-        assert_eq!(
-            read_partly(&long, 1_000),
-            (Some(0), String::new()),
-            "{long:?}"
-        );
+        let long = ["count", "--format", format, "--slice", "1ms", "traces/generated.pcap"];
+        assert_eq!(read_partly(&long, 1_000), (Some(0), String::new()), "{long:?}");
     }
     let line = ["generate", "-w", "-", "--packets", "20k"];
     assert_eq!(read_partly(&line, 1_000), (Some(0), String::new()));
@@ -201,21 +154,9 @@ fn a_reader_of_answers_that_leaves_early_is_no_error() {
     let built = program(&["index", "build", "-q", archive, "traces"]).status();
     assert!(built.unwrap().success());
     for format in ["table", "csv", "json"] {
-        let line = [
-            "index",
-            "search",
-            archive,
-            "--host",
-            "10.0.0.0/8",
-            "--format",
-            format,
-        ];
+        let line = ["index", "search", archive, "--host", "10.0.0.0/8", "--format", format];
         for bytes in [0, 1_000] {
-            assert_eq!(
-                read_partly(&line, bytes),
-                (Some(0), String::new()),
-                "{format}"
-            );
+            assert_eq!(read_partly(&line, bytes), (Some(0), String::new()), "{format}");
         }
     }
 }
@@ -247,20 +188,10 @@ fn a_standard_error_that_cannot_be_written_is_no_error() {
 fn a_full_disk_is_an_error() {
     for line in [
         &["count", "traces/generated.pcap"][..],
-        &[
-            "count",
-            "--format",
-            "csv",
-            "--slice",
-            "1ms",
-            "traces/generated.pcap",
-        ],
+        &["count", "--format", "csv", "--slice", "1ms", "traces/generated.pcap"],
         &["generate", "-w", "-", "--packets", "10"],
     ] {
-        let full = fs::OpenOptions::new()
-            .write(true)
-            .open("/dev/full")
-            .unwrap();
+        let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
         let output = program(line).stdout(full).output().unwrap();
         let err = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(1), "{line:?}: {err}");
@@ -274,10 +205,7 @@ fn remarks_come_when_asked_for_and_not_into_the_result() {
     let run = flowsieve(&["count", "--verbose", "traces/generated.pcap"]);
     assert_eq!(run.code, Some(0));
     assert!(run.err.contains("8,000 packets in "), "{}", run.err);
-    assert_eq!(
-        run.out,
-        flowsieve(&["count", "traces/generated.pcap"]).done()
-    );
+    assert_eq!(run.out, flowsieve(&["count", "traces/generated.pcap"]).done());
     let run = super::counted(&["--quiet", "missing.pcap"]);
     assert_eq!((run.code, run.out.as_str()), (Some(1), ""));
     run.sentence();

@@ -1,4 +1,5 @@
-//! Pages, figures, origin-destination matrices and Parquet files: what they hold, and how they come about.
+//! Pages, figures, origin-destination matrices and Parquet files: what they hold, and how they come
+//! about.
 
 use super::wanted::PAIRS;
 use super::{flowsieve, record_offsets, sample, slices};
@@ -57,12 +58,7 @@ fn a_page_tells_the_counts_of_combinations() {
     let folder = tempfile::tempdir().unwrap();
     let (page, figures) = (folder.path().join("page.html"), folder.path().join("f"));
     let wanted = [&["traces/generated.pcap"], PAIRS].concat();
-    let files = [
-        "--html",
-        page.to_str().unwrap(),
-        "--svg",
-        figures.to_str().unwrap(),
-    ];
+    let files = ["--html", page.to_str().unwrap(), "--svg", figures.to_str().unwrap()];
     let counted = slices(&[&wanted[..], &files].concat());
     assert_eq!(counted, slices(&wanted));
     let mut table = csv::Reader::from_reader(counted.as_bytes());
@@ -127,14 +123,7 @@ fn a_page_leaves_the_results_as_they_are() {
     );
     for name in names {
         let text = fs::read_to_string(figures.join(name)).unwrap();
-        assert_eq!(
-            Document::parse(&text)
-                .unwrap()
-                .root_element()
-                .tag_name()
-                .name(),
-            "svg"
-        );
+        assert_eq!(Document::parse(&text).unwrap().root_element().tag_name().name(), "svg");
     }
 }
 
@@ -142,10 +131,7 @@ fn a_page_leaves_the_results_as_they_are() {
 #[test]
 fn a_page_begins_with_warnings() {
     let folder = tempfile::tempdir().unwrap();
-    let (page, cut) = (
-        folder.path().join("page.html"),
-        folder.path().join("cut.pcap"),
-    );
+    let (page, cut) = (folder.path().join("page.html"), folder.path().join("cut.pcap"));
     let bytes = fs::read("traces/generated.pcap").unwrap();
     fs::write(&cut, &bytes[..bytes.len() - 5]).unwrap();
     let [page_name, cut] = [&page, &cut].map(|path| path.to_str().unwrap());
@@ -178,11 +164,7 @@ fn every_run_has_a_page() {
         &["--filter", "exact", "--exact-limit", "1"],
         &["--element", "dns", "--slice", "10ms"],
     ] {
-        let args = [
-            &["traces/netns-dns.pcap", "--html", page.to_str().unwrap()],
-            more,
-        ]
-        .concat();
+        let args = [&["traces/netns-dns.pcap", "--html", page.to_str().unwrap()], more].concat();
         slices(&args);
         let html = fs::read_to_string(&page).unwrap();
         assert!(html.contains("Packets without an element"), "{more:?}");
@@ -246,34 +228,27 @@ fn texts_of_section(html: &str, heading: &str) -> String {
     format!("|{}|", texts.join("|"))
 }
 
-/// The addresses of one end with the most distinct addresses of the other one, counted here from the capture's bytes.
+/// The addresses of one end with the most distinct addresses of the other one, counted here from
+/// the capture's bytes.
 fn most_others(by_source: bool, most: usize) -> Vec<(String, usize)> {
     let mut others: BTreeMap<IpAddr, BTreeSet<IpAddr>> = BTreeMap::new();
     let (_, pcap) = sample();
     for ends in record_offsets(&pcap).windows(2) {
         let packet = LaxSlicedPacket::from_ethernet(&pcap[ends[0] + 16..ends[1]]).unwrap();
         let (source, destination): (IpAddr, IpAddr) = match packet.net.unwrap() {
-            LaxNetSlice::Ipv4(ip) => (
-                ip.header().source_addr().into(),
-                ip.header().destination_addr().into(),
-            ),
-            LaxNetSlice::Ipv6(ip) => (
-                ip.header().source_addr().into(),
-                ip.header().destination_addr().into(),
-            ),
+            LaxNetSlice::Ipv4(ip) => {
+                (ip.header().source_addr().into(), ip.header().destination_addr().into())
+            }
+            LaxNetSlice::Ipv6(ip) => {
+                (ip.header().source_addr().into(), ip.header().destination_addr().into())
+            }
             LaxNetSlice::Arp(_) => continue,
         };
-        let (key, other) = if by_source {
-            (source, destination)
-        } else {
-            (destination, source)
-        };
+        let (key, other) = if by_source { (source, destination) } else { (destination, source) };
         others.entry(key).or_default().insert(other);
     }
-    let mut ranked: Vec<(String, usize)> = others
-        .into_iter()
-        .map(|(key, others)| (key.to_string(), others.len()))
-        .collect();
+    let mut ranked: Vec<(String, usize)> =
+        others.into_iter().map(|(key, others)| (key.to_string(), others.len())).collect();
     ranked.sort_by_key(|(_, number)| usize::MAX - number);
     ranked.truncate(most);
     ranked
@@ -291,12 +266,9 @@ fn a_page_says_who_has_the_most_others() {
     };
     let (without, plain) = html(&[capture]);
     assert!(!without.contains(">Who<"));
-    for options in [
-        &["--threads", "1"][..],
-        &["--threads", "3"],
-        &["--no-exact"],
-        &["--element", "flow"],
-    ] {
+    for options in
+        [&["--threads", "1"][..], &["--threads", "3"], &["--no-exact"], &["--element", "flow"]]
+    {
         let (html, counted) = html(&[&[capture, "--top", "6"], options].concat());
         if options[0] == "--threads" {
             assert_eq!(counted, plain);
@@ -332,10 +304,7 @@ fn a_page_says_who_has_the_most_others() {
     let mut listed = 0;
     for row in rows.records() {
         let row = row.unwrap();
-        assert!(
-            who.contains(&format!("|{}|{}|", &row[key], &row[exact])),
-            "{who}"
-        );
+        assert!(who.contains(&format!("|{}|{}|", &row[key], &row[exact])), "{who}");
         listed += 1;
     }
     assert!(listed > 0);
@@ -346,27 +315,10 @@ fn what_does_not_go_together_is_told_before_anything_is_read() {
     let capture = "traces/generated.pcap";
     for (args, word) in [
         (&["--top", "10"][..], "flowsieve top"),
-        (
-            &["--top", "10", "--html", "p.html", "--undirected"],
-            "--undirected",
-        ),
-        (
-            &["--top", "10", "--html", "p.html", "--element", "src"],
-            "--element",
-        ),
+        (&["--top", "10", "--html", "p.html", "--undirected"], "--undirected"),
+        (&["--top", "10", "--html", "p.html", "--element", "src"], "--element"),
         (&["--top", "0", "--html", "p.html"], "--top 10"),
-        (
-            &[
-                "--top",
-                "9",
-                "--html",
-                "p.html",
-                "--od",
-                "24",
-                "--anonymize",
-            ],
-            "--anonymize",
-        ),
+        (&["--top", "9", "--html", "p.html", "--od", "24", "--anonymize"], "--anonymize"),
         (&["--od", "24"], "--od-out"),
         (&["--od", "24", "--od-out", "matrix.txt"], ".parquet"),
         (&["--od-out", "matrix.csv"], "--od"),

@@ -1,4 +1,5 @@
-//! pcapng files with what other containers cannot hold: times far away, and blocks that are no packets.
+//! pcapng files with what other containers cannot hold: times far away, and blocks that are no
+//! packets.
 
 use super::{document, flowsieve};
 use serde_json::Value;
@@ -38,26 +39,19 @@ fn interface_of(link: u8, options: &[Vec<u8>]) -> Vec<u8> {
 
 fn packet(interface: u32, ticks: u64, frame: &[u8]) -> Vec<u8> {
     let length = frame.len() as u32;
-    let words = [
-        interface,
-        (ticks >> 32) as u32,
-        ticks as u32,
-        length,
-        length,
-    ];
+    let words = [interface, (ticks >> 32) as u32, ticks as u32, length, length];
     let words = words.map(u32::to_le_bytes).concat();
     block(6, &[&words, frame].concat())
 }
 
 /// An Ethernet frame with an IPv4 packet.
 fn frame() -> Vec<u8> {
-    let ip = [
-        8, 0, 0x45, 0, 0, 20, 0, 0, 0, 0, 64, 99, 0, 0, 10, 9, 8, 7, 10, 9, 8, 6,
-    ];
+    let ip = [8, 0, 0x45, 0, 0, 20, 0, 0, 0, 0, 64, 99, 0, 0, 10, 9, 8, 7, 10, 9, 8, 6];
     [&[2; 12][..], &ip].concat()
 }
 
-/// A capture in seconds: twins a hundred years apart beyond both ends of the range, and twins within it.
+/// A capture in seconds: twins a hundred years apart beyond both ends of the range, and twins
+/// within it.
 fn far_away() -> Vec<u8> {
     const CENTURY: u64 = 3_155_760_000;
     // Options 9 and 14 of an interface: the resolution, and the offset in seconds.
@@ -99,12 +93,7 @@ fn times_out_of_range_are_counted_and_make_no_twins() {
             "flowsieve: {place}: {count} packets have times outside 1677 to 2262; they count at the nearest time in that range\n"
         )
     };
-    for extra in [
-        &[][..],
-        &["--approximate"],
-        &["--by", "frame"],
-        &["--window", "1000d"],
-    ] {
+    for extra in [&[][..], &["--approximate"], &["--by", "frame"], &["--window", "1000d"]] {
         let line = [&[&far, "-w", out], extra].concat();
         let (document, said) = dedup(&line);
         assert_eq!(document["totals"]["dropped"], 1, "{extra:?}");
@@ -145,17 +134,11 @@ fn times_out_of_range_are_counted_and_make_no_twins() {
 fn copies_in_erf_records_are_copies_whatever_their_headers_say() {
     const ERF: u8 = 197;
     let folder = tempfile::tempdir().unwrap();
-    // Time, type, flags, length, loss counter, length on the wire; an extension header; then what is captured.
+    // Time, type, flags, length, loss counter, length on the wire; an extension header; then what
+    // is captured.
     let record = |time: u64, kind: u8, content: &[u8]| {
         let mut record = time.to_le_bytes().to_vec();
-        record.extend([
-            kind | 0x80,
-            time as u8,
-            0,
-            24 + content.len() as u8,
-            0,
-            time as u8,
-        ]);
+        record.extend([kind | 0x80, time as u8, 0, 24 + content.len() as u8, 0, time as u8]);
         record.extend((content.len() as u16).to_be_bytes());
         record.extend([0, 0, 0, 0, 0, 0, 0, time as u8]);
         record.extend(content);
@@ -186,12 +169,7 @@ fn copies_in_erf_records_are_copies_whatever_their_headers_say() {
 
 /// A capture with secrets, names, a comment and a custom block, and a packet twice.
 fn annotated() -> Vec<u8> {
-    let secrets = [
-        &0x544c_534b_u32.to_le_bytes()[..],
-        &8_u32.to_le_bytes(),
-        b"CLIENT_R",
-    ]
-    .concat();
+    let secrets = [&0x544c_534b_u32.to_le_bytes()[..], &8_u32.to_le_bytes(), b"CLIENT_R"].concat();
     let names = [&[1, 0, 13, 0, 10, 9, 8, 7][..], b"my-host.a\0\0\0", &[0; 4]].concat();
     let custom = [&32_473_u32.to_le_bytes()[..], b"of my own"].concat();
     [
@@ -219,10 +197,7 @@ fn what_stands_besides_packets_is_kept_or_its_loss_is_reported() {
     };
     let (document, said) = dedup(&[&input, "-w", &out, "--dropped", &dropped]);
     assert_eq!(document["totals"]["dropped"], 1);
-    assert_eq!(
-        (has(&out), has(&dropped), said.as_str()),
-        ([true; 4], [true; 4], "")
-    );
+    assert_eq!((has(&out), has(&dropped), said.as_str()), ([true; 4], [true; 4], ""));
 
     // Names and keys are what anonymizing is against, so they are dropped without a word.
     let key = written(folder.path(), "key", &[7; 32]);
@@ -238,18 +213,11 @@ fn what_stands_besides_packets_is_kept_or_its_loss_is_reported() {
     assert_eq!(dedup(&[&input, "-w", &pcap, "--quiet"]).1, "");
     assert_eq!(dedup(&[&input, "--dry-run"]).1, "");
     let (_, said) = dedup(&[&input, "traces/generated.pcap", "-w", &out]);
-    assert_eq!(
-        said,
-        format!("flowsieve: {each}only a single input has them copied, to pcapng\n")
-    );
+    assert_eq!(said, format!("flowsieve: {each}only a single input has them copied, to pcapng\n"));
     assert_eq!(has(&out), [false; 4]);
 
     // A file without packets has them, too.
-    let empty = [
-        section(&[option(1, b"section comment")]),
-        interface(&[]),
-        block(10, &[0; 8]),
-    ];
+    let empty = [section(&[option(1, b"section comment")]), interface(&[]), block(10, &[0; 8])];
     let empty = written(folder.path(), "empty.pcapng", &empty.concat());
     dedup(&[&empty, "-w", &out]);
     assert!(has(&out)[0]);

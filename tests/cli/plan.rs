@@ -12,29 +12,19 @@ fn plan(args: &[&str]) -> Value {
 
 fn structure<'a>(document: &'a Value, name: &str) -> &'a Value {
     let structures = document["structures"].as_array().unwrap();
-    structures
-        .iter()
-        .find(|structure| structure["structure"] == name)
-        .unwrap()
+    structures.iter().find(|structure| structure["structure"] == name).unwrap()
 }
 
 /// The set-up of the tables: three attributes, cuts {1,3} and {1,2}.
 fn of_the_tables(fpr: &str, more: &[&str]) -> Value {
-    let line = [
-        "--attributes",
-        "3",
-        "--filter",
-        "bfm,cbfm",
-        "--cuts",
-        "1,3;1,2",
-        "--attribute-fpr",
-        fpr,
-    ];
+    let line =
+        ["--attributes", "3", "--filter", "bfm,cbfm", "--cuts", "1,3;1,2", "--attribute-fpr", fpr];
     plan(&[&line, more].concat())
 }
 
-/// Table 3: rate, k, m, and megabytes of 2^23 bits as printed. The first two sizes of BFM are misprints
-/// (13 125.9996 and 105 007.9968: the fraction was rounded up and the carry lost), so ours follow.
+/// Table 3: rate, k, m, and megabytes of 2^23 bits as printed. The first two sizes of BFM are
+/// misprints (13 125.9996 and 105 007.9968: the fraction was rounded up and the carry lost), so
+/// ours follow.
 #[test]
 fn table_3_of_the_cbfm_paper() {
     for (fpr, k, m, bfm, ours, cbfm) in [
@@ -50,11 +40,7 @@ fn table_3_of_the_cbfm_paper() {
             assert_eq!(structure["probes"], k);
             assert_eq!(structure["size"], m);
             let cells = structure["cells"].as_u64().unwrap();
-            assert_eq!(
-                format!("{:.2}", cells as f64 / 8_388_608.0),
-                megabytes,
-                "{fpr} {name}"
-            );
+            assert_eq!(format!("{:.2}", cells as f64 / 8_388_608.0), megabytes, "{fpr} {name}");
         }
         // The misprints have the right whole number before rounding.
         let cells = structure(&document, "bfm")["cells"].as_u64().unwrap();
@@ -62,8 +48,8 @@ fn table_3_of_the_cbfm_paper() {
     }
 }
 
-/// Table 2: elements in 2^23 bits as printed. BFM's column is rounded down, CBFM's to the nearest: 121 at
-/// 1e-5 needs 1.0029 MB, and 120 is what fits.
+/// Table 2: elements in 2^23 bits as printed. BFM's column is rounded down, CBFM's to the nearest:
+/// 121 at 1e-5 needs 1.0029 MB, and 120 is what fits.
 #[test]
 fn table_2_of_the_cbfm_paper() {
     for (fpr, bfm, cbfm, fits) in [
@@ -90,14 +76,7 @@ fn every_structure_is_there_for_every_goal() {
     for goal in [
         &["--expect", "100k"][..],
         &["--expect", "100k", "--memory", "1MiB"],
-        &[
-            "--expect",
-            "src,dst=100k",
-            "--expect",
-            "src=5k",
-            "--fpr",
-            "0.001",
-        ],
+        &["--expect", "src,dst=100k", "--expect", "src=5k", "--fpr", "0.001"],
         &["--expect", "100k", "--attribute-fpr", "0.01"],
         &["--expect", "max", "--fpr", "0.01", "--memory", "64KiB"],
         &["--sample", "traces/generated.pcap"],
@@ -125,14 +104,7 @@ fn every_structure_is_there_for_every_goal() {
 /// A BFM on five attributes that shall tell single ones is shown with the size it would need.
 #[test]
 fn a_structure_that_cannot_fit_is_not_hidden() {
-    let line = [
-        "--element",
-        "flow",
-        "--expect",
-        "100k",
-        "--attribute-fpr",
-        "0.001",
-    ];
+    let line = ["--element", "flow", "--expect", "100k", "--attribute-fpr", "0.001"];
     let document = plan(&line);
     let bfm = structure(&document, "bfm");
     assert_eq!(bfm["fits"], false);
@@ -141,7 +113,8 @@ fn a_structure_that_cannot_fit_is_not_hidden() {
     assert!(table.contains("larger than 1 TiB"), "{table}");
 }
 
-/// What is too large for the memory is shown with its smallest size, and with each reason why it cannot be.
+/// What is too large for the memory is shown with its smallest size, and with each reason why it
+/// cannot be.
 #[test]
 fn a_structure_that_does_not_fit_is_shown_with_its_size_and_all_reasons() {
     let line = |goal: [&'static str; 2]| {
@@ -150,34 +123,20 @@ fn a_structure_that_does_not_fit_is_shown_with_its_size_and_all_reasons() {
     };
     let structures = |goal: [&'static str; 2]| plan(&line(goal));
     for (goal, name, bytes, reasons) in [
-        (
-            ["--memory", "512"],
-            "bfm",
-            1024,
-            &["1024 bytes", "8192 combinations"][..],
-        ),
+        (["--memory", "512"], "bfm", 1024, &["1024 bytes", "8192 combinations"][..]),
         (["--memory", "64KiB"], "bfm", 1024, &["8192 combinations"]),
         (["--memory", "64"], "mdbf", 104, &["104 bytes"]),
     ] {
         let document = structures(goal);
         let row = structure(&document, name);
-        assert_eq!(
-            (&row["fits"], &row["memory_bytes"]),
-            (&false.into(), &bytes.into())
-        );
+        assert_eq!((&row["fits"], &row["memory_bytes"]), (&false.into(), &bytes.into()));
         let notes = row["notes"].to_string();
-        assert!(
-            reasons.iter().all(|reason| notes.contains(reason)),
-            "{notes}"
-        );
+        assert!(reasons.iter().all(|reason| notes.contains(reason)), "{notes}");
         assert_eq!(structure(&document, "cbfm")["fits"], true);
     }
     let bfm = structures(["--fpr", "0.001"]);
     let notes = structure(&bfm, "bfm")["notes"].to_string();
-    assert!(
-        notes.contains("1 TiB") && notes.contains("8192 combinations"),
-        "{notes}"
-    );
+    assert!(notes.contains("1 TiB") && notes.contains("8192 combinations"), "{notes}");
 }
 
 /// Only the wanted pair is stored: by hand, m = 721 and a rate of 2.7e-39.
@@ -197,10 +156,7 @@ fn cuts_of_six_attributes_follow_what_is_wanted() {
     ];
     let document = plan(&line);
     let cbfm = structure(&document, "cbfm");
-    assert_eq!(
-        (&cbfm["size"], cbfm["cuts"].as_array().unwrap().len()),
-        (&721.into(), 14)
-    );
+    assert_eq!((&cbfm["size"], cbfm["cuts"].as_array().unwrap().len()), (&721.into(), 14));
     let [equal, weighted] =
         ["cbfm", "wcbfm"].map(|name| structure(&document, name)["weighted_fpr"].as_f64().unwrap());
     assert!(weighted <= equal && equal < 2.8e-39, "{weighted} {equal}");
@@ -215,24 +171,9 @@ fn cuts_and_weights_go_with_all_structures() {
 
 #[test]
 fn a_sample_is_counted_exactly() {
-    let document = plan(&[
-        "--sample",
-        "traces/generated.pcap",
-        "--want",
-        "all",
-        "--want",
-        "src",
-    ]);
+    let document = plan(&["--sample", "traces/generated.pcap", "--want", "all", "--want", "src"]);
     let count = |element: &str| {
-        let line = [
-            "count",
-            "--element",
-            element,
-            "--slice",
-            "all",
-            "--format",
-            "json",
-        ];
+        let line = ["count", "--element", element, "--slice", "all", "--format", "json"];
         let out = flowsieve(&[&line[..], &["traces/generated.pcap"]].concat()).done();
         let document: Value = serde_json::from_str(&out).unwrap();
         document["totals"]["exact"].as_u64().unwrap()
@@ -244,26 +185,14 @@ fn a_sample_is_counted_exactly() {
     let spread = document["sample"]["spread"].as_array().unwrap();
     assert_eq!(spread[0]["attribute"], "src");
     assert_eq!(spread[0]["values"], count("src"));
-    let dns = plan(&[
-        "--sample",
-        "traces/netns-dns.pcap",
-        "--element",
-        "dns",
-        "--want",
-        "src,domain",
-    ]);
+    let dns =
+        plan(&["--sample", "traces/netns-dns.pcap", "--element", "dns", "--want", "src,domain"]);
     assert!(dns["wanted"][0]["elements"].as_u64().unwrap() > 0);
 }
 
 #[test]
 fn trouble_with_a_sample_is_told() {
-    let run = flowsieve(&[
-        "plan",
-        "--sample",
-        "traces/generated.pcap",
-        "--exact-limit",
-        "10kB",
-    ]);
+    let run = flowsieve(&["plan", "--sample", "traces/generated.pcap", "--exact-limit", "10kB"]);
     assert_eq!((run.code, run.out.as_str()), (Some(1), ""));
     assert!(run.sentence().contains("--exact-limit"));
     let run = flowsieve(&["plan", "--sample", "no-such-file.pcap"]);
@@ -285,35 +214,22 @@ fn formats_have_the_documented_fields() {
     assert_eq!(document["schema"], "flowsieve.plan/1");
     assert!(text_of("docs/output.md").contains("`flowsieve.plan/1`"));
     assert_eq!(fields(&document), documented_set("**Plan**", &[]));
-    for (part, heading) in [
-        ("parameters", "**Plan: `parameters`**"),
-        ("sample", "**Plan: `sample`**"),
-    ] {
-        assert_eq!(
-            fields(&document[part]),
-            documented_set(heading, &[]),
-            "{part}"
-        );
+    for (part, heading) in
+        [("parameters", "**Plan: `parameters`**"), ("sample", "**Plan: `sample`**")]
+    {
+        assert_eq!(fields(&document[part]), documented_set(heading, &[]), "{part}");
     }
-    for (part, heading) in [
-        ("wanted", "**Plan: `wanted`**"),
-        ("structures", "**Plan: `structures`**"),
-    ] {
-        assert_eq!(
-            fields(&document[part][0]),
-            documented_set(heading, &[]),
-            "{part}"
-        );
+    for (part, heading) in
+        [("wanted", "**Plan: `wanted`**"), ("structures", "**Plan: `structures`**")]
+    {
+        assert_eq!(fields(&document[part][0]), documented_set(heading, &[]), "{part}");
     }
     let line = [&["plan", "--format", "csv", "--expect", "10k"], PAIRS].concat();
     let csv = flowsieve(&line).done();
     let header: Vec<&str> = csv.lines().next().unwrap().split(',').collect();
     let expected = documented_set("**Plan: CSV**", &[]);
     assert_eq!(
-        header
-            .iter()
-            .map(ToString::to_string)
-            .collect::<std::collections::BTreeSet<_>>(),
+        header.iter().map(ToString::to_string).collect::<std::collections::BTreeSet<_>>(),
         expected
     );
     assert_eq!(csv.lines().count(), 1 + 2 * 15);
@@ -330,15 +246,7 @@ fn the_table_fits_a_terminal() {
     assert!(table.contains("all of their values occur, not together"));
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("plan.txt");
-    let line = [
-        "plan",
-        "--expect",
-        "100k",
-        "--memory",
-        "1MiB",
-        "-o",
-        path.to_str().unwrap(),
-    ];
+    let line = ["plan", "--expect", "100k", "--memory", "1MiB", "-o", path.to_str().unwrap()];
     flowsieve(&[&line[..], PAIRS].concat()).done();
     assert_eq!(fs::read_to_string(path).unwrap(), table);
 }
@@ -351,21 +259,12 @@ fn bad_input_is_answered_with_the_rule_and_a_value_that_works() {
         (&["--expect", "many"], "100k"),
         (&["--expect", "1k", "--expect", "2k"], "src=5k"),
         (&["--expect", "src=5k"], "--expect 100k"),
-        (
-            &["--expect", "src=5k", "--expect", "src,dst=1k"],
-            "src,dst=5000",
-        ),
+        (&["--expect", "src=5k", "--expect", "src,dst=1k"], "src,dst=5000"),
         (&["--expect", "1k", "--want", "source"], "src works"),
         (&["--expect", "1k", "--want", "src,src"], "leave one out"),
-        (
-            &["--expect", "1k", "--want", "src", "--want", "src:2"],
-            "add its weights up",
-        ),
+        (&["--expect", "1k", "--want", "src", "--want", "src:2"], "add its weights up"),
         (&["--expect", "1k", "--want", "src:0"], "sum above 0"),
-        (
-            &["--expect", "1k", "--want", "src:-1", "--want", "dst"],
-            "1 works",
-        ),
+        (&["--expect", "1k", "--want", "src:-1", "--want", "dst"], "1 works"),
         (&["--expect", "1k", "--want", "src:x"], "0.5"),
         (&["--expect", "1k", "--known", "1.5"], "worst case"),
         (&["--expect", "1k", "--memory", "63"], "64KiB works"),
@@ -377,50 +276,20 @@ fn bad_input_is_answered_with_the_rule_and_a_value_that_works() {
         (&["--expect", "1k", "--weights", "1"], "1,1 works"),
         (&["--expect", "1k", "--weights", "0,0"], "sum above 0"),
         (&["--expect", "1k", "--weights", "-1,2"], "1 works"),
-        (
-            &["--expect", "1k", "--weights", "1,2", "--filter", "cbfm,bfm"],
-            "--filter wcbfm works",
-        ),
-        (
-            &["--expect", "1k", "--cuts", "src,dst", "--filter", "bfm"],
-            "--filter cbfm works",
-        ),
-        (
-            &[
-                "--expect",
-                "1k",
-                "--weights",
-                "1,2",
-                "--attribute-fpr",
-                "0.1",
-            ],
-            "--fpr instead",
-        ),
+        (&["--expect", "1k", "--weights", "1,2", "--filter", "cbfm,bfm"], "--filter wcbfm works"),
+        (&["--expect", "1k", "--cuts", "src,dst", "--filter", "bfm"], "--filter cbfm works"),
+        (&["--expect", "1k", "--weights", "1,2", "--attribute-fpr", "0.1"], "--fpr instead"),
         (&["--expect", "max"], "--memory 1MiB"),
-        (
-            &["--expect", "1k", "--memory", "1MiB", "--fpr", "0.1"],
-            "--expect max",
-        ),
+        (&["--expect", "1k", "--memory", "1MiB", "--fpr", "0.1"], "--expect max"),
         (&["--expect", "1k", "--attributes", "17"], "3 works"),
         (&["--expect", "1k", "--attributes", "0"], "3 works"),
         (&["--expect", "1k", "--filter", "quotient"], "cbfm"),
-        (
-            &["--undirected", "--element", "src", "--expect", "1k"],
-            "two ends",
-        ),
+        (&["--undirected", "--element", "src", "--expect", "1k"], "two ends"),
         (&["--expect", "1k", "--queries-only"], "add --element dns"),
-        (
-            &["--expect", "1k", "--attributes", "3", "--tunnel", "inner"],
-            "--tunnel",
-        ),
+        (&["--expect", "1k", "--attributes", "3", "--tunnel", "inner"], "--tunnel"),
     ] {
         let run = flowsieve(&[&["plan"], options].concat());
-        assert_eq!(
-            (run.code, run.out.as_str()),
-            (Some(2), ""),
-            "{options:?}: {}",
-            run.err
-        );
+        assert_eq!((run.code, run.out.as_str()), (Some(2), ""), "{options:?}: {}", run.err);
         assert!(run.err.contains(word), "no `{word}` in: {}", run.err);
         if !run.err.starts_with("error: ") {
             run.sentence();
@@ -428,7 +297,8 @@ fn bad_input_is_answered_with_the_rule_and_a_value_that_works() {
     }
 }
 
-/// Without a sample values are taken to be evenly spread, and whatever recommends a structure says so.
+/// Without a sample values are taken to be evenly spread, and whatever recommends a structure says
+/// so.
 #[test]
 fn a_plan_without_a_sample_says_what_it_rests_on() {
     let given = ["--expect", "10k", "--memory", "64KiB"];
@@ -437,10 +307,7 @@ fn a_plan_without_a_sample_says_what_it_rests_on() {
     let matrix = ["--filter", "cbfm"];
     for (line, assumption) in [
         (given.to_vec(), Some("values are taken to be evenly spread")),
-        (
-            [&given[..], &matrix].concat(),
-            Some("skewed traffic ruins this rate"),
-        ),
+        ([&given[..], &matrix].concat(), Some("skewed traffic ruins this rate")),
         (sampled.to_vec(), None),
     ] {
         let table = flowsieve(&[&["plan"], &line[..]].concat()).done();
@@ -451,11 +318,7 @@ fn a_plan_without_a_sample_says_what_it_rests_on() {
             assert_eq!(text.contains(remedy), assumption.is_some(), "{text}");
             assert!(text.contains(assumption.unwrap_or("")), "{text}");
         }
-        let rests_on = if assumption.is_some() {
-            "even_values"
-        } else {
-            "sample"
-        };
+        let rests_on = if assumption.is_some() { "even_values" } else { "sample" };
         assert_eq!(document["rests_on"], rests_on);
         assert_eq!(document["structures"][0]["rests_on"], rests_on);
         for format in ["csv", "jsonl"] {
@@ -466,10 +329,7 @@ fn a_plan_without_a_sample_says_what_it_rests_on() {
     // Attributes without a kind cannot be sampled.
     let abstract_plan = plan(&["--attributes", "2", "--expect", "1k"]);
     let reason = abstract_plan["reason"].as_str().unwrap();
-    assert!(
-        reason.contains("no sample was measured") && !reason.contains("--sample"),
-        "{reason}"
-    );
+    assert!(reason.contains("no sample was measured") && !reason.contains("--sample"), "{reason}");
 }
 
 /// At 0.5 bits an element the filter alone would predict an error without end.

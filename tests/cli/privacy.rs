@@ -70,9 +70,7 @@ fn packets(path: &Path) -> Vec<(i64, Vec<u8>, flowsieve::trace::LinkType)> {
     let mut capture = Capture::open(path, InputFormat::Auto).unwrap();
     let mut all = Vec::new();
     while let Some(batch) = capture.next_batch().unwrap() {
-        let TraceBatch::Packets { bytes, packets } = batch else {
-            panic!("no packets")
-        };
+        let TraceBatch::Packets { bytes, packets } = batch else { panic!("no packets") };
         all.extend(packets.iter().map(|packet| {
             let start = packet.start as usize;
             let bytes = bytes[start..start + packet.captured as usize].to_vec();
@@ -122,10 +120,7 @@ fn answers_of_an_index_differ_in_their_addresses_alone() {
     };
     let old = answers(&["-w", &old_packets]);
     let new = answers(&["-w", &new_packets, "--anonymize-key", &key]);
-    assert_eq!(
-        (&old["anonymized"], &new["anonymized"]),
-        (&false.into(), &true.into())
-    );
+    assert_eq!((&old["anonymized"], &new["anonymized"]), (&false.into(), &true.into()));
     assert_eq!(old["explain"], new["explain"]);
     let hits = |document: &Value| document["hits"].as_array().unwrap().clone();
     assert!(hits(&old).len() > 10);
@@ -142,8 +137,8 @@ fn answers_of_an_index_differ_in_their_addresses_alone() {
     assert!(!flowsieve(&line).done().contains("10.0.0.2,"));
 }
 
-/// What is written with the option is what is written without it, with other addresses; of kept and of
-/// dropped packets, in both containers, from one input and from several that take turns.
+/// What is written with the option is what is written without it, with other addresses; of kept and
+/// of dropped packets, in both containers, from one input and from several that take turns.
 #[test]
 fn captures_differ_in_their_addresses_and_checksums_alone() {
     let folder = tempfile::tempdir().unwrap();
@@ -173,25 +168,19 @@ fn captures_differ_in_their_addresses_and_checksums_alone() {
     }
 }
 
-/// The Ethernet addresses of every packet are their images; with their vendors, only the last three bytes are.
+/// The Ethernet addresses of every packet are their images; with their vendors, only the last three
+/// bytes are.
 #[test]
 fn mac_addresses_in_captures_are_images() {
     let folder = tempfile::tempdir().unwrap();
     let key = key_in(folder.path());
     let new = folder.path().join("new.pcapng");
     let capture = CAPTURES[3];
-    for (more, vendor) in [
-        (&[][..], VendorPart::Replaced),
-        (&["--keep-vendors"], VendorPart::Kept),
-    ] {
+    for (more, vendor) in [(&[][..], VendorPart::Replaced), (&["--keep-vendors"], VendorPart::Kept)]
+    {
         let mut map = MacMap::new(&AnonymizeKey::new(KEY), vendor);
         let line = ["dedup", "-q", "--window", "1p", capture, "-w"];
-        let line = [
-            &line[..],
-            &[new.to_str().unwrap(), "--anonymize-key", &key],
-            more,
-        ]
-        .concat();
+        let line = [&line[..], &[new.to_str().unwrap(), "--anonymize-key", &key], more].concat();
         flowsieve(&line).done();
         let (old, new) = (packets(Path::new(capture)), packets(&new));
         assert_eq!(old.len(), new.len());
@@ -206,20 +195,9 @@ fn mac_addresses_in_captures_are_images() {
         assert!(changed > 100);
     }
     for (line, words) in [
+        (&["dedup", capture, "-w", "x.pcap", "--keep-vendors"][..], "--anonymize"),
         (
-            &["dedup", capture, "-w", "x.pcap", "--keep-vendors"][..],
-            "--anonymize",
-        ),
-        (
-            &[
-                "index",
-                "search",
-                "x",
-                "--host",
-                "1.1.1.1",
-                "--anonymize",
-                "--keep-vendors",
-            ],
+            &["index", "search", "x", "--host", "1.1.1.1", "--anonymize", "--keep-vendors"],
             "goes with -w",
         ),
     ] {
@@ -234,9 +212,7 @@ fn with_lengths(path: &Path) -> Vec<(i64, u32, Vec<u8>, flowsieve::trace::LinkTy
     let mut capture = Capture::open(path, InputFormat::Auto).unwrap();
     let mut all = Vec::new();
     while let Some(batch) = capture.next_batch().unwrap() {
-        let TraceBatch::Packets { bytes, packets } = batch else {
-            panic!("no packets")
-        };
+        let TraceBatch::Packets { bytes, packets } = batch else { panic!("no packets") };
         all.extend(packets.iter().map(|packet| {
             let bytes = &bytes[packet.start as usize..][..packet.captured as usize];
             (packet.time_ns, packet.wire, bytes.to_vec(), packet.link)
@@ -245,19 +221,17 @@ fn with_lengths(path: &Path) -> Vec<(i64, u32, Vec<u8>, flowsieve::trace::LinkTy
     all
 }
 
-/// Packets cut behind their headers read as before, and have no payload; all that stays is what was there, also where
-/// addresses are replaced.
+/// Packets cut behind their headers read as before, and have no payload; all that stays is what was
+/// there, also where addresses are replaced.
 #[test]
 fn packets_are_cut_behind_their_headers() {
     let folder = tempfile::tempdir().unwrap();
     let key = key_in(folder.path());
     let has = |bytes: &[u8], word: &[u8]| bytes.windows(word.len()).any(|part| part == word);
     for capture in CAPTURES {
-        for (end, more) in [
-            ("pcap", &[][..]),
-            ("pcapng", &[]),
-            ("pcap", &["--anonymize-key", &key]),
-        ] {
+        for (end, more) in
+            [("pcap", &[][..]), ("pcapng", &[]), ("pcap", &["--anonymize-key", &key])]
+        {
             let path = |name: &str| folder.path().join(format!("{name}.{end}"));
             let (whole, cut) = (path("whole"), path("cut"));
             let line = [&["dedup", "-q", "--window", "1p", capture], more].concat();
@@ -307,12 +281,7 @@ fn packets_are_cut_to_a_length() {
     for name in ["cut.pcap", "cut.pcapng"] {
         let (out, dropped) = (path(name), path(&format!("dropped-{name}")));
         let line = ["dedup", "-q", "--format", "json", "--by", "flow", capture];
-        let out_names = [
-            "-w",
-            out.to_str().unwrap(),
-            "--dropped",
-            dropped.to_str().unwrap(),
-        ];
+        let out_names = ["-w", out.to_str().unwrap(), "--dropped", dropped.to_str().unwrap()];
         let line = [&line[..], &out_names, &["--snaplen", "70"]].concat();
         let report: Value = serde_json::from_str(&flowsieve(&line).done()).unwrap();
         assert_eq!(report["parameters"]["snap_bytes"], 70);
@@ -334,10 +303,7 @@ fn packets_are_cut_to_a_length() {
     }
     for (line, words) in [
         (["--snaplen", "0", "-w", "x.pcap"], "such as 96"),
-        (
-            ["--snaplen", "header", "-w", "x.pcap"],
-            "behind their headers: headers",
-        ),
+        (["--snaplen", "header", "-w", "x.pcap"], "behind their headers: headers"),
         (["--snaplen", "99999999999", "-w", "x.pcap"], "such as 96"),
         (["--snaplen", "headers", "--dry-run", "-q"], "leave out"),
     ] {
@@ -362,9 +328,7 @@ fn words_in_captures_are_left_away() {
     };
     let frame: Vec<u8> = [
         &[2; 12][..],
-        &[
-            8, 0, 0x45, 0, 0, 20, 0, 0, 0, 0, 64, 99, 0, 0, 10, 9, 8, 7, 10, 9, 8, 6,
-        ],
+        &[8, 0, 0x45, 0, 0, 20, 0, 0, 0, 0, 64, 99, 0, 0, 10, 9, 8, 7, 10, 9, 8, 6],
         &[0, 0],
     ]
     .concat();
@@ -386,35 +350,17 @@ fn words_in_captures_are_left_away() {
             ]
             .concat(),
         ),
-        block(
-            6,
-            &[
-                &words,
-                &frame[..],
-                &option(1, b"my comment"),
-                &option(0, b""),
-            ]
-            .concat(),
-        ),
+        block(6, &[&words, &frame[..], &option(1, b"my comment"), &option(0, b"")].concat()),
     ]
     .concat();
     let folder = tempfile::tempdir().unwrap();
-    let (old, new) = (
-        folder.path().join("old.pcapng"),
-        folder.path().join("new.pcapng"),
-    );
+    let (old, new) = (folder.path().join("old.pcapng"), folder.path().join("new.pcapng"));
     fs::write(&old, &capture).unwrap();
     let (old, new) = (old.to_str().unwrap(), new.to_str().unwrap());
     let key = key_in(folder.path());
     let has = |bytes: &[u8], word: &[u8]| bytes.windows(word.len()).any(|part| part == word);
-    let secrets: [&[u8]; 6] = [
-        b"eth-secret",
-        b"host 10",
-        b"my comment",
-        &[10, 9, 8, 1],
-        &[10, 9, 8, 7],
-        &[10, 9, 8, 6],
-    ];
+    let secrets: [&[u8]; 6] =
+        [b"eth-secret", b"host 10", b"my comment", &[10, 9, 8, 1], &[10, 9, 8, 7], &[10, 9, 8, 6]];
     flowsieve(&["dedup", old, "-w", new]).done();
     let bytes = fs::read(new).unwrap();
     assert!(secrets.iter().all(|secret| has(&bytes, secret)));
@@ -436,10 +382,7 @@ fn matrices_have_other_prefixes_and_the_same_packets() {
             let out = ["--od", bits, "--od-out", path.to_str().unwrap()];
             flowsieve(&[&["count", "traces/generated.pcap"][..], &out, more].concat()).done();
             let text = fs::read_to_string(path).unwrap();
-            let rows = text
-                .lines()
-                .skip(1)
-                .map(|row| row.split(',').map(str::to_owned).collect());
+            let rows = text.lines().skip(1).map(|row| row.split(',').map(str::to_owned).collect());
             let mut rows: Vec<Vec<String>> = rows.collect();
             rows.sort();
             rows

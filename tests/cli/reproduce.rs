@@ -8,10 +8,7 @@ use std::fs;
 #[test]
 fn names_are_listed_and_known() {
     let list = flowsieve(&["reproduce", "--list"]).done();
-    let names: Vec<&str> = list
-        .lines()
-        .map(|line| line.split(' ').next().unwrap())
-        .collect();
+    let names: Vec<&str> = list.lines().map(|line| line.split(' ').next().unwrap()).collect();
     assert!(names.len() >= 20, "{list}");
     for name in &names {
         // With --list nothing is run, but the names are checked.
@@ -25,22 +22,12 @@ fn names_are_listed_and_known() {
     let document: Value = serde_json::from_str(&json).unwrap();
     let listed = document["experiments"].as_array().unwrap();
     assert_eq!(listed.len(), names.len());
-    assert_eq!(
-        fields(&listed[0]),
-        ["name", "source", "title"].map(str::to_owned).into()
-    );
+    assert_eq!(fields(&listed[0]), ["name", "source", "title"].map(str::to_owned).into());
 }
 
 #[test]
 fn json_has_the_documented_fields() {
-    let out = flowsieve(&[
-        "reproduce",
-        "cbfm-fig-11",
-        "cmdbf-examples",
-        "--format",
-        "json",
-    ])
-    .done();
+    let out = flowsieve(&["reproduce", "cbfm-fig-11", "cmdbf-examples", "--format", "json"]).done();
     let document: Value = serde_json::from_str(&out).unwrap();
     assert_eq!(document["schema"], "flowsieve.reproduce/1");
     assert!(text_of("docs/output.md").contains("`flowsieve.reproduce/1`"));
@@ -68,12 +55,7 @@ fn json_has_the_documented_fields() {
 fn csv_has_a_line_a_figure() {
     let out = flowsieve(&["reproduce", "cbfm-table-2", "--format", "csv"]).done();
     let mut reader = csv::Reader::from_reader(out.as_bytes());
-    let header: Vec<String> = reader
-        .headers()
-        .unwrap()
-        .iter()
-        .map(str::to_owned)
-        .collect();
+    let header: Vec<String> = reader.headers().unwrap().iter().map(str::to_owned).collect();
     let mut expected = documented_set("**Reproduce: `cells`**", &["experiment"]);
     assert_eq!(header[0], "experiment");
     assert_eq!(header.len(), expected.len());
@@ -87,12 +69,7 @@ fn csv_has_a_line_a_figure() {
 fn the_page_has_its_figures_beside_it() {
     let folder = tempfile::tempdir().unwrap();
     let page = folder.path().join("page.md");
-    let args = [
-        "reproduce",
-        "cbfm-memory",
-        "--markdown",
-        page.to_str().unwrap(),
-    ];
+    let args = ["reproduce", "cbfm-memory", "--markdown", page.to_str().unwrap()];
     let table = flowsieve(&args).done();
     assert!(table.contains("d = 8, BFM"), "{table}");
     let text = fs::read_to_string(&page).unwrap();
@@ -116,26 +93,15 @@ fn the_committed_page_is_complete() {
     assert!(page.contains("at the default scale"));
     assert!(page.contains("; 0 leave it by more than 4 standard errors"));
     assert!(!page.contains("DEPARTS"));
-    let figures = page
-        .split("](")
-        .skip(1)
-        .map(|rest| rest.split(')').next().unwrap());
+    let figures = page.split("](").skip(1).map(|rest| rest.split(')').next().unwrap());
     for figure in figures {
-        assert!(
-            text_of(&format!("docs/{figure}")).starts_with("<svg"),
-            "{figure}"
-        );
+        assert!(text_of(&format!("docs/{figure}")).starts_with("<svg"), "{figure}");
     }
 }
 
 #[test]
 fn what_cannot_be_read_is_named() {
-    let run = flowsieve(&[
-        "reproduce",
-        "cmdbf-fig-9",
-        "--capture",
-        "/nonexistent/a.pcap",
-    ]);
+    let run = flowsieve(&["reproduce", "cmdbf-fig-9", "--capture", "/nonexistent/a.pcap"]);
     assert_eq!(run.code, Some(2));
     assert!(run.sentence().contains("/nonexistent/a.pcap"));
 }

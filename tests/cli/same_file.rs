@@ -87,7 +87,8 @@ fn a_search_spares_captures_and_the_index() {
     let line = [&search[..], &["-w", both, "-o", both]].concat();
     refused(&line, &capture, "same file");
     refused(&[&search[..], &["-w", "-"]].concat(), &capture, "--output");
-    // With another file for the answers the packets may go to standard output, and are all there is.
+    // With another file for the answers the packets may go to standard output, and are all there
+    // is.
     let answers = folder.path().join("answers.csv");
     let line = ["-w", "-", "-o", answers.to_str().unwrap()];
     let run = program(&[&search[..], &line].concat()).output().unwrap();

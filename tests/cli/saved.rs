@@ -30,21 +30,10 @@ fn first_packet() -> [String; 5] {
     let (_, pcap) = sample();
     let ip = &pcap[24 + 16 + 14..];
     assert_eq!(ip[0], 0x45);
-    let address = |at: usize| {
-        ip[at..at + 4]
-            .iter()
-            .map(u8::to_string)
-            .collect::<Vec<_>>()
-            .join(".")
-    };
+    let address =
+        |at: usize| ip[at..at + 4].iter().map(u8::to_string).collect::<Vec<_>>().join(".");
     let port = |at: usize| u16::from_be_bytes([ip[at], ip[at + 1]]).to_string();
-    [
-        address(12),
-        address(16),
-        ip[9].to_string(),
-        port(20),
-        port(22),
-    ]
+    [address(12), address(16), ip[9].to_string(), port(20), port(22)]
 }
 
 #[test]
@@ -79,10 +68,7 @@ fn a_saved_filter_knows_what_was_counted() {
     let lines = format!("{pair}\n\n203.0.113.1,203.0.113.2\n");
     let line = ["filter", "query", path.to_str().unwrap(), "-"];
     let answers = feed(&line, lines.as_bytes()).done();
-    assert_eq!(
-        answers,
-        format!("{pair}\tyes\n203.0.113.1,203.0.113.2\tno\n")
-    );
+    assert_eq!(answers, format!("{pair}\tyes\n203.0.113.1,203.0.113.2\tno\n"));
     let run = feed(&line, b"nonsense\n203.0.113.1,203.0.113.2\n");
     assert_eq!(run.code, Some(1));
     assert!(run.sentence().starts_with("line 1: "));
@@ -95,21 +81,13 @@ fn answers_are_the_same_in_every_format() {
     let path = folder.path().join("pairs.fsieve");
     let (capture, _) = sample();
     count(&[], &path, &[&capture]).done();
-    let line = [
-        "filter",
-        "query",
-        path.to_str().unwrap(),
-        "203.0.113.1,203.0.113.2",
-    ];
+    let line = ["filter", "query", path.to_str().unwrap(), "203.0.113.1,203.0.113.2"];
     parquet_is_the_csv(&line);
     let csv = flowsieve(&[&line[..], &["--format", "csv"]].concat()).done();
     assert_eq!(csv, "question,answer\n\"203.0.113.1,203.0.113.2\",no\n");
     let json = flowsieve(&[&line[..], &["--format", "json"]].concat()).done();
     let document: Value = serde_json::from_str(&json).unwrap();
-    assert_eq!(
-        fields(&document["answers"][0]),
-        documented_set("**Filter: `answers`**", &[])
-    );
+    assert_eq!(fields(&document["answers"][0]), documented_set("**Filter: `answers`**", &[]));
     assert_eq!(document["answers"][0]["answer"], "no");
     let copy = folder.path().join("answers.txt");
     let file = [&line[..], &["-o", copy.to_str().unwrap()]].concat();
@@ -212,13 +190,7 @@ fn the_union_of_two_halves_is_the_whole() {
         count(&options, &all, &[&whole]).done();
         assert_eq!(unite(&[&a, &b], &both).done(), "");
         let (union, expected) = (info(&both), info(&all));
-        for field in [
-            "fill_ratio",
-            "memory_bytes",
-            "saturated",
-            "overflows",
-            "element",
-        ] {
+        for field in ["fill_ratio", "memory_bytes", "saturated", "overflows", "element"] {
             // Counters add up what the halves have in common, bits do not.
             let counts = ["counting", "dleft"].contains(&filter);
             if !counts || field == "fill_ratio" {
@@ -262,12 +234,7 @@ fn the_union_of_two_halves_is_the_whole() {
     }
     assert_eq!(unite(&[&a, &b], &both).done(), "");
     // The links of both hold some elements twice, so the registers count them.
-    count(
-        &["--filter", "scalable", "--memory", "1MiB"],
-        &all,
-        &[&whole],
-    )
-    .done();
+    count(&["--filter", "scalable", "--memory", "1MiB"], &all, &[&whole]).done();
     let (union, expected) = (info(&both), info(&all));
     let value = |row: &Value, name: &str| row[name].as_f64().unwrap();
     let error = value(&union, "estimate") - value(&expected, "estimate");
@@ -310,10 +277,7 @@ fn what_is_no_saved_filter_is_refused() {
     for (options, word) in [
         (&["--slice", "1s"][..], "--slice all"),
         (&["--slice", "all", "--filter", "exact"], "--filter"),
-        (
-            &["--slice", "all", "-o", other.to_str().unwrap()],
-            "--output",
-        ),
+        (&["--slice", "all", "-o", other.to_str().unwrap()], "--output"),
     ] {
         let line = ["count", "--save-filter", other.to_str().unwrap()];
         let run = flowsieve(&[&line, options, &[capture.to_str().unwrap()]].concat());

@@ -33,25 +33,14 @@ fn every_command_reads_the_selected_packets_and_says_so() {
     assert_eq!(expected[0], "tcp port 443");
     assert_eq!(expected[1], "2023-11-14T22:13:21.000298000Z");
 
-    for other in [
-        line(&["compare", "--slice", "all", "--filter", "subset"]),
-        line(&["flows"]),
-    ] {
+    for other in [line(&["compare", "--slice", "all", "--filter", "subset"]), line(&["flows"])] {
         assert_eq!(other["totals"]["packets"], packets);
         assert_eq!(other["inputs"][0]["left_out"], 8000 - packets);
         assert_eq!(parameters(&other), expected);
     }
     let dedup = json(
         &[
-            &[
-                "dedup",
-                "--by",
-                "frame",
-                "--window",
-                "1p",
-                "-w",
-                text(&written),
-            ][..],
+            &["dedup", "--by", "frame", "--window", "1p", "-w", text(&written)][..],
             &selected[..],
             &more[..],
         ]
@@ -61,9 +50,7 @@ fn every_command_reads_the_selected_packets_and_says_so() {
     assert_eq!(parameters(&dedup), expected);
     let plan = json(
         &[
-            &[
-                "plan", "--want", "src,dst", "--memory", "4KiB", "--format", "json",
-            ][..],
+            &["plan", "--want", "src,dst", "--memory", "4KiB", "--format", "json"][..],
             &selected[..],
             &["--sample", capture],
         ]
@@ -73,41 +60,17 @@ fn every_command_reads_the_selected_packets_and_says_so() {
     assert_eq!(names.map(|name| plan["sample"][name].clone()), expected);
 
     // What was written holds these packets, and no others.
-    let again = json(&[
-        "count",
-        "--slice",
-        "all",
-        "--format",
-        "json",
-        text(&written),
-    ]);
+    let again = json(&["count", "--slice", "all", "--format", "json", text(&written)]);
     assert_eq!(again["totals"]["packets"], dedup["totals"]["kept"]);
-    let port = json(&[
-        "count",
-        "--format",
-        "json",
-        "--where",
-        "not tcp port 443",
-        text(&written),
-    ]);
+    let port = json(&["count", "--format", "json", "--where", "not tcp port 443", text(&written)]);
     assert_eq!(port["totals"]["packets"], 0);
 
     // People read it, too.
     let table = flowsieve(&["count", "--where", "tcp port 443", capture]);
     let last = table.out.lines().last().unwrap();
-    assert!(
-        last.starts_with("only packets where tcp port 443: "),
-        "{last}"
-    );
+    assert!(last.starts_with("only packets where tcp port 443: "), "{last}");
     let page = folder.path().join("page.html");
-    flowsieve(&[
-        "count",
-        "--html",
-        text(&page),
-        "--where",
-        "tcp port 443",
-        capture,
-    ]);
+    flowsieve(&["count", "--html", text(&page), "--where", "tcp port 443", capture]);
     let page = std::fs::read_to_string(page).unwrap();
     assert!(page.contains("only packets where tcp port 443"));
 }
@@ -118,9 +81,7 @@ fn an_index_knows_which_packets_it_holds() {
     let (capture, _) = sample();
     let (capture, archive) = (text(&capture), folder.path().join("archive"));
     let (archive, out) = (text(&archive), folder.path().join("out.pcap"));
-    let build = flowsieve(&[
-        "index", "build", archive, capture, "--where", "udp", "--to", "+4s",
-    ]);
+    let build = flowsieve(&["index", "build", archive, capture, "--where", "udp", "--to", "+4s"]);
     assert!(build.code == Some(0), "{}", build.err);
     let stats = json(&["index", "stats", "--captures", "--format", "json", archive]);
     let entry = &stats["capture_list"][0];
@@ -135,15 +96,7 @@ fn an_index_knows_which_packets_it_holds() {
     );
 
     let search = |more: &[&str]| {
-        let question = [
-            "index",
-            "search",
-            archive,
-            "--host",
-            "10.0.0.0/8",
-            "-w",
-            text(&out),
-        ];
+        let question = ["index", "search", archive, "--host", "10.0.0.0/8", "-w", text(&out)];
         let output = flowsieve(&[&question[..], more].concat());
         assert!(output.code == Some(0), "{}", output.err);
         let written = json(&["count", "--format", "json", text(&out)]);
@@ -151,18 +104,10 @@ fn an_index_knows_which_packets_it_holds() {
     };
     let (packets, words) = search(&[]);
     assert_eq!(packets, expected["totals"]["packets"]);
-    assert!(
-        words.contains("of 1 captures the index holds only some packets"),
-        "{words}"
-    );
+    assert!(words.contains("of 1 captures the index holds only some packets"), "{words}");
     let (fewer, _) = search(&["--where", "dst port 53"]);
-    let asked = json(
-        &[
-            &reference[..],
-            &["--where", "udp dst port 53 and net 10.0.0.0/8"],
-        ]
-        .concat(),
-    );
+    let asked =
+        json(&[&reference[..], &["--where", "udp dst port 53 and net 10.0.0.0/8"]].concat());
     assert_eq!(fewer, asked["totals"]["packets"]);
     assert!(fewer.as_u64() < packets.as_u64());
 }
@@ -173,26 +118,13 @@ fn a_saved_filter_knows_which_packets_it_holds() {
     let (capture, _) = sample();
     let save = |name: &str, more: &[&str]| {
         let path = folder.path().join(name);
-        let line = [
-            "count",
-            "--slice",
-            "all",
-            text(&capture),
-            "--save-filter",
-            text(&path),
-        ];
+        let line = ["count", "--slice", "all", text(&capture), "--save-filter", text(&path)];
         let output = flowsieve(&[&line[..], more].concat());
         assert!(output.code == Some(0), "{}", output.err);
         path
     };
-    let first = save(
-        "first",
-        &["--where", "tcp or  udp", "--to", "2023-11-14T22:13:24Z"],
-    );
-    let second = save(
-        "second",
-        &["--where", "tcp or  udp", "--to", "2023-11-14T22:13:26Z"],
-    );
+    let first = save("first", &["--where", "tcp or  udp", "--to", "2023-11-14T22:13:24Z"]);
+    let second = save("second", &["--where", "tcp or  udp", "--to", "2023-11-14T22:13:26Z"]);
     let other = save("other", &["--where", "tcp"]);
     let info = |path: &Path| {
         json(&["filter", "info", "--format", "json", text(path)])["filters"][0].clone()
@@ -201,16 +133,8 @@ fn a_saved_filter_knows_which_packets_it_holds() {
     assert_eq!(of_first["where"], "tcp or  udp");
     assert_eq!(of_first["to_ns"], 1_700_000_004_000_000_000_i64);
     let union = folder.path().join("union");
-    let unite = |with: &Path| {
-        flowsieve(&[
-            "filter",
-            "union",
-            text(&first),
-            text(with),
-            "-o",
-            text(&union),
-        ])
-    };
+    let unite =
+        |with: &Path| flowsieve(&["filter", "union", text(&first), text(with), "-o", text(&union)]);
     let united = unite(&second);
     assert!(united.code == Some(0), "{}", united.err);
     let of_union = info(&union);

@@ -37,28 +37,19 @@ fn options(command: &[String]) -> BTreeSet<String> {
     let words: Vec<&str> = command.iter().map(String::as_str).collect();
     let help = flowsieve(&[&words[..], &["--help"]].concat()).done();
     let lines = help.lines().map(str::trim_start);
-    let options = lines
-        .filter(|line| line.starts_with('-'))
-        .filter_map(|line| {
-            let (_, name) = line.split_once("--")?;
-            let end = name.find(|c: char| c != '-' && !c.is_ascii_alphanumeric());
-            Some(name[..end.unwrap_or(name.len())].to_owned())
-        });
+    let options = lines.filter(|line| line.starts_with('-')).filter_map(|line| {
+        let (_, name) = line.split_once("--")?;
+        let end = name.find(|c: char| c != '-' && !c.is_ascii_alphanumeric());
+        Some(name[..end.unwrap_or(name.len())].to_owned())
+    });
     options.filter(|name| !name.is_empty()).collect()
 }
 
 /// What a program of the system says of this file; `None` if it is not there.
 fn checked(program: &str, arguments: &[&str], file: &Path) -> Option<Output> {
-    let run = Command::new(program)
-        .args(arguments)
-        .arg(file)
-        .stdin(Stdio::null())
-        .output();
+    let run = Command::new(program).args(arguments).arg(file).stdin(Stdio::null()).output();
     if run.is_err() {
-        eprintln!(
-            "{program} is not here, so {} is not checked by it",
-            file.display()
-        );
+        eprintln!("{program} is not here, so {} is not checked by it", file.display());
     }
     run.ok()
 }
@@ -82,16 +73,8 @@ fn every_command_has_a_manual_page_with_all_options() {
             let head = head.or_else(|| page.find(&format!(", {option}")));
             let head = head.unwrap_or_else(|| panic!("no {option} in {}", file.display()));
             // The line below says what it is for.
-            let text = page[head..]
-                .trim_start_matches(".TP\n")
-                .lines()
-                .nth(1)
-                .unwrap();
-            assert!(
-                !text.starts_with('.'),
-                "{option} without a word in {}",
-                file.display()
-            );
+            let text = page[head..].trim_start_matches(".TP\n").lines().nth(1).unwrap();
+            assert!(!text.starts_with('.'), "{option} without a word in {}", file.display());
         }
         if let Some(output) = checked("groff", &["-man", "-Tutf8", "-ww", "-z"], &file) {
             let said = String::from_utf8_lossy(&output.stderr);
@@ -119,13 +102,9 @@ fn completions_are_printed_for_every_shell() {
     let names = &["search", "queries-only"][..];
     let values = &["host-pair", "split-counting", "arrows"][..];
     // For the last two clap makes scripts that know no values.
-    for (shell, has_values) in [
-        ("bash", true),
-        ("zsh", true),
-        ("fish", true),
-        ("powershell", false),
-        ("elvish", false),
-    ] {
+    for (shell, has_values) in
+        [("bash", true), ("zsh", true), ("fish", true), ("powershell", false), ("elvish", false)]
+    {
         let script = flowsieve(&["completions", shell]).done();
         for word in names {
             assert!(script.contains(word), "no {word} for {shell}");
@@ -162,17 +141,8 @@ fn bash_completes_options_and_their_values() {
     };
     let element = ["flowsieve", "count", "--element", ""];
     assert_eq!(offered(&element), "host-pair flow dns src dst");
-    assert_eq!(
-        offered(&["flowsieve", "compare", "--filter", "cm"]),
-        "cmdbf"
-    );
-    assert_eq!(
-        offered(&["flowsieve", "top", "--format", "js"]),
-        "json jsonl"
-    );
-    assert_eq!(
-        offered(&["flowsieve", "index", "search", "--dom"]),
-        "--domain"
-    );
+    assert_eq!(offered(&["flowsieve", "compare", "--filter", "cm"]), "cmdbf");
+    assert_eq!(offered(&["flowsieve", "top", "--format", "js"]), "json jsonl");
+    assert_eq!(offered(&["flowsieve", "index", "search", "--dom"]), "--domain");
     assert_eq!(offered(&["flowsieve", "comp"]), "compare completions");
 }

@@ -40,9 +40,7 @@ pub(super) fn listening(child: &Child) {
     let since = Instant::now();
     let catches = || {
         let status = fs::read_to_string(format!("/proc/{}/status", child.id())).ok()?;
-        let mask = status
-            .lines()
-            .find_map(|line| line.strip_prefix("SigCgt:"))?;
+        let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:"))?;
         u64::from_str_radix(mask.trim(), 16).ok()
     };
     // Where this is not told, a second has to do.
@@ -53,9 +51,7 @@ pub(super) fn listening(child: &Child) {
 }
 
 pub(super) fn signal(child: &Child, name: &str) {
-    let sent = Command::new("kill")
-        .args([format!("-{name}"), child.id().to_string()])
-        .status();
+    let sent = Command::new("kill").args([format!("-{name}"), child.id().to_string()]).status();
     assert!(sent.unwrap().success());
 }
 
@@ -101,8 +97,8 @@ pub(super) fn check_end(run: &Run, name: &str) {
     assert_eq!(run.err.lines().count(), 1, "{}", run.err);
 }
 
-/// While it waits for a pipe, in one thread or several: what was read is the result, and it is that of a
-/// capture that ends there.
+/// While it waits for a pipe, in one thread or several: what was read is the result, and it is that
+/// of a capture that ends there.
 #[test]
 fn a_signal_ends_the_reading_and_not_the_result() {
     let (_, bytes) = sample();
@@ -132,16 +128,8 @@ fn a_signal_ends_the_reading_and_not_the_result() {
             // CSV and Parquet have no place for the mark: standard error and the exit code say it.
             for format in ["csv", "parquet"] {
                 fs::remove_file(&cut).unwrap();
-                let line = [
-                    "count",
-                    "-",
-                    "--format",
-                    format,
-                    "-o",
-                    text(&cut),
-                    "--threads",
-                    threads,
-                ];
+                let line =
+                    ["count", "-", "--format", format, "-o", text(&cut), "--threads", threads];
                 check_end(&interrupted(&line, name), name);
                 assert!(fs::metadata(&cut).unwrap().len() > 0, "{format}");
             }
@@ -149,8 +137,8 @@ fn a_signal_ends_the_reading_and_not_the_result() {
     }
 }
 
-/// A capture that has no end for as long as a test lasts, and takes no room: behind the sample there are
-/// records without bytes in a hole of the file.
+/// A capture that has no end for as long as a test lasts, and takes no room: behind the sample
+/// there are records without bytes in a hole of the file.
 fn endless(folder: &Path) -> PathBuf {
     let path = folder.join("endless.pcap");
     fs::write(&path, &sample().1).unwrap();
@@ -190,18 +178,13 @@ fn a_signal_ends_the_reading_of_a_file() {
         let run = ended(child);
         check_end(&run, name);
         let mut partial: Value = serde_json::from_str(&run.out).unwrap();
-        let totals = if command == "plan" {
-            "sample"
-        } else {
-            "totals"
-        };
+        let totals = if command == "plan" { "sample" } else { "totals" };
         assert_eq!(partial[totals]["interrupted"], true, "{command}");
         let packets = partial[totals]["packets"].as_u64().unwrap();
         assert!(packets > 8_000, "{command}: {packets}");
         fs::write(&cut, &bytes).unwrap();
         let file = File::options().write(true).open(&cut).unwrap();
-        file.set_len(bytes.len() as u64 + (packets - 8_000) * 16)
-            .unwrap();
+        file.set_len(bytes.len() as u64 + (packets - 8_000) * 16).unwrap();
         let line = with(&cut);
         let words: Vec<&str> = line.iter().map(String::as_str).collect();
         let whole: Value = serde_json::from_str(&flowsieve(&words).done()).unwrap();
@@ -259,10 +242,7 @@ fn filters_are_given_up_at_the_first_signal() {
     let union = folder.path().join("union.fsieve");
     let files = vec![text(&filter); 20_000];
     for (line, what) in [
-        (
-            &["filter", "union", "-o", text(&union)][..],
-            "no filter was written",
-        ),
+        (&["filter", "union", "-o", text(&union)][..], "no filter was written"),
         (&["filter", "info"], "the results hold"),
     ] {
         let child = start(&[line, &files].concat());
@@ -283,11 +263,7 @@ fn tables_say_that_they_are_partial() {
         let mark = "interrupted: there was more to read";
         assert_eq!(run.out.matches(mark).count(), 1, "{}", run.out);
     }
-    assert!(
-        !flowsieve(&["count", "traces/netns-dns.pcap"])
-            .done()
-            .contains("interrupted")
-    );
+    assert!(!flowsieve(&["count", "traces/netns-dns.pcap"]).done().contains("interrupted"));
 }
 
 #[test]
@@ -304,18 +280,11 @@ fn files_of_partial_results_are_marked_and_half_captures_and_filters_are_not_the
     assert!(run.err.contains("was not saved"));
     let document: Value = serde_json::from_slice(&fs::read(&result).unwrap()).unwrap();
     assert_eq!(document["totals"]["interrupted"], true);
-    assert!(
-        fs::read_to_string(&page)
-            .unwrap()
-            .contains("The run was interrupted")
-    );
+    assert!(fs::read_to_string(&page).unwrap().contains("The run was interrupted"));
     assert_eq!(names_in(folder.path()), ["page.html", "result.json"]);
 
     fs::write(&capture, "older").unwrap();
-    let run = interrupted(
-        &["dedup", "-", "-w", text(&capture), "--format", "json"],
-        "INT",
-    );
+    let run = interrupted(&["dedup", "-", "-w", text(&capture), "--format", "json"], "INT");
     check_end(&run, "INT");
     assert!(run.err.contains("no capture was written"));
     let document: Value = serde_json::from_str(&run.out).unwrap();
@@ -390,12 +359,7 @@ fn a_second_signal_ends_at_once() {
     signal(&child, "INT");
     // The results have begun, and are more than a pipe holds.
     let mut first = [0];
-    child
-        .stdout
-        .as_mut()
-        .unwrap()
-        .read_exact(&mut first)
-        .unwrap();
+    child.stdout.as_mut().unwrap().read_exact(&mut first).unwrap();
     thread::sleep(Duration::from_millis(200));
     assert_eq!(child.try_wait().unwrap(), None);
     signal(&child, "INT");

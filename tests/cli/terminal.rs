@@ -1,17 +1,16 @@
-//! What a terminal shows: tables as wide as it is, rows that do not flood it, and bold face where it may be.
+//! What a terminal shows: tables as wide as it is, rows that do not flood it, and bold face where
+//! it may be.
 
 use super::{flowsieve, program, repository};
 use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
-/// What a terminal of so many columns gets of a command line in a shell; `None` where there is no program that makes a
-/// terminal.
+/// What a terminal of so many columns gets of a command line in a shell; `None` where there is no
+/// program that makes a terminal.
 #[cfg(target_os = "linux")]
 fn shown(columns: usize, line: &str) -> Option<String> {
-    let line = format!("stty cols {columns} rows 40; {line}").replace(
-        "flowsieve ",
-        &format!("'{}' ", env!("CARGO_BIN_EXE_flowsieve")),
-    );
+    let line = format!("stty cols {columns} rows 40; {line}")
+        .replace("flowsieve ", &format!("'{}' ", env!("CARGO_BIN_EXE_flowsieve")));
     let terminal = Command::new("script")
         .args(["-qec", &line, "/dev/null"])
         .current_dir(repository())
@@ -87,20 +86,14 @@ fn columns_that_have_no_room_are_named_once() {
     let Some(text) = shown(60, "flowsieve count -q traces/generated.pcap") else {
         return;
     };
-    let words = plain(&text)
-        .split_whitespace()
-        .collect::<Vec<_>>()
-        .join(" ");
+    let words = plain(&text).split_whitespace().collect::<Vec<_>>().join(" ");
     let remark = "not shown: elements, first, ± std error, lower, upper, observed FPR; \
         a wider terminal shows them, and so do files and pipes";
     assert_eq!(words.matches(remark).count(), 1, "{text}");
     assert!(text.contains("\x1b[1mstart"), "{text:?}");
     // A pipe gets them all, and no bold face.
     let text = flowsieve(&["count", "-q", "traces/generated.pcap"]).done();
-    assert!(
-        text.contains("observed FPR") && !text.contains("not shown"),
-        "{text}"
-    );
+    assert!(text.contains("observed FPR") && !text.contains("not shown"), "{text}");
     assert!(!text.contains('\x1b'), "{text:?}");
 }
 
@@ -108,10 +101,7 @@ fn columns_that_have_no_room_are_named_once() {
 #[test]
 fn long_tables_show_their_ends_and_name_the_option_for_all() {
     let count = |more: &str| {
-        shown(
-            80,
-            &format!("flowsieve count -q --slice 1ms {more} traces/generated.pcap"),
-        )
+        shown(80, &format!("flowsieve count -q --slice 1ms {more} traces/generated.pcap"))
     };
     let (Some(short), Some(all)) = (count(""), count("--rows all")) else {
         return;
@@ -126,11 +116,7 @@ fn long_tables_show_their_ends_and_name_the_option_for_all() {
     let between = "rows between; --rows all shows them";
     assert!(short.contains(between) && !all.contains(between), "{short}");
     // The sums are of all rows.
-    let sum = |text: &str| {
-        text.lines()
-            .find(|line| line.starts_with("sum of"))
-            .map(str::to_owned)
-    };
+    let sum = |text: &str| text.lines().find(|line| line.starts_with("sum of")).map(str::to_owned);
     assert_eq!(sum(&short), sum(&all));
     // A pipe gets all rows.
     let piped = flowsieve(&["count", "-q", "--slice", "1ms", "traces/generated.pcap"]).done();
@@ -144,10 +130,7 @@ fn the_line_about_speed_stands_behind_the_rows() {
         return;
     };
     let last = text.lines().rev().find(|line| !line.is_empty()).unwrap();
-    assert!(
-        last.contains(" packets in ") && last.contains("packets/s"),
-        "{text}"
-    );
+    assert!(last.contains(" packets in ") && last.contains("packets/s"), "{text}");
     // Another program writes the rows of a pipe, nobody knows when.
     let piped = shown(100, "flowsieve flows traces/netns-dns.pcap | cat").unwrap();
     assert!(!piped.contains(" packets in "), "{piped}");
@@ -163,18 +146,13 @@ fn bold_face_follows_option_and_environment() {
         }
         let output = command.envs(environment.iter().copied()).output().unwrap();
         assert_eq!(output.status.code(), Some(0));
-        String::from_utf8(output.stdout)
-            .unwrap()
-            .contains("\x1b[1m")
+        String::from_utf8(output.stdout).unwrap().contains("\x1b[1m")
     };
     assert!(!is_bold(None, &[]));
     assert!(!is_bold(Some("auto"), &[("TERM", "xterm")]));
     assert!(is_bold(Some("always"), &[("NO_COLOR", "1")]));
     assert!(is_bold(None, &[("CLICOLOR_FORCE", "1")]));
-    assert!(!is_bold(
-        None,
-        &[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")]
-    ));
+    assert!(!is_bold(None, &[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")]));
     assert!(!is_bold(Some("never"), &[("CLICOLOR_FORCE", "1")]));
 }
 
@@ -209,17 +187,11 @@ fn a_search_that_finds_nothing_ends_as_grep_does() {
     let archive = index();
     let archive = archive.path().join("archive").display().to_string();
     let search = |host: &str, format: &str| {
-        flowsieve(&[
-            "index", "search", &archive, "--host", host, "--format", format,
-        ])
+        flowsieve(&["index", "search", &archive, "--host", host, "--format", format])
     };
     for format in ["table", "json", "csv"] {
         let nothing = search("203.0.113.250", format);
-        assert_eq!(
-            (nothing.code, nothing.err.as_str()),
-            (Some(1), ""),
-            "{format}"
-        );
+        assert_eq!((nothing.code, nothing.err.as_str()), (Some(1), ""), "{format}");
         assert_eq!(search("198.51.100.5", format).code, Some(0), "{format}");
     }
     assert_eq!(search("203.0.113.250", "table").out, "Nothing found.\n");
@@ -228,9 +200,7 @@ fn a_search_that_finds_nothing_ends_as_grep_does() {
 #[test]
 fn topics_of_help_are_listed_and_have_texts() {
     let help = flowsieve(&["--help"]).done();
-    let (_, topics) = help
-        .split_once("Topics (flowsieve help TOPIC):\n  ")
-        .unwrap();
+    let (_, topics) = help.split_once("Topics (flowsieve help TOPIC):\n  ").unwrap();
     let topics: Vec<&str> = topics.lines().next().unwrap().split(", ").collect();
     assert!(topics.len() > 5, "{help}");
     for topic in topics {
@@ -241,11 +211,7 @@ fn topics_of_help_are_listed_and_have_texts() {
     assert!(flowsieve(&["help", "count"]).done().contains("--slice"));
     assert_eq!(flowsieve(&["help", "weather"]).code, Some(2));
     // What options take is what the topic lists.
-    assert!(
-        flowsieve(&["help", "structures"])
-            .done()
-            .contains("\n  cmdbf")
-    );
+    assert!(flowsieve(&["help", "structures"]).done().contains("\n  cmdbf"));
 }
 
 #[test]
@@ -258,34 +224,17 @@ fn ports_of_a_search_have_names() {
         assert_eq!(search("dns").done(), search("53").done());
         let refused = search("nonsense");
         assert_eq!(refused.code, Some(2));
-        assert!(
-            refused.err.contains("such as dns, https or ssh"),
-            "{}",
-            refused.err
-        );
+        assert!(refused.err.contains("such as dns, https or ssh"), "{}", refused.err);
     }
 }
 
 #[test]
 fn small_numbers_and_names_are_written_for_people() {
     let table = flowsieve(&["count", "-q", "--element", "dns", "traces/netns-dns.pcap"]).done();
-    assert!(
-        table.contains("2 ARP, 13 not DNS, 146 on a DNS port without payload"),
-        "{table}"
-    );
-    let dedup = [
-        "dedup",
-        "-q",
-        "--dry-run",
-        "--format",
-        "csv",
-        "traces/generated.pcap",
-    ];
+    assert!(table.contains("2 ARP, 13 not DNS, 146 on a DNS port without payload"), "{table}");
+    let dedup = ["dedup", "-q", "--dry-run", "--format", "csv", "traces/generated.pcap"];
     let csv = flowsieve(&dedup).done();
     assert!(csv.starts_with("packets,kept,dropped"), "{csv}");
     let csv = flowsieve(&[&dedup[..], &["--slice", "1s"]].concat()).done();
-    assert!(
-        csv.starts_with("start_ns,start,end_ns,end,packets"),
-        "{csv}"
-    );
+    assert!(csv.starts_with("start_ns,start,end_ns,end,packets"), "{csv}");
 }

@@ -7,11 +7,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Zones with the hours by which they are ahead of UTC on the sample's day, in November.
-const ZONES: [(&str, f64); 3] = [
-    ("Europe/Berlin", 1.0),
-    ("Asia/Kolkata", 5.5),
-    ("America/New_York", -5.0),
-];
+const ZONES: [(&str, f64); 3] =
+    [("Europe/Berlin", 1.0), ("Asia/Kolkata", 5.5), ("America/New_York", -5.0)];
 
 fn out(line: &[&str]) -> String {
     let output = flowsieve(line);
@@ -61,10 +58,7 @@ fn texts_of_times_have_the_offset_and_stay_the_same_times() {
         (&["compare", "--memory", "512"], "slices"),
         (&["flows"], "flows"),
         (&["export"], "rows"),
-        (
-            &["dedup", "--dry-run", "--seed", "1", "--slice", "1s"],
-            "slices",
-        ),
+        (&["dedup", "--dry-run", "--seed", "1", "--slice", "1s"], "slices"),
     ] {
         let utc = json(&[command, &[path]].concat());
         assert_eq!(utc["parameters"]["timezone"], "UTC");
@@ -90,21 +84,8 @@ fn texts_of_times_have_the_offset_and_stay_the_same_times() {
     let nested = json(&["compare", "--timezone", "Asia/Kolkata", path]);
     let worst = &nested["structures"][0]["first_error"]["worst_start"];
     assert!((hours_ahead(worst) - 5.5).abs() < 1e-9, "{worst}");
-    let ecs = [
-        "flows",
-        "--names",
-        "ecs",
-        "--format",
-        "jsonl",
-        "--timezone",
-        "Asia/Kolkata",
-        path,
-    ];
-    assert!(
-        out(&ecs)
-            .lines()
-            .all(|line| line.contains("+05:30\",\"event.end\""))
-    );
+    let ecs = ["flows", "--names", "ecs", "--format", "jsonl", "--timezone", "Asia/Kolkata", path];
+    assert!(out(&ecs).lines().all(|line| line.contains("+05:30\",\"event.end\"")));
 }
 
 #[test]
@@ -158,12 +139,12 @@ fn days_begin_at_local_midnight_and_keep_their_length_when_clocks_change() {
         let days = ["--slice", "1d", "--timezone", "Europe/Berlin", path];
         let days = json(&[command, &days].concat());
         let days = days["slices"].as_array().unwrap().iter();
-        let days: Vec<(DateTime<FixedOffset>, u64)> = days
-            .map(|day| (at(&day["start"]), day["packets"].as_u64().unwrap()))
-            .collect();
+        let days: Vec<(DateTime<FixedOffset>, u64)> =
+            days.map(|day| (at(&day["start"]), day["packets"].as_u64().unwrap())).collect();
         let expected = [
             ("2024-03-30T00:00:00+01:00", 2),
-            // An hour of the first of April belongs to the 24 hours that began at the midnight of the 31st.
+            // An hour of the first of April belongs to the 24 hours that began at the midnight of
+            // the 31st.
             ("2024-03-31T00:00:00+01:00", 2),
             ("2024-04-01T01:00:00+02:00", 1),
         ];
@@ -179,10 +160,7 @@ fn days_begin_at_local_midnight_and_keep_their_length_when_clocks_change() {
         assert_eq!(at(&days["slices"][0]["start"]).to_rfc3339(), first);
         let half_hours = ["--slice", "1h", "--align", "first", "--timezone", zone];
         let from_first = json(&[&["count"], &half_hours[..], &[path]].concat());
-        assert_eq!(
-            nanoseconds(&from_first["slices"][0]["start"]),
-            nanoseconds(&times[0].into())
-        );
+        assert_eq!(nanoseconds(&from_first["slices"][0]["start"]), nanoseconds(&times[0].into()));
     }
 }
 
@@ -191,38 +169,19 @@ fn from_and_to_without_an_offset_are_of_the_zone() {
     let folder = tempfile::tempdir().unwrap();
     let path = capture(
         folder.path(),
-        &[
-            "2024-06-30T23:59:59+02:00",
-            "2024-07-01T00:00:00+02:00",
-            "2024-07-01T01:59:59+02:00",
-        ],
+        &["2024-06-30T23:59:59+02:00", "2024-07-01T00:00:00+02:00", "2024-07-01T01:59:59+02:00"],
     );
     let path = path.to_str().unwrap();
     let packets = |zone, from, to| {
-        let range = [
-            "--slice",
-            "all",
-            "--timezone",
-            zone,
-            "--from",
-            from,
-            "--to",
-            to,
-        ];
+        let range = ["--slice", "all", "--timezone", zone, "--from", from, "--to", to];
         let count = json(&[&["count"], &range[..], &[path]].concat());
         count["totals"]["packets"].as_u64().unwrap()
     };
     assert_eq!(packets("Europe/Berlin", "2024-07-01", "2024-07-02"), 2);
     assert_eq!(packets("UTC", "2024-06-30", "2024-07-01"), 3);
-    assert_eq!(
-        packets("Europe/Berlin", "2024-07-01T01:59", "2024-07-02"),
-        1
-    );
+    assert_eq!(packets("Europe/Berlin", "2024-07-01T01:59", "2024-07-02"), 1);
     // An offset that is written says what it says.
-    assert_eq!(
-        packets("Asia/Kolkata", "2024-07-01T00:00:00+02:00", "2024-07-02"),
-        2
-    );
+    assert_eq!(packets("Asia/Kolkata", "2024-07-01T00:00:00+02:00", "2024-07-02"), 2);
 }
 
 #[test]
@@ -249,48 +208,22 @@ fn archives_and_saved_filters_are_asked_in_the_zone() {
         flowsieve(&[&when[..], &kolkata].concat())
     };
     let found = search("2023-11-15T03:43:21");
-    assert!(
-        found.code == Some(0) && found.out.contains("2023-11-15T03:43:2"),
-        "{}",
-        found.err
-    );
+    assert!(found.code == Some(0) && found.out.contains("2023-11-15T03:43:2"), "{}", found.err);
     assert!(found.out.lines().all(|line| line.contains("+05:30")));
     assert_eq!(search("2023-11-14").code, Some(0));
     assert_eq!(
-        flowsieve(&[
-            "index",
-            "search",
-            &archive,
-            "--port",
-            "443",
-            "--from",
-            "2023-11-15"
-        ])
-        .code,
+        flowsieve(&["index", "search", &archive, "--port", "443", "--from", "2023-11-15"]).code,
         Some(1)
     );
     let from = ["--from", "2023-11-15T03:43:21"];
-    let count = [
-        "count",
-        "-q",
-        "--slice",
-        "all",
-        "--save-filter",
-        &filter,
-        capture,
-    ];
+    let count = ["count", "-q", "--slice", "all", "--save-filter", &filter, capture];
     out(&[&count[..], &from, &kolkata].concat());
     let info = |more: &[&str]| out(&[&["filter", "info", &filter], more].concat());
     assert!(info(&kolkata).contains("from 2023-11-15T03:43:21.000000000+05:30"));
     assert!(info(&[]).contains("from 2023-11-14T22:13:21.000000000Z"));
     assert!(info(&["--format", "csv", "--timezone", "Asia/Kolkata"]).contains("+05:30"));
     let part = path("part");
-    out(&[
-        &["index", "build", &part, capture, "-q"][..],
-        &from,
-        &kolkata,
-    ]
-    .concat());
+    out(&[&["index", "build", &part, capture, "-q"][..], &from, &kolkata].concat());
     let stats = |more: &[&str]| json(&[&["index", "stats", "--captures", &part], more].concat());
     let beginning = |stats: &Value| stats["capture_list"][0]["from"].clone();
     let (there, utc) = (beginning(&stats(&kolkata)), beginning(&stats(&[])));
@@ -301,12 +234,7 @@ fn archives_and_saved_filters_are_asked_in_the_zone() {
 #[test]
 fn a_wrong_name_gets_one_sentence_with_the_name_that_is_near() {
     let (path, _) = sample();
-    let wrong = flowsieve(&[
-        "count",
-        "--timezone",
-        "Europe/Berln",
-        path.to_str().unwrap(),
-    ]);
+    let wrong = flowsieve(&["count", "--timezone", "Europe/Berln", path.to_str().unwrap()]);
     assert_eq!(wrong.code, Some(2));
     let sentence = "no time zone has this name; Europe/Berlin is near it";
     assert!(wrong.err.contains(sentence), "{}", wrong.err);

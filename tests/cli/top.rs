@@ -22,7 +22,8 @@ fn keys(document: &Value, field: &str) -> Vec<(String, u64)> {
     .collect()
 }
 
-/// Pairs of a capture by `flows --unique`, which shares neither extraction nor counting: addresses, ports.
+/// Pairs of a capture by `flows --unique`, which shares neither extraction nor counting: addresses,
+/// ports.
 fn flows(capture: &str) -> Vec<[String; 4]> {
     let out = flowsieve(&["flows", "--unique", "--format", "jsonl", capture]);
     let lines = out.out.lines();
@@ -50,11 +51,7 @@ fn largest(pairs: impl Iterator<Item = (String, String)>) -> Vec<u64> {
 
 #[test]
 fn exact_numbers_are_those_of_the_flows() {
-    for capture in [
-        CAPTURE,
-        "traces/netns-dns.pcap",
-        "traces/netns-web-loss.pcap",
-    ] {
+    for capture in [CAPTURE, "traces/netns-dns.pcap", "traces/netns-web-loss.pcap"] {
         let flows = flows(capture);
         assert!(!flows.is_empty());
         for (by, distinct, key, other) in [
@@ -65,7 +62,8 @@ fn exact_numbers_are_those_of_the_flows() {
         ] {
             let document = document(&["--by", by, "--distinct", distinct, capture]);
             let found: Vec<u64> = keys(&document, "exact").iter().map(|(_, n)| *n).collect();
-            // Later fragments and the like have no ports, and give no element where they are asked for.
+            // Later fragments and the like have no ports, and give no element where they are asked
+            // for.
             let with_ports = flows
                 .iter()
                 .filter(|flow| other != 3 || (flow[2].as_str(), flow[3].as_str()) != ("0", "0"));
@@ -81,11 +79,7 @@ fn exact_numbers_are_those_of_the_flows() {
 /// A sentence about one key, two and more.
 #[test]
 fn the_footer_counts_keys_as_a_person_does() {
-    for (number, words) in [
-        ("1", "the same key"),
-        ("2", "both keys"),
-        ("3", "all 3 keys"),
-    ] {
+    for (number, words) in [("1", "the same key"), ("2", "both keys"), ("3", "all 3 keys")] {
         let out = flowsieve(&["top", "-n", number, CAPTURE]).done();
         assert!(out.contains(&format!("finds {words}")), "{out}");
     }
@@ -98,15 +92,9 @@ fn names_and_prefixes_are_keys() {
     let domains = document_of(&["--by", "domain2", "--distinct", "domain", dns]);
     assert_eq!(domains, [("example.test".to_owned(), 30)]);
     let clients = document_of(&["--by", "domain", "--distinct", "src", "-n", "3", dns]);
-    assert!(
-        clients.iter().all(|(name, _)| name.contains(".test")),
-        "{clients:?}"
-    );
+    assert!(clients.iter().all(|(name, _)| name.contains(".test")), "{clients:?}");
     let networks = document_of(&["--by", "src/8", "--distinct", "src", CAPTURE]);
-    assert!(
-        networks.iter().any(|(key, _)| key == "10.0.0.0/8"),
-        "{networks:?}"
-    );
+    assert!(networks.iter().any(|(key, _)| key == "10.0.0.0/8"), "{networks:?}");
 }
 
 #[test]
@@ -128,23 +116,14 @@ fn estimates_hold_where_memory_is_short() {
     let listed = document(&["--no-exact", "--memory", "8KiB", "--min", "10", CAPTURE]);
     for row in listed["keys"].as_array().unwrap() {
         let certain = row["certainty"] == "certain";
-        assert!(
-            !certain || exact[row["key"].as_str().unwrap()] >= 10,
-            "{row}"
-        );
+        assert!(!certain || exact[row["key"].as_str().unwrap()] >= 10, "{row}");
     }
 }
 
 #[test]
 fn results_do_not_depend_on_threads_or_on_how_captures_are_cut() {
-    let line = [
-        "top", "--slice", "1s", "--memory", "16KiB", "--format", "csv",
-    ];
-    for more in [
-        &[][..],
-        &["--no-exact"],
-        &["--by", "domain2", "--distinct", "src"],
-    ] {
+    let line = ["top", "--slice", "1s", "--memory", "16KiB", "--format", "csv"];
+    for more in [&[][..], &["--no-exact"], &["--by", "domain2", "--distinct", "src"]] {
         let run = |last: &[&str]| flowsieve(&[&line[..], more, last].concat()).done();
         let one = run(&["--threads", "1", CAPTURE]);
         assert!(one.lines().count() > 8);
@@ -166,11 +145,7 @@ fn results_do_not_depend_on_threads_or_on_how_captures_are_cut() {
         assert_eq!(run(&["--threads", "2", late, early]), one);
         // And out of order, in one file.
         let mixed = folder.path().join("mixed.pcap");
-        fs::write(
-            &mixed,
-            [&bytes[..24], &bytes[at..], &bytes[24..at]].concat(),
-        )
-        .unwrap();
+        fs::write(&mixed, [&bytes[..24], &bytes[at..], &bytes[24..at]].concat()).unwrap();
         let exact_only = |text: &str| -> Vec<String> {
             let columns = |row: &str| {
                 let cells: Vec<&str> = row.split(',').collect();
@@ -237,24 +212,14 @@ fn every_format_has_the_same_keys() {
         }
     }
     let lines = flowsieve(&[&["top", "--format", "jsonl"], &line[..]].concat()).done();
-    let lines = lines
-        .lines()
-        .map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let lines = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let of_lines: Vec<Value> = lines.filter(|line| line["record"] == "key").collect();
     assert_eq!(of_lines.len(), keys.len());
-    assert!(
-        of_lines
-            .iter()
-            .zip(keys)
-            .all(|(line, key)| line["key"] == key["key"])
-    );
+    assert!(of_lines.iter().zip(keys).all(|(line, key)| line["key"] == key["key"]));
     let table = flowsieve(&[&["top"], &line[..]].concat()).done();
     let bars = table.lines().filter(|line| line.contains('█'));
     assert_eq!(bars.count(), 24, "{table}");
-    assert!(
-        table.lines().all(|line| line.chars().count() <= 120),
-        "{table}"
-    );
+    assert!(table.lines().all(|line| line.chars().count() <= 120), "{table}");
 }
 
 #[test]
@@ -262,23 +227,9 @@ fn a_page_has_the_keys_over_time() {
     let folder = tempfile::tempdir().unwrap();
     let page = folder.path().join("page.html");
     let name = page.to_str().unwrap();
-    flowsieve(&[
-        "top",
-        "--slice",
-        "1s",
-        "--html",
-        name,
-        "-o",
-        "/dev/null",
-        CAPTURE,
-    ])
-    .done();
+    flowsieve(&["top", "--slice", "1s", "--html", name, "-o", "/dev/null", CAPTURE]).done();
     let text = fs::read_to_string(&page).unwrap();
-    for expected in [
-        "keys-over-time",
-        "others-over-time",
-        "10.0.0.0 has the most distinct",
-    ] {
+    for expected in ["keys-over-time", "others-over-time", "10.0.0.0 has the most distinct"] {
         assert!(text.contains(expected), "{expected}");
     }
 }
@@ -289,16 +240,7 @@ fn a_page_says_that_others_have_as_many() {
     let folder = tempfile::tempdir().unwrap();
     let page = folder.path().join("page.html");
     let name = page.to_str().unwrap();
-    let line = [
-        "top",
-        "--slice",
-        "100ms",
-        "--html",
-        name,
-        "-o",
-        "/dev/null",
-        CAPTURE,
-    ];
+    let line = ["top", "--slice", "100ms", "--html", name, "-o", "/dev/null", CAPTURE];
     flowsieve(&line).done();
     let text = fs::read_to_string(&page).unwrap();
     let sentence = "has the most distinct destinations: 9 in the slice that begins at 2023-11-14T22:13:21.500Z; other keys have as many.";

@@ -1,4 +1,5 @@
-//! Bad input: one sentence each on standard error, exit code 1, and in the result what was readable.
+//! Bad input: one sentence each on standard error, exit code 1, and in the result what was
+//! readable.
 
 use super::inputs::gzip;
 use super::{counted, document, feed, flowsieve, record_offsets, sample};
@@ -31,11 +32,8 @@ fn check(bad: &Path, packets: u64, words: &[&str]) {
         let document: Value = serde_json::from_str(&run.out).unwrap();
         assert_eq!(document["totals"]["packets"], expected, "{sentence}");
         // The document says the same, if the input got that far.
-        let input = document["inputs"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .find(|input| input["path"] == name);
+        let input =
+            document["inputs"].as_array().unwrap().iter().find(|input| input["path"] == name);
         if let Some(input) = input {
             assert_eq!(input["packets"], packets);
             assert_eq!(input["error"], sentence);
@@ -67,16 +65,8 @@ fn captures_of_other_tools_are_refused_with_the_command_that_converts_them() {
     for (name, bytes, what) in [
         ("a.snoop", &snoop[..], "a snoop (RFC 1761) capture"),
         ("a.snoop.gz", &gzip(&snoop), "a snoop (RFC 1761) capture"),
-        (
-            "b.cap",
-            b"RTSS\x01\x01\x01\0",
-            "a Microsoft Network Monitor 1 capture",
-        ),
-        (
-            "c.cap",
-            b"GMBU\0\x02\x01\0",
-            "a Microsoft Network Monitor 2 capture",
-        ),
+        ("b.cap", b"RTSS\x01\x01\x01\0", "a Microsoft Network Monitor 1 capture"),
+        ("c.cap", b"GMBU\0\x02\x01\0", "a Microsoft Network Monitor 2 capture"),
     ] {
         let command = "convert it with `editcap in out.pcapng` of Wireshark";
         check_bytes(name, bytes, 0, &[what, command]);
@@ -86,16 +76,10 @@ fn captures_of_other_tools_are_refused_with_the_command_that_converts_them() {
 #[test]
 fn what_ends_too_early() {
     let (_, bytes) = sample();
-    let header = [
-        "inside its pcap header",
-        "24 bytes were expected, 10 are there",
-    ];
+    let header = ["inside its pcap header", "24 bytes were expected, 10 are there"];
     check_bytes("header.pcap", &bytes[..10], 0, &header);
     let offsets = record_offsets(&bytes);
-    let at = format!(
-        "inside the record of packet 1001, at offset {}",
-        offsets[1_000]
-    );
+    let at = format!("inside the record of packet 1001, at offset {}", offsets[1_000]);
     for more in [1, 15, 16, 40] {
         let cut = &bytes[..offsets[1_000] + more];
         let present = match more {
@@ -105,12 +89,7 @@ fn what_ends_too_early() {
         check_bytes("record.pcap", cut, 1_000, &[&at, &present, "copy"]);
     }
     // Compressed without a loss in between, the cut comes out at the same place.
-    check_bytes(
-        "record.gz",
-        &gzip(&bytes[..offsets[1_000] + 7]),
-        1_000,
-        &[&at],
-    );
+    check_bytes("record.gz", &gzip(&bytes[..offsets[1_000] + 7]), 1_000, &[&at]);
 }
 
 #[test]
@@ -123,12 +102,7 @@ fn what_is_damaged_within() {
     check_bytes("long.pcap", &damaged, 777, &[&at, "more than", "copy"]);
     let log = "ts,src,dst,qname\n1,10.0.0.1,10.0.0.2,a\n2,10.0.0.1,10.0.0.2,b\n3,10.0.0.1\n4,10.0.0.1,10.0.0.2,d\n";
     let at = format!("line 4, at offset {}", log.find("3,10").unwrap());
-    check_bytes(
-        "dns.csv",
-        log.as_bytes(),
-        3,
-        &[&at, "skipped", "fix the line"],
-    );
+    check_bytes("dns.csv", log.as_bytes(), 3, &[&at, "skipped", "fix the line"]);
 }
 
 #[test]
@@ -231,11 +205,7 @@ fn no_result_takes_the_place_of_a_file_of_an_index() {
     ] {
         let run = flowsieve(&[line, &[catalog.to_str().unwrap()]].concat());
         assert_eq!(run.code, Some(2), "{line:?}");
-        assert!(
-            run.err.contains("inside the directory of the index"),
-            "{}",
-            run.err
-        );
+        assert!(run.err.contains("inside the directory of the index"), "{}", run.err);
         assert_eq!(fs::read(&catalog).unwrap(), before);
     }
 }
@@ -263,10 +233,7 @@ fn terminals_do_not_obey_names() {
     fs::write(&path, "").unwrap();
     let run = counted(&[&path]);
     let sentence = run.sentence();
-    assert!(
-        sentence.contains("a\\u{1b}[31m\\nflowsieve: b.pcap"),
-        "{sentence}"
-    );
+    assert!(sentence.contains("a\\u{1b}[31m\\nflowsieve: b.pcap"), "{sentence}");
 }
 
 #[test]
@@ -279,21 +246,12 @@ fn captures_that_count_twice_get_a_remark() {
     let run = counted(&[folder.path()]);
     assert_eq!(run.code, Some(0));
     assert!(
-        run.sentence()
-            .ends_with("a.pcap.gz may be the same capture; packets of both are counted")
+        run.sentence().ends_with("a.pcap.gz may be the same capture; packets of both are counted")
     );
     let run = counted(&[&path, &path]);
     assert_eq!(run.code, Some(0));
-    assert!(
-        run.sentence()
-            .ends_with("is named twice; its packets are counted twice")
-    );
-    let line = [
-        "count",
-        "--quiet",
-        path.to_str().unwrap(),
-        path.to_str().unwrap(),
-    ];
+    assert!(run.sentence().ends_with("is named twice; its packets are counted twice"));
+    let line = ["count", "--quiet", path.to_str().unwrap(), path.to_str().unwrap()];
     flowsieve(&line).done();
 }
 
@@ -331,11 +289,7 @@ fn a_stream_that_cannot_be_read_leaves_no_result() {
             let run = feed(command, bytes);
             assert_eq!(run.code, Some(1), "{command:?}");
             assert_eq!(run.out, "", "{command:?}");
-            assert!(
-                run.sentence().starts_with("standard input: "),
-                "{}",
-                run.err
-            );
+            assert!(run.sentence().starts_with("standard input: "), "{}", run.err);
             let kept = fs::read_to_string(&file).unwrap();
             assert_eq!(kept, "what an earlier run wrote", "{command:?}");
             assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);

@@ -26,45 +26,21 @@ const WRONG: &[(&[&str], &str)] = &[
     (&["--fpr", "nan", "--expect", "1k"], "0.001"),
     (&["--fpr=-0.1", "--expect", "1k"], "0.001"),
     (&["--fpr", "0.1"], "--expect"),
-    (
-        &["--filter", "hll", "--memory", "15B"],
-        "--memory 16 or more",
-    ),
-    (
-        &["--filter", "hll", "--memory", "127B", "--shards", "8"],
-        "--memory 128 or more",
-    ),
+    (&["--filter", "hll", "--memory", "15B"], "--memory 16 or more"),
+    (&["--filter", "hll", "--memory", "127B", "--shards", "8"], "--memory 128 or more"),
     (&["--filter", "hll", "--memory", "2000TiB"], "ask for less"),
-    (
-        &["--filter", "hll", "--fpr", "0.1", "--expect", "1k"],
-        "size it with --memory",
-    ),
-    (
-        &["--filter", "hll", "--slice", "all", "--save-filter", "x"],
-        "hll cannot be saved",
-    ),
-    (
-        &["--fpr", "0.1", "--expect", "1k", "--memory", "1MiB"],
-        "--memory",
-    ),
+    (&["--filter", "hll", "--fpr", "0.1", "--expect", "1k"], "size it with --memory"),
+    (&["--filter", "hll", "--slice", "all", "--save-filter", "x"], "hll cannot be saved"),
+    (&["--fpr", "0.1", "--expect", "1k", "--memory", "1MiB"], "--memory"),
     (&["--undirected", "--element", "src"], "--undirected"),
     (&["--undirected", "--element", "dst"], "--undirected"),
     (&["--filter", "exact", "--no-exact"], "--no-exact"),
     (&["--shards", "100000"], "1 to 1024 shards"),
     (&["--expect", "0"], "at least 1"),
-    (
-        &["--fpr", "1e-300", "--expect", "500"],
-        "reaches rates down to",
-    ),
-    (
-        &["--filter", "mdbf", "--fpr", "0.01", "--expect", "500"],
-        "choose cmdbf",
-    ),
+    (&["--fpr", "1e-300", "--expect", "500"], "reaches rates down to"),
+    (&["--filter", "mdbf", "--fpr", "0.01", "--expect", "500"], "choose cmdbf"),
     (&["--dns-port", "5301"], "add --element dns"),
-    (
-        &["--element", "flow", "--queries-only"],
-        "add --element dns",
-    ),
+    (&["--element", "flow", "--queries-only"], "add --element dns"),
     (&["--quiet", "--verbose"], "--verbose"),
     (&["--element", "packets"], "host-pair"),
     (&["--frobnicate"], "--frobnicate"),
@@ -79,22 +55,13 @@ fn count_refuses_and_touches_nothing() {
     for (options, word) in WRONG {
         let output = ["-o", result.to_str().unwrap(), "traces/generated.pcap"];
         let run = flowsieve(&[&["count"], *options, &output].concat());
-        assert_eq!(
-            (run.code, run.out.as_str()),
-            (Some(2), ""),
-            "{options:?}: {}",
-            run.err
-        );
+        assert_eq!((run.code, run.out.as_str()), (Some(2), ""), "{options:?}: {}", run.err);
         assert!(run.err.contains(word), "no `{word}` in: {}", run.err);
         if !run.err.starts_with("error: ") {
             run.sentence();
         }
         assert_eq!(fs::read(&result).unwrap(), b"older", "{options:?}");
-        assert_eq!(
-            fs::read_dir(folder.path()).unwrap().count(),
-            1,
-            "{options:?}"
-        );
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "{options:?}");
     }
 }
 
@@ -115,20 +82,11 @@ fn generate_refuses_too() {
         &["--snaplen", "4GiB"],
     ] {
         let run = flowsieve(&[&["generate", "-w", path.to_str().unwrap()], options].concat());
-        assert_eq!(
-            (run.code, run.out.as_str()),
-            (Some(2), ""),
-            "{options:?}: {}",
-            run.err
-        );
+        assert_eq!((run.code, run.out.as_str()), (Some(2), ""), "{options:?}: {}", run.err);
         if !run.err.starts_with("error: ") {
             run.sentence();
         }
-        assert_eq!(
-            fs::read_dir(folder.path()).unwrap().count(),
-            0,
-            "{options:?}"
-        );
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "{options:?}");
     }
 }
 
@@ -141,36 +99,19 @@ fn values_with_units_are_understood_in_every_spelling() {
             &["count", "--format", "csv", "--memory"][..],
             &["64KiB", "64K", "64k", "65536", "65536B"][..],
         ),
-        (
-            &["count", "--format", "csv", "--memory"],
-            &["64kB", "64KB", "64000"],
-        ),
+        (&["count", "--format", "csv", "--memory"], &["64kB", "64KB", "64000"]),
         (
             &["count", "--format", "csv", "--slice"],
             &["1min", "1m", "60", "60s", "60000ms", "1minute"],
         ),
+        (&["count", "--format", "csv", "--slice"], &["1d", "1day", "24h", "86400"]),
+        (&["count", "--format", "csv", "--expect"], &["2M", "2m", "2000k", "2000000"]),
         (
-            &["count", "--format", "csv", "--slice"],
-            &["1d", "1day", "24h", "86400"],
-        ),
-        (
-            &["count", "--format", "csv", "--expect"],
-            &["2M", "2m", "2000k", "2000000"],
-        ),
-        (
-            &[
-                "compare", "--filter", "bloom", "--format", "csv", "--memory",
-            ],
+            &["compare", "--filter", "bloom", "--format", "csv", "--memory"],
             &["1KiB,4KiB", "1K,4k", "1024,4096B"],
         ),
-        (
-            &["flows", "--format", "csv", "--idle"],
-            &["1s", "1", "1000ms", "1sec"],
-        ),
-        (
-            &["dedup", "--dry-run", "--format", "csv", "--window"],
-            &["1s", "1", "1000000us"],
-        ),
+        (&["flows", "--format", "csv", "--idle"], &["1s", "1", "1000ms", "1sec"]),
+        (&["dedup", "--dry-run", "--format", "csv", "--window"], &["1s", "1", "1000000us"]),
     ] {
         let run = |value| flowsieve(&[command, &[value, capture]].concat()).done();
         let first = run(same[0]);
@@ -196,12 +137,9 @@ fn times_are_understood_in_every_spelling() {
     let search = |option, time| search(option, time).done();
     let answers = search("--to", "1700000001");
     assert!(answers.lines().count() > 1, "{answers}");
-    for time in [
-        "2023-11-14T22:13:21",
-        "2023-11-14 22:13:21Z",
-        "2023-11-14T23:13:21+01:00",
-        "1700000001.0",
-    ] {
+    for time in
+        ["2023-11-14T22:13:21", "2023-11-14 22:13:21Z", "2023-11-14T23:13:21+01:00", "1700000001.0"]
+    {
         assert_eq!(search("--to", time), answers, "{time}");
     }
     // A date is the time at which it begins.
@@ -229,10 +167,7 @@ fn help_says_once_how_values_are_written() {
         &["index", "search"],
     ] {
         let help = flowsieve(&[command, &["--help"]].concat()).done();
-        assert!(
-            help.ends_with("times are written: flowsieve --help\n"),
-            "{help}"
-        );
+        assert!(help.ends_with("times are written: flowsieve --help\n"), "{help}");
     }
 }
 
@@ -241,11 +176,7 @@ fn a_line_without_a_task_is_wrong_and_a_question_is_not() {
     for line in [&[][..], &["count"], &["generate"], &["weigh"]] {
         let run = flowsieve(line);
         assert_eq!((run.code, run.out.as_str()), (Some(2), ""), "{line:?}");
-        assert!(
-            run.err.contains("Usage") || run.err.contains("usage"),
-            "{}",
-            run.err
-        );
+        assert!(run.err.contains("Usage") || run.err.contains("usage"), "{}", run.err);
     }
     for line in [
         &["--help"][..],
@@ -321,14 +252,8 @@ fn short_help_fits_one_screen() {
         assert!(long.len() >= short.len(), "{command}");
     }
     let help = flowsieve(&["count", "--help"]).done();
-    let headings = [
-        "\nInput:",
-        "\nWhat to count:",
-        "\nFilter:",
-        "\nExact count:",
-        "\nSpeed:",
-        "\nOutput:",
-    ];
+    let headings =
+        ["\nInput:", "\nWhat to count:", "\nFilter:", "\nExact count:", "\nSpeed:", "\nOutput:"];
     let places = headings.map(|heading| help.find(heading).expect(heading));
     assert!(places.is_sorted(), "{help}");
 }
@@ -361,8 +286,5 @@ fn a_temporary_file_is_not_named() {
     let run = flowsieve(&["count", "--html", page, "traces/generated.pcap"]);
     assert_eq!(run.code, Some(1));
     let sentence = run.sentence();
-    assert!(
-        sentence.contains(page) && !sentence.contains("tmp"),
-        "{sentence}"
-    );
+    assert!(sentence.contains(page) && !sentence.contains("tmp"), "{sentence}");
 }

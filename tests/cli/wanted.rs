@@ -13,16 +13,8 @@ use std::path::{Path, PathBuf};
 const CAPTURE: &str = "traces/generated.pcap";
 
 /// Three combinations of host pairs.
-pub(super) const PAIRS: &[&str] = &[
-    "--want",
-    "src,dst:2",
-    "--want",
-    "src",
-    "--want",
-    "dst",
-    "--expect",
-    "500",
-];
+pub(super) const PAIRS: &[&str] =
+    &["--want", "src,dst:2", "--want", "src", "--want", "dst", "--expect", "500"];
 
 pub(crate) fn counted(options: &[&str]) -> Value {
     let line = [&["count", "--format", "json"], options].concat();
@@ -33,8 +25,8 @@ pub(crate) fn array(value: &Value) -> &[Value] {
     value.as_array().unwrap()
 }
 
-/// Whether an estimate lies within four of its standard errors of the truth. Where losses are rare, each of
-/// them is whole and more than the standard error says.
+/// Whether an estimate lies within four of its standard errors of the truth. Where losses are rare,
+/// each of them is whole and more than the standard error says.
 pub(crate) fn check_estimate(count: &Value, truth: usize) {
     let number = |name: &str| count[name].as_f64().unwrap();
     let (estimate, error) = (number("estimate"), number("std_error"));
@@ -54,17 +46,11 @@ fn addresses(pcap: &[u8]) -> BTreeMap<u32, Vec<(IpAddr, IpAddr)>> {
         let pair = match packet.net {
             Some(LaxNetSlice::Ipv4(ip)) => {
                 let header = ip.header();
-                (
-                    header.source_addr().into(),
-                    header.destination_addr().into(),
-                )
+                (header.source_addr().into(), header.destination_addr().into())
             }
             Some(LaxNetSlice::Ipv6(ip)) => {
                 let header = ip.header();
-                (
-                    header.source_addr().into(),
-                    header.destination_addr().into(),
-                )
+                (header.source_addr().into(), header.destination_addr().into())
             }
             _ => continue,
         };
@@ -101,10 +87,7 @@ fn combinations_are_counted_as_an_independent_decoder_says() {
             }
         }
         // Sums over the slices, as the others are.
-        for (place, total) in array(&document["totals"]["combinations"])
-            .iter()
-            .enumerate()
-        {
+        for (place, total) in array(&document["totals"]["combinations"]).iter().enumerate() {
             let sum = |name: &str| -> f64 {
                 let of_slice = |slice: &Value| slice["combinations"][place][name].as_f64().unwrap();
                 slices.iter().map(of_slice).sum()
@@ -129,30 +112,18 @@ fn every_format_tells_them_and_the_default_none() {
             assert_eq!(fields(row), count);
         }
     }
-    assert_eq!(
-        design["combinations"],
-        serde_json::json!([["src"], ["dst"]])
-    );
-    assert_eq!(
-        design["stored"][1]["attributes"],
-        serde_json::json!(["dst"])
-    );
+    assert_eq!(design["combinations"], serde_json::json!([["src"], ["dst"]]));
+    assert_eq!(design["stored"][1]["attributes"], serde_json::json!(["dst"]));
     assert_eq!(document["parameters"]["shards"], 1);
     let lines = flowsieve(&[&["count", "--format", "jsonl"], options.as_slice()].concat()).done();
-    let lines: Vec<Value> = lines
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
+    let lines: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(lines[0]["parameters"], document["parameters"]);
     let of_slices = array(&document["slices"]);
     for (line, slice) in lines[1..].iter().zip(of_slices) {
         assert_eq!(line["combinations"], slice["combinations"]);
     }
     let totals = lines.last().unwrap();
-    assert_eq!(
-        totals["totals"]["combinations"],
-        document["totals"]["combinations"]
-    );
+    assert_eq!(totals["totals"]["combinations"], document["totals"]["combinations"]);
     // Flat tables: a column for each count of each combination.
     let csv = super::slices(&options);
     let mut csv = csv.lines().map(|line| line.split(',').collect::<Vec<_>>());
@@ -167,40 +138,25 @@ fn every_format_tells_them_and_the_default_none() {
     assert_eq!(header[usual.len()..], columns);
     for (line, slice) in csv.zip(of_slices) {
         let counts = array(&slice["combinations"]).iter();
-        let values: Vec<&Value> = counts
-            .flat_map(|count| names.map(|name| &count[name]))
-            .collect();
-        let cells: Vec<Value> = line[usual.len()..]
-            .iter()
-            .map(|cell| serde_json::from_str(cell).unwrap())
-            .collect();
+        let values: Vec<&Value> = counts.flat_map(|count| names.map(|name| &count[name])).collect();
+        let cells: Vec<Value> =
+            line[usual.len()..].iter().map(|cell| serde_json::from_str(cell).unwrap()).collect();
         assert_eq!(cells.iter().collect::<Vec<_>>(), values);
     }
     parquet_is_the_csv(&[&["count"], options.as_slice()].concat());
     // Without an answer there is nothing in the column.
-    let without = [
-        "--filter", "mdbf", "--want", "src", "--expect", "500", CAPTURE,
-    ];
+    let without = ["--filter", "mdbf", "--want", "src", "--expect", "500", CAPTURE];
     parquet_is_the_csv(&[&["count"], &without[..]].concat());
     let table = flowsieve(&[&["count"], options.as_slice()].concat()).done();
     let mut lines = table.lines();
     let title = lines.next().unwrap();
-    assert!(
-        title.contains("in 1 shard, k = ") && title.contains(", src k = "),
-        "{title}"
-    );
+    assert!(title.contains("in 1 shard, k = ") && title.contains(", src k = "), "{title}");
     let head: Vec<&str> = lines.next().unwrap().split_whitespace().collect();
     assert_eq!(head[head.len() - 2..], ["src", "dst"]);
     let first: Vec<&str> = lines.next().unwrap().split_whitespace().collect();
-    let estimate = of_slices[0]["combinations"][1]["estimate"]
-        .as_f64()
-        .unwrap();
+    let estimate = of_slices[0]["combinations"][1]["estimate"].as_f64().unwrap();
     let last = &first[first.len() - 3..];
-    assert_eq!(
-        (last[0], last[1]),
-        (&*format!("{estimate:.0}"), "±"),
-        "{table}"
-    );
+    assert_eq!((last[0], last[1]), (&*format!("{estimate:.0}"), "±"), "{table}");
     // What nobody asked for is nowhere.
     for format in ["json", "jsonl", "csv", "table"] {
         let plain = flowsieve(&["count", "--format", format, CAPTURE]).done();
@@ -227,24 +183,16 @@ fn triples() -> Vec<[String; 3]> {
 
 fn log(triples: &[[String; 3]], folder: &Path) -> PathBuf {
     let lines = triples.iter().enumerate();
-    let log = lines.fold(
-        "ts,src,dst,qname\n".to_owned(),
-        |log, (i, [src, dst, name])| log + &format!("{},{src},{dst},{name}\n", 1000 + i / 1000),
-    );
+    let log = lines.fold("ts,src,dst,qname\n".to_owned(), |log, (i, [src, dst, name])| {
+        log + &format!("{},{src},{dst},{name}\n", 1000 + i / 1000)
+    });
     let path = folder.join("queries.csv");
     fs::write(&path, log).unwrap();
     path
 }
 
 const DNS: &[&str] = &["--element", "dns", "--slice", "all", "--want", "all"];
-const PARTIAL: [&str; 6] = [
-    "src",
-    "dst",
-    "domain",
-    "src,dst",
-    "src,domain",
-    "dst,domain",
-];
+const PARTIAL: [&str; 6] = ["src", "dst", "domain", "src,dst", "src,domain", "dst,domain"];
 
 /// The values of the triple's attributes that a combination names.
 fn part(triple: &[String; 3], combination: &str) -> Vec<Option<String>> {
@@ -260,9 +208,7 @@ fn part(triple: &[String; 3], combination: &str) -> Vec<Option<String>> {
 
 fn question(part: &[Option<String>]) -> String {
     let values = part.iter();
-    let values: Vec<&str> = values
-        .map(|value| value.as_deref().unwrap_or("*"))
-        .collect();
+    let values: Vec<&str> = values.map(|value| value.as_deref().unwrap_or("*")).collect();
     values.join(",")
 }
 
@@ -279,13 +225,7 @@ fn every_part_of_an_element_is_found_in_a_saved_filter_and_counted() {
     options.extend(["--expect", "3k", "--memory", "64KiB", "--save-filter"]);
     options.extend([saved.to_str().unwrap(), capture.to_str().unwrap()]);
     let document = counted(&options);
-    let line = [
-        "filter",
-        "info",
-        "--format",
-        "json",
-        saved.to_str().unwrap(),
-    ];
+    let line = ["filter", "info", "--format", "json", saved.to_str().unwrap()];
     let info: Value = serde_json::from_str(&flowsieve(&line).done()).unwrap();
     let stored = array(&info["filters"][0]["combinations"]);
     let filters = documented_set("**`filters`**", &[]);
@@ -303,10 +243,7 @@ fn every_part_of_an_element_is_found_in_a_saved_filter_and_counted() {
         }
         let design = &document["parameters"]["design"]["stored"][place];
         assert_eq!(told["probes"], design["probes"]);
-        assert!(
-            table.contains(&format!("\n  {combination:<11} ")),
-            "{table}"
-        );
+        assert!(table.contains(&format!("\n  {combination:<11} ")), "{table}");
         // No false negative; and what is not there is nearly always known not to be.
         let ask = |questions: &str| {
             let line = ["filter", "query", saved.to_str().unwrap(), "-"];
@@ -315,10 +252,7 @@ fn every_part_of_an_element_is_found_in_a_saved_filter_and_counted() {
         let questions: Vec<String> = parts.iter().map(|part| question(part)).collect();
         let answers = ask(&questions.join("\n"));
         assert_eq!(answers.lines().count(), parts.len());
-        assert!(
-            answers.lines().all(|line| line.ends_with("\tyes")),
-            "{combination}"
-        );
+        assert!(answers.lines().all(|line| line.ends_with("\tyes")), "{combination}");
         let strangers: Vec<String> = (0..200)
             .map(|i| {
                 let stranger = [
@@ -330,14 +264,8 @@ fn every_part_of_an_element_is_found_in_a_saved_filter_and_counted() {
             })
             .collect();
         let answers = ask(&strangers.join("\n"));
-        let found = answers
-            .lines()
-            .filter(|line| line.ends_with("\tyes"))
-            .count();
-        let none = answers
-            .lines()
-            .filter(|line| line.ends_with("\tno"))
-            .count();
+        let found = answers.lines().filter(|line| line.ends_with("\tyes")).count();
+        let none = answers.lines().filter(|line| line.ends_with("\tno")).count();
         assert!(found + none == 200 && found < 10, "{combination}: {found}");
     }
 }
@@ -382,28 +310,12 @@ fn matrices_count_single_attributes_without_bias_and_others_from_below() {
     let sizes = array(&document["parameters"]["design"]["sizes"]);
     assert_eq!(sizes[0], sizes[2]);
     assert!(sizes[0].as_u64().unwrap() >= 4 * sizes[1].as_u64().unwrap());
-    let line = [
-        DNS,
-        &[
-            "--want", "src,dst", "--expect", "3k", "--filter", "bfm", capture,
-        ],
-    ]
-    .concat();
+    let line = [DNS, &["--want", "src,dst", "--expect", "3k", "--filter", "bfm", capture]].concat();
     let table = flowsieve(&[&["count"], line.as_slice()].concat()).done();
-    assert!(
-        table.contains("≥ ") && table.contains("a lower bound"),
-        "{table}"
-    );
+    assert!(table.contains("≥ ") && table.contains("a lower bound"), "{table}");
     // What MDBFs answer they do not count.
-    let document = counted(
-        &[
-            DNS,
-            &[
-                "--want", "src", "--expect", "3k", "--filter", "mdbf", capture,
-            ],
-        ]
-        .concat(),
-    );
+    let document =
+        counted(&[DNS, &["--want", "src", "--expect", "3k", "--filter", "mdbf", capture]].concat());
     let count = &document["totals"]["combinations"][0];
     assert!(count["first"].is_null() && count["estimate"].is_null());
 }
@@ -425,23 +337,15 @@ fn the_number_of_threads_changes_not_one_byte_of_them() {
 
 #[test]
 fn a_filter_that_is_too_small_for_a_combination_counts_it() {
-    let wants = [
-        "--want", "all", "--want", "src", "--want", "dst", "--expect", "500",
-    ];
+    let wants = ["--want", "all", "--want", "src", "--want", "dst", "--expect", "500"];
     let line = ["--memory", "64", "--slice", "all", CAPTURE];
     let document = counted(&[&wants[..], &line].concat());
     let within = |count: &Value| {
         let exact = count["exact"].as_u64().unwrap();
         let [lower, upper] = ["lower", "upper"].map(|name| count[name].as_u64().unwrap());
         let [estimate, error] = ["estimate", "std_error"].map(|name| count[name].as_f64().unwrap());
-        assert!(
-            (lower..=upper).contains(&(estimate.round() as u64)),
-            "{count}"
-        );
-        assert!(
-            (estimate - exact as f64).abs() <= 4.0 * error + 1.0,
-            "{count}"
-        );
+        assert!((lower..=upper).contains(&(estimate.round() as u64)), "{count}");
+        assert!((estimate - exact as f64).abs() <= 4.0 * error + 1.0, "{count}");
     };
     within(&document["slices"][0]);
     let combinations = array(&document["slices"][0]["combinations"]);
@@ -449,24 +353,17 @@ fn a_filter_that_is_too_small_for_a_combination_counts_it() {
     combinations.iter().for_each(within);
     assert_eq!(document["totals"]["saturated_slices"], 0, "{document}");
     // Of a matrix only the values of single attributes have an estimate, and little memory each.
-    let line = [
-        "--filter", "bfm", "--memory", "512", "--slice", "all", CAPTURE,
-    ];
+    let line = ["--filter", "bfm", "--memory", "512", "--slice", "all", CAPTURE];
     let document = counted(&[&wants[..], &line].concat());
     array(&document["slices"][0]["combinations"])
         .iter()
         .filter(|count| !count["estimate"].is_null())
         .for_each(within);
-    let empty = feed(
-        &[&["count", "--format", "json", "-"], &wants[..]].concat(),
-        b"ts,src,dst,qname\n",
-    );
+    let empty =
+        feed(&[&["count", "--format", "json", "-"], &wants[..]].concat(), b"ts,src,dst,qname\n");
     let document: Value = serde_json::from_str(&empty.out).unwrap();
     for count in array(&document["totals"]["combinations"]) {
-        assert_eq!(
-            (&count["first"], &count["estimate"]),
-            (&0.into(), &0.0.into())
-        );
+        assert_eq!((&count["first"], &count["estimate"]), (&0.into(), &0.0.into()));
     }
 }
 
@@ -487,22 +384,12 @@ fn command_of(table: &str, capture: &str) -> Vec<String> {
 fn check_command(options: &[&str]) {
     let table = flowsieve(&[&["plan"], options].concat()).done();
     let (_, command) = table.split_once("to build it:\n").unwrap();
-    assert!(
-        command.lines().all(|line| line.chars().count() <= 98),
-        "{table}"
-    );
+    assert!(command.lines().all(|line| line.chars().count() <= 98), "{table}");
     let json = flowsieve(&[&["plan", "--format", "json"], options].concat()).done();
     let planned: Value = serde_json::from_str(&json).unwrap();
     let structures = array(&planned["structures"]);
-    let row = structures
-        .iter()
-        .find(|row| row["recommended"] == true)
-        .unwrap();
-    let capture = if options.contains(&"dns") {
-        "traces/netns-dns.pcap"
-    } else {
-        CAPTURE
-    };
+    let row = structures.iter().find(|row| row["recommended"] == true).unwrap();
+    let capture = if options.contains(&"dns") { "traces/netns-dns.pcap" } else { CAPTURE };
     let words = command_of(&table, capture);
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     assert_eq!(words[0], "count");
@@ -518,9 +405,7 @@ fn check_command(options: &[&str]) {
         assert_eq!(design["sizes"], row["sizes"], "{words:?}");
     }
     assert!(built["totals"]["first"].as_u64().unwrap() > 0);
-    let partial = array(&planned["wanted"])
-        .iter()
-        .map(|wanted| &wanted["attributes"]);
+    let partial = array(&planned["wanted"]).iter().map(|wanted| &wanted["attributes"]);
     let all = &planned["parameters"]["attributes"];
     let partial: Vec<&Value> = partial.filter(|attributes| *attributes != all).collect();
     let counted = array(&design["combinations"]);
@@ -534,52 +419,18 @@ fn the_command_of_a_plan_builds_what_it_planned() {
     for options in [
         &["--expect", "1000"][..],
         &[&pairs[..], &["--expect", "100k", "--memory", "1MiB"]].concat(),
-        &[
-            &pairs[..],
-            &["--expect", "1k", "--expect", "src=50", "--memory", "1000"],
-        ]
-        .concat(),
-        &[
-            &pairs[..],
-            &["--expect", "src=30", "--expect", "dst=40", "--fpr", "0.001"],
-        ]
-        .concat(),
-        &[
-            &pairs[..],
-            &["--expect", "max", "--fpr", "0.01", "--memory", "8KiB"],
-        ]
-        .concat(),
+        &[&pairs[..], &["--expect", "1k", "--expect", "src=50", "--memory", "1000"]].concat(),
+        &[&pairs[..], &["--expect", "src=30", "--expect", "dst=40", "--fpr", "0.001"]].concat(),
+        &[&pairs[..], &["--expect", "max", "--fpr", "0.01", "--memory", "8KiB"]].concat(),
         &[&pairs[..], &["--sample", CAPTURE, "--undirected"]].concat(),
         &[&pairs[..], &["--expect", "1k", "--filter", "cmdbf"]].concat(),
+        &[&pairs[..], &["--expect", "1k", "--expect", "dst=9", "--filter", "cbfm"]].concat(),
         &[
             &pairs[..],
-            &["--expect", "1k", "--expect", "dst=9", "--filter", "cbfm"],
+            &["--expect", "1k", "--expect", "src=9", "--filter", "wcbfm", "--weights", "1,2"],
         ]
         .concat(),
-        &[
-            &pairs[..],
-            &[
-                "--expect",
-                "1k",
-                "--expect",
-                "src=9",
-                "--filter",
-                "wcbfm",
-                "--weights",
-                "1,2",
-            ],
-        ]
-        .concat(),
-        &[
-            "--element",
-            "flow",
-            "--want",
-            "src,dst_port",
-            "--want",
-            "proto:0.5",
-            "--expect",
-            "5k",
-        ],
+        &["--element", "flow", "--want", "src,dst_port", "--want", "proto:0.5", "--expect", "5k"],
         &[
             "--element",
             "dns",
@@ -628,100 +479,39 @@ fn what_cannot_be_designed_is_refused_with_what_works() {
     let want = ["--want", "src", "--expect", "1k"];
     for (options, words) in [
         (&["--want", "src"][..], "--expect 100k works"),
-        (
-            &["--want", "src", "--expect", "src=5"],
-            "--expect 100k works",
-        ),
+        (&["--want", "src", "--expect", "src=5"], "--expect 100k works"),
         (&["--want", "source", "--expect", "1k"], "src works"),
         (&["--want", "src:x", "--expect", "1k"], "0.5"),
-        (
-            &["--want", "src", "--want", "src", "--expect", "1k"],
-            "add its weights up",
-        ),
+        (&["--want", "src", "--want", "src", "--expect", "1k"], "add its weights up"),
         (&["--want", "src", "--expect", "0"], "--expect 1000 works"),
-        (
-            &["--want", "src", "--expect", "many"],
-            "--expect takes 100k",
-        ),
+        (&["--want", "src", "--expect", "many"], "--expect takes 100k"),
         (&["--want", "src", "--expect", "2T"], "--expect takes 100k"),
         (&["--want", "src", "--expect", "2000G"], "2^40"),
-        (
-            &["--want", "src", "--expect", "1k", "--expect", "2k"],
-            "--expect src=5k",
-        ),
-        (
-            &[
-                "--want", "src", "--expect", "1k", "--expect", "src=1", "--expect", "src=2",
-            ],
-            "twice",
-        ),
-        (
-            &["--want", "src", "--expect", "1k", "--expect", "src=2k"],
-            "--expect src,dst=2000",
-        ),
+        (&["--want", "src", "--expect", "1k", "--expect", "2k"], "--expect src=5k"),
+        (&["--want", "src", "--expect", "1k", "--expect", "src=1", "--expect", "src=2"], "twice"),
+        (&["--want", "src", "--expect", "1k", "--expect", "src=2k"], "--expect src,dst=2000"),
         (&["--expect", "src=5"], "--expect 100k works"),
         (&["--expect", "1k", "--expect", "2k"], "--expect 100k works"),
         (&["--expect", "many"], "--expect 100k works"),
-        (
-            &[&want[..], &["--shards", "4"]].concat(),
-            "leave out --shards",
-        ),
-        (
-            &[&want[..], &["--filter", "bloom"]].concat(),
-            "--filter subset works",
-        ),
-        (
-            &[&want[..], &["--filter", "bloom", "--fpr", "0.01"]].concat(),
-            "--filter subset works",
-        ),
-        (
-            &[&want[..], &["--filter", "dleft"]].concat(),
-            "--filter subset works",
-        ),
-        (
-            &[&want[..], &["--filter", "hll"]].concat(),
-            "--filter subset",
-        ),
-        (
-            &[&want[..], &["--filter", "exact"]].concat(),
-            "--filter subset",
-        ),
-        (
-            &[&want[..], &["--cuts", "src,dst"]].concat(),
-            "--filter cbfm works",
-        ),
-        (
-            &[&want[..], &["--filter", "cbfm", "--weights", "1,1"]].concat(),
-            "--filter wcbfm works",
-        ),
-        (
-            &[&want[..], &["--filter", "cbfm", "--cuts", "src"]].concat(),
-            "at least two",
-        ),
-        (
-            &[&want[..], &["--filter", "wcbfm", "--weights", "1"]].concat(),
-            "1,1 works",
-        ),
+        (&[&want[..], &["--shards", "4"]].concat(), "leave out --shards"),
+        (&[&want[..], &["--filter", "bloom"]].concat(), "--filter subset works"),
+        (&[&want[..], &["--filter", "bloom", "--fpr", "0.01"]].concat(), "--filter subset works"),
+        (&[&want[..], &["--filter", "dleft"]].concat(), "--filter subset works"),
+        (&[&want[..], &["--filter", "hll"]].concat(), "--filter subset"),
+        (&[&want[..], &["--filter", "exact"]].concat(), "--filter subset"),
+        (&[&want[..], &["--cuts", "src,dst"]].concat(), "--filter cbfm works"),
+        (&[&want[..], &["--filter", "cbfm", "--weights", "1,1"]].concat(), "--filter wcbfm works"),
+        (&[&want[..], &["--filter", "cbfm", "--cuts", "src"]].concat(), "at least two"),
+        (&[&want[..], &["--filter", "wcbfm", "--weights", "1"]].concat(), "1,1 works"),
         (&[&want[..], &["--memory", "63"]].concat(), "64KiB works"),
         (&[&want[..], &["--fpr", "2"]].concat(), "0.001 works"),
         (
-            &[
-                "--want", "all", "--expect", "1k", "--filter", "mdbf", "--fpr", "0.001",
-            ],
+            &["--want", "all", "--expect", "1k", "--filter", "mdbf", "--fpr", "0.001"],
             "--memory 64KiB instead of --fpr works",
         ),
     ] {
         let run = flowsieve(&[&["count"], options, &[CAPTURE]].concat());
-        assert_eq!(
-            (run.code, run.out.as_str()),
-            (Some(2), ""),
-            "{options:?}: {}",
-            run.err
-        );
-        assert!(
-            run.sentence().contains(words),
-            "no `{words}` in: {}",
-            run.err
-        );
+        assert_eq!((run.code, run.out.as_str()), (Some(2), ""), "{options:?}: {}", run.err);
+        assert!(run.sentence().contains(words), "no `{words}` in: {}", run.err);
     }
 }

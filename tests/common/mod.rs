@@ -25,23 +25,14 @@ impl SliceSink for Slices {
 /// A plan with the command line's defaults.
 pub(crate) fn plan(inputs: &[PathBuf], kind: ElementKind) -> CountPlan {
     let shards = 8;
-    let sizing = Sizing::Memory {
-        bytes: 256 << 10,
-        expected: None,
-    };
+    let sizing = Sizing::Memory { bytes: 256 << 10, expected: None };
     CountPlan {
         inputs: inputs.iter().map(Into::into).collect(),
         input_format: InputFormat::Auto,
         selection: flowsieve::selection::Selection::default(),
-        rule: ElementRule {
-            kind,
-            ..ElementRule::default()
-        },
+        rule: ElementRule { kind, ..ElementRule::default() },
         tunnel: Tunnel::Outer,
-        slicing: Slicing {
-            width_ns: Some(1_000_000_000),
-            align: Align::Epoch,
-        },
+        slicing: Slicing { width_ns: Some(1_000_000_000), align: Align::Epoch },
         counter: Some(
             CounterChoice::filter(FilterKind::Subset, kind.attributes().len(), sizing, shards)
                 .expect("the defaults hold"),

@@ -25,33 +25,14 @@ pub(crate) fn extractor(case: u64) -> Extractor {
         queries_only: case & 16 != 0,
         dns_ports: vec![5353, 5000],
     };
-    let tunnel = if case & 32 == 0 {
-        Tunnel::Outer
-    } else {
-        Tunnel::Inner
-    };
-    let extractor = Extractor::new(
-        rule,
-        tunnel,
-        Digester::new(0),
-        case & 64 == 0,
-        case & 128 == 0,
-    );
-    if case & 256 == 0 {
-        extractor.with_addresses()
-    } else {
-        extractor
-    }
+    let tunnel = if case & 32 == 0 { Tunnel::Outer } else { Tunnel::Inner };
+    let extractor = Extractor::new(rule, tunnel, Digester::new(0), case & 64 == 0, case & 128 == 0);
+    if case & 256 == 0 { extractor.with_addresses() } else { extractor }
 }
 
 /// Reads a capture to its end or to its first error.
 pub(crate) fn read(bytes: &[u8], format: InputFormat, case: u64) -> Outcome {
-    read_from(
-        Box::new(Cursor::new(bytes.to_vec())),
-        bytes.len(),
-        format,
-        case,
-    )
+    read_from(Box::new(Cursor::new(bytes.to_vec())), bytes.len(), format, case)
 }
 
 /// The same, from any source that has `length` bytes.
@@ -126,11 +107,7 @@ fn read_opened(opened: Result<Capture, TraceError>, length: usize, case: u64) ->
         extractor.extract(batch, &mut out);
         assert_eq!(out.times_ns.len(), here);
         let elements = here - out.skipped.len() + out.further.len();
-        assert_eq!(
-            out.elements.digests.len(),
-            elements,
-            "each packet gives its elements"
-        );
+        assert_eq!(out.elements.digests.len(), elements, "each packet gives its elements");
         outcome.elements.append(&mut out.elements.digests);
         let records = capture.record_batch();
         for (index, _) in records.packets.iter().enumerate() {
@@ -142,24 +119,17 @@ fn read_opened(opened: Result<Capture, TraceError>, length: usize, case: u64) ->
             );
         }
     }
-    let read = capture
-        .bytes_read()
-        .load(std::sync::atomic::Ordering::Relaxed);
+    let read = capture.bytes_read().load(std::sync::atomic::Ordering::Relaxed);
     assert!(read <= length as u64, "no byte is read twice");
     outcome
 }
 
-/// An error has a place, but where there is nothing at all, and is one sentence that names the file, whose name ends in `hostile`.
+/// An error has a place, but where there is nothing at all, and is one sentence that names the
+/// file, whose name ends in `hostile`.
 fn check_error(error: &TraceError) {
     let sentence = error.to_string();
-    assert!(
-        sentence.contains("hostile: ") && sentence.len() < 600,
-        "{sentence}"
-    );
+    assert!(sentence.contains("hostile: ") && sentence.len() < 600, "{sentence}");
     assert!(!sentence.contains('\n'), "{sentence}");
     assert!(error.offset.is_some(), "{sentence}");
-    assert!(
-        !matches!(error.kind, TraceErrorKind::Io(_)),
-        "there is no device: {sentence}"
-    );
+    assert!(!matches!(error.kind, TraceErrorKind::Io(_)), "there is no device: {sentence}");
 }

@@ -23,10 +23,7 @@ fn check_cut(sample: &Sample, at: usize) {
     // ERF has no magic number: it takes three records, or a file that ends with one, to know it.
     let unknown = sample.name == "erf" && whole < 3 && at != sample.last_end(at);
     if unknown {
-        assert!(matches!(
-            outcome.error.unwrap().kind,
-            TraceErrorKind::NotACapture { .. }
-        ));
+        assert!(matches!(outcome.error.unwrap().kind, TraceErrorKind::NotACapture { .. }));
         return;
     }
     assert_eq!(outcome.packets, whole);
@@ -154,10 +151,7 @@ impl Read for Failing {
 #[test]
 fn a_source_that_fails_is_told_and_what_it_gave_counts() {
     let mut random = Random::new(5);
-    for sample in all()
-        .iter()
-        .filter(|sample| !sample.is_text && !sample.is_compressed)
-    {
+    for sample in all().iter().filter(|sample| !sample.is_text && !sample.is_compressed) {
         for _ in 0..50 {
             let end = sample.ends[2] + random.below(sample.bytes.len() - sample.ends[2]);
             let bytes = sample.bytes.clone();
@@ -189,12 +183,7 @@ fn a_source_that_fails_is_told_and_what_it_gave_counts() {
 fn an_intact_sample_is_read_whole() {
     for sample in all() {
         let outcome = read(&sample.bytes, sample.format, 0);
-        assert!(
-            outcome.error.is_none(),
-            "{}: {:?}",
-            sample.name,
-            outcome.error
-        );
+        assert!(outcome.error.is_none(), "{}: {:?}", sample.name, outcome.error);
         if !sample.is_compressed {
             assert_eq!(outcome.packets, sample.ends.len(), "{}", sample.name);
         }

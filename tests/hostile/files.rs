@@ -53,12 +53,7 @@ fn in_file(
     let (sample, bytes) = damaged(samples, number);
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), &bytes).unwrap();
-    (
-        file.into_temp_path(),
-        sample.format,
-        bytes,
-        Tell(number, sample.name),
-    )
+    (file.into_temp_path(), sample.format, bytes, Tell(number, sample.name))
 }
 
 #[test]
@@ -67,37 +62,18 @@ fn damaged_captures_are_counted_as_far_as_they_are_read() {
     in_parallel(CASES, |number| {
         let (path, input_format, bytes, _tell) = in_file(&samples, number);
         let kind = ElementKind::ALL[number as usize % 5];
-        let filters = [
-            FilterKind::Subset,
-            FilterKind::Bloom,
-            FilterKind::Cmdbf,
-            FilterKind::Dleft,
-        ];
-        let sizing = Sizing::Memory {
-            bytes: 64 << 10,
-            expected: None,
-        };
+        let filters = [FilterKind::Subset, FilterKind::Bloom, FilterKind::Cmdbf, FilterKind::Dleft];
+        let sizing = Sizing::Memory { bytes: 64 << 10, expected: None };
         let filter = filters[number as usize / 5 % 4];
         let plan = CountPlan {
             inputs: vec![(&*path).into()],
             input_format,
             selection: flowsieve::selection::Selection::default(),
-            rule: ElementRule {
-                kind,
-                ..ElementRule::default()
-            },
-            tunnel: if number % 2 == 0 {
-                Tunnel::Outer
-            } else {
-                Tunnel::Inner
-            },
+            rule: ElementRule { kind, ..ElementRule::default() },
+            tunnel: if number % 2 == 0 { Tunnel::Outer } else { Tunnel::Inner },
             slicing: Slicing {
                 width_ns: [None, Some(1), Some(1_000_000_000), Some(i64::MAX)][number as usize % 4],
-                align: if number % 3 == 0 {
-                    Align::First
-                } else {
-                    Align::Epoch
-                },
+                align: if number % 3 == 0 { Align::First } else { Align::Epoch },
             },
             counter: CounterChoice::filter(filter, kind.attributes().len(), sizing, 2).ok(),
             exact_limit_bytes: Some(1 << 22),
@@ -122,12 +98,8 @@ fn what_is_kept_of_a_damaged_capture_is_a_whole_capture() {
     let samples = all();
     in_parallel(CASES, |number| {
         let (path, input_format, _, _tell) = in_file(&samples, number + CASES);
-        let by = [
-            Sameness::Packet,
-            Sameness::Frame,
-            Sameness::Retransmission,
-            Sameness::Flow,
-        ][number as usize % 4];
+        let by = [Sameness::Packet, Sameness::Frame, Sameness::Retransmission, Sameness::Flow]
+            [number as usize % 4];
         let distinguish = Difference {
             vlan: number & 16 != 0,
             mac: number & 32 != 0,
@@ -144,11 +116,7 @@ fn what_is_kept_of_a_damaged_capture_is_a_whole_capture() {
             } else {
                 Tunnel::Outer
             },
-            distinguish: if by == Sameness::Packet {
-                distinguish
-            } else {
-                Difference::default()
-            },
+            distinguish: if by == Sameness::Packet { distinguish } else { Difference::default() },
             window: if number & 256 == 0 {
                 WindowWidth::Time(1_000_000)
             } else {
@@ -166,37 +134,23 @@ fn what_is_kept_of_a_damaged_capture_is_a_whole_capture() {
             seed: Some(number),
             threads: 1 + (number % 3) as usize,
         };
-        let format = WriteFormat {
-            container: CaptureFormat::Pcapng,
-            compression: Compression::None,
-        };
+        let format =
+            WriteFormat { container: CaptureFormat::Pcapng, compression: Compression::None };
         let writer = || CaptureWriter::new(Vec::new(), format, true).unwrap();
-        let mut writers = Writers {
-            kept: Some(writer()),
-            dropped: Some(writer()),
-            anonymizer: None,
-        };
+        let mut writers =
+            Writers { kept: Some(writer()), dropped: Some(writer()), anonymizer: None };
         let Ok(summary) = dedup(&plan, &mut writers, &()) else {
             panic!("pcapng has room for everything");
         };
-        let mut nowhere = Writers::<Vec<u8>> {
-            kept: None,
-            dropped: None,
-            anonymizer: None,
-        };
+        let mut nowhere = Writers::<Vec<u8>> { kept: None, dropped: None, anonymizer: None };
         let dry = dedup(&plan, &mut nowhere, &()).unwrap();
         assert_eq!(dry.totals, summary.totals, "{}", path.display());
-        for (writer, packets) in [
-            (writers.kept, summary.totals.kept()),
-            (writers.dropped, summary.totals.dropped()),
-        ] {
+        for (writer, packets) in
+            [(writers.kept, summary.totals.kept()), (writers.dropped, summary.totals.dropped())]
+        {
             let (written, _) = writer.unwrap().finish().unwrap();
             let again = read(&written, InputFormat::Auto, 0);
-            assert!(
-                again.error.is_none() || written.is_empty(),
-                "{:?}",
-                again.error
-            );
+            assert!(again.error.is_none() || written.is_empty(), "{:?}", again.error);
             assert_eq!(again.packets as u64, packets);
         }
         1
@@ -224,10 +178,7 @@ fn flows_of_damaged_captures_hold_all_their_packets() {
         let mut sums = Sums::default();
         let run = if number % 7 == 0 { list_unique } else { list };
         let summary = run(&plan, &mut sums, &()).unwrap();
-        assert_eq!(
-            summary.totals.packets,
-            read(&bytes, input_format, 0).packets as u64
-        );
+        assert_eq!(summary.totals.packets, read(&bytes, input_format, 0).packets as u64);
         assert!(sums.flows <= summary.totals.packets);
         1
     });

@@ -12,10 +12,7 @@ use flowsieve::hashing::{Checksum, Digest};
 const CASES: u64 = 60_000;
 
 fn golden() -> Vec<Sample> {
-    let folder = format!(
-        "{}/crates/flowsieve-filters/tests/golden",
-        env!("CARGO_MANIFEST_DIR")
-    );
+    let folder = format!("{}/crates/flowsieve-filters/tests/golden", env!("CARGO_MANIFEST_DIR"));
     // Of both versions of the format.
     let files = |folder: &str| std::fs::read_dir(folder).unwrap();
     let mut paths: Vec<_> = files(&folder)
@@ -46,17 +43,11 @@ fn use_all(mut filter: SavedFilter) {
     let attributes: Vec<Digest> = (0..filter.spec().attributes().unwrap_or(2))
         .map(|i| Digest::from_value(i as u64))
         .collect();
-    let element = ElementDigests {
-        whole: Digest::from_value(7),
-        attributes: &attributes,
-    };
+    let element = ElementDigests { whole: Digest::from_value(7), attributes: &attributes };
     filter.insert(element);
     assert!(filter.contains(element), "what was inserted is there");
     let given: Vec<Option<Digest>> = attributes.iter().map(|&digest| Some(digest)).collect();
-    let _ = filter.contains_where(Pattern {
-        whole: Some(element.whole),
-        attributes: &given,
-    });
+    let _ = filter.contains_where(Pattern { whole: Some(element.whole), attributes: &given });
     let _ = (
         filter.stats(),
         filter.distinct(),
@@ -85,18 +76,13 @@ fn head_of(bytes: &[u8]) -> usize {
         checksum.update(&bytes[..end]);
         checksum.value().to_le_bytes()
     };
-    8 + (44..bytes.len() - 8)
-        .find(|&end| bytes[end..end + 8] == sum(end))
-        .unwrap()
+    8 + (44..bytes.len() - 8).find(|&end| bytes[end..end + 8] == sum(end)).unwrap()
 }
 
 #[test]
 fn damaged_saved_filters_are_refused_or_answer() {
     let samples = golden();
-    let heads: Vec<usize> = samples
-        .iter()
-        .map(|sample| head_of(&sample.bytes))
-        .collect();
+    let heads: Vec<usize> = samples.iter().map(|sample| head_of(&sample.bytes)).collect();
     let loaded = in_parallel(CASES, |number| {
         let _tell = Tell(number, "golden");
         let mut random = Random::new(number);
@@ -118,16 +104,10 @@ fn damaged_saved_filters_are_refused_or_answer() {
             }
             Err(error) => {
                 let sentence = error.to_string();
-                assert!(
-                    !sentence.contains('\n') && sentence.len() < 500,
-                    "{sentence}"
-                );
+                assert!(!sentence.contains('\n') && sentence.len() < 500, "{sentence}");
                 0
             }
         }
     });
-    assert!(
-        (100..CASES).contains(&loaded),
-        "{loaded} of {CASES} were loaded"
-    );
+    assert!((100..CASES).contains(&loaded), "{loaded} of {CASES} were loaded");
 }

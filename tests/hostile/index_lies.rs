@@ -1,4 +1,5 @@
-//! Index files that are damaged with their checksums put right: nothing panics, and what cannot be is named.
+//! Index files that are damaged with their checksums put right: nothing panics, and what cannot be
+//! is named.
 
 use super::samples::all;
 use flowsieve::filters::FilterKind;
@@ -71,10 +72,7 @@ impl Texts {
     /// The same with other captures, of which the catalogue has the right mark.
     fn with_segment(&self, segment: String) -> Self {
         let marks = [&self.segment, &segment].map(|text| mark(text.as_bytes()));
-        Self {
-            catalog: self.catalog.replace(&marks[0], &marks[1]),
-            segment,
-        }
+        Self { catalog: self.catalog.replace(&marks[0], &marks[1]), segment }
     }
 
     /// The same with another mark of a file.
@@ -105,15 +103,10 @@ fn segment_file(archive: &Path) -> PathBuf {
 
 /// Of a file in blocks the content, and its mark with the checksums of these blocks.
 fn in_blocks(mut content: Vec<u8>) -> (Vec<u8>, String) {
-    let checksums: Vec<u8> = (content.chunks(4096))
-        .flat_map(|block| sum(block).to_le_bytes())
-        .collect();
+    let checksums: Vec<u8> =
+        (content.chunks(4096)).flat_map(|block| sum(block).to_le_bytes()).collect();
     content.extend(&checksums);
-    let mark = format!(
-        "{{\"bytes\":{},\"checksum\":{}}}",
-        content.len(),
-        sum(&checksums)
-    );
+    let mark = format!("{{\"bytes\":{},\"checksum\":{}}}", content.len(), sum(&checksums));
     (content, mark)
 }
 
@@ -123,10 +116,7 @@ fn mark(bytes: &[u8]) -> String {
 
 /// Everything that is read when an index is asked and verified.
 fn problems(archive: &Path) -> Vec<String> {
-    let query = IndexQuery {
-        port: Some(53),
-        ..IndexQuery::default()
-    };
+    let query = IndexQuery { port: Some(53), ..IndexQuery::default() };
     let searched = search(archive, &query, &StopFlag::default(), &mut Nowhere)
         .map(|explained| explained.problems);
     let verified = verify(archive).map(|verified| verified.problems);
@@ -163,8 +153,8 @@ fn a_catalogue_whose_filters_are_longer_than_their_file_is_refused() {
     assert!(problems.iter().all(|p| p.contains(".filters: this file")));
 }
 
-/// The reader of Parquet panics where the lengths in a page are wrong, and its schema was taken for granted;
-/// so were the attributes of filters.
+/// The reader of Parquet panics where the lengths in a page are wrong, and its schema was taken for
+/// granted; so were the attributes of filters.
 #[test]
 fn every_byte_of_every_file_of_an_index_may_lie() {
     for global in GlobalFilter::ALL {
@@ -226,7 +216,8 @@ fn lie_in_every_file(global: GlobalFilter) {
     }
 }
 
-/// A page of a list that claims `claimed` values and has levels of `levels` of them, and values for up to 128.
+/// A page of a list that claims `claimed` values and has levels of `levels` of them, and values for
+/// up to 128.
 fn page_that_claims(claimed: u32, levels: u32) -> Vec<u8> {
     fn varint(mut value: u64) -> Vec<u8> {
         let mut bytes = Vec::new();
@@ -242,13 +233,15 @@ fn page_that_claims(claimed: u32, levels: u32) -> Vec<u8> {
     // All values belong to one record, and are there.
     let run = [varint(u64::from(levels) << 1), vec![1]].concat();
     let run = [&(run.len() as u32).to_le_bytes()[..], &run].concat();
-    // DELTA_BINARY_PACKED: blocks of 128 in 4 parts, how many, the first, and a block of differences of 0.
+    // DELTA_BINARY_PACKED: blocks of 128 in 4 parts, how many, the first, and a block of
+    // differences of 0.
     let mut values = vec![0x80, 1, 4];
     values.extend(varint(levels.into()));
     values.extend([0; 6]);
     let body = [run.clone(), run, values].concat();
     let length = number(body.len() as u64);
-    // A data page (0), its lengths, and in field 5 the number of values, DELTA_BINARY_PACKED (5), levels in RLE (3).
+    // A data page (0), its lengths, and in field 5 the number of values, DELTA_BINARY_PACKED (5),
+    // levels in RLE (3).
     let mut page = vec![0x15, 0, 0x15];
     page.extend(&length);
     page.push(0x15);
@@ -310,9 +303,7 @@ impl WithPages {
         let (folder, archive) = index(GlobalFilter::default());
         let files = fs::read_dir(archive.join("node/000000")).unwrap();
         let mut paths = files.map(|entry| entry.unwrap().path());
-        let path = paths
-            .find(|path| path.to_string_lossy().ends_with(".lists.parquet"))
-            .unwrap();
+        let path = paths.find(|path| path.to_string_lossy().ends_with(".lists.parquet")).unwrap();
         Self {
             lists: fs::read(&path).unwrap(),
             right: Texts::of(&archive),
@@ -359,11 +350,6 @@ fn pages_with_fewer_levels_than_they_claim_are_damage() {
     for levels in [1, 3, 99] {
         let problems = index.problems(100, &page_that_claims(100, levels));
         assert!(!problems.is_empty(), "{levels}");
-        assert!(
-            problems
-                .iter()
-                .all(|problem| problem.contains(".lists.parquet")),
-            "{problems:?}"
-        );
+        assert!(problems.iter().all(|problem| problem.contains(".lists.parquet")), "{problems:?}");
     }
 }

@@ -65,11 +65,8 @@ fn one(bytes: &mut Vec<u8>, sample: &Sample, others: &[Sample], random: &mut Ran
         4 | 5 if !sample.fields.is_empty() => {
             let at = *random.pick(&sample.fields);
             let value = *random.pick(&WORDS);
-            let value = if random.below(2) == 0 {
-                value.to_le_bytes()
-            } else {
-                value.to_be_bytes()
-            };
+            let value =
+                if random.below(2) == 0 { value.to_le_bytes() } else { value.to_be_bytes() };
             let width = if random.below(3) == 0 { 2 } else { 4 };
             put(bytes, at, &value[..width]);
         }
@@ -83,11 +80,7 @@ fn one(bytes: &mut Vec<u8>, sample: &Sample, others: &[Sample], random: &mut Ran
         7 if !sample.fields.is_empty() => {
             // A link type, wherever there is one in the file header or an interface.
             let link = (random.next() % 310) as u16;
-            let at = if sample.header == 24 {
-                20
-            } else {
-                *random.pick(&sample.fields)
-            };
+            let at = if sample.header == 24 { 20 } else { *random.pick(&sample.fields) };
             put(bytes, at, &link.to_le_bytes());
         }
         8 => bytes.truncate(at),

@@ -59,14 +59,8 @@ pub(crate) fn damaged(samples: &[Sample], number: u64) -> (&Sample, Vec<u8>) {
 }
 
 fn same(one: &Outcome, other: &Outcome) {
-    assert_eq!(
-        one.packets, other.packets,
-        "packets depend on how bytes arrive"
-    );
-    assert_eq!(
-        one.elements, other.elements,
-        "elements depend on how bytes arrive"
-    );
+    assert_eq!(one.packets, other.packets, "packets depend on how bytes arrive");
+    assert_eq!(one.elements, other.elements, "elements depend on how bytes arrive");
     // Where exactly a codec noticed depends on what it was given at once: the sentence says "near".
     let sentence = |outcome: &Outcome| {
         outcome.error.as_ref().map(|error| match error.kind {
@@ -74,11 +68,7 @@ fn same(one: &Outcome, other: &Outcome) {
             _ => error.to_string(),
         })
     };
-    assert_eq!(
-        sentence(one),
-        sentence(other),
-        "the error depends on how bytes arrive"
-    );
+    assert_eq!(sentence(one), sentence(other), "the error depends on how bytes arrive");
 }
 
 #[test]
@@ -88,19 +78,12 @@ fn damaged_captures_are_read_without_panic_and_errors_have_a_place() {
         let (sample, bytes) = damaged(&samples, number);
         let _tell = Tell(number, sample.name);
         let outcome = read(&bytes, sample.format, number);
-        // Which dialect of pcap a file is in is told from what has arrived of its first records; and how
-        // much a damaged xz stream gives depends on how much is asked of it at a time.
+        // Which dialect of pcap a file is in is told from what has arrived of its first records;
+        // and how much a damaged xz stream gives depends on how much is asked of it at a time.
         if number.is_multiple_of(8) && outcome.container != "pcap" && sample.name != "xz" {
             let length = bytes.len();
-            let source = Dribble {
-                bytes,
-                at: 0,
-                random: Random::new(number),
-            };
-            same(
-                &outcome,
-                &read_from(Box::new(source), length, sample.format, number),
-            );
+            let source = Dribble { bytes, at: 0, random: Random::new(number) };
+            same(&outcome, &read_from(Box::new(source), length, sample.format, number));
         }
         outcome.packets as u64
     });
@@ -120,11 +103,7 @@ fn damaged_cdns_is_read_without_panic_and_errors_have_a_place() {
         let outcome = read(&bytes, sample.format, number);
         if number.is_multiple_of(8) {
             let length = bytes.len();
-            let source = Dribble {
-                bytes,
-                at: 0,
-                random: Random::new(number),
-            };
+            let source = Dribble { bytes, at: 0, random: Random::new(number) };
             let source = Box::new(source);
             same(&outcome, &read_from(source, length, sample.format, number));
         }

@@ -1,5 +1,5 @@
-//! Lists of flows as Parquet, written by the library that other programs use, in several of its ways: what is read is what was
-//! written, and of damaged files something or a sentence.
+//! Lists of flows as Parquet, written by the library that other programs use, in several of its
+//! ways: what is read is what was written, and of damaged files something or a sentence.
 
 use super::chain::read_file;
 use super::mutations::{Tell, in_parallel};
@@ -42,13 +42,7 @@ fn ways() -> Vec<Way> {
         for values in [Written::Indexed, Written::Plain, Written::Differences] {
             for codec in [Compression::UNCOMPRESSED, Compression::SNAPPY] {
                 for (page_rows, group_rows) in [(1000, 1000), (7, 25)] {
-                    ways.push(Way {
-                        version,
-                        values,
-                        codec,
-                        page_rows,
-                        group_rows,
-                    });
+                    ways.push(Way { version, values, codec, page_rows, group_rows });
                 }
             }
         }
@@ -69,17 +63,14 @@ fn put<T: DataType>(
     for levels in levels.chunks(5) {
         let count = levels.iter().filter(|&&level| level == 1).count();
         let levels = is_optional.then_some(levels);
-        column
-            .typed::<T>()
-            .write_batch(&there[before..before + count], levels, None)
-            .unwrap();
+        column.typed::<T>().write_batch(&there[before..before + count], levels, None).unwrap();
         before += count;
     }
     column.close().unwrap();
 }
 
-/// The same list in every way: with columns that are not needed, ports that are missing, a port that is a fraction because others
-/// are missing, and protocols by name.
+/// The same list in every way: with columns that are not needed, ports that are missing, a port
+/// that is a fraction because others are missing, and protocols by name.
 fn write(way: Way) -> Vec<u8> {
     let schema = parse_message_type(
         "message table {
@@ -131,28 +122,12 @@ fn write(way: Way) -> Vec<u8> {
         };
         put::<Int32Type>(&mut group, &vec![None; rows.len()], true);
         put::<Int32Type>(&mut group, &vec![None; rows.len()], true);
-        put::<Int64Type>(
-            &mut group,
-            &every(|row| 1_700_000_000_000_000 + row as i64 / 3),
-            false,
-        );
-        put::<ByteArrayType>(
-            &mut group,
-            &text(|row| format!("10.0.0.{}", row % 7)),
-            false,
-        );
-        put::<ByteArrayType>(
-            &mut group,
-            &text(|row| format!("2001:db8::{}", row % 11)),
-            false,
-        );
-        let ports = rows
-            .iter()
-            .map(|&row| (row % 4 != 1).then_some(1024.0 + row as f64));
+        put::<Int64Type>(&mut group, &every(|row| 1_700_000_000_000_000 + row as i64 / 3), false);
+        put::<ByteArrayType>(&mut group, &text(|row| format!("10.0.0.{}", row % 7)), false);
+        put::<ByteArrayType>(&mut group, &text(|row| format!("2001:db8::{}", row % 11)), false);
+        let ports = rows.iter().map(|&row| (row % 4 != 1).then_some(1024.0 + row as f64));
         put::<DoubleType>(&mut group, &ports.collect::<Vec<_>>(), true);
-        let ports = rows
-            .iter()
-            .map(|&row| (row % 4 != 1).then_some(53 + (row % 2) as i32));
+        let ports = rows.iter().map(|&row| (row % 4 != 1).then_some(53 + (row % 2) as i32));
         put::<Int32Type>(&mut group, &ports.collect::<Vec<_>>(), true);
         let protocols = rows.iter().map(|&row| match row % 4 {
             0 => Some("tcp".into()),
@@ -165,16 +140,11 @@ fn write(way: Way) -> Vec<u8> {
         put::<Int64Type>(&mut group, &packets.collect::<Vec<_>>(), true);
         let mut notes = group.next_column().unwrap().unwrap();
         let zeros = vec![0.0; rows.len()];
-        let written = notes
-            .typed::<parquet::data_type::FloatType>()
-            .write_batch(&zeros, None, None);
+        let written =
+            notes.typed::<parquet::data_type::FloatType>().write_batch(&zeros, None, None);
         written.unwrap();
         notes.close().unwrap();
-        put::<Int64Type>(
-            &mut group,
-            &every(|row| 1_700_000_001_000_000_000 + row as i64),
-            false,
-        );
+        put::<Int64Type>(&mut group, &every(|row| 1_700_000_001_000_000_000 + row as i64), false);
         group.close().unwrap();
     }
     file.into_inner().unwrap()
@@ -184,16 +154,9 @@ fn write(way: Way) -> Vec<u8> {
 fn csv() -> String {
     let mut text = "start_ns,src,dst,src_port,dst_port,proto,packets,end_ns\n".to_owned();
     for row in 0..ROWS {
-        let ports = if row % 4 == 1 {
-            ",".to_owned()
-        } else {
-            format!("{},{}", 1024 + row, 53 + row % 2)
-        };
-        let packets = if row % 5 == 0 {
-            String::new()
-        } else {
-            row.to_string()
-        };
+        let ports =
+            if row % 4 == 1 { ",".to_owned() } else { format!("{},{}", 1024 + row, 53 + row % 2) };
+        let packets = if row % 5 == 0 { String::new() } else { row.to_string() };
         writeln!(
             text,
             "{},10.0.0.{},2001:db8::{},{ports},{},{packets},{}",
@@ -212,9 +175,7 @@ fn entries(path: &Path) -> Vec<LogEntry> {
     let mut capture = Capture::open(path, InputFormat::Auto).unwrap();
     let mut entries = Vec::new();
     while let Some(batch) = capture.next_batch().unwrap() {
-        let TraceBatch::Log(log) = batch else {
-            panic!("a log has no packets")
-        };
+        let TraceBatch::Log(log) = batch else { panic!("a log has no packets") };
         entries.extend_from_slice(log.entries);
     }
     entries

@@ -10,14 +10,11 @@ use flowsieve::filters::{
 use flowsieve::hashing::{Checksum, Digest};
 use flowsieve::trace::LinkType;
 
-/// Ten records were looked at to recognise ERF, and damage in the type or length of any of them hid the
-/// packets before it.
+/// Ten records were looked at to recognise ERF, and damage in the type or length of any of them hid
+/// the packets before it.
 #[test]
 fn erf_whose_fourth_record_is_damaged_is_read_up_to_there() {
-    let mut sample = all()
-        .into_iter()
-        .find(|sample| sample.name == "erf")
-        .unwrap();
+    let mut sample = all().into_iter().find(|sample| sample.name == "erf").unwrap();
     for (byte, value) in [(8, 0x7f), (10, 0)] {
         let mut bytes = sample.bytes.clone();
         bytes[sample.ends[2] + byte] = value;
@@ -30,14 +27,11 @@ fn erf_whose_fourth_record_is_damaged_is_read_up_to_there() {
     assert_eq!(read(&sample.bytes, sample.format, 0).packets, 3);
 }
 
-/// The xz decoder was given 128 KiB at once, and kept back all that it had made of them when it came
-/// upon damage.
+/// The xz decoder was given 128 KiB at once, and kept back all that it had made of them when it
+/// came upon damage.
 #[test]
 fn packets_before_damage_in_xz_are_read() {
-    let sample = all()
-        .into_iter()
-        .find(|sample| sample.name == "pcap-dns")
-        .unwrap();
+    let sample = all().into_iter().find(|sample| sample.name == "pcap-dns").unwrap();
     let mut inner = sample.bytes[..24].to_vec();
     while inner.len() < 200_000 {
         // Times differ, so that it does not compress to nothing.
@@ -61,16 +55,12 @@ fn packets_before_damage_in_xz_are_read() {
         let error = outcome.error.unwrap().to_string();
         assert!(error.contains("xz data is damaged"), "{error}");
         let cut = read(&whole[..at], sample.format, 0).packets;
-        assert!(
-            cut > 300 && outcome.packets + piece >= cut,
-            "{} of {cut}",
-            outcome.packets
-        );
+        assert!(cut > 300 && outcome.packets + piece >= cut, "{} of {cut}", outcome.packets);
     }
 }
 
-/// A frame of 802.3 states its length, and what follows it is no part of the packet: the place of the packet
-/// was measured from the frame's end, and wrong by what followed.
+/// A frame of 802.3 states its length, and what follows it is no part of the packet: the place of
+/// the packet was measured from the frame's end, and wrong by what followed.
 #[test]
 fn a_packet_in_a_frame_with_a_trailer_is_where_it_is_said_to_be() {
     // Length 59, LLC with a control field of two bytes, a packet of 55 bytes, one byte behind it.
@@ -81,25 +71,15 @@ fn a_packet_in_a_frame_with_a_trailer_is_where_it_is_said_to_be() {
     let found = ip_bytes(LinkType::ETHERNET, &frame).unwrap();
     assert_eq!((found.offset, found.bytes.len()), (18, 55));
     assert_eq!(&frame[found.offset..][..found.bytes.len()], found.bytes);
-    assert_eq!(
-        ip_bytes(LinkType::ETHERNET, &frame[..18]),
-        Err(Skip::CutShort)
-    );
+    assert_eq!(ip_bytes(LinkType::ETHERNET, &frame[..18]), Err(Skip::CutShort));
 }
 
-/// A filter whose file says that as many increments were lost as a file may say took one more, and could
-/// not be read back.
+/// A filter whose file says that as many increments were lost as a file may say took one more, and
+/// could not be read back.
 #[test]
 fn a_count_at_its_bound_is_written_so_that_it_is_read() {
-    let spec = FilterSpec::Counting(CountingSpec {
-        counters: 64,
-        probes: 1,
-        counter_bits: 1,
-    });
-    let element = ElementDigests {
-        whole: Digest::from_value(7),
-        attributes: &[],
-    };
+    let spec = FilterSpec::Counting(CountingSpec { counters: 64, probes: 1, counter_bits: 1 });
+    let element = ElementDigests { whole: Digest::from_value(7), attributes: &[] };
     let mut filter = SavedFilter::empty(spec, 0, Vec::new(), 1).unwrap();
     filter.insert(element);
     let saved = |filter: &SavedFilter| {
@@ -149,10 +129,7 @@ fn a_matrix_cannot_have_had_more_elements_than_can_be_counted() {
     put(&mut bytes, at, 1 << 62);
     let mut filter = read(&bytes).unwrap();
     let attributes = [Digest::from_value(7)];
-    filter.insert(ElementDigests {
-        whole: attributes[0],
-        attributes: &attributes,
-    });
+    filter.insert(ElementDigests { whole: attributes[0], attributes: &attributes });
     // It was the largest, and is written so that it is read.
     let mut again = Vec::new();
     filter.save(&mut again).unwrap();
@@ -181,10 +158,7 @@ fn the_links_of_a_chain_have_numbers_that_ascend_and_end() {
     let read = |bytes: &[u8]| SavedFilter::read(&mut &*bytes, bytes.len() as u64);
     for wrong in [0, (1 << 48) + 1, u64::MAX] {
         put(&mut bytes, at, wrong);
-        for error in [
-            read(&bytes).unwrap_err(),
-            FilterInPlace::open(&bytes).unwrap_err(),
-        ] {
+        for error in [read(&bytes).unwrap_err(), FilterInPlace::open(&bytes).unwrap_err()] {
             assert!(error.to_string().contains("do not ascend"), "{error}");
         }
     }

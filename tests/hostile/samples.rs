@@ -1,5 +1,5 @@
-//! Small captures of every container, with the places where their records end and where their lengths
-//! stand. They are put together here, byte by byte, and not by what is tested.
+//! Small captures of every container, with the places where their records end and where their
+//! lengths stand. They are put together here, byte by byte, and not by what is tested.
 
 use flowsieve::generate::{GenerateKind, GeneratePlan, generate};
 use flowsieve::trace::InputFormat;
@@ -48,11 +48,11 @@ impl Sample {
     /// The last end of a record, block or header at `at` or before.
     pub(crate) fn last_end(&self, at: usize) -> usize {
         let ends = self.ends.iter().chain(&self.other_ends);
-        ends.copied()
-            .filter(|&end| end <= at)
-            .max()
-            .unwrap_or(0)
-            .max(if at >= self.header { self.header } else { 0 })
+        ends.copied().filter(|&end| end <= at).max().unwrap_or(0).max(if at >= self.header {
+            self.header
+        } else {
+            0
+        })
     }
 }
 
@@ -105,16 +105,14 @@ pub(crate) fn ethernet(ethertype: u16, payload: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// Frames of what traffic rarely has: tunnels, stacks of tags, extension headers, DNS over TCP, names
-/// with pointers.
+/// Frames of what traffic rarely has: tunnels, stacks of tags, extension headers, DNS over TCP,
+/// names with pointers.
 fn rare_frames() -> Vec<Vec<u8>> {
     let question = b"\0\x07\x01\0\0\x01\0\0\0\0\0\0\x03www\x07example\0\0\x01\0\x01";
     let pointed =
         b"\0\x07\x81\x80\0\x01\0\0\0\0\0\0\x03www\xc0\x16\0\x01\0\x01\x07example\xc0\x1f\0";
     let inner = ipv4(17, &udp(5000, 53, question));
-    let mut tcp = vec![
-        0x30, 0x39, 0, 53, 0, 0, 0, 1, 0, 0, 0, 2, 0x50, 0x18, 1, 0, 0, 0, 0, 0,
-    ];
+    let mut tcp = vec![0x30, 0x39, 0, 53, 0, 0, 0, 1, 0, 0, 0, 2, 0x50, 0x18, 1, 0, 0, 0, 0, 0];
     tcp.extend((question.len() as u16).to_be_bytes());
     tcp.extend_from_slice(question);
     tcp.extend((pointed.len() as u16).to_be_bytes());
@@ -128,17 +126,10 @@ fn rare_frames() -> Vec<Vec<u8>> {
     ipv6.extend([17, 1, 0, 0, 0, 0, 0, 1, 0, 0, 0, 2]);
     ipv6.extend(udp(5353, 53, &question[..12]));
     let vxlan = [&[8, 0, 0, 0, 0, 0, 7, 0][..], &ethernet(0x0800, &inner)].concat();
-    let geneve = [
-        &[1, 0, 0x65, 0x58, 0, 0, 7, 0, 1, 2, 3, 0][..],
-        &ethernet(0x0800, &inner),
-    ]
-    .concat();
+    let geneve =
+        [&[1, 0, 0x65, 0x58, 0, 0, 7, 0, 1, 2, 3, 0][..], &ethernet(0x0800, &inner)].concat();
     let gre = [&[0x30, 0, 8, 0, 0, 0, 0, 1, 0, 0, 0, 2][..], &inner].concat();
-    let gtp = [
-        &[0x32, 255, 0, 60, 0, 0, 0, 1, 0, 1, 0, 0x85, 1, 0, 9, 0][..],
-        &inner,
-    ]
-    .concat();
+    let gtp = [&[0x32, 255, 0, 60, 0, 0, 0, 1, 0, 1, 0, 0x85, 1, 0, 9, 0][..], &inner].concat();
     let erspan = [
         &[0x10, 0, 0x88, 0xbe, 0, 0, 0, 1, 0x10, 0, 0, 1, 0, 0, 0, 0][..],
         &ethernet(0x0800, &inner),
@@ -173,19 +164,11 @@ struct Order(bool);
 
 impl Order {
     fn word(self, value: u32) -> [u8; 4] {
-        if self.0 {
-            value.to_be_bytes()
-        } else {
-            value.to_le_bytes()
-        }
+        if self.0 { value.to_be_bytes() } else { value.to_le_bytes() }
     }
 
     fn short(self, value: u16) -> [u8; 2] {
-        if self.0 {
-            value.to_be_bytes()
-        } else {
-            value.to_le_bytes()
-        }
+        if self.0 { value.to_be_bytes() } else { value.to_le_bytes() }
     }
 }
 
@@ -210,21 +193,11 @@ fn pcap(
     for (number, frame) in frames.iter().enumerate() {
         let at = out.len();
         sample.fields.extend([at, at + 4, at + 8, at + 12]);
-        for word in [
-            1_700_000_000,
-            1000 * number as u32,
-            frame.len() as u32,
-            frame.len() as u32,
-        ] {
+        for word in [1_700_000_000, 1000 * number as u32, frame.len() as u32, frame.len() as u32] {
             out.extend(order.word(word));
         }
         out.resize(out.len() + extra, 0);
-        sample.fields.extend([
-            out.len() + 12,
-            out.len() + 14,
-            out.len() + 16,
-            out.len() + 23,
-        ]);
+        sample.fields.extend([out.len() + 12, out.len() + 14, out.len() + 16, out.len() + 23]);
         out.extend_from_slice(frame);
         sample.ends.push(out.len());
     }
@@ -241,9 +214,7 @@ fn block(sample: &mut Sample, order: Order, kind: u32, body: &[u8], packet: bool
     out.resize(at + length as usize - 4, 0);
     out.extend(order.word(length));
     let end = out.len();
-    sample
-        .fields
-        .extend([at, at + 4, at + 8, at + 12, at + 16, at + 20, end - 4]);
+    sample.fields.extend([at, at + 4, at + 8, at + 12, at + 16, at + 20, end - 4]);
     if packet {
         sample.ends.push(end);
     } else {
@@ -252,13 +223,8 @@ fn block(sample: &mut Sample, order: Order, kind: u32, body: &[u8], packet: bool
 }
 
 fn pcapng_section(sample: &mut Sample, order: Order, frames: &[Vec<u8>]) {
-    let section = [
-        &order.word(0x1a2b_3c4d)[..],
-        &order.short(1),
-        &order.short(0),
-        &[255; 8],
-    ]
-    .concat();
+    let section =
+        [&order.word(0x1a2b_3c4d)[..], &order.short(1), &order.short(0), &[255; 8]].concat();
     block(sample, order, 0x0a0d_0d0a, &section, false);
     for (link, resolution) in [(1_u16, 9_u8), (101, 6), (113, 0x8a)] {
         let mut body = order.short(link).to_vec();
@@ -324,9 +290,7 @@ fn erf_record(sample: &mut Sample, number: usize, kind: u8, payload: &[u8], fram
     out.extend((payload.len() as u16).to_be_bytes());
     out.extend_from_slice(framing);
     out.extend_from_slice(payload);
-    sample
-        .fields
-        .extend([at + 4, at + 8, at + 10, at + 14, at + 16]);
+    sample.fields.extend([at + 4, at + 8, at + 10, at + 14, at + 16]);
     sample.ends.push(out.len());
 }
 
@@ -350,17 +314,9 @@ fn erf(frames: &[Vec<u8>]) -> Sample {
 }
 
 fn tsh() -> Sample {
-    let mut sample = Sample {
-        format: InputFormat::Tsh,
-        ..Sample::new("tsh")
-    };
+    let mut sample = Sample { format: InputFormat::Tsh, ..Sample::new("tsh") };
     for number in 0..12_u8 {
-        let packet = ipv4(
-            6,
-            &[
-                0x30, number, 0, 80, 0, 0, 0, 1, 0, 0, 0, 2, 0x50, 0x10, 1, 0,
-            ],
-        );
+        let packet = ipv4(6, &[0x30, number, 0, 80, 0, 0, 0, 1, 0, 0, 0, 2, 0x50, 0x10, 1, 0]);
         sample.bytes.extend([0x65, 0, 0, number, 1, 0, 1, number]);
         sample.bytes.extend_from_slice(&packet);
         sample.ends.push(sample.bytes.len());
@@ -369,10 +325,7 @@ fn tsh() -> Sample {
 }
 
 fn text(name: &'static str, lines: &[&str], header_lines: usize) -> Sample {
-    let mut sample = Sample {
-        is_text: true,
-        ..Sample::new(name)
-    };
+    let mut sample = Sample { is_text: true, ..Sample::new(name) };
     for (number, line) in lines.iter().enumerate() {
         sample.bytes.extend_from_slice(line.as_bytes());
         sample.bytes.push(b'\n');
@@ -439,12 +392,7 @@ fn protobuf(number: u8, value: Result<u64, &[u8]>) -> Vec<u8> {
     };
     match value {
         Ok(value) => [vec![number << 3], varint(value)].concat(),
-        Err(bytes) => [
-            vec![number << 3 | 2],
-            varint(bytes.len() as u64),
-            bytes.to_vec(),
-        ]
-        .concat(),
+        Err(bytes) => [vec![number << 3 | 2], varint(bytes.len() as u64), bytes.to_vec()].concat(),
     }
 }
 
@@ -452,20 +400,13 @@ fn protobuf(number: u8, value: Result<u64, &[u8]>) -> Vec<u8> {
 fn dnstap() -> Sample {
     let mut sample = Sample::new("dnstap");
     let content = b"protobuf:dnstap.Dnstap";
-    sample
-        .bytes
-        .extend([0, 0, 0, 0, 0, 0, 0, 12 + content.len() as u8]);
-    sample
-        .bytes
-        .extend([0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, content.len() as u8]);
+    sample.bytes.extend([0, 0, 0, 0, 0, 0, 0, 12 + content.len() as u8]);
+    sample.bytes.extend([0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, content.len() as u8]);
     sample.bytes.extend_from_slice(content);
     sample.header = sample.bytes.len();
     for number in 1..=14_u8 {
-        let name: &[u8] = if number % 3 == 0 {
-            b"\x03WwW\x07example\x03com\0"
-        } else {
-            b"\x04mail\x07example\0"
-        };
+        let name: &[u8] =
+            if number % 3 == 0 { b"\x03WwW\x07example\x03com\0" } else { b"\x04mail\x07example\0" };
         let qr = if number % 2 == 0 { 0x80 } else { 1 };
         let head = [0, number, qr, 0, 0, 1, 0, 0, 0, 0, 0, 0];
         let dns = [&head[..], name, &[0, 1, 0, 1]].concat();
@@ -490,17 +431,12 @@ fn dnstap() -> Sample {
         if number == 5 {
             fields.remove(4);
         }
-        let message = [
-            protobuf(1, Err(b"server")),
-            protobuf(14, Err(&fields.concat())),
-            protobuf(15, Ok(1)),
-        ]
-        .concat();
+        let message =
+            [protobuf(1, Err(b"server")), protobuf(14, Err(&fields.concat())), protobuf(15, Ok(1))]
+                .concat();
         let at = sample.bytes.len();
         // The length of the frame, of its first field, and what comes first in the message.
-        sample
-            .fields
-            .extend([at, at + 5, at + 13, at + 15, at + 21]);
+        sample.fields.extend([at, at + 5, at + 13, at + 15, at + 21]);
         sample.bytes.extend((message.len() as u32).to_be_bytes());
         sample.bytes.extend(message);
         sample.ends.push(sample.bytes.len());
@@ -510,8 +446,8 @@ fn dnstap() -> Sample {
     sample
 }
 
-/// Queries and responses as C-DNS, in two blocks. It is not among [`all`]: a file that ends between two queries is
-/// cut, too.
+/// Queries and responses as C-DNS, in two blocks. It is not among [`all`]: a file that ends between
+/// two queries is cut, too.
 pub(crate) fn cdns() -> Sample {
     let item = |major: u8, length: usize, inside: Vec<u8>| {
         let head = match length {
@@ -530,9 +466,7 @@ pub(crate) fn cdns() -> Sample {
     let string = |bytes: &[u8]| item(2, bytes.len(), bytes.to_vec());
     let array = |items: &[Vec<u8>]| item(4, items.len(), items.concat());
     let map = |pairs: &[(usize, Vec<u8>)]| {
-        let inside = pairs
-            .iter()
-            .map(|(key, value)| [number(*key), value.clone()].concat());
+        let inside = pairs.iter().map(|(key, value)| [number(*key), value.clone()].concat());
         item(5, pairs.len(), inside.collect::<Vec<_>>().concat())
     };
     let exchange = |offset: usize| {
@@ -546,12 +480,7 @@ pub(crate) fn cdns() -> Sample {
         ])
     };
     let signature = |server: usize, transport: usize, flags: usize| {
-        map(&[
-            (0, number(server)),
-            (1, number(53)),
-            (2, number(transport)),
-            (4, number(flags)),
-        ])
+        map(&[(0, number(server)), (1, number(53)), (2, number(transport)), (4, number(flags))])
     };
     let addresses = [&[192, 0, 2, 1][..], &[0x20; 16], &[192, 0, 2, 53]].map(string);
     let names = [&b"\x03www\x07example\0"[..], b"\0"].map(string);
@@ -664,10 +593,7 @@ pub(crate) fn compress(codec: &str, bytes: &[u8]) -> Vec<u8> {
 fn recorded(name: &'static str, file: &str, most: usize) -> Sample {
     let path = format!("{}/traces/{file}", env!("CARGO_MANIFEST_DIR"));
     let all = std::fs::read(path).unwrap();
-    let mut sample = Sample {
-        header: 24,
-        ..Sample::new(name)
-    };
+    let mut sample = Sample { header: 24, ..Sample::new(name) };
     let mut at = 24;
     while sample.ends.len() < most && at < all.len() {
         sample.fields.extend([at + 8, at + 12, at + 28, at + 30]);
@@ -703,10 +629,7 @@ pub(crate) fn all() -> Vec<Sample> {
         erf(&rare),
         tsh(),
     ];
-    for (name, orders) in [
-        ("pcapng", vec![little]),
-        ("pcapng-sections", vec![big, little, big]),
-    ] {
+    for (name, orders) in [("pcapng", vec![little]), ("pcapng-sections", vec![big, little, big])] {
         let mut sample = Sample::new(name);
         for order in orders {
             pcapng_section(&mut sample, order, &rare);
@@ -728,19 +651,11 @@ pub(crate) fn all() -> Vec<Sample> {
     ] {
         let inner: &Sample = &samples[of];
         let bytes = compress(codec, &inner.bytes);
-        samples.push(Sample {
-            bytes,
-            is_compressed: true,
-            ..Sample::new(name)
-        });
+        samples.push(Sample { bytes, is_compressed: true, ..Sample::new(name) });
     }
     let halves = samples[0].bytes.split_at(samples[0].bytes.len() / 2);
     let bytes = [compress("gzip", halves.0), compress("gzip", halves.1)].concat();
-    samples.push(Sample {
-        bytes,
-        is_compressed: true,
-        ..Sample::new("gzip-members")
-    });
+    samples.push(Sample { bytes, is_compressed: true, ..Sample::new("gzip-members") });
     samples
 }
 
@@ -753,10 +668,6 @@ fn samples_are_written_where_asked() {
         return;
     };
     for sample in samples.into_iter().chain([cdns()]) {
-        std::fs::write(
-            std::path::Path::new(&folder).join(sample.name),
-            &sample.bytes,
-        )
-        .unwrap();
+        std::fs::write(std::path::Path::new(&folder).join(sample.name), &sample.bytes).unwrap();
     }
 }

@@ -1,5 +1,5 @@
-//! Texts that people give: questions to a saved filter, its label. (Numbers with units have tests of
-//! their own beside their parsers, in the program.)
+//! Texts that people give: questions to a saved filter, its label. (Numbers with units have tests
+//! of their own beside their parsers, in the program.)
 
 use super::mutations::{Tell, in_parallel};
 use super::random::Random;
@@ -64,22 +64,14 @@ fn questions_and_labels_of_any_text_are_understood_or_refused() {
         let text: String = text.into_iter().collect();
         let mut understood = 0;
         for kind in ElementKind::ALL {
-            let rule = ElementRule {
-                kind,
-                undirected: number % 2 == 0,
-                ..ElementRule::default()
-            };
+            let rule = ElementRule { kind, undirected: number % 2 == 0, ..ElementRule::default() };
             match ElementQuery::parse(&text, &rule, Digester::new(number)) {
                 Ok(_) => understood += 1,
                 Err(error) => assert!(!error.to_string().is_empty()),
             }
         }
         if let Some(label) = ElementLabel::parse(text.as_bytes()) {
-            assert_eq!(
-                label.to_string(),
-                text,
-                "a label is read only if it is exactly one"
-            );
+            assert_eq!(label.to_string(), text, "a label is read only if it is exactly one");
         }
         let mut buffer = [0; NAME_MAX];
         if let Some(labels) = labels_from_text(text.as_bytes(), &mut buffer) {

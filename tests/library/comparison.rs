@@ -1,5 +1,5 @@
-//! Comparisons against counts that are made here with sets of the packets' bytes, against `count`, and
-//! against the formulas.
+//! Comparisons against counts that are made here with sets of the packets' bytes, against `count`,
+//! and against the formulas.
 
 use super::common::{self};
 use flowsieve::comparison::{
@@ -46,11 +46,7 @@ fn everybody() -> Vec<Contender> {
         Contender::Plain(Structure::Ell),
         Contender::EXACT,
     ];
-    KINDS
-        .map(Contender::from)
-        .into_iter()
-        .chain(others)
-        .collect()
+    KINDS.map(Contender::from).into_iter().chain(others).collect()
 }
 
 pub(crate) fn plan(inputs: &[PathBuf], kind: ElementKind, memories: &[u64]) -> ComparePlan {
@@ -58,15 +54,9 @@ pub(crate) fn plan(inputs: &[PathBuf], kind: ElementKind, memories: &[u64]) -> C
         inputs: inputs.to_vec(),
         input_format: InputFormat::Auto,
         selection: flowsieve::selection::Selection::default(),
-        rule: ElementRule {
-            kind,
-            ..ElementRule::default()
-        },
+        rule: ElementRule { kind, ..ElementRule::default() },
         tunnel: Tunnel::Outer,
-        slicing: Slicing {
-            width_ns: Some(1_000_000_000),
-            align: Align::Epoch,
-        },
+        slicing: Slicing { width_ns: Some(1_000_000_000), align: Align::Epoch },
         contenders: everybody(),
         memories: memories.to_vec(),
         combinations: ComparePlan::usual_combinations(kind),
@@ -94,10 +84,7 @@ fn filter(comparison: &Comparison, kind: FilterKind) -> &Entry {
 }
 
 fn generated(folder: &TempDir, kind: GenerateKind) -> (PathBuf, Vec<u8>) {
-    let plan = GeneratePlan {
-        duration_ns: 5_000_000_000,
-        ..GeneratePlan::new(kind, 30_000)
-    };
+    let plan = GeneratePlan { duration_ns: 5_000_000_000, ..GeneratePlan::new(kind, 30_000) };
     let mut pcap = Vec::new();
     generate(&plan, &mut pcap).unwrap();
     let path = folder.path().join("generated.pcap");
@@ -105,8 +92,8 @@ fn generated(folder: &TempDir, kind: GenerateKind) -> (PathBuf, Vec<u8>) {
     (path, pcap)
 }
 
-/// Source and destination of every packet with its second, of a classic little-endian microsecond pcap
-/// of Ethernet frames, all of them IP with at most one VLAN tag.
+/// Source and destination of every packet with its second, of a classic little-endian microsecond
+/// pcap of Ethernet frames, all of them IP with at most one VLAN tag.
 fn naive_pairs(pcap: &[u8]) -> Vec<(u32, Vec<u8>, Vec<u8>)> {
     let word = |at: usize| u32::from_le_bytes(pcap[at..at + 4].try_into().unwrap());
     let mut pairs = Vec::new();
@@ -126,7 +113,8 @@ fn naive_pairs(pcap: &[u8]) -> Vec<(u32, Vec<u8>, Vec<u8>)> {
     pairs
 }
 
-/// What an MDBF of infinite memory does: it misses a pair both of whose addresses were there before.
+/// What an MDBF of infinite memory does: it misses a pair both of whose addresses were there
+/// before.
 #[derive(Default)]
 struct Second {
     pairs: HashSet<(Vec<u8>, Vec<u8>)>,
@@ -156,11 +144,7 @@ fn the_truth_is_what_sets_of_the_packets_bytes_say() {
     let seconds = simulated(&pcap);
     let naive: Vec<Vec<u64>> = seconds
         .values()
-        .map(|s| {
-            [s.pairs.len(), s.sources.len(), s.destinations.len()]
-                .map(|n| n as u64)
-                .to_vec()
-        })
+        .map(|s| [s.pairs.len(), s.sources.len(), s.destinations.len()].map(|n| n as u64).to_vec())
         .collect();
     let ours: Vec<Vec<u64>> = comparison.slices.iter().map(|s| s.values.clone()).collect();
     assert_eq!(ours, naive);
@@ -173,10 +157,7 @@ fn the_truth_is_what_sets_of_the_packets_bytes_say() {
     pairs.sort_unstable();
     let large = pairs[(pairs.len() * 95).div_ceil(100) - 1];
     assert_eq!(comparison.expected.elements, Some(large));
-    assert_eq!(
-        comparison.expected.from,
-        ExpectedFrom::Percentile95(pairs.len() as u64)
-    );
+    assert_eq!(comparison.expected.from, ExpectedFrom::Percentile95(pairs.len() as u64));
     let exact = entry(&comparison, Contender::EXACT);
     let errors = exact.best_errors(&comparison.slices).unwrap();
     assert_eq!((errors.mean, errors.worst, errors.bias), (0.0, 0.0, 0.0));
@@ -195,11 +176,9 @@ fn mdbf_loses_what_it_loses_with_infinite_memory() {
     let expected: Vec<Option<u64>> = seconds.values().map(|s| Some(s.called_new)).collect();
     let first: Vec<Option<u64>> = mdbf.counts.iter().map(|count| count.first).collect();
     assert_eq!(first, expected);
-    let lost: f64 = seconds
-        .values()
-        .map(|s| 1.0 - s.called_new as f64 / s.pairs.len() as f64)
-        .sum::<f64>()
-        / seconds.len() as f64;
+    let lost: f64 =
+        seconds.values().map(|s| 1.0 - s.called_new as f64 / s.pairs.len() as f64).sum::<f64>()
+            / seconds.len() as f64;
     assert!(lost > 0.02, "there is something to lose: {lost}");
     let errors = mdbf.first_errors(&comparison.slices).unwrap();
     assert!((errors.mean - lost).abs() < 1e-12, "{} {lost}", errors.mean);
@@ -213,41 +192,31 @@ fn mdbf_loses_what_it_loses_with_infinite_memory() {
 #[test]
 fn counts_are_those_of_count() {
     let folder = tempfile::tempdir().unwrap();
-    for (kind, element) in [
-        (GenerateKind::Traffic, ElementKind::HostPair),
-        (GenerateKind::Dns, ElementKind::Dns),
-    ] {
+    for (kind, element) in
+        [(GenerateKind::Traffic, ElementKind::HostPair), (GenerateKind::Dns, ElementKind::Dns)]
+    {
         let (path, _) = generated(&folder, kind);
         let inputs = [path];
         let (memory, expected) = (2048, Some(2000));
-        let compared = ComparePlan {
-            expected,
-            ..plan(&inputs, element, &[memory])
-        };
+        let compared = ComparePlan { expected, ..plan(&inputs, element, &[memory]) };
         let comparison = run(&compared);
-        let sizing = Sizing::Memory {
-            bytes: memory,
-            expected,
-        };
+        let sizing = Sizing::Memory { bytes: memory, expected };
         let attributes = element.attributes().len();
         let filters = KINDS.map(|kind| {
             let counter = CounterChoice::filter(kind, attributes, sizing, 1).unwrap();
             (Contender::from(kind), counter)
         });
         let hll = CounterChoice::registers(Structure::Hll, sizing, 1).unwrap();
-        for (contender, counter) in filters
-            .into_iter()
-            .chain([(Contender::Plain(Structure::Hll), hll)])
+        for (contender, counter) in
+            filters.into_iter().chain([(Contender::Plain(Structure::Hll), hll)])
         {
             let mut counted = common::plan(&inputs, element);
             counted.counter = Some(counter);
             counted.shards = 1;
             let (slices, summary) = common::run(&counted);
             let entry = entry(&comparison, contender);
-            let theirs: Vec<_> = slices
-                .iter()
-                .map(|s| (s.exact, s.first, s.estimate, s.std_error))
-                .collect();
+            let theirs: Vec<_> =
+                slices.iter().map(|s| (s.exact, s.first, s.estimate, s.std_error)).collect();
             let ours: Vec<_> = comparison
                 .slices
                 .iter()
@@ -261,8 +230,8 @@ fn counts_are_those_of_count() {
     }
 }
 
-/// Repeats are left out, unless a structure counts them: then all get them. The limit is passed in one of the runs, so that
-/// repeats are left out for a part of a slice.
+/// Repeats are left out, unless a structure counts them: then all get them. The limit is passed in
+/// one of the runs, so that repeats are left out for a part of a slice.
 #[test]
 fn answers_do_not_depend_on_the_repeats_that_are_left_out() {
     let folder = TempDir::new().unwrap();
@@ -274,15 +243,10 @@ fn answers_do_not_depend_on_the_repeats_that_are_left_out() {
     for exact_limit_bytes in [1 << 30, 2_000_000] {
         let all = ComparePlan {
             exact_limit_bytes,
-            ..plan(
-                std::slice::from_ref(&path),
-                ElementKind::HostPair,
-                &[512, 8192],
-            )
+            ..plan(std::slice::from_ref(&path), ElementKind::HostPair, &[512, 8192])
         };
         let mut some = all.clone();
-        some.contenders
-            .retain(|contender| !counts_repeats(contender));
+        some.contenders.retain(|contender| !counts_repeats(contender));
         assert!(some.contenders.len() < all.contenders.len());
         let (all, some) = (run(&all), run(&some));
         assert_eq!(all.slices, some.slices);
@@ -297,16 +261,13 @@ fn answers_do_not_depend_on_the_repeats_that_are_left_out() {
 #[test]
 fn results_do_not_depend_on_threads() {
     let folder = tempfile::tempdir().unwrap();
-    for (kind, element) in [
-        (GenerateKind::Traffic, ElementKind::Flow),
-        (GenerateKind::Dns, ElementKind::Dns),
-    ] {
+    for (kind, element) in
+        [(GenerateKind::Traffic, ElementKind::Flow), (GenerateKind::Dns, ElementKind::Dns)]
+    {
         let (path, _) = generated(&folder, kind);
         let written = |threads: usize| {
-            let plan = ComparePlan {
-                threads,
-                ..plan(std::slice::from_ref(&path), element, &[512, 4096])
-            };
+            let plan =
+                ComparePlan { threads, ..plan(std::slice::from_ref(&path), element, &[512, 4096]) };
             let comparison = run(&plan);
             let report = CompareReport {
                 pair: Some(PAIR),
@@ -331,7 +292,8 @@ fn results_do_not_depend_on_threads() {
     }
 }
 
-/// A pcap of IPv4 packets without transport; every second has pairs of its own, each address random.
+/// A pcap of IPv4 packets without transport; every second has pairs of its own, each address
+/// random.
 fn uniform(seconds: u32, pairs: usize, hosts: u64) -> Vec<u8> {
     let mut pcap = vec![0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0];
     pcap.extend([0; 8]);
@@ -339,9 +301,8 @@ fn uniform(seconds: u32, pairs: usize, hosts: u64) -> Vec<u8> {
     pcap.extend(101_u32.to_le_bytes());
     let mut state = 1_u64;
     let mut random = |n: u64| {
-        state = state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (state >> 33) % n
     };
     for second in 0..seconds {
@@ -388,12 +349,8 @@ fn observed_rates_are_within_four_standard_errors_of_the_formulas() {
             let (Some(observed), Some(predicted)) = (query.observed(), query.predicted) else {
                 continue;
             };
-            let name = format!(
-                "{} {:#b} {:?}",
-                entry.contender.name(),
-                query.mask,
-                query.negatives
-            );
+            let name =
+                format!("{} {:#b} {:?}", entry.contender.name(), query.mask, query.negatives);
             assert!(query.queries > 10_000, "{name}");
             let error = (predicted * (1.0 - predicted) / query.queries as f64).sqrt();
             assert!(
@@ -409,21 +366,15 @@ fn observed_rates_are_within_four_standard_errors_of_the_formulas() {
     let hll = entry(&comparison, Contender::Plain(Structure::Hll));
     assert!(hll.queries.iter().all(|query| query.observed().is_none()));
     let bloom = filter(&comparison, FilterKind::Bloom);
-    assert!(
-        bloom
-            .query(0b01, Negatives::Next)
-            .unwrap()
-            .positives
-            .is_none()
-    );
+    assert!(bloom.query(0b01, Negatives::Next).unwrap().positives.is_none());
     // What is asked for apart has two values or more.
     let planned = entry(&comparison, Contender::SubsetPlanned);
     assert_eq!(planned.query(0b01, Negatives::Apart).unwrap().queries, 0);
     assert_eq!(planned.stored.len(), 2);
 }
 
-/// The planned subset filter answers for parts as exactly as its size allows, where CBFM's formula is
-/// broken by parts that do occur.
+/// The planned subset filter answers for parts as exactly as its size allows, where CBFM's formula
+/// is broken by parts that do occur.
 #[test]
 fn of_dns_the_planned_subset_answers_for_source_and_domain() {
     let folder = tempfile::tempdir().unwrap();
@@ -439,7 +390,8 @@ fn of_dns_the_planned_subset_answers_for_source_and_domain() {
     assert_eq!(rate(Contender::from(FilterKind::Subset)), None);
 }
 
-/// The weights of the planner: the formula promises fewer wrong answers than with equal ones, and is judged.
+/// The weights of the planner: the formula promises fewer wrong answers than with equal ones, and
+/// is judged.
 #[test]
 fn a_wcbfm_has_the_weights_that_a_plan_gives_it() {
     let folder = TempDir::new().unwrap();
@@ -460,8 +412,8 @@ fn a_wcbfm_has_the_weights_that_a_plan_gives_it() {
         [observed, predicted].map(|rates| rates.iter().sum::<f64>() / rates.len() as f64)
     });
     println!("observed, predicted: equal {equal:?}, weighted {weighted:?}");
-    // Values of this traffic are not evenly spread, as the formula has them, so only the promise is lower for certain;
-    // what is observed is that of another filter.
+    // Values of this traffic are not evenly spread, as the formula has them, so only the promise is
+    // lower for certain; what is observed is that of another filter.
     assert!(weighted[1] < equal[1]);
     assert!((weighted[0] - equal[0]).abs() > 0.01);
 }
@@ -490,11 +442,7 @@ fn a_truth_that_passes_its_limit_is_none() {
     assert!(comparison.slices.iter().all(|slice| slice.exact.is_none()));
     assert_eq!(comparison.expected.from, ExpectedFrom::Unknown);
     let bloom = filter(&comparison, FilterKind::Bloom);
-    assert_eq!(
-        bloom.probes,
-        Some(4),
-        "the usual number, as nothing is known"
-    );
+    assert_eq!(bloom.probes, Some(4), "the usual number, as nothing is known");
     assert!(bloom.counts.iter().all(|count| count.first > Some(0)));
     assert!(bloom.best_errors(&comparison.slices).is_none());
     assert!(bloom.queries.iter().all(|query| query.queries == 0));
@@ -518,18 +466,10 @@ fn no_packets_are_no_slices() {
             comparison: &comparison,
             anonymized: false,
         };
-        for format in [
-            ReportFormat::Table,
-            ReportFormat::Json,
-            ReportFormat::Csv,
-            ReportFormat::JsonLines,
-        ] {
-            assert!(
-                !report
-                    .write(format, Look::default(), Vec::new())
-                    .unwrap()
-                    .is_empty()
-            );
+        for format in
+            [ReportFormat::Table, ReportFormat::Json, ReportFormat::Csv, ReportFormat::JsonLines]
+        {
+            assert!(!report.write(format, Look::default(), Vec::new()).unwrap().is_empty());
         }
         report.page(None);
     }
@@ -539,18 +479,12 @@ fn no_packets_are_no_slices() {
 fn the_page_has_its_figures() {
     let folder = tempfile::tempdir().unwrap();
     let (path, _) = generated(&folder, GenerateKind::Traffic);
-    let plan = ComparePlan {
-        timing: true,
-        ..plan(&[path], ElementKind::HostPair, &[4096, 1024, 16384])
-    };
+    let plan =
+        ComparePlan { timing: true, ..plan(&[path], ElementKind::HostPair, &[4096, 1024, 16384]) };
     let comparison = run(&plan);
-    let page = CompareReport {
-        pair: Some(PAIR),
-        plan: &plan,
-        comparison: &comparison,
-        anonymized: false,
-    }
-    .page(None);
+    let page =
+        CompareReport { pair: Some(PAIR), plan: &plan, comparison: &comparison, anonymized: false }
+            .page(None);
     let mut names = Vec::new();
     for block in page.sections.iter().flat_map(|section| &section.blocks) {
         match block {
@@ -562,31 +496,18 @@ fn the_page_has_its_figures() {
                     assert_eq!(series[0].name, "exact");
                     // Everybody but the exact set, which is the reference.
                     assert_eq!(series.len(), plan.contenders.len());
-                    assert!(
-                        series
-                            .iter()
-                            .all(|s| s.points.len() == comparison.slices.len())
-                    );
+                    assert!(series.iter().all(|s| s.points.len() == comparison.slices.len()));
                 }
                 if let ("error-by-memory", Drawing::Lines { series, .. }) =
                     (figure.name.as_str(), &figure.drawing)
                 {
                     assert!(series.iter().all(|s| s.points.len() == 3));
-                    assert!(
-                        series
-                            .iter()
-                            .all(|s| s.points.is_sorted_by(|a, b| a.x < b.x))
-                    );
+                    assert!(series.iter().all(|s| s.points.is_sorted_by(|a, b| a.x < b.x)));
                 }
             }
             Block::Table(table) => {
                 assert_eq!(table.columns.len(), table.numeric.len());
-                assert!(
-                    table
-                        .rows
-                        .iter()
-                        .all(|row| row.len() == table.columns.len())
-                );
+                assert!(table.rows.iter().all(|row| row.len() == table.columns.len()));
             }
             Block::Text(_) => {}
         }
@@ -602,10 +523,7 @@ fn the_page_has_its_figures() {
         assert!(names.contains(&name), "{name} is missing among {names:?}");
     }
     assert!(page.summary[0].contains("nearer to the truth"), "{page:?}");
-    let best = page
-        .summary
-        .iter()
-        .find(|text| text.contains("at 4 KiB: worst second"));
+    let best = page.summary.iter().find(|text| text.contains("at 4 KiB: worst second"));
     assert!(best.unwrap().contains("mdbf lost"), "{:?}", page.summary);
 }
 
@@ -699,10 +617,7 @@ fn the_pair_is_judged_slice_by_slice() {
             }
         }
         assert_eq!(pair.slices, comparison.slices.len() as u64);
-        assert_eq!(
-            (pair.sides[0].nearer, pair.sides[1].nearer),
-            (nearer[0], nearer[1])
-        );
+        assert_eq!((pair.sides[0].nearer, pair.sides[1].nearer), (nearer[0], nearer[1]));
         assert_eq!(pair.equal, equal);
         for (side, sum) in pair.sides.iter().zip(sums) {
             assert!((side.errors.mean - sum / pair.slices as f64).abs() < 1e-12);
@@ -712,9 +627,6 @@ fn the_pair_is_judged_slice_by_slice() {
         assert_eq!(turned.sides[0], pair.sides[1]);
         assert_eq!(turned.equal, pair.equal);
     }
-    let missing = comparison.pair(
-        [Contender::EXACT, Contender::Plain(Structure::Hll)],
-        1 << 30,
-    );
+    let missing = comparison.pair([Contender::EXACT, Contender::Plain(Structure::Hll)], 1 << 30);
     assert!(missing.is_err());
 }

@@ -1,5 +1,5 @@
-//! The decoder has a short way for common frames; on every frame of real captures it gives the answer
-//! of the general way.
+//! The decoder has a short way for common frames; on every frame of real captures it gives the
+//! answer of the general way.
 
 use flowsieve::decode::{Decoder, Tunnel};
 use flowsieve::trace::{Capture, InputFormat, LinkType, TraceBatch};
@@ -13,10 +13,7 @@ const BEHIND_FOUR_BYTES: LinkType = LinkType(240);
 fn the_short_way_gives_the_answer_of_the_general_way() {
     let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("traces");
     let frames = compare_all_below(&own);
-    assert!(
-        frames > 9_000,
-        "{frames} frames of the repository's captures"
-    );
+    assert!(frames > 9_000, "{frames} frames of the repository's captures");
 }
 
 /// Number of Ethernet frames compared.
@@ -37,10 +34,7 @@ fn compare(mut capture: Capture) -> u64 {
     let mut frames = 0;
     // A damaged capture is compared as far as it can be read.
     while let Ok(Some(TraceBatch::Packets { bytes, packets })) = capture.next_batch() {
-        for packet in packets
-            .iter()
-            .filter(|packet| packet.link == LinkType::ETHERNET)
-        {
+        for packet in packets.iter().filter(|packet| packet.link == LinkType::ETHERNET) {
             let frame = &bytes[packet.start as usize..][..packet.captured as usize];
             let behind = [&[0; 4], frame].concat();
             for tunnel in [Tunnel::Outer, Tunnel::Inner] {

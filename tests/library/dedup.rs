@@ -1,5 +1,5 @@
-//! Deduplication against a naive one that knows what the frames were made from, against editcap, and
-//! approximate against what it expects of itself.
+//! Deduplication against a naive one that knows what the frames were made from, against editcap,
+//! and approximate against what it expects of itself.
 
 use flowsieve::dedup::{
     DedupPlan, DedupSummary, Difference, DropKind, Sameness, WindowFilterKind, WindowWidth,
@@ -12,11 +12,7 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 pub(crate) fn plan(inputs: &[PathBuf], by: Sameness, window: WindowWidth) -> DedupPlan {
-    DedupPlan {
-        by,
-        window,
-        ..DedupPlan::of(inputs)
-    }
+    DedupPlan { by, window, ..DedupPlan::of(inputs) }
 }
 
 fn writer(path: &Path, plan: &DedupPlan) -> CaptureWriter<File> {
@@ -24,13 +20,10 @@ fn writer(path: &Path, plan: &DedupPlan) -> CaptureWriter<File> {
     CaptureWriter::new(file, WriteFormat::of_name(path), plan.inputs.len() == 1).unwrap()
 }
 
-/// Runs a plan; kept and dropped packets go to two files of the folder. A run that writes nothing reports the same, with
-/// any number of threads.
+/// Runs a plan; kept and dropped packets go to two files of the folder. A run that writes nothing
+/// reports the same, with any number of threads.
 pub(crate) fn run(plan: &DedupPlan, folder: &Path) -> (DedupSummary, Vec<Frame>, Vec<Frame>) {
-    let plan = &DedupPlan {
-        seed: Some(plan.seed.unwrap_or(5)),
-        ..plan.clone()
-    };
+    let plan = &DedupPlan { seed: Some(plan.seed.unwrap_or(5)), ..plan.clone() };
     let paths = ["kept.pcapng", "dropped.pcapng"].map(|name| folder.join(name));
     let mut writers = Writers {
         kept: Some(writer(&paths[0], plan)),
@@ -44,15 +37,8 @@ pub(crate) fn run(plan: &DedupPlan, folder: &Path) -> (DedupSummary, Vec<Frame>,
     assert_eq!(summary.totals.kept(), kept.len() as u64);
     assert_eq!(summary.totals.dropped(), dropped.len() as u64);
     for threads in [1, 2, 4] {
-        let mut nowhere = Writers::<File> {
-            kept: None,
-            dropped: None,
-            anonymizer: None,
-        };
-        let plan = DedupPlan {
-            threads,
-            ..plan.clone()
-        };
+        let mut nowhere = Writers::<File> { kept: None, dropped: None, anonymizer: None };
+        let plan = DedupPlan { threads, ..plan.clone() };
         let dry = dedup(&plan, &mut nowhere, &()).unwrap();
         assert_eq!(said(&dry), said(&summary), "{threads} threads: {plan:?}");
     }
@@ -71,10 +57,7 @@ fn said(summary: &DedupSummary) -> String {
         inputs,
         interrupted,
     } = summary;
-    let inputs: Vec<_> = inputs
-        .iter()
-        .map(|input| (input.packets, &input.path))
-        .collect();
+    let inputs: Vec<_> = inputs.iter().map(|input| (input.packets, &input.path)).collect();
     format!(
         "{totals:?} {not_compared} {out_of_order} {slices:?} {outside_slices} {window:?} {inputs:?} {interrupted}"
     )
@@ -112,13 +95,7 @@ struct Made {
 #[derive(Clone, Debug, PartialEq)]
 enum What {
     Arp(u8),
-    Ip {
-        v6: bool,
-        ttl: u8,
-        id: u8,
-        host: u8,
-        tcp: Option<Tcp>,
-    },
+    Ip { v6: bool, ttl: u8, id: u8, host: u8, tcp: Option<Tcp> },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -139,13 +116,7 @@ impl Made {
         }
         match &self.what {
             What::Arp(byte) => frame.extend([&[8, 6][..], &[*byte; 46]].concat()),
-            What::Ip {
-                v6,
-                ttl,
-                id,
-                host,
-                tcp,
-            } => {
+            What::Ip { v6, ttl, id, host, tcp } => {
                 let (protocol, upper) = match tcp {
                     Some(tcp) => (6, tcp.bytes()),
                     None => (17, vec![0, 53, 0, 54, 0, 12, 0, 0, *host, 1, 2, 3]),
@@ -181,15 +152,7 @@ impl Made {
     /// The IP packet without what changes on the way.
     fn stable(&self) -> Option<What> {
         match self.what.clone() {
-            What::Ip {
-                v6, id, host, tcp, ..
-            } => Some(What::Ip {
-                v6,
-                ttl: 0,
-                id,
-                host,
-                tcp,
-            }),
+            What::Ip { v6, id, host, tcp, .. } => Some(What::Ip { v6, ttl: 0, id, host, tcp }),
             What::Arp(_) => None,
         }
     }
@@ -208,25 +171,14 @@ impl Made {
                 _ => false,
             },
             Sameness::Flow => match (&self.what, &other.what) {
-                (
-                    What::Ip { v6, host, tcp, .. },
-                    What::Ip {
-                        v6: v,
-                        host: h,
-                        tcp: t,
-                        ..
-                    },
-                ) => (v6, host, tcp.map(|tcp| tcp.back)) == (v, h, t.map(|tcp| tcp.back)),
+                (What::Ip { v6, host, tcp, .. }, What::Ip { v6: v, host: h, tcp: t, .. }) => {
+                    (v6, host, tcp.map(|tcp| tcp.back)) == (v, h, t.map(|tcp| tcp.back))
+                }
                 _ => false,
             },
             Sameness::Retransmission => {
                 let key = |made: &Self| match &made.what {
-                    What::Ip {
-                        v6,
-                        host,
-                        tcp: Some(tcp),
-                        ..
-                    } => Some((
+                    What::Ip { v6, host, tcp: Some(tcp), .. } => Some((
                         *v6,
                         *host,
                         tcp.back,
@@ -244,11 +196,7 @@ impl Made {
 
 impl Tcp {
     fn bytes(&self) -> Vec<u8> {
-        let ports: [u8; 4] = if self.back {
-            [0, 80, 1, 1]
-        } else {
-            [1, 1, 0, 80]
-        };
+        let ports: [u8; 4] = if self.back { [0, 80, 1, 1] } else { [1, 1, 0, 80] };
         let mut segment = ports.to_vec();
         segment.extend(self.sequence.to_be_bytes());
         segment.extend(self.acknowledgement.to_be_bytes());
@@ -280,22 +228,10 @@ fn tcp_kind(all: &[Made], index: usize) -> Option<DropKind> {
     };
     let mine = side(tcp.back);
     // A SYN begins anew; of this one, too.
-    let begun = mine
-        .iter()
-        .rev()
-        .find(|(_, tcp)| tcp.flags & 2 != 0)
-        .map(|(at, _)| *at);
-    let begun = if tcp.flags & 2 != 0 {
-        Some(index)
-    } else {
-        begun
-    };
+    let begun = mine.iter().rev().find(|(_, tcp)| tcp.flags & 2 != 0).map(|(at, _)| *at);
+    let begun = if tcp.flags & 2 != 0 { Some(index) } else { begun };
     let since = |at: usize| begun.is_none_or(|begun| at >= begun);
-    let next = mine
-        .iter()
-        .filter(|(at, _)| since(*at))
-        .map(|(_, tcp)| tcp.end())
-        .max();
+    let next = mine.iter().filter(|(at, _)| since(*at)).map(|(_, tcp)| tcp.end()).max();
     let theirs = side(!tcp.back);
     let confirmed = theirs
         .iter()
@@ -325,9 +261,7 @@ fn naive(all: &[Made], plan: &DedupPlan) -> Vec<Option<DropKind>> {
             (Sameness::Retransmission, _) => tcp_kind(all, index),
         })
         .collect();
-    let compared: Vec<usize> = (0..all.len())
-        .filter(|&index| kinds[index].is_some())
-        .collect();
+    let compared: Vec<usize> = (0..all.len()).filter(|&index| kinds[index].is_some()).collect();
     let apart = |one: usize, two: usize| match plan.window {
         WindowWidth::Time(_) => all[one].time_ns.abs_diff(all[two].time_ns),
         WindowWidth::Packets(_) => one.abs_diff(two) as u64,
@@ -360,30 +294,16 @@ fn made() -> impl Strategy<Value = Vec<Made>> {
         0..3_usize,
         0..2_u8,
     )
-        .prop_map(
-            |(back, sequence, acknowledgement, flags, length, fill)| Tcp {
-                back,
-                sequence,
-                acknowledgement,
-                flags,
-                length,
-                fill,
-            },
-        );
-    let ip = (
-        any::<bool>(),
-        62..65_u8,
-        0..3_u8,
-        0..3_u8,
-        proptest::option::of(tcp),
-    )
-        .prop_map(|(v6, ttl, id, host, tcp)| What::Ip {
-            v6,
-            ttl,
-            id,
-            host,
-            tcp,
+        .prop_map(|(back, sequence, acknowledgement, flags, length, fill)| Tcp {
+            back,
+            sequence,
+            acknowledgement,
+            flags,
+            length,
+            fill,
         });
+    let ip = (any::<bool>(), 62..65_u8, 0..3_u8, 0..3_u8, proptest::option::of(tcp))
+        .prop_map(|(v6, ttl, id, host, tcp)| What::Ip { v6, ttl, id, host, tcp });
     let what = prop_oneof![6 => ip, 1 => (0..2_u8).prop_map(What::Arp)];
     let one = (
         0..2_u8,
@@ -397,13 +317,7 @@ fn made() -> impl Strategy<Value = Vec<Made>> {
         all.into_iter()
             .map(|(mac, vlans, padding, what, step)| {
                 time_ns += step * 1_000_000;
-                Made {
-                    time_ns,
-                    mac,
-                    vlans,
-                    padding,
-                    what,
-                }
+                Made { time_ns, mac, vlans, padding, what }
             })
             .collect()
     })
@@ -489,11 +403,7 @@ fn stream(count: u32, again: u32, distance: u32) -> Vec<Vec<u8>> {
 fn write_stream(folder: &Path, frames: &[Vec<u8>], step_ns: i64) -> PathBuf {
     let path = folder.join("in.pcap");
     let frames = frames.iter().enumerate();
-    fs::write(
-        &path,
-        pcap_of(frames.map(|(n, frame)| (n as i64 * step_ns, &frame[..]))),
-    )
-    .unwrap();
+    fs::write(&path, pcap_of(frames.map(|(n, frame)| (n as i64 * step_ns, &frame[..])))).unwrap();
     path
 }
 
@@ -508,26 +418,15 @@ fn large_windows_find_everything_with_every_filter() {
     // So many frames lie between a frame and its repeat, repeats of others among them.
     let reach = u64::from(distance) * 8 / 7 + 10;
     for filter in FILTERS {
-        for window in [
-            WindowWidth::Packets(reach),
-            WindowWidth::Time(reach as i64 * 1000),
-        ] {
-            let plan = DedupPlan {
-                filter,
-                ..plan(std::slice::from_ref(&path), Sameness::Frame, window)
-            };
+        for window in [WindowWidth::Packets(reach), WindowWidth::Time(reach as i64 * 1000)] {
+            let plan =
+                DedupPlan { filter, ..plan(std::slice::from_ref(&path), Sameness::Frame, window) };
             let (summary, ..) = run(&plan, folder.path());
             assert_eq!(summary.totals.dropped(), repeats, "{filter:?} {window:?}");
-            assert_eq!(
-                (summary.window.left_early, summary.window.least_reach),
-                (0, None)
-            );
+            assert_eq!((summary.window.left_early, summary.window.least_reach), (0, None));
             assert!(summary.window.memory_bytes <= plan.memory_bytes);
             // A filter that says nothing would have everything looked up.
-            assert!(
-                summary.window.looked_up < repeats + 20_000,
-                "{filter:?} {summary:?}"
-            );
+            assert!(summary.window.looked_up < repeats + 20_000, "{filter:?} {summary:?}");
         }
     }
 }
@@ -549,10 +448,7 @@ fn a_window_that_does_not_fit_shrinks_and_drops_nothing_wrongly() {
             let repeats = frames.len() as u64 - 100_000;
             assert_eq!(summary.totals.dropped(), if found { repeats } else { 0 });
             assert_eq!(summary.window.least_reach.is_some(), !found);
-            assert_eq!(
-                kept.len() as u64,
-                frames.len() as u64 - summary.totals.dropped()
-            );
+            assert_eq!(kept.len() as u64, frames.len() as u64 - summary.totals.dropped());
             if let Some(reach) = summary.window.least_reach {
                 assert!((4096..20_000).contains(&reach), "{reach}");
             }
@@ -565,11 +461,9 @@ fn approximate_mode_expects_what_happens() {
     let folder = tempfile::tempdir().unwrap();
     let count = 300_000;
     let path = write_stream(folder.path(), &stream(count, 0, 0), 1000);
-    for window in [
-        WindowWidth::Packets(60_000),
-        WindowWidth::Time(100_000_000),
-        WindowWidth::Time(i64::MAX),
-    ] {
+    for window in
+        [WindowWidth::Packets(60_000), WindowWidth::Time(100_000_000), WindowWidth::Time(i64::MAX)]
+    {
         let plan = DedupPlan {
             approximate: true,
             memory_bytes: 256 << 10,
@@ -580,10 +474,7 @@ fn approximate_mode_expects_what_happens() {
         // All frames differ: every drop is wrong.
         let observed = summary.totals.dropped() as f64;
         let expected = summary.window.expected_wrong.unwrap();
-        assert!(
-            observed > 100.0,
-            "{window:?}: {observed}, nothing to compare"
-        );
+        assert!(observed > 100.0, "{window:?}: {observed}, nothing to compare");
         let error = (observed - expected).abs();
         assert!(
             error < 5.0 * expected.sqrt() + 0.03 * expected,
@@ -608,11 +499,7 @@ fn approximate_mode_remembers_between_one_and_one_and_a_half_windows() {
         };
         let (summary, ..) = run(&plan, folder.path());
         let repeats = frames.len() as u64 - 100_000;
-        assert_eq!(
-            summary.totals.dropped(),
-            if found { repeats } else { 0 },
-            "{distance}"
-        );
+        assert_eq!(summary.totals.dropped(), if found { repeats } else { 0 }, "{distance}");
     }
 }
 
@@ -629,10 +516,7 @@ fn several_inputs_are_merged_and_told_apart_on_request() {
     });
     let mut plan = plan(&paths, Sameness::Packet, WindowWidth::Packets(2));
     let (summary, kept, _) = run(&plan, folder.path());
-    assert_eq!(
-        (summary.totals.packets, summary.totals.dropped()),
-        (6000, 3000)
-    );
+    assert_eq!((summary.totals.packets, summary.totals.dropped()), (6000, 3000));
     assert_eq!(kept, self::frames(&paths[0]), "of two the first is kept");
     assert_eq!(summary.out_of_order, 0);
     plan.distinguish.interface = true;

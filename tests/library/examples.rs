@@ -38,11 +38,7 @@ fn filters_are_compared() {
     let errors = compare_filters::compare(Path::new(CAPTURE), 2 << 10).unwrap();
     assert_eq!(errors.len(), 2);
     for errors in errors {
-        assert!(
-            errors.estimate.abs() < 0.2 && errors.missed < 0.2,
-            "{}",
-            errors.name
-        );
+        assert!(errors.estimate.abs() < 0.2 && errors.missed < 0.2, "{}", errors.name);
     }
 }
 
@@ -60,10 +56,7 @@ fn packets_are_read() {
     let read = read_packets::by_link_type(Path::new(CAPTURE)).unwrap();
     let packets: Vec<u64> = read.values().map(|(packets, _)| *packets).collect();
     assert_eq!(packets, [8_000]);
-    assert!(
-        read.values()
-            .all(|(packets, bytes)| bytes > &(packets * 40))
-    );
+    assert!(read.values().all(|(packets, bytes)| bytes > &(packets * 40)));
 }
 
 #[test]
@@ -74,10 +67,7 @@ fn the_limit_program_counts_what_a_count_counts() {
     let bytes = fs::metadata(CAPTURE).unwrap().len();
     assert_eq!(limit::pairs(CAPTURE, 24, bytes), (8_000, exact));
     let middle = limit::parts(CAPTURE, bytes, 2)[1];
-    let halves = [
-        limit::pairs(CAPTURE, 24, middle),
-        limit::pairs(CAPTURE, middle, bytes),
-    ];
+    let halves = [limit::pairs(CAPTURE, 24, middle), limit::pairs(CAPTURE, middle, bytes)];
     assert_eq!(halves[0].0 + halves[1].0, 8_000);
     assert_eq!(halves[0].1 + halves[1].1, exact);
     assert!(halves.iter().all(|(packets, _)| *packets > 0));
@@ -86,10 +76,7 @@ fn the_limit_program_counts_what_a_count_counts() {
 #[test]
 fn an_index_is_searched() {
     let folder = tempfile::tempdir().unwrap();
-    let captures = [
-        "traces/netns-dns.pcap".into(),
-        "traces/netns-mirror.pcap".into(),
-    ];
+    let captures = ["traces/netns-dns.pcap".into(), "traces/netns-mirror.pcap".into()];
     let found = search_index::find(folder.path(), "*.example.test", &captures).unwrap();
     assert!(found > 0);
 }

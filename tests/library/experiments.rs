@@ -1,18 +1,12 @@
-//! The papers' tables and figures: every experiment runs, is the same for every number of threads, and
-//! its formulas are those of an independent computation.
+//! The papers' tables and figures: every experiment runs, is the same for every number of threads,
+//! and its formulas are those of an independent computation.
 
 use flowsieve::experiments::{ALL, Agreement, Cell, Experiment, Scale, Settings, TOLERANCE};
 use std::collections::HashSet;
 use std::path::Path;
 
 fn settings(threads: usize) -> Settings {
-    Settings {
-        scale: Scale::Small,
-        seed: 1,
-        threads,
-        captures: Vec::new(),
-        words: None,
-    }
+    Settings { scale: Scale::Small, seed: 1, threads, captures: Vec::new(), words: None }
 }
 
 fn run(name: &str) -> Experiment {
@@ -35,10 +29,7 @@ fn without_times(mut experiment: Experiment) -> Experiment {
     }
     let of_times = experiment.charts.iter_mut();
     for chart in of_times.filter(|chart| chart.y.label.starts_with("ns ")) {
-        chart
-            .curves
-            .iter_mut()
-            .for_each(|curve| curve.points.clear());
+        chart.curves.iter_mut().for_each(|curve| curve.points.clear());
     }
     experiment
 }
@@ -65,11 +56,7 @@ fn one_deviation_has_one_verdict(experiment: &Experiment) {
     for (value, near, agrees) in of(Agreement::Agrees) {
         for (other, far, differs) in of(Agreement::PaperDiffers) {
             let is_one = value.to_bits() == other.to_bits();
-            assert!(
-                !is_one || near < far,
-                "{}: {agrees:?} {differs:?}",
-                experiment.name
-            );
+            assert!(!is_one || near < far, "{}: {agrees:?} {differs:?}", experiment.name);
         }
     }
 }
@@ -109,23 +96,14 @@ fn every_experiment_runs_and_threads_change_nothing() {
 
 #[test]
 fn another_seed_is_another_experiment() {
-    let entry = ALL
-        .iter()
-        .find(|entry| entry.name == "cbfm-table-3")
-        .unwrap();
-    let other = Settings {
-        seed: 2,
-        ..settings(2)
-    };
+    let entry = ALL.iter().find(|entry| entry.name == "cbfm-table-3").unwrap();
+    let other = Settings { seed: 2, ..settings(2) };
     assert!(entry.run(&settings(2)).unwrap() != entry.run(&other).unwrap());
 }
 
 fn assert_formula(experiment: &Experiment, label: &str, expected: f64) {
     let ours = cell(experiment, label).formula.unwrap();
-    assert!(
-        (ours / expected - 1.0).abs() < 1e-6,
-        "{label}: {ours} {expected}"
-    );
+    assert!((ours / expected - 1.0).abs() < 1e-6, "{label}: {ours} {expected}");
 }
 
 // The numbers below come from an independent computation.
@@ -144,10 +122,7 @@ fn formulas_of_the_cmdbf_paper() {
     let space = run("cmdbf-space");
     assert_formula(&space, "L = 5, CMDBF", 196_608.0);
     assert_formula(&space, "L = 5, CMDBF saves", 87.712);
-    assert_eq!(
-        cell(&space, "L = 5, CMDBF saves").agreement(),
-        Agreement::Agrees
-    );
+    assert_eq!(cell(&space, "L = 5, CMDBF saves").agreement(), Agreement::Agrees);
     // Standard deviations of 100 simulated runs of 10^4 negatives; here there are 500.
     let sd = cell(&table, "L=2 k=8 MDBF sd").formula.unwrap();
     let binomial = (0.232_938_f64 * 0.767_062 / 500.0).sqrt();
@@ -175,16 +150,12 @@ fn formulas_of_the_cbfm_paper() {
     let rates = run("cbfm-fig-7");
     let pairs = rates.cells.iter();
     let pairs = pairs.filter(|cell| cell.label.starts_with("{2,3}, CBFM, one cut"));
-    let verdicts: HashSet<_> = pairs
-        .map(|cell| format!("{:?}", cell.agreement()))
-        .collect();
+    let verdicts: HashSet<_> = pairs.map(|cell| format!("{:?}", cell.agreement())).collect();
     assert_eq!(verdicts.len(), 1, "{verdicts:?}");
     let table = run("cbfm-table-2");
-    for (label, most) in [
-        ("ε = 1e-1, BFM", 42.0),
-        ("ε = 1e-1, CBFM", 604.0),
-        ("ε = 1e-5, CBFM", 120.0),
-    ] {
+    for (label, most) in
+        [("ε = 1e-1, BFM", 42.0), ("ε = 1e-1, CBFM", 604.0), ("ε = 1e-5, CBFM", 120.0)]
+    {
         let measured = cell(&table, label).measured.unwrap().mean;
         assert!((measured - most).abs() < 1e-12, "{label}: {measured}");
     }
@@ -213,39 +184,21 @@ fn captures_and_words_of_the_user_are_used() {
         Path::new(env!("CARGO_MANIFEST_DIR")).join("traces/generated.pcap"),
         "/nonexistent/capture.pcap".into(),
     ];
-    let entry = ALL
-        .iter()
-        .find(|entry| entry.name == "cmdbf-fig-9")
-        .unwrap();
+    let entry = ALL.iter().find(|entry| entry.name == "cmdbf-fig-9").unwrap();
     let found = entry.run(&with).unwrap();
-    assert!(
-        found.remarks[0].starts_with("Real captures"),
-        "{:?}",
-        found.remarks
-    );
+    assert!(found.remarks[0].starts_with("Real captures"), "{:?}", found.remarks);
     assert!(found.cells[0].label.starts_with("generated.pcap"));
     with.captures.remove(0);
     let found = entry.run(&with).unwrap();
-    assert!(
-        found.remarks[0].contains("not real traffic"),
-        "{:?}",
-        found.remarks
-    );
+    assert!(found.remarks[0].contains("not real traffic"), "{:?}", found.remarks);
 
     let folder = tempfile::tempdir().unwrap();
     let list = folder.path().join("words");
     std::fs::write(&list, "one\ntwo\r\n\none\nthree\n").unwrap();
     with.words = Some(list.clone());
-    let entry = ALL
-        .iter()
-        .find(|entry| entry.name == "course-fig-3")
-        .unwrap();
+    let entry = ALL.iter().find(|entry| entry.name == "course-fig-3").unwrap();
     let found = entry.run(&with).unwrap();
-    assert!(
-        found.remarks[0].contains("3 distinct"),
-        "{:?}",
-        found.remarks
-    );
+    assert!(found.remarks[0].contains("3 distinct"), "{:?}", found.remarks);
     std::fs::write(&list, "").unwrap();
     entry.run(&with).unwrap();
     std::fs::remove_file(&list).unwrap();

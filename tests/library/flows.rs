@@ -55,11 +55,7 @@ struct Packet {
 
 impl Packet {
     fn ports(&self) -> (u16, u16) {
-        if self.protocol == 1 {
-            (0, 0)
-        } else {
-            self.ports
-        }
+        if self.protocol == 1 { (0, 0) } else { self.ports }
     }
 
     fn upper_bytes(&self) -> usize {
@@ -74,10 +70,7 @@ impl Packet {
     }
 
     fn addresses(&self) -> Addresses {
-        Addresses::V4 {
-            source: [10, 0, 0, self.hosts.0],
-            destination: [10, 0, 0, self.hosts.1],
-        }
+        Addresses::V4 { source: [10, 0, 0, self.hosts.0], destination: [10, 0, 0, self.hosts.1] }
     }
 
     fn frame(&self) -> Vec<u8> {
@@ -109,16 +102,8 @@ fn capture(packets: &[Packet]) -> NamedTempFile {
     }
     for packet in packets {
         let frame = packet.frame();
-        let (seconds, rest) = (
-            packet.time_ns / 1_000_000_000,
-            packet.time_ns % 1_000_000_000,
-        );
-        for word in [
-            seconds as u32,
-            rest as u32,
-            frame.len() as u32,
-            frame.len() as u32,
-        ] {
+        let (seconds, rest) = (packet.time_ns / 1_000_000_000, packet.time_ns % 1_000_000_000);
+        for word in [seconds as u32, rest as u32, frame.len() as u32, frame.len() as u32] {
             bytes.extend(word.to_le_bytes());
         }
         bytes.extend(frame);
@@ -148,23 +133,13 @@ fn defined(packets: &[Packet], plan: &FlowPlan) -> Vec<Plain> {
     for packet in packets {
         let (ports, hosts) = (packet.ports(), packet.hosts);
         let (a, b) = ((hosts.0, ports.0), (hosts.1, ports.1));
-        let key = if plan.bidirectional && a > b {
-            (b, a)
-        } else {
-            (a, b)
-        };
+        let key = if plan.bidirectional && a > b { (b, a) } else { (a, b) };
         let key = (key, packet.protocol);
         let time = packet.time_ns;
         if let Some(&at) = live.get(&key) {
-            let ended = if plan
-                .idle_ns
-                .is_some_and(|idle| time - all[at].end_ns > idle)
-            {
+            let ended = if plan.idle_ns.is_some_and(|idle| time - all[at].end_ns > idle) {
                 Some(Ended::Idle)
-            } else if plan
-                .active_ns
-                .is_some_and(|active| time - all[at].start_ns > active)
-            {
+            } else if plan.active_ns.is_some_and(|active| time - all[at].start_ns > active) {
                 Some(Ended::Active)
             } else {
                 None
@@ -268,7 +243,8 @@ proptest! {
     }
 }
 
-/// So many flows of two packets each, a millisecond apart; their second packets come `lag` flows later.
+/// So many flows of two packets each, a millisecond apart; their second packets come `lag` flows
+/// later.
 fn many(flows: usize, lag: usize) -> Vec<Packet> {
     let packet = |i: usize, step: usize| Packet {
         time_ns: (step as i64 + 1) * 1_000_000,
@@ -294,10 +270,7 @@ fn many(flows: usize, lag: usize) -> Vec<Packet> {
 fn a_full_table_ends_flows_early_and_loses_nothing() {
     let packets = many(100_000, 50_000);
     let file = capture(&packets);
-    let small = FlowPlan {
-        memory_bytes: 1 << 20,
-        ..plan(file.path())
-    };
+    let small = FlowPlan { memory_bytes: 1 << 20, ..plan(file.path()) };
     let (flows_small, summary) = flows(&small);
     let early = summary.totals.ended.of(Ended::Memory);
     assert!(early > 90_000, "{early}");
@@ -305,25 +278,16 @@ fn a_full_table_ends_flows_early_and_loses_nothing() {
     let sum: u64 = flows_small.iter().map(FlowRecord::packets).sum();
     assert_eq!(sum, packets.len() as u64);
     let sum: u64 = flows_small.iter().map(FlowRecord::bytes).sum();
-    assert_eq!(
-        sum,
-        packets.iter().map(|p| p.ip_bytes() as u64).sum::<u64>()
-    );
+    assert_eq!(sum, packets.iter().map(|p| p.ip_bytes() as u64).sum::<u64>());
     let ordered = flows_small
         .windows(2)
         .all(|two| (two[0].start_ns, two[0].number) < (two[1].start_ns, two[1].number));
     assert!(ordered);
     // With enough memory no flow is cut.
     let (flows_large, summary) = flows(&plan(file.path()));
-    assert_eq!(
-        (flows_large.len(), summary.totals.ended.of(Ended::Memory)),
-        (100_000, 0)
-    );
+    assert_eq!((flows_large.len(), summary.totals.ended.of(Ended::Memory)), (100_000, 0));
     // The same whatever the threads.
-    let (again, _) = flows(&FlowPlan {
-        threads: 4,
-        ..small
-    });
+    let (again, _) = flows(&FlowPlan { threads: 4, ..small });
     assert_eq!(flows_small, again);
 }
 
@@ -343,10 +307,7 @@ fn flows_in_use_stay_when_the_table_is_full() {
         };
     }
     let file = capture(&packets);
-    let (flows, summary) = flows(&FlowPlan {
-        memory_bytes: 1 << 20,
-        ..plan(file.path())
-    });
+    let (flows, summary) = flows(&FlowPlan { memory_bytes: 1 << 20, ..plan(file.path()) });
     assert!(summary.totals.ended.of(Ended::Memory) > 10_000);
     let conversations: Vec<&FlowRecord> = flows.iter().filter(|flow| flow.protocol == 6).collect();
     assert_eq!(conversations.len(), 1);
@@ -359,11 +320,7 @@ fn what_has_passed_its_timeout_makes_room_without_being_early() {
     // A second packet after 300 ms, idle timeout 400 ms: at most 700 flows are alive at a time.
     let packets = many(60_000, 300);
     let file = capture(&packets);
-    let plan = FlowPlan {
-        idle_ns: Some(400_000_000),
-        memory_bytes: 1 << 20,
-        ..plan(file.path())
-    };
+    let plan = FlowPlan { idle_ns: Some(400_000_000), memory_bytes: 1 << 20, ..plan(file.path()) };
     let (flows, summary) = flows(&plan);
     assert_eq!(summary.totals.ended.of(Ended::Memory), 0);
     assert!(summary.totals.ended.of(Ended::Idle) > 50_000);
@@ -401,10 +358,7 @@ fn unique_flows_are_all_of_them_once_in_the_order_of_their_first_packets() {
     assert!(unique.exact && unique.missed == 0.0);
 
     // In memory for a few thousand the filter answers: some are missing, none is there twice.
-    let small = FlowPlan {
-        memory_bytes: 1 << 19,
-        ..plan(file.path())
-    };
+    let small = FlowPlan { memory_bytes: 1 << 19, ..plan(file.path()) };
     let mut some = Tuples::default();
     let summary = list_unique(&small, &mut some, &()).expect("it runs");
     let printed: HashSet<_> = some.0.iter().collect();
@@ -415,10 +369,7 @@ fn unique_flows_are_all_of_them_once_in_the_order_of_their_first_packets() {
     assert!(!unique.exact && missed > 0.0, "{missed} missed, {unique:?}");
     // The number of misses scatters by itself, besides the error of the count.
     let deviation = unique.std_error + missed.sqrt();
-    assert!(
-        (unique.missed - missed).abs() < 5.0 * deviation,
-        "{missed} missed, {unique:?}"
-    );
+    assert!((unique.missed - missed).abs() < 5.0 * deviation, "{missed} missed, {unique:?}");
 }
 
 /// Packets, bytes, flags, first and last time by five-tuple, as etherparse reads the packets.
@@ -428,15 +379,11 @@ fn parsed(path: &Path) -> Parsed {
     let mut table = Parsed::new();
     let mut capture = Capture::open(path, InputFormat::Auto).expect("a capture");
     while let Some(batch) = capture.next_batch().expect("a sound capture") {
-        let TraceBatch::Packets { bytes, packets } = batch else {
-            panic!("packets")
-        };
+        let TraceBatch::Packets { bytes, packets } = batch else { panic!("packets") };
         for packet in packets {
             assert_eq!(packet.link, LinkType::ETHERNET);
             let frame = &bytes[packet.start as usize..][..packet.captured as usize];
-            let Ok(sliced) = LaxSlicedPacket::from_ethernet(frame) else {
-                panic!("{frame:x?}")
-            };
+            let Ok(sliced) = LaxSlicedPacket::from_ethernet(frame) else { panic!("{frame:x?}") };
             let (source, destination, protocol, length): (IpAddr, IpAddr, _, u64) =
                 match &sliced.net {
                     Some(LaxNetSlice::Ipv4(ip)) => (
@@ -483,39 +430,19 @@ fn flows_of_own_captures_are_those_that_etherparse_sees() {
         let mut table = Parsed::new();
         for flow in &listed {
             let (source, destination): (IpAddr, IpAddr) = match flow.addresses {
-                Addresses::V4 {
-                    source,
-                    destination,
-                } => (source.into(), destination.into()),
-                Addresses::V6 {
-                    source,
-                    destination,
-                } => (source.into(), destination.into()),
+                Addresses::V4 { source, destination } => (source.into(), destination.into()),
+                Addresses::V6 { source, destination } => (source.into(), destination.into()),
             };
-            let key = (
-                source,
-                destination,
-                flow.protocol,
-                flow.ports.0,
-                flow.ports.1,
-            );
+            let key = (source, destination, flow.protocol, flow.ports.0, flow.ports.1);
             let forward = flow.forward;
-            let row = (
-                forward.packets,
-                forward.bytes,
-                forward.tcp_flags,
-                flow.start_ns,
-                flow.end_ns,
-            );
+            let row =
+                (forward.packets, forward.bytes, forward.tcp_flags, flow.start_ns, flow.end_ns);
             assert_eq!(table.insert(key, row), None, "{name}: {key:?} twice");
         }
         assert!(!table.is_empty());
         assert_eq!(table, expected, "{name}");
         // Both directions together have the same packets, and no more flows.
-        let both = FlowPlan {
-            bidirectional: true,
-            ..plan(&path)
-        };
+        let both = FlowPlan { bidirectional: true, ..plan(&path) };
         let (both, _) = flows(&both);
         assert!(both.len() < listed.len());
         let sum = |flows: &[FlowRecord]| -> (u64, u64) {

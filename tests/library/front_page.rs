@@ -28,11 +28,7 @@ fn the_defaults_are_those_of_the_command_line() {
 #[test]
 fn captures_from_readers_count_like_those_from_files() {
     let ordered = |count: Count| {
-        let counted = count
-            .slice(Duration::from_millis(500))
-            .threads(3)
-            .run()
-            .unwrap();
+        let counted = count.slice(Duration::from_millis(500)).threads(3).run().unwrap();
         (counted.slices.clone(), inputs_and_totals(&counted))
     };
     let readers = || PATHS.map(|path| Source::reader(path, Cursor::new(fs::read(path).unwrap())));
@@ -55,20 +51,8 @@ fn choices_that_do_not_go_together_are_refused() {
     let count = || Count::of(PATHS);
     assert!(count().slice(Duration::ZERO).run().is_err());
     assert!(count().memory(1).run().is_err());
-    assert!(
-        count()
-            .filter(Structure::Exact)
-            .without_exact()
-            .run()
-            .is_err()
-    );
-    assert!(
-        count()
-            .filter(Structure::Hll)
-            .rate(0.01, 1_000)
-            .run()
-            .is_err()
-    );
+    assert!(count().filter(Structure::Exact).without_exact().run().is_err());
+    assert!(count().filter(Structure::Hll).rate(0.01, 1_000).run().is_err());
 }
 
 #[test]
@@ -95,19 +79,7 @@ fn every_choice_reaches_the_plan() {
     assert_eq!(plan.slicing.width_ns, None);
     assert!(plan.rule.undirected && plan.rule.queries_only);
     assert!(plan.counter_bytes().unwrap() > 5_000);
-    let plan = Count::of(PATHS)
-        .shards(3)
-        .expect(100)
-        .without_exact()
-        .plan()
-        .unwrap();
+    let plan = Count::of(PATHS).shards(3).expect(100).without_exact().plan().unwrap();
     assert_eq!((plan.shards, plan.exact_limit_bytes), (3, None));
-    assert!(
-        Count::of(PATHS)
-            .filter(Structure::Exact)
-            .plan()
-            .unwrap()
-            .counter
-            .is_none()
-    );
+    assert!(Count::of(PATHS).filter(Structure::Exact).plan().unwrap().counter.is_none());
 }

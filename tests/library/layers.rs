@@ -14,10 +14,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("anonymize", &["decode", "trace"]),
     ("capture_filter", &["decode", "trace"]),
     ("selection", &["zone", "capture_filter", "decode", "trace"]),
-    (
-        "elements",
-        &["selection", "decode", "hashing", "memory", "trace"],
-    ),
+    ("elements", &["selection", "decode", "hashing", "memory", "trace"]),
     (
         "pipeline",
         &[
@@ -197,14 +194,11 @@ fn folders_import_only_what_stands_below_them() {
         let (_, below) = below.unwrap_or_else(|| panic!("{layer} has no place among the layers"));
         for_each_source(&folder, &mut |path, text| {
             for (number, line) in text.lines().enumerate() {
-                for (_, rest) in line
-                    .match_indices("crate::")
-                    .map(|(at, m)| line.split_at(at + m.len()))
+                for (_, rest) in
+                    line.match_indices("crate::").map(|(at, m)| line.split_at(at + m.len()))
                 {
-                    let name: String = rest
-                        .chars()
-                        .take_while(|c| c.is_alphanumeric() || *c == '_')
-                        .collect();
+                    let name: String =
+                        rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
                     if name != layer && !below.contains(&name.as_str()) {
                         wrong.push(format!("{}:{}: {line}", path.display(), number + 1));
                     }

@@ -1,9 +1,6 @@
 //! The library through its public items, against programs that are too simple to be wrong.
 
-#![allow(
-    clippy::unwrap_used,
-    reason = "a test that unwraps fails where it should"
-)]
+#![allow(clippy::unwrap_used, reason = "a test that unwraps fails where it should")]
 
 #[path = "../common/mod.rs"]
 pub(crate) mod common;

@@ -41,12 +41,8 @@ pub(super) struct Division {
     twice: bool,
 }
 
-pub(super) const WHOLE: Division = Division {
-    range_bytes: u64::MAX,
-    budget: 64 << 20,
-    shuffle: 0,
-    twice: false,
-};
+pub(super) const WHOLE: Division =
+    Division { range_bytes: u64::MAX, budget: 64 << 20, shuffle: 0, twice: false };
 
 /// The report of one run.
 fn at_once(plan: &CountPlan) -> String {
@@ -67,8 +63,8 @@ pub(super) fn shuffle<T>(things: &mut [T], seed: u64) {
     }
 }
 
-/// What was read in pieces, all of which went through their binary form: by slice and shard, in the order in which it
-/// arrives.
+/// What was read in pieces, all of which went through their binary form: by slice and shard, in the
+/// order in which it arrives.
 pub(super) struct Read {
     pub(super) table: InputTable,
     pub(super) summary: Box<CountSummary>,
@@ -94,10 +90,8 @@ pub(super) fn read_in_pieces(plan: &impl PiecePlan, division: Division) -> Read 
             parts.extend_from_within(..);
         }
         shuffle(&mut inputs, division.shuffle);
-        let inputs: Vec<InputPart> = inputs
-            .iter()
-            .map(|bytes| InputPart::from_bytes(bytes).unwrap())
-            .collect();
+        let inputs: Vec<InputPart> =
+            inputs.iter().map(|bytes| InputPart::from_bytes(bytes).unwrap()).collect();
         match InputTable::join(plan, &pieces, &inputs).unwrap() {
             Joined::Whole(table, summary) => break (table, summary),
             Joined::Again(pieces) => left = pieces,
@@ -177,11 +171,10 @@ fn ranking_report(plan: &TopPlan) -> TopReport<Vec<u8>> {
     TopReport::begin(ReportFormat::Json, &parameters, Look::default(), Vec::new()).unwrap()
 }
 
-/// Everything that is reported of a list of flows: the flows in their order, and what became of the inputs.
+/// Everything that is reported of a list of flows: the flows in their order, and what became of the
+/// inputs.
 fn listed(flows: impl IntoIterator<Item = FlowRecord>, summary: &FlowSummary) -> Vec<String> {
-    let flows = flows
-        .into_iter()
-        .map(|flow| FlowRecord { number: 0, ..flow });
+    let flows = flows.into_iter().map(|flow| FlowRecord { number: 0, ..flow });
     let flows = flows.map(|flow| format!("{flow:?}"));
     let inputs = summary.inputs.iter().map(|input| {
         let error = input.error.as_ref().map(ToString::to_string);
@@ -231,8 +224,8 @@ fn listed_in_pieces(plan: &FlowPlan, division: Division) -> Vec<String> {
     listed(flows.into_iter().map(|flow| flow.flow), &summary)
 }
 
-/// A report without packets and bytes of keys that were not held all the time: without an exact count these are not
-/// known in one run.
+/// A report without packets and bytes of keys that were not held all the time: without an exact
+/// count these are not known in one run.
 fn without_lost_packets(report: &str) -> serde_json::Value {
     let mut report: serde_json::Value = serde_json::from_str(report).unwrap();
     for key in report["keys"].as_array_mut().unwrap() {
@@ -278,7 +271,8 @@ fn source(which: usize) -> Vec<u8> {
     }
 }
 
-/// A capture dealt out to several files, with some neighbours swapped, and one file perhaps damaged.
+/// A capture dealt out to several files, with some neighbours swapped, and one file perhaps
+/// damaged.
 #[derive(Clone, Debug)]
 pub(super) struct Inputs {
     source: usize,
@@ -299,11 +293,7 @@ impl Inputs {
         let mut files = vec![header; self.files];
         let share = records.len().div_ceil(self.files);
         for (at, record) in records.iter().enumerate() {
-            let file = if self.in_turn {
-                at % self.files
-            } else {
-                at / share
-            };
+            let file = if self.in_turn { at % self.files } else { at / share };
             files[file].extend(record);
         }
         if let Some((place, cut)) = self.damage {
@@ -359,21 +349,14 @@ fn counter(which: usize, kind: ElementKind, shards: u32, bytes: u64) -> Option<C
         FilterKind::Wcbfm,
     ];
     let attributes = kind.attributes().len();
-    let sizing = Sizing::Memory {
-        bytes,
-        expected: None,
-    };
+    let sizing = Sizing::Memory { bytes, expected: None };
     match which {
         0 => None,
         1 => Some(CounterChoice::registers(Structure::Hll, sizing, shards).unwrap()),
         2 => {
-            let stored =
-                (0..attributes)
-                    .filter(|_| attributes > 1)
-                    .map(|attribute| PlannedCombination {
-                        mask: 1 << attribute,
-                        probes: 2,
-                    });
+            let stored = (0..attributes)
+                .filter(|_| attributes > 1)
+                .map(|attribute| PlannedCombination { mask: 1 << attribute, probes: 2 });
             let spec = FilterSpec::Subset(SubsetSpec {
                 attributes,
                 lines: bytes / 64,
@@ -397,15 +380,8 @@ fn selection(number: usize) -> Selection {
     let filter = |text| CaptureFilter::parse(text, Tunnel::Outer).unwrap();
     let at = |ns: i64| Some(TimeBound::At(1_700_000_000_000_000_000 + ns));
     match number {
-        0 => Selection {
-            capture_filter: Some(filter("udp or port 443")),
-            ..Selection::default()
-        },
-        1 => Selection {
-            from: at(400_000_000),
-            to: at(1_300_000_000),
-            ..Selection::default()
-        },
+        0 => Selection { capture_filter: Some(filter("udp or port 443")), ..Selection::default() },
+        1 => Selection { from: at(400_000_000), to: at(1_300_000_000), ..Selection::default() },
         2 => Selection {
             capture_filter: Some(filter("not udp")),
             from: at(700_000_000),
@@ -444,11 +420,7 @@ pub(super) fn plan() -> impl Strategy<Value = CountPlan> {
                         queries_only: flags[1],
                         dns_ports: Vec::new(),
                     },
-                    tunnel: if flags[2] {
-                        Tunnel::Inner
-                    } else {
-                        Tunnel::Outer
-                    },
+                    tunnel: if flags[2] { Tunnel::Inner } else { Tunnel::Outer },
                     slicing: Slicing {
                         width_ns,
                         align: match seed % 3 {
@@ -478,11 +450,7 @@ fn ranking() -> impl Strategy<Value = TopPlan> {
         ("src", "domain"),
         ("domain2", "domain"),
     ];
-    let fields = |text: &str| {
-        text.split(',')
-            .map(|field| field.parse().unwrap())
-            .collect()
-    };
+    let fields = |text: &str| text.split(',').map(|field| field.parse().unwrap()).collect();
     (
         (plan(), 0..QUESTIONS.len()),
         (any::<bool>(), 13_u32..18),
@@ -526,13 +494,7 @@ fn flows() -> impl Strategy<Value = FlowPlan> {
 
 pub(super) fn division() -> impl Strategy<Value = Division> {
     (
-        prop_oneof![
-            Just(1_000_u64),
-            Just(20_000),
-            Just(100_000),
-            1_u64..200_000,
-            Just(u64::MAX)
-        ],
+        prop_oneof![Just(1_000_u64), Just(20_000), Just(100_000), 1_u64..200_000, Just(u64::MAX)],
         prop_oneof![Just(1_usize), 1_usize..100_000, Just(64 << 20)],
         any::<u64>(),
         any::<bool>(),
@@ -696,12 +658,8 @@ fn every_structure_counts_in_pieces_as_at_once() {
         for (memory, exact) in [(9, true), (12, true), (12, false)] {
             let shards = if structure == 2 { 1 } else { 4 };
             let mut plan = common::plan(&paths, ElementKind::HostPair);
-            plan.counter = counter(
-                structure,
-                ElementKind::HostPair,
-                shards,
-                u64::from(shards) << memory,
-            );
+            plan.counter =
+                counter(structure, ElementKind::HostPair, shards, u64::from(shards) << memory);
             plan.shards = shards;
             if !exact && plan.counter.is_some() {
                 plan.exact_limit_bytes = None;
@@ -733,10 +691,7 @@ fn a_range_that_was_entered_in_the_wrong_place_is_read_again() {
     let path = folder.path().join("nested.pcap");
     fs::write(&path, file).unwrap();
     let plan = common::plan(&[path], ElementKind::Flow);
-    let division = Division {
-        range_bytes: 10_000,
-        ..WHOLE
-    };
+    let division = Division { range_bytes: 10_000, ..WHOLE };
     let (pieces, again) = in_pieces(&plan, division);
     assert!(again > 10, "{again}");
     assert_eq!(pieces, at_once(&plan));
@@ -747,10 +702,7 @@ fn an_exact_count_gives_up_in_pieces_where_it_does_at_once() {
     let (header, records) = records(&source(3));
     let is_v4 = |record: &&Vec<u8>| record[16 + 12..16 + 14] == [8, 0];
     let mut file = header;
-    records
-        .iter()
-        .filter(is_v4)
-        .for_each(|record| file.extend(record));
+    records.iter().filter(is_v4).for_each(|record| file.extend(record));
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("v4.pcap");
     fs::write(&path, file).unwrap();
@@ -769,35 +721,23 @@ fn an_exact_count_gives_up_in_pieces_where_it_does_at_once() {
 fn an_input_that_cannot_be_read_is_an_error_or_listed_if_that_is_wanted() {
     let folder = tempfile::tempdir().unwrap();
     let missing = folder.path().join("missing.pcap");
-    let plan = common::plan(
-        &["traces/generated.pcap".into(), missing],
-        ElementKind::Flow,
-    );
+    let plan = common::plan(&["traces/generated.pcap".into(), missing], ElementKind::Flow);
     let grid = grid_of(&plan).unwrap();
     let pieces = divide(&plan, u64::MAX);
     let error = PieceReader::open(&plan, grid, &pieces[1], 1 << 20).unwrap_err();
-    assert!(
-        error.to_string().contains("missing.pcap: no such file"),
-        "{error}"
-    );
+    assert!(error.to_string().contains("missing.pcap: no such file"), "{error}");
     let PieceError::Unreadable(error) = error else {
         panic!("{error}");
     };
     let reader = PieceReader::open(&plan, grid, &pieces[0], 1 << 20).unwrap();
-    let parts = [
-        reader.finish().unwrap(),
-        InputPart::unread(&pieces[1], &error),
-    ];
+    let parts = [reader.finish().unwrap(), InputPart::unread(&pieces[1], &error)];
     let Joined::Whole(_, summary) = InputTable::join(&plan, &pieces, &parts).unwrap() else {
         panic!("nothing is to be read again");
     };
     assert_eq!(summary.totals.packets, 8_000);
     let listed = summary.inputs[1].error.as_ref().unwrap();
     assert_eq!(listed.to_string(), error.to_string());
-    assert!(
-        InputTable::join(&plan, &pieces, &parts[..1]).is_err(),
-        "a piece is missing"
-    );
+    assert!(InputTable::join(&plan, &pieces, &parts[..1]).is_err(), "a piece is missing");
 }
 
 #[test]
@@ -812,42 +752,21 @@ fn what_does_not_belong_together_is_refused() {
         panic!("one piece is whole");
     };
     let mut counter = ShardCount::new(&plan).unwrap();
-    let of_another = SlicePart {
-        shard: 1,
-        ..parts[0].clone()
-    };
+    let of_another = SlicePart { shard: 1, ..parts[0].clone() };
     let error = counter.count(parts[0].slice, 1, &[of_another], &table);
     assert!(error.unwrap_err().to_string().contains("not of this shard"));
-    assert!(
-        counter
-            .count(parts[0].slice, 1, &parts[..1], &table)
-            .is_err()
-    );
+    assert!(counter.count(parts[0].slice, 1, &parts[..1], &table).is_err());
     let mut tally = |part: &SlicePart| {
-        counter
-            .count(part.slice, part.shard, std::slice::from_ref(part), &table)
-            .unwrap()
+        counter.count(part.slice, part.shard, std::slice::from_ref(part), &table).unwrap()
     };
-    let next = parts
-        .iter()
-        .find(|part| part.slice > parts[0].slice)
-        .unwrap();
+    let next = parts.iter().find(|part| part.slice > parts[0].slice).unwrap();
     let mut nowhere = common::Slices::default();
     let mut sums = SliceSums::new(&plan, grid, &mut nowhere);
-    assert!(
-        sums.slice([tally(&parts[0]), tally(&parts[0])]).is_err(),
-        "twice"
-    );
-    assert!(
-        sums.slice([tally(&parts[0]), tally(next)]).is_err(),
-        "two slices"
-    );
+    assert!(sums.slice([tally(&parts[0]), tally(&parts[0])]).is_err(), "twice");
+    assert!(sums.slice([tally(&parts[0]), tally(next)]).is_err(), "two slices");
     sums.slice([tally(next)]).unwrap();
     assert!(sums.slice([tally(&parts[0])]).is_err(), "backwards");
-    let exact_only = CountPlan {
-        counter: None,
-        ..plan.clone()
-    };
+    let exact_only = CountPlan { counter: None, ..plan.clone() };
     let mut sums = SliceSums::new(&exact_only, grid, &mut nowhere);
     assert!(sums.slice([tally(&parts[0])]).is_err(), "another plan");
 }
@@ -865,21 +784,11 @@ fn a_range_of_time_of_a_long_capture_is_read_in_pieces_as_at_once() {
     fs::write(&path, bytes).unwrap();
     let mut plan = common::plan(&[path], ElementKind::HostPair);
     let at = |second: i64| Some(TimeBound::At((1_700_000_000 + second) * 1_000_000_000));
-    plan.selection = Selection {
-        from: at(100),
-        to: at(120),
-        ..Selection::default()
-    };
+    plan.selection = Selection { from: at(100), to: at(120), ..Selection::default() };
     let expected = at_once(&plan);
-    assert!(
-        !expected.contains("\"unread_bytes\":0,"),
-        "nothing was skipped"
-    );
+    assert!(!expected.contains("\"unread_bytes\":0,"), "nothing was skipped");
     for range_bytes in [1 << 18, 1 << 20, 1 << 24, u64::MAX] {
-        let division = Division {
-            range_bytes,
-            ..WHOLE
-        };
+        let division = Division { range_bytes, ..WHOLE };
         assert_eq!(in_pieces(&plan, division).0, expected, "{range_bytes}");
     }
 }
@@ -912,36 +821,22 @@ fn placed_elements_are_those_of_the_parts() {
     use flowsieve::hashing::Digester;
     let plan = common::plan(&["traces/netns-dns.pcap".into()], ElementKind::Dns);
     let grid = grid_of(&plan).unwrap();
-    let piece = Piece {
-        part: None,
-        input: 0,
-        range: 0,
-        bytes: None,
-        start: None,
-    };
+    let piece = Piece { part: None, input: 0, range: 0, bytes: None, start: None };
     let mut parts: BTreeMap<(i64, u32), u64> = BTreeMap::new();
     for part in PieceReader::open(&plan, grid, &piece, 64 << 20).unwrap() {
         if part.elements > 0 {
             *parts.entry((part.slice, part.shard)).or_default() += part.elements;
         }
     }
-    let extractor = Extractor::new(
-        plan.rule.clone(),
-        plan.tunnel,
-        Digester::new(plan.seed),
-        false,
-        true,
-    );
+    let extractor =
+        Extractor::new(plan.rule.clone(), plan.tunnel, Digester::new(plan.seed), false, true);
     let mut capture = Capture::open(plan.inputs[0].path(), InputFormat::Auto).unwrap();
     let mut placed: BTreeMap<(i64, u32), u64> = BTreeMap::new();
     while let Some(packets) = capture.next_batch().unwrap() {
         let mut batch = ElementBatch::default();
         extractor.extract(packets, &mut batch);
         for element in PlacedElements::of(&batch, grid, plan.shards) {
-            assert_eq!(
-                Digester::new(plan.seed).digest(element.key.unwrap()),
-                element.digest
-            );
+            assert_eq!(Digester::new(plan.seed).digest(element.key.unwrap()), element.digest);
             *placed.entry((element.slice, element.shard)).or_default() += 1;
         }
     }

@@ -61,7 +61,8 @@ fn of_summary(summary: &ExportSummary) -> (Vec<String>, ExportTotals) {
 
 type Exported = (Vec<(i64, String)>, (Vec<String>, ExportTotals));
 
-/// The rows of one run, which writes slices with late packets behind all others; here they are in the order of time.
+/// The rows of one run, which writes slices with late packets behind all others; here they are in
+/// the order of time.
 fn at_once(plan: &ExportPlan, grid: SliceGrid) -> Exported {
     let mut rows = Rows::default();
     let summary = export(plan, &mut rows, &()).unwrap();
@@ -106,11 +107,7 @@ fn exports() -> impl Strategy<Value = ExportPlan> {
         ElementKind::Source,
         ElementKind::Destination,
     ]);
-    let what = (
-        prop::option::weighted(0.8, kinds),
-        any::<bool>(),
-        any::<bool>(),
-    );
+    let what = (prop::option::weighted(0.8, kinds), any::<bool>(), any::<bool>());
     (plan(), what).prop_map(|(plan, (kind, undirected, queries_only))| ExportPlan {
         inputs: Vec::new(),
         input_format: plan.input_format,

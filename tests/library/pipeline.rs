@@ -40,9 +40,7 @@ fn naive_pairs_a_second(pcap: &[u8]) -> BTreeMap<i64, HashSet<Vec<u8>>> {
 fn generated(folder: &TempDir, plan: &GeneratePlan) -> (PathBuf, Vec<u8>) {
     let mut bytes = Vec::new();
     generate(plan, &mut bytes).unwrap();
-    let path = folder
-        .path()
-        .join(format!("{}-{}.pcap", plan.packets, plan.seed));
+    let path = folder.path().join(format!("{}-{}.pcap", plan.packets, plan.seed));
     fs::write(&path, &bytes).unwrap();
     (path, bytes)
 }
@@ -62,20 +60,13 @@ fn slices_have_the_counts_of_the_naive_program() {
     let (path, bytes) = generated(&folder, &traffic(60_000, 3));
     let expected = naive_pairs_a_second(&bytes);
     let (slices, summary) = common::run(&common::plan(&[path], ElementKind::HostPair));
-    let ours: Vec<(i64, Option<u64>)> = slices
-        .iter()
-        .map(|slice| (slice.start_ns / 1_000_000_000, slice.exact))
-        .collect();
-    let theirs: Vec<(i64, Option<u64>)> = expected
-        .iter()
-        .map(|(&second, pairs)| (second, Some(pairs.len() as u64)))
-        .collect();
+    let ours: Vec<(i64, Option<u64>)> =
+        slices.iter().map(|slice| (slice.start_ns / 1_000_000_000, slice.exact)).collect();
+    let theirs: Vec<(i64, Option<u64>)> =
+        expected.iter().map(|(&second, pairs)| (second, Some(pairs.len() as u64))).collect();
     assert_eq!(ours, theirs);
     assert_eq!(summary.totals.packets, 60_000);
-    assert_eq!(
-        slices.iter().map(|slice| slice.packets).sum::<u64>(),
-        60_000
-    );
+    assert_eq!(slices.iter().map(|slice| slice.packets).sum::<u64>(), 60_000);
     for slice in &slices {
         let exact = slice.exact.unwrap();
         let first = slice.first.unwrap();
@@ -99,22 +90,9 @@ fn the_report_does_not_depend_on_the_number_of_threads() {
     let folder = tempfile::tempdir().unwrap();
     let (traffic, _) = generated(&folder, &traffic(50_000, 4));
     let (dns, _) = generated(&folder, &GeneratePlan::new(GenerateKind::Dns, 20_000));
-    let sizing = Sizing::Memory {
-        bytes: 8 << 10,
-        expected: None,
-    };
-    for kind in [
-        ElementKind::HostPair,
-        ElementKind::Flow,
-        ElementKind::Dns,
-        ElementKind::Source,
-    ] {
-        for filter in [
-            FilterKind::Subset,
-            FilterKind::Bloom,
-            FilterKind::Mdbf,
-            FilterKind::Cmdbf,
-        ] {
+    let sizing = Sizing::Memory { bytes: 8 << 10, expected: None };
+    for kind in [ElementKind::HostPair, ElementKind::Flow, ElementKind::Dns, ElementKind::Source] {
+        for filter in [FilterKind::Subset, FilterKind::Bloom, FilterKind::Mdbf, FilterKind::Cmdbf] {
             let mut plan = common::plan(&[traffic.clone(), dns.clone()], kind);
             let attributes = kind.attributes().len();
             let filter = CounterChoice::filter(filter, attributes, sizing, plan.shards).unwrap();
@@ -138,8 +116,8 @@ fn counts_the_same_with_every_number_of_threads(plan: &mut CountPlan, counter: C
     }
 }
 
-/// The registers are those that the memory holds, a slice begins with empty ones, and the count is as
-/// exact as the published formula says; what only a filter knows is not there.
+/// The registers are those that the memory holds, a slice begins with empty ones, and the count is
+/// as exact as the published formula says; what only a filter knows is not there.
 #[test]
 fn a_hyper_log_log_counts_and_tells_no_first() {
     let folder = tempfile::tempdir().unwrap();
@@ -147,16 +125,10 @@ fn a_hyper_log_log_counts_and_tells_no_first() {
     let expected = naive_pairs_a_second(&bytes);
     for (memory, shards, registers) in [(1024, 1, 1024.0), (12_000, 8, 1024.0), (16, 1, 16.0)] {
         let mut plan = common::plan(std::slice::from_ref(&path), ElementKind::HostPair);
-        let sizing = Sizing::Memory {
-            bytes: memory,
-            expected: None,
-        };
+        let sizing = Sizing::Memory { bytes: memory, expected: None };
         plan.shards = shards;
         plan.counter = Some(CounterChoice::registers(Structure::Hll, sizing, shards).unwrap());
-        assert_eq!(
-            plan.counter_bytes(),
-            Some(registers as u64 * u64::from(shards))
-        );
+        assert_eq!(plan.counter_bytes(), Some(registers as u64 * u64::from(shards)));
         let (slices, summary) = common::run(&plan);
         assert_eq!(slices.len(), expected.len());
         for (slice, pairs) in slices.iter().zip(expected.values()) {
@@ -167,15 +139,9 @@ fn a_hyper_log_log_counts_and_tells_no_first() {
             assert!(off <= 4.0 * std_error, "{memory} {slice:?}");
             // √(ln 2 / m), of each shard's share when they are about equal.
             let stated = estimate * (std::f64::consts::LN_2 / registers / f64::from(shards)).sqrt();
-            assert!(
-                (std_error / stated - 1.0).abs() < 0.02,
-                "{memory} {slice:?}"
-            );
+            assert!((std_error / stated - 1.0).abs() < 0.02, "{memory} {slice:?}");
         }
-        assert_eq!(
-            (summary.totals.first, summary.totals.observed_fpr),
-            (None, None)
-        );
+        assert_eq!((summary.totals.first, summary.totals.observed_fpr), (None, None));
         assert!(summary.totals.estimate.is_some() && summary.totals.std_error.is_some());
     }
 }
@@ -197,20 +163,16 @@ fn several_files_are_one_trace_in_the_order_of_time() {
     let odd: Vec<&[u8]> = records.iter().skip(1).step_by(2).copied().collect();
     let even: Vec<&[u8]> = records.iter().step_by(2).copied().collect();
     let interleaved = [write("even.pcap", &even), write("odd.pcap", &odd)];
-    for (inputs, threads) in [
-        (&in_a_row, 1),
-        (&in_a_row, 4),
-        (&interleaved, 1),
-        (&interleaved, 4),
-    ] {
+    for (inputs, threads) in [(&in_a_row, 1), (&in_a_row, 4), (&interleaved, 1), (&interleaved, 4)]
+    {
         let mut plan = common::plan(inputs, ElementKind::HostPair);
         plan.threads = threads;
         assert_eq!(report(&plan), expected, "{inputs:?} {threads}");
     }
 }
 
-/// Records of overlapping captures in the order of their merge: by the latest time in the capture up to a record, by the
-/// number of the capture, and by place.
+/// Records of overlapping captures in the order of their merge: by the latest time in the capture
+/// up to a record, by the number of the capture, and by place.
 fn merged<'a>(captures: &[Vec<&'a [u8]>]) -> Vec<&'a [u8]> {
     let word =
         |record: &[u8], at: usize| u32::from_le_bytes(record[at..at + 4].try_into().unwrap());
@@ -228,7 +190,8 @@ fn merged<'a>(captures: &[Vec<&'a [u8]>]) -> Vec<&'a [u8]> {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
-    /// The order of the merge is that of the latest time so far, whatever the order in each capture.
+    /// The order of the merge is that of the latest time so far, whatever the order in each
+    /// capture.
     #[test]
     fn overlapping_captures_count_as_the_one_that_they_make(
         captures in prop::collection::vec(prop::collection::vec((0_u32..4, 0_u32..12, 0_u16..9), 1..120), 2..7),
@@ -278,35 +241,23 @@ proptest! {
     }
 }
 
-/// Captures so large that each is decoded at several places, with batches of many slices and slices of many batches.
+/// Captures so large that each is decoded at several places, with batches of many slices and slices
+/// of many batches.
 #[test]
 fn large_overlapping_captures_count_as_the_one_that_they_make() {
     let folder = tempfile::tempdir().unwrap();
     let bytes: Vec<Vec<u8>> = (0..3)
         .map(|seed| {
-            let plan = GeneratePlan {
-                repeat_percent: 20,
-                ..traffic(40_000, seed)
-            };
+            let plan = GeneratePlan { repeat_percent: 20, ..traffic(40_000, seed) };
             generated(&folder, &plan).1
         })
         .collect();
-    assert!(
-        bytes.iter().all(|bytes| bytes.len() > 3 << 20),
-        "they have segments"
-    );
+    assert!(bytes.iter().all(|bytes| bytes.len() > 3 << 20), "they have segments");
     let captures: Vec<Vec<&[u8]>> = bytes.iter().map(|bytes| records(bytes)).collect();
     let one = folder.path().join("one.pcap");
-    fs::write(
-        &one,
-        [&[&bytes[0][..24]], &merged(&captures)[..]]
-            .concat()
-            .concat(),
-    )
-    .unwrap();
-    let parts: Vec<Source> = (0..3)
-        .map(|seed| folder.path().join(format!("40000-{seed}.pcap")).into())
-        .collect();
+    fs::write(&one, [&[&bytes[0][..24]], &merged(&captures)[..]].concat().concat()).unwrap();
+    let parts: Vec<Source> =
+        (0..3).map(|seed| folder.path().join(format!("40000-{seed}.pcap")).into()).collect();
     for (kind, width_ns, align) in [
         (ElementKind::HostPair, Some(700_000_000), Align::First),
         (ElementKind::Flow, Some(20_000_000), Align::Epoch),
@@ -391,11 +342,7 @@ fn last_rows(rows: Vec<SliceResult>) -> Vec<SliceResult> {
         assert!(row.revised || !revised, "a row replaces another unmarked");
     }
     let rows = last.into_values();
-    rows.map(|row| SliceResult {
-        revised: false,
-        ..row
-    })
-    .collect()
+    rows.map(|row| SliceResult { revised: false, ..row }).collect()
 }
 
 fn totals_at(packets: &[(u32, u32, u16)], slicing: Slicing) -> (Vec<SliceResult>, Totals) {
@@ -409,10 +356,7 @@ fn totals_at(packets: &[(u32, u32, u16)], slicing: Slicing) -> (Vec<SliceResult>
     (slices, summary.totals)
 }
 
-const A_SECOND: Slicing = Slicing {
-    width_ns: Some(1_000_000_000),
-    align: Align::Epoch,
-};
+const A_SECOND: Slicing = Slicing { width_ns: Some(1_000_000_000), align: Align::Epoch };
 
 #[test]
 fn a_clock_that_jumps_by_years_costs_nothing_and_loses_nothing() {
@@ -434,20 +378,15 @@ fn a_clock_that_jumps_by_years_costs_nothing_and_loses_nothing() {
 #[test]
 fn empty_slices_are_reported_in_short_gaps_only() {
     let (slices, _) = count_at(&[(100, 0, 1), (103, 0, 1), (900_000, 5, 2)], A_SECOND);
-    let counts: Vec<(i64, Option<u64>)> = slices
-        .iter()
-        .map(|slice| (slice.start_ns / 1_000_000_000, slice.exact))
-        .collect();
+    let counts: Vec<(i64, Option<u64>)> =
+        slices.iter().map(|slice| (slice.start_ns / 1_000_000_000, slice.exact)).collect();
     let expected = [(100, 1), (101, 0), (102, 0), (103, 1), (900_000, 1)];
     assert_eq!(counts, expected.map(|(start, exact)| (start, Some(exact))));
 }
 
 #[test]
 fn slices_begin_at_the_first_packet_when_asked() {
-    let slicing = Slicing {
-        align: Align::First,
-        ..A_SECOND
-    };
+    let slicing = Slicing { align: Align::First, ..A_SECOND };
     let (slices, _) = count_at(&[(100, 700, 1), (101, 600, 2), (101, 700, 3)], slicing);
     let counts: Vec<(i64, u64)> = slices.iter().map(|s| (s.start_ns, s.packets)).collect();
     assert_eq!(counts, [(100_000_000_700, 2), (101_000_000_700, 1)]);
@@ -455,10 +394,7 @@ fn slices_begin_at_the_first_packet_when_asked() {
 
 #[test]
 fn one_slice_reaches_from_the_first_to_the_last_packet() {
-    let slicing = Slicing {
-        width_ns: None,
-        ..A_SECOND
-    };
+    let slicing = Slicing { width_ns: None, ..A_SECOND };
     let (slices, _) = count_at(&[(100, 5, 1), (90, 6, 2), (4_294_967_295, 7, 1)], slicing);
     assert_eq!(slices.len(), 1);
     assert_eq!(slices[0].start_ns, 90_000_000_006);
@@ -478,38 +414,27 @@ fn totals_without_any_slice_are_null_where_there_can_be_no_answer() {
         (totals.exact, totals.first, totals.estimate)
     };
     assert_eq!(answers(&plan), (Some(0), Some(0), Some(0.0)));
-    let without_exact = CountPlan {
-        exact_limit_bytes: None,
-        ..plan.clone()
-    };
+    let without_exact = CountPlan { exact_limit_bytes: None, ..plan.clone() };
     assert_eq!(answers(&without_exact), (None, Some(0), Some(0.0)));
     let hll = CountPlan {
         counter: CounterChoice::registers(
             Structure::Hll,
-            Sizing::Memory {
-                bytes: 1024,
-                expected: None,
-            },
+            Sizing::Memory { bytes: 1024, expected: None },
             plan.shards,
         )
         .ok(),
         ..plan.clone()
     };
     assert_eq!(answers(&hll), (Some(0), None, Some(0.0)));
-    let without_filter = CountPlan {
-        counter: None,
-        ..plan
-    };
+    let without_filter = CountPlan { counter: None, ..plan };
     assert_eq!(answers(&without_filter), (Some(0), None, None));
 }
 
 #[test]
 fn the_least_and_the_most_of_the_slices_are_exact() {
     // 3,001 hosts in the second slice: more than three significant digits.
-    let packets: Vec<(u32, u32, u16)> = [(1, 0, 0)]
-        .into_iter()
-        .chain((0..3_001).map(|host| (2, 0, host)))
-        .collect();
+    let packets: Vec<(u32, u32, u16)> =
+        [(1, 0, 0)].into_iter().chain((0..3_001).map(|host| (2, 0, host))).collect();
     let (_, totals) = totals_at(&packets, A_SECOND);
     let quantiles = totals.quantiles.unwrap();
     assert_eq!((quantiles.min, quantiles.max), (1, 3_001));
@@ -520,13 +445,7 @@ fn the_least_and_the_most_of_the_slices_are_exact() {
 #[test]
 fn a_shuffled_capture_counts_as_one_in_order() {
     let mut packets: Vec<(u32, u32, u16)> = (0..1_500_000_u32)
-        .map(|i| {
-            (
-                i / 3_000,
-                i % 3_000,
-                (i.wrapping_mul(2_654_435_761) >> 20) as u16,
-            )
-        })
+        .map(|i| (i / 3_000, i % 3_000, (i.wrapping_mul(2_654_435_761) >> 20) as u16))
         .collect();
     let (expected, totals) = totals_at(&packets, A_SECOND);
     assert_eq!(expected.len(), 500);
@@ -534,9 +453,7 @@ fn a_shuffled_capture_counts_as_one_in_order() {
     packets.sort_by_key(|&(second, nano, _)| (second * 3_000 + nano).wrapping_mul(2_654_435_761));
     let by_exact = |slices: &[SliceResult]| -> Vec<_> {
         let counts = slices.iter();
-        counts
-            .map(|s| (s.start_ns, s.packets, s.elements, s.exact))
-            .collect()
+        counts.map(|s| (s.start_ns, s.packets, s.elements, s.exact)).collect()
     };
     let file = totals_at(&packets, A_SECOND);
     assert_eq!(by_exact(&file.0), by_exact(&expected));
@@ -569,7 +486,8 @@ proptest! {
             .map(|(&slice, (packets, hosts))| (slice, (*packets, hosts.len() as u64)))
             .collect();
         prop_assert_eq!(&found, &expected);
-        // A capture in order of which each slice's packets come in the same order gives the same, bit for bit.
+        // A capture in order of which each slice's packets come in the same order gives the same,
+        // bit for bit.
         let mut in_order = packets.clone();
         in_order.sort_by_key(|&(seconds, nanoseconds, _)| {
             (i64::from(seconds) * 1_000_000_000 + i64::from(nanoseconds)).div_euclid(width)

@@ -20,11 +20,7 @@ fn check_row(row: &PlanRow, attributes: usize) -> Result<(), TestCaseError> {
     };
     if !row.fits {
         prop_assert_eq!(row.spec().cloned(), None);
-        prop_assert!(
-            !row.notes.is_empty() || row.elements == Some(0),
-            "{:?}",
-            row
-        );
+        prop_assert!(!row.notes.is_empty() || row.elements == Some(0), "{:?}", row);
         return Ok(());
     }
     let design = &row.shape().unwrap();
@@ -40,10 +36,7 @@ fn check_row(row: &PlanRow, attributes: usize) -> Result<(), TestCaseError> {
         let built = spec.build().stats().memory_bytes;
         let words = 8 * u64::from(design.arrays.unwrap_or(1));
         let chain = matches!(kind, flowsieve::filters::FilterKind::Scalable);
-        prop_assert!(
-            chain || built.abs_diff(spec.memory_bytes()) < words,
-            "{row:?}: {built}"
-        );
+        prop_assert!(chain || built.abs_diff(spec.memory_bytes()) < words, "{row:?}: {built}");
     }
     Ok(())
 }
@@ -62,23 +55,15 @@ fn check_parameters(
         FilterSpec::Bloom(BloomSpec { bits, .. }) => {
             prop_assert_eq!((Some(bits), None), (design.size, design.arrays));
         }
-        FilterSpec::Mdbf(MdbfSpec {
-            attributes, bits, ..
-        }) => {
+        FilterSpec::Mdbf(MdbfSpec { attributes, bits, .. }) => {
             prop_assert_eq!(design.size, Some(bits));
             prop_assert_eq!(design.arrays.unwrap_or(1), attributes as u32);
         }
-        FilterSpec::Cmdbf(CmdbfSpec {
-            attributes, bits, ..
-        }) => {
+        FilterSpec::Cmdbf(CmdbfSpec { attributes, bits, .. }) => {
             prop_assert_eq!(design.size, Some(bits));
             prop_assert_eq!(design.arrays, Some(attributes as u32 + 1));
         }
-        FilterSpec::Subset(SubsetSpec {
-            lines,
-            ref combinations,
-            ..
-        }) => {
+        FilterSpec::Subset(SubsetSpec { lines, ref combinations, .. }) => {
             prop_assert_eq!(design.size, Some(lines));
             let stored: Vec<(u32, u32)> = combinations
                 .iter()
@@ -86,46 +71,27 @@ fn check_parameters(
                 .collect();
             prop_assert_eq!(&stored, &design.stored);
         }
-        FilterSpec::Counting(CountingSpec {
-            counters: count,
-            counter_bits,
-            ..
-        }) => prop_assert_eq!((Some(count), None, Some(counter_bits)), counters),
-        FilterSpec::SplitCounting(SplitCountingSpec {
-            part,
-            probes,
-            counter_bits,
-        }) => prop_assert_eq!((Some(part), Some(probes), Some(counter_bits)), counters),
-        FilterSpec::Scalable(ScalableSpec {
-            part,
-            most_links,
-            counter_bits,
-            ..
-        }) => prop_assert_eq!((Some(part), Some(most_links), Some(counter_bits)), counters),
-        FilterSpec::Dleft(DleftSpec {
-            buckets,
-            remainder_bits,
-            counter_bits,
-            ..
-        }) => {
+        FilterSpec::Counting(CountingSpec { counters: count, counter_bits, .. }) => {
+            prop_assert_eq!((Some(count), None, Some(counter_bits)), counters)
+        }
+        FilterSpec::SplitCounting(SplitCountingSpec { part, probes, counter_bits }) => {
+            prop_assert_eq!((Some(part), Some(probes), Some(counter_bits)), counters)
+        }
+        FilterSpec::Scalable(ScalableSpec { part, most_links, counter_bits, .. }) => {
+            prop_assert_eq!((Some(part), Some(most_links), Some(counter_bits)), counters)
+        }
+        FilterSpec::Dleft(DleftSpec { buckets, remainder_bits, counter_bits, .. }) => {
             prop_assert_eq!((Some(buckets), Some(4), Some(counter_bits)), counters);
             prop_assert_eq!(design.remainder_bits, Some(remainder_bits));
         }
         FilterSpec::Cartesian(CartesianSpec { size, .. }) => {
             prop_assert_eq!(design.size, Some(size));
         }
-        FilterSpec::Matrix(MatrixSpec {
-            ref sizes,
-            ref cuts,
-            ..
-        }) => {
+        FilterSpec::Matrix(MatrixSpec { ref sizes, ref cuts, .. }) => {
             let equal = design.size.map(|size| vec![size; attributes]);
             prop_assert_eq!(sizes, equal.as_ref().unwrap_or(&design.sizes));
             prop_assert_eq!(cuts, &design.cuts);
-            prop_assert_eq!(
-                spec.memory_bytes() as f64,
-                (design.cells.unwrap() / 8.0).ceil()
-            );
+            prop_assert_eq!(spec.memory_bytes() as f64, (design.cells.unwrap() / 8.0).ceil());
         }
     }
     Ok(())
@@ -168,8 +134,8 @@ proptest! {
             }
         }
         let attributes: Vec<String> = kind.attributes().iter().map(ToString::to_string).collect();
-        // The search for a WCBFM's weights takes seconds among the cuts of five attributes, or for the
-        // most elements; what it finds has the shape of any other one.
+        // The search for a WCBFM's weights takes seconds among the cuts of five attributes, or for
+        // the most elements; what it finds has the shape of any other one.
         let cuts = (attributes.len() > 3).then(|| vec![0b00110, 0b11001]);
         let structures = Structure::all().filter(|structure| {
             !matches!(goal, Goal::MostElements { .. }) || structure.name() != "wcbfm"

@@ -31,7 +31,8 @@ fn large(folder: &Path) -> PathBuf {
     path
 }
 
-/// What is known of a packet without flowsieve: protocol and ports behind Ethernet and VLAN tags, over IPv4 and IPv6.
+/// What is known of a packet without flowsieve: protocol and ports behind Ethernet and VLAN tags,
+/// over IPv4 and IPv6.
 #[derive(Clone, Copy, Debug, Default)]
 struct Seen {
     protocol: u8,
@@ -88,11 +89,7 @@ const EXPRESSIONS: &[(&str, Keep)] = &[
     ("tcp dst port 443", |packet| {
         packet.protocol == 6 && packet.ports.is_some_and(|(_, to)| to == 443)
     }),
-    ("port 53", |packet| {
-        packet
-            .ports
-            .is_some_and(|(from, to)| from == 53 || to == 53)
-    }),
+    ("port 53", |packet| packet.ports.is_some_and(|(from, to)| from == 53 || to == 53)),
     ("udp and tcp", |_| false),
 ];
 
@@ -143,15 +140,10 @@ fn selected_packets_count_as_a_capture_that_has_only_them() {
                 let mut plan = expected.clone();
                 (plan.inputs, plan.threads) = (vec![source], threads);
                 let (found, selected) = common::run(&plan);
-                let what = format!(
-                    "{expression}, {times:?}, {:?}, {threads} threads",
-                    plan.inputs
-                );
+                let what = format!("{expression}, {times:?}, {:?}, {threads} threads", plan.inputs);
                 assert_eq!(found, rows, "{what}");
                 assert_eq!(selected.totals, summary.totals, "{what}");
-                let [input] = &selected.inputs[..] else {
-                    panic!("there is one input")
-                };
+                let [input] = &selected.inputs[..] else { panic!("there is one input") };
                 assert_eq!(input.left_out, others, "{what}");
                 assert_eq!(input.packets, summary.totals.packets, "{what}");
             }
@@ -238,10 +230,7 @@ fn damage_behind_what_is_not_read_has_the_number_of_its_packet() {
         (plan.selection, plan.threads) = (selection, threads);
         let (_, summary) = common::run(&plan);
         let input = &summary.inputs[0];
-        (
-            input.error.as_ref().unwrap().to_string(),
-            input.unread_bytes,
-        )
+        (input.error.as_ref().unwrap().to_string(), input.unread_bytes)
     };
     let (expected, _) = error(Selection::default(), 1);
     assert!(expected.contains("packet 160000"), "{expected}");
@@ -280,10 +269,8 @@ fn flows_of_selected_packets_are_those_of_a_capture_that_has_only_them() {
         };
         let expected = flows(FlowPlan::of([&alone]), 1);
         for threads in [1, 2] {
-            let plan = FlowPlan {
-                selection: selection(expression, times),
-                ..FlowPlan::of([&path])
-            };
+            let plan =
+                FlowPlan { selection: selection(expression, times), ..FlowPlan::of([&path]) };
             assert_eq!(flows(plan, threads), expected, "{expression}");
         }
     }
@@ -299,44 +286,29 @@ fn times_relative_to_a_capture_are_those_of_its_first_and_last_packet() {
     let all = rows(&Count::of([path]));
     let (first, last) = (all[0].start_ns, all[all.len() - 1].end_ns);
     assert_eq!((first, last), (START_NS, START_NS + 8_000_000_000));
-    let at = |from, to| Selection {
-        from,
-        to,
-        ..Selection::default()
-    };
+    let at = |from, to| Selection { from, to, ..Selection::default() };
     let resolved = |selection: Selection, sources: &[Source]| {
         selection.resolved(sources, InputFormat::Auto, &StopFlag::default())
     };
-    let relative = at(
-        Some(TimeBound::AfterStart(2_000_000_000)),
-        Some(TimeBound::BeforeEnd(1_000_000_000)),
-    );
+    let relative =
+        at(Some(TimeBound::AfterStart(2_000_000_000)), Some(TimeBound::BeforeEnd(1_000_000_000)));
     let found = resolved(relative.clone(), &[path.into()]).unwrap();
     let (Some(TimeBound::At(from)), Some(TimeBound::At(to))) = (found.from, found.to) else {
         panic!("{found:?}")
     };
     assert!(found.is_resolved() && !relative.is_resolved());
     let second = 1_000_000_000;
-    assert!(
-        (START_NS + 2 * second..START_NS + 3 * second).contains(&from),
-        "{from}"
-    );
-    assert!(
-        (START_NS + 6 * second..START_NS + 7 * second).contains(&to),
-        "{to}"
-    );
-    // The time before which packets take part is that of the last packet without a second, so five packets of the
-    // last-but-one second are not missed by rounding.
+    assert!((START_NS + 2 * second..START_NS + 3 * second).contains(&from), "{from}");
+    assert!((START_NS + 6 * second..START_NS + 7 * second).contains(&to), "{to}");
+    // The time before which packets take part is that of the last packet without a second, so five
+    // packets of the last-but-one second are not missed by rounding.
     let absolute = rows(&Count::of([path]).only(found));
     assert_eq!(rows(&Count::of([path]).only(relative.clone())), absolute);
     assert_eq!(absolute.len(), 5);
 
     // A pipe has no end, and its beginning is known when it comes.
     let pipe = || Source::reader("a pipe", File::open(path).unwrap());
-    assert_eq!(
-        resolved(relative, &[pipe()]).unwrap_err(),
-        RelativeTime::EndOfStream
-    );
+    assert_eq!(resolved(relative, &[pipe()]).unwrap_err(), RelativeTime::EndOfStream);
     let from = at(Some(TimeBound::AfterStart(2_000_000_000)), None);
     assert_eq!(
         resolved(from.clone(), &[pipe(), path.into()]).unwrap_err(),

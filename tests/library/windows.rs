@@ -14,19 +14,15 @@ use std::time::Duration;
 /// Nanoseconds of a pane.
 const PANE_NS: i64 = 100;
 
-/// A pcap file with nanoseconds of IPv4 packets: their times, and the last two bytes of their source.
+/// A pcap file with nanoseconds of IPv4 packets: their times, and the last two bytes of their
+/// source.
 fn capture(packets: &[(i64, u16)]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for word in [0xa1b2_3c4d_u32, 0x0004_0002, 0, 0, 65_535, 101] {
         bytes.extend(word.to_le_bytes());
     }
     for &(time, host) in packets {
-        for word in [
-            (time / 1_000_000_000) as u32,
-            (time % 1_000_000_000) as u32,
-            20,
-            20,
-        ] {
+        for word in [(time / 1_000_000_000) as u32, (time % 1_000_000_000) as u32, 20, 20] {
             bytes.extend(word.to_le_bytes());
         }
         bytes.extend([0x45, 0, 0, 20, 0, 0, 0, 0, 64, 255, 0, 0, 10, 0]);
@@ -37,10 +33,7 @@ fn capture(packets: &[(i64, u16)]) -> Vec<u8> {
 }
 
 fn sliding(input: Source, panes: u16, threads: usize) -> CountPlan {
-    let sizing = Sizing::Memory {
-        bytes: 64 << 10,
-        expected: None,
-    };
+    let sizing = Sizing::Memory { bytes: 64 << 10, expected: None };
     let mut plan = common::plan(&[], ElementKind::HostPair);
     plan.inputs = vec![input];
     plan.slicing.width_ns = Some(PANE_NS * i64::from(panes));
@@ -50,8 +43,8 @@ fn sliding(input: Source, panes: u16, threads: usize) -> CountPlan {
     plan
 }
 
-/// Every row has the packets and the hosts of its window, and there is a row for every pane from the first to the last but
-/// those of long gaps, whose windows are empty.
+/// Every row has the packets and the hosts of its window, and there is a row for every pane from
+/// the first to the last but those of long gaps, whose windows are empty.
 fn check(
     packets: &[(i64, u16)],
     panes: u16,
@@ -62,19 +55,12 @@ fn check(
     for row in rows {
         prop_assert_eq!(row.end_ns - row.start_ns, width);
         prop_assert_eq!(row.end_ns % PANE_NS, 0);
-        let inside = packets
-            .iter()
-            .filter(|(time, _)| (row.start_ns..row.end_ns).contains(time));
+        let inside = packets.iter().filter(|(time, _)| (row.start_ns..row.end_ns).contains(time));
         let hosts: HashSet<u16> = inside.clone().map(|&(_, host)| host).collect();
         prop_assert_eq!(row.packets, inside.count() as u64);
         prop_assert_eq!(row.exact, Some(hosts.len() as u64));
         let estimate = row.estimate.unwrap();
-        prop_assert!(
-            (estimate - hosts.len() as f64).abs() < 4.0,
-            "{} {}",
-            estimate,
-            hosts.len()
-        );
+        prop_assert!((estimate - hosts.len() as f64).abs() < 4.0, "{} {}", estimate, hosts.len());
         prop_assert!(ends.insert(row.end_ns));
     }
     prop_assert!(rows.is_sorted_by_key(|row| row.end_ns));
@@ -86,10 +72,7 @@ fn check(
     }
     prop_assert_eq!(summary.totals.packets, packets.len() as u64);
     prop_assert_eq!(summary.totals.uncounted, 0);
-    prop_assert_eq!(
-        (summary.totals.exact, summary.totals.estimate),
-        (None, None)
-    );
+    prop_assert_eq!((summary.totals.exact, summary.totals.estimate), (None, None));
     Ok(())
 }
 
@@ -137,28 +120,20 @@ proptest! {
     }
 }
 
-/// Packets of a stream that come when later windows were counted are named, and change nothing else.
+/// Packets of a stream that come when later windows were counted are named, and change nothing
+/// else.
 #[test]
 fn what_comes_too_late_in_a_stream_is_not_counted() {
-    let mut packets: Vec<(i64, u16)> = (0..400)
-        .map(|i| (1_000_000_000 + 37 * i, i as u16 % 50))
-        .collect();
-    let in_order = sliding(
-        Source::reader("a stream", Cursor::new(capture(&packets))),
-        5,
-        1,
-    );
+    let mut packets: Vec<(i64, u16)> =
+        (0..400).map(|i| (1_000_000_000 + 37 * i, i as u16 % 50)).collect();
+    let in_order = sliding(Source::reader("a stream", Cursor::new(capture(&packets))), 5, 1);
     let in_order = common::run(&in_order);
     packets.push((1_000_000_500, 1));
     packets.insert(200, (1_000_400_000, 2));
     let stream = Source::reader("a stream", Cursor::new(capture(&packets)));
     let (rows, summary) = common::run(&sliding(stream, 5, 1));
     assert_eq!(summary.totals.packets, 402);
-    assert!(
-        (1..=2).contains(&summary.totals.uncounted),
-        "{}",
-        summary.totals.uncounted
-    );
+    assert!((1..=2).contains(&summary.totals.uncounted), "{}", summary.totals.uncounted);
     assert_eq!(rows[..in_order.0.len()], in_order.0[..]);
 }
 
@@ -166,11 +141,7 @@ fn what_comes_too_late_in_a_stream_is_not_counted() {
 #[test]
 fn a_window_that_passed_its_limit_has_no_exact_count() {
     let busy = |i: i64| {
-        if (3000..6000).contains(&i) {
-            i as u16
-        } else {
-            7
-        }
+        if (3000..6000).contains(&i) { i as u16 } else { 7 }
     };
     let packets: Vec<(i64, u16)> = (0..20_000).map(|i| (1_000_000_000 + i, busy(i))).collect();
     let folder = tempfile::tempdir().unwrap();
@@ -182,15 +153,10 @@ fn a_window_that_passed_its_limit_has_no_exact_count() {
     assert!(rows.iter().any(|row| row.exact_over_limit));
     assert_eq!(rows.last().unwrap().exact, Some(1));
     for row in rows {
-        let inside = packets
-            .iter()
-            .filter(|(time, _)| (row.start_ns..row.end_ns).contains(time));
+        let inside = packets.iter().filter(|(time, _)| (row.start_ns..row.end_ns).contains(time));
         let hosts: HashSet<u16> = inside.map(|&(_, host)| host).collect();
         assert_eq!(row.exact_over_limit, row.exact.is_none());
-        assert!(
-            row.exact.is_none_or(|exact| exact == hosts.len() as u64),
-            "{row:?}"
-        );
+        assert!(row.exact.is_none_or(|exact| exact == hosts.len() as u64), "{row:?}");
     }
 }
 

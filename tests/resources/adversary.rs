@@ -24,20 +24,14 @@ impl SliceSink for Slices {
 
 /// One slice over everything.
 fn plan(path: &Path, kind: FilterKind, bytes: u64, shards: u32, seed: u64) -> CountPlan {
-    let sizing = Sizing::Memory {
-        bytes,
-        expected: None,
-    };
+    let sizing = Sizing::Memory { bytes, expected: None };
     CountPlan {
         inputs: vec![path.into()],
         input_format: InputFormat::Auto,
         selection: flowsieve::selection::Selection::default(),
         rule: ElementRule::default(),
         tunnel: Tunnel::Outer,
-        slicing: Slicing {
-            width_ns: None,
-            align: Align::Epoch,
-        },
+        slicing: Slicing { width_ns: None, align: Align::Epoch },
         counter: Some(CounterChoice::filter(kind, 2, sizing, shards).unwrap()),
         exact_limit_bytes: Some(1 << 26),
         seed,
@@ -60,8 +54,7 @@ fn capture(pairs: impl Iterator<Item = (u32, u32)>) -> tempfile::NamedTempFile {
     let mut out = BufWriter::new(&file);
     out.write_all(&pcap_header(101)).unwrap();
     for (source, destination) in pairs {
-        out.write_all(&record(1, &ipv4(source, destination, 17, &[0; 4])))
-            .unwrap();
+        out.write_all(&record(1, &ipv4(source, destination, 17, &[0; 4]))).unwrap();
     }
     out.flush().unwrap();
     drop(out);
@@ -79,10 +72,7 @@ fn pairs_chosen_to_collide_under_a_known_seed_do_not_under_another() {
     const BASE: u32 = 1500;
     let _alone = Measured::start();
     let empty = Path::new("");
-    let spec = plan(empty, FilterKind::Subset, 2048, 1, 0)
-        .counter
-        .unwrap()
-        .shard;
+    let spec = plan(empty, FilterKind::Subset, 2048, 1, 0).counter.unwrap().shard;
     let mut filter = spec.filter().unwrap().build();
     let digest = |pair: (u32, u32)| {
         let mut key = vec![4];
@@ -90,42 +80,23 @@ fn pairs_chosen_to_collide_under_a_known_seed_do_not_under_another() {
         key.extend(pair.1.to_be_bytes());
         Digester::new(0).digest(&key)
     };
-    let base: Vec<(u32, u32)> = (0..BASE)
-        .map(|i| (0x0a00_0000 + i, 0x0a01_0000 + i))
-        .collect();
+    let base: Vec<(u32, u32)> = (0..BASE).map(|i| (0x0a00_0000 + i, 0x0a01_0000 + i)).collect();
     for &pair in &base {
-        filter.insert(ElementDigests {
-            whole: digest(pair),
-            attributes: &[],
-        });
+        filter.insert(ElementDigests { whole: digest(pair), attributes: &[] });
     }
     // The attacker knows the filter, and sends what it takes for a repeat.
     let chosen = (0..).map(|i: u32| (0xc000_0000 + i, 0xc612_0000 + i));
-    let chosen = chosen.filter(|&pair| {
-        filter.contains(ElementDigests {
-            whole: digest(pair),
-            attributes: &[],
-        })
-    });
+    let chosen = chosen
+        .filter(|&pair| filter.contains(ElementDigests { whole: digest(pair), attributes: &[] }));
     let attack: Vec<(u32, u32)> = base.iter().copied().chain(chosen.take(4000)).collect();
     let file = capture(attack.into_iter());
     let known = answer(&plan(file.path(), FilterKind::Subset, 2048, 1, 0));
-    assert_eq!(
-        known.exact,
-        Some(5500),
-        "the exact set does not depend on the seed"
-    );
-    assert!(
-        known.estimate.unwrap() < 2000.0,
-        "the attack works: {known:?}"
-    );
+    assert_eq!(known.exact, Some(5500), "the exact set does not depend on the seed");
+    assert!(known.estimate.unwrap() < 2000.0, "the attack works: {known:?}");
     for seed in [1, 0x0012_3456_789a_bcde, 77] {
         let other = answer(&plan(file.path(), FilterKind::Subset, 2048, 1, seed));
         assert_eq!(other.exact, Some(5500));
-        assert!(
-            deviation(&other).abs() < 5.0 && !other.saturated,
-            "{other:?}"
-        );
+        assert!(deviation(&other).abs() < 5.0 && !other.saturated, "{other:?}");
     }
 }
 
@@ -150,11 +121,7 @@ fn a_scan_of_a_hundred_times_what_was_expected_is_counted() {
         assert!(bounds.contains(&400_000), "{kind:?}: {slice:?}");
         // One shard, so one set of registers.
         assert!(slice.std_error.unwrap() < 0.04 * 400_000.0, "{slice:?}");
-        assert!(
-            measured.peak_bytes() < 4 << 20,
-            "{kind:?}: {} bytes",
-            measured.peak_bytes()
-        );
+        assert!(measured.peak_bytes() < 4 << 20, "{kind:?}: {} bytes", measured.peak_bytes());
     }
 }
 
@@ -163,9 +130,7 @@ fn an_estimate_is_in_range_however_full_the_filter_is() {
     let _alone = Measured::start();
     for kind in [FilterKind::Subset, FilterKind::Bloom] {
         for shards in [1, 8] {
-            for elements in [
-                100, 1000, 3000, 8000, 12_000, 20_000, 40_000, 80_000, 160_000,
-            ] {
+            for elements in [100, 1000, 3000, 8000, 12_000, 20_000, 40_000, 80_000, 160_000] {
                 let file = capture((0..elements).map(|i| (0x0a00_0001, 0x0b00_0000 + i)));
                 let slice = answer(&plan(file.path(), kind, 4096, shards, 3));
                 assert_eq!(slice.exact, Some(u64::from(elements)));
@@ -176,8 +141,8 @@ fn an_estimate_is_in_range_however_full_the_filter_is() {
     }
 }
 
-/// The exact set hashes with keys drawn anew each time: elements whose digests collide are as good as
-/// others, and there is nothing to choose them by.
+/// The exact set hashes with keys drawn anew each time: elements whose digests collide are as good
+/// as others, and there is nothing to choose them by.
 #[test]
 fn the_exact_set_counts_what_collides_elsewhere() {
     let _alone = Measured::start();

@@ -45,8 +45,8 @@ impl Read for Arriving {
     }
 }
 
-/// A pcapng section, and behind it a block of names that is zeros as far as lengths go: nothing in it is
-/// a packet, all of it is read.
+/// A pcapng section, and behind it a block of names that is zeros as far as lengths go: nothing in
+/// it is a packet, all of it is read.
 fn zeros(out: &mut dyn Write, blocks: u64) -> std::io::Result<()> {
     const BLOCK: u32 = 1 << 30;
     let zeros = vec![0; 1 << 20];
@@ -68,11 +68,7 @@ fn check(work: &Work, measured: &Measured, most: usize) {
     assert_eq!(work.packets, 0);
     assert!(work.bytes > 1000);
     // Compressed bytes are taken in pieces of 128 KiB, or as they come.
-    assert!(
-        measured.peak_bytes() < most,
-        "{} bytes",
-        measured.peak_bytes()
-    );
+    assert!(measured.peak_bytes() < most, "{} bytes", measured.peak_bytes());
 }
 
 #[test]
@@ -84,10 +80,7 @@ fn gibibytes_of_zeros_in_gzip_take_no_memory() {
         zeros(&mut out, gibibytes()).unwrap();
         out.finish().unwrap();
     });
-    let done = work(
-        Arriving(receive, Cursor::new(Vec::new())),
-        ElementRule::default(),
-    );
+    let done = work(Arriving(receive, Cursor::new(Vec::new())), ElementRule::default());
     writer.join().unwrap();
     check(&done, &measured, 8 << 20);
 }
@@ -95,15 +88,14 @@ fn gibibytes_of_zeros_in_gzip_take_no_memory() {
 #[test]
 fn gibibytes_of_zeros_in_zstd_take_a_window() {
     let measured = Measured::start();
-    // Blocks of one byte repeated (RLE), which the decoder has to make large: four bytes for 128 KiB.
+    // Blocks of one byte repeated (RLE), which the decoder has to make large: four bytes for 128
+    // KiB.
     let mut frame = vec![0x28, 0xb5, 0x2f, 0xfd, 0, 0x58];
     let rle = |last: u32, length: u32| (last | 1 << 1 | length << 3).to_le_bytes()[..3].to_vec();
     let raw = |bytes: &[u8]| [&((bytes.len() as u32) << 3).to_le_bytes()[..3], bytes].concat();
     frame.extend(raw(&super::source::section()));
     for _ in 0..gibibytes() {
-        frame.extend(raw(
-            &[&[4, 0, 0, 0][..], &(1_u32 << 30).to_le_bytes()].concat()
-        ));
+        frame.extend(raw(&[&[4, 0, 0, 0][..], &(1_u32 << 30).to_le_bytes()].concat()));
         for _ in 0..8191 {
             frame.extend(rle(0, 1 << 17));
             frame.push(0);
@@ -132,10 +124,7 @@ fn zeros_in_xz_take_a_dictionary() {
         }
         out.finish().unwrap();
     });
-    let done = work(
-        Arriving(receive, Cursor::new(Vec::new())),
-        ElementRule::default(),
-    );
+    let done = work(Arriving(receive, Cursor::new(Vec::new())), ElementRule::default());
     writer.join().unwrap();
     // What the encoder takes is in it.
     check(&done, &measured, 64 << 20);
@@ -152,32 +141,14 @@ fn a_million_members_of_gzip_take_no_memory() {
     let packet = super::source::record(1, &super::source::ipv4(1, 2, 17, &[0; 8]));
     let one = members(&packet);
     let measured = Measured::start();
-    let done = work(
-        Repeated::new(head, one.clone(), 1_000_000),
-        ElementRule::default(),
-    );
+    let done = work(Repeated::new(head, one.clone(), 1_000_000), ElementRule::default());
     assert!(done.error.is_none(), "{:?}", done.error);
     assert_eq!(done.packets, 1_000_000);
-    assert!(
-        done.calls <= 16 + done.bytes / 65_536,
-        "{} calls",
-        done.calls
-    );
-    assert!(
-        measured.peak_bytes() < 8 << 20,
-        "{} bytes",
-        measured.peak_bytes()
-    );
+    assert!(done.calls <= 16 + done.bytes / 65_536, "{} calls", done.calls);
+    assert!(measured.peak_bytes() < 8 << 20, "{} bytes", measured.peak_bytes());
     // Empty members, which bring the reader nothing.
     let empty = members(&[]);
     let done = work(Repeated::new(one, empty, 1_000_000), ElementRule::default());
-    assert!(
-        done.error.is_some(),
-        "a record without a file header is no capture"
-    );
-    assert!(
-        measured.peak_bytes() < 8 << 20,
-        "{} bytes",
-        measured.peak_bytes()
-    );
+    assert!(done.error.is_some(), "a record without a file header is no capture");
+    assert!(measured.peak_bytes() < 8 << 20, "{} bytes", measured.peak_bytes());
 }

@@ -18,20 +18,12 @@ const SMALL: usize = 4 << 20;
 
 /// Calls of `read` for so many bytes: large pieces.
 fn check_work(work: &Work) {
-    assert!(
-        work.calls <= 16 + work.bytes / 4096,
-        "{} calls for {} bytes",
-        work.calls,
-        work.bytes
-    );
+    assert!(work.calls <= 16 + work.bytes / 4096, "{} calls for {} bytes", work.calls, work.bytes);
     assert!(work.batches <= work.packets, "no batch is empty");
 }
 
 fn of(kind: ElementKind) -> ElementRule {
-    ElementRule {
-        kind,
-        ..ElementRule::default()
-    }
+    ElementRule { kind, ..ElementRule::default() }
 }
 
 #[test]
@@ -40,39 +32,22 @@ fn a_record_that_claims_four_gibibytes_takes_no_memory() {
     let good = record(1, &ipv4(1, 2, 17, &[0; 8]));
     let mut lie = record(1, &[0; 64]);
     lie[8..12].copy_from_slice(&u32::MAX.to_le_bytes());
-    let head = [
-        pcap_header(101),
-        good.clone(),
-        good.clone(),
-        good.clone(),
-        good,
-    ]
-    .concat();
+    let head = [pcap_header(101), good.clone(), good.clone(), good.clone(), good].concat();
     let place = head.len() as u64;
-    let done = work(
-        Repeated::new([head, lie].concat(), vec![0; 4096], 4096),
-        of(ElementKind::HostPair),
-    );
+    let done =
+        work(Repeated::new([head, lie].concat(), vec![0; 4096], 4096), of(ElementKind::HostPair));
     assert_eq!(done.packets, 4);
     let error = done.error.as_ref().unwrap();
     assert!(
         matches!(
             error.kind,
-            TraceErrorKind::RecordTooLong {
-                length: 4_294_967_295,
-                packet: 5,
-                ..
-            }
+            TraceErrorKind::RecordTooLong { length: 4_294_967_295, packet: 5, .. }
         ),
         "{error}"
     );
     assert_eq!(error.offset, Some(place));
     check_work(&done);
-    assert!(
-        measured.peak_bytes() < SMALL,
-        "{} bytes",
-        measured.peak_bytes()
-    );
+    assert!(measured.peak_bytes() < SMALL, "{} bytes", measured.peak_bytes());
 }
 
 #[test]
@@ -84,18 +59,11 @@ fn a_pcapng_block_of_the_greatest_length_takes_no_memory() {
         lie[4..8].copy_from_slice(&u32::MAX.to_le_bytes());
         let head = [section(), interface, lie].concat();
         // 256 MiB of it are there.
-        let done = work(
-            Repeated::new(head, vec![0; 1 << 16], 1 << 12),
-            of(ElementKind::HostPair),
-        );
+        let done = work(Repeated::new(head, vec![0; 1 << 16], 1 << 12), of(ElementKind::HostPair));
         let error = done.error.as_ref().unwrap().to_string();
         assert!(error.contains(told), "{error}");
         check_work(&done);
-        assert!(
-            measured.peak_bytes() < SMALL,
-            "{} bytes",
-            measured.peak_bytes()
-        );
+        assert!(measured.peak_bytes() < SMALL, "{} bytes", measured.peak_bytes());
     }
 }
 
@@ -106,45 +74,23 @@ fn a_packet_of_the_longest_legal_block_takes_what_the_format_allows() {
     let mut packet = vec![0; 20];
     packet.resize((16 << 20) - 12, 0);
     let head = [section(), interface].concat();
-    let done = work(
-        Repeated::new(head, block(6, &packet), 8),
-        of(ElementKind::HostPair),
-    );
+    let done = work(Repeated::new(head, block(6, &packet), 8), of(ElementKind::HostPair));
     assert!(done.error.is_none(), "{:?}", done.error);
     assert_eq!(done.packets, 8);
     // The block itself is 16 MiB of this test's memory.
-    assert!(
-        measured.peak_bytes() < 6 * (16 << 20),
-        "{} bytes",
-        measured.peak_bytes()
-    );
+    assert!(measured.peak_bytes() < 6 * (16 << 20), "{} bytes", measured.peak_bytes());
 }
 
 #[test]
 fn a_million_interfaces_take_memory_for_a_million_and_no_more() {
     let measured = Measured::start();
-    let interface = block(
-        1,
-        &[
-            &[101, 0, 0, 0, 0, 0, 0, 0][..],
-            &[1, 0, 60, 0],
-            &[b'x'; 60],
-            &[0; 4],
-        ]
-        .concat(),
-    );
-    let done = work(
-        Repeated::new(section(), interface, 2_000_000),
-        of(ElementKind::HostPair),
-    );
+    let interface =
+        block(1, &[&[101, 0, 0, 0, 0, 0, 0, 0][..], &[1, 0, 60, 0], &[b'x'; 60], &[0; 4]].concat());
+    let done = work(Repeated::new(section(), interface, 2_000_000), of(ElementKind::HostPair));
     let error = done.error.as_ref().unwrap().to_string();
     assert!(error.contains("more than a million interfaces"), "{error}");
     check_work(&done);
-    assert!(
-        measured.peak_bytes() < 160 << 20,
-        "{} bytes",
-        measured.peak_bytes()
-    );
+    assert!(measured.peak_bytes() < 160 << 20, "{} bytes", measured.peak_bytes());
 }
 
 #[test]
@@ -168,37 +114,23 @@ fn tags_and_headers_without_end_are_bounded_steps() {
     for _ in 0..3000 {
         nested = ipv4(1, 2, 4, &nested[..nested.len().min(60_000)]);
     }
-    for frame in [
-        tags,
-        labels,
-        ethernet([0x86, 0xdd], &options),
-        ethernet([8, 0], &nested),
-    ] {
+    for frame in [tags, labels, ethernet([0x86, 0xdd], &options), ethernet([8, 0], &nested)] {
         let measured = Measured::start();
-        let done = work(
-            Repeated::new(pcap_header(1), record(1, &frame), 400),
-            of(ElementKind::Flow),
-        );
+        let done =
+            work(Repeated::new(pcap_header(1), record(1, &frame), 400), of(ElementKind::Flow));
         assert_eq!(done.packets, 400);
         assert!(done.error.is_none());
         check_work(&done);
-        assert!(
-            measured.peak_bytes() < SMALL,
-            "{} bytes",
-            measured.peak_bytes()
-        );
+        assert!(measured.peak_bytes() < SMALL, "{} bytes", measured.peak_bytes());
     }
 }
 
 #[test]
 fn dns_names_that_point_in_circles_end() {
     let mut answers = Vec::new();
-    for pointers in [
-        &[0xc0_u8, 0x0c][..],
-        &[0xc0, 0x0e, 0xc0, 0x0c],
-        &[1, b'a', 0xc0, 0x0c],
-        &[0xc0, 0x12],
-    ] {
+    for pointers in
+        [&[0xc0_u8, 0x0c][..], &[0xc0, 0x0e, 0xc0, 0x0c], &[1, b'a', 0xc0, 0x0c], &[0xc0, 0x12]]
+    {
         let mut message = vec![0, 7, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0];
         message.extend_from_slice(pointers);
         message.extend([0, 1, 0, 1]);
@@ -213,23 +145,13 @@ fn dns_names_that_point_in_circles_end() {
         answers.push(record(1, &ipv4(1, 2, 17, &datagram)));
     }
     let measured = Measured::start();
-    let done = work(
-        Repeated::new(pcap_header(101), answers.concat(), 20_000),
-        of(ElementKind::Dns),
-    );
+    let done =
+        work(Repeated::new(pcap_header(101), answers.concat(), 20_000), of(ElementKind::Dns));
     assert_eq!((done.packets, done.elements), (80_000, 0));
     let mut reasons = done.skipped.keys().map(|skip| skip.name());
-    assert!(
-        reasons.all(|reason| reason.starts_with("dns_")),
-        "{:?}",
-        done.skipped
-    );
+    assert!(reasons.all(|reason| reason.starts_with("dns_")), "{:?}", done.skipped);
     check_work(&done);
-    assert!(
-        measured.peak_bytes() < SMALL,
-        "{} bytes",
-        measured.peak_bytes()
-    );
+    assert!(measured.peak_bytes() < SMALL, "{} bytes", measured.peak_bytes());
 }
 
 /// Counts slices.
@@ -248,29 +170,18 @@ fn a_clock_that_jumps_by_a_billion_seconds_opens_one_slice_a_jump() {
     file.write_all(&pcap_header(101)).unwrap();
     let jumps = 10_000_u32;
     for number in 0..jumps {
-        let time = if number % 2 == 0 {
-            1_000_000_000 + number
-        } else {
-            2_000_000_000 + number
-        };
-        file.write_all(&record(time, &ipv4(1, number, 17, &[0; 8])))
-            .unwrap();
+        let time = if number % 2 == 0 { 1_000_000_000 + number } else { 2_000_000_000 + number };
+        file.write_all(&record(time, &ipv4(1, number, 17, &[0; 8]))).unwrap();
     }
     file.flush().unwrap();
-    let sizing = Sizing::Memory {
-        bytes: 64 << 10,
-        expected: None,
-    };
+    let sizing = Sizing::Memory { bytes: 64 << 10, expected: None };
     let plan = CountPlan {
         inputs: vec![file.path().into()],
         input_format: InputFormat::Auto,
         selection: flowsieve::selection::Selection::default(),
         rule: ElementRule::default(),
         tunnel: Tunnel::Outer,
-        slicing: Slicing {
-            width_ns: Some(1),
-            align: Align::Epoch,
-        },
+        slicing: Slicing { width_ns: Some(1), align: Align::Epoch },
         counter: Some(CounterChoice::filter(FilterKind::Subset, 2, sizing, 8).unwrap()),
         exact_limit_bytes: Some(1 << 24),
         seed: 0,
@@ -287,11 +198,7 @@ fn a_clock_that_jumps_by_a_billion_seconds_opens_one_slice_a_jump() {
     assert_eq!(slices.0, u64::from(jumps));
     assert!(summary.totals.empty_slices_omitted > 1_000_000_000_000_000_000 / 2);
     // Eight open slices of 64 KiB, exact sets of 16 MiB at most, slices held back.
-    assert!(
-        measured.peak_bytes() < 48 << 20,
-        "{} bytes",
-        measured.peak_bytes()
-    );
+    assert!(measured.peak_bytes() < 48 << 20, "{} bytes", measured.peak_bytes());
 }
 
 /// What begins a file of dnstap.
@@ -302,17 +209,11 @@ fn a_frame_of_dnstap_that_claims_much_takes_no_memory() {
     for (length, is_legal) in [(u32::MAX, false), ((1 << 20) + 1, false), (1 << 20, true)] {
         let measured = Measured::start();
         let head = [DNSTAP, &length.to_be_bytes()].concat();
-        let done = work(
-            Repeated::new(head, vec![0xff; 4096], 64),
-            of(ElementKind::HostPair),
-        );
+        let done = work(Repeated::new(head, vec![0xff; 4096], 64), of(ElementKind::HostPair));
         assert_eq!(done.packets, 0);
         let kind = &done.error.as_ref().unwrap().kind;
         if is_legal {
-            assert!(
-                matches!(kind, TraceErrorKind::CutInRecord { .. }),
-                "{kind:?}"
-            );
+            assert!(matches!(kind, TraceErrorKind::CutInRecord { .. }), "{kind:?}");
         } else {
             let claimed = u64::from(length);
             assert!(
@@ -321,11 +222,7 @@ fn a_frame_of_dnstap_that_claims_much_takes_no_memory() {
             );
         }
         check_work(&done);
-        assert!(
-            measured.peak_bytes() < SMALL,
-            "{} bytes",
-            measured.peak_bytes()
-        );
+        assert!(measured.peak_bytes() < SMALL, "{} bytes", measured.peak_bytes());
     }
 }
 
@@ -337,23 +234,14 @@ fn a_block_of_cdns_without_end_takes_bounded_memory() {
     let measured = Measured::start();
     // A map of one pair, with a value of 255 bytes that nobody knows.
     let query = [&[0xa1, 0x18, 99, 0x58, 0xff][..], &[7; 255]].concat();
-    let done = work(
-        Repeated::new(CDNS.to_vec(), query.repeat(16), 32_768),
-        of(ElementKind::HostPair),
-    );
+    let done =
+        work(Repeated::new(CDNS.to_vec(), query.repeat(16), 32_768), of(ElementKind::HostPair));
     let error = done.error.as_ref().unwrap();
-    assert!(
-        matches!(error.kind, TraceErrorKind::RecordTooLong { .. }),
-        "{error}"
-    );
+    assert!(matches!(error.kind, TraceErrorKind::RecordTooLong { .. }), "{error}");
     // What is there of the block is read.
     assert!(done.packets > 60_000, "{} records", done.packets);
     check_work(&done);
-    assert!(
-        measured.peak_bytes() < 64 << 20,
-        "{} bytes",
-        measured.peak_bytes()
-    );
+    assert!(measured.peak_bytes() < 64 << 20, "{} bytes", measured.peak_bytes());
 }
 
 #[test]
@@ -365,16 +253,9 @@ fn lengths_in_cdns_take_no_memory() {
     ] {
         let measured = Measured::start();
         let head = [CDNS, claim].concat();
-        let done = work(
-            Repeated::new(head, vec![0xa0; 64], 64),
-            of(ElementKind::HostPair),
-        );
+        let done = work(Repeated::new(head, vec![0xa0; 64], 64), of(ElementKind::HostPair));
         assert!(done.error.is_some());
-        assert!(
-            measured.peak_bytes() < SMALL,
-            "{} bytes",
-            measured.peak_bytes()
-        );
+        assert!(measured.peak_bytes() < SMALL, "{} bytes", measured.peak_bytes());
     }
 }
 
@@ -393,7 +274,8 @@ fn varint(mut rest: u64) -> Vec<u8> {
     bytes
 }
 
-/// A list of flows as Parquet: one page for all of its columns, and what its head, its row group and its lists claim.
+/// A list of flows as Parquet: one page for all of its columns, and what its head, its row group
+/// and its lists claim.
 struct Claims {
     page_bytes: i64,
     page_values: i64,
@@ -479,34 +361,19 @@ fn what_a_parquet_file_claims_takes_no_memory() {
     };
     for (claims, word) in [
         // What is true: times 0, and addresses of no letters.
-        (
-            of(16, 2, 2, 1, 0),
-            "record 1, at offset 4, cannot be used: the source is \"\"",
-        ),
+        (of(16, 2, 2, 1, 0), "record 1, at offset 4, cannot be used: the source is \"\""),
         (of(1 << 30, 2, 2, 1, 0), "more bytes than a page may have"),
         (of(15 << 20, 2, 2, 1, 0), "is not as long as it claims"),
         (of(16, 1 << 30, 2, 1, 0), "more values than it has rows"),
-        (
-            of(16, 1 << 30, 1 << 30, 1, 0),
-            "more rows than its bytes can hold",
-        ),
-        (
-            of(16, 2, 1 << 40, 1, 0),
-            "more rows than its bytes can hold",
-        ),
+        (of(16, 1 << 30, 1 << 30, 1, 0), "more rows than its bytes can hold"),
+        (of(16, 2, 1 << 40, 1, 0), "more rows than its bytes can hold"),
         (of(16, 60_000, 60_000, 1, 0), "fewer values than it claims"),
-        (
-            of(16, 1, 2, 1, 0),
-            "fewer values than its row group has rows",
-        ),
+        (of(16, 1, 2, 1, 0), "fewer values than its row group has rows"),
         (of(16, 2, 2, 1 << 30, 0), "its footer cannot be read"),
         (of(16, 2, 2, 1, 7), "encoding 7, which is not read"),
         // Differences in a page of zeros: blocks of no numbers.
         (of(16, 2, 2, 1, 5), "the numbers of a page are damaged"),
-        (
-            of(16, 60_000, 60_000, 1, 5),
-            "the numbers of a page are damaged",
-        ),
+        (of(16, 60_000, 60_000, 1, 5), "the numbers of a page are damaged"),
         // Lengths are those of texts, and times have none.
         (of(16, 2, 2, 1, 6), "encoding 6, which is not read"),
     ] {

@@ -1,11 +1,8 @@
-//! What a hostile file can take: memory that does not grow with what it claims or holds, and work in
-//! proportion to its bytes. Memory is what the allocator was asked for, at its peak; work is counted in
-//! reads and batches and not by the clock.
+//! What a hostile file can take: memory that does not grow with what it claims or holds, and work
+//! in proportion to its bytes. Memory is what the allocator was asked for, at its peak; work is
+//! counted in reads and batches and not by the clock.
 
-#![allow(
-    clippy::unwrap_used,
-    reason = "a test that unwraps fails where it should"
-)]
+#![allow(clippy::unwrap_used, reason = "a test that unwraps fails where it should")]
 
 mod adversary;
 mod bombs;
@@ -31,10 +28,7 @@ impl Measured {
     fn start() -> Self {
         let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         ALLOCATOR.reset_peak_usage();
-        Self {
-            before: ALLOCATOR.current_usage(),
-            _alone: alone,
-        }
+        Self { before: ALLOCATOR.current_usage(), _alone: alone }
     }
 
     fn peak_bytes(&self) -> usize {

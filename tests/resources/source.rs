@@ -22,13 +22,7 @@ pub(crate) struct Repeated {
 
 impl Repeated {
     pub(crate) fn new(head: Vec<u8>, piece: Vec<u8>, times: u64) -> Self {
-        Self {
-            head,
-            piece,
-            times,
-            at: 0,
-            in_head: true,
-        }
+        Self { head, piece, times, at: 0, in_head: true }
     }
 }
 
@@ -36,11 +30,7 @@ impl Read for Repeated {
     fn read(&mut self, target: &mut [u8]) -> std::io::Result<usize> {
         let mut given = 0;
         while given < target.len() {
-            let from = if self.in_head {
-                &self.head
-            } else {
-                &self.piece
-            };
+            let from = if self.in_head { &self.head } else { &self.piece };
             if !self.in_head && self.times == 0 {
                 break;
             }
@@ -92,10 +82,7 @@ pub(crate) struct Work {
 /// Reads all of a source and takes its elements.
 pub(crate) fn work(source: impl Read + Send + 'static, rule: ElementRule) -> Work {
     let calls = Arc::new(AtomicU64::new(0));
-    let source = Box::new(Counted {
-        inner: source,
-        calls: Arc::clone(&calls),
-    });
+    let source = Box::new(Counted { inner: source, calls: Arc::clone(&calls) });
     let extractor = Extractor::new(rule, Tunnel::Inner, Digester::new(0), true, true);
     let mut work = Work::default();
     let mut out = ElementBatch::default();
@@ -131,10 +118,7 @@ pub(crate) fn work(source: impl Read + Send + 'static, rule: ElementRule) -> Wor
 /// The header of a little-endian pcap file.
 pub(crate) fn pcap_header(link: u32) -> Vec<u8> {
     let words = [0xa1b2_c3d4, 2 | 4 << 16, 0, 0, 262_144, link];
-    words
-        .iter()
-        .flat_map(|word: &u32| word.to_le_bytes())
-        .collect()
+    words.iter().flat_map(|word: &u32| word.to_le_bytes()).collect()
 }
 
 /// A record of a pcap file.
@@ -169,8 +153,5 @@ pub(crate) fn block(kind: u32, body: &[u8]) -> Vec<u8> {
 
 /// A section header.
 pub(crate) fn section() -> Vec<u8> {
-    block(
-        0x0a0d_0d0a,
-        &[&[0x4d, 0x3c, 0x2b, 0x1a, 1, 0, 0, 0][..], &[255; 8]].concat(),
-    )
+    block(0x0a0d_0d0a, &[&[0x4d, 0x3c, 0x2b, 0x1a, 1, 0, 0, 0][..], &[255; 8]].concat())
 }

@@ -1,9 +1,10 @@
 //! Capture filters against tcpdump, which is libpcap's own program.
 //!
-//! The frames of many captures are gathered by link type, some of them cut short once more, and written as one file a
-//! link type; the time of each is its number. For every expression tcpdump writes the frames that it keeps, and these
-//! must be those that flowsieve keeps. Where flowsieve is meant to see more than libpcap does (behind VLAN tags,
-//! labels and extension headers) tcpdump is given the frame without what stands in its way.
+//! The frames of many captures are gathered by link type, some of them cut short once more, and
+//! written as one file a link type; the time of each is its number. For every expression tcpdump
+//! writes the frames that it keeps, and these must be those that flowsieve keeps. Where flowsieve
+//! is meant to see more than libpcap does (behind VLAN tags, labels and extension headers) tcpdump
+//! is given the frame without what stands in its way.
 
 use flowsieve::capture_filter::CaptureFilter;
 use flowsieve::decode::{Network, NetworkKind, Shim, Tunnel, network, shims, upper};
@@ -21,9 +22,8 @@ const FRAMES_PER_CAPTURE: usize = 60;
 const RANDOM_EXPRESSIONS: usize = 300;
 
 /// Link types that both decode alike.
-const COMPARED: &[u16] = &[
-    0, 1, 8, 9, 10, 12, 14, 50, 100, 101, 104, 105, 107, 108, 113, 127, 228, 229, 242, 276,
-];
+const COMPARED: &[u16] =
+    &[0, 1, 8, 9, 10, 12, 14, 50, 100, 101, 104, 105, 107, 108, 113, 127, 228, 229, 242, 276];
 
 /// A frame as captured, and as tcpdump is given it.
 struct Frame {
@@ -42,7 +42,8 @@ struct Frame {
 /// An expression, and what it is compared on.
 struct Expression {
     text: String,
-    /// It asks for what stands before IP, so that frames are compared as they were captured, with one tag at most.
+    /// It asks for what stands before IP, so that frames are compared as they were captured, with
+    /// one tag at most.
     of_tags: bool,
 }
 
@@ -79,7 +80,8 @@ impl Frame {
         if is_left_out {
             return None;
         }
-        // Cut short within tags: libpcap knows that it is no IP, since it does not look behind them.
+        // Cut short within tags: libpcap knows that it is no IP, since it does not look behind
+        // them.
         if found.kind == NetworkKind::CutShort && own_header.is_some_and(|own| own <= bytes.len()) {
             return None;
         }
@@ -92,11 +94,7 @@ impl Frame {
             let upper = upper(bytes, found, |_| extensions += 1);
             if extensions > 0 {
                 let upper = upper.filter(|upper| !upper.cut_short && !upper.later_fragment)?;
-                let header = if found.kind == NetworkKind::Ipv4 {
-                    20
-                } else {
-                    40
-                };
+                let header = if found.kind == NetworkKind::Ipv4 { 20 } else { 40 };
                 let mut ip = bytes.get(found.at..found.at + header)?.to_vec();
                 if found.kind == NetworkKind::Ipv4 {
                     (ip[0], ip[9]) = (0x45, upper.protocol);
@@ -152,7 +150,8 @@ impl Frame {
     fn is_compared(&self, expression: &Expression) -> bool {
         let asks = |words: &[&str]| words.iter().any(|word| expression.text.contains(word));
         if expression.of_tags {
-            // "ether proto" is meant to see every number before IP, and all others tags of any depth.
+            // "ether proto" is meant to see every number before IP, and all others tags of any
+            // depth.
             let one_tag = self.tags == 1 && self.network.at <= 22 && !asks(&["ether proto", "stp"]);
             return self.plain.is_none() && self.tags == 0 || one_tag && !self.without_extensions;
         }
@@ -201,11 +200,7 @@ fn frames(traces: &Path) -> BTreeMap<u16, Vec<Frame>> {
     for group in fs::read_dir(traces).unwrap() {
         let group = group.unwrap().path();
         if group.is_dir() {
-            paths.extend(
-                fs::read_dir(group)
-                    .unwrap()
-                    .map(|entry| entry.unwrap().path()),
-            );
+            paths.extend(fs::read_dir(group).unwrap().map(|entry| entry.unwrap().path()));
         }
     }
     paths.sort();
@@ -273,8 +268,8 @@ fn write_pcap<'a>(path: &Path, link: u16, frames: impl Iterator<Item = (&'a [u8]
     fs::write(path, file).unwrap();
 }
 
-/// What tcpdump keeps with its optimiser and without: it leaves out bytes that were not captured if nothing depends on
-/// them, and is right either way.
+/// What tcpdump keeps with its optimiser and without: it leaves out bytes that were not captured if
+/// nothing depends on them, and is right either way.
 struct Kept {
     optimised: Vec<usize>,
     plainly: Vec<usize>,
@@ -323,9 +318,7 @@ fn run_tcpdump(path: &Path, options: &[&str], expression: &str) -> Result<Vec<us
 const WRITTEN: &str = include_str!("capture_filters.txt");
 
 fn written() -> Vec<Expression> {
-    let lines = WRITTEN
-        .lines()
-        .filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let lines = WRITTEN.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
     lines
         .map(|line| Expression {
             text: line.to_owned(),
@@ -385,15 +378,7 @@ impl Values {
     }
 
     fn direction(numbers: &mut Numbers) -> &'static str {
-        numbers.one_of(&[
-            "",
-            "",
-            "src ",
-            "dst ",
-            "src or dst ",
-            "src and dst ",
-            "dst or src ",
-        ])
+        numbers.one_of(&["", "", "src ", "dst ", "src or dst ", "src and dst ", "dst or src "])
     }
 
     fn primitive(&self, numbers: &mut Numbers) -> String {
@@ -412,20 +397,14 @@ impl Values {
             2 => {
                 let bits = 1 + numbers.below(32) as u32;
                 let address = u32::from_be_bytes(v4) & (u32::MAX << (32 - bits));
-                format!(
-                    "{direction}net {}/{bits}",
-                    std::net::Ipv4Addr::from(address)
-                )
+                format!("{direction}net {}/{bits}", std::net::Ipv4Addr::from(address))
             }
             3 => format!("{direction}net {a}.{b}.0.0 mask 255.255.0.0"),
             4 => format!("{direction}host {v6}"),
             5 => {
                 let bits = 1 + numbers.below(128) as u32;
                 let address = v6.to_bits() & (u128::MAX << (128 - bits));
-                format!(
-                    "ip6 {direction}net {}/{bits}",
-                    std::net::Ipv6Addr::from(address)
-                )
+                format!("ip6 {direction}net {}/{bits}", std::net::Ipv6Addr::from(address))
             }
             6 => format!("{transport}{direction}port {}", port(numbers)),
             7 => format!(
@@ -434,11 +413,7 @@ impl Values {
                 port(numbers),
                 port(numbers)
             ),
-            8 => format!(
-                "{transport}{direction}portrange {}-{}",
-                port(numbers),
-                port(numbers)
-            ),
+            8 => format!("{transport}{direction}portrange {}-{}", port(numbers), port(numbers)),
             9 => numbers
                 .one_of(&[
                     "ip", "ip6", "tcp", "udp", "icmp", "icmp6", "sctp", "arp", "rarp", "igmp",
@@ -450,11 +425,7 @@ impl Values {
                 numbers.one_of(&["", "ip ", "ip6 "]),
                 numbers.one_of(&["\\tcp", "\\udp", "17", "1", "58", "0x2f", "132", "6"])
             ),
-            11 => format!(
-                "{} {}",
-                numbers.one_of(&["less", "greater"]),
-                40 + numbers.below(300)
-            ),
+            11 => format!("{} {}", numbers.one_of(&["less", "greater"]), 40 + numbers.below(300)),
             12 | 13 => Self::relation(numbers),
             14 => {
                 let parts =
@@ -482,9 +453,7 @@ impl Values {
 
     fn relation(numbers: &mut Numbers) -> String {
         // One header a side: libpcap asks only the first operand of an operator for its protocol.
-        let headers = [
-            "ip", "ip", "ip6", "tcp", "tcp", "udp", "icmp", "icmp6", "arp", "ether",
-        ];
+        let headers = ["ip", "ip", "ip6", "tcp", "tcp", "udp", "icmp", "icmp6", "arp", "ether"];
         let header = numbers.one_of(&headers);
         let mut text = Self::number(numbers, 2, header);
         let comparison = numbers.one_of(&["=", "==", "!=", "<", "<=", ">", ">="]);
@@ -506,14 +475,8 @@ impl Values {
             0 => format!("{load} & {:#x}", numbers.below(256)),
             1 => format!("{load} + {}", numbers.below(100)),
             2 => format!("{load} >> {}", numbers.below(8)),
-            3 => format!(
-                "({load} - {}) * 4",
-                Self::number(numbers, depth - 1, header)
-            ),
-            4 => format!(
-                "{load} / ({} + 1)",
-                Self::number(numbers, depth - 1, header)
-            ),
+            3 => format!("({load} - {}) * 4", Self::number(numbers, depth - 1, header)),
+            4 => format!("{load} / ({} + 1)", Self::number(numbers, depth - 1, header)),
             5 => format!("tcp[(tcp[12] & 0xf0) >> 2{size}]"),
             6 => "ip[(ip[0] & 0xf) << 2]".to_owned(),
             _ => load,
@@ -538,34 +501,22 @@ pub(crate) fn keep_what_tcpdump_keeps(traces: &Path) -> Completion {
     for (&link, frames) in &frames {
         compare(link, frames, &expressions, folder.path(), &mut outcome);
     }
-    let Outcome {
-        compared,
-        kept,
-        differences,
-        wrong,
-    } = outcome;
+    let Outcome { compared, kept, differences, wrong } = outcome;
     let all = || frames.values().flatten();
     let without = all().filter(|frame| frame.plain.is_some()).count();
-    let cut = all()
-        .filter(|frame| (frame.bytes.len() as u32) < frame.wire)
-        .count();
+    let cut = all().filter(|frame| (frame.bytes.len() as u32) < frame.wire).count();
     assert!(
         without > 100 && cut > 100,
         "{without} frames behind tags and the like, {cut} cut short"
     );
-    let counts: Vec<(u16, usize)> = frames
-        .iter()
-        .map(|(&link, frames)| (link, frames.len()))
-        .collect();
+    let counts: Vec<(u16, usize)> =
+        frames.iter().map(|(&link, frames)| (link, frames.len())).collect();
     eprintln!(
         "{} expressions, frames by link type {counts:?}, {compared} comparisons, {kept} kept",
         expressions.len()
     );
     assert!(wrong.is_empty(), "{differences} differences\n{wrong}");
-    assert!(
-        kept > 0 && compared > kept,
-        "{compared} comparisons, {kept} kept"
-    );
+    assert!(kept > 0 && compared > kept, "{compared} comparisons, {kept} kept");
     Completion::Completed
 }
 
@@ -587,33 +538,16 @@ fn compare(
     outcome: &mut Outcome,
 ) {
     let (captured, plain) = (folder.join("captured"), folder.join("plain"));
-    write_pcap(
-        &captured,
-        link,
-        frames.iter().map(|frame| (&*frame.bytes, frame.wire)),
-    );
+    write_pcap(&captured, link, frames.iter().map(|frame| (&*frame.bytes, frame.wire)));
     let without = |frame: &'_ Frame| frame.plain.clone().unwrap_or_else(|| frame.bytes.clone());
-    let stripped: Vec<(Vec<u8>, u32)> = frames
-        .iter()
-        .map(|frame| (without(frame), frame.wire))
-        .collect();
-    write_pcap(
-        &plain,
-        link,
-        stripped.iter().map(|(bytes, wire)| (&**bytes, *wire)),
-    );
-    // Most of the traffic is Ethernet; on other links every fifth expression is tried, not the same on all.
+    let stripped: Vec<(Vec<u8>, u32)> =
+        frames.iter().map(|frame| (without(frame), frame.wire)).collect();
+    write_pcap(&plain, link, stripped.iter().map(|(bytes, wire)| (&**bytes, *wire)));
+    // Most of the traffic is Ethernet; on other links every fifth expression is tried, not the same
+    // on all.
     let every = if link == 1 { 1 } else { 5 };
-    for expression in expressions
-        .iter()
-        .skip(usize::from(link) % every)
-        .step_by(every)
-    {
-        let path = if expression.of_tags {
-            &captured
-        } else {
-            &plain
-        };
+    for expression in expressions.iter().skip(usize::from(link) % every).step_by(every) {
+        let path = if expression.of_tags { &captured } else { &plain };
         let theirs = kept_by_tcpdump(path, &expression.text);
         let ours = CaptureFilter::parse(&expression.text, Tunnel::Outer);
         let (theirs, ours) = match (theirs, ours) {
@@ -624,21 +558,11 @@ fn compare(
             // libpcap knows what some link types cannot have.
             (Err(_), Ok(_)) if link != 1 => continue,
             (Err(error), Ok(_)) => {
-                writeln!(
-                    outcome.wrong,
-                    "tcpdump refuses {}: {error}",
-                    expression.text
-                )
-                .unwrap();
+                writeln!(outcome.wrong, "tcpdump refuses {}: {error}", expression.text).unwrap();
                 continue;
             }
             (Ok(_), Err(error)) => {
-                writeln!(
-                    outcome.wrong,
-                    "flowsieve refuses {}: {error}",
-                    expression.text
-                )
-                .unwrap();
+                writeln!(outcome.wrong, "flowsieve refuses {}: {error}", expression.text).unwrap();
                 continue;
             }
         };

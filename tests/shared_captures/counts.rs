@@ -1,4 +1,5 @@
-//! Exact counts against those of an independent tool; the head of `MANIFEST.tsv` defines the figures.
+//! Exact counts against those of an independent tool; the head of `MANIFEST.tsv` defines the
+//! figures.
 
 use crate::library::common;
 use crate::manifest::Manifest;
@@ -38,11 +39,7 @@ impl Figures {
 }
 
 /// A file; its figures in the manifest and here; why ours are right.
-type Difference = (
-    &'static str,
-    &'static [(&'static str, u64, u64)],
-    &'static str,
-);
+type Difference = (&'static str, &'static [(&'static str, u64, u64)], &'static str);
 
 const DIFFERENCES: &[Difference] = &[
     (
@@ -59,10 +56,7 @@ const DIFFERENCES: &[Difference] = &[
     ),
     (
         "dns/nsd-live-ns.pcap.xz",
-        &[
-            ("dns_triples", 20190, 20175),
-            ("dns_query_triples", 10096, 10088),
-        ],
+        &[("dns_triples", 20190, 20175), ("dns_query_triples", 10096, 10088)],
         "14 triples (7 of queries) of the manifest come from splitting names at the vertical bar \
          that they contain, and 1 from what has more than 255 bytes; tshark's own output has 20176 \
          triples, the name that is too long among them",
@@ -92,11 +86,7 @@ const DIFFERENCES: &[Difference] = &[
     ),
     (
         "formats/wireshark-wireguard-ping-tcp-dsb.pcapng",
-        &[
-            ("pairs_inner", 8, 2),
-            ("dns_triples", 2, 0),
-            ("dns_query_triples", 1, 0),
-        ],
+        &[("pairs_inner", 8, 2), ("dns_triples", 2, 0), ("dns_query_triples", 1, 0)],
         "tshark decrypts WireGuard with keys that the capture file brings along",
     ),
     (
@@ -144,8 +134,8 @@ const DIFFERENCES: &[Difference] = &[
     ),
 ];
 
-/// Files in formats that are refused, with a sentence that says what they are: snoop, and DAG records
-/// of the time before ERF, which have neither magic number nor type.
+/// Files in formats that are refused, with a sentence that says what they are: snoop, and DAG
+/// records of the time before ERF, which have neither magic number nor type.
 const REFUSED: [&str; 3] = [
     "formats/libtrace-legacy-atm.gz",
     "formats/libtrace-legacy-eth.gz",
@@ -158,10 +148,7 @@ const DNS_PORTS: &[(&str, &[u16])] = &[
         "campus/ndpi-dnscrypt-v1-and-resolver-pings.pcap",
         &[443, 465, 553, 1053, 1443, 2053, 4343, 8443],
     ),
-    (
-        "malformed/suricata-dns__dns-incomplete__input.pcap",
-        &[5353],
-    ),
+    ("malformed/suricata-dns__dns-incomplete__input.pcap", &[5353]),
 ];
 
 /// Flows, and distinct (source, destination, name) of DNS messages in the direction of the packets.
@@ -179,11 +166,8 @@ impl FlowSink for FlowFigures {
     }
 
     fn dns(&mut self, message: &DnsRecord<'_>) -> io::Result<()> {
-        let addresses = if message.is_response {
-            message.addresses.reversed()
-        } else {
-            message.addresses
-        };
+        let addresses =
+            if message.is_response { message.addresses.reversed() } else { message.addresses };
         self.dns_triples.insert((addresses, message.name.to_vec()));
         Ok(())
     }
@@ -195,11 +179,7 @@ fn measure_flows(path: &Path, name: &str) -> (FlowFigures, FlowSummary) {
     let dns_ports = DNS_PORTS.iter().find(|(file, _)| *file == name);
     let plan = FlowPlan {
         inputs: vec![path.into()],
-        input_format: if is_tsh {
-            InputFormat::Tsh
-        } else {
-            InputFormat::Auto
-        },
+        input_format: if is_tsh { InputFormat::Tsh } else { InputFormat::Auto },
         selection: flowsieve::selection::Selection::default(),
         tunnel: Tunnel::Outer,
         bidirectional: false,
@@ -219,10 +199,7 @@ fn measure_flows(path: &Path, name: &str) -> (FlowFigures, FlowSummary) {
 fn measure(path: &Path, name: &str) -> (Figures, Option<String>) {
     let one = |kind, change: &dyn Fn(&mut CountPlan)| {
         let mut plan = common::plan(&[path.to_owned()], kind);
-        plan.slicing = Slicing {
-            width_ns: None,
-            align: Align::Epoch,
-        };
+        plan.slicing = Slicing { width_ns: None, align: Align::Epoch };
         plan.counter = None;
         if path.extension().is_some_and(|ending| ending == "tsh") {
             plan.input_format = InputFormat::Tsh;
@@ -232,10 +209,7 @@ fn measure(path: &Path, name: &str) -> (Figures, Option<String>) {
         }
         change(&mut plan);
         let (slices, summary) = common::run(&plan);
-        let exact: u64 = slices
-            .iter()
-            .map(|slice| slice.exact.expect("within the limit"))
-            .sum();
+        let exact: u64 = slices.iter().map(|slice| slice.exact.expect("within the limit")).sum();
         (exact, summary)
     };
     let (pairs_outer, summary) = one(ElementKind::HostPair, &|_| {});
@@ -300,15 +274,7 @@ pub(crate) fn every_capture_has_the_counts_of_the_independent_tool(folder: &Path
         }
     }
     for (file, ..) in DIFFERENCES {
-        assert!(
-            manifest.files().any(|name| name == *file),
-            "{file} is not in the manifest"
-        );
+        assert!(manifest.files().any(|name| name == *file), "{file} is not in the manifest");
     }
-    assert!(
-        problems.is_empty(),
-        "{} problems:\n{}",
-        problems.len(),
-        problems.join("\n")
-    );
+    assert!(problems.is_empty(), "{} problems:\n{}", problems.len(), problems.join("\n"));
 }

@@ -1,4 +1,5 @@
-//! How often the bounds of a count hold on real captures; `scripts/measure-counting` measures it at more memories.
+//! How often the bounds of a count hold on real captures; `scripts/measure-counting` measures it at
+//! more memories.
 
 use crate::measure_coverage::{Coverage, Memory, captures, measure};
 use std::path::Path;
@@ -19,7 +20,8 @@ pub(crate) fn bounds_hold_on_all_captures(folder: &Path) {
     // Nearly every count is exact, and said to be.
     assert!(pooled.all.slices > 100_000, "{pooled:?}");
     assert!(pooled.all.percent() > 99.0, "{pooled:?}");
-    // Of the others the bounds hold in as many as they promise, and where an element was missed, too.
+    // Of the others the bounds hold in as many as they promise, and where an element was missed,
+    // too.
     for share in [pooled.open, pooled.missed] {
         assert!(share.slices > 500, "{pooled:?}");
         assert!((95.0..=99.0).contains(&share.percent()), "{pooled:?}");

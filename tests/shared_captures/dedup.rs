@@ -15,10 +15,8 @@ pub(crate) fn by_frame_keeps_what_editcap_keeps(traces: &Path) -> Completion {
     let folder = tempfile::tempdir().unwrap();
     let mut captures = Vec::new();
     for group in ["backbone", "campus", "ddos", "dns", "encap", "formats"] {
-        let mut paths: Vec<PathBuf> = fs::read_dir(traces.join(group))
-            .unwrap()
-            .map(|entry| entry.unwrap().path())
-            .collect();
+        let mut paths: Vec<PathBuf> =
+            fs::read_dir(traces.join(group)).unwrap().map(|entry| entry.unwrap().path()).collect();
         paths.sort();
         let readable = paths.into_iter().filter(|path| {
             Capture::open(path, InputFormat::Auto)
@@ -29,19 +27,11 @@ pub(crate) fn by_frame_keeps_what_editcap_keeps(traces: &Path) -> Completion {
     let (mut compared, mut dropped) = (0, 0);
     for path in captures {
         let theirs = folder.path().join("theirs.pcapng");
-        let editcap = Command::new("editcap")
-            .arg("-d")
-            .args([&path, &theirs])
-            .output()
-            .unwrap();
+        let editcap = Command::new("editcap").arg("-d").args([&path, &theirs]).output().unwrap();
         if !editcap.status.success() {
             continue;
         }
-        let plan = plan(
-            std::slice::from_ref(&path),
-            Sameness::Frame,
-            WindowWidth::Packets(5),
-        );
+        let plan = plan(std::slice::from_ref(&path), Sameness::Frame, WindowWidth::Packets(5));
         let (summary, kept, _) = run(&plan, folder.path());
         let bytes = |frames: Vec<Frame>| -> Vec<Vec<u8>> {
             frames.into_iter().map(|(_, bytes)| bytes).collect()
@@ -51,15 +41,12 @@ pub(crate) fn by_frame_keeps_what_editcap_keeps(traces: &Path) -> Completion {
         dropped += summary.totals.dropped();
     }
     eprintln!("{compared} captures compared with editcap, {dropped} frames dropped");
-    assert!(
-        compared >= 10 && dropped > 0,
-        "{compared} captures, {dropped} frames dropped"
-    );
+    assert!(compared >= 10 && dropped > 0, "{compared} captures, {dropped} frames dropped");
     Completion::Completed
 }
 
-/// tshark reads the same headers in packets that were cut behind them. What stands inside tunnels and ICMP errors is cut
-/// with the payload, so packets with several IP headers are left out.
+/// tshark reads the same headers in packets that were cut behind them. What stands inside tunnels
+/// and ICMP errors is cut with the payload, so packets with several IP headers are left out.
 pub(crate) fn headers_that_are_left_read_the_same_in_tshark(traces: &Path) -> Completion {
     const FIELDS: &str = "frame.time_epoch frame.len eth.src eth.dst vlan.id arp.src.proto_ipv4 arp.dst.hw_mac ip.src \
         ip.dst ip.id ip.ttl ip.checksum ipv6.src ipv6.dst ipv6.hlim tcp.srcport tcp.dstport tcp.seq_raw tcp.flags \
@@ -70,11 +57,7 @@ pub(crate) fn headers_that_are_left_read_the_same_in_tshark(traces: &Path) -> Co
     let rows = |path: &Path| -> Vec<String> {
         let mut tshark = Command::new("tshark");
         tshark.args(["-n", "-T", "fields", "-r"]).arg(path);
-        for reassembly in [
-            "ip.defragment",
-            "ipv6.defragment",
-            "tcp.desegment_tcp_streams",
-        ] {
+        for reassembly in ["ip.defragment", "ipv6.defragment", "tcp.desegment_tcp_streams"] {
             tshark.args(["-o", &format!("{reassembly}:FALSE")]);
         }
         for field in FIELDS.split_whitespace() {
@@ -99,11 +82,7 @@ pub(crate) fn headers_that_are_left_read_the_same_in_tshark(traces: &Path) -> Co
         let path = traces.join(name);
         let plan = DedupPlan {
             snap_length: Some(SnapLength::Headers),
-            ..plan(
-                std::slice::from_ref(&path),
-                Sameness::Frame,
-                WindowWidth::Packets(1),
-            )
+            ..plan(std::slice::from_ref(&path), Sameness::Frame, WindowWidth::Packets(1))
         };
         run(&plan, folder.path());
         let (old, new) = (rows(&path), rows(&cut));

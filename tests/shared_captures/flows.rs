@@ -25,16 +25,7 @@ pub(crate) fn packets_and_bytes_are_those_of_tshark(folder: &Path) -> Completion
     for name in PLAIN {
         let path = folder.join(name);
         let output = Command::new("tshark")
-            .args([
-                "-T",
-                "fields",
-                "-E",
-                "occurrence=f",
-                "-e",
-                "ip.len",
-                "-e",
-                "ipv6.plen",
-            ])
+            .args(["-T", "fields", "-E", "occurrence=f", "-e", "ip.len", "-e", "ipv6.plen"])
             .arg("-r")
             .arg(&path)
             .output();
@@ -54,11 +45,7 @@ pub(crate) fn packets_and_bytes_are_those_of_tshark(folder: &Path) -> Completion
         }
         let (_, summary) = flows(&plan(&path));
         assert!(packets > 0, "{name}");
-        assert_eq!(
-            (summary.totals.ip_packets, summary.totals.bytes),
-            (packets, bytes),
-            "{name}"
-        );
+        assert_eq!((summary.totals.ip_packets, summary.totals.bytes), (packets, bytes), "{name}");
     }
     Completion::Completed
 }

@@ -18,10 +18,7 @@ fn run(change: impl FnOnce(&mut Command) -> &mut Command) -> (Option<i32>, Strin
 pub(crate) fn without_captures_no_test_passes() {
     let (code, text) = run(|command| command.env_remove(FOLDER));
     assert_eq!(code, Some(0), "{text}");
-    assert!(
-        text.contains("ignored (FLOWSIEVE_TRACES is not set)"),
-        "{text}"
-    );
+    assert!(text.contains("ignored (FLOWSIEVE_TRACES is not set)"), "{text}");
     assert!(text.contains(&format!("0 failed; {ALL} ignored")), "{text}");
 
     let empty = tempfile::tempdir().unwrap();

@@ -1,12 +1,9 @@
-//! What needs the shared captures: `FLOWSIEVE_TRACES` names their folder. Without this variable the tests
-//! are reported as ignored; with it, everything that is missing makes them fail.
+//! What needs the shared captures: `FLOWSIEVE_TRACES` names their folder. Without this variable the
+//! tests are reported as ignored; with it, everything that is missing makes them fail.
 //!
 //! Whether a test is ignored is known when it runs, which rustc's own harness has no word for.
 
-#![allow(
-    clippy::unwrap_used,
-    reason = "a test that unwraps fails where it should"
-)]
+#![allow(clippy::unwrap_used, reason = "a test that unwraps fails where it should")]
 
 mod capture_filters;
 mod comparison;
@@ -46,26 +43,17 @@ const FOLDER: &str = "FLOWSIEVE_TRACES";
 type Test = (&'static str, fn(&Path));
 
 const TESTS: [Test; 9] = [
-    (
-        "comparison::the_truth_is_the_manifests",
-        comparison::the_truth_is_the_manifests,
-    ),
+    ("comparison::the_truth_is_the_manifests", comparison::the_truth_is_the_manifests),
     (
         "counts::every_capture_has_the_counts_of_the_independent_tool",
         counts::every_capture_has_the_counts_of_the_independent_tool,
     ),
-    (
-        "coverage::bounds_hold_on_all_captures",
-        coverage::bounds_hold_on_all_captures,
-    ),
+    ("coverage::bounds_hold_on_all_captures", coverage::bounds_hold_on_all_captures),
     (
         "decoding::the_short_path_gives_the_answer_of_the_general_path",
         decoding::the_short_path_gives_the_answer_of_the_general_path,
     ),
-    (
-        "index::answers_are_those_of_a_scan",
-        index::answers_are_those_of_a_scan,
-    ),
+    ("index::answers_are_those_of_a_scan", index::answers_are_those_of_a_scan),
     (
         "order::a_real_capture_out_of_order_has_all_packets_in_slices",
         order::a_real_capture_out_of_order_has_all_packets_in_slices,
@@ -74,40 +62,22 @@ const TESTS: [Test; 9] = [
         "packets::every_capture_is_read_as_the_manifest_says",
         packets::every_capture_is_read_as_the_manifest_says,
     ),
-    (
-        "wanted::combinations_are_counted",
-        wanted::combinations_are_counted,
-    ),
-    (
-        "windows::are_what_a_range_of_time_has",
-        windows::are_what_a_range_of_time_has,
-    ),
+    ("wanted::combinations_are_counted", wanted::combinations_are_counted),
+    ("windows::are_what_a_range_of_time_has", windows::are_what_a_range_of_time_has),
 ];
 
 /// Tests that are ignored where another program is missing.
 type TestWithPeer = (&'static str, fn(&Path) -> Completion);
 
 const TESTS_WITH_PEERS: [TestWithPeer; 5] = [
-    (
-        "capture_filters::keep_what_tcpdump_keeps",
-        capture_filters::keep_what_tcpdump_keeps,
-    ),
-    (
-        "dedup::by_frame_keeps_what_editcap_keeps",
-        dedup::by_frame_keeps_what_editcap_keeps,
-    ),
+    ("capture_filters::keep_what_tcpdump_keeps", capture_filters::keep_what_tcpdump_keeps),
+    ("dedup::by_frame_keeps_what_editcap_keeps", dedup::by_frame_keeps_what_editcap_keeps),
     (
         "dedup::headers_that_are_left_read_the_same_in_tshark",
         dedup::headers_that_are_left_read_the_same_in_tshark,
     ),
-    (
-        "flows::packets_and_bytes_are_those_of_tshark",
-        flows::packets_and_bytes_are_those_of_tshark,
-    ),
-    (
-        "top::numbers_are_those_of_tshark",
-        top::numbers_are_those_of_tshark,
-    ),
+    ("flows::packets_and_bytes_are_those_of_tshark", flows::packets_and_bytes_are_those_of_tshark),
+    ("top::numbers_are_those_of_tshark", top::numbers_are_those_of_tshark),
 ];
 
 fn trial(name: &str, test: impl FnOnce(&Path) -> Completion + Send + 'static) -> Trial {
@@ -120,13 +90,10 @@ fn trial(name: &str, test: impl FnOnce(&Path) -> Completion + Send + 'static) ->
 }
 
 fn main() -> ExitCode {
-    let mut trials = vec![Trial::test(
-        "harness::without_captures_no_test_passes",
-        || {
-            harness::without_captures_no_test_passes();
-            Ok(())
-        },
-    )];
+    let mut trials = vec![Trial::test("harness::without_captures_no_test_passes", || {
+        harness::without_captures_no_test_passes();
+        Ok(())
+    })];
     trials.extend(TESTS.map(|(name, test)| {
         trial(name, move |folder| {
             test(folder);

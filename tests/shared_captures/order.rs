@@ -3,8 +3,8 @@
 use crate::cli::wanted::{array, counted};
 use std::path::Path;
 
-/// One packet is 44 seconds back. All counts are those of an independent tool, `tshark -T fields -e frame.time_epoch` with a
-/// set for each second.
+/// One packet is 44 seconds back. All counts are those of an independent tool,
+/// `tshark -T fields -e frame.time_epoch` with a set for each second.
 pub(crate) fn a_real_capture_out_of_order_has_all_packets_in_slices(folder: &Path) {
     let capture = folder.join("campus/ppa-ftp-crack.pcap");
     let capture = capture.to_str().unwrap();
@@ -12,17 +12,9 @@ pub(crate) fn a_real_capture_out_of_order_has_all_packets_in_slices(folder: &Pat
         let document = counted(&["--slice", slice, capture]);
         let totals = &document["totals"];
         assert_eq!(totals["packets"], 19_730);
-        assert_eq!(
-            (&totals["late"], &totals["uncounted"]),
-            (&0.into(), &0.into())
-        );
+        assert_eq!((&totals["late"], &totals["uncounted"]), (&0.into(), &0.into()));
         let slices = array(&document["slices"]);
-        let sum = |field: &str| {
-            slices
-                .iter()
-                .map(|s| s[field].as_u64().unwrap())
-                .sum::<u64>()
-        };
+        let sum = |field: &str| slices.iter().map(|s| s[field].as_u64().unwrap()).sum::<u64>();
         assert_eq!(sum("packets"), 19_730);
         if slice == "1s" {
             assert_eq!(sum("exact"), 90);

@@ -1,28 +1,20 @@
-//! The number of packets of each capture, their times and link types against the manifest, whose figures
-//! come from Wireshark.
+//! The number of packets of each capture, their times and link types against the manifest, whose
+//! figures come from Wireshark.
 
 use crate::manifest::Manifest;
 use flowsieve::trace::{Capture, InputFormat, TraceBatch, TraceErrorKind};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Files whose number of packets differs from the manifest's on purpose, with the number read here and
-/// the reason. `None` is a file that is refused.
+/// Files whose number of packets differs from the manifest's on purpose, with the number read here
+/// and the reason. `None` is a file that is refused.
 const DIFFERENCES: &[(&str, Option<u64>, &str)] = &[
     ("encap/tcpdump-edsa.pcap", Some(10), LINK),
     ("malformed/tcpdump-juniper_es_oobr.pcap", Some(1), LINK),
-    (
-        "malformed/tcpdump-juniper_monitor_invalid_cookie_length.pcap",
-        Some(1),
-        LINK,
-    ),
+    ("malformed/tcpdump-juniper_monitor_invalid_cookie_length.pcap", Some(1), LINK),
     ("formats/libtrace-legacy-atm.gz", None, DAG),
     ("formats/libtrace-legacy-eth.gz", None, DAG),
-    (
-        "formats/tcptrace-all.snoop.gz",
-        None,
-        "snoop is refused with the command that converts it",
-    ),
+    ("formats/tcptrace-all.snoop.gz", None, "snoop is refused with the command that converts it"),
     (
         "malformed/pcapplusplus-clusterfuzz-testcase-minimized-FuzzTarget-5631583764873216",
         None,
@@ -36,7 +28,8 @@ const DIFFERENCES: &[(&str, Option<u64>, &str)] = &[
 ];
 
 /// Files with fractions of a second of more than a second. The manifest's figures come from printed
-/// times, in which such fractions overflow or run into the seconds; here they are added to the seconds.
+/// times, in which such fractions overflow or run into the seconds; here they are added to the
+/// seconds.
 const ODD_FRACTIONS: &[&str] = &[
     "encap/suricata-transform-base64-7296__input.pcap",
     "malformed/pcapplusplus-clusterfuzz-testcase-minimized-FuzzTarget-5696447256461312",
@@ -64,10 +57,7 @@ struct Reading {
 
 impl Reading {
     fn duration_seconds(&self) -> f64 {
-        let between = self
-            .first_ns
-            .zip(self.last_ns)
-            .map(|(first, last)| last - first);
+        let between = self.first_ns.zip(self.last_ns).map(|(first, last)| last - first);
         between.unwrap_or(0) as f64 / 1e9
     }
 }
@@ -91,10 +81,7 @@ fn read(path: &Path, format: InputFormat) -> Reading {
     let mut packets = 0;
     loop {
         match capture.next_batch() {
-            Ok(Some(TraceBatch::Packets {
-                packets: batch,
-                bytes,
-            })) => {
+            Ok(Some(TraceBatch::Packets { packets: batch, bytes })) => {
                 for packet in batch {
                     let end = packet.start as usize + packet.captured as usize;
                     assert!(end <= bytes.len(), "{}", path.display());
@@ -134,23 +121,15 @@ fn described_link(description: &str) -> Option<u16> {
 
 pub(crate) fn every_capture_is_read_as_the_manifest_says(folder: &Path) {
     let manifest = Manifest::read(folder);
-    let differences: BTreeMap<&str, Option<u64>> = DIFFERENCES
-        .iter()
-        .map(|&(file, packets, _)| (file, packets))
-        .collect();
+    let differences: BTreeMap<&str, Option<u64>> =
+        DIFFERENCES.iter().map(|&(file, packets, _)| (file, packets)).collect();
     let mut wrong = Vec::new();
     let mut files = 0;
     for file in manifest.files() {
         let cell = |column| manifest.cell(file, column);
         let description = cell("format_linktype");
-        let tsh = Path::new(file)
-            .extension()
-            .is_some_and(|extension| extension == "tsh");
-        let format = if tsh {
-            InputFormat::Tsh
-        } else {
-            InputFormat::Auto
-        };
+        let tsh = Path::new(file).extension().is_some_and(|extension| extension == "tsh");
+        let format = if tsh { InputFormat::Tsh } else { InputFormat::Auto };
         let reading = read(&folder.join(file), format);
         if let Some(problem) = &reading.problem {
             eprintln!("{problem}");
@@ -161,21 +140,13 @@ pub(crate) fn every_capture_is_read_as_the_manifest_says(folder: &Path) {
         };
         if reading.packets != expected {
             let read = reading.packets;
-            wrong.push(format!(
-                "{file} ({description}): {read:?} packets, not {expected:?}"
-            ));
+            wrong.push(format!("{file} ({description}): {read:?} packets, not {expected:?}"));
         }
         let seconds = cell("duration_s").parse::<f64>().unwrap_or(0.0);
         let read = reading.duration_seconds();
-        let decimals = cell("duration_s")
-            .split_once('.')
-            .map_or(0, |(_, decimals)| decimals.len());
+        let decimals = cell("duration_s").split_once('.').map_or(0, |(_, decimals)| decimals.len());
         // Two files have their times given to the millisecond only; trailing zeros are left out.
-        let precise = if cell("figures_by") == "python" || decimals < 4 {
-            1e-3
-        } else {
-            2e-6
-        };
+        let precise = if cell("figures_by") == "python" || decimals < 4 { 1e-3 } else { 2e-6 };
         let comparable = !differences.contains_key(file) && !ODD_FRACTIONS.contains(&file);
         if comparable && (read - seconds).abs() > precise {
             wrong.push(format!("{file} ({description}): {read} s, not {seconds} s"));
@@ -193,10 +164,5 @@ pub(crate) fn every_capture_is_read_as_the_manifest_says(folder: &Path) {
     for (file, packets, reason) in DIFFERENCES {
         eprintln!("accepted: {file}: {packets:?}: {reason}");
     }
-    assert!(
-        wrong.is_empty(),
-        "{} differ:\n{}",
-        wrong.len(),
-        wrong.join("\n")
-    );
+    assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong.join("\n"));
 }

@@ -34,35 +34,18 @@ pub(crate) fn numbers_are_those_of_tshark(folder: &Path) -> Completion {
         let Some(packets) = packets(&path) else {
             return Completion::ignored_with("there is no tshark");
         };
-        let pairs: BTreeSet<(&str, &str)> = packets
-            .iter()
-            .map(|packet| (packet.src.as_str(), packet.dst.as_str()))
-            .collect();
-        // Fields alone do not say which header is outermost, nor whether addresses were cut: only captures where
-        // that makes no difference.
+        let pairs: BTreeSet<(&str, &str)> =
+            packets.iter().map(|packet| (packet.src.as_str(), packet.dst.as_str())).collect();
+        // Fields alone do not say which header is outermost, nor whether addresses were cut: only
+        // captures where that makes no difference.
         if pairs.is_empty() || pairs.len() as u64 != manifest.number(name, "pairs_outer") {
             continue;
         }
         compared += 1;
         let path = path.to_str().unwrap();
-        compare(
-            path,
-            "src",
-            "dst",
-            packets.iter().map(|p| (&p.src, Some(&p.dst))),
-        );
-        compare(
-            path,
-            "dst",
-            "src",
-            packets.iter().map(|p| (&p.dst, Some(&p.src))),
-        );
-        compare(
-            path,
-            "src",
-            "dst-port",
-            packets.iter().map(|p| (&p.src, p.port.as_ref())),
-        );
+        compare(path, "src", "dst", packets.iter().map(|p| (&p.src, Some(&p.dst))));
+        compare(path, "dst", "src", packets.iter().map(|p| (&p.dst, Some(&p.src))));
+        compare(path, "src", "dst-port", packets.iter().map(|p| (&p.src, p.port.as_ref())));
     }
     assert!(compared >= LEAST_CAPTURES, "only {compared} captures");
     Completion::Completed
@@ -81,11 +64,9 @@ fn packets(path: &Path) -> Option<Vec<Packet>> {
         "frame.protocols",
     ];
     let mut command = Command::new("tshark");
-    for option in [
-        "ip.defragment:FALSE",
-        "ipv6.defragment:FALSE",
-        "tcp.desegment_tcp_streams:FALSE",
-    ] {
+    for option in
+        ["ip.defragment:FALSE", "ipv6.defragment:FALSE", "tcp.desegment_tcp_streams:FALSE"]
+    {
         command.args(["-o", option]);
     }
     command.args(["-T", "fields", "-E", "occurrence=f"]);
@@ -132,24 +113,11 @@ fn compare<'a>(
             others.entry(key).or_default().insert(other);
         }
     }
-    let mut expected: BTreeMap<String, u64> = others
-        .into_iter()
-        .map(|(key, others)| (key.to_owned(), others.len() as u64))
-        .collect();
+    let mut expected: BTreeMap<String, u64> =
+        others.into_iter().map(|(key, others)| (key.to_owned(), others.len() as u64)).collect();
     expected.retain(|_, number| *number >= 2);
-    let line = [
-        "top",
-        "-q",
-        "--format",
-        "json",
-        "--min",
-        "2",
-        "--by",
-        by,
-        "--distinct",
-        distinct,
-        path,
-    ];
+    let line =
+        ["top", "-q", "--format", "json", "--min", "2", "--by", by, "--distinct", distinct, path];
     let run = flowsieve(&line);
     let document: Value = serde_json::from_str(&run.out).unwrap();
     let rows = document["keys"].as_array().unwrap().iter();

@@ -7,21 +7,10 @@ use std::path::Path;
 /// Sources of real captures by another element's exact set, host pairs by an independent tool.
 pub(crate) fn combinations_are_counted(folder: &Path) {
     let manifest = Manifest::read(folder);
-    for name in [
-        "backbone/auckland2-20000125-oc3atm.erf",
-        "backbone/isp-10kp-anon.pcap.gz",
-    ] {
+    for name in ["backbone/auckland2-20000125-oc3atm.erf", "backbone/isp-10kp-anon.pcap.gz"] {
         let capture = folder.join(name);
         let capture = capture.to_str().unwrap();
-        let line = [
-            "--slice",
-            "all",
-            "--element",
-            "src",
-            "--filter",
-            "exact",
-            capture,
-        ];
+        let line = ["--slice", "all", "--element", "src", "--filter", "exact", capture];
         let sources = counted(&line)["totals"]["exact"].as_u64().unwrap() as usize;
         let document = counted(&[
             "--slice",

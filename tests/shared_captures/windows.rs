@@ -15,12 +15,7 @@ pub(crate) fn are_what_a_range_of_time_has(folder: &Path) {
     let (mut captures, mut compared) = (0, 0);
     for path in files {
         let count = Count::of([&path]).threads(1);
-        let whole = count
-            .clone()
-            .one_slice()
-            .filter(Structure::Exact)
-            .run()
-            .unwrap();
+        let whole = count.clone().one_slice().filter(Structure::Exact).run().unwrap();
         let [all] = &whole.slices[..] else { continue };
         let step = (all.end_ns - all.start_ns) / 40;
         if step < 1000 || captures == 30 {
@@ -28,13 +23,8 @@ pub(crate) fn are_what_a_range_of_time_has(folder: &Path) {
         }
         captures += 1;
         let every = Duration::from_nanos(step as u64);
-        let windows = count
-            .clone()
-            .slice(7 * every)
-            .every(every)
-            .exact_limit(1 << 30)
-            .run()
-            .unwrap();
+        let windows =
+            count.clone().slice(7 * every).every(every).exact_limit(1 << 30).run().unwrap();
         assert_eq!(
             windows.summary.totals.packets,
             whole.summary.totals.packets,
@@ -47,21 +37,11 @@ pub(crate) fn are_what_a_range_of_time_has(folder: &Path) {
                 to: Some(TimeBound::At(row.end_ns)),
                 ..Selection::default()
             };
-            let alone = count
-                .clone()
-                .one_slice()
-                .filter(Structure::Exact)
-                .only(range)
-                .run()
-                .unwrap();
+            let alone =
+                count.clone().one_slice().filter(Structure::Exact).only(range).run().unwrap();
             let exact = alone.slices.first().map_or(Some(0), |slice| slice.exact);
             assert_eq!(row.exact, exact, "{} at {}", path.display(), row.start_ns);
-            assert_eq!(
-                row.packets,
-                alone.summary.totals.packets,
-                "{}",
-                path.display()
-            );
+            assert_eq!(row.packets, alone.summary.totals.packets, "{}", path.display());
             let (estimate, error) = (row.estimate.unwrap(), row.std_error.unwrap());
             assert!(
                 (estimate - exact.unwrap() as f64).abs() <= 5.0 * error + 1.0,

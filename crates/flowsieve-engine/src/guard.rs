@@ -1,5 +1,5 @@
-//! A panic is a mistake of flowsieve's own. It ends the run, or an input, with an error that says where
-//! in the trace it happened, and nobody waits for a thread that is gone.
+//! A panic is a mistake of flowsieve's own. It ends the run, or an input, with an error that says
+//! where in the trace it happened, and nobody waits for a thread that is gone.
 
 use crate::bits::MEMORY_REFUSED;
 use std::fmt;
@@ -27,7 +27,8 @@ impl WorkerGone {
     }
 }
 
-/// What was to be done with some packets panicked: a mistake of flowsieve's own, unless the system refused memory.
+/// What was to be done with some packets panicked: a mistake of flowsieve's own, unless the system
+/// refused memory.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub struct Broken {
     /// Their input.
@@ -42,12 +43,7 @@ pub struct Broken {
 
 impl fmt::Display for Broken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            path,
-            first,
-            others,
-            reason,
-        } = self;
+        let Self { path, first, others, reason } = self;
         if reason == MEMORY_REFUSED {
             return f.write_str(MEMORY_REFUSED);
         }

@@ -1,8 +1,8 @@
-//! What flowsieve does with each packet, apart from how results look. The crate `flowsieve` shows these modules under
-//! their own names and is what to depend on.
+//! What flowsieve does with each packet, apart from how results look. The crate `flowsieve` shows
+//! these modules under their own names and is what to depend on.
 //!
-//! It is a crate of its own so that it is compiled as one unit, which is what its speed needs, while the rest
-//! is compiled in pieces.
+//! It is a crate of its own so that it is compiled as one unit, which is what its speed needs,
+//! while the rest is compiled in pieces.
 
 #[doc(hidden)]
 pub mod anonymize;

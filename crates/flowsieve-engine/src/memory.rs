@@ -1,5 +1,5 @@
-//! Whether the system gives memory, and whether the processor has it near. Allocations that grow with the input or with options are
-//! tried: a refusal must not end the program.
+//! Whether the system gives memory, and whether the processor has it near. Allocations that grow
+//! with the input or with options are tried: a refusal must not end the program.
 
 pub(crate) use crate::bits::MEMORY_REFUSED;
 use crate::bits::is_given as pages_are_given;
@@ -17,12 +17,14 @@ pub(crate) fn is_given(bytes: u64) -> bool {
     bytes < LEAST_BYTES || pages_are_given(bytes.saturating_add(ELSE_BYTES))
 }
 
-/// Whether there is room for so many bytes in what everything else takes, so that nobody has to ask for them.
+/// Whether there is room for so many bytes in what everything else takes, so that nobody has to ask
+/// for them.
 pub(crate) const fn is_little(bytes: u64) -> bool {
     bytes <= ELSE_BYTES / 4
 }
 
-/// The most of these bytes, halved as often as needed, that the system gives; but no less than `least`.
+/// The most of these bytes, halved as often as needed, that the system gives; but no less than
+/// `least`.
 pub fn given_of(mut bytes: u64, least: u64) -> u64 {
     while bytes > least && !is_given(bytes) {
         bytes = (bytes / 2).max(least);
@@ -33,8 +35,9 @@ pub fn given_of(mut bytes: u64, least: u64) -> u64 {
 /// Bytes that a processor fetches together.
 const LINE_BYTES: usize = 64;
 
-/// Reads some items of a column, once in each cache line; there need not be this many. What another thread wrote is near then, and was
-/// fetched from many places at a time; `value` is anything that has to look at the item.
+/// Reads some items of a column, once in each cache line; there need not be this many. What another
+/// thread wrote is near then, and was fetched from many places at a time; `value` is anything that
+/// has to look at the item.
 pub(crate) fn fetch<T: Copy>(column: &[T], items: &Range<usize>, value: impl Fn(T) -> u64) {
     let items = &column[items.start.min(column.len())..items.end.min(column.len())];
     let lines = items.iter().step_by((LINE_BYTES / size_of::<T>()).max(1));

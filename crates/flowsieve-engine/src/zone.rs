@@ -1,4 +1,5 @@
-//! Time zones, as tables of their offsets: which time of day it is somewhere, and which time a time of day there is.
+//! Time zones, as tables of their offsets: which time of day it is somewhere, and which time a time
+//! of day there is.
 //!
 //! Who makes a zone has read the tables of the world's zones; here are only numbers.
 
@@ -26,8 +27,8 @@ pub struct Zone(Option<&'static Table>);
 #[derive(Eq, PartialEq)]
 struct Table {
     name: String,
-    /// From this nanosecond since the epoch on, local time is so many seconds ahead of UTC; in order, from the first
-    /// time there is.
+    /// From this nanosecond since the epoch on, local time is so many seconds ahead of UTC; in
+    /// order, from the first time there is.
     offsets: Vec<(i64, i32)>,
 }
 
@@ -39,8 +40,9 @@ impl Zone {
     #[doc(hidden)]
     pub const UTC: Self = Self(None);
 
-    /// The zone of this name, with its offsets: from a time on (nanoseconds since the epoch), local time is so many
-    /// seconds ahead of UTC. The first offset holds for all time before it, too; without offsets it is [`Zone::UTC`].
+    /// The zone of this name, with its offsets: from a time on (nanoseconds since the epoch), local
+    /// time is so many seconds ahead of UTC. The first offset holds for all time before it, too;
+    /// without offsets it is [`Zone::UTC`].
     pub fn new(name: &str, mut offsets: Vec<(i64, i32)>) -> Self {
         offsets.sort_by_key(|&(from, _)| from);
         offsets.dedup_by_key(|&mut (_, offset)| offset);
@@ -48,10 +50,7 @@ impl Zone {
             return Self::UTC;
         };
         first.0 = i64::MIN;
-        let table = Table {
-            name: name.to_owned(),
-            offsets,
-        };
+        let table = Table { name: name.to_owned(), offsets };
         let mut tables = TABLES.lock().unwrap_or_else(PoisonError::into_inner);
         let known = tables.iter().find(|known| ***known == table);
         Self(Some(known.copied().unwrap_or_else(|| {
@@ -71,7 +70,8 @@ impl Zone {
     #[doc(hidden)]
     pub const UNNAMED: &'static str = "local";
 
-    /// Its name: `UTC`, or that of the table of zones, such as `Europe/Berlin`, or [`Zone::UNNAMED`].
+    /// Its name: `UTC`, or that of the table of zones, such as `Europe/Berlin`, or
+    /// [`Zone::UNNAMED`].
     #[doc(hidden)]
     pub fn name(self) -> &'static str {
         self.0.map_or("UTC", |table| &table.name)
@@ -80,11 +80,11 @@ impl Zone {
     /// How far local time is ahead of UTC at this time, in nanoseconds.
     #[doc(hidden)]
     pub fn offset_ns(self, time_ns: i64) -> i64 {
-        self.0
-            .map_or(0, |table| i64::from(table.offset_at(time_ns)) * SECOND_NS)
+        self.0.map_or(0, |table| i64::from(table.offset_at(time_ns)) * SECOND_NS)
     }
 
-    /// The offsets from one time to another, the first of them with the time `from_ns`: seconds by nanoseconds.
+    /// The offsets from one time to another, the first of them with the time `from_ns`: seconds by
+    /// nanoseconds.
     #[doc(hidden)]
     pub fn offsets(self, from_ns: i64, to_ns: i64) -> Vec<(i64, i32)> {
         let Some(table) = self.0 else {
@@ -92,13 +92,12 @@ impl Zone {
         };
         let later = table.offsets.iter().copied();
         let later = later.filter(|&(time, _)| time > from_ns && time <= to_ns);
-        std::iter::once((from_ns, table.offset_at(from_ns)))
-            .chain(later)
-            .collect()
+        std::iter::once((from_ns, table.offset_at(from_ns))).chain(later).collect()
     }
 
-    /// The time at which clocks there show this: nanoseconds since 1970 began on their dials. Of a time of day that
-    /// clocks show twice it is the first; one that they skip is as far behind the last time before the gap.
+    /// The time at which clocks there show this: nanoseconds since 1970 began on their dials. Of a
+    /// time of day that clocks show twice it is the first; one that they skip is as far behind the
+    /// last time before the gap.
     #[doc(hidden)]
     pub fn time_ns(self, local_ns: i64) -> i64 {
         let Some(table) = self.0 else {
@@ -108,11 +107,7 @@ impl Zone {
         let [before, after] = [around(-1), around(1)];
         let at = |offset: i32| local_ns.saturating_sub(i64::from(offset) * SECOND_NS);
         let holds = |offset: i32| table.offset_at(at(offset)) == offset;
-        if holds(before) || !holds(after) {
-            at(before)
-        } else {
-            at(after)
-        }
+        if holds(before) || !holds(after) { at(before) } else { at(after) }
     }
 }
 
@@ -161,10 +156,7 @@ mod tests {
         ] {
             assert_eq!(zone.offset_ns(time), hours * HOUR, "{time}");
         }
-        assert_eq!(
-            zone.offsets(50 * HOUR, 100 * HOUR),
-            [(50 * HOUR, 3600), (100 * HOUR, 7200)]
-        );
+        assert_eq!(zone.offsets(50 * HOUR, 100 * HOUR), [(50 * HOUR, 3600), (100 * HOUR, 7200)]);
         assert_eq!(Zone::UTC.offsets(7, 9), [(7, 0)]);
     }
 
@@ -179,7 +171,8 @@ mod tests {
             let twice = (200 * HOUR..201 * HOUR).contains(&time);
             assert_eq!(found, if twice { time - HOUR } else { time }, "{quarter}");
         }
-        // Clocks go from 101:00 to 102:00; half an hour into that is half an hour behind the change.
+        // Clocks go from 101:00 to 102:00; half an hour into that is half an hour behind the
+        // change.
         assert_eq!(zone.time_ns(101 * HOUR + HOUR / 2), 100 * HOUR + HOUR / 2);
     }
 

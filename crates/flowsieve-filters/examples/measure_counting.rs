@@ -1,8 +1,10 @@
-//! Bias, error and coverage of counts at any load, for `docs/accuracy.md`; `scripts/measure-counting` runs it.
+//! Bias, error and coverage of counts at any load, for `docs/accuracy.md`;
+//! `scripts/measure-counting` runs it.
 //!
-//! Arguments: bytes of memory, shards, bits an element (k), runs, and numbers of elements. One line each: the mean error
-//! and its standard error, the root of the mean squared error, that of the mean stated variance, half the mean distance
-//! between the bounds, the mean squared error over the stated variance, and how often the bounds hold.
+//! Arguments: bytes of memory, shards, bits an element (k), runs, and numbers of elements. One line
+//! each: the mean error and its standard error, the root of the mean squared error, that of the
+//! mean stated variance, half the mean distance between the bounds, the mean squared error over the
+//! stated variance, and how often the bounds hold.
 
 use flowsieve_filters::hashing::{Digest, shard_of};
 use flowsieve_filters::{DigestColumns, Estimate, MembershipFilter, SubsetFilter};
@@ -11,8 +13,8 @@ use flowsieve_filters::{DigestColumns, Estimate, MembershipFilter, SubsetFilter}
 struct Random(u64);
 
 impl Random {
-    /// Numbers of a run: others for each memory, number of shards and number of elements, so that rows of the table are
-    /// independent of each other.
+    /// Numbers of a run: others for each memory, number of shards and number of elements, so that
+    /// rows of the table are independent of each other.
     fn of_run(numbers: [u64; 5]) -> Self {
         let join = |state: u64, number: u64| Self(state ^ number).next();
         Self(numbers.into_iter().fold(0, join))
@@ -29,17 +31,13 @@ impl Random {
 
 fn estimate(bytes: u64, shards: u64, probes: u32, elements: u64, seed: u64) -> Estimate {
     let lines = (bytes / 64 / shards).max(1);
-    let mut filters: Vec<SubsetFilter> = (0..shards)
-        .map(|_| SubsetFilter::new(lines, probes))
-        .collect();
+    let mut filters: Vec<SubsetFilter> =
+        (0..shards).map(|_| SubsetFilter::new(lines, probes)).collect();
     let mut random = Random::of_run([bytes, shards, u64::from(probes), elements, seed]);
     let mut batches: Vec<Vec<Digest>> = vec![Vec::new(); shards as usize];
     let mut sightings = Vec::new();
     let mut insert = |filter: &mut SubsetFilter, batch: &mut Vec<Digest>| {
-        let columns = DigestColumns {
-            whole: batch,
-            attributes: &[],
-        };
+        let columns = DigestColumns { whole: batch, attributes: &[] };
         filter.insert_batch(columns, &mut sightings);
         sightings.clear();
         batch.clear();
@@ -60,10 +58,8 @@ fn estimate(bytes: u64, shards: u64, probes: u32, elements: u64, seed: u64) -> E
 }
 
 fn main() {
-    let numbers: Vec<u64> = std::env::args()
-        .skip(1)
-        .filter_map(|number| number.parse().ok())
-        .collect();
+    let numbers: Vec<u64> =
+        std::env::args().skip(1).filter_map(|number| number.parse().ok()).collect();
     let [bytes, shards, probes, runs, all @ ..] = &*numbers else {
         eprintln!("usage: measure_counting BYTES SHARDS K RUNS ELEMENTS…");
         std::process::exit(2);

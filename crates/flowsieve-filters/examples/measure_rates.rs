@@ -1,10 +1,13 @@
-//! Memory, rates and times of filters that are made for a false-positive rate, for `docs/accuracy.md`.
+//! Memory, rates and times of filters that are made for a false-positive rate, for
+//! `docs/accuracy.md`.
 //!
-//! Arguments: elements, millions of queries, and structures. For each rate and structure a line: memory, its ratio to
-//! that of `bloom`, the parameters, the predicted and the measured rate with its standard error, and nanoseconds for an
-//! insertion, a query for what is not there, and one for what is: the median over batches, which other work that
-//! interrupts some of them does not change. The insertion into a `quotient` is the mean, since a few batches do the work of
-//! all, and that into a `ribbon` is its making. Both are asked as they are saved, and their memory is that of their bytes.
+//! Arguments: elements, millions of queries, and structures. For each rate and structure a line:
+//! memory, its ratio to that of `bloom`, the parameters, the predicted and the measured rate with
+//! its standard error, and nanoseconds for an insertion, a query for what is not there, and one for
+//! what is: the median over batches, which other work that interrupts some of them does not change.
+//! The insertion into a `quotient` is the mean, since a few batches do the work of all, and that
+//! into a `ribbon` is its making. Both are asked as they are saved, and their memory is that of
+//! their bytes.
 
 use flowsieve_filters::hashing::Digest;
 use flowsieve_filters::{
@@ -25,29 +28,19 @@ fn batches(first: u64, count: u64) -> impl Iterator<Item = Vec<Digest>> {
         Digest::from_value(mixed ^ mixed >> 31)
     };
     let starts = (first..first + count).step_by(BATCH);
-    starts.map(move |start| {
-        (start..(first + count).min(start + BATCH as u64))
-            .map(digest)
-            .collect()
-    })
+    starts
+        .map(move |start| (start..(first + count).min(start + BATCH as u64)).map(digest).collect())
 }
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let number = |at: usize| {
-        arguments
-            .get(at)
-            .and_then(|number| number.parse::<u64>().ok())
-    };
+    let number = |at: usize| arguments.get(at).and_then(|number| number.parse::<u64>().ok());
     let (Some(elements), Some(millions)) = (number(0), number(1)) else {
         return eprintln!("usage: measure_rates ELEMENTS MILLIONS_OF_QUERIES STRUCTURE ...");
     };
     println!("rate structure MiB /bloom parameters predicted measured ± insert miss hit (ns)");
     for exponent in 2..=8 {
-        let sizing = Sizing::Rate {
-            fpr: 0.1_f64.powi(exponent),
-            expected: elements,
-        };
+        let sizing = Sizing::Rate { fpr: 0.1_f64.powi(exponent), expected: elements };
         let spec = |kind| FilterSpec::new(kind, 2, sizing);
         let bloom = spec(FilterKind::Bloom).map_or(f64::NAN, |spec| spec.memory_bytes() as f64);
         for name in &arguments[2..] {
@@ -90,10 +83,7 @@ struct Row {
 }
 
 fn columns(whole: &[Digest]) -> DigestColumns<'_> {
-    DigestColumns {
-        whole,
-        attributes: &[],
-    }
+    DigestColumns { whole, attributes: &[] }
 }
 
 fn median(mut times: Vec<f64>) -> f64 {
@@ -111,8 +101,8 @@ fn times(first: u64, count: u64, mut work: impl FnMut(&[Digest])) -> Vec<f64> {
     batches(first, count).map(time).collect()
 }
 
-/// Asks for absent and for present elements. `contains` says how many of a batch it finds. Returns the false positives,
-/// and the times of a miss and of a hit.
+/// Asks for absent and for present elements. `contains` says how many of a batch it finds. Returns
+/// the false positives, and the times of a miss and of a hit.
 fn ask(
     elements: u64,
     millions: u64,

@@ -1,4 +1,5 @@
-//! How to share memory between the combinations of attributes that queries ask for, as pure functions.
+//! How to share memory between the combinations of attributes that queries ask for, as pure
+//! functions.
 //!
 //! Each combination S has `n_S` distinct values and a weight `w_S`, the share of the queries that
 //! ask for it. Minimised is the weighted false-positive rate `F = Σ w_S f_S` with M bits in all.
@@ -31,11 +32,11 @@
 //! | all three 1/3, {1,3} 1/3, {2,3} 1/3 | 0.0136 | 0.00147 | 0.667 |
 //! | {2,3} alone | 2.5·10⁻⁶ | 0.0022 | 1 |
 //!
-//! (The CBFM's second row is for evenly spread values whose pairs never repeat; where the pairs of a
-//! query occur its full query is 1, and F is 0.335.)
+//! (The CBFM's second row is for evenly spread values whose pairs never repeat; where the pairs of
+//! a query occur its full query is 1, and F is 0.335.)
 //!
-//! Reference: Bloom 1970 for f; the allocation is this project's. Weights of attributes, without this
-//! optimum, are in Wang, Yun, Wang, Wang, Journal on Communications 37(3), 2016, section 4.4.
+//! Reference: Bloom 1970 for f; the allocation is this project's. Weights of attributes, without
+//! this optimum, are in Wang, Yun, Wang, Wang, Journal on Communications 37(3), 2016, section 4.4.
 
 use std::f64::consts::LN_2;
 
@@ -64,17 +65,9 @@ pub struct Share {
 pub fn own_filters(demands: &[Demand], bits: f64) -> Vec<Share> {
     let mut kept: Vec<bool> = demands.iter().map(|demand| demand.weight > 0.0).collect();
     loop {
-        let of_kept = || {
-            demands
-                .iter()
-                .zip(&kept)
-                .filter(|(_, kept)| **kept)
-                .map(|(d, _)| d)
-        };
+        let of_kept = || demands.iter().zip(&kept).filter(|(_, kept)| **kept).map(|(d, _)| d);
         let elements: f64 = of_kept().map(|d| d.elements).sum();
-        let sum: f64 = of_kept()
-            .map(|d| d.elements * (d.weight / d.elements).ln())
-            .sum();
+        let sum: f64 = of_kept().map(|d| d.elements * (d.weight / d.elements).ln()).sum();
         let ln_lambda = (sum - C * bits) / elements;
         let shares: Vec<Share> = demands
             .iter()
@@ -82,15 +75,9 @@ pub fn own_filters(demands: &[Demand], bits: f64) -> Vec<Share> {
             .map(|(demand, &kept)| {
                 let ln_fpr = ln_lambda - (demand.weight / demand.elements).ln();
                 if kept {
-                    Share {
-                        bits: -ln_fpr * demand.elements / C,
-                        fpr: ln_fpr.exp(),
-                    }
+                    Share { bits: -ln_fpr * demand.elements / C, fpr: ln_fpr.exp() }
                 } else {
-                    Share {
-                        bits: 0.0,
-                        fpr: 1.0,
-                    }
+                    Share { bits: 0.0, fpr: 1.0 }
                 }
             })
             .collect();
@@ -120,11 +107,7 @@ pub fn shared_probes(demands: &[Demand], bits: f64, most: u32) -> Vec<u32> {
             .collect()
     };
     let written = |probes: &[u32]| -> f64 {
-        demands
-            .iter()
-            .zip(probes)
-            .map(|(demand, &k)| demand.elements * f64::from(k))
-            .sum()
+        demands.iter().zip(probes).map(|(demand, &k)| demand.elements * f64::from(k)).sum()
     };
     // The sum grows with the constant: halve the interval that holds the last one that fits.
     let mut low = -100.0;
@@ -143,22 +126,15 @@ pub fn shared_probes(demands: &[Demand], bits: f64, most: u32) -> Vec<u32> {
 /// False-positive rate of each combination in one array of `bits` in which combination S sets
 /// `probes[S]` positions an element: `(1 - e^(-Σ n k / M))^(k_S)`.
 pub fn shared_fpr(demands: &[Demand], probes: &[u32], bits: f64) -> Vec<f64> {
-    let written: f64 = demands
-        .iter()
-        .zip(probes)
-        .map(|(demand, &k)| demand.elements * f64::from(k))
-        .sum();
+    let written: f64 =
+        demands.iter().zip(probes).map(|(demand, &k)| demand.elements * f64::from(k)).sum();
     let fill = -(-written / bits).exp_m1();
     probes.iter().map(|&k| fill.powi(k as i32)).collect()
 }
 
 /// `F = Σ w_S f_S`.
 pub fn weighted_fpr(demands: &[Demand], rates: impl IntoIterator<Item = f64>) -> f64 {
-    demands
-        .iter()
-        .zip(rates)
-        .map(|(demand, fpr)| demand.weight * fpr)
-        .sum()
+    demands.iter().zip(rates).map(|(demand, fpr)| demand.weight * fpr).sum()
 }
 
 #[cfg(test)]
@@ -177,10 +153,7 @@ mod tests {
     }
 
     fn weighted_own(demands: &[Demand], bits: f64) -> f64 {
-        weighted_fpr(
-            demands,
-            own_filters(demands, bits).iter().map(|share| share.fpr),
-        )
+        weighted_fpr(demands, own_filters(demands, bits).iter().map(|share| share.fpr))
     }
 
     fn near(ours: f64, theirs: f64) -> bool {
@@ -191,13 +164,8 @@ mod tests {
     #[test]
     fn own_filters_in_the_setting_of_figure_7() {
         let weighted = |weights: &[f64]| {
-            let demands: Vec<Demand> = weights
-                .iter()
-                .map(|&weight| Demand {
-                    elements: 5e6,
-                    weight,
-                })
-                .collect();
+            let demands: Vec<Demand> =
+                weights.iter().map(|&weight| Demand { elements: 5e6, weight }).collect();
             weighted_own(&demands, BITS)
         };
         assert!(near(weighted(&[1.0 / 7.0; 7]), 0.158_430_782_587_187_93));
@@ -243,28 +211,18 @@ mod tests {
     #[test]
     fn positions_in_one_array() {
         let bits = BITS / 32.0;
-        let dns = [
-            6_248.0, 400.0, 13_426.0, 88_592.0, 126_895.0, 76_078.0, 156_250.0,
-        ];
-        let uniform = [
-            156_246.0, 156_246.0, 156_249.0, 156_250.0, 156_250.0, 156_250.0, 156_250.0,
-        ];
+        let dns = [6_248.0, 400.0, 13_426.0, 88_592.0, 126_895.0, 76_078.0, 156_250.0];
+        let uniform = [156_246.0, 156_246.0, 156_249.0, 156_250.0, 156_250.0, 156_250.0, 156_250.0];
         let all = [1.0 / 7.0; 7];
         let demanded = demands(dns, all);
         assert_eq!(shared_probes(&demanded, bits, 32), [10, 14, 9, 6, 6, 7, 5]);
-        assert_eq!(
-            shared_probes(&demands(uniform, all), bits, 32),
-            [3, 3, 3, 2, 2, 2, 2]
-        );
+        assert_eq!(shared_probes(&demands(uniform, all), bits, 32), [3, 3, 3, 2, 2, 2, 2]);
         let three = |n: [f64; 7]| demands([n[4], n[5], n[6]], [1.0 / 3.0; 3]);
         assert_eq!(shared_probes(&three(dns), bits, 32), [8, 9, 7]);
         assert_eq!(shared_probes(&three(uniform), bits, 32), [6, 6, 6]);
         // Simulated there: 0.00906 against 0.00865 with own filters, and 0.00363 against 0.00344.
         let shared = |demands: &[Demand]| {
-            weighted_fpr(
-                demands,
-                shared_fpr(demands, &shared_probes(demands, bits, 32), bits),
-            )
+            weighted_fpr(demands, shared_fpr(demands, &shared_probes(demands, bits, 32), bits))
         };
         assert!((shared(&demanded) / 0.009_06 - 1.0).abs() < 0.03);
         assert!((weighted_own(&demanded, bits) / 0.008_65 - 1.0).abs() < 0.03);
@@ -273,30 +231,15 @@ mod tests {
         // Lines of words allow 8 positions; what the small combinations lose others may take.
         let capped = shared_probes(&demanded, bits, 8);
         assert!(capped.iter().all(|&k| (1..=8).contains(&k)));
-        assert_eq!(
-            shared_probes(&demands([1e9, 1e9], [1.0, 0.0]), 1.0, 8),
-            [1, 1]
-        );
+        assert_eq!(shared_probes(&demands([1e9, 1e9], [1.0, 0.0]), 1.0, 8), [1, 1]);
     }
 
     #[test]
     fn a_combination_that_costs_more_than_it_gives_gets_nothing() {
         let demands = demands([1e6, 1e3, 1e3], [0.5, 0.5, 0.0]);
         let shares = own_filters(&demands, 10_000.0);
-        assert_eq!(
-            shares[0],
-            Share {
-                bits: 0.0,
-                fpr: 1.0
-            }
-        );
-        assert_eq!(
-            shares[2],
-            Share {
-                bits: 0.0,
-                fpr: 1.0
-            }
-        );
+        assert_eq!(shares[0], Share { bits: 0.0, fpr: 1.0 });
+        assert_eq!(shares[2], Share { bits: 0.0, fpr: 1.0 });
         assert!((shares[1].bits - 10_000.0).abs() < 1e-6);
     }
 

@@ -16,8 +16,8 @@
 //! # Formulas
 //!
 //! A query of q attributes is a false positive with f(m^q) = (1 - e^(-kn/m^q))^k ([formula
-//! 1](super::matrix_sizing::uncut_fpr)): the fewer attributes, the worse. Memory of three attributes
-//! where each alone keeps the rate ε with n = 1000 elements (m = n log2(e) log2(1/ε)):
+//! 1](super::matrix_sizing::uncut_fpr)): the fewer attributes, the worse. Memory of three
+//! attributes where each alone keeps the rate ε with n = 1000 elements (m = n log2(e) log2(1/ε)):
 //!
 //! | ε | m | memory |
 //! |---|---|---|
@@ -58,10 +58,7 @@ use super::spec::{Descriptor, FilterKind, Reach, SpecError};
 pub(crate) const BFM: Descriptor = Descriptor {
     name: "bfm",
     summary: "Bloom filter matrix (Wang et al. 2016)",
-    reach: Reach::Matrix {
-        cuts: false,
-        weights: false,
-    },
+    reach: Reach::Matrix { cuts: false, weights: false },
     ignores_repeats: true,
     size: |attributes, sizing| matrix_of(FilterKind::Bfm, |_| vec![Vec::new()], attributes, sizing),
     search: None,
@@ -123,14 +120,10 @@ mod tests {
         }
         // Mean of (1 - (1 - ρ) e^(-i/m))^k over i up to 4 m, with ρ = 1 - e^(-k · 5000 / m²).
         let clear = (-(5000.0 * f64::from(probes)) / (size * size) as f64).exp();
-        let expected: f64 = (0..1248)
-            .map(|i| (1.0 - clear * (-f64::from(i) / size as f64).exp()).powi(4))
-            .sum();
+        let expected: f64 =
+            (0..1248).map(|i| (1.0 - clear * (-f64::from(i) / size as f64).exp()).powi(4)).sum();
         let error = f64::from(repeats) - expected;
-        assert!(
-            error.abs() < 120.0,
-            "{repeats} lost, {expected:.0} expected"
-        );
+        assert!(error.abs() < 120.0, "{repeats} lost, {expected:.0} expected");
         assert!(expected > 500.0);
     }
 }

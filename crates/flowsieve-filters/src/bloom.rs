@@ -28,11 +28,11 @@
 //!
 //! # In cache lines
 //!
-//! [`BloomLayout::Lines`] puts an element's bits into one line of 512 bits, one bit in each of k ≤ 8
-//! consecutive 64-bit words: one cache line an operation for a somewhat higher rate
-//! ([`super::sizing::blocked_fpr`]; 0.0105 instead of 0.0082 at 10 bits an element). A new element is then
-//! called a repeat with p = product of its words' shares of set bits; while p is small, the count takes a
-//! sample of what it must have missed (`lines/count.rs`).
+//! [`BloomLayout::Lines`] puts an element's bits into one line of 512 bits, one bit in each of k ≤
+//! 8 consecutive 64-bit words: one cache line an operation for a somewhat higher rate
+//! ([`super::sizing::blocked_fpr`]; 0.0105 instead of 0.0082 at 10 bits an element). A new element
+//! is then called a repeat with p = product of its words' shares of set bits; while p is small, the
+//! count takes a sample of what it must have missed (`lines/count.rs`).
 //!
 //! # Distinct elements
 //!
@@ -58,8 +58,9 @@
 //! assert!((filter.distinct().unwrap().distinct - 1.0).abs() < 1e-9);
 //! ```
 //!
-//! Reference: Bloom, "Space/time trade-offs in hash coding with allowable errors", CACM 13(7), 1970;
-//! for the lines Putze, Sanders, Singler, "Cache-, hash- and space-efficient Bloom filters", WEA 2007.
+//! Reference: Bloom, "Space/time trade-offs in hash coding with allowable errors", CACM 13(7),
+//! 1970; for the lines Putze, Sanders, Singler, "Cache-, hash- and space-efficient Bloom filters",
+//! WEA 2007.
 
 use super::fill;
 use super::lines::{LineArray, LineCounter};
@@ -133,11 +134,7 @@ impl BloomSpec {
     pub(crate) const NUMBER: u8 = 1;
 
     const fn anywhere(bits: u64, probes: u32) -> Self {
-        Self {
-            bits,
-            probes,
-            layout: BloomLayout::Anywhere,
-        }
+        Self { bits, probes, layout: BloomLayout::Anywhere }
     }
 
     /// Parameters of a filter in cache lines ([`BloomLayout::Lines`]).
@@ -147,11 +144,7 @@ impl BloomSpec {
     /// As for [`FilterSpec::new`](crate::FilterSpec::new) of a subset filter.
     pub fn in_lines(sizing: Sizing) -> Result<Self, SpecError> {
         let (lines, probes) = line_size(sizing)?;
-        Ok(Self {
-            bits: lines * LINE_BITS,
-            probes,
-            layout: BloomLayout::Lines,
-        })
+        Ok(Self { bits: lines * LINE_BITS, probes, layout: BloomLayout::Lines })
     }
 
     pub(crate) fn load(input: &mut StateReader<'_>) -> Result<Self, LoadError> {
@@ -232,12 +225,7 @@ impl Parameters for BloomSpec {
     }
 
     fn shape(&self) -> Shape {
-        Shape {
-            probes: Some(self.probes),
-            size: Some(self.bits),
-            unit: "bits",
-            ..Shape::default()
-        }
+        Shape { probes: Some(self.probes), size: Some(self.bits), unit: "bits", ..Shape::default() }
     }
 
     fn describe(&self) -> String {
@@ -259,10 +247,7 @@ pub struct BloomFilter {
 impl BloomFilter {
     /// A filter of `bits` (m ≥ 1) with `probes` (k ≥ 1) hash functions.
     pub fn new(bits: u64, probes: u32) -> Self {
-        Self {
-            core: BloomCore::new(bits, probes, 0),
-            counter: DistinctCounter::default(),
-        }
+        Self { core: BloomCore::new(bits, probes, 0), counter: DistinctCounter::default() }
     }
 }
 
@@ -270,9 +255,7 @@ impl MembershipFilter for BloomFilter {
     fn insert(&mut self, element: ElementDigests<'_>) -> Sighting {
         let ones = self.core.bits.ones();
         let sighting = self.core.insert(element.whole);
-        self.counter.record(element.whole, sighting, || {
-            self.core.repeat_probability_at(ones)
-        });
+        self.counter.record(element.whole, sighting, || self.core.repeat_probability_at(ones));
         sighting
     }
 
@@ -317,13 +300,8 @@ impl MembershipFilter for BloomFilter {
     }
 
     fn distinct(&self) -> Option<Estimate> {
-        let fill = || {
-            fill::independent(
-                self.core.bits.ones(),
-                self.core.bits.len(),
-                self.core.probes,
-            )
-        };
+        let fill =
+            || fill::independent(self.core.bits.ones(), self.core.bits.len(), self.core.probes);
         let repeats = || self.core.repeat_probability_at(self.core.bits.ones());
         self.counter.estimate(repeats, fill)
     }
@@ -359,20 +337,14 @@ impl BloomLineFilter {
     /// A filter of `lines` ≥ 1 lines of 512 bits with `probes` (k, 1 to 32) bits an element.
     pub fn new(lines: u64, probes: u32) -> Self {
         let array = LineArray::new(lines);
-        Self {
-            counter: array.counter(probes),
-            array,
-        }
+        Self { counter: array.counter(probes), array }
     }
 
-    /// The same filter without a running count, which makes insertions cheaper: its count is that of its
-    /// fill.
+    /// The same filter without a running count, which makes insertions cheaper: its count is that
+    /// of its fill.
     pub fn without_count(lines: u64, probes: u32) -> Self {
         let array = LineArray::new(lines);
-        Self {
-            counter: array.no_counter(probes),
-            array,
-        }
+        Self { counter: array.no_counter(probes), array }
     }
 }
 
@@ -382,8 +354,7 @@ impl MembershipFilter for BloomLineFilter {
     }
 
     fn insert_batch(&mut self, elements: DigestColumns<'_>, sightings: &mut Vec<Sighting>) {
-        self.array
-            .insert_all(&mut self.counter, elements.whole, sightings);
+        self.array.insert_all(&mut self.counter, elements.whole, sightings);
     }
 
     fn contains(&self, element: ElementDigests<'_>) -> bool {
@@ -391,8 +362,7 @@ impl MembershipFilter for BloomLineFilter {
     }
 
     fn contains_batch(&self, elements: DigestColumns<'_>, answers: &mut Vec<bool>) {
-        self.array
-            .contains_all(self.counter.probes(), elements.whole, answers);
+        self.array.contains_all(self.counter.probes(), elements.whole, answers);
     }
 
     fn clear(&mut self) {
@@ -421,8 +391,7 @@ impl FilterState for BloomLineFilter {
 
     fn load_state(&mut self, state: &mut StateReader<'_>) -> Result<(), LoadError> {
         let (firsts, count) = state.line_count()?;
-        self.array
-            .set_written(std::iter::once((firsts, self.counter.probes())));
+        self.array.set_written(std::iter::once((firsts, self.counter.probes())));
         self.counter.restore(firsts, count, self.array.written());
         state.lines(&mut self.array.lines)
     }
@@ -443,7 +412,8 @@ const fn told(fresh: u64) -> Sighting {
     }
 }
 
-/// Set bits before each element of a batch, where there were so many before the first and each set `fresh` more.
+/// Set bits before each element of a batch, where there were so many before the first and each set
+/// `fresh` more.
 #[inline]
 pub(super) fn ones_before(ones: u64, fresh: &[u8]) -> [u64; ProbeBatch::MOST] {
     let mut before = [ones; ProbeBatch::MOST];
@@ -476,10 +446,7 @@ enum Functions {
 #[derive(Clone, Debug)]
 pub(super) enum Positions<'a> {
     Mixed(Probes),
-    H3 {
-        functions: slice::Iter<'a, H3>,
-        value: u32,
-    },
+    H3 { functions: slice::Iter<'a, H3>, value: u32 },
 }
 
 impl Iterator for Positions<'_> {
@@ -498,15 +465,11 @@ impl BloomCore {
     /// `function_set` numbers the family of hash functions: arrays with different numbers have
     /// independent functions.
     pub(super) fn new(bits: u64, probes: u32, function_set: u64) -> Self {
-        Self {
-            bits: BitArray::new(bits),
-            probes,
-            functions: Functions::Mixed(function_set),
-        }
+        Self { bits: BitArray::new(bits), probes, functions: Functions::Mixed(function_set) }
     }
 
-    /// An array of 2^`bits_log2` bits with the H3 functions `function_set · probes` and following of
-    /// the seed.
+    /// An array of 2^`bits_log2` bits with the H3 functions `function_set · probes` and following
+    /// of the seed.
     pub(super) fn with_h3(bits_log2: u32, probes: u32, function_set: u64, seed: u64) -> Self {
         let functions = (0..u64::from(probes))
             .map(|probe| H3::random(seed, function_set * u64::from(probes) + probe, bits_log2))
@@ -538,7 +501,8 @@ impl BloomCore {
         told(fresh)
     }
 
-    /// Inserts up to [`ProbeBatch::MOST`] digests in order, and adds how many bits of each were clear to `fresh`.
+    /// Inserts up to [`ProbeBatch::MOST`] digests in order, and adds how many bits of each were
+    /// clear to `fresh`.
     pub(super) fn insert_all(&mut self, digests: impl Iterator<Item = Digest>, fresh: &mut [u8]) {
         match (&self.functions, self.probes) {
             (&Functions::Mixed(set), 1) => {
@@ -576,7 +540,8 @@ impl BloomCore {
         self.bits.set_rows(rows, fresh);
     }
 
-    /// Takes away what `there` says of each of up to [`ProbeBatch::MOST`] digests if it is not contained.
+    /// Takes away what `there` says of each of up to [`ProbeBatch::MOST`] digests if it is not
+    /// contained.
     pub(super) fn ask_all(&self, digests: impl Iterator<Item = Digest>, there: &mut [u8]) {
         match self.functions {
             Functions::Mixed(set) => {
@@ -609,8 +574,7 @@ impl BloomCore {
     }
 
     pub(super) fn contains(&self, digest: Digest) -> bool {
-        self.positions(digest)
-            .all(|position| self.bits.get(position))
+        self.positions(digest).all(|position| self.bits.get(position))
     }
 
     pub(super) fn clear(&mut self) {
@@ -624,10 +588,9 @@ impl BloomCore {
             Functions::Mixed(set) => {
                 Positions::Mixed(Probes::new(digest, *set, self.probes, self.bits.len()))
             }
-            Functions::H3(functions) => Positions::H3 {
-                functions: functions.iter(),
-                value: digest.value() as u32,
-            },
+            Functions::H3(functions) => {
+                Positions::H3 { functions: functions.iter(), value: digest.value() as u32 }
+            }
         }
     }
 }

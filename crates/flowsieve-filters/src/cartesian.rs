@@ -13,24 +13,25 @@
 //!
 //! # Operations
 //!
-//! 1. insert: each attribute has k hash functions of its own; for each of the k, set the cell at the
-//!    attributes' addresses. The element was new if any was clear.
+//! 1. insert: each attribute has k hash functions of its own; for each of the k, set the cell at
+//!    the attributes' addresses. The element was new if any was clear.
 //! 2. contains: the k cells are set.
-//! 3. attributes left open: for each function, traverse the cells that have the given addresses, until
-//!    one is set. The answer equals that of the projection, the matrix of the given attributes alone.
+//! 3. attributes left open: for each function, traverse the cells that have the given addresses,
+//!    until one is set. The answer equals that of the projection, the matrix of the given
+//!    attributes alone.
 //!
 //! Insert and contains cost O(k); a query with q of d attributes up to O(k m^(d-q)).
 //!
 //! # Formulas
 //!
 //! f(m^q) = (1 - e^(-kn/m^q))^k for a query of q attributes ([`super::matrix_sizing::uncut_fpr`]).
-//! With 2^27 bits, three attributes (m = 512), k = 6 and n = 5 million: 6.5·10⁻⁵ for three attributes,
-//! as a standard filter of that memory, and 1 for two or one.
+//! With 2^27 bits, three attributes (m = 512), k = 6 and n = 5 million: 6.5·10⁻⁵ for three
+//! attributes, as a standard filter of that memory, and 1 for two or one.
 //!
 //! # Distinct elements
 //!
-//! None, except of elements of one attribute, where the join is a standard filter: as in every matrix
-//! the cell of known values leaves nothing to chance ([`super::matrix`]).
+//! None, except of elements of one attribute, where the join is a standard filter: as in every
+//! matrix the cell of known values leaves nothing to chance ([`super::matrix`]).
 //!
 //! # What it cannot do
 //!
@@ -53,7 +54,8 @@
 //! ```
 //!
 //! Reference: Wang, Yun, Wang, Wang, "CBFM: cutted Bloom filter matrix for multi-dimensional
-//! membership query", Journal on Communications 37(3), 2016, 139-147, section 2 and Fig. 7, as "CBF".
+//! membership query", Journal on Communications 37(3), 2016, 139-147, section 2 and Fig. 7, as
+//! "CBF".
 
 use super::fill;
 use super::matrix::{check_attributes, usual_elements};
@@ -99,10 +101,7 @@ pub struct CartesianSpec {
 pub(crate) const CARTESIAN: Descriptor = Descriptor {
     name: "cartesian",
     summary: "Matrix of the Cartesian join (Wang et al. 2016)",
-    reach: Reach::Matrix {
-        cuts: false,
-        weights: false,
-    },
+    reach: Reach::Matrix { cuts: false, weights: false },
     ignores_repeats: true,
     size: |attributes, sizing| {
         array_bits(FilterKind::Cartesian, 1, sizing)?;
@@ -135,11 +134,7 @@ impl CartesianSpec {
     pub(crate) const NUMBER: u8 = 9;
 
     pub(crate) fn load(input: &mut StateReader<'_>) -> Result<Self, LoadError> {
-        Ok(Self {
-            attributes: input.u32()? as usize,
-            size: input.u64()?,
-            probes: input.u32()?,
-        })
+        Ok(Self { attributes: input.u32()? as usize, size: input.u64()?, probes: input.u32()? })
     }
 }
 
@@ -183,11 +178,7 @@ impl Parameters for CartesianSpec {
     }
 
     fn build(&self) -> Box<dyn MembershipFilter> {
-        Box::new(CartesianFilter::new(
-            self.attributes,
-            self.size,
-            self.probes,
-        ))
+        Box::new(CartesianFilter::new(self.attributes, self.size, self.probes))
     }
 
     fn save(&self, out: &mut StateWriter<'_>) -> io::Result<()> {
@@ -231,7 +222,8 @@ impl CartesianFilter {
         }
     }
 
-    /// Probability that a new value is called a repeat in the present state, where there is one attribute.
+    /// Probability that a new value is called a repeat in the present state, where there is one
+    /// attribute.
     fn repeat_probability(&self) -> f64 {
         self.bits.fill_ratio().powi(self.probes as i32)
     }
@@ -261,19 +253,16 @@ impl CartesianFilter {
                 return true;
             }
             // Count up in base m: the first attribute that does not wrap around goes one on.
-            let grown = open
-                .iter()
-                .zip(&mut addresses)
-                .any(|(&attribute, address)| {
-                    *address += 1;
-                    cell += self.strides[attribute];
-                    let wraps = *address == self.size;
-                    if wraps {
-                        cell -= self.size * self.strides[attribute];
-                        *address = 0;
-                    }
-                    !wraps
-                });
+            let grown = open.iter().zip(&mut addresses).any(|(&attribute, address)| {
+                *address += 1;
+                cell += self.strides[attribute];
+                let wraps = *address == self.size;
+                if wraps {
+                    cell -= self.size * self.strides[attribute];
+                    *address = 0;
+                }
+                !wraps
+            });
             if !grown {
                 return false;
             }
@@ -289,11 +278,7 @@ impl MembershipFilter for CartesianFilter {
         for &cell in &cells[..self.probes as usize] {
             new |= self.bits.set(cell);
         }
-        let sighting = if new {
-            Sighting::First
-        } else {
-            Sighting::Repeat
-        };
+        let sighting = if new { Sighting::First } else { Sighting::Repeat };
         if let [value] = *element.attributes {
             self.counter.record(value, sighting, || repeat_probability);
         }
@@ -302,9 +287,7 @@ impl MembershipFilter for CartesianFilter {
 
     fn contains(&self, element: ElementDigests<'_>) -> bool {
         let cells = self.cells_of(element);
-        cells[..self.probes as usize]
-            .iter()
-            .all(|&cell| self.bits.get(cell))
+        cells[..self.probes as usize].iter().all(|&cell| self.bits.get(cell))
     }
 
     fn clear(&mut self) {
@@ -369,14 +352,9 @@ impl MultiAttributeFilter for CartesianFilter {
                 .enumerate()
                 .filter_map(|(attribute, digest)| Some((attribute, (*digest)?))),
         );
-        let found = cells[..self.probes as usize]
-            .iter()
-            .all(|&cell| self.any_set(cell, &open[..count]));
-        if found {
-            PatternAnswer::Present
-        } else {
-            PatternAnswer::Absent
-        }
+        let found =
+            cells[..self.probes as usize].iter().all(|&cell| self.any_set(cell, &open[..count]));
+        if found { PatternAnswer::Present } else { PatternAnswer::Absent }
     }
 
     fn distinct_of(&self, mask: u32) -> Option<Estimate> {
@@ -472,10 +450,7 @@ mod tests {
         let mut filter = CartesianFilter::new(1, 8000, 4);
         for i in 0..1000_u64 {
             let digest = Digester::new(0).digest(&i.to_le_bytes());
-            filter.insert(ElementDigests {
-                whole: digest,
-                attributes: &[digest],
-            });
+            filter.insert(ElementDigests { whole: digest, attributes: &[digest] });
         }
         let estimate = filter.distinct_of(1).unwrap();
         assert!((estimate.distinct - 1000.0).abs() < 4.0 * estimate.std_error() + 1.0);

@@ -9,14 +9,14 @@
 //!              1  m   m   m   m²    m²                          m²    m³
 //! ```
 //!
-//! A cut removes the combination and all supersets of it, since a superset would bring its cells back.
-//! Cuts may overlap.
+//! A cut removes the combination and all supersets of it, since a superset would bring its cells
+//! back. Cuts may overlap.
 //!
 //! # Operations
 //!
 //! - insert: set the cells of all stored combinations.
-//! - query: look at the maximal stored subsets of its attributes. In the drawing a query of all three
-//!   is answered by {1,3} and {2,3} together.
+//! - query: look at the maximal stored subsets of its attributes. In the drawing a query of all
+//!   three is answered by {1,3} and {2,3} together.
 //!
 //! ([`super::matrix`])
 //!
@@ -31,10 +31,10 @@
 //! | 0.01 | 9 585 | 10.96 MB | 105 008 MB |
 //! | 0.001 | 14 377 | 24.65 MB | 354 328 MB |
 //!
-//! With M = 2^27, k = 6 and n = 5 million evenly spread elements a full query is a false positive with
-//! 4.8·10⁻⁶ with one cut, against 6.7·10⁻⁵ for the BFM and 6.5·10⁻⁵ for a standard filter. But if its
-//! uncut pairs all occur in the set, in whatever elements, the answer is yes with certainty: what is
-//! cut comes back as the combination error of an MDBF.
+//! With M = 2^27, k = 6 and n = 5 million evenly spread elements a full query is a false positive
+//! with 4.8·10⁻⁶ with one cut, against 6.7·10⁻⁵ for the BFM and 6.5·10⁻⁵ for a standard filter. But
+//! if its uncut pairs all occur in the set, in whatever elements, the answer is yes with certainty:
+//! what is cut comes back as the combination error of an MDBF.
 //!
 //! # Distinct elements, and what it cannot do
 //!
@@ -69,10 +69,7 @@ use super::spec::{Descriptor, FilterKind, Reach, SpecError};
 pub(crate) const CBFM: Descriptor = Descriptor {
     name: "cbfm",
     summary: "Cutted Bloom filter matrix (Wang et al. 2016)",
-    reach: Reach::Matrix {
-        cuts: true,
-        weights: false,
-    },
+    reach: Reach::Matrix { cuts: true, weights: false },
     ignores_repeats: true,
     size: |attributes, sizing| matrix_of(FilterKind::Cbfm, cut_families, attributes, sizing),
     search: None,
@@ -132,31 +129,16 @@ mod tests {
         let mut filter = MatrixFilter::cbfm(3, 1000, &[0b011], 4).unwrap();
         let value = |n: u64| Digester::new(0).digest(&n.to_le_bytes());
         for element in [[1, 9, 3], [9, 2, 3]] {
-            filter.insert(ElementDigests {
-                whole: value(0),
-                attributes: &element.map(value),
-            });
+            filter.insert(ElementDigests { whole: value(0), attributes: &element.map(value) });
         }
         let query = [1, 2, 3].map(|n| Some(value(n)));
         let ask = |attributes: &[Option<Digest>]| {
-            filter
-                .as_multi_attribute()
-                .unwrap()
-                .contains_where(Pattern {
-                    whole: None,
-                    attributes,
-                })
+            filter.as_multi_attribute().unwrap().contains_where(Pattern { whole: None, attributes })
         };
         assert_eq!(ask(&query), PatternAnswer::PresentApart);
-        assert_eq!(
-            ask(&[query[0], query[1], None]),
-            PatternAnswer::PresentApart
-        );
+        assert_eq!(ask(&[query[0], query[1], None]), PatternAnswer::PresentApart);
         assert_eq!(ask(&[query[0], None, query[2]]), PatternAnswer::Present);
-        assert_eq!(
-            ask(&[Some(value(4)), None, query[2]]),
-            PatternAnswer::Absent
-        );
+        assert_eq!(ask(&[Some(value(4)), None, query[2]]), PatternAnswer::Absent);
     }
 
     const MEMBERS: u64 = 78_125;
@@ -175,9 +157,7 @@ mod tests {
     /// A query that is not in the set; each of its values is with probability α.
     fn negative(number: u64, known: f64) -> [Digest; 3] {
         std::array::from_fn(|i| {
-            let draw = Digester::new(77 + i as u64)
-                .digest(&number.to_le_bytes())
-                .value();
+            let draw = Digester::new(77 + i as u64).digest(&number.to_le_bytes()).value();
             if (draw >> 11) as f64 / (1_u64 << 53) as f64 >= known {
                 member(MEMBERS + 3 * number + i as u64)[i]
             } else {
@@ -196,27 +176,15 @@ mod tests {
         let mut filters: Vec<(&str, Box<dyn MembershipFilter>)> = vec![
             ("SBF", Box::new(BloomFilter::new(CELLS, PROBES))),
             ("MDBF", Box::new(Mdbf::new(3, CELLS / 3, PROBES))),
-            (
-                "CMDBF",
-                Box::new(Cmdbf::new(3, CELLS / 4, PROBES, Combination::Joint)),
-            ),
+            ("CMDBF", Box::new(Cmdbf::new(3, CELLS / 4, PROBES, Combination::Joint))),
             ("Cartesian", Box::new(CartesianFilter::new(3, 128, PROBES))),
             ("BFM", Box::new(MatrixFilter::bfm(3, 127, PROBES).unwrap())),
-            (
-                "CBFM1",
-                Box::new(MatrixFilter::cbfm(3, 1023, &[0b011], PROBES).unwrap()),
-            ),
-            (
-                "CBFM2",
-                Box::new(MatrixFilter::cbfm(3, 1446, two_cuts, PROBES).unwrap()),
-            ),
+            ("CBFM1", Box::new(MatrixFilter::cbfm(3, 1023, &[0b011], PROBES).unwrap())),
+            ("CBFM2", Box::new(MatrixFilter::cbfm(3, 1446, two_cuts, PROBES).unwrap())),
         ];
         for number in 0..MEMBERS {
             let attributes = member(number);
-            let element = ElementDigests {
-                whole: whole(&attributes),
-                attributes: &attributes,
-            };
+            let element = ElementDigests { whole: whole(&attributes), attributes: &attributes };
             for (_, filter) in &mut filters {
                 filter.insert(element);
             }
@@ -242,33 +210,24 @@ mod tests {
         {
             for (name, filter) in &filters {
                 let found = |queries: u64, ask: &dyn Fn(&[Digest; 3]) -> bool| {
-                    let yes = (0..queries)
-                        .filter(|&number| ask(&negative(number, known)))
-                        .count();
+                    let yes = (0..queries).filter(|&number| ask(&negative(number, known))).count();
                     yes as f64 / queries as f64
                 };
                 let full = found(full_queries, &|attributes| {
-                    filter.contains(ElementDigests {
-                        whole: whole(attributes),
-                        attributes,
-                    })
+                    filter.contains(ElementDigests { whole: whole(attributes), attributes })
                 });
                 let mut points = vec![(0b111, full_queries, full)];
                 if let Some(multi) = filter.as_multi_attribute().filter(|_| *name != "Cartesian") {
                     let pair = found(pair_queries, &|attributes| {
                         let open = [None, Some(attributes[1]), Some(attributes[2])];
-                        multi.contains_where(Pattern {
-                            whole: None,
-                            attributes: &open,
-                        }) != PatternAnswer::Absent
+                        multi.contains_where(Pattern { whole: None, attributes: &open })
+                            != PatternAnswer::Absent
                     });
                     points.push((0b110, pair_queries, pair));
                 }
                 for (query, queries, rate) in points {
                     let expected = predicted(name, known, query).unwrap();
-                    let error = (expected * (1.0 - expected) / queries as f64)
-                        .sqrt()
-                        .max(1e-9);
+                    let error = (expected * (1.0 - expected) / queries as f64).sqrt().max(1e-9);
                     println!("α {known} {name} {query:03b}: {rate:.3e}, predicted {expected:.3e}");
                     if (rate - expected).abs() > 4.0 * error + 0.02 * expected.min(1.0 - expected) {
                         off.push(format!(

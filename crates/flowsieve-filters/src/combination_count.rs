@@ -18,20 +18,13 @@ impl CombinationCount {
     /// Of a filter; of one that is `None`, no answer.
     pub(super) fn of(filter: Option<&dyn MultiAttributeFilter>, mask: u32) -> Self {
         let Some(filter) = filter else {
-            return Self {
-                mask,
-                ..Self::default()
-            };
+            return Self { mask, ..Self::default() };
         };
-        Self {
-            mask,
-            first: filter.first_of(mask),
-            distinct: filter.distinct_of(mask),
-        }
+        Self { mask, first: filter.first_of(mask), distinct: filter.distinct_of(mask) }
     }
 
-    /// Of a filter with these parameters into which nothing was inserted: zero wherever there can be a
-    /// count.
+    /// Of a filter with these parameters into which nothing was inserted: zero wherever there can
+    /// be a count.
     pub fn empty(spec: &FilterSpec, mask: u32) -> Self {
         Self {
             mask,

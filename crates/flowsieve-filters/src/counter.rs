@@ -13,14 +13,14 @@ pub enum CounterSpec {
     Filter(FilterSpec),
     /// A [`HyperLogLog`].
     HyperLogLog {
-        /// Binary logarithm of the registers of one byte (p), from [`HyperLogLog::MIN_PRECISION`] to
-        /// [`HyperLogLog::MAX_PRECISION`].
+        /// Binary logarithm of the registers of one byte (p), from [`HyperLogLog::MIN_PRECISION`]
+        /// to [`HyperLogLog::MAX_PRECISION`].
         precision: u8,
     },
     /// An [`ExaLogLog`].
     ExaLogLog {
-        /// Binary logarithm of the registers of four bytes (p), from [`ExaLogLog::MIN_PRECISION`] to
-        /// [`ExaLogLog::MAX_PRECISION`].
+        /// Binary logarithm of the registers of four bytes (p), from [`ExaLogLog::MIN_PRECISION`]
+        /// to [`ExaLogLog::MAX_PRECISION`].
         precision: u8,
     },
     /// A [`SlidingBitmap`]: what is built is a pane of it.
@@ -60,23 +60,17 @@ impl CounterSpec {
         }
     }
 
-    /// The registers of an [`ExaLogLog`], or else of a [`HyperLogLog`], of the highest precision within so many bytes, if
-    /// any is; and the fewest bytes that it takes.
+    /// The registers of an [`ExaLogLog`], or else of a [`HyperLogLog`], of the highest precision
+    /// within so many bytes, if any is; and the fewest bytes that it takes.
     pub fn of_registers(structure: Structure, bytes: u64) -> (Option<Self>, u64) {
         if structure == Structure::Ell {
             let precision = ExaLogLog::precision_within(bytes);
             let least = ExaLogLog::bytes_of(ExaLogLog::MIN_PRECISION);
-            (
-                precision.map(|precision| Self::ExaLogLog { precision }),
-                least,
-            )
+            (precision.map(|precision| Self::ExaLogLog { precision }), least)
         } else {
             let precision = HyperLogLog::precision_within(bytes);
             let least = 1 << HyperLogLog::MIN_PRECISION;
-            (
-                precision.map(|precision| Self::HyperLogLog { precision }),
-                least,
-            )
+            (precision.map(|precision| Self::HyperLogLog { precision }), least)
         }
     }
 
@@ -115,8 +109,8 @@ impl CounterSpec {
 }
 
 impl Counter {
-    /// Takes many elements in order. A filter's answers are appended to `sightings`, one an element; a
-    /// counter that [tells none](CounterSpec::tells_first) appends nothing.
+    /// Takes many elements in order. A filter's answers are appended to `sightings`, one an
+    /// element; a counter that [tells none](CounterSpec::tells_first) appends nothing.
     pub fn insert_batch(&mut self, elements: DigestColumns<'_>, sightings: &mut Vec<Sighting>) {
         match self {
             Self::Filter(filter) => filter.insert_batch(elements, sightings),
@@ -167,10 +161,11 @@ impl Counter {
         CombinationCount::of(filter, mask)
     }
 
-    /// Whether the counter is so full that it notices less than one new element in a hundred: then its raw count
-    /// says nothing, and it recognises nothing.
+    /// Whether the counter is so full that it notices less than one new element in a hundred: then
+    /// its raw count says nothing, and it recognises nothing.
     ///
-    /// `first` is how many elements it called new: while they are few for its memory, nothing is counted.
+    /// `first` is how many elements it called new: while they are few for its memory, nothing is
+    /// counted.
     pub fn is_saturated(&self, spec: &CounterSpec, first: u64) -> bool {
         /// Above this probability of being called a repeat, new elements are too few to be counted.
         const MOST_REPEATS: f64 = 0.99;

@@ -13,21 +13,21 @@
 //! - insert: add one to the counters at the k positions; the element was new if any of them was
 //!   zero. Inserting an element twice counts twice.
 //! - contains: none of the k counters is zero.
-//! - remove: take one from the counters at the k positions. An element that is not contained is left
-//!   alone.
+//! - remove: take one from the counters at the k positions. An element that is not contained is
+//!   left alone.
 //!
 //! A counter that has reached 2^c - 1 is never decremented again: it may stand for more than it can
-//! hold. So elements inserted very often cannot be removed entirely and stay as false positives, but
-//! an element that was inserted and not removed is always contained.
+//! hold. So elements inserted very often cannot be removed entirely and stay as false positives,
+//! but an element that was inserted and not removed is always contained.
 //!
 //! All cost O(k) and touch up to k cache lines.
 //!
 //! # Formulas
 //!
 //! With m counters, k positions and n distinct elements the false-positive rate is that of a Bloom
-//! filter of m bits, f = (1 - e^(-kn/m))^k ([`super::sizing::bloom_fpr`]), for c times the memory. A
-//! counter's value is Poisson with mean kn/m, so at the best k (mean ln 2) one counter reaches j with
-//! probability ([`super::sizing::counter_reaches`]):
+//! filter of m bits, f = (1 - e^(-kn/m))^k ([`super::sizing::bloom_fpr`]), for c times the memory.
+//! A counter's value is Poisson with mean kn/m, so at the best k (mean ln 2) one counter reaches j
+//! with probability ([`super::sizing::counter_reaches`]):
 //!
 //! | c | j = 2^c | P(counter ≥ j) |
 //! |---|---|---|
@@ -44,8 +44,8 @@
 //!
 //! # What it cannot do
 //!
-//! Answer for part of the attributes. Say whether a removal was justified: removing a false positive
-//! takes from the counters of others, which may disappear.
+//! Answer for part of the attributes. Say whether a removal was justified: removing a false
+//! positive takes from the counters of others, which may disappear.
 //!
 //! # Example
 //!
@@ -97,14 +97,8 @@ pub(crate) const COUNTING: Descriptor = Descriptor {
     reach: Reach::Whole,
     ignores_repeats: false,
     size: |_, sizing| {
-        let CounterSizes {
-            counters, probes, ..
-        } = counter_sizes(FilterKind::Counting, 1, sizing)?;
-        let spec = CountingSpec {
-            counters,
-            probes,
-            counter_bits: DEFAULT_COUNTER_BITS,
-        };
+        let CounterSizes { counters, probes, .. } = counter_sizes(FilterKind::Counting, 1, sizing)?;
+        let spec = CountingSpec { counters, probes, counter_bits: DEFAULT_COUNTER_BITS };
         check_memory(FilterKind::Counting, spec.memory_bytes(), 8)?;
         Ok(spec.into())
     },
@@ -115,11 +109,7 @@ impl CountingSpec {
     pub(crate) const NUMBER: u8 = 5;
 
     pub(crate) fn load(input: &mut StateReader<'_>) -> Result<Self, LoadError> {
-        Ok(Self {
-            counters: input.u64()?,
-            probes: input.u32()?,
-            counter_bits: input.u32()?,
-        })
+        Ok(Self { counters: input.u64()?, probes: input.u32()?, counter_bits: input.u32()? })
     }
 }
 
@@ -146,11 +136,7 @@ impl Parameters for CountingSpec {
     }
 
     fn build(&self) -> Box<dyn MembershipFilter> {
-        Box::new(CountingFilter::new(
-            self.counters,
-            self.probes,
-            self.counter_bits,
-        ))
+        Box::new(CountingFilter::new(self.counters, self.probes, self.counter_bits))
     }
 
     fn save(&self, out: &mut StateWriter<'_>) -> io::Result<()> {
@@ -216,11 +202,7 @@ impl MembershipFilter for CountingFilter {
         for position in self.positions(element.whole) {
             fresh |= self.counters.increment(position) == 0;
         }
-        let sighting = if fresh {
-            Sighting::First
-        } else {
-            Sighting::Repeat
-        };
+        let sighting = if fresh { Sighting::First } else { Sighting::Repeat };
         if let Some(counter) = &mut self.counter {
             counter.record(element.whole, sighting, || repeat_probability);
         }
@@ -228,8 +210,7 @@ impl MembershipFilter for CountingFilter {
     }
 
     fn contains(&self, element: ElementDigests<'_>) -> bool {
-        self.positions(element.whole)
-            .all(|position| self.counters.get(position) != 0)
+        self.positions(element.whole).all(|position| self.counters.get(position) != 0)
     }
 
     fn clear(&mut self) {
@@ -243,9 +224,7 @@ impl MembershipFilter for CountingFilter {
 
     fn distinct(&self) -> Option<Estimate> {
         let fill = || fill::independent(self.counters.nonzero(), self.counters.len(), self.probes);
-        self.counter
-            .as_ref()?
-            .estimate(|| self.repeat_probability(), fill)
+        self.counter.as_ref()?.estimate(|| self.repeat_probability(), fill)
     }
 
     fn as_removable(&mut self) -> Option<&mut dyn RemovableFilter> {

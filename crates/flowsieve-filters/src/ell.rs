@@ -1,4 +1,5 @@
-//! `ExaLogLog`: counts distinct elements, as [`super::hll`] does, with three quarters of the error in the same memory.
+//! `ExaLogLog`: counts distinct elements, as [`super::hll`] does, with three quarters of the error
+//! in the same memory.
 //!
 //! # Memory
 //!
@@ -7,8 +8,9 @@
 //!     m = 2^p registers of 32 bits:  u (8 bits) │ which of u-1, u-2, … u-24 were there (24 bits)
 //! ```
 //!
-//! Values are finer than those of a `HyperLogLog`: four of them, instead of one, are as likely together as all larger
-//! ones. With t = 2, k occurs with probability ρ(k) = 2^-(t + 1 + ⌊(k - 1) / 2^t⌋).
+//! Values are finer than those of a `HyperLogLog`: four of them, instead of one, are as likely
+//! together as all larger ones. With t = 2, k occurs with probability ρ(k) = 2^-(t + 1 + ⌊(k - 1) /
+//! 2^t⌋).
 //!
 //! # Operations
 //!
@@ -17,16 +19,18 @@
 //!
 //! # Formulas
 //!
-//! A stream is counted by the martingale (HIP) estimator: with P the probability that a new element changes a register,
-//! each change stands for 1 / P elements. P is a sum over the registers, in whole numbers of 2^-64. After a union, which has
-//! no order, the count is the n of the largest likelihood, for which
+//! A stream is counted by the martingale (HIP) estimator: with P the probability that a new element
+//! changes a register, each change stands for 1 / P elements. P is a sum over the registers, in
+//! whole numbers of 2^-64. After a union, which has no order, the count is the n of the largest
+//! likelihood, for which
 //!
 //! ```text
 //!     P = Σ ρ(k)/m / (exp(n ρ(k)/m) - 1)     over all k that were there, as far as registers tell
 //! ```
 //!
-//! With b = 2^(1/2^t), d = 24 and z = b^-d / (b - 1) the standard error is √(ln b (1 + z) / 2 m) = 0.306 / √m for a
-//! stream, and √(ln b / (m ζ(2, 1 + z))) = 0.344 / √m after a union, with Hurwitz's ζ.
+//! With b = 2^(1/2^t), d = 24 and z = b^-d / (b - 1) the standard error is √(ln b (1 + z) / 2 m) =
+//! 0.306 / √m for a stream, and √(ln b / (m ζ(2, 1 + z))) = 0.344 / √m after a union, with
+//! Hurwitz's ζ.
 //!
 //! | p | bytes | one stream | after a union |
 //! |---|---|---|---|
@@ -55,8 +59,8 @@
 //! assert!((count.distinct - 10_000.0).abs() < 4.0 * count.std_error());
 //! ```
 //!
-//! Reference: Ertl, "`ExaLogLog`: space-efficient and practical approximate distinct counting up to the exa-scale",
-//! EDBT 2025 (arXiv 2402.13726, 2024).
+//! Reference: Ertl, "`ExaLogLog`: space-efficient and practical approximate distinct counting up to
+//! the exa-scale", EDBT 2025 (arXiv 2402.13726, 2024).
 
 use super::Estimate;
 use crate::hashing::{Digest, mix};
@@ -186,7 +190,8 @@ impl ExaLogLog {
         self.changes == 1 << 64
     }
 
-    /// The precision, whether it counts one stream, that count and its variance, and the registers; all little-endian.
+    /// The precision, whether it counts one stream, that count and its variance, and the registers;
+    /// all little-endian.
     pub fn to_bytes(&self) -> Vec<u8> {
         let (count, variance) = self.stream.unwrap_or_default();
         let mut bytes = vec![self.precision as u8, u8::from(self.stream.is_some())];
@@ -230,9 +235,7 @@ impl ExaLogLog {
 
     fn all_changes(&self) -> u128 {
         let of_each = self.registers.iter();
-        of_each
-            .map(|&register| u128::from(changes_of(register, self.precision)))
-            .sum()
+        of_each.map(|&register| u128::from(changes_of(register, self.precision))).sum()
     }
 
     /// The count of the largest likelihood, and the inverse of the information about it.
@@ -260,11 +263,7 @@ impl ExaLogLog {
         let (mut low, mut high) = (0.0_f64, f64::from(64 - 1).exp2());
         for _ in 0..200 {
             // By size first, then by halves.
-            let middle = if low > 1.0 {
-                (low * high).sqrt()
-            } else {
-                f64::midpoint(low, high)
-            };
+            let middle = if low > 1.0 { (low * high).sqrt() } else { f64::midpoint(low, high) };
             if slope(middle) > 0.0 {
                 low = middle;
             } else {
@@ -307,7 +306,8 @@ const fn largest(precision: u32) -> u32 {
 /// The value of a hash whose highest bits are the register.
 #[inline]
 const fn value_of(hash: u64, precision: u32) -> u32 {
-    // The lowest t bits choose one of the values that are equally likely. In front of them a one ends the zeros.
+    // The lowest t bits choose one of the values that are equally likely. In front of them a one
+    // ends the zeros.
     let zeros = (hash << precision | 1 << (precision + T - 1)).leading_zeros();
     (zeros << T) + (hash as u32 & ((1 << T) - 1)) + 1
 }
@@ -315,11 +315,7 @@ const fn value_of(hash: u64, precision: u32) -> u32 {
 /// j, if a register sees this value with probability 2^-j.
 const fn exponent(value: u32, precision: u32) -> u32 {
     let j = T + 1 + ((value - 1) >> T);
-    if j < 64 - precision {
-        j
-    } else {
-        64 - precision
-    }
+    if j < 64 - precision { j } else { 64 - precision }
 }
 
 /// Probability of a value in a register of all, in units of 2^-64.
@@ -347,11 +343,7 @@ const LOWER: u32 = (1 << D) - 1;
 
 /// The register after all values of both.
 fn merged(one: u32, other: u32) -> u32 {
-    let (high, low) = if one >= other {
-        (one, other)
-    } else {
-        (other, one)
-    };
+    let (high, low) = if one >= other { (one, other) } else { (other, one) };
     values_of(low).fold(high, raised)
 }
 
@@ -359,16 +351,15 @@ fn merged(one: u32, other: u32) -> u32 {
 fn values_of(register: u32) -> impl Iterator<Item = u32> {
     let largest = register >> D;
     let below = (1..=D).filter(move |below| register >> (D - below) & 1 == 1);
-    let all = std::iter::once(0)
-        .chain(below)
-        .map(move |below| largest - below);
+    let all = std::iter::once(0).chain(below).map(move |below| largest - below);
     all.take(if largest == 0 { 0 } else { usize::MAX })
 }
 
 /// Probability of the values that would change a register, in units of 2^-64.
 fn changes_of(register: u32, precision: u32) -> u64 {
     let top = register >> D;
-    // Those above the largest one: what is left of the values as likely as it, and all that are less likely.
+    // Those above the largest one: what is left of the values as likely as it, and all that are
+    // less likely.
     let above = if top == 0 {
         1 << (64 - precision)
     } else {
@@ -376,11 +367,7 @@ fn changes_of(register: u32, precision: u32) -> u64 {
         let rest = u64::from((1 << T) - 1 - place) * units(top, precision);
         let last = (largest(precision) - 1) >> T;
         // As likely together as the group before them, of which the last two are alike.
-        let others = if group == last {
-            0
-        } else {
-            units((group << T) + 1, precision) << T
-        };
+        let others = if group == last { 0 } else { units((group << T) + 1, precision) << T };
         rest + others
     };
     let first = top.saturating_sub(D).max(1);
@@ -392,11 +379,7 @@ fn changes_of(register: u32, precision: u32) -> u64 {
 fn is_possible(register: u32, precision: u32) -> bool {
     let top = register >> D;
     // No values below 1.
-    let lowest = if top == 0 {
-        D
-    } else {
-        D.saturating_sub(top - 1)
-    };
+    let lowest = if top == 0 { D } else { D.saturating_sub(top - 1) };
     top <= largest(precision) && register & ((1 << lowest) - 1) & LOWER == 0
 }
 
@@ -431,15 +414,10 @@ mod tests {
                 let expected = published(if split { 3.78 } else { 3.00 }, registers);
                 let (mut sum, mut squares, mut stated) = (0.0, 0.0, 0.0);
                 for seed in 0..RUNS {
-                    let mut sketch = count(
-                        seed,
-                        precision,
-                        0..if split { elements / 2 } else { elements },
-                    );
+                    let mut sketch =
+                        count(seed, precision, 0..if split { elements / 2 } else { elements });
                     if split {
-                        sketch
-                            .union(&count(seed, precision, elements / 4..elements))
-                            .unwrap();
+                        sketch.union(&count(seed, precision, elements / 4..elements)).unwrap();
                     }
                     let estimate = sketch.estimate();
                     let error = estimate.distinct / n - 1.0;
@@ -454,19 +432,10 @@ mod tests {
                 );
                 // The largest likelihood is off by a share of 1 / m.
                 let bias = if split { 1.0 / registers } else { 0.0 };
-                assert!(
-                    mean.abs() < 4.0 * expected / runs.sqrt() + bias,
-                    "{split} {mean}"
-                );
+                assert!(mean.abs() < 4.0 * expected / runs.sqrt() + bias, "{split} {mean}");
                 // The relative error of a standard deviation of 400 runs is 1 / √800 = 3.5 %.
-                assert!(
-                    (sd / expected - 1.0).abs() < 4.0 * 0.036,
-                    "{split} {sd} {expected}"
-                );
-                assert!(
-                    (stated / expected - 1.0).abs() < 0.1,
-                    "{split} {stated} {expected}"
-                );
+                assert!((sd / expected - 1.0).abs() < 4.0 * 0.036, "{split} {sd} {expected}");
+                assert!((stated / expected - 1.0).abs() < 0.1, "{split} {stated} {expected}");
             }
             let ratio = ExaLogLog::std_error_of(registers) / published(3.00, registers);
             assert!((ratio - 1.0).abs() < 1e-3, "{ratio}");
@@ -507,9 +476,7 @@ mod tests {
                 assert!(is_possible(register, precision));
             }
         }
-        let all: u64 = (1..=largest(precision))
-            .map(|value| units(value, precision))
-            .sum();
+        let all: u64 = (1..=largest(precision)).map(|value| units(value, precision)).sum();
         assert_eq!(all, 1 << (64 - precision));
     }
 

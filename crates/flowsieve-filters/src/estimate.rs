@@ -2,18 +2,18 @@
 //!
 //! # Bounds
 //!
-//! A stream's count is what was seen (X) and the mean of what was missed (μ, with a variance V). What was
-//! missed is a sum of geometric numbers, one before each element that was seen. A negative binomial with
-//! the same mean and variance stands for it, so that bounds also hold where next to nothing is missed, and no
-//! normal interval does:
+//! A stream's count is what was seen (X) and the mean of what was missed (μ, with a variance V).
+//! What was missed is a sum of geometric numbers, one before each element that was seen. A negative
+//! binomial with the same mean and variance stands for it, so that bounds also hold where next to
+//! nothing is missed, and no normal interval does:
 //!
 //! ```text
 //!     lower = X + 2 % quantile of (μ, V)
 //!     upper = X + 98 % quantile of (μ + m, V + v)      m, v: of those missed before the next one seen
 //! ```
 //!
-//! With tails of 2 % the bounds hold in 95 to 98 of 100 cases; in more where nearly every count is exact. A
-//! count that rests on no stream ([`Basis::Scatter`]) is taken to be normal.
+//! With tails of 2 % the bounds hold in 95 to 98 of 100 cases; in more where nearly every count is
+//! exact. A count that rests on no stream ([`Basis::Scatter`]) is taken to be normal.
 //!
 //! Measured in `docs/accuracy.md`.
 
@@ -42,8 +42,8 @@ pub enum Basis {
 /// What was seen in streams of insertions.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct Seen {
-    /// Elements that were noticed as new: there are at least this many (X). The rest of the count is the mean of
-    /// what was missed (μ).
+    /// Elements that were noticed as new: there are at least this many (X). The rest of the count
+    /// is the mean of what was missed (μ).
     pub elements: u64,
     /// Mean number of new elements missed until the next one is seen, summed over the streams (m).
     pub next_mean: f64,
@@ -63,11 +63,7 @@ impl Default for Basis {
 impl Estimate {
     /// A count whose error is about normal.
     pub const fn scattered(distinct: f64, variance: f64) -> Self {
-        Self {
-            distinct,
-            variance,
-            basis: Basis::Scatter,
-        }
+        Self { distinct, variance, basis: Basis::Scatter }
     }
 
     /// Standard error of the count.
@@ -151,8 +147,9 @@ const MOST_SUMMED: f64 = 200.0;
 /// The same for variance / mean.
 const MOST_SPREAD: f64 = 50.0;
 
-/// Quantile of a number that is missed, of this mean and variance: that of the negative binomial, or of the
-/// normal with the negative binomial's skewness (Cornish and Fisher's expansion to its first term).
+/// Quantile of a number that is missed, of this mean and variance: that of the negative binomial,
+/// or of the normal with the negative binomial's skewness (Cornish and Fisher's expansion to its
+/// first term).
 fn missed_quantile(tail: Tail, mean: f64, variance: f64) -> f64 {
     if mean <= 0.0 {
         return 0.0;
@@ -220,19 +217,12 @@ mod tests {
         let seen = |elements| Estimate {
             distinct: elements as f64,
             variance: 0.0,
-            basis: Basis::Stream(Seen {
-                elements,
-                streams: 1,
-                ..Seen::default()
-            }),
+            basis: Basis::Stream(Seen { elements, streams: 1, ..Seen::default() }),
         };
         let both = seen(3).plus(seen(4));
         assert_eq!((both.lower(), both.upper()), (7, 7));
         assert_eq!(Estimate::default().plus(both), both);
-        assert_eq!(
-            (Estimate::default().lower(), Estimate::default().upper()),
-            (0, 0)
-        );
+        assert_eq!((Estimate::default().lower(), Estimate::default().upper()), (0, 0));
         let scattered = both.plus(Estimate::scattered(100.0, 25.0));
         assert_eq!((scattered.lower(), scattered.upper()), (97, 117));
     }
@@ -243,11 +233,7 @@ mod tests {
         for number in [0.0, 1e-300, 1e300, f64::MAX, f64::INFINITY, f64::NAN] {
             for variance in [0.0, 1e-300, 1e300, f64::INFINITY, f64::NAN] {
                 for basis in [Basis::Scatter, Basis::default()] {
-                    let estimate = Estimate {
-                        distinct: number,
-                        variance,
-                        basis,
-                    };
+                    let estimate = Estimate { distinct: number, variance, basis };
                     let _ = (estimate.lower(), estimate.upper());
                 }
             }

@@ -9,12 +9,12 @@
 //! - k independent positions ("linear counting" of k n balls): 1 - p = (1 - 1/m)^k, and
 //!   variance m (e^U - U - 1) / k² with U = k n / m. The same holds for k parts of m / k.
 //! - k of the eight words of a cache line, one bit in each: p = k / m. The bits of a line depend on
-//!   each other, so the variance of the number of clear bits Z is the sum over all pairs. With
-//!   A = (1 - p)^n a bit and another are both clear with probability A² (1 + (r - p²) / (1 - p)²)^n,
-//!   where r = P(an element sets both): 0 in the same word and in different lines, and c / (m / 512) / 64²
-//!   for words of a line of which an element takes both with probability c. To first order the
-//!   variance of n is that of Z over (m A ln(1 - p))². Bits of an element in several lines, which are independent,
-//!   count as if they were of several elements.
+//!   each other, so the variance of the number of clear bits Z is the sum over all pairs. With A =
+//!   (1 - p)^n a bit and another are both clear with probability A² (1 + (r - p²) / (1 - p)²)^n,
+//!   where r = P(an element sets both): 0 in the same word and in different lines, and c / (m /
+//!   512) / 64² for words of a line of which an element takes both with probability c. To first
+//!   order the variance of n is that of Z over (m A ln(1 - p))². Bits of an element in several
+//!   lines, which are independent, count as if they were of several elements.
 //!
 //! Reference: Whang, Vander-Zanden, Taylor, "A linear-time probabilistic counting algorithm for
 //! database applications", ACM TODS 15(2), 1990.
@@ -23,8 +23,8 @@ use super::Estimate;
 use crate::bits::WORDS_PER_LINE;
 use crate::lines::shares;
 
-/// Distinct elements of which each set `probes` independent positions of `bits`, of which `ones` are
-/// set; `None` if all are: then there is no telling.
+/// Distinct elements of which each set `probes` independent positions of `bits`, of which `ones`
+/// are set; `None` if all are: then there is no telling.
 pub(super) fn independent(ones: u64, bits: u64, probes: u32) -> Option<Estimate> {
     if ones == 0 {
         return Some(Estimate::scattered(0.0, 0.0));
@@ -35,14 +35,12 @@ pub(super) fn independent(ones: u64, bits: u64, probes: u32) -> Option<Estimate>
     let (m, k) = (bits as f64, f64::from(probes));
     let distinct = (-(ones as f64 / m)).ln_1p() / (k * (-m.recip()).ln_1p());
     let load = k * distinct / m;
-    Some(Estimate::scattered(
-        distinct,
-        m * (load.exp_m1() - load).max(0.0) / (k * k),
-    ))
+    Some(Estimate::scattered(distinct, m * (load.exp_m1() - load).max(0.0) / (k * k)))
 }
 
-/// Distinct elements of which each set one bit in each of `probes` consecutive words of a line, or of
-/// several if they are more than eight, by the number of set bits in all `lines`; `None` if all are set.
+/// Distinct elements of which each set one bit in each of `probes` consecutive words of a line, or
+/// of several if they are more than eight, by the number of set bits in all `lines`; `None` if all
+/// are set.
 pub(super) fn in_lines(ones: u64, lines: u64, probes: u32) -> Option<Estimate> {
     let bits = lines * WORDS_PER_LINE as u64 * 64;
     if ones == 0 {
@@ -55,8 +53,8 @@ pub(super) fn in_lines(ones: u64, lines: u64, probes: u32) -> Option<Estimate> {
     let of_share = |share: u32| f64::from(share) / m;
     let missed: f64 = shares(probes).map(|share| (-of_share(share)).ln_1p()).sum();
     let distinct = (-(ones as f64 / m)).ln_1p() / missed;
-    // Relative excess of the probability that two bits are clear over A², where an element sets both with a
-    // probability that depends on how many it sets in a line.
+    // Relative excess of the probability that two bits are clear over A², where an element sets
+    // both with a probability that depends on how many it sets in a line.
     let excess = |both: &dyn Fn(u32) -> f64| {
         let of_all: f64 = shares(probes)
             .map(|share| {
@@ -77,10 +75,7 @@ pub(super) fn in_lines(ones: u64, lines: u64, probes: u32) -> Option<Estimate> {
     }
     // Var(Z) / (m A)² = (1/A - 1 + pairs) / m.
     let spread = ((-distinct * missed).exp_m1() + pairs) / m;
-    Some(Estimate::scattered(
-        distinct,
-        spread.max(0.0) / (missed * missed),
-    ))
+    Some(Estimate::scattered(distinct, spread.max(0.0) / (missed * missed)))
 }
 
 #[cfg(test)]
@@ -105,20 +100,15 @@ mod tests {
         let estimates: Vec<Estimate> = (0..RUNS)
             .map(|run| {
                 let digester = Digester::new(run);
-                let digests: Vec<Digest> = (0..elements)
-                    .map(|i| digester.digest(&i.to_le_bytes()))
-                    .collect();
+                let digests: Vec<Digest> =
+                    (0..elements).map(|i| digester.digest(&i.to_le_bytes())).collect();
                 estimate(&digests)
             })
             .collect();
         let runs = RUNS as f64;
         let mean = estimates.iter().map(|e| e.distinct).sum::<f64>() / runs;
         let predicted = estimates.iter().map(|e| e.variance).sum::<f64>() / runs;
-        let observed = estimates
-            .iter()
-            .map(|e| (e.distinct - n).powi(2))
-            .sum::<f64>()
-            / runs;
+        let observed = estimates.iter().map(|e| (e.distinct - n).powi(2)).sum::<f64>() / runs;
         // The estimate's own bias is below a thousandth at these sizes.
         let tolerance = 4.0 * (predicted / runs).sqrt() + n / 1000.0;
         assert!((mean - n).abs() < tolerance, "{name}: {mean} for {n}");
@@ -133,10 +123,7 @@ mod tests {
             check("bloom", elements, |digests| {
                 let mut filter = BloomFilter::new(bits, probes);
                 for &whole in digests {
-                    filter.insert(ElementDigests {
-                        whole,
-                        attributes: &[],
-                    });
+                    filter.insert(ElementDigests { whole, attributes: &[] });
                 }
                 let ones = (filter.stats().fill_ratio * bits as f64).round() as u64;
                 independent(ones, bits, probes).unwrap()
@@ -152,10 +139,7 @@ mod tests {
                 let mut filter = BloomLineFilter::new(lines, probes);
                 let mut twin = SubsetFilter::new(lines, probes);
                 for &whole in digests {
-                    let element = ElementDigests {
-                        whole,
-                        attributes: &[],
-                    };
+                    let element = ElementDigests { whole, attributes: &[] };
                     filter.insert(element);
                     twin.insert(element);
                 }

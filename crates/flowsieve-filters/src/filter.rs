@@ -40,19 +40,13 @@ pub struct ElementDigests<'a> {
 impl<'a> ElementDigests<'a> {
     /// Of an element whose attributes nobody asks for.
     pub const fn of_whole(whole: Digest) -> Self {
-        Self {
-            whole,
-            attributes: &[],
-        }
+        Self { whole, attributes: &[] }
     }
 
     /// Of an element that is its attributes: the digest of the whole joins theirs.
     pub fn of_attributes(attributes: &'a [Digest]) -> Self {
         let all = ((1_u64 << attributes.len()) - 1) as u32;
-        Self {
-            whole: Digest::join(all, attributes.iter().copied()),
-            attributes,
-        }
+        Self { whole: Digest::join(all, attributes.iter().copied()), attributes }
     }
 }
 
@@ -75,13 +69,10 @@ impl<'a> DigestColumns<'a> {
     /// The elements one by one.
     pub fn iter(self) -> impl Iterator<Item = ElementDigests<'a>> {
         let arity = self.arity();
-        self.whole
-            .iter()
-            .enumerate()
-            .map(move |(i, &whole)| ElementDigests {
-                whole,
-                attributes: &self.attributes[i * arity..(i + 1) * arity],
-            })
+        self.whole.iter().enumerate().map(move |(i, &whole)| ElementDigests {
+            whole,
+            attributes: &self.attributes[i * arity..(i + 1) * arity],
+        })
     }
 }
 
@@ -143,8 +134,8 @@ impl CounterStats {
 
 /// Approximate membership without false negatives.
 ///
-/// Sealed: every filter comes from [`FilterSpec::build`](crate::FilterSpec::build), or from the structure's own
-/// constructor, so that all of them can be saved and united.
+/// Sealed: every filter comes from [`FilterSpec::build`](crate::FilterSpec::build), or from the
+/// structure's own constructor, so that all of them can be saved and united.
 pub trait MembershipFilter: FilterState + Debug + Send {
     /// Inserts the element and says whether it was there before, in one pass.
     fn insert(&mut self, element: ElementDigests<'_>) -> Sighting;
@@ -158,12 +149,12 @@ pub trait MembershipFilter: FilterState + Debug + Send {
     /// Memory and fill, in time proportional to the size.
     fn stats(&self) -> FilterStats;
 
-    /// Unbiased count of the distinct elements inserted, if the structure has one. It is a count of a
-    /// stream of insertions: after a removal there is none until the filter is cleared.
+    /// Unbiased count of the distinct elements inserted, if the structure has one. It is a count of
+    /// a stream of insertions: after a removal there is none until the filter is cleared.
     fn distinct(&self) -> Option<Estimate>;
 
-    /// Inserts many elements in order, with the answers that [`MembershipFilter::insert`] would have
-    /// given one by one appended to `sightings`.
+    /// Inserts many elements in order, with the answers that [`MembershipFilter::insert`] would
+    /// have given one by one appended to `sightings`.
     fn insert_batch(&mut self, elements: DigestColumns<'_>, sightings: &mut Vec<Sighting>) {
         for element in elements.iter() {
             let sighting = self.insert(element);
@@ -171,7 +162,8 @@ pub trait MembershipFilter: FilterState + Debug + Send {
         }
     }
 
-    /// Asks for many elements, with the answers of [`MembershipFilter::contains`] appended to `answers`.
+    /// Asks for many elements, with the answers of [`MembershipFilter::contains`] appended to
+    /// `answers`.
     fn contains_batch(&self, elements: DigestColumns<'_>, answers: &mut Vec<bool>) {
         answers.extend(elements.iter().map(|element| self.contains(element)));
     }
@@ -189,10 +181,12 @@ pub trait MembershipFilter: FilterState + Debug + Send {
 
 /// Filters that can answer with some attributes left open. Sealed, as [`MembershipFilter`].
 pub trait MultiAttributeFilter: FilterState {
-    /// Whether an element was inserted whose attributes are those of the pattern. No false negatives.
+    /// Whether an element was inserted whose attributes are those of the pattern. No false
+    /// negatives.
     fn contains_where(&self, pattern: Pattern<'_>) -> PatternAnswer;
 
-    /// Asks for many patterns, with the answers of [`MultiAttributeFilter::contains_where`] appended to `answers`.
+    /// Asks for many patterns, with the answers of [`MultiAttributeFilter::contains_where`]
+    /// appended to `answers`.
     fn contains_where_batch(&self, patterns: PatternColumns<'_>, answers: &mut Vec<PatternAnswer>) {
         patterns.for_each(|pattern| answers.push(self.contains_where(pattern)));
     }
@@ -204,9 +198,10 @@ pub trait MultiAttributeFilter: FilterState {
         None
     }
 
-    /// Raw count of the distinct combinations of the attributes in `mask`: of the insertions that were
-    /// the first of theirs, as far as the filter can tell. A lower bound, as [`Sighting::First`] is
-    /// for whole elements; `None` if the structure does not store the combination.
+    /// Raw count of the distinct combinations of the attributes in `mask`: of the insertions that
+    /// were the first of theirs, as far as the filter can tell. A lower bound, as
+    /// [`Sighting::First`] is for whole elements; `None` if the structure does not store the
+    /// combination.
     fn first_of(&self, mask: u32) -> Option<u64> {
         let _ = mask;
         None
@@ -215,8 +210,8 @@ pub trait MultiAttributeFilter: FilterState {
 
 /// Filters from which elements can be removed. Sealed, as [`MembershipFilter`].
 pub trait RemovableFilter: FilterState {
-    /// Undoes one insertion of the element. What is not contained is left alone; removing what was not
-    /// inserted but is a false positive may make others disappear.
+    /// Undoes one insertion of the element. What is not contained is left alone; removing what was
+    /// not inserted but is a false positive may make others disappear.
     fn remove(&mut self, element: ElementDigests<'_>);
 }
 
@@ -259,10 +254,7 @@ impl PatternColumns<'_> {
             for (member, &digest) in members(self.mask).zip(given) {
                 attributes[member] = Some(digest);
             }
-            take(Pattern {
-                whole: None,
-                attributes: &attributes,
-            });
+            take(Pattern { whole: None, attributes: &attributes });
         }
     }
 
@@ -296,10 +288,6 @@ impl PatternAnswer {
             Self::PresentApart => 2,
             Self::Present => 3,
         };
-        if strength(other) > strength(self) {
-            other
-        } else {
-            self
-        }
+        if strength(other) > strength(self) { other } else { self }
     }
 }

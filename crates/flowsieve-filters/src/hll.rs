@@ -14,8 +14,9 @@
 //!
 //! # Formulas
 //!
-//! The standard error is 0.833 / √m for one stream (the martingale estimator of [`super::DistinctCounter`], applied
-//! to registers) and 1.04 / √m after a union, whose order of insertions is not known.
+//! The standard error is 0.833 / √m for one stream (the martingale estimator of
+//! [`super::DistinctCounter`], applied to registers) and 1.04 / √m after a union, whose order of
+//! insertions is not known.
 //!
 //! | p | bytes, about | one stream | after a union |
 //! |---|---|---|---|
@@ -23,8 +24,9 @@
 //! | 12 | 4 kB | 1.3 % | 1.6 % |
 //! | 14 | 16 kB | 0.65 % | 0.81 % |
 //!
-//! A Bloom filter's own count ([`super::sizing::bloom_count_variance`]) is more exact than this in equal
-//! memory until there are about four elements to a bit. Then it is that of the 512 registers beside the filter.
+//! A Bloom filter's own count ([`super::sizing::bloom_count_variance`]) is more exact than this in
+//! equal memory until there are about four elements to a bit. Then it is that of the 512 registers
+//! beside the filter.
 //!
 //! # What it cannot do
 //!
@@ -78,11 +80,7 @@ impl HyperLogLog {
     /// range.
     pub fn new(precision: u8) -> Self {
         let precision = precision.clamp(Self::MIN_PRECISION, Self::MAX_PRECISION);
-        Self {
-            sketch: empty_sketch(precision),
-            precision,
-            one_stream: true,
-        }
+        Self { sketch: empty_sketch(precision), precision, one_stream: true }
     }
 
     /// Counts the element unless it was counted before.
@@ -112,7 +110,8 @@ impl HyperLogLog {
     pub fn estimate(&self) -> Estimate {
         let registers = f64::from(1_u32 << self.precision);
         let distinct = self.sketch.estimate();
-        // At small counts the sketch keeps the elements' hashes themselves and is more exact than this.
+        // At small counts the sketch keeps the elements' hashes themselves and is more exact than
+        // this.
         let relative = if self.one_stream { ONE_STREAM } else { UNION } / registers.sqrt();
         Estimate::scattered(distinct, (distinct * relative).powi(2))
     }
@@ -177,10 +176,7 @@ mod tests {
             let (mean, sd, stated) = (sum / runs, (squares / runs).sqrt(), stated / runs);
             assert!(mean.abs() < 4.0 * stated / runs.sqrt(), "{split} {mean}");
             // The relative error of a standard deviation of 150 runs is 1 / √300 = 5.8 %.
-            assert!(
-                (sd / stated - 1.0).abs() < 4.0 * 0.058,
-                "{split} {sd} {stated}"
-            );
+            assert!((sd / stated - 1.0).abs() < 4.0 * 0.058, "{split} {sd} {stated}");
         }
     }
 

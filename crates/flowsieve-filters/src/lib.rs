@@ -1,5 +1,6 @@
-//! Bloom filters of many kinds, each with the properties its paper promises: membership without false negatives,
-//! questions about some attributes of an element, removal, union, and unbiased counts of distinct elements.
+//! Bloom filters of many kinds, each with the properties its paper promises: membership without
+//! false negatives, questions about some attributes of an element, removal, union, and unbiased
+//! counts of distinct elements.
 //!
 //! ```
 //! use flowsieve_filters::hashing::Digester;
@@ -48,14 +49,16 @@
 //! | [`hll`], [`ell`] | no | no | no | of elements |
 //! | [`sliding`] | no | no | no | of the elements of the last panes of time |
 //!
-//! Counts hold at any load, also when a filter is full ([`DistinctCounter`]), and have bounds ([`Estimate`]). Each count
-//! takes half a KiB of registers besides the filter's memory.
+//! Counts hold at any load, also when a filter is full ([`DistinctCounter`]), and have bounds
+//! ([`Estimate`]). Each count takes half a KiB of registers besides the filter's memory.
 //!
-//! Each structure's page has its memory, operations, formulas, an example and its source. [`FilterSpec`] holds the
-//! parameters of any of them and predicts its rates, [`saved::SavedFilter`] is any of them with what it takes to
-//! use it elsewhere, and [`sizing`], [`matrix_sizing`] and [`allocation`] have the formulas.
+//! Each structure's page has its memory, operations, formulas, an example and its source.
+//! [`FilterSpec`] holds the parameters of any of them and predicts its rates,
+//! [`saved::SavedFilter`] is any of them with what it takes to use it elsewhere, and [`sizing`],
+//! [`matrix_sizing`] and [`allocation`] have the formulas.
 //!
-//! Filters see digests ([`hashing::Digest`]) and never the elements, so they take elements of any type.
+//! Filters see digests ([`hashing::Digest`]) and never the elements, so they take elements of any
+//! type.
 
 pub mod allocation;
 pub mod bfm;

@@ -1,13 +1,13 @@
-//! False-positive rates of filters in cache lines, as pure functions: eight 64-bit words a line, one
-//! bit in each of k consecutive words (cyclic, from a random one).
+//! False-positive rates of filters in cache lines, as pure functions: eight 64-bit words a line,
+//! one bit in each of k consecutive words (cyclic, from a random one).
 //!
-//! More than eight bits lie in ⌈k / 8⌉ lines, which are chosen independently. So an element in two lines is as two
-//! elements, and the rate of a query is the product of those of its lines.
+//! More than eight bits lie in ⌈k / 8⌉ lines, which are chosen independently. So an element in two
+//! lines is as two elements, and the rate of a query is the product of those of its lines.
 //!
 //! # How many lines an element
 //!
-//! The bits of a line are few or many, and a filter pays for that in memory: the more, the lower the rate. Beside a
-//! standard filter of the same rate with its best k:
+//! The bits of a line are few or many, and a filter pays for that in memory: the more, the lower
+//! the rate. Beside a standard filter of the same rate with its best k:
 //!
 //! | rate | standard, bits an element | one line | two | three | four |
 //! |---|---|---|---|---|---|
@@ -18,8 +18,9 @@
 //! | 1e-8 | 38.3 | 3.10 | 1.23 | 1.07 | 1.04 |
 //! | 1e-12 | 57.5 | | 1.80 | 1.23 | 1.09 |
 //!
-//! Up to 24 bits an element a line costs 1.24 at most, up to 48 two lines, up to 72 three. [`best_line_probes`] takes no
-//! more lines than these, since each is a miss of the cache; and fewer where they reach a rate of 1e-12.
+//! Up to 24 bits an element a line costs 1.24 at most, up to 48 two lines, up to 72 three.
+//! [`best_line_probes`] takes no more lines than these, since each is a miss of the cache; and
+//! fewer where they reach a rate of 1e-12.
 
 use super::lines::shares;
 use super::sizing::{DEFAULT_PROBES, MAX_LINE_PROBES, MAX_PROBES, least_size};
@@ -53,20 +54,22 @@ pub fn blocked_fpr(lines: f64, probes: u32, elements: f64) -> f64 {
     shared_blocked_fpr(lines, probes, &[(elements, probes)])
 }
 
-/// False-positive rate of a query with `probes` (1 to 32) in a blocked filter into which several kinds of
-/// elements are written, each given by its number `n_j` of distinct elements and its `k_j` (1 to 32).
+/// False-positive rate of a query with `probes` (1 to 32) in a blocked filter into which several
+/// kinds of elements are written, each given by its number `n_j` of distinct elements and its `k_j`
+/// (1 to 32).
 ///
-/// Exact for a Poisson number of elements a line. With `λ_j = n_j / lines` the number of elements of
-/// kind j that begin at word s is Poisson with mean `λ_j / 8`, so by inclusion and exclusion over the
-/// probes T that are clear
+/// Exact for a Poisson number of elements a line. With `λ_j = n_j / lines` the number of elements
+/// of kind j that begin at word s is Poisson with mean `λ_j / 8`, so by inclusion and exclusion
+/// over the probes T that are clear
 ///
 /// ```text
 /// f = Σ_T (-1)^|T| Π_j Π_s exp(-(λ_j/8) (1 - (63/64)^|T ∩ window_j(s)|))
 /// ```
 ///
-/// with `window_j(s)` = the `k_j` words from s on. Costs 2^k · 8 steps a kind. The sum cancels to about
-/// 1e-13, so rates below 1e-4 are computed from positive terms only, in about 4^k steps, which keeps
-/// twelve digits however small they are. All of that for k up to 8, and for each line of more.
+/// with `window_j(s)` = the `k_j` words from s on. Costs 2^k · 8 steps a kind. The sum cancels to
+/// about 1e-13, so rates below 1e-4 are computed from positive terms only, in about 4^k steps,
+/// which keeps twelve digits however small they are. All of that for k up to 8, and for each line
+/// of more.
 pub fn shared_blocked_fpr(lines: f64, probes: u32, written: &[(f64, u32)]) -> f64 {
     let in_lines = written
         .iter()
@@ -86,11 +89,7 @@ pub fn shared_blocked_fpr(lines: f64, probes: u32, written: &[(f64, u32)]) -> f6
 /// That of a query in one line.
 fn rate_in_line(lines: f64, probes: u32, written: &[(f64, u32)]) -> f64 {
     let rate = by_inclusion_and_exclusion(lines, probes, written);
-    if rate > CANCELS_BELOW {
-        rate
-    } else {
-        by_covering(lines, probes, written)
-    }
+    if rate > CANCELS_BELOW { rate } else { by_covering(lines, probes, written) }
 }
 
 /// The alternating sum over the probes that are clear.
@@ -104,11 +103,7 @@ fn by_inclusion_and_exclusion(lines: f64, probes: u32, written: &[(f64, u32)]) -
             elements / lines / f64::from(WORDS) * of_words
         };
         let exponent: f64 = written.iter().map(of_kind).sum();
-        let sign = if clear.count_ones().is_multiple_of(2) {
-            1.0
-        } else {
-            -1.0
-        };
+        let sign = if clear.count_ones().is_multiple_of(2) { 1.0 } else { -1.0 };
         sign * (-exponent).exp()
     };
     (0..1 << probes).map(term).sum()
@@ -117,16 +112,16 @@ fn by_inclusion_and_exclusion(lines: f64, probes: u32, written: &[(f64, u32)]) -
 /// The same from positive terms only.
 ///
 /// Of the bits asked for, an element sets exactly those in the set A of words with probability
-/// `(1/64)^|A| (63/64)^(w - |A|)`, where w counts the words that it has in common with the query. So
-/// the elements that set exactly A are Poisson as well, independently for each A:
+/// `(1/64)^|A| (63/64)^(w - |A|)`, where w counts the words that it has in common with the query.
+/// So the elements that set exactly A are Poisson as well, independently for each A:
 ///
 /// ```text
 /// μ_A = Σ_j Σ_s (λ_j / 8) (1/64)^|A| (63/64)^(w_js - |A|)        if A is within window_j(s)
 /// ```
 ///
-/// and f is the probability that the A that occur, each with `1 - exp(-μ_A)`, cover all probes. They
-/// are taken in one after the other, by their last word, over the probability of each set of words
-/// covered so far.
+/// and f is the probability that the A that occur, each with `1 - exp(-μ_A)`, cover all probes.
+/// They are taken in one after the other, by their last word, over the probability of each set of
+/// words covered so far.
 fn by_covering(lines: f64, probes: u32, written: &[(f64, u32)]) -> f64 {
     let means = means_of_sets(lines, probes, written);
     let mut covered = [0.0; SETS];
@@ -188,8 +183,8 @@ const fn window(start: u32, probes: u32) -> usize {
     ((low << start) | (low << start >> WORDS)) & (SETS - 1)
 }
 
-/// Most bits that an element has in a filter of `lines` with so many elements, whatever their kind: as many as its lines
-/// have room for. `rate` is that of the filter with at most so many bits.
+/// Most bits that an element has in a filter of `lines` with so many elements, whatever their kind:
+/// as many as its lines have room for. `rate` is that of the filter with at most so many bits.
 pub(super) fn most_line_probes(lines: f64, elements: f64, rate: impl Fn(u32) -> f64) -> u32 {
     let bits = lines * f64::from(WORDS) * 64.0 / elements;
     let mut most = MAX_LINE_PROBES;
@@ -211,8 +206,8 @@ pub fn best_line_probes(lines: f64, elements: f64) -> u32 {
         .unwrap_or(DEFAULT_PROBES)
 }
 
-/// Number of lines of a blocked filter that reaches `fpr` with `elements` at its best k, where one line less
-/// does not; `None` if 2^40 bytes of them do not.
+/// Number of lines of a blocked filter that reaches `fpr` with `elements` at its best k, where one
+/// line less does not; `None` if 2^40 bytes of them do not.
 pub fn blocked_lines(fpr: f64, elements: f64) -> Option<u64> {
     let reaches = |lines: u64| {
         let lines = lines as f64;
@@ -227,10 +222,7 @@ mod tests {
     use crate::sizing::bloom_bits;
 
     fn assert_close(ours: f64, expected: f64, relative: f64) {
-        assert!(
-            (ours / expected - 1.0).abs() < relative,
-            "{ours} {expected}"
-        );
+        assert!((ours / expected - 1.0).abs() < relative, "{ours} {expected}");
     }
 
     #[test]
@@ -287,21 +279,11 @@ mod tests {
     /// Up to eight bits as before there were more, in as many lines an element as its room is for.
     #[test]
     fn lines_an_element_follow_its_room() {
-        for (bits, probes) in [
-            (4.0, 3),
-            (8.0, 5),
-            (16.0, 8),
-            (24.0, 8),
-            (24.1, 15),
-            (31.4, 16),
-        ] {
+        for (bits, probes) in [(4.0, 3), (8.0, 5), (16.0, 8), (24.0, 8), (24.1, 15), (31.4, 16)] {
             assert_eq!(best_line_probes(1000.0, 512_000.0 / bits), probes, "{bits}");
         }
         let most = |bits: f64| best_line_probes(1000.0, 512_000.0 / bits).div_ceil(8);
-        assert_eq!(
-            [48.0, 49.0, 72.0, 80.0, 110.0, 2000.0].map(most),
-            [2, 3, 3, 3, 2, 1]
-        );
+        assert_eq!([48.0, 49.0, 72.0, 80.0, 110.0, 2000.0].map(most), [2, 3, 3, 3, 2, 1]);
     }
 
     #[test]
@@ -320,19 +302,13 @@ mod tests {
             (10_000.0, 3, three(), 2.638_999_801_677_005e-7),
             (10_000.0, 8, three(), 1.930_956_853_418_66e-15),
             (50.0, 6, one(4000.0, 6), 5.404_858_661_176_221e-2),
-            (
-                1e6,
-                7,
-                vec![(100.0, 2), (20.0, 7)],
-                5.703_576_045_971_873e-19,
-            ),
+            (1e6, 7, vec![(100.0, 2), (20.0, 7)], 5.703_576_045_971_873e-19),
             (1e6, 5, one(1e6, 4), 1.336_644_773_568_059e-9),
             (1.0, 8, one(51.2, 8), 1.048_982_602_074_595e-2),
         ] {
-            for ours in [
-                shared_blocked_fpr(lines, probes, &written),
-                by_covering(lines, probes, &written),
-            ] {
+            for ours in
+                [shared_blocked_fpr(lines, probes, &written), by_covering(lines, probes, &written)]
+            {
                 let digits = if rate > CANCELS_BELOW { 1e-11 } else { 1e-12 };
                 assert_close(ours, rate, digits);
             }
@@ -344,10 +320,7 @@ mod tests {
     fn rates_are_those_of_inclusion_and_exclusion_where_it_keeps_its_digits() {
         for probes in 1..=MAX_LINE_PROBES {
             for load in [20.0, 40.0, 60.0, 120.0, 1000.0] {
-                for written in [
-                    vec![(load, probes)],
-                    vec![(load, 8), (load, 3), (load / 2.0, 5)],
-                ] {
+                for written in [vec![(load, probes)], vec![(load, 8), (load, 3), (load / 2.0, 5)]] {
                     let ours = by_covering(1.0, probes, &written);
                     let theirs = by_inclusion_and_exclusion(1.0, probes, &written);
                     assert_close(ours, theirs, 1e-9);
@@ -385,13 +358,9 @@ mod tests {
 
     #[test]
     fn blocked_lines_reach_their_rate_and_no_less_would() {
-        for (fpr, elements) in [
-            (0.01, 20_000.0),
-            (0.001, 500.0),
-            (0.2, 1e6),
-            (1e-14, 1000.0),
-            (1e-22, 3.0),
-        ] {
+        for (fpr, elements) in
+            [(0.01, 20_000.0), (0.001, 500.0), (0.2, 1e6), (1e-14, 1000.0), (1e-22, 3.0)]
+        {
             let lines = blocked_lines(fpr, elements).unwrap();
             let rate = |lines: u64| {
                 let lines = lines as f64;

@@ -89,12 +89,8 @@ pub(crate) const MDBF: Descriptor = Descriptor {
             return Err(without_rate(fpr));
         }
         let (bits, expected) = array_bits(FilterKind::Mdbf, attributes as u64, sizing)?;
-        Ok(MdbfSpec {
-            attributes,
-            bits,
-            probes: probes_for(bits, expected, MAX_PROBES as u32),
-        }
-        .into())
+        Ok(MdbfSpec { attributes, bits, probes: probes_for(bits, expected, MAX_PROBES as u32) }
+            .into())
     },
     search: Some(Search {
         size_in: |attributes, bytes| bytes / attributes as u64 / 8 * 64,
@@ -102,24 +98,12 @@ pub(crate) const MDBF: Descriptor = Descriptor {
         most: 1 << 48,
         fit: |workload, bits| {
             let attributes = workload.attributes;
-            workload.best_probes(|probes| {
-                MdbfSpec {
-                    attributes,
-                    bits,
-                    probes,
-                }
-                .into()
-            })
+            workload.best_probes(|probes| MdbfSpec { attributes, bits, probes }.into())
         },
         by_attribute_rate: Some(|workload, fpr| {
             let singles = (0..workload.attributes).map(|one| (workload.values)(1 << one));
             let (bits, probes) = table_size(fpr, singles.fold(0.0, f64::max));
-            MdbfSpec {
-                attributes: workload.attributes,
-                bits,
-                probes,
-            }
-            .into()
+            MdbfSpec { attributes: workload.attributes, bits, probes }.into()
         }),
         out_of_reach: no_size,
     }),
@@ -158,22 +142,14 @@ pub(crate) fn rate_of_attributes(bits: u64, probes: u32, query: &Query<'_>) -> f
 /// What holds for the rates of filters with an array for each attribute.
 pub(crate) fn remarks_of_attributes(workload: &Workload<'_>) -> Vec<String> {
     let remark = "part of the attributes is answered by the attributes' own filters, which cannot tell values that occur apart";
-    if workload.asks_for_known_parts() {
-        vec![remark.to_owned()]
-    } else {
-        Vec::new()
-    }
+    if workload.asks_for_known_parts() { vec![remark.to_owned()] } else { Vec::new() }
 }
 
 impl MdbfSpec {
     pub(crate) const NUMBER: u8 = 2;
 
     pub(crate) fn load(input: &mut StateReader<'_>) -> Result<Self, LoadError> {
-        Ok(Self {
-            attributes: input.u32()? as usize,
-            bits: input.u64()?,
-            probes: input.u32()?,
-        })
+        Ok(Self { attributes: input.u32()? as usize, bits: input.u64()?, probes: input.u32()? })
     }
 }
 
@@ -268,8 +244,8 @@ impl Mdbf {
         }
     }
 
-    /// Inserts the attributes of up to [`ProbeBatch::MOST`] elements in order; `fresh` gets another number than 0 for those
-    /// of which one was new.
+    /// Inserts the attributes of up to [`ProbeBatch::MOST`] elements in order; `fresh` gets another
+    /// number than 0 for those of which one was new.
     pub(super) fn insert_all(&mut self, attributes: &[Digest], fresh: &mut [u8]) {
         let arity = self.filters.len();
         for (attribute, filter) in self.filters.iter_mut().enumerate() {
@@ -282,8 +258,9 @@ impl Mdbf {
         }
     }
 
-    /// Takes away what `there` says of each of up to [`ProbeBatch::MOST`] elements of which one of the attributes in `mask`
-    /// is not contained. `attributes` has these attributes of one element after the other.
+    /// Takes away what `there` says of each of up to [`ProbeBatch::MOST`] elements of which one of
+    /// the attributes in `mask` is not contained. `attributes` has these attributes of one element
+    /// after the other.
     pub(super) fn ask_all(&self, mask: u32, attributes: &[Digest], there: &mut [u8]) {
         let given = mask.count_ones() as usize;
         for (place, member) in members(mask).enumerate() {
@@ -297,10 +274,7 @@ impl Mdbf {
         &'a self,
         attributes: &'a [Digest],
     ) -> impl Iterator<Item = Positions<'a>> + 'a {
-        self.filters
-            .iter()
-            .zip(attributes)
-            .map(|(filter, &digest)| filter.positions(digest))
+        self.filters.iter().zip(attributes).map(|(filter, &digest)| filter.positions(digest))
     }
 }
 
@@ -309,14 +283,10 @@ pub(super) const fn all_of(arity: usize) -> u32 {
     ((1_u64 << arity) - 1) as u32
 }
 
-/// The answer for so many given attributes that all occur. One value, or none, is all that there is to ask; several may
-/// stand in different elements.
+/// The answer for so many given attributes that all occur. One value, or none, is all that there is
+/// to ask; several may stand in different elements.
 const fn present(given: usize) -> PatternAnswer {
-    if given < 2 {
-        PatternAnswer::Present
-    } else {
-        PatternAnswer::PresentApart
-    }
+    if given < 2 { PatternAnswer::Present } else { PatternAnswer::PresentApart }
 }
 
 impl MembershipFilter for Mdbf {
@@ -380,15 +350,11 @@ impl MembershipFilter for Mdbf {
 
 impl FilterState for Mdbf {
     fn save_state(&self, state: &mut StateWriter<'_>) -> io::Result<()> {
-        self.filters
-            .iter()
-            .try_for_each(|filter| state.bits(&filter.bits))
+        self.filters.iter().try_for_each(|filter| state.bits(&filter.bits))
     }
 
     fn load_state(&mut self, state: &mut StateReader<'_>) -> Result<(), LoadError> {
-        self.filters
-            .iter_mut()
-            .try_for_each(|filter| state.bits(&mut filter.bits))
+        self.filters.iter_mut().try_for_each(|filter| state.bits(&mut filter.bits))
     }
 
     fn unite(&mut self, other: &dyn FilterState) -> Result<(), UnionError> {

@@ -1,4 +1,5 @@
-//! Ribbon filter: a set that never changes, in hardly more bits than its false-positive rate asks for.
+//! Ribbon filter: a set that never changes, in hardly more bits than its false-positive rate asks
+//! for.
 //!
 //! # Memory
 //!
@@ -11,15 +12,16 @@
 //!     column r:  b b b b [b b b b b b] b b b b …      … and bit r
 //! ```
 //!
-//! Each element is an equation for each column, and the filter is a solution of all of them: m r bits, with m a few
-//! percent above the number of elements n. A Bloom filter takes 1.44 r n bits for the same rate, one in cache lines
-//! more; a binary fuse filter takes 1.13 r n for millions of elements, and 1.3 to 1.45 r n for a few hundred or thousand.
+//! Each element is an equation for each column, and the filter is a solution of all of them: m r
+//! bits, with m a few percent above the number of elements n. A Bloom filter takes 1.44 r n bits
+//! for the same rate, one in cache lines more; a binary fuse filter takes 1.13 r n for millions of
+//! elements, and 1.3 to 1.45 r n for a few hundred or thousand.
 //!
 //! # Operations
 //!
-//! - build: Gaussian elimination from all elements at once, in O(n w) and fast, since a row meets few others. If there is
-//!   no solution, it is tried again with other hash functions, and with some more slots. The result depends on
-//!   nothing but the set of elements.
+//! - build: Gaussian elimination from all elements at once, in O(n w) and fast, since a row meets
+//!   few others. If there is no solution, it is tried again with other hash functions, and with
+//!   some more slots. The result depends on nothing but the set of elements.
 //! - contains: r windows of w bits, which lie in r cache lines if the filter is large.
 //!
 //! # Formulas
@@ -28,8 +30,8 @@
 //!
 //! # What it cannot do
 //!
-//! Take further elements, forget any, count them, or be united with another one: a solution says nothing of the elements
-//! that it is made for.
+//! Take further elements, forget any, count them, or be united with another one: a solution says
+//! nothing of the elements that it is made for.
 //!
 //! # Example
 //!
@@ -45,8 +47,9 @@
 //! # Ok::<(), flowsieve_filters::SpecError>(())
 //! ```
 //!
-//! Reference: Dillinger, Walzer, "Ribbon filter: practically smaller than Bloom and Xor", 2021; binary fuse filters: Graf, Lemire,
-//! "Binary fuse filters: fast and smaller than xor filters", ACM Journal of Experimental Algorithmics 27, 2022.
+//! Reference: Dillinger, Walzer, "Ribbon filter: practically smaller than Bloom and Xor", 2021;
+//! binary fuse filters: Graf, Lemire, "Binary fuse filters: fast and smaller than xor filters", ACM
+//! Journal of Experimental Algorithmics 27, 2022.
 
 #![expect(
     clippy::inline_always,
@@ -134,11 +137,7 @@ impl Shape {
         } else {
             (0, row & (u128::MAX >> (WIDTH - self.slots)))
         };
-        Equation {
-            start,
-            row,
-            fingerprint: fingerprint as u32,
-        }
+        Equation { start, row, fingerprint: fingerprint as u32 }
     }
 
     const fn column_bytes(self) -> u64 {
@@ -149,11 +148,7 @@ impl Shape {
         if self.elements == 0 {
             return false;
         }
-        let Equation {
-            start,
-            row,
-            fingerprint,
-        } = self.equation(digest);
+        let Equation { start, row, fingerprint } = self.equation(digest);
         (0..self.fingerprint).all(|column| {
             let window = window(columns, u64::from(column) * self.slots + start);
             (window & row).count_ones() & 1 == fingerprint >> column & 1
@@ -172,16 +167,12 @@ fn window(bytes: &[u8], at: u64) -> u128 {
     });
     let [low @ .., high] = chunk;
     let low = u128::from_le_bytes(low);
-    if shift == 0 {
-        low
-    } else {
-        low >> shift | u128::from(high) << (128 - shift)
-    }
+    if shift == 0 { low } else { low >> shift | u128::from(high) << (128 - shift) }
 }
 
 impl RibbonFilter {
-    /// The filter of these elements, which may come in any order and several times, with a false-positive rate of
-    /// 2^-`fingerprint_bits` (1 to 32).
+    /// The filter of these elements, which may come in any order and several times, with a
+    /// false-positive rate of 2^-`fingerprint_bits` (1 to 32).
     ///
     /// # Errors
     ///
@@ -249,12 +240,7 @@ impl RibbonFilter {
 
     /// The filter as bytes, for [`RibbonInPlace::open`].
     pub fn save(&self) -> Vec<u8> {
-        let Shape {
-            functions,
-            fingerprint,
-            slots,
-            elements,
-        } = self.shape;
+        let Shape { functions, fingerprint, slots, elements } = self.shape;
         let mut bytes = Vec::with_capacity(HEAD + self.columns.len() + TAIL);
         bytes.extend(MARK);
         bytes.extend(VERSION.to_le_bytes());
@@ -281,7 +267,8 @@ impl<'a> RibbonInPlace<'a> {
         bytes.starts_with(&MARK)
     }
 
-    /// The filter that `bytes` are. Its columns are not compared with their checksum: see [`RibbonInPlace::check`].
+    /// The filter that `bytes` are. Its columns are not compared with their checksum: see
+    /// [`RibbonInPlace::check`].
     ///
     /// # Errors
     ///
@@ -319,10 +306,7 @@ impl<'a> RibbonInPlace<'a> {
         if rest.len() as u64 != shape.column_bytes() + TAIL as u64 {
             return Err(damaged(0, "its length is not what its parameters say"));
         }
-        Ok(Self {
-            shape,
-            columns: &rest[..rest.len() - TAIL],
-        })
+        Ok(Self { shape, columns: &rest[..rest.len() - TAIL] })
     }
 
     /// The same with the checksum of all bytes compared.
@@ -359,9 +343,10 @@ fn digest_of(pair: u128) -> Digest {
     Digest::from_value(pair as u64)
 }
 
-/// The columns in which each element's equation holds, if there are any: the same whatever the order of the elements,
-/// since the slots that get a row depend on the space of all equations only. They come in the order of their starts,
-/// so that a row meets those near it, which are in the caches.
+/// The columns in which each element's equation holds, if there are any: the same whatever the
+/// order of the elements, since the slots that get a row depend on the space of all equations only.
+/// They come in the order of their starts, so that a row meets those near it, which are in the
+/// caches.
 fn solve(shape: Shape, elements: &[u128]) -> Option<Vec<u8>> {
     let rows = &rows(shape, elements)?;
     let substitute = Substitute { shape, rows };
@@ -372,7 +357,8 @@ fn solve(shape: Shape, elements: &[u128]) -> Option<Vec<u8>> {
     Some(substitute.columns())
 }
 
-/// A row for each slot, beginning with the coefficient of the slot, and its fingerprint; 0 where there is none.
+/// A row for each slot, beginning with the coefficient of the slot, and its fingerprint; 0 where
+/// there is none.
 fn rows(shape: Shape, elements: &[u128]) -> Option<Vec<(u128, u32)>> {
     let mut rows = vec![(0_u128, 0_u32); shape.slots as usize];
     for &element in elements {
@@ -418,8 +404,8 @@ impl pulp::NullaryFnOnce for Substitute<'_> {
 }
 
 impl Substitute<'_> {
-    /// The columns that follow, from the last slot to the first. Most of it is counting ones, which is one instruction where the
-    /// machine has it.
+    /// The columns that follow, from the last slot to the first. Most of it is counting ones, which
+    /// is one instruction where the machine has it.
     #[inline(always)]
     fn columns(self) -> Vec<u8> {
         let Self { shape, rows } = self;
@@ -455,19 +441,14 @@ fn put(bytes: &mut [u8], at: usize, word: u64) {
 
 #[cfg(test)]
 mod tests {
-    #![allow(
-        clippy::unwrap_used,
-        reason = "a test that unwraps fails where it should"
-    )]
+    #![allow(clippy::unwrap_used, reason = "a test that unwraps fails where it should")]
 
     use super::*;
     use crate::hashing::Digester;
 
     fn digests(seed: u64, count: u64) -> Vec<Digest> {
         let digester = Digester::new(seed);
-        (0..count)
-            .map(|number| digester.digest(&number.to_le_bytes()))
-            .collect()
+        (0..count).map(|number| digester.digest(&number.to_le_bytes())).collect()
     }
 
     /// Every number of elements up to some hundreds, and some larger ones.
@@ -481,21 +462,14 @@ mod tests {
             assert!(elements.iter().all(found), "{count}");
             let saved = filter.save();
             let in_place = RibbonInPlace::check(&saved).unwrap();
-            assert!(
-                elements.iter().all(|&element| in_place.contains(element)),
-                "{count}"
-            );
+            assert!(elements.iter().all(|&element| in_place.contains(element)), "{count}");
         }
     }
 
     #[test]
     fn nothing_is_in_an_empty_set() {
         let filter = RibbonFilter::build(&[], 8).unwrap();
-        assert!(
-            digests(0, 1000)
-                .iter()
-                .all(|&element| !filter.contains(element))
-        );
+        assert!(digests(0, 1000).iter().all(|&element| !filter.contains(element)));
         assert_eq!(filter.rate().to_bits(), 0.0_f64.to_bits());
     }
 
@@ -509,10 +483,8 @@ mod tests {
                 rate = filter.rate();
                 let strangers = digests(1000 + run, 20_000);
                 asked += strangers.len() as u64;
-                wrong += strangers
-                    .iter()
-                    .filter(|&&stranger| filter.contains(stranger))
-                    .count() as u64;
+                wrong +=
+                    strangers.iter().filter(|&&stranger| filter.contains(stranger)).count() as u64;
             }
             let expected = asked as f64 * rate;
             let errors = (wrong as f64 - expected) / (expected * (1.0 - rate)).sqrt();
@@ -531,14 +503,12 @@ mod tests {
         others.reverse();
         others.extend(&elements[100..200]);
         assert_eq!(RibbonFilter::build(&others, 9).unwrap(), filter);
-        // The solution does not depend on the order of the equations, nor on the machine's instructions.
+        // The solution does not depend on the order of the equations, nor on the machine's
+        // instructions.
         let pairs: Vec<u128> = elements.iter().map(|of| of.value().into()).collect();
         assert_eq!(solve(filter.shape, &pairs).unwrap(), filter.columns);
         let rows = &rows(filter.shape, &pairs).unwrap();
-        let substitute = Substitute {
-            shape: filter.shape,
-            rows,
-        };
+        let substitute = Substitute { shape: filter.shape, rows };
         assert_eq!(substitute.columns(), filter.columns);
     }
 
@@ -547,10 +517,7 @@ mod tests {
         for (count, most) in [(100, 1.2), (450, 1.06), (3000, 1.04), (100_000, 1.05)] {
             let filter = RibbonFilter::build(&digests(1, count), 8).unwrap();
             let slots = filter.shape.slots as f64 / count as f64;
-            println!(
-                "{count}: {slots:.4} slots an element, functions {}",
-                filter.shape.functions
-            );
+            println!("{count}: {slots:.4} slots an element, functions {}", filter.shape.functions);
             assert!(slots < most, "{count}: {slots}");
         }
     }

@@ -38,15 +38,15 @@ pub fn bloom_bits(fpr: f64, elements: f64) -> f64 {
     elements * fpr.recip().log2() / LN_2
 }
 
-/// Bits and k of a standard filter by the rule of the CBFM paper's tables: m = floor(n log2(e) log2(1/ε)) and
-/// k = floor(-log2 ε).
+/// Bits and k of a standard filter by the rule of the CBFM paper's tables: m = floor(n log2(e)
+/// log2(1/ε)) and k = floor(-log2 ε).
 pub(crate) fn table_size(fpr: f64, elements: f64) -> (u64, u32) {
     let bits = bloom_bits(fpr, elements).floor().max(1.0) as u64;
     (bits, table_probes(fpr).clamp(1, MAX_PROBES as u32))
 }
 
-/// The same where a filter has no more than [`MAX_PROBES`] functions, which the best k exceeds for rates below
-/// 2^-32: -k n / ln(1 - f^(1/k)).
+/// The same where a filter has no more than [`MAX_PROBES`] functions, which the best k exceeds for
+/// rates below 2^-32: -k n / ln(1 - f^(1/k)).
 pub fn least_bloom_bits(fpr: f64, elements: f64) -> f64 {
     let most = MAX_PROBES as f64;
     if fpr.log2() >= -most {
@@ -55,8 +55,8 @@ pub fn least_bloom_bits(fpr: f64, elements: f64) -> f64 {
     -most * elements / (-fpr.powf(most.recip())).ln_1p()
 }
 
-/// The least size, from 1 on, that reaches what every larger one reaches too; `None` if the sizes up
-/// to `most`, a power of two, do not.
+/// The least size, from 1 on, that reaches what every larger one reaches too; `None` if the sizes
+/// up to `most`, a power of two, do not.
 pub(super) fn least_size(most: u64, reaches: impl Fn(u64) -> bool) -> Option<u64> {
     // Doubling finds a size that does; halving the gap then finds the first.
     let mut high = 1;
@@ -87,9 +87,10 @@ pub fn bloom_fpr_while_filling(bits: f64, probes: u32, elements: f64) -> f64 {
     mean_while(elements, |n| bloom_fpr(bits, probes, n))
 }
 
-/// n times the relative variance of the unbiased count ([`super::DistinctCounter`]) of a standard Bloom
-/// filter: (1/n) ∫₀ⁿ u / (1 - u) dx, where a new element after x others is missed with probability u = p q. Here p =
-/// (1 - e^(-kx/m))^k is that of the filter and q that of the registers beside it. The relative standard error is √(V/n).
+/// n times the relative variance of the unbiased count ([`super::DistinctCounter`]) of a standard
+/// Bloom filter: (1/n) ∫₀ⁿ u / (1 - u) dx, where a new element after x others is missed with
+/// probability u = p q. Here p = (1 - e^(-kx/m))^k is that of the filter and q that of the
+/// registers beside it. The relative standard error is √(V/n).
 pub fn bloom_count_variance(bits: f64, probes: u32, elements: f64) -> f64 {
     mean_while(elements, |n| {
         let missed = bloom_fpr(bits, probes, n) * (1.0 - Registers::expected_rise(0, n));
@@ -97,9 +98,10 @@ pub fn bloom_count_variance(bits: f64, probes: u32, elements: f64) -> f64 {
     })
 }
 
-/// The same for the whole elements, of `probes` bits each, in a blocked filter: p is [`shared_blocked_fpr`], and `written` all
-/// kinds of elements that it stores, which are taken to grow in proportion. What its sample of the elements adds is
-/// included. With several shards, the lines and elements are those of one.
+/// The same for the whole elements, of `probes` bits each, in a blocked filter: p is
+/// [`shared_blocked_fpr`], and `written` all kinds of elements that it stores, which are taken to
+/// grow in proportion. What its sample of the elements adds is included. With several shards, the
+/// lines and elements are those of one.
 pub fn blocked_count_variance(
     lines: u64,
     probes: u32,
@@ -110,10 +112,7 @@ pub fn blocked_count_variance(
     mean_while(elements, |n| {
         let part = |&(all, probes): &(f64, u32)| (all * n / elements, probes);
         let so_far: Vec<(f64, u32)> = written.iter().map(part).collect();
-        let bits = so_far
-            .iter()
-            .map(|&(n, probes)| n * f64::from(probes))
-            .sum();
+        let bits = so_far.iter().map(|&(n, probes)| n * f64::from(probes)).sum();
         let repeat = shared_blocked_fpr(lines as f64, probes, &so_far);
         counter.expected_variance(n, bits, repeat)
     })
@@ -123,9 +122,7 @@ pub fn blocked_count_variance(
 fn mean_while(elements: f64, integrand: impl Fn(f64) -> f64) -> f64 {
     const STEPS: u32 = 256;
     let at = |step: u32| integrand(elements * f64::from(step) / f64::from(STEPS));
-    let inner: f64 = (1..STEPS)
-        .map(|step| at(step) * if step % 2 == 0 { 2.0 } else { 4.0 })
-        .sum();
+    let inner: f64 = (1..STEPS).map(|step| at(step) * if step % 2 == 0 { 2.0 } else { 4.0 }).sum();
     (at(0) + inner + at(STEPS)) / (3.0 * f64::from(STEPS))
 }
 
@@ -145,8 +142,9 @@ pub fn split_design(counters: u64, fpr: f64) -> (u32, u64, u64) {
     (probes, counters / u64::from(probes), elements as u64)
 }
 
-/// Probability that a counter reaches `least` when it is incremented `load` = kn/m times on average:
-/// the upper tail of a Poisson distribution, summed from the small end so that no digits cancel.
+/// Probability that a counter reaches `least` when it is incremented `load` = kn/m times on
+/// average: the upper tail of a Poisson distribution, summed from the small end so that no digits
+/// cancel.
 pub fn counter_reaches(load: f64, least: u32) -> f64 {
     let mut term = (-load).exp();
     for j in 1..=least {
@@ -186,11 +184,9 @@ mod tests {
     #[test]
     fn published_sizes_of_the_standard_filter() {
         // Rates from an independent computation: bits an element, k, rate.
-        for (bits, probes, rate) in [
-            (10.0, 7, 0.008_194),
-            (8.0, 6, 0.021_577),
-            (16.0, 11, 0.000_459),
-        ] {
+        for (bits, probes, rate) in
+            [(10.0, 7, 0.008_194), (8.0, 6, 0.021_577), (16.0, 11, 0.000_459)]
+        {
             assert!((bloom_fpr(bits, probes, 1.0) / rate - 1.0).abs() < 1e-3);
             assert_eq!(best_probes(bits, 1.0, 32), probes);
         }
@@ -198,10 +194,7 @@ mod tests {
     }
 
     fn assert_close(ours: f64, expected: f64, relative: f64) {
-        assert!(
-            (ours / expected - 1.0).abs() < relative,
-            "{ours} {expected}"
-        );
+        assert!((ours / expected - 1.0).abs() < relative, "{ours} {expected}");
     }
 
     // The numbers below come from an independent computation with exact binomials and quadrature.
@@ -237,10 +230,7 @@ mod tests {
             let lost = bloom_fpr_while_filling(bits, probes, 1.0);
             assert!((lost - bias).abs() < 0.000_006, "{bits} {probes}: {lost}");
             let ours = (bloom_count_variance(bits * 1e4, probes, 1e4) / 1e4).sqrt();
-            assert!(
-                (ours - error).abs() < 0.000_000_6,
-                "{bits} {probes}: {ours}"
-            );
+            assert!((ours - error).abs() < 0.000_000_6, "{bits} {probes}: {ours}");
         }
         let variance = bloom_count_variance(20e4, 15, 1e4);
         assert_close(variance, 5.750_269_9e-6, 1e-6);
@@ -259,11 +249,7 @@ mod tests {
             assert_eq!(split_design(45 * 1024 * 8, fpr), design);
             let (probes, part, elements) = design;
             let (part, elements) = (part as f64, elements as f64);
-            assert_close(
-                bloom_fpr(part * f64::from(probes), probes, elements),
-                reached,
-                2e-5,
-            );
+            assert_close(bloom_fpr(part * f64::from(probes), probes, elements), reached, 2e-5);
             assert_close(split_fpr(part, probes, elements), reached, 5e-4);
         }
         assert_close(split_fpr(36_864.0, 10, 25_639.0), 0.000_999_874, 1e-6);
@@ -327,11 +313,7 @@ mod tests {
             let ours = dleft_fpr(13 + r, 24.0 * 8192.0);
             assert_close(ours, rate, 1e-6);
             // To first order the rate is 24 · 2^-r, which is what the memory is compared at.
-            assert_close(
-                4.0 * bloom_bits(24.0 * (-f64::from(r)).exp2(), 1.0),
-                counting,
-                2e-4,
-            );
+            assert_close(4.0 * bloom_bits(24.0 * (-f64::from(r)).exp2(), 1.0), counting, 2e-4);
         }
         assert_close(dleft_fpr(15 + 14, 500_000.0), 0.000_930_889_029, 1e-6);
     }

@@ -9,19 +9,20 @@
 //!     level 1  └──┴──┴──┴──┴──┴──┴──┴──┘  1/20 of the cells each, for more elements than level 0 can hold
 //! ```
 //!
-//! Two bytes a cell, and one bit for the [`PaneBitmap`], which gathers the cells that a pane hits. Panes may be gathered
-//! side by side; they are taken one after another.
+//! Two bytes a cell, and one bit for the [`PaneBitmap`], which gathers the cells that a pane hits.
+//! Panes may be gathered side by side; they are taken one after another.
 //!
 //! # Operations
 //!
 //! - [`PaneBitmap::insert`]: set the bit of the element's cell.
 //! - [`SlidingBitmap::take`]: a pane ends; its cells get its number.
-//! - [`SlidingBitmap::estimate`]: the cells hit in the last k panes say how many elements these had.
+//! - [`SlidingBitmap::estimate`]: the cells hit in the last k panes say how many elements these
+//!   had.
 //!
 //! # Formulas
 //!
-//! Level l has `m_l` cells, and a share `s_l` of the elements goes to them. With `o_l` of them hit, the most likely n solves
-//! the first line:
+//! Level l has `m_l` cells, and a share `s_l` of the elements goes to them. With `o_l` of them hit,
+//! the most likely n solves the first line:
 //!
 //! ```text
 //!     P(a cell is hit) = 1 - exp(-λ_l),   λ_l = n s_l / m_l
@@ -29,8 +30,8 @@
 //!     variance = 1 / I(n) - n                          bias = ½ (Σ s_l³ / (m_l² (exp(λ_l) - 1)) / I(n)² - Σ s_l λ_l)
 //! ```
 //!
-//! The bias is subtracted. With one level these are the formulas of linear counting: variance m (eᵗ - t - 1) and bias
-//! ½ (eᵗ - t - 1) at t = n / m.
+//! The bias is subtracted. With one level these are the formulas of linear counting: variance m (eᵗ
+//! - t - 1) and bias ½ (eᵗ - t - 1) at t = n / m.
 //!
 //! # What it cannot do
 //!
@@ -56,10 +57,11 @@
 //! assert!((count.distinct - 30_500.0).abs() < 4.0 * count.std_error());
 //! ```
 //!
-//! References: Whang, Vander-Zanden, Taylor, "A linear-time probabilistic counting algorithm for database applications",
-//! TODS 1990; Kim, `O'Hallaron`, "Counting network flows in real time", GLOBECOM 2003 (times in the cells); Estan, Varghese,
-//! Fisk, "Bitmap algorithms for counting active flows on high speed links", IMC 2003 (levels). The estimator of all levels
-//! together is the method of maximum likelihood.
+//! References: Whang, Vander-Zanden, Taylor, "A linear-time probabilistic counting algorithm for
+//! database applications", TODS 1990; Kim, `O'Hallaron`, "Counting network flows in real time",
+//! GLOBECOM 2003 (times in the cells); Estan, Varghese, Fisk, "Bitmap algorithms for counting
+//! active flows on high speed links", IMC 2003 (levels). The estimator of all levels together is
+//! the method of maximum likelihood.
 
 use super::estimate::{Basis, Estimate, Seen};
 use crate::hashing::{Digest, mix, reduce};
@@ -91,13 +93,11 @@ impl PaneCounts {
     /// If there is no pane.
     pub fn new(panes: u16) -> Self {
         assert!(panes > 0, "a window has panes");
-        Self {
-            counts: vec![0; panes.into()].into(),
-            live: 0,
-        }
+        Self { counts: vec![0; panes.into()].into(), live: 0 }
     }
 
-    /// Pane number `now` begins, the one after the last: what was seen in pane `now - k` for the last time is too old.
+    /// Pane number `now` begins, the one after the last: what was seen in pane `now - k` for the
+    /// last time is too old.
     pub fn advance(&mut self, now: u64) {
         self.live -= std::mem::take(self.of(now));
     }
@@ -135,10 +135,7 @@ impl Layout {
     fn of(cells: usize) -> Self {
         let other = (cells / 20 / WORD).max(1) * WORD;
         let rest = cells.saturating_sub((LEVELS - 1) * other);
-        Self {
-            first: (rest / WORD).max(1) * WORD,
-            other,
-        }
+        Self { first: (rest / WORD).max(1) * WORD, other }
     }
 
     const fn cells(self) -> usize {
@@ -182,16 +179,14 @@ impl Layout {
             share: Self::share(level),
             hit: hit[level] as f64,
         });
-        // The equation's left side falls and is convex, and is above 1 here: Newton's steps go up to its solution.
+        // The equation's left side falls and is convex, and is above 1 here: Newton's steps go up
+        // to its solution.
         let mut n = seen as f64;
         for _ in 0..STEPS {
             let (above, slope) = levels.iter().fold((-1.0, 0.0), |(above, slope), level| {
                 let filled = -(-n * level.rate).exp_m1();
                 let term = level.rate * level.hit / filled;
-                (
-                    above + term,
-                    slope + term * level.rate * (1.0 - filled) / filled,
-                )
+                (above + term, slope + term * level.rate * (1.0 - filled) / filled)
             });
             let step = above / slope;
             // Where every cell is hit, there is no solution.
@@ -201,9 +196,8 @@ impl Layout {
             n += step;
         }
         let (mut information, mut curvature, mut collisions, mut new) = (0.0, 0.0, 0.0, 0.0);
-        for (level, cells) in levels
-            .iter()
-            .zip((0..).map(|level| self.cells_of(level).len() as f64))
+        for (level, cells) in
+            levels.iter().zip((0..).map(|level| self.cells_of(level).len() as f64))
         {
             let odds = level.share * level.rate / (n * level.rate).exp_m1();
             information += odds;
@@ -259,10 +253,7 @@ impl PaneBitmap {
     /// No cell of about so many is hit.
     pub fn new(cells: usize) -> Self {
         let layout = Layout::of(cells);
-        Self {
-            layout,
-            words: vec![0; layout.cells() / WORD],
-        }
+        Self { layout, words: vec![0; layout.cells() / WORD] }
     }
 
     /// An element is seen.
@@ -310,8 +301,8 @@ impl SlidingBitmap {
     /// Fewest bytes of a window of any number of panes.
     pub const MIN_BYTES: u64 = 1024;
 
-    /// The cells of a window of `panes` panes within this many bytes, [`Self::MIN_BYTES`] or more. The counts of what was
-    /// last seen in each pane, 48 bytes a pane, come on top.
+    /// The cells of a window of `panes` panes within this many bytes, [`Self::MIN_BYTES`] or more.
+    /// The counts of what was last seen in each pane, 48 bytes a pane, come on top.
     pub const fn cells_within(bytes: u64) -> u64 {
         // Two bytes and a bit a cell.
         bytes * 8 / 17
@@ -341,16 +332,14 @@ impl SlidingBitmap {
 
     /// An empty pane for this window.
     pub fn pane(&self) -> PaneBitmap {
-        PaneBitmap {
-            layout: self.layout,
-            words: vec![0; self.last.len() / WORD],
-        }
+        PaneBitmap { layout: self.layout, words: vec![0; self.last.len() / WORD] }
     }
 
     /// A pane without elements ends.
     pub fn pass(&mut self) {
         if self.now == u16::MAX {
-            // Panes get lower numbers again, by a multiple of the window, so that their counts stay in their places.
+            // Panes get lower numbers again, by a multiple of the window, so that their counts stay
+            // in their places.
             let lower = (self.now - self.panes) / self.panes * self.panes;
             for last in &mut self.last {
                 *last = last.saturating_sub(lower);
@@ -401,7 +390,8 @@ mod tests {
     use crate::hashing::Digester;
     use std::collections::HashSet;
 
-    /// Mean, spread and bounds over many runs are those that the formulas say, from few elements to far more than cells.
+    /// Mean, spread and bounds over many runs are those that the formulas say, from few elements to
+    /// far more than cells.
     #[test]
     fn errors_are_as_stated() {
         const RUNS: u64 = 300;
@@ -429,16 +419,14 @@ mod tests {
             );
             // The relative error of a standard deviation of 300 runs is 1 / √600 = 4.1 %.
             if n >= 1_000 {
-                assert!(
-                    (sd / stated - 1.0).abs() < 4.0 * 0.041,
-                    "{n}: {sd}, stated {stated}"
-                );
+                assert!((sd / stated - 1.0).abs() < 4.0 * 0.041, "{n}: {sd}, stated {stated}");
             }
             assert!(held >= 277, "{n}: bounds held in {held} of {RUNS}");
         }
     }
 
-    /// A window knows of each cell whether one of its panes hit it, for any number of panes and past the end of their numbers.
+    /// A window knows of each cell whether one of its panes hit it, for any number of panes and
+    /// past the end of their numbers.
     #[test]
     fn a_window_is_the_union_of_its_panes() {
         for panes in [1_u16, 2, 7, 60] {
@@ -492,10 +480,7 @@ mod tests {
             let cells = SlidingBitmap::cells_within(bytes);
             let window = SlidingBitmap::new(cells as usize, 60);
             let taken = 2 * window.last.len() as u64 + window.pane().memory_bytes();
-            assert!(
-                taken <= bytes && taken + 200 + bytes / 50 > bytes,
-                "{taken} of {bytes}"
-            );
+            assert!(taken <= bytes && taken + 200 + bytes / 50 > bytes, "{taken} of {bytes}");
             assert_eq!(SlidingBitmap::bytes_of(cells), taken);
         }
     }

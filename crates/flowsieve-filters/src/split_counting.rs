@@ -10,18 +10,18 @@
 //!
 //! # Operations
 //!
-//! As in the [counting filter](super::CountingFilter), with position i in part i: insert adds one to
-//! k counters, remove takes one from them, contains asks that none is zero, and a counter that has
-//! reached its largest value is never decremented. The k counters always differ.
+//! As in the [counting filter](super::CountingFilter), with position i in part i: insert adds one
+//! to k counters, remove takes one from them, contains asks that none is zero, and a counter that
+//! has reached its largest value is never decremented. The k counters always differ.
 //!
 //! All cost O(k) and touch up to k cache lines.
 //!
 //! # Formulas
 //!
 //! With M = km counters and n distinct elements f = (1 - (1 - 1/m)^n)^k
-//! ([`super::sizing::split_fpr`]), and counters reach their limit as often as in the counting filter;
-//! both to first order as without parts: 0.000999874 against 0.000999790 in the first row below. What
-//! the parts bring is k regions of memory that do not depend on each other.
+//! ([`super::sizing::split_fpr`]), and counters reach their limit as often as in the counting
+//! filter; both to first order as without parts: 0.000999874 against 0.000999790 in the first row
+//! below. What the parts bring is k regions of memory that do not depend on each other.
 //!
 //! Table 1 of the paper, M = 368 640 counters ([`super::sizing::split_design`]: k = ceil(lb 1/P),
 //! m = floor(M/k), n = floor(M ln² 2 / ln 1/P)):
@@ -33,13 +33,13 @@
 //! | 0.00001 | 17 | 21 684 | 15 383 | 0.00001002 |
 //! | 0.000001 | 20 | 18 432 | 12 819 | 0.000000999 |
 //!
-//! The paper's tables 2 and 3, by which its counters overflow far less often than those of a counting
-//! filter, come from a formula evaluated without one of its factors; they do not.
+//! The paper's tables 2 and 3, by which its counters overflow far less often than those of a
+//! counting filter, come from a formula evaluated without one of its factors; they do not.
 //!
 //! # Distinct elements
 //!
-//! Until the first removal: a new element is called a repeat with p = product over the parts of their
-//! shares of counters above zero, exactly.
+//! Until the first removal: a new element is called a repeat with p = product over the parts of
+//! their shares of counters above zero, exactly.
 //!
 //! # What it cannot do
 //!
@@ -96,11 +96,7 @@ pub(crate) const SPLIT_COUNTING: Descriptor = Descriptor {
     size: |_, sizing| {
         let CounterSizes { part, probes, .. } =
             counter_sizes(FilterKind::SplitCounting, 1, sizing)?;
-        let spec = SplitCountingSpec {
-            part,
-            probes,
-            counter_bits: DEFAULT_COUNTER_BITS,
-        };
+        let spec = SplitCountingSpec { part, probes, counter_bits: DEFAULT_COUNTER_BITS };
         check_memory(FilterKind::SplitCounting, spec.memory_bytes(), 8)?;
         Ok(spec.into())
     },
@@ -118,8 +114,8 @@ pub(crate) struct CounterSizes {
     pub(crate) probes: u32,
 }
 
-/// The counters of each of `links` equal filters that take the memory together; or of one filter that
-/// reaches the rate.
+/// The counters of each of `links` equal filters that take the memory together; or of one filter
+/// that reaches the rate.
 pub(crate) fn counter_sizes(
     kind: FilterKind,
     links: u64,
@@ -131,11 +127,7 @@ pub(crate) fn counter_sizes(
             check_memory(kind, bytes, 8 * links)?;
             let counters = bytes / 8 / links * CounterArray::per_word(DEFAULT_COUNTER_BITS);
             let probes = probes_for(counters * links, expected, most).min(counters as u32);
-            Ok(CounterSizes {
-                counters,
-                part: counters / u64::from(probes),
-                probes,
-            })
+            Ok(CounterSizes { counters, part: counters / u64::from(probes), probes })
         }
         Sizing::Rate { fpr, expected } => {
             check_rate(fpr)?;
@@ -147,11 +139,7 @@ pub(crate) fn counter_sizes(
             while split_fpr(part as f64, probes, elements) > fpr {
                 part += part.div_ceil(64);
             }
-            Ok(CounterSizes {
-                counters: counters as u64,
-                part,
-                probes,
-            })
+            Ok(CounterSizes { counters: counters as u64, part, probes })
         }
     }
 }
@@ -165,11 +153,7 @@ impl SplitCountingSpec {
     pub(crate) const NUMBER: u8 = 6;
 
     pub(crate) fn load(input: &mut StateReader<'_>) -> Result<Self, LoadError> {
-        Ok(Self {
-            part: input.u64()?,
-            probes: input.u32()?,
-            counter_bits: input.u32()?,
-        })
+        Ok(Self { part: input.u64()?, probes: input.u32()?, counter_bits: input.u32()? })
     }
 }
 
@@ -193,21 +177,13 @@ impl Parameters for SplitCountingSpec {
 
     fn with_probes(&self, probes: u32) -> Option<FilterSpec> {
         Some(
-            Self {
-                part: part_among(self.part * u64::from(self.probes), probes),
-                probes,
-                ..*self
-            }
-            .into(),
+            Self { part: part_among(self.part * u64::from(self.probes), probes), probes, ..*self }
+                .into(),
         )
     }
 
     fn build(&self) -> Box<dyn MembershipFilter> {
-        Box::new(SplitCountingFilter::new(
-            self.part,
-            self.probes,
-            self.counter_bits,
-        ))
+        Box::new(SplitCountingFilter::new(self.part, self.probes, self.counter_bits))
     }
 
     fn save(&self, out: &mut StateWriter<'_>) -> io::Result<()> {
@@ -393,8 +369,7 @@ impl SplitCounters {
     }
 
     pub(super) fn contains(&self, digest: Digest) -> bool {
-        self.positions(digest)
-            .all(|(_, position)| self.counters.get(position) != 0)
+        self.positions(digest).all(|(_, position)| self.counters.get(position) != 0)
     }
 
     /// Takes one from each counter of an element that is contained.
@@ -429,11 +404,7 @@ impl SplitCounters {
 
     /// Counts the counters above zero of each part.
     fn recount(&mut self) {
-        for (nonzero, first) in self
-            .nonzero
-            .iter_mut()
-            .zip((0..).step_by(self.part as usize))
-        {
+        for (nonzero, first) in self.nonzero.iter_mut().zip((0..).step_by(self.part as usize)) {
             let counters = first..first + self.part;
             *nonzero = counters.filter(|&at| self.counters.get(at) != 0).count() as u64;
         }
@@ -451,11 +422,8 @@ impl SplitCounters {
     }
 
     fn weigh(&mut self) {
-        self.repeat_probability = self
-            .nonzero
-            .iter()
-            .map(|&nonzero| nonzero as f64 / self.part as f64)
-            .product();
+        self.repeat_probability =
+            self.nonzero.iter().map(|&nonzero| nonzero as f64 / self.part as f64).product();
     }
 
     /// Each part's number and the position in the whole array.

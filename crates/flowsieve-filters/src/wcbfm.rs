@@ -22,9 +22,9 @@
 //! | 0.5 | 0.0022 | 0.0022 | 4.8·10⁻⁶ |
 //! | 0.9 | 0.000113 | 0.51 | 5.7·10⁻⁵ |
 //!
-//! So a weight moves exactness from one pair to another, and the full query is at its best with equal
-//! weights until the matrix is overloaded. (The paper's Fig. 9 shows both getting better together;
-//! no n does that by its own formula 1.)
+//! So a weight moves exactness from one pair to another, and the full query is at its best with
+//! equal weights until the matrix is overloaded. (The paper's Fig. 9 shows both getting better
+//! together; no n does that by its own formula 1.)
 //!
 //! # Distinct elements, and what it cannot do
 //!
@@ -58,10 +58,7 @@ use super::spec::{Descriptor, FilterKind, Parameters, Reach, SpecError};
 pub(crate) const WCBFM: Descriptor = Descriptor {
     name: "wcbfm",
     summary: "Weighted CBFM (Wang et al. 2016)",
-    reach: Reach::Matrix {
-        cuts: true,
-        weights: true,
-    },
+    reach: Reach::Matrix { cuts: true, weights: true },
     ignores_repeats: true,
     size: |attributes, sizing| matrix_of(FilterKind::Wcbfm, cut_families, attributes, sizing),
     search: None,
@@ -72,8 +69,8 @@ impl MatrixSpec {
     ///
     /// # Errors
     ///
-    /// Weights that are negative or sum to nothing, less memory than one position an attribute takes,
-    /// or what [`FilterSpec::check`](crate::FilterSpec::check) refuses.
+    /// Weights that are negative or sum to nothing, less memory than one position an attribute
+    /// takes, or what [`FilterSpec::check`](crate::FilterSpec::check) refuses.
     pub fn wcbfm(
         weights: &[f64],
         cuts: &[u32],
@@ -87,12 +84,8 @@ impl MatrixSpec {
                 "the weights of the attributes are 0 or more and not all 0, not {weights:?}; 1 for each works"
             )));
         }
-        let spec = |sizes| Self {
-            sizes,
-            cuts: cuts.to_vec(),
-            probes,
-            index_map: IndexMap::default(),
-        };
+        let spec =
+            |sizes| Self { sizes, cuts: cuts.to_vec(), probes, index_map: IndexMap::default() };
         // The rules of attributes and cuts come first: without them sizes mean nothing.
         let least = spec(vec![1; weights.len()]);
         least.check()?;
@@ -135,16 +128,11 @@ mod tests {
     #[test]
     fn worked_rates() {
         let f = |share: f64| bloom_fpr(share * f64::from(1 << 27), 6, 5e6);
-        for (share, one, other, full) in [
-            (0.5, 0.002_194, 0.002_194, 4.814e-6),
-            (0.9, 0.000_113_1, 0.5072, 5.737e-5),
-        ] {
+        for (share, one, other, full) in
+            [(0.5, 0.002_194, 0.002_194, 4.814e-6), (0.9, 0.000_113_1, 0.5072, 5.737e-5)]
+        {
             assert!((f(share) / one - 1.0).abs() < 0.001, "{}", f(share));
-            assert!(
-                (f(1.0 - share) / other - 1.0).abs() < 0.001,
-                "{}",
-                f(1.0 - share)
-            );
+            assert!((f(1.0 - share) / other - 1.0).abs() < 0.001, "{}", f(1.0 - share));
             let both = f(share) * f(1.0 - share);
             assert!((both / full - 1.0).abs() < 0.001, "{both}");
         }
@@ -164,10 +152,7 @@ mod tests {
             assert!(error.to_string().contains(needle), "{error}");
         }
         assert!(MatrixSpec::wcbfm(&[1.0; 3], &[0b100], 4, 1 << 20).is_err());
-        assert_eq!(
-            MatrixSpec::wcbfm(&[1.0; 3], &[0b011], 4, 6).unwrap().sizes,
-            [1, 1, 1]
-        );
+        assert_eq!(MatrixSpec::wcbfm(&[1.0; 3], &[0b011], 4, 6).unwrap().sizes, [1, 1, 1]);
     }
 
     proptest! {

@@ -64,15 +64,7 @@ pub(super) fn stats(args: &StatsArgs) -> Result<Outcome> {
     let (format, output) = args.results.open()?;
     let stats = of_index(&args.index.archive).map_err(explained)?;
     let look = output.look(None);
-    write_index_stats(
-        &stats,
-        format,
-        args.captures,
-        args.zone.zone(),
-        look,
-        output,
-    )?
-    .commit()?;
+    write_index_stats(&stats, format, args.captures, args.zone.zone(), look, output)?.commit()?;
     Ok(outcome(&stats.problems))
 }
 
@@ -94,11 +86,7 @@ impl ResultArgs {
     /// The format, and where results go.
     fn open(&self) -> Result<(ReportFormat, Output)> {
         self.format.check(&self.output)?;
-        let format = if self.json {
-            ReportFormat::Json
-        } else {
-            self.format.format
-        };
+        let format = if self.json { ReportFormat::Json } else { self.format.format };
         Ok((format, self.output.open()?))
     }
 }

@@ -30,14 +30,15 @@ enum IndexCommand {
     Build(write::BuildArgs),
     /// Add captures to an index; what is in it already is skipped
     ///
-    /// Captures are recognised by their content, so one that was moved is not indexed again, and one whose content
-    /// changed is.
+    /// Captures are recognised by their content, so one that was moved is not indexed again, and
+    /// one whose content changed is.
     #[command(after_long_help = write::ADD_EXAMPLES)]
     Add(write::AddArgs),
     Search(Box<search::SearchArgs>),
     /// Remove captures from an index; the captures themselves stay
     ///
-    /// The captures need not exist any more. Their regions are removed, and the global filters forget their values.
+    /// The captures need not exist any more. Their regions are removed, and the global filters
+    /// forget their values.
     #[command(after_long_help = write::DROP_EXAMPLES)]
     Drop(write::ChangeArgs),
     Verify(check::VerifyArgs),

@@ -37,10 +37,10 @@ Examples:
 
 /// Search an index: captures, regions, times and flows that match
 ///
-/// All conditions must hold at once. A flow matches if its packets in either direction match; its time
-/// runs from its first packet to its last. With --domain the DNS questions are searched: the source is the
-/// client, the destination the server, and ports are the server's. As with grep, the exit code is 1 if there is no
-/// answer.
+/// All conditions must hold at once. A flow matches if its packets in either direction match; its
+/// time runs from its first packet to its last. With --domain the DNS questions are searched: the
+/// source is the client, the destination the server, and ports are the server's. As with grep, the
+/// exit code is 1 if there is no answer.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = in_short(EXAMPLES), after_long_help = with_values(EXAMPLES))]
 pub(super) struct SearchArgs {
@@ -81,18 +81,14 @@ pub(super) struct SearchArgs {
 
     /// Write the matching packets to this capture, in order of time
     ///
-    /// The captures with answers are read twice: first their content is compared with what was indexed. One that
-    /// changed is named, even if its length and time did not change; its packets are written as they are today.
+    /// The captures with answers are read twice: first their content is compared with what was
+    /// indexed. One that changed is named, even if its length and time did not change; its packets
+    /// are written as they are today.
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     write: Option<PathBuf>,
 
     /// Write only packets that match a capture filter, too, such as 'greater 1000 and not arp'
-    #[arg(
-        long = "where",
-        value_name = "EXPRESSION",
-        requires = "write",
-        help_heading = "Output"
-    )]
+    #[arg(long = "where", value_name = "EXPRESSION", requires = "write", help_heading = "Output")]
     expression: Option<String>,
 
     #[command(flatten)]
@@ -128,18 +124,13 @@ struct Noting<W: io::Write> {
 impl<W: io::Write> HitSink for Noting<W> {
     fn hit(&mut self, hit: Hit<'_>) -> io::Result<()> {
         let id = hit.capture.id;
-        self.captures
-            .entry(id)
-            .or_insert_with(|| hit.capture.clone());
+        self.captures.entry(id).or_insert_with(|| hit.capture.clone());
         let Some(map) = &mut self.addresses else {
             return self.report.hit(hit);
         };
         let mut record = hit.record.clone();
         (record.src, record.dst) = (map.ip(record.src), map.ip(record.dst));
-        self.report.hit(Hit {
-            record: &record,
-            ..hit
-        })
+        self.report.hit(Hit { record: &record, ..hit })
     }
 }
 
@@ -159,9 +150,7 @@ pub(super) fn run(args: &SearchArgs) -> Result<Outcome> {
     };
     query.check().map_err(explained)?;
     if args.write.is_none() && args.vendors.part() == VendorPart::Kept {
-        bail!(UsageError::of(
-            "answers have no MAC addresses: --keep-vendors goes with -w"
-        ));
+        bail!(UsageError::of("answers have no MAC addresses: --keep-vendors goes with -w"));
     }
     let selection = Selection {
         capture_filter: capture_filter(args.expression.as_deref(), Tunnel::Outer)?,
@@ -185,9 +174,7 @@ pub(super) fn run(args: &SearchArgs) -> Result<Outcome> {
         IndexError::Sink(error) => anyhow::Error::from(error).context(UNWRITTEN),
         error => explained(error),
     })?;
-    let Noting {
-        report, captures, ..
-    } = noting;
+    let Noting { report, captures, .. } = noting;
     report.finish(&explanation).context(UNWRITTEN)?.commit()?;
     if explanation.captures_in_part > 0 {
         say(format_args!(
@@ -201,9 +188,8 @@ pub(super) fn run(args: &SearchArgs) -> Result<Outcome> {
         if !interrupted {
             let captures: Vec<CaptureEntry> = captures.into_values().collect();
             let archive = &args.index.archive;
-            let anonymizer = key
-                .as_ref()
-                .map(|key| PacketAnonymizer::new(key, args.vendors.part()));
+            let anonymizer =
+                key.as_ref().map(|key| PacketAnonymizer::new(key, args.vendors.part()));
             interrupted = write(
                 path,
                 archive,
@@ -223,8 +209,8 @@ pub(super) fn run(args: &SearchArgs) -> Result<Outcome> {
     })
 }
 
-/// No result takes the place of an indexed capture, of a file of the index, or of another result; and
-/// answers and packets do not go the same way.
+/// No result takes the place of an indexed capture, of a file of the index, or of another result;
+/// and answers and packets do not go the same way.
 fn check_files(args: &SearchArgs) -> Result<()> {
     let (write, output) = (args.write.as_deref(), args.output.path());
     if write.is_some_and(is_standard) && output.is_none_or(is_standard) {
@@ -257,7 +243,8 @@ fn check_files(args: &SearchArgs) -> Result<()> {
     Ok(())
 }
 
-/// Writes the packets, with other addresses if there is an anonymizer; whether a signal ended that, and the capture is not there.
+/// Writes the packets, with other addresses if there is an anonymizer; whether a signal ended that,
+/// and the capture is not there.
 fn write(
     path: &Path,
     archive: &Path,
@@ -282,11 +269,7 @@ fn write(
         return Ok(true);
     }
     output.commit()?;
-    say(format_args!(
-        "{} packets written to {}",
-        extracted.packets,
-        path.display()
-    ));
+    say(format_args!("{} packets written to {}", extracted.packets, path.display()));
     if extracted.logs > 0 {
         say(format_args!(
             "{} of the files with answers are logs, which have no packets",

@@ -33,8 +33,9 @@ Examples:
 
 /// Make an index of captures
 ///
-/// The index is a directory. A build commits about every second. If it is interrupted, what was committed stays, and
-/// `flowsieve index add` continues with the rest. Logs are indexed like captures.
+/// The index is a directory. A build commits about every second. If it is interrupted, what was
+/// committed stays, and `flowsieve index add` continues with the rest. Logs are indexed like
+/// captures.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = in_short(BUILD_EXAMPLES), after_long_help = with_values(BUILD_EXAMPLES))]
 pub(super) struct BuildArgs {
@@ -172,11 +173,8 @@ pub(super) fn build(args: &BuildArgs) -> Result<Outcome> {
     let mut inputs = args.captures.find()?;
     // An empty index would be in the way of the same command with the right names.
     let is_new = fs::read_dir(&args.archive).map_or(true, |mut entries| entries.next().is_none());
-    let problems: Vec<String> = inputs
-        .files
-        .iter()
-        .filter_map(|path| cannot_be_indexed(path))
-        .collect();
+    let problems: Vec<String> =
+        inputs.files.iter().filter_map(|path| cannot_be_indexed(path)).collect();
     if is_new && problems.len() == inputs.files.len() {
         inputs.problems.extend(problems);
         outcome(&inputs.problems);
@@ -191,11 +189,7 @@ pub(super) fn build(args: &BuildArgs) -> Result<Outcome> {
 }
 
 pub(super) fn add(args: &AddArgs) -> Result<Outcome> {
-    let AddArgs {
-        change: args,
-        memory,
-        selection: wanted,
-    } = args;
+    let AddArgs { change: args, memory, selection: wanted } = args;
     let inputs = args.captures.find()?;
     let run = Run::begin()?;
     let writer = IndexWriter::open(&args.index.archive).map_err(explained)?;
@@ -276,15 +270,9 @@ fn fill(
         Ok::<_, anyhow::Error>(done)
     })?;
     if !quiet.quiet && !done.interrupted {
-        say(format_args!(
-            "captures indexed: {}, in regions: {}",
-            done.indexed, done.regions
-        ));
+        say(format_args!("captures indexed: {}, in regions: {}", done.indexed, done.regions));
         if done.known > 0 {
-            say(format_args!(
-                "{} captures were in the index already",
-                done.known
-            ));
+            say(format_args!("{} captures were in the index already", done.known));
         }
         run.others();
     }
@@ -309,19 +297,11 @@ struct Done {
 }
 
 fn add_all(writer: &mut IndexWriter, files: &[PathBuf], progress: &Progress) -> Result<Done> {
-    let whole = Whole {
-        progress,
-        bytes: Cell::new(0),
-        packets: Cell::new(0),
-    };
+    let whole = Whole { progress, bytes: Cell::new(0), packets: Cell::new(0) };
     let mut done = Done::default();
     for path in files {
         match writer.add(path, &whole).map_err(explained)? {
-            Added::Indexed {
-                packets,
-                regions,
-                damage,
-            } => {
+            Added::Indexed { packets, regions, damage } => {
                 done.indexed += 1;
                 done.regions += regions;
                 done.problems.extend(damage);

@@ -8,15 +8,13 @@ use flowsieve::filters::{FilterKind, Reach};
 use flowsieve::planner::{Elements, Goal, Plan, PlanRequest, PlanRow, RateRule, Structure};
 
 impl PlanArgs {
-    /// `flowsieve count` with the options that make the recommended filter, an option with its value as one; `None` if
-    /// nothing is recommended, or if `count` has no options for it: for elements that it does not know,
-    /// sizes by the rule of the paper's tables, or a share of known values that its design would depend on.
+    /// `flowsieve count` with the options that make the recommended filter, an option with its
+    /// value as one; `None` if nothing is recommended, or if `count` has no options for it: for
+    /// elements that it does not know, sizes by the rule of the paper's tables, or a share of known
+    /// values that its design would depend on.
     pub(super) fn command(&self, request: &PlanRequest, plan: &Plan) -> Option<Vec<String>> {
         let kind = self.kind()?;
-        let row = plan
-            .rows
-            .iter()
-            .find(|row| Some(row.structure) == plan.recommended)?;
+        let row = plan.rows.iter().find(|row| Some(row.structure) == plan.recommended)?;
         let Structure::Filter(filter) = row.structure else {
             return None;
         };
@@ -56,11 +54,9 @@ impl PlanArgs {
         }
         match request.goal {
             Goal::Memory { bytes } => add("--memory", &size(bytes)),
-            Goal::Rate { fpr }
-            | Goal::MostElements {
-                rate: RateRule::Weighted(fpr),
-                ..
-            } => add("--fpr", &fpr.to_string()),
+            Goal::Rate { fpr } | Goal::MostElements { rate: RateRule::Weighted(fpr), .. } => {
+                add("--fpr", &fpr.to_string())
+            }
             Goal::AttributeRate { .. } | Goal::MostElements { .. } => return None,
         }
         for number in numbers(request, row, filter, kind)? {
@@ -77,14 +73,14 @@ impl PlanArgs {
     }
 }
 
-/// Whether a structure's design depends on how many values its attributes have, and on how many of those
-/// of a negative are known.
+/// Whether a structure's design depends on how many values its attributes have, and on how many of
+/// those of a negative are known.
 fn rests_on_attributes(filter: FilterKind) -> bool {
     matches!(filter.reach(), Reach::Attributes | Reach::Matrix { .. })
 }
 
-/// The values of `--expect`: the number of elements, and those of combinations that do not follow from it
-/// but that the design depends on.
+/// The values of `--expect`: the number of elements, and those of combinations that do not follow
+/// from it but that the design depends on.
 fn numbers(
     request: &PlanRequest,
     row: &PlanRow,
@@ -112,11 +108,7 @@ fn numbers(
         let name = |mask| request.name(mask);
         Elements::new(kind.most_values(), known, Some(whole as u64), name).ok()
     };
-    for mask in relevant
-        .iter()
-        .copied()
-        .filter(|&mask| mask != request.full())
-    {
+    for mask in relevant.iter().copied().filter(|&mask| mask != request.full()) {
         let number = elements.of(mask);
         if derived(&known)?.of(mask).total_cmp(&number).is_ne() {
             known.push((mask, number as u64, elements.origin(mask)));

@@ -22,14 +22,11 @@ impl PlanArgs {
             all.collect()
         } else {
             let wanted = |mask: &u32| request.wanted.iter().any(|w| w.mask == *mask);
-            all.filter(|mask| mask.is_power_of_two() || wanted(mask))
-                .collect()
+            all.filter(|mask| mask.is_power_of_two() || wanted(mask)).collect()
         };
         let plan = SamplePlan {
             selection: run.resolve(
-                &self
-                    .selection
-                    .selection(self.elements.packets.headers.tunnel)?,
+                &self.selection.selection(self.elements.packets.headers.tunnel)?,
                 &inputs,
                 format,
             )?,

@@ -29,7 +29,8 @@ Examples:
   A cell of Table 3 of the CBFM paper; with --memory 1MiB --expect max one of Table 2:
     flowsieve plan --attributes 3 --expect 1k --attribute-fpr 0.1 --filter bfm,cbfm --cuts '1,3;1,2'";
 
-/// In blocks that other commands have as well, `-h` shows the option that people need here, and not the other.
+/// In blocks that other commands have as well, `-h` shows the option that people need here, and not
+/// the other.
 fn as_needed(option: Arg) -> Arg {
     match option.get_id().as_str() {
         "want" => option.hide_short_help(false),
@@ -51,17 +52,17 @@ pub(crate) struct PlanArgs {
 
     /// Distinct elements, such as 100k; src=5k for one combination; max for as many as fit
     ///
-    /// The number of a combination without one is bounded by that of a larger combination, by the product of its parts,
-    /// and by what its attributes can have (256 protocols, 65,536 ports).
+    /// The number of a combination without one is bounded by that of a larger combination, by the
+    /// product of its parts, and by what its attributes can have (256 protocols, 65,536 ports).
     #[arg(long, value_name = "[NAMES=]COUNT")]
     expect: Vec<String>,
 
     /// Share of the single values of a negative that occur in the set, though not together
     ///
-    /// A negative is an absent element that is asked for. 1 is the worst case, and typical of traffic: known hosts that
-    /// did not talk to each other. MDBF, which keeps each attribute separately, then says yes to each negative with two
-    /// or more attributes; so does CMDBF unless all are asked for. A negative with one attribute is always a value that
-    /// does not occur.
+    /// A negative is an absent element that is asked for. 1 is the worst case, and typical of
+    /// traffic: known hosts that did not talk to each other. MDBF, which keeps each attribute
+    /// separately, then says yes to each negative with two or more attributes; so does CMDBF unless
+    /// all are asked for. A negative with one attribute is always a value that does not occur.
     #[arg(
         long,
         value_name = "0..1",
@@ -72,12 +73,7 @@ pub(crate) struct PlanArgs {
     known: f64,
 
     /// A capture, as one slice, on which numbers and spread are measured
-    #[arg(
-        long,
-        value_name = "CAPTURE",
-        conflicts_with = "attributes",
-        help_heading = "Sample"
-    )]
+    #[arg(long, value_name = "CAPTURE", conflicts_with = "attributes", help_heading = "Sample")]
     sample: Vec<PathBuf>,
 
     #[command(flatten, next_help_heading = "Sample")]
@@ -152,9 +148,8 @@ pub(crate) fn run(args: &PlanArgs) -> Result<Outcome> {
         sample: measured.as_ref(),
         command: args.command(&request, &plan),
     };
-    let written = report
-        .write(args.format.format, look, output)
-        .context("cannot write the plan")?;
+    let written =
+        report.write(args.format.format, look, output).context("cannot write the plan")?;
     written.commit()?;
     Ok(outcome)
 }

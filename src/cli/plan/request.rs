@@ -49,9 +49,7 @@ impl PlanArgs {
                 ));
             }
             (false, None, Some(rate)) => rate.into(),
-            (false, memory, None) => Goal::Memory {
-                bytes: memory.unwrap_or(DEFAULT_MEMORY_BYTES),
-            },
+            (false, memory, None) => Goal::Memory { bytes: memory.unwrap_or(DEFAULT_MEMORY_BYTES) },
         };
         if most && (self.expect.len() > 1 || !self.sample.is_empty()) {
             return Err(UsageError::of(
@@ -101,9 +99,7 @@ impl PlanArgs {
             ));
         }
         let none = vec![None; names.len()];
-        let caps = self
-            .kind()
-            .map_or(none.as_slice(), |kind| kind.most_values());
+        let caps = self.kind().map_or(none.as_slice(), |kind| kind.most_values());
         Elements::new(caps, &known, for_all, |mask| request.name(mask)).map_err(UsageError::of)
     }
 }

@@ -1,9 +1,10 @@
 //! Pages as HTML: one file that needs nothing besides itself.
 //!
 //! The page is complete without its script, which adds values under the pointer, series that can be
-//! hidden, sorting, and any part of the time at full width. A content security policy allows the one style and the one script that are
-//! written here, by their digests, and nothing else: no request can leave the page, and a name out of a
-//! capture that became markup after all could still do nothing.
+//! hidden, sorting, and any part of the time at full width. A content security policy allows the
+//! one style and the one script that are written here, by their digests, and nothing else: no
+//! request can leave the page, and a name out of a capture that became markup after all could still
+//! do nothing.
 
 #[cfg(test)]
 mod tests;
@@ -42,19 +43,10 @@ pub fn page(page: &Page) -> String {
     html.open("head", &[]);
     html.line();
     html.empty("meta", &[("charset", &"utf-8")]);
+    html.empty("meta", &[("http-equiv", &"Content-Security-Policy"), ("content", &policy)]);
     html.empty(
         "meta",
-        &[
-            ("http-equiv", &"Content-Security-Policy"),
-            ("content", &policy),
-        ],
-    );
-    html.empty(
-        "meta",
-        &[
-            ("name", &"viewport"),
-            ("content", &"width=device-width, initial-scale=1"),
-        ],
+        &[("name", &"viewport"), ("content", &"width=device-width, initial-scale=1")],
     );
     let generator = concat!("flowsieve ", env!("CARGO_PKG_VERSION"));
     html.empty("meta", &[("name", &"generator"), ("content", &generator)]);
@@ -69,10 +61,7 @@ pub fn page(page: &Page) -> String {
     html.line();
     let places = body(&mut html, page);
     let places = json!(places).to_string();
-    html.open(
-        "script",
-        &[("type", &"application/json"), ("id", &"places")],
-    );
+    html.open("script", &[("type", &"application/json"), ("id", &"places")]);
     html.own(&json_in_script(&places));
     html.close("script");
     html.line();
@@ -167,14 +156,7 @@ fn chart(html: &mut Markup, figure: &Figure, number: usize) -> svg::Geometry {
     let keys = svg::keys(figure);
     if !keys.is_empty() {
         let about = "Series; press one to hide or show it";
-        html.open(
-            "div",
-            &[
-                ("class", &"legend"),
-                ("role", &"group"),
-                ("aria-label", &about),
-            ],
-        );
+        html.open("div", &[("class", &"legend"), ("role", &"group"), ("aria-label", &about)]);
         for key in &keys {
             html.open("button", &[("type", &"button"), ("aria-pressed", &"true")]);
             let class = format!("fs {}", key.class);
@@ -198,20 +180,11 @@ fn chart(html: &mut Markup, figure: &Figure, number: usize) -> svg::Geometry {
         html.close("div");
     }
     // On paper, what is higher than wide may take a page.
-    let class = if drawn.geometry.is_tall() {
-        "plot tall"
-    } else {
-        "plot"
-    };
+    let class = if drawn.geometry.is_tall() { "plot tall" } else { "plot" };
     let hint = format!("{}; arrow keys show its values", figure.title);
     html.open(
         "div",
-        &[
-            ("class", &class),
-            ("tabindex", &0),
-            ("role", &"group"),
-            ("aria-label", &hint),
-        ],
+        &[("class", &class), ("tabindex", &0), ("role", &"group"), ("aria-label", &hint)],
     );
     html.own(&drawn.svg);
     html.close("div");

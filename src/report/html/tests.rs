@@ -8,15 +8,8 @@ use roxmltree::{Document, Node, ParsingOptions};
 const HOSTILE: &str = "</script></style><img src=x onerror=alert(1)>\"'&lt;<!--\u{2028}";
 
 fn example() -> Page {
-    let axis = |scale| Axis {
-        label: HOSTILE.into(),
-        scale,
-    };
-    let points = (0..5).map(|i| Point {
-        x: f64::from(i),
-        y: f64::from(i * i),
-        error: 0.0,
-    });
+    let axis = |scale| Axis { label: HOSTILE.into(), scale };
+    let points = (0..5).map(|i| Point { x: f64::from(i), y: f64::from(i * i), error: 0.0 });
     let figure = |drawing| {
         Block::Figure(Figure {
             name: HOSTILE.into(),
@@ -77,10 +70,7 @@ fn markup_of(html: &str) -> String {
 fn hostile_names_are_text_everywhere() {
     let html = page(&example());
     let text = markup_of(&html);
-    let options = ParsingOptions {
-        allow_dtd: true,
-        ..ParsingOptions::default()
-    };
+    let options = ParsingOptions { allow_dtd: true, ..ParsingOptions::default() };
     let document = Document::parse_with_options(&text, options).unwrap();
     let elements = || document.descendants().filter(Node::is_element);
     let count = |name: &str| elements().filter(|n| n.tag_name().name() == name).count();
@@ -96,11 +86,7 @@ fn hostile_names_are_text_everywhere() {
     }
     assert_eq!(count("figure"), 3);
     assert_eq!(count("details"), 3);
-    assert_eq!(
-        count("button"),
-        2 + (3 + 2 + 2) + 1,
-        "two keys, and the heads of four tables"
-    );
+    assert_eq!(count("button"), 2 + (3 + 2 + 2) + 1, "two keys, and the heads of four tables");
     let heading = elements().find(|n| n.tag_name().name() == "h1").unwrap();
     assert_eq!(heading.text(), Some(HOSTILE));
     assert_eq!(count("html"), 1);

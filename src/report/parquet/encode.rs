@@ -1,7 +1,8 @@
 //! From the values of a column to its pages.
 //!
-//! Whole numbers are written as differences ([`numbers`](super::numbers)); texts of which many are the same as numbers in a
-//! dictionary; other texts one behind the other, their lengths before them.
+//! Whole numbers are written as differences ([`numbers`](super::numbers)); texts of which many are
+//! the same as numbers in a dictionary; other texts one behind the other, their lengths before
+//! them.
 
 use super::buffer::{Buffer, Texts, Values};
 use super::numbers::{push_differences, push_packed, push_runs, width_of};
@@ -118,11 +119,8 @@ impl Encoder {
             Values::Text(_) if has_dictionary => self.is_worth_compressing_dictionary(),
             Values::Text(texts) => self.is_worth_compressing(texts.as_bytes()),
         };
-        let compression = if is_compressed {
-            Compression::SNAPPY
-        } else {
-            Compression::UNCOMPRESSED
-        };
+        let compression =
+            if is_compressed { Compression::SNAPPY } else { Compression::UNCOMPRESSED };
         let mut pages = Pages {
             out: TrackedWrite::new(Vec::new()),
             compression,
@@ -229,12 +227,11 @@ impl Encoder {
         is_worth
     }
 
-    /// Whether compression takes away a third of the first bytes, and so perhaps of all: of addresses it takes less, and as long
-    /// as everything else that is done with them.
+    /// Whether compression takes away a third of the first bytes, and so perhaps of all: of
+    /// addresses it takes less, and as long as everything else that is done with them.
     fn is_worth_compressing(&mut self, bytes: &[u8]) -> bool {
         let sample = &bytes[..bytes.len().min(SAMPLE_BYTES)];
-        self.packed
-            .resize(snap::raw::max_compress_len(sample.len()), 0);
+        self.packed.resize(snap::raw::max_compress_len(sample.len()), 0);
         let packed = self.snappy.compress(sample, &mut self.packed);
         packed.is_ok_and(|packed| packed <= sample.len() / 3 * 2)
     }
@@ -246,11 +243,7 @@ impl Encoder {
                 push_differences(&numbers[range], body);
             }
             Values::Float(numbers) => {
-                body.extend(
-                    numbers[range]
-                        .iter()
-                        .flat_map(|number| number.to_le_bytes()),
-                );
+                body.extend(numbers[range].iter().flat_map(|number| number.to_le_bytes()));
             }
             Values::Bool(truths) => {
                 let bits = truths[range].iter().map(|&truth| u64::from(truth));
@@ -290,12 +283,8 @@ impl Encoder {
             Values::Float(numbers) => {
                 let numbers = || numbers.iter().copied().filter(|number| !number.is_nan());
                 // A reader may take either zero for the other.
-                let least = numbers()
-                    .reduce(f64::min)
-                    .map(|n| if n == 0.0 { -0.0 } else { n });
-                let most = numbers()
-                    .reduce(f64::max)
-                    .map(|n| if n == 0.0 { 0.0 } else { n });
+                let least = numbers().reduce(f64::min).map(|n| if n == 0.0 { -0.0 } else { n });
+                let most = numbers().reduce(f64::max).map(|n| if n == 0.0 { 0.0 } else { n });
                 Statistics::double(least, most, None, missing, false)
             }
             Values::Bool(truths) => {
@@ -303,7 +292,8 @@ impl Encoder {
                 Statistics::boolean(least, most, None, missing, false)
             }
             Values::Text(_) => {
-                // Texts of which few are the same, such as identifiers, have bounds that exclude nothing.
+                // Texts of which few are the same, such as identifiers, have bounds that exclude
+                // nothing.
                 let texts = &self.dictionary;
                 let texts = || (0..texts.len()).map(|number| texts.get(number));
                 let bounds = texts().min().zip(texts().max());

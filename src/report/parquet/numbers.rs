@@ -5,8 +5,8 @@
 //!     runs:        times the same, number │ groups of eight, numbers one behind the other │ ...
 //! ```
 //!
-//! Each part of a block has a width of its own, so a column of small or similar numbers takes few bits a number, and needs neither
-//! a dictionary nor compression.
+//! Each part of a block has a width of its own, so a column of small or similar numbers takes few
+//! bits a number, and needs neither a dictionary nor compression.
 
 /// Differences of a block, and of a part of it.
 const BLOCK: usize = 128;
@@ -100,11 +100,7 @@ pub(super) fn push_packed(numbers: impl Iterator<Item = u64>, width: u32, out: &
         if used >= u64::BITS {
             out.extend_from_slice(&word.to_le_bytes());
             used -= u64::BITS;
-            word = if used == 0 {
-                0
-            } else {
-                number >> (width - used)
-            };
+            word = if used == 0 { 0 } else { number >> (width - used) };
         }
     }
     out.extend_from_slice(&word.to_le_bytes()[..used.div_ceil(8) as usize]);

@@ -15,8 +15,8 @@ use std::sync::Arc;
 /// Rows of a row group.
 pub(super) const GROUP_ROWS: usize = 32 * CHUNK_ROWS;
 
-/// Rows of a batch that are appended together. Whether a row group is full is asked behind each of them, so that row groups do not
-/// depend on how rows were divided into batches.
+/// Rows of a batch that are appended together. Whether a row group is full is asked behind each of
+/// them, so that row groups do not depend on how rows were divided into batches.
 const BATCH_ROWS: usize = 256;
 
 /// Bytes of text after which a row group is written although it has fewer rows.
@@ -31,7 +31,8 @@ pub(super) struct RowGroup {
     columns: Vec<Buffer>,
     rows: usize,
     text_bytes: usize,
-    /// Rows since one that begins a row group in any case, whatever texts there are: there the work of a thread begins.
+    /// Rows since one that begins a row group in any case, whatever texts there are: there the work
+    /// of a thread begins.
     turn: usize,
 }
 
@@ -61,9 +62,7 @@ impl RowGroup {
         left: &mut Range<usize>,
     ) -> bool {
         while left.start < left.end {
-            let end = left
-                .end
-                .min(left.start + BATCH_ROWS - self.turn % BATCH_ROWS);
+            let end = left.end.min(left.start + BATCH_ROWS - self.turn % BATCH_ROWS);
             let rows = left.start..end;
             for (buffer, column) in self.columns.iter_mut().zip(&columns.0) {
                 if let Some(values) = column.values(batch) {

@@ -95,9 +95,7 @@ pub(super) fn draw(
 
 impl Layout {
     fn new(names: &[String], axis: &Axis, series: &[BarSeries], top: f64) -> Self {
-        let values = series
-            .iter()
-            .flat_map(|(_, values)| values.iter().flatten());
+        let values = series.iter().flat_map(|(_, values)| values.iter().flatten());
         let span = Span::over(axis.scale, values.copied(), true);
         let (groups, count) = (names.len().max(1) as f64, series.len().max(1) as f64);
         let widest = names.iter().map(|name| frame::text_width(name));
@@ -109,22 +107,10 @@ impl Layout {
         } else {
             (left, top + 28.0, HEIGHT)
         };
-        let plot = Rect {
-            left,
-            top,
-            width: WIDTH - left - RIGHT,
-            height,
-        };
+        let plot = Rect { left, top, width: WIDTH - left - RIGHT, height };
         let band = if lying { plot.height } else { plot.width } / groups;
         let thick = ((band * 0.8).min(WIDEST * count) / count).max(0.5);
-        Self {
-            plot,
-            lying,
-            band,
-            thick,
-            begin: (band - thick * count) / 2.0,
-            span,
-        }
+        Self { plot, lying, band, thick, begin: (band - thick * count) / 2.0, span }
     }
 
     fn names(&self, svg: &mut Markup, names: &[String]) {
@@ -156,15 +142,9 @@ impl Layout {
         if value == 0.0 {
             let middle = across + thick / 2.0;
             let (place, anchor) = if self.lying {
-                (
-                    (plot.left + low * plot.width + 3.0, plot.top + middle + 4.0),
-                    "start",
-                )
+                ((plot.left + low * plot.width + 3.0, plot.top + middle + 4.0), "start")
             } else {
-                (
-                    (plot.left + middle, plot.bottom() - low * plot.height - 3.0),
-                    "middle",
-                )
+                ((plot.left + middle, plot.bottom() - low * plot.height - 3.0), "middle")
             };
             frame::text(svg, place, anchor, 0);
         }

@@ -1,5 +1,6 @@
-//! Thousands of points as what can be seen of them: in each narrow column of the drawing the lowest, the median and the
-//! highest one. A peak of a single point stays, and what is usual can still be told from what is rare.
+//! Thousands of points as what can be seen of them: in each narrow column of the drawing the
+//! lowest, the median and the highest one. A peak of a single point stays, and what is usual can
+//! still be told from what is rare.
 //!
 //! A page's script (`html/time.js`) does the same for the part of the time that its reader chooses.
 
@@ -24,8 +25,8 @@ pub(super) struct Column {
     bottom: f64,
 }
 
-/// The columns of these spots, in parts between which the curve has a gap. A gap within a column, or between two that
-/// touch, is narrower than what can be seen.
+/// The columns of these spots, in parts between which the curve has a gap. A gap within a column,
+/// or between two that touch, is narrower than what can be seen.
 pub(super) fn columns(spots: &[Spot]) -> Vec<Vec<Column>> {
     let mut parts: Vec<Vec<Column>> = Vec::new();
     let mut heights: Vec<f64> = Vec::new();

@@ -1,4 +1,5 @@
-//! What all drawings have around them: the picture itself, its words for screen readers, axes, legend.
+//! What all drawings have around them: the picture itself, its words for screen readers, axes,
+//! legend.
 
 use super::scale::{Span, Tick};
 use crate::report::figure::{Axis, Figure, SeriesStyle};
@@ -67,8 +68,8 @@ pub(super) fn short(text: &str) -> String {
     format!("{begin}…")
 }
 
-/// Begins the picture: title and description for screen readers; if it stands alone, also style, ground,
-/// heading and legend. Returns how much room these take from the top.
+/// Begins the picture: title and description for screen readers; if it stands alone, also style,
+/// ground, heading and legend. Returns how much room these take from the top.
 pub(super) fn head_height(figure: &Figure, keys: &[Key], alone: bool) -> f64 {
     if !alone {
         return 10.0;
@@ -107,17 +108,10 @@ pub(super) fn begin(svg: &mut Markup, figure: &Figure, keys: &[Key], height: f64
     svg.own(super::STYLE);
     svg.close("style");
     svg.line();
-    svg.empty(
-        "rect",
-        &[("class", &"ground"), ("width", &width), ("height", &height)],
-    );
+    svg.empty("rect", &[("class", &"ground"), ("width", &width), ("height", &height)]);
     let mut y = 24.0;
     if !figure.title.is_empty() {
-        svg.leaf(
-            "text",
-            &[("class", &"heading"), ("x", &12), ("y", &y)],
-            &figure.title,
-        );
+        svg.leaf("text", &[("class", &"heading"), ("x", &12), ("y", &y)], &figure.title);
         y += 20.0;
     }
     for line in legend_lines(keys) {
@@ -212,12 +206,8 @@ pub(super) fn text(svg: &mut Markup, (x, y): (f64, f64), anchor: &str, text: imp
 /// The same in a quiet colour: what is written along an axis.
 pub(super) fn label(svg: &mut Markup, (x, y): (f64, f64), anchor: &str, text: impl Display) {
     let (x, y) = (px(x), px(y));
-    let place: Attributes<'_> = &[
-        ("class", &"quiet"),
-        ("x", &x),
-        ("y", &y),
-        ("text-anchor", &anchor),
-    ];
+    let place: Attributes<'_> =
+        &[("class", &"quiet"), ("x", &x), ("y", &y), ("text-anchor", &anchor)];
     svg.leaf("text", place, text);
 }
 
@@ -229,14 +219,11 @@ pub(super) fn labels_width(ticks: &[Tick]) -> f64 {
 
 /// The name of the vertical axis, above the plot.
 pub(super) fn axis_name(svg: &mut Markup, plot: Rect, axis: &Axis) {
-    svg.leaf(
-        "text",
-        &[("class", &"quiet"), ("x", &12), ("y", &px(plot.top - 15.0))],
-        &axis.label,
-    );
+    svg.leaf("text", &[("class", &"quiet"), ("x", &12), ("y", &px(plot.top - 15.0))], &axis.label);
 }
 
-/// The ticks of a vertical axis on the left of the plot, a line for each; and the line at zero, if it is wanted.
+/// The ticks of a vertical axis on the left of the plot, a line for each; and the line at zero, if
+/// it is wanted.
 pub(super) fn levels(svg: &mut Markup, plot: Rect, ticks: &[Tick], ground: Option<f64>) {
     let mut grid = String::new();
     for tick in ticks {
@@ -261,11 +248,8 @@ pub(super) fn horizontal(svg: &mut Markup, plot: Rect, axis: &Axis, span: &Span,
     let mut free = f64::NEG_INFINITY;
     for tick in span.ticks() {
         let x = plot.left + tick.at * plot.width;
-        let (from, to) = if lines {
-            (plot.top, plot.bottom())
-        } else {
-            (plot.bottom(), plot.bottom() + 5.0)
-        };
+        let (from, to) =
+            if lines { (plot.top, plot.bottom()) } else { (plot.bottom(), plot.bottom() + 5.0) };
         let _ = write!(marks, "M{} {}V{}", px(x), px(from), px(to));
         let half = text_width(&tick.label) / 2.0;
         // A label at the end stands within the picture, beside its tick rather than below it.

@@ -110,9 +110,8 @@ fn legend(
     span: &Span,
 ) {
     let usable = numbers.filter(|number| span.place(*number).is_some());
-    let (low, high) = usable.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), n| {
-        (low.min(n), high.max(n))
-    });
+    let (low, high) =
+        usable.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), n| (low.min(n), high.max(n)));
     if low > high {
         return;
     }

@@ -1,4 +1,5 @@
-//! Curves and points over a common axis: all in one panel, or each in a strip of its own below the other.
+//! Curves and points over a common axis: all in one panel, or each in a strip of its own below the
+//! other.
 
 use super::envelope::{self, Spot};
 use super::frame::{self, Key, RIGHT, Rect, Swatch, WIDTH};
@@ -57,8 +58,8 @@ pub(super) fn is_dense(series: &[Series]) -> bool {
 /// What ends the name of a curve that is by formula, behind the name of what was measured.
 const FORMULA: &str = ", formula";
 
-/// Each series with its number among those that have a colour of their own. A formula has that of the
-/// series that was measured for it.
+/// Each series with its number among those that have a colour of their own. A formula has that of
+/// the series that was measured for it.
 fn numbered(series: &[Series]) -> impl Iterator<Item = (Option<usize>, &Series)> {
     let mut next = 0;
     let mut known: Vec<(&str, usize)> = Vec::new();
@@ -78,10 +79,7 @@ fn numbered(series: &[Series]) -> impl Iterator<Item = (Option<usize>, &Series)>
 }
 
 fn class(number: Option<usize>) -> String {
-    number.map_or_else(
-        || "ref".to_owned(),
-        |number| format!("s{}", number % COLOURS),
-    )
+    number.map_or_else(|| "ref".to_owned(), |number| format!("s{}", number % COLOURS))
 }
 
 /// Where the panels are.
@@ -95,11 +93,7 @@ struct Layout {
 impl Layout {
     /// The panels of a curve by its number: a reference is in every one.
     fn panels(&self, number: Option<usize>) -> Vec<Rect> {
-        let strip = |&top: &f64| Rect {
-            top,
-            height: STRIP,
-            ..self.plot
-        };
+        let strip = |&top: &f64| Rect { top, height: STRIP, ..self.plot };
         match number {
             _ if self.strips.is_empty() => vec![self.plot],
             None => self.strips.iter().map(strip).collect(),
@@ -132,7 +126,8 @@ pub(super) fn draw(
         true,
     );
     let (keys, mut ticks) = (keys(series), y_span.ticks());
-    // The lowest and the highest tick are enough in a strip, with one between them where steps are not even.
+    // The lowest and the highest tick are enough in a strip, with one between them where steps are
+    // not even.
     if strips && ticks.len() > 2 {
         let last = ticks.len() - 1;
         let middle = is_logarithmic(y_axis.scale).then_some(last.div_ceil(2));
@@ -160,11 +155,7 @@ pub(super) fn draw(
     svg.close("g");
     frame::horizontal(&mut svg, plot, x_axis, &x_span, false);
     let lowest = |y: f64| {
-        if y_span.place(y).is_some() {
-            y
-        } else {
-            f64::MIN_POSITIVE
-        }
+        if y_span.place(y).is_some() { y } else { f64::MIN_POSITIVE }
     };
     // Alone in its strip a curve has the ground below it in its colour.
     let filled = strips && series.iter().all(|s| s.style == SeriesStyle::Line);
@@ -176,10 +167,7 @@ pub(super) fn draw(
         for panel in layout.panels(number) {
             let place = |x: f64, y: f64| -> Spot {
                 let (x, y) = (x_span.place(x)?, y_span.place(y)?);
-                Some((
-                    panel.left + x * panel.width,
-                    panel.bottom() - y * panel.height,
-                ))
+                Some((panel.left + x * panel.width, panel.bottom() - y * panel.height))
             };
             let curve = Curve {
                 series,
@@ -221,12 +209,7 @@ impl Layout {
         let height = strips.map_or(HEIGHT, |strips| (NAME + STRIP) * strips.max(1) as f64);
         let strip = |number: usize| top + NAME + (NAME + STRIP) * number as f64;
         Self {
-            plot: Rect {
-                left,
-                top,
-                width: WIDTH - left - RIGHT,
-                height,
-            },
+            plot: Rect { left, top, width: WIDTH - left - RIGHT, height },
             strips: (0..strips.unwrap_or(0)).map(strip).collect(),
         }
     }
@@ -249,9 +232,7 @@ impl Layout {
         let height = |number, point: &Point| {
             let panel = self.panels(number).into_iter().next()?;
             x_span.place(point.x)?;
-            Some(round(
-                panel.bottom() - y_span.place(point.y)? * panel.height,
-            ))
+            Some(round(panel.bottom() - y_span.place(point.y)? * panel.height))
         };
         let heights = numbered(series).map(|(number, series)| {
             let points = rows.x.iter().map(|x| LineRows::values(series, *x).first());
@@ -347,7 +328,8 @@ impl Curve<'_> {
     }
 }
 
-/// A line through the spots, broken at gaps; and the spots that stand alone between gaps, which are dots.
+/// A line through the spots, broken at gaps; and the spots that stand alone between gaps, which are
+/// dots.
 fn path(spots: &[Spot]) -> (String, String) {
     let (mut path, mut lone) = (String::new(), String::new());
     for part in spots.split(Option::is_none) {
@@ -380,7 +362,8 @@ fn area(spots: &[Spot], bottom: f64) -> String {
     area
 }
 
-/// Bars of standard errors up and down of the points that have a place, with feet where there are few.
+/// Bars of standard errors up and down of the points that have a place, with feet where there are
+/// few.
 fn errors(svg: &mut Markup, series: &Series, plot: Rect, place: impl Fn(&Point, f64) -> Spot) {
     let mut path = String::new();
     let feet = series.points.len() <= FEET;

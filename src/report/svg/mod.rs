@@ -1,8 +1,8 @@
 //! Figures as SVG.
 //!
-//! A small writer of our own: a picture is a hundred shapes, and what matters (few bytes for many points,
-//! colours for light and dark, names that cannot become markup, places that a page's script can use) is
-//! what the known chart crates leave to their users.
+//! A small writer of our own: a picture is a hundred shapes, and what matters (few bytes for many
+//! points, colours for light and dark, names that cannot become markup, places that a page's script
+//! can use) is what the known chart crates leave to their users.
 //!
 //! | file | what it does |
 //! |---|---|
@@ -46,8 +46,8 @@ pub(super) struct Drawn {
     pub(super) geometry: Geometry,
 }
 
-/// Where the parts of a drawing are, in its own units, for the script of a page. The rows are those of the table
-/// behind the chart.
+/// Where the parts of a drawing are, in its own units, for the script of a page. The rows are those
+/// of the table behind the chart.
 #[derive(Debug, Serialize)]
 pub(super) struct Geometry {
     pub(super) shape: Shape,
@@ -103,21 +103,15 @@ pub(super) fn draw(figure: &Figure, alone: bool) -> Drawn {
     match &figure.drawing {
         Drawing::Lines { x, y, series } => lines::draw(figure, (x, y), series, (false, alone)),
         Drawing::Strips { x, y, series } => lines::draw(figure, (x, y), series, (true, alone)),
-        Drawing::Bars {
-            categories,
-            y,
-            series,
-        } => bars::draw(figure, categories, y, series, alone),
-        Drawing::HeatMap {
-            rows,
-            columns,
-            values,
-            shade,
-        } => heat::draw(figure, (rows, columns), values, shade, alone),
+        Drawing::Bars { categories, y, series } => bars::draw(figure, categories, y, series, alone),
+        Drawing::HeatMap { rows, columns, values, shade } => {
+            heat::draw(figure, (rows, columns), values, shade, alone)
+        }
     }
 }
 
-/// What to see in a figure, and how to read it where that is not plain: there are more values than it is wide.
+/// What to see in a figure, and how to read it where that is not plain: there are more values than
+/// it is wide.
 pub(super) fn caption(figure: &Figure) -> (&str, Option<&'static str>) {
     let is_dense = match &figure.drawing {
         Drawing::Lines { series, .. } | Drawing::Strips { series, .. } => lines::is_dense(series),

@@ -51,8 +51,8 @@ const YEAR: f64 = 365.25 * DAY;
 const FAR: f64 = 1e300;
 
 impl Span {
-    /// The stretch that holds all of these numbers. `from_zero` extends it to zero where there is one,
-    /// and to where the next tick would be.
+    /// The stretch that holds all of these numbers. `from_zero` extends it to zero where there is
+    /// one, and to where the next tick would be.
     pub(super) fn over(scale: Scale, numbers: impl Iterator<Item = f64>, from_zero: bool) -> Self {
         let logarithmic = is_logarithmic(scale);
         let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
@@ -74,11 +74,7 @@ impl Span {
             high = high.max(0.0);
             let reach = least(scale);
             if low.abs().max(high.abs()) < reach {
-                high = if high > 0.0 || low == 0.0 {
-                    reach
-                } else {
-                    high
-                };
+                high = if high > 0.0 || low == 0.0 { reach } else { high };
                 low = if low < 0.0 { -reach } else { low };
             }
         }
@@ -115,12 +111,7 @@ impl Span {
             }
         }
         let zero = zeros && from_zero && matches!(scale, Scale::Log | Scale::PercentLog);
-        Self {
-            scale,
-            low,
-            high,
-            below: if zero { ZERO } else { 0.0 },
-        }
+        Self { scale, low, high, below: if zero { ZERO } else { 0.0 } }
     }
 
     /// Where the axis begins and ends: seconds of a scale of time.
@@ -146,11 +137,7 @@ impl Span {
     /// A coordinate as part of the axis.
     fn part(&self, coordinate: f64) -> f64 {
         let part = (coordinate - self.low) / (self.high - self.low);
-        if self.below == 0.0 {
-            part
-        } else {
-            self.below + (1.0 - self.below) * part
-        }
+        if self.below == 0.0 { part } else { self.below + (1.0 - self.below) * part }
     }
 
     /// Where bars begin: zero, or the beginning of a scale that has none.
@@ -187,15 +174,12 @@ impl Span {
             let text = civil(nanoseconds(seconds), 0, zone);
             text.split('T').next().unwrap_or("").to_owned()
         });
-        Some(if first == last {
-            first
-        } else {
-            format!("{first} to {last}")
-        })
+        Some(if first == last { first } else { format!("{first} to {last}") })
     }
 
-    /// Multiples of the step on the clocks of a zone. Where clocks change, they go on with the other offset: so an hour
-    /// that comes twice has its ticks twice, and one that is skipped has none.
+    /// Multiples of the step on the clocks of a zone. Where clocks change, they go on with the
+    /// other offset: so an hour that comes twice has its ticks twice, and one that is skipped has
+    /// none.
     fn times(&self, zone: Zone, step: f64) -> Vec<Tick> {
         let slack = step * 1e-6;
         let offsets = zone.offsets(nanoseconds(self.low), nanoseconds(self.high));
@@ -229,9 +213,7 @@ impl Span {
     }
 
     fn even(&self, step: f64) -> Vec<Tick> {
-        self.multiples(step)
-            .map(|n| self.tick(n, self.label(n, step)))
-            .collect()
+        self.multiples(step).map(|n| self.tick(n, self.label(n, step))).collect()
     }
 
     fn label(&self, number: f64, step: f64) -> String {
@@ -254,10 +236,7 @@ impl Span {
         };
         let mut ticks = Vec::new();
         if self.below > 0.0 {
-            ticks.push(Tick {
-                at: 0.0,
-                label: format!("0{unit}"),
-            });
+            ticks.push(Tick { at: 0.0, label: format!("0{unit}") });
         }
         let mut power = (self.low / step).floor() * step;
         while power <= self.high {
@@ -276,16 +255,11 @@ impl Span {
     fn multiples(&self, step: f64) -> impl Iterator<Item = f64> + use<> {
         let slack = step * 1e-6;
         let (first, high) = (((self.low - slack) / step).ceil(), self.high + slack);
-        (0..200_u32)
-            .map(move |i| (first + f64::from(i)) * step)
-            .take_while(move |n| *n <= high)
+        (0..200_u32).map(move |i| (first + f64::from(i)) * step).take_while(move |n| *n <= high)
     }
 
     fn tick(&self, coordinate: f64, label: String) -> Tick {
-        Tick {
-            at: self.part(coordinate),
-            label,
-        }
+        Tick { at: self.part(coordinate), label }
     }
 }
 
@@ -318,20 +292,15 @@ fn coordinate(scale: Scale, number: f64) -> f64 {
 fn step_of(width: f64) -> f64 {
     let rough = width / (TICKS - 1.0);
     let power = 10_f64.powf(rough.log10().floor());
-    let factor = [1.0, 2.0, 5.0, 10.0]
-        .into_iter()
-        .find(|factor| factor * power >= rough * (1.0 - 1e-9));
+    let factor =
+        [1.0, 2.0, 5.0, 10.0].into_iter().find(|factor| factor * power >= rough * (1.0 - 1e-9));
     (factor.unwrap_or(10.0) * power).max(f64::MIN_POSITIVE)
 }
 
 /// The step of an even scale: of what is counted, whole.
 fn even_step(scale: Scale, width: f64) -> f64 {
     let step = step_of(width);
-    if scale == Scale::Count {
-        step.max(1.0)
-    } else {
-        step
-    }
+    if scale == Scale::Count { step.max(1.0) } else { step }
 }
 
 fn time_step(width: f64) -> f64 {
@@ -375,28 +344,18 @@ fn decimals(step: f64) -> usize {
 
 /// A number with the decimals of the step, in thousands, millions where they are many.
 fn decimal(number: f64, step: f64) -> String {
-    let number = if number.abs() < step * 1e-6 {
-        0.0
-    } else {
-        number
-    };
+    let number = if number.abs() < step * 1e-6 { 0.0 } else { number };
     let (unit, name) = match number.abs().max(step) {
         large if large >= 1e9 && step >= 1e7 => (1e9, " G"),
         large if large >= 1e6 && step >= 1e4 => (1e6, " M"),
         _ => (1.0, ""),
     };
     if !(1e-6..1e15).contains(&step) {
-        return if number == 0.0 {
-            "0".to_owned()
-        } else {
-            scientific(number)
-        };
+        return if number == 0.0 { "0".to_owned() } else { scientific(number) };
     }
     let decimals = decimals(step / unit);
     let text = format!("{:.decimals$}", number.abs() / unit);
-    let (whole, rest) = text
-        .split_once('.')
-        .map_or((&*text, None), |(w, r)| (w, Some(r)));
+    let (whole, rest) = text.split_once('.').map_or((&*text, None), |(w, r)| (w, Some(r)));
     let sign = if number < 0.0 { "\u{2212}" } else { "" };
     let whole = whole.parse().map_or_else(|_| whole.to_owned(), grouped);
     let name = if number == 0.0 { "" } else { name };
@@ -464,10 +423,7 @@ fn written_power(factor: f64, power: f64) -> String {
 
 fn raised(power: &str) -> String {
     const DIGITS: [char; 10] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
-    power
-        .chars()
-        .map(|c| c.to_digit(10).map_or('⁻', |digit| DIGITS[digit as usize]))
-        .collect()
+    power.chars().map(|c| c.to_digit(10).map_or('⁻', |digit| DIGITS[digit as usize])).collect()
 }
 
 #[cfg(test)]
@@ -495,24 +451,14 @@ mod tests {
         );
         assert_eq!(
             labels(Scale::Bytes, &[4096.0, 262_144.0], false),
-            [
-                "4 KiB", "8 KiB", "16 KiB", "32 KiB", "64 KiB", "128 KiB", "256 KiB"
-            ]
+            ["4 KiB", "8 KiB", "16 KiB", "32 KiB", "64 KiB", "128 KiB", "256 KiB"]
         );
         assert_eq!(
-            labels(
-                Scale::Time(Zone::UTC),
-                &[1_700_000_000.0, 1_700_000_019.0],
-                false
-            ),
+            labels(Scale::Time(Zone::UTC), &[1_700_000_000.0, 1_700_000_019.0], false),
             ["22:13:20", "22:13:25", "22:13:30", "22:13:35"]
         );
         assert_eq!(
-            labels(
-                Scale::Time(Zone::UTC),
-                &[1_700_000_000.0, 1_700_700_000.0],
-                false
-            )[0],
+            labels(Scale::Time(Zone::UTC), &[1_700_000_000.0, 1_700_700_000.0], false)[0],
             // The first midnight of an even number of days since 1970: 19,676.
             "2023-11-15"
         );
@@ -554,10 +500,7 @@ mod tests {
         let year = years.ticks().remove(0);
         assert_eq!(year.label, "2016");
         let second = 1_388_534_400.0 + year.at * 360_000_000.0;
-        assert!(
-            (second - (1_451_606_400.0 - 3_600.0)).abs() < 1e-3,
-            "{second}"
-        );
+        assert!((second - (1_451_606_400.0 - 3_600.0)).abs() < 1e-3, "{second}");
     }
 
     #[test]
@@ -606,7 +549,8 @@ mod tests {
         assert_eq!(span.place(0.0), Some(0.0));
         assert_eq!(span.place(1e-7), Some(ZERO));
         assert_eq!(span.place(1e-3), Some(1.0));
-        // An axis without a zero begins at its lowest power, and one that is not from zero has none.
+        // An axis without a zero begins at its lowest power, and one that is not from zero has
+        // none.
         let without = Span::over(Scale::Log, [1e-7, 1e-3].into_iter(), true);
         assert_eq!((without.place(0.0), without.place(1e-7)), (None, Some(0.0)));
         let beside = Span::over(Scale::Log, numbers.into_iter(), false);
@@ -619,10 +563,7 @@ mod tests {
             Span::over(Scale::Time(Zone::UTC), [low, high].into_iter(), false).day()
         };
         assert_eq!(day(1_700_000_000.0, 1_700_000_009.0).unwrap(), "2023-11-14");
-        assert_eq!(
-            day(1_700_000_000.0, 1_700_009_000.0).unwrap(),
-            "2023-11-14 to 2023-11-15"
-        );
+        assert_eq!(day(1_700_000_000.0, 1_700_009_000.0).unwrap(), "2023-11-14 to 2023-11-15");
     }
 
     #[test]
@@ -676,14 +617,8 @@ mod tests {
         assert_eq!(written(Scale::Log, 1.25e-7), "1.25 × 10⁻⁷");
         assert_eq!(written(Scale::Percent, 0.012_34), "1.234 %");
         assert_eq!(written(Scale::Bytes, 65_536.0), "64 KiB");
-        assert_eq!(
-            written(Scale::Time(Zone::UTC), 1_700_000_000.25),
-            "2023-11-14 22:13:20.25"
-        );
-        assert_eq!(
-            written(Scale::Time(Zone::UTC), 1_700_000_000.0),
-            "2023-11-14 22:13:20"
-        );
+        assert_eq!(written(Scale::Time(Zone::UTC), 1_700_000_000.25), "2023-11-14 22:13:20.25");
+        assert_eq!(written(Scale::Time(Zone::UTC), 1_700_000_000.0), "2023-11-14 22:13:20");
         assert_eq!(written(Scale::Linear, f64::NAN), "\u{2013}");
     }
 }

@@ -8,36 +8,20 @@ use roxmltree::{Document, Node};
 const HOSTILE: &str = "\"/><script>alert('x')</script>&amp;\u{202e}\u{0}]]>";
 
 fn axis(label: &str, scale: Scale) -> Axis {
-    Axis {
-        label: label.into(),
-        scale,
-    }
+    Axis { label: label.into(), scale }
 }
 
 fn series(name: &str, style: SeriesStyle, points: &[(f64, f64, f64)]) -> Series {
     let points = points.iter().map(|&(x, y, error)| Point { x, y, error });
-    Series {
-        name: name.into(),
-        points: points.collect(),
-        style,
-    }
+    Series { name: name.into(), points: points.collect(), style }
 }
 
 fn figure(drawing: Drawing) -> Figure {
-    Figure {
-        name: "test".into(),
-        title: HOSTILE.into(),
-        caption: HOSTILE.into(),
-        drawing,
-    }
+    Figure { name: "test".into(), title: HOSTILE.into(), caption: HOSTILE.into(), drawing }
 }
 
 fn lines(x: Scale, y: Scale, series: Vec<Series>) -> Figure {
-    figure(Drawing::Lines {
-        x: axis(HOSTILE, x),
-        y: axis(HOSTILE, y),
-        series,
-    })
+    figure(Drawing::Lines { x: axis(HOSTILE, x), y: axis(HOSTILE, y), series })
 }
 
 /// Draws it both ways; checks that it is well formed and has nothing but drawing in it.
@@ -74,27 +58,15 @@ fn paths<'a>(document: &'a Document<'_>, class: &str) -> Vec<&'a str> {
 
 #[test]
 fn every_scale_and_style_is_drawn() {
-    let styles = [
-        SeriesStyle::Reference,
-        SeriesStyle::Line,
-        SeriesStyle::Dashed,
-        SeriesStyle::Points,
-    ];
-    for x in [
-        Scale::Linear,
-        Scale::Log,
-        Scale::Time(Zone::UTC),
-        Scale::Bytes,
-        Scale::Percent,
-    ] {
+    let styles =
+        [SeriesStyle::Reference, SeriesStyle::Line, SeriesStyle::Dashed, SeriesStyle::Points];
+    for x in [Scale::Linear, Scale::Log, Scale::Time(Zone::UTC), Scale::Bytes, Scale::Percent] {
         for y in [Scale::Linear, Scale::Log, Scale::Bytes, Scale::Percent] {
             let points = [(1.0, 10.0, 1.0), (2.0, f64::NAN, 0.0), (4.0, 0.0, 20.0)];
             let all = styles.map(|style| series(HOSTILE, style, &points));
             let (svg, geometry) = drawn(&lines(x, y, all.into()));
             let document = Document::parse(&svg).unwrap();
-            let groups = document
-                .descendants()
-                .filter(|n| n.attribute("data-series").is_some());
+            let groups = document.descendants().filter(|n| n.attribute("data-series").is_some());
             assert_eq!(groups.count(), 4);
             assert_eq!(paths(&document, "line").len(), 3, "points have no line");
             assert_eq!(geometry.y.len(), 4);
@@ -107,11 +79,7 @@ fn every_scale_and_style_is_drawn() {
 #[test]
 fn points_lie_where_they_belong() {
     let points = [(0.0, 0.0, 0.0), (5.0, 50.0, 0.0), (10.0, 100.0, 0.0)];
-    let figure = lines(
-        Scale::Linear,
-        Scale::Linear,
-        vec![series("a", SeriesStyle::Line, &points)],
-    );
+    let figure = lines(Scale::Linear, Scale::Linear, vec![series("a", SeriesStyle::Line, &points)]);
     let geometry = drawn(&figure).1;
     let (left, right) = (geometry.left, geometry.left + geometry.width);
     let x: Vec<f64> = geometry.x.iter().copied().flatten().collect();
@@ -124,17 +92,8 @@ fn points_lie_where_they_belong() {
 
 #[test]
 fn gaps_break_the_line_and_a_point_alone_is_a_dot() {
-    let points = [
-        (0.0, 1.0, 0.0),
-        (1.0, 2.0, 0.0),
-        (2.0, f64::NAN, 0.0),
-        (3.0, 1.0, 0.0),
-    ];
-    let figure = lines(
-        Scale::Linear,
-        Scale::Linear,
-        vec![series("a", SeriesStyle::Line, &points)],
-    );
+    let points = [(0.0, 1.0, 0.0), (1.0, 2.0, 0.0), (2.0, f64::NAN, 0.0), (3.0, 1.0, 0.0)];
+    let figure = lines(Scale::Linear, Scale::Linear, vec![series("a", SeriesStyle::Line, &points)]);
     let svg = drawn(&figure).0;
     let document = Document::parse(&svg).unwrap();
     let path = paths(&document, "line")[0];
@@ -150,11 +109,7 @@ fn a_long_series_stays_small_and_keeps_its_peak() {
         _ => (f64::from(i), f64::from(i % 13), 0.5),
     };
     let points: Vec<_> = (0..100_000).map(point).collect();
-    let figure = lines(
-        Scale::Linear,
-        Scale::Linear,
-        vec![series("a", SeriesStyle::Line, &points)],
-    );
+    let figure = lines(Scale::Linear, Scale::Linear, vec![series("a", SeriesStyle::Line, &points)]);
     let (svg, geometry) = drawn(&figure);
     assert!(svg.len() < 150_000, "{}", svg.len());
     let document = Document::parse(&svg).unwrap();
@@ -200,22 +155,15 @@ fn shades_grow_with_the_values() {
     });
     let svg = drawn(&figure).0;
     let document = Document::parse(&svg).unwrap();
-    let shades: Vec<&str> = document
-        .descendants()
-        .filter_map(|n| n.attribute("fill-opacity"))
-        .take(3)
-        .collect();
+    let shades: Vec<&str> =
+        document.descendants().filter_map(|n| n.attribute("fill-opacity")).take(3).collect();
     assert_eq!(shades, ["0.08", "0.54", "1.00"]);
 }
 
 #[test]
 fn what_is_empty_is_drawn_empty() {
     drawn(&lines(Scale::Time(Zone::UTC), Scale::Log, Vec::new()));
-    drawn(&lines(
-        Scale::Time(Zone::UTC),
-        Scale::Log,
-        vec![series("a", SeriesStyle::Line, &[])],
-    ));
+    drawn(&lines(Scale::Time(Zone::UTC), Scale::Log, vec![series("a", SeriesStyle::Line, &[])]));
     drawn(&figure(Drawing::Bars {
         categories: Vec::new(),
         y: axis("n", Scale::Percent),
@@ -233,18 +181,7 @@ fn what_is_empty_is_drawn_empty() {
 fn a_formula_has_the_colour_of_what_was_measured() {
     let series = |name: &str, style| Series {
         name: name.into(),
-        points: vec![
-            Point {
-                x: 1.0,
-                y: 0.5,
-                error: 0.1,
-            },
-            Point {
-                x: 2.0,
-                y: -0.1,
-                error: 0.1,
-            },
-        ],
+        points: vec![Point { x: 1.0, y: 0.5, error: 0.1 }, Point { x: 2.0, y: -0.1, error: 0.1 }],
         style,
     };
     let figure = figure(Drawing::Lines {
@@ -259,29 +196,19 @@ fn a_formula_has_the_colour_of_what_was_measured() {
     });
     let svg = drawn(&figure).0;
     let document = Document::parse(&svg).unwrap();
-    let groups: Vec<_> = document
-        .descendants()
-        .filter(|n| n.attribute("data-series").is_some())
-        .collect();
-    let classes: Vec<&str> = groups
-        .iter()
-        .map(|n| n.attribute("class").unwrap())
-        .collect();
+    let groups: Vec<_> =
+        document.descendants().filter(|n| n.attribute("data-series").is_some()).collect();
+    let classes: Vec<&str> = groups.iter().map(|n| n.attribute("class").unwrap()).collect();
     let expected = ["s0 points", "s0 dashed", "s1 points", "s2 dashed"];
     assert_eq!(classes, expected.map(|class| format!("series {class}")));
     // The formula's line has no markers, and a point that cannot be drawn has no error bar.
     let marks = |i: usize| {
         let marks = groups[i].descendants();
-        marks
-            .filter(|n| n.attribute("class") == Some("mark"))
-            .count()
+        marks.filter(|n| n.attribute("class") == Some("mark")).count()
     };
     assert_eq!([marks(0), marks(1), marks(2)], [1, 0, 1]);
     let bars = paths(&document, "errors");
-    assert!(
-        bars.iter().all(|bar| bar.matches('V').count() == 1),
-        "{bars:?}"
-    );
+    assert!(bars.iter().all(|bar| bar.matches('V').count() == 1), "{bars:?}");
 }
 
 #[test]
@@ -326,9 +253,7 @@ fn a_rate_of_zero_is_written_as_zero() {
         let groups = document.descendants();
         let mut groups = groups.filter(|n| n.attribute("data-series") == Some(series));
         let texts = groups.next().unwrap().descendants();
-        texts
-            .filter(|n| n.is_text() && n.text() == Some("0"))
-            .count()
+        texts.filter(|n| n.is_text() && n.text() == Some("0")).count()
     };
     assert_eq!([zeros("0"), zeros("1"), zeros("2")], [1, 0, 0]);
 }

@@ -1,4 +1,5 @@
-//! What the script of a page needs to draw any part of the time: the values of curves over time, as texts.
+//! What the script of a page needs to draw any part of the time: the values of curves over time, as
+//! texts.
 
 use super::envelope::{COLUMN, MANY};
 use super::scale::{TIME_STEPS, least};
@@ -20,7 +21,8 @@ pub(super) struct Times {
     first: i64,
     step: i64,
     gaps: Vec<u64>,
-    /// The values of each curve at these places, as the table behind the figure has them, with `|` between them.
+    /// The values of each curve at these places, as the table behind the figure has them, with `|`
+    /// between them.
     values: Vec<String>,
     /// Places that there are in all.
     places: usize,
@@ -88,10 +90,7 @@ impl Times {
             steps: &TIME_STEPS,
             zone: zone.name(),
             offsets: zone
-                .offsets(
-                    micros(ends.0).saturating_mul(1000),
-                    micros(ends.1).saturating_mul(1000),
-                )
+                .offsets(micros(ends.0).saturating_mul(1000), micros(ends.1).saturating_mul(1000))
                 .into_iter()
                 .map(|(from, ahead)| (from / 1000, i64::from(ahead) * 1_000_000))
                 .collect(),
@@ -100,11 +99,7 @@ impl Times {
 }
 
 fn greatest_common_divisor(a: u64, b: u64) -> u64 {
-    if b == 0 {
-        a
-    } else {
-        greatest_common_divisor(b, a % b)
-    }
+    if b == 0 { a } else { greatest_common_divisor(b, a % b) }
 }
 
 #[cfg(test)]
@@ -114,20 +109,9 @@ mod tests {
     use crate::zone::Zone;
 
     fn times(points: Vec<Point>, copies: usize) -> Option<Times> {
-        let axes = (
-            &Axis::new("time", Scale::Time(Zone::UTC)),
-            &Axis::new("n", Scale::Percent),
-        );
-        let series = Series {
-            name: "a".into(),
-            points,
-            style: SeriesStyle::Line,
-        };
-        Times::of(
-            axes,
-            &vec![series; copies],
-            (1_700_000_000.0, 1_700_000_009.0),
-        )
+        let axes = (&Axis::new("time", Scale::Time(Zone::UTC)), &Axis::new("n", Scale::Percent));
+        let series = Series { name: "a".into(), points, style: SeriesStyle::Line };
+        Times::of(axes, &vec![series; copies], (1_700_000_000.0, 1_700_000_009.0))
     }
 
     fn point(x: f64, y: f64, error: f64) -> Point {
@@ -145,10 +129,7 @@ mod tests {
         assert_eq!(times.values, ["50 % ± 1.234 %||25 %"]);
         assert_eq!((times.first, times.step), (1_700_000_000_000_000, 100_000));
         assert_eq!(times.gaps, [2, 3]);
-        assert_eq!(
-            (times.from, times.to),
-            (1_700_000_000_000_000, 1_700_000_009_000_000)
-        );
+        assert_eq!((times.from, times.to), (1_700_000_000_000_000, 1_700_000_009_000_000));
     }
 
     #[test]
@@ -158,15 +139,9 @@ mod tests {
             let times = times(points(places).collect(), curves).unwrap();
             assert_eq!(times.places, places as usize);
             let kept = times.gaps.len() + 1;
-            assert!(
-                kept > 500 && kept <= MOST_PLACES && kept * curves <= MOST_VALUES,
-                "{kept}"
-            );
+            assert!(kept > 500 && kept <= MOST_PLACES && kept * curves <= MOST_VALUES, "{kept}");
             assert!(times.values.iter().all(|v| v.split('|').count() == kept));
         }
-        assert!(
-            times(points(2).collect(), 1).is_none(),
-            "nothing to choose from"
-        );
+        assert!(times(points(2).collect(), 1).is_none(), "nothing to choose from");
     }
 }

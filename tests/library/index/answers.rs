@@ -59,19 +59,13 @@ pub(crate) fn check(
                 );
             }
         }
-        assert!(
-            used.iter().all(|used| *used),
-            "{question:?}: an answer without a packet"
-        );
+        assert!(used.iter().all(|used| *used), "{question:?}: an answer without a packet");
         for record in &records {
             assert!(question.from_ns.is_none_or(|from| record.end_ns >= from));
             assert!(question.to_ns.is_none_or(|to| record.start_ns < to));
         }
     }
-    assert!(
-        found.is_empty(),
-        "{question:?}: a capture that nobody added"
-    );
+    assert!(found.is_empty(), "{question:?}: a capture that nobody added");
     answers
 }
 
@@ -83,24 +77,19 @@ pub(crate) fn compare_with_scan(
 ) {
     let folder = TempDir::new().unwrap();
     let archive = folder.path().join("archive");
-    let nodes: Vec<PathBuf> = (1..nodes)
-        .map(|node| folder.path().join(format!("node-{node}")))
-        .collect();
+    let nodes: Vec<PathBuf> =
+        (1..nodes).map(|node| folder.path().join(format!("node-{node}"))).collect();
     build(&archive, settings, &nodes, captures);
     assert_eq!(verify(&archive).unwrap().problems, Vec::<String>::new());
     let indexed: Vec<PathBuf> = {
         let captures = stats(&archive).unwrap().captures;
         captures.into_iter().map(|entry| entry.path).collect()
     };
-    let scanned: BTreeMap<PathBuf, Vec<Packet>> = indexed
-        .into_iter()
-        .map(|path| (path.clone(), scan(&path)))
-        .collect();
+    let scanned: BTreeMap<PathBuf, Vec<Packet>> =
+        indexed.into_iter().map(|path| (path.clone(), scan(&path))).collect();
     let packets: Vec<&Packet> = scanned.values().flatten().collect();
     let questions = questions(&packets, every);
-    let answered = questions
-        .iter()
-        .filter(|question| check(question, &scanned, &archive) > 0);
+    let answered = questions.iter().filter(|question| check(question, &scanned, &archive) > 0);
     let answered = answered.count();
     println!("{} questions, {answered} with answers", questions.len());
     assert!(answered > questions.len() / 4 && answered < questions.len());
@@ -122,9 +111,8 @@ fn answers_are_those_of_a_scan() {
 fn regions_of_a_capture_are_spread_over_nodes() {
     let folder = TempDir::new().unwrap();
     let archive = folder.path().join("archive");
-    let nodes: Vec<PathBuf> = (0..3)
-        .map(|node| folder.path().join(format!("node-{node}")))
-        .collect();
+    let nodes: Vec<PathBuf> =
+        (0..3).map(|node| folder.path().join(format!("node-{node}"))).collect();
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("traces/generated.pcap");
     let one = settings(FilterKind::Subset, 1);
     build(&archive, one.clone(), &nodes, std::slice::from_ref(&path));
@@ -134,20 +122,14 @@ fn regions_of_a_capture_are_spread_over_nodes() {
     let all = with_nodes.captures[0].regions.len() as u64;
     assert!(all >= 8 && regions.iter().sum::<u64>() == all);
     // They get as many bytes, and the regions of a capture are much the same.
-    assert!(
-        regions.iter().all(|&of_node| of_node >= all / 4),
-        "{regions:?}"
-    );
+    assert!(regions.iter().all(|&of_node| of_node >= all / 4), "{regions:?}");
     // One node answers no more and no less.
     let alone = folder.path().join("alone");
     build(&alone, one, &[], std::slice::from_ref(&path));
     let scanned = scan(&path);
     let all: Vec<&Packet> = scanned.iter().collect();
     for question in questions(&all, 800) {
-        assert_eq!(
-            ask(&archive, &question.query()).0,
-            ask(&alone, &question.query()).0
-        );
+        assert_eq!(ask(&archive, &question.query()).0, ask(&alone, &question.query()).0);
     }
     // Dropped, it leaves no file in any node.
     let mut dropping = writer(&archive);

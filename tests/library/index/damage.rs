@@ -16,11 +16,7 @@ fn damage_is_named_and_the_rest_is_searched() {
     build(&archive, settings(FilterKind::Subset, 300), &[], &paths);
     let packets = scan(&paths[0]);
     let source = packets[0].ends.src;
-    let query = Question {
-        host: Some(source.to_string()),
-        ..Question::default()
-    }
-    .query();
+    let query = Question { host: Some(source.to_string()), ..Question::default() }.query();
     let (whole, _) = ask(&archive, &query);
     assert!(whole.len() > 1);
     let mut files = Vec::new();
@@ -55,10 +51,7 @@ fn damage_is_named_and_the_rest_is_searched() {
             fs::write(&path, &changed).unwrap();
             let name = path.display().to_string();
             let problems = verify(&archive).unwrap().problems;
-            assert!(
-                problems.iter().any(|problem| problem.contains(&name)),
-                "{problems:?}"
-            );
+            assert!(problems.iter().any(|problem| problem.contains(&name)), "{problems:?}");
             let (found, explained) = ask(&archive, &query);
             if name.ends_with("records.parquet") {
                 // The capture's own answers are gone, all others are there.
@@ -72,30 +65,18 @@ fn damage_is_named_and_the_rest_is_searched() {
             } else {
                 assert_eq!(found, whole, "{name}");
             }
-            assert!(
-                explained
-                    .problems
-                    .iter()
-                    .all(|problem| problem.contains(&name))
-            );
+            assert!(explained.problems.iter().all(|problem| problem.contains(&name)));
         }
         fs::remove_file(&path).unwrap();
         let problems = verify(&archive).unwrap().problems;
-        assert!(
-            problems[0].contains(&path.display().to_string()),
-            "{problems:?}"
-        );
+        assert!(problems[0].contains(&path.display().to_string()), "{problems:?}");
         fs::write(&path, &bytes).unwrap();
     }
     assert_eq!(verify(&archive).unwrap().problems, Vec::<String>::new());
     // The catalogue: nothing is believed that is not whole, and a newer format is called that.
     let path = archive.join("catalog.json");
     let text = fs::read_to_string(&path).unwrap();
-    fs::write(
-        &path,
-        text.replace("flowsieve.index/3", "flowsieve.index/4"),
-    )
-    .unwrap();
+    fs::write(&path, text.replace("flowsieve.index/3", "flowsieve.index/4")).unwrap();
     let error = verify(&archive).unwrap_err();
     assert!(matches!(&error, IndexError::Newer { found, .. } if found == "flowsieve.index/4"));
     fs::write(&path, text.replacen("\"captures\":4", "\"captures\":5", 1)).unwrap();

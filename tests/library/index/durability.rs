@@ -17,28 +17,17 @@ fn there_is_one_writer_and_readers_go_on() {
     let folder = TempDir::new().unwrap();
     let paths = pieces(folder.path(), 200, 30);
     let archive = folder.path().join("archive");
-    build(
-        &archive,
-        settings(FilterKind::Subset, 300),
-        &[],
-        &paths[..2],
-    );
+    build(&archive, settings(FilterKind::Subset, 300), &[], &paths[..2]);
     let mut writer = writer(&archive);
     let error = IndexWriter::open(&archive).unwrap_err();
     assert!(matches!(error, IndexError::Busy(_)), "{error}");
-    let second = program(&["index", "add"], &archive, &paths[2..3])
-        .wait_with_output()
-        .unwrap();
+    let second = program(&["index", "add"], &archive, &paths[2..3]).wait_with_output().unwrap();
     let words = String::from_utf8(second.stderr).unwrap();
     assert_eq!(second.status.code(), Some(1));
     assert!(words.contains("another flowsieve is writing"), "{words}");
     // Readers see one catalogue or the next, whatever the writer does between.
     let host = scan(&paths[0])[0].ends.src.to_string();
-    let query = Question {
-        host: Some(host),
-        ..Question::default()
-    }
-    .query();
+    let query = Question { host: Some(host), ..Question::default() }.query();
     let expected = ask(&archive, &query).0[&paths[0]].clone();
     std::thread::scope(|scope| {
         let reader = scope.spawn(|| {
@@ -76,16 +65,13 @@ struct Random(u64);
 
 impl Random {
     fn below(&mut self, end: usize) -> usize {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1);
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         ((self.0 >> 33) as usize) % end
     }
 }
 
-/// Kills the program at random moments of build, add and drop. After each the index opens, is whole, and
-/// answers for what was committed before.
+/// Kills the program at random moments of build, add and drop. After each the index opens, is
+/// whole, and answers for what was committed before.
 #[test]
 fn a_killed_writer_leaves_what_was_committed() {
     const KILLS: usize = 210;
@@ -104,9 +90,7 @@ fn a_killed_writer_leaves_what_was_committed() {
         let some: Vec<PathBuf> = {
             let first = random.below(paths.len());
             let count = 1 + random.below(2);
-            (first..first + count)
-                .map(|at| paths[at % paths.len()].clone())
-                .collect()
+            (first..first + count).map(|at| paths[at % paths.len()].clone()).collect()
         };
         let kind = match random.below(8) {
             // Now and then from nothing.
@@ -134,11 +118,8 @@ fn a_killed_writer_leaves_what_was_committed() {
             of_kind[kind] += 1;
         } else {
             finished += 1;
-            usual = usual.mul_f64(0.9)
-                + started
-                    .elapsed()
-                    .min(Duration::from_millis(400))
-                    .mul_f64(0.1);
+            usual =
+                usual.mul_f64(0.9) + started.elapsed().min(Duration::from_millis(400)).mul_f64(0.1);
         }
         if !archive.join("catalog.json").exists() {
             // Killed before there was an index; building it works as if nothing had been.
@@ -147,12 +128,8 @@ fn a_killed_writer_leaves_what_was_committed() {
         }
         let verified = verify(&archive).unwrap();
         assert_eq!(verified.problems, Vec::<String>::new(), "run {runs}");
-        let now: BTreeSet<PathBuf> = stats(&archive)
-            .unwrap()
-            .captures
-            .into_iter()
-            .map(|entry| entry.path)
-            .collect();
+        let now: BTreeSet<PathBuf> =
+            stats(&archive).unwrap().captures.into_iter().map(|entry| entry.path).collect();
         let some: BTreeSet<PathBuf> = some.into_iter().collect();
         let with: BTreeSet<PathBuf> = present.union(&some).cloned().collect();
         let without: BTreeSet<PathBuf> = present.difference(&some).cloned().collect();
@@ -165,11 +142,7 @@ fn a_killed_writer_leaves_what_was_committed() {
         }
         for path in now.iter().take(2) {
             let host = scan(path)[0].ends.src.to_string();
-            let query = Question {
-                host: Some(host),
-                ..Question::default()
-            }
-            .query();
+            let query = Question { host: Some(host), ..Question::default() }.query();
             assert!(!ask(&archive, &query).0[path].is_empty());
         }
         present = now;

@@ -56,7 +56,8 @@ fn expected(question: &Question, packets: &[Packet]) -> Vec<(i64, Ends)> {
     expected
 }
 
-/// The generated capture, whose packets are in the order of time, dealt out in turn to so many captures.
+/// The generated capture, whose packets are in the order of time, dealt out in turn to so many
+/// captures.
 fn dealt(folder: &Path, count: usize) -> Vec<PathBuf> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("traces/generated.pcap");
     let bytes = fs::read(path).unwrap();
@@ -106,10 +107,7 @@ fn captures_that_overlap_are_merged_by_time() {
         let archive = folder.path().join("archive");
         build(&archive, settings(FilterKind::Subset, 300), &[], &paths);
         let packets: Vec<Packet> = paths.iter().flat_map(|path| scan(path)).collect();
-        let question = Question {
-            host: Some("0.0.0.0/0".into()),
-            ..Question::default()
-        };
+        let question = Question { host: Some("0.0.0.0/0".into()), ..Question::default() };
         let mut expected = expected(&question, &packets);
         for name in ["out.pcapng", "out.pcap"] {
             let out = folder.path().join(name);

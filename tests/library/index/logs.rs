@@ -40,31 +40,17 @@ fn logs_are_searched_like_captures() {
         })
         .collect();
     for added in build(&archive, settings(FilterKind::Subset, 60), &[], &paths) {
-        assert!(
-            matches!(
-                added,
-                Added::Indexed {
-                    regions: 8..=15,
-                    damage: None,
-                    ..
-                }
-            ),
-            "{added:?}"
-        );
+        assert!(matches!(added, Added::Indexed { regions: 8..=15, damage: None, .. }), "{added:?}");
     }
     assert_eq!(verify(&archive).unwrap().problems, Vec::<String>::new());
     let regions = stats(&archive).unwrap().captures;
     let mut regions = regions.iter().flat_map(|capture| &capture.regions);
     assert!(regions.all(|region| region.flows == 0 && region.dns > 0));
-    let scanned: BTreeMap<PathBuf, Vec<Packet>> = paths
-        .iter()
-        .map(|path| (path.clone(), scan(path)))
-        .collect();
+    let scanned: BTreeMap<PathBuf, Vec<Packet>> =
+        paths.iter().map(|path| (path.clone(), scan(path))).collect();
     let packets: Vec<&Packet> = scanned.values().flatten().collect();
     let asked = questions(&packets, 100);
-    let answered = asked
-        .iter()
-        .filter(|question| check(question, &scanned, &archive) > 0);
+    let answered = asked.iter().filter(|question| check(question, &scanned, &archive) > 0);
     let answered = answered.count();
     assert!(answered > 100 && answered < asked.len(), "{answered}");
     // A port that the log does not have is none that is asked for.

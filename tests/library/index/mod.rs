@@ -37,11 +37,7 @@ impl HitSink for Kept {
 }
 
 pub(crate) fn settings(filter: impl Into<RegionFilter>, region_s: i64) -> Settings {
-    Settings {
-        region_ns: region_s * 1_000_000_000,
-        filter: filter.into(),
-        ..Settings::default()
-    }
+    Settings { region_ns: region_s * 1_000_000_000, filter: filter.into(), ..Settings::default() }
 }
 
 fn build(

@@ -1,5 +1,5 @@
-//! Indexes that earlier versions made, of two captures of this repository (`index build --region 1s`), answer as new
-//! ones do, and can be written to.
+//! Indexes that earlier versions made, of two captures of this repository
+//! (`index build --region 1s`), answer as new ones do, and can be written to.
 
 use super::questions::questions;
 use super::scan::{Packet, scan};
@@ -43,9 +43,7 @@ fn indexes_of_earlier_versions_answer_and_go_on() {
             let (found, explained) = ask(archive, question);
             assert_eq!(explained.problems, Vec::<String>::new());
             let name = |path: PathBuf| path.file_name().unwrap().to_owned();
-            let found = found
-                .into_iter()
-                .map(|(path, records)| (name(path), records));
+            let found = found.into_iter().map(|(path, records)| (name(path), records));
             found.collect::<BTreeMap<_, _>>()
         };
         let mut answers = 0;
@@ -60,10 +58,7 @@ fn indexes_of_earlier_versions_answer_and_go_on() {
         let more = root.join("traces/netns-dns.pcap");
         let mut adding = writer(&archive);
         assert_eq!(adding.add(&paths[0], &()).unwrap(), Added::Known);
-        assert!(matches!(
-            adding.add(&more, &()).unwrap(),
-            Added::Indexed { .. }
-        ));
+        assert!(matches!(adding.add(&more, &()).unwrap(), Added::Indexed { .. }));
         adding.commit().unwrap();
         drop(adding);
         let catalog = fs::read_to_string(archive.join("catalog.json")).unwrap();

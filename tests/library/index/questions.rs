@@ -121,77 +121,26 @@ fn questions_of_ends(packets: &[&Packet], every: usize) -> Vec<Question> {
         let network = Some(format!("{}/{short}", ends.src));
         let base = Question::default();
         questions.extend([
-            Question {
-                src: src.clone(),
-                ..base.clone()
-            },
-            Question {
-                dst: src.clone(),
-                ..base.clone()
-            },
-            Question {
-                host: src.clone(),
-                port: Some(other.ends.dst_port),
-                ..base.clone()
-            },
-            Question {
-                src: src.clone(),
-                dst: text(ends.dst),
-                ..base.clone()
-            },
-            Question {
-                src: src.clone(),
-                dst: text(other.ends.dst),
-                ..base.clone()
-            },
-            Question {
-                src: src.clone(),
-                dst_port: Some(ends.dst_port),
-                ..base.clone()
-            },
-            Question {
-                dst: text(ends.dst),
-                dst_port: Some(other.ends.dst_port),
-                ..base.clone()
-            },
-            Question {
-                port: Some(ends.src_port),
-                ..base.clone()
-            },
-            Question {
-                src: src.clone(),
-                port: Some(ends.src_port),
-                ..base.clone()
-            },
-            Question {
-                host: network.clone(),
-                dst_port: Some(ends.dst_port),
-                ..base.clone()
-            },
-            Question {
-                src: network.clone(),
-                dst: src.clone(),
-                ..base.clone()
-            },
-            Question {
-                dst: network.clone(),
-                ..base.clone()
-            },
+            Question { src: src.clone(), ..base.clone() },
+            Question { dst: src.clone(), ..base.clone() },
+            Question { host: src.clone(), port: Some(other.ends.dst_port), ..base.clone() },
+            Question { src: src.clone(), dst: text(ends.dst), ..base.clone() },
+            Question { src: src.clone(), dst: text(other.ends.dst), ..base.clone() },
+            Question { src: src.clone(), dst_port: Some(ends.dst_port), ..base.clone() },
+            Question { dst: text(ends.dst), dst_port: Some(other.ends.dst_port), ..base.clone() },
+            Question { port: Some(ends.src_port), ..base.clone() },
+            Question { src: src.clone(), port: Some(ends.src_port), ..base.clone() },
+            Question { host: network.clone(), dst_port: Some(ends.dst_port), ..base.clone() },
+            Question { src: network.clone(), dst: src.clone(), ..base.clone() },
+            Question { dst: network.clone(), ..base.clone() },
             Question {
                 host: src.clone(),
                 from_ns: Some(packet.time_ns),
                 to_ns: Some(packet.time_ns + 1),
                 ..base.clone()
             },
-            Question {
-                src: src.clone(),
-                from_ns: Some(other.time_ns),
-                ..base.clone()
-            },
-            Question {
-                host: Some("198.51.100.251".into()),
-                ..base.clone()
-            },
+            Question { src: src.clone(), from_ns: Some(other.time_ns), ..base.clone() },
+            Question { host: Some("198.51.100.251".into()), ..base.clone() },
         ]);
     }
     questions
@@ -206,49 +155,22 @@ fn questions_of_names(packets: &[&Packet]) -> Vec<Question> {
     for (number, (ends, name)) in named.iter().step_by(1 + named.len() / 60).enumerate() {
         let name = dotted(name);
         let other = &named[(number * 31 + 5) % named.len()].0;
-        let base = Question {
-            domain: Some(name.clone()),
-            ..Question::default()
-        };
+        let base = Question { domain: Some(name.clone()), ..Question::default() };
         questions.extend([
             base.clone(),
-            Question {
-                src: text(ends.src),
-                ..base.clone()
-            },
-            Question {
-                src: text(other.src),
-                ..base.clone()
-            },
-            Question {
-                dst: text(ends.dst),
-                dst_port: Some(53),
-                ..base.clone()
-            },
-            Question {
-                host: text(ends.src),
-                port: Some(53),
-                ..base.clone()
-            },
-            Question {
-                port: Some(ends.src_port),
-                ..base.clone()
-            },
+            Question { src: text(ends.src), ..base.clone() },
+            Question { src: text(other.src), ..base.clone() },
+            Question { dst: text(ends.dst), dst_port: Some(53), ..base.clone() },
+            Question { host: text(ends.src), port: Some(53), ..base.clone() },
+            Question { port: Some(ends.src_port), ..base.clone() },
         ]);
         // A dot behind a backslash does not end a label.
         let mut rest = name.as_str();
         while let Some((_, above)) = rest.split_once('.').filter(|_| !name.contains('\\')) {
             if !above.is_empty() {
                 let domain = Some(format!("*.{above}"));
-                questions.push(Question {
-                    domain: domain.clone(),
-                    ..Question::default()
-                });
-                questions.push(Question {
-                    domain,
-                    src: text(other.src),
-                    ..Question::default()
-                });
+                questions.push(Question { domain: domain.clone(), ..Question::default() });
+                questions.push(Question { domain, src: text(other.src), ..Question::default() });
             }
             rest = above;
         }

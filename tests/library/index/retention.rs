@@ -20,9 +20,9 @@ fn behaviour(archive: &Path, questions: &[Question]) -> Vec<(Vec<Record>, Explai
     questions.iter().map(ask).collect()
 }
 
-/// Adds captures to an index of others, and drops them: it answers as one to which nobody added them.
-/// With `to_the_bit` filters must rule out the same as well; a global filter that had to grow is larger
-/// than that of the other index, and lets less through.
+/// Adds captures to an index of others, and drops them: it answers as one to which nobody added
+/// them. With `to_the_bit` filters must rule out the same as well; a global filter that had to grow
+/// is larger than that of the other index, and lets less through.
 fn drop_what_was_added(
     global: GlobalFilter,
     packets: usize,
@@ -30,10 +30,7 @@ fn drop_what_was_added(
     leave: usize,
     to_the_bit: bool,
 ) {
-    let settings = || Settings {
-        global,
-        ..settings(FilterKind::Subset, 300)
-    };
+    let settings = || Settings { global, ..settings(FilterKind::Subset, 300) };
     let folder = TempDir::new().unwrap();
     let paths = pieces(folder.path(), packets, stay + leave);
     let scanned: Vec<Packet> = paths.iter().flat_map(|path| scan(path)).collect();
@@ -49,10 +46,7 @@ fn drop_what_was_added(
     let mut adding = writer(&with);
     for path in leave {
         let added = adding.add(path, &()).unwrap();
-        assert!(
-            matches!(added, Added::Indexed { damage: None, .. }),
-            "{added:?}"
-        );
+        assert!(matches!(added, Added::Indexed { damage: None, .. }), "{added:?}");
         assert_eq!(adding.add(path, &()).unwrap(), Added::Known);
     }
     adding.commit().unwrap();
@@ -70,14 +64,8 @@ fn drop_what_was_added(
         if to_the_bit {
             assert_eq!(found.1, expected.1, "{question:?}");
         } else {
-            assert!(
-                found.1.nodes_ruled_out >= expected.1.nodes_ruled_out,
-                "{question:?}"
-            );
-            assert!(
-                found.1.regions_opened <= expected.1.regions_opened,
-                "{question:?}"
-            );
+            assert!(found.1.nodes_ruled_out >= expected.1.nodes_ruled_out, "{question:?}");
+            assert!(found.1.regions_opened <= expected.1.regions_opened, "{question:?}");
         }
     }
     assert_eq!(verify(&with).unwrap().problems, Vec::<String>::new());
@@ -87,9 +75,8 @@ fn drop_what_was_added(
     for (question, (records, explained)) in questions.iter().zip(behaviour(&with, &questions)) {
         // Of prefixes filters know nothing.
         let prefixes = [&question.src, &question.dst, &question.host];
-        let exact = prefixes
-            .iter()
-            .all(|text| text.as_ref().is_none_or(|text| !text.contains('/')));
+        let exact =
+            prefixes.iter().all(|text| text.as_ref().is_none_or(|text| !text.contains('/')));
         assert_eq!((records.len(), explained.regions), (0, 0));
         assert!(explained.nodes_ruled_out == 1 || !exact, "{question:?}");
     }
@@ -110,12 +97,7 @@ fn a_capture_is_known_by_its_content() {
     let folder = TempDir::new().unwrap();
     let paths = pieces(folder.path(), 300, 3);
     let archive = folder.path().join("archive");
-    build(
-        &archive,
-        settings(FilterKind::Subset, 300),
-        &[],
-        &paths[..1],
-    );
+    build(&archive, settings(FilterKind::Subset, 300), &[], &paths[..1]);
     let mut writer = writer(&archive);
     let moved = folder.path().join("moved.pcap");
     fs::rename(&paths[0], &moved).unwrap();
@@ -143,10 +125,7 @@ fn forget_values_of_many_regions(global: GlobalFilter) {
     let folder = TempDir::new().unwrap();
     let paths = pieces(folder.path(), 20, 270);
     let archive = folder.path().join("archive");
-    let settings = Settings {
-        global,
-        ..settings(FilterKind::Subset, 300)
-    };
+    let settings = Settings { global, ..settings(FilterKind::Subset, 300) };
     build(&archive, settings, &[], &paths);
     // Quotient filters have no counters that saturate.
     let saturated = || stats(&archive).unwrap().nodes[0].saturated;
@@ -162,24 +141,14 @@ fn forget_values_of_many_regions(global: GlobalFilter) {
     assert_eq!(saturated().unwrap_or_default(), 0);
     assert_eq!(verify(&archive).unwrap().problems, Vec::<String>::new());
     let host = |packet: &Packet| packet.ends.src;
-    let left: BTreeSet<IpAddr> = paths[..2]
-        .iter()
-        .flat_map(|path| scan(path))
-        .map(|p| host(&p))
-        .collect();
-    let dropped: BTreeSet<IpAddr> = paths[2..]
-        .iter()
-        .flat_map(|path| scan(path))
-        .map(|p| host(&p))
-        .collect();
+    let left: BTreeSet<IpAddr> =
+        paths[..2].iter().flat_map(|path| scan(path)).map(|p| host(&p)).collect();
+    let dropped: BTreeSet<IpAddr> =
+        paths[2..].iter().flat_map(|path| scan(path)).map(|p| host(&p)).collect();
     let gone: Vec<&IpAddr> = dropped.difference(&left).collect();
     let mut ruled_out = 0;
     for address in &gone {
-        let query = Question {
-            src: Some(address.to_string()),
-            ..Question::default()
-        }
-        .query();
+        let query = Question { src: Some(address.to_string()), ..Question::default() }.query();
         let (found, explained) = ask(&archive, &query);
         assert!(found.is_empty());
         ruled_out += explained.nodes_ruled_out as usize;
@@ -197,12 +166,7 @@ fn filters_of_many_commits_stand_in_few_files() {
     let folder = TempDir::new().unwrap();
     let paths = pieces(folder.path(), 60, 40);
     let archive = folder.path().join("archive");
-    build(
-        &archive,
-        settings(FilterKind::Subset, 300),
-        &[],
-        &paths[..1],
-    );
+    build(&archive, settings(FilterKind::Subset, 300), &[], &paths[..1]);
     let mut writer = writer(&archive);
     let check = || {
         let found = stats(&archive).unwrap();

@@ -39,49 +39,25 @@ pub(crate) fn scan(path: &Path) -> Vec<Packet> {
                 continue;
             };
             let (src, dst): (IpAddr, IpAddr) = match ip.addresses {
-                Addresses::V4 {
-                    source,
-                    destination,
-                } => (source.into(), destination.into()),
-                Addresses::V6 {
-                    source,
-                    destination,
-                } => (source.into(), destination.into()),
+                Addresses::V4 { source, destination } => (source.into(), destination.into()),
+                Addresses::V6 { source, destination } => (source.into(), destination.into()),
             };
             let (src_port, dst_port) = ip.ports().unwrap_or_default();
-            let ends = Ends {
-                src,
-                dst,
-                src_port,
-                dst_port,
-            };
+            let ends = Ends { src, dst, src_port, dst_port };
             let mut questions = Vec::new();
-            let message_in = if ip.may_be_tunnel() {
-                inner.decode(packet.link, frame)
-            } else {
-                Ok(ip)
-            };
+            let message_in =
+                if ip.may_be_tunnel() { inner.decode(packet.link, frame) } else { Ok(ip) };
             if let Ok(ip) = message_in {
                 let _ = dns_messages(&ip, &[DNS_PORT], |message| {
                     let asked = if message.is_response {
-                        Ends {
-                            src: dst,
-                            dst: src,
-                            src_port: dst_port,
-                            dst_port: src_port,
-                        }
+                        Ends { src: dst, dst: src, src_port: dst_port, dst_port: src_port }
                     } else {
                         ends
                     };
                     questions.push((asked, message.name.to_vec()));
                 });
             }
-            packets.push(Packet {
-                time_ns: packet.time_ns,
-                ends,
-                in_log: false,
-                questions,
-            });
+            packets.push(Packet { time_ns: packet.time_ns, ends, in_log: false, questions });
         }
     }
     packets
@@ -97,10 +73,9 @@ fn logged(entry: &LogEntry, text: &[u8]) -> Packet {
         dst_port: entry.transport.map_or(0, |(_, _, port)| port),
     };
     let name = match &entry.content {
-        LogContent::Dns {
-            question: LogQuestion::Name(name),
-            ..
-        } => Some(&text[name.start as usize..name.end as usize]),
+        LogContent::Dns { question: LogQuestion::Name(name), .. } => {
+            Some(&text[name.start as usize..name.end as usize])
+        }
         _ => None,
     };
     let labels =

@@ -11,7 +11,8 @@ use std::fs;
 use std::io;
 use tempfile::TempDir;
 
-/// Sets the flag when the flag has been asked for so many times: before a capture is read, or later.
+/// Sets the flag when the flag has been asked for so many times: before a capture is read, or
+/// later.
 struct Ending {
     stop: StopFlag,
     looks: Cell<u32>,
@@ -40,10 +41,7 @@ fn a_capture_that_is_not_done_leaves_nothing() {
     let mut adding = writer(&archive);
     let mut interrupted = 0;
     for looks in 0..8 {
-        let watch = Ending {
-            stop: StopFlag::default(),
-            looks: Cell::new(looks),
-        };
+        let watch = Ending { stop: StopFlag::default(), looks: Cell::new(looks) };
         match adding.add(&paths[1], &watch).unwrap() {
             Added::Interrupted => interrupted += 1,
             added => {
@@ -83,18 +81,11 @@ fn a_search_that_is_ended_has_the_first_answers() {
     let paths = pieces(folder.path(), 400, 6);
     let archive = folder.path().join("archive");
     build(&archive, settings(FilterKind::Subset, 300), &[], &paths);
-    let query = Question {
-        host: Some("0.0.0.0/0".into()),
-        ..Question::default()
-    }
-    .query();
+    let query = Question { host: Some("0.0.0.0/0".into()), ..Question::default() }.query();
     let (all, whole) = ask(&archive, &query);
     assert!(!whole.interrupted && all.len() == paths.len());
     let stop = StopFlag::default();
-    let mut first = First {
-        stop: stop.clone(),
-        hits: 0,
-    };
+    let mut first = First { stop: stop.clone(), hits: 0 };
     let explained = search(&archive, &query, &stop, &mut first).unwrap();
     assert!(explained.interrupted);
     assert_eq!(explained.regions_opened, 1);

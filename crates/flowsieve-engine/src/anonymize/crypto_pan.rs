@@ -1,9 +1,9 @@
 //! Crypto-PAn: Xu, Fan, Ammar, Moon, "Prefix-preserving IP address anonymization: measurement-based
 //! security evaluation and a new cryptography-based scheme", ICNP 2002.
 //!
-//! Bit i of an address is flipped or not as a block cipher says of the i bits before it, filled up with a
-//! secret pad. So it depends on these bits and the key alone: equal beginnings stay equal, and where two
-//! addresses part, their images part too. For IPv6 the same is done over 128 bits.
+//! Bit i of an address is flipped or not as a block cipher says of the i bits before it, filled up
+//! with a secret pad. So it depends on these bits and the key alone: equal beginnings stay equal,
+//! and where two addresses part, their images part too. For IPv6 the same is done over 128 bits.
 
 use aes::cipher::{BlockCipherEncrypt, KeyInit};
 use aes::{Aes128, Block};
@@ -24,7 +24,8 @@ impl AnonymizeKey {
         Self(bytes)
     }
 
-    /// A cipher for something else than IP addresses, whose key follows from this one and the purpose.
+    /// A cipher for something else than IP addresses, whose key follows from this one and the
+    /// purpose.
     pub(super) fn cipher_for(&self, purpose: &[u8; 16]) -> Aes128 {
         let (first, _) = self.0.split_at(KEY_BYTES / 2);
         let mut derived = Block::from(*purpose);
@@ -59,10 +60,7 @@ impl CryptoPan {
         let cipher = Aes128::new(&block_of(first));
         let mut pad = block_of(second);
         cipher.encrypt_block(&mut pad);
-        Self {
-            cipher,
-            pad: u128::from_be_bytes(pad.into()),
-        }
+        Self { cipher, pad: u128::from_be_bytes(pad.into()) }
     }
 
     /// The image of an IPv4 address.

@@ -1,8 +1,9 @@
-//! The addresses in a frame, IP and MAC, replaced where they stand, with the checksums that they are part of.
+//! The addresses in a frame, IP and MAC, replaced where they stand, with the checksums that they
+//! are part of.
 //!
-//! Checksums change by as much as what they cover (RFC 1624), so they need not be captured as a whole, and
-//! one that was wrong stays wrong. Places are nested: from the innermost outwards, one running sum of all
-//! that changed so far is what changed within the next one.
+//! Checksums change by as much as what they cover (RFC 1624), so they need not be captured as a
+//! whole, and one that was wrong stays wrong. Places are nested: from the innermost outwards, one
+//! running sum of all that changed so far is what changed within the next one.
 
 use super::crypto_pan::AnonymizeKey;
 use super::mac::{MacMap, VendorPart};
@@ -30,15 +31,12 @@ pub(super) struct Images {
 
 impl Images {
     pub(super) fn new(key: &AnonymizeKey, vendor: VendorPart) -> Self {
-        Self {
-            ip: AddressMap::new(key),
-            mac: MacMap::new(key, vendor),
-        }
+        Self { ip: AddressMap::new(key), mac: MacMap::new(key, vendor) }
     }
 }
 
-/// A frame being rewritten, and the change of the sum of its bytes so far: those at even offsets count 256
-/// times.
+/// A frame being rewritten, and the change of the sum of its bytes so far: those at even offsets
+/// count 256 times.
 pub(super) struct Rewrite<'a> {
     pub(super) frame: &'a mut [u8],
     change: u64,
@@ -50,11 +48,7 @@ pub(super) fn rewrite(frame: &mut [u8], places: &[Place], images: &mut Images) {
     for place in places.iter().rev() {
         match *place {
             Place::Ipv4 { at, carried } => rewrite.v4(at, carried, images),
-            Place::Ipv6 {
-                at,
-                carried,
-                elsewhere,
-            } => rewrite.v6(at, carried, elsewhere, images),
+            Place::Ipv6 { at, carried, elsewhere } => rewrite.v6(at, carried, elsewhere, images),
             Place::Arp { at } => rewrite.arp(at, images),
             Place::Hardware { at, kind } => rewrite.hardware(at, kind, &mut images.mac),
             Place::Unreadable { at, v6 } => {
@@ -121,8 +115,8 @@ impl Rewrite<'_> {
         self.put(at + 24, &new_destination);
     }
 
-    /// Address resolution: hardware and protocol addresses of sender and target in turn. Protocol addresses are
-    /// replaced if they are those of IPv4.
+    /// Address resolution: hardware and protocol addresses of sender and target in turn. Protocol
+    /// addresses are replaced if they are those of IPv4.
     fn arp(&mut self, at: usize, images: &mut Images) {
         let Some([_, _, high, low, hardware, protocol]) = self.array(at) else {
             return;
@@ -173,8 +167,8 @@ impl Rewrite<'_> {
         }
     }
 
-    /// Mends the checksum of what an IP packet carries, where it has one and it was captured. `addresses`
-    /// is the change of the addresses, which stand in the pseudo header.
+    /// Mends the checksum of what an IP packet carries, where it has one and it was captured.
+    /// `addresses` is the change of the addresses, which stand in the pseudo header.
     fn fix_carried(&mut self, carried: Carried, addresses: u64) {
         const CHECKSUM_PRESENT: u8 = 0x80;
         let (at, pseudo) = match carried.protocol {
@@ -193,21 +187,18 @@ impl Rewrite<'_> {
             return;
         }
         // What stands at odd offsets of the frame may stand at even ones of what it carries.
-        let within = if carried.at.is_multiple_of(2) {
-            self.change
-        } else {
-            self.change * 256
-        };
+        let within = if carried.at.is_multiple_of(2) { self.change } else { self.change * 256 };
         self.fix(carried.at + at, within + pseudo, carried.protocol == UDP);
     }
 
-    /// Mends a checksum of what changed by so much. One that is `optional` may be absent, and is 0 then.
+    /// Mends a checksum of what changed by so much. One that is `optional` may be absent, and is 0
+    /// then.
     fn fix(&mut self, at: usize, change: u64, optional: bool) {
         let Some(old) = self.array(at).map(u16::from_be_bytes) else {
             return;
         };
-        // Of the two zeros of these numbers, one that was right is right where nothing changed; a message of
-        // nothing but zeros has 0xffff.
+        // Of the two zeros of these numbers, one that was right is right where nothing changed; a
+        // message of nothing but zeros has 0xffff.
         if (optional && old == 0) || change.is_multiple_of(MODULUS) {
             return;
         }
@@ -241,9 +232,7 @@ impl Rewrite<'_> {
 fn changed(old: &[u8], new: &[u8]) -> u64 {
     let sum = |bytes: &[u8]| -> u64 {
         let words = bytes.chunks_exact(2);
-        words
-            .map(|word| u64::from(word[0]) * 256 + u64::from(word[1]))
-            .sum()
+        words.map(|word| u64::from(word[0]) * 256 + u64::from(word[1])).sum()
     };
     // At most eight words.
     sum(new) + 8 * MODULUS - sum(old)

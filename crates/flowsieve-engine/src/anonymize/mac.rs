@@ -1,8 +1,9 @@
 //! MAC addresses, mapped one to one by a key.
 //!
-//! The bits of an address that may change are permuted by a Feistel network of ten rounds with AES-128, as in
-//! FF1 (NIST SP 800-38G), over 46 bits or, if the vendor stays, over 24. The bits that stay are part of what
-//! each round mixes in, so every class of addresses has a permutation of its own.
+//! The bits of an address that may change are permuted by a Feistel network of ten rounds with
+//! AES-128, as in FF1 (NIST SP 800-38G), over 46 bits or, if the vendor stays, over 24. The bits
+//! that stay are part of what each round mixes in, so every class of addresses has a permutation of
+//! its own.
 
 use super::crypto_pan::AnonymizeKey;
 use aes::Aes128;
@@ -17,7 +18,8 @@ const ROUNDS: u64 = 10;
 const NO_ADDRESS: u64 = 0;
 const BROADCAST: u64 = (1 << 48) - 1;
 
-/// The bit of an address that says whether it is a group's, and the one that says whether it was given locally.
+/// The bit of an address that says whether it is a group's, and the one that says whether it was
+/// given locally.
 const GROUP: u64 = 1 << 40;
 const LOCAL: u64 = 1 << 41;
 
@@ -33,7 +35,8 @@ pub enum VendorPart {
 
 /// Maps MAC addresses, and remembers those that it mapped last.
 ///
-/// Groups stay groups, and local addresses local ones; broadcast and the address of zeros stay as they are.
+/// Groups stay groups, and local addresses local ones; broadcast and the address of zeros stay as
+/// they are.
 pub struct MacMap {
     cipher: Aes128,
     vendor: VendorPart,
@@ -67,7 +70,8 @@ impl MacMap {
         if matches!(address, NO_ADDRESS | BROADCAST) {
             return address;
         }
-        // The image of an address that has itself for its image belongs to the one that was mapped there.
+        // The image of an address that has itself for its image belongs to the one that was mapped
+        // there.
         let mut image = self.permuted(address);
         while matches!(image, NO_ADDRESS | BROADCAST) {
             image = self.permuted(image);

@@ -65,20 +65,12 @@ impl AddressMap {
     /// The images of both addresses of a header.
     pub fn addresses(&mut self, addresses: Addresses) -> Addresses {
         match addresses {
-            Addresses::V4 {
-                source,
-                destination,
-            } => Addresses::V4 {
-                source: self.v4(source),
-                destination: self.v4(destination),
-            },
-            Addresses::V6 {
-                source,
-                destination,
-            } => Addresses::V6 {
-                source: self.v6(source),
-                destination: self.v6(destination),
-            },
+            Addresses::V4 { source, destination } => {
+                Addresses::V4 { source: self.v4(source), destination: self.v4(destination) }
+            }
+            Addresses::V6 { source, destination } => {
+                Addresses::V6 { source: self.v6(source), destination: self.v6(destination) }
+            }
         }
     }
 }

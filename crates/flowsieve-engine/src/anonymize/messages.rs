@@ -4,7 +4,8 @@ use super::frame::Rewrite;
 use super::mac::MacMap;
 use crate::decode::{Carried, Hardware};
 
-/// A DHCP or BOOTP message in an IPv4 packet: the client's hardware address, and its identifier among the options.
+/// A DHCP or BOOTP message in an IPv4 packet: the client's hardware address, and its identifier
+/// among the options.
 pub(super) fn dhcp(rewrite: &mut Rewrite<'_>, carried: Carried, macs: &mut MacMap) {
     const UDP_HEADER: usize = 8;
     const HARDWARE_ADDRESS: usize = 28;
@@ -33,8 +34,8 @@ pub(super) fn dhcp(rewrite: &mut Rewrite<'_>, carried: Carried, macs: &mut MacMa
     options(rewrite, at + OPTIONS..end, macs);
 }
 
-/// DHCP's options: kind, length, value. A client's identifier that is no MAC address may be made of one, and becomes
-/// zeros.
+/// DHCP's options: kind, length, value. A client's identifier that is no MAC address may be made of
+/// one, and becomes zeros.
 fn options(rewrite: &mut Rewrite<'_>, range: std::ops::Range<usize>, macs: &mut MacMap) {
     const PAD: u8 = 0;
     const END: u8 = 255;

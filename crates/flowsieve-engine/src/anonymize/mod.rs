@@ -1,8 +1,9 @@
-//! Addresses replaced by others, so that results can be shown to those who must not know whose they are.
+//! Addresses replaced by others, so that results can be shown to those who must not know whose they
+//! are.
 //!
-//! Two addresses with the first n bits in common are replaced by two with exactly the first n bits in
-//! common (Crypto-PAn): networks stay networks, and nobody without the key can tell which. `docs/privacy.md`
-//! says what is replaced, and what is not.
+//! Two addresses with the first n bits in common are replaced by two with exactly the first n bits
+//! in common (Crypto-PAn): networks stay networks, and nobody without the key can tell which.
+//! `docs/privacy.md` says what is replaced, and what is not.
 //!
 //! | file | what it does |
 //! |---|---|
@@ -13,10 +14,7 @@
 //! | `frame` | the addresses in a frame, with the checksums that they are part of |
 //! | `packets` | batches of packets on their way to a writer |
 
-#![cfg_attr(
-    test,
-    allow(clippy::unwrap_used, reason = "a test that panics has failed")
-)]
+#![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test that panics has failed"))]
 
 mod crypto_pan;
 mod frame;

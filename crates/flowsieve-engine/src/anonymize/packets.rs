@@ -34,8 +34,8 @@ impl PacketAnonymizer {
         }
     }
 
-    /// Packets of a batch of the input with this number, anonymized. In the batch that is returned only the
-    /// packets of the range are of any use.
+    /// Packets of a batch of the input with this number, anonymized. In the batch that is returned
+    /// only the packets of the range are of any use.
     pub fn batch<'a>(
         &'a mut self,
         input: usize,
@@ -63,10 +63,7 @@ impl PacketAnonymizer {
             rewrite(frame, &self.places, &mut self.images);
             if let Some(own) = self.records.get_mut(index) {
                 // Comments may name anything.
-                *own = RecordRef {
-                    options_length: 0,
-                    ..record
-                };
+                *own = RecordRef { options_length: 0, ..record };
             }
         }
         RecordBatch {

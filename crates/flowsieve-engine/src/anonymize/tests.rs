@@ -1,5 +1,5 @@
-//! The mapping against published pairs and those of another implementation; frames against checksums
-//! computed over all that they cover.
+//! The mapping against published pairs and those of another implementation; frames against
+//! checksums computed over all that they cover.
 
 use super::crypto_pan::{AnonymizeKey, CryptoPan};
 use super::frame::{Images, rewrite};
@@ -48,8 +48,8 @@ fn ipv4_is_mapped_as_published() {
     }
 }
 
-/// Pairs of an implementation that was written for this, in Python, with a cipher of its own, and that
-/// gives the published IPv4 pairs too.
+/// Pairs of an implementation that was written for this, in Python, with a cipher of its own, and
+/// that gives the published IPv4 pairs too.
 #[test]
 fn ipv6_is_mapped_as_by_another_implementation() {
     let pan = CryptoPan::new(&SAMPLE_KEY);
@@ -58,20 +58,11 @@ fn ipv6_is_mapped_as_by_another_implementation() {
         ("::1", "78ff:f001:9fc0:20df:8380:b1f1:704:ed"),
         ("2001:db8::1", "4401:2bc:603f:d91d:27f:ff8e:e6f1:dc1e"),
         ("2001:db8::2", "4401:2bc:603f:d91d:27f:ff8e:e6f1:dc1c"),
-        (
-            "2001:db8:1:2:3:4:5:6",
-            "4401:2bc:603e:23c2:fffd:ff7:ff0a:c316",
-        ),
-        (
-            "fe80::1234:56ff:fe78:9abc",
-            "cf7f:c0e:1fc3:da1c:1dab:2904:3da4:16bc",
-        ),
+        ("2001:db8:1:2:3:4:5:6", "4401:2bc:603e:23c2:fffd:ff7:ff0a:c316"),
+        ("fe80::1234:56ff:fe78:9abc", "cf7f:c0e:1fc3:da1c:1dab:2904:3da4:16bc"),
         ("ff02::1", "cef2:fc0c:1fff:dffe:ff8f:de7f:10f9:3f01"),
         ("::ffff:10.0.0.1", "78ff:f001:9fc0:20df:8380:7db:150b:1d01"),
-        (
-            "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff",
-            "ce78:61ff:387e:8078:38c4:407:c3bf:f781",
-        ),
+        ("ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", "ce78:61ff:387e:8078:38c4:407:c3bf:f781"),
     ] {
         assert_eq!(pan.v6(v6(address)), v6(image), "{address}");
     }
@@ -98,9 +89,8 @@ proptest! {
 #[test]
 fn a_network_is_mapped_onto_a_network() {
     let pan = CryptoPan::new(&SAMPLE_KEY);
-    let images: HashSet<[u8; 4]> = (0..=u16::MAX)
-        .map(|host| pan.v4((0xc0a8_0000 | u32::from(host)).to_be_bytes()))
-        .collect();
+    let images: HashSet<[u8; 4]> =
+        (0..=u16::MAX).map(|host| pan.v4((0xc0a8_0000 | u32::from(host)).to_be_bytes())).collect();
     assert_eq!(images.len(), 1 << 16);
     let networks: HashSet<&[u8]> = images.iter().map(|image| &image[..2]).collect();
     assert_eq!(networks.len(), 1);
@@ -139,69 +129,27 @@ fn mac_addresses_are_mapped_as_by_another_implementation() {
     };
     for _ in 0..2 {
         for (address, image, with_vendor) in [
-            (
-                "00:00:00:00:00:00",
-                "00:00:00:00:00:00",
-                "00:00:00:00:00:00",
-            ),
-            (
-                "ff:ff:ff:ff:ff:ff",
-                "ff:ff:ff:ff:ff:ff",
-                "ff:ff:ff:ff:ff:ff",
-            ),
-            (
-                "00:00:00:00:00:01",
-                "68:1d:00:02:28:0a",
-                "00:00:00:de:a3:cb",
-            ),
-            (
-                "00:1b:21:3c:4d:5e",
-                "3c:d0:2e:cb:4f:4e",
-                "00:1b:21:af:98:59",
-            ),
-            (
-                "00:1b:21:3c:4d:5f",
-                "1c:4b:1e:7c:4a:21",
-                "00:1b:21:41:10:ae",
-            ),
-            (
-                "02:42:ac:11:00:02",
-                "aa:e0:bf:a6:ad:58",
-                "aa:e0:bf:a6:ad:58",
-            ),
-            (
-                "01:00:5e:00:00:fb",
-                "a9:4c:ff:43:b2:bb",
-                "01:00:5e:3b:2e:4b",
-            ),
-            (
-                "33:33:ff:12:34:56",
-                "db:f9:8b:f9:04:a6",
-                "db:f9:8b:f9:04:a6",
-            ),
-            (
-                "fe:ff:ff:ff:ff:ff",
-                "46:f6:83:34:b9:c3",
-                "46:f6:83:34:b9:c3",
-            ),
+            ("00:00:00:00:00:00", "00:00:00:00:00:00", "00:00:00:00:00:00"),
+            ("ff:ff:ff:ff:ff:ff", "ff:ff:ff:ff:ff:ff", "ff:ff:ff:ff:ff:ff"),
+            ("00:00:00:00:00:01", "68:1d:00:02:28:0a", "00:00:00:de:a3:cb"),
+            ("00:1b:21:3c:4d:5e", "3c:d0:2e:cb:4f:4e", "00:1b:21:af:98:59"),
+            ("00:1b:21:3c:4d:5f", "1c:4b:1e:7c:4a:21", "00:1b:21:41:10:ae"),
+            ("02:42:ac:11:00:02", "aa:e0:bf:a6:ad:58", "aa:e0:bf:a6:ad:58"),
+            ("01:00:5e:00:00:fb", "a9:4c:ff:43:b2:bb", "01:00:5e:3b:2e:4b"),
+            ("33:33:ff:12:34:56", "db:f9:8b:f9:04:a6", "db:f9:8b:f9:04:a6"),
+            ("fe:ff:ff:ff:ff:ff", "46:f6:83:34:b9:c3", "46:f6:83:34:b9:c3"),
         ] {
             assert_eq!(all.image(parse(address)), parse(image), "{address}");
-            assert_eq!(
-                interfaces.image(parse(address)),
-                parse(with_vendor),
-                "{address}"
-            );
+            assert_eq!(interfaces.image(parse(address)), parse(with_vendor), "{address}");
         }
     }
 }
 
-/// Of any 2^17 addresses, more than are remembered, no two have the same image; what says what an address is stays.
+/// Of any 2^17 addresses, more than are remembered, no two have the same image; what says what an
+/// address is stays.
 #[test]
 fn mac_addresses_are_mapped_one_to_one() {
-    for (vendor, kept) in [
-        (VendorPart::Replaced, [3, 0, 0]),
-        (VendorPart::Kept, [255; 3]),
-    ] {
+    for (vendor, kept) in [(VendorPart::Replaced, [3, 0, 0]), (VendorPart::Kept, [255; 3])] {
         let mut map = MacMap::new(&SAMPLE_KEY, vendor);
         // Universal and a group's, with the address of zeros; local and a group's, with broadcast.
         for class in [0, 1 << 40, (1 << 48) - (1 << 17)] {
@@ -423,8 +371,9 @@ fn a_message_of_zeros_keeps_its_checksum() {
     assert_eq!(new[34..], message);
 }
 
-/// A routing header has the last destination until it is reached, and a mobile node's option its home address: the
-/// checksums of TCP, UDP and `ICMPv6` cover these in place of the addresses in the IPv6 header.
+/// A routing header has the last destination until it is reached, and a mobile node's option its
+/// home address: the checksums of TCP, UDP and `ICMPv6` cover these in place of the addresses in
+/// the IPv6 header.
 #[test]
 fn checksums_over_addresses_in_extension_headers_stay_right() {
     let (source, destination) = v6_ends();
@@ -440,31 +389,11 @@ fn checksums_over_addresses_in_extension_headers_stay_right() {
     let hop = v6("2001:db8:7::7");
     // Extension headers, and the ends that checksums cover; none for those of the IPv6 header.
     let cases = [
-        (
-            vec![(routing_header, routing(4, 1, &[last, destination]))],
-            None,
-            Some(last),
-        ),
-        (
-            vec![(routing_header, routing(4, 2, &[last, destination, hop]))],
-            None,
-            Some(last),
-        ),
-        (
-            vec![(routing_header, routing(4, 0, &[destination, hop]))],
-            None,
-            None,
-        ),
-        (
-            vec![(routing_header, routing(2, 1, &[last]))],
-            None,
-            Some(last),
-        ),
-        (
-            vec![(routing_header, routing(0, 1, &[hop, last]))],
-            None,
-            Some(last),
-        ),
+        (vec![(routing_header, routing(4, 1, &[last, destination]))], None, Some(last)),
+        (vec![(routing_header, routing(4, 2, &[last, destination, hop]))], None, Some(last)),
+        (vec![(routing_header, routing(4, 0, &[destination, hop]))], None, None),
+        (vec![(routing_header, routing(2, 1, &[last]))], None, Some(last)),
+        (vec![(routing_header, routing(0, 1, &[hop, last]))], None, Some(last)),
         (vec![(options, mobile.clone())], Some(home), None),
         (
             vec![
@@ -506,7 +435,8 @@ fn checksums_over_addresses_in_extension_headers_stay_right() {
     }
 }
 
-/// VXLAN in UDP with a checksum, around IPv6 without one, around an odd header that shifts what is inside.
+/// VXLAN in UDP with a checksum, around IPv6 without one, around an odd header that shifts what is
+/// inside.
 #[test]
 fn tunnels_are_mended_outside_too() {
     let (source, destination) = v6_ends();
@@ -530,12 +460,8 @@ fn tunnels_are_mended_outside_too() {
         check_addresses(&old, &new);
         check_sums(&new[14..]);
         // L2TP with an odd offset before PPP: the inside stands at odd offsets of the datagram.
-        let l2tp = [
-            &[0x02, 0x02, 0, 1, 0, 2, 0, 1, 0][..],
-            &[0xff, 0x03, 0, 0x57],
-            &packet,
-        ]
-        .concat();
+        let l2tp =
+            [&[0x02, 0x02, 0, 1, 0, 2, 0, 1, 0][..], &[0xff, 0x03, 0, 0x57], &packet].concat();
         let old = ethernet(0x0800, &ipv4(17, &udp(1701, ends4(), &l2tp)));
         assert_eq!(places(&old), 2);
         let new = anonymized(&old);
@@ -547,10 +473,7 @@ fn tunnels_are_mended_outside_too() {
 #[test]
 fn what_icmp_errors_quote_is_mapped() {
     let mut map = AddressMap::new(&SAMPLE_KEY);
-    for quoted in [
-        ipv4(17, &udp(53, ends4(), b"question")),
-        ipv4(6, &tcp(ends4(), b"")[..8]),
-    ] {
+    for quoted in [ipv4(17, &udp(53, ends4(), b"question")), ipv4(6, &tcp(ends4(), b"")[..8])] {
         let message = with_checksum([&[3, 1, 0, 0, 0, 0, 0, 0], &quoted[..]].concat(), 2, &[]);
         let new = anonymized(&ethernet(0x0800, &ipv4(1, &message)));
         check_sums(&new[14..]);
@@ -577,30 +500,18 @@ fn neighbours_redirects_and_address_resolution_are_mapped() {
     let target = v6("fe80::7");
     let message = [&[135, 0, 0, 0, 0, 0, 0, 0], &target[..]].concat();
     let over = pseudo(&source, &destination, 58, message.len());
-    let new = anonymized(&ethernet(
-        0x86dd,
-        &ipv6(58, &with_checksum(message, 2, &over)),
-    ));
+    let new = anonymized(&ethernet(0x86dd, &ipv6(58, &with_checksum(message, 2, &over))));
     check_sums(&new[14..]);
     assert_eq!(new[14 + 40 + 8..], map.v6(target));
 
     let quoted = ipv4(17, &udp(53, ends4(), b""));
     let redirect = [&[5, 1, 0, 0, 10, 0, 0, 138], &quoted[..]].concat();
-    let new = anonymized(&ethernet(
-        0x0800,
-        &ipv4(1, &with_checksum(redirect, 2, &[])),
-    ));
+    let new = anonymized(&ethernet(0x0800, &ipv4(1, &with_checksum(redirect, 2, &[]))));
     check_sums(&new[14..]);
     assert_eq!(new[14 + 20 + 4..][..4], map.v4([10, 0, 0, 138]));
 
-    let arp = [
-        &[0, 1, 8, 0, 6, 4, 0, 1][..],
-        &[2; 6],
-        &[10, 0, 0, 1],
-        &[0; 6],
-        &[10, 0, 0, 2],
-    ]
-    .concat();
+    let arp =
+        [&[0, 1, 8, 0, 6, 4, 0, 1][..], &[2; 6], &[10, 0, 0, 1], &[0; 6], &[10, 0, 0, 2]].concat();
     let new = anonymized(&ethernet(0x0806, &arp));
     assert_eq!(new[14 + 14..][..4], map.v4([10, 0, 0, 1]));
     assert_eq!(new[14 + 24..][..4], map.v4([10, 0, 0, 2]));
@@ -624,45 +535,19 @@ fn frames_of_links() -> Vec<(u16, Vec<u8>, Vec<usize>)> {
     vec![
         (1, ethernet.clone(), vec![0, 6]),
         // Two tags.
-        (
-            1,
-            [&ends[..], &[0x88, 0xa8, 0, 1, 0x81, 0, 0, 2, 8, 0], &packet].concat(),
-            vec![0, 6],
-        ),
+        (1, [&ends[..], &[0x88, 0xa8, 0, 1, 0x81, 0, 0, 2, 8, 0], &packet].concat(), vec![0, 6]),
         // Linux cooked captures.
-        (
-            113,
-            [&[0, 0, 0, 1, 0, 6], &HOST[..], &[0, 0, 8, 0], &packet].concat(),
-            vec![6],
-        ),
+        (113, [&[0, 0, 0, 1, 0, 6], &HOST[..], &[0, 0, 8, 0], &packet].concat(), vec![6]),
         (
             276,
-            [
-                &[8, 0, 0, 0, 0, 0, 0, 1, 0, 1, 0, 6],
-                &HOST[..],
-                &[0, 0],
-                &packet,
-            ]
-            .concat(),
+            [&[8, 0, 0, 0, 0, 0, 0, 1, 0, 1, 0, 6], &HOST[..], &[0, 0], &packet].concat(),
             vec![12],
         ),
         // To the station; between access points, with quality; several packets in one frame.
+        (105, [&[0x08, 0x02, 0, 0], &both[..], &[0, 0], &llc].concat(), vec![4, 10, 16]),
         (
             105,
-            [&[0x08, 0x02, 0, 0], &both[..], &[0, 0], &llc].concat(),
-            vec![4, 10, 16],
-        ),
-        (
-            105,
-            [
-                &[0x88, 0x03, 0, 0],
-                &both[..],
-                &[0, 0],
-                &HOST,
-                &[0, 0],
-                &llc,
-            ]
-            .concat(),
+            [&[0x88, 0x03, 0, 0], &both[..], &[0, 0], &HOST, &[0, 0], &llc].concat(),
             vec![4, 10, 16, 24],
         ),
         (
@@ -698,22 +583,15 @@ fn frames_of_links() -> Vec<(u16, Vec<u8>, Vec<usize>)> {
             vec![4, 10, 16],
         ),
         (105, [&[0xb4, 0, 0, 0], &ends[..]].concat(), vec![4, 10]),
-        (
-            105,
-            [&[0xd4, 0, 0, 0], &HOST[..], &[7; 6]].concat(),
-            vec![4],
-        ),
+        (105, [&[0xd4, 0, 0, 0], &HOST[..], &[7; 6]].concat(), vec![4]),
         (
             105,
             [&[0x08, 0x41, 0, 0], &both[..], &[0, 0, 7, 7, 7, 7, 7, 7]].concat(),
             vec![4, 10, 16],
         ),
-        // A switch's tag behind the addresses; the log of a firewall, with address, link header and packet.
-        (
-            284,
-            [&ends[..], &[0, 0, 0, 1, 8, 0], &packet].concat(),
-            vec![0, 6],
-        ),
+        // A switch's tag behind the addresses; the log of a firewall, with address, link header and
+        // packet.
+        (284, [&ends[..], &[0, 0, 0, 1, 8, 0], &packet].concat(), vec![0, 6]),
         (
             239,
             [
@@ -735,11 +613,7 @@ fn frames_of_links() -> Vec<(u16, Vec<u8>, Vec<usize>)> {
                 &[8, 0],
                 &ipv4(
                     17,
-                    &udp(
-                        4789,
-                        ends4(),
-                        &[&[8, 0, 0, 0, 0, 0, 7, 0], &ethernet[..]].concat(),
-                    ),
+                    &udp(4789, ends4(), &[&[8, 0, 0, 0, 0, 0, 7, 0], &ethernet[..]].concat()),
                 ),
             ]
             .concat(),
@@ -748,8 +622,8 @@ fn frames_of_links() -> Vec<(u16, Vec<u8>, Vec<usize>)> {
     ]
 }
 
-/// Of every link layer, its MAC addresses change into their images, and nothing besides them and what the same frame
-/// without a link has changed.
+/// Of every link layer, its MAC addresses change into their images, and nothing besides them and
+/// what the same frame without a link has changed.
 #[test]
 fn mac_addresses_of_link_layers_are_mapped() {
     for (link, old, at) in frames_of_links() {
@@ -766,9 +640,7 @@ fn mac_addresses_of_link_layers_are_mapped() {
         assert!(!has(&new, &HOST) && !has(&new, &OTHER), "link type {link}");
         let of = |frame: &[u8]| {
             let decoded = Decoder::default().decode(LinkType(link), frame);
-            decoded
-                .map(|packet| (packet.protocol, packet.ports(), packet.bytes))
-                .ok()
+            decoded.map(|packet| (packet.protocol, packet.ports(), packet.bytes)).ok()
         };
         assert_eq!(of(&old), of(&new));
         if of(&old).is_none() {
@@ -778,28 +650,19 @@ fn mac_addresses_of_link_layers_are_mapped() {
             check_sums(&new[start..]);
         }
     }
-    // Token ring: the bit that says that a route follows is that of groups, and the first of its byte.
+    // Token ring: the bit that says that a route follows is that of groups, and the first of its
+    // byte.
     let packet = ipv4(17, &udp(9999, ends4(), b"inside"));
     let route = [&[0x90, 1, 2, 3, 4, 5][..], &[2, 0x30]].concat();
-    let old = [
-        &[0x10, 0x40][..],
-        &[0xff; 6],
-        &route,
-        &[0xaa, 0xaa, 3, 0, 0, 0, 8, 0],
-        &packet,
-    ]
-    .concat();
+    let old =
+        [&[0x10, 0x40][..], &[0xff; 6], &route, &[0xaa, 0xaa, 3, 0, 0, 0, 8, 0], &packet].concat();
     let new = anonymized_of(LinkType(6), &old);
     assert_eq!(new[2..8], [0xff; 6]);
     assert_eq!(new[8] & 0x80, 0x80);
     assert_ne!(new[8..14], old[8..14]);
     assert!(Decoder::default().decode(LinkType(6), &new).is_ok());
     // An address of another length in a cooked capture is perhaps that of a tunnel's end.
-    let old = [
-        &[0, 0, 3, 0, 0, 4, 10, 1, 2, 3, 0, 0, 0, 0, 8, 0],
-        &packet[..],
-    ]
-    .concat();
+    let old = [&[0, 0, 3, 0, 0, 4, 10, 1, 2, 3, 0, 0, 0, 0, 8, 0], &packet[..]].concat();
     assert_eq!(anonymized_of(LinkType(113), &old)[6..14], [0; 8]);
 }
 
@@ -810,10 +673,7 @@ fn mac_addresses_that_were_cut_off_are_blanked() {
         for &at in at.iter().filter(|&&at| at < 32) {
             for length in at + 1..at + 6 {
                 let new = anonymized_of(LinkType(link), &whole[..length]);
-                assert!(
-                    new[at..].iter().all(|&byte| byte == 0),
-                    "link type {link}, {length}"
-                );
+                assert!(new[at..].iter().all(|&byte| byte == 0), "link type {link}, {length}");
             }
         }
     }
@@ -864,10 +724,7 @@ fn mac_addresses_in_messages_are_mapped() {
     for (identifier, new_identifier) in [
         ([&[1], &HOST[..]].concat(), [&[1], &mac(HOST)[..]].concat()),
         // Made of a part of the address, and a DUID with the whole.
-        (
-            [&[255, 0x21, 1, 2, 3, 0, 3, 0, 1], &HOST[..]].concat(),
-            [&[255][..], &[0; 14]].concat(),
-        ),
+        ([&[255, 0x21, 1, 2, 3, 0, 3, 0, 1], &HOST[..]].concat(), [&[255][..], &[0; 14]].concat()),
         (vec![], vec![]),
     ] {
         let old = ethernet(0x0800, &ipv4(17, &udp(67, ends4(), &dhcp(&identifier))));
@@ -881,10 +738,7 @@ fn mac_addresses_in_messages_are_mapped() {
     // What is no DHCP, and what was cut off.
     let old = ethernet(0x0800, &ipv4(17, &udp(9999, ends4(), &dhcp(&[1]))));
     assert_eq!(anonymized(&old)[14 + 20 + 8..], dhcp(&[1]));
-    let old = ethernet(
-        0x0800,
-        &ipv4(17, &udp(67, ends4(), &dhcp(&[&[1], &HOST[..]].concat()))),
-    );
+    let old = ethernet(0x0800, &ipv4(17, &udp(67, ends4(), &dhcp(&[&[1], &HOST[..]].concat()))));
     for length in [14 + 20 + 8 + 28 + 3, old.len() - 8] {
         let new = anonymized(&old[..length]);
         assert_eq!(new[length - 3..], [0; 3]);
@@ -927,7 +781,8 @@ proptest! {
         let mut images = images();
         rewrite(&mut new, &places, &mut images);
         let map = &mut images.ip;
-        // What was found before is found after, in the same places, and its addresses are the images.
+        // What was found before is found after, in the same places, and its addresses are the
+        // images.
         let of = |frame: &[u8]| Decoder::default().decode(LinkType(link), frame).ok().map(|p| p.addresses);
         if let Some(old) = of(&frame) {
             prop_assert_eq!(of(&new), Some::<Addresses>(map.addresses(old)));

@@ -1,4 +1,5 @@
-//! Comparisons of numbers: bytes of headers, the length, constants, and what arithmetic makes of them.
+//! Comparisons of numbers: bytes of headers, the length, constants, and what arithmetic makes of
+//! them.
 
 use super::error::Problem;
 use super::lexer::{Kind, Sign};
@@ -112,7 +113,8 @@ impl Parser<'_> {
         self.problem("A comparison is missing here: =, !=, <, <=, > or >=")
     }
 
-    /// A number of operators that bind more tightly than `floor`, with `waiting` values on the stack.
+    /// A number of operators that bind more tightly than `floor`, with `waiting` values on the
+    /// stack.
     fn number(&mut self, floor: u8, waiting: usize) -> Result<(), Problem> {
         if waiting >= STACK_MAX {
             return Err(self.problem("The arithmetic is nested too deeply here"));

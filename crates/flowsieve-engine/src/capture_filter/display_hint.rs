@@ -1,5 +1,5 @@
-//! Tells display filters, which look alike, from capture filters, and says what their first comparison is as a
-//! capture filter.
+//! Tells display filters, which look alike, from capture filters, and says what their first
+//! comparison is as a capture filter.
 
 use super::error::Problem;
 use std::ops::Range;
@@ -127,7 +127,8 @@ pub(super) fn problem(text: &str, other: &Problem) -> Option<Problem> {
         let dotted = word.contains('.') && !word.starts_with(|c: char| c.is_ascii_digit());
         (dotted && is_protocol(protocol)) || matches!(*word, "contains" | "matches")
     };
-    // A protocol's name alone counts only where it was not understood: ports and hosts may have the same names.
+    // A protocol's name alone counts only where it was not understood: ports and hosts may have the
+    // same names.
     let not_understood =
         |(at, word): &(usize, &str)| *at == other.place.start && find(PROTOCOLS, word).is_some();
     let is_name = |number: usize| {
@@ -151,10 +152,7 @@ pub(super) fn problem(text: &str, other: &Problem) -> Option<Problem> {
 fn words(text: &str) -> Vec<(usize, &str)> {
     let is_inside = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_');
     let mut words = Vec::new();
-    let mut rest = Range {
-        start: 0,
-        end: text.len(),
-    };
+    let mut rest = Range { start: 0, end: text.len() };
     while let Some(start) = text[rest.clone()].find(is_inside) {
         rest.start += start;
         let length = text[rest.clone()].find(|c| !is_inside(c));
@@ -170,9 +168,7 @@ fn is_protocol(name: &str) -> bool {
     const OTHERS: &[&str] = &["frame", "data", "wlan", "_ws", "igmp", "esp", "ah", "gre"];
     let begins = |(field, _): &(&str, &str)| field.split('.').next() == Some(name);
     OTHERS.contains(&name)
-        || [FIELDS, NUMBERS, FLAGS, PROTOCOLS]
-            .iter()
-            .any(|table| table.iter().any(begins))
+        || [FIELDS, NUMBERS, FLAGS, PROTOCOLS].iter().any(|table| table.iter().any(begins))
 }
 
 fn find(table: &'static [(&str, &str)], name: &str) -> Option<&'static str> {
@@ -236,9 +232,7 @@ fn hint(field: &str, rest: &str) -> Option<String> {
     if protocol == field {
         return Some(say(filter));
     }
-    Some(format!(
-        "Capture filters do not look into {protocol}; its packets are: {filter}"
-    ))
+    Some(format!("Capture filters do not look into {protocol}; its packets are: {filter}"))
 }
 
 fn say(filter: &str) -> String {
@@ -248,9 +242,8 @@ fn say(filter: &str) -> String {
 /// The operator and the value behind a field.
 fn compared(rest: &str) -> Option<(&str, &str)> {
     let rest = rest.trim_start();
-    let length = rest
-        .find(|c: char| !matches!(c, '=' | '!' | '<' | '>' | '~'))
-        .unwrap_or(rest.len());
+    let length =
+        rest.find(|c: char| !matches!(c, '=' | '!' | '<' | '>' | '~')).unwrap_or(rest.len());
     let length = match length {
         0 => ["eq", "ne", "gt", "lt", "ge", "le"]
             .iter()

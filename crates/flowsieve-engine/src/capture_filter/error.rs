@@ -3,8 +3,8 @@
 use std::fmt;
 use std::ops::Range;
 
-/// Why an expression is no capture filter. Displayed, it is a sentence, then the expression with the place marked
-/// below it, then a hint if there is one.
+/// Why an expression is no capture filter. Displayed, it is a sentence, then the expression with
+/// the place marked below it, then a hint if there is one.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct FilterError {
     problem: String,
@@ -73,11 +73,7 @@ pub(super) struct Problem {
 
 impl Problem {
     pub(super) fn new(place: Range<usize>, sentence: impl Into<String>) -> Self {
-        Self {
-            sentence: sentence.into(),
-            place,
-            hint: None,
-        }
+        Self { sentence: sentence.into(), place, hint: None }
     }
 
     pub(super) fn with_hint(mut self, hint: impl Into<String>) -> Self {

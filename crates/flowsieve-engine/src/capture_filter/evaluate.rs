@@ -2,7 +2,8 @@
 
 use super::program::{ACCEPT, Binary, Direction, Header, Program, Relation, STACK_MAX, Step, Test};
 
-/// What a filter is run on. None as an answer: a byte that it needs is not there, and nothing matches.
+/// What a filter is run on. None as an answer: a byte that it needs is not there, and nothing
+/// matches.
 pub(super) trait Subject {
     /// The answer to any test but [`Test::Relation`].
     fn test(&mut self, test: &Test) -> Option<bool>;
@@ -41,11 +42,9 @@ impl Program {
         }
         let (left, right) = match *self.steps.get(range(&relation.steps))? {
             // What is asked most, in short.
-            [
-                Step::Constant(offset),
-                Step::Load { header, size },
-                Step::Constant(right),
-            ] => (subject.load(header, offset, size)?, right),
+            [Step::Constant(offset), Step::Load { header, size }, Step::Constant(right)] => {
+                (subject.load(header, offset, size)?, right)
+            }
             [
                 Step::Constant(offset),
                 Step::Load { header, size },
@@ -112,7 +111,8 @@ impl Stack {
     }
 }
 
-/// Joins the answers for source and destination. The destination is looked at only if the source leaves it open.
+/// Joins the answers for source and destination. The destination is looked at only if the source
+/// leaves it open.
 #[inline]
 pub(super) fn ends(
     direction: Direction,

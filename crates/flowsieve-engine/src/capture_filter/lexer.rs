@@ -115,16 +115,10 @@ pub(super) fn tokens(text: &str) -> Result<Vec<Token>, Problem> {
             };
             return Err(Problem::new(place, sentence));
         };
-        tokens.push(Token {
-            kind,
-            place: at..at + length,
-        });
+        tokens.push(Token { kind, place: at..at + length });
         at += length;
     }
-    tokens.push(Token {
-        kind: Kind::End,
-        place: text.len()..text.len(),
-    });
+    tokens.push(Token { kind: Kind::End, place: text.len()..text.len() });
     Ok(tokens)
 }
 
@@ -143,11 +137,10 @@ fn word_length(text: &str) -> usize {
     text[..longest].trim_end_matches(['-', '.']).len()
 }
 
-/// The length of an address with colons, if the text begins with one. A single colon is that of an index.
+/// The length of an address with colons, if the text begins with one. A single colon is that of an
+/// index.
 fn colons(text: &str) -> Option<usize> {
-    let length = run(text, |byte| {
-        byte.is_ascii_hexdigit() || matches!(byte, b':' | b'.')
-    });
+    let length = run(text, |byte| byte.is_ascii_hexdigit() || matches!(byte, b':' | b'.'));
     let colons = text[..length].bytes().filter(|&byte| byte == b':').count();
     (colons >= 2).then_some(length)
 }
@@ -207,10 +200,7 @@ fn word(text: &str, at: usize) -> Result<Kind, Problem> {
                 .with_hint("Numbers have 32 bits; those that begin with 0 are octal.")
         });
     }
-    if text
-        .bytes()
-        .all(|byte| byte.is_ascii_digit() || byte == b'.')
-    {
+    if text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') {
         return dotted(text).ok_or_else(|| {
             let sentence = format!("\"{text}\" is no IPv4 address");
             Problem::new(place, sentence)

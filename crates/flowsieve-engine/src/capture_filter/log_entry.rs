@@ -12,11 +12,7 @@ pub(super) struct LogEntry<'a>(pub(super) &'a trace::LogEntry);
 impl LogEntry<'_> {
     fn is_one_of(&self, networks: Networks) -> bool {
         let is = |address: IpAddr| {
-            networks.has(if address.is_ipv4() {
-                Networks::IPV4
-            } else {
-                Networks::IPV6
-            })
+            networks.has(if address.is_ipv4() { Networks::IPV4 } else { Networks::IPV6 })
         };
         let known = [self.0.source, self.0.destination];
         let mut known = known.into_iter().flatten().peekable();
@@ -26,24 +22,14 @@ impl LogEntry<'_> {
 
 impl Subject for LogEntry<'_> {
     fn test(&mut self, test: &Test) -> Option<bool> {
-        let trace::LogEntry {
-            source,
-            destination,
-            transport,
-            ..
-        } = *self.0;
+        let trace::LogEntry { source, destination, transport, .. } = *self.0;
         match *test {
             Test::Network(networks) => Some(self.is_one_of(networks)),
             Test::Protocol { networks, number } => {
                 let (protocol, _, _) = transport?;
                 Some(self.is_one_of(networks) && u32::from(protocol) == number)
             }
-            Test::Address4 {
-                networks,
-                direction,
-                network,
-                mask,
-            } => {
+            Test::Address4 { networks, direction, network, mask } => {
                 let end = |address: Option<IpAddr>| match address? {
                     IpAddr::V4(address) => {
                         Some(networks.has(Networks::IPV4) && address.to_bits() & mask == network)
@@ -52,23 +38,14 @@ impl Subject for LogEntry<'_> {
                 };
                 ends(direction, || end(source), || end(destination))
             }
-            Test::Address6 {
-                direction,
-                network,
-                mask,
-            } => {
+            Test::Address6 { direction, network, mask } => {
                 let end = |address: Option<IpAddr>| match address? {
                     IpAddr::V6(address) => Some(address.to_bits() & mask == network),
                     IpAddr::V4(_) => Some(false),
                 };
                 ends(direction, || end(source), || end(destination))
             }
-            Test::Port {
-                protocols,
-                direction,
-                first,
-                last,
-            } => {
+            Test::Port { protocols, direction, first, last } => {
                 let (protocol, source, destination) = transport?;
                 let end = |port| Some(first <= port && port <= last);
                 let ports = ends(direction, || end(source), || end(destination))?;

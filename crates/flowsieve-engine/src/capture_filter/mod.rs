@@ -12,9 +12,10 @@
 //! # Ok::<(), flowsieve_engine::capture_filter::FilterError>(())
 //! ```
 //!
-//! An expression becomes a flat list of tests, each of which names the next test for either answer; evaluating
-//! it allocates nothing. A test that needs a byte that was not captured ends the evaluation: the packet does not
-//! match, whatever the other tests say. `docs/capture-filters.md` describes the language.
+//! An expression becomes a flat list of tests, each of which names the next test for either answer;
+//! evaluating it allocates nothing. A test that needs a byte that was not captured ends the
+//! evaluation: the packet does not match, whatever the other tests say. `docs/capture-filters.md`
+//! describes the language.
 //!
 //! | file | what it does |
 //! |---|---|
@@ -26,10 +27,7 @@
 //! | `packet`, `log_entry` | tests of a packet; tests of a record of a log |
 //! | `error`, `display_hint` | what is wrong, and where; display filters as capture filters |
 
-#![cfg_attr(
-    test,
-    allow(clippy::unwrap_used, reason = "a test that panics has failed")
-)]
+#![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test that panics has failed"))]
 
 mod arithmetic;
 mod display_hint;
@@ -67,8 +65,8 @@ pub struct CaptureFilter {
 }
 
 impl CaptureFilter {
-    /// Compiles an expression; an empty one matches every packet. With [`Tunnel::Inner`] the network layer and what
-    /// it carries are those of the innermost IP header.
+    /// Compiles an expression; an empty one matches every packet. With [`Tunnel::Inner`] the
+    /// network layer and what it carries are those of the innermost IP header.
     ///
     /// # Errors
     ///
@@ -78,11 +76,7 @@ impl CaptureFilter {
             let problem = display_hint::problem(expression, &problem).unwrap_or(problem);
             FilterError::new(expression, problem)
         })?;
-        Ok(Self {
-            program: Arc::new(program),
-            text: expression.into(),
-            tunnel,
-        })
+        Ok(Self { program: Arc::new(program), text: expression.into(), tunnel })
     }
 
     /// The expression.
@@ -91,21 +85,22 @@ impl CaptureFilter {
         &self.text
     }
 
-    /// Whether a packet matches: its captured bytes, which begin as `link` says, and its length on the wire.
+    /// Whether a packet matches: its captured bytes, which begin as `link` says, and its length on
+    /// the wire.
     #[inline]
     #[doc(hidden)]
     pub fn matches(&self, link: LinkType, frame: &[u8], wire: u32) -> bool {
-        self.program
-            .run(&mut Packet::new(link, frame, wire, self.tunnel))
+        self.program.run(&mut Packet::new(link, frame, wire, self.tunnel))
     }
 
-    /// Whether a record of a log matches. It has addresses and perhaps ports; what asks for bytes or the length
-    /// does not match.
+    /// Whether a record of a log matches. It has addresses and perhaps ports; what asks for bytes
+    /// or the length does not match.
     pub(crate) fn matches_entry(&self, entry: &trace::LogEntry) -> bool {
         self.program.run(&mut LogEntry(entry))
     }
 
-    /// Takes the choice back of those packets of a batch that do not match; they point into `bytes`.
+    /// Takes the choice back of those packets of a batch that do not match; they point into
+    /// `bytes`.
     #[doc(hidden)]
     pub fn choose(&self, bytes: &[u8], packets: &[PacketRef], chosen: &mut [bool]) {
         let program = &*self.program;
@@ -117,33 +112,23 @@ impl CaptureFilter {
         let is = |answer: Option<bool>| answer == Some(wanted);
         match *test {
             Test::Network(networks) => {
-                self.choose_if(bytes, packets, chosen, |packet| {
-                    is(packet.is_one_of(networks))
-                });
+                self.choose_if(bytes, packets, chosen, |packet| is(packet.is_one_of(networks)));
             }
-            Test::Address4 {
-                networks,
-                direction,
-                network,
-                mask,
-            } => self.choose_if(bytes, packets, chosen, |packet| {
-                is(packet.address4(networks, direction, network, mask))
-            }),
-            Test::Address6 {
-                direction,
-                network,
-                mask,
-            } => self.choose_if(bytes, packets, chosen, |packet| {
-                is(packet.address6(direction, network, mask))
-            }),
-            Test::Port {
-                protocols,
-                direction,
-                first,
-                last,
-            } => self.choose_if(bytes, packets, chosen, |packet| {
-                is(packet.port(protocols, direction, first, last))
-            }),
+            Test::Address4 { networks, direction, network, mask } => {
+                self.choose_if(bytes, packets, chosen, |packet| {
+                    is(packet.address4(networks, direction, network, mask))
+                })
+            }
+            Test::Address6 { direction, network, mask } => {
+                self.choose_if(bytes, packets, chosen, |packet| {
+                    is(packet.address6(direction, network, mask))
+                })
+            }
+            Test::Port { protocols, direction, first, last } => {
+                self.choose_if(bytes, packets, chosen, |packet| {
+                    is(packet.port(protocols, direction, first, last))
+                })
+            }
             _ => self.choose_if(bytes, packets, chosen, |packet| program.run(packet)),
         }
     }

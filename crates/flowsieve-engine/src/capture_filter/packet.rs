@@ -12,7 +12,8 @@ const AUTHENTICATION: u8 = 51;
 #[derive(Clone, Copy, Debug)]
 struct CutShort;
 
-/// A captured frame; its network layer and what that carries are looked for once, if they are asked for.
+/// A captured frame; its network layer and what that carries are looked for once, if they are asked
+/// for.
 #[derive(Debug)]
 pub(super) struct Packet<'a> {
     link: LinkType,
@@ -26,14 +27,7 @@ pub(super) struct Packet<'a> {
 impl<'a> Packet<'a> {
     #[inline]
     pub(super) fn new(link: LinkType, frame: &'a [u8], wire: u32, tunnel: Tunnel) -> Self {
-        Self {
-            link,
-            frame,
-            wire,
-            tunnel,
-            network: None,
-            upper: None,
-        }
+        Self { link, frame, wire, tunnel, network: None, upper: None }
     }
 
     #[inline]

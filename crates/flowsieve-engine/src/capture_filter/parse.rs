@@ -213,8 +213,8 @@ impl Parser<'_> {
         }
     }
 
-    /// Whether a comparison begins here. After an opening parenthesis that is known from what follows its
-    /// closing one.
+    /// Whether a comparison begins here. After an opening parenthesis that is known from what
+    /// follows its closing one.
     fn is_arithmetic(&self) -> Result<bool, Problem> {
         if self.kind() != Kind::Sign(Sign::Open) {
             return Ok(self.is_operand());

@@ -37,33 +37,17 @@ impl Networks {
 pub(super) enum Test {
     /// The network layer is one of these.
     Network(Networks),
-    /// The network layer is one of these and carries a protocol, behind extension headers or as one of them.
+    /// The network layer is one of these and carries a protocol, behind extension headers or as one
+    /// of them.
     Protocol { networks: Networks, number: u32 },
     /// An IPv4 address lies in a network.
-    Address4 {
-        networks: Networks,
-        direction: Direction,
-        network: u32,
-        mask: u32,
-    },
+    Address4 { networks: Networks, direction: Direction, network: u32, mask: u32 },
     /// An IPv6 address lies in a network.
-    Address6 {
-        direction: Direction,
-        network: u128,
-        mask: u128,
-    },
+    Address6 { direction: Direction, network: u128, mask: u128 },
     /// A port lies in a range.
-    Port {
-        protocols: Protocols,
-        direction: Direction,
-        first: u16,
-        last: u16,
-    },
+    Port { protocols: Protocols, direction: Direction, first: u16, last: u16 },
     /// An Ethernet address is this one.
-    Ether {
-        direction: Direction,
-        address: [u8; 6],
-    },
+    Ether { direction: Direction, address: [u8; 6] },
     /// The frame is sent to all.
     Broadcast,
     /// The frame is sent to a group, or to all.
@@ -84,8 +68,8 @@ pub(super) enum Test {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Protocols(u8);
 
-/// The bit of each protocol that has ports. A table, since traffic mixes protocols at random, and a mispredicted
-/// branch costs more than all the rest.
+/// The bit of each protocol that has ports. A table, since traffic mixes protocols at random, and a
+/// mispredicted branch costs more than all the rest.
 static BITS: [u8; 256] = {
     let mut table = [0; 256];
     table[TCP as usize] = 1;
@@ -122,7 +106,8 @@ pub(super) const SCTP: u8 = 132;
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Relation {
     pub(super) comparison: Comparison,
-    /// The headers that bytes are taken from: the comparison fails if the packet has not all of them.
+    /// The headers that bytes are taken from: the comparison fails if the packet has not all of
+    /// them.
     pub(super) headers: Range<u32>,
     /// The steps that leave both values on the stack.
     pub(super) steps: Range<u32>,
@@ -284,11 +269,7 @@ impl Program {
                 }
             }
         }
-        Self {
-            ops,
-            headers,
-            steps,
-        }
+        Self { ops, headers, steps }
     }
 
     /// The test and the answer that matches, if there is no other test.

@@ -1,4 +1,5 @@
-//! Primitives other than comparisons: a protocol, a direction, what is meant by a value, and the value.
+//! Primitives other than comparisons: a protocol, a direction, what is meant by a value, and the
+//! value.
 
 use super::error::Problem;
 use super::lexer::{Kind, Sign};
@@ -42,35 +43,20 @@ pub(super) enum Layer {
 }
 
 const fn upper(name: &'static str, networks: Networks, number: u8) -> Protocol {
-    Protocol {
-        name,
-        layer: Layer::Upper { networks, number },
-    }
+    Protocol { name, layer: Layer::Upper { networks, number } }
 }
 
 const fn network(name: &'static str, networks: Networks) -> Protocol {
-    Protocol {
-        name,
-        layer: Layer::Network(networks),
-    }
+    Protocol { name, layer: Layer::Network(networks) }
 }
 
 const fn ether_type(name: &'static str, number: u32) -> Protocol {
-    Protocol {
-        name,
-        layer: Layer::EtherType(number),
-    }
+    Protocol { name, layer: Layer::EtherType(number) }
 }
 
 const PROTOCOLS: &[Protocol] = &[
-    Protocol {
-        name: "ether",
-        layer: Layer::Link,
-    },
-    Protocol {
-        name: "link",
-        layer: Layer::Link,
-    },
+    Protocol { name: "ether", layer: Layer::Link },
+    Protocol { name: "link", layer: Layer::Link },
     network("ip", Networks::IPV4),
     network("ip6", Networks::IPV6),
     network("ipv6", Networks::IPV6),
@@ -309,10 +295,7 @@ impl Parser<'_> {
                 ));
             }
             Layer::Network(networks) => Test::Network(networks),
-            Layer::Upper { networks, number } => Test::Protocol {
-                networks,
-                number: number.into(),
-            },
+            Layer::Upper { networks, number } => Test::Protocol { networks, number: number.into() },
             Layer::EtherType(number) => Test::EtherType(number),
         };
         let text = self.token_text();
@@ -399,30 +382,18 @@ impl Parser<'_> {
                 "has no addresses of its own",
             ),
             What::Port | What::PortRange => (
-                matches!(
-                    layer,
-                    Layer::Upper {
-                        number: TCP | UDP | SCTP,
-                        ..
-                    }
-                ),
+                matches!(layer, Layer::Upper { number: TCP | UDP | SCTP, .. }),
                 "has no ports of its own",
             ),
             What::Protocol => (
-                matches!(
-                    layer,
-                    Layer::Link | Layer::Network(Networks::IPV4 | Networks::IPV6)
-                ),
+                matches!(layer, Layer::Link | Layer::Network(Networks::IPV4 | Networks::IPV6)),
                 "carries no protocol by number",
             ),
         };
         if fits {
             return Ok(());
         }
-        let rest = Qualifiers {
-            protocol: None,
-            ..*qualifiers
-        };
+        let rest = Qualifiers { protocol: None, ..*qualifiers };
         let problem = Problem::new(start..start + name.len(), format!("\"{name}\" {wanted}"));
         Err(problem.with_hint(format!("Write: {name} and {} ….", rest.words())))
     }

@@ -21,9 +21,7 @@ fn ethernet(ether_type: u16, payload: &[u8]) -> Vec<u8> {
 /// From 10.0.0.1 to 192.0.2.2.
 fn v4(protocol: u8, payload: &[u8]) -> Vec<u8> {
     let length = (20 + payload.len() as u16).to_be_bytes();
-    let head = [
-        0x45, 0, length[0], length[1], 0, 0, 0, 0, 64, protocol, 0, 0,
-    ];
+    let head = [0x45, 0, length[0], length[1], 0, 0, 0, 0, 64, protocol, 0, 0];
     [&head[..], &[10, 0, 0, 1, 192, 0, 2, 2], payload].concat()
 }
 
@@ -83,10 +81,7 @@ fn expressions_match_what_they_say() {
     ] {
         assert!(matches(expression, &frame), "{expression}");
         let negated = format!("not ({expression})");
-        assert!(
-            expression.is_empty() || !matches(&negated, &frame),
-            "{negated}"
-        );
+        assert!(expression.is_empty() || !matches(&negated, &frame), "{negated}");
     }
 }
 
@@ -95,14 +90,7 @@ fn tags_labels_and_extension_headers_need_no_keyword() {
     let segment = tcp(1234, 80);
     let ip = v4(6, &segment);
     let tagged = ethernet(0x8100, &[&[0, 5, 0x81, 0, 0, 6, 8, 0], &ip[..]].concat());
-    for expression in [
-        "ip",
-        "tcp port 80",
-        "vlan",
-        "vlan 5",
-        "vlan 6",
-        "ether proto 0x8100",
-    ] {
+    for expression in ["ip", "tcp port 80", "vlan", "vlan 5", "vlan 6", "ether proto 0x8100"] {
         assert!(matches(expression, &tagged), "{expression}");
     }
     assert!(!matches("vlan 7 or mpls", &tagged));
@@ -112,13 +100,7 @@ fn tags_labels_and_extension_headers_need_no_keyword() {
     }
     let behind = [&[6, 0, 0, 0, 0, 0, 0, 0], &segment[..]].concat();
     let extended = ethernet(0x86dd, &v6(0, &behind));
-    for expression in [
-        "tcp",
-        "ip6 proto 0",
-        "dst port 80",
-        "tcp[13] = 2",
-        "host 2001:db8::1",
-    ] {
+    for expression in ["tcp", "ip6 proto 0", "dst port 80", "tcp[13] = 2", "host 2001:db8::1"] {
         assert!(matches(expression, &extended), "{expression}");
     }
 }
@@ -133,14 +115,8 @@ fn the_inner_packet_is_meant_where_it_counts() {
         let filter = CaptureFilter::parse(expression, tunnel).unwrap();
         filter.matches(LinkType::ETHERNET, &frame, frame.len() as u32)
     };
-    assert!(run(
-        "src 172.16.0.1 and proto 47 and not tcp",
-        Tunnel::Outer
-    ));
-    assert!(run(
-        "src 10.0.0.1 and tcp port 80 and ip[9] = 6",
-        Tunnel::Inner
-    ));
+    assert!(run("src 172.16.0.1 and proto 47 and not tcp", Tunnel::Outer));
+    assert!(run("src 10.0.0.1 and tcp port 80 and ip[9] = 6", Tunnel::Inner));
 }
 
 #[test]
@@ -159,10 +135,7 @@ fn later_fragments_have_no_ports() {
     let mut packet = v4(6, &tcp(1234, 80));
     packet[7] = 1;
     let frame = ethernet(0x0800, &packet);
-    assert!(matches(
-        "tcp and not port 80 and not tcp[13] = 2 and ip[6:2] & 0x1fff != 0",
-        &frame
-    ));
+    assert!(matches("tcp and not port 80 and not tcp[13] = 2 and ip[6:2] & 0x1fff != 0", &frame));
 }
 
 #[test]
@@ -174,23 +147,12 @@ fn records_of_logs_have_addresses_and_perhaps_ports() {
         transport: Some((17, 40_000, 53)),
         content: LogContent::NotSelected,
     };
-    for expression in [
-        "ip and not ip6",
-        "src net 10.0.0.0/8",
-        "udp dst port 53",
-        "not tcp",
-        "host 10.0.0.1",
-    ] {
+    for expression in
+        ["ip and not ip6", "src net 10.0.0.0/8", "udp dst port 53", "not tcp", "host 10.0.0.1"]
+    {
         assert!(filter(expression).matches_entry(&entry), "{expression}");
     }
-    for expression in [
-        "ip[8] = 0",
-        "not ip[8] = 0",
-        "len > 0",
-        "vlan",
-        "not vlan",
-        "tcp port 53",
-    ] {
+    for expression in ["ip[8] = 0", "not ip[8] = 0", "len > 0", "vlan", "not vlan", "tcp port 53"] {
         assert!(!filter(expression).matches_entry(&entry), "{expression}");
     }
     entry.transport = None;
@@ -268,10 +230,7 @@ fn display_filters_are_said_as_capture_filters() {
         ("tcp.flags.syn == 1", "tcp[tcpflags] & tcp-syn != 0"),
         ("tcp.flags.syn == 0", "tcp[tcpflags] & tcp-syn = 0"),
         ("tcp.flags.syn", "tcp[tcpflags] & tcp-syn != 0"),
-        (
-            "eth.addr == 02:00:00:00:00:01",
-            "ether host 02:00:00:00:00:01",
-        ),
+        ("eth.addr == 02:00:00:00:00:01", "ether host 02:00:00:00:00:01"),
         ("ip.proto == 6", "ip proto 6"),
         ("vlan.id == 5", "vlan 5"),
         ("frame.len > 100", "len > 100"),
@@ -282,36 +241,21 @@ fn display_filters_are_said_as_capture_filters() {
     ] {
         let error = refused(display);
         let hint = error.hint().unwrap();
-        assert_eq!(
-            hint,
-            format!("The capture filter for this is: {capture}"),
-            "{display}"
-        );
-        assert!(
-            CaptureFilter::parse(capture, Tunnel::Outer).is_ok(),
-            "{capture}"
-        );
+        assert_eq!(hint, format!("The capture filter for this is: {capture}"), "{display}");
+        assert!(CaptureFilter::parse(capture, Tunnel::Outer).is_ok(), "{capture}");
     }
-    for display in [
-        "http.host contains \"example\"",
-        "frame matches \"x\"",
-        "dns.qry.name == \"a.b\"",
-    ] {
-        assert!(
-            refused(display).problem().contains("display filter"),
-            "{display}"
-        );
+    for display in
+        ["http.host contains \"example\"", "frame matches \"x\"", "dns.qry.name == \"a.b\""]
+    {
+        assert!(refused(display).problem().contains("display filter"), "{display}");
     }
 }
 
 #[test]
 fn nesting_is_bounded() {
-    for (open, inside, close) in [
-        ("(", "tcp", ")"),
-        ("(", "1", ") = 1"),
-        ("ip[", "0", "]"),
-        ("port (", "80", ")"),
-    ] {
+    for (open, inside, close) in
+        [("(", "tcp", ")"), ("(", "1", ") = 1"), ("ip[", "0", "]"), ("port (", "80", ")")]
+    {
         for depth in [1000, 5000] {
             let expression = [&open.repeat(depth), inside, &close.repeat(depth)].concat();
             let _ = CaptureFilter::parse(&expression, Tunnel::Outer);
@@ -325,11 +269,7 @@ fn nesting_is_bounded() {
     assert!(matches(&joined, &[]));
     let deep = [&"(1+".repeat(90), "1", &")".repeat(90), " = 91"].concat();
     assert!(refused(&deep).problem().contains("too deeply"));
-    assert!(
-        refused(&"x".repeat(70_000))
-            .problem()
-            .contains("longer than")
-    );
+    assert!(refused(&"x".repeat(70_000)).problem().contains("longer than"));
 }
 
 /// Pieces that expressions are made of.
@@ -465,15 +405,10 @@ fn measure() {
     let (mut bytes, mut packets) = (Vec::new(), Vec::new());
     let mut number = 1_u64;
     for _ in 0..1024 {
-        number = number
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1);
+        number = number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         let [a, b, c, d, ..] = number.to_be_bytes();
         let port = if a & 1 == 0 { 80 } else { 443 };
-        let mut packet = v4(
-            if b < 64 { 17 } else { 6 },
-            &tcp(u16::from(c) << 8 | 1, port),
-        );
+        let mut packet = v4(if b < 64 { 17 } else { 6 }, &tcp(u16::from(c) << 8 | 1, port));
         packet[12..16].copy_from_slice(&[10, 1, c, d & 3]);
         let frame = ethernet(0x0800, &[packet, vec![0; 40]].concat());
         packets.push(PacketRef {

@@ -118,12 +118,7 @@ impl Parser<'_> {
         if address & !mask != 0 {
             return Err(self.outside_mask(place, Ipv4Addr::from_bits(address & mask).into()));
         }
-        Ok(Test::Address4 {
-            networks,
-            direction: qualifiers.direction,
-            network: address,
-            mask,
-        })
+        Ok(Test::Address4 { networks, direction: qualifiers.direction, network: address, mask })
     }
 
     fn v6(&mut self, qualifiers: &Qualifiers, address: u128) -> Result<Test, Problem> {
@@ -142,11 +137,7 @@ impl Parser<'_> {
         if address & !mask != 0 {
             return Err(self.outside_mask(place, Ipv6Addr::from_bits(address & mask).into()));
         }
-        Ok(Test::Address6 {
-            direction: qualifiers.direction,
-            network: address,
-            mask,
-        })
+        Ok(Test::Address6 { direction: qualifiers.direction, network: address, mask })
     }
 
     fn only_of_networks(&self, qualifiers: &Qualifiers) -> Result<(), Problem> {
@@ -154,9 +145,7 @@ impl Parser<'_> {
             return Ok(());
         }
         let sentence = "Only networks have masks";
-        Err(self
-            .problem(sentence)
-            .with_hint("Write \"net\" instead of \"host\"."))
+        Err(self.problem(sentence).with_hint("Write \"net\" instead of \"host\"."))
     }
 
     /// A slash, and how many leading bits count.
@@ -231,10 +220,7 @@ impl Parser<'_> {
         Ok(match layer {
             _ if of_ether => Test::EtherType(number),
             Some(Layer::Network(networks)) => Test::Protocol { networks, number },
-            _ => Test::Protocol {
-                networks: Networks::IP,
-                number,
-            },
+            _ => Test::Protocol { networks: Networks::IP, number },
         })
     }
 }

@@ -4,8 +4,8 @@ use crate::memory::is_given;
 use ahash::RandomState;
 use hashbrown::HashTable;
 
-/// Byte strings in the order in which they came, none twice; hashed with random keys, so that nobody can
-/// choose strings that collide. The order does not depend on the keys.
+/// Byte strings in the order in which they came, none twice; hashed with random keys, so that
+/// nobody can choose strings that collide. The order does not depend on the keys.
 #[derive(Debug)]
 pub(super) struct ByteSet {
     hasher: RandomState,
@@ -25,8 +25,8 @@ impl ByteSet {
         }
     }
 
-    /// Inserts a string; whether it was new. `None` if the set would need more than `limit` bytes, or than the system
-    /// gives.
+    /// Inserts a string; whether it was new. `None` if the set would need more than `limit` bytes,
+    /// or than the system gives.
     pub(super) fn insert(&mut self, string: &[u8], limit: u64) -> Option<bool> {
         let hash = self.hasher.hash_one(string);
         if self.find(hash, string) {
@@ -49,26 +49,14 @@ impl ByteSet {
         let number = self.ends.len() as u32;
         self.bytes.extend_from_slice(string);
         self.ends.push(self.bytes.len() as u64);
-        let Self {
-            hasher,
-            table,
-            bytes,
-            ends,
-        } = self;
-        table.insert_unique(hash, number, |&number| {
-            hasher.hash_one(at(bytes, ends, number))
-        });
+        let Self { hasher, table, bytes, ends } = self;
+        table.insert_unique(hash, number, |&number| hasher.hash_one(at(bytes, ends, number)));
         Some(true)
     }
 
     /// Room for one more string of this many bytes; `None` if the system does not give it.
     fn reserve(&mut self, length: usize) -> Option<()> {
-        let Self {
-            hasher,
-            table,
-            bytes,
-            ends,
-        } = self;
+        let Self { hasher, table, bytes, ends } = self;
         bytes.try_reserve(length).ok()?;
         ends.try_reserve(1).ok()?;
         let hash = |&number: &u32| hasher.hash_one(at(bytes, ends, number));

@@ -53,14 +53,13 @@ impl Design {
             // One without such a number stays as it is.
             Ok(with_probes.transpose()?.flatten().unwrap_or(spec))
         });
-        spec.map(|spec| Self::Counter(CounterSpec::Filter(spec)))
-            .map_err(|error| Unfit {
-                needed_bytes: match error {
-                    SpecError::TooLittleMemory { least, .. } => Some(least),
-                    _ => None,
-                },
-                why: error.to_string(),
-            })
+        spec.map(|spec| Self::Counter(CounterSpec::Filter(spec))).map_err(|error| Unfit {
+            needed_bytes: match error {
+                SpecError::TooLittleMemory { least, .. } => Some(least),
+                _ => None,
+            },
+            why: error.to_string(),
+        })
     }
 
     /// The filter's parameters, if it is one.
@@ -91,17 +90,11 @@ pub(super) fn sized(
     expected: &Expected,
     plan: &ComparePlan,
 ) -> Result<FilterSpec, SpecError> {
-    let sizing = Sizing::Memory {
-        bytes,
-        expected: expected.elements,
-    };
-    // Parts that are as many as the best number of hash functions need not hold all counters. The cuts of a matrix
-    // do depend on what is expected.
+    let sizing = Sizing::Memory { bytes, expected: expected.elements };
+    // Parts that are as many as the best number of hash functions need not hold all counters. The
+    // cuts of a matrix do depend on what is expected.
     let sizing = match (plan.probes, kind.is_matrix()) {
-        (Some(_), false) => Sizing::Memory {
-            bytes,
-            expected: None,
-        },
+        (Some(_), false) => Sizing::Memory { bytes, expected: None },
         _ => sizing,
     };
     let spec = FilterSpec::new(kind, plan.rule.kind.attributes().len(), sizing)?;
@@ -117,15 +110,11 @@ pub(super) fn sized(
 
 /// A subset filter for the whole element and all combinations that are asked for.
 fn planned(plan: &ComparePlan, expected: &Expected, lines: u64) -> FilterSpec {
-    let spec = with_workload(plan, expected, |workload| {
-        SubsetSpec::planned(workload, lines)
-    });
+    let spec = with_workload(plan, expected, |workload| SubsetSpec::planned(workload, lines));
     let spec = spec.unwrap_or_else(|| {
         let asked = plan.asked();
-        let combinations = asked[1..].iter().map(|&mask| PlannedCombination {
-            mask,
-            probes: DEFAULT_PROBES,
-        });
+        let combinations =
+            asked[1..].iter().map(|&mask| PlannedCombination { mask, probes: DEFAULT_PROBES });
         SubsetSpec {
             attributes: plan.rule.kind.attributes().len(),
             lines,
@@ -136,8 +125,8 @@ fn planned(plan: &ComparePlan, expected: &Expected, lines: u64) -> FilterSpec {
     FilterSpec::Subset(spec)
 }
 
-/// What is made of the queries for the whole element and all combinations that are asked for, each as often as the
-/// others; nothing if it is not known how many values they have.
+/// What is made of the queries for the whole element and all combinations that are asked for, each
+/// as often as the others; nothing if it is not known how many values they have.
 fn with_workload<T>(
     plan: &ComparePlan,
     expected: &Expected,
@@ -220,10 +209,8 @@ impl Candidate {
         let started = self.timing.then(Instant::now);
         match &mut self.slots[slot] {
             State::Counter(counter, first) => {
-                let columns = DigestColumns {
-                    whole: &elements.digests,
-                    attributes: &elements.attributes,
-                };
+                let columns =
+                    DigestColumns { whole: &elements.digests, attributes: &elements.attributes };
                 self.sightings.clear();
                 counter.insert_batch(columns, &mut self.sightings);
                 let firsts = self.sightings.iter();
@@ -245,10 +232,8 @@ impl Candidate {
     pub(super) fn close(&mut self, slot: usize, questions: &Questions) -> CandidateTally {
         self.reach(slot);
         let (full, state) = (self.full, &mut self.slots[slot]);
-        let mut tally = CandidateTally {
-            time: std::mem::take(&mut self.time),
-            ..CandidateTally::default()
-        };
+        let mut tally =
+            CandidateTally { time: std::mem::take(&mut self.time), ..CandidateTally::default() };
         for set in &questions.sets {
             tally.positives.push(state.positives(set, full));
             let spec = self.design.filter().zip(questions.values.as_ref());
@@ -302,7 +287,8 @@ impl State {
     fn positives(&self, set: &QuestionSet, full: u32) -> Option<u64> {
         match self {
             Self::Counter(Counter::Filter(filter), _) => positives(filter.as_ref(), set, full),
-            // A sketch answers nothing, and the exact set is not asked: it is how negatives are known.
+            // A sketch answers nothing, and the exact set is not asked: it is how negatives are
+            // known.
             Self::Counter(
                 Counter::HyperLogLog(_) | Counter::ExaLogLog(_) | Counter::Pane(_),
                 _,
@@ -314,10 +300,7 @@ impl State {
 
 fn positives(filter: &dyn MembershipFilter, set: &QuestionSet, full: u32) -> Option<u64> {
     if set.mask == full {
-        let elements = DigestColumns {
-            whole: &set.whole,
-            attributes: &set.attributes,
-        };
+        let elements = DigestColumns { whole: &set.whole, attributes: &set.attributes };
         let mut answers = Vec::with_capacity(set.whole.len());
         filter.contains_batch(elements, &mut answers);
         let yes = answers.iter().filter(|&&answer| answer);
@@ -329,9 +312,7 @@ fn positives(filter: &dyn MembershipFilter, set: &QuestionSet, full: u32) -> Opt
         attributes: &set.attributes,
     };
     let mut answers = Vec::with_capacity(set.queries as usize);
-    filter
-        .as_multi_attribute()?
-        .contains_where_batch(patterns, &mut answers);
+    filter.as_multi_attribute()?.contains_where_batch(patterns, &mut answers);
     let yes = answers.iter().map(|answer| match answer {
         PatternAnswer::Absent => Some(0),
         // A structure that cannot tell values apart does not say no.

@@ -3,9 +3,10 @@
 use super::results::{Expected, ExpectedFrom};
 use super::truth::Counted;
 
-/// Distinct values in a large slice, one of those that ended while elements were held back: 95 of 100 have no more
-/// elements (nearest rank, so the largest of up to 19 slices). A filter that is made for the usual slice counts a flood
-/// badly; one that is made for a flood loses little in the usual slice.
+/// Distinct values in a large slice, one of those that ended while elements were held back: 95 of
+/// 100 have no more elements (nearest rank, so the largest of up to 19 slices). A filter that is
+/// made for the usual slice counts a flood badly; one that is made for a flood loses little in the
+/// usual slice.
 ///
 /// `slices` has the distinct values of each combination that is counted, for each slice.
 pub(super) fn expected(

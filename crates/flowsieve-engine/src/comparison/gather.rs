@@ -65,9 +65,8 @@ impl Gather {
             entry.queries = queries.collect();
             entry.memory_bytes = Some(0);
         }
-        self.of_candidate = (0..entries.len())
-            .filter(|&entry| entries[entry].unfit.is_none())
-            .collect();
+        self.of_candidate =
+            (0..entries.len()).filter(|&entry| entries[entry].unfit.is_none()).collect();
         self.times = vec![(0, 0); entries.len()];
         self.expected = expected;
         self.entries = entries;
@@ -75,11 +74,7 @@ impl Gather {
 
     /// Announces a closing; its answers may come in any order.
     pub(super) fn announce(&mut self, number: u64, slice: ClosedSlice, questions: Arc<Questions>) {
-        let waiting = Waiting {
-            slice,
-            questions,
-            tallies: BTreeMap::new(),
-        };
+        let waiting = Waiting { slice, questions, tallies: BTreeMap::new() };
         self.waiting.insert(number, waiting);
     }
 
@@ -139,7 +134,8 @@ impl Gather {
         }
     }
 
-    /// Everything, with the slices in the order of time. Inputs and totals are for the caller to fill in.
+    /// Everything, with the slices in the order of time. Inputs and totals are for the caller to
+    /// fill in.
     pub(super) fn finish(mut self) -> Comparison {
         let mut order: Vec<usize> = (0..self.slices.len()).collect();
         order.sort_by_key(|&number| self.slices[number].0);
@@ -152,24 +148,16 @@ impl Gather {
             entry.ns_per_element = (elements > 0).then(|| nanos as f64 / elements as f64);
             for query in &mut entry.queries {
                 let queries = query.queries;
-                query.predicted = query
-                    .predicted
-                    .filter(|_| queries > 0)
-                    .map(|yeses| yeses / queries as f64);
+                query.predicted =
+                    query.predicted.filter(|_| queries > 0).map(|yeses| yeses / queries as f64);
             }
         }
-        let mut slices: Vec<Option<JudgedSlice>> = self
-            .slices
-            .into_iter()
-            .map(|(_, slice)| Some(slice))
-            .collect();
+        let mut slices: Vec<Option<JudgedSlice>> =
+            self.slices.into_iter().map(|(_, slice)| Some(slice)).collect();
         Comparison {
             asked: self.asked,
             expected: self.expected,
-            slices: order
-                .into_iter()
-                .filter_map(|number| slices[number].take())
-                .collect(),
+            slices: order.into_iter().filter_map(|number| slices[number].take()).collect(),
             slices_omitted: self.omitted,
             entries: self.entries,
             inputs: Vec::new(),

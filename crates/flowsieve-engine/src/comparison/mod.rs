@@ -7,10 +7,12 @@
 //!   slice closes:  raw count, estimate and answers of each candidate ──► gather ──► Comparison
 //! ```
 //!
-//! A candidate is one structure with one memory. Every candidate sees every batch in the order of the trace, so its
-//! answers do not depend on how candidates are divided among threads. Elements that the truth has seen in the slice are left
-//! out where they change nothing ([`Structure::ignores_repeats`](crate::filters::Structure::ignores_repeats)). The first elements
-//! are held back until it is known how many a slice has: from that follow the numbers of hash functions.
+//! A candidate is one structure with one memory. Every candidate sees every batch in the order of
+//! the trace, so its answers do not depend on how candidates are divided among threads. Elements
+//! that the truth has seen in the slice are left out where they change nothing
+//! ([`Structure::ignores_repeats`](crate::filters::Structure::ignores_repeats)). The first elements
+//! are held back until it is known how many a slice has: from that follow the numbers of hash
+//! functions.
 
 mod byte_set;
 mod candidate;

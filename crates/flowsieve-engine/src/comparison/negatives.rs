@@ -1,8 +1,9 @@
 //! Queries for elements that are absent from a slice, drawn from the traffic itself.
 //!
-//! - *apart*: every attribute's value from a distinct element of its own, drawn evenly from those of the
-//!   slice; so a value comes as often as it has elements. Draws that give a combination that does occur,
-//!   or addresses of two families, are thrown away. Combinations of one attribute have none of these.
+//! - *apart*: every attribute's value from a distinct element of its own, drawn evenly from those
+//!   of the slice; so a value comes as often as it has elements. Draws that give a combination that
+//!   does occur, or addresses of two families, are thrown away. Combinations of one attribute have
+//!   none of these.
 //! - *next*: distinct values of the combination in the following slice that are not in this one.
 //!
 //! Draws follow from the seed, the slice and the combination only.
@@ -11,8 +12,8 @@ use super::results::Negatives;
 use super::truth::{Counted, SliceSets, Values};
 use crate::hashing::{Digest, Digester, mix, reduce};
 
-/// Most queries for a slice, a combination and a kind of negatives; never more than a slice has distinct
-/// elements, so that the questions cost no more than the elements, but [`LEAST_QUERIES`].
+/// Most queries for a slice, a combination and a kind of negatives; never more than a slice has
+/// distinct elements, so that the questions cost no more than the elements, but [`LEAST_QUERIES`].
 const MOST_QUERIES: u64 = 20_000;
 
 /// Queries that are drawn of the smallest slices too.
@@ -54,13 +55,7 @@ pub(super) struct QuestionSet {
 
 impl QuestionSet {
     fn new(mask: u32) -> Self {
-        Self {
-            mask,
-            queries: 0,
-            whole: Vec::new(),
-            attributes: Vec::new(),
-            known: Vec::new(),
-        }
+        Self { mask, queries: 0, whole: Vec::new(), attributes: Vec::new(), known: Vec::new() }
     }
 
     /// Adds a query for the combination with these bytes.
@@ -71,8 +66,7 @@ impl QuestionSet {
             self.whole.push(asking.digester.digest(part));
         }
         let values = kind.values(part, self.mask);
-        self.attributes
-            .extend(values.map(|(_, value)| asking.digester.digest(value)));
+        self.attributes.extend(values.map(|(_, value)| asking.digester.digest(value)));
         match self.known.iter_mut().find(|(mask, _)| *mask == known) {
             Some((_, queries)) => *queries += 1,
             None => self.known.push((known, 1)),
@@ -157,17 +151,9 @@ impl Asking {
         let most = most_queries(this.of(0)?.len());
         // Few are all asked for; of many, some are drawn.
         let all = there.len() <= most;
-        let tries = if all {
-            there.len()
-        } else {
-            most * DRAWS_A_QUERY
-        };
+        let tries = if all { there.len() } else { most * DRAWS_A_QUERY };
         for number in 0..tries {
-            let number = if all {
-                number
-            } else {
-                draws.below(there.len())
-            };
+            let number = if all { number } else { draws.below(there.len()) };
             let part = there.get(number);
             if !here.contains(part) {
                 set.add(self, part, self.known(this, set.mask, part)?);

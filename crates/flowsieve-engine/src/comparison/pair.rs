@@ -94,8 +94,8 @@ impl Comparison {
         })
     }
 
-    /// How far a structure's raw count, or else its estimate, is from the truth in each slice, as a share of it;
-    /// nothing where a slice is not judged or has no elements.
+    /// How far a structure's raw count, or else its estimate, is from the truth in each slice, as a
+    /// share of it; nothing where a slice is not judged or has no elements.
     pub fn distances(&self, contender: Contender, memory: u64) -> Vec<Option<f64>> {
         let entry = self.entry(contender, memory);
         let kind = entry.and_then(|entry| CountKind::of(entry, &self.slices));
@@ -111,8 +111,8 @@ impl Comparison {
             .collect()
     }
 
-    /// Two structures beside each other in a memory: raw count against raw count, as published; a structure without
-    /// one takes part by its estimate.
+    /// Two structures beside each other in a memory: raw count against raw count, as published; a
+    /// structure without one takes part by its estimate.
     ///
     /// # Errors
     ///
@@ -136,18 +136,10 @@ impl Comparison {
             })
         };
         let [first, second] = pair;
-        let mut result = PairResult {
-            slices: 0,
-            exact: 0,
-            equal: 0,
-            sides: [side(first)?, side(second)?],
-        };
+        let mut result =
+            PairResult { slices: 0, exact: 0, equal: 0, sides: [side(first)?, side(second)?] };
         let distances = pair.map(|contender| self.distances(contender, memory));
-        for (slice, (a, b)) in self
-            .slices
-            .iter()
-            .zip(distances[0].iter().zip(&distances[1]))
-        {
+        for (slice, (a, b)) in self.slices.iter().zip(distances[0].iter().zip(&distances[1])) {
             let (Some(a), Some(b)) = (a, b) else {
                 continue;
             };

@@ -14,7 +14,8 @@ use std::path::PathBuf;
 /// A structure that takes part.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Contender {
-    /// As a count makes it; `subset` stores the whole element only, and `exact` takes whatever memory it needs.
+    /// As a count makes it; `subset` stores the whole element only, and `exact` takes whatever
+    /// memory it needs.
     Plain(Structure),
     /// A subset filter that also stores the asked combinations, in the same memory.
     SubsetPlanned,
@@ -111,7 +112,8 @@ pub struct ComparePlan {
     pub seed: u64,
     /// Threads; only speed depends on them.
     pub threads: usize,
-    /// Measure the time of insertions. Results differ from run to run then, in nothing but the times.
+    /// Measure the time of insertions. Results differ from run to run then, in nothing but the
+    /// times.
     pub timing: bool,
 }
 
@@ -125,15 +127,15 @@ const MAX_MEMORIES: usize = 64;
 const OPEN_SLICES_BYTES: u64 = 16 << 20;
 
 impl ComparePlan {
-    /// The combinations that are asked for by default: every single attribute, and the pairs that users
-    /// of such elements ask for.
+    /// The combinations that are asked for by default: every single attribute, and the pairs that
+    /// users of such elements ask for.
     pub fn usual_combinations(kind: ElementKind) -> Vec<u32> {
         match kind {
             ElementKind::HostPair => vec![0b01, 0b10],
             // src,dst; src,dst_port; dst,dst_port.
-            ElementKind::Flow => vec![
-                0b0_0001, 0b0_0010, 0b0_0100, 0b0_1000, 0b1_0000, 0b0_0011, 0b1_0001, 0b1_0010,
-            ],
+            ElementKind::Flow => {
+                vec![0b0_0001, 0b0_0010, 0b0_0100, 0b0_1000, 0b1_0000, 0b0_0011, 0b1_0001, 0b1_0010]
+            }
             // src,domain; src,dst.
             ElementKind::Dns => vec![0b001, 0b010, 0b100, 0b101, 0b011],
             ElementKind::Source | ElementKind::Destination => Vec::new(),
@@ -222,7 +224,8 @@ impl ComparePlan {
         )))
     }
 
-    /// Whether every structure can have the hash functions that are given, and one has such a number at all.
+    /// Whether every structure can have the hash functions that are given, and one has such a
+    /// number at all.
     fn check_probes(&self) -> Result<(), PlanError> {
         let Some(probes) = self.probes else {
             return Ok(());

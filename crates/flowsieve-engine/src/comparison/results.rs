@@ -14,8 +14,8 @@ pub struct Comparison {
     pub slices: Vec<JudgedSlice>,
     /// Slices beyond those that are kept; they are in no figure.
     pub slices_omitted: u64,
-    /// One a structure and memory: in the order of the memories, then of the structures; the exact set,
-    /// which knows no memory, once, at the end.
+    /// One a structure and memory: in the order of the memories, then of the structures; the exact
+    /// set, which knows no memory, once, at the end.
     pub entries: Vec<Entry>,
     /// One entry an input, in the order in which they were given.
     pub inputs: Vec<InputResult>,
@@ -190,8 +190,8 @@ impl Entry {
         memory.is_some_and(|(used, asked)| used > asked)
     }
 
-    /// Whether its answers are worth nothing: it said yes to every absent element of a kind, or to everything that
-    /// it was asked. `full` are all attributes.
+    /// Whether its answers are worth nothing: it said yes to every absent element of a kind, or to
+    /// everything that it was asked. `full` are all attributes.
     pub fn says_always_yes(&self, full: u32) -> bool {
         let asked = |query: &&QueryResult| query.queries > 0 && query.positives.is_some();
         let mut whole = self.queries.iter().filter(asked);

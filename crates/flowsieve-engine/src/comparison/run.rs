@@ -9,8 +9,8 @@ use crate::trace::Source;
 use std::sync::Arc;
 use std::thread;
 
-/// Compares structures on the inputs, which are one trace in time order and are decoded once; adds all
-/// packets to the `traffic` if that is wanted.
+/// Compares structures on the inputs, which are one trace in time order and are decoded once; adds
+/// all packets to the `traffic` if that is wanted.
 ///
 /// Damaged inputs are no error: their packets up to the damage count, and
 /// [`InputResult::error`](crate::pipeline::InputResult) says what happened.
@@ -27,39 +27,24 @@ pub fn compare(
     plan.check_memory()?;
     let digester = Digester::new(plan.seed);
     let extractor = Extractor::new(plan.rule.clone(), plan.tunnel, digester, true, true);
-    let can_read_again = plan
-        .inputs
-        .iter()
-        .map(Source::from)
-        .all(|input| input.is_readable_twice());
+    let can_read_again =
+        plan.inputs.iter().map(Source::from).all(|input| input.is_readable_twice());
     let mut reading = Reading {
         inputs: plan.selection.of(&plan.inputs, plan.input_format),
         input_format: plan.input_format,
-        extractor: Arc::new(if traffic.is_some() {
-            extractor.with_addresses()
-        } else {
-            extractor
-        }),
+        extractor: Arc::new(if traffic.is_some() { extractor.with_addresses() } else { extractor }),
         arity: plan.rule.kind.attributes().len(),
         slicing: plan.slicing,
         open_slices: plan.open_slices(),
         shards: 1,
         threads: usize::from(plan.threads > 2),
-        beside: traffic
-            .into_iter()
-            .map(|traffic| traffic as &mut dyn Beside)
-            .collect(),
+        beside: traffic.into_iter().map(|traffic| traffic as &mut dyn Beside).collect(),
         panes: None,
         recalls: false,
         delay_ns: None,
     };
     let read = thread::scope(|scope| reading.run(scope, watch, |_| Bench::new(scope, plan)));
-    let Read {
-        inputs,
-        mut totals,
-        disordered,
-        mut outcome,
-    } = read?;
+    let Read { inputs, mut totals, disordered, mut outcome } = read?;
     if !disordered.is_empty() && !totals.interrupted && can_read_again {
         // Structures are judged by whole slices.
         let again = thread::scope(|scope| {
@@ -79,9 +64,5 @@ pub fn compare(
         saturated_slices: (0..kept).filter(is_full).count() as u64,
         ..totals
     };
-    Ok(Comparison {
-        inputs,
-        totals,
-        ..outcome
-    })
+    Ok(Comparison { inputs, totals, ..outcome })
 }

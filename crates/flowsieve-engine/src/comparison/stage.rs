@@ -1,5 +1,5 @@
-//! The stage of a comparison: holds the first elements back until it is known how many a slice has, then
-//! makes the structures and gives them everything.
+//! The stage of a comparison: holds the first elements back until it is known how many a slice has,
+//! then makes the structures and gives them everything.
 
 use super::candidate::{Candidate, Design, Unfit};
 use super::expected::expected;
@@ -50,10 +50,7 @@ enum Phase {
 
 /// What was held back.
 enum Held {
-    Add {
-        slot: usize,
-        elements: ElementColumns,
-    },
+    Add { slot: usize, elements: ElementColumns },
     Close(Closing),
 }
 
@@ -62,11 +59,7 @@ impl<'scope, 'env, 'plan> Bench<'scope, 'env, 'plan> {
         Self {
             scope,
             plan,
-            phase: Phase::Holding {
-                held: Vec::new(),
-                bytes: 0,
-                slices: Vec::new(),
-            },
+            phase: Phase::Holding { held: Vec::new(), bytes: 0, slices: Vec::new() },
             truth: truth(plan),
             new: Vec::new(),
             gather: Gather::new(plan.asked()),
@@ -92,8 +85,8 @@ impl<'scope, 'env, 'plan> Bench<'scope, 'env, 'plan> {
         })
     }
 
-    /// Asks the truth about these elements, and takes those of which the structures make something: unless repeats
-    /// count, those that are new to the slice. None are left.
+    /// Asks the truth about these elements, and takes those of which the structures make something:
+    /// unless repeats count, those that are new to the slice. None are left.
     fn pass(
         &mut self,
         slot: usize,
@@ -102,7 +95,8 @@ impl<'scope, 'env, 'plan> Bench<'scope, 'env, 'plan> {
         self.new.clear();
         guarded(|| self.truth.add(slot, &elements.keys, &mut self.new))?;
         let mut first = match &mut self.phase {
-            // What is held has no more memory than it needs, and the memory of the batch is used again.
+            // What is held has no more memory than it needs, and the memory of the batch is used
+            // again.
             Phase::Holding { .. } => ElementColumns::default(),
             Phase::Running(workers) => workers.fresh(),
         };
@@ -116,7 +110,8 @@ impl<'scope, 'env, 'plan> Bench<'scope, 'env, 'plan> {
         Ok(first)
     }
 
-    /// Takes the answers that have come, and waits for more while there are this many closings without.
+    /// Takes the answers that have come, and waits for more while there are this many closings
+    /// without.
     fn collect(&mut self, outstanding: usize) -> Result<(), StageError> {
         let Phase::Running(workers) = &mut self.phase else {
             return Ok(());
@@ -161,11 +156,7 @@ impl Stage for Bench<'_, '_, '_> {
     fn close(&mut self, closing: Closing) -> Result<(), StageError> {
         let (slot, truth) = (closing.slot, &mut self.truth);
         match &mut self.phase {
-            Phase::Holding {
-                held,
-                bytes,
-                slices,
-            } => {
+            Phase::Holding { held, bytes, slices } => {
                 slices.extend(truth.counts(slot));
                 truth.clear(slot);
                 held.push(Held::Close(closing));
@@ -176,13 +167,8 @@ impl Stage for Bench<'_, '_, '_> {
             Phase::Running(workers) => {
                 let questions = Arc::new(guarded(|| truth.questions(&closing))?);
                 truth.clear(slot);
-                self.gather
-                    .announce(closing.number, closing.slice, Arc::clone(&questions));
-                workers.give_all(Task::Close {
-                    number: closing.number,
-                    slot,
-                    questions,
-                })?;
+                self.gather.announce(closing.number, closing.slice, Arc::clone(&questions));
+                workers.give_all(Task::Close { number: closing.number, slot, questions })?;
                 self.collect(MAX_OUTSTANDING)
             }
         }
@@ -195,7 +181,8 @@ impl Stage for Bench<'_, '_, '_> {
     }
 }
 
-/// Bytes that the sets of one slice may take: the truth's, and those of the exact set if it takes part.
+/// Bytes that the sets of one slice may take: the truth's, and those of the exact set if it takes
+/// part.
 fn set_limit(plan: &ComparePlan) -> u64 {
     let sets = 1 + u64::from(plan.contenders.contains(&Contender::EXACT));
     plan.exact_limit_bytes / sets / plan.open_slices() as u64

@@ -1,5 +1,5 @@
-//! The truth about open slices: sets of the elements' bytes, and of the bytes of their parts. It knows
-//! neither digests nor filters.
+//! The truth about open slices: sets of the elements' bytes, and of the bytes of their parts. It
+//! knows neither digests nor filters.
 
 use super::byte_set::ByteSet;
 use super::negatives::{Asking, Questions};
@@ -17,23 +17,18 @@ pub(super) struct Truth {
 
 impl Truth {
     pub(super) const fn new(asking: Asking, limit: u64) -> Self {
-        Self {
-            asking,
-            limit,
-            slots: Vec::new(),
-        }
+        Self { asking, limit, slots: Vec::new() }
     }
 
     fn slot(&mut self, slot: usize) -> &mut SliceSets {
         while self.slots.len() <= slot {
-            self.slots
-                .push(SliceSets::new(&self.asking.counted, self.limit));
+            self.slots.push(SliceSets::new(&self.asking.counted, self.limit));
         }
         &mut self.slots[slot]
     }
 
-    /// Takes elements of the slice in this slot. Appends the numbers of those that were not there before to
-    /// `new`; where the limit was passed, of all.
+    /// Takes elements of the slice in this slot. Appends the numbers of those that were not there
+    /// before to `new`; where the limit was passed, of all.
     pub(super) fn add(&mut self, slot: usize, keys: &Keys, new: &mut Vec<u32>) {
         self.slot(slot);
         self.slots[slot].add(&self.asking.counted, keys, new);
@@ -165,8 +160,8 @@ impl Values {
         Self { counted, counts }
     }
 
-    /// Distinct values of a combination; of one that is not counted the least upper bound that follows
-    /// from larger ones and from the single attributes.
+    /// Distinct values of a combination; of one that is not counted the least upper bound that
+    /// follows from larger ones and from the single attributes.
     pub(super) fn of(&self, mask: u32) -> f64 {
         if let Some(place) = self.counted.place(mask) {
             return self.counts[place] as f64;

@@ -1,5 +1,5 @@
-//! Who does the work: candidates in this thread, or divided among threads that are all fed with the same batches
-//! through bounded channels.
+//! Who does the work: candidates in this thread, or divided among threads that are all fed with the
+//! same batches through bounded channels.
 
 use super::candidate::{Candidate, CandidateTally};
 use super::negatives::Questions;
@@ -14,15 +14,8 @@ const QUEUED_BATCHES: usize = 16;
 /// What everybody is asked to do.
 #[derive(Clone, Debug)]
 pub(super) enum Task {
-    Add {
-        slot: usize,
-        elements: Arc<ElementColumns>,
-    },
-    Close {
-        number: u64,
-        slot: usize,
-        questions: Arc<Questions>,
-    },
+    Add { slot: usize, elements: Arc<ElementColumns> },
+    Close { number: u64, slot: usize, questions: Arc<Questions> },
 }
 
 /// A worker's part of the answers about a slice.
@@ -47,9 +40,7 @@ pub(super) fn start<'scope>(
     let threads = threads.min(candidates.len()).max(1);
     let mut workers: Vec<Worker> = (0..threads).map(|_| Worker::default()).collect();
     for (number, candidate) in candidates.into_iter().enumerate() {
-        workers[number % threads]
-            .candidates
-            .push((number, candidate));
+        workers[number % threads].candidates.push((number, candidate));
     }
     match workers.pop() {
         Some(worker) if workers.is_empty() => Pool::here(worker),
@@ -79,18 +70,11 @@ impl Work for Worker {
                     Reply::Emptied(elements)
                 })
             }
-            Task::Close {
-                number,
-                slot,
-                questions,
-            } => {
+            Task::Close { number, slot, questions } => {
                 let candidates = self.candidates.iter_mut();
                 let tallies = candidates
                     .map(|(number, candidate)| (*number, candidate.close(slot, &questions)));
-                Reply::Answer(Answer {
-                    number,
-                    tallies: tallies.collect(),
-                })
+                Reply::Answer(Answer { number, tallies: tallies.collect() })
             }
         }
     }

@@ -45,8 +45,8 @@ pub(super) fn from(bytes: &[u8], at: usize) -> Result<&[u8], Skip> {
     bytes.get(at..).ok_or(Skip::CutShort)
 }
 
-/// Where in a frame a piece of it begins; the frame's end for an empty one. Pieces may end before the frame
-/// does, so their length does not tell.
+/// Where in a frame a piece of it begins; the frame's end for an empty one. Pieces may end before
+/// the frame does, so their length does not tell.
 #[inline]
 pub(super) fn place_in(frame: &[u8], piece: &[u8]) -> usize {
     match piece {

@@ -93,10 +93,7 @@ fn v6(bytes: &[u8], vlan: Option<u16>) -> Option<IpPacket<'_>> {
     }
     let (source, rest) = head[8..].split_first_chunk()?;
     Some(IpPacket {
-        addresses: Addresses::V6 {
-            source: *source,
-            destination: *rest.first_chunk()?,
-        },
+        addresses: Addresses::V6 { source: *source, destination: *rest.first_chunk()? },
         protocol: head[6],
         later_fragment: false,
         transport: &bytes[V6_HEADER..(V6_HEADER + payload).min(bytes.len())],

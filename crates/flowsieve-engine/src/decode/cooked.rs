@@ -69,11 +69,7 @@ pub(super) fn token_ring(bytes: &[u8]) -> Step<'_> {
     if byte(bytes, 1)? & 0xc0 != 0x40 {
         return Err(Skip::NotIp);
     }
-    let route = if byte(bytes, 8)? & 0x80 == 0 {
-        0
-    } else {
-        usize::from(byte(bytes, 14)? & 31)
-    };
+    let route = if byte(bytes, 8)? & 0x80 == 0 { 0 } else { usize::from(byte(bytes, 14)? & 31) };
     Ok((Layer::Llc, from(bytes, 14 + route)?))
 }
 
@@ -92,11 +88,8 @@ pub(super) fn arcnet(bytes: &[u8], linux: bool) -> Step<'_> {
     }
     let split = byte(bytes, at + 1)?;
     // A frame that had to be padded carries a second split flag and sequence number.
-    let (split, header) = if split == EXCEPTION {
-        (byte(bytes, at + 5)?, at + 8)
-    } else {
-        (split, at + 4)
-    };
+    let (split, header) =
+        if split == EXCEPTION { (byte(bytes, at + 5)?, at + 8) } else { (split, at + 4) };
     // The first piece has an odd flag that counts the pieces, later ones an even one.
     if split != 0 && split & 1 == 0 {
         return Err(Skip::LinkFragment);

@@ -2,8 +2,8 @@
 //!
 //! Messages are taken as they stand in the packet at hand. A TCP segment yields every message that
 //! begins in it behind a length at the right place. Segments are not put together, so one that goes
-//! on from the segment before is read as if it began here: what cannot be a message is distinguished from
-//! what can by its opcode, number of questions and class.
+//! on from the segment before is read as if it began here: what cannot be a message is
+//! distinguished from what can by its opcode, number of questions and class.
 
 use super::dns_name::{self, NAME_MAX};
 use super::{IpPacket, Skip, ip};
@@ -125,21 +125,15 @@ fn message(
     sure: bool,
     found: &mut impl FnMut(DnsMessage<'_>),
 ) -> Result<(), Skip> {
-    let beyond = if whole {
-        Skip::DnsMalformed
-    } else {
-        Skip::DnsCutShort
-    };
+    let beyond = if whole { Skip::DnsMalformed } else { Skip::DnsCutShort };
     let head: &[u8; MESSAGE_HEADER] = bytes.first_chunk().ok_or(beyond)?;
     if head[4..6] == [0, 0] {
         return Err(Skip::DnsNoQuestion);
     }
     let mut buffer = [0; NAME_MAX];
     let (length, behind) = dns_name::read(bytes, MESSAGE_HEADER, &mut buffer, beyond)?;
-    let &[type_high, type_low, class_high, class_low] = bytes
-        .get(behind..)
-        .and_then(<[u8]>::first_chunk)
-        .ok_or(beyond)?;
+    let &[type_high, type_low, class_high, class_low] =
+        bytes.get(behind..).and_then(<[u8]>::first_chunk).ok_or(beyond)?;
     let class = u16::from_be_bytes([class_high, class_low]);
     if !sure && !is_plausible(head, class) {
         return Err(Skip::DnsMalformed);
@@ -191,11 +185,7 @@ mod tests {
 
     /// A message with one question of class internet.
     fn question(flags: u8, name: &[u8]) -> Vec<u8> {
-        join(&[
-            &[0, 7, flags, 0, 0, 1, 0, 0, 0, 0, 0, 0],
-            name,
-            &[0, 0, 1, 0, 1],
-        ])
+        join(&[&[0, 7, flags, 0, 0, 1, 0, 0, 0, 0, 0, 0], name, &[0, 0, 1, 0, 1]])
     }
 
     fn prefixed(message: &[u8]) -> Vec<u8> {
@@ -206,40 +196,16 @@ mod tests {
     fn datagrams() {
         let name = b"\x03WwW\x07example\x03com";
         let query = question(1, name);
-        check(
-            &v4(17, &udp(1000, 53, &query)),
-            &[">www.example.com"],
-            Ok(()),
-        );
-        check(
-            &v4(17, &udp(53, 1000, &question(0x81, name))),
-            &["<www.example.com"],
-            Ok(()),
-        );
-        check(
-            &v4(17, &udp(5300, 1000, &query)),
-            &[">www.example.com"],
-            Ok(()),
-        );
+        check(&v4(17, &udp(1000, 53, &query)), &[">www.example.com"], Ok(()));
+        check(&v4(17, &udp(53, 1000, &question(0x81, name))), &["<www.example.com"], Ok(()));
+        check(&v4(17, &udp(5300, 1000, &query)), &[">www.example.com"], Ok(()));
         check(&v4(17, &udp(1000, 53, &question(1, b""))), &[">."], Ok(()));
         check(&v4(17, &udp(1000, 5353, &query)), &[], Err(Skip::NotDns));
         check(&v4(132, &udp(1000, 53, &query)), &[], Err(Skip::NotDns));
         check(&v4(17, &udp(1000, 53, b"")), &[], Err(Skip::DnsNoPayload));
-        check(
-            &v4(17, &udp(1000, 53, b"junk")),
-            &[],
-            Err(Skip::DnsMalformed),
-        );
-        check(
-            &v4(17, &udp(1000, 53, &[0; 40])),
-            &[],
-            Err(Skip::DnsNoQuestion),
-        );
-        check(
-            &v4(17, &udp(1000, 53, &question(1, b"\x41a"))),
-            &[],
-            Err(Skip::DnsMalformed),
-        );
+        check(&v4(17, &udp(1000, 53, b"junk")), &[], Err(Skip::DnsMalformed));
+        check(&v4(17, &udp(1000, 53, &[0; 40])), &[], Err(Skip::DnsNoQuestion));
+        check(&v4(17, &udp(1000, 53, &question(1, b"\x41a"))), &[], Err(Skip::DnsMalformed));
         let mut later = v4(17, &udp(1000, 53, &query));
         later[7] = 1;
         check(&later, &[], Err(Skip::LaterFragment));
@@ -252,11 +218,7 @@ mod tests {
     fn datagrams_cut_short_anywhere() {
         let packet = v4(17, &udp(1000, 53, &question(1, b"\x07example\x03com")));
         for cut in 20..packet.len() {
-            let expected = if cut < 24 {
-                Skip::NotDns
-            } else {
-                Skip::DnsCutShort
-            };
+            let expected = if cut < 24 { Skip::NotDns } else { Skip::DnsCutShort };
             check(&packet[..cut], &[], Err(expected));
         }
     }
@@ -266,20 +228,12 @@ mod tests {
         let one = prefixed(&question(1, b"\x03one"));
         let two = prefixed(&question(0x81, b"\x03two"));
         check(&v4(6, &tcp(1000, 53, &one)), &[">one"], Ok(()));
-        check(
-            &v4(6, &tcp(1000, 53, &join(&[&one, &two]))),
-            &[">one", "<two"],
-            Ok(()),
-        );
+        check(&v4(6, &tcp(1000, 53, &join(&[&one, &two]))), &[">one", "<two"], Ok(()));
         // The second goes on in the next segment; only its length or half of that is here.
         for cut in 1..two.len() {
             let payload = join(&[&one, &two[..cut]]);
             check(&v4(6, &tcp(1000, 53, &payload)), &[">one"], Ok(()));
-            check(
-                &v4(6, &tcp(1000, 53, &two[..cut])),
-                &[],
-                Err(Skip::DnsCutShort),
-            );
+            check(&v4(6, &tcp(1000, 53, &two[..cut])), &[], Err(Skip::DnsCutShort));
         }
         // Something else in between is stepped over.
         let payload = join(&[&prefixed(b"junk"), &[0, 0], &two]);

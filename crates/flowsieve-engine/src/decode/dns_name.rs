@@ -23,7 +23,8 @@ pub(super) fn read(
     beyond: Skip,
 ) -> Result<(usize, usize), Skip> {
     let mut at = start;
-    // Labels that stand one behind the other, which is all of nearly every name, are copied at once.
+    // Labels that stand one behind the other, which is all of nearly every name, are copied at
+    // once.
     let mut run = start;
     let mut length = 0;
     let mut behind = None;
@@ -56,9 +57,7 @@ pub(super) fn read(
 /// Appends labels in lower case; returns the new length.
 fn append(buffer: &mut [u8; NAME_MAX], length: usize, labels: &[u8]) -> Result<usize, Skip> {
     // The final zero byte, though not kept, counts.
-    let place = buffer[length..NAME_MAX - 1]
-        .get_mut(..labels.len())
-        .ok_or(Skip::DnsMalformed)?;
+    let place = buffer[length..NAME_MAX - 1].get_mut(..labels.len()).ok_or(Skip::DnsMalformed)?;
     place.copy_from_slice(labels);
     // Length bytes, at most 63, are no letters.
     place.make_ascii_lowercase();

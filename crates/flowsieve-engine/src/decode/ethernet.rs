@@ -96,14 +96,7 @@ fn macsec(bytes: &[u8]) -> Step<'_> {
     if flags & ENCRYPTED != 0 {
         return Err(Skip::Encrypted);
     }
-    tagged(
-        bytes,
-        if flags & CHANNEL_IDENTIFIER == 0 {
-            6
-        } else {
-            14
-        },
-    )
+    tagged(bytes, if flags & CHANNEL_IDENTIFIER == 0 { 6 } else { 14 })
 }
 
 /// 802.2 LLC, with SNAP.

@@ -25,7 +25,8 @@ impl Hardware {
     }
 }
 
-/// Shows the link-layer addresses of the header that `bytes` begin with: where, and what they are. They may be cut off.
+/// Shows the link-layer addresses of the header that `bytes` begin with: where, and what they are.
+/// They may be cut off.
 pub(super) fn addresses(layer: Layer, bytes: &[u8], mut see: impl FnMut(usize, Hardware)) {
     use Hardware::{Mac, Other, ReversedMac};
     let mut pair = |first: usize, second: usize, kind| {
@@ -44,17 +45,15 @@ pub(super) fn addresses(layer: Layer, bytes: &[u8], mut see: impl FnMut(usize, H
         Layer::Link(link) => match link.0 {
             // Linux cooked captures: a length, and room for eight bytes.
             113 => see(6, in_eight(be16(bytes, 4).unwrap_or_default())),
-            276 => see(
-                12,
-                in_eight(bytes.get(11).copied().unwrap_or_default().into()),
-            ),
+            276 => see(12, in_eight(bytes.get(11).copied().unwrap_or_default().into())),
             239 => netfilter_log(bytes, see),
             // Token ring and FDDI.
             6 => pair(2, 8, ReversedMac),
             10 => pair(1, 7, Mac),
             // Ethernet with a switch's tag behind the addresses.
             281 | 284 | 285 => pair(0, 6, Mac),
-            // Fibre Channel and FireWire: names of eight bytes; InfiniBand: identifiers as long as IPv6 addresses.
+            // Fibre Channel and FireWire: names of eight bytes; InfiniBand: identifiers as long as
+            // IPv6 addresses.
             122 | 138 => pair(0, 8, Other(8)),
             242 => pair(8, 24, Other(16)),
             _ => {}
@@ -79,10 +78,7 @@ fn netfilter_log(bytes: &[u8], mut see: impl FnMut(usize, Hardware)) {
     for (kind, value) in meta::attributes(bytes) {
         match kind {
             // Length, padding, eight bytes.
-            ADDRESS => see(
-                value.start + 4,
-                in_eight(be16(bytes, value.start).unwrap_or_default()),
-            ),
+            ADDRESS => see(value.start + 4, in_eight(be16(bytes, value.start).unwrap_or_default())),
             LINK_HEADER if value.len() == ETHERNET_HEADER => {
                 see(value.start, Hardware::Mac);
                 see(value.start + 6, Hardware::Mac);

@@ -6,11 +6,13 @@ use super::layer::{Layer, STEPS_MAX, next_packet};
 use super::{IpPacket, Tunnel, ip, tunnel};
 use crate::trace::LinkType;
 
-/// Bytes of a frame that are headers: of the link, of IP with its extension headers, and of what IP carries.
+/// Bytes of a frame that are headers: of the link, of IP with its extension headers, and of what IP
+/// carries.
 ///
-/// With [`Tunnel::Inner`] these are all headers up to the innermost IP packet that can be reached, and of what that
-/// carries. A frame without IP keeps the headers that could be read before whatever it carries, and an address
-/// resolution message as a whole. What cannot be read is no header: if in doubt, it is payload.
+/// With [`Tunnel::Inner`] these are all headers up to the innermost IP packet that can be reached,
+/// and of what that carries. A frame without IP keeps the headers that could be read before
+/// whatever it carries, and an address resolution message as a whole. What cannot be read is no
+/// header: if in doubt, it is payload.
 pub fn headers_end(link: LinkType, frame: &[u8], tunnel: Tunnel) -> usize {
     let (mut at, mut steps) = ((Layer::Link(link), frame), 0..STEPS_MAX);
     let mut found = None;
@@ -53,11 +55,8 @@ fn behind_ip(frame: &[u8], bytes: &[u8], packet: &IpPacket<'_>) -> usize {
 /// Where in an IP packet the extension header that does not fit into it has said what would follow.
 fn contradiction(packet: &[u8]) -> usize {
     let v6 = packet[0] >> 4 == 6;
-    let (mut protocol, mut at) = if v6 {
-        (packet[6], ip::V6_HEADER)
-    } else {
-        (packet[9], usize::from(packet[0] & 15) * 4)
-    };
+    let (mut protocol, mut at) =
+        if v6 { (packet[6], ip::V6_HEADER) } else { (packet[9], usize::from(packet[0] & 15) * 4) };
     while let Some(head) = packet.get(at..).and_then(<[u8]>::first_chunk::<4>)
         && ip::is_extension(protocol, v6)
     {

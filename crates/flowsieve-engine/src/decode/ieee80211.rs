@@ -93,15 +93,12 @@ pub(super) fn frame(bytes: &[u8], form: Form) -> Step<'_> {
     const AGGREGATE_HEADER: usize = 14;
     // Of several packets in one frame the first counts.
     let (header, aggregate) = behind_header(bytes, form)?;
-    let header = if aggregate {
-        header + AGGREGATE_HEADER
-    } else {
-        header
-    };
+    let header = if aggregate { header + AGGREGATE_HEADER } else { header };
     Ok((Layer::Llc, from(bytes, header)?))
 }
 
-/// Where what a data frame carries begins, and whether it is several packets, each with a header of its own.
+/// Where what a data frame carries begins, and whether it is several packets, each with a header of
+/// its own.
 fn behind_header(bytes: &[u8], form: Form) -> Result<(usize, bool), Skip> {
     const AGGREGATE: u8 = 0x80;
     let [control, flags] = control(bytes, form)?;
@@ -137,8 +134,8 @@ fn behind_header(bytes: &[u8], form: Form) -> Result<(usize, bool), Skip> {
     Ok((header, aggregate))
 }
 
-/// Shows where addresses stand: those that frames of its type have, and those of each packet of several in one
-/// frame.
+/// Shows where addresses stand: those that frames of its type have, and those of each packet of
+/// several in one frame.
 pub(super) fn addresses(bytes: &[u8], form: Form, mut see: impl FnMut(usize)) {
     let count = address_count(bytes, form);
     [4, 10, 16, 24].into_iter().take(count).for_each(&mut see);
@@ -175,7 +172,8 @@ fn address_count(bytes: &[u8], form: Form) -> usize {
     }
 }
 
-/// Bytes of the header of a frame that carries nothing readable: up to its addresses and its sequence number.
+/// Bytes of the header of a frame that carries nothing readable: up to its addresses and its
+/// sequence number.
 pub(super) fn header_bytes(bytes: &[u8], form: Form) -> usize {
     [0, 10, 16, 24, 30][address_count(bytes, form)]
 }

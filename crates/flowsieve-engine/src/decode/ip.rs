@@ -41,10 +41,7 @@ pub(super) fn v4(bytes: &[u8]) -> Result<IpPacket<'_>, Skip> {
     if first >> 4 != 4 || header < V4_HEADER {
         return Err(Skip::BadIpHeader);
     }
-    let addresses = Addresses::V4 {
-        source: array(bytes, 12)?,
-        destination: array(bytes, 16)?,
-    };
+    let addresses = Addresses::V4 { source: array(bytes, 12)?, destination: array(bytes, 16)? };
     let stated = usize::from(be16(bytes, 2)?);
     let end = match stated {
         // Segmentation offload leaves the length to the network card: all that was captured.
@@ -68,10 +65,7 @@ pub(super) fn v6(bytes: &[u8]) -> Result<IpPacket<'_>, Skip> {
     if byte(bytes, 0)? >> 4 != 6 {
         return Err(Skip::BadIpHeader);
     }
-    let addresses = Addresses::V6 {
-        source: array(bytes, 8)?,
-        destination: array(bytes, 24)?,
-    };
+    let addresses = Addresses::V6 { source: array(bytes, 8)?, destination: array(bytes, 24)? };
     let stated = usize::from(be16(bytes, 4)?);
     let end = match stated {
         // A jumbogram, or segmentation offload.
@@ -83,16 +77,12 @@ pub(super) fn v6(bytes: &[u8]) -> Result<IpPacket<'_>, Skip> {
         later_fragment: false,
         bytes: bytes.get(V6_HEADER..end).unwrap_or_default(),
     };
-    let length = if stated == 0 {
-        bytes.len()
-    } else {
-        V6_HEADER + stated
-    };
+    let length = if stated == 0 { bytes.len() } else { V6_HEADER + stated };
     Ok(upper.behind_extensions(true).of(addresses, length))
 }
 
-/// Addresses of an IPv6 packet's pseudo-header (RFC 8200, RFC 6275) that do not stand in the IPv6 header but in an
-/// extension header.
+/// Addresses of an IPv6 packet's pseudo-header (RFC 8200, RFC 6275) that do not stand in the IPv6
+/// header but in an extension header.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Elsewhere {
     /// The source is the home address of a mobile node.
@@ -101,8 +91,8 @@ pub struct Elsewhere {
     pub destination: bool,
 }
 
-/// Where the addresses of an IPv6 packet's pseudo-header stand. Looks at the extension headers a second time, so
-/// that those who do not need it do not pay for it.
+/// Where the addresses of an IPv6 packet's pseudo-header stand. Looks at the extension headers a
+/// second time, so that those who do not need it do not pay for it.
 pub(super) fn pseudo_header(bytes: &[u8]) -> Elsewhere {
     let mut elsewhere = Elsewhere::default();
     let mut kind = bytes.get(6).copied().unwrap_or_default();
@@ -159,7 +149,8 @@ pub(super) fn is_extension(protocol: u8, v6: bool) -> bool {
     }
 }
 
-/// The length of an extension header that begins with `head`, and whether a fragment other than the first follows.
+/// The length of an extension header that begins with `head`, and whether a fragment other than the
+/// first follows.
 #[inline]
 pub(super) fn extension(protocol: u8, head: [u8; 4]) -> (usize, bool) {
     let [_, units, high, low] = head;

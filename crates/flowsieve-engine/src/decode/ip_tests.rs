@@ -27,10 +27,7 @@ fn ip_version_4_header() {
     // Options, cut short: the addresses count.
     packet[0] = 0x4f;
     let cut = outer(228, &packet).unwrap();
-    assert_eq!(
-        (cut.addresses, cut.protocol, cut.transport),
-        (V4, 17, &[][..])
-    );
+    assert_eq!((cut.addresses, cut.protocol, cut.transport), (V4, 17, &[][..]));
     packet[0] = 0x44;
     assert_eq!(outer(228, &packet), Err(Skip::BadIpHeader));
     // Fragments: the first has ports, later ones have none.
@@ -44,10 +41,7 @@ fn ip_version_4_header() {
     let header = join(&[&[17, 4, 0, 0], &[0; 20], &udp(1000, 2000, b"")]);
     let packet = v4(51, &header);
     let authenticated = outer(228, &packet).unwrap();
-    assert_eq!(
-        (authenticated.protocol, authenticated.ports()),
-        (17, Some((1000, 2000)))
-    );
+    assert_eq!((authenticated.protocol, authenticated.ports()), (17, Some((1000, 2000))));
 }
 
 #[test]
@@ -55,11 +49,7 @@ fn ip_version_6_extension_headers() {
     let check = |next: u8, headers: &[u8], protocol, ports: Option<(u16, u16)>| {
         let packet = v6(next, &join(&[headers, &udp(1000, 2000, b"")]));
         let found = outer(229, &packet).unwrap();
-        assert_eq!(
-            (found.protocol, found.ports()),
-            (protocol, ports),
-            "{next} {headers:?}"
-        );
+        assert_eq!((found.protocol, found.ports()), (protocol, ports), "{next} {headers:?}");
     };
     let ports = Some((1000, 2000));
     for next in [0, 43, 60, 140] {
@@ -70,18 +60,7 @@ fn ip_version_6_extension_headers() {
     }
     check(51, &join(&[&[17, 4], &[0; 22]]), 17, ports);
     check(44, &[17, 0, 0, 1, 0, 0, 0, 0], 17, ports);
-    check(
-        0,
-        &join(&[
-            &[60, 0],
-            &[0; 6],
-            &[44, 0],
-            &[0; 6],
-            &[17, 0, 0, 1, 0, 0, 0, 0],
-        ]),
-        17,
-        ports,
-    );
+    check(0, &join(&[&[60, 0], &[0; 6], &[44, 0], &[0; 6], &[17, 0, 0, 1, 0, 0, 0, 0]]), 17, ports);
     check(59, &[], 59, None);
     check(135, &[59, 0, 0, 0], 135, None);
     let packet = v6(44, &join(&[&[60, 0, 0, 8, 0, 0, 0, 0], &[1; 30]]));
@@ -96,8 +75,9 @@ fn ip_version_6_extension_headers() {
     assert_eq!(outer(229, &packet).unwrap().ports(), ports);
 }
 
-/// Shim6 is an extension header with a length like the others (RFC 5533, section 5; RFC 7045, section 4), so
-/// what counts is what stands behind it, also if of that not even the beginning was captured.
+/// Shim6 is an extension header with a length like the others (RFC 5533, section 5; RFC 7045,
+/// section 4), so what counts is what stands behind it, also if of that not even the beginning was
+/// captured.
 #[test]
 fn shim6_before_a_header_that_was_cut_short() {
     for (length, header) in [
@@ -110,10 +90,7 @@ fn shim6_before_a_header_that_was_cut_short() {
             let found = outer(229, &packet).unwrap();
             assert_eq!((found.protocol, found.transport), (0, rest), "{length}");
         }
-        let whole = v6(
-            140,
-            &join(&[header, &[17, 0, 0, 0, 0, 0, 0, 0], &udp(1000, 2000, b"")]),
-        );
+        let whole = v6(140, &join(&[header, &[17, 0, 0, 0, 0, 0, 0, 0], &udp(1000, 2000, b"")]));
         assert_eq!(outer(229, &whole).unwrap().ports(), Some((1000, 2000)));
     }
     // In IPv4 the number means a protocol like any other.
@@ -125,14 +102,7 @@ fn shim6_before_a_header_that_was_cut_short() {
 fn nearly_common() -> impl Strategy<Value = Vec<u8>> {
     let tag = prop_oneof![Just(0x8100u16), Just(0x88a8), Just(0x9100)];
     let tags = prop::collection::vec(tag, 0..4);
-    let protocol = prop_oneof![
-        Just(1u8),
-        Just(6),
-        Just(17),
-        Just(58),
-        Just(44),
-        any::<u8>()
-    ];
+    let protocol = prop_oneof![Just(1u8), Just(6), Just(17), Just(58), Just(44), any::<u8>()];
     let payload = prop::collection::vec(any::<u8>(), 0..80);
     let touched = prop::collection::vec((0..70usize, any::<u8>()), 0..4);
     (any::<bool>(), tags, protocol, payload, touched, 0..200usize).prop_map(
@@ -230,21 +200,11 @@ proptest! {
 #[test]
 fn frames_of_another_builder() {
     let v4 = ([192, 0, 2, 1], [198, 51, 100, 2]);
-    let Addresses::V6 {
-        source,
-        destination,
-    } = V6
-    else {
-        unreachable!()
-    };
+    let Addresses::V6 { source, destination } = V6 else { unreachable!() };
     let build = || PacketBuilder::ethernet2([2; 6], [4; 6]);
     let mut frames = [const { Vec::new() }; 4];
     let [a, b, c, d] = &mut frames;
-    build()
-        .ipv4(v4.0, v4.1, 64)
-        .udp(1000, 2000)
-        .write(a, b"x")
-        .unwrap();
+    build().ipv4(v4.0, v4.1, 64).udp(1000, 2000).write(a, b"x").unwrap();
     build()
         .single_vlan(7.try_into().unwrap())
         .ipv4(v4.0, v4.1, 64)
@@ -257,17 +217,10 @@ fn frames_of_another_builder() {
         .udp(1000, 2000)
         .write(c, b"x")
         .unwrap();
-    build()
-        .ipv6(source, destination, 64)
-        .tcp(1000, 2000, 0, 0)
-        .write(d, b"x")
-        .unwrap();
+    build().ipv6(source, destination, 64).tcp(1000, 2000, 0, 0).write(d, b"x").unwrap();
     for (frame, addresses) in frames.iter().zip([V4, V4, V6, V6]) {
         let packet = common::decode(frame).expect("a common frame");
-        assert_eq!(
-            (packet.addresses, packet.ports()),
-            (addresses, Some((1000, 2000)))
-        );
+        assert_eq!((packet.addresses, packet.ports()), (addresses, Some((1000, 2000))));
         assert_eq!(outer(1, frame), Ok(packet));
     }
 }

@@ -115,7 +115,8 @@ pub(super) fn walk(link: LinkType, frame: &[u8], tunnel: Tunnel) -> Result<IpPac
     found.ok_or(Skip::TooDeep)
 }
 
-/// Walks from the beginning of a frame to its outermost IP header, and returns the bytes from there on.
+/// Walks from the beginning of a frame to its outermost IP header, and returns the bytes from there
+/// on.
 #[inline(never)]
 pub(super) fn to_ip(link: LinkType, frame: &[u8]) -> Result<&[u8], Skip> {
     let mut layer = Layer::Link(link);
@@ -130,7 +131,8 @@ pub(super) fn to_ip(link: LinkType, frame: &[u8]) -> Result<&[u8], Skip> {
     Err(Skip::TooDeep)
 }
 
-/// Walks on to the next IP packet, at whose header `at` stands then; none if what `at` stands at cannot be read.
+/// Walks on to the next IP packet, at whose header `at` stands then; none if what `at` stands at
+/// cannot be read.
 pub(super) fn next_packet<'a>(
     at: &mut (Layer, &'a [u8]),
     steps: &mut Range<usize>,
@@ -150,8 +152,8 @@ pub(super) fn next_packet<'a>(
     None
 }
 
-/// Walks from the beginning of a frame to its innermost IP header, and returns the bytes from there on. Apart from
-/// [`walk`], which gets slower if it also has to return these.
+/// Walks from the beginning of a frame to its innermost IP header, and returns the bytes from there
+/// on. Apart from [`walk`], which gets slower if it also has to return these.
 #[inline(never)]
 pub(super) fn to_innermost_ip(link: LinkType, frame: &[u8]) -> Result<&[u8], Skip> {
     let mut found = to_ip(link, frame)?;

@@ -15,11 +15,7 @@ fn check(link: u16, header: &[u8], packet: &[u8], addresses: Addresses) {
     let whole = outer(link, &frame).unwrap_or_else(|skip| panic!("{link} {header:x?}: {skip:?}"));
     assert_eq!(whole.addresses, addresses);
     assert_eq!((whole.protocol, whole.ports()), (17, Some((1000, 2000))));
-    let ip_header = if matches!(addresses, Addresses::V4 { .. }) {
-        20
-    } else {
-        40
-    };
+    let ip_header = if matches!(addresses, Addresses::V4 { .. }) { 20 } else { 40 };
     for cut in 0..frame.len() {
         let part = outer(link, &frame[..cut]);
         if cut < header.len() + ip_header {
@@ -82,10 +78,7 @@ fn ethernet_and_its_tags() {
     // MPLS, one label and three; with a pseudowire's control word and without.
     check_v4(&[0x88, 0x47, 0, 1, 1, 64]);
     check_v6(&[0x88, 0x48, 0, 1, 0, 64, 0, 1, 0, 64, 0, 1, 1, 64]);
-    check_v4(&join(&[
-        &[0x88, 0x47, 0, 1, 1, 64, 0, 0, 0, 0],
-        &behind_addresses(&[8, 0]),
-    ]));
+    check_v4(&join(&[&[0x88, 0x47, 0, 1, 1, 64, 0, 0, 0, 0], &behind_addresses(&[8, 0])]));
     // PPPoE session, with a short and a long PPP protocol number.
     check_v4(&[0x88, 0x64, 0x11, 0, 0, 1, 0, 60, 0x00, 0x21]);
     check_v6(&[0x88, 0x64, 0x11, 0, 0, 1, 0, 60, 0x57]);
@@ -99,24 +92,14 @@ fn ethernet_and_its_tags() {
     let inner = behind_addresses(&[8, 0]);
     check_v4(&join(&[&[0x89, 0x03, 0, 64], &inner]));
     check_v4(&join(&[&[0x88, 0xe7, 0, 0, 0, 1], &inner]));
-    check_v4(&join(&[
-        &[0x22, 0xf3, 0, 0x40, 0, 1, 0, 2, 0, 0, 0, 0],
-        &inner,
-    ]));
+    check_v4(&join(&[&[0x22, 0xf3, 0, 0x40, 0, 1, 0, 2, 0, 0, 0, 0], &inner]));
     check_v4(&join(&[&[0x65, 0x58], &inner]));
     // MACsec for integrity only, with and without channel identifier.
     check_v4(&join(&[&[0x88, 0xe5, 0, 0, 0, 0, 0, 1], &[8, 0]]));
-    check_v4(&join(&[
-        &[0x88, 0xe5, 0x20, 0, 0, 0, 0, 1],
-        &[0; 8],
-        &[8, 0],
-    ]));
+    check_v4(&join(&[&[0x88, 0xe5, 0x20, 0, 0, 0, 0, 1], &[0; 8], &[8, 0]]));
     // Service chains.
     check_v4(&[0x89, 0x4f, 0x0f, 0xc2, 2, 1, 0, 0, 0, 0]);
-    check_v4(&join(&[
-        &[0x89, 0x4f, 0x0f, 0xc2, 2, 3, 0, 0, 0, 0],
-        &inner,
-    ]));
+    check_v4(&join(&[&[0x89, 0x4f, 0x0f, 0xc2, 2, 3, 0, 0, 0, 0], &inner]));
     // LLC behind a length, behind a tag and a length.
     let snap = [0xaa, 0xaa, 3, 0, 0, 0, 0x08, 0x00];
     check_v4(&join(&[&[0, 60], &snap]));
@@ -124,10 +107,7 @@ fn ethernet_and_its_tags() {
     check_v4(&join(&[&[0x88, 0x70], &snap]));
     check_v4(&[0, 60, 6, 6, 3]);
     check_v4(&[0, 60, 0xfe, 0xfe, 3, 0xcc]);
-    check_v4(&join(&[
-        &[0, 90, 0xaa, 0xaa, 3, 0, 0x80, 0xc2, 0, 7],
-        &inner,
-    ]));
+    check_v4(&join(&[&[0, 90, 0xaa, 0xaa, 3, 0, 0x80, 0xc2, 0, 7], &inner]));
 }
 
 #[test]
@@ -136,27 +116,12 @@ fn frames_of_other_protocols() {
     let anything = [0x11; 60];
     check(&join(&[&[0x08, 0x06], &anything]), Skip::Arp);
     check(&join(&[&[0x88, 0xcc], &anything]), Skip::NotIpEthertype);
-    check(
-        &join(&[&[0x00, 0x26, 0x42, 0x42, 3], &anything]),
-        Skip::NotIpLlc,
-    );
-    check(
-        &join(&[&[0x00, 0x26, 0xff, 0xff], &anything]),
-        Skip::NotIpLlc,
-    );
+    check(&join(&[&[0x00, 0x26, 0x42, 0x42, 3], &anything]), Skip::NotIpLlc);
+    check(&join(&[&[0x00, 0x26, 0xff, 0xff], &anything]), Skip::NotIpLlc);
     check(&join(&[&[0x05, 0xdd], &anything]), Skip::BadLinkHeader);
-    check(
-        &join(&[&[0x88, 0x64, 0x11, 9, 0, 1, 0, 60], &anything]),
-        Skip::NotIpPpp,
-    );
-    check(
-        &join(&[&[0x88, 0x64, 0x11, 0, 0, 1, 0, 60, 0xc0, 0x21], &anything]),
-        Skip::NotIpPpp,
-    );
-    check(
-        &join(&[&[0x88, 0xe5, 8, 0, 0, 0, 0, 1], &anything]),
-        Skip::Encrypted,
-    );
+    check(&join(&[&[0x88, 0x64, 0x11, 9, 0, 1, 0, 60], &anything]), Skip::NotIpPpp);
+    check(&join(&[&[0x88, 0x64, 0x11, 0, 0, 1, 0, 60, 0xc0, 0x21], &anything]), Skip::NotIpPpp);
+    check(&join(&[&[0x88, 0xe5, 8, 0, 0, 0, 0, 1], &anything]), Skip::Encrypted);
     check(&join(&[&[0x08, 0x00], &anything]), Skip::BadIpHeader);
     check(&[0x08, 0x00, 0x44], Skip::BadIpHeader);
     check(&[0x08, 0x00, 0x45], Skip::CutShort);
@@ -228,14 +193,8 @@ fn headers_of_operating_systems() {
     check_skip(239, &[2, 0, 0, 0, 8, 0, 10, 0, 1, 2, 0, 0], Skip::NotIp);
     check_skip(239, &[2, 0, 0, 0, 0, 0, 10, 0, 1, 2, 0, 0], Skip::NotIp);
     let ethernet = behind_addresses(&[8, 0]);
-    check_v4(
-        192,
-        &join(&[&[0, 0, 12, 0, 1, 0, 0, 0, 7, 7, 7, 7], &ethernet]),
-    );
-    check_v4(
-        258,
-        &join(&[&[14, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 9, 9], &ethernet]),
-    );
+    check_v4(192, &join(&[&[0, 0, 12, 0, 1, 0, 0, 0, 7, 7, 7, 7], &ethernet]));
+    check_v4(258, &join(&[&[14, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 9, 9], &ethernet]));
     check_skip(192, &[0, 0, 8, 0, 192, 0, 0, 0, 0x45], Skip::BadLinkHeader);
 }
 
@@ -243,16 +202,7 @@ fn headers_of_operating_systems() {
 fn other_networks() {
     let snap = [0xaa, 0xaa, 3, 0, 0, 0, 0x08, 0x00];
     check_v4(6, &join(&[&[0x10, 0x40], &[2; 12], &snap]));
-    check_v4(
-        6,
-        &join(&[
-            &[0x10, 0x40],
-            &[2; 6],
-            &[0x82; 6],
-            &[6, 0, 0, 0, 0, 0],
-            &snap,
-        ]),
-    );
+    check_v4(6, &join(&[&[0x10, 0x40], &[2; 6], &[0x82; 6], &[6, 0, 0, 0, 0, 0], &snap]));
     check_v4(10, &join(&[&[0x50], &[2; 12], &snap]));
     check_v4(7, &[1, 2, 212, 0, 0, 7]);
     check_v4(7, &[1, 2, 240]);
@@ -273,10 +223,7 @@ fn other_networks() {
     check_v4(274, &join(&[&[0x55; 8], &ethernet]));
     check_v4(282, &join(&[&[0; 4], &ethernet]));
     check_v4(281, &behind_addresses(&[0, 0, 0, 1, 8, 0]));
-    check_v4(
-        285,
-        &behind_addresses(&[0xda, 0xda, 0, 0, 0, 0, 0, 1, 8, 0]),
-    );
+    check_v4(285, &behind_addresses(&[0xda, 0xda, 0, 0, 0, 0, 0, 1, 8, 0]));
 }
 
 #[test]
@@ -289,10 +236,7 @@ fn wireless() {
     check_v4(105, &join(&[&[0x88, 0x01], &[0; 24], &llc]));
     check_v4(105, &join(&[&[0x88, 0x83], &[0; 34], &llc]));
     // An aggregate of several packets.
-    check_v4(
-        105,
-        &join(&[&[0x88, 0x01], &[0; 22], &[0x80, 0], &[0; 14], &llc]),
-    );
+    check_v4(105, &join(&[&[0x88, 0x01], &[0; 22], &[0x80, 0], &[0; 14], &llc]));
     check_v4(127, &join(&[&[0, 0, 8, 0, 0, 0, 0, 0], &data]));
     // Flags behind two more bitmaps and a timer: the header is padded.
     let radiotap = join(&[
@@ -302,21 +246,14 @@ fn wireless() {
         &[0; 8],
     ]);
     check_v4(127, &join(&[&radiotap, &[0x88, 0x01], &[0; 26], &llc]));
-    check_v4(
-        119,
-        &join(&[&[0x44, 0, 0, 0, 144, 0, 0, 0], &[0; 136], &data]),
-    );
+    check_v4(119, &join(&[&[0x44, 0, 0, 0, 144, 0, 0, 0], &[0; 136], &data]));
     let avs = join(&[&[0x80, 0x21, 0x10, 0x01, 0, 0, 0, 64], &[0; 56], &data]);
     check_v4(163, &avs);
     check_v4(119, &avs);
     check_skip(105, &join(&[&[0x80, 0], &[0; 60]]), Skip::WlanNoData);
     check_skip(105, &join(&[&[0x48, 1], &[0; 60]]), Skip::WlanNoData);
     check_skip(105, &join(&[&[0x08, 0x41], &[0; 60]]), Skip::Encrypted);
-    check_skip(
-        105,
-        &join(&[&[0x08, 1], &[0; 20], &[1, 0], &llc]),
-        Skip::LinkFragment,
-    );
+    check_skip(105, &join(&[&[0x08, 1], &[0; 20], &[1, 0], &llc]), Skip::LinkFragment);
     check_skip(105, &join(&[&[0x09, 1], &[0; 60]]), Skip::BadLinkHeader);
     check_skip(127, &[0, 0, 6, 0, 0, 0, 0, 0], Skip::BadLinkHeader);
 }

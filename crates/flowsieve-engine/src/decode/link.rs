@@ -22,8 +22,8 @@ pub(super) fn begin(link: LinkType, frame: &[u8]) -> Step<'_> {
         117 => cooked::packet_filter_log(frame),
         239 => meta::nflog(frame),
 
-        // PPP: perhaps in HDLC framing of either kind, over Ethernet, with a byte of direction in the place of the
-        // address field or before it; SLIP.
+        // PPP: perhaps in HDLC framing of either kind, over Ethernet, with a byte of direction in
+        // the place of the address field or before it; SLIP.
         9 | 50 => Ok((Layer::Hdlc, frame)),
         51 => Ok((Layer::PppOe, frame)),
         166 if frame.get(1) == Some(&3) => Ok((Layer::Ppp, &frame[2..])),
@@ -56,10 +56,7 @@ pub(super) fn begin(link: LinkType, frame: &[u8]) -> Step<'_> {
         100 => cooked::atm(frame),
         123 => Ok((Layer::Llc, bytes::from(frame, 4)?)),
         122 => Ok((Layer::Llc, bytes::from(frame, 16)?)),
-        138 => Ok((
-            Layer::EtherType(bytes::be16(frame, 16)?),
-            bytes::from(frame, 18)?,
-        )),
+        138 => Ok((Layer::EtherType(bytes::be16(frame, 16)?), bytes::from(frame, 18)?)),
         242 => cooked::infiniband(frame),
 
         // Ethernet behind a header of fixed length: a card's own, preambles, a switch's tag.

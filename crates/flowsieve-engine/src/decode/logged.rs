@@ -24,14 +24,12 @@ pub fn logged_addresses(entry: &LogEntry) -> Result<Addresses, Skip> {
 /// They are not of one family.
 pub(crate) fn addresses_of(source: IpAddr, destination: IpAddr) -> Result<Addresses, Skip> {
     match (source, destination) {
-        (IpAddr::V4(source), IpAddr::V4(destination)) => Ok(Addresses::V4 {
-            source: source.octets(),
-            destination: destination.octets(),
-        }),
-        (IpAddr::V6(source), IpAddr::V6(destination)) => Ok(Addresses::V6 {
-            source: source.octets(),
-            destination: destination.octets(),
-        }),
+        (IpAddr::V4(source), IpAddr::V4(destination)) => {
+            Ok(Addresses::V4 { source: source.octets(), destination: destination.octets() })
+        }
+        (IpAddr::V6(source), IpAddr::V6(destination)) => {
+            Ok(Addresses::V6 { source: source.octets(), destination: destination.octets() })
+        }
         _ => Err(Skip::MixedFamilies),
     }
 }

@@ -35,17 +35,15 @@ pub(super) fn pktap(bytes: &[u8]) -> Step<'_> {
 pub(super) fn nflog(bytes: &[u8]) -> Step<'_> {
     let number = byte(bytes, 0)?;
     from(bytes, 4)?;
-    let payload = attributes(bytes)
-        .find(|(kind, _)| *kind == PAYLOAD)
-        .ok_or(Skip::NotIp)?;
+    let payload = attributes(bytes).find(|(kind, _)| *kind == PAYLOAD).ok_or(Skip::NotIp)?;
     // Cut short by the snapshot length, perhaps.
     cooked::family(number.into(), &bytes[payload.1])
 }
 
 const PAYLOAD: u16 = 9;
 
-/// The attributes of a netfilter log's record, each with its place, in the byte order in which there is a payload among
-/// them; if it was cut off, in that in which the first one is shorter.
+/// The attributes of a netfilter log's record, each with its place, in the byte order in which
+/// there is a payload among them; if it was cut off, in that in which the first one is shorter.
 pub(super) fn attributes(bytes: &[u8]) -> impl Iterator<Item = (u16, Range<usize>)> {
     let orders = [u16::from_le_bytes, u16::from_be_bytes];
     let has_payload = |number| attributes_as(bytes, number).any(|(kind, _)| kind == PAYLOAD);
@@ -57,7 +55,8 @@ pub(super) fn attributes(bytes: &[u8]) -> impl Iterator<Item = (u16, Range<usize
     attributes_as(bytes, number)
 }
 
-/// Netlink attributes behind a header of four bytes: length (with its own header), kind, value, padding.
+/// Netlink attributes behind a header of four bytes: length (with its own header), kind, value,
+/// padding.
 fn attributes_as(
     bytes: &[u8],
     number: fn([u8; 2]) -> u16,

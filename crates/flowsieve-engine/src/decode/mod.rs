@@ -21,10 +21,7 @@
 //! | `dns`, `dns_name` | DNS messages, names |
 //! | `skip` | the reasons why there is nothing to count |
 
-#![cfg_attr(
-    test,
-    allow(clippy::unwrap_used, reason = "a test that panics has failed")
-)]
+#![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test that panics has failed"))]
 
 mod bytes;
 mod common;
@@ -98,14 +95,8 @@ impl Addresses {
     /// Source and destination.
     pub fn ends(self) -> (IpAddr, IpAddr) {
         match self {
-            Self::V4 {
-                source,
-                destination,
-            } => (source.into(), destination.into()),
-            Self::V6 {
-                source,
-                destination,
-            } => (source.into(), destination.into()),
+            Self::V4 { source, destination } => (source.into(), destination.into()),
+            Self::V6 { source, destination } => (source.into(), destination.into()),
         }
     }
 
@@ -113,20 +104,12 @@ impl Addresses {
     #[must_use]
     pub fn reversed(self) -> Self {
         match self {
-            Self::V4 {
-                source,
-                destination,
-            } => Self::V4 {
-                source: destination,
-                destination: source,
-            },
-            Self::V6 {
-                source,
-                destination,
-            } => Self::V6 {
-                source: destination,
-                destination: source,
-            },
+            Self::V4 { source, destination } => {
+                Self::V4 { source: destination, destination: source }
+            }
+            Self::V6 { source, destination } => {
+                Self::V6 { source: destination, destination: source }
+            }
         }
     }
 }
@@ -142,15 +125,16 @@ pub struct IpPacket<'a> {
     pub later_fragment: bool,
     /// Captured bytes of the upper layer (never beyond the length that the IP header states).
     pub transport: &'a [u8],
-    /// Bytes of the packet from its IP header on, as that states. Where it states none (segmentation
-    /// offload, jumbograms), those that were captured.
+    /// Bytes of the packet from its IP header on, as that states. Where it states none
+    /// (segmentation offload, jumbograms), those that were captured.
     pub bytes: u32,
     /// Identifier of the outermost VLAN tag before the IP header.
     pub vlan: Option<u16>,
 }
 
-/// The protocols that begin with two ports. A table, since comparisons would become a branch between
-/// TCP and UDP, which traffic mixes at random: mispredicting it costs as much as the decoding.
+/// The protocols that begin with two ports. A table, since comparisons would become a branch
+/// between TCP and UDP, which traffic mixes at random: mispredicting it costs as much as the
+/// decoding.
 static HAS_PORTS: [bool; 256] = {
     let mut table = [false; 256];
     table[ip::TCP as usize] = true;

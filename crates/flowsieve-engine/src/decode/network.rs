@@ -1,8 +1,8 @@
-//! Where in a frame the network layer begins, and what stands before it: for those who look at the bytes of
-//! headers themselves.
+//! Where in a frame the network layer begins, and what stands before it: for those who look at the
+//! bytes of headers themselves.
 //!
-//! Unlike [`Decoder::decode`](super::Decoder::decode) this does not ask whether the IP header is whole or makes
-//! sense: what it carries is what the header before it says.
+//! Unlike [`Decoder::decode`](super::Decoder::decode) this does not ask whether the IP header is
+//! whole or makes sense: what it carries is what the header before it says.
 
 use super::bytes::{be16, be32, place_in};
 use super::ethernet::{ARP, REVERSE_ARP, vlan};
@@ -56,8 +56,8 @@ pub enum Shim {
     Llc(u8),
 }
 
-/// Finds the network layer of a frame that begins as `link` says: the outermost, or the innermost IP header
-/// if `tunnel` says so and there is one.
+/// Finds the network layer of a frame that begins as `link` says: the outermost, or the innermost
+/// IP header if `tunnel` says so and there is one.
 #[inline]
 pub fn network(link: LinkType, frame: &[u8], tunnel: Tunnel) -> Network {
     if let (Some(found), Tunnel::Outer) = (common(link, frame), tunnel) {
@@ -93,10 +93,7 @@ fn common(link: LinkType, frame: &[u8]) -> Option<Network> {
 #[inline(never)]
 fn outermost(link: LinkType, frame: &[u8]) -> Network {
     let (kind, bytes) = walk(Layer::Link(link), frame, frame, |_, _| {});
-    Network {
-        kind,
-        at: place_in(frame, bytes),
-    }
+    Network { kind, at: place_in(frame, bytes) }
 }
 
 /// Walks to the innermost IP header.
@@ -127,16 +124,13 @@ fn innermost(link: LinkType, frame: &[u8]) -> Network {
         if !readable {
             return found;
         }
-        found = Network {
-            kind,
-            at: place_in(frame, bytes),
-        };
+        found = Network { kind, at: place_in(frame, bytes) };
     }
     found
 }
 
-/// Shows each header before the outermost network layer; returns false if the captured bytes end before that is
-/// reached.
+/// Shows each header before the outermost network layer; returns false if the captured bytes end
+/// before that is reached.
 pub fn shims(link: LinkType, frame: &[u8], mut see: impl FnMut(Shim)) -> bool {
     let (kind, _) = walk(Layer::Link(link), frame, frame, |layer, bytes| {
         if let Layer::EtherType(number) = layer {
@@ -217,8 +211,8 @@ pub struct Upper {
     pub cut_short: bool,
 }
 
-/// Walks over the extension headers of an IP packet in a frame and shows the number of each. None if a byte of the IP
-/// header that says what follows was not captured.
+/// Walks over the extension headers of an IP packet in a frame and shows the number of each. None
+/// if a byte of the IP header that says what follows was not captured.
 pub fn upper(frame: &[u8], network: Network, mut see: impl FnMut(u8)) -> Option<Upper> {
     let header = frame.get(network.at..)?;
     let v6 = network.kind == NetworkKind::Ipv6;

@@ -3,10 +3,8 @@
 use super::{Addresses, ip};
 
 /// Addresses of [`v4`] packets.
-pub(super) const V4: Addresses = Addresses::V4 {
-    source: [192, 0, 2, 1],
-    destination: [198, 51, 100, 2],
-};
+pub(super) const V4: Addresses =
+    Addresses::V4 { source: [192, 0, 2, 1], destination: [198, 51, 100, 2] };
 
 /// Addresses of [`v6`] packets.
 pub(super) const V6: Addresses = Addresses::V6 {
@@ -19,22 +17,14 @@ pub(super) fn v4(protocol: u8, payload: &[u8]) -> Vec<u8> {
     let length = (ip::V4_HEADER + payload.len()) as u16;
     let mut packet = vec![0x45, 0];
     packet.extend(length.to_be_bytes());
-    packet.extend([
-        0, 0, 0, 0, 64, protocol, 0, 0, 192, 0, 2, 1, 198, 51, 100, 2,
-    ]);
+    packet.extend([0, 0, 0, 0, 64, protocol, 0, 0, 192, 0, 2, 1, 198, 51, 100, 2]);
     packet.extend(payload);
     packet
 }
 
 /// An IPv6 packet; the next header may be an extension header that begins the payload.
 pub(super) fn v6(next: u8, payload: &[u8]) -> Vec<u8> {
-    let Addresses::V6 {
-        source,
-        destination,
-    } = V6
-    else {
-        unreachable!()
-    };
+    let Addresses::V6 { source, destination } = V6 else { unreachable!() };
     let mut packet = vec![0x60, 0, 0, 0];
     packet.extend((payload.len() as u16).to_be_bytes());
     packet.extend([next, 64]);

@@ -27,7 +27,8 @@ pub enum Place {
         /// Addresses of the pseudo-header that are not those of this header.
         elsewhere: Elsewhere,
     },
-    /// What should be an IP header and cannot be read, or was cut off within its addresses. Nothing follows.
+    /// What should be an IP header and cannot be read, or was cut off within its addresses. Nothing
+    /// follows.
     Unreadable {
         /// Where in the frame it begins.
         at: usize,
@@ -61,8 +62,8 @@ pub struct Carried {
     pub later_fragment: bool,
 }
 
-/// Finds the addresses of a frame that begins as `link` says, tunnels and the headers that ICMP errors
-/// quote included: those of IP and of the link layers. `places` is cleared first.
+/// Finds the addresses of a frame that begins as `link` says, tunnels and the headers that ICMP
+/// errors quote included: those of IP and of the link layers. `places` is cleared first.
 pub fn address_places(link: LinkType, frame: &[u8], places: &mut Vec<Place>) {
     places.clear();
     // What a step leaves is a piece of the frame, or empty.
@@ -103,11 +104,7 @@ pub fn address_places(link: LinkType, frame: &[u8], places: &mut Vec<Place>) {
             later_fragment: packet.later_fragment,
         };
         places.push(if v6 {
-            Place::Ipv6 {
-                at,
-                carried,
-                elsewhere: ip::pseudo_header(bytes),
-            }
+            Place::Ipv6 { at, carried, elsewhere: ip::pseudo_header(bytes) }
         } else {
             Place::Ipv4 { at, carried }
         });

@@ -34,7 +34,8 @@ macro_rules! skips {
                 }
             }
 
-            /// The packets with this reason, as people name them behind their number: `3 DNS responses`.
+            /// The packets with this reason, as people name them behind their number:
+            /// `3 DNS responses`.
             pub fn words(self) -> Cow<'static, str> {
                 match self {
                     $(Self::$variant => Cow::Borrowed($words),)*
@@ -144,10 +145,7 @@ mod tests {
             assert!(skip.code() < LINK_CODES);
             assert_eq!(Skip::from_code(skip.code()), Some(skip));
             let name = skip.name();
-            assert!(
-                name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_'),
-                "{name}"
-            );
+            assert!(name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_'), "{name}");
             assert!(names.insert(name));
             assert!(phrases.insert(skip.words()));
         }
@@ -163,18 +161,9 @@ mod tests {
 
     #[test]
     fn unsupported_links_are_named_where_they_have_a_name() {
-        assert_eq!(
-            Skip::UnsupportedLink(LinkType(189)).name(),
-            "link_type_usb_linux"
-        );
-        assert_eq!(
-            Skip::UnsupportedLink(LinkType(189)).words(),
-            "of the link type usb_linux"
-        );
-        assert_eq!(
-            Skip::UnsupportedLink(LinkType(60_000)).name(),
-            "link_type_60000"
-        );
+        assert_eq!(Skip::UnsupportedLink(LinkType(189)).name(), "link_type_usb_linux");
+        assert_eq!(Skip::UnsupportedLink(LinkType(189)).words(), "of the link type usb_linux");
+        assert_eq!(Skip::UnsupportedLink(LinkType(60_000)).name(), "link_type_60000");
         assert_eq!(Skip::Arp.name(), "arp");
         assert!(Skip::NotDns.has_ip() && !Skip::Arp.has_ip());
     }

@@ -27,9 +27,8 @@ static MARKED: [bool; 1024] = {
 };
 
 /// All ports that belong to a tunnel.
-const PORTS: [u16; 13] = [
-    1701, 2152, 3544, 4341, 4342, 4754, 4789, 8472, 4790, 5072, 5247, 6081, 6635,
-];
+const PORTS: [u16; 13] =
+    [1701, 2152, 3544, 4341, 4342, 4754, 4789, 8472, 4790, 5072, 5247, 6081, 6635];
 
 /// How a tunnel's own header is read.
 type Header = for<'a> fn(&'a [u8]) -> Step<'a>;
@@ -53,9 +52,9 @@ fn header_of(port: u16) -> Option<Header> {
     })
 }
 
-/// The beginning of the inside of a datagram. A tunnel's port may be either; the lower one is
-/// tried first, as it is less likely to have been chosen at random. DNS is no tunnel, whichever port
-/// its client has chosen.
+/// The beginning of the inside of a datagram. A tunnel's port may be either; the lower one is tried
+/// first, as it is less likely to have been chosen at random. DNS is no tunnel, whichever port its
+/// client has chosen.
 pub(super) fn inside(datagram: &[u8]) -> Step<'_> {
     let (source, destination) = (be16(datagram, 0)?, be16(datagram, 2)?);
     if source == DNS_PORT || destination == DNS_PORT {
@@ -233,9 +232,7 @@ mod tests {
 
     #[test]
     fn the_list_of_ports_is_complete() {
-        let ports: Vec<u16> = (0..=u16::MAX)
-            .filter(|&port| header_of(port).is_some())
-            .collect();
+        let ports: Vec<u16> = (0..=u16::MAX).filter(|&port| header_of(port).is_some()).collect();
         let mut listed = PORTS;
         listed.sort_unstable();
         assert_eq!(ports, listed);

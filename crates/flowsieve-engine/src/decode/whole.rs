@@ -50,11 +50,7 @@ pub(super) fn find(link: LinkType, frame: &[u8], tunnel: Tunnel) -> Result<IpByt
     };
     // Nothing is stated by jumbograms and where segmentation is left to a network card.
     let stated = if stated == 0 { bytes.len() } else { stated };
-    Ok(IpBytes {
-        bytes: &bytes[..stated.min(bytes.len())],
-        stated,
-        offset: place_in(frame, bytes),
-    })
+    Ok(IpBytes { bytes: &bytes[..stated.min(bytes.len())], stated, offset: place_in(frame, bytes) })
 }
 
 /// IP in Ethernet with up to two VLAN tags, where the general walk would say the same.
@@ -83,17 +79,11 @@ fn common(link: LinkType, frame: &[u8]) -> Option<&[u8]> {
 
 /// The VLAN identifiers of an Ethernet frame's tags, from the outermost on; none for other links.
 pub fn vlan_ids(link: LinkType, frame: &[u8]) -> impl Iterator<Item = u16> {
-    let mut at = if link == LinkType::ETHERNET {
-        ETHERNET_HEADER - 2
-    } else {
-        frame.len()
-    };
+    let mut at = if link == LinkType::ETHERNET { ETHERNET_HEADER - 2 } else { frame.len() };
     std::iter::from_fn(move || {
         let &[a, b, c, d] = frame.get(at..)?.first_chunk()?;
-        let is_tag = matches!(
-            u16::from_be_bytes([a, b]),
-            0x8100 | 0x88a8 | 0x9100 | 0x9200 | 0x9300
-        );
+        let is_tag =
+            matches!(u16::from_be_bytes([a, b]), 0x8100 | 0x88a8 | 0x9100 | 0x9200 | 0x9300);
         at += TAG;
         is_tag.then(|| u16::from_be_bytes([c, d]) & 0x0fff)
     })
@@ -116,9 +106,7 @@ mod tests {
 
     #[test]
     fn padding_is_no_part_of_a_packet_and_what_was_cut_is_known() {
-        let mut packet = vec![
-            0x45, 0, 0, 30, 1, 2, 0, 0, 64, 17, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8,
-        ];
+        let mut packet = vec![0x45, 0, 0, 30, 1, 2, 0, 0, 64, 17, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8];
         packet.extend([9; 10]);
         for tags in [&[][..], &[5], &[5, 6], &[5, 6, 7]] {
             let mut padded = frame(tags, &packet);
@@ -130,17 +118,12 @@ mod tests {
             let cut = ip_bytes(LinkType::ETHERNET, &padded[..found.offset + 25]).unwrap();
             assert_eq!((cut.bytes, cut.stated), (&packet[..25], 30));
         }
-        assert_eq!(
-            ip_bytes(LinkType::ETHERNET, &frame(&[], &packet[..19])),
-            Err(Skip::CutShort)
-        );
+        assert_eq!(ip_bytes(LinkType::ETHERNET, &frame(&[], &packet[..19])), Err(Skip::CutShort));
     }
 
     #[test]
     fn a_packet_begins_where_it_does_in_a_frame_that_states_its_length() {
-        let mut packet = vec![
-            0x45, 0, 0, 30, 1, 2, 0, 0, 64, 17, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8,
-        ];
+        let mut packet = vec![0x45, 0, 0, 30, 1, 2, 0, 0, 64, 17, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8];
         packet.extend([9; 10]);
         // 802.3: a length, LLC and SNAP, the packet, padding.
         let mut frame = vec![2; 12];

@@ -1,17 +1,18 @@
 //! The window without digests: Bloom filters in lines that take turns, in bounded memory.
 //!
-//! Each turn is half of the window's width, and the filters of three turns are kept, so together they remember at least one width
-//! and at most one and a half. What they call a repeat is dropped.
+//! Each turn is half of the window's width, and the filters of three turns are kept, so together
+//! they remember at least one width and at most one and a half. What they call a repeat is dropped.
 //!
-//! A turn begins with a filter for as many packets as the turns before had. When that has its share of packets, one of twice the size
-//! follows it, until the memory of a turn is used up; then the last one takes them all. So the memory is what the rate needs, which
-//! the caches hold most of the time, and what is cleared for a turn is in proportion to what was put in.
+//! A turn begins with a filter for as many packets as the turns before had. When that has its share
+//! of packets, one of twice the size follows it, until the memory of a turn is used up; then the
+//! last one takes them all. So the memory is what the rate needs, which the caches hold most of the
+//! time, and what is cleared for a turn is in proportion to what was put in.
 //!
 //! # Packets dropped wrongly
 //!
-//! A packet that is not there is called a repeat with p = 1 - ∏ (1 - pᵢ), where pᵢ is the
-//! rate of filter i ([`blocked_fpr`] at the number of packets in it). Each packet that is called new
-//! was called so with 1 - p, so it stands for p / (1 - p) others that were not: their sum is the
+//! A packet that is not there is called a repeat with p = 1 - ∏ (1 - pᵢ), where pᵢ is the rate of
+//! filter i ([`blocked_fpr`] at the number of packets in it). Each packet that is called new was
+//! called so with 1 - p, so it stands for p / (1 - p) others that were not: their sum is the
 //! expected number of packets dropped wrongly.
 
 use super::plan::WindowWidth;
@@ -120,10 +121,8 @@ impl Approximate {
                 self.take_odds();
             }
             self.packets += 1;
-            let element = ElementDigests {
-                whole: Digest::from_value(digest as u64),
-                attributes: &[],
-            };
+            let element =
+                ElementDigests { whole: Digest::from_value(digest as u64), attributes: &[] };
             let mut parts = self.parts.iter_mut();
             let now = parts.next().expect("a turn has a filter");
             now.packets += 1;
@@ -157,10 +156,7 @@ impl Approximate {
         let is_over = |part: &Part| self.turn - part.turn >= TURNS;
         let kept = self.parts.iter().position(is_over);
         let over = self.parts.split_off(kept.unwrap_or(self.parts.len()));
-        let wanted = most
-            .unwrap_or(0)
-            .div_ceil(PACKETS_A_LINE)
-            .next_power_of_two();
+        let wanted = most.unwrap_or(0).div_ceil(PACKETS_A_LINE).next_power_of_two();
         let lines = wanted.max(LEAST_LINES).min(self.most_lines);
         // Memory that is there already.
         let same = over.into_iter().find(|part| part.lines == lines);
@@ -179,11 +175,7 @@ impl Approximate {
         };
         self.add(part);
         let whole = i64::try_from(turns.saturating_mul(self.turn_width)).unwrap_or(i64::MAX);
-        self.began = Some(if stamp < began {
-            stamp
-        } else {
-            began.saturating_add(whole)
-        });
+        self.began = Some(if stamp < began { stamp } else { began.saturating_add(whole) });
     }
 
     /// Packets of the turn that was so many turns ago.
@@ -195,22 +187,14 @@ impl Approximate {
 
     /// These lines, or the fewest if the system does not give so many.
     fn given(&self, lines: u64) -> u64 {
-        if is_given(lines * Lines::LINE_BYTES) {
-            lines
-        } else {
-            LEAST_LINES.min(self.most_lines)
-        }
+        if is_given(lines * Lines::LINE_BYTES) { lines } else { LEAST_LINES.min(self.most_lines) }
     }
 
     /// Goes on with a larger filter, if there is memory for it.
     #[cold]
     fn grow(&mut self) {
         let parts = self.parts.iter().filter(|part| part.turn == self.turn);
-        let left = self.most_lines
-            - parts
-                .map(|part| part.lines)
-                .sum::<u64>()
-                .min(self.most_lines);
+        let left = self.most_lines - parts.map(|part| part.lines).sum::<u64>().min(self.most_lines);
         let lines = (2 * self.parts[0].lines).min(left);
         // A smaller one would be full at once.
         if lines >= self.parts[0].lines && is_given(lines * Lines::LINE_BYTES) {
@@ -237,9 +221,6 @@ impl Approximate {
     }
 
     pub(super) fn report(&self) -> WindowReport {
-        WindowReport {
-            expected_wrong: Some(self.expected_wrong),
-            ..self.report
-        }
+        WindowReport { expected_wrong: Some(self.expected_wrong), ..self.report }
     }
 }

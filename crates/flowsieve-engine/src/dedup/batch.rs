@@ -13,7 +13,8 @@ pub(super) struct KeyBatch {
     /// Captured bytes.
     pub(super) captured: Vec<u32>,
     pub(super) digests: Vec<u128>,
-    /// What the packet is dropped as, if one of the same digest was seen; none if it is kept anyway.
+    /// What the packet is dropped as, if one of the same digest was seen; none if it is kept
+    /// anyway.
     pub(super) kinds: Vec<Option<DropKind>>,
 }
 

@@ -17,16 +17,12 @@ pub(super) struct Cutter {
 impl Cutter {
     /// `tunnel` says up to which IP packet headers count.
     pub(super) fn new(snap: SnapLength, tunnel: Tunnel) -> Self {
-        Self {
-            snap,
-            tunnel,
-            packets: Vec::new(),
-            records: Vec::new(),
-        }
+        Self { snap, tunnel, packets: Vec::new(), records: Vec::new() }
     }
 
-    /// The packets of the range of a batch, with fewer bytes. Where headers end is read in `original`, which has the same
-    /// packets in the same places. In the batch that is returned only the packets of the range are of any use.
+    /// The packets of the range of a batch, with fewer bytes. Where headers end is read in
+    /// `original`, which has the same packets in the same places. In the batch that is returned
+    /// only the packets of the range are of any use.
     pub(super) fn batch<'a>(
         &'a mut self,
         original: &RecordBatch<'_>,
@@ -48,15 +44,10 @@ impl Cutter {
                     (before + end).min(record.captured)
                 }
             };
-            self.packets[index] = PacketRef {
-                captured: kept.saturating_sub(before).min(packet.captured),
-                ..packet
-            };
+            self.packets[index] =
+                PacketRef { captured: kept.saturating_sub(before).min(packet.captured), ..packet };
             if let Some(own) = self.records.get_mut(index) {
-                *own = RecordRef {
-                    captured: kept,
-                    ..record
-                };
+                *own = RecordRef { captured: kept, ..record };
             }
         }
         RecordBatch {

@@ -1,8 +1,8 @@
 //! What makes two packets the same: a digest of 128 bits of everything in which they must agree.
 //!
-//! XXH3 over an explicit encoding, with a secret made from the run's seed. What is long (a packet behind
-//! the fields that change on the way, a payload) is digested first where it lies; its digest then goes
-//! into the encoding, so nothing is copied.
+//! XXH3 over an explicit encoding, with a secret made from the run's seed. What is long (a packet
+//! behind the fields that change on the way, a payload) is digested first where it lies; its digest
+//! then goes into the encoding, so nothing is copied.
 //!
 //! ```text
 //!   packet          4 or 6 │ the header's first bytes without TTL and checksum │ digest of the rest │ differences
@@ -25,8 +25,8 @@ const ENCODING_BYTES: usize = 64;
 /// Bytes of XXH3's secret.
 const SECRET_BYTES: usize = 192;
 
-/// What is known of a packet, apart from its digest: what it is dropped as if one of the same digest was seen; none if it
-/// is kept anyway.
+/// What is known of a packet, apart from its digest: what it is dropped as if one of the same
+/// digest was seen; none if it is kept anyway.
 pub(super) type Key = (u128, Option<DropKind>);
 
 /// Turns packets into keys.
@@ -45,21 +45,17 @@ impl Keyer {
             let random = xxh3_64_with_seed(&number.to_le_bytes(), seed);
             word.copy_from_slice(&random.to_le_bytes());
         }
-        Self {
-            by,
-            distinguish,
-            secret,
-            decoder: Decoder::new(tunnel),
-        }
+        Self { by, distinguish, secret, decoder: Decoder::new(tunnel) }
     }
 
-    /// Whether a packet's key follows from its own bytes: not from its interface, and not from the packets before it.
+    /// Whether a packet's key follows from its own bytes: not from its interface, and not from the
+    /// packets before it.
     pub(super) fn needs_bytes_only(&self) -> bool {
         self.by != Sameness::Retransmission && !self.distinguish.interface
     }
 
-    /// The key of a packet of a batch with these bytes. `interface` is its input and interface, and `flows` the TCP
-    /// connections of the packets before it.
+    /// The key of a packet of a batch with these bytes. `interface` is its input and interface, and
+    /// `flows` the TCP connections of the packets before it.
     #[inline]
     pub(super) fn key(
         &self,
@@ -116,11 +112,8 @@ impl Keyer {
         const V4_CHECKSUM: u128 = 0xffff << 80;
         // Version, traffic class, flow label, length, next header; hop limit.
         const V6_HOP_LIMIT: u128 = 0xff << 56;
-        let (length, mut mask) = if packet[0] >> 4 == 4 {
-            (12, V4_TTL | V4_CHECKSUM)
-        } else {
-            (8, V6_HOP_LIMIT)
-        };
+        let (length, mut mask) =
+            if packet[0] >> 4 == 4 { (12, V4_TTL | V4_CHECKSUM) } else { (8, V6_HOP_LIMIT) };
         if self.distinguish.ttl {
             mask = V4_CHECKSUM * u128::from(length == 12);
         }
@@ -147,11 +140,7 @@ impl Keyer {
         // A frame without IP counts as a whole.
         if let Some(ip) = ip {
             if self.distinguish.mac {
-                let addresses = if link == LinkType::ETHERNET {
-                    12
-                } else {
-                    ip.offset
-                };
+                let addresses = if link == LinkType::ETHERNET { 12 } else { ip.offset };
                 let header = &frame[..addresses.min(ip.offset)];
                 parts.extend((header.len() as u64).to_le_bytes());
                 parts.extend_from_slice(header);
@@ -168,10 +157,7 @@ impl Keyer {
             return (0, None);
         };
         let ports = ip.ports().unwrap_or((0, 0));
-        (
-            self.ends(ip.addresses, ip.protocol, ports),
-            Some(DropKind::Flow),
-        )
+        (self.ends(ip.addresses, ip.protocol, ports), Some(DropKind::Flow))
     }
 
     fn ends(&self, addresses: Addresses, protocol: u8, ports: (u16, u16)) -> u128 {
@@ -214,18 +200,12 @@ impl Keyer {
 fn ends(addresses: Addresses, ports: (u16, u16)) -> [u8; 37] {
     let mut encoding = [0; 37];
     match addresses {
-        Addresses::V4 {
-            source,
-            destination,
-        } => {
+        Addresses::V4 { source, destination } => {
             encoding[0] = 4;
             encoding[1..5].copy_from_slice(&source);
             encoding[17..21].copy_from_slice(&destination);
         }
-        Addresses::V6 {
-            source,
-            destination,
-        } => {
+        Addresses::V6 { source, destination } => {
             encoding[0] = 6;
             encoding[1..17].copy_from_slice(&source);
             encoding[17..33].copy_from_slice(&destination);

@@ -7,9 +7,9 @@
 //!                     what has to be equal   digests of the window
 //! ```
 //!
-//! A key is a digest of everything that must be equal in two packets that count as the same. The window
-//! holds the keys of the packets seen last. Its filter answers first: what it calls new is new. What it calls
-//! a repeat is looked up among the digests, so no packet is dropped wrongly.
+//! A key is a digest of everything that must be equal in two packets that count as the same. The
+//! window holds the keys of the packets seen last. Its filter answers first: what it calls new is
+//! new. What it calls a repeat is looked up among the digests, so no packet is dropped wrongly.
 //!
 //! | file | what it does |
 //! |---|---|
@@ -21,10 +21,7 @@
 //! | `cut` | packets that are written with fewer bytes |
 //! | `run`, `slices`, `results` | the loop; what is reported |
 
-#![cfg_attr(
-    test,
-    allow(clippy::unwrap_used, reason = "a test that panics has failed")
-)]
+#![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test that panics has failed"))]
 
 mod approximate;
 mod batch;

@@ -64,8 +64,8 @@ pub enum WindowWidth {
 pub enum SnapLength {
     /// At most so many bytes.
     Bytes(u32),
-    /// The headers: of the link, of IP with its extension headers, and of what IP carries; with [`Tunnel::Inner`] those
-    /// inside tunnels, too.
+    /// The headers: of the link, of IP with its extension headers, and of what IP carries; with
+    /// [`Tunnel::Inner`] those inside tunnels, too.
     Headers,
 }
 
@@ -118,15 +118,16 @@ pub struct DedupPlan {
     pub approximate: bool,
     /// Memory of the window and its filter, in bytes.
     pub memory_bytes: u64,
-    /// How much of each packet is written; none for all that was captured. Packets are compared as they were captured.
+    /// How much of each packet is written; none for all that was captured. Packets are compared as
+    /// they were captured.
     pub snap_length: Option<SnapLength>,
     /// Width of the slices that are reported, in nanoseconds; none if none are.
     pub slice_ns: Option<i64>,
     /// Seed of the digests; none for a random one, on which no result depends as long as nothing is
     /// approximate.
     pub seed: Option<u64>,
-    /// Number of threads, where nothing is written and a packet alone says what it is compared by; otherwise there is one
-    /// that reads and compares. No result depends on it.
+    /// Number of threads, where nothing is written and a packet alone says what it is compared by;
+    /// otherwise there is one that reads and compares. No result depends on it.
     pub threads: usize,
 }
 
@@ -212,7 +213,8 @@ impl DedupPlan {
         Merge::new(&sources, self.input_format, watch, begin)
     }
 
-    /// Asks the system whether it would give the memory of an approximate window, which is taken at once.
+    /// Asks the system whether it would give the memory of an approximate window, which is taken at
+    /// once.
     ///
     /// # Errors
     ///

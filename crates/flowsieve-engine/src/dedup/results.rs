@@ -115,8 +115,8 @@ pub struct DedupSummary {
     pub inputs: Vec<InputResult>,
     /// Over everything.
     pub totals: Drops,
-    /// Packets that could not be dropped: they have no flow, are no TCP segments with data, or have a time
-    /// out of range in a window of time.
+    /// Packets that could not be dropped: they have no flow, are no TCP segments with data, or have
+    /// a time out of range in a window of time.
     pub not_compared: u64,
     /// The run was ended before the inputs were.
     pub interrupted: bool,

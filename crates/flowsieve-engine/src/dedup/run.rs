@@ -34,12 +34,12 @@ pub struct Writers<W: Write + Send + 'static> {
     pub anonymizer: Option<PacketAnonymizer>,
 }
 
-/// Writes the packets of the inputs, which are one capture in the order of time, without duplicates.
-/// The writers are to be finished by the caller.
+/// Writes the packets of the inputs, which are one capture in the order of time, without
+/// duplicates. The writers are to be finished by the caller.
 ///
-/// Damaged inputs are no error: their packets up to the damage count, and [`DedupSummary::inputs`] says what
-/// happened. If the watch ends the run, what is written is whole, and [`DedupSummary::interrupted`] says
-/// that there was more.
+/// Damaged inputs are no error: their packets up to the damage count, and [`DedupSummary::inputs`]
+/// says what happened. If the watch ends the run, what is written is whole, and
+/// [`DedupSummary::interrupted`] says that there was more.
 ///
 /// # Errors
 ///
@@ -78,20 +78,18 @@ fn filter<W: Write + Send + 'static>(
     let mut flows = TcpFlows::default();
     let rest = RefCell::default();
     let begin = |capture, _| RecordInput::with_annotations(capture, &rest);
-    let (inputs, interrupted) = plan
-        .merge(watch, begin)
-        .drain(watch, |number, input, count| {
-            let (batch, range) = input.next(count);
-            keys.clear();
-            for index in range.clone() {
-                let packet = &batch.packets[index];
-                let interface = || (number as u32, batch.record(index).interface);
-                let key = keyer.key(packet, batch.bytes, interface, &mut flows);
-                keys.push(packet, key);
-            }
-            run.take(&mut keys, 0..count);
-            write_all(writers, &mut cutter, number, &batch, range, &run.dropped)
-        })?;
+    let (inputs, interrupted) = plan.merge(watch, begin).drain(watch, |number, input, count| {
+        let (batch, range) = input.next(count);
+        keys.clear();
+        for index in range.clone() {
+            let packet = &batch.packets[index];
+            let interface = || (number as u32, batch.record(index).interface);
+            let key = keyer.key(packet, batch.bytes, interface, &mut flows);
+            keys.push(packet, key);
+        }
+        run.take(&mut keys, 0..count);
+        write_all(writers, &mut cutter, number, &batch, range, &run.dropped)
+    })?;
     if writers.anonymizer.is_none() {
         end(writers, &rest.borrow())?;
     }
@@ -130,7 +128,8 @@ struct Run {
     not_compared: u64,
     out_of_order: u64,
     last_ns: i64,
-    /// Of the packets taken last: digests and stamps of those that are compared, and whether they are repeats.
+    /// Of the packets taken last: digests and stamps of those that are compared, and whether they
+    /// are repeats.
     digests: Vec<u128>,
     stamps: Vec<i64>,
     repeats: Vec<bool>,
@@ -144,16 +143,10 @@ impl Run {
             memory: if plan.approximate {
                 Memory::Approximate(Box::new(Approximate::new(plan.window, plan.memory_bytes)))
             } else {
-                Memory::Exact(Box::new(Window::new(
-                    plan.window,
-                    plan.filter,
-                    plan.memory_bytes,
-                )))
+                Memory::Exact(Box::new(Window::new(plan.window, plan.filter, plan.memory_bytes)))
             },
             by_number: matches!(plan.window, WindowWidth::Packets(_)),
-            slices: plan
-                .slice_ns
-                .map(|width| Slices::new(width, plan.selection.zone)),
+            slices: plan.slice_ns.map(|width| Slices::new(width, plan.selection.zone)),
             totals: Drops::default(),
             not_compared: 0,
             out_of_order: 0,
@@ -206,11 +199,7 @@ impl Run {
             }
             if kind.is_some() {
                 self.digests.push(digest);
-                self.stamps.push(if self.by_number {
-                    number.cast_signed()
-                } else {
-                    time_ns
-                });
+                self.stamps.push(if self.by_number { number.cast_signed() } else { time_ns });
             }
         }
         let (digests, stamps) = (&self.digests, &self.stamps);
@@ -239,7 +228,8 @@ impl Run {
     }
 }
 
-/// Writes packets of a batch where they belong. Runs of packets with the same fate are written in one piece.
+/// Writes packets of a batch where they belong. Runs of packets with the same fate are written in
+/// one piece.
 fn write_all<W: Write + Send + 'static>(
     writers: &mut Writers<W>,
     cutter: &mut Option<Cutter>,
@@ -249,13 +239,10 @@ fn write_all<W: Write + Send + 'static>(
     dropped: &[bool],
 ) -> Result<(), RunError> {
     let mut anonymizer = writers.anonymizer.take();
-    let anonymized = anonymizer
-        .as_mut()
-        .map(|anonymizer| anonymizer.batch(input, batch, range.clone()));
+    let anonymized =
+        anonymizer.as_mut().map(|anonymizer| anonymizer.batch(input, batch, range.clone()));
     let whole = anonymized.as_ref().unwrap_or(batch);
-    let cut = cutter
-        .as_mut()
-        .map(|cutter| cutter.batch(batch, whole, range.clone()));
+    let cut = cutter.as_mut().map(|cutter| cutter.batch(batch, whole, range.clone()));
     let written = cut.as_ref().unwrap_or(whole);
     let mut at = range.start;
     for run in dropped.chunk_by(|one, next| one == next) {
@@ -281,7 +268,8 @@ fn end<W: Write + Send + 'static>(writers: &mut Writers<W>, rest: &Rest) -> Resu
     Ok(())
 }
 
-/// Writes packets of the same fate; both writers hear of the interfaces, and of what stands between packets.
+/// Writes packets of the same fate; both writers hear of the interfaces, and of what stands between
+/// packets.
 fn write<W: Write + Send + 'static>(
     writers: &mut Writers<W>,
     input: usize,

@@ -37,9 +37,7 @@ impl Slices {
     }
 
     pub(super) fn add(&mut self, time_ns: i64, bytes: u32, dropped: Option<DropKind>) {
-        let origin_ns = *self
-            .origin_ns
-            .get_or_insert_with(|| -self.zone.offset_ns(time_ns));
+        let origin_ns = *self.origin_ns.get_or_insert_with(|| -self.zone.offset_ns(time_ns));
         let since_ns = time_ns.saturating_sub(origin_ns);
         let index = since_ns.div_euclid(self.width_ns);
         if index != self.index {
@@ -66,11 +64,7 @@ impl Slices {
         let (width, origin) = (self.width_ns, self.origin_ns.unwrap_or(0));
         let slices = self.by_index.into_iter().map(|(index, drops)| {
             let start_ns = index.saturating_mul(width).saturating_add(origin);
-            DedupSlice {
-                start_ns,
-                end_ns: start_ns.saturating_add(width),
-                drops,
-            }
+            DedupSlice { start_ns, end_ns: start_ns.saturating_add(width), drops }
         });
         (slices.collect(), self.outside)
     }

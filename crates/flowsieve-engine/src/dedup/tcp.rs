@@ -1,4 +1,5 @@
-//! What is known of TCP connections: how far each side has sent, and how far the other has confirmed it.
+//! What is known of TCP connections: how far each side has sent, and how far the other has
+//! confirmed it.
 //!
 //! # Definitions
 //!
@@ -8,9 +9,9 @@
 //! - *next*: the highest S + L (plus one for SYN and FIN) seen in this direction;
 //! - *confirmed*: the highest acknowledgement seen in the other direction.
 //!
-//! A segment with L ≤ 1, S = next - 1 and none of SYN, FIN, RST is a *keep-alive*. Else, with L > 0, it
-//! is *confirmed already* if S + L ≤ confirmed: sent again, it is a spurious retransmission. Sequence
-//! numbers are compared modulo 2^32. A SYN begins a direction anew.
+//! A segment with L ≤ 1, S = next - 1 and none of SYN, FIN, RST is a *keep-alive*. Else, with L >
+//! 0, it is *confirmed already* if S + L ≤ confirmed: sent again, it is a spurious retransmission.
+//! Sequence numbers are compared modulo 2^32. A SYN begins a direction anew.
 
 use super::results::DropKind;
 use crate::decode::IpPacket;
@@ -71,8 +72,8 @@ struct Direction {
     confirmed: Option<u32>,
 }
 
-/// The directions seen last. When there are too many, those that were not seen for the longest time are
-/// forgotten: there are two generations, and the older one goes when the younger is full.
+/// The directions seen last. When there are too many, those that were not seen for the longest time
+/// are forgotten: there are two generations, and the older one goes when the younger is full.
 #[derive(Debug, Default)]
 pub(super) struct TcpFlows {
     young: HashMap<u128, Direction, RandomState>,
@@ -92,9 +93,7 @@ impl TcpFlows {
         let keep_alive = segment.length <= 1
             && !controls
             && direction.next == Some(segment.sequence.wrapping_add(1));
-        let confirmed = direction
-            .confirmed
-            .is_some_and(|confirmed| !is_after(end, confirmed));
+        let confirmed = direction.confirmed.is_some_and(|confirmed| !is_after(end, confirmed));
         let counted = u32::from(segment.flags & SYN != 0) + u32::from(segment.flags & FIN != 0);
         raise(&mut direction.next, end.wrapping_add(counted));
         if segment.flags & ACK != 0 {
@@ -113,9 +112,7 @@ impl TcpFlows {
             self.old = std::mem::take(&mut self.young);
         }
         let old = &mut self.old;
-        self.young
-            .entry(name)
-            .or_insert_with(|| old.remove(&name).unwrap_or_default())
+        self.young.entry(name).or_insert_with(|| old.remove(&name).unwrap_or_default())
     }
 }
 
@@ -141,13 +138,7 @@ mod tests {
         length: u32,
         ack: u32,
     ) -> Option<DropKind> {
-        let segment = Segment {
-            ports: (1, 2),
-            sequence,
-            acknowledgement: ack,
-            flags: ACK,
-            length,
-        };
+        let segment = Segment { ports: (1, 2), sequence, acknowledgement: ack, flags: ACK, length };
         let (there, other) = if back { (2, 1) } else { (1, 2) };
         flows.see(there, other, &segment)
     }
@@ -166,14 +157,8 @@ mod tests {
             assert_eq!(see(&mut flows, false, at(0), 100, 7), spurious);
             // New data, of which only a part is confirmed.
             assert_eq!(see(&mut flows, false, at(50), 60, 7), data);
-            assert_eq!(
-                see(&mut flows, false, at(109), 0, 7),
-                Some(DropKind::KeepAlive)
-            );
-            assert_eq!(
-                see(&mut flows, false, at(109), 1, 7),
-                Some(DropKind::KeepAlive)
-            );
+            assert_eq!(see(&mut flows, false, at(109), 0, 7), Some(DropKind::KeepAlive));
+            assert_eq!(see(&mut flows, false, at(109), 1, 7), Some(DropKind::KeepAlive));
             assert_eq!(see(&mut flows, false, at(110), 0, 7), None);
         }
     }
@@ -187,10 +172,6 @@ mod tests {
         }
         assert!(flows.young.len() <= MOST_DIRECTIONS && flows.old.len() <= MOST_DIRECTIONS);
         let first = flows.direction(0);
-        assert_eq!(
-            (first.next, first.confirmed),
-            (Some(1), Some(2)),
-            "one in use stays"
-        );
+        assert_eq!((first.next, first.confirmed), (Some(1), Some(2)), "one in use stays");
     }
 }

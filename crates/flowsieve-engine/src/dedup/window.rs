@@ -7,14 +7,14 @@
 //! ```
 //!
 //! A packet's stamp is its time, or its number where the window counts packets. Before a packet is
-//! compared, the front is moved on over everything that is not within the window's width of it, so a
-//! bucket's chain ends where it comes before the front: what leaves the window needs no clearing.
+//! compared, the front is moved on over everything that is not within the window's width of it, so
+//! a bucket's chain ends where it comes before the front: what leaves the window needs no clearing.
 //! A packet that is seen again takes the place of its earlier sighting in the chain, so a chain has
 //! each digest once.
 //!
 //! The filter is asked first, and a packet that it calls new needs no look at the chain. The window
-//! starts small and doubles when it is full, until its memory is used up; then the oldest packets leave
-//! early.
+//! starts small and doubles when it is full, until its memory is used up; then the oldest packets
+//! leave early.
 
 use super::plan::{WindowFilterKind, WindowWidth};
 use super::results::WindowReport;
@@ -100,8 +100,8 @@ impl Window {
 
     /// Takes in packets in order; says of each whether it was in the window.
     ///
-    /// The window grows, and its filters take turns, only every [`STRIDE`] packets: so what it reports does not depend on
-    /// how packets are divided among calls.
+    /// The window grows, and its filters take turns, only every [`STRIDE`] packets: so what it
+    /// reports does not depend on how packets are divided among calls.
     pub(super) fn see_all(&mut self, digests: &[u128], stamps: &[i64], repeats: &mut Vec<bool>) {
         let mut at = 0;
         while at < digests.len() {
@@ -133,21 +133,19 @@ impl Window {
         self.digests.clear();
         self.digests.extend(digests.iter().copied().map(of_filter));
         if self.ring.len() as u64 >= TOUCH_FROM_ROOM {
-            let heads = digests
-                .iter()
-                .map(|&digest| self.heads[self.bucket(digest)]);
+            let heads = digests.iter().map(|&digest| self.heads[self.bucket(digest)]);
             black_box(heads.fold(0, |all, head| all ^ head));
         }
         self.sightings.clear();
-        self.filter
-            .insert_ahead(&self.digests, self.next, &mut self.sightings);
+        self.filter.insert_ahead(&self.digests, self.next, &mut self.sightings);
         for (index, (&digest, &stamp)) in digests.iter().zip(stamps).enumerate() {
             let sighting = self.sightings.get(index).copied();
             repeats.push(self.see(digest, stamp, sighting));
         }
     }
 
-    /// Takes in a packet, of which the filter may have been asked; says whether it was in the window.
+    /// Takes in a packet, of which the filter may have been asked; says whether it was in the
+    /// window.
     #[inline]
     fn see(&mut self, digest: u128, stamp: i64, sighting: Option<Sighting>) -> bool {
         self.expire(stamp);
@@ -202,8 +200,8 @@ impl Window {
         self.leave();
     }
 
-    /// Makes so much room, or half of it as often as the system does not give the memory; then packets leave early, as
-    /// they do when the memory that was asked for is full.
+    /// Makes so much room, or half of it as often as the system does not give the memory; then
+    /// packets leave early, as they do when the memory that was asked for is full.
     fn grow(&mut self, room: u64) {
         let mut given = room;
         // Digests of what moves are there besides for a while.
@@ -245,12 +243,7 @@ impl Window {
     #[inline]
     fn put_in(&mut self, digest: u128, stamp: i64) {
         let (slot, bucket) = (self.slot(self.next), self.bucket(digest));
-        self.ring[slot] = Entry {
-            digest,
-            stamp,
-            before: self.heads[bucket],
-            is_last: true,
-        };
+        self.ring[slot] = Entry { digest, stamp, before: self.heads[bucket], is_last: true };
         self.heads[bucket] = self.next as u32;
         self.next += 1;
     }

@@ -1,8 +1,8 @@
 //! The filter that follows the window: whose answer is taken first.
 //!
-//! What leaves the window is removed from filters with counters. The rotating one needs no removal: three Bloom
-//! filters in lines take turns, each for half of a window, and the oldest is cleared when nothing in it
-//! belongs to the window any more.
+//! What leaves the window is removed from filters with counters. The rotating one needs no removal:
+//! three Bloom filters in lines take turns, each for half of a window, and the oldest is cleared
+//! when nothing in it belongs to the window any more.
 
 use super::plan::WindowFilterKind;
 use crate::filters::{
@@ -28,10 +28,7 @@ pub(super) enum WindowFilter {
 }
 
 fn element(digest: Digest) -> ElementDigests<'static> {
-    ElementDigests {
-        whole: digest,
-        attributes: &[],
-    }
+    ElementDigests { whole: digest, attributes: &[] }
 }
 
 impl WindowFilter {
@@ -43,10 +40,7 @@ impl WindowFilter {
             WindowFilterKind::SplitCounting => FilterKind::SplitCounting,
             WindowFilterKind::Counting => FilterKind::Counting,
         };
-        let sizing = Sizing::Memory {
-            bytes: packets * BYTES_A_PACKET,
-            expected: Some(packets),
-        };
+        let sizing = Sizing::Memory { bytes: packets * BYTES_A_PACKET, expected: Some(packets) };
         let spec = FilterSpec::new(kind, 0, sizing);
         Self::Removable(spec.expect("a window has thousands of packets").build())
     }
@@ -60,16 +54,16 @@ impl WindowFilter {
         }
     }
 
-    /// The next packets have positions from this one on, and everything before `front` has left the window: what is
-    /// due for them is done.
+    /// The next packets have positions from this one on, and everything before `front` has left the
+    /// window: what is due for them is done.
     pub(super) fn turn(&mut self, position: u64, front: u64) {
         if let Self::Rotating(rotating) = self {
             rotating.turn(position, front);
         }
     }
 
-    /// Takes in packets ahead of their turn in the window, if the filter is one that can; appends what
-    /// it says of each. The first has this position.
+    /// Takes in packets ahead of their turn in the window, if the filter is one that can; appends
+    /// what it says of each. The first has this position.
     pub(super) fn insert_ahead(
         &mut self,
         digests: &[Digest],
@@ -97,8 +91,8 @@ impl WindowFilter {
 pub(super) struct Rotating {
     /// The one that is filled, then the others, from the youngest on.
     turns: [BloomLineFilter; TURNS],
-    /// Position behind the last packet in each; 0 if it is empty. It is empty to the window, too, if
-    /// that is not behind the window's front.
+    /// Position behind the last packet in each; 0 if it is empty. It is empty to the window, too,
+    /// if that is not behind the window's front.
     ends: [u64; TURNS],
     /// Position of the first packet in the one that is filled.
     began: u64,
@@ -143,10 +137,7 @@ impl Rotating {
 
     fn insert_all(&mut self, digests: &[Digest], position: u64, sightings: &mut Vec<Sighting>) {
         self.ends[0] = position + digests.len() as u64;
-        let columns = DigestColumns {
-            whole: digests,
-            attributes: &[],
-        };
+        let columns = DigestColumns { whole: digests, attributes: &[] };
         let start = sightings.len();
         let [now, before @ ..] = &mut self.turns;
         now.insert_batch(columns, sightings);

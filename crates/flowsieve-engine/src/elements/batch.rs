@@ -83,8 +83,8 @@ impl Keys {
         self.ends.push(self.bytes.len() as u32);
     }
 
-    /// Appends one of the first `length` bytes of `key`: as many as are there are moved, which takes less time than
-    /// moving only those that count.
+    /// Appends one of the first `length` bytes of `key`: as many as are there are moved, which
+    /// takes less time than moving only those that count.
     #[inline]
     pub(crate) fn push_padded<const N: usize>(&mut self, key: &[u8; N], length: usize) {
         let end = self.bytes.len() + length.min(N);
@@ -106,9 +106,7 @@ impl Keys {
 
     /// Memory for those of others with these numbers.
     fn reserve_from(&mut self, from: &Self, numbers: &[u32]) {
-        let bytes = numbers
-            .iter()
-            .map(|&number| from.get(number as usize).len());
+        let bytes = numbers.iter().map(|&number| from.get(number as usize).len());
         self.bytes.reserve(bytes.sum::<usize>() + PADDED);
         self.ends.reserve(numbers.len());
     }
@@ -118,8 +116,7 @@ impl Keys {
         let place = |number: usize| number.checked_sub(1).map_or(0, |before| from.ends[before]);
         let (start, end) = (place(range.start), place(range.end));
         let moved = (self.bytes.len() as u32).wrapping_sub(start);
-        self.bytes
-            .extend_from_slice(&from.bytes[start as usize..end as usize]);
+        self.bytes.extend_from_slice(&from.bytes[start as usize..end as usize]);
         let ends = from.ends[range].iter();
         self.ends.extend(ends.map(|end| end.wrapping_add(moved)));
     }
@@ -139,11 +136,7 @@ impl Keys {
             before.map_or(0, |before| self.ends[before] as usize)
         };
         fetch(&self.ends, &keys, u64::from);
-        fetch(
-            &self.bytes,
-            &(place(keys.start)..place(keys.end)),
-            u64::from,
-        );
+        fetch(&self.bytes, &(place(keys.start)..place(keys.end)), u64::from);
     }
 
     /// All of them, in order.
@@ -196,7 +189,8 @@ impl ElementColumns {
         }
     }
 
-    /// Appends those of other columns with these numbers, of this many attributes; takes the memory for them at once.
+    /// Appends those of other columns with these numbers, of this many attributes; takes the memory
+    /// for them at once.
     pub(crate) fn extend_from_some(&mut self, from: &Self, elements: &[u32], arity: usize) {
         self.digests.reserve(elements.len());
         if !from.attributes.is_empty() {
@@ -220,12 +214,10 @@ impl ElementColumns {
 
     /// The same for many, one after the other.
     pub(crate) fn extend_from(&mut self, from: &Self, elements: Range<usize>, arity: usize) {
-        self.digests
-            .extend_from_slice(&from.digests[elements.clone()]);
+        self.digests.extend_from_slice(&from.digests[elements.clone()]);
         if !from.attributes.is_empty() {
             let attributes = elements.start * arity..elements.end * arity;
-            self.attributes
-                .extend_from_slice(&from.attributes[attributes]);
+            self.attributes.extend_from_slice(&from.attributes[attributes]);
         }
         if !from.keys.is_empty() {
             self.keys.extend_from(&from.keys, elements);
@@ -279,7 +271,8 @@ impl ElementBatch {
         }
     }
 
-    /// Divides the elements, which are of packets behind `before` and have this many attributes, among shards.
+    /// Divides the elements, which are of packets behind `before` and have this many attributes,
+    /// among shards.
     pub(crate) fn divide(&mut self, shards: u32, arity: usize, before: Filled) {
         let times_ns = &self.times_ns[before.packets..];
         let (Some(&first_ns), Some(&last_ns)) = (times_ns.iter().min(), times_ns.iter().max())
@@ -293,8 +286,7 @@ impl ElementBatch {
                 last_ns: known.last_ns.max(last_ns),
             },
         });
-        self.shards
-            .resize_with(shards as usize, ShardElements::default);
+        self.shards.resize_with(shards as usize, ShardElements::default);
         let mut skipped = self.skipped[before.skipped..].iter().peekable();
         let mut further = self.further[before.further..].iter().peekable();
         let mut packet = before.packets as u32;
@@ -366,7 +358,8 @@ impl ElementBatch {
 }
 
 impl ShardElements {
-    /// Numbers of the elements of these packets, which stand behind those that were asked for before.
+    /// Numbers of the elements of these packets, which stand behind those that were asked for
+    /// before.
     pub(crate) fn of_packets(&mut self, packets: &Range<usize>) -> Range<usize> {
         let is_before = |end: usize| move |&&packet: &&u32| (packet as usize) < end;
         let rest = &self.packets[self.taken..];
@@ -400,18 +393,13 @@ pub(super) struct Columns {
 impl Columns {
     /// Appends an element encoded as `key`, whose attributes stand one after the other between the
     /// `cuts`.
-    #[expect(
-        clippy::inline_always,
-        reason = "so that keys of fixed length are digested as such"
-    )]
+    #[expect(clippy::inline_always, reason = "so that keys of fixed length are digested as such")]
     #[inline(always)]
     pub(super) fn push(self, to: &mut ElementColumns, key: &[u8], cuts: &[usize]) {
         to.digests.push(self.digester.digest(key));
         if self.attributes {
-            to.attributes.extend(
-                cuts.windows(2)
-                    .map(|cut| self.digester.digest(&key[cut[0]..cut[1]])),
-            );
+            to.attributes
+                .extend(cuts.windows(2).map(|cut| self.digester.digest(&key[cut[0]..cut[1]])));
         }
         if self.keys {
             to.keys.push(key);

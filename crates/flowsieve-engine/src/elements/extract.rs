@@ -59,11 +59,7 @@ impl Extractor {
             rule,
             decoder: Decoder::new(tunnel),
             inner: Decoder::new(Tunnel::Inner),
-            columns: Columns {
-                digester,
-                attributes,
-                keys,
-            },
+            columns: Columns { digester, attributes, keys },
             addresses: false,
             shards: 1,
         }
@@ -92,23 +88,17 @@ impl Extractor {
         match batch {
             // One loop a kind, so that the choice is made once a batch and not once a packet.
             TraceBatch::Packets { bytes, packets } => match self.rule.kind {
-                ElementKind::HostPair => out.packets(bytes, packets, |link, frame, out| {
-                    self.host_pair(link, frame, out)
-                }),
+                ElementKind::HostPair => {
+                    out.packets(bytes, packets, |link, frame, out| self.host_pair(link, frame, out))
+                }
                 ElementKind::Flow => {
-                    out.packets(bytes, packets, |link, frame, out| {
-                        self.flow(link, frame, out)
-                    });
+                    out.packets(bytes, packets, |link, frame, out| self.flow(link, frame, out));
                 }
                 ElementKind::Dns => {
-                    out.packets(bytes, packets, |link, frame, out| {
-                        self.dns(link, frame, out)
-                    });
+                    out.packets(bytes, packets, |link, frame, out| self.dns(link, frame, out));
                 }
                 ElementKind::Source | ElementKind::Destination => {
-                    out.packets(bytes, packets, |link, frame, out| {
-                        self.host(link, frame, out)
-                    });
+                    out.packets(bytes, packets, |link, frame, out| self.host(link, frame, out));
                 }
             },
             TraceBatch::Log(log) => {
@@ -155,17 +145,11 @@ impl Extractor {
     #[inline(always)]
     pub(super) fn push_pair(&self, addresses: Addresses, out: &mut ElementColumns) {
         match self.directed(addresses, (0, 0)).0 {
-            Addresses::V4 {
-                source,
-                destination,
-            } => {
+            Addresses::V4 { source, destination } => {
                 let key = encode_v4([source, destination], &[]);
                 self.columns.push(out, &key[..9], &[1, 5, 9]);
             }
-            Addresses::V6 {
-                source,
-                destination,
-            } => {
+            Addresses::V6 { source, destination } => {
                 let key: [u8; 33] = encode_v6(&[&source, &destination]);
                 self.columns.push(out, &key, &[1, 17, 33]);
             }
@@ -183,18 +167,12 @@ impl Extractor {
     pub(super) fn push_host(&self, addresses: Addresses, out: &mut ElementColumns) {
         let of_source = self.rule.kind == ElementKind::Source;
         match addresses {
-            Addresses::V4 {
-                source,
-                destination,
-            } => {
+            Addresses::V4 { source, destination } => {
                 let host = if of_source { source } else { destination };
                 let key = encode_v4([host], &[]);
                 self.columns.push(out, &key[..5], &[1, 5]);
             }
-            Addresses::V6 {
-                source,
-                destination,
-            } => {
+            Addresses::V6 { source, destination } => {
                 let host = if of_source { source } else { destination };
                 let key: [u8; 17] = encode_v6(&[&host]);
                 self.columns.push(out, &key, &[1, 17]);
@@ -220,18 +198,12 @@ impl Extractor {
         let (addresses, ports) = self.directed(addresses, ports);
         let (from, to) = (ports.0.to_be_bytes(), ports.1.to_be_bytes());
         match addresses {
-            Addresses::V4 {
-                source,
-                destination,
-            } => {
+            Addresses::V4 { source, destination } => {
                 let tail = [protocol, from[0], from[1], to[0], to[1]];
                 let key = encode_v4([source, destination], &tail);
                 self.columns.push(out, &key[..14], &[1, 5, 9, 10, 12, 14]);
             }
-            Addresses::V6 {
-                source,
-                destination,
-            } => {
+            Addresses::V6 { source, destination } => {
                 let parts: [&[u8]; 5] = [&source, &destination, &[protocol], &from, &to];
                 let key: [u8; 38] = encode_v6(&parts);
                 self.columns.push(out, &key, &[1, 17, 33, 34, 36, 38]);
@@ -259,17 +231,11 @@ impl Extractor {
     pub(super) fn push_dns(&self, addresses: Addresses, labels: &[u8], out: &mut ElementColumns) {
         let mut key = [0; MAX_DNS_KEY];
         let cuts = match self.directed(addresses, (0, 0)).0 {
-            Addresses::V4 {
-                source,
-                destination,
-            } => {
+            Addresses::V4 { source, destination } => {
                 key[..9].copy_from_slice(&encode_v4([source, destination], &[])[..9]);
                 [1, 5, 9, 9 + labels.len()]
             }
-            Addresses::V6 {
-                source,
-                destination,
-            } => {
+            Addresses::V6 { source, destination } => {
                 key[..33].copy_from_slice(&encode_v6::<33>(&[&source, &destination]));
                 [1, 17, 33, 33 + labels.len()]
             }
@@ -287,10 +253,7 @@ impl Extractor {
     ) -> Result<u32, Skip> {
         match &entry.content {
             LogContent::NotSelected => Err(Skip::DnstapType),
-            LogContent::Dns {
-                question,
-                is_response,
-            } => {
+            LogContent::Dns { question, is_response } => {
                 if *is_response && self.rule.queries_only {
                     return Err(Skip::DnsResponse);
                 }
@@ -339,7 +302,8 @@ impl Extractor {
         }
     }
 
-    /// The elements of a record that are made of its addresses and ports, in the directions that are wanted.
+    /// The elements of a record that are made of its addresses and ports, in the directions that
+    /// are wanted.
     fn logged_ends(
         &self,
         entry: &LogEntry,
@@ -377,24 +341,15 @@ impl Extractor {
             return (addresses, ports);
         }
         let swap = match addresses {
-            Addresses::V4 {
-                source,
-                destination,
-            } => (source, ports.0) > (destination, ports.1),
-            Addresses::V6 {
-                source,
-                destination,
-            } => (source, ports.0) > (destination, ports.1),
+            Addresses::V4 { source, destination } => (source, ports.0) > (destination, ports.1),
+            Addresses::V6 { source, destination } => (source, ports.0) > (destination, ports.1),
         };
-        if swap {
-            (addresses.reversed(), (ports.1, ports.0))
-        } else {
-            (addresses, ports)
-        }
+        if swap { (addresses.reversed(), (ports.1, ports.0)) } else { (addresses, ports) }
     }
 }
 
-/// The addresses of a record of which only `wanted` counts; where it goes in both directions, both do.
+/// The addresses of a record of which only `wanted` counts; where it goes in both directions, both
+/// do.
 fn logged_address(
     wanted: Option<IpAddr>,
     entry: &LogEntry,

@@ -19,13 +19,8 @@ pub enum ElementKind {
 impl ElementKind {
     /// All kinds.
     #[doc(hidden)]
-    pub const ALL: [Self; 5] = [
-        Self::HostPair,
-        Self::Flow,
-        Self::Dns,
-        Self::Source,
-        Self::Destination,
-    ];
+    pub const ALL: [Self; 5] =
+        [Self::HostPair, Self::Flow, Self::Dns, Self::Source, Self::Destination];
 
     /// The name in the command line and in reports.
     pub const fn name(self) -> &'static str {
@@ -78,9 +73,6 @@ pub struct ElementRule {
 
 impl From<ElementKind> for ElementRule {
     fn from(kind: ElementKind) -> Self {
-        Self {
-            kind,
-            ..Self::default()
-        }
+        Self { kind, ..Self::default() }
     }
 }

@@ -31,22 +31,15 @@ impl ElementLabel {
             rule.queries_only = false;
             rule.dns_ports.clear();
         }
-        Self {
-            rule,
-            tunnel,
-            part: SelectedPart::default(),
-        }
+        Self { rule, tunnel, part: SelectedPart::default() }
     }
 
-    /// The label of a union, of which one part was labelled so and the other as `other`; none if they have other elements. Only
-    /// ranges of time may differ: the union's begins with the earlier and ends with the later.
+    /// The label of a union, of which one part was labelled so and the other as `other`; none if
+    /// they have other elements. Only ranges of time may differ: the union's begins with the
+    /// earlier and ends with the later.
     pub fn united(&self, other: &Self) -> Option<Self> {
-        let united = |label: &Self| {
-            Some(Self {
-                part: self.part.united(&other.part)?,
-                ..label.clone()
-            })
-        };
+        let united =
+            |label: &Self| Some(Self { part: self.part.united(&other.part)?, ..label.clone() });
         united(self).filter(|label| united(other).as_ref() == Some(label))
     }
 
@@ -55,25 +48,17 @@ impl ElementLabel {
         let text = std::str::from_utf8(text).ok()?;
         let mut fields = text.strip_prefix(SCHEMA)?.split_ascii_whitespace();
         let mut field = |name: &str| fields.next()?.strip_prefix(name)?.strip_prefix('=');
-        let kind = ElementKind::ALL
-            .into_iter()
-            .find(|kind| field_is(kind.name(), text))?;
+        let kind = ElementKind::ALL.into_iter().find(|kind| field_is(kind.name(), text))?;
         field("element")?;
         let undirected = field("undirected")? == "yes";
         let tunnel = match field("tunnel")? {
             "inner" => Tunnel::Inner,
             _ => Tunnel::Outer,
         };
-        let mut rule = ElementRule {
-            kind,
-            undirected,
-            ..ElementRule::default()
-        };
+        let mut rule = ElementRule { kind, undirected, ..ElementRule::default() };
         if kind == ElementKind::Dns {
             rule.queries_only = field("queries_only")? == "yes";
-            let ports = field("dns_ports")?
-                .split(',')
-                .filter(|port| !port.is_empty());
+            let ports = field("dns_ports")?.split(',').filter(|port| !port.is_empty());
             rule.dns_ports = ports.map(|port| port.parse().ok()).collect::<Option<_>>()?;
         }
         let mut label = Self::new(&rule, tunnel);
@@ -167,27 +152,17 @@ mod tests {
     #[test]
     fn unions_have_one_label_if_only_their_times_differ() {
         let label = |expression: &str, from_ns, to_ns| ElementLabel {
-            part: SelectedPart {
-                expression: Some(expression.to_owned()),
-                from_ns,
-                to_ns,
-            },
+            part: SelectedPart { expression: Some(expression.to_owned()), from_ns, to_ns },
             ..ElementLabel::new(&ElementRule::default(), Tunnel::Outer)
         };
-        let (first, second) = (
-            label("tcp", Some(1), Some(2)),
-            label("tcp", Some(2), Some(5)),
-        );
+        let (first, second) = (label("tcp", Some(1), Some(2)), label("tcp", Some(2), Some(5)));
         assert_eq!(first.united(&second), Some(label("tcp", Some(1), Some(5))));
         assert_eq!(second.united(&first), Some(label("tcp", Some(1), Some(5))));
         assert_eq!(first.united(&first), Some(first.clone()));
         let unbounded = label("tcp", None, Some(3));
         assert_eq!(second.united(&unbounded), Some(label("tcp", None, Some(5))));
         assert_eq!(first.united(&label("udp", Some(1), Some(2))), None);
-        let inner = ElementLabel {
-            tunnel: Tunnel::Inner,
-            ..first.clone()
-        };
+        let inner = ElementLabel { tunnel: Tunnel::Inner, ..first.clone() };
         assert_eq!(first.united(&inner), None);
     }
 
@@ -199,12 +174,7 @@ mod tests {
                 (true, true, vec![5353]),
                 (false, true, vec![5353, 53, 53]),
             ] {
-                let rule = ElementRule {
-                    kind,
-                    undirected,
-                    queries_only,
-                    dns_ports,
-                };
+                let rule = ElementRule { kind, undirected, queries_only, dns_ports };
                 for tunnel in [Tunnel::Outer, Tunnel::Inner] {
                     let mut label = ElementLabel::new(&rule, tunnel);
                     if undirected {

@@ -1,5 +1,5 @@
-//! What is counted: kinds of elements, their byte encoding and digests, and the step from a packet or a record of
-//! a log to elements. This module knows no filter.
+//! What is counted: kinds of elements, their byte encoding and digests, and the step from a packet
+//! or a record of a log to elements. This module knows no filter.
 
 mod batch;
 mod extract;

@@ -8,8 +8,8 @@ const fn address(family: u8) -> usize {
 }
 
 impl ElementKind {
-    /// Appends the bytes of the attributes in `mask` (bit i for attribute i) of an element encoded as
-    /// `key` to `out`. Two elements agree in these attributes exactly if the bytes are equal.
+    /// Appends the bytes of the attributes in `mask` (bit i for attribute i) of an element encoded
+    /// as `key` to `out`. Two elements agree in these attributes exactly if the bytes are equal.
     ///
     /// The family is there if an address is, so that no two encodings of different lengths are one;
     /// protocols, ports and names are the same in both families.
@@ -28,8 +28,8 @@ impl ElementKind {
         }
     }
 
-    /// The attributes in `mask`, each with its bytes, of an element of which `part` has the bytes that
-    /// [`ElementKind::part`] appends for this mask; an element's encoding is the part of all.
+    /// The attributes in `mask`, each with its bytes, of an element of which `part` has the bytes
+    /// that [`ElementKind::part`] appends for this mask; an element's encoding is the part of all.
     #[doc(hidden)]
     pub fn values(self, part: &[u8], mask: u32) -> impl Iterator<Item = (usize, &[u8])> {
         let (mut rest, address) = match part.split_first() {
@@ -45,14 +45,14 @@ impl ElementKind {
             Self::Dns => [Some(address), Some(address), None, None, None],
             Self::Source | Self::Destination => [None; 5],
         };
-        (0..self.attributes().len())
-            .filter(move |attribute| mask >> attribute & 1 == 1)
-            .map(move |attribute| {
+        (0..self.attributes().len()).filter(move |attribute| mask >> attribute & 1 == 1).map(
+            move |attribute| {
                 let length = lengths[attribute].unwrap_or(rest.len()).min(rest.len());
                 let (bytes, behind) = rest.split_at(length);
                 rest = behind;
                 (attribute, bytes)
-            })
+            },
+        )
     }
 
     /// All attributes.
@@ -101,10 +101,7 @@ mod tests {
         let flow = [4, 10, 0, 0, 1, 10, 0, 0, 2, 17, 0, 53, 1, 2];
         assert_eq!(part(ElementKind::Flow, &flow, 0b0_0100), [17]);
         assert_eq!(part(ElementKind::Flow, &flow, 0b1_1000), [0, 53, 1, 2]);
-        assert_eq!(
-            part(ElementKind::Flow, &flow, 0b1_0010),
-            [4, 10, 0, 0, 2, 1, 2]
-        );
+        assert_eq!(part(ElementKind::Flow, &flow, 0b1_0010), [4, 10, 0, 0, 2, 1, 2]);
         let mut six = vec![6];
         six.extend(1..=32);
         six.extend([1, b'a']);

@@ -57,15 +57,10 @@ impl ElementQuery {
         let extractor = Extractor::new(rule.clone(), Tunnel::Outer, digester, true, false);
         let given = values.given(rule.kind);
         if given.iter().all(|&is| is) || !rule.undirected {
-            return Ok(Self {
-                patterns: vec![values.pattern(rule, &extractor, &given)],
-            });
+            return Ok(Self { patterns: vec![values.pattern(rule, &extractor, &given)] });
         }
         // Not all is given: the ends are put in order here, or asked for in both orders.
-        let directed = ElementRule {
-            undirected: false,
-            ..rule.clone()
-        };
+        let directed = ElementRule { undirected: false, ..rule.clone() };
         let extractor = Extractor::new(directed.clone(), Tunnel::Outer, digester, true, false);
         let turned = values.turned();
         let orders = match values.ends {
@@ -132,11 +127,7 @@ impl Values {
     /// The same with source and destination exchanged.
     fn turned(&self) -> Self {
         let ([a, b], [p, q]) = (self.ends, self.ports);
-        Self {
-            ends: [b, a],
-            ports: [q, p],
-            ..self.clone()
-        }
+        Self { ends: [b, a], ports: [q, p], ..self.clone() }
     }
 
     /// Which attributes are given, in the kind's order.
@@ -163,10 +154,7 @@ impl Values {
                     Some(IpAddr::V4(address)) => address.octets(),
                     _ => [0; 4],
                 };
-                Addresses::V4 {
-                    source: octets(a),
-                    destination: octets(b),
-                }
+                Addresses::V4 { source: octets(a), destination: octets(b) }
             }
         };
         let mut columns = ElementColumns::default();
@@ -188,9 +176,7 @@ impl Values {
         let attributes = columns.attributes.iter().zip(given);
         QueryPattern {
             whole: given.iter().all(|&is| is).then(|| columns.digests[0]),
-            attributes: attributes
-                .map(|(&digest, &is)| is.then_some(digest))
-                .collect(),
+            attributes: attributes.map(|(&digest, &is)| is.then_some(digest)).collect(),
         }
     }
 }
@@ -200,10 +186,7 @@ fn v6(source: Option<IpAddr>, destination: Option<IpAddr>) -> Addresses {
         Some(IpAddr::V6(address)) => address.octets(),
         _ => [0; 16],
     };
-    Addresses::V6 {
-        source: octets(source),
-        destination: octets(destination),
-    }
+    Addresses::V6 { source: octets(source), destination: octets(destination) }
 }
 
 fn address(text: &str) -> Result<IpAddr, QueryError> {
@@ -216,9 +199,7 @@ fn address(text: &str) -> Result<IpAddr, QueryError> {
 
 fn port(text: &str) -> Result<u16, QueryError> {
     text.parse().map_err(|_| {
-        QueryError(format!(
-            "`{text}` is no port from 0 to 65535, nor * for any; 443 is one"
-        ))
+        QueryError(format!("`{text}` is no port from 0 to 65535, nor * for any; 443 is one"))
     })
 }
 
@@ -240,11 +221,7 @@ mod tests {
     use super::*;
 
     fn parse(kind: ElementKind, undirected: bool, text: &str) -> Result<ElementQuery, String> {
-        let rule = ElementRule {
-            kind,
-            undirected,
-            ..ElementRule::default()
-        };
+        let rule = ElementRule { kind, undirected, ..ElementRule::default() };
         ElementQuery::parse(text, &rule, Digester::new(3)).map_err(|error| error.to_string())
     }
 
@@ -273,10 +250,7 @@ mod tests {
         };
         assert_eq!(query.patterns, [expected]);
         let query = parse(ElementKind::Dns, false, "1.2.3.4,*,WWW.example").unwrap();
-        assert_eq!(
-            query.patterns[0].attributes[2],
-            Some(digest(b"\x03www\x07example"))
-        );
+        assert_eq!(query.patterns[0].attributes[2], Some(digest(b"\x03www\x07example")));
         let query = parse(ElementKind::Destination, false, "1.2.3.4").unwrap();
         assert_eq!(query.patterns[0].whole, Some(digest(&[4, 1, 2, 3, 4])));
     }
@@ -294,10 +268,7 @@ mod tests {
         let query = parse(ElementKind::HostPair, true, "1.1.1.1,*").unwrap();
         let turned = parse(ElementKind::HostPair, false, "*,1.1.1.1").unwrap();
         let straight = parse(ElementKind::HostPair, false, "1.1.1.1,*").unwrap();
-        assert_eq!(
-            query.patterns,
-            [straight.patterns, turned.patterns].concat()
-        );
+        assert_eq!(query.patterns, [straight.patterns, turned.patterns].concat());
     }
 
     #[test]

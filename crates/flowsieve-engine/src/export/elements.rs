@@ -9,7 +9,8 @@ use std::sync::{Arc, Weak};
 /// Rows that are made together: few enough that their columns stay in the second-level cache.
 const ROWS_AT_ONCE: usize = 1024;
 
-/// Elements that left their slice's table, in the order in which they were first seen. Copies are the same elements.
+/// Elements that left their slice's table, in the order in which they were first seen. Copies are
+/// the same elements.
 #[derive(Clone, Debug)]
 pub struct ElementRows {
     table: Arc<SliceTable>,
@@ -19,11 +20,7 @@ pub struct ElementRows {
 
 impl ElementRows {
     pub(super) fn new(table: SliceTable, kind: ElementKind, left: Left) -> Self {
-        Self {
-            table: Arc::new(table),
-            kind,
-            left,
-        }
+        Self { table: Arc::new(table), kind, left }
     }
 
     /// How many there are.
@@ -58,10 +55,7 @@ impl ElementRows {
 
     /// Their memory, and whether it is still there.
     pub(super) fn memory(&self) -> ElementMemory {
-        ElementMemory {
-            table: Arc::downgrade(&self.table),
-            bytes: self.table.bytes(),
-        }
+        ElementMemory { table: Arc::downgrade(&self.table), bytes: self.table.bytes() }
     }
 }
 
@@ -75,10 +69,6 @@ pub(super) struct ElementMemory {
 impl ElementMemory {
     /// Bytes that are not given back yet.
     pub(super) fn bytes(&self) -> u64 {
-        if self.table.strong_count() > 0 {
-            self.bytes
-        } else {
-            0
-        }
+        if self.table.strong_count() > 0 { self.bytes } else { 0 }
     }
 }

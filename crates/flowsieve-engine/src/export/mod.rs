@@ -6,8 +6,8 @@
 //!   read → decode → sightings  ══batch══► merge by time → table of each slice ──► sink: each element once per slice
 //! ```
 //!
-//! Rows are columns from the decode thread to the writer; nothing is allocated per packet. Elements become rows where these are
-//! written, in several threads if there are any.
+//! Rows are columns from the decode thread to the writer; nothing is allocated per packet. Elements
+//! become rows where these are written, in several threads if there are any.
 
 mod elements;
 mod packed;

@@ -16,7 +16,8 @@ use crate::memory::is_given;
 use crate::trace::TraceBatch;
 use std::ops::Range;
 
-/// Makes what packets show: digests are those of the elements, or of the packets if each is a row, and bytes the compact form.
+/// Makes what packets show: digests are those of the elements, or of the packets if each is a row,
+/// and bytes the compact form.
 #[derive(Debug)]
 pub(crate) struct PackedSightingMaker {
     maker: SightingMaker,
@@ -54,10 +55,7 @@ impl PackedForm {
 
 impl PackedSightingMaker {
     pub(crate) fn of(plan: &ExportPlan, digester: Digester) -> Self {
-        Self {
-            maker: SightingMaker::new(plan),
-            form: PackedForm::of(plan, digester),
-        }
+        Self { maker: SightingMaker::new(plan), form: PackedForm::of(plan, digester) }
     }
 }
 
@@ -70,8 +68,7 @@ impl Maker for PackedSightingMaker {
         let first = out.times_ns.len() as u32;
         out.times_ns.extend(&made.times_ns);
         let skipped = made.skipped.iter();
-        out.skipped
-            .extend(skipped.map(|&(packet, skip)| (first + packet, skip)));
+        out.skipped.extend(skipped.map(|&(packet, skip)| (first + packet, skip)));
         let mut last = None;
         let mut number = 0;
         for sighting in &made.sightings {
@@ -81,9 +78,7 @@ impl Maker for PackedSightingMaker {
             if number > 0 {
                 out.further.push(first + packet);
             }
-            let name = sighting
-                .question
-                .map(|(_, name)| made.names.get(name as usize));
+            let name = sighting.question.map(|(_, name)| made.names.get(name as usize));
             let time_ns = made.times_ns[packet as usize];
             let digest = self.form.digest(time_ns, sighting, name);
             out.elements.digests.push(digest);
@@ -120,11 +115,7 @@ impl<'a> Packed<'a> {
             postcard::take_from_bytes::<(u64, Sighting)>(bytes).ok()?;
         let has_name = sighting.question.is_some();
         let fits = name.len() <= NAME_MAX && (has_name || name.is_empty());
-        fits.then_some(Self {
-            number,
-            sighting,
-            name: has_name.then_some(name),
-        })
+        fits.then_some(Self { number, sighting, name: has_name.then_some(name) })
     }
 }
 
@@ -172,12 +163,7 @@ impl PackedRows {
     ) -> Taken {
         let packed = Packed::read(bytes)
             .filter(|packed| is_wanted(self.form.digest(time_ns, &packed.sighting, packed.name)));
-        let Some(Packed {
-            number,
-            mut sighting,
-            name,
-        }) = packed
-        else {
+        let Some(Packed { number, mut sighting, name }) = packed else {
             return Taken::Refused;
         };
         self.sightings += 1;
@@ -191,10 +177,9 @@ impl PackedRows {
             sighting.hash = element_hash(&self.hasher, kind, sighting.key, name);
             if self.table.add(time_ns, &sighting, name, named) {
                 let lacking = match (named, sighting.question, name) {
-                    (false, Some(question), Some(name)) => self
-                        .table
-                        .lacks_question(&sighting)
-                        .map(|at| (at, question.0, name)),
+                    (false, Some(question), Some(name)) => {
+                        self.table.lacks_question(&sighting).map(|at| (at, question.0, name))
+                    }
                     _ => None,
                 };
                 if let Some((at, question, name)) = lacking {

@@ -57,18 +57,11 @@ impl ExportPlan {
     /// A slice without a width; too little memory.
     #[doc(hidden)]
     pub fn check(&self) -> Result<(), PlanError> {
-        let ExportWhat::Elements {
-            slicing,
-            memory_bytes,
-            ..
-        } = self.what
-        else {
+        let ExportWhat::Elements { slicing, memory_bytes, .. } = self.what else {
             return Ok(());
         };
         if slicing.width_ns.is_some_and(|width| width <= 0) {
-            return Err(PlanError::new(
-                "a slice is at least 1 ns wide; --slice 1s is the default",
-            ));
+            return Err(PlanError::new("a slice is at least 1 ns wide; --slice 1s is the default"));
         }
         if memory_bytes < LEAST_MEMORY {
             return Err(PlanError::new(format!(

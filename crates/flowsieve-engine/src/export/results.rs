@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 use std::io;
 use std::ops::Range;
 
-/// Takes rows: implemented by this library's writers and Arrow batches, and not for others to implement.
+/// Takes rows: implemented by this library's writers and Arrow batches, and not for others to
+/// implement.
 pub trait ExportSink {
     /// Takes some of these rows, in order. It may borrow the columns, and leaves them as they are.
     ///
@@ -18,7 +19,8 @@ pub trait ExportSink {
     #[doc(hidden)]
     fn rows(&mut self, rows: &mut ExportRows, range: Range<usize>) -> io::Result<()>;
 
-    /// Takes elements, behind all rows that it took, and may make rows of them later, in other threads.
+    /// Takes elements, behind all rows that it took, and may make rows of them later, in other
+    /// threads.
     ///
     /// # Errors
     ///
@@ -41,13 +43,15 @@ pub trait ExportSink {
         Ok(())
     }
 
-    /// Whether it can forget the rows that it took: those in a file can be written anew, those in a pipe are gone.
+    /// Whether it can forget the rows that it took: those in a file can be written anew, those in a
+    /// pipe are gone.
     #[doc(hidden)]
     fn can_begin_again(&self) -> bool {
         false
     }
 
-    /// Forgets all rows, which come anew. It is asked for only where [`can_begin_again`](Self::can_begin_again) says yes.
+    /// Forgets all rows, which come anew. It is asked for only where
+    /// [`can_begin_again`](Self::can_begin_again) says yes.
     ///
     /// # Errors
     ///

@@ -151,17 +151,11 @@ impl ExportRows {
 
     pub(super) fn push_addresses(&mut self, addresses: Addresses) {
         match addresses {
-            Addresses::V4 {
-                source,
-                destination,
-            } => {
+            Addresses::V4 { source, destination } => {
                 self.src.push_with(|text| push_v4(source, text));
                 self.dst.push_with(|text| push_v4(destination, text));
             }
-            Addresses::V6 {
-                source,
-                destination,
-            } => {
+            Addresses::V6 { source, destination } => {
                 self.src.push_with(|text| push_v6(source, text));
                 self.dst.push_with(|text| push_v6(destination, text));
             }
@@ -174,18 +168,14 @@ impl ExportRows {
     }
 
     pub(super) fn push_community_id(&mut self, addresses: Addresses, protocol: u8, upper: Upper) {
-        self.community_id
-            .push_with(|text| push_community_id(addresses, protocol, upper, text));
+        self.community_id.push_with(|text| push_community_id(addresses, protocol, upper, text));
     }
 
     /// Appends a DNS message, or that there is none; the name is in wire form.
     pub(super) fn push_question(&mut self, question: Option<(Question, &[u8])>) {
-        self.dns_type
-            .push(question.map(|(question, _)| question.kind));
-        self.dns_rcode
-            .push(question.and_then(|(question, _)| question.response_code));
-        self.domain
-            .push_with(|text| question.map(|(_, name)| push_dotted(name, text)).is_some());
+        self.dns_type.push(question.map(|(question, _)| question.kind));
+        self.dns_rcode.push(question.and_then(|(question, _)| question.response_code));
+        self.domain.push_with(|text| question.map(|(_, name)| push_dotted(name, text)).is_some());
     }
 
     /// Forgets all and keeps the memory.
@@ -262,10 +252,7 @@ mod tests {
     #[test]
     fn what_is_missing_is_not_what_is_empty() {
         let mut rows = ExportRows::default();
-        let question = Question {
-            kind: 1,
-            response_code: None,
-        };
+        let question = Question { kind: 1, response_code: None };
         rows.push_question(Some((question, b"\x01a\x02bc")));
         rows.push_question(None);
         rows.push_question(Some((question, b"")));

@@ -18,8 +18,9 @@ const APPROACHED: usize = 64;
 
 /// Hands the rows of the inputs, which are one trace in time order, to `sink`.
 ///
-/// Packets come in the order of the trace. Elements come slice by slice, as slices are closed, in the order in which each was first
-/// seen. Damaged inputs are no error: their packets up to the damage count, and the summary says what happened.
+/// Packets come in the order of the trace. Elements come slice by slice, as slices are closed, in
+/// the order in which each was first seen. Damaged inputs are no error: their packets up to the
+/// damage count, and the summary says what happened.
 ///
 /// # Errors
 ///
@@ -51,12 +52,7 @@ fn packets(
             let cursor = &mut feed.cursor;
             let first = cursor.packet - cursor.skipped;
             cursor.packet += packets;
-            pass_skipped(
-                skipped,
-                &mut cursor.skipped,
-                cursor.packet,
-                &mut totals.skipped,
-            );
+            pass_skipped(skipped, &mut cursor.skipped, cursor.packet, &mut totals.skipped);
             let range = first..cursor.packet - cursor.skipped;
             totals.packets += packets as u64;
             totals.rows += range.len() as u64;
@@ -71,9 +67,10 @@ fn packets(
 
 /// A row an element and slice.
 ///
-/// A packet that comes after its slice was closed needs another reading: rows that were written cannot be changed. Where the sink can
-/// begin again it is read anew when late packets were found; where it cannot, they are looked for before. Inputs that can be read
-/// only once have a row for each late packet.
+/// A packet that comes after its slice was closed needs another reading: rows that were written
+/// cannot be changed. Where the sink can begin again it is read anew when late packets were found;
+/// where it cannot, they are looked for before. Inputs that can be read only once have a row for
+/// each late packet.
 fn elements(
     plan: &ExportPlan,
     sink: &mut dyn ExportSink,
@@ -122,20 +119,15 @@ fn order(plan: &ExportPlan, slicing: Slicing, watch: &dyn Watch) -> Result<Slice
     })
 }
 
-/// Hands on the elements; those of slices in `disordered`, as wholes, behind all others. Gives the slices of which packets came late.
+/// Hands on the elements; those of slices in `disordered`, as wholes, behind all others. Gives the
+/// slices of which packets came late.
 fn elements_but(
     plan: &ExportPlan,
     disordered: SliceSet,
     sink: &mut dyn ExportSink,
     watch: &dyn Watch,
 ) -> Result<(ExportSummary, SliceSet), RunError> {
-    let ExportWhat::Elements {
-        kind,
-        slicing,
-        memory_bytes,
-        ..
-    } = plan.what
-    else {
+    let ExportWhat::Elements { kind, slicing, memory_bytes, .. } = plan.what else {
         unreachable!("packets are no elements");
     };
     let maker = Arc::new(SightingMaker::new(plan));
@@ -165,12 +157,7 @@ fn elements_but(
                     && sighting.packet as usize == number
                 {
                     let name = sighting.question.map(|(_, name)| name as usize);
-                    slices.take(
-                        goal,
-                        time_ns,
-                        sighting,
-                        name.map(|name| batch.names.get(name)),
-                    )?;
+                    slices.take(goal, time_ns, sighting, name.map(|name| batch.names.get(name)))?;
                     cursor.sighting += 1;
                 }
             }

@@ -60,11 +60,7 @@ impl Batch for SightingBatch {
 
     fn fetch(&self, cursor: &Cursor, packets: usize) {
         let (packet, sighting) = (cursor.packet, cursor.sighting);
-        fetch(
-            &self.times_ns,
-            &(packet..packet + packets),
-            i64::cast_unsigned,
-        );
+        fetch(&self.times_ns, &(packet..packet + packets), i64::cast_unsigned);
         let sightings = sighting..sighting + packets;
         fetch(&self.sightings, &sightings, |sighting| sighting.hash);
     }
@@ -95,17 +91,14 @@ pub(super) struct SightingMaker {
 }
 
 impl SightingMaker {
-    /// Makes sightings of the elements that the plan asks for. Of a packet that is a row by itself they are those of its flow,
-    /// which has all that there is to say.
+    /// Makes sightings of the elements that the plan asks for. Of a packet that is a row by itself
+    /// they are those of its flow, which has all that there is to say.
     pub(super) fn new(plan: &ExportPlan) -> Self {
         let (kind, undirected, queries_only) = match plan.what {
             ExportWhat::Packets => (ElementKind::Flow, false, false),
-            ExportWhat::Elements {
-                kind,
-                undirected,
-                queries_only,
-                ..
-            } => (kind, undirected, queries_only),
+            ExportWhat::Elements { kind, undirected, queries_only, .. } => {
+                (kind, undirected, queries_only)
+            }
         };
         Self {
             kind,
@@ -126,11 +119,8 @@ impl SightingMaker {
         out: &mut SightingBatch,
     ) -> Result<(), Skip> {
         let ip = self.decoder.decode(link, frame)?;
-        let (key, is_reversed) = if self.undirected {
-            self.key(&ip).undirected()
-        } else {
-            (self.key(&ip), false)
-        };
+        let (key, is_reversed) =
+            if self.undirected { self.key(&ip).undirected() } else { (self.key(&ip), false) };
         let sighting = Sighting {
             packet: number,
             key,
@@ -166,11 +156,8 @@ impl SightingMaker {
             ElementKind::Flow => {
                 let mut question = None;
                 // No message is no error: most packets are no DNS traffic.
-                let innermost = if ip.may_be_tunnel() {
-                    self.inner.decode(link, frame).ok()
-                } else {
-                    Some(ip)
-                };
+                let innermost =
+                    if ip.may_be_tunnel() { self.inner.decode(link, frame).ok() } else { Some(ip) };
                 if let Some(innermost) = innermost {
                     let _ = dns_messages(&innermost, &self.dns_ports, |message| {
                         if question.is_none() {
@@ -187,10 +174,7 @@ impl SightingMaker {
                 Ok(())
             }
             _ => {
-                out.sightings.push(Sighting {
-                    hash: key.hash_with(&self.hasher),
-                    ..sighting
-                });
+                out.sightings.push(Sighting { hash: key.hash_with(&self.hasher), ..sighting });
                 Ok(())
             }
         }

@@ -1,7 +1,8 @@
 //! The elements of the open slices, in bounded memory.
 //!
-//! The rows of a slice go out when it is closed, in the order in which its elements were first seen. Where memory is full, the
-//! elements of the largest table go out at once, with the packets that they had so far; what comes later of them is another row.
+//! The rows of a slice go out when it is closed, in the order in which its elements were first
+//! seen. Where memory is full, the elements of the largest table go out at once, with the packets
+//! that they had so far; what comes later of them is another row.
 //!
 //! Slices that are known to have packets that come late are gathered, and written when all is read.
 
@@ -22,9 +23,11 @@ const OPEN_SLICES: usize = 8;
 /// Packets that come late and are handed on together.
 const LATE_AT_ONCE: usize = 1024;
 
-/// Which slices the packets of a trace in order belong to, and which slices have packets that come late.
+/// Which slices the packets of a trace in order belong to, and which slices have packets that come
+/// late.
 ///
-/// It sees every packet, whichever reading this is and whatever the packet shows: so each reading finds the same late ones.
+/// It sees every packet, whichever reading this is and whatever the packet shows: so each reading
+/// finds the same late ones.
 pub(super) struct Order {
     grid: SliceGrid,
     open: OpenSlices,
@@ -33,11 +36,7 @@ pub(super) struct Order {
 
 impl Order {
     pub(super) fn new(grid: SliceGrid) -> Self {
-        Self {
-            grid,
-            open: OpenSlices::new(grid, OPEN_SLICES),
-            disordered: SliceSet::default(),
-        }
+        Self { grid, open: OpenSlices::new(grid, OPEN_SLICES), disordered: SliceSet::default() }
     }
 
     /// The place of a packet's slice, before which there were this many packets.
@@ -132,20 +131,12 @@ impl<'a> Slices<'a> {
             Place::Late => {
                 let index = self.order.grid.index(time_ns);
                 let is_gathered = self.disordered.contains(index);
-                return Ok(if is_gathered {
-                    Goal::Gathered(index)
-                } else {
-                    Goal::Late
-                });
+                return Ok(if is_gathered { Goal::Gathered(index) } else { Goal::Late });
             }
             Place::Replace { slot, index } => {
                 let is_gathered = self.disordered.contains(index);
-                let opened = Slice {
-                    index,
-                    table: SliceTable::default(),
-                    is_used: false,
-                    is_gathered,
-                };
+                let opened =
+                    Slice { index, table: SliceTable::default(), is_used: false, is_gathered };
                 if slot == self.tables.len() {
                     self.tables.push(opened);
                 } else {
@@ -156,11 +147,7 @@ impl<'a> Slices<'a> {
             }
         };
         let slice = &self.tables[slot];
-        Ok(if slice.is_gathered {
-            Goal::Gathered(slice.index)
-        } else {
-            Goal::Slice(slot)
-        })
+        Ok(if slice.is_gathered { Goal::Gathered(slice.index) } else { Goal::Slice(slot) })
     }
 
     /// Reads what the next sightings need, so that it is near when one after the other is taken.
@@ -183,9 +170,9 @@ impl<'a> Slices<'a> {
         self.totals.bytes += u64::from(sighting.bytes);
         match goal {
             Goal::Slice(slot) => self.add(slot, time_ns, sighting, name),
-            Goal::Gathered(index) => self
-                .gathered
-                .add(index, |waiting| waiting.push(time_ns, sighting, name)),
+            Goal::Gathered(index) => {
+                self.gathered.add(index, |waiting| waiting.push(time_ns, sighting, name))
+            }
             Goal::Late => self.late(time_ns, sighting, name),
         }
     }
@@ -248,9 +235,7 @@ impl<'a> Slices<'a> {
             }];
         }
         for (time_ns, sighting) in &waiting.sightings {
-            let name = sighting
-                .question
-                .map(|(_, name)| waiting.names.get(name as usize));
+            let name = sighting.question.map(|(_, name)| waiting.names.get(name as usize));
             self.add(0, *time_ns, sighting, name)?;
         }
         Ok(())

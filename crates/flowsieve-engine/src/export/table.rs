@@ -57,8 +57,8 @@ impl SliceTable {
         (entries + self.index.allocation_size() + self.names.capacity()) as u64
     }
 
-    /// Memory that it takes in addition, while it grows to have room for another element with a name of this length. What grows
-    /// moves, so it is there twice for a while.
+    /// Memory that it takes in addition, while it grows to have room for another element with a
+    /// name of this length. What grows moves, so it is there twice for a while.
     pub(super) fn growth_bytes(&self, name: usize) -> u64 {
         let mut bytes = 0;
         if self.entries.len() == self.entries.capacity() {
@@ -107,7 +107,8 @@ impl SliceTable {
         black_box(entries.fold(0, |all, word| all ^ word));
     }
 
-    /// Adds a packet to its element; false if that is not here. The name is part of the element if `named`.
+    /// Adds a packet to its element; false if that is not here. The name is part of the element if
+    /// `named`.
     #[inline]
     pub(super) fn add(
         &mut self,
@@ -135,11 +136,11 @@ impl SliceTable {
         true
     }
 
-    /// The element lacks a question that this packet has: names that come later count too, as in flows.
+    /// The element lacks a question that this packet has: names that come later count too, as in
+    /// flows.
     pub(super) fn lacks_question(&self, sighting: &Sighting) -> Option<usize> {
-        let found = self.index.find(sighting.hash, |&at| {
-            self.entries[at as usize].key == sighting.key
-        });
+        let found =
+            self.index.find(sighting.hash, |&at| self.entries[at as usize].key == sighting.key);
         let at = *found? as usize;
         self.entries[at].question.is_none().then_some(at)
     }
@@ -174,8 +175,7 @@ impl SliceTable {
             question,
         });
         let entries = &self.entries;
-        self.index
-            .insert_unique(sighting.hash, at, |&at| entries[at as usize].hash);
+        self.index.insert_unique(sighting.hash, at, |&at| entries[at as usize].hash);
     }
 
     fn push_name(&mut self, name: &[u8]) -> Name {
@@ -185,10 +185,7 @@ impl SliceTable {
         }
         let start = self.names.len() as u32;
         self.names.extend_from_slice(name);
-        Name {
-            start,
-            length: name.len() as u8,
-        }
+        Name { start, length: name.len() as u8 }
     }
 
     fn name_of(&self, entry: &Entry) -> Option<&[u8]> {
@@ -217,11 +214,7 @@ impl SliceTable {
 
 impl Entry {
     fn write(&self, kind: ElementKind, name: Option<&[u8]>, left: Left, rows: &mut ExportRows) {
-        let key = if self.is_reversed {
-            self.key.reversed()
-        } else {
-            self.key
-        };
+        let key = if self.is_reversed { self.key.reversed() } else { self.key };
         let addresses = key.addresses();
         rows.start_ns.push(self.start_ns);
         rows.push_addresses(addresses);

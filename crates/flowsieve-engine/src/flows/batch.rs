@@ -78,11 +78,7 @@ const _: () = assert!(size_of::<FlowPacket>() == 64);
 impl FlowPacket {
     /// The key in the direction of the packet.
     pub(super) fn directed_key(&self) -> FlowKey {
-        if self.reversed {
-            self.key.reversed()
-        } else {
-            self.key
-        }
+        if self.reversed { self.key.reversed() } else { self.key }
     }
 
     /// Its shard of so many, a power of two. The index of a table has other bits of the hash.
@@ -111,10 +107,7 @@ impl FlowBatch {
             }
             let packet = &self.flows[flow as usize];
             self.bytes += u64::from(packet.bytes);
-            let place = Place {
-                flow,
-                packet: number,
-            };
+            let place = Place { flow, packet: number };
             self.of_shards[packet.shard(shards)].push(place);
             flow += 1;
         }
@@ -128,20 +121,14 @@ impl FlowBatch {
         name: Option<&[u8]>,
         shards: usize,
     ) {
-        let place = Place {
-            flow: self.flows.len() as u32,
-            packet: self.times_ns.len() as u32,
-        };
+        let place = Place { flow: self.flows.len() as u32, packet: self.times_ns.len() as u32 };
         self.of_shards.resize_with(shards, Vec::new);
         self.of_shards[packet.shard(shards)].push(place);
         self.times_ns.push(time_ns);
         self.flows.push(*packet);
         self.bytes += u64::from(packet.bytes);
         if let Some(name) = name {
-            self.messages.push(Message {
-                packet: place.flow,
-                is_response: false,
-            });
+            self.messages.push(Message { packet: place.flow, is_response: false });
             self.names.push(name);
         }
     }
@@ -171,11 +158,7 @@ impl Message {
             time_ns,
             protocol: key.protocol(),
             server_port: if self.is_response { ports.0 } else { ports.1 },
-            addresses: if self.is_response {
-                addresses.reversed()
-            } else {
-                addresses
-            },
+            addresses: if self.is_response { addresses.reversed() } else { addresses },
             is_response: self.is_response,
             name,
         }
@@ -200,11 +183,7 @@ impl Batch for FlowBatch {
 
     fn fetch(&self, cursor: &Cursor, packets: usize) {
         let (packet, flow) = (cursor.packet, cursor.flow);
-        fetch(
-            &self.times_ns,
-            &(packet..packet + packets),
-            i64::cast_unsigned,
-        );
+        fetch(&self.times_ns, &(packet..packet + packets), i64::cast_unsigned);
         fetch(&self.flows, &(flow..flow + packets), |packet| packet.hash);
     }
 
@@ -251,7 +230,8 @@ impl FlowMaker {
         }
     }
 
-    /// Makes batches whose flows are divided among these shards, and does their work while there is nothing to make.
+    /// Makes batches whose flows are divided among these shards, and does their work while there is
+    /// nothing to make.
     pub(super) fn for_shards(self, shards: Option<Arc<Shards>>) -> Self {
         Self { shards, ..self }
     }
@@ -261,11 +241,7 @@ impl FlowMaker {
         let ip = self.decoder.decode(link, frame)?;
         let ports = ip.ports();
         let key = FlowKey::new(ip.addresses, ip.protocol, ports.unwrap_or_default());
-        let (key, reversed) = if self.bidirectional {
-            key.undirected()
-        } else {
-            (key, false)
-        };
+        let (key, reversed) = if self.bidirectional { key.undirected() } else { (key, false) };
         let icmp = ip.icmp_type_and_code();
         let number = out.flows.len() as u32;
         out.flows.push(FlowPacket {
@@ -307,11 +283,7 @@ impl FlowMaker {
         };
         let key = FlowKey::new(addresses, protocol, (source, destination));
         let key = if is_answer { key.reversed() } else { key };
-        let (key, reversed) = if self.bidirectional {
-            key.undirected()
-        } else {
-            (key, false)
-        };
+        let (key, reversed) = if self.bidirectional { key.undirected() } else { (key, false) };
         let number = out.flows.len() as u32;
         out.flows.push(FlowPacket {
             key,
@@ -321,24 +293,13 @@ impl FlowMaker {
             reversed,
             vlan: None,
             icmp: [0; 2],
-            upper: if has_ports(protocol) {
-                UpperKind::Ports
-            } else {
-                UpperKind::Unknown
-            },
+            upper: if has_ports(protocol) { UpperKind::Ports } else { UpperKind::Unknown },
         });
-        let LogContent::Dns {
-            question,
-            is_response,
-        } = &entry.content
-        else {
+        let LogContent::Dns { question, is_response } = &entry.content else {
             return Ok(());
         };
         let mut message = |name: &[u8]| {
-            out.messages.push(Message {
-                packet: number,
-                is_response: *is_response,
-            });
+            out.messages.push(Message { packet: number, is_response: *is_response });
             out.names.push(name);
         };
         let mut labels = [0; NAME_MAX];
@@ -355,8 +316,9 @@ impl FlowMaker {
         Ok(())
     }
 
-    /// The DNS messages in a packet, or in the innermost one if it is a tunnel's. The frame is decoded again, because few
-    /// packets need this, and keeping the decoded packet for it would slow all of them down.
+    /// The DNS messages in a packet, or in the innermost one if it is a tunnel's. The frame is
+    /// decoded again, because few packets need this, and keeping the decoded packet for it would
+    /// slow all of them down.
     #[inline(never)]
     fn messages(&self, link: LinkType, frame: &[u8], number: u32, out: &mut FlowBatch) {
         let Ok(innermost) = self.inner.decode(link, frame) else {
@@ -364,10 +326,7 @@ impl FlowMaker {
         };
         // No message is no error: most packets are no DNS traffic.
         let _ = dns_messages(&innermost, &self.dns_ports, |message| {
-            out.messages.push(Message {
-                packet: number,
-                is_response: message.is_response,
-            });
+            out.messages.push(Message { packet: number, is_response: message.is_response });
             out.names.push(message.name);
         });
     }
@@ -454,10 +413,7 @@ mod tests {
         PacketBuilder::ethernet2([2; 6], [4; 6])
             .ipv4(ENDS.0, ENDS.1, 64)
             .udp(50_000, 4789)
-            .write(
-                &mut frame,
-                &[&[8, 0, 0, 0, 0, 0, 1, 0], &on_ethernet(packet)[..]].concat(),
-            )
+            .write(&mut frame, &[&[8, 0, 0, 0, 0, 0, 1, 0], &on_ethernet(packet)[..]].concat())
             .unwrap();
         frame
     }
@@ -471,10 +427,7 @@ mod tests {
             wire: frame.len() as u32,
             link: LinkType::ETHERNET,
         };
-        let batch = TraceBatch::Packets {
-            bytes: frame,
-            packets: &[packet],
-        };
+        let batch = TraceBatch::Packets { bytes: frame, packets: &[packet] };
         let mut out = FlowBatch::default();
         FlowMaker::new(tunnel, &[5353], false, false).make(batch, &mut out);
         assert_eq!(out.messages.len(), out.names.iter().count());
@@ -487,17 +440,11 @@ mod tests {
         for tunnel in [Tunnel::Outer, Tunnel::Inner] {
             for (port, is_dns) in [(53, true), (5353, true), (5354, false)] {
                 let query = query_to(port);
-                for (frame, in_tunnel) in [
-                    (on_ethernet(&query), false),
-                    (in_ip(&query), true),
-                    (in_vxlan(&query), true),
-                ] {
+                for (frame, in_tunnel) in
+                    [(on_ethernet(&query), false), (in_ip(&query), true), (in_vxlan(&query), true)]
+                {
                     let (names, sender) = found(tunnel, &frame);
-                    let expected = if is_dns {
-                        vec![b"\x01a".to_vec()]
-                    } else {
-                        Vec::new()
-                    };
+                    let expected = if is_dns { vec![b"\x01a".to_vec()] } else { Vec::new() };
                     assert_eq!(names, expected, "{tunnel:?} {port}");
                     let is_outer = in_tunnel && tunnel == Tunnel::Outer;
                     let ends = if is_outer { ENDS.0 } else { [10, 0, 0, 1] };

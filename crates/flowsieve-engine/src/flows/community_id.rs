@@ -4,10 +4,10 @@
 //!     "1:" base64(sha1( seed, 2 │ address │ address │ protocol │ 0 │ port, 2 │ port, 2 ))
 //! ```
 //!
-//! The smaller (address, port) comes first, so both directions have the same identifier. Type and code
-//! of an ICMP message take the place of the ports; where the type has a counterpart (an echo and its
-//! reply), that takes the place of the code, and where it has none, the ends are not put in order.
-//! Protocols without ports leave them out.
+//! The smaller (address, port) comes first, so both directions have the same identifier. Type and
+//! code of an ICMP message take the place of the ports; where the type has a counterpart (an echo
+//! and its reply), that takes the place of the code, and where it has none, the ends are not put in
+//! order. Protocols without ports leave them out.
 //!
 //! Reference: Corelight, "Community ID Flow Hashing", version 1; seed 0, as is the default of all
 //! tools.
@@ -75,14 +75,8 @@ pub(crate) fn push_community_id(
         end += bytes.len();
     };
     let (first, second): (&[u8], &[u8]) = match &addresses {
-        Addresses::V4 {
-            source,
-            destination,
-        } => (source, destination),
-        Addresses::V6 {
-            source,
-            destination,
-        } => (source, destination),
+        Addresses::V4 { source, destination } => (source, destination),
+        Addresses::V6 { source, destination } => (source, destination),
     };
     let (source, destination) = ports.unwrap_or_default();
     let in_order = one_way || (first, source) <= (second, destination);
@@ -184,8 +178,8 @@ mod tests {
         (46, "10.1.12.2", "10.1.12.1", Portless, "1:KHlLkgoJW7ifUTyTSgyVfkFHzKw="),
     ];
 
-    /// Computed from the definition by a program of its own (Python's hashlib), which also gives all
-    /// that is published.
+    /// Computed from the definition by a program of its own (Python's hashlib), which also gives
+    /// all that is published.
     #[rustfmt::skip]
     const COMPUTED: [Vector; 33] = [
         (17, "10.0.0.1", "10.0.0.1", Ports(5, 4), "1:PbXEucXIxDu5UoupZ1rj7ybZ6vc="),
@@ -229,14 +223,12 @@ mod tests {
             PUBLISHED.into_iter().chain(COMPUTED)
         {
             let addresses = match (source.parse().unwrap(), destination.parse().unwrap()) {
-                (IpAddr::V4(source), IpAddr::V4(destination)) => Addresses::V4 {
-                    source: source.octets(),
-                    destination: destination.octets(),
-                },
-                (IpAddr::V6(source), IpAddr::V6(destination)) => Addresses::V6 {
-                    source: source.octets(),
-                    destination: destination.octets(),
-                },
+                (IpAddr::V4(source), IpAddr::V4(destination)) => {
+                    Addresses::V4 { source: source.octets(), destination: destination.octets() }
+                }
+                (IpAddr::V6(source), IpAddr::V6(destination)) => {
+                    Addresses::V6 { source: source.octets(), destination: destination.octets() }
+                }
                 _ => panic!("two families"),
             };
             assert_eq!(

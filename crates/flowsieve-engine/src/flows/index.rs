@@ -4,10 +4,11 @@
 //!     slot, 32 bits: what of the hash does not choose the slot │ place + 1; 0 is empty
 //! ```
 //!
-//! A hash begins its search at the slot that its upper bits choose and goes on to the next ones (linear probing). Slots are
-//! in the order of hashes but for these steps, so a larger table is filled from the old one from front to back. Where a flow leaves,
-//! those behind it move up: no marks of what was there are left. There are more slots than places, so a place needs no more bits
-//! than the choice of a slot, and both parts fit. Whole hashes are kept by place elsewhere.
+//! A hash begins its search at the slot that its upper bits choose and goes on to the next ones
+//! (linear probing). Slots are in the order of hashes but for these steps, so a larger table is
+//! filled from the old one from front to back. Where a flow leaves, those behind it move up: no
+//! marks of what was there are left. There are more slots than places, so a place needs no more
+//! bits than the choice of a slot, and both parts fit. Whole hashes are kept by place elsewhere.
 
 use crate::bits::Pages;
 use crate::memory::is_given;
@@ -34,11 +35,7 @@ impl Index {
     }
 
     fn of(slots: Pages<u32>) -> Self {
-        Self {
-            bits: slots.len().ilog2(),
-            slots,
-            len: 0,
-        }
+        Self { bits: slots.len().ilog2(), slots, len: 0 }
     }
 
     pub(super) const fn len(&self) -> usize {
@@ -78,8 +75,8 @@ impl Index {
         self.slots.as_slice()[self.home(hash)]
     }
 
-    /// The place with this hash that `is_right` accepts. It may be asked about places with other hashes, too, since a slot has
-    /// only part of one.
+    /// The place with this hash that `is_right` accepts. It may be asked about places with other
+    /// hashes, too, since a slot has only part of one.
     #[inline]
     pub(super) fn find(&self, hash: u32, mut is_right: impl FnMut(u32) -> bool) -> Option<u32> {
         let slots = self.slots.as_slice();
@@ -114,7 +111,8 @@ impl Index {
         self.slots.as_slice()[number]
     }
 
-    /// Makes room for one more; false if the system does not give the memory. Hashes are those of places.
+    /// Makes room for one more; false if the system does not give the memory. Hashes are those of
+    /// places.
     pub(super) fn make_room(&mut self, hashes: &[u32]) -> bool {
         // At most three quarters full, so that searches are short and end.
         if (self.len + 1) * 4 <= self.slots.len() * 3 {
@@ -140,10 +138,7 @@ impl Index {
     /// Adds a place, which is not there yet, and for which there is room.
     #[inline]
     pub(super) fn insert(&mut self, hash: u32, place: u32) {
-        debug_assert!(
-            u64::from(place) + 1 < 1 << self.bits,
-            "places are fewer than slots"
-        );
+        debug_assert!(u64::from(place) + 1 < 1 << self.bits, "places are fewer than slots");
         let (mut at, new) = (self.home(hash), self.slot_of(hash, place));
         let slots = self.slots.as_mut_slice();
         while slots[at] != 0 {
@@ -204,7 +199,8 @@ mod tests {
             let (mut hashes, mut free) = (Vec::new(), Vec::new());
             for (adds, flow) in steps {
                 if adds && !places.contains_key(&flow) {
-                    // Places are the first that are free, as in the table of flows: there are fewer than slots.
+                    // Places are the first that are free, as in the table of flows: there are fewer
+                    // than slots.
                     let place = free.pop().unwrap_or(hashes.len() as u32);
                     prop_assert!(index.make_room(&hashes));
                     hashes.resize(hashes.len().max(place as usize + 1), 0);
@@ -228,9 +224,7 @@ mod tests {
     #[test]
     fn a_large_table_is_like_any_other() {
         let places = 1_u32 << 20;
-        let hashes: Vec<u32> = (0..places)
-            .map(|place| place.wrapping_mul(0x9e37_79b9))
-            .collect();
+        let hashes: Vec<u32> = (0..places).map(|place| place.wrapping_mul(0x9e37_79b9)).collect();
         let mut index = Index::new();
         for place in 0..places {
             assert!(index.make_room(&hashes));

@@ -26,22 +26,14 @@ impl FlowKey {
     pub(crate) fn new(addresses: Addresses, protocol: u8, ports: (u16, u16)) -> Self {
         let rest = u64::from(ports.0) << 48 | u64::from(ports.1) << 32 | u64::from(protocol) << 8;
         match addresses {
-            Addresses::V4 {
-                source,
-                destination,
-            } => Self {
+            Addresses::V4 { source, destination } => Self {
                 source: [0, u64::from(u32::from_be_bytes(source))],
                 destination: [0, u64::from(u32::from_be_bytes(destination))],
                 rest: rest | V4,
             },
-            Addresses::V6 {
-                source,
-                destination,
-            } => Self {
-                source: halves(source),
-                destination: halves(destination),
-                rest: rest | V6,
-            },
+            Addresses::V6 { source, destination } => {
+                Self { source: halves(source), destination: halves(destination), rest: rest | V6 }
+            }
         }
     }
 
@@ -73,10 +65,7 @@ impl FlowKey {
                 destination: (self.destination[1] as u32).to_be_bytes(),
             }
         } else {
-            Addresses::V6 {
-                source: octets(self.source),
-                destination: octets(self.destination),
-            }
+            Addresses::V6 { source: octets(self.source), destination: octets(self.destination) }
         }
     }
 
@@ -94,7 +83,8 @@ impl FlowKey {
         self.rest
     }
 
-    /// The addresses in two words, and in two further ones if they do not fit: [`joined`](Self::joined) puts them together.
+    /// The addresses in two words, and in two further ones if they do not fit:
+    /// [`joined`](Self::joined) puts them together.
     #[inline]
     pub(super) const fn split(self) -> ([u64; 2], Option<[u64; 2]>) {
         if self.rest & 0xff == V4 {
@@ -106,26 +96,16 @@ impl FlowKey {
 
     /// A key of its parts; `far` is not looked at where there was none.
     pub(super) const fn joined(near: [u64; 2], rest: u64, far: [u64; 2]) -> Self {
-        let (source, destination) = if rest & 0xff == V4 {
-            ([0, near[0]], [0, near[1]])
-        } else {
-            (near, far)
-        };
-        Self {
-            source,
-            destination,
-            rest,
-        }
+        let (source, destination) =
+            if rest & 0xff == V4 { ([0, near[0]], [0, near[1]]) } else { (near, far) };
+        Self { source, destination, rest }
     }
 
     /// As bytes, the same on every machine.
     pub(crate) fn to_bytes(self) -> [u8; 40] {
         let mut bytes = [0; 40];
         let words = [self.source, self.destination].concat();
-        for (place, word) in bytes
-            .chunks_exact_mut(8)
-            .zip(words.iter().chain([&self.rest]))
-        {
+        for (place, word) in bytes.chunks_exact_mut(8).zip(words.iter().chain([&self.rest])) {
             place.copy_from_slice(&word.to_le_bytes());
         }
         bytes
@@ -164,14 +144,10 @@ mod tests {
     use proptest::prelude::*;
 
     fn addresses() -> impl Strategy<Value = Addresses> {
-        let v4 = any::<([u8; 4], [u8; 4])>().prop_map(|(source, destination)| Addresses::V4 {
-            source,
-            destination,
-        });
-        let v6 = any::<([u8; 16], [u8; 16])>().prop_map(|(source, destination)| Addresses::V6 {
-            source,
-            destination,
-        });
+        let v4 = any::<([u8; 4], [u8; 4])>()
+            .prop_map(|(source, destination)| Addresses::V4 { source, destination });
+        let v6 = any::<([u8; 16], [u8; 16])>()
+            .prop_map(|(source, destination)| Addresses::V6 { source, destination });
         prop_oneof![v4, v6]
     }
 
@@ -197,18 +173,12 @@ mod tests {
 
     #[test]
     fn families_differ() {
-        let v4 = Addresses::V4 {
-            source: [0, 0, 0, 1],
-            destination: [0, 0, 0, 2],
-        };
+        let v4 = Addresses::V4 { source: [0, 0, 0, 1], destination: [0, 0, 0, 2] };
         let mut source = [0; 16];
         source[15] = 1;
         let mut destination = [0; 16];
         destination[15] = 2;
-        let v6 = Addresses::V6 {
-            source,
-            destination,
-        };
+        let v6 = Addresses::V6 { source, destination };
         let keys = [v4, v6].map(|addresses| FlowKey::new(addresses, 6, (1, 2)));
         assert_ne!(keys[0], keys[1]);
         assert_ne!(keys[0].to_bytes(), keys[1].to_bytes());

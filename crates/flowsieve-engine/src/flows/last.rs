@@ -1,7 +1,8 @@
 //! The flows that are there when the inputs end, in the order of their start.
 //!
-//! Each table of live flows becomes a run, which is in order already or is put in order where it is. The runs are merged as their flows are
-//! taken; a part of all flows is a range of each run, so that several threads can take a part each.
+//! Each table of live flows becomes a run, which is in order already or is put in order where it
+//! is. The runs are merged as their flows are taken; a part of all flows is a range of each run, so
+//! that several threads can take a part each.
 
 use super::index::Index;
 use super::record::{Ended, FlowRecord};
@@ -13,7 +14,8 @@ use std::ops::Range;
 /// Flows whose memory is read at once.
 const APPROACHED: usize = 32;
 
-/// The flows that had not ended when the inputs did, in the order of their start; of equal ones, in the order in which they began.
+/// The flows that had not ended when the inputs did, in the order of their start; of equal ones, in
+/// the order in which they began.
 ///
 /// They stay where they were until they are taken, so they need little more memory.
 pub struct LastFlows {
@@ -55,8 +57,8 @@ struct Merged {
 const NEVER: u128 = u128::MAX;
 
 impl Run {
-    /// All flows that live; the index gives up its memory for their order where no other is given. `is_in_order` says that
-    /// flows at later places never start earlier.
+    /// All flows that live; the index gives up its memory for their order where no other is given.
+    /// `is_in_order` says that flows at later places never start earlier.
     pub(super) fn new(mut index: Index, flows: Flows, is_in_order: bool) -> Self {
         let live = index.len();
         let places = 0..flows.len() as u32;
@@ -81,11 +83,7 @@ impl Run {
             order.sort_unstable_by_key(|&at| flows.order(at));
             Order::Index(index)
         };
-        Self {
-            flows,
-            order,
-            len: live,
-        }
+        Self { flows, order, len: live }
     }
 
     fn place(&self, number: usize) -> u32 {
@@ -96,7 +94,8 @@ impl Run {
         }
     }
 
-    /// What puts a flow in order: its start, and behind that its number in the trace. One number is compared without a branch.
+    /// What puts a flow in order: its start, and behind that its number in the trace. One number is
+    /// compared without a branch.
     fn order(&self, number: usize) -> u128 {
         let (start_ns, number) = self.flows.order(self.place(number));
         let start = start_ns.cast_unsigned() ^ 1 << 63;
@@ -105,19 +104,14 @@ impl Run {
 
     /// What puts the first flow of a range in order.
     fn order_of_first(&self, range: &Range<usize>) -> u128 {
-        if range.start < range.end {
-            self.order(range.start)
-        } else {
-            NEVER
-        }
+        if range.start < range.end { self.order(range.start) } else { NEVER }
     }
 
     /// Reads flows ahead that are taken next, whenever those before were taken.
     fn approach(&self, next: &Range<usize>) {
         if next.start.is_multiple_of(APPROACHED) {
             let numbers = next.start..next.end.min(next.start + APPROACHED);
-            self.flows
-                .approach(numbers.map(|number| self.place(number)));
+            self.flows.approach(numbers.map(|number| self.place(number)));
         }
     }
 }
@@ -126,11 +120,7 @@ impl Merged {
     fn new(runs: &[Run], ranges: Vec<Range<usize>>) -> Self {
         let next = ranges.iter().zip(runs);
         let next = next.map(|(range, run)| run.order_of_first(range));
-        Self {
-            next: next.collect(),
-            left: ranges.iter().map(Range::len).sum(),
-            ranges,
-        }
+        Self { next: next.collect(), left: ranges.iter().map(Range::len).sum(), ranges }
     }
 
     /// Run and place of the next flow.
@@ -158,19 +148,15 @@ impl LastFlows {
     /// The flows of tables that divide them.
     pub(super) fn of(runs: Vec<Run>) -> Self {
         let ranges = runs.iter().map(|run| 0..run.len);
-        Self {
-            left: Merged::new(&runs, ranges.collect()),
-            runs,
-        }
+        Self { left: Merged::new(&runs, ranges.collect()), runs }
     }
 
     /// This many flows behind those of another part, or the first ones; fewer if there are no more.
     pub fn part_behind(&self, before: Option<&LastPart>, count: usize) -> LastPart {
         let start = |run: usize| before.map_or(0, |LastPart(ranges)| ranges[run].end);
-        let mut part: Vec<_> = (0..self.runs.len())
-            .map(|run| start(run)..start(run))
-            .collect();
-        // Of each run a share of what is left. The share that ends first is part of what is left, whatever the others are.
+        let mut part: Vec<_> = (0..self.runs.len()).map(|run| start(run)..start(run)).collect();
+        // Of each run a share of what is left. The share that ends first is part of what is left,
+        // whatever the others are.
         let end_of = |range: &Range<usize>, run: &Run, share: usize| {
             let end = run.len.min(range.end + share);
             (run.order_of_first(&(end.saturating_sub(1)..end)), end)
@@ -183,13 +169,12 @@ impl LastFlows {
             if open == 0 || left == 0 {
                 return LastPart(part);
             }
-            // A power of two, so that it seldom changes: then only the end of the run that went on is looked up.
+            // A power of two, so that it seldom changes: then only the end of the run that went on
+            // is looked up.
             let fits = 1 << (left / open).max(1).ilog2();
             if share != fits {
                 share = fits;
-                ends = parts()
-                    .map(|(range, run)| end_of(range, run, share))
-                    .collect();
+                ends = parts().map(|(range, run)| end_of(range, run, share)).collect();
             }
             let open = (0..ends.len()).filter(|&run| part[run].end < self.runs[run].len);
             if let Some(first) = open.min_by_key(|&run| ends[run].0) {
@@ -234,8 +219,6 @@ impl ExactSizeIterator for LastFlows {}
 
 impl fmt::Debug for LastFlows {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LastFlows")
-            .field("left", &self.left.left)
-            .finish_non_exhaustive()
+        f.debug_struct("LastFlows").field("left", &self.left.left).finish_non_exhaustive()
     }
 }

@@ -4,8 +4,9 @@
 //!     near half of the key, 2 words │ rest of the key │ start │ end │ packets │ bytes │ flags of TCP, ICMP, state
 //! ```
 //!
-//! Lines are in pieces, so none ever moves: each is as long as all before it, until they are long. A piece comes from the system in
-//! pages that take memory when they are first written, large pages if it is large.
+//! Lines are in pieces, so none ever moves: each is as long as all before it, until they are long.
+//! A piece comes from the system in pages that take memory when they are first written, large pages
+//! if it is large.
 
 use super::batch::{FlowPacket, UpperKind};
 use crate::bits::Pages;
@@ -33,8 +34,8 @@ const START: usize = 3;
 const END: usize = 4;
 const PACKETS: usize = 5;
 const BYTES: usize = 6;
-/// From the lowest bits: flags of the first direction, of the other, type and code of ICMP, [`UpperKind`], then these, and a VLAN
-/// tag.
+/// From the lowest bits: flags of the first direction, of the other, type and code of ICMP,
+/// [`UpperKind`], then these, and a VLAN tag.
 const STATE: usize = 7;
 
 const ICMP_SHIFT: u32 = 16;
@@ -51,12 +52,8 @@ const NAMED: u64 = 1 << 37;
 const TAGGED: u64 = 1 << 38;
 const VLAN_SHIFT: u32 = 48;
 
-const UPPERS: [UpperKind; 4] = [
-    UpperKind::Ports,
-    UpperKind::Icmp,
-    UpperKind::Portless,
-    UpperKind::Unknown,
-];
+const UPPERS: [UpperKind; 4] =
+    [UpperKind::Ports, UpperKind::Icmp, UpperKind::Portless, UpperKind::Unknown];
 
 /// What the words of a line are.
 pub(super) trait FlowLine {
@@ -68,7 +65,8 @@ pub(super) trait FlowLine {
     fn key(&self) -> ([u64; 2], u64);
     fn start_ns(&self) -> i64;
     fn end_ns(&self) -> i64;
-    /// Adds a packet; whether it has the other direction, in which packets and bytes are counted elsewhere.
+    /// Adds a packet; whether it has the other direction, in which packets and bytes are counted
+    /// elsewhere.
     fn add(&mut self, time_ns: i64, packet: &FlowPacket) -> bool;
     /// Packets and bytes in the first direction.
     fn traffic(&self) -> [u64; 2];
@@ -94,11 +92,7 @@ impl FlowLine for Line {
         let [kind, code] = packet.icmp.map(u64::from);
         let state = kind << ICMP_SHIFT | code << (ICMP_SHIFT + 8);
         let state = state | (packet.upper as u64) << UPPER_SHIFT | LIVE;
-        let state = if packet.reversed {
-            state | REVERSED
-        } else {
-            state
-        };
+        let state = if packet.reversed { state | REVERSED } else { state };
         let state = match packet.vlan {
             Some(vlan) => state | TAGGED | u64::from(vlan) << VLAN_SHIFT,
             None => state,
@@ -148,10 +142,7 @@ impl FlowLine for Line {
     }
 
     fn icmp(&self) -> [u8; 2] {
-        [
-            (self[STATE] >> ICMP_SHIFT) as u8,
-            (self[STATE] >> (ICMP_SHIFT + 8)) as u8,
-        ]
+        [(self[STATE] >> ICMP_SHIFT) as u8, (self[STATE] >> (ICMP_SHIFT + 8)) as u8]
     }
 
     fn upper(&self) -> UpperKind {
@@ -223,8 +214,9 @@ impl Lines {
         &mut self.pieces[piece].as_mut_slice()[at]
     }
 
-    /// Reads the lines at these places; a place without a line is passed over. All lines are found before the first is read, so
-    /// that the reads follow each other closely and the processor has many under way at once.
+    /// Reads the lines at these places; a place without a line is passed over. All lines are found
+    /// before the first is read, so that the reads follow each other closely and the processor has
+    /// many under way at once.
     pub(super) fn approach(&self, places: &[u32]) {
         const AT_ONCE: usize = 64;
         const NO_LINE: &Line = &[0; 8];
@@ -245,7 +237,8 @@ impl Lines {
         pieces.flat_map(|piece| (0..piece.len()).map(move |at| piece.as_slice()[at]))
     }
 
-    /// Makes room for so many lines, of `most` that there may be; false if the system does not give the memory.
+    /// Makes room for so many lines, of `most` that there may be; false if the system does not give
+    /// the memory.
     pub(super) fn make_room(&mut self, lines: usize, most: usize) -> bool {
         while self.capacity < lines {
             let whole = FIRST << self.pieces.len().min(SHORT_PIECES);

@@ -7,9 +7,9 @@
 //!                                                                     └─► SortedFlows: in order of start
 //! ```
 //!
-//! A flow is the packets of one five-tuple; with [`FlowPlan::bidirectional`] those of both directions.
-//! [`list`] gives each flow to a [`FlowSink`] when it ends, [`list_unique`] as soon as its first packet is
-//! seen.
+//! A flow is the packets of one five-tuple; with [`FlowPlan::bidirectional`] those of both
+//! directions. [`list`] gives each flow to a [`FlowSink`] when it ends, [`list_unique`] as soon as
+//! its first packet is seen.
 
 mod batch;
 mod community_id;

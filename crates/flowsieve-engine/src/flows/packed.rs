@@ -27,14 +27,11 @@ const UPPER_SHIFT: u8 = 4;
 const ALL_BITS: u8 = 0b11_1111;
 
 /// By their number in the bits.
-const UPPERS: [UpperKind; 4] = [
-    UpperKind::Ports,
-    UpperKind::Icmp,
-    UpperKind::Portless,
-    UpperKind::Unknown,
-];
+const UPPERS: [UpperKind; 4] =
+    [UpperKind::Ports, UpperKind::Icmp, UpperKind::Portless, UpperKind::Unknown];
 
-/// Makes packets of flows: their digests are those of the flows' keys, and their bytes the compact form.
+/// Makes packets of flows: their digests are those of the flows' keys, and their bytes the compact
+/// form.
 #[derive(Debug)]
 pub(crate) struct PackedMaker {
     maker: FlowMaker,
@@ -57,8 +54,7 @@ impl Maker for PackedMaker {
         let first = out.times_ns.len() as u32;
         out.times_ns.extend(&made.times_ns);
         let skipped = made.skipped.iter();
-        out.skipped
-            .extend(skipped.map(|&(packet, skip)| (first + packet, skip)));
+        out.skipped.extend(skipped.map(|&(packet, skip)| (first + packet, skip)));
         let mut message = 0;
         let mut bytes = Vec::new();
         for (number, packet) in (0_u32..).zip(&made.flows) {
@@ -92,14 +88,8 @@ fn pack(packet: &FlowPacket, messages: u64, name: Option<&[u8]>, out: &mut Vec<u
     out.push(bits | (upper.unwrap_or(0) as u8) << UPPER_SHIFT);
     out.push(packet.key.protocol());
     match addresses {
-        Addresses::V4 {
-            source,
-            destination,
-        } => out.extend([source, destination].concat()),
-        Addresses::V6 {
-            source,
-            destination,
-        } => out.extend([source, destination].concat()),
+        Addresses::V4 { source, destination } => out.extend([source, destination].concat()),
+        Addresses::V6 { source, destination } => out.extend([source, destination].concat()),
     }
     let ports = packet.key.ports();
     out.extend(ports.0.to_be_bytes());
@@ -129,34 +119,17 @@ impl<'a> Packed<'a> {
         let mut from = Fields(bytes);
         let [bits, protocol] = from.take()?;
         let addresses = if bits & IS_V6 == 0 {
-            Addresses::V4 {
-                source: from.take()?,
-                destination: from.take()?,
-            }
+            Addresses::V4 { source: from.take()?, destination: from.take()? }
         } else {
-            Addresses::V6 {
-                source: from.take()?,
-                destination: from.take()?,
-            }
+            Addresses::V6 { source: from.take()?, destination: from.take()? }
         };
-        let ports = (
-            u16::from_be_bytes(from.take()?),
-            u16::from_be_bytes(from.take()?),
-        );
+        let ports = (u16::from_be_bytes(from.take()?), u16::from_be_bytes(from.take()?));
         let key = FlowKey::new(addresses, protocol, ports);
         let reversed = bits & REVERSED != 0;
-        let is_of_run = if bidirectional {
-            key.undirected().0 == key
-        } else {
-            !reversed
-        };
+        let is_of_run = if bidirectional { key.undirected().0 == key } else { !reversed };
         let icmp = from.take()?;
         let [tcp_flags] = from.take()?;
-        let vlan = if bits & HAS_VLAN == 0 {
-            None
-        } else {
-            Some(u16::from_be_bytes(from.take()?))
-        };
+        let vlan = if bits & HAS_VLAN == 0 { None } else { Some(u16::from_be_bytes(from.take()?)) };
         let packet = FlowPacket {
             key,
             hash: 0,
@@ -177,11 +150,7 @@ impl<'a> Packed<'a> {
             && from.0.is_empty()
             && (messages > 0) == name.is_some()
             && name.is_none_or(|name| name.len() <= NAME_MAX);
-        fits.then_some(Self {
-            packet,
-            messages,
-            name,
-        })
+        fits.then_some(Self { packet, messages, name })
     }
 }
 
@@ -273,11 +242,7 @@ impl PackedFlows {
         if let Some(name) = packed.name {
             self.table.name(at, name);
         }
-        Ok(if self.table.begun() == next {
-            Taken::Added
-        } else {
-            Taken::Begun(next)
-        })
+        Ok(if self.table.begun() == next { Taken::Added } else { Taken::Begun(next) })
     }
 
     /// Ends all flows, in the order in which they began.

@@ -29,8 +29,8 @@ pub struct FlowPlan {
     pub memory_bytes: u64,
     /// Threads; only speed depends on them.
     pub threads: usize,
-    /// Where an input is a stream, such as a pipe: a flow ends also when, for this many nanoseconds more than `idle_ns`, no packet
-    /// of it has come; so its end does not wait for its next packet.
+    /// Where an input is a stream, such as a pipe: a flow ends also when, for this many nanoseconds
+    /// more than `idle_ns`, no packet of it has come; so its end does not wait for its next packet.
     pub delay_ns: Option<i64>,
 }
 

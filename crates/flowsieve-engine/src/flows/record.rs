@@ -29,8 +29,8 @@ pub struct FlowRecord {
     pub upper: Upper,
     /// Why it ended.
     pub ended: Ended,
-    /// Number of the flow in the order in which they began: distinguishes flows that began at the same
-    /// time.
+    /// Number of the flow in the order in which they began: distinguishes flows that began at the
+    /// same time.
     pub number: u64,
 }
 

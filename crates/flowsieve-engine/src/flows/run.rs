@@ -16,9 +16,9 @@ use std::time::{Duration, Instant};
 
 /// Lists the flows of the inputs, which are one trace in time order.
 ///
-/// A flow goes to `sink` when it has ended: in no order, but always the same. [`super::SortedFlows`]
-/// puts them in the order of start. Damaged inputs are no error: their packets up to the damage
-/// count, and the summary says what happened.
+/// A flow goes to `sink` when it has ended: in no order, but always the same.
+/// [`super::SortedFlows`] puts them in the order of start. Damaged inputs are no error: their
+/// packets up to the damage count, and the summary says what happened.
 ///
 /// # Errors
 ///
@@ -41,11 +41,7 @@ pub fn list(
     };
     totals.end_many(Ended::Input, last.len() as u64);
     sink.last(last)?;
-    Ok(FlowSummary {
-        inputs,
-        totals,
-        uniqueness: None,
-    })
+    Ok(FlowSummary { inputs, totals, uniqueness: None })
 }
 
 /// Takes the packets that belong to flows, in the order of the trace.
@@ -65,7 +61,8 @@ pub(super) trait FlowTaker {
         output: &mut Output<'_>,
     ) -> Result<(), RunError>;
 
-    /// An empty batch in exchange for one that is taken as a whole; none if packets are taken one by one.
+    /// An empty batch in exchange for one that is taken as a whole; none if packets are taken one
+    /// by one.
     fn spare(&self) -> Option<FlowBatch> {
         None
     }
@@ -99,20 +96,12 @@ pub(super) fn read<T: FlowTaker>(
     sink: &mut dyn FlowSink,
     watch: &dyn Watch,
 ) -> Result<(Vec<InputResult>, FlowTotals), RunError> {
-    let maker = FlowMaker::new(
-        plan.tunnel,
-        &plan.dns_ports,
-        plan.bidirectional,
-        T::TAKES_LOGS,
-    );
+    let maker = FlowMaker::new(plan.tunnel, &plan.dns_ports, plan.bidirectional, T::TAKES_LOGS);
     let maker = Arc::new(maker.for_shards(taker.shards()));
     let threads = plan.threads.saturating_sub(1);
     let delay_ns = plan.delay_ns.filter(|_| plan.is_stream());
     let mut taking = Taking {
-        output: Output {
-            totals: FlowTotals::default(),
-            sink,
-        },
+        output: Output { totals: FlowTotals::default(), sink },
         taker,
         delay_ns,
         clock: CaptureClock::new(),
@@ -184,8 +173,7 @@ impl<T: FlowTaker> Taker<Feed<FlowMaker>, RunError> for Taking<'_, '_, T> {
             self.output.note(&batch)?;
             return self.taker.take_whole(batch, &mut self.output);
         }
-        self.output
-            .take(&feed.batch, &mut feed.cursor, end, self.taker)?;
+        self.output.take(&feed.batch, &mut feed.cursor, end, self.taker)?;
         if self.delay_ns.is_some() {
             self.clock.note(&feed.batch.times_ns[first..end]);
             self.expire(self.clock.of_packets())?;
@@ -234,10 +222,7 @@ impl Output<'_> {
         let mut skipped = batch.skipped.iter().peekable();
         let mut before = 0;
         for (number, message) in batch.messages.iter().enumerate() {
-            while skipped
-                .next_if(|(skipped, _)| *skipped <= message.packet + before)
-                .is_some()
-            {
+            while skipped.next_if(|(skipped, _)| *skipped <= message.packet + before).is_some() {
                 before += 1;
             }
             let time_ns = batch.times_ns[(message.packet + before) as usize];
@@ -272,10 +257,7 @@ impl Output<'_> {
             }
             let packet = &batch.flows[cursor.flow];
             if cursor.flow == approached {
-                approached = batch
-                    .flows
-                    .len()
-                    .min(cursor.flow + (end - number).min(APPROACHED));
+                approached = batch.flows.len().min(cursor.flow + (end - number).min(APPROACHED));
                 taker.approach(&batch.flows[cursor.flow..approached]);
             }
             bytes += u64::from(packet.bytes);

@@ -1,4 +1,5 @@
-//! The live flows divided among shards, each with a table of its own, which any thread serves that has nothing else to do.
+//! The live flows divided among shards, each with a table of its own, which any thread serves that
+//! has nothing else to do.
 //!
 //! ```text
 //!     batch ──► waiting, one queue a shard ──► table of the shard     one thread at a time
@@ -6,7 +7,8 @@
 //!       └───────── empty, when all shards have taken their packets of it ──► flows that ended in it
 //! ```
 //!
-//! A shard takes batches in the order in which they were given, so each flow gets its packets in the order of the trace.
+//! A shard takes batches in the order in which they were given, so each flow gets its packets in
+//! the order of the trace.
 
 use super::batch::{FlowBatch, Place};
 use super::plan::FlowPlan;
@@ -98,10 +100,8 @@ fn locked_now<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
 impl Shards {
     /// This many shards, a power of two.
     pub(super) fn new(plan: &FlowPlan, shards: usize) -> Self {
-        let shard = || Shard {
-            waiting: Mutex::default(),
-            table: Mutex::new(FlowTable::one_of_many(plan)),
-        };
+        let shard =
+            || Shard { waiting: Mutex::default(), table: Mutex::new(FlowTable::one_of_many(plan)) };
         Self {
             each: (0..shards).map(|_| shard()).collect(),
             used_bytes: AtomicU64::new(0),
@@ -131,14 +131,10 @@ impl Shards {
         locked(&self.done).spare.pop().unwrap_or_default()
     }
 
-    /// Takes a batch, the one with this number, of which the first packet that belongs to a flow is the one with number `first`.
+    /// Takes a batch, the one with this number, of which the first packet that belongs to a flow is
+    /// the one with number `first`.
     pub(super) fn give(&self, batch: FlowBatch, number: u64, first: u64) {
-        let given = Arc::new(Given {
-            batch,
-            number,
-            first,
-            ended: Mutex::default(),
-        });
+        let given = Arc::new(Given { batch, number, first, ended: Mutex::default() });
         self.under_way.fetch_add(1, Ordering::AcqRel);
         for (shard, places) in self.each.iter().zip(&given.batch.of_shards) {
             if !places.is_empty() {
@@ -148,8 +144,9 @@ impl Shards {
         self.release(given);
     }
 
-    /// Lets a shard take the batches that wait for it; whether there was one. Shards that another thread serves are passed
-    /// over, unless the thread is to wait: then it takes further batches of such a shard as soon as the other thread is done.
+    /// Lets a shard take the batches that wait for it; whether there was one. Shards that another
+    /// thread serves are passed over, unless the thread is to wait: then it takes further batches
+    /// of such a shard as soon as the other thread is done.
     pub(super) fn serve(&self, wait: Wait) -> bool {
         let this_thread = thread::current().id();
         // Those that it served last come first.
@@ -173,7 +170,8 @@ impl Shards {
             && shards.any(|(number, shard)| self.take_waiting(number, locked(&shard.table)))
     }
 
-    /// What the flows that ended in the batch with this number are, in the order in which they did; none if it is under way.
+    /// What the flows that ended in the batch with this number are, in the order in which they did;
+    /// none if it is under way.
     pub(super) fn ended(&self, number: u64) -> Option<Vec<EndedAt>> {
         let mut ended = locked(&self.done).ended.remove(&number)?;
         ended.sort_unstable_by_key(|&(at, _)| at);
@@ -202,9 +200,7 @@ impl Shards {
     /// The tables, when no batch is under way.
     pub(super) fn take_tables(&self, plan: &FlowPlan) -> Vec<FlowTable> {
         let tables = self.each.iter().map(|shard| locked(&shard.table));
-        tables
-            .map(|mut table| mem::replace(&mut *table, FlowTable::new(plan)))
-            .collect()
+        tables.map(|mut table| mem::replace(&mut *table, FlowTable::new(plan))).collect()
     }
 
     /// Lets a shard take all batches that wait for it; whether there was one.
@@ -245,13 +241,7 @@ impl Shards {
 
     /// Lets go of a batch; if nobody else has it, it is done.
     fn release(&self, given: Arc<Given>) {
-        let Some(Given {
-            mut batch,
-            number,
-            ended,
-            ..
-        }) = Arc::into_inner(given)
-        else {
+        let Some(Given { mut batch, number, ended, .. }) = Arc::into_inner(given) else {
             return;
         };
         batch.clear();

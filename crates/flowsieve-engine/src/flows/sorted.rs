@@ -18,13 +18,11 @@ pub struct SortedFlows {
 impl SortedFlows {
     /// Keeps this many bytes of flows in memory, and further ones in temporary files.
     pub const fn new(limit_bytes: u64) -> Self {
-        Self {
-            sorted: Sorted::new(limit_bytes),
-            last: None,
-        }
+        Self { sorted: Sorted::new(limit_bytes), last: None }
     }
 
-    /// Hands all flows on in order of start; of equal ones, in the order in which they began in the trace.
+    /// Hands all flows on in order of start; of equal ones, in the order in which they began in the
+    /// trace.
     ///
     /// # Errors
     ///
@@ -36,7 +34,8 @@ impl SortedFlows {
         }
     }
 
-    /// Gives all flows in order of start; of equal ones, in the order in which they began in the trace.
+    /// Gives all flows in order of start; of equal ones, in the order in which they began in the
+    /// trace.
     ///
     /// # Errors
     ///
@@ -55,9 +54,7 @@ impl FlowSink for SortedFlows {
         // They are in order already, and where they are is memory of the table.
         match &mut self.last {
             None => self.last = Some(flows),
-            Some(_) => flows
-                .into_iter()
-                .try_for_each(|flow| self.sorted.push(flow))?,
+            Some(_) => flows.into_iter().try_for_each(|flow| self.sorted.push(flow))?,
         }
         Ok(())
     }
@@ -86,14 +83,10 @@ mod tests {
 
     fn flows() -> impl Strategy<Value = Vec<FlowRecord>> {
         let addresses = prop_oneof![
-            any::<([u8; 4], [u8; 4])>().prop_map(|(source, destination)| Addresses::V4 {
-                source,
-                destination,
-            }),
-            any::<([u8; 16], [u8; 16])>().prop_map(|(source, destination)| Addresses::V6 {
-                source,
-                destination,
-            }),
+            any::<([u8; 4], [u8; 4])>()
+                .prop_map(|(source, destination)| Addresses::V4 { source, destination }),
+            any::<([u8; 16], [u8; 16])>()
+                .prop_map(|(source, destination)| Addresses::V6 { source, destination }),
         ];
         let direction = any::<(u64, u64, u8)>().prop_map(|(packets, bytes, tcp_flags)| Direction {
             packets,

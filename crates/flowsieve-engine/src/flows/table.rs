@@ -9,12 +9,13 @@
 //!
 //! - A packet finds its flow, or begins one. If it comes later than a timeout allows, the flow ends
 //!   and another one begins in its place; so when a flow ends depends on its own packets only.
-//! - What a packet of a flow that goes on reads and changes is in one cache line. Before the packets of a batch are taken,
-//!   [`FlowTable::approach`] reads the slots and then the lines of all of them: these reads do not wait for each other.
-//! - When memory is short, a hand goes round over the flows: a flow that has passed its idle timeout
-//!   ends; one that had packets since the hand was there last, or since it began, is left for this
-//!   time; any other ends early. That is the order of least recent use, to within one round, and needs no list that every
-//!   packet would have to change (CLOCK, Corbató 1968).
+//! - What a packet of a flow that goes on reads and changes is in one cache line. Before the
+//!   packets of a batch are taken, [`FlowTable::approach`] reads the slots and then the lines of
+//!   all of them: these reads do not wait for each other.
+//! - When memory is short, a hand goes round over the flows: a flow that has passed its idle
+//!   timeout ends; one that had packets since the hand was there last, or since it began, is left
+//!   for this time; any other ends early. That is the order of least recent use, to within one
+//!   round, and needs no list that every packet would have to change (CLOCK, Corbató 1968).
 
 use super::batch::FlowPacket;
 use super::index::Index;
@@ -28,9 +29,9 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::hint::black_box;
 
-/// Memory of a flow: its line and what is beside it, and its share of the index, which is at least 3/8 full and is there
-/// twice while it grows. When flows end for want of memory depends on it, so it is part of the answer, and lists are the same in
-/// all versions.
+/// Memory of a flow: its line and what is beside it, and its share of the index, which is at least
+/// 3/8 full and is there twice while it grows. When flows end for want of memory depends on it, so
+/// it is part of the answer, and lists are the same in all versions.
 pub(super) const FLOW_BYTES: u64 = 160;
 
 /// What a flow has beside its line, if it has all of it.
@@ -39,7 +40,8 @@ const BESIDE_BYTES: usize = size_of::<u32>()
     + 2 * size_of::<u64>()
     + size_of::<Option<Box<[u8]>>>();
 
-/// Share of the index: slots of 32 bits, of which three eighths are taken, and half as many while it grows.
+/// Share of the index: slots of 32 bits, of which three eighths are taken, and half as many while
+/// it grows.
 const INDEX_BYTES: usize = size_of::<u32>() * 4;
 
 const _: () = assert!((size_of::<Line>() + BESIDE_BYTES + INDEX_BYTES) as u64 <= FLOW_BYTES);
@@ -56,7 +58,8 @@ const NOWHERE: u32 = u32::MAX;
 /// Bytes of the allocator beside a name.
 const NAME_OVERHEAD: u64 = 16;
 
-/// The most that joining tables takes of the memory of their flows: what stands beside the lines is there twice.
+/// The most that joining tables takes of the memory of their flows: what stands beside the lines is
+/// there twice.
 pub(super) const fn bytes_to_join(used_bytes: u64, tables: u64) -> u64 {
     let flows = used_bytes / FLOW_BYTES;
     let piece = LONGEST_PIECE as u64 * tables;
@@ -83,7 +86,8 @@ pub(super) struct FlowTable {
     begun: u64,
     /// The latest time of a packet.
     latest_ns: i64,
-    /// Whether flows at later places started later: no packet was earlier than one before it, and no place had a flow before.
+    /// Whether flows at later places started later: no packet was earlier than one before it, and
+    /// no place had a flow before.
     is_in_order: bool,
     /// The system refused memory.
     is_short: bool,
@@ -103,9 +107,11 @@ pub(super) struct Flows {
     far: Vec<[u64; 2]>,
     /// The numbers of flows, where they are not those of their places.
     numbers: Vec<u64>,
-    /// The numbers of the first flows at their places, where others may have followed and tables are joined.
+    /// The numbers of the first flows at their places, where others may have followed and tables
+    /// are joined.
     first_numbers: Option<Vec<u64>>,
-    /// The names of those that are named: places that follow each other are together, and none if none of them is named.
+    /// The names of those that are named: places that follow each other are together, and none if
+    /// none of them is named.
     names: Vec<Vec<Option<Box<[u8]>>>>,
 }
 
@@ -147,19 +153,21 @@ impl FlowTable {
         }
     }
 
-    /// One of several tables that divide the flows among them, and may be [joined](Self::joined) later.
+    /// One of several tables that divide the flows among them, and may be [joined](Self::joined)
+    /// later.
     pub(super) fn one_of_many(plan: &FlowPlan) -> Self {
         let mut table = Self::new(plan);
         // Only with timeouts do places tell nothing of the order in which they were first taken.
         table.flows.first_numbers = table.has_timeouts().then(Vec::new);
-        // So that none is short of memory while it is empty; if this is refused, it is asked for again.
+        // So that none is short of memory while it is empty; if this is refused, it is asked for
+        // again.
         let most = table.most();
         table.flows.lines.make_room(1, most);
         table
     }
 
-    /// The table that would have taken all packets of these, of which none was short of memory: but for the flows' numbers, which
-    /// have the same order. They give up their memory piece by piece.
+    /// The table that would have taken all packets of these, of which none was short of memory: but
+    /// for the flows' numbers, which have the same order. They give up their memory piece by piece.
     ///
     /// # Panics
     ///
@@ -190,11 +198,8 @@ impl FlowTable {
 
     /// Puts a flow of another table behind all others.
     fn adopt(&mut self, moved: Moved) {
-        let parts = Parts {
-            reverse: moved.reverse.is_some(),
-            far: moved.far.is_some(),
-            number: true,
-        };
+        let parts =
+            Parts { reverse: moved.reverse.is_some(), far: moved.far.is_some(), number: true };
         let (at, most) = (self.flows.len(), self.most());
         let has_room =
             self.flows.make_room(at + 1, most, parts) && self.index.make_room(&self.flows.hashes);
@@ -248,8 +253,8 @@ impl FlowTable {
         self.flows.lines.approach(&self.guesses);
     }
 
-    /// Adds a packet to its flow and says where that is. A flow that begins gets this number, which is larger than those before. `end`
-    /// takes flows that end now.
+    /// Adds a packet to its flow and says where that is. A flow that begins gets this number, which
+    /// is larger than those before. `end` takes flows that end now.
     #[inline]
     pub(super) fn add<E>(
         &mut self,
@@ -287,8 +292,7 @@ impl FlowTable {
         };
         let record = self.flows.take(at, ended);
         self.names_bytes -= name_cost(record.domain.as_deref());
-        self.flows
-            .put(at, time_ns, packet, number, self.bidirectional);
+        self.flows.put(at, time_ns, packet, number, self.bidirectional);
         self.begun += 1;
         self.is_in_order = false;
         end(record)?;
@@ -329,8 +333,7 @@ impl FlowTable {
         }
         let at = self.next_place();
         self.is_in_order &= self.free.pop().is_none();
-        self.flows
-            .put(at, time_ns, packet, number, self.bidirectional);
+        self.flows.put(at, time_ns, packet, number, self.bidirectional);
         if let Some(numbers) = &mut self.flows.first_numbers {
             set(numbers, at as usize, number, |_| 0);
         }
@@ -348,8 +351,8 @@ impl FlowTable {
         self.idle_ns != i64::MAX || self.active_ns != i64::MAX
     }
 
-    /// Makes room for another flow, never for more than memory allows; false if the system does not give it, and flows have to
-    /// end.
+    /// Makes room for another flow, never for more than memory allows; false if the system does not
+    /// give it, and flows have to end.
     ///
     /// # Panics
     ///
@@ -401,7 +404,8 @@ impl FlowTable {
         }
     }
 
-    /// Ends all flows that have had no packet for longer than the idle timeout, in the order of their places.
+    /// Ends all flows that have had no packet for longer than the idle timeout, in the order of
+    /// their places.
     pub(super) fn end_idle<E>(
         &mut self,
         now_ns: i64,
@@ -468,7 +472,8 @@ impl Flows {
         self.lines.at(at).is_live()
     }
 
-    /// Makes room for so many places, of `most` that there may be; false if the system does not give the memory.
+    /// Makes room for so many places, of `most` that there may be; false if the system does not
+    /// give the memory.
     fn make_room(&mut self, places: usize, most: usize, parts: Parts) -> bool {
         self.lines.make_room(places, most)
             && reserve(&mut self.hashes, places, most)
@@ -516,18 +521,10 @@ impl Flows {
         }
     }
 
-    /// All flows in the order in which their places were first taken, with a number that has this order. Memory is given back piece
-    /// by piece.
+    /// All flows in the order in which their places were first taken, with a number that has this
+    /// order. Memory is given back piece by piece.
     fn drain(self) -> impl Iterator<Item = (u64, Moved)> {
-        let Self {
-            lines,
-            hashes,
-            reverse,
-            far,
-            numbers,
-            first_numbers,
-            mut names,
-        } = self;
+        let Self { lines, hashes, reverse, far, numbers, first_numbers, mut names } = self;
         let lines = (0_u32..).zip(lines.drain().take(hashes.len()));
         let lines = lines.filter(|(_, line)| line.is_live());
         lines.map(move |(place, line)| {
@@ -541,9 +538,7 @@ impl Flows {
                 hash: hashes[at],
                 number,
                 reverse: reverse.get(at).copied(),
-                name: names
-                    .get_mut(together)
-                    .and_then(|names| names.get_mut(name)?.take()),
+                name: names.get_mut(together).and_then(|names| names.get_mut(name)?.take()),
                 far: FlowKey::joined([near, further], rest, far).split().1,
             };
             let first = first_numbers.as_ref().and_then(|numbers| numbers.get(at));
@@ -580,29 +575,17 @@ impl Flows {
     /// The flow at this place, which keeps no name.
     pub(super) fn take(&mut self, at: u32, ended: Ended) -> FlowRecord {
         let (together, place) = Self::place_of_name(at);
-        let domain = if self.lines.at(at).is_named() {
-            self.names[together][place].take()
-        } else {
-            None
-        };
-        FlowRecord {
-            domain,
-            ..self.nameless(at, ended)
-        }
+        let domain =
+            if self.lines.at(at).is_named() { self.names[together][place].take() } else { None };
+        FlowRecord { domain, ..self.nameless(at, ended) }
     }
 
     /// A copy of the flow at this place.
     pub(super) fn copy(&self, at: u32, ended: Ended) -> FlowRecord {
         let (together, place) = Self::place_of_name(at);
-        let domain = if self.lines.at(at).is_named() {
-            self.names[together][place].clone()
-        } else {
-            None
-        };
-        FlowRecord {
-            domain,
-            ..self.nameless(at, ended)
-        }
+        let domain =
+            if self.lines.at(at).is_named() { self.names[together][place].clone() } else { None };
+        FlowRecord { domain, ..self.nameless(at, ended) }
     }
 
     /// The flow at this place without its name.
@@ -612,17 +595,10 @@ impl Flows {
         let (near, rest) = line.key();
         let far = self.far.get(at as usize).copied().unwrap_or_default();
         let key = FlowKey::joined(near, rest, far);
-        let key = if line.is_reversed() {
-            key.reversed()
-        } else {
-            key
-        };
+        let key = if line.is_reversed() { key.reversed() } else { key };
         let reverse = self.reverse.get(at as usize).copied().unwrap_or_default();
-        let direction = |[packets, bytes]: [u64; 2], tcp_flags| Direction {
-            packets,
-            bytes,
-            tcp_flags,
-        };
+        let direction =
+            |[packets, bytes]: [u64; 2], tcp_flags| Direction { packets, bytes, tcp_flags };
         let (tcp_flags, ports) = (line.tcp_flags(), key.ports());
         FlowRecord {
             start_ns: line.start_ns(),
@@ -651,8 +627,8 @@ fn set<T>(column: &mut Vec<T>, at: usize, value: T, missing: impl Fn(usize) -> T
     }
 }
 
-/// Makes room for so many items, and for more as the column grows, but never for more than `most`; false if the system does not
-/// give the memory.
+/// Makes room for so many items, and for more as the column grows, but never for more than `most`;
+/// false if the system does not give the memory.
 fn reserve<T>(column: &mut Vec<T>, items: usize, most: usize) -> bool {
     if items <= column.capacity() {
         return true;

@@ -1,8 +1,9 @@
 //! Where the packets of a run go: into one table of live flows, or into one for each shard.
 //!
-//! Which flow ends for want of memory depends on all flows. So before memory gets short the tables of shards are joined to one, which
-//! goes on as if it had taken all packets: the list is the same however many there were. Only if the system refuses memory does it
-//! depend on how much the system gives, and to which shard.
+//! Which flow ends for want of memory depends on all flows. So before memory gets short the tables
+//! of shards are joined to one, which goes on as if it had taken all packets: the list is the same
+//! however many there were. Only if the system refuses memory does it depend on how much the system
+//! gives, and to which shard.
 
 use super::batch::{FlowBatch, FlowPacket};
 use super::last::LastFlows;
@@ -20,7 +21,8 @@ use std::thread;
 /// Shards a thread, so that one that has work is free when a thread looks for it.
 const SHARDS_A_THREAD: usize = 4;
 
-/// Threads from which shards are worth their cost: with two, one has the table, and the other nearly as much to do with decoding.
+/// Threads from which shards are worth their cost: with two, one has the table, and the other
+/// nearly as much to do with decoding.
 const LEAST_THREADS: usize = 3;
 
 /// Most shards: with more, each has few packets of a batch.
@@ -55,15 +57,16 @@ pub(super) struct Divided<'a> {
     handed_on: u64,
     /// Packets that belong to flows in the batches given.
     packets: u64,
-    /// The most memory that flows may take which begin in the batches given since none was under way.
+    /// The most memory that flows may take which begin in the batches given since none was under
+    /// way.
     under_way_bytes: u64,
     /// The system refuses memory, so each shard has what it has.
     is_limited: bool,
 }
 
 impl<'a> Tables<'a> {
-    /// Several tables, if there are threads for them: those that read segments of a file. None where one is better, or where flows end
-    /// when time has passed.
+    /// Several tables, if there are threads for them: those that read segments of a file. None
+    /// where one is better, or where flows end when time has passed.
     pub(super) fn new(plan: &'a FlowPlan) -> Option<Self> {
         if plan.threads < LEAST_THREADS || plan.is_stream() {
             return None;
@@ -197,7 +200,8 @@ impl<'a> Divided<'a> {
         }
     }
 
-    /// Whether there is memory for all flows that a batch may begin. No batch may be under way if there is none.
+    /// Whether there is memory for all flows that a batch may begin. No batch may be under way if
+    /// there is none.
     fn has_room(&mut self, batch: &FlowBatch, output: &mut Output<'_>) -> Result<bool, RunError> {
         while self.shards.under_way() >= MOST_UNDER_WAY {
             self.serve(output)?;
@@ -267,10 +271,7 @@ impl<'a> Divided<'a> {
     /// The one table that would have taken all packets.
     fn join(&mut self) -> Joined {
         let tables = self.shards.take_tables(self.plan);
-        Joined {
-            table: FlowTable::joined(self.plan, tables),
-            packets: self.packets,
-        }
+        Joined { table: FlowTable::joined(self.plan, tables), packets: self.packets }
     }
 
     fn finish(mut self, output: &mut Output<'_>) -> Result<LastFlows, RunError> {
@@ -292,10 +293,7 @@ fn gone_wrong(WorkerGone(reason): WorkerGone, output: &Output<'_>) -> RunError {
     if reason == MEMORY_REFUSED {
         return RunError::Memory;
     }
-    RunError::Worker {
-        packets: output.totals.packets,
-        reason,
-    }
+    RunError::Worker { packets: output.totals.packets, reason }
 }
 
 /// The most memory that flows may take which begin in a batch.
@@ -322,7 +320,8 @@ mod tests {
     use std::io::{self, Write as _};
     use std::sync::atomic::{AtomicBool, Ordering};
 
-    /// Flows in the order in which they ended, and behind them those that were there at the end; times and names of DNS messages.
+    /// Flows in the order in which they ended, and behind them those that were there at the end;
+    /// times and names of DNS messages.
     #[derive(Debug, Default, PartialEq)]
     struct Listed(Vec<FlowRecord>, Vec<(i64, Vec<u8>)>);
 
@@ -351,28 +350,16 @@ mod tests {
     type Taken = (i64, FlowPacket, Option<Vec<u8>>);
 
     fn packets() -> impl Strategy<Value = Vec<Taken>> {
-        let packet = (
-            0_u16..300,
-            any::<bool>(),
-            0_u32..1500,
-            -20_i64..100,
-            0_u8..20,
-        );
+        let packet = (0_u16..300, any::<bool>(), 0_u32..1500, -20_i64..100, 0_u8..20);
         prop::collection::vec(packet, 0..1500).prop_map(|packets| {
             let hasher = ahash::RandomState::new();
             let mut time_ns = 0;
             let packet_of = |(flow, reversed, bytes, step, name): (u16, bool, u32, i64, u8)| {
                 time_ns += step;
                 let addresses = if flow % 7 == 0 {
-                    Addresses::V6 {
-                        source: [flow as u8; 16],
-                        destination: [3; 16],
-                    }
+                    Addresses::V6 { source: [flow as u8; 16], destination: [3; 16] }
                 } else {
-                    Addresses::V4 {
-                        source: [10, 0, 0, flow as u8],
-                        destination: [10, 0, 0, 1],
-                    }
+                    Addresses::V4 { source: [10, 0, 0, flow as u8], destination: [10, 0, 0, 1] }
                 };
                 let key = FlowKey::new(addresses, 17, (flow, 53));
                 let packet = FlowPacket {
@@ -427,9 +414,7 @@ mod tests {
                 }
                 _ => {
                     for (time_ns, packet, name) in now {
-                        tables
-                            .take(*time_ns, packet, name.as_deref(), output)
-                            .unwrap();
+                        tables.take(*time_ns, packet, name.as_deref(), output).unwrap();
                     }
                 }
             }
@@ -446,10 +431,7 @@ mod tests {
         at_once: &[usize],
     ) -> (Listed, FlowTotals) {
         let mut sink = Listed::default();
-        let mut output = Output {
-            totals: FlowTotals::default(),
-            sink: &mut sink,
-        };
+        let mut output = Output { totals: FlowTotals::default(), sink: &mut sink };
         let is_over = AtomicBool::new(false);
         let last = thread::scope(|scope| {
             let _over = SetAtEnd(&is_over);
@@ -507,7 +489,8 @@ mod tests {
         }
     }
 
-    /// A capture that threads read in segments: DNS messages, other packets of UDP, and frames without IP.
+    /// A capture that threads read in segments: DNS messages, other packets of UDP, and frames
+    /// without IP.
     fn capture() -> tempfile::NamedTempFile {
         let query = b"\x12\x34\x01\x00\0\x01\0\0\0\0\0\0\x01a\0\0\x01\0\x01";
         let mut file = vec![
@@ -528,12 +511,7 @@ mod tests {
                     .write(&mut frame, query)
                     .unwrap();
             }
-            for field in [
-                number / 100,
-                number % 100,
-                frame.len() as u32,
-                frame.len() as u32,
-            ] {
+            for field in [number / 100, number % 100, frame.len() as u32, frame.len() as u32] {
                 file.extend(field.to_le_bytes());
             }
             file.extend(frame);
@@ -575,17 +553,15 @@ mod tests {
         }
     }
 
-    /// Where tables cannot be joined each shard ends flows of its own: other ones, but no packet is lost.
+    /// Where tables cannot be joined each shard ends flows of its own: other ones, but no packet is
+    /// lost.
     #[test]
     fn shards_that_are_limited_keep_all_packets() {
         let plan = FlowPlan::of(Vec::<std::path::PathBuf>::new());
         let hasher = ahash::RandomState::new();
         let packets: Vec<Taken> = (0_u32..20_000)
             .map(|number| {
-                let addresses = Addresses::V4 {
-                    source: [10, 0, 0, 2],
-                    destination: [10, 0, 0, 1],
-                };
+                let addresses = Addresses::V4 { source: [10, 0, 0, 2], destination: [10, 0, 0, 1] };
                 let key = FlowKey::new(addresses, 17, ((number * 7 % 9001) as u16, 53));
                 let packet = FlowPacket {
                     key,
@@ -602,10 +578,7 @@ mod tests {
             .collect();
         let divided = Divided::new(&plan, 8);
         divided.shards.limit();
-        let divided = Tables::Divided(Box::new(Divided {
-            is_limited: true,
-            ..divided
-        }));
+        let divided = Tables::Divided(Box::new(Divided { is_limited: true, ..divided }));
         let (listed, totals) = list(divided, Tables::finish, &packets, &[700, 1]);
         let packets: u64 = listed.0.iter().map(|flow| flow.forward.packets).sum();
         assert_eq!(packets, 20_000);
@@ -619,16 +592,10 @@ mod tests {
         let plan = FlowPlan::of(Vec::<std::path::PathBuf>::new());
         let mut divided = Divided::new(&plan, 2);
         let mut sink = Listed::default();
-        let mut output = Output {
-            totals: FlowTotals::default(),
-            sink: &mut sink,
-        };
+        let mut output = Output { totals: FlowTotals::default(), sink: &mut sink };
         // Places of packets that are not there.
         let place = super::super::batch::Place { flow: 7, packet: 7 };
-        let batch = FlowBatch {
-            of_shards: vec![vec![place], Vec::new()],
-            ..FlowBatch::default()
-        };
+        let batch = FlowBatch { of_shards: vec![vec![place], Vec::new()], ..FlowBatch::default() };
         let error = divided
             .give(batch, &mut output)
             .and_then(|()| divided.settle(&mut output))

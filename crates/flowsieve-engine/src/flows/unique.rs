@@ -1,9 +1,9 @@
 //! Each flow once, as soon as its first packet is seen.
 //!
-//! Which flows were seen before is known by an exact set, as long as that fits into half of the memory.
-//! When it no longer does, all that it holds goes into a filter of the other half, which answers from
-//! then on. It never prints a flow twice, and now and then takes a new one for an old one; how many
-//! these are follows from its unbiased count of what is distinct.
+//! Which flows were seen before is known by an exact set, as long as that fits into half of the
+//! memory. When it no longer does, all that it holds goes into a filter of the other half, which
+//! answers from then on. It never prints a flow twice, and now and then takes a new one for an old
+//! one; how many these are follows from its unbiased count of what is distinct.
 
 use super::batch::FlowPacket;
 use super::key::FlowKey;
@@ -35,10 +35,7 @@ pub fn list_unique(
 ) -> Result<FlowSummary, RunError> {
     plan.check()?;
     let bytes = (plan.memory_bytes / 2).max(LEAST_FILTER_BYTES);
-    let sizing = Sizing::Memory {
-        bytes,
-        expected: None,
-    };
+    let sizing = Sizing::Memory { bytes, expected: None };
     let spec = FilterSpec::new(FilterKind::Subset, 1, sizing)
         .map_err(|error| PlanError::new(error.to_string()))?;
     let mut seen = Seen {
@@ -48,11 +45,7 @@ pub fn list_unique(
         digester: Digester::new(0),
     };
     let (inputs, totals) = read(plan, &mut seen, sink, watch)?;
-    Ok(FlowSummary {
-        inputs,
-        totals,
-        uniqueness: Some(seen.uniqueness()),
-    })
+    Ok(FlowSummary { inputs, totals, uniqueness: Some(seen.uniqueness()) })
 }
 
 /// What was seen.
@@ -128,36 +121,22 @@ impl Seen {
                 filter.insert(element(self.digester, key));
             }
         }
-        self.answer = Answer::Filter {
-            first: 0,
-            before: filter.distinct().unwrap_or_default(),
-            filter,
-        };
+        self.answer =
+            Answer::Filter { first: 0, before: filter.distinct().unwrap_or_default(), filter };
     }
 
     /// A filter of the memory that is planned, or of half of it as often as the system gives less.
     fn filter(&self) -> Box<dyn MembershipFilter> {
         let bytes = given_of(self.spec.memory_bytes(), LEAST_FILTER_BYTES);
-        let sizing = Sizing::Memory {
-            bytes,
-            expected: None,
-        };
+        let sizing = Sizing::Memory { bytes, expected: None };
         let spec = FilterSpec::new(FilterKind::Subset, 1, sizing);
         spec.as_ref().unwrap_or(&self.spec).build()
     }
 
     fn uniqueness(&self) -> Uniqueness {
         match &self.answer {
-            Answer::Exact(_) => Uniqueness {
-                exact: true,
-                missed: 0.0,
-                std_error: 0.0,
-            },
-            Answer::Filter {
-                filter,
-                first,
-                before,
-            } => {
+            Answer::Exact(_) => Uniqueness { exact: true, missed: 0.0, std_error: 0.0 },
+            Answer::Filter { filter, first, before } => {
                 let now = filter.distinct().unwrap_or_default();
                 Uniqueness {
                     exact: false,
@@ -178,10 +157,7 @@ fn has_room(exact: &HashTable<(u64, FlowKey)>, limit_bytes: u64) -> bool {
 }
 
 fn element(digester: Digester, key: FlowKey) -> ElementDigests<'static> {
-    ElementDigests {
-        whole: digester.digest(&key.to_bytes()),
-        attributes: &[],
-    }
+    ElementDigests { whole: digester.digest(&key.to_bytes()), attributes: &[] }
 }
 
 impl FlowTaker for Seen {

@@ -11,8 +11,9 @@ pub(crate) trait Batch: Default + Send {
     /// Time of each packet in nanoseconds since the epoch.
     fn times_ns(&self) -> &[i64];
 
-    /// Reads ahead of the cursor what is taken of this many packets, so that it is near when one after the other is taken between
-    /// those of other inputs: this way the processor fetches many places at a time.
+    /// Reads ahead of the cursor what is taken of this many packets, so that it is near when one
+    /// after the other is taken between those of other inputs: this way the processor fetches many
+    /// places at a time.
     fn fetch(&self, _cursor: &Self::Cursor, _packets: usize) {}
 
     /// Forgets all and keeps the memory.
@@ -30,12 +31,14 @@ pub(crate) trait Maker: Send + Sync {
     /// Appends what a reader yielded to `out`.
     fn make(&self, batch: TraceBatch<'_>, out: &mut Self::Batch);
 
-    /// The same where several threads make batches for one that takes them, and should have little to do.
+    /// The same where several threads make batches for one that takes them, and should have little
+    /// to do.
     fn make_for_one(&self, batch: TraceBatch<'_>, out: &mut Self::Batch) {
         self.make(batch, out);
     }
 
-    /// Does some of what is to be done with batches that were taken, while there is nothing to make; whether there was something.
+    /// Does some of what is to be done with batches that were taken, while there is nothing to
+    /// make; whether there was something.
     fn assist(&self) -> bool {
         false
     }
@@ -91,12 +94,7 @@ pub(crate) fn read_on<M: Maker + ?Sized>(
     };
     // It may be half made.
     out.clear();
-    Err(undecodable(
-        capture,
-        before + already + place + 1,
-        before + 1,
-        gone,
-    ))
+    Err(undecodable(capture, before + already + place + 1, before + 1, gone))
 }
 
 /// The error of an input whose reader or maker panicked at a packet; what was read of it from
@@ -110,11 +108,7 @@ pub(super) fn undecodable(
     TraceError {
         path: capture.path().to_path_buf(),
         offset: None,
-        kind: TraceErrorKind::Undecodable {
-            packet,
-            lost_from,
-            reason,
-        },
+        kind: TraceErrorKind::Undecodable { packet, lost_from, reason },
     }
 }
 

@@ -21,12 +21,7 @@ pub(crate) struct CaptureClock {
 
 impl CaptureClock {
     pub(crate) fn new() -> Self {
-        Self {
-            last_ns: [i64::MAX; WITNESSES],
-            packets: 0,
-            now_ns: i64::MIN,
-            at: Instant::now(),
-        }
+        Self { last_ns: [i64::MAX; WITNESSES], packets: 0, now_ns: i64::MIN, at: Instant::now() }
     }
 
     /// Takes note of packets that have come.

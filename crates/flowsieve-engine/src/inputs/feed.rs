@@ -17,18 +17,20 @@ const MAX_DECODE_THREADS: usize = 64;
 const QUEUED_BATCHES: usize = 8;
 
 /// Packets handed over at once. What a reader yields at a time may be far fewer, where packets are
-/// long, and every handing over may have to wake the other thread: on whole frames 4096 instead of one
-/// buffer's 600 took the run from 1.56 to 1.20 times the limit of `docs/performance.md`.
+/// long, and every handing over may have to wake the other thread: on whole frames 4096 instead of
+/// one buffer's 600 took the run from 1.56 to 1.20 times the limit of `docs/performance.md`.
 const PACKETS_AT_ONCE: usize = 4096;
 
-/// Bytes of a pcap file that are read as one, apart from what stands before: some thousand packets' headers,
-/// and few enough that their batch stays in the second-level cache.
+/// Bytes of a pcap file that are read as one, apart from what stands before: some thousand packets'
+/// headers, and few enough that their batch stays in the second-level cache.
 const SEGMENT_BYTES: u64 = 1 << 20;
 
-/// Packets of a batch that are fetched at once: few enough that those of many inputs stay in the second-level cache.
+/// Packets of a batch that are fetched at once: few enough that those of many inputs stay in the
+/// second-level cache.
 const FETCHED_AT_ONCE: usize = 256;
 
-/// Whether an input is a file that threads read at several places at once. Those threads assist whoever takes their batches.
+/// Whether an input is a file that threads read at several places at once. Those threads assist
+/// whoever takes their batches.
 pub(crate) fn is_read_in_segments(source: &trace::Source, format: InputFormat) -> bool {
     let capture = source.open(format, &StopFlag::default());
     capture.is_ok_and(|capture| !capture.is_short() && capture.segments(SEGMENT_BYTES).is_some())
@@ -49,17 +51,15 @@ pub(crate) struct Feed<M: Maker> {
 }
 
 enum Source<M: Maker> {
-    Here {
-        capture: Box<Capture>,
-        maker: Arc<M>,
-    },
+    Here { capture: Box<Capture>, maker: Arc<M> },
     Thread(Batches<M::Batch, TraceError>),
     Segments(Box<SegmentFeed<M>>),
 }
 
 impl<M: Maker> Feed<M> {
-    /// A feed that decodes in this many threads of its own, if the input can be divided among them, or in one;
-    /// with none, and if it is short, whenever it is asked. `open` others have threads already.
+    /// A feed that decodes in this many threads of its own, if the input can be divided among them,
+    /// or in one; with none, and if it is short, whenever it is asked. `open` others have threads
+    /// already.
     pub(crate) fn start<'scope>(
         scope: &'scope Scope<'scope, '_>,
         mut capture: Capture,
@@ -76,7 +76,8 @@ impl<M: Maker> Feed<M> {
             threads.min(MAX_DECODE_THREADS.saturating_sub(open))
         };
         if threads > 0 {
-            // Threads that decode, and one of those that wait for them. The inputs that are open share them.
+            // Threads that decode, and one of those that wait for them. The inputs that are open
+            // share them.
             capture.decompress_in((threads + 1) / (open + 1));
         }
         Self::start_with(scope, capture, maker, threads, SEGMENT_BYTES)
@@ -287,11 +288,7 @@ mod tests {
         for (threads, segment_bytes) in [(0, 1 << 20), (1, 1 << 20), (1, 4096), (3, 4096)] {
             let number = 6000;
             let trap = Arc::new(Trap(times.0[number]));
-            let first = times
-                .0
-                .iter()
-                .position(|&time| time == times.0[number])
-                .unwrap();
+            let first = times.0.iter().position(|&time| time == times.0[number]).unwrap();
             thread::scope(|scope| {
                 let mut feed = Feed::start_with(scope, open(), &trap, threads, segment_bytes);
                 let mut read = 0;
@@ -303,25 +300,14 @@ mod tests {
                     read += feed.batch.0.len();
                     feed.cursor = feed.batch.0.len();
                 };
-                let TraceErrorKind::Undecodable {
-                    packet,
-                    lost_from,
-                    ref reason,
-                } = error.kind
+                let TraceErrorKind::Undecodable { packet, lost_from, ref reason } = error.kind
                 else {
                     panic!("{error}");
                 };
                 assert_eq!(packet, first as u64 + 1);
-                assert_eq!(
-                    lost_from,
-                    read as u64 + 1,
-                    "all packets before were handed on"
-                );
+                assert_eq!(lost_from, read as u64 + 1, "all packets before were handed on");
                 assert!(reason.contains("the trap"), "{reason}");
-                assert!(
-                    error.to_string().contains("generated.pcap: packet 600"),
-                    "{error}"
-                );
+                assert!(error.to_string().contains("generated.pcap: packet 600"), "{error}");
             });
         }
     }

@@ -1,5 +1,5 @@
-//! The order of inputs: each is opened when its first packet is due, and the one with the earliest packet
-//! goes on. Of equal times the input that was given first goes first.
+//! The order of inputs: each is opened when its first packet is due, and the one with the earliest
+//! packet goes on. Of equal times the input that was given first goes first.
 
 use super::order::{Key, Order};
 use super::results::{InputResult, Watch};
@@ -32,8 +32,8 @@ pub trait Input {
     /// The input is damaged or cannot be read further. It is at its end then.
     fn refill(&mut self) -> Result<bool, TraceError>;
 
-    /// Waits for the next packet, or the end, but not longer than this; whether one of them is there. Inputs that cannot
-    /// say so say yes.
+    /// Waits for the next packet, or the end, but not longer than this; whether one of them is
+    /// there. Inputs that cannot say so say yes.
     fn wait(&mut self, _at_most: Duration) -> bool {
         true
     }
@@ -137,8 +137,8 @@ impl Counter {
 }
 
 impl<'a, I: Input> Merge<'a, I> {
-    /// Puts the inputs in the order of their first packets and opens those that are due. One of which the
-    /// time is not known is opened first.
+    /// Puts the inputs in the order of their first packets and opens those that are due. One of
+    /// which the time is not known is opened first.
     pub fn new<S: Clone + Into<Source>>(
         sources: &[S],
         format: InputFormat,
@@ -147,15 +147,11 @@ impl<'a, I: Input> Merge<'a, I> {
     ) -> Self {
         // One input needs no order.
         let alone = sources.len() == 1;
-        let sources = sources
-            .iter()
-            .cloned()
-            .map(Into::into)
-            .map(|source: Source| {
-                let known = !alone && source.is_readable_twice();
-                let first_ns = known.then(|| first_time_ns(source.path(), format).ok().flatten());
-                (source, first_ns.flatten().unwrap_or(i64::MIN))
-            });
+        let sources = sources.iter().cloned().map(Into::into).map(|source: Source| {
+            let known = !alone && source.is_readable_twice();
+            let first_ns = known.then(|| first_time_ns(source.path(), format).ok().flatten());
+            (source, first_ns.flatten().unwrap_or(i64::MIN))
+        });
         Self::with_times(sources, format, watch, begin)
     }
 
@@ -180,11 +176,7 @@ impl<'a, I: Input> Merge<'a, I> {
                 error: None,
                 is_log: false,
             });
-            upcoming.push(Upcoming {
-                source,
-                number,
-                first_ns,
-            });
+            upcoming.push(Upcoming { source, number, first_ns });
         }
         upcoming.sort_by_key(|input| input.first_ns);
         let mut merge = Self {
@@ -210,8 +202,8 @@ impl<'a, I: Input> Merge<'a, I> {
         open.filter_map(|open| open.input.time_ns(0)).min()
     }
 
-    /// Hands all packets to `take`; what became of the inputs, and whether the reading was ended before
-    /// they were.
+    /// Hands all packets to `take`; what became of the inputs, and whether the reading was ended
+    /// before they were.
     ///
     /// `take` gets an input with its number, and how many of its next packets it has to take. If it
     /// panics, that is an error.
@@ -259,8 +251,8 @@ impl<'a, I: Input> Merge<'a, I> {
         Ok((self.inputs, self.stop.is_set()))
     }
 
-    /// Has packets taken until an input has none at hand, whose place this is; or until another input is to be opened, or
-    /// progress to be reported.
+    /// Has packets taken until an input has none at hand, whose place this is; or until another
+    /// input is to be opened, or progress to be reported.
     fn take_at_hand<E>(&mut self, taker: &mut impl Taker<I, E>) -> Result<Option<usize>, E> {
         let due = self.upcoming.front();
         let due = due.map_or(Key::NEVER, |next| Key::of(next.first_ns, 0));
@@ -294,8 +286,8 @@ impl<'a, I: Input> Merge<'a, I> {
         Ok(None)
     }
 
-    /// Opens every input whose first packet is not later than the earliest one at hand, and at least
-    /// one while there are any.
+    /// Opens every input whose first packet is not later than the earliest one at hand, and at
+    /// least one while there are any.
     fn open_due<E>(
         &mut self,
         watch: &dyn Watch,
@@ -326,26 +318,12 @@ impl<'a, I: Input> Merge<'a, I> {
                 of_capture: capture.times_out_of_range(),
                 before: result.times_out_of_range,
             };
-            let left_out = Counter {
-                of_capture: capture.left_out(),
-                before: result.left_out,
-            };
+            let left_out = Counter { of_capture: capture.left_out(), before: result.left_out };
             let input = (self.begin)(capture, self.open.len());
             let at = self.open.partition_point(|open| open.number < number);
-            let open = Open {
-                source,
-                number,
-                input,
-                bytes,
-                times_out_of_range,
-                left_out,
-            };
+            let open = Open { source, number, input, bytes, times_out_of_range, left_out };
             self.open.insert(at, open);
-            let counters: Vec<_> = self
-                .open
-                .iter()
-                .map(|open| Arc::clone(&open.bytes))
-                .collect();
+            let counters: Vec<_> = self.open.iter().map(|open| Arc::clone(&open.bytes)).collect();
             watch.reading(self.bytes_done, &counters);
             wait(&mut self.open[at].input)?;
             if self.refill(at) {
@@ -362,11 +340,7 @@ impl<'a, I: Input> Merge<'a, I> {
         let Open { source, number, .. } = self.open.remove(at);
         self.begin_order();
         if source.has_more() && !self.stop.is_set() {
-            self.upcoming.push_front(Upcoming {
-                source,
-                number,
-                first_ns: i64::MIN,
-            });
+            self.upcoming.push_front(Upcoming { source, number, first_ns: i64::MIN });
         }
     }
 
@@ -378,14 +352,7 @@ impl<'a, I: Input> Merge<'a, I> {
 
     /// Gets further packets of an open input; false if it is at its end.
     fn refill(&mut self, at: usize) -> bool {
-        let Open {
-            number,
-            input,
-            bytes,
-            times_out_of_range,
-            left_out,
-            ..
-        } = &mut self.open[at];
+        let Open { number, input, bytes, times_out_of_range, left_out, .. } = &mut self.open[at];
         let more = input.refill();
         let result = &mut self.inputs[*number];
         result.times_out_of_range = times_out_of_range.value();
@@ -438,7 +405,8 @@ mod tests {
         }
     }
 
-    /// What watches keeps the counters; what chooses wants no packet, and notes how much was read then.
+    /// What watches keeps the counters; what chooses wants no packet, and notes how much was read
+    /// then.
     #[derive(Debug, Default)]
     struct Counters {
         kept: Mutex<Vec<Arc<AtomicU64>>>,
@@ -490,7 +458,8 @@ mod tests {
             noted.last() == Some(&bytes) && noted.iter().any(|read| (1..bytes).contains(read))
         };
         for threads in [0, 1, 3] {
-            // A thread may have read everything before this one is handed the counters: then it is tried again.
+            // A thread may have read everything before this one is handed the counters: then it is
+            // tried again.
             let tries = if threads == 0 { 1 } else { 1000 };
             assert!((0..tries).any(|_| moved(noted_without_packets(threads))));
         }

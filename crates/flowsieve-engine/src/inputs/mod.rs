@@ -1,5 +1,5 @@
-//! Inputs as one trace: opened when they are due and merged by the time of their packets, whatever becomes
-//! of these.
+//! Inputs as one trace: opened when they are due and merged by the time of their packets, whatever
+//! becomes of these.
 //!
 //! | file | what it does |
 //! |---|---|

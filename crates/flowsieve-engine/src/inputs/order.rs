@@ -1,6 +1,7 @@
 //! Which of several inputs goes on: a tournament of the times of their next packets.
 
-/// The inputs that have packets at hand, by their places. Of equal times the one at the lower place goes first.
+/// The inputs that have packets at hand, by their places. Of equal times the one at the lower place
+/// goes first.
 #[derive(Debug, Default)]
 pub(super) struct Order {
     /// A binary tree: each node has the lesser of the two below it, and the root is number 1.

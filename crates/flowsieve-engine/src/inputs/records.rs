@@ -1,4 +1,5 @@
-//! An input read in the thread of the merge, for those who need the packets as they stand in the capture.
+//! An input read in the thread of the merge, for those who need the packets as they stand in the
+//! capture.
 
 use super::batch::undecodable;
 use super::merge::{Input, count_until};
@@ -33,12 +34,7 @@ impl<'a> RecordInput<'a> {
     /// A capture whose packets are wanted.
     pub fn new(mut capture: Capture) -> Self {
         capture.keep_records();
-        Self {
-            capture,
-            at: 0,
-            before: 0,
-            rest: None,
-        }
+        Self { capture, at: 0, before: 0, rest: None }
     }
 
     /// A capture whose packets and annotations are wanted.
@@ -60,8 +56,7 @@ impl<'a> RecordInput<'a> {
             } else {
                 rest.annotations.extend_from_slice(last);
             }
-            rest.others
-                .add_unreadable(self.capture.unkept_annotations());
+            rest.others.add_unreadable(self.capture.unkept_annotations());
         }
     }
 
@@ -131,10 +126,7 @@ mod tests {
 
     #[test]
     fn a_reader_that_panics_ends_its_input_with_an_error() {
-        let path = Path::new(concat!(
-            env!("CARGO_MANIFEST_DIR"),
-            "/../../traces/generated.pcap"
-        ));
+        let path = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../traces/generated.pcap"));
         let mut bytes = fs::read(path).unwrap();
         bytes.truncate(bytes.len() - 1);
         let source = Box::new(Trap(Cursor::new(bytes)));

@@ -31,16 +31,17 @@ pub trait Watch {
     /// So many bytes of the inputs (as they are on disk) and packets are done.
     fn progress(&self, bytes: u64, packets: u64);
 
-    /// These inputs are open now, and inputs of `done` bytes are at their end. Each counter says how many bytes of its input were
-    /// read, also while none of its packets is wanted and [`progress`](Self::progress) is silent. Called whenever an input is
-    /// opened; counters may be read from another thread.
+    /// These inputs are open now, and inputs of `done` bytes are at their end. Each counter says
+    /// how many bytes of its input were read, also while none of its packets is wanted and
+    /// [`progress`](Self::progress) is silent. Called whenever an input is opened; counters may be
+    /// read from another thread.
     #[doc(hidden)]
     fn reading(&self, done: u64, open: &[Arc<AtomicU64>]) {
         let _ = (done, open);
     }
 
-    /// A flag that ends the run when it is set: what was read until then is the result, and is marked.
-    /// Asked for once, when the run begins.
+    /// A flag that ends the run when it is set: what was read until then is the result, and is
+    /// marked. Asked for once, when the run begins.
     fn stop(&self) -> StopFlag {
         StopFlag::default()
     }

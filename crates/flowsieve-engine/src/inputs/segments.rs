@@ -1,10 +1,11 @@
-//! One large pcap file decoded at several places at once: by threads of its own, and by the taker's thread
-//! whenever it would have to wait for them. Threads that have no batch to fill do what is to be done with batches that were taken.
+//! One large pcap file decoded at several places at once: by threads of its own, and by the taker's
+//! thread whenever it would have to wait for them. Threads that have no batch to fill do what is to
+//! be done with batches that were taken.
 //!
-//! Where a segment's first record begins is a guess until the segment before has been read to its end. So
-//! segments are taken in order, each only if it was entered exactly where the one before ended; if it was
-//! not, the taker reads it again from there. What cannot be read is left to an ordinary reader, with
-//! everything behind it: errors are the same as without segments.
+//! Where a segment's first record begins is a guess until the segment before has been read to its
+//! end. So segments are taken in order, each only if it was entered exactly where the one before
+//! ended; if it was not, the taker reads it again from there. What cannot be read is left to an
+//! ordinary reader, with everything behind it: errors are the same as without segments.
 
 use super::batch::{Batch, Maker, OneOfMany, read_on};
 use crate::guard::guarded;
@@ -61,9 +62,9 @@ impl<M: Maker> SegmentFeed<M> {
     where
         M: 'scope,
     {
-        // All batches that there are fit into either channel, so that nobody waits to hand one on. A thread
-        // claims a segment only when it has a batch for it: so the lowest that is not taken is always
-        // ready, or being read, or free to claim.
+        // All batches that there are fit into either channel, so that nobody waits to hand one on.
+        // A thread claims a segment only when it has a batch for it: so the lowest that is not
+        // taken is always ready, or being read, or free to claim.
         let batches = (threads + 1) * BATCHES_A_THREAD;
         let (send, full) = bounded(batches);
         let (empty, emptied) = bounded(batches);
@@ -81,9 +82,7 @@ impl<M: Maker> SegmentFeed<M> {
                 while let Some(batch) = next_emptied(&emptied, &*maker) {
                     let number = unclaimed.fetch_add(1, Ordering::Relaxed);
                     if number >= count
-                        || send
-                            .send(make(&mut reader, &*maker, number, None, batch))
-                            .is_err()
+                        || send.send(make(&mut reader, &*maker, number, None, batch)).is_err()
                     {
                         break;
                     }
@@ -105,8 +104,8 @@ impl<M: Maker> SegmentFeed<M> {
         }
     }
 
-    /// Replaces a used batch by the next one that is not empty; false if the rest of the file is for
-    /// another reader.
+    /// Replaces a used batch by the next one that is not empty; false if the rest of the file is
+    /// for another reader.
     pub(super) fn refill(&mut self, used: &mut M::Batch) -> bool {
         while self.next < self.segments.count() {
             let mut made = self.obtain();
@@ -132,8 +131,7 @@ impl<M: Maker> SegmentFeed<M> {
 
     /// What follows the segments taken, before which there were this many packets. The threads end.
     pub(super) fn rest(&self, packets: u64) -> Capture {
-        self.unclaimed
-            .store(self.segments.count(), Ordering::Relaxed);
+        self.unclaimed.store(self.segments.count(), Ordering::Relaxed);
         self.segments.rest(self.place, packets)
     }
 
@@ -177,7 +175,8 @@ impl<M: Maker> SegmentFeed<M> {
     }
 }
 
-/// The next batch to fill; while there is none, the thread assists whoever takes them. None if nobody takes any more.
+/// The next batch to fill; while there is none, the thread assists whoever takes them. None if
+/// nobody takes any more.
 fn next_emptied<M: Maker>(emptied: &Receiver<M::Batch>, maker: &M) -> Option<M::Batch> {
     loop {
         match emptied.try_recv() {
@@ -208,14 +207,7 @@ fn make<M: Maker>(
         failed = another.is_err();
         more = another.unwrap_or(false);
     }
-    Made {
-        number,
-        entered,
-        left: reader.offset(),
-        batch,
-        left_out: reader.take_left_out(),
-        failed,
-    }
+    Made { number, entered, left: reader.offset(), batch, left_out: reader.take_left_out(), failed }
 }
 
 #[cfg(test)]
@@ -278,10 +270,7 @@ mod tests {
     fn read(path: &Path, threads: usize, segment_bytes: u64) -> Outcome {
         let capture = Capture::open(path, InputFormat::Auto).unwrap();
         if threads > 0 {
-            assert!(
-                capture.segments(segment_bytes).is_some(),
-                "this tests nothing"
-            );
+            assert!(capture.segments(segment_bytes).is_some(), "this tests nothing");
         }
         let maker = Arc::new(Copy);
         thread::scope(|scope| {
@@ -304,12 +293,7 @@ mod tests {
 
     fn record(number: u32, frame: &[u8]) -> Vec<u8> {
         let length = frame.len() as u32;
-        let header = [
-            1_600_000_000 + number / 100,
-            number % 1_000_000,
-            length,
-            length,
-        ];
+        let header = [1_600_000_000 + number / 100, number % 1_000_000, length, length];
         let mut bytes: Vec<u8> = header.iter().flat_map(|word| word.to_le_bytes()).collect();
         bytes.extend(frame);
         bytes
@@ -341,11 +325,8 @@ mod tests {
     }
 
     fn fillings() -> impl Strategy<Value = Vec<(Filling, usize)>> {
-        let filling = prop_oneof![
-            Just(Filling::Zeros),
-            Just(Filling::Bytes),
-            Just(Filling::Records)
-        ];
+        let filling =
+            prop_oneof![Just(Filling::Zeros), Just(Filling::Bytes), Just(Filling::Records)];
         let length = prop_oneof![6 => 1_usize..200, 3 => 200_usize..2000, 1 => 2000_usize..30_000];
         proptest::collection::vec((filling, length), 20..200)
     }
@@ -395,9 +376,7 @@ mod tests {
 
         fn assist(&self) -> bool {
             let take = |left: u64| left.checked_sub(1);
-            let taken = self
-                .0
-                .fetch_update(Ordering::Relaxed, Ordering::Relaxed, take);
+            let taken = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take);
             taken.is_ok()
         }
     }

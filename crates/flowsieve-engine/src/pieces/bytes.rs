@@ -1,5 +1,6 @@
-//! The binary form of what pieces exchange: a letter and a version, then fields one after the other. Numbers
-//! are LEB128 with 7 bits a byte, signed ones zigzag; floats are their 8 bytes, little-endian.
+//! The binary form of what pieces exchange: a letter and a version, then fields one after the
+//! other. Numbers are LEB128 with 7 bits a byte, signed ones zigzag; floats are their 8 bytes,
+//! little-endian.
 
 use super::PieceError;
 
@@ -90,10 +91,7 @@ impl<'a> Reader<'a> {
     }
 
     pub(super) fn wrong(&self, reason: &'static str) -> PieceError {
-        PieceError::Bytes {
-            form: self.form,
-            reason,
-        }
+        PieceError::Bytes { form: self.form, reason }
     }
 
     pub(super) fn number(&mut self) -> Result<u64, PieceError> {
@@ -133,9 +131,8 @@ impl<'a> Reader<'a> {
 
     pub(super) fn bytes(&mut self) -> Result<&'a [u8], PieceError> {
         let length = self.number()?;
-        let cut = usize::try_from(length)
-            .ok()
-            .and_then(|length| self.rest.split_at_checked(length));
+        let cut =
+            usize::try_from(length).ok().and_then(|length| self.rest.split_at_checked(length));
         let (bytes, rest) = cut.ok_or_else(|| self.wrong("it ends too early"))?;
         self.rest = rest;
         Ok(bytes)
@@ -143,9 +140,7 @@ impl<'a> Reader<'a> {
 
     pub(super) fn text(&mut self) -> Result<String, PieceError> {
         let text = std::str::from_utf8(self.bytes()?);
-        Ok(text
-            .map_err(|_| self.wrong("a text is not UTF-8"))?
-            .to_owned())
+        Ok(text.map_err(|_| self.wrong("a text is not UTF-8"))?.to_owned())
     }
 
     pub(super) fn flag(&mut self) -> Result<bool, PieceError> {
@@ -161,11 +156,7 @@ impl<'a> Reader<'a> {
         &mut self,
         read: impl FnOnce(&mut Self) -> Result<T, PieceError>,
     ) -> Result<Option<T>, PieceError> {
-        Ok(if self.flag()? {
-            Some(read(self)?)
-        } else {
-            None
-        })
+        Ok(if self.flag()? { Some(read(self)?) } else { None })
     }
 
     /// As many as are announced; none of them takes less than a byte.
@@ -189,10 +180,8 @@ impl<'a> Reader<'a> {
     }
 
     fn take<const N: usize>(&mut self) -> Result<&'a [u8; N], PieceError> {
-        let (bytes, rest) = self
-            .rest
-            .split_first_chunk()
-            .ok_or_else(|| self.wrong("it ends too early"))?;
+        let (bytes, rest) =
+            self.rest.split_first_chunk().ok_or_else(|| self.wrong("it ends too early"))?;
         self.rest = rest;
         Ok(bytes)
     }

@@ -42,8 +42,8 @@ impl ShardCount {
         })
     }
 
-    /// Counts the parts of one shard of one slice, which may come in any order. Parts of pieces that do not
-    /// count are passed over, as is a part that came twice.
+    /// Counts the parts of one shard of one slice, which may come in any order. Parts of pieces
+    /// that do not count are passed over, as is a part that came twice.
     ///
     /// # Errors
     ///

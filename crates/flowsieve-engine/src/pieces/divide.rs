@@ -33,12 +33,7 @@ impl OpenPiece {
     /// A whole input.
     #[doc(hidden)]
     pub fn whole(capture: Capture) -> Self {
-        Self {
-            unread_bytes: capture.unread_bytes(),
-            capture,
-            entered: Some(0),
-            packets_before: 0,
-        }
+        Self { unread_bytes: capture.unread_bytes(), capture, entered: Some(0), packets_before: 0 }
     }
 
     /// A range of an input, which begins where `start` says if that is known.
@@ -83,20 +78,15 @@ impl OpenPiece {
         })?;
         let mut open = Self::range(range, piece.start);
         // All pieces of an input together have it once.
-        let is_first = part
-            .as_ref()
-            .is_some_and(|part| part.bytes.start == bytes.start);
+        let is_first = part.as_ref().is_some_and(|part| part.bytes.start == bytes.start);
         open.capture.set_part(part);
-        open.unread_bytes = if is_first {
-            open.capture.unread_bytes()
-        } else {
-            0
-        };
+        open.unread_bytes = if is_first { open.capture.unread_bytes() } else { 0 };
         Ok(open)
     }
 }
 
-/// The pieces of a plan: a range of this many bytes wherever an input can be divided, else the whole of it.
+/// The pieces of a plan: a range of this many bytes wherever an input can be divided, else the
+/// whole of it.
 ///
 /// # Panics
 ///
@@ -116,8 +106,8 @@ pub fn divide(plan: &impl PiecePlan, bytes: u64) -> Vec<Piece> {
     })
 }
 
-/// The same for inputs that somebody else opens: `length_of` an input is its bytes, and none if it has fewer than the bytes that
-/// it is asked with or [has no ranges](Capture::has_ranges).
+/// The same for inputs that somebody else opens: `length_of` an input is its bytes, and none if it
+/// has fewer than the bytes that it is asked with or [has no ranges](Capture::has_ranges).
 ///
 /// # Panics
 ///
@@ -133,26 +123,14 @@ pub fn divide_by(
     let mut pieces = Vec::new();
     for (input, source) in (0..).zip(plan.selection.of(plan.inputs, plan.input_format)) {
         let part = source.part().map(|part| part.bytes.clone());
-        let (begin, end) = part
-            .clone()
-            .map_or((0, u64::MAX), |part| (part.start, part.end));
+        let (begin, end) = part.clone().map_or((0, u64::MAX), |part| (part.start, part.end));
         let first = begin / bytes;
         let least = bytes.saturating_mul(first + 2);
-        let length = if end < least {
-            None
-        } else {
-            length_of(&source, least)
-        };
+        let length = if end < least { None } else { length_of(&source, least) };
         let count = end.min(length.unwrap_or_default()) / bytes;
         let divided = count >= first + 2;
         if !divided {
-            pieces.push(Piece {
-                input,
-                range: 0,
-                bytes: None,
-                start: None,
-                part,
-            });
+            pieces.push(Piece { input, range: 0, bytes: None, start: None, part });
             continue;
         }
         pieces.extend((first..count).map(|range| Piece {
@@ -165,17 +143,16 @@ pub fn divide_by(
                     (range + 1) * bytes
                 },
             ),
-            start: (range == first && begin > 0).then_some(RangeStart {
-                offset: begin,
-                packets: 0,
-            }),
+            start:
+                (range == first && begin > 0).then_some(RangeStart { offset: begin, packets: 0 }),
             part: part.clone(),
         }));
     }
     pieces
 }
 
-/// The slices of a plan. If where they begin depends on the first packet, all inputs are read up to the first that takes part.
+/// The slices of a plan. If where they begin depends on the first packet, all inputs are read up to
+/// the first that takes part.
 ///
 /// # Errors
 ///
@@ -192,13 +169,8 @@ pub fn grid_of(plan: &impl PiecePlan) -> Result<SliceGrid, PieceError> {
     let first_ns = match (slicing.width_ns, slicing.align) {
         (Some(_), Align::First | Align::Local(_)) => {
             let inputs = plan.selection.of(plan.inputs, plan.input_format);
-            let times = inputs
-                .iter()
-                .map(|input| input.first_time_ns(plan.input_format));
-            times
-                .filter_map(|time| time.ok().flatten())
-                .min()
-                .unwrap_or(0)
+            let times = inputs.iter().map(|input| input.first_time_ns(plan.input_format));
+            times.filter_map(|time| time.ok().flatten()).min().unwrap_or(0)
         }
         _ => 0,
     };

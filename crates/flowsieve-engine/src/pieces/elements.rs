@@ -25,18 +25,16 @@ pub(super) fn packets(batch: &ElementBatch) -> impl Iterator<Item = (i64, Range<
     let mut skipped = batch.skipped.iter().map(|&(packet, _)| packet).peekable();
     let mut further = batch.further.iter().copied().peekable();
     let mut element = 0;
-    (0_u32..)
-        .zip(&batch.times_ns)
-        .map(move |(packet, &time_ns)| {
-            let first = element;
-            if skipped.next_if_eq(&packet).is_none() {
-                element += 1;
-            }
-            while further.next_if_eq(&packet).is_some() {
-                element += 1;
-            }
-            (time_ns, first..element)
-        })
+    (0_u32..).zip(&batch.times_ns).map(move |(packet, &time_ns)| {
+        let first = element;
+        if skipped.next_if_eq(&packet).is_none() {
+            element += 1;
+        }
+        while further.next_if_eq(&packet).is_some() {
+            element += 1;
+        }
+        (time_ns, first..element)
+    })
 }
 
 /// The elements of a batch in the order of their packets, each with its slice and its shard.
@@ -57,9 +55,7 @@ impl<'a> PlacedElements<'a> {
                 key: (!columns.keys.is_empty()).then(|| columns.keys.get(element)),
             })
         });
-        Self {
-            elements: Box::new(elements),
-        }
+        Self { elements: Box::new(elements) }
     }
 }
 

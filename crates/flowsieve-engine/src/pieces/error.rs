@@ -11,8 +11,8 @@ pub enum PieceError {
     /// The plan contradicts itself.
     #[error(transparent)]
     Plan(#[from] PlanError),
-    /// The system did not give an input's bytes: reading it again may help. (Damage is no error; it is listed
-    /// with its input.)
+    /// The system did not give an input's bytes: reading it again may help. (Damage is no error; it
+    /// is listed with its input.)
     #[error(transparent)]
     Unreadable(#[from] TraceError),
     /// These bytes are none of the form that is to be read.

@@ -1,7 +1,8 @@
-//! Lists the flows of one shard from the packets that all pieces have of it, and puts the shards together.
+//! Lists the flows of one shard from the packets that all pieces have of it, and puts the shards
+//! together.
 //!
-//! When a flow ends may depend on every packet of it, so pieces hand on packets and not parts of flows; and a flow is in one shard
-//! only, so each shard lists its own, with the table of one run.
+//! When a flow ends may depend on every packet of it, so pieces hand on packets and not parts of
+//! flows; and a flow is in one shard only, so each shard lists its own, with the table of one run.
 
 use super::bytes::{Exchanged, Reader, Writer};
 use super::merge::{Merged, PacketPlace};
@@ -47,9 +48,10 @@ impl ShardFlows {
         Ok(Self { plan: plan.clone() })
     }
 
-    /// Lists the flows of one shard from its parts, which may come in any order. Parts of pieces that do not count are passed over,
-    /// as is a part that came twice. `take` gets flows as they end. Each shard may take the memory of the plan, so the flows are those
-    /// of one run whose memory was enough.
+    /// Lists the flows of one shard from its parts, which may come in any order. Parts of pieces
+    /// that do not count are passed over, as is a part that came twice. `take` gets flows as they
+    /// end. Each shard may take the memory of the plan, so the flows are those of one run whose
+    /// memory was enough.
     ///
     /// # Errors
     ///
@@ -91,10 +93,7 @@ type Places = HashMap<u64, PacketPlace, ahash::RandomState>;
 /// A flow that has ended.
 fn placed(flow: FlowRecord, places: &mut Places) -> PlacedFlow {
     let begun = places.remove(&flow.number);
-    PlacedFlow {
-        begun: begun.expect("a flow begins before it ends"),
-        flow,
-    }
+    PlacedFlow { begun: begun.expect("a flow begins before it ends"), flow }
 }
 
 const FLOW_TALLY: u8 = b'F';
@@ -113,10 +112,7 @@ impl Exchanged for FlowTally {
 
     fn from_bytes(bytes: &[u8]) -> Result<Self, PieceError> {
         let mut from = Reader::begin(bytes, FLOW_TALLY, "tally of flows")?;
-        let mut read = Self {
-            shard: from.small()?,
-            ..Self::default()
-        };
+        let mut read = Self { shard: from.small()?, ..Self::default() };
         read.totals.bytes = from.number()?;
         read.totals.dns_messages = from.number()?;
         for ended in Ended::ALL {

@@ -60,7 +60,8 @@ pub struct PacketPlace {
 }
 
 impl<'a> Sighted<'a> {
-    /// Of a packet that is handed on as such: its time, its number within the piece, and what is said of it.
+    /// Of a packet that is handed on as such: its time, its number within the piece, and what is
+    /// said of it.
     pub(super) fn packet(self, form: &'static str) -> Result<(i64, u64, Reader<'a>), PieceError> {
         let mut from = Reader::of(self.bytes, form);
         let (behind, packet) = (from.number()?, from.number()?);
@@ -71,27 +72,20 @@ impl<'a> Sighted<'a> {
 
     /// The place of such a packet.
     pub(super) fn place(self, packet: u64) -> PacketPlace {
-        PacketPlace {
-            latest_ns: self.latest_ns,
-            input: self.input,
-            range: self.range,
-            packet,
-        }
+        PacketPlace { latest_ns: self.latest_ns, input: self.input, range: self.range, packet }
     }
 }
 
 impl<'a> Merged<'a> {
-    /// Of parts in any order. Those of pieces that do not count are passed over, as is a part that came twice.
+    /// Of parts in any order. Those of pieces that do not count are passed over, as is a part that
+    /// came twice.
     pub(super) fn of(
         slice: i64,
         shard: u32,
         parts: &'a [SlicePart],
         table: &InputTable,
     ) -> Result<Self, PieceError> {
-        if parts
-            .iter()
-            .any(|part| part.slice != slice || part.shard != shard)
-        {
+        if parts.iter().any(|part| part.slice != slice || part.shard != shard) {
             return Err(PieceError::Mismatch(format!(
                 "a part is not of shard {shard} of slice {slice}"
             )));
@@ -112,11 +106,8 @@ impl<'a> Merged<'a> {
                 (one, other) => one.or(other),
             };
             merged.parts.push(part);
-            let sightings = Placed {
-                range: part.range,
-                earlier_ns,
-                sightings: FirstSightings::of(part),
-            };
+            let sightings =
+                Placed { range: part.range, earlier_ns, sightings: FirstSightings::of(part) };
             match merged.inputs.last_mut() {
                 Some((last, parts)) if *last == input => parts.push(sightings),
                 _ => merged.inputs.push((input, vec![sightings])),

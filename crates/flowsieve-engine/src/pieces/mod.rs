@@ -1,29 +1,30 @@
-//! Counting in pieces: a count, a ranking, a list of flows or an export, divided among processes or machines, and put together again so
-//! that its report is that of one run, byte for byte.
+//! Counting in pieces: a count, a ranking, a list of flows or an export, divided among processes or
+//! machines, and put together again so that its report is that of one run, byte for byte.
 //!
 //! ```text
 //!   divide ─► Piece ─► PieceReader ─► SlicePart ─┐ by (slice, shard)
 //!                          └► InputPart ─► InputTable ─► ShardCount ─► ShardTally ─► SliceSums ─► report
 //! ```
 //!
-//! This relies on three facts. Repeats change no reported number, so a piece passes on each distinct
-//! element of a (slice, shard) once, in the order of first sight, with its time. Merging inputs by time is
-//! the same as sorting by the running maximum of time within an input, then by input, then by place. And a
-//! shard of a slice is independent of all others.
+//! This relies on three facts. Repeats change no reported number, so a piece passes on each
+//! distinct element of a (slice, shard) once, in the order of first sight, with its time. Merging
+//! inputs by time is the same as sorting by the running maximum of time within an input, then by
+//! input, then by place. And a shard of a slice is independent of all others.
 //!
-//! A ranking has one filter and one summary for all elements of a slice, so its parts are those of shard 0 and a slice
-//! is ranked as a whole:
+//! A ranking has one filter and one summary for all elements of a slice, so its parts are those of
+//! shard 0 and a slice is ranked as a whole:
 //!
 //! ```text
 //!   SlicePart ─┐ by slice
 //!   InputTable ─► SliceRanking ─► RankedSlice ─► RankingSums ─► report
 //! ```
 //!
-//! Repeats only matter for the packets and bytes of keys, whose sums are part of a part. Without an exact count, one
-//! run adds these up only while it holds the key; here they are complete.
+//! Repeats only matter for the packets and bytes of keys, whose sums are part of a part. Without an
+//! exact count, one run adds these up only while it holds the key; here they are complete.
 //!
-//! Flows belong to no slice: all parts are of slice 0 and have every packet, because the end of a flow may depend on any
-//! of them. Each shard lists its flows, and these are ordered over all shards:
+//! Flows belong to no slice: all parts are of slice 0 and have every packet, because the end of a
+//! flow may depend on any of them. Each shard lists its flows, and these are ordered over all
+//! shards:
 //!
 //! ```text
 //!   SlicePart ─┐ by shard
@@ -31,7 +32,8 @@
 //!                     └► FlowTally ─► FlowSums ─► totals
 //! ```
 //!
-//! An export is in slices as a count is. Its parts have each packet too, since a row adds up the bytes and flags of all:
+//! An export is in slices as a count is. Its parts have each packet too, since a row adds up the
+//! bytes and flags of all:
 //!
 //! ```text
 //!   SlicePart ─┐ by (slice, shard)
@@ -39,8 +41,8 @@
 //!                     └► RowTally ─► RowSums ─► totals
 //! ```
 //!
-//! The set of an exact count starts empty in every slice, while one run keeps its memory. So close to the limit of
-//! the exact count, one of them may give up and the other not.
+//! The set of an exact count starts empty in every slice, while one run keeps its memory. So close
+//! to the limit of the exact count, one of them may give up and the other not.
 //!
 //! Parts, tallies and tables have a compact binary form with a version. Reading checks it.
 

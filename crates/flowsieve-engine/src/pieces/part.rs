@@ -1,4 +1,5 @@
-//! What the reader of a piece hands on: distinct elements of its slices, and what became of its input.
+//! What the reader of a piece hands on: distinct elements of its slices, and what became of its
+//! input.
 
 use super::PieceError;
 use super::bytes::{Exchanged, Reader, Writer, put_number};
@@ -101,8 +102,8 @@ pub(super) fn put_repeats(out: &mut Vec<u8>, repeats: &Repeats<'_>) {
     put_number(out, repeats.bytes);
 }
 
-/// The distinct elements of a part in the order of first sight: for each the time since the one before, and
-/// its bytes (those of its digest where the plan needs no others).
+/// The distinct elements of a part in the order of first sight: for each the time since the one
+/// before, and its bytes (those of its digest where the plan needs no others).
 pub(super) struct FirstSightings<'a> {
     bytes: Reader<'a>,
     time_ns: i64,
@@ -110,10 +111,7 @@ pub(super) struct FirstSightings<'a> {
 
 impl<'a> FirstSightings<'a> {
     pub(super) fn of(part: &'a SlicePart) -> Self {
-        Self {
-            bytes: Reader::of(&part.firsts, "list of elements"),
-            time_ns: i64::MIN,
-        }
+        Self { bytes: Reader::of(&part.firsts, "list of elements"), time_ns: i64::MIN }
     }
 
     /// The next one: its time, and its bytes.

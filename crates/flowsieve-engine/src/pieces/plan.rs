@@ -58,9 +58,11 @@ pub(super) enum Form {
     Digest,
     /// Its bytes.
     Bytes,
-    /// A record with a key and one of its others; and what packets and bytes there were of each key besides.
+    /// A record with a key and one of its others; and what packets and bytes there were of each key
+    /// besides.
     Record,
-    /// The packet, and each one: how far its time is behind the latest, its number in the piece, and its compact form.
+    /// The packet, and each one: how far its time is behind the latest, its number in the piece,
+    /// and its compact form.
     Packet,
 }
 
@@ -96,10 +98,7 @@ impl Outline<'_> {
 }
 
 /// Of flows and packets, which know no slices.
-const NO_SLICES: Slicing = Slicing {
-    width_ns: None,
-    align: Align::Epoch,
-};
+const NO_SLICES: Slicing = Slicing { width_ns: None, align: Align::Epoch };
 
 impl PiecePlan for CountPlan {
     fn check(&self) -> Result<(), PlanError> {
@@ -143,8 +142,7 @@ impl PiecePlan for TopPlan {
 
 impl PiecePlan for FlowPlan {
     fn check(&self) -> Result<(), PlanError> {
-        self.check()
-            .map_err(|error| PlanError::new(error.to_string()))
+        self.check().map_err(|error| PlanError::new(error.to_string()))
     }
 
     fn outline(&self) -> Outline<'_> {
@@ -161,8 +159,7 @@ impl PiecePlan for FlowPlan {
 
 impl PiecePlan for ExportPlan {
     fn check(&self) -> Result<(), PlanError> {
-        self.check()
-            .map_err(|error| PlanError::new(error.to_string()))
+        self.check().map_err(|error| PlanError::new(error.to_string()))
     }
 
     fn outline(&self) -> Outline<'_> {

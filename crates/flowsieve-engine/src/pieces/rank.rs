@@ -48,8 +48,8 @@ impl SliceRanking {
         })
     }
 
-    /// Ranks the parts of one slice, which may come in any order. Parts of pieces that do not count are passed over,
-    /// as is a part that came twice. None if no packet is left.
+    /// Ranks the parts of one slice, which may come in any order. Parts of pieces that do not count
+    /// are passed over, as is a part that came twice. None if no packet is left.
     ///
     /// # Errors
     ///
@@ -64,11 +64,8 @@ impl SliceRanking {
         let Some((first_ns, last_ns)) = merged.times_ns.filter(|_| merged.packets > 0) else {
             return Ok(None);
         };
-        let (start_ns, end_ns) = if self.one_slice {
-            (first_ns, last_ns)
-        } else {
-            self.grid.bounds(slice)
-        };
+        let (start_ns, end_ns) =
+            if self.one_slice { (first_ns, last_ns) } else { self.grid.bounds(slice) };
         let closed = ClosedSlice {
             index: slice,
             start_ns,
@@ -141,7 +138,8 @@ impl Exchanged for RankedSlice {
     }
 }
 
-/// Hands the rankings of all slices to a sink in the order of time, and adds up what is known over all of them.
+/// Hands the rankings of all slices to a sink in the order of time, and adds up what is known over
+/// all of them.
 pub struct RankingSums<'a> {
     plan: &'a TopPlan,
     sink: &'a mut dyn TopSink,
@@ -152,12 +150,7 @@ pub struct RankingSums<'a> {
 impl<'a> RankingSums<'a> {
     /// For a ranking of this plan.
     pub fn new(plan: &'a TopPlan, sink: &'a mut dyn TopSink) -> Self {
-        Self {
-            plan,
-            sink,
-            sums: Sums::default(),
-            last: None,
-        }
+        Self { plan, sink, sums: Sums::default(), last: None }
     }
 
     /// Takes the ranking of a slice. Slices come in the order of time.
@@ -167,15 +160,11 @@ impl<'a> RankingSums<'a> {
     /// The slice is not behind the one before, or not of this plan; the sink failed.
     pub fn slice(&mut self, slice: &RankedSlice) -> Result<(), PieceError> {
         if self.last.is_some_and(|last| last >= slice.slice) {
-            return Err(PieceError::Mismatch(
-                "a slice came after a later one".to_owned(),
-            ));
+            return Err(PieceError::Mismatch("a slice came after a later one".to_owned()));
         }
         let most = self.plan.most.unwrap_or(TopPlan::MOST_LISTED);
         if slice.ranked.keys.len() > most {
-            return Err(PieceError::Mismatch(
-                "a slice has more keys than are listed".to_owned(),
-            ));
+            return Err(PieceError::Mismatch("a slice has more keys than are listed".to_owned()));
         }
         self.last = Some(slice.slice);
         self.sums.add(&slice.ranked);
@@ -184,9 +173,7 @@ impl<'a> RankingSums<'a> {
 
     /// Adds what is known over all slices to what became of the inputs.
     pub fn finish(self, inputs: Box<CountSummary>) -> TopSummary {
-        let CountSummary {
-            inputs, mut totals, ..
-        } = *inputs;
+        let CountSummary { inputs, mut totals, .. } = *inputs;
         totals.slices = self.sums.slices;
         self.sums.summary(&self.plan.question, inputs, totals)
     }

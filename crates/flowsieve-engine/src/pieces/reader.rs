@@ -23,7 +23,8 @@ const BYTES_A_SHARD: usize = 256;
 
 /// The parts of a piece, in an order that depends on nothing but its packets and the budget.
 ///
-/// [`Self::finish`] has to be called when there are no more: only it says whether the bytes could be read.
+/// [`Self::finish`] has to be called when there are no more: only it says whether the bytes could
+/// be read.
 pub struct PieceReader {
     capture: Option<Capture>,
     maker: Box<dyn Maker<Batch = ElementBatch>>,
@@ -54,7 +55,8 @@ struct OpenShard {
 }
 
 impl PieceReader {
-    /// Reads a piece of an input that is a file. `budget` bytes of elements are kept before they are handed on.
+    /// Reads a piece of an input that is a file. `budget` bytes of elements are kept before they
+    /// are handed on.
     ///
     /// # Errors
     ///
@@ -188,13 +190,10 @@ impl PieceReader {
             let latest = self.input.latest_ns.map_or(time_ns, |t| t.max(time_ns));
             self.input.latest_ns = Some(latest);
             let (shards, used) = (self.shards, &mut self.used);
-            let slice = self
-                .open
-                .entry(self.grid.index(time_ns))
-                .or_insert_with(|| {
-                    *used += shards as usize * BYTES_A_SHARD;
-                    (0..shards).map(|_| OpenShard::empty()).collect()
-                });
+            let slice = self.open.entry(self.grid.index(time_ns)).or_insert_with(|| {
+                *used += shards as usize * BYTES_A_SHARD;
+                (0..shards).map(|_| OpenShard::empty()).collect()
+            });
             slice[0].packet(time_ns);
             for element in elements {
                 let digest = columns.digests[element];
@@ -324,11 +323,7 @@ impl OpenShard {
         let mut repeats: Vec<Repeats<'_>> = self
             .repeats
             .iter()
-            .map(|(key, &(packets, bytes))| Repeats {
-                key,
-                packets,
-                bytes,
-            })
+            .map(|(key, &(packets, bytes))| Repeats { key, packets, bytes })
             .collect();
         repeats.sort_unstable_by_key(|repeats| repeats.key);
         let mut out = Vec::new();
@@ -344,7 +339,8 @@ impl OpenShard {
         self.times_ns = Some((first.min(time_ns), last.max(time_ns)));
     }
 
-    /// Takes an element that is known by `key`, of which `bytes` are handed on; how many bytes were kept for it.
+    /// Takes an element that is known by `key`, of which `bytes` are handed on; how many bytes were
+    /// kept for it.
     fn element(&mut self, latest_ns: i64, key: &[u8], bytes: &[u8]) -> usize {
         if !self.seen.insert(key) {
             self.elements += 1;

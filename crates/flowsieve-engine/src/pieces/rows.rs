@@ -1,4 +1,5 @@
-//! Makes the rows of an export, shard by shard, from what all pieces saw, and puts the shards together.
+//! Makes the rows of an export, shard by shard, from what all pieces saw, and puts the shards
+//! together.
 
 use super::bytes::{Exchanged, Reader, Writer};
 use super::merge::{Merged, PacketPlace};
@@ -57,13 +58,15 @@ impl ShardRows {
         Ok(Self { plan: plan.clone() })
     }
 
-    /// Makes the rows of one shard of a slice from its parts, which may come in any order. Parts of pieces that do not count are
-    /// passed over, as is a part that came twice. `take` gets rows and their places, in order. The elements of a shard of a slice are
-    /// in memory together, so the rows are those of one run whose memory was enough.
+    /// Makes the rows of one shard of a slice from its parts, which may come in any order. Parts of
+    /// pieces that do not count are passed over, as is a part that came twice. `take` gets rows and
+    /// their places, in order. The elements of a shard of a slice are in memory together, so the
+    /// rows are those of one run whose memory was enough.
     ///
     /// # Errors
     ///
-    /// A part is of another shard, or its elements are none; the system does not give the memory; `take` failed.
+    /// A part is of another shard, or its elements are none; the system does not give the memory;
+    /// `take` failed.
     pub fn rows(
         &self,
         slice: i64,
@@ -93,11 +96,9 @@ impl ShardRows {
             let (time_ns, packet, from) = next.packet("element of a packet")?;
             match guarded(|| made.take(time_ns, from.rest, is_here))? {
                 Taken::Added => {}
-                Taken::Begun(element) => places.push(RowPlace {
-                    slice,
-                    packet: next.place(packet),
-                    element,
-                }),
+                Taken::Begun(element) => {
+                    places.push(RowPlace { slice, packet: next.place(packet), element })
+                }
                 Taken::Refused => return Err(from.wrong("it is not of this shard and plan")),
                 Taken::NoMemory => return Err(no_memory()),
             }
@@ -108,13 +109,7 @@ impl ShardRows {
             }
         }
         hand_on(&made, &places)?;
-        Ok(RowTally {
-            slice,
-            shard,
-            rows,
-            row_packets: made.sightings,
-            bytes: made.bytes,
-        })
+        Ok(RowTally { slice, shard, rows, row_packets: made.sightings, bytes: made.bytes })
     }
 }
 

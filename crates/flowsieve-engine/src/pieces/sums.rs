@@ -34,8 +34,8 @@ impl<'a> SliceSums<'a> {
         }
     }
 
-    /// Takes all tallies of a slice, in any order. Slices come in the order of time; those without packets
-    /// need not come, and a shard without elements need not have a tally.
+    /// Takes all tallies of a slice, in any order. Slices come in the order of time; those without
+    /// packets need not come, and a shard without elements need not have a tally.
     ///
     /// # Errors
     ///

@@ -27,13 +27,14 @@ struct Accepted {
 pub enum Joined {
     /// The table, and all results but those of the slices.
     Whole(InputTable, Box<CountSummary>),
-    /// These pieces have to be read again: where they begin was guessed wrong, or they are damaged and packets
-    /// before them were not known.
+    /// These pieces have to be read again: where they begin was guessed wrong, or they are damaged
+    /// and packets before them were not known.
     Again(Vec<Piece>),
 }
 
 impl InputTable {
-    /// Joins what became of the pieces. Of a piece that was read again the earlier results may be there still.
+    /// Joins what became of the pieces. Of a piece that was read again the earlier results may be
+    /// there still.
     ///
     /// # Errors
     ///
@@ -51,9 +52,7 @@ impl InputTable {
         }
         let mut pieces: Vec<&Piece> = pieces.iter().collect();
         pieces.sort_by_key(|piece| (piece.input, piece.range));
-        let mut table = Self {
-            inputs: vec![Vec::new(); plan.inputs.len()],
-        };
+        let mut table = Self { inputs: vec![Vec::new(); plan.inputs.len()] };
         let (mut again, mut totals) = (Vec::new(), Totals::default());
         let mut inputs = Vec::new();
         for (number, path) in (0..).zip(plan.inputs.iter().map(Source::path)) {
@@ -78,10 +77,8 @@ impl InputTable {
                             || part.packets_before
                                 == result.packets.saturating_add(result.left_out))
                 };
-                let Some((part, entered)) = candidates
-                    .iter()
-                    .find(fits)
-                    .and_then(|part| Some((*part, part.entered?)))
+                let Some((part, entered)) =
+                    candidates.iter().find(fits).and_then(|part| Some((*part, part.entered?)))
                 else {
                     again.push(Piece {
                         start: place.map(|offset| RangeStart {
@@ -92,10 +89,7 @@ impl InputTable {
                     });
                     break;
                 };
-                table.inputs[number as usize].push(Accepted {
-                    entered,
-                    earlier_ns,
-                });
+                table.inputs[number as usize].push(Accepted { entered, earlier_ns });
                 totals.packets = totals.packets.saturating_add(part.packets);
                 totals.elements = totals.elements.saturating_add(part.elements);
                 for (&skip, &count) in &part.skipped {
@@ -105,9 +99,8 @@ impl InputTable {
                 result.packets = result.packets.saturating_add(part.packets);
                 result.unread_bytes = result.unread_bytes.saturating_add(part.unread_bytes);
                 result.left_out = result.left_out.saturating_add(part.left_out);
-                result.times_out_of_range = result
-                    .times_out_of_range
-                    .saturating_add(part.times_out_of_range);
+                result.times_out_of_range =
+                    result.times_out_of_range.saturating_add(part.times_out_of_range);
                 result.container.clone_from(&part.container);
                 result.is_log = part.is_log;
                 earlier_ns = earlier_ns.max(part.latest_ns.unwrap_or(i64::MIN));
@@ -116,9 +109,7 @@ impl InputTable {
                     result.error = Some(TraceError {
                         path: path.to_path_buf(),
                         offset: None,
-                        kind: TraceErrorKind::Reported {
-                            sentence: sentence.clone(),
-                        },
+                        kind: TraceErrorKind::Reported { sentence: sentence.clone() },
                     });
                     // What lies behind damage is not read on one machine either.
                     break;
@@ -132,11 +123,7 @@ impl InputTable {
         let without_ip = totals.skipped.iter().filter(|(skip, _)| !skip.has_ip());
         let without_ip = without_ip.fold(0, |sum: u64, (_, &count)| sum.saturating_add(count));
         totals.ip_packets = totals.packets.saturating_sub(without_ip);
-        let summary = CountSummary {
-            inputs,
-            totals,
-            filter: None,
-        };
+        let summary = CountSummary { inputs, totals, filter: None };
         Ok(Joined::Whole(table, Box::new(summary)))
     }
 
@@ -165,12 +152,7 @@ impl Exchanged for InputTable {
     fn from_bytes(bytes: &[u8]) -> Result<Self, PieceError> {
         let mut from = Reader::begin(bytes, TABLE, "table of inputs")?;
         let inputs = from.many(|from| {
-            from.many(|from| {
-                Ok(Accepted {
-                    entered: from.number()?,
-                    earlier_ns: from.signed()?,
-                })
-            })
+            from.many(|from| Ok(Accepted { entered: from.number()?, earlier_ns: from.signed()? }))
         })?;
         from.end()?;
         Ok(Self { inputs })

@@ -1,6 +1,8 @@
-//! The second reading of captures whose packets are out of order: their elements by slice, within a slice as they come.
+//! The second reading of captures whose packets are out of order: their elements by slice, within a
+//! slice as they come.
 //!
-//! What does not fit into memory waits in temporary files (an external merge sort), so memory is bounded for any order.
+//! What does not fit into memory waits in temporary files (an external merge sort), so memory is
+//! bounded for any order.
 
 use super::cursor::Cursor;
 use super::slice_set::SliceSet;
@@ -15,7 +17,8 @@ use std::collections::BTreeMap;
 use std::io;
 use std::ops::Range;
 
-/// Bytes of elements that are gathered by slice before they are put in order, and of those that are in order.
+/// Bytes of elements that are gathered by slice before they are put in order, and of those that are
+/// in order.
 const GATHERED_BYTES: u64 = 32 << 20;
 const SORTED_BYTES: u64 = 64 << 20;
 
@@ -74,12 +77,7 @@ impl<T: Default + Serialize + DeserializeOwned> Gathered<T> {
     pub(crate) fn add(&mut self, slice: i64, add: impl FnOnce(&mut T) -> usize) -> io::Result<()> {
         let block = self.blocks.entry(slice).or_insert_with(|| {
             self.bytes += BYTES_A_BLOCK;
-            Block {
-                slice,
-                number: 0,
-                bytes: BYTES_A_BLOCK,
-                content: T::default(),
-            }
+            Block { slice, number: 0, bytes: BYTES_A_BLOCK, content: T::default() }
         });
         let bytes = add(&mut block.content);
         block.bytes += bytes;
@@ -130,12 +128,7 @@ pub(super) struct BySlice<'a> {
 
 impl<'a> BySlice<'a> {
     pub(super) fn new(grid: SliceGrid, arity: usize, wanted: Option<&'a SliceSet>) -> Self {
-        Self {
-            grid,
-            arity,
-            wanted,
-            gathered: Gathered::new(),
-        }
+        Self { grid, arity, wanted, gathered: Gathered::new() }
     }
 
     /// Takes the packets of a batch up to number `end`, from where `cursor` stands.

@@ -6,12 +6,12 @@ use hashbrown::{HashMap, HashTable};
 
 /// A map of byte strings of at most 65,535 bytes.
 ///
-/// Strings of 9 bytes that begin with a 4 (IPv4 pairs) and others of at most 15 (IPv4 flows) stand in
-/// tables of their own; longer ones in one growing array that a table points into. All are hashed with
-/// random keys, so that nobody can choose elements that collide.
+/// Strings of 9 bytes that begin with a 4 (IPv4 pairs) and others of at most 15 (IPv4 flows) stand
+/// in tables of their own; longer ones in one growing array that a table points into. All are
+/// hashed with random keys, so that nobody can choose elements that collide.
 ///
-/// When more memory would be needed than the limit, or than the system gives, the map gives up: it frees everything, and from
-/// then on it refuses everything.
+/// When more memory would be needed than the limit, or than the system gives, the map gives up: it
+/// frees everything, and from then on it refuses everything.
 #[derive(Debug)]
 pub(super) struct ByteMap<V> {
     hasher: RandomState,
@@ -119,20 +119,10 @@ impl<V: Copy> ByteMap<V> {
         {
             return Put::Refused;
         }
-        let Self {
-            long,
-            bytes,
-            hasher,
-            ..
-        } = self;
-        let place = Place {
-            offset: bytes.len() as u64,
-            length: key.len() as u16,
-        };
+        let Self { long, bytes, hasher, .. } = self;
+        let place = Place { offset: bytes.len() as u64, length: key.len() as u16 };
         bytes.extend_from_slice(key);
-        long.insert_unique(hash, (place, value), |(place, _)| {
-            hasher.hash_one(place.of(bytes))
-        });
+        long.insert_unique(hash, (place, value), |(place, _)| hasher.hash_one(place.of(bytes)));
         Put::New
     }
 
@@ -150,12 +140,7 @@ impl<V: Copy> ByteMap<V> {
 
     /// Room for one more long string of this many bytes; `None` if the system does not give it.
     fn reserve_long(&mut self, length: usize) -> Option<()> {
-        let Self {
-            long,
-            bytes,
-            hasher,
-            ..
-        } = self;
+        let Self { long, bytes, hasher, .. } = self;
         bytes.try_reserve(length).ok()?;
         let hash = |(place, _): &(Place, V)| hasher.hash_one(place.of(bytes));
         long.try_reserve(1, hash).ok()
@@ -171,10 +156,7 @@ impl<V: Copy> ByteMap<V> {
     }
 
     pub(super) fn give_up(&mut self) {
-        *self = Self {
-            over_limit: true,
-            ..Self::new(self.limit_bytes)
-        };
+        *self = Self { over_limit: true, ..Self::new(self.limit_bytes) };
     }
 
     /// Bytes allocated.
@@ -234,10 +216,7 @@ fn short(key: &[u8]) -> Option<[u64; 2]> {
     packed[..key.len()].copy_from_slice(key);
     packed[15] = key.len() as u8;
     let (low, high) = packed.split_at(8);
-    let word = |half: &[u8]| {
-        half.iter()
-            .fold(0, |word, &byte| word << 8 | u64::from(byte))
-    };
+    let word = |half: &[u8]| half.iter().fold(0, |word, &byte| word << 8 | u64::from(byte));
     Some([word(low), word(high)])
 }
 

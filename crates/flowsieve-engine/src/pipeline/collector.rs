@@ -26,13 +26,7 @@ struct Waiting {
 
 impl<'a> Collector<'a> {
     pub(crate) fn new(rows: Rows<'a>, shards: usize) -> Self {
-        Self {
-            rows,
-            shards,
-            waiting: BTreeMap::new(),
-            next_closing: 0,
-            kept: Vec::new(),
-        }
+        Self { rows, shards, waiting: BTreeMap::new(), next_closing: 0, kept: Vec::new() }
     }
 
     /// Announces the closing with this number; its tallies may come in any order.
@@ -67,9 +61,7 @@ impl<'a> Collector<'a> {
             if *entry.key() != self.next_closing || entry.get().missing > 0 {
                 break;
             }
-            let Waiting {
-                slice, mut tallies, ..
-            } = entry.remove();
+            let Waiting { slice, mut tallies, .. } = entry.remove();
             let mut journal = Vec::new();
             for tally in tallies.iter_mut().flatten() {
                 self.kept.extend(tally.filter.take());

@@ -33,8 +33,6 @@ impl CombinationSums {
     /// The counts of one slice.
     pub(super) fn of_slice(counts: &[CombinationTally]) -> Vec<CombinationResult> {
         let counts = counts.iter();
-        counts
-            .map(|tally| CombinationResult::new(&tally.count, tally.exact))
-            .collect()
+        counts.map(|tally| CombinationResult::new(&tally.count, tally.exact)).collect()
     }
 }

@@ -21,8 +21,8 @@ pub(crate) struct Cursor {
 }
 
 impl Cursor {
-    /// Goes on to packet `end`; the numbers of the elements that it passes. `skip` gets the reason of every
-    /// packet on the way that has none.
+    /// Goes on to packet `end`; the numbers of the elements that it passes. `skip` gets the reason
+    /// of every packet on the way that has none.
     pub(super) fn pass(
         &mut self,
         batch: &ElementBatch,
@@ -58,14 +58,8 @@ impl Batch for ElementBatch {
     }
 
     fn fetch(&self, cursor: &Cursor, packets: usize) {
-        let Cursor {
-            packet, element, ..
-        } = *cursor;
-        fetch(
-            &self.times_ns,
-            &(packet..packet + packets),
-            i64::cast_unsigned,
-        );
+        let Cursor { packet, element, .. } = *cursor;
+        fetch(&self.times_ns, &(packet..packet + packets), i64::cast_unsigned);
         let columns = &self.elements;
         let arity = columns.attributes.len() / columns.len().max(1);
         columns.fetch(element..element + packets, arity);

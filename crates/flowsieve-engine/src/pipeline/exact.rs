@@ -4,8 +4,8 @@ use super::byte_map::{ByteMap, Put};
 
 /// A set of byte strings of at most 65,535 bytes.
 ///
-/// When more memory would be needed than the limit, or than the system gives, the set gives up: it frees everything, and from
-/// then on it has no answer.
+/// When more memory would be needed than the limit, or than the system gives, the set gives up: it
+/// frees everything, and from then on it has no answer.
 #[derive(Debug)]
 pub(crate) struct ExactSet(ByteMap<()>);
 
@@ -15,8 +15,8 @@ impl ExactSet {
         Self(ByteMap::new(limit_bytes))
     }
 
-    /// Inserts `key`, of at most 65,535 bytes; true if it was new. False for everything once the limit is
-    /// passed.
+    /// Inserts `key`, of at most 65,535 bytes; true if it was new. False for everything once the
+    /// limit is passed.
     #[inline]
     pub(crate) fn insert(&mut self, key: &[u8]) -> bool {
         self.0.put(key, ()) == Put::New

@@ -1,4 +1,5 @@
-//! Counting while packets come: rows are handed on when nothing is expected to change them any more.
+//! Counting while packets come: rows are handed on when nothing is expected to change them any
+//! more.
 
 use super::beside::Beside;
 use super::sequencer::{Sequencer, Stage, StageError};
@@ -22,13 +23,7 @@ impl<'a, 't, S: Stage> Live<'a, 't, S> {
         beside: Vec<&'t mut dyn Beside>,
         delay_ns: Option<i64>,
     ) -> Self {
-        Self {
-            sequencer,
-            beside,
-            delay_ns,
-            clock: CaptureClock::new(),
-            settled: Instant::now(),
-        }
+        Self { sequencer, beside, delay_ns, clock: CaptureClock::new(), settled: Instant::now() }
     }
 
     fn settle(&mut self, now_ns: i64) -> Result<(), StageError> {

@@ -22,8 +22,8 @@ pub struct Slicing {
 }
 
 impl Slicing {
-    /// Of windows that slide, one ending at each multiple of `every_ns`: how many panes, which are as wide as that, one of them
-    /// has. None if it has one, or if windows do not slide.
+    /// Of windows that slide, one ending at each multiple of `every_ns`: how many panes, which are
+    /// as wide as that, one of them has. None if it has one, or if windows do not slide.
     ///
     /// # Errors
     ///
@@ -34,11 +34,8 @@ impl Slicing {
         let Some(every_ns) = every_ns else {
             return Ok(None);
         };
-        let error = |rule: String| {
-            Err(PlanError::new(format!(
-                "{rule}; --slice 60s --every 1s works"
-            )))
-        };
+        let error =
+            |rule: String| Err(PlanError::new(format!("{rule}; --slice 60s --every 1s works")));
         match self.width_ns {
             None => error("--every needs slices of a width, and not --slice all".into()),
             Some(width) if every_ns < 1 || width % every_ns != 0 => {
@@ -63,9 +60,9 @@ pub struct CounterChoice {
     pub name: &'static str,
     /// Parameters of the counter of one shard.
     pub shard: CounterSpec,
-    /// Of a filter that was designed for certain combinations of attributes: those of some of them, bit i
-    /// for attribute i, whose counts are reported beside that of the whole element. With any there is one
-    /// shard.
+    /// Of a filter that was designed for certain combinations of attributes: those of some of them,
+    /// bit i for attribute i, whose counts are reported beside that of the whole element. With any
+    /// there is one shard.
     pub combinations: Option<Vec<u32>>,
 }
 
@@ -84,8 +81,9 @@ pub struct CountPlan {
     pub tunnel: Tunnel,
     /// Time slices.
     pub slicing: Slicing,
-    /// With this the slices are windows that slide: one ends at each multiple of this many nanoseconds, of which the width
-    /// of a slice is a multiple, and counts what came in that width before its end. `None` is one slice after the other.
+    /// With this the slices are windows that slide: one ends at each multiple of this many
+    /// nanoseconds, of which the width of a slice is a multiple, and counts what came in that width
+    /// before its end. `None` is one slice after the other.
     pub every_ns: Option<i64>,
     /// A filter or another counter; `None` counts exactly only.
     pub counter: Option<CounterChoice>,
@@ -97,9 +95,9 @@ pub struct CountPlan {
     pub shards: u32,
     /// Threads; only speed depends on them.
     pub threads: usize,
-    /// Where an input is a stream, such as a pipe: the row of a slice is handed on this many nanoseconds of capture time after
-    /// the end of the slice, and once more if packets come for it later. `None` hands all rows on at the end, once, as for
-    /// files.
+    /// Where an input is a stream, such as a pipe: the row of a slice is handed on this many
+    /// nanoseconds of capture time after the end of the slice, and once more if packets come for it
+    /// later. `None` hands all rows on at the end, once, as for files.
     pub delay_ns: Option<i64>,
 }
 
@@ -140,10 +138,9 @@ impl CounterChoice {
                 bytes: bytes / shards,
                 expected: expected.map(|n| n.div_ceil(shards)),
             },
-            Sizing::Rate { fpr, expected } => Sizing::Rate {
-                fpr,
-                expected: expected.div_ceil(shards),
-            },
+            Sizing::Rate { fpr, expected } => {
+                Sizing::Rate { fpr, expected: expected.div_ceil(shards) }
+            }
         };
         let shard = FilterSpec::new(kind, attributes, share).map_err(|error| match error {
             SpecError::TooLittleMemory { least, .. } if shards > 1 => {
@@ -155,15 +152,11 @@ impl CounterChoice {
             }
             error => PlanError::from(error),
         })?;
-        Ok(Self {
-            name: kind.name(),
-            shard: CounterSpec::Filter(shard),
-            combinations: None,
-        })
+        Ok(Self { name: kind.name(), shard: CounterSpec::Filter(shard), combinations: None })
     }
 
-    /// A filter designed for certain combinations of attributes, in one shard; the counts of `combinations`,
-    /// those of some of the attributes, are reported.
+    /// A filter designed for certain combinations of attributes, in one shard; the counts of
+    /// `combinations`, those of some of the attributes, are reported.
     #[doc(hidden)]
     pub fn designed(kind: FilterKind, filter: FilterSpec, combinations: Vec<u32>) -> Self {
         Self {
@@ -173,8 +166,8 @@ impl CounterChoice {
         }
     }
 
-    /// The [`SlidingBitmap`] of each of `shards` shards, for windows of `panes` panes, within this memory for all of
-    /// them together.
+    /// The [`SlidingBitmap`] of each of `shards` shards, for windows of `panes` panes, within this
+    /// memory for all of them together.
     ///
     /// # Errors
     ///
@@ -202,8 +195,8 @@ impl CounterChoice {
         })
     }
 
-    /// The `HyperLogLog` or `ExaLogLog` of each of `shards` shards, of the highest precision whose registers fit into
-    /// the memory, which is for all of them together.
+    /// The `HyperLogLog` or `ExaLogLog` of each of `shards` shards, of the highest precision whose
+    /// registers fit into the memory, which is for all of them together.
     ///
     /// # Errors
     ///
@@ -230,11 +223,7 @@ impl CounterChoice {
                 "{counters} at least {least} bytes, not {bytes}; ask for --memory {least} or more"
             ))
         })?;
-        Ok(Self {
-            name,
-            shard,
-            combinations: None,
-        })
+        Ok(Self { name, shard, combinations: None })
     }
 }
 
@@ -251,9 +240,7 @@ fn check_shards(shards: u32) -> Result<(), PlanError> {
     if (1..=MAX_SHARDS).contains(&shards) {
         return Ok(());
     }
-    Err(PlanError::new(format!(
-        "there are 1 to {MAX_SHARDS} shards, not {shards}; 8 works"
-    )))
+    Err(PlanError::new(format!("there are 1 to {MAX_SHARDS} shards, not {shards}; 8 works")))
 }
 
 impl From<SpecError> for PlanError {
@@ -267,7 +254,8 @@ impl CountPlan {
     ///
     /// # Errors
     ///
-    /// A width of 0 or less, no or too many shards, several for combinations, or nothing to count with.
+    /// A width of 0 or less, no or too many shards, several for combinations, or nothing to count
+    /// with.
     #[doc(hidden)]
     pub fn check(&self) -> Result<(), PlanError> {
         if self.slicing.width_ns.is_some_and(|width| width <= 0) {
@@ -296,10 +284,11 @@ impl CountPlan {
             return Ok(());
         };
         match &self.counter {
-            Some(CounterChoice {
-                shard: CounterSpec::Sliding { panes: own, .. },
-                ..
-            }) if *own == panes => Ok(()),
+            Some(CounterChoice { shard: CounterSpec::Sliding { panes: own, .. }, .. })
+                if *own == panes =>
+            {
+                Ok(())
+            }
             Some(CounterChoice { name, .. }) => Err(PlanError::new(format!(
                 "{name} cannot forget what leaves a window, so it does not go with --every; leave out --filter, or count with --filter exact"
             ))),
@@ -324,8 +313,8 @@ impl CountPlan {
         }
     }
 
-    /// Parameters of a shard's filter, if it can be kept when the run is over: that of one slice over
-    /// everything.
+    /// Parameters of a shard's filter, if it can be kept when the run is over: that of one slice
+    /// over everything.
     ///
     /// # Errors
     ///
@@ -338,14 +327,12 @@ impl CountPlan {
             ));
         }
         let counter = self.counter.as_ref();
-        counter
-            .and_then(|counter| counter.shard.filter())
-            .ok_or_else(|| {
-                let what = counter.map_or("the exact set", |counter| counter.name);
-                PlanError::new(format!(
-                    "{what} cannot be saved; choose a --filter that is one, such as subset"
-                ))
-            })
+        counter.and_then(|counter| counter.shard.filter()).ok_or_else(|| {
+            let what = counter.map_or("the exact set", |counter| counter.name);
+            PlanError::new(format!(
+                "{what} cannot be saved; choose a --filter that is one, such as subset"
+            ))
+        })
     }
 
     /// Whether an input cannot be read twice, as a pipe.
@@ -354,8 +341,8 @@ impl CountPlan {
         !self.inputs.iter().all(Source::is_readable_twice)
     }
 
-    /// Asks the system whether it would give the memory of all filters, before anything is read: later
-    /// a refusal would end the program without a word.
+    /// Asks the system whether it would give the memory of all filters, before anything is read:
+    /// later a refusal would end the program without a word.
     ///
     /// # Errors
     ///
@@ -363,10 +350,7 @@ impl CountPlan {
     #[doc(hidden)]
     pub fn check_memory(&self) -> Result<(), PlanError> {
         let slices = self.open_slices();
-        let bytes = self
-            .counter_bytes()
-            .unwrap_or(0)
-            .saturating_mul(slices as u64);
+        let bytes = self.counter_bytes().unwrap_or(0).saturating_mul(slices as u64);
         if is_given(bytes) {
             return Ok(());
         }
@@ -379,9 +363,7 @@ impl CountPlan {
     #[doc(hidden)]
     pub fn combinations(&self) -> &[u32] {
         let counter = self.counter.as_ref();
-        counter
-            .and_then(|counter| counter.combinations.as_deref())
-            .unwrap_or_default()
+        counter.and_then(|counter| counter.combinations.as_deref()).unwrap_or_default()
     }
 
     /// Bytes of the counters of one slice, over all shards.
@@ -402,7 +384,8 @@ impl CountPlan {
         (OPEN_SLICES_BYTES / bytes).clamp(2, 8) as usize
     }
 
-    /// Bytes that each exact set of one shard may take in one slice: that of the elements, and of each combination.
+    /// Bytes that each exact set of one shard may take in one slice: that of the elements, and of
+    /// each combination.
     pub(crate) fn exact_set_limit(&self) -> Option<u64> {
         let of_shard = 1 + self.combinations().len() as u64;
         let sets = u64::from(self.shards) * self.open_slices() as u64 * of_shard;
@@ -417,8 +400,8 @@ impl CountPlan {
         self.exact_limit_bytes.map(|limit| limit / 2 / shards)
     }
 
-    /// What turns packets into the elements of this plan; `attributes` and `keys` say whether these columns
-    /// are wanted.
+    /// What turns packets into the elements of this plan; `attributes` and `keys` say whether these
+    /// columns are wanted.
     pub(crate) fn extractor(&self, attributes: bool, keys: bool) -> Extractor {
         let digester = Digester::new(self.seed);
         Extractor::new(self.rule.clone(), self.tunnel, digester, attributes, keys)

@@ -1,8 +1,9 @@
-//! The slices that were closed last, with what counts them again: packets of a stream may still come for them, and a stream
-//! cannot be read twice.
+//! The slices that were closed last, with what counts them again: packets of a stream may still
+//! come for them, and a stream cannot be read twice.
 //!
-//! Repeats change nothing in a count, so the elements that were new to a slice, in their order, bring it back. They
-//! wait in temporary files, of which the first bytes are in memory, and which are gone when nothing in them is needed.
+//! Repeats change nothing in a count, so the elements that were new to a slice, in their order,
+//! bring it back. They wait in temporary files, of which the first bytes are in memory, and which
+//! are gone when nothing in them is needed.
 
 use super::slice_sum::{ClosedSlice, SliceSum};
 use crate::elements::ElementColumns;
@@ -149,10 +150,7 @@ impl Recent {
             file.seek(SeekFrom::Start(extent.offset))?;
             file.write_all(&encoded)?;
         }
-        self.file = Some(JournalFile {
-            bytes: current.bytes + extent.bytes,
-            ..current
-        });
+        self.file = Some(JournalFile { bytes: current.bytes + extent.bytes, ..current });
         Ok(extent)
     }
 }
@@ -175,13 +173,8 @@ mod tests {
     use crate::hashing::Digest;
 
     fn closed(index: i64) -> SliceSum {
-        let slice = ClosedSlice {
-            index,
-            start_ns: index,
-            end_ns: index + 1,
-            packets: 1,
-            elements: 1,
-        };
+        let slice =
+            ClosedSlice { index, start_ns: index, end_ns: index + 1, packets: 1, elements: 1 };
         SliceSum::of(slice, std::iter::empty())
     }
 
@@ -204,11 +197,7 @@ mod tests {
         assert!(recent.recall(1).is_none(), "what left cannot be counted on");
         let (slice, elements) = recent.recall(4).unwrap();
         assert_eq!((slice.index, elements[0].digests.len()), (4, 2));
-        assert_eq!(
-            recent.recall(4).map(|(slice, _)| slice.index),
-            None,
-            "it was taken"
-        );
+        assert_eq!(recent.recall(4).map(|(slice, _)| slice.index), None, "it was taken");
         let rest: Vec<i64> = recent.into_rows().map(|sum| sum.slice.index).collect();
         assert_eq!(rest, [3, 4, 5]);
     }

@@ -28,18 +28,20 @@ pub struct SliceResult {
     pub estimate: Option<f64>,
     /// Standard error of the estimate.
     pub std_error: Option<f64>,
-    /// Lower bound of the distinct elements: with the upper one it holds in 95 of 100 cases or more.
+    /// Lower bound of the distinct elements: with the upper one it holds in 95 of 100 cases or
+    /// more.
     pub lower: Option<u64>,
     /// Upper bound.
     pub upper: Option<u64>,
     /// Share of the new elements that the filter called repeats; none without exact set or filter.
     pub observed_fpr: Option<f64>,
-    /// The structure has no estimate, and a shard's filter was so full that it noticed less than one new element
-    /// in a hundred: `first` is far below the distinct elements.
+    /// The structure has no estimate, and a shard's filter was so full that it noticed less than
+    /// one new element in a hundred: `first` is far below the distinct elements.
     pub saturated: bool,
     /// Counts of the combinations that the plan names, in its order.
     pub combinations: Vec<CombinationResult>,
-    /// A row of this slice was handed on before, and packets came for it afterwards: this row replaces it.
+    /// A row of this slice was handed on before, and packets came for it afterwards: this row
+    /// replaces it.
     pub revised: bool,
 }
 
@@ -48,8 +50,8 @@ pub struct SliceResult {
 pub struct CombinationResult {
     /// The attributes, bit i for attribute i.
     pub mask: u32,
-    /// Values that the filter called new: a lower bound; none where the structure does not store the
-    /// combination.
+    /// Values that the filter called new: a lower bound; none where the structure does not store
+    /// the combination.
     pub first: Option<u64>,
     /// Unbiased estimate, where the structure has one.
     pub estimate: Option<f64>,
@@ -93,10 +95,7 @@ impl SliceResult {
     /// The best count there is: exact, else the estimate, else the raw count; none if the exact set
     /// was alone and passed its limit.
     pub fn best(&self) -> Option<f64> {
-        self.exact
-            .map(|n| n as f64)
-            .or(self.estimate)
-            .or(self.first.map(|n| n as f64))
+        self.exact.map(|n| n as f64).or(self.estimate).or(self.first.map(|n| n as f64))
     }
 }
 
@@ -111,10 +110,12 @@ pub struct Totals {
     pub elements: u64,
     /// Packets without an element, by reason.
     pub skipped: BTreeMap<Skip, u64>,
-    /// Packets that came when the row of their slice had been handed on. They are counted, and the row was revised.
+    /// Packets that came when the row of their slice had been handed on. They are counted, and the
+    /// row was revised.
     pub late: u64,
-    /// Packets that are in no slice: they came when it was not known any more what their slice had seen, or the run was ended
-    /// before they could be counted. There are none in captures that are files and were read to their end.
+    /// Packets that are in no slice: they came when it was not known any more what their slice had
+    /// seen, or the run was ended before they could be counted. There are none in captures that are
+    /// files and were read to their end.
     pub uncounted: u64,
     /// The run was ended before the inputs were, by [`Watch::stop`](crate::pipeline::Watch::stop).
     pub interrupted: bool,
@@ -144,8 +145,8 @@ pub struct Totals {
     pub quantiles: Option<Quantiles>,
 }
 
-/// Quantiles of the distinct elements of a slice, over the slices reported that have a count; least and most are exact,
-/// the others rounded up to three significant digits.
+/// Quantiles of the distinct elements of a slice, over the slices reported that have a count; least
+/// and most are exact, the others rounded up to three significant digits.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Quantiles {
     /// Least.

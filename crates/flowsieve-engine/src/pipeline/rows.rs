@@ -1,8 +1,8 @@
 //! The rows of the slices on their way to the sink, in the order of time, and their totals.
 //!
-//! A slice may have to be counted once more, when packets come after it was closed. So rows wait until nothing can change
-//! them: until all inputs were read, or, where somebody looks on ([`Recent`]), until they are final. Rows beyond a few
-//! MiB wait in a temporary file.
+//! A slice may have to be counted once more, when packets come after it was closed. So rows wait
+//! until nothing can change them: until all inputs were read, or, where somebody looks on
+//! ([`Recent`]), until they are final. Rows beyond a few MiB wait in a temporary file.
 
 use super::combination_sums::CombinationSums;
 use super::recent::{Journal, Recent};
@@ -49,20 +49,15 @@ impl<'a> Rows<'a> {
     /// `empty` is a shard's tally of a slice without elements: what is null there is null in the
     /// totals, even if there is no slice at all.
     ///
-    /// Where slices are panes of windows that slide, `panes` is how many a window has, and rows are windows.
+    /// Where slices are panes of windows that slide, `panes` is how many a window has, and rows are
+    /// windows.
     pub(crate) fn new(
         sink: &'a mut dyn SliceSink,
         empty: ShardTally,
         grid: SliceGrid,
         panes: Option<u16>,
     ) -> Self {
-        let nothing = ClosedSlice {
-            index: 0,
-            start_ns: 0,
-            end_ns: 0,
-            packets: 0,
-            elements: 0,
-        };
+        let nothing = ClosedSlice { index: 0, start_ns: 0, end_ns: 0, packets: 0, elements: 0 };
         Self {
             sink,
             grid,
@@ -78,10 +73,7 @@ impl<'a> Rows<'a> {
 
     /// The inputs are read again: slices that come now replace those that came before.
     pub(super) fn again(self) -> Self {
-        Self {
-            revision: self.revision + 1,
-            ..self
-        }
+        Self { revision: self.revision + 1, ..self }
     }
 
     /// Keeps what is needed to go on with slices that were closed.
@@ -103,7 +95,8 @@ impl<'a> Rows<'a> {
         Ok(())
     }
 
-    /// What was known of a slice when it was closed, to go on from there; `None` if that is not known any more.
+    /// What was known of a slice when it was closed, to go on from there; `None` if that is not
+    /// known any more.
     pub(super) fn recall(&mut self, index: i64) -> Option<(ClosedSlice, Vec<ElementColumns>)> {
         self.recent.as_mut()?.recall(index)
     }
@@ -125,8 +118,7 @@ impl<'a> Rows<'a> {
                 Some(last) if index <= last => row.revised = true,
                 Some(last) => {
                     for empty in gap(last, index).unwrap_or_default() {
-                        self.sink
-                            .slice(&empty_row(&self.empty, self.grid, self.panes, empty))?;
+                        self.sink.slice(&empty_row(&self.empty, self.grid, self.panes, empty))?;
                     }
                     self.last_shown = Some(index);
                 }
@@ -139,16 +131,7 @@ impl<'a> Rows<'a> {
 
     /// Hands on all rows that were not shown; the totals of all slices.
     pub(crate) fn finish(self) -> io::Result<Totals> {
-        let Self {
-            sink,
-            grid,
-            empty,
-            mut waiting,
-            recent,
-            last_shown,
-            panes,
-            ..
-        } = self;
+        let Self { sink, grid, empty, mut waiting, recent, last_shown, panes, .. } = self;
         let mut windows = panes.map(|panes| WindowRows::new(panes, grid));
         for sum in recent.into_iter().flat_map(Recent::into_rows) {
             waiting.push(sum)?;
@@ -177,11 +160,7 @@ impl<'a> Rows<'a> {
             }
             row.revised = last_shown.is_some_and(|last| index <= last);
             sums.add(&sum, &row);
-            if sum.is_shown {
-                Ok(())
-            } else {
-                sink.slice(&row)
-            }
+            if sum.is_shown { Ok(()) } else { sink.slice(&row) }
         };
         // Of a slice that was counted again the last count holds.
         let mut held: Option<SliceSum> = None;
@@ -221,11 +200,7 @@ fn gap(last: i64, next: i64) -> Result<std::ops::Range<i64>, u64> {
 /// A slice without packets, or a window of so many panes that ends with it.
 fn empty_row(empty: &SliceSum, grid: SliceGrid, panes: Option<u16>, index: i64) -> SliceResult {
     let first = panes.map_or(index, |panes| index.saturating_sub(i64::from(panes) - 1));
-    SliceResult {
-        start_ns: grid.bounds(first).0,
-        end_ns: grid.bounds(index).1,
-        ..empty.result()
-    }
+    SliceResult { start_ns: grid.bounds(first).0, end_ns: grid.bounds(index).1, ..empty.result() }
 }
 
 struct Sums {
@@ -269,10 +244,8 @@ impl Sums {
         self.exact = self.exact.zip(slice.exact).map(|(a, b)| a + b);
         self.first = self.first.zip(slice.first).map(|(a, b)| a + b);
         self.estimate = self.estimate.zip(slice.estimate).map(|(a, b)| a.plus(b));
-        self.false_repeats = self
-            .false_repeats
-            .zip(judged)
-            .map(|(sum, _)| sum + slice.false_repeats as f64);
+        self.false_repeats =
+            self.false_repeats.zip(judged).map(|(sum, _)| sum + slice.false_repeats as f64);
         self.count(row);
     }
 

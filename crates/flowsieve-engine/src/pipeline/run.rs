@@ -54,8 +54,8 @@ impl Division {
                 divided_among: if readers > 0 { plan.shards } else { 1 },
             };
         }
-        // Several inputs may be open at the same time, with a thread each, and to merge them is work enough for one. Of
-        // each a few packets are taken at a time.
+        // Several inputs may be open at the same time, with a thread each, and to merge them is
+        // work enough for one. Of each a few packets are taken at a time.
         let readers = plan.threads.saturating_sub(1).min(1);
         Self {
             readers,
@@ -65,25 +65,23 @@ impl Division {
     }
 }
 
-/// Counts the distinct elements of each time slice of the inputs, which are one trace in time order.
+/// Counts the distinct elements of each time slice of the inputs, which are one trace in time
+/// order.
 ///
 /// The slices go to `sink`. Damaged inputs are no error: their packets up to the damage count, and
 /// [`InputResult::error`](crate::pipeline::InputResult::error) says what happened.
 ///
 /// # Errors
 ///
-/// The plan does not hold, the sink failed, or a worker panicked. With a label for the filter: the plan
-/// has several slices or no filter.
+/// The plan does not hold, the sink failed, or a worker panicked. With a label for the filter: the
+/// plan has several slices or no filter.
 pub fn count(
     plan: &CountPlan,
     extras: CountExtras<'_>,
     sink: &mut dyn SliceSink,
     watch: &dyn Watch,
 ) -> Result<CountSummary, RunError> {
-    let CountExtras {
-        beside,
-        filter_label,
-    } = extras;
+    let CountExtras { beside, filter_label } = extras;
     let kept_spec = match &filter_label {
         Some(_) => Some(plan.kept_filter()?),
         None => None,
@@ -93,11 +91,7 @@ pub fn count(
     let with_keys =
         plan.exact_limit_bytes.is_some() || beside.iter().any(|beside| beside.needs_keys());
     let extractor = || plan.extractor(plan.needs_attributes(), with_keys);
-    let Division {
-        readers,
-        workers,
-        divided_among,
-    } = Division::of(plan);
+    let Division { readers, workers, divided_among } = Division::of(plan);
     let can_read_again = !plan.is_stream();
     let has_slices = plan.slicing.width_ns.is_some();
     let mut reading = Reading {
@@ -136,12 +130,7 @@ pub fn count(
             CountStage::start(scope, &spec, shards, workers, collector)
         })
     })?;
-    let Read {
-        inputs,
-        mut totals,
-        disordered,
-        outcome: (mut rows, filters),
-    } = read;
+    let Read { inputs, mut totals, disordered, outcome: (mut rows, filters) } = read;
     if !disordered.is_empty() && !totals.interrupted && can_read_again {
         // Slices take their elements in the order of packets.
         reading.extractor = Arc::new(extractor());
@@ -176,11 +165,7 @@ pub fn count(
         }
         Some((spec, label)) => Some(SavedFilter::of_shards(spec, plan.seed, label, filters)),
     };
-    Ok(CountSummary {
-        inputs,
-        totals,
-        filter: filter.transpose().map_err(PlanError::from)?,
-    })
+    Ok(CountSummary { inputs, totals, filter: filter.transpose().map_err(PlanError::from)? })
 }
 
 impl std::fmt::Debug for CountExtras<'_> {
@@ -254,8 +239,8 @@ impl<M: Maker<Batch = ElementBatch>> Reading<'_, M> {
         finished(sequencer, drained)
     }
 
-    /// Reads all inputs once more, for slices whose packets are not in the order of time: each slice goes through the stage as
-    /// a whole, its packets in the order in which they come.
+    /// Reads all inputs once more, for slices whose packets are not in the order of time: each
+    /// slice goes through the stage as a whole, its packets in the order in which they come.
     pub(crate) fn run_by_slice<'scope, S: Stage>(
         &mut self,
         scope: &'scope Scope<'scope, '_>,
@@ -328,12 +313,7 @@ fn finished<S: Stage>(
             StageError::Broken(broken) => broken.into(),
         })?;
     totals.interrupted = interrupted;
-    Ok(Read {
-        inputs,
-        totals,
-        disordered,
-        outcome,
-    })
+    Ok(Read { inputs, totals, disordered, outcome })
 }
 
 #[cfg(test)]
@@ -376,10 +356,7 @@ mod tests {
                 selection: crate::selection::Selection::default(),
                 rule: ElementRule::default(),
                 tunnel: Tunnel::Outer,
-                slicing: Slicing {
-                    width_ns: Some(1_000_000_000),
-                    align: Align::Epoch,
-                },
+                slicing: Slicing { width_ns: Some(1_000_000_000), align: Align::Epoch },
                 counter: Some(CounterChoice {
                     name: "broken",
                     shard: broken.clone(),
@@ -393,19 +370,12 @@ mod tests {
                 delay_ns: None,
             };
             let error = count(&plan, CountExtras::default(), &mut Nowhere, &Nowhere).unwrap_err();
-            let RunError::Worker {
-                packets,
-                ref reason,
-            } = error
-            else {
+            let RunError::Worker { packets, ref reason } = error else {
                 panic!("{error}");
             };
             assert!((1..=8000).contains(&packets), "{packets}");
             assert!(!reason.is_empty());
-            assert!(
-                error.to_string().contains("this is a mistake in flowsieve"),
-                "{error}"
-            );
+            assert!(error.to_string().contains("this is a mistake in flowsieve"), "{error}");
         }
     }
 }

@@ -1,5 +1,5 @@
-//! How many distinct values the combinations of attributes have in captures, and how evenly they are
-//! spread: what a plan rests on.
+//! How many distinct values the combinations of attributes have in captures, and how evenly they
+//! are spread: what a plan rests on.
 
 use super::exact::ExactSet;
 use crate::decode::Tunnel;
@@ -47,8 +47,8 @@ pub struct SampleResult {
     pub elements: u64,
     /// The reading was ended before the captures were.
     pub interrupted: bool,
-    /// Distinct values of each combination of the plan, the whole element last; `None` if its set would
-    /// have passed its share of the limit.
+    /// Distinct values of each combination of the plan, the whole element last; `None` if its set
+    /// would have passed its share of the limit.
     pub distinct: Vec<(u32, Option<u64>)>,
     /// Spread of the values of each attribute; empty if the limit was passed.
     pub spread: Vec<Spread>,
@@ -78,11 +78,11 @@ impl Spread {
 /// A skew from which on the formulas of matrices do not hold.
 pub const SKEWED: f64 = 4.0;
 
-/// Reads the inputs once and counts exactly. They are one after the other, not merged by time: distinct
-/// values do not depend on the order.
+/// Reads the inputs once and counts exactly. They are one after the other, not merged by time:
+/// distinct values do not depend on the order.
 ///
-/// Damaged inputs are no error: [`InputResult::error`] says what happened. The flag of the watch ends the
-/// reading.
+/// Damaged inputs are no error: [`InputResult::error`] says what happened. The flag of the watch
+/// ends the reading.
 ///
 /// # Errors
 ///
@@ -97,26 +97,17 @@ pub fn sample(plan: &SamplePlan, watch: &dyn Watch) -> Result<SampleResult, Brok
         whole: ExactSet::new(share),
         sets: masks.iter().map(|_| ExactSet::new(share)).collect(),
         masks,
-        spread: Some(vec![
-            HashMap::with_hasher(ahash::RandomState::new());
-            attributes
-        ]),
+        spread: Some(vec![HashMap::with_hasher(ahash::RandomState::new()); attributes]),
         share,
         part: Vec::new(),
     };
     let digester = Digester::new(0);
     let extractor = Extractor::new(plan.rule.clone(), plan.tunnel, digester, true, true);
     let maker = Arc::new(extractor);
-    let mut result = SampleResult {
-        selection: plan.selection.clone(),
-        ..SampleResult::default()
-    };
+    let mut result = SampleResult { selection: plan.selection.clone(), ..SampleResult::default() };
     let read = thread::scope(|scope| {
         // No input is due before those in front of it are at their end.
-        let sources = plan
-            .selection
-            .of(&plan.inputs, plan.input_format)
-            .into_iter();
+        let sources = plan.selection.of(&plan.inputs, plan.input_format).into_iter();
         let sources = sources.map(|source| (source, i64::MAX));
         let begin = |capture, _| Feed::start(scope, capture, &maker, 0, 0);
         let merge = Merge::with_times(sources, plan.input_format, watch, begin);
@@ -130,13 +121,7 @@ pub fn sample(plan: &SamplePlan, watch: &dyn Watch) -> Result<SampleResult, Brok
         })
     });
     (result.inputs, result.interrupted) = read?;
-    let Meter {
-        whole,
-        sets,
-        masks,
-        spread,
-        ..
-    } = meter;
+    let Meter { whole, sets, masks, spread, .. } = meter;
     let counts = sets.iter().map(ExactSet::distinct);
     result.distinct = masks.into_iter().zip(counts).collect();
     result.distinct.push((full, whole.distinct()));

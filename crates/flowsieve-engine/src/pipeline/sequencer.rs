@@ -15,14 +15,15 @@ use std::collections::BTreeMap;
 use std::io;
 use std::ops::Range;
 
-/// Elements handed to a shard at a time: enough that a channel's cost is shared by many, few enough that
-/// the batch stays in the first-level cache.
+/// Elements handed to a shard at a time: enough that a channel's cost is shared by many, few enough
+/// that the batch stays in the first-level cache.
 const BATCH: usize = 1024;
 
 /// So few elements of a batch are moved to others of their shard: a channel costs as much as that.
 const FEW: usize = BATCH / 4;
 
-/// Bytes of elements of closed slices that are put aside before these slices are opened again: bringing one back takes time.
+/// Bytes of elements of closed slices that are put aside before these slices are opened again:
+/// bringing one back takes time.
 const ASIDE_BYTES: usize = 32 << 20;
 
 /// Bytes that a slice takes there besides its elements, about.
@@ -58,14 +59,15 @@ impl From<WorkerGone> for StageError {
 
 /// What the elements of open slices go to, and what answers for the slices that close.
 pub(crate) trait Stage {
-    /// Whether a slice closes only when the elements of the following one that came so far are there.
+    /// Whether a slice closes only when the elements of the following one that came so far are
+    /// there.
     const LOOKS_AHEAD: bool;
 
     /// What there is at the end.
     type Outcome;
 
-    /// Takes elements of the slice in this slot of the table of open slices, and leaves an empty batch
-    /// in their place.
+    /// Takes elements of the slice in this slot of the table of open slices, and leaves an empty
+    /// batch in their place.
     fn add(
         &mut self,
         shard: usize,
@@ -86,8 +88,8 @@ pub(crate) trait Stage {
         Ok(())
     }
 
-    /// What was known of a slice when it was closed, and the elements of each shard that bring it back; none if that is not
-    /// known any more.
+    /// What was known of a slice when it was closed, and the elements of each shard that bring it
+    /// back; none if that is not known any more.
     fn recall(&mut self, _index: i64) -> Result<Option<Recalled>, StageError> {
         Ok(None)
     }
@@ -198,8 +200,8 @@ impl<S: Stage> Sequencer<S> {
         }
     }
 
-    /// Slices are panes of windows that slide, if this says how many a window has: they are closed in the order of time, with
-    /// those between them of which nothing came.
+    /// Slices are panes of windows that slide, if this says how many a window has: they are closed
+    /// in the order of time, with those between them of which nothing came.
     pub(super) fn sliding(mut self, panes: Option<u16>) -> Self {
         self.window = panes.map(|panes| (panes, None));
         self
@@ -349,16 +351,14 @@ impl<S: Stage> Sequencer<S> {
         Ok(slot)
     }
 
-    /// Slices that end by this time are final: closes them, and hands their results on. `delay_ns` later packets that come
-    /// still are counted, too.
+    /// Slices that end by this time are final: closes them, and hands their results on. `delay_ns`
+    /// later packets that come still are counted, too.
     pub(super) fn settle(&mut self, final_ns: i64, delay_ns: i64) -> Result<(), StageError> {
         self.final_ns = self.final_ns.max(final_ns);
         if let Late::Aside(aside) = &mut self.late
             && !aside.slices.is_empty()
         {
-            let due_ns = aside
-                .due_ns
-                .get_or_insert(final_ns.saturating_add(delay_ns));
+            let due_ns = aside.due_ns.get_or_insert(final_ns.saturating_add(delay_ns));
             if *due_ns <= final_ns {
                 self.count_aside()?;
             }
@@ -383,17 +383,12 @@ impl<S: Stage> Sequencer<S> {
             return end;
         }
         let rest = &batch.times_ns[from..end];
-        // Nearly always all of them do; asked without leaving early, that takes vector instructions.
-        if rest
-            .iter()
-            .fold(true, |all, time| all & current.contains(time))
-        {
+        // Nearly always all of them do; asked without leaving early, that takes vector
+        // instructions.
+        if rest.iter().fold(true, |all, time| all & current.contains(time)) {
             return end;
         }
-        from + rest
-            .iter()
-            .take_while(|time| current.contains(time))
-            .count()
+        from + rest.iter().take_while(|time| current.contains(time)).count()
     }
 
     /// Moves the cursor to packet `end`, counts what it passes into the totals, and returns the
@@ -408,8 +403,8 @@ impl<S: Stage> Sequencer<S> {
         elements
     }
 
-    /// Closes all slices, in the order of time; what was counted here, the slices of packets that were not counted, and the
-    /// stage's outcome.
+    /// Closes all slices, in the order of time; what was counted here, the slices of packets that
+    /// were not counted, and the stage's outcome.
     pub(super) fn finish(mut self) -> Result<(Totals, SliceSet, S::Outcome), StageError> {
         self.count_aside()?;
         for slot in self.in_time() {
@@ -483,9 +478,7 @@ impl<S: Stage> Sequencer<S> {
         } else {
             self.slots.push(Slot {
                 slice,
-                waiting: (0..self.shard_count)
-                    .map(|_| ElementColumns::default())
-                    .collect(),
+                waiting: (0..self.shard_count).map(|_| ElementColumns::default()).collect(),
                 is_open: true,
             });
         }
@@ -518,11 +511,7 @@ impl<S: Stage> Sequencer<S> {
             return Ok(());
         }
         self.flush(slot)?;
-        let next = if S::LOOKS_AHEAD {
-            self.following(slot)
-        } else {
-            None
-        };
+        let next = if S::LOOKS_AHEAD { self.following(slot) } else { None };
         if let Some(next) = next {
             self.flush(next)?;
         }
@@ -530,16 +519,11 @@ impl<S: Stage> Sequencer<S> {
         self.closings += 1;
         let slice = self.slots[slot].slice;
         self.slots[slot].is_open = false;
-        self.stage.close(Closing {
-            number,
-            slot,
-            next,
-            slice,
-        })
+        self.stage.close(Closing { number, slot, next, slice })
     }
 
-    /// Closes the panes before the one in this slot of which nothing came, as far as windows reach; false if that pane is not
-    /// the next one in time. Then nothing of it is counted.
+    /// Closes the panes before the one in this slot of which nothing came, as far as windows reach;
+    /// false if that pane is not the next one in time. Then nothing of it is counted.
     fn pass_to(&mut self, slot: usize, panes: u16, last: Option<i64>) -> Result<bool, StageError> {
         let ClosedSlice { index, packets, .. } = self.slots[slot].slice;
         let is_open_before = |other: &Slot| other.is_open && other.slice.index < index;
@@ -561,13 +545,7 @@ impl<S: Stage> Sequencer<S> {
             let (start_ns, end_ns) = self.grid.bounds(index);
             let number = self.closings;
             self.closings += 1;
-            let pane = ClosedSlice {
-                index,
-                start_ns,
-                end_ns,
-                packets: 0,
-                elements: 0,
-            };
+            let pane = ClosedSlice { index, start_ns, end_ns, packets: 0, elements: 0 };
             self.stage.pass(number, pane)?;
         }
         Ok(true)
@@ -599,8 +577,8 @@ impl<S: Stage> Sequencer<S> {
         }
     }
 
-    /// Hands the elements of packets of a batch, which were divided, to their shards: all of a shard at once, unless they are
-    /// few.
+    /// Hands the elements of packets of a batch, which were divided, to their shards: all of a
+    /// shard at once, unless they are few.
     fn hand_on(
         &mut self,
         slot: usize,

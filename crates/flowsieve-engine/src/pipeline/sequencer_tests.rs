@@ -36,10 +36,7 @@ const WIDTH_NS: i64 = 100;
 type Step = (i64, u8, Option<i64>);
 
 fn filter(kind: FilterKind, bytes: u64) -> CounterSpec {
-    let sizing = Sizing::Memory {
-        bytes,
-        expected: None,
-    };
+    let sizing = Sizing::Memory { bytes, expected: None };
     CounterSpec::Filter(FilterSpec::new(kind, 1, sizing).unwrap())
 }
 
@@ -82,11 +79,7 @@ fn rows(steps: &[Step], counter: Option<CounterSpec>, exact: bool) -> (Vec<Slice
             }
             let (counted, _, (rows, _)) = sequencer.finish()?;
             let slices = rows.finish()?;
-            Ok(Totals {
-                packets: counted.packets,
-                uncounted: counted.uncounted,
-                ..slices
-            })
+            Ok(Totals { packets: counted.packets, uncounted: counted.uncounted, ..slices })
         };
         run().unwrap_or_else(|_| panic!("nothing fails here"))
     });
@@ -98,17 +91,8 @@ fn last_of_each(rows: Vec<SliceResult>) -> Vec<SliceResult> {
     for row in rows {
         let start_ns = row.start_ns;
         let revised = row.revised;
-        let before = last.insert(
-            start_ns,
-            SliceResult {
-                revised: false,
-                ..row
-            },
-        );
-        assert!(
-            revised || before.is_none(),
-            "a row replaces another and does not say so"
-        );
+        let before = last.insert(start_ns, SliceResult { revised: false, ..row });
+        assert!(revised || before.is_none(), "a row replaces another and does not say so");
     }
     last.into_values().filter(|row| row.packets > 0).collect()
 }
@@ -143,10 +127,12 @@ proptest! {
     }
 }
 
-/// Packets that come one after the other: the slice that they lie in, and how many elements each has in turn.
+/// Packets that come one after the other: the slice that they lie in, and how many elements each
+/// has in turn.
 type Stretch = (i64, Vec<u8>);
 
-/// What comes of packets in batches of this many, whose elements the makers of batches divide or not.
+/// What comes of packets in batches of this many, whose elements the makers of batches divide or
+/// not.
 fn rows_of_batches(
     stretches: &[Stretch],
     at_once: usize,

@@ -73,9 +73,7 @@ impl ShardSpec {
             window_limit_bytes: plan.window_limit(),
             open_slices,
             at_once: !is_little(
-                plan.counter_bytes()
-                    .unwrap_or(0)
-                    .saturating_mul(open_slices as u64),
+                plan.counter_bytes().unwrap_or(0).saturating_mul(open_slices as u64),
             ),
             keep,
             journal: false,
@@ -87,9 +85,7 @@ impl ShardSpec {
         let counter = self.counter.as_ref();
         ShardTally {
             first: counter.filter(|spec| spec.tells_first()).map(|_| 0),
-            estimate: counter
-                .filter(|spec| spec.counts_distinct())
-                .map(|_| Estimate::default()),
+            estimate: counter.filter(|spec| spec.counts_distinct()).map(|_| Estimate::default()),
             combinations: counter
                 .and_then(CounterSpec::filter)
                 .map(|filter| {
@@ -175,8 +171,9 @@ impl Shard {
     pub(crate) fn add(&mut self, slot: usize, elements: &ElementColumns) {
         let spec = &self.spec;
         if self.slices.is_empty() {
-            // If they are large, all at once, while it is known that the system gives their memory. Small ones are made when
-            // they are needed: a short capture has few slices, and to fill memory for the others takes longer than its count.
+            // If they are large, all at once, while it is known that the system gives their memory.
+            // Small ones are made when they are needed: a short capture has few slices, and to fill
+            // memory for the others takes longer than its count.
             let slices = (0..spec.open_slices).map(|_| spec.at_once.then(|| OpenSlice::new(spec)));
             self.slices = slices.collect();
         }
@@ -184,16 +181,12 @@ impl Shard {
         slice.used = true;
         self.sightings.clear();
         if let Some(counter) = &mut slice.counter {
-            let columns = DigestColumns {
-                whole: &elements.digests,
-                attributes: &elements.attributes,
-            };
+            let columns =
+                DigestColumns { whole: &elements.digests, attributes: &elements.attributes };
             counter.insert_batch(columns, &mut self.sightings);
-            slice.first += self
-                .sightings
-                .iter()
-                .filter(|&&sighting| sighting == Sighting::First)
-                .count() as u64;
+            slice.first +=
+                self.sightings.iter().filter(|&&sighting| sighting == Sighting::First).count()
+                    as u64;
         }
         if let Some(exact) = &mut slice.exact {
             let mut sightings = self.sightings.iter();
@@ -218,8 +211,8 @@ impl Shard {
         }
     }
 
-    /// The answer for the slice in this slot, which has this number, or for the window that ends with it. The slot is empty
-    /// afterwards and keeps its memory.
+    /// The answer for the slice in this slot, which has this number, or for the window that ends
+    /// with it. The slot is empty afterwards and keeps its memory.
     pub(crate) fn close(&mut self, slot: usize, index: i64) -> ShardTally {
         if let Some(window) = &mut self.window {
             let slice = self.slices.get_mut(slot).and_then(Option::as_mut);
@@ -297,8 +290,8 @@ impl Shard {
 #[derive(Debug)]
 struct ShardJournal {
     elements: ElementColumns,
-    /// Elements that came a short while ago, by a few bits of their digests. Others are noted also if the filter calls them
-    /// repeats: they may be new.
+    /// Elements that came a short while ago, by a few bits of their digests. Others are noted also
+    /// if the filter calls them repeats: they may be new.
     lately: Vec<Digest>,
 }
 

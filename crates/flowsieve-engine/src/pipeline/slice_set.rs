@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 /// Numbers of slices, as disjoint inclusive ranges in order.
 ///
-/// Bounded: when there are too many ranges, the two lowest become one, with the numbers between them.
+/// Bounded: when there are too many ranges, the two lowest become one, with the numbers between
+/// them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SliceSet {
     /// First number of each range, and its last.

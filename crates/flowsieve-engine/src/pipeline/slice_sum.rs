@@ -78,9 +78,7 @@ impl SliceSum {
             std_error: self.estimate.map(Estimate::std_error),
             lower: self.estimate.map(Estimate::lower),
             upper: self.estimate.map(Estimate::upper),
-            observed_fpr: judged
-                .filter(|&n| n > 0)
-                .map(|n| self.false_repeats as f64 / n as f64),
+            observed_fpr: judged.filter(|&n| n > 0).map(|n| self.false_repeats as f64 / n as f64),
             saturated: self.saturated,
             combinations: CombinationSums::of_slice(&self.combinations),
             revised: false,

@@ -10,8 +10,9 @@ pub enum Align {
     /// At whole multiples of the width since the epoch.
     #[default]
     Epoch,
-    /// The same in local time: at whole multiples of the width since 1970 began in this zone, as far from UTC as its
-    /// clocks are at the first packet. Slices have one width, so where clocks change later, boundaries stay.
+    /// The same in local time: at whole multiples of the width since 1970 began in this zone, as
+    /// far from UTC as its clocks are at the first packet. Slices have one width, so where clocks
+    /// change later, boundaries stay.
     Local(Zone),
     /// At multiples of the width since the first packet.
     First,
@@ -37,18 +38,15 @@ pub struct SliceGrid {
 }
 
 impl SliceGrid {
-    /// Slices of `width_ns` nanoseconds, or one for everything; `first_ns` is the time of the trace's first
-    /// packet, which [`Align::First`] and [`Align::Local`] look at.
+    /// Slices of `width_ns` nanoseconds, or one for everything; `first_ns` is the time of the
+    /// trace's first packet, which [`Align::First`] and [`Align::Local`] look at.
     ///
     /// # Panics
     ///
     /// If the width is not above 0.
     #[doc(hidden)]
     pub fn new(width_ns: Option<i64>, align: Align, first_ns: i64) -> Self {
-        assert!(
-            width_ns.is_none_or(|width| width > 0),
-            "a slice has a width"
-        );
+        assert!(width_ns.is_none_or(|width| width > 0), "a slice has a width");
         Self {
             width_ns,
             origin_ns: match align {
@@ -77,14 +75,13 @@ impl SliceGrid {
         self.width_ns.map_or(0, |width| {
             let since = i128::from(time_ns) - i128::from(self.origin_ns);
             // Beyond the range only for widths of a few nanoseconds and a first packet at its end.
-            since
-                .div_euclid(i128::from(width))
-                .clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64
+            since.div_euclid(i128::from(width)).clamp(i128::from(i64::MIN), i128::from(i64::MAX))
+                as i64
         })
     }
 
-    /// First nanosecond of the slice and first one behind it, saturated. Slices that are numbered by
-    /// the ends of the range hold all that is beyond them.
+    /// First nanosecond of the slice and first one behind it, saturated. Slices that are numbered
+    /// by the ends of the range hold all that is beyond them.
     pub(crate) fn bounds(self, index: i64) -> (i64, i64) {
         let Some(width) = self.width_ns else {
             return (i64::MIN, i64::MAX);
@@ -120,10 +117,10 @@ pub(crate) enum Place {
 
 /// The table of open slices.
 ///
-/// At most `capacity` are open. When one more is needed, and there is no place left or nobody used the
-/// least recently used one for [`IDLE_PACKETS`], that one is closed: in a trace in time order it is the
-/// oldest; and a single packet with a wild time, or two clocks an hour apart, take one place each and
-/// disturb nobody.
+/// At most `capacity` are open. When one more is needed, and there is no place left or nobody used
+/// the least recently used one for [`IDLE_PACKETS`], that one is closed: in a trace in time order
+/// it is the oldest; and a single packet with a wild time, or two clocks an hour apart, take one
+/// place each and disturb nobody.
 #[derive(Debug)]
 pub(crate) struct OpenSlices {
     grid: SliceGrid,
@@ -134,9 +131,9 @@ pub(crate) struct OpenSlices {
     closed: SliceSet,
 }
 
-/// Packets after which a slice that got none of them is not waited for any longer. In a fast trace two
-/// slices take turns then, and their filters and sets stay in the cache; slices of a slow one stay open
-/// as long as there is place.
+/// Packets after which a slice that got none of them is not waited for any longer. In a fast trace
+/// two slices take turns then, and their filters and sets stay in the cache; slices of a slow one
+/// stay open as long as there is place.
 const IDLE_PACKETS: u64 = 1 << 16;
 
 #[derive(Debug)]
@@ -199,16 +196,11 @@ impl OpenSlices {
         Place::Replace { slot, index }
     }
 
-    /// Opens a slice that is not open, and finds its place; the slice that was there (if any) is closed first.
+    /// Opens a slice that is not open, and finds its place; the slice that was there (if any) is
+    /// closed first.
     pub(super) fn open(&mut self, index: i64, packets: u64) -> usize {
         let (start_ns, end_ns) = self.grid.bounds(index);
-        let opened = Open {
-            index,
-            start_ns,
-            end_ns,
-            last_used: packets,
-            is_free: false,
-        };
+        let opened = Open { index, start_ns, end_ns, last_used: packets, is_free: false };
         match self.least_useful() {
             Some(slot)
                 if self.open.len() == self.capacity
@@ -262,10 +254,7 @@ mod tests {
     fn locate_all(capacity: usize, width_ns: i64, times: &[i64]) -> Vec<Place> {
         let grid = SliceGrid::new(Some(width_ns), Align::Epoch, 0);
         let mut slices = OpenSlices::new(grid, capacity);
-        (0..)
-            .zip(times)
-            .map(|(packets, &time)| slices.locate(time, packets))
-            .collect()
+        (0..).zip(times).map(|(packets, &time)| slices.locate(time, packets)).collect()
     }
 
     #[test]
@@ -285,9 +274,8 @@ mod tests {
     #[test]
     fn a_slice_that_nobody_uses_gives_its_place_to_the_next() {
         let mut slices = OpenSlices::new(SliceGrid::new(Some(10), Align::Epoch, 0), 8);
-        let slots: Vec<Place> = (0..5_u64)
-            .map(|i| slices.locate(i as i64 * 10, i * 2 * IDLE_PACKETS))
-            .collect();
+        let slots: Vec<Place> =
+            (0..5_u64).map(|i| slices.locate(i as i64 * 10, i * 2 * IDLE_PACKETS)).collect();
         let slot = |place: &Place| match *place {
             Place::Replace { slot, .. } => slot,
             _ => panic!("{place:?} is no new slice"),

@@ -1,7 +1,7 @@
 //! Who sends packets to whom, by prefixes of addresses: an origin-destination matrix.
 //!
-//! Counted exactly, in the order of the trace, in a table of bounded size; packets of pairs that find it full are
-//! counted together, and the result says so.
+//! Counted exactly, in the order of the trace, in a table of bounded size; packets of pairs that
+//! find it full are counted together, and the result says so.
 
 use super::beside::Beside;
 use crate::decode::Addresses;
@@ -36,19 +36,14 @@ pub struct TrafficPair {
 }
 
 impl Traffic {
-    /// An empty matrix of prefixes of this many bits, 1 to 32, for IPv4; those for IPv6 have twice as many, as
-    /// a site's network is usually a /24 there and a /48 here.
+    /// An empty matrix of prefixes of this many bits, 1 to 32, for IPv4; those for IPv6 have twice
+    /// as many, as a site's network is usually a /24 there and a /48 here.
     pub fn new(prefix: u8) -> Self {
         Self::with_limit(prefix, MOST_PAIRS)
     }
 
     fn with_limit(prefix: u8, limit: usize) -> Self {
-        Self {
-            prefix: prefix.clamp(1, 32),
-            limit,
-            pairs: HashMap::default(),
-            beyond: 0,
-        }
+        Self { prefix: prefix.clamp(1, 32), limit, pairs: HashMap::default(), beyond: 0 }
     }
 
     /// Adds packets; those without addresses are left out.
@@ -81,17 +76,13 @@ impl Traffic {
         pairs.sort_by_key(|(addresses, packets)| (u64::MAX - packets, order(addresses)));
         let pairs = pairs.into_iter().map(|(addresses, packets)| {
             let (origin, destination) = self.names(addresses);
-            TrafficPair {
-                origin,
-                destination,
-                packets,
-            }
+            TrafficPair { origin, destination, packets }
         });
         pairs.collect()
     }
 
-    /// Puts other addresses in the place of those that are there. `replace` must keep prefixes, equal ones
-    /// and different ones: then pairs stay pairs.
+    /// Puts other addresses in the place of those that are there. `replace` must keep prefixes,
+    /// equal ones and different ones: then pairs stay pairs.
     pub fn replace_addresses(&mut self, mut replace: impl FnMut(Addresses) -> Addresses) {
         let pairs = std::mem::take(&mut self.pairs);
         for (addresses, packets) in pairs {
@@ -102,47 +93,29 @@ impl Traffic {
 
     fn prefixes(&self, addresses: Addresses) -> Addresses {
         match addresses {
-            Addresses::V4 {
-                source,
-                destination,
-            } => {
+            Addresses::V4 { source, destination } => {
                 let mask = u32::MAX << (32 - u32::from(self.prefix));
                 let cut = |address| (u32::from_be_bytes(address) & mask).to_be_bytes();
-                Addresses::V4 {
-                    source: cut(source),
-                    destination: cut(destination),
-                }
+                Addresses::V4 { source: cut(source), destination: cut(destination) }
             }
-            Addresses::V6 {
-                source,
-                destination,
-            } => {
+            Addresses::V6 { source, destination } => {
                 let mask = u128::MAX << (128 - 2 * u32::from(self.prefix));
                 let cut = |address| (u128::from_be_bytes(address) & mask).to_be_bytes();
-                Addresses::V6 {
-                    source: cut(source),
-                    destination: cut(destination),
-                }
+                Addresses::V6 { source: cut(source), destination: cut(destination) }
             }
         }
     }
 
     fn names(&self, addresses: &Addresses) -> (String, String) {
         match *addresses {
-            Addresses::V4 {
-                source,
-                destination,
-            } => {
+            Addresses::V4 { source, destination } => {
                 let name = |address| match self.prefix {
                     32 => Ipv4Addr::from(address).to_string(),
                     bits => format!("{}/{bits}", Ipv4Addr::from(address)),
                 };
                 (name(source), name(destination))
             }
-            Addresses::V6 {
-                source,
-                destination,
-            } => {
+            Addresses::V6 { source, destination } => {
                 let bits = 2 * self.prefix;
                 let name = |address: [u8; 16]| format!("{}/{bits}", Ipv6Addr::from(address));
                 (name(source), name(destination))
@@ -154,17 +127,11 @@ impl Traffic {
 /// A place for each pair: IPv4 first, then by the bytes of the addresses.
 fn order(addresses: &Addresses) -> (u8, u128, u128) {
     match *addresses {
-        Addresses::V4 {
-            source,
-            destination,
-        } => {
+        Addresses::V4 { source, destination } => {
             let number = |address| u128::from(u32::from_be_bytes(address));
             (4, number(source), number(destination))
         }
-        Addresses::V6 {
-            source,
-            destination,
-        } => {
+        Addresses::V6 { source, destination } => {
             let number = u128::from_be_bytes;
             (6, number(source), number(destination))
         }
@@ -182,17 +149,12 @@ mod tests {
     use super::*;
 
     fn v4(source: [u8; 4], destination: [u8; 4]) -> Addresses {
-        Addresses::V4 {
-            source,
-            destination,
-        }
+        Addresses::V4 { source, destination }
     }
 
     fn pairs(traffic: &Traffic) -> Vec<(String, String, u64)> {
         let pairs = traffic.pairs().into_iter();
-        pairs
-            .map(|p| (p.origin, p.destination, p.packets))
-            .collect()
+        pairs.map(|p| (p.origin, p.destination, p.packets)).collect()
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! Windows that slide: the last panes of a shard's time, counted after each of them.
 //!
-//! A slice of the grid is a pane. What an element was last seen in is a pane, so the distinct elements of a window are
-//! those last seen in one of its panes ([`PaneCounts`]): exactly, by a map of all elements of the window, and estimated, by
-//! a [`SlidingBitmap`].
+//! A slice of the grid is a pane. What an element was last seen in is a pane, so the distinct
+//! elements of a window are those last seen in one of its panes ([`PaneCounts`]): exactly, by a map
+//! of all elements of the window, and estimated, by a [`SlidingBitmap`].
 
 use super::byte_map::{ByteMap, Put};
 use super::exact::ExactSet;
@@ -26,9 +26,7 @@ impl ShardWindow {
         Some(Self {
             panes,
             last: None,
-            exact: spec
-                .window_limit_bytes
-                .map(|limit_bytes| LastSeen::new(limit_bytes, panes)),
+            exact: spec.window_limit_bytes.map(|limit_bytes| LastSeen::new(limit_bytes, panes)),
             estimated: match spec.counter {
                 Some(CounterSpec::Sliding { cells, .. }) => {
                     Some(SlidingBitmap::new(cells as usize, panes))
@@ -70,10 +68,8 @@ impl ShardWindow {
 
     /// Ends the panes without elements that lie before this one.
     fn skip_to(&mut self, pane: i64) {
-        let since = self
-            .last
-            .replace(pane)
-            .map_or(0, |last| i128::from(pane) - i128::from(last) - 1);
+        let since =
+            self.last.replace(pane).map_or(0, |last| i128::from(pane) - i128::from(last) - 1);
         // After so many nothing is left.
         for _ in 0..since.clamp(0, self.panes.into()) {
             if let Some(exact) = &mut self.exact {
@@ -105,7 +101,8 @@ struct LastSeen {
     limit_bytes: u64,
     /// Panes that began.
     now: u32,
-    /// Elements of earlier panes were lost for want of memory: from this one on windows have an answer again.
+    /// Elements of earlier panes were lost for want of memory: from this one on windows have an
+    /// answer again.
     whole_from: u32,
 }
 

@@ -18,17 +18,11 @@ pub(super) struct WindowRows {
 impl WindowRows {
     /// Windows of `panes` panes.
     pub(super) const fn new(panes: u16, grid: SliceGrid) -> Self {
-        Self {
-            panes,
-            grid,
-            held: VecDeque::new(),
-            packets: 0,
-            elements: 0,
-        }
+        Self { panes, grid, held: VecDeque::new(), packets: 0, elements: 0 }
     }
 
-    /// Makes the row of pane `index` that of the window that ends with it: its counts are the window's already, and its packets
-    /// become so.
+    /// Makes the row of pane `index` that of the window that ends with it: its counts are the
+    /// window's already, and its packets become so.
     pub(super) fn widen(&mut self, index: i64, row: &mut SliceResult) {
         let first = index.saturating_sub(i64::from(self.panes) - 1);
         while let Some(&(pane, packets, elements)) = self.held.front()

@@ -64,12 +64,7 @@ impl Work for Shards {
                 elements.clear();
                 Reply::Emptied(elements)
             }
-            Order::Close {
-                number,
-                closing,
-                index,
-                is_empty,
-            } => Reply::Answer(Answer {
+            Order::Close { number, closing, index, is_empty } => Reply::Answer(Answer {
                 closing,
                 shard: number,
                 tally: if is_empty {
@@ -113,20 +108,12 @@ impl<'a> CountStage<'a> {
                 scope.spawn(|| worker.serve());
             })
         };
-        Self {
-            workers,
-            shards,
-            collector,
-        }
+        Self { workers, shards, collector }
     }
 
     fn give(&mut self, shard: usize, slot: usize, order: Order) -> Result<(), StageError> {
         let workers = self.workers.workers();
-        let task = Task {
-            shard: shard / workers,
-            slot,
-            order,
-        };
+        let task = Task { shard: shard / workers, slot, order };
         Ok(self.workers.give(shard % workers, task)?)
     }
 
@@ -139,12 +126,8 @@ impl<'a> CountStage<'a> {
     ) -> Result<(), StageError> {
         self.collector.announce(closing, slice);
         for number in 0..self.shards {
-            let order = Order::Close {
-                number,
-                closing,
-                index: slice.index,
-                is_empty: slot.is_none(),
-            };
+            let order =
+                Order::Close { number, closing, index: slice.index, is_empty: slot.is_none() };
             self.give(number, slot.unwrap_or_default(), order)?;
         }
         self.collect(MAX_OUTSTANDING)
@@ -158,8 +141,7 @@ impl<'a> CountStage<'a> {
             let Some(answer) = self.workers.answer(wait)? else {
                 return Ok(());
             };
-            self.collector
-                .tally(answer.closing, answer.shard, answer.tally)?;
+            self.collector.tally(answer.closing, answer.shard, answer.tally)?;
         }
     }
 }
@@ -182,12 +164,7 @@ impl<'a> Stage for CountStage<'a> {
     }
 
     fn close(&mut self, closing: Closing) -> Result<(), StageError> {
-        let Closing {
-            number,
-            slot,
-            slice,
-            ..
-        } = closing;
+        let Closing { number, slot, slice, .. } = closing;
         self.close_slice(number, Some(slot), slice)
     }
 

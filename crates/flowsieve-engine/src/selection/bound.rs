@@ -31,11 +31,13 @@ pub enum RelativeTime {
 }
 
 impl Selection {
-    /// The same with times in place of those that are relative to these captures. Their beginning is the earliest of their first packets,
-    /// and their end the latest of their last ones; captures that cannot be read do not count. A time after the beginning of a stream
-    /// stays as it is: it holds from the first packet on.
+    /// The same with times in place of those that are relative to these captures. Their beginning
+    /// is the earliest of their first packets, and their end the latest of their last ones;
+    /// captures that cannot be read do not count. A time after the beginning of a stream stays as
+    /// it is: it holds from the first packet on.
     ///
-    /// For the end compressed and pcapng files are read once; of a plain pcap file the last mebibyte.
+    /// For the end compressed and pcapng files are read once; of a plain pcap file the last
+    /// mebibyte.
     ///
     /// # Errors
     ///
@@ -62,9 +64,8 @@ impl Selection {
         let start = (from_start && !streams)
             .then(|| paths().filter_map(|path| first(path, format, stop)).min())
             .flatten();
-        let end = from_end
-            .then(|| paths().filter_map(|path| last(path, format, stop)).max())
-            .flatten();
+        let end =
+            from_end.then(|| paths().filter_map(|path| last(path, format, stop)).max()).flatten();
         let resolve = |bound: TimeBound| match bound {
             TimeBound::At(_) => bound,
             // Where there are no packets any time will do.
@@ -72,11 +73,7 @@ impl Selection {
             TimeBound::AfterStart(after) => TimeBound::At(start.unwrap_or(0).saturating_add(after)),
             TimeBound::BeforeEnd(before) => TimeBound::At(end.unwrap_or(0).saturating_sub(before)),
         };
-        Ok(Self {
-            from: self.from.map(resolve),
-            to: self.to.map(resolve),
-            ..self.clone()
-        })
+        Ok(Self { from: self.from.map(resolve), to: self.to.map(resolve), ..self.clone() })
     }
 
     /// Whether no time in it is relative to captures.

@@ -15,10 +15,7 @@ pub(super) struct Choose {
 
 impl Choose {
     pub(super) fn new(selection: &Selection) -> Self {
-        let choose = Self {
-            selection: selection.clone(),
-            range: OnceLock::new(),
-        };
+        let choose = Self { selection: selection.clone(), range: OnceLock::new() };
         if selection.is_resolved() {
             choose.range(0);
         }

@@ -1,12 +1,10 @@
-//! Which packets of the captures take part: those that a capture filter lets through, in a range of time.
+//! Which packets of the captures take part: those that a capture filter lets through, in a range of
+//! time.
 //!
-//! A [`Selection`] is part of a plan. It works below everything else, on the packets that a reader yields, so
-//! nothing after it sees the packets that are left out.
+//! A [`Selection`] is part of a plan. It works below everything else, on the packets that a reader
+//! yields, so nothing after it sees the packets that are left out.
 
-#![cfg_attr(
-    test,
-    allow(clippy::unwrap_used, reason = "a test that panics has failed")
-)]
+#![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test that panics has failed"))]
 
 mod bound;
 mod choose;

@@ -1,8 +1,8 @@
 //! Items in order, in bounded memory: an external merge sort.
 //!
-//! Items are kept in memory up to a limit; then they are sorted and written to a temporary file, a run. In the end all
-//! runs are merged. When there are many runs they are merged to one before, so that the number of open files and of
-//! read buffers is bounded, too.
+//! Items are kept in memory up to a limit; then they are sorted and written to a temporary file, a
+//! run. In the end all runs are merged. When there are many runs they are merged to one before, so
+//! that the number of open files and of read buffers is bounded, too.
 
 mod run;
 
@@ -46,13 +46,7 @@ pub(crate) struct Sorted<T> {
 impl<T> Sorted<T> {
     /// Keeps this many bytes of items in memory, and further ones in temporary files.
     pub(crate) const fn new(limit_bytes: u64) -> Self {
-        Self {
-            items: Vec::new(),
-            bytes: 0,
-            limit_bytes,
-            levels: Vec::new(),
-            is_given,
-        }
+        Self { items: Vec::new(), bytes: 0, limit_bytes, levels: Vec::new(), is_given }
     }
 }
 
@@ -78,7 +72,8 @@ impl<T: Item> Sorted<T> {
             let length = self.items.len();
             let more = length.max(1024).min(most.saturating_sub(length)).max(1);
             let bytes = (length + more) * size_of::<T>();
-            // The first items do not ask: if there were room for only a few at a time, every few items would become a file.
+            // The first items do not ask: if there were room for only a few at a time, every few
+            // items would become a file.
             let is_given = length == 0 || (self.is_given)(bytes as u64);
             if !is_given || self.items.try_reserve_exact(more).is_err() {
                 // What the system does not give, a file has.

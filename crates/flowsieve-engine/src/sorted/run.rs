@@ -1,5 +1,5 @@
-//! Items in a temporary file, each with its length before it. The file has no name, so it is gone when the program is,
-//! however that ends.
+//! Items in a temporary file, each with its length before it. The file has no name, so it is gone
+//! when the program is, however that ends.
 
 use crate::memory::MEMORY_REFUSED;
 use serde::Serialize;
@@ -49,11 +49,7 @@ impl RunWriter {
     pub(super) fn new() -> io::Result<Self> {
         let file = tempfile::tempfile().map_err(|error| explained(&error))?;
         ask_for_buffer()?;
-        Ok(Self {
-            out: BufWriter::with_capacity(BUFFER, file),
-            items: 0,
-            item: Vec::new(),
-        })
+        Ok(Self { out: BufWriter::with_capacity(BUFFER, file), items: 0, item: Vec::new() })
     }
 
     pub(super) fn write(&mut self, item: &impl Serialize) -> io::Result<()> {
@@ -71,10 +67,7 @@ impl RunWriter {
 
     pub(super) fn finish(self) -> io::Result<Run> {
         let file = self.out.into_inner();
-        Ok(Run {
-            file: file.map_err(|error| explained(&error.into_error()))?,
-            items: self.items,
-        })
+        Ok(Run { file: file.map_err(|error| explained(&error.into_error()))?, items: self.items })
     }
 }
 
@@ -97,8 +90,8 @@ impl RunReader {
     }
 }
 
-/// Whether there is memory for a buffer: files are used where memory is short, and a buffer that the standard library does not get
-/// ends the program.
+/// Whether there is memory for a buffer: files are used where memory is short, and a buffer that
+/// the standard library does not get ends the program.
 fn ask_for_buffer() -> io::Result<()> {
     let asked = Vec::<u8>::new().try_reserve_exact(BUFFER);
     asked.map_err(|_| refused())

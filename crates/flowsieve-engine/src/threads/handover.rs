@@ -24,17 +24,7 @@ pub(crate) fn handover<B: Send, E: Send, C: Channels>(
     let (send, full) = C::bounded(queued);
     // No more batches come back than went out, so that giving one back need never wait.
     let (empty, emptied) = C::unbounded();
-    (
-        Filler {
-            full: send,
-            emptied,
-        },
-        Batches {
-            full,
-            empty,
-            at_hand: None,
-        },
-    )
+    (Filler { full: send, emptied }, Batches { full, empty, at_hand: None })
 }
 
 impl<B: Default + Send, E: Send, C: Channels> Filler<B, E, C> {
@@ -63,7 +53,8 @@ impl<B: Send, E: Send, C: Channels> Batches<B, E, C> {
         }
     }
 
-    /// Waits for the next batch, or the end, but not longer than this; whether one of them is there.
+    /// Waits for the next batch, or the end, but not longer than this; whether one of them is
+    /// there.
     pub(crate) fn wait(&mut self, at_most: Duration) -> bool {
         if self.at_hand.is_none() {
             self.at_hand = C::receive_within(&self.full, at_most);

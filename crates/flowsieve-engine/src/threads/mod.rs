@@ -1,8 +1,8 @@
-//! Threads that work for others: the channels between them, a pool of workers, and batches that go from
-//! one thread to another and back.
+//! Threads that work for others: the channels between them, a pool of workers, and batches that go
+//! from one thread to another and back.
 //!
-//! The protocols are generic over the channels, so that a model checker runs them under thousands of
-//! schedules (`model`).
+//! The protocols are generic over the channels, so that a model checker runs them under thousands
+//! of schedules (`model`).
 
 mod channels;
 mod handover;

@@ -1,6 +1,6 @@
-//! The protocols between threads under thousands of schedules by shuttle, which takes a state in which
-//! nobody can go on for a failure. This is the code of every run, on shuttle's channels. Their bounds are
-//! small, so that queues are full often.
+//! The protocols between threads under thousands of schedules by shuttle, which takes a state in
+//! which nobody can go on for a failure. This is the code of every run, on shuttle's channels.
+//! Their bounds are small, so that queues are full often.
 
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
 
@@ -99,19 +99,14 @@ impl Work for Sums {
 
     fn work(&mut self, task: Task) -> Reply<Answer, Vec<u32>> {
         match task {
-            Task::Add {
-                shard,
-                mut elements,
-            } => {
+            Task::Add { shard, mut elements } => {
                 assert!(!elements.contains(&TRAP), "the trap");
                 self.0[shard] += elements.drain(..).sum::<u32>();
                 Reply::Emptied(elements)
             }
-            Task::Close { shard, closing } => Reply::Answer(Answer {
-                closing,
-                shard,
-                sum: std::mem::take(&mut self.0[shard]),
-            }),
+            Task::Close { shard, closing } => {
+                Reply::Answer(Answer { closing, shard, sum: std::mem::take(&mut self.0[shard]) })
+            }
         }
     }
 }
@@ -149,8 +144,8 @@ impl Collector {
     }
 }
 
-/// A run over batches, each of which is a slice, as the sequencer does it; the sums of the slices. With
-/// `give_up` the run is given up after this many slices.
+/// A run over batches, each of which is a slice, as the sequencer does it; the sums of the slices.
+/// With `give_up` the run is given up after this many slices.
 fn run(batches: Vec<Vec<u32>>, give_up: Option<usize>) -> Result<Vec<u32>, WorkerGone> {
     let (filler, mut full) = handover::<Vec<u32>, WorkerGone, Shuttle>(QUEUED);
     let decoder = thread::spawn(move || {
@@ -202,9 +197,7 @@ fn run(batches: Vec<Vec<u32>>, give_up: Option<usize>) -> Result<Vec<u32>, Worke
 }
 
 fn batches() -> Vec<Vec<u32>> {
-    (0..5)
-        .map(|slice| (0..4).map(|i| 100 * slice + i).collect())
-        .collect()
+    (0..5).map(|slice| (0..4).map(|i| 100 * slice + i).collect()).collect()
 }
 
 fn check(model: impl Fn() + Send + Sync + Copy + 'static) {

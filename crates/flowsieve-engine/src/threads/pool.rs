@@ -1,7 +1,7 @@
 //! A pool of workers: tasks go out through bounded channels, answers and emptied batches come back.
 //!
-//! A worker does its tasks in the order in which they were given. It never waits to give something back, so
-//! whoever gives tasks and the workers cannot wait for each other in a circle.
+//! A worker does its tasks in the order in which they were given. It never waits to give something
+//! back, so whoever gives tasks and the workers cannot wait for each other in a circle.
 
 use super::channels::{Channels, Crossbeam};
 use crate::guard::{WorkerGone, guarded};
@@ -49,35 +49,22 @@ pub(crate) enum Pool<W: Work, C: Channels = Crossbeam> {
 impl<W: Work, C: Channels> Pool<W, C> {
     /// One worker in this thread.
     pub(crate) fn here(work: W) -> Self {
-        Self::Here {
-            work: Box::new(work),
-            answers: VecDeque::new(),
-            emptied: Vec::new(),
-        }
+        Self::Here { work: Box::new(work), answers: VecDeque::new(), emptied: Vec::new() }
     }
 
     /// A worker for each `work`, with room for `queued` tasks; `spawn` gives it a thread that calls
     /// [`Worker::serve`].
     pub(crate) fn start(works: Vec<W>, queued: usize, mut spawn: impl FnMut(Worker<W, C>)) -> Self {
-        // What comes back is bounded by the tasks under way and by the answers that whoever gives tasks
-        // lets be outstanding.
+        // What comes back is bounded by the tasks under way and by the answers that whoever gives
+        // tasks lets be outstanding.
         let (answer, answers) = C::unbounded();
         let (empty, emptied) = C::unbounded();
         let tasks = works.into_iter().map(|work| {
             let (task, tasks) = C::bounded(queued);
-            spawn(Worker {
-                work,
-                tasks,
-                answers: answer.clone(),
-                emptied: empty.clone(),
-            });
+            spawn(Worker { work, tasks, answers: answer.clone(), emptied: empty.clone() });
             task
         });
-        Self::Threads {
-            tasks: tasks.collect(),
-            answers,
-            emptied,
-        }
+        Self::Threads { tasks: tasks.collect(), answers, emptied }
     }
 
     /// Number of workers.
@@ -100,11 +87,7 @@ impl<W: Work, C: Channels> Pool<W, C> {
     /// Gives a task to a worker.
     pub(crate) fn give(&mut self, worker: usize, task: W::Task) -> Result<(), WorkerGone> {
         match self {
-            Self::Here {
-                work,
-                answers,
-                emptied,
-            } => {
+            Self::Here { work, answers, emptied } => {
                 match guarded(|| work.work(task))? {
                     Reply::Answer(answer) => answers.push_back(answer),
                     Reply::Emptied(batch) => emptied.push(batch),
@@ -118,9 +101,7 @@ impl<W: Work, C: Channels> Pool<W, C> {
                 }
                 // A worker that panicked says so in its last answer.
                 let mut last = std::iter::from_fn(|| C::try_receive(answers));
-                Err(last
-                    .find_map(Result::err)
-                    .unwrap_or_else(WorkerGone::silent))
+                Err(last.find_map(Result::err).unwrap_or_else(WorkerGone::silent))
             }
         }
     }
@@ -139,9 +120,9 @@ impl<W: Work, C: Channels> Pool<W, C> {
     pub(crate) fn answer(&mut self, wait: bool) -> Result<Option<W::Answer>, WorkerGone> {
         match self {
             Self::Here { answers, .. } => Ok(answers.pop_front()),
-            Self::Threads { answers, .. } if wait => C::receive(answers)
-                .ok_or_else(WorkerGone::silent)?
-                .map(Some),
+            Self::Threads { answers, .. } if wait => {
+                C::receive(answers).ok_or_else(WorkerGone::silent)?.map(Some)
+            }
             Self::Threads { answers, .. } => C::try_receive(answers).transpose(),
         }
     }
@@ -156,11 +137,12 @@ pub(crate) struct Worker<W: Work, C: Channels> {
 }
 
 impl<W: Work, C: Channels> Worker<W, C> {
-    /// Does tasks until there are no more. If the work panics, that is the last answer: whoever gives the
-    /// tasks would wait forever otherwise, since the other workers keep the channel open.
+    /// Does tasks until there are no more. If the work panics, that is the last answer: whoever
+    /// gives the tasks would wait forever otherwise, since the other workers keep the channel open.
     pub(crate) fn serve(mut self) {
         while let Some(task) = C::receive(&self.tasks) {
-            // A closed channel on the other side means that the run was given up: nothing is left to do.
+            // A closed channel on the other side means that the run was given up: nothing is left
+            // to do.
             let goes_on = match guarded(|| self.work.work(task)) {
                 Ok(Reply::Answer(answer)) => C::send(&self.answers, Ok(answer)),
                 Ok(Reply::Emptied(batch)) => C::send(&self.emptied, batch),

@@ -1,4 +1,5 @@
-//! Rankings beside a count: who has the most distinct others over everything, from what the count reads anyway.
+//! Rankings beside a count: who has the most distinct others over everything, from what the count
+//! reads anyway.
 
 use super::extract::TopExtractor;
 use super::plan::TopPlan;
@@ -15,8 +16,8 @@ use std::ops::Range;
 /// Elements that are ranked at a time.
 const BATCH: usize = 1024;
 
-/// Sources by distinct destinations and destinations by distinct sources, or sources by distinct names. In bounded
-/// memory, and without an exact count.
+/// Sources by distinct destinations and destinations by distinct sources, or sources by distinct
+/// names. In bounded memory, and without an exact count.
 #[derive(Debug)]
 pub struct WhoBeside {
     rankings: Vec<Ranking>,
@@ -36,8 +37,8 @@ struct Ranking {
 }
 
 impl WhoBeside {
-    /// At most `most` keys a question, for elements of this rule; none if these have no two ends, or do not tell the
-    /// ends apart.
+    /// At most `most` keys a question, for elements of this rule; none if these have no two ends,
+    /// or do not tell the ends apart.
     pub fn new(rule: &ElementRule, most: usize, seed: u64) -> Option<Self> {
         use Attribute::{Destination, Domain, Source};
         let questions: &[(Attribute, Attribute)] = match rule.kind {
@@ -60,10 +61,7 @@ impl WhoBeside {
                 tunnel: Tunnel::Outer,
                 dns_ports: Vec::new(),
                 queries_only: false,
-                slicing: Slicing {
-                    width_ns: None,
-                    align: Align::Epoch,
-                },
+                slicing: Slicing { width_ns: None, align: Align::Epoch },
                 most: Some(most.max(1)),
                 least: 2,
                 memory_bytes: TopPlan::USUAL_BYTES,
@@ -93,13 +91,8 @@ impl WhoBeside {
         let packets = self.packets;
         let answers = self.rankings.into_iter().map(|mut ranking| {
             ranking.hand_over();
-            let closed = ClosedSlice {
-                index: 0,
-                start_ns,
-                end_ns,
-                packets,
-                elements: ranking.elements,
-            };
+            let closed =
+                ClosedSlice { index: 0, start_ns, end_ns, packets, elements: ranking.elements };
             (ranking.question, ranking.ranker.close(0, closed))
         });
         answers.collect()
@@ -157,19 +150,13 @@ fn ends_and_name(key: &[u8]) -> Option<(Addresses, &[u8])> {
         (4, rest) => {
             let (&source, rest) = rest.split_first_chunk()?;
             let (&destination, name) = rest.split_first_chunk()?;
-            let ends = Addresses::V4 {
-                source,
-                destination,
-            };
+            let ends = Addresses::V4 { source, destination };
             Some((ends, name))
         }
         (_, rest) => {
             let (&source, rest) = rest.split_first_chunk()?;
             let (&destination, name) = rest.split_first_chunk()?;
-            let ends = Addresses::V6 {
-                source,
-                destination,
-            };
+            let ends = Addresses::V6 { source, destination };
             Some((ends, name))
         }
     }

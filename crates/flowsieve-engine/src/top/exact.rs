@@ -17,10 +17,7 @@ pub(super) struct Truth {
 impl Truth {
     /// An empty one that takes at most this many bytes. Beyond that it gives up, and has no answer.
     pub(super) fn new(limit_bytes: u64) -> Self {
-        Self {
-            elements: ExactSet::new(limit_bytes / 3 * 2),
-            keys: Keys::new(limit_bytes / 3),
-        }
+        Self { elements: ExactSet::new(limit_bytes / 3 * 2), keys: Keys::new(limit_bytes / 3) }
     }
 
     /// Takes an element.
@@ -60,12 +57,12 @@ impl Truth {
         entry.map_or_else(Exact::default, |entry| entry.exact.clone())
     }
 
-    /// The keys with `least` distinct others or more, at most `most` of them: the largest first, equal ones by key.
+    /// The keys with `least` distinct others or more, at most `most` of them: the largest first,
+    /// equal ones by key.
     pub(super) fn largest(&self, least: u64, most: usize) -> Vec<(Vec<u8>, Exact)> {
         let entries = self.keys.entries.iter();
-        let mut largest: Vec<&Entry> = entries
-            .filter(|entry| entry.exact.distinct >= least)
-            .collect();
+        let mut largest: Vec<&Entry> =
+            entries.filter(|entry| entry.exact.distinct >= least).collect();
         let order = |a: &&Entry, b: &&Entry| {
             let by_number = b.exact.distinct.cmp(&a.exact.distinct);
             by_number.then_with(|| self.keys.key(a).cmp(self.keys.key(b)))
@@ -78,9 +75,7 @@ impl Truth {
         }
         largest.sort_unstable_by(order);
         let found = largest.into_iter();
-        found
-            .map(|entry| (self.keys.key(entry).to_vec(), entry.exact.clone()))
-            .collect()
+        found.map(|entry| (self.keys.key(entry).to_vec(), entry.exact.clone())).collect()
     }
 
     /// Forgets everything and keeps the memory.
@@ -90,8 +85,8 @@ impl Truth {
     }
 }
 
-/// Numbers by key. Hashed with random keys, so that nobody can choose keys that collide; nothing that is reported
-/// depends on them.
+/// Numbers by key. Hashed with random keys, so that nobody can choose keys that collide; nothing
+/// that is reported depends on them.
 #[derive(Debug)]
 struct Keys {
     hasher: RandomState,
@@ -145,10 +140,7 @@ impl Keys {
         } else if self.reserve(key.len()).is_some() {
             self.append(hash, key)
         } else {
-            *self = Self {
-                over_limit: true,
-                ..Self::new(self.limit_bytes)
-            };
+            *self = Self { over_limit: true, ..Self::new(self.limit_bytes) };
             return;
         };
         let exact = &mut self.entries[number].exact;
@@ -165,13 +157,7 @@ impl Keys {
             exact: Exact::default(),
         });
         self.bytes.extend_from_slice(key);
-        let Self {
-            hasher,
-            index,
-            entries,
-            bytes,
-            ..
-        } = self;
+        let Self { hasher, index, entries, bytes, .. } = self;
         index.insert_unique(hash, number as u32, |&number| {
             hasher.hash_one(key_of(bytes, &entries[number as usize]))
         });
@@ -194,13 +180,7 @@ impl Keys {
         if !fits || self.entries.len() >= u32::MAX as usize {
             return None;
         }
-        let Self {
-            hasher,
-            index,
-            entries,
-            bytes,
-            ..
-        } = self;
+        let Self { hasher, index, entries, bytes, .. } = self;
         bytes.try_reserve(length).ok()?;
         entries.try_reserve(1).ok()?;
         let hash = |&number: &u32| hasher.hash_one(key_of(bytes, &entries[number as usize]));
@@ -264,11 +244,7 @@ mod tests {
         let mut truth = Truth::new(60_000);
         for number in 0..10_000_u32 {
             let element = number.to_le_bytes();
-            truth.add(&Record {
-                bytes: 1,
-                key: &element,
-                element: &element,
-            });
+            truth.add(&Record { bytes: 1, key: &element, element: &element });
         }
         assert_eq!(truth.distinct(), None);
         truth.clear();

@@ -6,9 +6,10 @@
 //!     bytes of the packet (4) │ length of the key (2) │ key │ other
 //! ```
 //!
-//! Key and other are their fields one after the other: addresses of 4 or 16 bytes (of a prefix with the rest
-//! cleared), ports of 2, protocols of 1, names as labels. The family (4 or 6) stands ahead of the first part that
-//! has an address. An element's digest is that of key and other, and its only attribute is the digest of the key.
+//! Key and other are their fields one after the other: addresses of 4 or 16 bytes (of a prefix with
+//! the rest cleared), ports of 2, protocols of 1, names as labels. The family (4 or 6) stands ahead
+//! of the first part that has an address. An element's digest is that of key and other, and its
+//! only attribute is the digest of the key.
 
 use super::plan::TopPlan;
 use super::question::{Attribute, Field, Question};
@@ -26,7 +27,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 /// Bytes ahead of the key.
 const HEAD: usize = 6;
 
-/// Longest record without a name: head, family, the four addresses of two parts, ports and protocols.
+/// Longest record without a name: head, family, the four addresses of two parts, ports and
+/// protocols.
 const SHORT: usize = HEAD + 1 + 4 * 16 + 2 * 5;
 
 /// Longest record: with a name in each part.
@@ -131,13 +133,9 @@ impl TopExtractor {
             bytes: ip.bytes,
         };
         match (values.addresses, self.form) {
-            (
-                Addresses::V4 {
-                    source,
-                    destination,
-                },
-                Form::Short,
-            ) => self.push_short(&values, [source, destination], out),
+            (Addresses::V4 { source, destination }, Form::Short) => {
+                self.push_short(&values, [source, destination], out)
+            }
             _ => self.push::<SHORT>(&values, out),
         }
         Ok(1)
@@ -148,10 +146,7 @@ impl TopExtractor {
     #[inline(always)]
     fn pair(&self, addresses: Addresses, bytes: u32, reversed: bool, out: &mut ElementColumns) {
         match addresses {
-            Addresses::V4 {
-                source,
-                destination,
-            } => {
+            Addresses::V4 { source, destination } => {
                 let mut words =
                     [source, destination].map(|address| u128::from(u32::from_le_bytes(address)));
                 if reversed {
@@ -160,15 +155,9 @@ impl TopExtractor {
                 let element = 4 | words[0] << 8 | words[1] << 40;
                 self.push_register(bytes, element, 5, 9, out);
             }
-            Addresses::V6 {
-                source,
-                destination,
-            } => {
-                let (key, other) = if reversed {
-                    (destination, source)
-                } else {
-                    (source, destination)
-                };
+            Addresses::V6 { source, destination } => {
+                let (key, other) =
+                    if reversed { (destination, source) } else { (source, destination) };
                 let mut record = [6; HEAD + 33];
                 record[..4].copy_from_slice(&bytes.to_le_bytes());
                 record[4..HEAD].copy_from_slice(&17_u16.to_le_bytes());
@@ -182,7 +171,8 @@ impl TopExtractor {
         }
     }
 
-    /// The same as [`Self::push`] for an element that fits into a register, without a name: most are such.
+    /// The same as [`Self::push`] for an element that fits into a register, without a name: most
+    /// are such.
     #[inline]
     fn push_short(&self, values: &Values<'_>, addresses: [[u8; 4]; 2], out: &mut ElementColumns) {
         let mut element = 0_u128;
@@ -194,10 +184,7 @@ impl TopExtractor {
         };
         let mut key_bits = 0;
         let mut has_family = false;
-        for (fields, is_key) in [
-            (self.question.by(), true),
-            (self.question.distinct(), false),
-        ] {
+        for (fields, is_key) in [(self.question.by(), true), (self.question.distinct(), false)] {
             if !has_family && fields.iter().any(|field| field.attribute.is_address()) {
                 put(4, 8);
                 has_family = true;
@@ -224,10 +211,7 @@ impl TopExtractor {
     }
 
     /// Appends an element of `all` bytes, of which the first are the key.
-    #[expect(
-        clippy::inline_always,
-        reason = "so that keys of fixed length are digested as such"
-    )]
+    #[expect(clippy::inline_always, reason = "so that keys of fixed length are digested as such")]
     #[inline(always)]
     fn push_register(
         &self,
@@ -280,17 +264,12 @@ impl TopExtractor {
         if let Form::Pair { reversed } = self.form {
             return self.pair(addresses, 0, reversed, out);
         }
-        let values = Values {
-            addresses,
-            protocol: 0,
-            ports: (0, 0),
-            name,
-            bytes: 0,
-        };
+        let values = Values { addresses, protocol: 0, ports: (0, 0), name, bytes: 0 };
         self.push::<LONG>(&values, out);
     }
 
-    /// The elements of a record of a log: a flow has one for each direction in which packets went. Bytes are not known.
+    /// The elements of a record of a log: a flow has one for each direction in which packets went.
+    /// Bytes are not known.
     fn log_entry(
         &self,
         log: &LogBatch<'_>,
@@ -300,9 +279,9 @@ impl TopExtractor {
         let needs_name = matches!(self.need, Need::Names);
         match &entry.content {
             LogContent::NotSelected => Err(Skip::DnstapType),
-            LogContent::Dns {
-                is_response: true, ..
-            } if self.queries_only => Err(Skip::DnsResponse),
+            LogContent::Dns { is_response: true, .. } if self.queries_only => {
+                Err(Skip::DnsResponse)
+            }
             LogContent::Dns { question, .. } if needs_name => {
                 self.logged_name(log, entry, question, out)
             }
@@ -350,10 +329,7 @@ impl TopExtractor {
             LogQuestion::Message(range) => {
                 let without_name = self.logged_values(entry, &[])?;
                 dns_message(log.at(range), |message| {
-                    let values = Values {
-                        name: message.name,
-                        ..without_name
-                    };
+                    let values = Values { name: message.name, ..without_name };
                     self.push::<LONG>(&values, out);
                 })?;
                 Ok(1)
@@ -363,9 +339,8 @@ impl TopExtractor {
 
     /// What a record says of its ends.
     fn logged_values<'a>(&self, entry: &LogEntry, name: &'a [u8]) -> Result<Values<'a>, Skip> {
-        let needs_transport = self
-            .question
-            .any(|attribute| attribute.is_port() || attribute == Attribute::Protocol);
+        let needs_transport =
+            self.question.any(|attribute| attribute.is_port() || attribute == Attribute::Protocol);
         let (protocol, from, to) = match entry.transport {
             Some(transport) => transport,
             None if needs_transport => return Err(Skip::NoTransportInLog),
@@ -386,13 +361,7 @@ impl TopExtractor {
         let mut record = [0; N];
         record[..4].copy_from_slice(&values.bytes.to_le_bytes());
         let (behind_key, has_family) = write(self.question.by(), values, false, HEAD, &mut record);
-        let (end, _) = write(
-            self.question.distinct(),
-            values,
-            has_family,
-            behind_key,
-            &mut record,
-        );
+        let (end, _) = write(self.question.distinct(), values, has_family, behind_key, &mut record);
         let key = (behind_key - HEAD) as u16;
         record[4..HEAD].copy_from_slice(&key.to_le_bytes());
         out.digests.push(self.digester.digest(&record[HEAD..end]));
@@ -420,16 +389,12 @@ impl Form {
             _ => 16,
         });
         // With the family.
-        if bytes.sum::<usize>() < 16 {
-            Self::Short
-        } else {
-            Self::Any
-        }
+        if bytes.sum::<usize>() < 16 { Self::Short } else { Self::Any }
     }
 }
 
-/// Writes fields from place `at` on, the family ahead of them if it is wanted and not there yet; the place behind
-/// them, and whether the family is there.
+/// Writes fields from place `at` on, the family ahead of them if it is wanted and not there yet;
+/// the place behind them, and whether the family is there.
 #[inline]
 fn write(
     fields: &[Field],
@@ -486,8 +451,8 @@ fn prefix_v6(address: [u8; 16], prefix: Option<u8>) -> [u8; 16] {
     (u128::from_be_bytes(address) & mask).to_be_bytes()
 }
 
-/// The labels of the registered domain that a name lies in: its public suffix and one label more, by the Public
-/// Suffix List. The whole name if it has none, as public suffixes themselves.
+/// The labels of the registered domain that a name lies in: its public suffix and one label more,
+/// by the Public Suffix List. The whole name if it has none, as public suffixes themselves.
 fn registered(labels: &[u8]) -> &[u8] {
     // As text in the same places: a label's length byte becomes the dot ahead of it.
     let mut text = [0; NAME_MAX];
@@ -578,9 +543,7 @@ impl<'a> Record<'a> {
     /// Bytes of the packet.
     #[inline]
     pub(super) fn bytes_of(record: &[u8]) -> u32 {
-        record
-            .first_chunk()
-            .map_or(0, |bytes| u32::from_le_bytes(*bytes))
+        record.first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes))
     }
 
     /// Those of bytes from elsewhere, if they are a record.
@@ -597,18 +560,10 @@ impl<'a> Record<'a> {
     pub(crate) fn of(record: &'a [u8]) -> Self {
         let (head, element) = record.split_at(HEAD.min(record.len()));
         let &[a, b, c, d, low, high] = head else {
-            return Self {
-                bytes: 0,
-                key: &[],
-                element: &[],
-            };
+            return Self { bytes: 0, key: &[], element: &[] };
         };
         let key = usize::from(u16::from_le_bytes([low, high])).min(element.len());
-        Self {
-            bytes: u32::from_le_bytes([a, b, c, d]),
-            key: &element[..key],
-            element,
-        }
+        Self { bytes: u32::from_le_bytes([a, b, c, d]), key: &element[..key], element }
     }
 }
 
@@ -667,9 +622,7 @@ mod tests {
 
     fn labels(name: &str) -> Vec<u8> {
         let mut buffer = [0; NAME_MAX];
-        labels_from_text(name.as_bytes(), &mut buffer)
-            .unwrap()
-            .to_vec()
+        labels_from_text(name.as_bytes(), &mut buffer).unwrap().to_vec()
     }
 
     #[test]
@@ -697,11 +650,7 @@ mod tests {
     }
 
     fn columns(by: &str, distinct: &str, values: &Values<'_>) -> ElementColumns {
-        let fields = |text: &str| {
-            text.split(',')
-                .map(|field| field.parse().unwrap())
-                .collect()
-        };
+        let fields = |text: &str| text.split(',').map(|field| field.parse().unwrap()).collect();
         let question = Question::new(fields(by), fields(distinct)).unwrap();
         let extractor = TopExtractor::new(&question, Tunnel::Outer, &[], false, Digester::new(0));
         let mut out = ElementColumns::default();
@@ -718,10 +667,7 @@ mod tests {
     fn keys_are_read_back_as_text() {
         let name = labels("www.example.org");
         let mut values = Values {
-            addresses: Addresses::V4 {
-                source: [10, 1, 2, 3],
-                destination: [192, 0, 2, 255],
-            },
+            addresses: Addresses::V4 { source: [10, 1, 2, 3], destination: [192, 0, 2, 255] },
             protocol: 17,
             ports: (40_000, 53),
             name: &name,
@@ -735,14 +681,8 @@ mod tests {
         assert_eq!(key("src", "dst", &values), "10.1.2.3");
         assert_eq!(key("src/16,dst-port", "dst", &values), "10.1.0.0/16,53");
         assert_eq!(key("domain", "src", &values), "www.example.org");
-        assert_eq!(
-            key("src,domain2,proto", "dst", &values),
-            "10.1.2.3,example.org,17"
-        );
-        values.addresses = Addresses::V6 {
-            source: [0x20; 16],
-            destination: [0xfd; 16],
-        };
+        assert_eq!(key("src,domain2,proto", "dst", &values), "10.1.2.3,example.org,17");
+        values.addresses = Addresses::V6 { source: [0x20; 16], destination: [0xfd; 16] };
         assert_eq!(key("src/24", "src", &values), "2020:2020:2020::/48");
         assert_eq!(
             key("dst,src-port", "domain", &values),
@@ -760,10 +700,7 @@ mod tests {
     #[test]
     fn short_elements_are_the_same_as_others() {
         let values = Values {
-            addresses: Addresses::V4 {
-                source: [10, 1, 2, 3],
-                destination: [192, 0, 2, 255],
-            },
+            addresses: Addresses::V4 { source: [10, 1, 2, 3], destination: [192, 0, 2, 255] },
             protocol: 17,
             ports: (40_000, 53),
             name: &[],
@@ -809,10 +746,7 @@ mod tests {
         let [mut source, destination] = [[0x20; 16], [0xfd; 16]];
         source[15] = 1;
         let values = Values {
-            addresses: Addresses::V6 {
-                source,
-                destination,
-            },
+            addresses: Addresses::V6 { source, destination },
             protocol: 0,
             ports: (0, 0),
             name: &[],
@@ -836,10 +770,7 @@ mod tests {
     #[test]
     fn digests_are_those_of_key_and_other() {
         let values = Values {
-            addresses: Addresses::V4 {
-                source: [1, 2, 3, 4],
-                destination: [5, 6, 7, 8],
-            },
+            addresses: Addresses::V4 { source: [1, 2, 3, 4], destination: [5, 6, 7, 8] },
             protocol: 6,
             ports: (1, 2),
             name: &[],
@@ -847,21 +778,13 @@ mod tests {
         };
         let out = columns("src", "dst", &values);
         let digester = Digester::new(0);
-        assert_eq!(
-            out.digests[0],
-            digester.digest(&[4, 1, 2, 3, 4, 5, 6, 7, 8])
-        );
+        assert_eq!(out.digests[0], digester.digest(&[4, 1, 2, 3, 4, 5, 6, 7, 8]));
         assert_eq!(out.attributes[0], digester.digest(&[4, 1, 2, 3, 4]));
     }
 
     #[test]
     fn broken_records_have_nothing_in_them() {
-        for record in [
-            &[][..],
-            &[1, 2, 3],
-            &[0, 0, 0, 0, 9, 9],
-            &[0, 0, 0, 0, 9, 9, 1],
-        ] {
+        for record in [&[][..], &[1, 2, 3], &[0, 0, 0, 0, 9, 9], &[0, 0, 0, 0, 9, 9, 1]] {
             let record = Record::of(record);
             assert_eq!(record.key, record.element);
         }

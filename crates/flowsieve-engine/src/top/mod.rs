@@ -7,9 +7,9 @@
 //!   slice closes:                                     ranked keys ──► rows in the order of time ──► sink
 //! ```
 //!
-//! The filter removes repeats. Each first sighting adds its unbiased weight to its key's sum in a summary of
-//! bounded size. Both see every element of a slice in the order of the trace, so that results depend on nothing but
-//! the plan and the inputs.
+//! The filter removes repeats. Each first sighting adds its unbiased weight to its key's sum in a
+//! summary of bounded size. Both see every element of a slice in the order of the trace, so that
+//! results depend on nothing but the plan and the inputs.
 
 mod beside;
 mod exact;

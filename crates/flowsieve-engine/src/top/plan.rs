@@ -27,8 +27,8 @@ pub struct TopPlan {
     pub queries_only: bool,
     /// Time slices.
     pub slicing: Slicing,
-    /// Keys that are listed at most; `None` lists all from `least` on, also those that may have as many, up to
-    /// [`TopPlan::MOST_LISTED`].
+    /// Keys that are listed at most; `None` lists all from `least` on, also those that may have as
+    /// many, up to [`TopPlan::MOST_LISTED`].
     pub most: Option<usize>,
     /// Distinct others of a key that is listed.
     pub least: u64,
@@ -90,7 +90,8 @@ impl TopPlan {
         Ok(())
     }
 
-    /// Asks the system whether it would give the memory of all open slices, before anything is read.
+    /// Asks the system whether it would give the memory of all open slices, before anything is
+    /// read.
     ///
     /// # Errors
     ///

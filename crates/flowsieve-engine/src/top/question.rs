@@ -84,8 +84,8 @@ impl Attribute {
 pub struct Field {
     /// The attribute.
     pub attribute: Attribute,
-    /// Leading bits of an IPv4 address, 1 to 32; IPv6 has twice as many, as a site's network is usually a /24
-    /// there and a /48 here. `None` is the whole address, or no address.
+    /// Leading bits of an IPv4 address, 1 to 32; IPv6 has twice as many, as a site's network is
+    /// usually a /24 there and a /48 here. `None` is the whole address, or no address.
     pub prefix: Option<u8>,
 }
 
@@ -93,10 +93,7 @@ impl Field {
     /// The whole attribute.
     #[doc(hidden)]
     pub const fn of(attribute: Attribute) -> Self {
-        Self {
-            attribute,
-            prefix: None,
-        }
+        Self { attribute, prefix: None }
     }
 
     /// What a person calls several of them.
@@ -139,15 +136,10 @@ impl FromStr for Field {
             return Ok(Self::of(attribute));
         };
         if !attribute.is_address() {
-            return Err(PlanError::new(format!(
-                "{name} has no prefixes; src/24 and dst/16 have"
-            )));
+            return Err(PlanError::new(format!("{name} has no prefixes; src/24 and dst/16 have")));
         }
         match bits.parse() {
-            Ok(bits @ 1..=32) => Ok(Self {
-                attribute,
-                prefix: Some(bits),
-            }),
+            Ok(bits @ 1..=32) => Ok(Self { attribute, prefix: Some(bits) }),
             _ => Err(PlanError::new(format!(
                 "a prefix has 1 to 32 bits of an IPv4 address, not {bits:?} (IPv6 has twice as many); {name}/24 works"
             ))),
@@ -181,9 +173,7 @@ impl Question {
     pub fn new(by: Vec<Field>, distinct: Vec<Field>) -> Result<Self, PlanError> {
         for (option, fields) in [("--by", &by), ("--distinct", &distinct)] {
             if fields.is_empty() {
-                return Err(PlanError::new(format!(
-                    "{option} needs an attribute; src works"
-                )));
+                return Err(PlanError::new(format!("{option} needs an attribute; src works")));
             }
             for (number, field) in fields.iter().enumerate() {
                 let same = |other: &&Field| {
@@ -303,16 +293,7 @@ mod tests {
         assert_eq!(prefix.prefix, Some(16));
         assert_eq!(prefix.to_string(), "dst/16");
         assert_eq!("dst_port".parse::<Field>(), "dst-port".parse());
-        for wrong in [
-            "",
-            "source",
-            "src/",
-            "src/0",
-            "src/33",
-            "src/x",
-            "dst-port/8",
-            "src/24/24",
-        ] {
+        for wrong in ["", "source", "src/", "src/0", "src/33", "src/x", "dst-port/8", "src/24/24"] {
             assert!(wrong.parse::<Field>().is_err(), "{wrong}");
         }
     }

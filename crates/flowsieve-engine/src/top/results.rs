@@ -34,8 +34,8 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// Whether the key most likely has this many others: by its estimate, of which at least half was seen while it was
-    /// held, so that no other key's loss stands for it.
+    /// Whether the key most likely has this many others: by its estimate, of which at least half
+    /// was seen while it was held, so that no other key's loss stands for it.
     pub(super) fn likely_has(&self, least: u64) -> bool {
         let number = least as f64;
         self.estimate >= number && self.weight >= number / 2.0 && self.firsts >= least.min(2)
@@ -162,8 +162,8 @@ pub struct TopSlice {
     pub exact_over_limit: bool,
     /// Keys that the summary holds.
     pub held: u64,
-    /// The most others that a key can have which the summary does not hold, as far as it was seen; none if it holds
-    /// all.
+    /// The most others that a key can have which the summary does not hold, as far as it was seen;
+    /// none if it holds all.
     pub most_unheld: Option<u64>,
     /// Share of new elements that the filter noticed in the end.
     pub seen_share: f64,
@@ -193,9 +193,7 @@ impl TopSlice {
         let is_count = |number: f64| number.is_finite() && number >= 0.0;
         let is_share = |share: f64| (0.0..=1.0).contains(&share);
         let is_spread = |spread: &Spread| {
-            [spread.estimate, spread.std_error, spread.weight]
-                .into_iter()
-                .all(is_count)
+            [spread.estimate, spread.std_error, spread.weight].into_iter().all(is_count)
                 && spread.lower <= spread.upper
         };
         let fits = rest.is_empty()
@@ -266,6 +264,7 @@ pub struct TopSummary {
     pub crowded: u64,
     /// Keys listed, over all slices.
     pub listed: u64,
-    /// Recall over all slices where the exact answer is known, with the first keys that were missed.
+    /// Recall over all slices where the exact answer is known, with the first keys that were
+    /// missed.
     pub recall: Option<Recall>,
 }

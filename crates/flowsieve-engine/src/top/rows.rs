@@ -30,18 +30,12 @@ pub(crate) struct Sums {
 
 impl TopRows {
     pub(super) fn new() -> Self {
-        Self {
-            waiting: Sorted::new(WAITING_BYTES),
-            revision: 0,
-        }
+        Self { waiting: Sorted::new(WAITING_BYTES), revision: 0 }
     }
 
     /// The inputs are read again: slices that come now replace those that came before.
     pub(super) fn again(self) -> Self {
-        Self {
-            revision: self.revision + 1,
-            ..self
-        }
+        Self { revision: self.revision + 1, ..self }
     }
 
     pub(super) fn take(&mut self, mut slice: TopSlice) -> io::Result<()> {

@@ -10,7 +10,8 @@ use crate::trace::Source;
 use std::sync::Arc;
 use std::thread;
 
-/// Finds the keys with the most distinct others in each slice of the inputs, which are one trace in time order.
+/// Finds the keys with the most distinct others in each slice of the inputs, which are one trace in
+/// time order.
 ///
 /// The slices go to `sink`. Damaged inputs are no error: their packets up to the damage count, and
 /// [`InputResult::error`](crate::pipeline::InputResult::error) says what happened.
@@ -47,16 +48,9 @@ pub fn top(
         delay_ns: None,
     };
     let read = thread::scope(|scope| {
-        reading.run(scope, watch, |_| {
-            TopStage::start(scope, plan, TopRows::new())
-        })
+        reading.run(scope, watch, |_| TopStage::start(scope, plan, TopRows::new()))
     })?;
-    let Read {
-        inputs,
-        mut totals,
-        disordered,
-        outcome: mut rows,
-    } = read;
+    let Read { inputs, mut totals, disordered, outcome: mut rows } = read;
     if !disordered.is_empty() && !totals.interrupted && can_read_again {
         let again = thread::scope(|scope| {
             reading.run_by_slice(scope, watch, Some(&disordered), |_| {

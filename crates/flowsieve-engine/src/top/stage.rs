@@ -36,11 +36,7 @@ impl TopStage {
                 scope.spawn(|| worker.serve());
             })
         };
-        Self {
-            workers,
-            rows,
-            outstanding: 0,
-        }
+        Self { workers, rows, outstanding: 0 }
     }
 
     /// Takes the answers that have come, and waits for more while this many are outstanding.

@@ -1,19 +1,23 @@
 //! The keys with the largest sums of weights, in bounded memory.
 //!
-//! A table of keys, exact until it is full. Then the quarter of the keys with the fewest first sightings is evicted,
-//! but none of the newest eighth, which had no time to be seen twice. The weights of evicted keys go to a row of
-//! cells, each key's to the cell that its digest chooses, so that a key that comes back has an unbiased estimate of
-//! what it lost: of `n` cells with `L` in all, a cell with `v` holds (v n - L) / (n - 1) of its own in expectation.
-//! A flood of keys that are seen once therefore only replaces itself.
+//! A table of keys, exact until it is full. Then the quarter of the keys with the fewest first
+//! sightings is evicted, but none of the newest eighth, which had no time to be seen twice. The
+//! weights of evicted keys go to a row of cells, each key's to the cell that its digest chooses, so
+//! that a key that comes back has an unbiased estimate of what it lost: of `n` cells with `L` in
+//! all, a cell with `v` holds (v n - L) / (n - 1) of its own in expectation. A flood of keys that
+//! are seen once therefore only replaces itself.
 //!
-//! Of a key that is held: the lower bound rests on its first sightings, which were all different; the upper bound
-//! adds all of its cell to what its weights say. A key that is not held has at most what is in its cell.
+//! Of a key that is held: the lower bound rests on its first sightings, which were all different;
+//! the upper bound adds all of its cell to what its weights say. A key that is not held has at most
+//! what is in its cell.
 //!
-//! Keys stay in the order in which they came. Nothing is drawn at random, and sums are whole numbers.
+//! Keys stay in the order in which they came. Nothing is drawn at random, and sums are whole
+//! numbers.
 //!
-//! Related: Metwally, Agrawal, El Abbadi, "Efficient computation of frequent and top-k elements in data streams",
-//! ICDT 2005 (Space-Saving), which keeps the total and so lets floods raise its minimum; Charikar, Chen,
-//! Farach-Colton, "Finding frequent items in data streams", ICALP 2002 (cells that several keys share).
+//! Related: Metwally, Agrawal, El Abbadi, "Efficient computation of frequent and top-k elements in
+//! data streams", ICDT 2005 (Space-Saving), which keeps the total and so lets floods raise its
+//! minimum; Charikar, Chen, Farach-Colton, "Finding frequent items in data streams", ICALP 2002
+//! (cells that several keys share).
 
 use super::extract::Record;
 use super::results::Spread;
@@ -29,7 +33,8 @@ const CELL: u64 = 0x746f_7063_656c_6c73;
 /// Bits behind the point of a cell.
 const CELL_POINT: u32 = 8;
 
-/// A share of the keys that is evicted at a time, and one of new keys that is immune: one in this many.
+/// A share of the keys that is evicted at a time, and one of new keys that is immune: one in this
+/// many.
 const EVICTED: usize = 4;
 const IMMUNE: usize = 8;
 
@@ -128,9 +133,9 @@ impl Summary {
 
     /// Takes packets of keys, with the weights of their elements.
     ///
-    /// Repeats only count for packets and bytes of keys that are held. So once keys are evicted, those of a batch come
-    /// after its first sightings, which alone decide who is held: what is likely to be there is not asked together
-    /// with what is not.
+    /// Repeats only count for packets and bytes of keys that are held. So once keys are evicted,
+    /// those of a batch come after its first sightings, which alone decide who is held: what is
+    /// likely to be there is not asked together with what is not.
     pub(super) fn add_all(&mut self, elements: &ElementColumns, weights: &[Weight]) {
         for start in (0..elements.len()).step_by(TOGETHER) {
             let end = elements.len().min(start + TOGETHER);
@@ -156,8 +161,8 @@ impl Summary {
         }
     }
 
-    /// Takes a packet of a key that is no first sighting. Nothing branches on whether the key is held, unless its
-    /// place is an odd one.
+    /// Takes a packet of a key that is no first sighting. Nothing branches on whether the key is
+    /// held, unless its place is an odd one.
     #[inline]
     fn add_repeat(&mut self, digest: Digest, bytes: u32) {
         let guess = self.index.guess(digest);
@@ -175,7 +180,8 @@ impl Summary {
         entry.bytes += u64::from(bytes) * is_there;
     }
 
-    /// Where these keys are, most likely: all are looked at together, so that nobody waits for the cache for each.
+    /// Where these keys are, most likely: all are looked at together, so that nobody waits for the
+    /// cache for each.
     #[inline]
     fn touch(&self, digests: &[Digest]) -> [u32; TOGETHER] {
         let mut numbers = [0; TOGETHER];
@@ -185,14 +191,15 @@ impl Summary {
         for (number, &digest) in numbers.iter_mut().zip(digests) {
             *number = self.index.guess(digest).min(last as u32);
         }
-        let touched = numbers[..digests.len()].iter().fold(0, |touched, &number| {
-            touched ^ self.entries[number as usize].digest.value()
-        });
+        let touched = numbers[..digests.len()]
+            .iter()
+            .fold(0, |touched, &number| touched ^ self.entries[number as usize].digest.value());
         black_box(touched);
         numbers
     }
 
-    /// Takes a packet of a key, which is number `guess` or another one; `weight` is that of its element.
+    /// Takes a packet of a key, which is number `guess` or another one; `weight` is that of its
+    /// element.
     #[inline]
     fn add(&mut self, guess: u32, digest: Digest, record: &[u8], weight: Weight) {
         let found = self.find_from(guess, digest);
@@ -204,7 +211,8 @@ impl Summary {
         let record = Record::of(record);
         let number = match found {
             Some(number) => number,
-            // Before anything is evicted all keys are held, whatever the filter says, so that their packets are known.
+            // Before anything is evicted all keys are held, whatever the filter says, so that their
+            // packets are known.
             None if weight.is_first() || (self.evicted == 0 && self.has_room(record.key)) => {
                 self.append(digest, record.key)
             }
@@ -293,7 +301,8 @@ impl Summary {
         }
     }
 
-    /// Evicts the quarter with the fewest first sightings, the oldest first, but none of the newest eighth.
+    /// Evicts the quarter with the fewest first sightings, the oldest first, but none of the newest
+    /// eighth.
     #[inline(never)]
     fn evict(&mut self) {
         let length = self.entries.len();
@@ -361,8 +370,8 @@ impl Summary {
         self.left_key_bytes = 0;
     }
 
-    /// A number of first sightings, below which all of the first `old` entries are evicted, and how many of those with
-    /// as many, so that they are `share` together.
+    /// A number of first sightings, below which all of the first `old` entries are evicted, and how
+    /// many of those with as many, so that they are `share` together.
     fn evicted_below(&mut self, old: usize, share: usize) -> (u32, usize) {
         let old = &self.firsts_of[..old];
         let mut below = 0;
@@ -420,8 +429,8 @@ impl Summary {
         estimate(self.total, self.variance, self.firsts, seen_share)
     }
 
-    /// The held keys with an upper bound of `least` or more, at most `most` of them: those with the largest sums of
-    /// weights, then in the order of their estimates.
+    /// The held keys with an upper bound of `least` or more, at most `most` of them: those with the
+    /// largest sums of weights, then in the order of their estimates.
     pub(super) fn largest(&mut self, least: u64, most: usize, seen_share: f64) -> Vec<Spread> {
         let mut order = std::mem::take(&mut self.scratch);
         order.clear();
@@ -439,9 +448,7 @@ impl Summary {
             }
             order.truncate(most);
         }
-        let spreads = order
-            .iter()
-            .map(|&number| self.spread(number as usize, seen_share));
+        let spreads = order.iter().map(|&number| self.spread(number as usize, seen_share));
         let mut spreads: Vec<Spread> = spreads.collect();
         spreads.sort_by(Spread::by_estimate);
         order.clear();
@@ -504,12 +511,12 @@ impl Summary {
     }
 }
 
-/// Where keys are: the numbers of their entries, each at the first free place from that on which its digest chooses,
-/// beside some bits of the digest, so that few others are looked at.
+/// Where keys are: the numbers of their entries, each at the first free place from that on which
+/// its digest chooses, beside some bits of the digest, so that few others are looked at.
 ///
-/// It is filled anew whenever keys are evicted, so nothing is ever taken out of it, and an ordinary hash table would
-/// take twice the time. Digests are multiplied with a random number, so that nobody can choose keys that collide;
-/// nothing that is reported depends on it.
+/// It is filled anew whenever keys are evicted, so nothing is ever taken out of it, and an ordinary
+/// hash table would take twice the time. Digests are multiplied with a random number, so that
+/// nobody can choose keys that collide; nothing that is reported depends on it.
 #[derive(Debug)]
 struct Index {
     places: Vec<u32>,
@@ -622,7 +629,8 @@ fn firsts_first(weights: &[Weight], order: &mut [u8; TOGETHER]) -> usize {
     firsts
 }
 
-/// What follows from the cells for any key that comes: it has `v · of_cell - of_others` of a cell with v.
+/// What follows from the cells for any key that comes: it has `v · of_cell - of_others` of a cell
+/// with v.
 #[derive(Clone, Copy, Debug, Default)]
 struct Losses {
     of_cell: f64,
@@ -664,11 +672,7 @@ fn key_of<'a>(keys: &'a [u8], entry: &Entry) -> &'a [u8] {
 fn estimate(weight: Weight, variance: Weight, firsts: u64, seen_share: f64) -> Estimate {
     let missed = (1.0 - seen_share).max(0.0);
     // What is missed before the next one is seen.
-    let next = if seen_share > 0.0 {
-        missed / seen_share
-    } else {
-        0.0
-    };
+    let next = if seen_share > 0.0 { missed / seen_share } else { 0.0 };
     Estimate {
         distinct: weight.number(),
         variance: variance.number(),
@@ -704,9 +708,7 @@ mod tests {
         let mut elements = ElementColumns::default();
         elements.digests.push(digest);
         elements.attributes.push(digest);
-        elements
-            .keys
-            .push(&[&bytes.to_le_bytes(), &length[..], key].concat());
+        elements.keys.push(&[&bytes.to_le_bytes(), &length[..], key].concat());
         summary.add_all(&elements, &[Weight::ONE]);
     }
 
@@ -727,7 +729,8 @@ mod tests {
     }
 
     proptest! {
-        /// While there is room everything is exact; afterwards bounds hold, and nothing but rounding is lost in sum.
+        /// While there is room everything is exact; afterwards bounds hold, and nothing but
+        /// rounding is lost in sum.
         #[test]
         fn bounds_hold_and_nothing_is_lost(
             stream in prop::collection::vec((0_u32..200, 1_u32..5), 1..600),

@@ -17,14 +17,8 @@ pub(super) const MISSED_NAMED: usize = 20;
 
 /// What the worker is asked to do.
 pub(crate) enum Task {
-    Add {
-        slot: usize,
-        elements: ElementColumns,
-    },
-    Close {
-        slot: usize,
-        slice: ClosedSlice,
-    },
+    Add { slot: usize, elements: ElementColumns },
+    Close { slot: usize, slice: ClosedSlice },
 }
 
 /// The state of all open slices.
@@ -52,12 +46,7 @@ impl Ranker {
 
     /// For this many slices at the same time.
     pub(crate) fn of_slices(plan: &TopPlan, open_slices: usize) -> Self {
-        Self {
-            plan: plan.clone(),
-            open_slices,
-            slices: Vec::new(),
-            weights: Vec::new(),
-        }
+        Self { plan: plan.clone(), open_slices, slices: Vec::new(), weights: Vec::new() }
     }
 
     fn reach(&mut self) {
@@ -79,9 +68,7 @@ impl Ranker {
         let slice = &mut self.slices[slot];
         slice.used = true;
         self.weights.clear();
-        slice
-            .filter
-            .insert_all(&elements.digests, &mut self.weights);
+        slice.filter.insert_all(&elements.digests, &mut self.weights);
         slice.summary.add_all(elements, &self.weights);
         if let Some(truth) = &mut slice.truth {
             for record in elements.keys.iter() {
@@ -90,8 +77,8 @@ impl Ranker {
         }
     }
 
-    /// Takes packets of a key that are no first sightings, when those have come; false if the key never did, as far as
-    /// that is known.
+    /// Takes packets of a key that are no first sightings, when those have come; false if the key
+    /// never did, as far as that is known.
     pub(crate) fn add_repeats(
         &mut self,
         slot: usize,
@@ -124,9 +111,7 @@ impl OpenSlice {
     fn answer(&mut self, plan: &TopPlan, closed: ClosedSlice) -> TopSlice {
         let seen_share = self.filter.seen_share();
         let distinct = self.summary.total(seen_share).distinct;
-        let most = plan
-            .most
-            .map_or(TopPlan::MOST_LISTED, |most| most.min(TopPlan::MOST_LISTED));
+        let most = plan.most.map_or(TopPlan::MOST_LISTED, |most| most.min(TopPlan::MOST_LISTED));
         let mut ranked = self.summary.largest(plan.least, most, seen_share);
         if plan.most.is_some() {
             // A list of the largest has nobody in it whose number is most likely too small.
@@ -211,22 +196,15 @@ fn recall(
     };
     let keys = largest.len() as u64;
     // Which of equal keys are listed is chance.
-    let found = ranked
-        .iter()
-        .filter(|spread| truth.of_key(&spread.key).distinct >= last.distinct);
+    let found = ranked.iter().filter(|spread| truth.of_key(&spread.key).distinct >= last.distinct);
     let found = (found.count() as u64).min(keys);
     let held: HashSet<&[u8]> = ranked.iter().map(|spread| spread.key.as_slice()).collect();
-    let missed = largest
-        .iter()
-        .filter(|(key, _)| !held.contains(key.as_slice()));
+    let missed = largest.iter().filter(|(key, _)| !held.contains(key.as_slice()));
     let named = MISSED_NAMED.min((keys - found) as usize);
     Recall {
         keys,
         found,
-        missed: missed
-            .take(named)
-            .map(|(key, _)| key_text(plan.question.by(), key))
-            .collect(),
+        missed: missed.take(named).map(|(key, _)| key_text(plan.question.by(), key)).collect(),
     }
 }
 
@@ -265,10 +243,7 @@ mod tests {
             tunnel: Tunnel::Outer,
             dns_ports: Vec::new(),
             queries_only: false,
-            slicing: Slicing {
-                width_ns: None,
-                align: Align::Epoch,
-            },
+            slicing: Slicing { width_ns: None, align: Align::Epoch },
             most,
             least: 2,
             memory_bytes: 16 << 10,
@@ -301,17 +276,15 @@ mod tests {
         ranker.close(0, closed)
     }
 
-    /// A list of the largest keys has nobody with one other, and one of all with a bound says what is sure.
+    /// A list of the largest keys has nobody with one other, and one of all with a bound says what
+    /// is sure.
     #[test]
     fn keys_below_the_bound_are_not_listed() {
         let flood = || (0..200).map(|source| (source, 1));
         assert!(answer(&plan(Some(20), false), flood()).keys.is_empty());
         let with_scan = flood().chain((0..90).map(|destination| (250, destination)));
         let slice = answer(&plan(None, false), with_scan);
-        let certain = slice
-            .keys
-            .iter()
-            .filter(|key| key.certainty == Certainty::Certain);
+        let certain = slice.keys.iter().filter(|key| key.certainty == Certainty::Certain);
         let certain: Vec<&str> = certain.map(|key| key.key.as_str()).collect();
         assert_eq!(certain, ["10.0.0.250"]);
         assert!(

@@ -1,4 +1,5 @@
-//! Reading ahead: a source that takes its time, such as a decompressor, reads in a thread of its own.
+//! Reading ahead: a source that takes its time, such as a decompressor, reads in a thread of its
+//! own.
 
 use std::io::{self, Read};
 use std::thread;
@@ -35,13 +36,11 @@ impl ReadAhead {
         let (hand_over, taken) = bounded::<Box<dyn Read + Send>>(1);
         let (send, full) = bounded(BUFFERS);
         let (empty, emptied) = bounded(BUFFERS);
-        let spawned = thread::Builder::new()
-            .name("decompress".to_owned())
-            .spawn(move || {
-                if let Ok(source) = taken.recv() {
-                    read_all(source, &send, &emptied);
-                }
-            });
+        let spawned = thread::Builder::new().name("decompress".to_owned()).spawn(move || {
+            if let Ok(source) = taken.recv() {
+                read_all(source, &send, &emptied);
+            }
+        });
         if spawned.is_err() {
             return source;
         }
@@ -49,13 +48,9 @@ impl ReadAhead {
             let _ = empty.send(Vec::new());
         }
         match hand_over.send(source) {
-            Ok(()) => Box::new(Self {
-                full,
-                empty,
-                buffer: Buffer::default(),
-                read: 0,
-                ended: false,
-            }),
+            Ok(()) => {
+                Box::new(Self { full, empty, buffer: Buffer::default(), read: 0, ended: false })
+            }
             Err(source) => source.into_inner(),
         }
     }

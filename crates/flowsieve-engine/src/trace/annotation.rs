@@ -1,5 +1,5 @@
-//! What a pcapng file holds besides packets and interfaces, and what a writer puts down again: secrets, names,
-//! comments on sections, and blocks of a maker's own.
+//! What a pcapng file holds besides packets and interfaces, and what a writer puts down again:
+//! secrets, names, comments on sections, and blocks of a maker's own.
 //!
 //! They are taken down with their numbers in little-endian order, for any order of their section.
 
@@ -93,11 +93,7 @@ impl Lost {
         let words = counts.filter(|&(_, count)| count > 0);
         let mut words: Vec<String> = words.map(|(kind, count)| kind.counted(count)).collect();
         let last = words.pop()?;
-        Some(if words.is_empty() {
-            last
-        } else {
-            format!("{} and {last}", words.join(", "))
-        })
+        Some(if words.is_empty() { last } else { format!("{} and {last}", words.join(", ")) })
     }
 
     /// Counts those that no writer can keep; with `all`, every one.
@@ -128,18 +124,15 @@ pub struct Annotation {
     pub kind: AnnotationKind,
     /// Packets of the batch that stand before it.
     pub before: u32,
-    /// The body of the block, or the text of the comment; little-endian. Empty if it cannot be written.
+    /// The body of the block, or the text of the comment; little-endian. Empty if it cannot be
+    /// written.
     pub(super) body: Vec<u8>,
 }
 
 #[cfg(test)]
 impl Annotation {
     pub(super) fn for_test(kind: AnnotationKind, before: u32) -> Self {
-        Self {
-            kind,
-            before,
-            body: Vec::new(),
-        }
+        Self { kind, before, body: Vec::new() }
     }
 }
 
@@ -201,11 +194,7 @@ fn put(kind: AnnotationKind, body: Vec<u8>, before: usize, records: &mut Records
         return;
     }
     records.annotation_bytes = bytes;
-    records.annotations.push(Annotation {
-        kind,
-        before: before as u32,
-        body,
-    });
+    records.annotations.push(Annotation { kind, before: before as u32, body });
 }
 
 /// The body with this many words at its beginning in little-endian order; none if it is too short.

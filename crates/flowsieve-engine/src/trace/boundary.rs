@@ -1,4 +1,5 @@
-//! Where a record begins in the middle of a pcap file: guessed, from a run of plausible record headers.
+//! Where a record begins in the middle of a pcap file: guessed, from a run of plausible record
+//! headers.
 
 use super::pcap::{MAX_PACKET_BYTES, Pcap, RECORDS_TO_TRY};
 use super::time::NANOS_PER_SECOND;

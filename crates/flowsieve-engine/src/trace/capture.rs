@@ -31,8 +31,8 @@ use super::time;
 use super::tsh::Tsh;
 use super::zeek::{ZeekJson, ZeekTsv};
 
-/// How far a damaged compressed stream is read on to see whether its codec finds the damage too: more
-/// than the largest block of any codec but LZMA's.
+/// How far a damaged compressed stream is read on to see whether its codec finds the damage too:
+/// more than the largest block of any codec but LZMA's.
 const DAMAGE_SEARCH_BYTES: u64 = 16 << 20;
 
 /// Files up to this size are read before another thread has begun.
@@ -113,8 +113,8 @@ impl Capture {
         Self::open_until(path, format, &StopFlag::default())
     }
 
-    /// Opens a capture as [`Self::open`] does. Once `stop` is set, reading it fails: whoever set the flag
-    /// takes that for the end.
+    /// Opens a capture as [`Self::open`] does. Once `stop` is set, reading it fails: whoever set
+    /// the flag takes that for the end.
     ///
     /// # Errors
     /// As [`Self::open`].
@@ -125,17 +125,10 @@ impl Capture {
         stop: &StopFlag,
     ) -> Result<Self, TraceError> {
         let refused = |error| {
-            let fault = Fault {
-                offset: None,
-                kind: TraceErrorKind::Io(error),
-            };
+            let fault = Fault { offset: None, kind: TraceErrorKind::Io(error) };
             fault.in_file(path)
         };
-        let file = if path.as_os_str() == "-" {
-            standard_input()
-        } else {
-            File::open(path)
-        };
+        let file = if path.as_os_str() == "-" { standard_input() } else { File::open(path) };
         let file = file.map_err(refused)?;
         let data = file.metadata().map_err(refused)?;
         if data.is_dir() {
@@ -144,11 +137,7 @@ impl Capture {
         let regular = path.as_os_str() != "-" && data.is_file();
         let itself = if regular { file.try_clone().ok() } else { None };
         let source = Box::new(Stoppable::new(file, stop.clone()));
-        let itself = itself.map(|file| PlainFile {
-            file,
-            stop: stop.clone(),
-            length: data.len(),
-        });
+        let itself = itself.map(|file| PlainFile { file, stop: stop.clone(), length: data.len() });
         Self::begin(path, source, format, stop, itself)
     }
 
@@ -172,10 +161,7 @@ impl Capture {
         file: Option<PlainFile>,
     ) -> Result<Self, TraceError> {
         let bytes_read = Arc::new(AtomicU64::new(0));
-        let source = Box::new(CountedReader {
-            source: reader,
-            count: Arc::clone(&bytes_read),
-        });
+        let source = Box::new(CountedReader { source: reader, count: Arc::clone(&bytes_read) });
         let decompress = codecs::Workers::default();
         let (compression, source) = codecs::decompressor_with(source, &decompress);
         // The little that a codec holds may become a lot.
@@ -224,19 +210,15 @@ impl Capture {
         }
     }
 
-    /// A pcap file of which the header is known, read by a source that can be put to any place of it.
+    /// A pcap file of which the header is known, read by a source that can be put to any place of
+    /// it.
     pub(super) fn of_pcap(
         path: &Path,
         source: Box<dyn Read + Send>,
         pcap: Pcap,
         bytes_read: Arc<AtomicU64>,
     ) -> Self {
-        Self::of(
-            path,
-            ReadBuffer::new(source),
-            Reader::Pcap(pcap),
-            bytes_read,
-        )
+        Self::of(path, ReadBuffer::new(source), Reader::Pcap(pcap), bytes_read)
     }
 
     /// Reads only a part of a plain pcap file; to be asked for before the first batch.
@@ -251,7 +233,8 @@ impl Capture {
         }
     }
 
-    /// The part of the file that is read, of which the source was put to its begin by somebody else.
+    /// The part of the file that is read, of which the source was put to its begin by somebody
+    /// else.
     pub(crate) fn set_part(&mut self, part: Option<FilePart>) {
         self.part = part;
     }
@@ -271,14 +254,15 @@ impl Capture {
         self.chooser = chooser.map(Box::new);
     }
 
-    /// Counter of the packets or records read so far that were not wanted. It may be read from another thread.
+    /// Counter of the packets or records read so far that were not wanted. It may be read from
+    /// another thread.
     pub(crate) fn left_out(&self) -> Arc<AtomicU64> {
         let chooser = self.chooser.as_deref();
         chooser.map_or_else(Arc::default, |chooser| Arc::clone(chooser.left_out()))
     }
 
-    /// Goes on at `offset`, where its source was put, with the record after `packets` others, up to those
-    /// that begin at `until` or later.
+    /// Goes on at `offset`, where its source was put, with the record after `packets` others, up to
+    /// those that begin at `until` or later.
     pub(super) fn restart(&mut self, offset: u64, packets: u64, until: u64) {
         self.buffer.restart(offset);
         if let Reader::Pcap(pcap) = &mut self.reader {
@@ -316,8 +300,8 @@ impl Capture {
         }
     }
 
-    /// The capture in segments of this many bytes that can be read in any order, if it is a plain pcap file
-    /// with several of them. To be asked before the first batch is read.
+    /// The capture in segments of this many bytes that can be read in any order, if it is a plain
+    /// pcap file with several of them. To be asked before the first batch is read.
     pub(crate) fn segments(&self, bytes: u64) -> Option<Segments> {
         let PlainFile { file, stop, .. } = self.file.as_ref()?;
         let pcap = self.enterable()?;
@@ -332,7 +316,8 @@ impl Capture {
         }
     }
 
-    /// Whether it was opened as a file so short that reading it takes less time than starting a thread for it.
+    /// Whether it was opened as a file so short that reading it takes less time than starting a
+    /// thread for it.
     pub(crate) fn is_short(&self) -> bool {
         let most = match self.compression {
             Compression::None => SHORT_BYTES,
@@ -365,10 +350,7 @@ impl Capture {
         Ok(Some(if self.packets.is_empty() {
             TraceBatch::Log(self.entries.batch_in(self.log_text()))
         } else {
-            TraceBatch::Packets {
-                bytes: self.buffer.buffered(),
-                packets: &self.packets,
-            }
+            TraceBatch::Packets { bytes: self.buffer.buffered(), packets: &self.packets }
         }))
     }
 
@@ -445,7 +427,8 @@ impl Capture {
         }
     }
 
-    /// Removes what is not wanted of what was just read, before which there were this many annotations.
+    /// Removes what is not wanted of what was just read, before which there were this many
+    /// annotations.
     fn choose(&mut self, annotations: usize) {
         let Some(chooser) = &mut self.chooser else {
             return;
@@ -461,7 +444,8 @@ impl Capture {
         }
     }
 
-    /// Counts the times of the present batch that are out of range. Other containers have no such times.
+    /// Counts the times of the present batch that are out of range. Other containers have no such
+    /// times.
     fn count_times(&self) {
         let count = match &self.reader {
             Reader::Pcapng(_) => {
@@ -471,19 +455,16 @@ impl Capture {
             Reader::Pcap(_) | Reader::Erf(_) | Reader::Tsh(_) => return,
             _ => {
                 let times = self.entries.batch().entries.iter();
-                times
-                    .filter(|entry| time::is_out_of_range(entry.time_ns))
-                    .count()
+                times.filter(|entry| time::is_out_of_range(entry.time_ns)).count()
             }
         };
         if count > 0 {
-            self.times_out_of_range
-                .fetch_add(count as u64, Ordering::Relaxed);
+            self.times_out_of_range.fetch_add(count as u64, Ordering::Relaxed);
         }
     }
 
-    /// From now on decompresses frames or members of a file in this many threads, if their ends can be seen. Batches and
-    /// errors stay the same.
+    /// From now on decompresses frames or members of a file in this many threads, if their ends can
+    /// be seen. Batches and errors stay the same.
     pub(crate) fn decompress_in(&mut self, threads: usize) {
         // A pipe lets whoever looks ahead wait, even if the next bytes are there.
         if self.file.is_some() {
@@ -491,16 +472,16 @@ impl Capture {
         }
     }
 
-    /// From now on decompresses in a thread of its own, if there is anything to decompress. Batches and errors
-    /// stay the same.
+    /// From now on decompresses in a thread of its own, if there is anything to decompress. Batches
+    /// and errors stay the same.
     pub(crate) fn decompress_ahead(&mut self) {
         if self.compression != Compression::None {
             self.buffer.read_ahead();
         }
     }
 
-    /// From now on takes down what a writer needs besides the packets; to be called before the first
-    /// batch is read. It costs some time.
+    /// From now on takes down what a writer needs besides the packets; to be called before the
+    /// first batch is read. It costs some time.
     #[doc(hidden)]
     pub fn keep_records(&mut self) {
         let mut records = Box::<Records>::default();
@@ -510,8 +491,9 @@ impl Capture {
         self.records = Some(records);
     }
 
-    /// From now on takes down the annotations of pcapng, too; to be called behind [`Self::keep_records`]. At the end of
-    /// the capture those behind the last packet are in [`Self::record_batch`].
+    /// From now on takes down the annotations of pcapng, too; to be called behind
+    /// [`Self::keep_records`]. At the end of the capture those behind the last packet are in
+    /// [`Self::record_batch`].
     #[doc(hidden)]
     pub fn keep_annotations(&mut self) {
         if let Some(records) = &mut self.records {
@@ -539,8 +521,8 @@ impl Capture {
         }
     }
 
-    /// Codecs find damage later than they hand over bytes that are wrong. What the container trips over
-    /// is then not the cause, and not the place to look at.
+    /// Codecs find damage later than they hand over bytes that are wrong. What the container trips
+    /// over is then not the cause, and not the place to look at.
     fn cause_of(&mut self, fault: Fault) -> Fault {
         if self.compression == Compression::None {
             let before = self.part.as_ref().map(|part| self.packets_before(part));
@@ -552,9 +534,9 @@ impl Capture {
         }
     }
 
-    /// Name of the container: `pcap`, `pcapng`, `erf`, `tsh`, or for a log `dnstap`, `cdns`, `zeek-dns-tsv`, `zeek-dns-json`,
-    /// `zeek-conn-tsv`, `zeek-conn-json`, `eve-json`, `dns-csv`, `flow-csv`, `nfdump-csv`,
-    /// `flow-parquet` or `dns-parquet`.
+    /// Name of the container: `pcap`, `pcapng`, `erf`, `tsh`, or for a log `dnstap`, `cdns`,
+    /// `zeek-dns-tsv`, `zeek-dns-json`, `zeek-conn-tsv`, `zeek-conn-json`, `eve-json`, `dns-csv`,
+    /// `flow-csv`, `nfdump-csv`, `flow-parquet` or `dns-parquet`.
     #[doc(hidden)]
     pub fn container(&self) -> &'static str {
         self.container.name()
@@ -584,15 +566,15 @@ impl Capture {
         self.compression
     }
 
-    /// Counter of the bytes taken from the file so far, as they are on disk, that is, compressed. It
-    /// may be read from another thread.
+    /// Counter of the bytes taken from the file so far, as they are on disk, that is, compressed.
+    /// It may be read from another thread.
     #[doc(hidden)]
     pub fn bytes_read(&self) -> Arc<AtomicU64> {
         Arc::clone(&self.bytes_read)
     }
 
-    /// Counter of the packets or records read so far whose times are outside 1677 to 2262, beyond what
-    /// nanoseconds in 64 bits can hold. They have the nearest time in that range.
+    /// Counter of the packets or records read so far whose times are outside 1677 to 2262, beyond
+    /// what nanoseconds in 64 bits can hold. They have the nearest time in that range.
     #[doc(hidden)]
     pub fn times_out_of_range(&self) -> Arc<AtomicU64> {
         Arc::clone(&self.times_out_of_range)
@@ -689,8 +671,8 @@ pub fn is_capture(path: &Path, format: InputFormat) -> Result<bool, TraceError> 
     }
 }
 
-/// Time of the first packet or record of a capture, in nanoseconds since the epoch; `None` if it has
-/// none. Only the start of the file is read.
+/// Time of the first packet or record of a capture, in nanoseconds since the epoch; `None` if it
+/// has none. Only the start of the file is read.
 ///
 /// # Errors
 /// The file cannot be opened, or is damaged before its first packet.

@@ -133,9 +133,7 @@ impl<'a> Cursor<'a> {
                 _ => None,
             };
             if let Some(inside) = inside.filter(|inside| *inside != Some(0)) {
-                *open
-                    .get_mut(depth)
-                    .ok_or(Trouble::Broken("items are nested too deep"))? = inside;
+                *open.get_mut(depth).ok_or(Trouble::Broken("items are nested too deep"))? = inside;
                 depth += 1;
                 continue;
             }

@@ -5,8 +5,8 @@
 //!   block: { 0: earliest time, 2: tables of what occurs more than once, 3: [ query with response, … ] }
 //! ```
 //!
-//! A query with its response gives two records, as they are two messages. What its writer left out, an
-//! address or a port, they do not have.
+//! A query with its response gives two records, as they are two messages. What its writer left out,
+//! an address or a port, they do not have.
 
 use std::net::IpAddr;
 use std::ops::Range;
@@ -20,7 +20,8 @@ use super::time::{NANOS_PER_SECOND, saturate};
 
 const NAME: &str = "cdns";
 
-/// Longest block. The format sets no limit; writers have thousands of queries in one, in less than a megabyte.
+/// Longest block. The format sets no limit; writers have thousands of queries in one, in less than
+/// a megabyte.
 const MAX_BLOCK: usize = 16 << 20;
 
 /// Longest preamble.
@@ -96,12 +97,7 @@ impl Cdns {
             match preamble(buffer.unread()) {
                 Ok((ticks, blocks, length)) => {
                     buffer.consume(length);
-                    return Ok(Self {
-                        ticks,
-                        blocks,
-                        block: None,
-                        number: 0,
-                    });
+                    return Ok(Self { ticks, blocks, block: None, number: 0 });
                 }
                 Err(Trouble::Short) if present <= MAX_PREAMBLE => needed = present + 1,
                 Err(trouble) => {
@@ -189,12 +185,7 @@ impl Cdns {
         };
         let block = Block::read(&buffer.unread()[..length], &self.ticks, trouble);
         self.block = Some(block.map_err(|found| {
-            fault(
-                buffer.offset(),
-                self.number,
-                length,
-                trouble.unwrap_or(found),
-            )
+            fault(buffer.offset(), self.number, length, trouble.unwrap_or(found))
         })?);
         Ok(true)
     }
@@ -205,16 +196,11 @@ fn fault(offset: u64, number: u64, length: usize, trouble: Trouble) -> Fault {
     let (packet, length) = (number + 1, length as u64);
     let limit = MAX_BLOCK as u64;
     let kind = match trouble {
-        Trouble::Short if length > limit => TraceErrorKind::RecordTooLong {
-            packet,
-            length,
-            limit,
-        },
+        Trouble::Short if length > limit => TraceErrorKind::RecordTooLong { packet, length, limit },
         Trouble::Short => return Fault::cut(offset, packet, length + 1, length),
-        Trouble::Broken(reason) => TraceErrorKind::CorruptBlock {
-            packet,
-            reason: reason.to_owned(),
-        },
+        Trouble::Broken(reason) => {
+            TraceErrorKind::CorruptBlock { packet, reason: reason.to_owned() }
+        }
     };
     Fault::at(offset, kind)
 }
@@ -332,12 +318,7 @@ fn port(cursor: &mut Cursor<'_>) -> Result<Option<u16>, Trouble> {
 impl Block {
     /// Reads all but the queries. Of a block that is not whole this is what stands before them.
     fn read(bytes: &[u8], ticks: &[u64], trouble: Option<Trouble>) -> Result<Self, Trouble> {
-        let mut block = Self {
-            length: bytes.len(),
-            left: Some(0),
-            trouble,
-            ..Self::default()
-        };
+        let mut block = Self { length: bytes.len(), left: Some(0), trouble, ..Self::default() };
         let (mut earliest, mut parameters) = ([0, 0], 0);
         let outcome = each(&mut Cursor::new(bytes, 0), |key, cursor| match key {
             0 => each(cursor, |key, cursor| match key {
@@ -366,9 +347,7 @@ impl Block {
             block.left = cursor.array()?;
             block.next = cursor.at;
         }
-        let ticks = usize::try_from(parameters)
-            .ok()
-            .and_then(|at| ticks.get(at));
+        let ticks = usize::try_from(parameters).ok().and_then(|at| ticks.get(at));
         block.ticks = *ticks.ok_or(Trouble::Broken("it names parameters that are not there"))?;
         block.earliest_ns = i128::from(earliest[0]) * i128::from(NANOS_PER_SECOND)
             + block.ns(i128::from(earliest[1]));
@@ -446,9 +425,7 @@ impl Block {
                 LogQuestion::Message(out.add_question(name))
             }
         };
-        let time_ns = self
-            .earliest_ns
-            .saturating_add(self.ns(i128::from(exchange.offset)));
+        let time_ns = self.earliest_ns.saturating_add(self.ns(i128::from(exchange.offset)));
         let flags = signature.flags.unwrap_or(HAS_QUERY);
         let ports = exchange.client_port.zip(signature.server_port);
         let protocol = signature.protocol();
@@ -457,13 +434,8 @@ impl Block {
                 time_ns: saturate(time_ns),
                 source: client,
                 destination: server,
-                transport: protocol
-                    .zip(ports)
-                    .map(|(p, (client, server))| (p, client, server)),
-                content: LogContent::Dns {
-                    question: question.clone(),
-                    is_response: false,
-                },
+                transport: protocol.zip(ports).map(|(p, (client, server))| (p, client, server)),
+                content: LogContent::Dns { question: question.clone(), is_response: false },
             });
         }
         if flags & HAS_RESPONSE != 0 {
@@ -474,13 +446,8 @@ impl Block {
                 time_ns: saturate(time_ns),
                 source: server,
                 destination: client,
-                transport: protocol
-                    .zip(ports)
-                    .map(|(p, (client, server))| (p, server, client)),
-                content: LogContent::Dns {
-                    question,
-                    is_response: true,
-                },
+                transport: protocol.zip(ports).map(|(p, (client, server))| (p, server, client)),
+                content: LogContent::Dns { question, is_response: true },
             });
         }
         Ok(())
@@ -546,11 +513,7 @@ mod tests {
     fn head(major: u8, number: usize) -> Vec<u8> {
         match number {
             0..24 => vec![major << 5 | number as u8],
-            _ => [
-                vec![major << 5 | 0x1a],
-                (number as u32).to_be_bytes().to_vec(),
-            ]
-            .concat(),
+            _ => [vec![major << 5 | 0x1a], (number as u32).to_be_bytes().to_vec()].concat(),
         }
     }
 
@@ -567,32 +530,23 @@ mod tests {
     }
 
     fn map(pairs: &[(usize, Vec<u8>)]) -> Vec<u8> {
-        let pairs_of = pairs
-            .iter()
-            .map(|(key, value)| [number(*key), value.clone()].concat());
+        let pairs_of = pairs.iter().map(|(key, value)| [number(*key), value.clone()].concat());
         [head(5, pairs.len()), pairs_of.collect::<Vec<_>>().concat()].concat()
     }
 
     const NAMES: [&[u8]; 2] = [b"\x01a\x07example\0", b"\x01B\x07example\0"];
 
-    /// A block with two queries: the first with its response, the second without, and a response alone.
+    /// A block with two queries: the first with its response, the second without, and a response
+    /// alone.
     fn block() -> Vec<u8> {
         let addresses = [&[192, 0, 2, 1][..], &[192, 0, 2, 53], &[0x20, 1, 0xd, 0xb8]];
         let signature = |transport, flags| {
-            map(&[
-                (0, number(1)),
-                (1, number(53)),
-                (2, number(transport)),
-                (4, number(flags)),
-            ])
+            map(&[(0, number(1)), (1, number(53)), (2, number(transport)), (4, number(flags))])
         };
         let tables = map(&[
             (0, array(&addresses.map(bytes))),
             (2, array(&NAMES.map(bytes))),
-            (
-                3,
-                array(&[signature(0, 3), signature(2, 1), signature(0, 2)]),
-            ),
+            (3, array(&[signature(0, 3), signature(2, 1), signature(0, 2)])),
         ]);
         let exchanges = array(&[
             map(&[
@@ -614,13 +568,7 @@ mod tests {
             map(&[(0, number(3000)), (4, number(2)), (7, number(1))]),
         ]);
         map(&[
-            (
-                0,
-                map(&[
-                    (0, array(&[number(1_700_000_000), number(500)])),
-                    (1, number(0)),
-                ]),
-            ),
+            (0, map(&[(0, array(&[number(1_700_000_000), number(500)])), (1, number(0))])),
             (1, map(&[(0, number(3))])),
             (2, tables),
             (3, exchanges),
@@ -628,10 +576,7 @@ mod tests {
     }
 
     fn start() -> Vec<u8> {
-        let parameters = map(&[
-            (0, map(&[(0, number(1000)), (1, number(5000))])),
-            (1, map(&[])),
-        ]);
+        let parameters = map(&[(0, map(&[(0, number(1000)), (1, number(5000))])), (1, map(&[]))]);
         let preamble = map(&[(0, number(1)), (1, number(0)), (3, array(&[parameters]))]);
         [&[0x83, 0x65][..], b"C-DNS", &preamble].concat()
     }
@@ -647,9 +592,7 @@ mod tests {
     fn check(log: &Log) {
         assert!(log.error.is_none(), "{:?}", log.error);
         assert_eq!(log.container, "cdns");
-        let [query, response, second, alone] = &log.entries[..4] else {
-            panic!("four records")
-        };
+        let [query, response, second, alone] = &log.entries[..4] else { panic!("four records") };
         assert_eq!(query.time_ns, 1_700_000_002_000_000_000);
         assert_eq!(response.time_ns, 1_700_000_002_250_000_000);
         assert_eq!(query.source.unwrap().to_string(), "192.0.2.1");
@@ -664,10 +607,7 @@ mod tests {
             LogContent::Dns { is_response, .. } => is_response,
             _ => panic!("DNS"),
         };
-        assert_eq!(
-            [query, response, second, alone].map(is_response),
-            [false, true, false, true]
-        );
+        assert_eq!([query, response, second, alone].map(is_response), [false, true, false, true]);
         assert_eq!(&log.names[2][12..], [NAMES[1], &[0, 1, 0, 1]].concat());
     }
 
@@ -683,18 +623,12 @@ mod tests {
     #[test]
     fn addresses_may_be_prefixes() {
         let of = |transport, bytes: &[u8]| {
-            let signature = Signature {
-                transport,
-                ..Signature::default()
-            };
+            let signature = Signature { transport, ..Signature::default() };
             signature.address(bytes).map(|address| address.to_string())
         };
         assert_eq!(of(Some(1), &[0x20, 1, 0xd, 0xb8]).unwrap(), "2001:db8::");
         assert_eq!(of(Some(0), &[192, 0, 2]).unwrap(), "192.0.2.0");
-        assert_eq!(
-            of(None, &[0x20; 16]).unwrap(),
-            "2020:2020:2020:2020:2020:2020:2020:2020"
-        );
+        assert_eq!(of(None, &[0x20; 16]).unwrap(), "2020:2020:2020:2020:2020:2020:2020:2020");
         assert_eq!(of(Some(0), &[1; 5]), None);
         assert_eq!(of(Some(1), &[1; 17]), None);
         assert_eq!(of(None, &[]), None);

@@ -1,7 +1,7 @@
 //! dnstap: what a DNS server saw, message by message, as Protocol Buffers in Frame Streams.
 //!
-//! A message has its type (who talks with whom), the addresses and ports of both ends, times, and the DNS
-//! message itself in wire form. Which of these there are is up to the server.
+//! A message has its type (who talks with whom), the addresses and ports of both ends, times, and
+//! the DNS message itself in wire form. Which of these there are is up to the server.
 
 use std::net::IpAddr;
 use std::ops::Range;
@@ -17,24 +17,17 @@ use super::time::{NANOS_PER_SECOND, saturate};
 /// What the frame START says of a file of dnstap.
 pub(super) const CONTENT_TYPE: &[u8] = b"protobuf:dnstap.Dnstap";
 
-/// Who talks with whom. Of each kind there are queries, with the odd number of a pair, and responses.
-const KINDS: [&str; 7] = [
-    "auth",
-    "resolver",
-    "client",
-    "forwarder",
-    "stub",
-    "tool",
-    "update",
-];
+/// Who talks with whom. Of each kind there are queries, with the odd number of a pair, and
+/// responses.
+const KINDS: [&str; 7] = ["auth", "resolver", "client", "forwarder", "stub", "tool", "update"];
 
 /// A set of dnstap's types of messages.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct DnstapTypes(u16);
 
 impl DnstapTypes {
-    /// Messages between a server and those who ask it: of clients with a resolver, and of resolvers with an
-    /// authoritative server.
+    /// Messages between a server and those who ask it: of clients with a resolver, and of resolvers
+    /// with an authoritative server.
     pub(crate) const ASKED: Self = Self(0b0110_0110);
 
     /// All types, also those that nobody knows yet.
@@ -89,14 +82,11 @@ pub(super) struct Dnstap {
 
 impl Dnstap {
     pub(super) fn new(types: DnstapTypes) -> Self {
-        Self {
-            frames: Frames::default(),
-            types,
-        }
+        Self { frames: Frames::default(), types }
     }
 
-    /// Appends records to `out` (empty when called); leaves it empty at the end. Their messages stay in the
-    /// buffer: ranges are positions in [`ReadBuffer::buffered`].
+    /// Appends records to `out` (empty when called); leaves it empty at the end. Their messages
+    /// stay in the buffer: ranges are positions in [`ReadBuffer::buffered`].
     pub(super) fn fill(&mut self, buffer: &mut ReadBuffer, out: &mut Entries) -> Result<(), Fault> {
         while out.len() < MAX_BATCH {
             let Next::Data(length) = self.frames.next(buffer, out.is_empty())? else {
@@ -179,19 +169,12 @@ impl Message {
         let side = usize::from(is_response);
         let [asks, asked] = self.addresses;
         let [from, to] = self.ports;
-        let (source, destination, ports) = if is_response {
-            (asked, asks, (to, from))
-        } else {
-            (asks, asked, (from, to))
-        };
+        let (source, destination, ports) =
+            if is_response { (asked, asks, (to, from)) } else { (asks, asked, (from, to)) };
         let time_ns = self.time_ns(side).ok_or("the message has no time")?;
         // The question of an answer is that of its query.
         let [query, response] = self.messages;
-        let message = if is_response {
-            response.or(query)
-        } else {
-            query.or(response)
-        };
+        let message = if is_response { response.or(query) } else { query.or(response) };
         Ok(LogEntry {
             time_ns,
             source,
@@ -233,7 +216,8 @@ fn address(bytes: &[u8]) -> Result<Option<IpAddr>, Broken> {
     }
 }
 
-/// The protocol below: UDP, TCP, DNS over TLS, over HTTPS, `DNSCrypt` over UDP and TCP, DNS over QUIC.
+/// The protocol below: UDP, TCP, DNS over TLS, over HTTPS, `DNSCrypt` over UDP and TCP, DNS over
+/// QUIC.
 fn protocol(number: u64) -> Option<u8> {
     const TCP: u8 = 6;
     const UDP: u8 = 17;
@@ -271,12 +255,7 @@ mod tests {
     }
 
     fn bytes(field: u64, value: &[u8]) -> Vec<u8> {
-        [
-            varint(field << 3 | 2),
-            varint(value.len() as u64),
-            value.to_vec(),
-        ]
-        .concat()
+        [varint(field << 3 | 2), varint(value.len() as u64), value.to_vec()].concat()
     }
 
     fn frame(payload: &[u8]) -> Vec<u8> {
@@ -285,14 +264,7 @@ mod tests {
 
     /// A data frame with a message of these fields.
     fn message(fields: &[Vec<u8>]) -> Vec<u8> {
-        frame(
-            &[
-                bytes(1, b"identity"),
-                bytes(14, &fields.concat()),
-                number(15, 1),
-            ]
-            .concat(),
-        )
+        frame(&[bytes(1, b"identity"), bytes(14, &fields.concat()), number(15, 1)].concat())
     }
 
     fn start(content: &[u8]) -> Vec<u8> {
@@ -343,18 +315,13 @@ mod tests {
         assert!(log.error.is_none(), "{:?}", log.error);
         assert_eq!(log.container, "dnstap");
         assert_eq!(log.names, [QUERY, RESPONSE]);
-        let [query, response] = &log.entries[..] else {
-            panic!("two records")
-        };
+        let [query, response] = &log.entries[..] else { panic!("two records") };
         assert_eq!(query.time_ns, 1_700_000_000_000_000_005);
         assert_eq!(response.time_ns, 1_700_000_001_000_000_006);
         assert_eq!(query.source.unwrap().to_string(), "192.0.2.1");
         assert_eq!(query.destination.unwrap().to_string(), "192.0.2.53");
         assert_eq!(query.transport, Some((17, 40_000, 53)));
-        assert_eq!(
-            (response.source, response.destination),
-            (query.destination, query.source)
-        );
+        assert_eq!((response.source, response.destination), (query.destination, query.source));
         assert_eq!(response.transport, Some((17, 53, 40_000)));
     }
 
@@ -378,23 +345,16 @@ mod tests {
     #[test]
     fn types_are_selected() {
         let bytes = file(&(1..=15).map(of_client).collect::<Vec<_>>());
-        for (names, count) in [
-            ("client", 2),
-            ("client-query", 1),
-            ("auth-response", 1),
-            ("update", 2),
-            ("all", 15),
-        ] {
+        for (names, count) in
+            [("client", 2), ("client-query", 1), ("auth-response", 1), ("update", 2), ("all", 15)]
+        {
             let types = DnstapTypes::of_name(names).unwrap();
             let log = read_as(&bytes, InputFormat::AutoWith(types));
             assert_eq!((log.entries.len(), selected(&log)), (15, count), "{names}");
         }
         let one = |name| DnstapTypes::of_name(name).unwrap();
         assert_eq!(one("client").and(one("auth")), DnstapTypes::default());
-        assert_eq!(
-            one("client-query").and(one("client-response")),
-            one("client")
-        );
+        assert_eq!(one("client-query").and(one("client-response")), one("client"));
         assert_eq!(selected(&read(&bytes)), 4);
         for bad in ["", "clients", "client-", "-query", "ALL"] {
             assert_eq!(DnstapTypes::of_name(bad), None, "{bad}");
@@ -433,14 +393,7 @@ mod tests {
         assert_eq!(log.entries.len(), 2);
         let error = log.error.unwrap();
         assert!(
-            matches!(
-                error.kind,
-                TraceErrorKind::RecordsSkipped {
-                    record: 2,
-                    others: 1,
-                    ..
-                }
-            ),
+            matches!(error.kind, TraceErrorKind::RecordsSkipped { record: 2, others: 1, .. }),
             "{error}"
         );
         let sentence = error.to_string();
@@ -470,10 +423,7 @@ mod tests {
             let source = Box::new(std::io::Cursor::new(bytes));
             let opened = Capture::from_reader(std::path::Path::new("x"), source, InputFormat::Auto);
             let kind = opened.unwrap_err().kind;
-            assert!(
-                matches!(kind, TraceErrorKind::NotACapture { .. }),
-                "{kind:?}"
-            );
+            assert!(matches!(kind, TraceErrorKind::NotACapture { .. }), "{kind:?}");
         }
     }
 }

@@ -72,12 +72,10 @@ fn headers_bytes(record: &[u8]) -> Option<usize> {
     Some(length)
 }
 
-/// What a packet of link type ERF holds behind its headers, which have the time and other marks of the card
-/// that captured it. A record with incomplete headers stays whole.
+/// What a packet of link type ERF holds behind its headers, which have the time and other marks of
+/// the card that captured it. A record with incomplete headers stays whole.
 pub(crate) fn erf_content(record: &[u8]) -> &[u8] {
-    headers_bytes(record)
-        .and_then(|length| record.get(length..))
-        .unwrap_or(record)
+    headers_bytes(record).and_then(|length| record.get(length..)).unwrap_or(record)
 }
 
 /// Reads the headers of a record of which `record` was captured; `None` if they are not complete.
@@ -98,12 +96,7 @@ fn inner(record: &[u8]) -> Option<Inner> {
         Payload::Other => return None,
     };
     let captured = rest.len().checked_sub(subheader)?.min(wire as usize);
-    Some(Inner {
-        start: start + subheader,
-        captured,
-        wire,
-        link,
-    })
+    Some(Inner { start: start + subheader, captured, wire, link })
 }
 
 /// HDLC is PPP or Cisco HDLC; their address and control bytes tell which.
@@ -124,8 +117,8 @@ fn atm_link(frame: &[u8]) -> LinkType {
     }
 }
 
-/// Narrows `packet`, whose bytes are an ERF record in `bytes`, to the packet inside. What wraps nothing
-/// that is known keeps the link type ERF.
+/// Narrows `packet`, whose bytes are an ERF record in `bytes`, to the packet inside. What wraps
+/// nothing that is known keeps the link type ERF.
 fn unwrap(bytes: &[u8], packet: &mut PacketRef) {
     let start = packet.start as usize;
     let record = &bytes[start..start + packet.captured as usize];
@@ -139,7 +132,8 @@ fn unwrap(bytes: &[u8], packet: &mut PacketRef) {
     }
 }
 
-/// Unwraps the packets of a pcap or pcapng file of link type ERF; their times stay those of the file.
+/// Unwraps the packets of a pcap or pcapng file of link type ERF; their times stay those of the
+/// file.
 pub(super) fn unwrap_all(bytes: &[u8], packets: &mut [PacketRef]) {
     for packet in packets {
         if packet.link == LinkType::ERF {
@@ -156,11 +150,7 @@ pub(super) fn is_plausible(head: &[u8], complete: bool) -> bool {
     let mut rest = head;
     for seen in 0..RECORDS_TO_TRY {
         if rest.is_empty() {
-            return if complete {
-                seen > 0 && before.is_some()
-            } else {
-                seen >= ENOUGH_RECORDS
-            };
+            return if complete { seen > 0 && before.is_some() } else { seen >= ENOUGH_RECORDS };
         }
         let Some(header) = rest.first_chunk::<HEADER_BYTES>() else {
             return seen >= ENOUGH_RECORDS;
@@ -282,12 +272,7 @@ mod tests {
             (5, &[0, 0, 0, 0, 0x8f, 0, 3], 20, LinkType::CISCO_HDLC),
             (3, &[0, 0, 0, 0, 0xaa, 0xaa, 3], 20, LinkType::ATM_RFC1483),
             (4, &[0, 0, 0, 0, 0x45, 0, 0], 20, LinkType::RAW_IP),
-            (
-                9,
-                &[0, 0, 0, 0, 0, 0, 0, 0, 0xaa],
-                24,
-                LinkType::ATM_RFC1483,
-            ),
+            (9, &[0, 0, 0, 0, 0, 0, 0, 0, 0xaa], 24, LinkType::ATM_RFC1483),
             (22, &[0x45, 0, 0], 16, LinkType::RAW_IP),
         ];
         for (kind, payload, start, link) in cases {

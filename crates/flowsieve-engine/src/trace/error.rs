@@ -13,8 +13,9 @@ use super::compression::Compression;
 pub struct TraceError {
     /// The file, or `-` for standard input.
     pub path: PathBuf,
-    /// Byte offset at which the trouble begins, where one is known: in the decompressed stream, except
-    /// for [`TraceErrorKind::DamagedCompression`], where it counts bytes of the compressed file.
+    /// Byte offset at which the trouble begins, where one is known: in the decompressed stream,
+    /// except for [`TraceErrorKind::DamagedCompression`], where it counts bytes of the compressed
+    /// file.
     pub offset: Option<u64>,
     /// What was wrong.
     pub kind: TraceErrorKind,
@@ -142,30 +143,19 @@ pub(super) struct Fault {
 
 impl Fault {
     pub(super) fn at(offset: u64, kind: TraceErrorKind) -> Self {
-        Self {
-            offset: Some(offset),
-            kind,
-        }
+        Self { offset: Some(offset), kind }
     }
 
     /// A file that ends inside its header.
     pub(super) fn cut_in_header(container: &'static str, needed: usize, present: usize) -> Self {
         let (needed, present) = (needed as u64, present as u64);
-        let kind = TraceErrorKind::CutInHeader {
-            container,
-            needed,
-            present,
-        };
+        let kind = TraceErrorKind::CutInHeader { container, needed, present };
         Self::at(0, kind)
     }
 
     /// A stream that ends inside a record.
     pub(super) fn cut(offset: u64, packet: u64, promised: u64, present: u64) -> Self {
-        let kind = TraceErrorKind::CutInRecord {
-            packet,
-            promised,
-            present,
-        };
+        let kind = TraceErrorKind::CutInRecord { packet, promised, present };
         Self::at(offset, kind)
     }
 
@@ -177,33 +167,19 @@ impl Fault {
     /// A record of a log in binary form that cannot be used.
     pub(super) fn record(offset: u64, record: u64, reason: impl Into<String>) -> Self {
         let (reason, others) = (reason.into(), 0);
-        let kind = TraceErrorKind::RecordsSkipped {
-            record,
-            reason,
-            others,
-        };
+        let kind = TraceErrorKind::RecordsSkipped { record, reason, others };
         Self::at(offset, kind)
     }
 
     /// The same for a line or record that was skipped, as were this many after it.
     pub(super) fn skipped(self, others: u64) -> Self {
         match self.kind {
-            TraceErrorKind::RecordsSkipped { record, reason, .. } => Self {
-                kind: TraceErrorKind::RecordsSkipped {
-                    record,
-                    reason,
-                    others,
-                },
-                ..self
-            },
-            TraceErrorKind::MalformedLine { line, reason } => Self {
-                kind: TraceErrorKind::LinesSkipped {
-                    line,
-                    reason,
-                    others,
-                },
-                ..self
-            },
+            TraceErrorKind::RecordsSkipped { record, reason, .. } => {
+                Self { kind: TraceErrorKind::RecordsSkipped { record, reason, others }, ..self }
+            }
+            TraceErrorKind::MalformedLine { line, reason } => {
+                Self { kind: TraceErrorKind::LinesSkipped { line, reason, others }, ..self }
+            }
             _ => self,
         }
     }
@@ -220,11 +196,7 @@ impl Fault {
     }
 
     pub(super) fn in_file(self, path: &Path) -> TraceError {
-        TraceError {
-            path: path.to_path_buf(),
-            offset: self.offset,
-            kind: self.kind,
-        }
+        TraceError { path: path.to_path_buf(), offset: self.offset, kind: self.kind }
     }
 }
 
@@ -239,13 +211,7 @@ pub(super) struct CodecDamage {
 
 impl fmt::Display for CodecDamage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{} stream at offset {}: {}",
-            self.codec.name(),
-            self.offset,
-            self.reason
-        )
+        write!(f, "{} stream at offset {}: {}", self.codec.name(), self.offset, self.reason)
     }
 }
 
@@ -290,9 +256,7 @@ impl fmt::Display for TraceError {
         let offset = self.offset.unwrap_or(0);
         match &self.kind {
             TraceErrorKind::Io(error) => self.write_io(f, error),
-            TraceErrorKind::NotACapture {
-                looks_like: Some(what),
-            } => {
+            TraceErrorKind::NotACapture { looks_like: Some(what) } => {
                 write!(f, "not a capture that can be read: {what}")
             }
             TraceErrorKind::NotACapture { looks_like: None } => write!(
@@ -301,27 +265,16 @@ impl fmt::Display for TraceError {
                  pcapng, ERF, dnstap and logs are recognised, TSH must be named with --input-format tsh"
             ),
             TraceErrorKind::Empty => {
-                write!(
-                    f,
-                    "it is empty; perhaps its writer has not begun yet, or its copy failed"
-                )
+                write!(f, "it is empty; perhaps its writer has not begun yet, or its copy failed")
             }
-            TraceErrorKind::CutInHeader {
-                container,
-                needed,
-                present,
-            } => write!(
+            TraceErrorKind::CutInHeader { container, needed, present } => write!(
                 f,
                 "the file ends inside its {container} header: {} were expected, {}; copy the \
                  file again",
                 Bytes(*needed),
                 there(*present)
             ),
-            TraceErrorKind::UnsupportedVersion {
-                container,
-                major,
-                minor,
-            } => write!(
+            TraceErrorKind::UnsupportedVersion { container, major, minor } => write!(
                 f,
                 "{container} version {major}.{minor} is not known; rewrite the file with a current tool, \
                  or check whether its header is damaged"
@@ -331,22 +284,14 @@ impl fmt::Display for TraceError {
                 "the {container} header is damaged at offset {offset}: {reason}; nothing can be read, copy \
                  the file again"
             ),
-            TraceErrorKind::CutInRecord {
-                packet,
-                promised,
-                present,
-            } => write!(
+            TraceErrorKind::CutInRecord { packet, promised, present } => write!(
                 f,
                 "the file ends inside the record of packet {packet}, at offset {offset}: {} were promised, {}; \
                  everything before it was read, copy the file again for the rest",
                 Bytes(*promised),
                 there(*present)
             ),
-            TraceErrorKind::RecordTooLong {
-                packet,
-                length,
-                limit,
-            } => write!(
+            TraceErrorKind::RecordTooLong { packet, length, limit } => write!(
                 f,
                 "the record of packet {packet}, at offset {offset}, claims {}, more than the {limit} that \
                  are legal; everything before it was read, copy the file again for the rest",
@@ -357,39 +302,25 @@ impl fmt::Display for TraceError {
                 "the record of packet {packet}, at offset {offset}, is damaged: {reason}; everything \
                  before it was read, copy the file again for the rest"
             ),
-            TraceErrorKind::DamagedCompression {
-                codec, cut: true, ..
-            } => write!(
+            TraceErrorKind::DamagedCompression { codec, cut: true, .. } => write!(
                 f,
                 "the {} data ends too early, at offset {offset} of the compressed file; everything before \
                  was read, copy the file again for the rest",
                 codec.name()
             ),
-            TraceErrorKind::DamagedCompression {
-                codec,
-                cut: false,
-                reason,
-            } => write!(
+            TraceErrorKind::DamagedCompression { codec, cut: false, reason } => write!(
                 f,
                 "the {} data is damaged near offset {offset} of the compressed file ({reason}); everything \
                  before was read, copy the file again for the rest",
                 codec.name()
             ),
-            TraceErrorKind::Undecodable {
-                packet,
-                lost_from,
-                reason,
-            } => write!(
+            TraceErrorKind::Undecodable { packet, lost_from, reason } => write!(
                 f,
                 "packet {packet} could not be decoded ({reason}), and packets from number {lost_from} on are \
                  not counted; this is a mistake in flowsieve, please report it with the packet"
             ),
             TraceErrorKind::Reported { sentence } => f.write_str(sentence),
-            TraceErrorKind::LinesSkipped {
-                line,
-                reason,
-                others,
-            } => {
+            TraceErrorKind::LinesSkipped { line, reason, others } => {
                 write!(
                     f,
                     "line {line}, at offset {offset}, is not a record of its log: {reason}; it was skipped"
@@ -397,17 +328,12 @@ impl fmt::Display for TraceError {
                 match others {
                     0 => f.write_str(", fix the line to have it counted"),
                     1 => f.write_str(", and so was one more; fix the lines to have them counted"),
-                    _ => write!(
-                        f,
-                        ", and so were {others} more; fix the lines to have them counted"
-                    ),
+                    _ => {
+                        write!(f, ", and so were {others} more; fix the lines to have them counted")
+                    }
                 }
             }
-            TraceErrorKind::RecordsSkipped {
-                record,
-                reason,
-                others,
-            } => {
+            TraceErrorKind::RecordsSkipped { record, reason, others } => {
                 write!(
                     f,
                     "record {record}, at offset {offset}, cannot be used: {reason}; it was skipped"
@@ -455,10 +381,7 @@ impl TraceError {
                 if let Some(offset) = self.offset {
                     write!(f, " at offset {offset}")?;
                 }
-                write!(
-                    f,
-                    ": {error}; check the disk or the network share and try again"
-                )
+                write!(f, ": {error}; check the disk or the network share and try again")
             }
         }
     }
@@ -473,19 +396,15 @@ impl std::error::Error for TraceError {
     }
 }
 
-/// Whether the system refused because too many files are open: in this process (EMFILE) or in all of
-/// them (ENFILE).
+/// Whether the system refused because too many files are open: in this process (EMFILE) or in all
+/// of them (ENFILE).
 fn is_out_of_files(code: i32) -> bool {
     cfg!(unix) && matches!(code, 23 | 24)
 }
 
 /// How many bytes are there instead.
 fn there(present: u64) -> String {
-    if present == 1 {
-        "1 is there".to_owned()
-    } else {
-        format!("{present} are there")
-    }
+    if present == 1 { "1 is there".to_owned() } else { format!("{present} are there") }
 }
 
 #[cfg(test)]
@@ -494,11 +413,7 @@ mod tests {
 
     #[test]
     fn a_cut_record_is_one_sentence_with_place_and_figures() {
-        let kind = TraceErrorKind::CutInRecord {
-            packet: 12,
-            promised: 96,
-            present: 40,
-        };
+        let kind = TraceErrorKind::CutInRecord { packet: 12, promised: 96, present: 40 };
         let error = Fault::at(3312, kind).in_file(Path::new("x.pcap"));
         assert_eq!(
             error.to_string(),
@@ -511,11 +426,7 @@ mod tests {
     fn io_errors_have_a_remedy_and_a_source() {
         let fault = Fault::from_io(io::ErrorKind::PermissionDenied.into(), 0);
         let error = fault.in_file(Path::new("-"));
-        assert!(
-            error
-                .to_string()
-                .starts_with("standard input: permission denied; ")
-        );
+        assert!(error.to_string().starts_with("standard input: permission denied; "));
         assert!(std::error::Error::source(&error).is_some());
     }
 
@@ -529,17 +440,10 @@ mod tests {
 
     #[test]
     fn codec_damage_survives_the_way_through_io() {
-        let damage = CodecDamage {
-            codec: Compression::Gzip,
-            offset: 7,
-            cut: true,
-            reason: String::new(),
-        };
+        let damage =
+            CodecDamage { codec: Compression::Gzip, offset: 7, cut: true, reason: String::new() };
         let fault = Fault::from_io(io::Error::other(damage), 99);
         assert_eq!(fault.offset, Some(7));
-        assert!(matches!(
-            fault.kind,
-            TraceErrorKind::DamagedCompression { cut: true, .. }
-        ));
+        assert!(matches!(fault.kind, TraceErrorKind::DamagedCompression { cut: true, .. }));
     }
 }

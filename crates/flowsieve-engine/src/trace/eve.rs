@@ -1,5 +1,5 @@
-//! Suricata's `eve.json`: a JSON object a line, each an event. Those of flows and of DNS are records; others are
-//! passed over.
+//! Suricata's `eve.json`: a JSON object a line, each an event. Those of flows and of DNS are
+//! records; others are passed over.
 
 use std::borrow::Cow;
 
@@ -109,14 +109,8 @@ fn flow(event: &Event<'_>, out: &mut Entries) -> Result<(), String> {
     let end = (!flow.end.is_empty()).then_some(End::Time(Time::Text(&flow.end)));
     let content = Content::Flow(FlowFields {
         end,
-        packets: [
-            as_written(flow.pkts_toserver),
-            as_written(flow.pkts_toclient),
-        ],
-        bytes: [
-            as_written(flow.bytes_toserver),
-            as_written(flow.bytes_toclient),
-        ],
+        packets: [as_written(flow.pkts_toserver), as_written(flow.pkts_toclient)],
+        bytes: [as_written(flow.bytes_toserver), as_written(flow.bytes_toclient)],
         tcp_flags: [Some(&*flags[0]), Some(&*flags[1])],
     });
     out.push(&event.fields(&flow.start, content, false))
@@ -196,30 +190,16 @@ mod tests {
         assert_eq!(query.transport, Some((17, 5353, 53)));
         for one in [answer, response] {
             assert_eq!(one.transport, Some((17, 53, 5353)));
-            assert_eq!(
-                (one.source, one.destination),
-                (query.destination, query.source)
-            );
+            assert_eq!((one.source, one.destination), (query.destination, query.source));
         }
     }
 
     #[test]
     fn a_malformed_line_is_named() {
-        let log = read(
-            EVENTS
-                .replace("\"rrname\":\"a.example\"", "rrname")
-                .as_bytes(),
-        );
+        let log = read(EVENTS.replace("\"rrname\":\"a.example\"", "rrname").as_bytes());
         assert_eq!(log.entries.len(), 2);
         let kind = log.error.unwrap().kind;
-        let is_third = matches!(
-            kind,
-            TraceErrorKind::LinesSkipped {
-                line: 3,
-                others: 1,
-                ..
-            }
-        );
+        let is_third = matches!(kind, TraceErrorKind::LinesSkipped { line: 3, others: 1, .. });
         assert!(is_third, "{kind:?}");
     }
 }

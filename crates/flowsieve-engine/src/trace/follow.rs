@@ -1,4 +1,5 @@
-//! Reading what is still being written: a growing capture, or the captures that a program puts into a directory one after the other.
+//! Reading what is still being written: a growing capture, or the captures that a program puts into
+//! a directory one after the other.
 
 use super::capture::{Capture, InputFormat};
 use super::error::{Fault, TraceError};
@@ -34,10 +35,7 @@ fn version(data: &Metadata) -> Version {
 
 impl Follow {
     pub(super) fn new(path: &Path) -> Self {
-        Self {
-            path: path.to_owned(),
-            done: Arc::default(),
-        }
+        Self { path: path.to_owned(), done: Arc::default() }
     }
 
     /// Whether other captures may follow the one that was opened.
@@ -96,9 +94,8 @@ impl Follow {
             let Ok(data) = fs::metadata(&path) else {
                 continue;
             };
-            let hidden = path
-                .file_name()
-                .is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
+            let hidden =
+                path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
             if !data.is_file() || data.len() < LEAST_BYTES || hidden {
                 continue;
             }
@@ -163,10 +160,8 @@ impl Read for Following {
                 return Ok(0);
             }
             // What was written before the other one began is read first.
-            is_last = self
-                .follow
-                .as_ref()
-                .is_some_and(|follow| follow.has_another(&self.path, &data));
+            is_last =
+                self.follow.as_ref().is_some_and(|follow| follow.has_another(&self.path, &data));
             if !is_last {
                 thread::sleep(A_WHILE);
             }
@@ -215,9 +210,7 @@ mod tests {
         let bytes = capture(1..=4);
         file.write_all(&bytes[..24 + 20 + 7]).unwrap();
         let stop = StopFlag::default();
-        let mut followed = Follow::new(file.path())
-            .open(InputFormat::Auto, &stop)
-            .unwrap();
+        let mut followed = Follow::new(file.path()).open(InputFormat::Auto, &stop).unwrap();
         assert_eq!(seconds(&mut followed, 1), [1]);
         file.write_all(&bytes[24 + 20 + 7..]).unwrap();
         assert_eq!(seconds(&mut followed, 3), [2, 3, 4]);

@@ -1,12 +1,14 @@
-//! Frame Streams, the container of dnstap: frames, each behind its length in four bytes, big-endian.
+//! Frame Streams, the container of dnstap: frames, each behind its length in four bytes,
+//! big-endian.
 //!
 //! ```text
 //!   0 │ length │ type │ fields      control frame: a length of 0, then its own
 //!   length │ payload                data frame
 //! ```
 //!
-//! A file begins with a control frame START, which names the content, and ends with STOP, or wherever its
-//! writer was ended. Files that were put together one behind the other are read to the end.
+//! A file begins with a control frame START, which names the content, and ends with STOP, or
+//! wherever its writer was ended. Files that were put together one behind the other are read to the
+//! end.
 
 use super::error::{Fault, TraceErrorKind};
 use super::read_buffer::ReadBuffer;
@@ -23,8 +25,8 @@ const CONTENT_TYPE: u32 = 1;
 /// Bytes of a control frame before its fields: escape, length, type.
 const CONTROL_HEAD: usize = 12;
 
-/// The content of the stream at the start of `buffer`, if it is one: what its frame START says. Reads no more
-/// than this frame, for a live stream may take long to bring more.
+/// The content of the stream at the start of `buffer`, if it is one: what its frame START says.
+/// Reads no more than this frame, for a live stream may take long to bring more.
 pub(super) fn content_type(buffer: &mut ReadBuffer) -> Option<&[u8]> {
     if !buffer.unread().starts_with(&[0; 4]) || buffer.fill(CONTROL_HEAD) < CONTROL_HEAD {
         return None;
@@ -69,7 +71,8 @@ impl Frames {
         self.number
     }
 
-    /// Finds the next data frame. With `may_move` it reads on where the buffer ends, which moves what is in it.
+    /// Finds the next data frame. With `may_move` it reads on where the buffer ends, which moves
+    /// what is in it.
     pub(super) fn next(&mut self, buffer: &mut ReadBuffer, may_move: bool) -> Result<Next, Fault> {
         loop {
             if !self.is_here(buffer, 4, may_move)? {

@@ -92,10 +92,7 @@ pub(super) fn canonical(number: u16) -> LinkType {
 
 /// Runs of the registry: the first number, and the names from it on.
 const NAMES: &[(u16, &str)] = &[
-    (
-        0,
-        "null ethernet exp_ethernet ax25 pronet chaos ieee802_5 arcnet_bsd slip ppp fddi",
-    ),
+    (0, "null ethernet exp_ethernet ax25 pronet chaos ieee802_5 arcnet_bsd slip ppp fddi"),
     (19, "atm_clip"),
     (50, "ppp_hdlc ppp_ether"),
     (

@@ -1,5 +1,5 @@
-//! Which columns a list of flows or of DNS queries has, under any of their names, and the records of its rows: for lists
-//! as CSV and as Parquet.
+//! Which columns a list of flows or of DNS queries has, under any of their names, and the records
+//! of its rows: for lists as CSV and as Parquet.
 
 use super::log_entries::{Content, End, Entries, Fields, FlowFields, Time};
 
@@ -12,78 +12,33 @@ pub(super) enum Rows {
     Nfdump,
 }
 
-/// Names of a column, in lower case: of this program, of nfdump (before version 1.7.2 and since), of Zeek, of the
-/// Elastic Common Schema.
+/// Names of a column, in lower case: of this program, of nfdump (before version 1.7.2 and since),
+/// of Zeek, of the Elastic Common Schema.
 type Names = &'static [&'static str];
 
 const START: Names = &["start_ns", "ts", "firstseen", "event.start"];
 const SOURCE: Names = &["src", "sa", "srcaddr", "id.orig_h", "source.ip"];
 const DESTINATION: Names = &["dst", "da", "dstaddr", "id.resp_h", "destination.ip"];
 const PROTOCOL: Names = &["proto", "pr", "protocol", "network.iana_number"];
-const SOURCE_PORT: Names = &[
-    "src_port",
-    "sport",
-    "sp",
-    "srcport",
-    "id.orig_p",
-    "source.port",
-];
-const DESTINATION_PORT: Names = &[
-    "dst_port",
-    "dport",
-    "dp",
-    "dstport",
-    "id.resp_p",
-    "destination.port",
-];
+const SOURCE_PORT: Names = &["src_port", "sport", "sp", "srcport", "id.orig_p", "source.port"];
+const DESTINATION_PORT: Names =
+    &["dst_port", "dport", "dp", "dstport", "id.resp_p", "destination.port"];
 const END: Names = &["end_ns", "te", "lastseen", "event.end"];
 const DURATION: Names = &["duration", "td"];
 const PACKETS: [Names; 2] = [
-    &[
-        "packets",
-        "packets_fwd",
-        "ipkt",
-        "inpackets",
-        "orig_pkts",
-        "source.packets",
-    ],
-    &[
-        "packets_rev",
-        "opkt",
-        "outpackets",
-        "resp_pkts",
-        "destination.packets",
-    ],
+    &["packets", "packets_fwd", "ipkt", "inpackets", "orig_pkts", "source.packets"],
+    &["packets_rev", "opkt", "outpackets", "resp_pkts", "destination.packets"],
 ];
 const BYTES: [Names; 2] = [
-    &[
-        "bytes",
-        "bytes_fwd",
-        "ibyt",
-        "inbytes",
-        "orig_ip_bytes",
-        "source.bytes",
-    ],
-    &[
-        "bytes_rev",
-        "obyt",
-        "outbytes",
-        "resp_ip_bytes",
-        "destination.bytes",
-    ],
+    &["bytes", "bytes_fwd", "ibyt", "inbytes", "orig_ip_bytes", "source.bytes"],
+    &["bytes_rev", "obyt", "outbytes", "resp_ip_bytes", "destination.bytes"],
 ];
-const FLAGS: [Names; 2] = [
-    &["tcp_flags", "tcp_flags_fwd", "flg", "flags"],
-    &["tcp_flags_rev"],
-];
+const FLAGS: [Names; 2] = [&["tcp_flags", "tcp_flags_fwd", "flg", "flags"], &["tcp_flags_rev"]];
 
 /// What rows below a header of these names are, if they can be read.
 pub(super) fn rows(header: &[String]) -> Option<Rows> {
     let has = |names: Names| find(header, names).is_some();
-    if ["ts", "src", "dst", "qname"]
-        .iter()
-        .all(|name| header.iter().any(|column| column == name))
-    {
+    if ["ts", "src", "dst", "qname"].iter().all(|name| header.iter().any(|column| column == name)) {
         return Some(Rows::Queries);
     }
     if ![START, SOURCE, DESTINATION, PROTOCOL].into_iter().all(has) {
@@ -107,9 +62,7 @@ pub(super) fn header<'a>(names: impl Iterator<Item = &'a [u8]>) -> Vec<String> {
 }
 
 fn find(header: &[String], names: Names) -> Option<usize> {
-    names
-        .iter()
-        .find_map(|name| header.iter().position(|column| column == name))
+    names.iter().find_map(|name| header.iter().position(|column| column == name))
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -141,16 +94,12 @@ enum ContentColumns {
 }
 
 impl Columns {
-    /// The columns of a list with this header, if it is one; `is_nanoseconds` says of which columns the times are whole
-    /// nanoseconds.
+    /// The columns of a list with this header, if it is one; `is_nanoseconds` says of which columns
+    /// the times are whole nanoseconds.
     pub(super) fn of(header: &[String], is_nanoseconds: impl Fn(usize) -> bool) -> Option<Self> {
         let rows = rows(header)?;
         let at = |names: Names| find(header, names);
-        let time = if rows == Rows::Queries {
-            at(&["ts"])?
-        } else {
-            at(START)?
-        };
+        let time = if rows == Rows::Queries { at(&["ts"])? } else { at(START)? };
         Some(Self {
             rows,
             time,
@@ -161,9 +110,7 @@ impl Columns {
             source_port: at(SOURCE_PORT),
             destination_port: at(DESTINATION_PORT),
             content: if rows == Rows::Queries {
-                ContentColumns::Dns {
-                    name: at(&["qname"])?,
-                }
+                ContentColumns::Dns { name: at(&["qname"])? }
             } else {
                 ContentColumns::Flow {
                     end: at(END),
@@ -193,16 +140,7 @@ impl Columns {
                 bytes: [bytes, bytes_back],
                 tcp_flags: [flags, flags_back],
                 ..
-            } => [
-                end,
-                duration,
-                packets,
-                packets_back,
-                bytes,
-                bytes_back,
-                flags,
-                flags_back,
-            ],
+            } => [end, duration, packets, packets_back, bytes, bytes_back, flags, flags_back],
         };
         let all = [
             Some(self.time),
@@ -278,7 +216,8 @@ impl Columns {
     }
 }
 
-/// Whether nfdump means milliseconds, which its format `csv-fast` has: as seconds they would be thousands of years from now.
+/// Whether nfdump means milliseconds, which its format `csv-fast` has: as seconds they would be
+/// thousands of years from now.
 fn is_milliseconds(text: &str) -> bool {
     text.len() >= 12 && text.bytes().all(|byte| byte.is_ascii_digit())
 }

@@ -78,10 +78,7 @@ fn advance(reader: &mut csv::Reader<Bounded>, record: &mut ByteRecord) -> Result
             ErrorKind::Io(error) => Fault::from_io(error, offset),
             other => Fault::at(
                 offset,
-                TraceErrorKind::MalformedLine {
-                    line,
-                    reason: format!("{other:?}"),
-                },
+                TraceErrorKind::MalformedLine { line, reason: format!("{other:?}") },
             ),
         }
     })
@@ -137,14 +134,7 @@ mod tests {
         assert_eq!(names(&log), ["a", "b"]);
         let error = log.error.unwrap();
         assert!(
-            matches!(
-                error.kind,
-                TraceErrorKind::LinesSkipped {
-                    line: 3,
-                    others: 0,
-                    ..
-                }
-            ),
+            matches!(error.kind, TraceErrorKind::LinesSkipped { line: 3, others: 0, .. }),
             "{error}"
         );
     }
@@ -153,12 +143,8 @@ mod tests {
     fn flow(text: &str) -> (i64, Option<(u8, u16, u16)>, LoggedFlow) {
         let log = read(text.as_bytes());
         assert!(log.error.is_none(), "{:?}", log.error);
-        let [entry] = &log.entries[..] else {
-            panic!("{} flows", log.entries.len())
-        };
-        let LogContent::Flow(flow) = entry.content else {
-            panic!("{entry:?}")
-        };
+        let [entry] = &log.entries[..] else { panic!("{} flows", log.entries.len()) };
+        let LogContent::Flow(flow) = entry.content else { panic!("{entry:?}") };
         (entry.time_ns, entry.transport, flow)
     }
 
@@ -216,10 +202,7 @@ mod tests {
         let log = read(&text);
         assert_eq!(log.entries.len(), 1);
         let error = log.error.unwrap();
-        assert!(
-            matches!(error.kind, TraceErrorKind::MalformedLine { line: 3, .. }),
-            "{error}"
-        );
+        assert!(matches!(error.kind, TraceErrorKind::MalformedLine { line: 3, .. }), "{error}");
     }
 
     #[test]
@@ -239,19 +222,12 @@ mod tests {
         // The format csv-fast, whose times are milliseconds.
         let fast = "cnt,af,firstSeen,lastSeen,proto,srcAddr,srcPort,dstAddr,dstPort,srcAS,dstAS,input,output,flags,srcTos,packets,bytes\n\
             1,2,1700000000250,1700000001750,6,10.0.0.1,1024,10.0.0.2,80,0,0,0,0,...AP.SF,0,3,180\n";
-        let flags = LoggedFlow {
-            tcp_flags: [27, 0],
-            ..expected
-        };
+        let flags = LoggedFlow { tcp_flags: [27, 0], ..expected };
         assert_eq!(flow(fast), (start, Some((6, 1024, 80)), flags));
         // Columns that were asked for by name.
         let named = "firstSeen,lastSeen,srcAddr,dstAddr,srcPort,dstPort,proto,inPackets,inBytes,outPackets,outBytes,flags\n\
             1700000000.250,1700000001.750,::1,::2,1024,53,17,3,180,2,90,........\n";
-        let both = LoggedFlow {
-            packets: [3, 2],
-            bytes: [180, 90],
-            ..expected
-        };
+        let both = LoggedFlow { packets: [3, 2], bytes: [180, 90], ..expected };
         assert_eq!(flow(named), (start, Some((17, 1024, 53)), both));
     }
 }

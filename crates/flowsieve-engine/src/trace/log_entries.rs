@@ -1,4 +1,5 @@
-//! What all logs have in common: records and the text of their names; and lines, for those that are text.
+//! What all logs have in common: records and the text of their names; and lines, for those that are
+//! text.
 
 use std::net::IpAddr;
 use std::ops::Range;
@@ -14,8 +15,8 @@ use super::time;
 /// Longest line that is read. A DNS name has at most 255 bytes; the rest is room for answers.
 pub(super) const MAX_LINE_BYTES: usize = 1 << 20;
 
-/// Most of a name as written that is kept. A byte of a name takes at most seven: more than this is no name, and
-/// what is left of it is none, either.
+/// Most of a name as written that is kept. A byte of a name takes at most seven: more than this is
+/// no name, and what is left of it is none, either.
 const MAX_NAME_TEXT: usize = 2048;
 
 /// The records of one batch, reused for the next.
@@ -41,12 +42,14 @@ impl Entries {
         }
     }
 
-    /// Adds a record whose ranges point into another text than that of this batch: see [`Self::batch_in`].
+    /// Adds a record whose ranges point into another text than that of this batch: see
+    /// [`Self::batch_in`].
     pub(super) fn add(&mut self, entry: LogEntry) {
         self.records.push(entry);
     }
 
-    /// Adds a message that has a question of this name, in wire form, and nothing else; says where it is.
+    /// Adds a message that has a question of this name, in wire form, and nothing else; says where
+    /// it is.
     pub(super) fn add_question(&mut self, name: &[u8]) -> Range<u32> {
         const ONE_QUESTION: [u8; 12] = [0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0];
         const TYPE_AND_CLASS: [u8; 4] = [0, 1, 0, 1];
@@ -95,35 +98,22 @@ impl Entries {
 
     /// The records, which point into this text.
     pub(super) fn batch_in<'a>(&'a self, text: &'a [u8]) -> LogBatch<'a> {
-        LogBatch {
-            entries: &self.records,
-            text,
-        }
+        LogBatch { entries: &self.records, text }
     }
 
     /// Adds a record from its fields as written, or says which of them is wrong.
     pub(super) fn push(&mut self, fields: &Fields<'_>) -> Result<(), String> {
         let address = |name: &str, value: &str| {
-            value
-                .parse::<IpAddr>()
-                .map_err(|_| bad(name, value, "an IP address"))
+            value.parse::<IpAddr>().map_err(|_| bad(name, value, "an IP address"))
         };
         let time_ns = fields.time.read().ok_or_else(|| {
-            bad(
-                "the time",
-                fields.time.text(),
-                "epoch seconds or an RFC 3339 time",
-            )
+            bad("the time", fields.time.text(), "epoch seconds or an RFC 3339 time")
         })?;
         let source = address("the source", fields.source)?;
         let destination = address("the destination", fields.destination)?;
         let transport = fields.transport();
         let content = match &fields.content {
-            Content::Dns {
-                name,
-                escaped,
-                is_response,
-            } => LogContent::Dns {
+            Content::Dns { name, escaped, is_response } => LogContent::Dns {
                 question: match name {
                     Some(name) => LogQuestion::Name(self.push_name(name, *escaped)),
                     None => LogQuestion::None,
@@ -248,10 +238,9 @@ impl FlowFields<'_> {
         let number = |text: Option<&str>| text.and_then(|text| text.parse().ok()).unwrap_or(0);
         let end_ns = match self.end {
             None => time_ns,
-            Some(End::Time(end)) => end
-                .read()
-                .ok_or_else(|| bad("the end", end.text(), "a time"))?
-                .max(time_ns),
+            Some(End::Time(end)) => {
+                end.read().ok_or_else(|| bad("the end", end.text(), "a time"))?.max(time_ns)
+            }
             Some(End::Duration(text)) => {
                 let duration = time::from_decimal_seconds(text)
                     .ok_or_else(|| bad("the duration", text, "a number of seconds"))?;
@@ -271,16 +260,8 @@ impl FlowFields<'_> {
 fn flags(text: Option<&str>) -> u8 {
     let Some(text) = text else { return 0 };
     text.parse().unwrap_or_else(|_| {
-        const LETTERS: [(char, u8); 8] = [
-            ('F', 1),
-            ('S', 2),
-            ('R', 4),
-            ('P', 8),
-            ('A', 16),
-            ('U', 32),
-            ('E', 64),
-            ('C', 128),
-        ];
+        const LETTERS: [(char, u8); 8] =
+            [('F', 1), ('S', 2), ('R', 4), ('P', 8), ('A', 16), ('U', 32), ('E', 64), ('C', 128)];
         let set = LETTERS.iter().filter(|(letter, _)| text.contains(*letter));
         set.fold(0, |flags, (_, bit)| flags | bit)
     })
@@ -289,11 +270,7 @@ fn flags(text: Option<&str>) -> u8 {
 fn bad(name: &str, value: &str, wanted: &str) -> String {
     // A sentence stays in one line, whatever stands in a cell.
     let shown = |character: char| {
-        if character.is_control() {
-            char::REPLACEMENT_CHARACTER
-        } else {
-            character
-        }
+        if character.is_control() { char::REPLACEMENT_CHARACTER } else { character }
     };
     let value: String = value.chars().take(60).map(shown).collect();
     format!("{name} is \"{value}\", not {wanted}")
@@ -315,13 +292,12 @@ fn protocol_number(text: &str, is_v6: bool) -> Option<u8> {
     if let Ok(number) = text.parse() {
         return Some(number);
     }
-    let known = NAMES
-        .iter()
-        .find(|(name, _)| text.eq_ignore_ascii_case(name));
+    let known = NAMES.iter().find(|(name, _)| text.eq_ignore_ascii_case(name));
     known.map(|&(_, number)| if number == 1 && is_v6 { 58 } else { number })
 }
 
-/// Whether what a log writes into the columns of the ports are ports: of ICMP it may be type and code.
+/// Whether what a log writes into the columns of the ports are ports: of ICMP it may be type and
+/// code.
 const fn has_ports(protocol: u8) -> bool {
     const SCTP: u8 = 132;
     matches!(protocol, 6 | 17 | SCTP)
@@ -334,11 +310,7 @@ impl Fields<'_> {
         if !has_ports(protocol) {
             return Some((protocol, 0, 0));
         }
-        Some((
-            protocol,
-            self.source_port?.parse().ok()?,
-            self.destination_port?.parse().ok()?,
-        ))
+        Some((protocol, self.source_port?.parse().ok()?, self.destination_port?.parse().ok()?))
     }
 }
 
@@ -363,8 +335,9 @@ impl Lines {
         self.number
     }
 
-    /// Appends the records of lines, which `read` takes, to `out` (empty when called); leaves it empty at the end. Blank lines are
-    /// passed over, and lines that `read` refuses are noted as skipped.
+    /// Appends the records of lines, which `read` takes, to `out` (empty when called); leaves it
+    /// empty at the end. Blank lines are passed over, and lines that `read` refuses are noted as
+    /// skipped.
     pub(super) fn read_each(
         &mut self,
         buffer: &mut ReadBuffer,
@@ -385,8 +358,8 @@ impl Lines {
         Ok(())
     }
 
-    /// Consumes the line handed out before and finds the next one, without its end; false at the end of
-    /// the stream. The line is `&buffer.unread()[..length]`.
+    /// Consumes the line handed out before and finds the next one, without its end; false at the
+    /// end of the stream. The line is `&buffer.unread()[..length]`.
     pub(super) fn advance(&mut self, buffer: &mut ReadBuffer) -> Result<Option<usize>, Fault> {
         buffer.consume(self.current);
         self.current = 0;
@@ -433,11 +406,7 @@ mod tests {
             seen.push((lines.number(), buffer.unread()[..length].to_vec()));
         }
         let expected: [(u64, &[u8]); 4] = [(1, b"one"), (2, b"two"), (3, b""), (4, b"last")];
-        assert!(
-            seen.iter()
-                .map(|(number, line)| (*number, line.as_slice()))
-                .eq(expected)
-        );
+        assert!(seen.iter().map(|(number, line)| (*number, line.as_slice())).eq(expected));
 
         let mut buffer = ReadBuffer::new(Box::new(std::io::repeat(b'x')));
         assert!(Lines::default().advance(&mut buffer).is_err());
@@ -461,10 +430,7 @@ mod tests {
             (r"a\x2eb", false, br"a\x2eb"),
         ] {
             let range = entries.push_name(name.as_bytes(), escaped);
-            assert_eq!(
-                &entries.text[range.start as usize..range.end as usize],
-                expected
-            );
+            assert_eq!(&entries.text[range.start as usize..range.end as usize], expected);
         }
     }
 }

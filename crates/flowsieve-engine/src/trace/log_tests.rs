@@ -54,8 +54,5 @@ pub(super) fn read_as(text: &[u8], format: InputFormat) -> Log {
 }
 
 pub(super) fn names(log: &Log) -> Vec<&str> {
-    log.names
-        .iter()
-        .map(|name| std::str::from_utf8(name).unwrap())
-        .collect()
+    log.names.iter().map(|name| std::str::from_utf8(name).unwrap()).collect()
 }

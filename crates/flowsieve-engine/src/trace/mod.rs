@@ -1,5 +1,5 @@
-//! Reads captures and logs: containers and decompression. It yields bytes with a time, a length and a link
-//! type.
+//! Reads captures and logs: containers and decompression. It yields bytes with a time, a length and
+//! a link type.
 //!
 //! ```text
 //!   file ─► codecs ─► buffer ─► pcap │ pcapng │ erf │ tsh ─► batches of packets
@@ -8,10 +8,7 @@
 //!
 //! Packets are never copied: [`PacketRef`] points into the buffer that `read` filled.
 
-#![cfg_attr(
-    test,
-    allow(clippy::unwrap_used, reason = "a test that panics has failed")
-)]
+#![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test that panics has failed"))]
 
 mod ahead;
 mod annotation;

@@ -3,8 +3,8 @@
 use std::net::IpAddr;
 use std::ops::Range;
 
-/// Largest number of packets or log records in one batch: enough to spread the cost of a step over many,
-/// few enough that a batch and the packets in it stay in the cache.
+/// Largest number of packets or log records in one batch: enough to spread the cost of a step over
+/// many, few enough that a batch and the packets in it stay in the cache.
 pub const MAX_BATCH: usize = 1024;
 
 /// Link-layer header type of a packet, by its `LINKTYPE_` number as in pcap and pcapng files.
@@ -35,8 +35,8 @@ pub struct LogEntry {
     pub source: Option<IpAddr>,
     /// The other end, where the log has it.
     pub destination: Option<IpAddr>,
-    /// Transport protocol number and ports (source, destination), where the log has them; ports are 0 where the
-    /// protocol has none.
+    /// Transport protocol number and ports (source, destination), where the log has them; ports are
+    /// 0 where the protocol has none.
     pub transport: Option<(u8, u16, u16)>,
     /// What the record is about.
     pub content: LogContent,
@@ -63,7 +63,8 @@ pub enum LogContent {
 pub enum LogQuestion {
     /// Nowhere: the record has none.
     None,
-    /// Its name: labels separated by dots, as written in the log, without a final dot; empty for the root.
+    /// Its name: labels separated by dots, as written in the log, without a final dot; empty for
+    /// the root.
     Name(Range<u32>),
     /// The message itself, in wire form.
     Message(Range<u32>),
@@ -83,8 +84,8 @@ pub struct LoggedFlow {
 }
 
 impl LoggedFlow {
-    /// Whether packets went from the source, and from the destination. A log without numbers tells of the
-    /// first only.
+    /// Whether packets went from the source, and from the destination. A log without numbers tells
+    /// of the first only.
     #[doc(hidden)]
     pub const fn directions(&self) -> [bool; 2] {
         let back = self.packets[1] > 0 || self.bytes[1] > 0;

@@ -1,13 +1,13 @@
 //! pcap: a file header of 24 bytes, then records of a header and a packet.
 //!
-//! Which of the many dialects a file is in is settled once, at its header; the loop over the records
-//! is compiled for each byte order, and for the common record header apart from the rest.
+//! Which of the many dialects a file is in is settled once, at its header; the loop over the
+//! records is compiled for each byte order, and for the common record header apart from the rest.
 //!
-//! The loop is our own because pcap-parser's record functions know one dialect each, and no limit of
-//! length. It is not faster, nor slower: over 10 million packets of 90 bytes in the page cache, `read`
-//! alone took 10.5 ns a packet on a busy two-core virtual machine, with this loop 12.7 ns, which
-//! includes turning the time and writing a [`PacketRef`], and with `parse_pcap_frame` 12.6 ns. Packets
-//! of 870 bytes took 54, 59 and 59 ns.
+//! The loop is our own because pcap-parser's record functions know one dialect each, and no limit
+//! of length. It is not faster, nor slower: over 10 million packets of 90 bytes in the page cache,
+//! `read` alone took 10.5 ns a packet on a busy two-core virtual machine, with this loop 12.7 ns,
+//! which includes turning the time and writing a [`PacketRef`], and with `parse_pcap_frame` 12.6
+//! ns. Packets of 870 bytes took 54, 59 and 59 ns.
 
 use super::erf;
 use super::error::{Fault, TraceErrorKind};
@@ -92,26 +92,15 @@ impl Pcap {
         let network = header.network.0.cast_unsigned();
         let container = "pcap";
         if major < 2 {
-            let kind = TraceErrorKind::UnsupportedVersion {
-                container,
-                major,
-                minor,
-            };
+            let kind = TraceErrorKind::UnsupportedVersion { container, major, minor };
             return Err(Fault::at(4, kind));
         }
         // Above these bits stands the length of the frame check sequence, below them the link type.
         if network & 0x03ff_0000 != 0 {
             let reason = format!("the reserved bits of its link type {network:#010x} are not zero");
-            return Err(Fault::at(
-                20,
-                TraceErrorKind::CorruptHeader { container, reason },
-            ));
+            return Err(Fault::at(20, TraceErrorKind::CorruptHeader { container, reason }));
         }
-        let mut fraction = if header.is_nanosecond_precision() {
-            1
-        } else {
-            1000
-        };
+        let mut fraction = if header.is_nanosecond_precision() { 1 } else { 1000 };
         let mut link = network as u16;
         if (major, minor) == (2, 2)
             && let Some(aix) = aix_link_type(link)
@@ -137,8 +126,8 @@ impl Pcap {
         Ok((pcap, header.snaplen))
     }
 
-    /// Several dialects share a magic number and differ in the length of the record header only. The
-    /// one whose first records make most sense is taken; of equals, the first.
+    /// Several dialects share a magic number and differ in the length of the record header only.
+    /// The one whose first records make most sense is taken; of equals, the first.
     fn choose_record_header(
         &mut self,
         buffer: &mut ReadBuffer,
@@ -154,10 +143,7 @@ impl Pcap {
         buffer.fill((RECORDS_TO_TRY + 1) * MAX_PACKET_BYTES as usize);
         let complete = buffer.is_complete();
         let odd = |&length: &usize| {
-            let candidate = Self {
-                record_header: length,
-                ..self.clone()
-            };
+            let candidate = Self { record_header: length, ..self.clone() };
             candidate.oddities(buffer.unread(), complete, snap_length)
         };
         if let Some(&best) = candidates.iter().min_by_key(|length| odd(length)) {
@@ -215,11 +201,7 @@ impl Pcap {
     ) -> (u32, u32, u32, u32) {
         let word = |at: usize| {
             let bytes = [header[at], header[at + 1], header[at + 2], header[at + 3]];
-            if BIG {
-                u32::from_be_bytes(bytes)
-            } else {
-                u32::from_le_bytes(bytes)
-            }
+            if BIG { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) }
         };
         let (first, second) = (word(8), word(12));
         let swap = !PLAIN
@@ -228,11 +210,7 @@ impl Pcap {
                 Lengths::WireFirst => true,
                 Lengths::Unsure => first > second,
             };
-        let (captured, wire) = if swap {
-            (second, first)
-        } else {
-            (first, second)
-        };
+        let (captured, wire) = if swap { (second, first) } else { (first, second) };
         (word(0), word(4), captured, wire)
     }
 
@@ -351,8 +329,8 @@ impl RecordReader for Pcap {
     }
 }
 
-/// Link types as AIX's tcpdump writes them (interface types of RFC 1573) in files of version 2.2, with
-/// fractions in nanoseconds.
+/// Link types as AIX's tcpdump writes them (interface types of RFC 1573) in files of version 2.2,
+/// with fractions in nanoseconds.
 fn aix_link_type(link: u16) -> Option<u16> {
     match link {
         6 => Some(1),

@@ -51,8 +51,9 @@ struct Interface {
 pub(super) struct Pcapng {
     big_endian: bool,
     interfaces: Vec<Interface>,
-    /// Time of the last packet that has one. Simple packets have none of their own and take this one;
-    /// before the first packet with a time they take that of the first one in their batch, or 0.
+    /// Time of the last packet that has one. Simple packets have none of their own and take this
+    /// one; before the first packet with a time they take that of the first one in their batch, or
+    /// 0.
     last_time_ns: Option<i64>,
     packets: u64,
 }
@@ -63,11 +64,7 @@ impl Pcapng {
         const SECTION_HEADER_BYTES: usize = 28;
         let present = buffer.require(SECTION_HEADER_BYTES)?;
         if present < SECTION_HEADER_BYTES {
-            return Err(Fault::cut_in_header(
-                "pcapng",
-                SECTION_HEADER_BYTES,
-                present,
-            ));
+            return Err(Fault::cut_in_header("pcapng", SECTION_HEADER_BYTES, present));
         }
         Ok(Self::default())
     }
@@ -100,18 +97,11 @@ impl Pcapng {
     }
 
     fn corrupt(&self, reason: impl Into<String>) -> TraceErrorKind {
-        TraceErrorKind::CorruptBlock {
-            packet: self.packets + 1,
-            reason: reason.into(),
-        }
+        TraceErrorKind::CorruptBlock { packet: self.packets + 1, reason: reason.into() }
     }
 
     fn word(&self, bytes: [u8; 4]) -> u32 {
-        if self.big_endian {
-            u32::from_be_bytes(bytes)
-        } else {
-            u32::from_le_bytes(bytes)
-        }
+        if self.big_endian { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) }
     }
 
     fn word_at(&self, bytes: &[u8], at: usize) -> u32 {
@@ -120,11 +110,7 @@ impl Pcapng {
 
     fn short_at(&self, bytes: &[u8], at: usize) -> u16 {
         let bytes = [bytes[at], bytes[at + 1]];
-        if self.big_endian {
-            u16::from_be_bytes(bytes)
-        } else {
-            u16::from_le_bytes(bytes)
-        }
+        if self.big_endian { u16::from_be_bytes(bytes) } else { u16::from_le_bytes(bytes) }
     }
 
     /// Takes over the byte order that a section header begins with.
@@ -158,11 +144,7 @@ impl Pcapng {
         let (major, minor) = (section.major_version, section.minor_version);
         if major != 1 || !matches!(minor, 0 | 2) {
             let container = "pcapng";
-            return Err(TraceErrorKind::UnsupportedVersion {
-                container,
-                major,
-                minor,
-            });
+            return Err(TraceErrorKind::UnsupportedVersion { container, major, minor });
         }
         self.interfaces.clear();
         Ok(())
@@ -180,10 +162,7 @@ impl Pcapng {
             return Err(self.corrupt("the section describes more than a million interfaces"));
         }
         // The parser's own clock knows neither powers of two nor big-endian offsets.
-        let options = description
-            .options
-            .iter()
-            .map(|option| (option.code.0, option.value()));
+        let options = description.options.iter().map(|option| (option.code.0, option.value()));
         self.interfaces.push(Interface {
             link: link_type::canonical(description.linktype.0.cast_unsigned() as u16),
             snap_length: description.snaplen,
@@ -222,16 +201,11 @@ impl Pcapng {
         self.check_captured(captured, block.len() - HEAD_BYTES - 4)?;
         self.last_time_ns = Some(time_ns);
         let wire = self.word_at(block, 24);
-        Ok(PacketRef {
-            time_ns,
-            start: (start + HEAD_BYTES) as u32,
-            captured,
-            wire,
-            link,
-        })
+        Ok(PacketRef { time_ns, start: (start + HEAD_BYTES) as u32, captured, wire, link })
     }
 
-    /// Takes down what a writer needs of a block that was read, behind this many packets of the batch.
+    /// Takes down what a writer needs of a block that was read, behind this many packets of the
+    /// batch.
     fn take_down(
         &self,
         kind: u32,
@@ -290,10 +264,7 @@ impl Pcapng {
         let Some(interface) = self.interfaces.last() else {
             return Ok(());
         };
-        let options = block
-            .get(OPTIONS_AT..block.len() - 4)
-            .unwrap_or_default()
-            .to_vec();
+        let options = block.get(OPTIONS_AT..block.len() - 4).unwrap_or_default().to_vec();
         records.interface_bytes += options.len() + size_of::<InterfaceInfo>();
         if records.interface_bytes > MAX_INTERFACE_BYTES {
             return Err(self.corrupt("its interface descriptions take more than 64 MiB"));
@@ -398,11 +369,7 @@ impl RecordReader for Pcapng {
                 let packet = self.packets + 1;
                 return (
                     at,
-                    ScanEnd::Damaged(TraceErrorKind::RecordTooLong {
-                        packet,
-                        length,
-                        limit,
-                    }),
+                    ScanEnd::Damaged(TraceErrorKind::RecordTooLong { packet, length, limit }),
                 );
             }
             let Some(block) = rest.get(..padded as usize) else {
@@ -455,8 +422,7 @@ impl RecordReader for Pcapng {
             let present = buffer.offset() + buffer.unread().len() as u64 - offset;
             return Err(Fault::cut(offset, self.packets + 1, padded.into(), present));
         };
-        self.check_trailer(trailer, padded, length)
-            .map_err(|kind| Fault::at(offset, kind))?;
+        self.check_trailer(trailer, padded, length).map_err(|kind| Fault::at(offset, kind))?;
         buffer.consume(4);
         Ok(())
     }

@@ -29,24 +29,16 @@ pub(super) struct Clock {
 impl Clock {
     /// A clock of this resolution (`if_tsresol`), counted from the epoch.
     pub(super) fn of(resolution: u8) -> Self {
-        Self {
-            tick: tick(resolution),
-            resolution,
-            offset_ns: 0,
-        }
+        Self { tick: tick(resolution), resolution, offset_ns: 0 }
     }
 
-    /// Reads `if_tsresol` and `if_tsoffset` among the options of an interface; without them a tick is a
-    /// microsecond, counted from the epoch.
+    /// Reads `if_tsresol` and `if_tsoffset` among the options of an interface; without them a tick
+    /// is a microsecond, counted from the epoch.
     pub(super) fn from_options<'a>(
         options: impl Iterator<Item = (u16, &'a [u8])>,
         big_endian: bool,
     ) -> Self {
-        let mut clock = Self {
-            tick: Tick::Nanoseconds(1000),
-            resolution: 6,
-            offset_ns: 0,
-        };
+        let mut clock = Self { tick: Tick::Nanoseconds(1000), resolution: 6, offset_ns: 0 };
         for (code, value) in options.take_while(|&(code, _)| code != OPTION_END) {
             match (code, value) {
                 (OPTION_RESOLUTION, &[resolution, ..]) => {
@@ -77,9 +69,7 @@ impl Clock {
     /// A stamp that [`Self::time_ns`] turns into this time, or into the nearest one before it; the
     /// nearest that there is.
     pub(super) fn ticks(self, time_ns: i64) -> u64 {
-        let time = (i128::from(time_ns) - self.offset_ns)
-            .max(0)
-            .cast_unsigned();
+        let time = (i128::from(time_ns) - self.offset_ns).max(0).cast_unsigned();
         let ticks = match self.tick {
             Tick::Nanoseconds(nanoseconds) => time / u128::from(nanoseconds),
             Tick::PerNanosecond(count) => time.saturating_mul(u128::from(count)),
@@ -130,18 +120,9 @@ mod tests {
 
     fn clock(resolution: u8, offset: i64) -> Clock {
         let offset = offset.to_be_bytes();
-        let options = [
-            (9, [resolution].to_vec()),
-            (14, offset.to_vec()),
-            (0, vec![]),
-            (9, vec![0]),
-        ];
-        Clock::from_options(
-            options
-                .iter()
-                .map(|(code, value)| (*code, value.as_slice())),
-            true,
-        )
+        let options =
+            [(9, [resolution].to_vec()), (14, offset.to_vec()), (0, vec![]), (9, vec![0])];
+        Clock::from_options(options.iter().map(|(code, value)| (*code, value.as_slice())), true)
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Messages of Protocol Buffers, field by field: the little of it that dnstap needs.
 //!
-//! A field is a key (number and wire type in one varint) and a value: a varint, 4 or 8 bytes, or a length
-//! and as many bytes. Fields that are not known are stepped over, as the format wants it.
+//! A field is a key (number and wire type in one varint) and a value: a varint, 4 or 8 bytes, or a
+//! length and as many bytes. Fields that are not known are stepped over, as the format wants it.
 
 use std::ops::Range;
 
@@ -24,10 +24,7 @@ pub(super) type Broken = &'static str;
 
 impl<'a> Fields<'a> {
     pub(super) fn new(bytes: &'a [u8], range: Range<usize>) -> Self {
-        Self {
-            bytes: &bytes[..range.end],
-            at: range.start,
-        }
+        Self { bytes: &bytes[..range.end], at: range.start }
     }
 
     /// The next field, by its number; none at the end.
@@ -92,9 +89,8 @@ mod tests {
 
     #[test]
     fn every_wire_type_is_read() {
-        let bytes = [
-            0x08, 0x96, 0x01, 0x12, 2, b'h', b'i', 0x1d, 1, 0, 0, 0, 0x21, 2, 0, 0, 0, 0, 0, 0, 0,
-        ];
+        let bytes =
+            [0x08, 0x96, 0x01, 0x12, 2, b'h', b'i', 0x1d, 1, 0, 0, 0, 0x21, 2, 0, 0, 0, 0, 0, 0, 0];
         let expected = [
             (1, Value::Number(150)),
             (2, Value::Bytes(5..7)),
@@ -111,9 +107,7 @@ mod tests {
             &[0x08, 0x80],
             &[0xff; 12],
             &[0x12, 3, 1, 2],
-            &[
-                0x12, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1,
-            ],
+            &[0x12, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1],
             &[0x1d, 1, 2, 3],
             &[0x21, 1, 2, 3],
             &[0x0b],

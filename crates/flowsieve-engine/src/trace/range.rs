@@ -1,7 +1,8 @@
-//! The records of a plain pcap file that begin in a range of its bytes, read by whoever has these bytes.
+//! The records of a plain pcap file that begin in a range of its bytes, read by whoever has these
+//! bytes.
 //!
-//! Where the first of them begins is a guess, as in [`super::segments`]: it is right if the range before
-//! ends exactly there, and else the range has to be read again from where that one ended.
+//! Where the first of them begins is a guess, as in [`super::segments`]: it is right if the range
+//! before ends exactly there, and else the range has to be read again from where that one ended.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -27,7 +28,8 @@ pub struct RangeStart {
 /// A capture that yields the packets of a range, and where it was entered.
 #[derive(Debug)]
 pub struct CaptureRange {
-    /// Yields the packets whose records begin in the range; [`Capture::offset`] is then where it ended.
+    /// Yields the packets whose records begin in the range; [`Capture::offset`] is then where it
+    /// ended.
     pub capture: Capture,
     /// Offset of the first record; none if no place looked like one, and then there are no packets.
     pub entered: Option<u64>,
@@ -59,8 +61,9 @@ impl Capture {
         Ok(whole.range(source, range, start))
     }
 
-    /// A range of this capture, of which only the head has to be at hand. `source` gives the bytes of the
-    /// file from [`Self::range_begin`] on. None if the capture [has no ranges](Self::has_ranges).
+    /// A range of this capture, of which only the head has to be at hand. `source` gives the bytes
+    /// of the file from [`Self::range_begin`] on. None if the capture [has no
+    /// ranges](Self::has_ranges).
     #[doc(hidden)]
     pub fn range(
         &self,
@@ -69,10 +72,7 @@ impl Capture {
         start: Option<RangeStart>,
     ) -> Option<CaptureRange> {
         let bytes_read = Arc::new(AtomicU64::new(0));
-        let source = Box::new(CountedReader {
-            source,
-            count: Arc::clone(&bytes_read),
-        });
+        let source = Box::new(CountedReader { source, count: Arc::clone(&bytes_read) });
         let pcap = self.enterable()?.clone();
         let mut capture = Self::of_pcap(self.path(), source, pcap, bytes_read);
         let begin = Self::range_begin(&range, start);
@@ -84,10 +84,7 @@ impl Capture {
             // No record begins before 0.
             capture.restart(begin, packets, 0);
         }
-        Some(CaptureRange {
-            entered: found.then(|| capture.offset()),
-            capture,
-        })
+        Some(CaptureRange { entered: found.then(|| capture.offset()), capture })
     }
 
     /// Offset of the first byte that is needed to read a range.

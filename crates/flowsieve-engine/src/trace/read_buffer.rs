@@ -1,4 +1,5 @@
-//! A buffer that slides over a stream: large reads straight into the buffer that packets point into.
+//! A buffer that slides over a stream: large reads straight into the buffer that packets point
+//! into.
 
 use std::io::{self, Read};
 
@@ -6,15 +7,15 @@ use super::ahead::ReadAhead;
 use super::error::Fault;
 
 /// Size of the buffer. Large enough that `read` costs little a packet, small enough that what was
-/// just read is still in the second-level cache when it is decoded, and that a short capture does not cost
-/// more for the buffer's pages than for its packets.
+/// just read is still in the second-level cache when it is decoded, and that a short capture does
+/// not cost more for the buffer's pages than for its packets.
 const BUFFER_BYTES: usize = 128 * 1024;
 
 /// The least size of a buffer.
 const LEAST_BYTES: usize = 4 * 1024;
 
-/// Bytes are read to places that lie in their cache line as they do in the stream: then they lie as in the
-/// system's own pages too, and copying from these takes a tenth less time.
+/// Bytes are read to places that lie in their cache line as they do in the stream: then they lie as
+/// in the system's own pages too, and copying from these takes a tenth less time.
 const LINE: usize = 64;
 
 /// The buffered part of a stream, and where in the stream it stands.
@@ -24,9 +25,9 @@ const LINE: usize = 64;
 ///            0          start    end
 /// ```
 ///
-/// It begins at a cache line, wherever its memory is, so that positions are the same in every run. It has room
-/// for one line more than its capacity, so that what is unread can be moved to the place behind which the next
-/// read begins where it should in its line.
+/// It begins at a cache line, wherever its memory is, so that positions are the same in every run.
+/// It has room for one line more than its capacity, so that what is unread can be moved to the
+/// place behind which the next read begins where it should in its line.
 pub(super) struct ReadBuffer {
     source: Box<dyn Read + Send>,
     memory: Vec<u8>,
@@ -36,8 +37,8 @@ pub(super) struct ReadBuffer {
     first_capacity: usize,
     start: usize,
     end: usize,
-    /// Offset in the stream of the first byte of the buffer; wraps around where that would lie before the
-    /// first byte of the stream.
+    /// Offset in the stream of the first byte of the buffer; wraps around where that would lie
+    /// before the first byte of the stream.
     base: u64,
     ended: bool,
     failure: Option<io::Error>,
@@ -114,9 +115,7 @@ impl ReadBuffer {
         let mut left = count - here;
         self.allocate();
         while left > 0 {
-            let room = self
-                .capacity()
-                .min(usize::try_from(left).unwrap_or(usize::MAX));
+            let room = self.capacity().min(usize::try_from(left).unwrap_or(usize::MAX));
             let got = self.read_into(0, room);
             self.base = self.base.wrapping_add(got as u64);
             left -= got as u64;
@@ -128,10 +127,11 @@ impl ReadBuffer {
         Ok(true)
     }
 
-    /// Makes at least `count` bytes unread, unless the stream ends before; returns how many there are.
+    /// Makes at least `count` bytes unread, unless the stream ends before; returns how many there
+    /// are.
     ///
-    /// Moves what is unread towards the front of the buffer, so that positions handed out before are void.
-    /// The buffer grows as bytes arrive, never because a length was claimed.
+    /// Moves what is unread towards the front of the buffer, so that positions handed out before
+    /// are void. The buffer grows as bytes arrive, never because a length was claimed.
     ///
     /// # Errors
     /// The source failed before `count` bytes were there.
@@ -143,8 +143,8 @@ impl ReadBuffer {
         Ok(here)
     }
 
-    /// As [`Self::require`], for `count` bytes of the record of packet number `packet`; false if the
-    /// stream ends before its first.
+    /// As [`Self::require`], for `count` bytes of the record of packet number `packet`; false if
+    /// the stream ends before its first.
     ///
     /// # Errors
     /// The source failed, or the stream ends within the record.
@@ -199,21 +199,21 @@ impl ReadBuffer {
         self.memory.len() - 2 * LINE
     }
 
-    /// Moves what is unread to the front, but for the bytes before it that put the next read into its place
-    /// in a cache line.
+    /// Moves what is unread to the front, but for the bytes before it that put the next read into
+    /// its place in a cache line.
     fn make_room(&mut self) {
         let unread = self.end - self.start;
         let next_offset = self.base.wrapping_add(self.end as u64) as usize;
         let lead = next_offset.wrapping_sub(unread) % LINE;
         let from = self.origin + self.start;
-        self.memory
-            .copy_within(from..from + unread, self.origin + lead);
+        self.memory.copy_within(from..from + unread, self.origin + lead);
         self.base = self.offset().wrapping_sub(lead as u64);
         self.start = lead;
         self.end = lead + unread;
     }
 
-    /// One `read` to positions `from..to`; 0 at the end of the stream or when the source has failed.
+    /// One `read` to positions `from..to`; 0 at the end of the stream or when the source has
+    /// failed.
     fn read_into(&mut self, from: usize, to: usize) -> usize {
         while !self.ended {
             let room = &mut self.memory[self.origin + from..self.origin + to];
@@ -242,8 +242,8 @@ impl ReadBuffer {
     }
 }
 
-/// Memory for a buffer of `capacity` bytes, one line of lead and what is before its first cache line; and
-/// where this line begins.
+/// Memory for a buffer of `capacity` bytes, one line of lead and what is before its first cache
+/// line; and where this line begins.
 fn zeroed(capacity: usize) -> (Vec<u8>, usize) {
     // Zeroed by the system and not here: what a small file does not fill takes no memory.
     let memory = vec![0; capacity + 2 * LINE];

@@ -31,18 +31,11 @@ pub struct InterfaceInfo {
 impl InterfaceInfo {
     /// An interface of which there is no description.
     pub(super) fn plain(link: LinkType, clock: Clock) -> Self {
-        Self {
-            link,
-            snap_length: 0,
-            pcap_flags: 0,
-            options: Vec::new(),
-            big_endian: false,
-            clock,
-        }
+        Self { link, snap_length: 0, pcap_flags: 0, options: Vec::new(), big_endian: false, clock }
     }
 
-    /// The same without the options that name or describe it, or give its addresses: those that say how to
-    /// read its packets and times stay.
+    /// The same without the options that name or describe it, or give its addresses: those that say
+    /// how to read its packets and times stay.
     #[must_use]
     pub fn without_names(&self) -> Self {
         Self {
@@ -112,8 +105,8 @@ pub struct RecordBatch<'a> {
     pub interfaces: &'a [InterfaceInfo],
     /// What stands between the packets, if it was asked for.
     pub annotations: &'a [Annotation],
-    /// The 16 bytes before each packet are its header of a little-endian pcap file of the resolution
-    /// of the only interface.
+    /// The 16 bytes before each packet are its header of a little-endian pcap file of the
+    /// resolution of the only interface.
     pub is_plain_pcap: bool,
 }
 
@@ -156,16 +149,13 @@ impl Records {
         self.annotation_bytes = 0;
     }
 
-    /// Takes down packets of a container that knows no interfaces: one interface for each link type.
+    /// Takes down packets of a container that knows no interfaces: one interface for each link
+    /// type.
     pub(super) fn by_link(&mut self, packets: &[PacketRef]) {
         for packet in packets {
-            let known = self
-                .interfaces
-                .iter()
-                .position(|interface| interface.link == packet.link);
+            let known = self.interfaces.iter().position(|interface| interface.link == packet.link);
             let index = known.unwrap_or_else(|| {
-                self.interfaces
-                    .push(InterfaceInfo::plain(packet.link, Clock::of(9)));
+                self.interfaces.push(InterfaceInfo::plain(packet.link, Clock::of(9)));
                 self.interfaces.len() - 1
             });
             self.batch.push(RecordRef::of(packet, index as u32));

@@ -1,13 +1,13 @@
-//! What the readers of records have in common: as many records as are at hand go to a batch; then more
-//! bytes are read, until there is a packet or the end.
+//! What the readers of records have in common: as many records as are at hand go to a batch; then
+//! more bytes are read, until there is a packet or the end.
 
 use super::error::{Fault, TraceErrorKind};
 use super::packet::PacketRef;
 use super::read_buffer::ReadBuffer;
 use super::record::Records;
 
-/// What ends a scan of the bytes at hand. It counts only if there was no packet before it: otherwise it
-/// is met again after these were delivered.
+/// What ends a scan of the bytes at hand. It counts only if there was no packet before it:
+/// otherwise it is met again after these were delivered.
 pub(super) enum ScanEnd {
     /// The batch is full.
     Full,
@@ -26,8 +26,9 @@ pub(super) trait RecordReader {
     /// Packets of the batches before.
     fn packets(&mut self) -> &mut u64;
 
-    /// Appends the packets of the records that stand whole in `bytes`, which begin at position `base` of
-    /// the buffer and at `offset` of the stream; how many bytes these take, and why no more.
+    /// Appends the packets of the records that stand whole in `bytes`, which begin at position
+    /// `base` of the buffer and at `offset` of the stream; how many bytes these take, and why no
+    /// more.
     fn scan(
         &mut self,
         bytes: &[u8],

@@ -1,8 +1,9 @@
 //! Where in a large plain pcap file packets of a range of time stand, without reading all of it.
 //!
-//! The file is looked into at some places, a record's time at each. If these times never go back, the file counts as in
-//! order, and what lies well before or behind the range is not read. What is found at a place is a guess; for the place
-//! at which reading begins it is confirmed by reading the records before it.
+//! The file is looked into at some places, a record's time at each. If these times never go back,
+//! the file counts as in order, and what lies well before or behind the range is not read. What is
+//! found at a place is a guess; for the place at which reading begins it is confirmed by reading
+//! the records before it.
 
 use std::ops::Range;
 use std::path::Path;
@@ -36,10 +37,7 @@ impl FilePart {
     /// The records that begin at these bytes of a file with this many.
     pub(crate) fn of(bytes: Range<u64>, length: u64) -> Self {
         let before = bytes.start.saturating_sub(Segments::BEGIN);
-        Self {
-            unread_bytes: before + length.saturating_sub(bytes.end),
-            bytes,
-        }
+        Self { unread_bytes: before + length.saturating_sub(bytes.end), bytes }
     }
 }
 
@@ -49,7 +47,8 @@ struct Place {
     time_ns: i64,
 }
 
-/// The part of a file outside which no packet is of this range of time; none if all of it has to be read.
+/// The part of a file outside which no packet is of this range of time; none if all of it has to be
+/// read.
 pub(crate) fn part_in_time(
     path: &Path,
     format: InputFormat,
@@ -64,9 +63,7 @@ pub(crate) fn part_in_time(
     if length / step < LEAST_STEPS {
         return None;
     }
-    let segments = Capture::open_until(path, format, stop)
-        .ok()?
-        .segments(step)?;
+    let segments = Capture::open_until(path, format, stop).ok()?.segments(step)?;
     let mut reader = segments.reader();
     let mut places = Vec::new();
     for number in 0..segments.count() {
@@ -135,8 +132,9 @@ mod tests {
         pcap.extend_from_slice(bytes);
     }
 
-    /// A capture of more than 17 MiB with a packet of 1 kB each second, and where its records begin. At 8 MiB there is a packet
-    /// that holds a capture, as when somebody copies one: its last record is an hour later.
+    /// A capture of more than 17 MiB with a packet of 1 kB each second, and where its records
+    /// begin. At 8 MiB there is a packet that holds a capture, as when somebody copies one: its
+    /// last record is an hour later.
     fn capture_in_a_capture() -> (Vec<u8>, Vec<u64>) {
         let mut pcap = Vec::new();
         for word in [0xa1b2_c3d4_u32, 0x0004_0002, 0, 0, 65_535, 1] {
@@ -186,17 +184,11 @@ mod tests {
         for mebibytes in [5, 8, 11] {
             let from = (second(mebibytes) + 60) * SECOND;
             let part = part_in_time(file.path(), InputFormat::Auto, &(from..i64::MAX), &none);
-            // Behind a wrong guess the file is read from its begin, and not at all as if part of it were unread.
+            // Behind a wrong guess the file is read from its begin, and not at all as if part of it
+            // were unread.
             let begin = part.map_or(Segments::BEGIN, |part| part.bytes.start);
-            assert!(
-                is_begin(begin),
-                "{mebibytes} MiB: {begin} is inside a packet"
-            );
-            assert_eq!(
-                begin == Segments::BEGIN,
-                mebibytes == 8,
-                "{mebibytes} MiB: {begin}"
-            );
+            assert!(is_begin(begin), "{mebibytes} MiB: {begin} is inside a packet");
+            assert_eq!(begin == Segments::BEGIN, mebibytes == 8, "{mebibytes} MiB: {begin}");
         }
     }
 }

@@ -1,9 +1,9 @@
 //! A plain pcap file read at several places at once.
 //!
 //! A record is only found through the one before it, so a file has one place to begin. But a run of
-//! plausible record headers in the middle gives away a boundary with next to no doubt; and the doubt is
-//! gone when whoever reads the part before arrives exactly there. Segments are parts of equal length of the
-//! file; to a segment belong the records that begin in it.
+//! plausible record headers in the middle gives away a boundary with next to no doubt; and the
+//! doubt is gone when whoever reads the part before arrives exactly there. Segments are parts of
+//! equal length of the file; to a segment belong the records that begin in it.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -17,8 +17,8 @@ use super::seek::FilePart;
 use super::select::Chooser;
 use super::stop::StopFlag;
 
-/// Bytes that are looked through for a boundary at the begin of a segment: a packet of the longest common
-/// kind, and 16 records of usual length behind it.
+/// Bytes that are looked through for a boundary at the begin of a segment: a packet of the longest
+/// common kind, and 16 records of usual length behind it.
 pub(super) const BYTES_TO_LOOK_AT: usize = 128 * 1024;
 
 /// Bytes read beyond the end of a segment at a time, for the record that reaches across it.
@@ -99,7 +99,8 @@ impl Segments {
         self.count
     }
 
-    /// A reader of segments, with a buffer of its own, and a count of its own of what it leaves out.
+    /// A reader of segments, with a buffer of its own, and a count of its own of what it leaves
+    /// out.
     pub(crate) fn reader(&self) -> SegmentReader {
         let place = Arc::new(Place::default());
         let source = FromPlace {
@@ -154,8 +155,8 @@ pub(crate) struct SegmentReader {
 }
 
 impl SegmentReader {
-    /// Goes to the first record of a segment: to `exact` if that is known, else to where one seems to begin.
-    /// Returns its offset; none if no place looks like one.
+    /// Goes to the first record of a segment: to `exact` if that is known, else to where one seems
+    /// to begin. Returns its offset; none if no place looks like one.
     pub(crate) fn enter(&mut self, number: u64, exact: Option<u64>) -> Option<u64> {
         let until = (number + 1) * self.bytes;
         let (first, begin) = self.first;
@@ -187,7 +188,8 @@ impl SegmentReader {
     }
 }
 
-/// Where a source goes on, and up to where its bytes are wanted; it is only used by one thread at a time.
+/// Where a source goes on, and up to where its bytes are wanted; it is only used by one thread at a
+/// time.
 #[derive(Default)]
 struct Place {
     next: AtomicU64,
@@ -207,19 +209,12 @@ impl Read for FromPlace {
             return Err(io::Error::other("the run was ended"));
         }
         let from = self.place.next.load(Ordering::Relaxed);
-        let wanted = self
-            .place
-            .until
-            .load(Ordering::Relaxed)
-            .saturating_sub(from);
+        let wanted = self.place.until.load(Ordering::Relaxed).saturating_sub(from);
         let room = usize::try_from(wanted.saturating_add(BEYOND)).unwrap_or(usize::MAX);
         let room = room.min(target.len());
         let count = read_at(&self.file, &mut target[..room], from)?;
-        self.place
-            .next
-            .store(from + count as u64, Ordering::Relaxed);
-        self.bytes_read
-            .fetch_add(wanted.min(count as u64), Ordering::Relaxed);
+        self.place.next.store(from + count as u64, Ordering::Relaxed);
+        self.bytes_read.fetch_add(wanted.min(count as u64), Ordering::Relaxed);
         Ok(count)
     }
 }

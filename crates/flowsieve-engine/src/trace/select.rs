@@ -7,7 +7,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Says which packets of a capture, or records of a log, are wanted. All others are as if they were not in it.
+/// Says which packets of a capture, or records of a log, are wanted. All others are as if they were
+/// not in it.
 pub trait Select: fmt::Debug + Send + Sync {
     /// Appends, for each packet, whether it is wanted. The packets point into `bytes`.
     fn choose_packets(&self, bytes: &[u8], packets: &[PacketRef], chosen: &mut Vec<bool>);
@@ -27,11 +28,7 @@ pub(super) struct Chooser {
 
 impl Chooser {
     pub(super) fn new(select: Arc<dyn Select>, left_out: Arc<AtomicU64>) -> Self {
-        Self {
-            select,
-            chosen: Vec::new(),
-            left_out,
-        }
+        Self { select, chosen: Vec::new(), left_out }
     }
 
     /// The same choice for another reader, with a count of its own.
@@ -92,8 +89,8 @@ impl Chooser {
     }
 }
 
-/// Keeps the items that were chosen, in their order. There may be no items at all. No branch depends on the choice, which
-/// no predictor knows.
+/// Keeps the items that were chosen, in their order. There may be no items at all. No branch
+/// depends on the choice, which no predictor knows.
 fn keep<T: Copy>(items: &mut Vec<T>, chosen: &[bool]) {
     let mut kept = 0;
     for (from, &wanted) in (0..items.len()).zip(chosen) {
@@ -145,11 +142,10 @@ mod tests {
         let mut records = Records::default();
         let all = packets.iter().map(|packet| RecordRef::of(packet, 0));
         records.batch.extend(all);
-        // One of an earlier batch of which nothing was wanted, and one before each packet and at the end.
+        // One of an earlier batch of which nothing was wanted, and one before each packet and at
+        // the end.
         for before in [0, 0, 1, 2, 3, 4, 5, 6] {
-            records
-                .annotations
-                .push(Annotation::for_test(AnnotationKind::Custom, before));
+            records.annotations.push(Annotation::for_test(AnnotationKind::Custom, before));
         }
         let mut chooser = Chooser::new(Arc::new(Even), Arc::default());
         chooser.packets(&[], &mut packets, Some(&mut records), 1);

@@ -90,11 +90,8 @@ pub(super) fn sniff(buffer: &mut ReadBuffer) -> Result<Container, Fault> {
     let (empty, looks_like) = (head.is_empty(), looks_like(head));
     // A damaged compressed stream or a failing disk explains an unknown start better.
     buffer.raise_failure()?;
-    let kind = if empty {
-        TraceErrorKind::Empty
-    } else {
-        TraceErrorKind::NotACapture { looks_like }
-    };
+    let kind =
+        if empty { TraceErrorKind::Empty } else { TraceErrorKind::NotACapture { looks_like } };
     Err(Fault::at(0, kind))
 }
 
@@ -155,22 +152,13 @@ fn looks_like(head: &[u8]) -> Option<&'static str> {
         (b"GMBU", convertible!("a Microsoft Network Monitor 2")),
         (b"XCP\0", convertible!("a NetXRay or Sniffer")),
         (b"TRSNIFF data", convertible!("a Sniffer")),
-        (
-            b"btsnoop\0",
-            "it is a Bluetooth log, which holds no IP packets",
-        ),
+        (b"btsnoop\0", "it is a Bluetooth log, which holds no IP packets"),
         (b"PK\x03\x04", "it is a zip archive; unpack it first"),
         (b"7z\xbc\xaf\x27\x1c", "it is a 7z archive; unpack it first"),
         (b"Rar!", "it is a rar archive; unpack it first"),
         (b"LZIP", "it is compressed with lzip; unpack it first"),
-        (
-            b"\x1f\x9d",
-            "it is compressed with compress; unpack it with `uncompress`",
-        ),
-        (
-            b"\x5d\x00\x00",
-            "it is compressed with lzma; unpack it with `xz --format=lzma -d`",
-        ),
+        (b"\x1f\x9d", "it is compressed with compress; unpack it with `uncompress`"),
+        (b"\x5d\x00\x00", "it is compressed with lzma; unpack it with `xz --format=lzma -d`"),
         (b"\x7fELF", "it is a program, not a capture"),
         (b"%PDF", "it is a PDF document, not a capture"),
     ];
@@ -206,15 +194,9 @@ fn looks_like(head: &[u8]) -> Option<&'static str> {
 fn is_dag_legacy(head: &[u8]) -> bool {
     let seconds = |record: &[u8]| u32::from_le_bytes([record[4], record[5], record[6], record[7]]);
     let mut records = head.chunks_exact(64).take(8).peekable();
-    let first = records
-        .peek()
-        .map(|record| seconds(record))
-        .unwrap_or_default();
+    let first = records.peek().map(|record| seconds(record)).unwrap_or_default();
     (788_918_400..1_262_304_000).contains(&first)
         && records.len() >= 3
         && records.is_sorted_by_key(seconds)
-        && head
-            .chunks_exact(64)
-            .take(8)
-            .all(|record| seconds(record) - first < 7 * 86_400)
+        && head.chunks_exact(64).take(8).all(|record| seconds(record) - first < 7 * 86_400)
 }

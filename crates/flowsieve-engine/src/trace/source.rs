@@ -14,7 +14,8 @@ use super::seek::{FilePart, part_in_time};
 use super::select::Select;
 use super::stop::{Ending, StopFlag};
 
-/// A capture to be read: the file at a path (standard input, if that is `-`), or whatever a reader gives.
+/// A capture to be read: the file at a path (standard input, if that is `-`), or whatever a reader
+/// gives.
 ///
 /// A reader can be read once, by whichever clone is first.
 #[derive(Clone)]
@@ -48,17 +49,12 @@ impl Source {
         }
     }
 
-    /// A capture that is still being written, or a directory into which captures are written one after the other: read
-    /// until the run is ended.
+    /// A capture that is still being written, or a directory into which captures are written one
+    /// after the other: read until the run is ended.
     #[doc(hidden)]
     pub fn followed(path: impl Into<PathBuf>) -> Self {
         let path = path.into();
-        Self {
-            origin: Origin::Followed(Follow::new(&path)),
-            path,
-            select: None,
-            part: None,
-        }
+        Self { origin: Origin::Followed(Follow::new(&path)), path, select: None, part: None }
     }
 
     /// The same, of which only some packets are wanted.
@@ -69,7 +65,8 @@ impl Source {
         self
     }
 
-    /// The same, of which only packets in this range of time are wanted: the rest of a file in order is not read.
+    /// The same, of which only packets in this range of time are wanted: the rest of a file in
+    /// order is not read.
     #[must_use]
     pub(crate) fn within_times(mut self, times_ns: &Range<i64>, format: InputFormat) -> Self {
         if self.is_readable_twice() {
@@ -102,7 +99,8 @@ impl Source {
         matches!(&self.origin, Origin::Followed(follow) if follow.has_more())
     }
 
-    /// Time of its first packet that is wanted, in nanoseconds since the epoch. It is opened and read up to there.
+    /// Time of its first packet that is wanted, in nanoseconds since the epoch. It is opened and
+    /// read up to there.
     ///
     /// # Errors
     /// It cannot be opened, or is damaged before that packet.
@@ -137,22 +135,13 @@ impl Source {
             let error = io::Error::other("this reader was read before, and can be read once");
             return Err(Fault::from_io(error, 0).in_file(&self.path));
         };
-        Capture::from_reader(
-            &self.path,
-            Box::new(Ending::new(reader, stop.clone())),
-            format,
-        )
+        Capture::from_reader(&self.path, Box::new(Ending::new(reader, stop.clone())), format)
     }
 }
 
 impl<P: Into<PathBuf>> From<P> for Source {
     fn from(path: P) -> Self {
-        Self {
-            path: path.into(),
-            origin: Origin::File,
-            select: None,
-            part: None,
-        }
+        Self { path: path.into(), origin: Origin::File, select: None, part: None }
     }
 }
 

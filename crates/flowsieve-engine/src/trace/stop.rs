@@ -5,8 +5,8 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A flag by which reading is ended from another thread or from a signal's handler. Clones are the same
-/// flag. Once set it stays so.
+/// A flag by which reading is ended from another thread or from a signal's handler. Clones are the
+/// same flag. Once set it stays so.
 #[derive(Clone, Debug, Default)]
 pub struct StopFlag(Arc<AtomicBool>);
 
@@ -71,10 +71,7 @@ impl Stoppable {
     /// Reads `source` until its end, or until the flag is set.
     pub fn new(source: File, stop: StopFlag) -> Self {
         let waits = source.metadata().is_ok_and(|data| !data.is_file());
-        Self {
-            file: Ending::new(source, stop),
-            waits,
-        }
+        Self { file: Ending::new(source, stop), waits }
     }
 }
 
@@ -87,18 +84,15 @@ impl Read for Stoppable {
     }
 }
 
-/// Waits until a read returns without waiting, or the flag is set. Signals reach any thread, and may come
-/// just before it begins to wait: so the flag is looked at now and then, and not only when a wait is
-/// interrupted.
+/// Waits until a read returns without waiting, or the flag is set. Signals reach any thread, and
+/// may come just before it begins to wait: so the flag is looked at now and then, and not only when
+/// a wait is interrupted.
 #[cfg(unix)]
 fn wait(source: &File, stop: &StopFlag) -> io::Result<()> {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     use rustix::io::Errno;
 
-    const A_WHILE: Timespec = Timespec {
-        tv_sec: 0,
-        tv_nsec: 50_000_000,
-    };
+    const A_WHILE: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
     while !stop.is_set() {
         let mut ready = [PollFd::new(source, PollFlags::IN)];
         match poll(&mut ready, Some(&A_WHILE)) {

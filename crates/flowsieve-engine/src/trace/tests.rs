@@ -1,5 +1,5 @@
-//! Captures built by hand: every dialect, cut at every byte, with hostile figures, and bytes that are no
-//! capture at all.
+//! Captures built by hand: every dialect, cut at every byte, with hostile figures, and bytes that
+//! are no capture at all.
 
 mod arbitrary;
 mod capture;
@@ -35,15 +35,11 @@ impl Outcome {
 }
 
 fn open(bytes: &[u8], format: InputFormat) -> Result<Capture, TraceError> {
-    Capture::from_reader(
-        Path::new("x.cap"),
-        Box::new(Cursor::new(bytes.to_vec())),
-        format,
-    )
+    Capture::from_reader(Path::new("x.cap"), Box::new(Cursor::new(bytes.to_vec())), format)
 }
 
-/// Reads to the end, checking what holds for every input: batches are not empty and not too large, the
-/// packets lie within their bytes, there is one error at most, and after it the end.
+/// Reads to the end, checking what holds for every input: batches are not empty and not too large,
+/// the packets lie within their bytes, there is one error at most, and after it the end.
 fn read_all(mut capture: Capture) -> Outcome {
     let mut outcome = Outcome {
         container: capture.container(),
@@ -58,9 +54,7 @@ fn read_all(mut capture: Capture) -> Outcome {
                 assert!(outcome.error.is_none());
                 for packet in packets {
                     let start = packet.start as usize;
-                    outcome
-                        .contents
-                        .push(bytes[start..start + packet.captured as usize].to_vec());
+                    outcome.contents.push(bytes[start..start + packet.captured as usize].to_vec());
                 }
                 outcome.packets.extend_from_slice(packets);
             }
@@ -83,12 +77,7 @@ fn read_all(mut capture: Capture) -> Outcome {
             }
         }
     }
-    assert!(
-        capture
-            .next_batch()
-            .expect("after the end there is nothing")
-            .is_none()
-    );
+    assert!(capture.next_batch().expect("after the end there is nothing").is_none());
     outcome
 }
 
@@ -105,11 +94,7 @@ fn check_every_cut(file: &[u8], header: usize, ends: &[usize], whole: &[usize]) 
                 let outcome = read_all(capture);
                 assert_eq!(outcome.packets.len(), expected, "cut at {length}");
                 if whole.contains(&length) {
-                    assert!(
-                        outcome.error.is_none(),
-                        "cut at {length}: {:?}",
-                        outcome.error
-                    );
+                    assert!(outcome.error.is_none(), "cut at {length}: {:?}", outcome.error);
                 } else {
                     let kind = outcome.kind();
                     let cut = matches!(kind, TraceErrorKind::CutInRecord { packet, .. }

@@ -1,17 +1,18 @@
-//! Time stamps of all containers, turned into nanoseconds since the epoch; saturating, never wrapping.
+//! Time stamps of all containers, turned into nanoseconds since the epoch; saturating, never
+//! wrapping.
 
 use chrono::{DateTime, FixedOffset, NaiveDateTime};
 
 pub(super) const NANOS_PER_SECOND: i64 = 1_000_000_000;
 
-/// Clamps a time in nanoseconds to what an `i64` can hold. The ends of the range stand for all times beyond
-/// them; see [`is_out_of_range`].
+/// Clamps a time in nanoseconds to what an `i64` can hold. The ends of the range stand for all
+/// times beyond them; see [`is_out_of_range`].
 pub(super) fn saturate(nanoseconds: i128) -> i64 {
     i64::try_from(nanoseconds).unwrap_or(if nanoseconds < 0 { i64::MIN } else { i64::MAX })
 }
 
-/// Whether a time lies outside the range of nanoseconds in an `i64`, which is from 1677 to 2262. The first and
-/// the last nanosecond of the range count as outside.
+/// Whether a time lies outside the range of nanoseconds in an `i64`, which is from 1677 to 2262.
+/// The first and the last nanosecond of the range count as outside.
 pub(crate) fn is_out_of_range(time_ns: i64) -> bool {
     time_ns == i64::MIN || time_ns == i64::MAX
 }
@@ -37,9 +38,7 @@ pub(super) fn from_decimal_seconds(text: &str) -> Option<i64> {
     }
     let all_digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
     if !all_digits(whole) || !all_digits(fraction) {
-        let seconds = text
-            .bytes()
-            .all(|b| b.is_ascii_digit() || b"+-.eE".contains(&b));
+        let seconds = text.bytes().all(|b| b.is_ascii_digit() || b"+-.eE".contains(&b));
         let seconds = if seconds {
             text.parse::<f64>().ok()?
         } else {
@@ -52,9 +51,7 @@ pub(super) fn from_decimal_seconds(text: &str) -> Option<i64> {
     let seconds = if whole.len() > 25 {
         i128::from(i64::MAX)
     } else {
-        whole
-            .bytes()
-            .fold(0, |sum: i128, digit| sum * 10 + i128::from(digit - b'0'))
+        whole.bytes().fold(0, |sum: i128, digit| sum * 10 + i128::from(digit - b'0'))
     };
     let nanoseconds = fraction
         .bytes()
@@ -65,8 +62,8 @@ pub(super) fn from_decimal_seconds(text: &str) -> Option<i64> {
     Some(saturate(if negative { -time } else { time }))
 }
 
-/// A time in a log or in a question, in nanoseconds since the epoch: epoch seconds, or RFC 3339, where the
-/// seconds may be left out.
+/// A time in a log or in a question, in nanoseconds since the epoch: epoch seconds, or RFC 3339,
+/// where the seconds may be left out.
 pub fn from_text(text: &str) -> Option<i64> {
     let time = || {
         DateTime::parse_from_rfc3339(text)
@@ -76,15 +73,14 @@ pub fn from_text(text: &str) -> Option<i64> {
     from_decimal_seconds(text).or_else(|| Some(of(&time()?)))
 }
 
-/// A time in a log: as [`from_text`], with an offset without a colon as Suricata writes it, or without an offset
-/// as nfdump does, which is then taken for UTC.
+/// A time in a log: as [`from_text`], with an offset without a colon as Suricata writes it, or
+/// without an offset as nfdump does, which is then taken for UTC.
 pub(super) fn from_log(text: &str) -> Option<i64> {
     let offset = || DateTime::parse_from_str(text, "%Y-%m-%dT%H:%M:%S%.f%#z").ok();
     let none = || {
         let formats = ["%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%dT%H:%M:%S%.f"];
-        let mut times = formats
-            .iter()
-            .filter_map(|format| NaiveDateTime::parse_from_str(text, format).ok());
+        let mut times =
+            formats.iter().filter_map(|format| NaiveDateTime::parse_from_str(text, format).ok());
         Some(times.next()?.and_utc().fixed_offset())
     };
     from_text(text).or_else(|| Some(of(&offset().or_else(none)?)))
@@ -102,14 +98,8 @@ mod tests {
 
     #[test]
     fn decimal_seconds_are_exact() {
-        assert_eq!(
-            from_text("1700000000.123456789"),
-            Some(1_700_000_000_123_456_789)
-        );
-        assert_eq!(
-            from_text("1700000000.1234567899"),
-            Some(1_700_000_000_123_456_789)
-        );
+        assert_eq!(from_text("1700000000.123456789"), Some(1_700_000_000_123_456_789));
+        assert_eq!(from_text("1700000000.1234567899"), Some(1_700_000_000_123_456_789));
         assert_eq!(from_text("-0.5"), Some(-500_000_000));
         assert_eq!(from_text("7"), Some(7_000_000_000));
         assert_eq!(from_text("7."), Some(7_000_000_000));

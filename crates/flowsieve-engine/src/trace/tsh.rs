@@ -47,11 +47,7 @@ impl Tsh {
             return Ok(());
         }
         let base = buffer.position() + STAMP_BYTES;
-        let records = buffer
-            .unread()
-            .chunks_exact(RECORD_BYTES)
-            .take(MAX_BATCH)
-            .enumerate();
+        let records = buffer.unread().chunks_exact(RECORD_BYTES).take(MAX_BATCH).enumerate();
         out.extend(records.map(|(index, record)| PacketRef {
             time_ns: time_ns(record),
             start: (base + index * RECORD_BYTES) as u32,
@@ -121,14 +117,7 @@ mod tests {
         assert_eq!(packets.len(), 1);
         let kind = fault.unwrap().kind;
         assert!(
-            matches!(
-                kind,
-                TraceErrorKind::CutInRecord {
-                    packet: 2,
-                    promised: 44,
-                    present: 43
-                }
-            ),
+            matches!(kind, TraceErrorKind::CutInRecord { packet: 2, promised: 44, present: 43 }),
             "{kind:?}"
         );
     }
@@ -136,10 +125,7 @@ mod tests {
     #[test]
     fn something_else_is_refused() {
         let (_, fault) = read(vec![0; 88]);
-        assert!(matches!(
-            fault.unwrap().kind,
-            TraceErrorKind::NotACapture { .. }
-        ));
+        assert!(matches!(fault.unwrap().kind, TraceErrorKind::NotACapture { .. }));
         let (_, fault) = read(Vec::new());
         assert!(matches!(fault.unwrap().kind, TraceErrorKind::Empty));
     }

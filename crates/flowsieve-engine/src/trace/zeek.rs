@@ -1,4 +1,5 @@
-//! Zeek's `dns.log` and `conn.log`: tab-separated with a header of `#` lines, or a JSON object a line.
+//! Zeek's `dns.log` and `conn.log`: tab-separated with a header of `#` lines, or a JSON object a
+//! line.
 
 use std::borrow::Cow;
 
@@ -37,14 +38,8 @@ struct Columns {
 
 #[derive(Clone, Copy, Debug)]
 enum ContentColumns {
-    Dns {
-        query: usize,
-    },
-    Flow {
-        duration: Option<usize>,
-        packets: [Option<usize>; 2],
-        bytes: [Option<usize>; 2],
-    },
+    Dns { query: usize },
+    Flow { duration: Option<usize>, packets: [Option<usize>; 2], bytes: [Option<usize>; 2] },
 }
 
 /// The field that only `conn.log` has.
@@ -137,11 +132,7 @@ impl ZeekTsv {
         let columns = self.columns.ok_or("it comes before the line `#fields`")?;
         self.fields.clear();
         let mut start = 0;
-        for end in line
-            .iter()
-            .enumerate()
-            .filter(|(_, byte)| **byte == self.separator)
-        {
+        for end in line.iter().enumerate().filter(|(_, byte)| **byte == self.separator) {
             self.fields.push((start, end.0));
             start = end.0 + 1;
         }
@@ -167,11 +158,7 @@ impl ZeekTsv {
                 escaped: true,
                 is_response: false,
             },
-            ContentColumns::Flow {
-                duration,
-                packets,
-                bytes,
-            } => Content::Flow(FlowFields {
+            ContentColumns::Flow { duration, packets, bytes } => Content::Flow(FlowFields {
                 end: optional(duration).map(End::Duration),
                 packets: packets.map(optional),
                 bytes: bytes.map(optional),
@@ -243,10 +230,7 @@ fn read_json(line: &[u8], out: &mut Entries) -> Result<(), String> {
         Content::Flow(FlowFields {
             end: as_written(record.duration).map(End::Duration),
             packets: [as_written(record.orig_pkts), as_written(record.resp_pkts)],
-            bytes: [
-                as_written(record.orig_ip_bytes),
-                as_written(record.resp_ip_bytes),
-            ],
+            bytes: [as_written(record.orig_ip_bytes), as_written(record.resp_ip_bytes)],
             tcp_flags: [None; 2],
         })
     } else {
@@ -289,10 +273,7 @@ mod tests {
         assert_eq!(log.without_query, 1);
         assert_eq!(log.entries[0].time_ns, 1_700_000_000_123_456_000);
         assert_eq!(log.entries[0].transport, Some((17, 5353, 53)));
-        assert_eq!(
-            log.entries[0].destination.unwrap().to_string(),
-            "2001:db8::1"
-        );
+        assert_eq!(log.entries[0].destination.unwrap().to_string(), "2001:db8::1");
         assert_eq!(log.entries[1].transport, None);
         assert_eq!(log.container, "zeek-dns-tsv");
     }
@@ -313,20 +294,11 @@ mod tests {
         assert_eq!(names(&log)[3..], ["last", "last"]);
         let error = log.error.unwrap();
         assert!(
-            matches!(
-                error.kind,
-                TraceErrorKind::LinesSkipped {
-                    line: 13,
-                    others: 1,
-                    ..
-                }
-            ),
+            matches!(error.kind, TraceErrorKind::LinesSkipped { line: 13, others: 1, .. }),
             "{error}"
         );
         assert!(
-            error
-                .to_string()
-                .contains("the source is \"nobody\", not an IP address"),
+            error.to_string().contains("the source is \"nobody\", not an IP address"),
             "{error}"
         );
     }

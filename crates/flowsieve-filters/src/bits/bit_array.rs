@@ -13,11 +13,7 @@ pub struct BitArray {
 impl BitArray {
     /// `len` zero bits.
     pub fn new(len: u64) -> Self {
-        Self {
-            words: Pages::new(len.div_ceil(64) as usize),
-            len,
-            ones: 0,
-        }
+        Self { words: Pages::new(len.div_ceil(64) as usize), len, ones: 0 }
     }
 
     /// Number of bits.
@@ -56,8 +52,8 @@ impl BitArray {
     pub fn set(&mut self, position: u64) -> bool {
         // `fresh` is a number and no comparison on purpose. Where a comparison is both added to a
         // count and, inlined, branched on by the caller, rustc 1.95 (opt-level 2 and 3, its pass
-        // SimplifyComparisonIntegral; rust-lang/rust 158206) branches on the word instead, drops the
-        // comparison, and adds nothing. A test of release builds guards this.
+        // SimplifyComparisonIntegral; rust-lang/rust 158206) branches on the word instead, drops
+        // the comparison, and adds nothing. A test of release builds guards this.
         let word = &mut self.words.as_mut_slice()[(position / 64) as usize];
         let bit = position % 64;
         let fresh = !*word >> bit & 1;
@@ -82,8 +78,8 @@ impl BitArray {
         fresh
     }
 
-    /// [`BitArray::set_all`] for many elements in order, with a position of each in every row; how many were clear is added
-    /// to `fresh`.
+    /// [`BitArray::set_all`] for many elements in order, with a position of each in every row; how
+    /// many were clear is added to `fresh`.
     #[inline]
     pub fn set_rows<const N: usize>(&mut self, rows: &[[u64; N]], fresh: &mut [u8]) {
         let words = self.words.as_mut_slice();
@@ -118,8 +114,8 @@ impl BitArray {
         self.words.as_slice()
     }
 
-    /// Replaces the words by what `write` makes of them, and counts the set bits anew. Whether there
-    /// are none beyond the last; if there are, the array is of no use.
+    /// Replaces the words by what `write` makes of them, and counts the set bits anew. Whether
+    /// there are none beyond the last; if there are, the array is of no use.
     ///
     /// # Errors
     ///
@@ -129,11 +125,7 @@ impl BitArray {
         write: impl FnOnce(&mut [u64]) -> Result<(), E>,
     ) -> Result<bool, E> {
         write(self.words.as_mut_slice())?;
-        self.ones = self
-            .words()
-            .iter()
-            .map(|word| u64::from(word.count_ones()))
-            .sum();
+        self.ones = self.words().iter().map(|word| u64::from(word.count_ones())).sum();
         let used = self.len % 64;
         let last = self.words().last().copied().unwrap_or(0);
         Ok(used == 0 || last >> used == 0)

@@ -14,8 +14,8 @@ pub struct CounterArray {
     len: u64,
     width: u32,
     per_word: u64,
-    /// ceil(2^64 / `per_word`): the upper half of position · inverse is position / `per_word`, exactly
-    /// for positions below 2^58.
+    /// ceil(2^64 / `per_word`): the upper half of position · inverse is position / `per_word`,
+    /// exactly for positions below 2^58.
     inverse: u64,
     nonzero: u64,
     saturated: u64,
@@ -122,15 +122,15 @@ impl CounterArray {
         before
     }
 
-    /// The words: counter i is the (i mod p)-th from below in word i / p, with p = 64 / width of them to
-    /// a word; what is left of a word is zero.
+    /// The words: counter i is the (i mod p)-th from below in word i / p, with p = 64 / width of
+    /// them to a word; what is left of a word is zero.
     pub fn words(&self) -> &[u64] {
         &self.words
     }
 
     /// Replaces the words by what `write` makes of them and the number of lost increments by
-    /// `overflows`, and counts the rest anew. Whether nothing stands beside the counters; if something
-    /// does, the array is of no use.
+    /// `overflows`, and counts the rest anew. Whether nothing stands beside the counters; if
+    /// something does, the array is of no use.
     ///
     /// # Errors
     ///

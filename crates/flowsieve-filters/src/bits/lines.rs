@@ -10,8 +10,8 @@ pub const WORDS_PER_LINE: usize = 8;
 /// The words of one line.
 pub type Line = [u64; WORDS_PER_LINE];
 
-/// Lines from which an array has pages of its own. A shard's share of a filter has fewer: to ask the system
-/// for them, once for each, and to give them back would cost more than to fill them.
+/// Lines from which an array has pages of its own. A shard's share of a filter has fewer: to ask
+/// the system for them, once for each, and to give them back would cost more than to fill them.
 const OWN_PAGES_FROM: u64 = (64 << 10) / Lines::LINE_BYTES;
 
 /// A fixed array of cache lines, each exactly one line of the cache and not parts of two.
@@ -44,14 +44,11 @@ impl Lines {
         let memory = if count < OWN_PAGES_FROM {
             let words = (count as usize + 1) * WORDS_PER_LINE;
             let mut zeros = Vec::with_capacity(words);
-            // Written here: of memory that is zero without it, a page that is read before it is written
-            // is fetched twice.
+            // Written here: of memory that is zero without it, a page that is read before it is
+            // written is fetched twice.
             black_box(&mut zeros).resize(words, 0);
             let beyond = zeros.as_ptr().addr().wrapping_neg() % size_of::<Line>();
-            Memory::Shared {
-                words: zeros,
-                start: beyond / size_of::<u64>(),
-            }
+            Memory::Shared { words: zeros, start: beyond / size_of::<u64>() }
         } else {
             Memory::Own(Pages::new(count as usize))
         };
@@ -103,11 +100,7 @@ impl Lines {
 
     /// Number of set bits in the whole array: counts them, in time proportional to the size.
     pub fn ones(&self) -> u64 {
-        self.as_slice()
-            .iter()
-            .flatten()
-            .map(|word| u64::from(word.count_ones()))
-            .sum()
+        self.as_slice().iter().flatten().map(|word| u64::from(word.count_ones())).sum()
     }
 
     /// Clears all bits.

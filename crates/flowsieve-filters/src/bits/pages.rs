@@ -4,12 +4,12 @@ use bytemuck::Pod;
 use memmap2::MmapMut;
 use std::marker::PhantomData;
 
-/// Bytes from which an array asks for pages of 2 MiB: with pages of 4 KiB every access to a table that is
-/// larger than the caches has a second miss, that of the page table.
+/// Bytes from which an array asks for pages of 2 MiB: with pages of 4 KiB every access to a table
+/// that is larger than the caches has a second miss, that of the page table.
 const LARGE_PAGES_FROM_BYTES: usize = 4 << 20;
 
-/// What a panic says if the system does not give memory that it would have given a moment before: so the sentence is distinguished from one about
-/// a mistake.
+/// What a panic says if the system does not give memory that it would have given a moment before:
+/// so the sentence is distinguished from one about a mistake.
 pub const MEMORY_REFUSED: &str = "the system gives less memory than it would have a moment before; ask for less with --memory, or end other programs";
 
 /// A fixed array of numbers, or of short arrays of them, that begins at the start of a page.
@@ -45,11 +45,7 @@ impl<T: Pod> Pages<T> {
             #[cfg(target_os = "linux")]
             let _ = memory.advise(memmap2::Advice::HugePage);
         }
-        Some(Self {
-            memory,
-            len,
-            items: PhantomData,
-        })
+        Some(Self { memory, len, items: PhantomData })
     }
 
     /// Number of items.

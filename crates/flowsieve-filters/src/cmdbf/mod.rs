@@ -15,9 +15,10 @@
 //! # Operations
 //!
 //! - insert: insert into the MDBF and set the combined bits; new if any bit of either was clear.
-//! - contains, in two steps: (1) ask the MDBF and answer no if it does; (2) ask the combined filter.
-//! - attributes left open: step 1 alone, on the attributes that are given. The combined filter cannot
-//!   help, so combination errors remain.
+//! - contains, in two steps: (1) ask the MDBF and answer no if it does; (2) ask the combined
+//!   filter.
+//! - attributes left open: step 1 alone, on the attributes that are given. The combined filter
+//!   cannot help, so combination errors remain.
 //!
 //! Cost O((L + 1) k).
 //!
@@ -31,9 +32,9 @@
 //!
 //! With A = "every attribute filter says yes": add 1 if not A (the element was certainly new), and
 //! 1 / (1 - ρ^k) if A and the combined filter says no, ρ its share of set bits. That is unbiased on
-//! any traffic with [`Combination::Joint`], very nearly so with [`Combination::XorIndependent`], and
-//! not with [`Combination::XorSame`], which never counts some elements at all; for that one there is
-//! no estimate.
+//! any traffic with [`Combination::Joint`], very nearly so with [`Combination::XorIndependent`],
+//! and not with [`Combination::XorSame`], which never counts some elements at all; for that one
+//! there is no estimate.
 //!
 //! # Example
 //!
@@ -110,9 +111,9 @@ impl Cmdbf {
     /// As in the paper: filters of 2^`bits_log2` bits whose functions are random H3 matrices, for
     /// elements whose digests carry the attributes' raw 32-bit values.
     ///
-    /// With [`Combination::XorSame`] the combined addresses are XORs under the combined filter's own
-    /// matrices, the same for every attribute; with [`Combination::Joint`], which the paper does not
-    /// have, they come from the digest of the whole element.
+    /// With [`Combination::XorSame`] the combined addresses are XORs under the combined filter's
+    /// own matrices, the same for every attribute; with [`Combination::Joint`], which the paper
+    /// does not have, they come from the digest of the whole element.
     pub fn with_h3(
         attributes: usize,
         bits_log2: u32,
@@ -138,12 +139,9 @@ impl Cmdbf {
         match self.combination {
             Combination::Joint => xor_of([self.combined.positions(element.whole)]),
             Combination::XorIndependent => xor_of(self.attributes.positions(element.attributes)),
-            Combination::XorSame => xor_of(
-                element
-                    .attributes
-                    .iter()
-                    .map(|&digest| self.combined.positions(digest)),
-            ),
+            Combination::XorSame => {
+                xor_of(element.attributes.iter().map(|&digest| self.combined.positions(digest)))
+            }
         }
     }
 
@@ -174,7 +172,8 @@ impl MembershipFilter for Cmdbf {
             (Sighting::Repeat, Sighting::Repeat) => Sighting::Repeat,
             _ => Sighting::First,
         };
-        // What the attributes tell follows from the values that were seen: it leaves nothing to chance.
+        // What the attributes tell follows from the values that were seen: it leaves nothing to
+        // chance.
         let repeats = || match attributes {
             Sighting::First => 0.0,
             Sighting::Repeat => self.combined.repeat_probability_at(ones),
@@ -190,9 +189,7 @@ impl MembershipFilter for Cmdbf {
             sightings.extend(elements.iter().map(|element| self.insert(element)));
             return;
         }
-        let attributes = elements
-            .attributes
-            .chunks(ProbeBatch::MOST * elements.arity().max(1));
+        let attributes = elements.attributes.chunks(ProbeBatch::MOST * elements.arity().max(1));
         for (whole, attributes) in elements.whole.chunks(ProbeBatch::MOST).zip(attributes) {
             let values = &mut [0; ProbeBatch::MOST][..whole.len()];
             self.attributes.insert_all(attributes, values);
@@ -308,10 +305,7 @@ impl MultiAttributeFilter for Cmdbf {
         let values: Option<Vec<Digest>> = pattern.attributes.iter().copied().collect();
         match (apart, pattern.whole, values) {
             (PatternAnswer::PresentApart, Some(whole), Some(attributes)) => {
-                let element = ElementDigests {
-                    whole,
-                    attributes: &attributes,
-                };
+                let element = ElementDigests { whole, attributes: &attributes };
                 if self.combined_contains(element) {
                     PatternAnswer::Present
                 } else {
@@ -331,18 +325,14 @@ mod tests {
     fn element(attributes: &[Digest; 2]) -> ElementDigests<'_> {
         let mut both = attributes[0].value().to_le_bytes().to_vec();
         both.extend(attributes[1].value().to_le_bytes());
-        ElementDigests {
-            whole: Digester::new(1).digest(&both),
-            attributes,
-        }
+        ElementDigests { whole: Digester::new(1).digest(&both), attributes }
     }
 
     /// The weakness that the paper's own combination has, and that the others do not have.
     #[test]
     fn xor_of_the_same_functions_takes_a_reversed_pair_for_the_pair() {
-        let digests: Vec<Digest> = (0..200_u32)
-            .map(|i| Digester::new(0).digest(&i.to_le_bytes()))
-            .collect();
+        let digests: Vec<Digest> =
+            (0..200_u32).map(|i| Digester::new(0).digest(&i.to_le_bytes())).collect();
         for (combination, reversed_is_lost) in [
             (Combination::XorSame, true),
             (Combination::XorIndependent, false),
@@ -358,11 +348,7 @@ mod tests {
                 .windows(2)
                 .filter(|pair| filter.contains(element(&[pair[1], pair[0]])))
                 .count();
-            assert_eq!(
-                reversed == 199,
-                reversed_is_lost,
-                "{combination:?}: {reversed}"
-            );
+            assert_eq!(reversed == 199, reversed_is_lost, "{combination:?}: {reversed}");
         }
     }
 
@@ -387,8 +373,8 @@ mod tests {
         cmdbf: f64,
     }
 
-    /// Inserts `members` and asks for `negatives`, with m = 32 768 and H3 functions of their own for
-    /// each run, as Table 1 of the paper.
+    /// Inserts `members` and asks for `negatives`, with m = 32 768 and H3 functions of their own
+    /// for each run, as Table 1 of the paper.
     fn rates<const L: usize>(
         probes: u32,
         combination: Combination,
@@ -400,37 +386,22 @@ mod tests {
             let mut filter = Cmdbf::with_h3(L, 15, probes, combination, run);
             for values in members(run) {
                 let (whole, attributes) = raw(values);
-                filter.insert(ElementDigests {
-                    whole,
-                    attributes: &attributes,
-                });
+                filter.insert(ElementDigests { whole, attributes: &attributes });
             }
             let negatives = negatives(run);
             for &values in &negatives {
                 let (whole, attributes) = raw(values);
-                let element = ElementDigests {
-                    whole,
-                    attributes: &attributes,
-                };
-                let stages = [
-                    filter.attributes.contains(element),
-                    filter.combined_contains(element),
-                ];
+                let element = ElementDigests { whole, attributes: &attributes };
+                let stages =
+                    [filter.attributes.contains(element), filter.combined_contains(element)];
                 assert_eq!(filter.contains(element), stages == [true, true]);
-                for (sum, yes) in sums
-                    .iter_mut()
-                    .zip([stages[0], stages[1], stages == [true; 2]])
-                {
+                for (sum, yes) in sums.iter_mut().zip([stages[0], stages[1], stages == [true; 2]]) {
                     *sum += f64::from(u8::from(yes)) / negatives.len() as f64;
                 }
             }
         }
         let [mdbf, combined, cmdbf] = sums.map(|sum| sum / RUNS as f64);
-        Rates {
-            mdbf,
-            combined,
-            cmdbf,
-        }
+        Rates { mdbf, combined, cmdbf }
     }
 
     fn fresh<const L: usize>(run: u64, from: u64) -> Vec<[u32; L]> {
@@ -451,10 +422,7 @@ mod tests {
         for (ours, (theory, deviation)) in [(rates.mdbf, mdbf), (rates.cmdbf, cmdbf)] {
             let error = deviation / (RUNS as f64).sqrt();
             println!("L={L} k={probes}: {ours:.6}, theory {theory:.6} ± {error:.6}");
-            assert!(
-                (ours - theory).abs() < 4.0 * error,
-                "{ours} {theory} ± {error}"
-            );
+            assert!((ours - theory).abs() < 4.0 * error, "{ours} {theory} ± {error}");
         }
     }
 
@@ -466,8 +434,8 @@ mod tests {
         check_table_1::<5>(4, (0.000_919, 0.000_330), (0.000_227, 0.000_142));
     }
 
-    /// What XOR does to correlated values (L = 2, k = 4): rates of the MDBF, of the XOR stage alone and
-    /// of the CMDBF with the same functions for both attributes and with different ones, by an
+    /// What XOR does to correlated values (L = 2, k = 4): rates of the MDBF, of the XOR stage alone
+    /// and of the CMDBF with the same functions for both attributes and with different ones, by an
     /// independent simulation.
     #[test]
     fn weaknesses_of_xor() {
@@ -484,19 +452,11 @@ mod tests {
             members[0] = [random(run, u64::MAX); 2];
             members
         };
-        let equal: Pairs = |run| {
-            fresh(run, 1 << 32)
-                .into_iter()
-                .map(|[a, _]: [u32; 2]| [a, a])
-                .collect()
-        };
+        let equal: Pairs =
+            |run| fresh(run, 1 << 32).into_iter().map(|[a, _]: [u32; 2]| [a, a]).collect();
         let members: Pairs = |run| fresh(run, 0);
-        let reversed: Pairs = |run| {
-            fresh(run, 0)
-                .into_iter()
-                .map(|[a, b]: [u32; 2]| [b, a])
-                .collect()
-        };
+        let reversed: Pairs =
+            |run| fresh(run, 0).into_iter().map(|[a, b]: [u32; 2]| [b, a]).collect();
         let in_subnet: Pairs = |run| subnet(run, 0);
         let not_in_subnet: Pairs = |run| {
             let members: std::collections::HashSet<_> = subnet(run, 0).into_iter().collect();
@@ -527,14 +487,12 @@ mod tests {
                 [0.837, 0.2478, 0.2075],
             ),
         ] {
-            for (combination, expected) in [
-                (Combination::XorSame, same),
-                (Combination::XorIndependent, different),
-            ] {
+            for (combination, expected) in
+                [(Combination::XorSame, same), (Combination::XorIndependent, different)]
+            {
                 let rates = rates(4, combination, members, negatives);
-                for (ours, theirs) in [rates.mdbf, rates.combined, rates.cmdbf]
-                    .into_iter()
-                    .zip(expected)
+                for (ours, theirs) in
+                    [rates.mdbf, rates.combined, rates.cmdbf].into_iter().zip(expected)
                 {
                     // Hosts of one subnet leave little to chance, so few matrices make the most of
                     // the spread there: some percent of the rate from run to run.
@@ -554,7 +512,8 @@ mod tests {
     }
 
     /// The paper's second example, at the level of addresses: h1 = x mod 8, h2 = (2x + 3) mod 8,
-    /// pairs (9, 7) and (11, 9); the pair (11, 15) passes the attribute stage and fails the combined.
+    /// pairs (9, 7) and (11, 9); the pair (11, 15) passes the attribute stage and fails the
+    /// combined.
     #[test]
     fn the_worked_example_of_the_paper() {
         let addresses = |x: u64| [x % 8, (2 * x + 3) % 8];

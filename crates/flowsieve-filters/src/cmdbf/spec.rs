@@ -30,8 +30,8 @@ pub(crate) const CMDBF: Descriptor = Descriptor {
     reach: Reach::Attributes,
     ignores_repeats: true,
     size: |attributes, sizing| {
-        // All values of what is asked may have occurred, apart: then the arrays of the attributes say yes,
-        // and only the last one tells.
+        // All values of what is asked may have occurred, apart: then the arrays of the attributes
+        // say yes, and only the last one tells.
         let (bits, expected) = array_bits(FilterKind::Cmdbf, attributes as u64 + 1, sizing)?;
         let probes = probes_for(bits, expected, MAX_PROBES as u32);
         Ok(with(attributes, bits, probes))
@@ -52,13 +52,7 @@ pub(crate) const CMDBF: Descriptor = Descriptor {
 };
 
 fn with(attributes: usize, bits: u64, probes: u32) -> FilterSpec {
-    CmdbfSpec {
-        attributes,
-        bits,
-        probes,
-        combination: Combination::default(),
-    }
-    .into()
+    CmdbfSpec { attributes, bits, probes, combination: Combination::default() }.into()
 }
 
 impl CmdbfSpec {
@@ -119,12 +113,7 @@ impl Parameters for CmdbfSpec {
     }
 
     fn build(&self) -> Box<dyn MembershipFilter> {
-        Box::new(Cmdbf::new(
-            self.attributes,
-            self.bits,
-            self.probes,
-            self.combination,
-        ))
+        Box::new(Cmdbf::new(self.attributes, self.bits, self.probes, self.combination))
     }
 
     fn save(&self, out: &mut StateWriter<'_>) -> io::Result<()> {

@@ -11,8 +11,8 @@ pub trait Bucket: Pod + Debug + Default + Send + Sync {
     /// Bits of a cell.
     const CELL_BITS: u32;
 
-    /// Mask of the cells whose remainder, moved up by the count's bits, is `tag`, and that are in use
-    /// (their count is 1 to `largest`).
+    /// Mask of the cells whose remainder, moved up by the count's bits, is `tag`, and that are in
+    /// use (their count is 1 to `largest`).
     fn matches(&self, tag: u32, largest: u32) -> u32;
 
     /// Whether there is such a cell in any of the buckets, for the tag of each.
@@ -35,7 +35,8 @@ pub trait Bucket: Pod + Debug + Default + Send + Sync {
 /// A bucket of 16-bit cells, four to a word, in a quarter of a cache line.
 pub type Bucket16 = [u64; 2];
 
-/// A bucket of 24-bit cells: the lower 16 bits of each as a [`Bucket16`], and the upper eight of all in a third word.
+/// A bucket of 24-bit cells: the lower 16 bits of each as a [`Bucket16`], and the upper eight of
+/// all in a third word.
 pub type Bucket24 = [u64; 3];
 
 /// A bucket of 32-bit cells, two to a word, in half a cache line.

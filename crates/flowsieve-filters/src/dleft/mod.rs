@@ -12,33 +12,36 @@
 //!     bucket: 8 cells │ remainder (r bits) : count (c bits) │ … │ 0 : 0 │      count 0: no element
 //! ```
 //!
-//! Four subtables of B = 2^b buckets, q = b + r. With r + c ≤ 16 a bucket has 16 bytes, else 32. B can be any other
-//! number, too: then H is one of B 2^r numbers, and a subtable has its bucket moved by an offset that depends on the
-//! remainder (`dleft/places.rs`). With such a B, buckets of up to 24 bits a cell have 24 bytes.
+//! Four subtables of B = 2^b buckets, q = b + r. With r + c ≤ 16 a bucket has 16 bytes, else 32. B
+//! can be any other number, too: then H is one of B 2^r numbers, and a subtable has its bucket
+//! moved by an offset that depends on the remainder (`dleft/places.rs`). With such a B, buckets of
+//! up to 24 bits a cell have 24 bytes.
 //!
 //! # Operations
 //!
 //! - insert: if a cell of the four buckets has the element's remainder there, count up (a repeat).
-//!   Otherwise put (remainder, 1) into the bucket with the fewest elements, the leftmost of several.
+//!   Otherwise put (remainder, 1) into the bucket with the fewest elements, the leftmost of
+//!   several.
 //! - contains: one of the four buckets has the remainder.
 //! - remove: count down; at 0 the cell is free.
 //!
-//! A count that has reached 2^c - 1 stays for good. Each `a` is odd, so H → aH mod 2^q is one to one:
-//! two elements meet in a cell only if their H are equal, and then they meet in all four buckets. So
-//! no element has two cells, and a removal finds the right one.
+//! A count that has reached 2^c - 1 stays for good. Each `a` is odd, so H → aH mod 2^q is one to
+//! one: two elements meet in a cell only if their H are equal, and then they meet in all four
+//! buckets. So no element has two cells, and a removal finds the right one.
 //!
 //! All cost O(1) and touch four cache lines, which do not depend on each other.
 //!
 //! # When four buckets are full
 //!
-//! The element goes to the stash, a small table of (H, count) beside the buckets. It holds up to
-//! B / 16 + 64 elements; when that is full as well, the element's bucket in subtable 1 is *given
-//! up*: from then on everything that hashes to it is contained (until the filter is cleared).
-//! An inserted element is thus contained in every case; the price of a bucket given up is 1/B on the
-//! false-positive rate. [`DleftFilter::stashed`] and [`DleftFilter::given_up`] tell. At up to 89 % of the cells
-//! nothing overflows; at 95 % it is 0.12 % of the elements. [`super::sizing::dleft_given_up`] predicts
-//! how many buckets are given up. What an overfull filter needs beside the buckets, at most 1/56 of their memory and
-//! 1 KiB, is not in its size and is in its [`FilterStats`].
+//! The element goes to the stash, a small table of (H, count) beside the buckets. It holds up to B
+//! / 16 + 64 elements; when that is full as well, the element's bucket in subtable 1 is *given up*:
+//! from then on everything that hashes to it is contained (until the filter is cleared). An
+//! inserted element is thus contained in every case; the price of a bucket given up is 1/B on the
+//! false-positive rate. [`DleftFilter::stashed`] and [`DleftFilter::given_up`] tell. At up to 89 %
+//! of the cells nothing overflows; at 95 % it is 0.12 % of the elements.
+//! [`super::sizing::dleft_given_up`] predicts how many buckets are given up. What an overfull
+//! filter needs beside the buckets, at most 1/56 of their memory and 1 KiB, is not in its size and
+//! is in its [`FilterStats`].
 //!
 //! # Formulas
 //!
@@ -52,9 +55,10 @@
 //! | 12 | 18.7 | 0.00586 | 42.8 |
 //! | 14 | 21.3 | 0.00146 | 54.3 |
 //!
-//! Cells of exactly r + c bits are the paper's; here a cell takes 16, 24 or 32 bits, so r = 14, 22 or 30 are
-//! the choices that waste nothing. For a rate, [`FilterSpec::new`](super::FilterSpec::new) takes the smallest
-//! filter of which at most 75 % of the cells are filled; in given memory that with the least rate:
+//! Cells of exactly r + c bits are the paper's; here a cell takes 16, 24 or 32 bits, so r = 14, 22
+//! or 30 are the choices that waste nothing. For a rate,
+//! [`FilterSpec::new`](super::FilterSpec::new) takes the smallest filter of which at most 75 % of
+//! the cells are filled; in given memory that with the least rate:
 //!
 //! | f | bits an element | of a 4-bit counting filter of that f |
 //! |---|---|---|
@@ -64,19 +68,20 @@
 //!
 //! # Distinct elements
 //!
-//! Until the first removal, and while no bucket is given up: a new element is called a repeat if its
-//! H is stored already, with p = (cells and stash entries in use) / 2^q, exactly. Of a union, by the
-//! number X of H that are stored: n = ln(1 - X/2^q) / ln(1 - 2^-q), which is nearly as exact, since
-//! 2^q is far above n.
+//! Until the first removal, and while no bucket is given up: a new element is called a repeat if
+//! its H is stored already, with p = (cells and stash entries in use) / 2^q, exactly. Of a union,
+//! by the number X of H that are stored: n = ln(1 - X/2^q) / ln(1 - 2^-q), which is nearly as
+//! exact, since 2^q is far above n.
 //!
 //! # Union
 //!
-//! As H → aH is one to one, a cell tells the H of its element. So the union has the elements of the other
-//! filter inserted into this one by the rule above, each with its count, cells before stash: where an element
-//! stands depends on that order, and what is contained does not. Counts add up to 2^c - 1, where they
-//! stay for good; in the stash they end at 2^31 - 1, and an element whose count had ended has that
-//! there. Buckets that either has given up are given up. A union of more elements than there are cells
-//! fills the stash, and gives up buckets, as any filter with this many elements would.
+//! As H → aH is one to one, a cell tells the H of its element. So the union has the elements of the
+//! other filter inserted into this one by the rule above, each with its count, cells before stash:
+//! where an element stands depends on that order, and what is contained does not. Counts add up to
+//! 2^c - 1, where they stay for good; in the stash they end at 2^31 - 1, and an element whose count
+//! had ended has that there. Buckets that either has given up are given up. A union of more
+//! elements than there are cells fills the stash, and gives up buckets, as any filter with this
+//! many elements would.
 //!
 //! # What it cannot do
 //!
@@ -129,8 +134,8 @@ use std::collections::BTreeMap;
 /// Subtables (d).
 pub(super) const SUBTABLES: usize = 4;
 
-/// Elements whose buckets are fetched together: enough that the misses of all of them overlap, and few
-/// enough that the first ones are still in the first cache when the last ones have come.
+/// Elements whose buckets are fetched together: enough that the misses of all of them overlap, and
+/// few enough that the first ones are still in the first cache when the last ones have come.
 const BATCH: usize = 64;
 
 /// Bytes up to which the buckets are taken to be in a cache of their own.
@@ -151,7 +156,8 @@ enum Found {
     GivenUp,
 }
 
-/// d-left counting Bloom filter over the whole element, with buckets of 16-bit, 24-bit or 32-bit cells.
+/// d-left counting Bloom filter over the whole element, with buckets of 16-bit, 24-bit or 32-bit
+/// cells.
 #[derive(Clone, Debug)]
 pub struct DleftFilter<B: Bucket = Bucket16> {
     /// Subtable i is the buckets from i B on.
@@ -176,16 +182,13 @@ pub struct DleftFilter<B: Bucket = Bucket16> {
 
 impl<B: Bucket> DleftFilter<B> {
     /// A filter of four subtables of `buckets` ≥ 1 (B), whose cells have a remainder of
-    /// `remainder_bits` (r ≥ 1) and a count of `counter_bits` (c ≥ 2): together at most a cell. At most 2^48
-    /// buckets.
+    /// `remainder_bits` (r ≥ 1) and a count of `counter_bits` (c ≥ 2): together at most a cell. At
+    /// most 2^48 buckets.
     pub fn new(buckets: u64, remainder_bits: u32, counter_bits: u32) -> Self {
         debug_assert!(remainder_bits + counter_bits <= B::CELL_BITS);
         Self {
             buckets: Pages::new(SUBTABLES * buckets as usize),
-            places: Places {
-                buckets,
-                remainder_bits,
-            },
+            places: Places { buckets, remainder_bits },
             counter_bits,
             occupied: 0,
             saturated: 0,
@@ -202,14 +205,10 @@ impl<B: Bucket> DleftFilter<B> {
     /// Elements in each subtable (cells in use), from the left.
     pub fn loads(&self) -> [u64; 4] {
         let mut loads = [0; SUBTABLES];
-        for (load, subtable) in loads
-            .iter_mut()
-            .zip(self.buckets.as_slice().chunks(self.places.buckets as usize))
+        for (load, subtable) in
+            loads.iter_mut().zip(self.buckets.as_slice().chunks(self.places.buckets as usize))
         {
-            *load = subtable
-                .iter()
-                .map(|bucket| u64::from(bucket.occupied().count_ones()))
-                .sum();
+            *load = subtable.iter().map(|bucket| u64::from(bucket.occupied().count_ones())).sum();
         }
         loads
     }
@@ -254,13 +253,10 @@ impl<B: Bucket> DleftFilter<B> {
         (1 << self.counter_bits) - 1
     }
 
-    /// The least that a count of the stash stands for, if it has ended: then it has come from a cell.
+    /// The least that a count of the stash stands for, if it has ended: then it has come from a
+    /// cell.
     const fn known(&self, count: u32) -> u32 {
-        if count == STASH_LARGEST {
-            self.largest()
-        } else {
-            count
-        }
+        if count == STASH_LARGEST { self.largest() } else { count }
     }
 
     /// What a cell holds of a count.
@@ -330,11 +326,7 @@ impl<B: Bucket> DleftFilter<B> {
         places: &[(usize, u32); SUBTABLES],
     ) -> Sighting {
         let found = self.find(hash, places);
-        let sighting = if found.is_none() {
-            Sighting::First
-        } else {
-            Sighting::Repeat
-        };
+        let sighting = if found.is_none() { Sighting::First } else { Sighting::Repeat };
         let (claimed, hashes) = (self.claimed(), self.hashes());
         if let Some(counter) = &mut self.counter {
             counter.record(digest, sighting, || claimed as f64 / hashes as f64);
@@ -387,8 +379,8 @@ impl<B: Bucket> DleftFilter<B> {
         self.overflows = self.overflows.saturating_add(increments as u64);
     }
 
-    /// An element that is not there, with its count as the stash has it: into the least loaded bucket, or
-    /// wherever it can still be remembered.
+    /// An element that is not there, with its count as the stash has it: into the least loaded
+    /// bucket, or wherever it can still be remembered.
     fn place(&mut self, hash: u64, places: &[(usize, u32); SUBTABLES], count: u32) {
         let in_cell = self.in_cell(count);
         let buckets = self.buckets.as_mut_slice();
@@ -423,9 +415,7 @@ impl<B: Bucket> DleftFilter<B> {
             self.count_by_first_bucket();
         }
         self.hidden += u64::from(self.by_first_bucket[bucket]);
-        self.given_up
-            .get_or_insert_with(|| BitArray::new(self.places.buckets))
-            .set(bucket as u64);
+        self.given_up.get_or_insert_with(|| BitArray::new(self.places.buckets)).set(bucket as u64);
     }
 
     /// Counts what is stored by its bucket in subtable 1, and what is hidden.
@@ -459,9 +449,9 @@ impl<B: Bucket> MembershipFilter for DleftFilter<B> {
         self.insert_at(element.whole, hash, &self.places(hash))
     }
 
-    /// Beyond the caches, the buckets of some elements are all asked for before the first of them is
-    /// looked at: what is to be done depends on them, and a wrong guess would throw away the loads
-    /// that were begun behind it.
+    /// Beyond the caches, the buckets of some elements are all asked for before the first of them
+    /// is looked at: what is to be done depends on them, and a wrong guess would throw away the
+    /// loads that were begun behind it.
     fn insert_batch(&mut self, elements: DigestColumns<'_>, sightings: &mut Vec<Sighting>) {
         if self.is_cached() {
             sightings.extend(elements.iter().map(|element| self.insert(element)));
@@ -477,12 +467,7 @@ impl<B: Bucket> MembershipFilter for DleftFilter<B> {
     }
 
     fn contains_batch(&self, elements: DigestColumns<'_>, answers: &mut Vec<bool>) {
-        Query {
-            filter: self,
-            digests: elements.whole,
-            answers,
-        }
-        .run();
+        Query { filter: self, digests: elements.whole, answers }.run();
     }
 
     fn contains(&self, element: ElementDigests<'_>) -> bool {
@@ -528,9 +513,7 @@ impl<B: Bucket> MembershipFilter for DleftFilter<B> {
             // Nobody knows how many found no room.
             Some(_) => None,
         };
-        self.counter
-            .as_ref()?
-            .estimate(|| self.repeat_probability(), fill)
+        self.counter.as_ref()?.estimate(|| self.repeat_probability(), fill)
     }
 
     fn as_removable(&mut self) -> Option<&mut dyn RemovableFilter> {

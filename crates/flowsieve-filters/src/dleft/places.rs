@@ -1,11 +1,12 @@
 //! From an element's digest to its bucket and remainder in each subtable, and back.
 //!
-//! H is one of B 2^r numbers, and each subtable has a permutation of them: the bucket is the number divided by 2^r,
-//! the remainder the rest. So two elements share a cell only if their H are equal.
+//! H is one of B 2^r numbers, and each subtable has a permutation of them: the bucket is the number
+//! divided by 2^r, the remainder the rest. So two elements share a cell only if their H are equal.
 //!
 //! - B is a power of two: H → aH mod 2^q for an odd a of each subtable, as published.
-//! - Another B: subtable 1 has H itself, and the others the bucket (H / 2^r + o) mod B with an offset o that depends on
-//!   the remainder and the subtable, and the same remainder. That needs no division.
+//! - Another B: subtable 1 has H itself, and the others the bucket (H / 2^r + o) mod B with an
+//!   offset o that depends on the remainder and the subtable, and the same remainder. That needs no
+//!   division.
 
 #![expect(
     clippy::inline_always,
@@ -21,14 +22,10 @@ const HASH: u64 = 0x20;
 /// Stream of [`mix`] from which the offsets of a remainder come.
 const OFFSETS: u64 = 0x21;
 
-/// The odd multipliers of the four permutations; any odd numbers without a pattern will do. These are
-/// digits of pi.
-pub(super) const MULTIPLIERS: [u64; SUBTABLES] = [
-    0x243f_6a88_85a3_08d3,
-    0x1319_8a2e_0370_7345,
-    0xa409_3822_299f_31d1,
-    0x082e_fa98_ec4e_6c89,
-];
+/// The odd multipliers of the four permutations; any odd numbers without a pattern will do. These
+/// are digits of pi.
+pub(super) const MULTIPLIERS: [u64; SUBTABLES] =
+    [0x243f_6a88_85a3_08d3, 0x1319_8a2e_0370_7345, 0xa409_3822_299f_31d1, 0x082e_fa98_ec4e_6c89];
 
 /// What undoes each multiplier, mod 2^64 and so mod 2^q.
 const INVERSES: [u64; SUBTABLES] = {
@@ -41,8 +38,8 @@ const INVERSES: [u64; SUBTABLES] = {
     inverses
 };
 
-/// The number whose product with an odd `number` is 1 mod 2^64: each step of Newton's doubles the bits that
-/// are right, of which the number itself has three.
+/// The number whose product with an odd `number` is 1 mod 2^64: each step of Newton's doubles the
+/// bits that are right, of which the number itself has three.
 const fn inverse(number: u64) -> u64 {
     let mut inverse = number;
     let mut right = 3;
@@ -61,7 +58,8 @@ pub(super) const GROUP: usize = 8;
 pub(super) struct Group {
     /// The H of each.
     pub(super) hashes: [u64; GROUP],
-    /// Each one's bucket in each subtable (its index among all), and the remainder of its cell there.
+    /// Each one's bucket in each subtable (its index among all), and the remainder of its cell
+    /// there.
     pub(super) buckets: [[u64; GROUP]; SUBTABLES],
     pub(super) remainders: [[u64; GROUP]; SUBTABLES],
 }
@@ -85,11 +83,7 @@ impl Places {
     /// Binary logarithm of B, if it has one.
     #[inline]
     const fn bucket_bits(self) -> Option<u32> {
-        if self.buckets.is_power_of_two() {
-            Some(self.buckets.trailing_zeros())
-        } else {
-            None
-        }
+        if self.buckets.is_power_of_two() { Some(self.buckets.trailing_zeros()) } else { None }
     }
 
     #[inline]
@@ -134,11 +128,7 @@ impl Places {
             return own;
         }
         let bucket = own + P::reduce(offsets.wrapping_mul(MULTIPLIERS[i]), self.buckets);
-        if bucket < self.buckets {
-            bucket
-        } else {
-            bucket - self.buckets
-        }
+        if bucket < self.buckets { bucket } else { bucket - self.buckets }
     }
 
     /// The H of what has this remainder in a bucket (its index among all).
@@ -151,11 +141,7 @@ impl Places {
         }
         let offsets = mix(Digest::from_value(remainder), OFFSETS);
         let turned = self.turned::<WholeProducts>(0, offsets, subtable);
-        let own = if bucket < turned {
-            bucket + self.buckets - turned
-        } else {
-            bucket - turned
-        };
+        let own = if bucket < turned { bucket + self.buckets - turned } else { bucket - turned };
         own << self.remainder_bits | remainder
     }
 
@@ -214,14 +200,12 @@ mod tests {
     use super::*;
     use crate::hashing::{Digester, HalfProducts};
 
-    /// The permutations are one to one on all H, each uses all of its buckets, and a place tells its H.
+    /// The permutations are one to one on all H, each uses all of its buckets, and a place tells
+    /// its H.
     #[test]
     fn the_permutations_are_one_to_one() {
         for buckets in [1_u64, 3, 32, 37, 100] {
-            let places = Places {
-                buckets,
-                remainder_bits: 7,
-            };
+            let places = Places { buckets, remainder_bits: 7 };
             let mut seen = vec![false; SUBTABLES * places.hashes() as usize];
             for hash in 0..places.hashes() {
                 for (i, (bucket, remainder)) in places.of_hash(hash).into_iter().enumerate() {
@@ -245,18 +229,10 @@ mod tests {
 
     #[test]
     fn places_of_a_group_are_those_of_each() {
-        for (buckets, remainder_bits) in [
-            (1, 1),
-            (1 << 13, 14),
-            (20_834, 30),
-            (5, 3),
-            (1 << 33, 30),
-            (5_000_000_001, 22),
-        ] {
-            let places = Places {
-                buckets,
-                remainder_bits,
-            };
+        for (buckets, remainder_bits) in
+            [(1, 1), (1 << 13, 14), (20_834, 30), (5, 3), (1 << 33, 30), (5_000_000_001, 22)]
+        {
+            let places = Places { buckets, remainder_bits };
             for start in 0..50_u64 {
                 let digests: [Digest; GROUP] =
                     std::array::from_fn(|lane| Digester::new(start).digest(&[lane as u8]));
@@ -286,16 +262,10 @@ mod tests {
             product as u64 ^ (product >> 64) as u64
         };
         let mix = |value: u64, stream: u64| {
-            fold(
-                value ^ 0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(stream + 1),
-                0xbf58_476d_1ce4_e5b9,
-            )
+            fold(value ^ 0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(stream + 1), 0xbf58_476d_1ce4_e5b9)
         };
         let (buckets, remainder_bits) = (20_834_u64, 22);
-        let places = Places {
-            buckets,
-            remainder_bits,
-        };
+        let places = Places { buckets, remainder_bits };
         let mixed = u128::from(mix(digest.value(), 0x20));
         let hash = ((mixed * u128::from(buckets << 22)) >> 64) as u64;
         assert_eq!(places.hash(digest), hash);

@@ -1,8 +1,8 @@
 //! Queries of many elements.
 //!
-//! The places of a group of elements are computed by vectors, and their buckets are touched, while those of
-//! a group that came some groups earlier are compared: so there are always loads under way, and none is
-//! waited for by what is computed.
+//! The places of a group of elements are computed by vectors, and their buckets are touched, while
+//! those of a group that came some groups earlier are compared: so there are always loads under
+//! way, and none is waited for by what is computed.
 
 #![expect(
     clippy::inline_always,
@@ -14,8 +14,8 @@ use super::{Bucket, DleftFilter, SUBTABLES};
 use crate::hashing::{Digest, Products, WholeProducts};
 use std::hint::black_box;
 
-/// Groups whose buckets are touched before they are compared: enough for all loads that a core has under
-/// way, and few enough that the lines are still in the first cache.
+/// Groups whose buckets are touched before they are compared: enough for all loads that a core has
+/// under way, and few enough that the lines are still in the first cache.
 const AHEAD: usize = 4;
 
 /// The elements that are asked for, and the answers.

@@ -5,8 +5,8 @@ use super::{CELLS, SUBTABLES, stash_limit};
 /// Share of the cells up to which the stash is next to empty, for any size.
 const NOTHING_OVERFLOWS: f64 = 0.89;
 
-/// Elements a bucket of one subtable from which no bucket is left that is not given up: twice as many
-/// as there are cells.
+/// Elements a bucket of one subtable from which no bucket is left that is not given up: twice as
+/// many as there are cells.
 const ALL_GIVEN_UP: f64 = (2 * SUBTABLES * CELLS) as f64;
 
 /// Most steps into which the time of one element a bucket is divided.
@@ -22,9 +22,9 @@ pub(crate) fn fpr_of_hashes(hashes: f64, elements: f64) -> f64 {
     -(elements * (-hashes.recip()).ln_1p()).exp_m1()
 }
 
-/// False-positive rate of a d-left filter of four subtables of `buckets` with `elements` distinct elements, whether they find room or
-/// not: with g = [`dleft_given_up`], 1 - (1 - g) (1 - 1/(B 2^r))^n. An element whose bucket is not given up
-/// is stored, in a cell or in the stash.
+/// False-positive rate of a d-left filter of four subtables of `buckets` with `elements` distinct
+/// elements, whether they find room or not: with g = [`dleft_given_up`], 1 - (1 - g) (1 - 1/(B
+/// 2^r))^n. An element whose bucket is not given up is stored, in a cell or in the stash.
 pub fn dleft_overfull_fpr(buckets: u64, remainder_bits: u32, elements: f64) -> f64 {
     let given_up = dleft_given_up(buckets, remainder_bits, elements);
     let stored = fpr_of_hashes(hashes(buckets, remainder_bits), elements);
@@ -34,10 +34,10 @@ pub fn dleft_overfull_fpr(buckets: u64, remainder_bits: u32, elements: f64) -> f
 /// Share of the buckets of subtable 1 that a d-left filter has given up after `elements` distinct
 /// elements.
 ///
-/// Follows the insertions as Mitzenmacher's differential equations for d-left hashing do ("The power of
-/// two choices in randomized load balancing", 1996; Vöcking's left one of equal loads). With t elements
-/// a bucket, `y_jl` the share of subtable j's buckets with at least l elements, s the stash's elements a
-/// bucket and g the share that is given up, whose elements come to nothing:
+/// Follows the insertions as Mitzenmacher's differential equations for d-left hashing do ("The
+/// power of two choices in randomized load balancing", 1996; Vöcking's left one of equal loads).
+/// With t elements a bucket, `y_jl` the share of subtable j's buckets with at least l elements, s
+/// the stash's elements a bucket and g the share that is given up, whose elements come to nothing:
 ///
 /// ```text
 /// dy_jl/dt = (y_j,l-1 - y_jl) Π_{i<j} y'_il Π_{i>j} y_i,l-1      y'_1l = y_1l - g, y'_il = y_il
@@ -95,25 +95,18 @@ impl Loads {
         let before = self.above;
         let open = |subtable: usize, count: usize| {
             let all = at_least(&before[subtable], count);
-            if subtable == 0 {
-                (all - self.given_up).max(0.0)
-            } else {
-                all
-            }
+            if subtable == 0 { (all - self.given_up).max(0.0) } else { all }
         };
         for (subtable, above) in self.above.iter_mut().enumerate() {
             for (count, above) in above.iter_mut().enumerate() {
                 let with_so_many = at_least(&before[subtable], count) - before[subtable][count];
                 let left: f64 = (0..subtable).map(|other| open(other, count + 1)).product();
-                let right: f64 = (subtable + 1..SUBTABLES)
-                    .map(|other| open(other, count))
-                    .product();
+                let right: f64 =
+                    (subtable + 1..SUBTABLES).map(|other| open(other, count)).product();
                 *above += elements * with_so_many * left * right;
             }
         }
-        let full: f64 = (0..SUBTABLES)
-            .map(|subtable| open(subtable, CELLS))
-            .product();
+        let full: f64 = (0..SUBTABLES).map(|subtable| open(subtable, CELLS)).product();
         elements * full
     }
 }
@@ -144,10 +137,7 @@ mod tests {
                 .count();
         }
         let buckets = runs as f64 * all as f64;
-        (
-            given_up as f64 / buckets,
-            wrong as f64 / (runs as f64 * f64::from(STRANGERS)),
-        )
+        (given_up as f64 / buckets, wrong as f64 / (runs as f64 * f64::from(STRANGERS)))
     }
 
     const STRANGERS: u32 = 4000;

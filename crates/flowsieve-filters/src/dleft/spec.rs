@@ -20,7 +20,8 @@ const ELEMENTS_A_ROW: u64 = (SUBTABLES * CELLS * 3 / 4) as u64;
 /// Most buckets of a subtable: 2^40 bytes of 32-byte buckets in all.
 const MAX_BUCKETS: u64 = 1 << 33;
 
-/// What a file has in place of the binary logarithm of B where it has none; B follows the other numbers.
+/// What a file has in place of the binary logarithm of B where it has none; B follows the other
+/// numbers.
 const ANY_NUMBER: u32 = 64;
 
 /// Parameters of a [`DleftFilter`]. Cells take 16 bits, 24 (unless B is a power of two) or 32.
@@ -42,11 +43,7 @@ pub(crate) const DLEFT: Descriptor = Descriptor {
     size: |_, sizing| {
         let spec = match sizing {
             Sizing::Memory { bytes, expected } => {
-                check_memory(
-                    FilterKind::Dleft,
-                    bytes,
-                    of_cells(WIDTHS[0], 1).memory_bytes(),
-                )?;
+                check_memory(FilterKind::Dleft, bytes, of_cells(WIDTHS[0], 1).memory_bytes())?;
                 in_memory(bytes, expected)
             }
             Sizing::Rate { fpr, expected } => {
@@ -61,11 +58,7 @@ pub(crate) const DLEFT: Descriptor = Descriptor {
 };
 
 /// Bits of a cell.
-const WIDTHS: [u32; 3] = [
-    Bucket16::CELL_BITS,
-    Bucket24::CELL_BITS,
-    Bucket32::CELL_BITS,
-];
+const WIDTHS: [u32; 3] = [Bucket16::CELL_BITS, Bucket24::CELL_BITS, Bucket32::CELL_BITS];
 
 /// A filter whose cells are filled by remainders and counts.
 const fn of_cells(width: u32, buckets: u64) -> DleftSpec {
@@ -76,17 +69,14 @@ const fn of_cells(width: u32, buckets: u64) -> DleftSpec {
     }
 }
 
-/// The filter of this memory with the lowest rate: narrow cells are more, wide ones tell more elements apart. Where it
-/// is not known how many elements come, as many cells as there can be.
+/// The filter of this memory with the lowest rate: narrow cells are more, wide ones tell more
+/// elements apart. Where it is not known how many elements come, as many cells as there can be.
 fn in_memory(bytes: u64, expected: Option<u64>) -> DleftSpec {
     let in_width = |width: u32| {
         let buckets = bytes / (SUBTABLES as u64 * u64::from(width));
         let spec = of_cells(width, buckets);
         // A power of two has wider cells.
-        of_cells(
-            width,
-            buckets - u64::from(buckets > 0 && spec.width() != width),
-        )
+        of_cells(width, buckets - u64::from(buckets > 0 && spec.width() != width))
     };
     let Some(expected) = expected else {
         return in_width(WIDTHS[0]);
@@ -110,10 +100,7 @@ fn for_rate(fpr: f64, expected: u64) -> Result<DleftSpec, SpecError> {
         let buckets = least.max((hashes / remainders).ceil() as u64);
         let spec = of_cells(width, buckets);
         // A power of two has wider cells.
-        of_cells(
-            width,
-            buckets.saturating_add(u64::from(spec.width() != width)),
-        )
+        of_cells(width, buckets.saturating_add(u64::from(spec.width() != width)))
     };
     let possible = WIDTHS.map(of_width).into_iter();
     let possible = possible.filter(|spec| spec.buckets <= MAX_BUCKETS);
@@ -140,15 +127,11 @@ impl DleftSpec {
         if bucket_bits == ANY_NUMBER && buckets.is_power_of_two() {
             return Err(input.damaged("a d-left filter whose buckets are written as none are"));
         }
-        Ok(Self {
-            buckets,
-            remainder_bits,
-            counter_bits,
-        })
+        Ok(Self { buckets, remainder_bits, counter_bits })
     }
 
-    /// Bits that a cell takes. There were no cells of 24 bits when B was a power of two, so filters with such a B have
-    /// none.
+    /// Bits that a cell takes. There were no cells of 24 bits when B was a power of two, so filters
+    /// with such a B have none.
     const fn width(self) -> u32 {
         let bits = self.remainder_bits + self.counter_bits;
         match bits.div_ceil(8) {
@@ -169,11 +152,7 @@ impl Parameters for DleftSpec {
     }
 
     fn check(&self) -> Result<(), SpecError> {
-        let Self {
-            buckets,
-            remainder_bits,
-            counter_bits,
-        } = *self;
+        let Self { buckets, remainder_bits, counter_bits } = *self;
         if counter_bits != 2 && counter_bits != 4 {
             return Err(SpecError::new(format!(
                 "the count of a d-left cell has 2 or 4 bits, not {counter_bits}; {DEFAULT_COUNT_BITS} works"
@@ -204,11 +183,7 @@ impl Parameters for DleftSpec {
     }
 
     fn build(&self) -> Box<dyn MembershipFilter> {
-        let Self {
-            buckets: b,
-            remainder_bits: r,
-            counter_bits: c,
-        } = *self;
+        let Self { buckets: b, remainder_bits: r, counter_bits: c } = *self;
         match self.width() {
             Bucket16::CELL_BITS => Box::new(DleftFilter::<Bucket16>::new(b, r, c)),
             Bucket24::CELL_BITS => Box::new(DleftFilter::<Bucket24>::new(b, r, c)),
@@ -218,18 +193,10 @@ impl Parameters for DleftSpec {
 
     fn save(&self, out: &mut StateWriter<'_>) -> io::Result<()> {
         let is_power = self.buckets.is_power_of_two();
-        out.u32(if is_power {
-            self.buckets.trailing_zeros()
-        } else {
-            ANY_NUMBER
-        })?;
+        out.u32(if is_power { self.buckets.trailing_zeros() } else { ANY_NUMBER })?;
         out.u32(self.remainder_bits)?;
         out.u32(self.counter_bits)?;
-        if is_power {
-            Ok(())
-        } else {
-            out.u64(self.buckets)
-        }
+        if is_power { Ok(()) } else { out.u64(self.buckets) }
     }
 
     fn rate(&self, query: &Query<'_>) -> Option<f64> {

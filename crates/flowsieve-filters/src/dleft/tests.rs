@@ -3,10 +3,7 @@ use crate::hashing::Digester;
 use crate::hashing::mix;
 
 fn whole(number: u32) -> ElementDigests<'static> {
-    ElementDigests {
-        whole: Digester::new(11).digest(&number.to_le_bytes()),
-        attributes: &[],
-    }
+    ElementDigests { whole: Digester::new(11).digest(&number.to_le_bytes()), attributes: &[] }
 }
 
 /// One element too many for the buckets, for the stash, and back again.
@@ -17,10 +14,7 @@ fn nothing_is_lost_when_buckets_and_stash_are_full() {
     for number in 0..96 {
         assert_eq!(filter.insert(whole(number)), Sighting::First);
     }
-    assert_eq!(
-        (filter.loads(), filter.stashed(), filter.given_up()),
-        ([8; 4], 64, 0)
-    );
+    assert_eq!((filter.loads(), filter.stashed(), filter.given_up()), ([8; 4], 64, 0));
     assert!(filter.distinct().is_some());
     assert!(!filter.contains(whole(96)));
     let memory = filter.stats().memory_bytes;
@@ -28,10 +22,7 @@ fn nothing_is_lost_when_buckets_and_stash_are_full() {
 
     assert_eq!(filter.insert(whole(96)), Sighting::First);
     assert_eq!((filter.stashed(), filter.given_up()), (64, 1));
-    assert_eq!(
-        filter.distinct().map(|count| count.distinct.round()),
-        Some(97.0)
-    );
+    assert_eq!(filter.distinct().map(|count| count.distinct.round()), Some(97.0));
     // Its bucket is the only one there is: everything is contained from now on.
     assert!(filter.contains(whole(1_000_000)));
     assert_eq!(filter.insert(whole(97)), Sighting::Repeat);
@@ -40,10 +31,7 @@ fn nothing_is_lost_when_buckets_and_stash_are_full() {
     for number in 0..96 {
         filter.remove(whole(number));
     }
-    assert_eq!(
-        (filter.loads(), filter.stashed(), filter.given_up()),
-        ([0; 4], 0, 1)
-    );
+    assert_eq!((filter.loads(), filter.stashed(), filter.given_up()), ([0; 4], 0, 1));
     assert!(filter.contains(whole(96)) && filter.contains(whole(97)));
     filter.clear();
     assert_eq!(filter.given_up(), 0);
@@ -61,11 +49,7 @@ fn a_full_count_is_never_taken_back() {
         for _ in 0..3 {
             filter.insert(whole(1));
         }
-        let counters = CounterStats {
-            saturated: 1,
-            overflows: 2,
-            ..CounterStats::default()
-        };
+        let counters = CounterStats { saturated: 1, overflows: 2, ..CounterStats::default() };
         assert_eq!(filter.stats().counters, Some(counters));
         for _ in 0..100 {
             filter.remove(whole(1));
@@ -93,10 +77,7 @@ fn matches_are_cells_in_use_with_the_remainder() {
             middle.set(5, value);
             large.set(5, value);
             assert_eq!(middle.matches(tag, largest), u32::from(expected) << 5);
-            assert_eq!(
-                (middle.occupied(), middle.get(5)),
-                (u32::from(value != 0) << 5, value)
-            );
+            assert_eq!((middle.occupied(), middle.get(5)), (u32::from(value != 0) << 5, value));
             let mask = u32::from(expected) << 5;
             assert_eq!(small.matches(tag, largest), mask, "{value} {remainder}");
             assert_eq!(large.matches(tag, largest), mask, "{value} {remainder}");
@@ -111,26 +92,18 @@ fn matches_are_cells_in_use_with_the_remainder() {
 fn a_large_batch_is_its_elements_one_by_one() {
     let mut batched = DleftFilter::<Bucket16>::new(1 << 15, 8, 2);
     let mut one_by_one = batched.clone();
-    let digests: Vec<Digest> = (0..10_007_u32)
-        .map(|i| Digester::new(1).digest(&(i % 7000).to_le_bytes()))
-        .collect();
-    let columns = DigestColumns {
-        whole: &digests,
-        attributes: &[],
-    };
+    let digests: Vec<Digest> =
+        (0..10_007_u32).map(|i| Digester::new(1).digest(&(i % 7000).to_le_bytes())).collect();
+    let columns = DigestColumns { whole: &digests, attributes: &[] };
     let mut sightings = Vec::new();
     batched.insert_batch(columns, &mut sightings);
     let expected: Vec<Sighting> = columns.iter().map(|e| one_by_one.insert(e)).collect();
     assert_eq!(sightings, expected);
     assert_eq!(batched.loads(), one_by_one.loads());
     assert_eq!(batched.distinct(), one_by_one.distinct());
-    let asked: Vec<Digest> = (5000..9000_u32)
-        .map(|i| Digester::new(1).digest(&i.to_le_bytes()))
-        .collect();
-    let columns = DigestColumns {
-        whole: &asked,
-        attributes: &[],
-    };
+    let asked: Vec<Digest> =
+        (5000..9000_u32).map(|i| Digester::new(1).digest(&i.to_le_bytes())).collect();
+    let columns = DigestColumns { whole: &asked, attributes: &[] };
     let mut answers = Vec::new();
     batched.contains_batch(columns, &mut answers);
     let expected: Vec<bool> = columns.iter().map(|e| one_by_one.contains(e)).collect();
@@ -149,10 +122,8 @@ fn a_batch_of_queries_is_its_elements_one_by_one() {
             .map(|number| whole(number.wrapping_mul(7) % (2 * elements)).whole)
             .collect();
         for length in [0, 1, 7, 8, 9, 31, 32, 33, 63, digests.len()] {
-            let columns = DigestColumns {
-                whole: &digests[..length.min(digests.len())],
-                attributes: &[],
-            };
+            let columns =
+                DigestColumns { whole: &digests[..length.min(digests.len())], attributes: &[] };
             let mut answers = vec![false];
             filter.contains_batch(columns, &mut answers);
             let expected: Vec<bool> = std::iter::once(false)
@@ -184,19 +155,12 @@ fn a_bucket_holds_what_it_matches() {
                 let random = mix(Digest::from_value(seed), 100 + u64::from(cell));
                 // Few remainders and counts of 0 as well, so that both answers are frequent.
                 let remainder = (random as u32 & 7) << (remainder_bits - 3);
-                bucket.set(
-                    cell,
-                    remainder << counter_bits | (random >> 32) as u32 & largest,
-                );
+                bucket.set(cell, remainder << counter_bits | (random >> 32) as u32 & largest);
             }
             for remainder in 0..8 {
                 let tag = remainder << (remainder_bits - 3) << counter_bits;
                 let matches = bucket.matches(tag, largest) != 0;
-                assert_eq!(
-                    B::any_holds([&bucket], [tag], largest),
-                    matches,
-                    "{bucket:?} {tag}"
-                );
+                assert_eq!(B::any_holds([&bucket], [tag], largest), matches, "{bucket:?} {tag}");
             }
         }
     }
@@ -209,7 +173,8 @@ fn a_bucket_holds_what_it_matches() {
     check::<Bucket32>(20, 4);
 }
 
-/// Files may say that nearly as many increments were lost as can be counted, and several are united.
+/// Files may say that nearly as many increments were lost as can be counted, and several are
+/// united.
 #[test]
 fn lost_increments_are_counted_up_to_the_last() {
     let mut filter = DleftFilter::<Bucket16>::new(16, 10, 2);

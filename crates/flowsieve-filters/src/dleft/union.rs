@@ -1,7 +1,8 @@
 //! The union of two d-left filters.
 //!
-//! A cell tells the H of its element, since a subtable's places are a permutation of the H ([`super::places`]).
-//! So the elements of the other filter are inserted here by the ordinary rule, each with its count.
+//! A cell tells the H of its element, since a subtable's places are a permutation of the H
+//! ([`super::places`]). So the elements of the other filter are inserted here by the ordinary rule,
+//! each with its count.
 
 use super::{Bucket, CELLS, DleftFilter, Found, STASH_LARGEST};
 use crate::DistinctCounter;
@@ -17,11 +18,8 @@ impl<B: Bucket> DleftFilter<B> {
             return;
         }
         if nothing_here {
-            *self = Self {
-                counter: self.counter.take(),
-                overflows: self.overflows,
-                ..other.clone()
-            };
+            *self =
+                Self { counter: self.counter.take(), overflows: self.overflows, ..other.clone() };
             return;
         }
         // First, since what is contained in any case takes no room.
@@ -47,21 +45,16 @@ impl<B: Bucket> DleftFilter<B> {
         self.occupied == 0 && self.stash.is_empty() && self.given_up.is_none()
     }
 
-    /// The H of the element in a cell of this bucket, and its count as a stash has it; 0 if there is none.
+    /// The H of the element in a cell of this bucket, and its count as a stash has it; 0 if there
+    /// is none.
     pub(super) fn element_at(&self, bucket: usize, cell: u32) -> (u64, u32) {
-        let hash = self
-            .places
-            .hash_at(bucket, u64::from(cell >> self.counter_bits));
+        let hash = self.places.hash_at(bucket, u64::from(cell >> self.counter_bits));
         (hash, self.as_stashed(cell & self.largest()))
     }
 
     /// The count of a cell as a stash has it: there, too, one that has ended stays for good.
     const fn as_stashed(&self, count: u32) -> u32 {
-        if count == self.largest() {
-            STASH_LARGEST
-        } else {
-            count
-        }
+        if count == self.largest() { STASH_LARGEST } else { count }
     }
 
     /// Inserts an element this many times, as a stash counts.
@@ -88,10 +81,7 @@ impl<B: Bucket> DleftFilter<B> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(
-        clippy::unwrap_used,
-        reason = "a test that unwraps fails where it should"
-    )]
+    #![allow(clippy::unwrap_used, reason = "a test that unwraps fails where it should")]
 
     use super::super::{Bucket16, Bucket24, Bucket32};
     use super::*;
@@ -100,10 +90,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     fn whole(number: u32) -> ElementDigests<'static> {
-        ElementDigests {
-            whole: Digester::new(12).digest(&number.to_le_bytes()),
-            attributes: &[],
-        }
+        ElementDigests { whole: Digester::new(12).digest(&number.to_le_bytes()), attributes: &[] }
     }
 
     fn filled<B: Bucket>(
@@ -134,9 +121,8 @@ mod tests {
     #[test]
     fn a_cell_tells_the_hash_of_its_element() {
         let filter = filled::<Bucket16>([16, 11], 0..300);
-        let hashes: BTreeMap<u64, u32> = (0..300)
-            .map(|number| (filter.hash(whole(number).whole), 1))
-            .collect();
+        let hashes: BTreeMap<u64, u32> =
+            (0..300).map(|number| (filter.hash(whole(number).whole), 1)).collect();
         assert!(contents(&filter).into_keys().eq(hashes.into_keys()));
         let filter = filled::<Bucket32>([1, 1], 0..300);
         assert!(contents(&filter).into_keys().eq([0, 1]));

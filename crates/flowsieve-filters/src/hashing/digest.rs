@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 /// 64-bit digest of an element, of an attribute or of a combination of attributes.
 ///
-/// It is XXH3 with a seed over an explicit byte encoding, so the same element has the same digest on
-/// every machine and in every build: filters made of digests can be compared, saved and merged.
+/// It is XXH3 with a seed over an explicit byte encoding, so the same element has the same digest
+/// on every machine and in every build: filters made of digests can be compared, saved and merged.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
 pub struct Digest(u64);
 
@@ -31,9 +31,7 @@ impl Digest {
     #[inline]
     pub fn join(mask: u32, digests: impl IntoIterator<Item = Self>) -> Self {
         let start = Self(mix(Self(u64::from(mask)), JOIN));
-        digests.into_iter().fold(start, |state, digest| {
-            Self(mix(Self(state.0 ^ digest.0), JOIN))
-        })
+        digests.into_iter().fold(start, |state, digest| Self(mix(Self(state.0 ^ digest.0), JOIN)))
     }
 }
 
@@ -57,8 +55,8 @@ impl Digester {
         self.seed
     }
 
-    /// A number that another digest function, or another way to join and mix digests, would not give:
-    /// by it a saved filter is known to be one of these digests.
+    /// A number that another digest function, or another way to join and mix digests, would not
+    /// give: by it a saved filter is known to be one of these digests.
     pub fn self_check(self) -> u64 {
         Digest::join(1, [self.digest(b"flowsieve digest self-check")]).value()
     }
@@ -103,9 +101,8 @@ mod tests {
     /// Half a million pairs of few values: no two digests are equal, and their bits are even.
     #[test]
     fn joint_digests_of_a_grid_do_not_collide() {
-        let digests: Vec<Digest> = (0..700_u32)
-            .map(|i| Digester::new(0).digest(&i.to_le_bytes()))
-            .collect();
+        let digests: Vec<Digest> =
+            (0..700_u32).map(|i| Digester::new(0).digest(&i.to_le_bytes())).collect();
         let joined: HashSet<Digest> = digests
             .iter()
             .flat_map(|&a| digests.iter().map(move |&b| Digest::join(0b11, [a, b])))
@@ -126,9 +123,6 @@ mod tests {
 
     #[test]
     fn the_seed_changes_every_digest() {
-        assert_ne!(
-            Digester::new(1).digest(b"element"),
-            Digester::new(2).digest(b"element")
-        );
+        assert_ne!(Digester::new(1).digest(b"element"), Digester::new(2).digest(b"element"));
     }
 }

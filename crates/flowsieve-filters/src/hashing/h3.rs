@@ -30,9 +30,7 @@ impl H3 {
     pub fn random(seed: u64, number: u64, bits: u32) -> Self {
         // Each row is a number of its own: the digest of the function's number, at 32 streams.
         let function = Digest::from_value(mix(Digest::from_value(seed), number));
-        Self {
-            rows: std::array::from_fn(|row| (mix(function, row as u64) >> (64 - bits)) as u32),
-        }
+        Self { rows: std::array::from_fn(|row| (mix(function, row as u64) >> (64 - bits)) as u32) }
     }
 
     /// The value's hash.

@@ -8,10 +8,11 @@ const PART: usize = 256;
 /// Most parts: to more places at once a processor writes slowly.
 const MOST_PARTS: u32 = 12;
 
-/// The distinct ones of these digests, each behind its value of the hash function `stream` (see [`mix`]) in the upper half of a
-/// number, in ascending order.
+/// The distinct ones of these digests, each behind its value of the hash function `stream` (see
+/// [`mix`]) in the upper half of a number, in ascending order.
 ///
-/// Values of a hash function are spread evenly: they are divided by their highest bits, and each part is sorted.
+/// Values of a hash function are spread evenly: they are divided by their highest bits, and each
+/// part is sorted.
 pub(crate) fn in_order_of(stream: u64, digests: &[Digest]) -> Vec<u128> {
     let pairs = digests
         .iter()
@@ -78,10 +79,7 @@ mod tests {
 
     #[test]
     fn numbers_that_are_not_spread_are_sorted_as_well() {
-        let numbers: Vec<u128> = (0..5000)
-            .rev()
-            .chain((0..3000).map(|at| at << 120))
-            .collect();
+        let numbers: Vec<u128> = (0..5000).rev().chain((0..3000).map(|at| at << 120)).collect();
         let mut expected = numbers.clone();
         expected.sort_unstable();
         assert_eq!(sorted(numbers.into_iter()), expected);

@@ -63,11 +63,7 @@ impl Probes {
     /// hash functions, so that two arrays of one structure need not share theirs.
     #[inline]
     pub const fn new(digest: Digest, function_set: u64, count: u32, positions: u64) -> Self {
-        Self {
-            state: mix(digest, 0x100 + function_set),
-            left: count,
-            positions,
-        }
+        Self { state: mix(digest, 0x100 + function_set), left: count, positions }
     }
 }
 
@@ -85,7 +81,8 @@ impl Iterator for Probes {
     }
 }
 
-/// The positions of [`Probes`] by their number: where those of several digests are needed side by side.
+/// The positions of [`Probes`] by their number: where those of several digests are needed side by
+/// side.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NumberedProbes {
     state: u64,
@@ -96,10 +93,7 @@ impl NumberedProbes {
     /// As [`Probes::new`], for any number of them.
     #[inline]
     pub const fn new(digest: Digest, function_set: u64, positions: u64) -> Self {
-        Self {
-            state: mix(digest, 0x100 + function_set),
-            positions,
-        }
+        Self { state: mix(digest, 0x100 + function_set), positions }
     }
 
     /// Position `number`, from 0 on.
@@ -130,7 +124,8 @@ impl NumberedProbes {
     }
 }
 
-/// The positions of [`Probes`] of up to [`ProbeBatch::MOST`] digests at once: by vectors where the machine has them.
+/// The positions of [`Probes`] of up to [`ProbeBatch::MOST`] digests at once: by vectors where the
+/// machine has them.
 #[derive(Clone, Debug)]
 pub struct ProbeBatch {
     states: [u64; Self::MOST],
@@ -141,7 +136,8 @@ impl ProbeBatch {
     /// Most digests.
     pub const MOST: usize = 128;
 
-    /// Those of these digests, of which only the first [`Self::MOST`] count, by the family of hash functions `function_set`.
+    /// Those of these digests, of which only the first [`Self::MOST`] count, by the family of hash
+    /// functions `function_set`.
     pub fn new(digests: impl Iterator<Item = Digest>, function_set: u64) -> Self {
         let mut states = [0; Self::MOST];
         let mut len = 0;
@@ -260,9 +256,8 @@ mod tests {
 
     #[test]
     fn positions_of_many_are_those_of_each() {
-        let digests: Vec<Digest> = (0..100_u32)
-            .map(|i| Digester::new(0).digest(&i.to_le_bytes()))
-            .collect();
+        let digests: Vec<Digest> =
+            (0..100_u32).map(|i| Digester::new(0).digest(&i.to_le_bytes())).collect();
         let mut states: Vec<u64> = digests.iter().map(|digest| digest.value()).collect();
         NumberedProbes::states_of::<HalfProducts>(&mut states, 3);
         let mut found = vec![0; states.len()];
@@ -308,10 +303,7 @@ mod tests {
 
     fn assert_chi_square(counts: &[u32], total: f64) {
         let expected = total / counts.len() as f64;
-        let chi: f64 = counts
-            .iter()
-            .map(|&c| (f64::from(c) - expected).powi(2) / expected)
-            .sum();
+        let chi: f64 = counts.iter().map(|&c| (f64::from(c) - expected).powi(2) / expected).sum();
         let freedom = counts.len() as f64 - 1.0;
         let z = (chi - freedom) / (2.0 * freedom).sqrt();
         assert!(z.abs() < 4.5, "chi-square is {z} standard deviations off");

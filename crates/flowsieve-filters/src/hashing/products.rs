@@ -1,7 +1,8 @@
 //! The products in hash functions, computed in two ways that give the same numbers.
 //!
-//! One by one the whole product of two 64-bit numbers is one instruction. Vectors have no such instruction,
-//! but products of many pairs of 32-bit halves at once; with vectors of eight words that is faster.
+//! One by one the whole product of two 64-bit numbers is one instruction. Vectors have no such
+//! instruction, but products of many pairs of 32-bit halves at once; with vectors of eight words
+//! that is faster.
 
 #![expect(
     clippy::inline_always,
@@ -49,7 +50,8 @@ impl Products for HalfProducts {
     #[inline(always)]
     fn fold(a: u64, b: u64) -> u64 {
         let lowest = low(a) * low(b);
-        // No sum overflows: a product of halves is at most (2^32 - 1)², two halves less than all bits.
+        // No sum overflows: a product of halves is at most (2^32 - 1)², two halves less than all
+        // bits.
         let middle = high(a) * low(b) + high(lowest);
         let other = low(a) * high(b) + low(middle);
         let highest = high(a) * high(b) + high(middle) + high(other);

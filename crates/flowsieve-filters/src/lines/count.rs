@@ -1,27 +1,30 @@
-//! The count of a combination whose bits stand in lines: every element that is seen, and what was missed
-//! beside them.
+//! The count of a combination whose bits stand in lines: every element that is seen, and what was
+//! missed beside them.
 //!
-//! The union martingale ([`DistinctCounter`]) adds 1 / (1 - u) when an element is seen, that is 1 for the
-//! element and u / (1 - u) for those that were missed beside it. The first part costs nothing. The second
-//! is small as long as the filter is good, but costs more than the whole insertion, since p is a product
-//! over eight words. So it is taken from a sample: of one seen element in 2^s, chosen by bits of its digest
-//! that nothing else depends on, it is added 2^s times. That leaves the count unbiased, and makes the
-//! variance of each seen element u / (1 - u) + (2^s - 1) u² / (1 - u) instead of u / (1 - u).
+//! The union martingale ([`DistinctCounter`]) adds 1 / (1 - u) when an element is seen, that is 1
+//! for the element and u / (1 - u) for those that were missed beside it. The first part costs
+//! nothing. The second is small as long as the filter is good, but costs more than the whole
+//! insertion, since p is a product over eight words. So it is taken from a sample: of one seen
+//! element in 2^s, chosen by bits of its digest that nothing else depends on, it is added 2^s
+//! times. That leaves the count unbiased, and makes the variance of each seen element u / (1 - u) +
+//! (2^s - 1) u² / (1 - u) instead of u / (1 - u).
 //!
-//! s depends on how many bits were written only, so that the same elements give the same count however
-//! they come in batches. It is the largest with (2^s - 1) E p² ≤ E p / 8, at most 6: the sample
-//! makes the standard error larger by 6 % or so at most. In a crowded filter (s = 0) every new element is taken, with the
-//! probability over all lines in place of its own line's ([`super::full`]).
+//! s depends on how many bits were written only, so that the same elements give the same count
+//! however they come in batches. It is the largest with (2^s - 1) E p² ≤ E p / 8, at most 6: the
+//! sample makes the standard error larger by 6 % or so at most. In a crowded filter (s = 0) every
+//! new element is taken, with the probability over all lines in place of its own line's
+//! ([`super::full`]).
 
 use crate::Estimate;
 use crate::hashing::Digest;
 use crate::martingale::{Chances, DistinctCounter, Registers, Rise};
 use crate::sizing::MAX_PROBES;
 
-/// Written bits a bit of the array, in 1024ths, at which s falls from 6 to 5, from 5 to 4, and so on
-/// to 0, for k = 1 to 32: -ln(1 - x) where (2^s - 1) (x + (1 - x) / 64)^k = 1/8. That is E p² / E p in place of p, with Poisson
-/// numbers of bits in a word: where words are next to empty, few elements have nearly all of the p. Numbers
-/// and not the formula, since logarithms differ in their last bit from machine to machine.
+/// Written bits a bit of the array, in 1024ths, at which s falls from 6 to 5, from 5 to 4, and so
+/// on to 0, for k = 1 to 32: -ln(1 - x) where (2^s - 1) (x + (1 - x) / 64)^k = 1/8. That is E p² /
+/// E p in place of p, with Poisson numbers of bits in a word: where words are next to empty, few
+/// elements have nearly all of the p. Numbers and not the formula, since logarithms differ in their
+/// last bit from machine to machine.
 const FALLS_AT: [[u64; MAX_SHIFT as usize]; MAX_PROBES] = [
     [0, 0, 0, 2, 27, 121],
     [31, 51, 82, 131, 218, 431],
@@ -62,9 +65,10 @@ const MAX_SHIFT: u32 = 6;
 
 /// Rank up to which values raise no register beside an array of this many bits.
 ///
-/// Registers are of use once the array misses values. Before, they would be raised by many: so a large array, which
-/// misses none of its first values, has registers for the others. When it misses one value, they have
-/// risen beyond the floor; what the floor costs is less than one value of the count.
+/// Registers are of use once the array misses values. Before, they would be raised by many: so a
+/// large array, which misses none of its first values, has registers for the others. When it misses
+/// one value, they have risen beyond the floor; what the floor costs is less than one value of the
+/// count.
 pub(super) fn floor(bits: u64) -> u8 {
     (bits >> 13).checked_ilog2().unwrap_or(0).min(6) as u8
 }
@@ -111,11 +115,7 @@ impl LineCounter {
 
     /// The same without a count: for filters of which only membership is asked.
     pub(crate) fn off(probes: u32, bits: u64) -> Self {
-        Self {
-            count: DistinctCounter::LOST,
-            on: false,
-            ..Self::new(probes, bits)
-        }
+        Self { count: DistinctCounter::LOST, on: false, ..Self::new(probes, bits) }
     }
 
     /// Whether new values are counted: not where the count is not known any more.
@@ -150,8 +150,8 @@ impl LineCounter {
         self.firsts == 0 && self.count.is_empty()
     }
 
-    /// The count when `written` bits have been written, where the bits of a new value are all set, or not, with the
-    /// probabilities that `chances` gives; by the fill if that is better.
+    /// The count when `written` bits have been written, where the bits of a new value are all set,
+    /// or not, with the probabilities that `chances` gives; by the fill if that is better.
     pub(crate) fn estimate(
         &self,
         written: u64,
@@ -174,7 +174,8 @@ impl LineCounter {
         }
     }
 
-    /// What is known when the elements of another filter come in all at once ([`DistinctCounter::unite`]).
+    /// What is known when the elements of another filter come in all at once
+    /// ([`DistinctCounter::unite`]).
     pub(crate) fn unite(&mut self, other: &Self, written: u64) {
         self.firsts = self.firsts.saturating_add(other.firsts);
         self.count.unite(&other.count);
@@ -202,8 +203,8 @@ impl LineCounter {
         Sample::new(self.shift)
     }
 
-    /// Whether the array is crowded: every new value is taken, with the probability over all lines. As of the
-    /// number of written bits that was last looked at.
+    /// Whether the array is crowded: every new value is taken, with the probability over all lines.
+    /// As of the number of written bits that was last looked at.
     #[inline]
     pub(super) const fn is_crowded(&self) -> bool {
         self.shift == 0
@@ -245,8 +246,7 @@ impl LineCounter {
     /// Records what was missed beside a value of the sample that was seen, and returns how much.
     #[inline]
     pub(super) fn record_missed(&mut self, chances: Chances) -> f64 {
-        self.count
-            .record_missed(chances, f64::from(1_u32 << self.shift))
+        self.count.record_missed(chances, f64::from(1_u32 << self.shift))
     }
 
     /// What the value raises, if it raises a register.
@@ -267,8 +267,9 @@ impl LineCounter {
         self.count.clear_bits()
     }
 
-    /// What is expected of the next value's part in the variance of the count after this many `elements`, if `written` bits have
-    /// been written and its bits are all set with probability `repeat`.
+    /// What is expected of the next value's part in the variance of the count after this many
+    /// `elements`, if `written` bits have been written and its bits are all set with probability
+    /// `repeat`.
     pub(crate) fn expected_variance(&self, elements: f64, written: f64, repeat: f64) -> f64 {
         let clear = (-written / self.bits as f64).exp();
         let unrisen = 1.0 - Registers::expected_rise(floor(self.bits), elements);
@@ -299,8 +300,8 @@ impl LineCounter {
     }
 }
 
-/// One digest in 2^s: those whose lowest s bits are clear. The line depends on the highest bits, and the
-/// bits in it on a mixture of all.
+/// One digest in 2^s: those whose lowest s bits are clear. The line depends on the highest bits,
+/// and the bits in it on a mixture of all.
 #[derive(Clone, Copy, Eq, PartialEq)]
 pub(super) struct Sample {
     mask: u64,
@@ -309,9 +310,7 @@ pub(super) struct Sample {
 impl Sample {
     #[inline]
     pub(super) const fn new(shift: u32) -> Self {
-        Self {
-            mask: (1 << shift) - 1,
-        }
+        Self { mask: (1 << shift) - 1 }
     }
 
     /// The bits that are clear.
@@ -348,11 +347,7 @@ mod tests {
         let mut counter = LineCounter::new(4, 1024);
         assert!(counter.sample(0, 56).is_some());
         assert!(counter.sample(0, 57).is_none(), "s falls at 227");
-        assert!(
-            counter
-                .sample(1 << 40, 1)
-                .is_some_and(|sample| sample.mask() == 0)
-        );
+        assert!(counter.sample(1 << 40, 1).is_some_and(|sample| sample.mask() == 0));
     }
 
     #[test]
@@ -362,26 +357,14 @@ mod tests {
         };
         let mut counter = LineCounter::new(4, 1024);
         let digest = |value| Digest::from_value(value);
-        assert!(
-            counter
-                .sample(210, 4)
-                .is_some_and(|sample| sample.has(digest(0b100_0000)))
-        );
-        assert!(
-            counter
-                .sample(210, 4)
-                .is_some_and(|sample| !sample.has(digest(0b10_0000)))
-        );
+        assert!(counter.sample(210, 4).is_some_and(|sample| sample.has(digest(0b100_0000))));
+        assert!(counter.sample(210, 4).is_some_and(|sample| !sample.has(digest(0b10_0000))));
         assert!(counter.sample(210, 5).is_none(), "s falls at 227");
         assert!(counter.sample_at(227).has(digest(0b10_0000)));
         assert!(!counter.sample_at(227).has(digest(0b1_0000)) && !counter.is_crowded());
         assert!(counter.sample_at(908).has(digest(u64::MAX)) && counter.is_crowded());
         assert!(counter.is_crowded_at(908) && !counter.is_crowded_at(907));
-        assert!(
-            counter
-                .sample(1 << 40, 32)
-                .is_some_and(|sample| sample.has(digest(1)))
-        );
+        assert!(counter.sample(1 << 40, 32).is_some_and(|sample| sample.has(digest(1))));
         assert_eq!(samples(3, 5), [true, false]);
     }
 }

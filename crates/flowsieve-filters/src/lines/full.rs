@@ -1,12 +1,13 @@
 //! How likely a new value's bits are all set, over all lines: exactly, and kept while lines change.
 //!
-//! A value is one line, one window of k words and a bit in each. So of all `L` lines with eight windows of 64^k
-//! places each, those that are full number the sum over lines and windows of the product of the k words' numbers
-//! of set bits. It is a whole number, so the order in which lines change leaves no trace in it.
+//! A value is one line, one window of k words and a bit in each. So of all `L` lines with eight
+//! windows of 64^k places each, those that are full number the sum over lines and windows of the
+//! product of the k words' numbers of set bits. It is a whole number, so the order in which lines
+//! change leaves no trace in it.
 //!
-//! One line full of bits has p = 1, which no weight repairs; the p over all lines is below 1 until all are
-//! full, and varies less. The bits of a value with several lines are all set with the product of the probabilities of
-//! its lines, since these are independent.
+//! One line full of bits has p = 1, which no weight repairs; the p over all lines is below 1 until
+//! all are full, and varies less. The bits of a value with several lines are all set with the
+//! product of the probabilities of its lines, since these are independent.
 
 #![expect(
     clippy::inline_always,
@@ -31,8 +32,8 @@ pub(super) struct FullPlaces {
 }
 
 impl FullPlaces {
-    /// Keeps the sums for values of `probes` bits each from now on: counts them, in time proportional to the size,
-    /// unless that was done before.
+    /// Keeps the sums for values of `probes` bits each from now on: counts them, in time
+    /// proportional to the size, unless that was done before.
     #[inline(always)]
     pub(super) fn keep(&mut self, probes: u32, lines: &[Line]) {
         for share in shares(probes) {
@@ -70,8 +71,8 @@ impl FullPlaces {
         }
     }
 
-    /// Probabilities that the bits of a new value of `probes` are all set, and that one is clear; the sum is
-    /// kept.
+    /// Probabilities that the bits of a new value of `probes` are all set, and that one is clear;
+    /// the sum is kept.
     #[inline(always)]
     pub(super) fn chances(&self, probes: u32, lines: u64) -> (f64, f64) {
         let of_line = |share: u32| parts(self.sums[share as usize - 1], share, lines);
@@ -121,7 +122,8 @@ const fn number(whole: u128) -> f64 {
 #[inline(always)]
 fn of_line(line: &Line, probes: u32) -> u64 {
     let ones = line.map(|word| u64::from(word.count_ones()));
-    // Products of consecutive words, cyclic: of one, of two and of four, and of those what is needed.
+    // Products of consecutive words, cyclic: of one, of two and of four, and of those what is
+    // needed.
     let step = |products: &Line, distance: usize, factors: &Line| -> Line {
         std::array::from_fn(|at| products[at] * factors[(at + distance) % WORDS_PER_LINE])
     };
@@ -166,9 +168,7 @@ mod tests {
             for line in &lines {
                 for first in 0..8 {
                     let window = (0..probes as usize).map(|at| line[(first + at) % 8]);
-                    full += window
-                        .map(|word| u128::from(word.count_ones()))
-                        .product::<u128>();
+                    full += window.map(|word| u128::from(word.count_ones())).product::<u128>();
                 }
             }
             assert_eq!(full_places(&lines, probes), full);

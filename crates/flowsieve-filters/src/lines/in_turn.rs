@@ -1,8 +1,8 @@
-//! Setting the bits of elements of several digests each: the whole and its combinations, in turn, in the
-//! same lines; and of each as many digests as it has lines.
+//! Setting the bits of elements of several digests each: the whole and its combinations, in turn,
+//! in the same lines; and of each as many digests as it has lines.
 //!
-//! A digest sees the bits of all digests before it, also those of its own element. So rows are filled in
-//! that order, and each counter takes those at its own places.
+//! A digest sees the bits of all digests before it, also those of its own element. So rows are
+//! filled in that order, and each counter takes those at its own places.
 
 #![expect(
     clippy::inline_always,
@@ -39,11 +39,7 @@ impl Columns {
             of_counter.extend(std::iter::repeat_n(number as u8, lines));
         }
         let first = every(of_counter.len());
-        Self {
-            of_counter,
-            leads,
-            first,
-        }
+        Self { of_counter, leads, first }
     }
 
     /// Digests of an element.
@@ -103,8 +99,9 @@ impl<T: Told> InsertInTurn<'_, T> {
         counting.all(|it| it.sample_until(written, written + more).is_some())
     }
 
-    /// Whether digests are inserted one by one: a crowded counter needs each line as it was before. One by one it is at hand; after a
-    /// row it has to be restored, which takes longer than the row saves where lines are near.
+    /// Whether digests are inserted one by one: a crowded counter needs each line as it was before.
+    /// One by one it is at hand; after a row it has to be restored, which takes longer than the row
+    /// saves where lines are near.
     fn is_better_one_by_one(&self) -> bool {
         let mut counting = self.counters.iter().filter(|it| it.counts());
         !self.touch && counting.any(LineCounter::is_crowded)
@@ -151,27 +148,16 @@ impl<T: Told> InsertInTurn<'_, T> {
             last = Some((sample, in_sample));
             sampled |= of_column & in_sample;
         }
-        let sets = Sets {
-            new,
-            sampled,
-            may_rise,
-        };
-        let array = Inserted {
-            lines: self.lines,
-            full: self.full,
-        };
-        let counted = Counted {
-            counters: self.counters,
-            of_column: &self.columns.of_counter,
-        };
+        let sets = Sets { new, sampled, may_rise };
+        let array = Inserted { lines: self.lines, full: self.full };
+        let counted = Counted { counters: self.counters, of_column: &self.columns.of_counter };
         let told = &mut [T::REPEAT; DIGESTS];
         for number in (0..len).step_by(columns) {
             if new >> number & 1 != 0 {
                 told[number] = T::FIRST;
             }
         }
-        self.row
-            .count(instructions, array, batches, counted, sets, told);
+        self.row.count(instructions, array, batches, counted, sets, told);
         self.told.extend(told[..len].iter().step_by(columns));
     }
 

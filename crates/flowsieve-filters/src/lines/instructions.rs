@@ -1,4 +1,5 @@
-//! What instructions do with digests and lines: those of every machine, whose answers all others give too.
+//! What instructions do with digests and lines: those of every machine, whose answers all others
+//! give too.
 
 #![expect(
     clippy::inline_always,
@@ -15,7 +16,8 @@ use crate::hashing::{Digest, reduce};
 
 /// What instructions do with digests and lines: what every machine does, unless it has better ones.
 pub(super) trait Instructions: Copy {
-    /// Finds the places of a batch in one of this many lines, in the words of these [`windows`] each.
+    /// Finds the places of a batch in one of this many lines, in the words of these [`windows`]
+    /// each.
     #[inline(always)]
     fn find(
         self,

@@ -1,11 +1,11 @@
 //! Bits of digests in cache lines: what the structures with lines share.
 //!
-//! A digest has k bits in one line of eight words: one in each of k consecutive words, cyclic, from a
-//! random one on. More than eight bits lie in several lines ([`mod@shares`]).
+//! A digest has k bits in one line of eight words: one in each of k consecutive words, cyclic, from
+//! a random one on. More than eight bits lie in several lines ([`mod@shares`]).
 //!
 //! Large arrays are taken in batches of 32: the lines of a batch are touched first, so that all of
-//! their cache misses are under way together, and probed after that. In a small array touching costs
-//! more than it brings.
+//! their cache misses are under way together, and probed after that. In a small array touching
+//! costs more than it brings.
 
 mod count;
 mod full;
@@ -55,7 +55,8 @@ pub(super) struct LineArray {
     full: FullPlaces,
 }
 
-/// Whether the bits of `digest` are all set in lines that lie in `bytes`, at least one, little-endian.
+/// Whether the bits of `digest` are all set in lines that lie in `bytes`, at least one,
+/// little-endian.
 pub(super) fn bytes_contain(bytes: &[u8], probes: u32, digest: Digest) -> bool {
     let lines = bytes.as_chunks::<{ Lines::LINE_BYTES as usize }>().0;
     shares::of_digest(digest, probes).all(|(digest, probes)| {
@@ -68,11 +69,7 @@ pub(super) fn bytes_contain(bytes: &[u8], probes: u32, digest: Digest) -> bool {
 impl LineArray {
     /// An array of `lines` ≥ 1 cache lines.
     pub(super) fn new(lines: u64) -> Self {
-        Self {
-            lines: Lines::new(lines),
-            written: 0,
-            full: FullPlaces::default(),
-        }
+        Self { lines: Lines::new(lines), written: 0, full: FullPlaces::default() }
     }
 
     /// A count for values of `probes` (1 to 32) bits each.
@@ -127,9 +124,9 @@ impl LineArray {
         lines.sum::<usize>() <= DIGESTS
     }
 
-    /// Sets the bits of `elements` of as many digests each as there are counters (at least one, which
-    /// [can take turns](Self::can_take_turns)), one after the other, and counts each digest that is new; the
-    /// answer for the first digest of each element is appended.
+    /// Sets the bits of `elements` of as many digests each as there are counters (at least one,
+    /// which [can take turns](Self::can_take_turns)), one after the other, and counts each digest
+    /// that is new; the answer for the first digest of each element is appended.
     ///
     /// `digests_of` writes the digests of an element, whose number it is given.
     pub(super) fn insert_in_turn(
@@ -139,13 +136,7 @@ impl LineArray {
         digests_of: impl FnMut(usize, &mut [Digest]),
         told: &mut Vec<impl Told>,
     ) {
-        self.insert_rows(
-            self.is_touched_first(),
-            counters,
-            elements,
-            digests_of,
-            told,
-        );
+        self.insert_rows(self.is_touched_first(), counters, elements, digests_of, told);
     }
 
     /// The same; whether lines are touched first is given.
@@ -170,8 +161,8 @@ impl LineArray {
             }
             of_row.len()
         };
-        // What was written digest by digest cannot be read as vectors at once. So the digests of a row are
-        // written before the row ahead of it is inserted.
+        // What was written digest by digest cannot be read as vectors at once. So the digests of a
+        // row are written before the row ahead of it is inserted.
         let mut rows = [[[Digest::from_value(0); BATCH]; ROW]; 2];
         let [this, next] = &mut rows;
         let (mut this, mut next) = (this, next);
@@ -269,8 +260,9 @@ impl LineArray {
         counter.chances(self.chances(counter)).seen()
     }
 
-    /// Probabilities that the bits of a new value are all set, and that one is clear: nearly, unless the array is
-    /// crowded. The same for a filter that was saved and loaded, which keeps no sum.
+    /// Probabilities that the bits of a new value are all set, and that one is clear: nearly,
+    /// unless the array is crowded. The same for a filter that was saved and loaded, which keeps no
+    /// sum.
     fn chances(&self, counter: &LineCounter) -> (f64, f64) {
         let (lines, probes) = (self.lines.as_slice(), counter.probes());
         if counter.is_crowded_at(self.written) {
@@ -299,7 +291,8 @@ impl LineArray {
         self.written
     }
 
-    /// Says that the lines, which came from elsewhere, hold these new values of this many bits each.
+    /// Says that the lines, which came from elsewhere, hold these new values of this many bits
+    /// each.
     pub(super) fn set_written(&mut self, values: impl Iterator<Item = (u64, u32)>) {
         self.full.forget();
         let bits = values.map(|(firsts, probes)| firsts.saturating_mul(u64::from(probes)));

@@ -8,8 +8,8 @@
 use crate::bits::{Line, WORDS_PER_LINE};
 use crate::hashing::{Digest, reduce};
 
-/// Multipliers of the bits in the line (those of the finalizer of `MurmurHash3`); part of the structures'
-/// definition.
+/// Multipliers of the bits in the line (those of the finalizer of `MurmurHash3`); part of the
+/// structures' definition.
 pub(super) const MULTIPLIERS: [u64; 2] = [0xff51_afd7_ed55_8ccd, 0xc4ce_b9fe_1a85_ec53];
 
 /// Digests whose lines are touched together: about as many misses as a core has under way.
@@ -32,12 +32,8 @@ pub(super) struct Places {
 }
 
 impl Places {
-    pub(super) const NONE: Self = Self {
-        lines: [0; BATCH],
-        tags: [0; BATCH],
-        bits: [0; BATCH],
-        probed: [0; BATCH],
-    };
+    pub(super) const NONE: Self =
+        Self { lines: [0; BATCH], tags: [0; BATCH], bits: [0; BATCH], probed: [0; BATCH] };
 }
 
 #[inline(always)]
@@ -73,8 +69,8 @@ pub(super) const fn windows(probes: u32) -> u64 {
     u64::from_le_bytes(windows)
 }
 
-/// The bit of each word, or none in words that are not probed: bits 0 to 47 of the mixed digest are a
-/// place of six bits for each word, bits 61 to 63 the first word.
+/// The bit of each word, or none in words that are not probed: bits 0 to 47 of the mixed digest are
+/// a place of six bits for each word, bits 61 to 63 the first word.
 #[inline(always)]
 pub(super) fn masks(bits: u64, probed: u8) -> Line {
     let mut masks = [0; WORDS_PER_LINE];

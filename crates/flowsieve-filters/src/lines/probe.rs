@@ -1,8 +1,8 @@
 //! Setting and asking the bits of digests in lines.
 //!
-//! All eight words are computed and those that do not count are masked away: that has no branch and no
-//! index that depends on the digest, so it is a few vector instructions. Batches run with those of the
-//! machine at hand; every machine gives the same bits, answers and counts.
+//! All eight words are computed and those that do not count are masked away: that has no branch and
+//! no index that depends on the digest, so it is a few vector instructions. Batches run with those
+//! of the machine at hand; every machine gives the same bits, answers and counts.
 
 #![expect(
     clippy::inline_always,
@@ -115,8 +115,8 @@ fn insert_in_lines<T: Told>(
     told
 }
 
-/// Counts an element if it is seen, whose bits are not set yet. A new one's are all set in its lines with the
-/// probability that `in_lines` gives, and not with the other.
+/// Counts an element if it is seen, whose bits are not set yet. A new one's are all set in its
+/// lines with the probability that `in_lines` gives, and not with the other.
 #[inline(always)]
 fn count<T: Told>(
     lines: &[Line],
@@ -185,13 +185,7 @@ impl<T: Told> Work for InsertAll<'_, T> {
         self.told.resize(start + self.digests.len(), T::REPEAT);
         let (batches, rest) = self.digests.as_chunks::<BATCH>();
         let (answers, rest_answers) = self.told[start..].as_chunks_mut::<BATCH>();
-        let Self {
-            lines,
-            written,
-            full,
-            counter,
-            ..
-        } = self;
+        let Self { lines, written, full, counter, .. } = self;
         let probes = counter.probes();
         let mut row = Row::new(std::iter::once(probes));
         for (batches, answers) in batches.chunks(ROW).zip(answers.chunks_mut(ROW)) {
@@ -229,10 +223,7 @@ impl<T: Told> Work for InsertAll<'_, T> {
                 may_rise: clear_in(instructions, batches, counter.clear_bits()),
             };
             let array = Inserted { lines, full };
-            let counted = Counted {
-                counters: std::slice::from_mut(counter),
-                of_column: &[0],
-            };
+            let counted = Counted { counters: std::slice::from_mut(counter), of_column: &[0] };
             let told = answers.as_flattened_mut();
             row.count(instructions, array, batches, counted, sets, told);
         }

@@ -1,10 +1,10 @@
-//! A row of batches: their bits are set or asked one after the other, and the answer for them is told
-//! after that.
+//! A row of batches: their bits are set or asked one after the other, and the answer for them is
+//! told after that.
 //!
-//! Whether an element is new is a coin's toss that no branch predictor knows. So a row has no branch on
-//! it: every line is written back, and what remains of it is in which words a bit was clear. That is
-//! enough to find the line as it was before a new element of the sample ([`super::count`]), if the row
-//! has one.
+//! Whether an element is new is a coin's toss that no branch predictor knows. So a row has no
+//! branch on it: every line is written back, and what remains of it is in which words a bit was
+//! clear. That is enough to find the line as it was before a new element of the sample
+//! ([`super::count`]), if the row has one.
 
 #![expect(
     clippy::inline_always,
@@ -21,9 +21,9 @@ use crate::bits::{Line, WORDS_PER_LINE};
 use crate::hashing::Digest;
 use std::hint::black_box;
 
-/// Batches in a row. What is stored byte by byte cannot be read as a vector, nor the other way round,
-/// before all that was stored earlier is in the cache. So all places are found before the first of them is
-/// read, and the answers are written after the last line.
+/// Batches in a row. What is stored byte by byte cannot be read as a vector, nor the other way
+/// round, before all that was stored earlier is in the cache. So all places are found before the
+/// first of them is read, and the answers are written after the last line.
 pub(super) const ROW: usize = 4;
 
 /// Digests in a row.
@@ -65,16 +65,11 @@ impl Row {
         for (all, probes) in all.as_flattened_mut().iter_mut().zip(probes.cycle()) {
             *all = WINDOWS[probes as usize];
         }
-        Self {
-            windows: all,
-            len: 0,
-            places: [Places::NONE; ROW],
-            cleared: [[0; BATCH]; ROW],
-        }
+        Self { windows: all, len: 0, places: [Places::NONE; ROW], cleared: [[0; BATCH]; ROW] }
     }
 
-    /// Finds the places of these, of which the first `len` (at least one) count, and forgets those that were
-    /// there.
+    /// Finds the places of these, of which the first `len` (at least one) count, and forgets those
+    /// that were there.
     #[inline(always)]
     pub(super) fn find(
         &mut self,
@@ -180,11 +175,13 @@ impl Row {
         Set::MAX >> (DIGESTS - self.len)
     }
 
-    /// Counts what was seen of a row that was inserted, in order: all that raise a register, and of the others
-    /// those that were new and are in the sample of their counter. The digests of the counters take turns, and where a
-    /// counter has several in turn, for as many lines, the first of them stands for all.
+    /// Counts what was seen of a row that was inserted, in order: all that raise a register, and of
+    /// the others those that were new and are in the sample of their counter. The digests of the
+    /// counters take turns, and where a counter has several in turn, for as many lines, the first
+    /// of them stands for all.
     ///
-    /// All that are new were [added](LineCounter::add) before. The answer for each digest is made complete.
+    /// All that are new were [added](LineCounter::add) before. The answer for each digest is made
+    /// complete.
     #[inline(always)]
     pub(super) fn count<T: Told>(
         &self,
@@ -192,17 +189,10 @@ impl Row {
         array: Inserted<'_>,
         batches: &[[Digest; BATCH]],
         counted: Counted<'_>,
-        Sets {
-            new,
-            sampled,
-            may_rise,
-        }: Sets,
+        Sets { new, sampled, may_rise }: Sets,
         told: &mut [T],
     ) {
-        let Counted {
-            counters,
-            of_column,
-        } = counted;
+        let Counted { counters, of_column } = counted;
         let Inserted { lines, full } = array;
         let mut left = may_rise | new & sampled;
         if full.is_kept() {
@@ -213,11 +203,7 @@ impl Row {
             let number = left.trailing_zeros();
             left &= left - 1;
             let (batch, i) = place_of(number);
-            let column = if columns == 1 {
-                0
-            } else {
-                number as usize % columns
-            };
+            let column = if columns == 1 { 0 } else { number as usize % columns };
             let counter = &mut counters[usize::from(of_column[column])];
             let (is_new, in_sample) = (new >> number & 1 != 0, sampled >> number & 1 != 0);
             let rise = counter.rise(batches[batch][i]);
@@ -260,8 +246,9 @@ impl Row {
         }
     }
 
-    /// The line of a digest as it was before the one numbered `from`, which is not a later one, from what it is after
-    /// the row: the bits that this and the later ones set in the line are cleared again.
+    /// The line of a digest as it was before the one numbered `from`, which is not a later one,
+    /// from what it is after the row: the bits that this and the later ones set in the line are
+    /// cleared again.
     #[inline(always)]
     fn line_before(
         &self,
@@ -352,20 +339,18 @@ fn touch_lines(lines: &[Line], indices: &[u64; BATCH]) {
     black_box(touched);
 }
 
-/// Probabilities that a new element is called a repeat, and that it is called new, in a line with these probed
-/// words, and with words of a single one in place of the others: by the product of the probed words' shares of set
-/// bits.
+/// Probabilities that a new element is called a repeat, and that it is called new, in a line with
+/// these probed words, and with words of a single one in place of the others: by the product of the
+/// probed words' shares of set bits.
 #[inline(always)]
 pub(super) fn chances_in(probed: &Line, probes: u32) -> (f64, f64) {
-    // In whole numbers up to 64^8 = 2^48, and in pairs, so that no multiplication waits for all others.
+    // In whole numbers up to 64^8 = 2^48, and in pairs, so that no multiplication waits for all
+    // others.
     let ones = |word: usize| u64::from(probed[word].count_ones());
     let low = (ones(0) * ones(1)) * (ones(2) * ones(3));
     let high = (ones(4) * ones(5)) * (ones(6) * ones(7));
     let (full, all) = (low * high, 1 << (6 * probes));
     // 64^-k, exactly.
     let share = f64::from_bits((1023 - 6 * u64::from(probes)) << 52);
-    (
-        full as i64 as f64 * share,
-        (all - full as i64) as f64 * share,
-    )
+    (full as i64 as f64 * share, (all - full as i64) as f64 * share)
 }

@@ -1,8 +1,8 @@
 //! How the k bits of a digest lie in lines: up to eight in its own line, and more in further ones.
 //!
-//! An element of k bits has ⌈k / 8⌉ lines, and as many bits in each as in the others, or one less. The first line
-//! is that of its digest; each further one is that of a digest made of it, so it is independent of the others and
-//! may be the same line.
+//! An element of k bits has ⌈k / 8⌉ lines, and as many bits in each as in the others, or one less.
+//! The first line is that of its digest; each further one is that of a digest made of it, so it is
+//! independent of the others and may be the same line.
 
 use crate::hashing::{Digest, mix};
 use crate::sizing::MAX_LINE_PROBES;
@@ -10,8 +10,8 @@ use crate::sizing::MAX_LINE_PROBES;
 /// Most lines that a digest has bits in.
 pub(super) const MOST_SHARES: usize = 4;
 
-/// Stream of [`mix`] from which the digest of the second line comes, and the next ones; part of the structures'
-/// definition.
+/// Stream of [`mix`] from which the digest of the second line comes, and the next ones; part of the
+/// structures' definition.
 const FURTHER: u64 = 0x40;
 
 /// Lines that `probes` ≥ 1 bits lie in.
@@ -30,11 +30,7 @@ pub(crate) fn shares(probes: u32) -> impl Iterator<Item = u32> + Clone {
 /// The digest whose line and places those bits have.
 #[inline]
 pub(super) const fn digest_of(digest: Digest, share: usize) -> Digest {
-    if share == 0 {
-        digest
-    } else {
-        Digest::from_value(mix(digest, FURTHER + share as u64))
-    }
+    if share == 0 { digest } else { Digest::from_value(mix(digest, FURTHER + share as u64)) }
 }
 
 /// The digest of each line, with the bits that lie in it.
@@ -44,8 +40,8 @@ pub(super) fn of_digest(digest: Digest, probes: u32) -> impl Iterator<Item = (Di
     digests.zip(shares(probes))
 }
 
-/// The probabilities of all bits of an element to be set, and of one to be clear, given those of the bits in each
-/// line, which are independent.
+/// The probabilities of all bits of an element to be set, and of one to be clear, given those of
+/// the bits in each line, which are independent.
 #[inline]
 pub(super) fn chances_of_lines(of_each: impl Iterator<Item = (f64, f64)>) -> (f64, f64) {
     let both = |(repeat, first): (f64, f64), (next, clear): (f64, f64)| {
@@ -68,10 +64,7 @@ mod tests {
             assert_eq!(all.iter().sum::<u32>(), probes);
             assert_eq!(all.len(), number_of(probes));
             assert!(all.len() <= MOST_SHARES && all[0] <= MAX_LINE_PROBES);
-            assert!(
-                all.iter()
-                    .all(|&share| share == all[0] || share + 1 == all[0])
-            );
+            assert!(all.iter().all(|&share| share == all[0] || share + 1 == all[0]));
         }
         assert_eq!(shares(20).collect::<Vec<u32>>(), [7, 7, 6]);
     }
@@ -84,21 +77,15 @@ mod tests {
         let mut cells = vec![0_u32; CELLS * CELLS];
         for number in 0..100_000_u32 {
             let digest = digester.digest(&number.to_le_bytes());
-            let lines: Vec<usize> = of_digest(digest, 16)
-                .map(|(digest, _)| (digest.value() >> 59) as usize)
-                .collect();
+            let lines: Vec<usize> =
+                of_digest(digest, 16).map(|(digest, _)| (digest.value() >> 59) as usize).collect();
             cells[lines[0] * CELLS + lines[1]] += 1;
         }
         let expected = 100_000.0 / (CELLS * CELLS) as f64;
-        let chi: f64 = cells
-            .iter()
-            .map(|&count| (f64::from(count) - expected).powi(2) / expected)
-            .sum();
+        let chi: f64 =
+            cells.iter().map(|&count| (f64::from(count) - expected).powi(2) / expected).sum();
         let freedom = (CELLS * CELLS - 1) as f64;
-        assert!(
-            (chi - freedom).abs() < 4.5 * (2.0 * freedom).sqrt(),
-            "{chi}"
-        );
+        assert!((chi - freedom).abs() < 4.5 * (2.0 * freedom).sqrt(), "{chi}");
     }
 
     #[test]

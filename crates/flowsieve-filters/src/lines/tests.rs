@@ -6,9 +6,7 @@ fn digests(count: u64) -> Vec<Digest> {
     let digester = Digester::new(3);
     // Among them repeats.
     let number = |i: u64| if i % 3 == 2 { i / 2 } else { i };
-    (0..count)
-        .map(|i| digester.digest(&number(i).to_le_bytes()))
-        .collect()
+    (0..count).map(|i| digester.digest(&number(i).to_le_bytes())).collect()
 }
 
 /// From empty to full, through every rate of the sample.
@@ -18,10 +16,8 @@ fn batches_of_any_length_count_to_the_bit_as_one_by_one() {
         let digests = digests(12_000);
         let mut array = LineArray::new(40);
         let mut counter = array.counter(probes);
-        let one_by_one: Vec<Sighting> = digests
-            .iter()
-            .map(|&digest| array.insert(&mut counter, digest))
-            .collect();
+        let one_by_one: Vec<Sighting> =
+            digests.iter().map(|&digest| array.insert(&mut counter, digest)).collect();
         for length in [1, 31, 32, 33, 100, 128, 4096, 12_000] {
             let mut batched = LineArray::new(40);
             let mut count = batched.counter(probes);
@@ -85,10 +81,8 @@ fn digests_in_turn_count_to_the_bit_as_one_by_one() {
         assert_eq!(in_turn.lines, array.lines);
         assert_eq!(in_turn.written(), array.written());
         for (count, expected) in counts.iter().zip(&one_by_one) {
-            let estimates = [
-                in_turn.estimate_among_others(count),
-                array.estimate_among_others(expected),
-            ];
+            let estimates =
+                [in_turn.estimate_among_others(count), array.estimate_among_others(expected)];
             assert_eq!(estimates[0], estimates[1]);
             assert_eq!(count.parts(), expected.parts());
         }
@@ -144,7 +138,8 @@ fn rows_of_crowded_lines_count_to_the_bit_as_one_by_one() {
     }
 }
 
-/// Digests of a few lines of a large array, most of which share their lowest 16 bits, all in the sample.
+/// Digests of a few lines of a large array, most of which share their lowest 16 bits, all in the
+/// sample.
 #[test]
 fn lines_that_look_alike_are_counted_to_the_bit_as_one_by_one() {
     let digests: Vec<Digest> = (0..6_000_u64)
@@ -156,10 +151,8 @@ fn lines_that_look_alike_are_counted_to_the_bit_as_one_by_one() {
         .collect();
     let mut array = LineArray::new(1 << 18);
     let mut counter = array.counter(3);
-    let one_by_one: Vec<Sighting> = digests
-        .iter()
-        .map(|&digest| array.insert(&mut counter, digest))
-        .collect();
+    let one_by_one: Vec<Sighting> =
+        digests.iter().map(|&digest| array.insert(&mut counter, digest)).collect();
     let mut batched = LineArray::new(1 << 18);
     let (mut count, mut sightings) = (batched.counter(3), Vec::<Sighting>::new());
     batched.insert_all(&mut count, &digests, &mut sightings);
@@ -179,11 +172,7 @@ fn without_a_count_bits_and_answers_are_the_same() {
     let mut other = LineArray::new(100);
     let (mut off, mut answers) = (other.no_counter(5), Vec::new());
     other.insert_all(&mut off, &digests[..2_000], &mut answers);
-    answers.extend(
-        digests[2_000..]
-            .iter()
-            .map(|&digest| other.insert(&mut off, digest)),
-    );
+    answers.extend(digests[2_000..].iter().map(|&digest| other.insert(&mut off, digest)));
     assert_eq!(answers, sightings);
     assert_eq!(other.lines, array.lines);
     off.clear();
@@ -193,8 +182,8 @@ fn without_a_count_bits_and_answers_are_the_same() {
     assert!((estimate.distinct - exact).abs() < 5.0 * estimate.std_error());
 }
 
-/// Mean error and its scatter over 400 arrays, at loads where the sample takes one in 64 to all, beside
-/// the variance that each count states.
+/// Mean error and its scatter over 400 arrays, at loads where the sample takes one in 64 to all,
+/// beside the variance that each count states.
 #[test]
 fn sampled_counts_are_unbiased_and_know_their_error() {
     const ARRAYS: u64 = 400;
@@ -211,9 +200,8 @@ fn sampled_counts_are_unbiased_and_know_their_error() {
         let (mut sum, mut squares, mut stated) = (0.0, 0.0, 0.0);
         for seed in 0..ARRAYS {
             let digester = Digester::new(1_000 + seed);
-            let digests: Vec<Digest> = (0..elements)
-                .map(|i| digester.digest(&i.to_le_bytes()))
-                .collect();
+            let digests: Vec<Digest> =
+                (0..elements).map(|i| digester.digest(&i.to_le_bytes())).collect();
             let mut array = LineArray::new(32);
             let mut counter = array.counter(probes);
             array.insert_all(&mut counter, &digests, &mut Vec::<Sighting>::new());
@@ -226,10 +214,7 @@ fn sampled_counts_are_unbiased_and_know_their_error() {
         let n = ARRAYS as f64;
         let (mean, variance) = (sum / n, squares / n);
         let std_error = (variance / n).sqrt();
-        assert!(
-            mean.abs() < 4.0 * std_error,
-            "k {probes}: {mean} ± {std_error}"
-        );
+        assert!(mean.abs() < 4.0 * std_error, "k {probes}: {mean} ± {std_error}");
         let ratio = stated / n / variance;
         // The scatter of 400 squares is 7 % of their mean for a normal error.
         assert!((0.72..1.38).contains(&ratio), "k {probes}: {ratio}");

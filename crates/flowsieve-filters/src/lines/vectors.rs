@@ -1,4 +1,5 @@
-//! The instructions with vectors of four and of eight words, as machines of the kind x86-64 have them.
+//! The instructions with vectors of four and of eight words, as machines of the kind x86-64 have
+//! them.
 
 #![expect(
     clippy::inline_always,

@@ -1,17 +1,19 @@
-//! First sightings with weights: the filter says of each element how many elements its sighting stands for.
+//! First sightings with weights: the filter says of each element how many elements its sighting
+//! stands for.
 //!
-//! The union martingale ([`crate::DistinctCounter`]) counts 1 for an element that is seen, and what was missed beside
-//! it: u / (1 - u), where u is the probability that a new element changes neither the lines nor a register. The
-//! weight of an element is what it adds to that count, and 0 if it is not seen. So every new element has the weight 1
-//! in expectation, whatever came before, and sums of weights over any choice of elements are unbiased counts of those
-//! that are distinct. The variance of such a sum is the expectation of the sum of w (w - 1).
+//! The union martingale ([`crate::DistinctCounter`]) counts 1 for an element that is seen, and what
+//! was missed beside it: u / (1 - u), where u is the probability that a new element changes neither
+//! the lines nor a register. The weight of an element is what it adds to that count, and 0 if it is
+//! not seen. So every new element has the weight 1 in expectation, whatever came before, and sums
+//! of weights over any choice of elements are unbiased counts of those that are distinct. The
+//! variance of such a sum is the expectation of the sum of w (w - 1).
 //!
-//! As in a count ([`super::count`]), what was missed is recorded beside a sample of the elements while the filter is
-//! good. Most sightings have the weight 1 then.
-//! Weights are whole numbers of 2^-20, so that their sums do not depend on how they are grouped.
+//! As in a count ([`super::count`]), what was missed is recorded beside a sample of the elements
+//! while the filter is good. Most sightings have the weight 1 then. Weights are whole numbers of
+//! 2^-20, so that their sums do not depend on how they are grouped.
 //!
-//! Memory: the lines, and half a KiB of registers. Reference: Cohen, "All-distances sketches, revisited", PODS 2014,
-//! for the weights; the union of filter and registers is this project's.
+//! Memory: the lines, and half a KiB of registers. Reference: Cohen, "All-distances sketches,
+//! revisited", PODS 2014, for the weights; the union of filter and registers is this project's.
 
 use super::probe::Told;
 use super::{LineArray, LineCounter};
@@ -59,11 +61,7 @@ impl Weight {
     pub const fn variance(self) -> Self {
         let more = self.0.saturating_sub(Self::ONE.0);
         let product = (self.0 as u128 * more as u128) >> POINT;
-        Self(if product > u64::MAX as u128 {
-            u64::MAX
-        } else {
-            product as u64
-        })
+        Self(if product > u64::MAX as u128 { u64::MAX } else { product as u64 })
     }
 
     /// The sum, or the largest number there is.
@@ -84,9 +82,7 @@ impl Told for Weight {
 
     fn missed(&mut self, others: f64) {
         // Conversion saturates.
-        self.0 = self
-            .0
-            .saturating_add((Self::ONE.0 as f64 * others).round() as u64);
+        self.0 = self.0.saturating_add((Self::ONE.0 as f64 * others).round() as u64);
     }
 }
 
@@ -98,17 +94,15 @@ pub struct WeighingFilter {
 }
 
 impl WeighingFilter {
-    /// An empty filter of `lines` ≥ 1 cache lines of 64 bytes in which each element sets `probes` (1 to 8) bits.
+    /// An empty filter of `lines` ≥ 1 cache lines of 64 bytes in which each element sets `probes`
+    /// (1 to 8) bits.
     ///
     /// # Panics
     ///
     /// If the system does not give the memory.
     pub fn new(lines: u64, probes: u32) -> Self {
         let array = LineArray::new(lines.max(1));
-        Self {
-            counter: array.counter(probes.clamp(1, 8)),
-            array,
-        }
+        Self { counter: array.counter(probes.clamp(1, 8)), array }
     }
 
     /// Inserts elements in order; appends the weight of each.
@@ -176,8 +170,8 @@ mod tests {
         }
     }
 
-    /// Over many seeds the mean of the sums is the number of elements, also in a filter that is full, and their
-    /// variance is that which the weights say.
+    /// Over many seeds the mean of the sums is the number of elements, also in a filter that is
+    /// full, and their variance is that which the weights say.
     #[test]
     fn sums_of_weights_are_unbiased_at_any_load() {
         for (lines, elements) in [(64_u64, 2_000_u64), (8, 2_000), (1, 20_000)] {
@@ -199,10 +193,7 @@ mod tests {
             let (mean, truth) = (sum / runs, elements.div_ceil(3) as f64);
             let variance = squares / runs - mean * mean;
             let error = (variance / runs).sqrt();
-            assert!(
-                (mean - truth).abs() < 3.5 * error + 1e-3,
-                "{lines}: {mean} {truth} {error}"
-            );
+            assert!((mean - truth).abs() < 3.5 * error + 1e-3, "{lines}: {mean} {truth} {error}");
             let ratio = said / runs / variance.max(1e-9);
             assert!((0.7..1.4).contains(&ratio), "{lines}: {ratio}");
         }

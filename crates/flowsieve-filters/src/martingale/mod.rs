@@ -1,23 +1,26 @@
 //! Counting distinct elements with the filter that recognises repeats: the union martingale.
 //!
-//! A filter that calls a new element a repeat with probability p loses that element from its raw count, and
-//! one that is full loses all of them. So each count has [`Registers`] beside the filter. An element is *seen* if it
-//! changes the filter **or** a register. Both depend on different bits of its digest, so a new element remains
-//! unseen with probability u = p q, where q is the probability that no register rises; a repeat changes
-//! neither.
+//! A filter that calls a new element a repeat with probability p loses that element from its raw
+//! count, and one that is full loses all of them. So each count has [`Registers`] beside the
+//! filter. An element is *seen* if it changes the filter **or** a register. Both depend on
+//! different bits of its digest, so a new element remains unseen with probability u = p q, where q
+//! is the probability that no register rises; a repeat changes neither.
 //!
-//! The martingale ("historic inverse probability", HIP) estimator makes up for what was not seen: when an
-//! element is seen, add `1 / (1 - u)`, with u taken from the state *before* it. Each new element then adds 1 in
-//! expectation, for any state, so the sum is exactly unbiased for every order and number of repeats.
-//! Its variance is the expectation of the sum of `u / (1 - u)²` over the elements seen, which is kept beside
-//! it. A roomy filter makes u tiny; a full one makes it q, and the count that of `HyperLogLog`'s own
-//! martingale: its standard error never exceeds √(ln 2 / 512) = 3.7 % of a shard's elements, 1.3 % with 8 shards.
+//! The martingale ("historic inverse probability", HIP) estimator makes up for what was not seen:
+//! when an element is seen, add `1 / (1 - u)`, with u taken from the state *before* it. Each new
+//! element then adds 1 in expectation, for any state, so the sum is exactly unbiased for every
+//! order and number of repeats. Its variance is the expectation of the sum of `u / (1 - u)²` over
+//! the elements seen, which is kept beside it. A roomy filter makes u tiny; a full one makes it q,
+//! and the count that of `HyperLogLog`'s own martingale: its standard error never exceeds √(ln 2 /
+//! 512) = 3.7 % of a shard's elements, 1.3 % with 8 shards.
 //!
-//! What a filter of other elements adds all at once is no stream. The registers of a union are the higher of
-//! both, and its count is that of the registers or of the fill, whichever has less variance.
+//! What a filter of other elements adds all at once is no stream. The registers of a union are the
+//! higher of both, and its count is that of the registers or of the fill, whichever has less
+//! variance.
 //!
 //! Reference: Ting, "Streamed approximate counting of distinct elements", KDD 2014; Cohen,
-//! "All-distances sketches, revisited", PODS 2014; the union of filter and registers is this project's.
+//! "All-distances sketches, revisited", PODS 2014; the union of filter and registers is this
+//! project's.
 
 mod registers;
 
@@ -25,8 +28,8 @@ pub(crate) use self::registers::{REGISTERS, Registers, Rise};
 use super::{Basis, Estimate, Seen, Sighting};
 use crate::hashing::{Digest, ProbeBatch};
 
-/// Share of the new elements that a filter without registers has to notice for its stream to be counted: below this it
-/// may have missed any number.
+/// Share of the new elements that a filter without registers has to notice for its stream to be
+/// counted: below this it may have missed any number.
 const LEAST_SEEN: f64 = 0.01;
 
 /// Running count of distinct elements beside a filter. It takes half a KiB.
@@ -54,11 +57,7 @@ pub(crate) enum Stream {
 
 impl Default for Stream {
     fn default() -> Self {
-        Self::Watched {
-            seen: 0,
-            missed: 0.0,
-            variance: 0.0,
-        }
+        Self::Watched { seen: 0, missed: 0.0, variance: 0.0 }
     }
 }
 
@@ -77,8 +76,8 @@ impl Chances {
         self.seen
     }
 
-    /// Mean and variance of the number that is missed before the next one is recorded, one in `scale` of those that
-    /// are seen.
+    /// Mean and variance of the number that is missed before the next one is recorded, one in
+    /// `scale` of those that are seen.
     fn next(self, scale: f64) -> (f64, f64) {
         let mean = self.missed * scale / self.seen;
         if mean.is_finite() {
@@ -92,18 +91,14 @@ impl Chances {
 
 impl DistinctCounter {
     /// A count that is not known any more, for any traffic.
-    pub(crate) const LOST: Self = Self {
-        registers: Registers::SILENT,
-        stream: Stream::United,
-    };
+    pub(crate) const LOST: Self = Self { registers: Registers::SILENT, stream: Stream::United };
 
-    /// A count to go on from; `None` unless mean and variance of what was missed are numbers from 0 on.
+    /// A count to go on from; `None` unless mean and variance of what was missed are numbers from 0
+    /// on.
     pub(crate) fn of_parts(registers: Registers, stream: Stream) -> Option<Self> {
         let is_count = |number: f64| number.is_finite() && number >= 0.0;
         let can_be = match stream {
-            Stream::Watched {
-                missed, variance, ..
-            } => is_count(missed) && is_count(variance),
+            Stream::Watched { missed, variance, .. } => is_count(missed) && is_count(variance),
             Stream::United => true,
         };
         can_be.then_some(Self { registers, stream })
@@ -111,18 +106,12 @@ impl DistinctCounter {
 
     /// An empty count of which only the elements of a rank above `floor` raise registers.
     pub(crate) fn above(floor: u8) -> Self {
-        Self {
-            registers: Registers::above(floor),
-            stream: Stream::default(),
-        }
+        Self { registers: Registers::above(floor), stream: Stream::default() }
     }
 
     /// This count with such registers.
     pub(crate) fn lifted(self, floor: u8) -> Self {
-        Self {
-            registers: self.registers.lifted(floor),
-            stream: self.stream,
-        }
+        Self { registers: self.registers.lifted(floor), stream: self.stream }
     }
 
     /// The registers, and what is known of the stream.
@@ -130,8 +119,9 @@ impl DistinctCounter {
         (&self.registers, self.stream)
     }
 
-    /// Records an insertion, of what was new or not. `repeat_probability` is that with which a new element was
-    /// called a repeat before the insertion; it is asked for only if the element is seen.
+    /// Records an insertion, of what was new or not. `repeat_probability` is that with which a new
+    /// element was called a repeat before the insertion; it is asked for only if the element is
+    /// seen.
     #[inline]
     pub fn record(
         &mut self,
@@ -153,8 +143,9 @@ impl DistinctCounter {
         }
     }
 
-    /// Records insertions of up to [`ProbeBatch::MOST`] elements in order, of which those were new that changed bits in the
-    /// filter, as `fresh` says; `repeat_probability` is asked for some of them by their number.
+    /// Records insertions of up to [`ProbeBatch::MOST`] elements in order, of which those were new
+    /// that changed bits in the filter, as `fresh` says; `repeat_probability` is asked for some of
+    /// them by their number.
     #[inline]
     pub(crate) fn record_all(
         &mut self,
@@ -177,15 +168,12 @@ impl DistinctCounter {
         }
     }
 
-    /// Probabilities with which a new element is seen, where the filter calls it a repeat with probability
-    /// `repeat`, and new with the other one.
+    /// Probabilities with which a new element is seen, where the filter calls it a repeat with
+    /// probability `repeat`, and new with the other one.
     #[inline]
     pub(crate) fn chances(&self, repeat: f64, first: f64) -> Chances {
         let rises = self.registers.rise_probability();
-        Chances {
-            seen: first + repeat * rises,
-            missed: repeat * (1.0 - rises),
-        }
+        Chances { seen: first + repeat * rises, missed: repeat * (1.0 - rises) }
     }
 
     /// Records elements that were seen.
@@ -196,15 +184,12 @@ impl DistinctCounter {
         }
     }
 
-    /// Records what was missed beside such elements, u / (1 - u) each, from one that stands for `scale` of
-    /// them: one in `scale`, chosen at random. Returns what was recorded.
+    /// Records what was missed beside such elements, u / (1 - u) each, from one that stands for
+    /// `scale` of them: one in `scale`, chosen at random. Returns what was recorded.
     #[inline]
     pub(crate) fn record_missed(&mut self, chances: Chances, scale: f64) -> f64 {
         let mean = chances.missed * scale / chances.seen;
-        if let Stream::Watched {
-            missed, variance, ..
-        } = &mut self.stream
-        {
+        if let Stream::Watched { missed, variance, .. } = &mut self.stream {
             *missed += mean;
             *variance += mean * (1.0 + mean);
         }
@@ -263,8 +248,8 @@ impl DistinctCounter {
         }
     }
 
-    /// The count of a stream, where a new element is called a repeat with this probability now; that of
-    /// a union by its registers or its fill, whichever is more exact.
+    /// The count of a stream, where a new element is called a repeat with this probability now;
+    /// that of a union by its registers or its fill, whichever is more exact.
     pub fn estimate(
         &self,
         repeat_probability: impl FnOnce() -> f64,
@@ -280,8 +265,8 @@ impl DistinctCounter {
         )
     }
 
-    /// The same by the probabilities of both, where what was missed is recorded beside one in `scale` of the elements
-    /// that are seen.
+    /// The same by the probabilities of both, where what was missed is recorded beside one in
+    /// `scale` of the elements that are seen.
     pub(crate) fn estimate_with(
         &self,
         chances: impl FnOnce(&Self) -> Chances,
@@ -289,11 +274,7 @@ impl DistinctCounter {
         fill: impl FnOnce() -> Option<Estimate>,
     ) -> Option<Estimate> {
         match self.stream {
-            Stream::Watched {
-                seen,
-                missed,
-                variance,
-            } => {
+            Stream::Watched { seen, missed, variance } => {
                 if self.is_empty() {
                     return Some(Estimate::default());
                 }
@@ -324,15 +305,8 @@ mod tests {
 
     #[test]
     fn a_full_filter_without_registers_leaves_the_answer_to_its_fill() {
-        let watched = Stream::Watched {
-            seen: 10,
-            missed: 2.0,
-            variance: 2.5,
-        };
-        let fill = Estimate {
-            distinct: 77.0,
-            ..Estimate::default()
-        };
+        let watched = Stream::Watched { seen: 10, missed: 2.0, variance: 2.5 };
+        let fill = Estimate { distinct: 77.0, ..Estimate::default() };
         let estimate = |registers, repeat: f64, fill: Option<Estimate>| {
             let counter = DistinctCounter::of_parts(registers, watched);
             let estimate = counter.and_then(|counter| counter.estimate(|| repeat, || fill));

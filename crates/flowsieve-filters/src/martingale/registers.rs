@@ -1,9 +1,10 @@
 //! The registers beside a filter: a small `HyperLogLog`.
 //!
-//! A digest belongs to one of 512 registers and has a rank of r or more with probability 2^(1-r), from 1 to
-//! 50; a register is the highest rank that it has seen. Six bits of the digest are left to samples
-//! (`lines/count.rs`), the next nine choose the register, and the zeros above them are the rank: other bits than
-//! those that a filter's places come from, which are the highest or mixtures of all.
+//! A digest belongs to one of 512 registers and has a rank of r or more with probability 2^(1-r),
+//! from 1 to 50; a register is the highest rank that it has seen. Six bits of the digest are left
+//! to samples (`lines/count.rs`), the next nine choose the register, and the zeros above them are
+//! the rank: other bits than those that a filter's places come from, which are the highest or
+//! mixtures of all.
 //!
 //! Reference: Flajolet, Fusy, Gandouet, Meunier, "`HyperLogLog`: the analysis of a near-optimal
 //! cardinality estimation algorithm", `AofA` 2007; the estimator of a union is that of Ertl, "New
@@ -50,11 +51,7 @@ pub(crate) struct Rise {
 
 /// 2^50 times the probability that a new element of this register raises it.
 const fn chance(rank: u8) -> u64 {
-    if rank < HIGHEST {
-        1 << (HIGHEST - rank)
-    } else {
-        0
-    }
+    if rank < HIGHEST { 1 << (HIGHEST - rank) } else { 0 }
 }
 
 impl Default for Registers {
@@ -67,8 +64,8 @@ impl Registers {
     /// Registers that nothing raises: they say nothing, whatever is inserted.
     pub(crate) const SILENT: Self = Self::above(HIGHEST);
 
-    /// Registers that only elements of a rank above `floor` raise: one in 2^`floor`, so that all others cost
-    /// nothing.
+    /// Registers that only elements of a rank above `floor` raise: one in 2^`floor`, so that all
+    /// others cost nothing.
     pub(crate) const fn above(floor: u8) -> Self {
         Self {
             ranks: [floor; REGISTERS],
@@ -92,10 +89,7 @@ impl Registers {
     /// Registers of these ranks; none if a rank is higher than any can be.
     pub(crate) fn of_ranks(ranks: &[u8; REGISTERS]) -> Option<Self> {
         ranks.iter().all(|&rank| rank <= HIGHEST).then(|| {
-            let mut registers = Self {
-                ranks: *ranks,
-                ..Self::default()
-            };
+            let mut registers = Self { ranks: *ranks, ..Self::default() };
             registers.recount();
             registers
         })
@@ -152,15 +146,11 @@ impl Registers {
         sum
     }
 
-    /// Bits that are all clear in a digest that raises a register: few digests have them clear when all registers
-    /// have risen.
+    /// Bits that are all clear in a digest that raises a register: few digests have them clear when
+    /// all registers have risen.
     #[inline]
     pub(crate) const fn clear_bits(&self) -> u64 {
-        let zeros = if self.least < HIGHEST {
-            self.least
-        } else {
-            HIGHEST - 1
-        };
+        let zeros = if self.least < HIGHEST { self.least } else { HIGHEST - 1 };
         ((1 << zeros) - 1) << RANK_AT
     }
 
@@ -185,10 +175,7 @@ impl Registers {
             return None;
         }
         let m = REGISTERS as f64;
-        let sum = below
-            .iter()
-            .rev()
-            .fold(0.0, |sum, &count| 0.5 * (sum + f64::from(count)));
+        let sum = below.iter().rev().fold(0.0, |sum, &count| 0.5 * (sum + f64::from(count)));
         let sum = sum + m * sigma(f64::from(*unseen) / m);
         // Those above the floor are a sample.
         let scale = f64::from(self.floor).exp2();
@@ -206,8 +193,9 @@ impl Registers {
 
 /// Variance of the count of this many elements, of which one in `scale` is counted.
 ///
-/// If the number of elements were Poisson, the estimator would nearly reach the bound that the Fisher information of a
-/// register gives. The number is fixed, so its Poisson variance is subtracted.
+/// If the number of elements were Poisson, the estimator would nearly reach the bound that the
+/// Fisher information of a register gives. The number is fixed, so its Poisson variance is
+/// subtracted.
 fn variance(elements: f64, scale: f64) -> f64 {
     let m = REGISTERS as f64;
     let load = elements / scale / m;
@@ -276,10 +264,7 @@ mod tests {
                 })
                 .sum();
             let expected = Registers::expected_rise(floor, elements.into());
-            assert!(
-                (mean / expected - 1.0).abs() < 0.02,
-                "{floor} {elements}: {mean} {expected}"
-            );
+            assert!((mean / expected - 1.0).abs() < 0.02, "{floor} {elements}: {mean} {expected}");
         }
         assert!((Registers::expected_rise(4, 0.0) - 1.0 / 16.0).abs() < 1e-15);
     }
@@ -294,10 +279,7 @@ mod tests {
                 let again = Registers::of_ranks(&registers.ranks);
                 assert_eq!(again.map(|it| it.lifted(2)), Some(registers.clone()));
             }
-            assert!(!insert(
-                &mut registers,
-                digester.digest(&number.to_le_bytes())
-            ));
+            assert!(!insert(&mut registers, digester.digest(&number.to_le_bytes())));
         }
         assert!(registers.least > 0);
         let mut silent = Registers::SILENT;
@@ -316,10 +298,7 @@ mod tests {
     /// Mean error and its scatter over 400 counts, in any order and beside the stated variance.
     #[test]
     fn counts_of_unions_are_as_exact_as_they_say() {
-        assert_eq!(
-            Registers::default().estimate().map(|e| e.distinct),
-            Some(0.0)
-        );
+        assert_eq!(Registers::default().estimate().map(|e| e.distinct), Some(0.0));
         for (floor, elements) in [
             (0, 1_u64),
             (0, 10),
@@ -355,10 +334,7 @@ mod tests {
             let allowed = 4.0 * (variance / runs).sqrt() + 0.003 * elements as f64;
             assert!(mean.abs() < allowed, "{elements}: {mean}");
             let ratio = variance * runs / stated;
-            assert!(
-                elements < 100 || (0.72..1.38).contains(&ratio),
-                "{elements}: {ratio}"
-            );
+            assert!(elements < 100 || (0.72..1.38).contains(&ratio), "{elements}: {ratio}");
         }
     }
 }

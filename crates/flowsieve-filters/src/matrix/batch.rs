@@ -1,10 +1,10 @@
 //! Queries of many elements with all their attributes.
 //!
-//! One cell of all elements of a batch is looked at before the next of those that are left. The addresses
-//! of the cells are computed first, by vectors where the machine has them, and nothing that is
-//! computed depends on what is loaded: so the cells of many elements come from memory side by side.
-//! Elements that are not there are thrown out together once they are worth it: while there are few, looking
-//! at their next cells costs less than moving all others.
+//! One cell of all elements of a batch is looked at before the next of those that are left. The
+//! addresses of the cells are computed first, by vectors where the machine has them, and nothing
+//! that is computed depends on what is loaded: so the cells of many elements come from memory side
+//! by side. Elements that are not there are thrown out together once they are worth it: while there
+//! are few, looking at their next cells costs less than moving all others.
 
 #![expect(
     clippy::inline_always,
@@ -28,8 +28,9 @@ const GROUP: usize = 8;
 const WORTH_IT: usize = 4;
 
 impl MatrixFilter {
-    /// [`MatrixFilter::are_set`] of the combinations at `places` for each of many elements, appended to `answers`; `attributes`
-    /// has the digests of the attributes in `mask`, one element after the other.
+    /// [`MatrixFilter::are_set`] of the combinations at `places` for each of many elements,
+    /// appended to `answers`; `attributes` has the digests of the attributes in `mask`, one element
+    /// after the other.
     pub(super) fn have_all(
         &self,
         mask: u32,
@@ -38,21 +39,13 @@ impl MatrixFilter {
         answers: &mut Vec<bool>,
     ) {
         let places = places.iter().copied();
-        let places: Vec<u16> = places
-            .filter(|&place| !self.is_full(place.into()))
-            .collect();
+        let places: Vec<u16> = places.filter(|&place| !self.is_full(place.into())).collect();
         if places.is_empty() {
             let elements = attributes.len() / mask.count_ones() as usize;
             answers.resize(answers.len() + elements, true);
             return;
         }
-        let query = Query {
-            filter: self,
-            mask,
-            places: &places,
-            attributes,
-            answers,
-        };
+        let query = Query { filter: self, mask, places: &places, attributes, answers };
         match Layout::room(mask.count_ones() as usize) {
             1 => query.run::<1>(),
             2 => query.run::<2>(),
@@ -64,7 +57,8 @@ impl MatrixFilter {
     }
 }
 
-/// The elements that are asked for, the attributes in `mask` of one after the other, and the answers.
+/// The elements that are asked for, the attributes in `mask` of one after the other, and the
+/// answers.
 struct Query<'a> {
     filter: &'a MatrixFilter,
     mask: u32,
@@ -76,11 +70,7 @@ struct Query<'a> {
 impl Query<'_> {
     fn run<const MOST: usize>(self) {
         #[cfg(target_arch = "x86_64")]
-        if self
-            .filter
-            .sizes
-            .iter()
-            .all(|&size| HalfProducts::fits(size))
+        if self.filter.sizes.iter().all(|&size| HalfProducts::fits(size))
             && let Some(simd) = pulp::x86::V4::try_new()
         {
             return simd.vectorize(WithVectors::<MOST>(self));
@@ -90,13 +80,7 @@ impl Query<'_> {
 
     #[inline(always)]
     fn run_with<P: Products, const MOST: usize>(self) {
-        let Self {
-            filter,
-            mask,
-            places,
-            attributes,
-            answers,
-        } = self;
+        let Self { filter, mask, places, attributes, answers } = self;
         let given: Vec<usize> = members(mask).collect();
         let sizes: Vec<u64> = given.iter().map(|&member| filter.sizes[member]).collect();
         let words = filter.bits.words();

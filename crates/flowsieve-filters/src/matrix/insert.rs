@@ -1,13 +1,14 @@
 //! Insertions of many elements.
 //!
-//! The cells of one combination are no cells of another, so the combinations are taken one after the other, each with all
-//! elements of a batch in order. All indices are computed before.
+//! The cells of one combination are no cells of another, so the combinations are taken one after
+//! the other, each with all elements of a batch in order. All indices are computed before.
 
 use super::MatrixFilter;
 use crate::hashing::{Digest, ProbeBatch};
 use crate::{DigestColumns, MembershipFilter, Sighting};
 
-/// Most cells of an element of a batch. Where elements have more, looking whether all are set pays, one by one.
+/// Most cells of an element of a batch. Where elements have more, looking whether all are set pays,
+/// one by one.
 const MOST_CELLS: usize = 16;
 
 /// A number for each element of a batch.
@@ -16,20 +17,18 @@ type Row = [u64; ProbeBatch::MOST];
 /// Memory of batches, kept so that none is allocated.
 #[derive(Clone, Debug)]
 pub(super) struct Rows {
-    /// The index of each attribute under each function, attribute by attribute; none if elements have too many cells.
+    /// The index of each attribute under each function, attribute by attribute; none if elements
+    /// have too many cells.
     indices: Vec<Row>,
     /// The cell of a combination under each function.
     cells: Vec<Row>,
 }
 
 impl Rows {
-    /// Of elements with so many attributes and hash functions, of which so many combinations are stored.
+    /// Of elements with so many attributes and hash functions, of which so many combinations are
+    /// stored.
     pub(super) fn new(attributes: usize, probes: usize, combinations: usize) -> Self {
-        let rows = if combinations * probes > MOST_CELLS {
-            0
-        } else {
-            probes
-        };
+        let rows = if combinations * probes > MOST_CELLS { 0 } else { probes };
         Self {
             indices: vec![[0; ProbeBatch::MOST]; attributes * rows],
             cells: vec![[0; ProbeBatch::MOST]; rows],

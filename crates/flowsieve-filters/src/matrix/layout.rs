@@ -8,18 +8,18 @@ use crate::matrix_sizing::{
 /// Where the cells of each stored combination lie.
 #[derive(Clone, Debug)]
 pub(super) struct Layout {
-    /// One entry a combination, in ascending order of the masks, so parents come first; the first is
-    /// the empty combination, whose cell is 0.
+    /// One entry a combination, in ascending order of the masks, so parents come first; the first
+    /// is the empty combination, whose cell is 0.
     pub(super) steps: Vec<Step>,
     /// Number of cells (M).
     pub(super) cells: u64,
-    /// The way from the empty combination to each, at once: its cell is the constant plus each index
-    /// times its stride, 0 for the attributes that it leaves out.
+    /// The way from the empty combination to each, at once: its cell is the constant plus each
+    /// index times its stride, 0 for the attributes that it leaves out.
     constants: Vec<u64>,
     /// One row a combination, with [`Layout::room`] for attributes.
     strides: Vec<u64>,
-    /// The maximal legal subsets of each mask of up to [`MAX_MASKED`] attributes, largest first, and of
-    /// all attributes behind the last mask: as ends in `maximal`.
+    /// The maximal legal subsets of each mask of up to [`MAX_MASKED`] attributes, largest first,
+    /// and of all attributes behind the last mask: as ends in `maximal`.
     maximal_ends: Vec<usize>,
     maximal: Vec<u16>,
 }
@@ -100,14 +100,7 @@ impl Layout {
                 IndexMap::Offset => (bases[place(combination)] - bases[parent], size(rest)),
                 IndexMap::Rank => (ways(rest, attribute), ways(combination, attribute)),
             };
-            Step {
-                combination,
-                parent,
-                attribute,
-                constant,
-                stride,
-                grows_by,
-            }
+            Step { combination, parent, attribute, constant, stride, grows_by }
         };
         let mut layout = Self {
             steps: combinations.iter().map(step).collect(),
@@ -123,23 +116,15 @@ impl Layout {
             for step in &steps {
                 layout.strides[row + step.attribute] = step.stride;
             }
-            layout
-                .constants
-                .push(steps.iter().map(|step| step.constant).sum());
+            layout.constants.push(steps.iter().map(|step| step.constant).sum());
         }
         let full = ((1_u64 << sizes.len()) - 1) as u32;
-        let masks = if sizes.len() <= MAX_MASKED {
-            0..full
-        } else {
-            0..0
-        };
+        let masks = if sizes.len() <= MAX_MASKED { 0..full } else { 0..0 };
         for mask in masks.chain([full]) {
             let mut places: Vec<usize> = layout.maximal_subsets(mask).collect();
             // The largest is the least filled one.
             places.sort_by_key(|&place| std::cmp::Reverse(size(combinations[place])));
-            layout
-                .maximal
-                .extend(places.into_iter().map(|place| place as u16));
+            layout.maximal.extend(places.into_iter().map(|place| place as u16));
             layout.maximal_ends.push(layout.maximal.len());
         }
         layout
@@ -164,13 +149,11 @@ impl Layout {
     #[inline]
     pub(super) fn way<const MOST: usize>(&self, place: u16) -> Way<'_, MOST> {
         let (strides, _) = self.strides.as_chunks();
-        Way {
-            constant: self.constants[usize::from(place)],
-            strides: &strides[usize::from(place)],
-        }
+        Way { constant: self.constants[usize::from(place)], strides: &strides[usize::from(place)] }
     }
 
-    /// The same with the strides of these attributes alone, one after the other; those of others are left out.
+    /// The same with the strides of these attributes alone, one after the other; those of others
+    /// are left out.
     pub(super) fn way_of<const MOST: usize>(
         &self,
         place: u16,
@@ -206,9 +189,7 @@ impl Layout {
 
     /// Place of a stored combination.
     pub(super) fn place(&self, combination: u32) -> Option<usize> {
-        self.steps
-            .binary_search_by_key(&combination, |step| step.combination)
-            .ok()
+        self.steps.binary_search_by_key(&combination, |step| step.combination).ok()
     }
 
     /// The steps that lead from the empty combination to the one at `place`, last one first.
@@ -221,8 +202,8 @@ impl Layout {
         })
     }
 
-    /// Places of the maximal legal subsets of `query`: since all subsets of a stored combination are
-    /// stored, those that no single attribute of the query enlarges.
+    /// Places of the maximal legal subsets of `query`: since all subsets of a stored combination
+    /// are stored, those that no single attribute of the query enlarges.
     pub(super) fn maximal_subsets(&self, query: u32) -> impl Iterator<Item = usize> {
         self.steps
             .iter()

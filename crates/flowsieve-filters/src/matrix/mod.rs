@@ -18,21 +18,22 @@
 //!
 //! # Operations
 //!
-//! 1. insert: each attribute has k hash functions of its own. For each of the k, set the cells of all
-//!    combinations in L, with null for the attributes that a combination leaves out. The element was
-//!    new if any cell was clear.
+//! 1. insert: each attribute has k hash functions of its own. For each of the k, set the cells of
+//!    all combinations in L, with null for the attributes that a combination leaves out. The
+//!    element was new if any cell was clear.
 //! 2. query with the attributes Q: for each maximal legal subset of Q and each of the k functions,
-//!    look at the cell. Smaller subsets need no look: a set cell implies those of its subsets. If Q is
-//!    itself in L there is one such subset and the answer is [`super::PatternAnswer::Present`]; if several
-//!    sub-combinations say yes it is [`super::PatternAnswer::PresentApart`], since they may have occurred in
-//!    different elements.
+//!    look at the cell. Smaller subsets need no look: a set cell implies those of its subsets. If Q
+//!    is itself in L there is one such subset and the answer is [`super::PatternAnswer::Present`];
+//!    if several sub-combinations say yes it is [`super::PatternAnswer::PresentApart`], since they
+//!    may have occurred in different elements.
 //!
-//! Both compute the k indices of an attribute once. A query looks at the first function's cells of all
-//! maximal subsets, largest first, then at the second's, so that most elements that are not there are
-//! rejected by the first look; the maximal subsets are kept for every Q of up to 8 attributes. A batch of
-//! queries looks at one cell of each of its elements, then at the next of those that are left (`batch.rs`). An
-//! insert is such a query, and if that says no (it is new) sets all cells. So a query, and a repeat,
-//! cost O(k) a maximal subset, a new element O(k |L|); none allocates.
+//! Both compute the k indices of an attribute once. A query looks at the first function's cells of
+//! all maximal subsets, largest first, then at the second's, so that most elements that are not
+//! there are rejected by the first look; the maximal subsets are kept for every Q of up to 8
+//! attributes. A batch of queries looks at one cell of each of its elements, then at the next of
+//! those that are left (`batch.rs`). An insert is such a query, and if that says no (it is new)
+//! sets all cells. So a query, and a repeat, cost O(k) a maximal subset, a new element O(k |L|);
+//! none allocates.
 //!
 //! # The cell of a combination
 //!
@@ -51,25 +52,27 @@
 //! # Distinct elements
 //!
 //! For single attributes there is an unbiased count: a new value's k cells are uniform whatever the
-//! state, so it is called a repeat with p = (share of set cells among those of the attribute alone)^k.
+//! state, so it is called a repeat with p = (share of set cells among those of the attribute
+//! alone)^k.
 //!
-//! For two and more attributes there is **none**. The cell of (a₁, a₂) is fixed by the indices of a₁
-//! and of a₂. If both values occurred before, given everything that happened so far *nothing is left
-//! to chance*: a new pair of them is called a repeat with probability 0 or 1, and where it is 1 no
-//! weight 1/(1-p) makes up for it. An average p, as (share of set cells)^k, is right for evenly
-//! spread values only: a host with D partners has filled 1 - e^(-D/m) of its k rows, its next
-//! partner is lost with that to the power k, and the sum stays too low by 2 to 50 percent on traffic.
-//! So [`MembershipFilter::distinct`] is `None` except for elements of one attribute, for which the
-//! matrix is a standard filter.
+//! For two and more attributes there is **none**. The cell of (a₁, a₂) is fixed by the indices of
+//! a₁ and of a₂. If both values occurred before, given everything that happened so far *nothing is
+//! left to chance*: a new pair of them is called a repeat with probability 0 or 1, and where it is
+//! 1 no weight 1/(1-p) makes up for it. An average p, as (share of set cells)^k, is right for
+//! evenly spread values only: a host with D partners has filled 1 - e^(-D/m) of its k rows, its
+//! next partner is lost with that to the power k, and the sum stays too low by 2 to 50 percent on
+//! traffic. So [`MembershipFilter::distinct`] is `None` except for elements of one attribute, for
+//! which the matrix is a standard filter.
 //!
-//! What there is for every stored combination is the raw count ([`MultiAttributeFilter::first_of`]): of
-//! the insertions that set a new cell of it. It never counts a value twice and misses those that the
-//! filter takes for repeats, so it is a lower bound, of any quality.
+//! What there is for every stored combination is the raw count
+//! ([`MultiAttributeFilter::first_of`]): of the insertions that set a new cell of it. It never
+//! counts a value twice and misses those that the filter takes for repeats, so it is a lower bound,
+//! of any quality.
 //!
 //! # What it cannot do
 //!
-//! Remove; count without bias; bear skew: one value that occurs with m others saturates its rows, for every later
-//! element with that value, at any size of the matrix ([`super::matrix_sizing`]).
+//! Remove; count without bias; bear skew: one value that occurs with m others saturates its rows,
+//! for every later element with that value, at any size of the matrix ([`super::matrix_sizing`]).
 //!
 //! # Example
 //!
@@ -231,14 +234,9 @@ impl Single {
 
     /// Records a value, which has set [`Single::fresh`] new cells.
     fn record(&mut self, value: Digest, size: u64, probes: u32) {
-        let sighting = if self.fresh == 0 {
-            Sighting::Repeat
-        } else {
-            Sighting::First
-        };
+        let sighting = if self.fresh == 0 { Sighting::Repeat } else { Sighting::First };
         let ones = self.ones;
-        self.counter
-            .record(value, sighting, || repeat_probability(ones, size, probes));
+        self.counter.record(value, sighting, || repeat_probability(ones, size, probes));
         self.ones += self.fresh;
         self.fresh = 0;
     }
@@ -258,13 +256,15 @@ impl Single {
     }
 }
 
-/// Probability that a new value of an attribute sets no new cell, where `ones` of its `size` are set.
+/// Probability that a new value of an attribute sets no new cell, where `ones` of its `size` are
+/// set.
 fn repeat_probability(ones: u64, size: u64, probes: u32) -> f64 {
     (ones as f64 / size as f64).powi(probes as i32)
 }
 
-/// Whether all cells of a combination are set, as those of single attributes of a small matrix are after many values:
-/// then there is nothing to look at, and nothing to set. Of larger combinations it is not known.
+/// Whether all cells of a combination are set, as those of single attributes of a small matrix are
+/// after many values: then there is nothing to look at, and nothing to set. Of larger combinations
+/// it is not known.
 fn is_full(step: &Step, singles: &[Single], sizes: &[u64]) -> bool {
     let attribute = step.attribute;
     step.combination.is_power_of_two() && singles[attribute].ones == sizes[attribute]
@@ -341,9 +341,7 @@ impl MatrixFilter {
 
     /// The count of the values of each attribute.
     pub(super) fn distinct_of_all(&self) -> Vec<Option<Estimate>> {
-        (0..self.sizes.len())
-            .map(|attribute| self.distinct_of(1 << attribute))
-            .collect()
+        (0..self.sizes.len()).map(|attribute| self.distinct_of(1 << attribute)).collect()
     }
 }
 

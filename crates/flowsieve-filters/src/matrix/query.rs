@@ -40,16 +40,12 @@ impl MatrixFilter {
         let words = self.bits.words();
         (0..self.probes).all(|number| {
             let indices = self.indices(&functions, number);
-            places
-                .iter()
-                .all(|&place| bit(words, self.layout.way(place).cell(&indices)) != 0)
+            places.iter().all(|&place| bit(words, self.layout.way(place).cell(&indices)) != 0)
         })
     }
 
     pub(super) fn has_all(&self, attributes: &[Digest]) -> bool {
-        self.are_set(self.layout.maximal_of_all(), |attribute| {
-            attributes[attribute]
-        })
+        self.are_set(self.layout.maximal_of_all(), |attribute| attributes[attribute])
     }
 
     #[inline]
@@ -80,7 +76,8 @@ fn bit(words: &[u64], cell: u64) -> u64 {
     words[(cell / 64) as usize] >> (cell % 64) & 1
 }
 
-/// The answer where the cells of all maximal legal subsets are set, or not, of a query that is legal itself, or not.
+/// The answer where the cells of all maximal legal subsets are set, or not, of a query that is
+/// legal itself, or not.
 const fn answer(all_set: bool, legal: bool) -> PatternAnswer {
     match (all_set, legal) {
         (false, _) => PatternAnswer::Absent,
@@ -100,9 +97,7 @@ impl MultiAttributeFilter for MatrixFilter {
         let all_set = if let Some(places) = self.layout.maximal_of(query) {
             self.are_set(places, digest)
         } else {
-            self.layout
-                .maximal_subsets(query)
-                .all(|place| self.are_set(&[place as u16], digest))
+            self.layout.maximal_subsets(query).all(|place| self.are_set(&[place as u16], digest))
         };
         answer(all_set, legal)
     }

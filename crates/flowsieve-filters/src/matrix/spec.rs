@@ -49,8 +49,8 @@ pub(crate) fn usual_elements(cells: u64, expected: Option<u64>) -> f64 {
     expected.map_or(usual, |n| n.max(1) as f64)
 }
 
-/// The matrix of a kind with the best of these families of cuts: as large as the memory, or as small as the
-/// rate allows.
+/// The matrix of a kind with the best of these families of cuts: as large as the memory, or as
+/// small as the rate allows.
 pub(crate) fn matrix_of(
     kind: FilterKind,
     families: fn(usize) -> Vec<Vec<u32>>,

@@ -54,13 +54,7 @@ impl FilterState for MatrixFilter {
 impl MatrixFilter {
     /// Counts the set cells of each attribute alone.
     fn recount(&mut self) {
-        for step in self
-            .layout
-            .steps
-            .iter()
-            .skip(1)
-            .filter(|step| step.parent == 0)
-        {
+        for step in self.layout.steps.iter().skip(1).filter(|step| step.parent == 0) {
             let cells =
                 (0..self.sizes[step.attribute]).map(|index| step.constant + index * step.stride);
             self.singles[step.attribute].ones =

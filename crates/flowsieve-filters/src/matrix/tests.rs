@@ -8,11 +8,8 @@ use proptest::prelude::*;
 impl Layout {
     /// Cell of a tuple of indices, `None` where the attribute is null.
     fn cell(&self, tuple: &[Option<u64>]) -> u64 {
-        let combination = tuple
-            .iter()
-            .enumerate()
-            .map(|(i, index)| u32::from(index.is_some()) << i)
-            .sum();
+        let combination =
+            tuple.iter().enumerate().map(|(i, index)| u32::from(index.is_some()) << i).sum();
         let place = self.place(combination).unwrap();
         self.chain(place)
             .map(|step| step.constant + step.stride * tuple[step.attribute].unwrap())
@@ -90,10 +87,8 @@ fn cells_of_large_matrices() {
         (&[N, N, Some(8190)], 134_193_153, 24_573),
     ];
     check_cells(&[8191; 3], &[0b011], 134_209_536, rows);
-    let rows: &[Row<'_>] = &[
-        (&[N, Some(5), Some(7)], 104_270, 115_846),
-        (&[N, N, Some(11_583)], 134_212_224, 34_752),
-    ];
+    let rows: &[Row<'_>] =
+        &[(&[N, Some(5), Some(7)], 104_270, 115_846), (&[N, N, Some(11_583)], 134_212_224, 34_752)];
     check_cells(&[11_584; 3], &[0b101, 0b011], 134_223_809, rows);
     let rows: &[Row<'_>] = &[
         (&[Some(0), N, Some(0)], 262_145, 262_655),
@@ -121,28 +116,20 @@ fn broken_rules_say_what_works() {
     for (spec, needle) in [
         (spec(&[], &[], 4), "1 to 16 attributes, not 0"),
         (spec(&[2; 17], &[], 4), "1 to 16 attributes, not 17"),
-        (
-            spec(&[2; 3], &[], 0),
-            "1 to 32 hash functions, not 0; 4 works",
-        ),
+        (spec(&[2; 3], &[], 0), "1 to 32 hash functions, not 0; 4 works"),
         (spec(&[2; 3], &[], 33), "not 33"),
         (spec(&[2, 0], &[], 4), "at least 1, not 0"),
         (spec(&[2; 3], &[0b100], 4), "at least two attributes"),
         (spec(&[2; 3], &[0], 4), "at least two attributes"),
         (spec(&[2; 3], &[0b1001], 4), "the 3 attributes"),
-        (
-            spec(&[1; 16], &[], 4),
-            "at most 4096 combinations of attributes, not 65536",
-        ),
+        (spec(&[1; 16], &[], 4), "at most 4096 combinations of attributes, not 65536"),
         (spec(&[1 << 20; 3], &[], 4), "at most 2^43 cells"),
     ] {
         let error = spec.check().unwrap_err().to_string();
         assert!(error.contains(needle), "{error}");
         assert!(MatrixFilter::new(&spec).is_err());
     }
-    let pairs_only: Vec<u32> = (0..1_u32 << 16)
-        .filter(|cut| cut.count_ones() == 3)
-        .collect();
+    let pairs_only: Vec<u32> = (0..1_u32 << 16).filter(|cut| cut.count_ones() == 3).collect();
     let filter = MatrixFilter::new(&spec(&[3; 16], &pairs_only, 2)).unwrap();
     assert_eq!(filter.layout.steps.len(), 1 + 16 + 120);
     assert_eq!(filter.layout.cells, 1 + 16 * 3 + 120 * 9);
@@ -158,10 +145,7 @@ fn element(attributes: usize, number: u64) -> Vec<Digest> {
 }
 
 fn with_attributes(attributes: &[Digest]) -> ElementDigests<'_> {
-    ElementDigests {
-        whole: Digest::from_value(0),
-        attributes,
-    }
+    ElementDigests { whole: Digest::from_value(0), attributes }
 }
 
 fn masked(attributes: &[Digest], mask: u32) -> Vec<Option<Digest>> {
@@ -183,19 +167,9 @@ fn specs() -> impl Strategy<Value = MatrixSpec> {
                 prop::collection::vec(cut, 0..5).boxed()
             };
             let map = prop_oneof![Just(IndexMap::Offset), Just(IndexMap::Rank)];
-            (
-                prop::collection::vec(1_u64..6, attributes),
-                cuts,
-                1_u32..5,
-                map,
-            )
+            (prop::collection::vec(1_u64..6, attributes), cuts, 1_u32..5, map)
         })
-        .prop_map(|(sizes, cuts, probes, index_map)| MatrixSpec {
-            sizes,
-            cuts,
-            probes,
-            index_map,
-        })
+        .prop_map(|(sizes, cuts, probes, index_map)| MatrixSpec { sizes, cuts, probes, index_map })
 }
 
 proptest! {
@@ -406,9 +380,7 @@ fn elements_of_one_attribute_are_counted() {
     })
     .unwrap();
     for i in 0..1000_u64 {
-        filter.insert(with_attributes(
-            &[Digester::new(0).digest(&i.to_le_bytes())],
-        ));
+        filter.insert(with_attributes(&[Digester::new(0).digest(&i.to_le_bytes())]));
     }
     let estimate = filter.distinct().unwrap();
     assert!((estimate.distinct - 1000.0).abs() < 4.0 * estimate.std_error() + 1.0);
@@ -426,13 +398,9 @@ fn a_batch_is_its_elements_one_by_one() {
         (vec![3; 8], vec![0b11, 0b1100, 0b11_0000, 0b1100_0000], 20),
         (vec![2; 9], vec![0b1111, 0b1111 << 5], 5),
     ] {
-        let mut filter = MatrixFilter::new(&MatrixSpec {
-            probes: 4,
-            index_map: IndexMap::Offset,
-            sizes,
-            cuts,
-        })
-        .unwrap();
+        let mut filter =
+            MatrixFilter::new(&MatrixSpec { probes: 4, index_map: IndexMap::Offset, sizes, cuts })
+                .unwrap();
         let attributes = filter.sizes.len();
         let digests = |number| digests_of(attributes, number);
         for number in 0..elements {
@@ -449,10 +417,7 @@ fn a_batch_is_its_elements_one_by_one() {
                     .collect();
                 let mut answers = vec![true];
                 let whole = vec![Digest::from_value(0); length as usize];
-                let columns = DigestColumns {
-                    whole: &whole,
-                    attributes: &columns,
-                };
+                let columns = DigestColumns { whole: &whole, attributes: &columns };
                 filter.contains_batch(columns, &mut answers);
                 let expected: Vec<bool> = std::iter::once(true)
                     .chain(columns.iter().map(|element| filter.contains(element)))
@@ -467,9 +432,7 @@ fn a_batch_is_its_elements_one_by_one() {
 
 /// Digests of the attributes of an element.
 fn digests_of(attributes: usize, number: u64) -> Vec<Digest> {
-    (0..attributes as u64)
-        .map(|i| Digester::new(i).digest(&number.to_le_bytes()))
-        .collect()
+    (0..attributes as u64).map(|i| Digester::new(i).digest(&number.to_le_bytes())).collect()
 }
 
 /// Of all combinations, with sizes that are all different, and cuts.
@@ -480,13 +443,9 @@ fn many_patterns_have_the_answers_of_each() {
         (vec![40, 60, 30, 80], vec![0b0011, 0b1100]),
         (vec![9, 30, 14, 25, 20, 11], vec![0b11, 0b1_1000, 0b10_0100]),
     ] {
-        let mut filter = MatrixFilter::new(&MatrixSpec {
-            probes: 3,
-            index_map: IndexMap::Offset,
-            sizes,
-            cuts,
-        })
-        .unwrap();
+        let mut filter =
+            MatrixFilter::new(&MatrixSpec { probes: 3, index_map: IndexMap::Offset, sizes, cuts })
+                .unwrap();
         let attributes = filter.sizes.len();
         let digests = |number| digests_of(attributes, number);
         for number in 0..6 {
@@ -497,11 +456,7 @@ fn many_patterns_have_the_answers_of_each() {
             let given = |of_one: &[Digest]| members(mask).map(|at| of_one[at]).collect();
             let given: Vec<Vec<Digest>> = asked.iter().map(|of_one| given(of_one)).collect();
             let mut answers = vec![PatternAnswer::Unknown];
-            let patterns = PatternColumns {
-                arity: attributes,
-                mask,
-                attributes: &given.concat(),
-            };
+            let patterns = PatternColumns { arity: attributes, mask, attributes: &given.concat() };
             filter.contains_where_batch(patterns, &mut answers);
             let mut of_each = vec![PatternAnswer::Unknown];
             patterns.for_each(|pattern| of_each.push(filter.contains_where(pattern)));
@@ -511,24 +466,17 @@ fn many_patterns_have_the_answers_of_each() {
     }
 }
 
-/// Of a small matrix all cells of single attributes are set after a while, and those of pairs are not: by insertions one
-/// by one and in batches, with few functions and many.
+/// Of a small matrix all cells of single attributes are set after a while, and those of pairs are
+/// not: by insertions one by one and in batches, with few functions and many.
 #[test]
 fn a_matrix_whose_single_attributes_are_full_goes_on() {
     for probes in [2, 7] {
-        let spec = MatrixSpec {
-            probes,
-            index_map: IndexMap::Rank,
-            sizes: vec![40, 50],
-            cuts: vec![],
-        };
+        let spec =
+            MatrixSpec { probes, index_map: IndexMap::Rank, sizes: vec![40, 50], cuts: vec![] };
         let pair = |number: u64| {
             let value = |at: u64, number: u64| Digester::new(at).digest(&number.to_le_bytes());
             // Few pairs of the values, so that cells are left.
-            [
-                value(0, number % 150),
-                value(1, number % 150 + number / 150),
-            ]
+            [value(0, number % 150), value(1, number % 150 + number / 150)]
         };
         let pairs: Vec<[Digest; 2]> = (0..300).map(pair).collect();
         let mut filter = MatrixFilter::new(&spec).unwrap();
@@ -542,21 +490,14 @@ fn a_matrix_whose_single_attributes_are_full_goes_on() {
                 cells.extend([[a, N], [N, b], [a, b]].map(|tuple| filter.layout.cell(&tuple)));
             }
             let is_new = cells.len() > before;
-            let expected = if is_new {
-                Sighting::First
-            } else {
-                Sighting::Repeat
-            };
+            let expected = if is_new { Sighting::First } else { Sighting::Repeat };
             sightings.push(expected);
             assert_eq!(filter.insert(with_attributes(pair)), expected);
         }
         let mut batched = MatrixFilter::new(&spec).unwrap();
         let mut answers = Vec::new();
         let whole = [Digest::from_value(0); 300];
-        let columns = DigestColumns {
-            whole: &whole,
-            attributes: pairs.as_flattened(),
-        };
+        let columns = DigestColumns { whole: &whole, attributes: pairs.as_flattened() };
         batched.insert_batch(columns, &mut answers);
         assert_eq!(answers, sightings);
         assert!((1..3).all(|place| filter.is_full(place)) && !filter.is_full(0));
@@ -570,8 +511,8 @@ fn a_matrix_whose_single_attributes_are_full_goes_on() {
     }
 }
 
-/// A BFM with k = 6, and of the same memory a CBFM with k = 3 that stores two pairs: tuples of values
-/// none of which is there are taken for elements with the sixth power of the fill by both.
+/// A BFM with k = 6, and of the same memory a CBFM with k = 3 that stores two pairs: tuples of
+/// values none of which is there are taken for elements with the sixth power of the fill by both.
 #[test]
 fn half_the_functions_for_two_combinations_make_an_equal_rate() {
     const ELEMENTS: u64 = 240_000;
@@ -600,13 +541,8 @@ fn half_the_functions_for_two_combinations_make_an_equal_rate() {
         let mut answers = Vec::new();
         let attributes = digests(1 << 40, ASKED);
         let whole: Vec<Digest> = attributes.iter().copied().step_by(3).collect();
-        filter.contains_batch(
-            DigestColumns {
-                whole: &whole,
-                attributes: &attributes,
-            },
-            &mut answers,
-        );
+        filter
+            .contains_batch(DigestColumns { whole: &whole, attributes: &attributes }, &mut answers);
         let rate = answers.into_iter().filter(|&there| there).count() as f64 / ASKED as f64;
         let load = f64::from(probes) * ELEMENTS as f64 / size.pow(uncut) as f64;
         let expected = (1.0 - (-load).exp()).powi(6);

@@ -5,9 +5,8 @@ use crate::sizing::least_size;
 
 /// Cells of a combination: Π mᵢ over its attributes, or `None` beyond 2^128.
 pub fn combination_cells(sizes: &[u64], combination: u32) -> Option<u128> {
-    members(combination).try_fold(1_u128, |cells, attribute| {
-        cells.checked_mul(sizes[attribute].into())
-    })
+    members(combination)
+        .try_fold(1_u128, |cells, attribute| cells.checked_mul(sizes[attribute].into()))
 }
 
 /// Cells M of a matrix, combination by combination, or `None` beyond 2^128.
@@ -33,11 +32,7 @@ pub fn cells_by_inclusion_exclusion(sizes: &[u64], cuts: &[u32]) -> Option<i128>
             let factor = i128::from(size) + i128::from(union >> attribute & 1 == 0);
             product = product.checked_mul(factor)?;
         }
-        sum.checked_add(if chosen.count_ones() % 2 == 0 {
-            product
-        } else {
-            -product
-        })
+        sum.checked_add(if chosen.count_ones() % 2 == 0 { product } else { -product })
     })
 }
 
@@ -75,10 +70,7 @@ pub fn weighted_sizes(weights: &[f64], cuts: &[u32], most: u128) -> Option<Vec<u
     }
     // The size of the heaviest attribute decides the others, so that equal weights are equal sizes.
     let sizes = |heavy: u64| -> Vec<u64> {
-        weights
-            .iter()
-            .map(|weight| ((heavy as f64 * (weight / heaviest)) as u64).max(1))
-            .collect()
+        weights.iter().map(|weight| ((heavy as f64 * (weight / heaviest)) as u64).max(1)).collect()
     };
     let heavy = largest(most, |heavy| cells(&sizes(heavy), cuts));
     (heavy > 0).then(|| sizes(heavy))

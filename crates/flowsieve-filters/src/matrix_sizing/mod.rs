@@ -10,8 +10,8 @@
 //!   = (m+1)^(d - Σ rᵢ) Π [(m+1)^rᵢ - m^rᵢ]           disjoint cuts of rᵢ attributes (formula 4)
 //! ```
 //!
-//! Formula (4) holds for pairwise disjoint cuts only: for {1,3} and {1,2} of three attributes it has
-//! the exponent -1, where M is (m+1)² + m.
+//! Formula (4) holds for pairwise disjoint cuts only: for {1,3} and {1,2} of three attributes it
+//! has the exponent -1, where M is (m+1)² + m.
 //!
 //! # False-positive rates
 //!
@@ -28,16 +28,16 @@
 //! | CBFM | product of F(T) over the maximal legal subsets T of the query | the same |
 //!
 //! F(T) = f(Π_{i ∈ T} mᵢ) for two or more attributes if that combination is new, g(f(mᵢ)) for one.
-//! The product takes combinations for independent. Two that share an attribute b, {a,b} and {b,c}, are not
-//! quite, since their cells stand in the same row of b. With their loads u and v one function finds both set
-//! with
+//! The product takes combinations for independent. Two that share an attribute b, {a,b} and {b,c},
+//! are not quite, since their cells stand in the same row of b. With their loads u and v one
+//! function finds both set with
 //!
 //! ```text
 //! (1 - e^-u) (1 - e^-v) + e^-(u+v) (e^(kn / (m_a m_b m_c)) - 1)        u = kn / (m_a m_b), v = kn / (m_b m_c)
 //! ```
 //!
-//! so the rate is above the product by a term of 1/m: 1.5 % at m = 120, u = v = 0.6 and k = 2; 6 % at m = 12
-//! and k = 1. (`tests/laws/shared_attributes.rs` measures it.)
+//! so the rate is above the product by a term of 1/m: 1.5 % at m = 120, u = v = 0.6 and k = 2; 6 %
+//! at m = 12 and k = 1. (`tests/laws/shared_attributes.rs` measures it.)
 //!
 //! A combination T that *does* occur in the set has F(T) = 1 whatever the formula says. **All of it
 //! is for evenly spread values**: a value that occurs with D others owns k rows of m cells only, so
@@ -70,16 +70,14 @@ pub fn is_legal(combination: u32, cuts: &[u32]) -> bool {
 
 /// The stored combinations L, the empty one included, in ascending order.
 pub fn legal_combinations(attributes: usize, cuts: &[u32]) -> Vec<u32> {
-    (0..1 << attributes)
-        .filter(|&combination| is_legal(combination, cuts))
-        .collect()
+    (0..1 << attributes).filter(|&combination| is_legal(combination, cuts)).collect()
 }
 
 /// The legal subsets of `query` that no other legal subset of it contains, in ascending order.
 ///
-/// They suffice to answer it: a set cell of a combination implies the cells of its subsets under the
-/// same hash function. For disjoint cuts of rᵢ attributes there are Π rᵢ of them, which can be more
-/// than d: two cuts of 2 and 3 of five attributes make 6.
+/// They suffice to answer it: a set cell of a combination implies the cells of its subsets under
+/// the same hash function. For disjoint cuts of rᵢ attributes there are Π rᵢ of them, which can be
+/// more than d: two cuts of 2 and 3 of five attributes make 6.
 pub fn maximal_legal_subsets(query: u32, cuts: &[u32]) -> Vec<u32> {
     let grows = |subset: u32| {
         (0..u32::BITS).any(|attribute| {
@@ -87,9 +85,8 @@ pub fn maximal_legal_subsets(query: u32, cuts: &[u32]) -> Vec<u32> {
             query & one != 0 && subset & one == 0 && is_legal(subset | one, cuts)
         })
     };
-    let mut maximal: Vec<u32> = subsets(query)
-        .filter(|&subset| is_legal(subset, cuts) && !grows(subset))
-        .collect();
+    let mut maximal: Vec<u32> =
+        subsets(query).filter(|&subset| is_legal(subset, cuts) && !grows(subset)).collect();
     maximal.sort_unstable();
     maximal
 }

@@ -19,13 +19,11 @@ pub struct MatrixPlan {
 }
 
 /// The cut families among which [`best_plan`] chooses: combinations of at most r attributes are
-/// kept, for r = d (no cut) down to 2; and disjoint pairs {1,2}, {3,4}, … are cut, one to d/2 of them.
-/// Those with more than [`MAX_COMBINATIONS`] combinations are left out.
+/// kept, for r = d (no cut) down to 2; and disjoint pairs {1,2}, {3,4}, … are cut, one to d/2 of
+/// them. Those with more than [`MAX_COMBINATIONS`] combinations are left out.
 pub fn cut_families(attributes: usize) -> Vec<Vec<u32>> {
     let of_order = |order: usize| -> Vec<u32> {
-        (1..1_u32 << attributes)
-            .filter(|cut| cut.count_ones() as usize == order)
-            .collect()
+        (1..1_u32 << attributes).filter(|cut| cut.count_ones() as usize == order).collect()
     };
     let few = |combinations: u64| combinations <= MAX_COMBINATIONS as u64;
     // Subsets of at most `kept` attributes: a sum of binomial coefficients.
@@ -38,20 +36,13 @@ pub fn cut_families(attributes: usize) -> Vec<Vec<u32>> {
             .sum::<u64>()
             + 1
     };
-    let levels = (2..attributes)
-        .rev()
-        .filter(|&kept| few(of_at_most(kept)))
-        .map(|kept| of_order(kept + 1));
+    let levels =
+        (2..attributes).rev().filter(|&kept| few(of_at_most(kept))).map(|kept| of_order(kept + 1));
     // Three of the four subsets of a cut pair stay.
     let pairs = (1..=attributes / 2)
         .filter(|&pairs| attributes > 2 && few(3_u64.pow(pairs as u32) << (attributes - 2 * pairs)))
         .map(|pairs| (0..pairs).map(|pair| 0b11 << (2 * pair)).collect());
-    few(1 << attributes)
-        .then(Vec::new)
-        .into_iter()
-        .chain(levels)
-        .chain(pairs)
-        .collect()
+    few(1 << attributes).then(Vec::new).into_iter().chain(levels).chain(pairs).collect()
 }
 
 /// The plan of the least predicted rate for a query with all attributes, with at most `most` cells,
@@ -99,18 +90,8 @@ fn plan_of_size(cuts: &[u32], attributes: usize, size: u64, elements: f64) -> Ma
     // A new element of one attribute has a value that does not occur.
     let known = if attributes == 1 { 0.0 } else { 1.0 };
     let (probes, fpr) = (1..=MAX_PROBES as u32)
-        .map(|probes| {
-            (
-                probes,
-                rate_of_subsets(&asked, &sizes, probes, elements, known),
-            )
-        })
+        .map(|probes| (probes, rate_of_subsets(&asked, &sizes, probes, elements, known)))
         .min_by(|a, b| a.1.total_cmp(&b.1))
         .expect("there is at least one number of hash functions");
-    MatrixPlan {
-        cuts: cuts.to_vec(),
-        size,
-        probes,
-        fpr,
-    }
+    MatrixPlan { cuts: cuts.to_vec(), size, probes, fpr }
 }

@@ -47,13 +47,7 @@ pub fn matrix_fpr(
     known: f64,
     query: u32,
 ) -> f64 {
-    rate_of_subsets(
-        &maximal_legal_subsets(query, cuts),
-        sizes,
-        probes,
-        elements,
-        known,
-    )
+    rate_of_subsets(&maximal_legal_subsets(query, cuts), sizes, probes, elements, known)
 }
 
 pub(super) fn rate_of_subsets(
@@ -81,8 +75,8 @@ pub(super) fn rate_of_subsets(
 /// together: `elements_of` says how many distinct values a combination has.
 ///
 /// A value that occurs with D others has filled 1 - e^(-D/c) of the c cells that it shares with
-/// them, on top of the share ρ that is set everywhere; so the rate is (1 - (1-ρ) Π e^(-D/c))^k. D is
-/// the same for all values here: n of the combination over n of the attribute.
+/// them, on top of the share ρ that is set everywhere; so the rate is (1 - (1-ρ) Π e^(-D/c))^k. D
+/// is the same for all values here: n of the combination over n of the attribute.
 pub fn rate_in_rows(
     sizes: &[f64],
     subset: u32,
@@ -95,18 +89,16 @@ pub fn rate_in_rows(
     rate_with_rows(cells, of_rows, probes, elements)
 }
 
-/// False-positive rate of a query to a matrix with these sizes and cuts: the product over the stored parts
-/// that answer it. Values that occur do so apart from each other: those of a part all or none.
+/// False-positive rate of a query to a matrix with these sizes and cuts: the product over the
+/// stored parts that answer it. Values that occur do so apart from each other: those of a part all
+/// or none.
 pub fn rate_of_query(sizes: &[f64], cuts: &[u32], probes: u32, query: &Query<'_>) -> f64 {
     let of = |part: u32| {
         let known = query.known.of(part);
         let load = PartLoad::new(sizes, part, known > 0.0, query.values);
         load.rate(probes, known)
     };
-    maximal_legal_subsets(query.mask, cuts)
-        .into_iter()
-        .map(of)
-        .product()
+    maximal_legal_subsets(query.mask, cuts).into_iter().map(of).product()
 }
 
 /// What a stored combination is filled with.
@@ -119,8 +111,8 @@ pub struct PartLoad {
 }
 
 impl PartLoad {
-    /// Of a combination of attributes of these sizes. The load of its rows counts only if its values may
-    /// occur.
+    /// Of a combination of attributes of these sizes. The load of its rows counts only if its
+    /// values may occur.
     pub fn new(
         sizes: &[f64],
         part: u32,
@@ -128,11 +120,7 @@ impl PartLoad {
         elements_of: impl Fn(u32) -> f64,
     ) -> Self {
         let rows = || {
-            if may_occur {
-                load_of_rows(sizes, part, &elements_of)
-            } else {
-                0.0
-            }
+            if may_occur { load_of_rows(sizes, part, &elements_of) } else { 0.0 }
         };
         Self {
             cells: members(part).map(|member| sizes[member]).product(),
@@ -141,8 +129,8 @@ impl PartLoad {
         }
     }
 
-    /// The false-positive rate of values that are new together, but occur each with the probability `known`,
-    /// all or none of them.
+    /// The false-positive rate of values that are new together, but occur each with the probability
+    /// `known`, all or none of them.
     pub fn rate(&self, probes: u32, known: f64) -> f64 {
         let anywhere = || bloom_fpr(self.cells, probes, self.elements);
         let where_known = || match self.of_rows {
@@ -159,14 +147,12 @@ impl PartLoad {
     }
 }
 
-/// What the values of a query have filled of the cells that they share with others, as a load: the sum
-/// of D/c over the attributes of [`rate_in_rows`].
+/// What the values of a query have filled of the cells that they share with others, as a load: the
+/// sum of D/c over the attributes of [`rate_in_rows`].
 pub fn load_of_rows(sizes: &[f64], subset: u32, elements_of: impl Fn(u32) -> f64) -> f64 {
     let elements = elements_of(subset);
     let cells: f64 = members(subset).map(|member| sizes[member]).product();
-    members(subset)
-        .map(|member| elements / elements_of(1 << member) * sizes[member] / cells)
-        .sum()
+    members(subset).map(|member| elements / elements_of(1 << member) * sizes[member] / cells).sum()
 }
 
 /// [`rate_in_rows`] of a combination of this many `cells`, with the [`load_of_rows`].

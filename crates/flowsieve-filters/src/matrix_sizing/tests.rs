@@ -25,10 +25,7 @@ fn cells_of_cut_families() {
         (&[3, 3, 3], &[0b001], 16),
     ] {
         assert_eq!(cells(sizes, cuts), Some(expected));
-        assert_eq!(
-            cells_by_inclusion_exclusion(sizes, cuts),
-            Some(expected as i128)
-        );
+        assert_eq!(cells_by_inclusion_exclusion(sizes, cuts), Some(expected as i128));
     }
     assert_eq!(cells(&[u64::MAX; 3], &[]), None);
     assert_eq!(cells_by_inclusion_exclusion(&[u64::MAX; 3], &[]), None);
@@ -41,10 +38,7 @@ fn formula_four_is_for_disjoint_cuts_only() {
         |attributes, cut_sizes: &[u32]| cells_of_disjoint_cuts(9.0, attributes, cut_sizes);
     assert!(near(formula(3, &[2]), cells(3, &[0b011])));
     assert!(near(formula(5, &[2, 3]), cells(5, &[0b00011, 0b11100])));
-    assert!(near(
-        formula(6, &[2, 2, 2]),
-        cells(6, &[0b11, 0b1100, 0b11_0000])
-    ));
+    assert!(near(formula(6, &[2, 2, 2]), cells(6, &[0b11, 0b1100, 0b11_0000])));
     assert!(near(formula(4, &[]), 10_000.0));
     // Two cuts that share an attribute: (m+1)² + m, and not what the formula says.
     assert!(near(cells(3, &OVERLAPPING), 109.0));
@@ -59,15 +53,9 @@ fn maximal_legal_subsets_can_be_more_than_the_attributes() {
     let of_all = |attributes: u32, cuts: &[u32]| maximal_legal_subsets((1 << attributes) - 1, cuts);
     assert_eq!(of_all(3, &OVERLAPPING), [0b001, 0b110]);
     assert_eq!(of_all(3, &[0b011]), [0b101, 0b110]);
-    assert_eq!(
-        of_all(4, &[0b0011, 0b1100]),
-        [0b0101, 0b0110, 0b1001, 0b1010]
-    );
+    assert_eq!(of_all(4, &[0b0011, 0b1100]), [0b0101, 0b0110, 0b1001, 0b1010]);
     assert_eq!(of_all(5, &[0b00011, 0b11100]), [13, 14, 21, 22, 25, 26]);
-    assert_eq!(
-        of_all(6, &[0b00_0111, 0b11_1000]),
-        [27, 29, 30, 43, 45, 46, 51, 53, 54]
-    );
+    assert_eq!(of_all(6, &[0b00_0111, 0b11_1000]), [27, 29, 30, 43, 45, 46, 51, 53, 54]);
     assert_eq!(of_all(6, &[3, 12, 48]), [21, 22, 25, 26, 37, 38, 41, 42]);
     let triples = [7, 11, 19, 13, 21, 25, 14, 22, 26, 28];
     assert_eq!(of_all(5, &triples), [3, 5, 6, 9, 10, 12, 17, 18, 20, 24]);
@@ -129,10 +117,9 @@ fn table_2() {
 fn figures_11_and_12() {
     let size = attribute_size(0.1, 100.0).floor() as u64;
     assert_eq!(size, 479);
-    for (attributes, bfm, cbfm) in [
-        (3, 110_592_000_u128, 460_320_u128),
-        (4, 53_084_160_000, 220_953_600),
-    ] {
+    for (attributes, bfm, cbfm) in
+        [(3, 110_592_000_u128, 460_320_u128), (4, 53_084_160_000, 220_953_600)]
+    {
         assert_eq!(cells(&vec![size; attributes], &[]), Some(bfm));
         assert_eq!(cells(&vec![size; attributes], &[0b11]), Some(cbfm));
     }
@@ -159,10 +146,7 @@ fn sizes_that_fill_the_memory_of_figure_7() {
     assert_eq!(largest_cartesian_size(3, most), 512);
     assert_eq!(largest_size(3, &[], 7), 0);
     assert_eq!(largest_size(3, &[], 8), 1);
-    assert_eq!(
-        weighted_sizes(&[1.0; 3], &[0b011], most),
-        Some(vec![8191; 3])
-    );
+    assert_eq!(weighted_sizes(&[1.0; 3], &[0b011], most), Some(vec![8191; 3]));
     assert_eq!(weighted_sizes(&[0.0; 3], &[], most), None);
     assert_eq!(weighted_sizes(&[1.0, -1.0], &[], most), None);
     assert_eq!(weighted_sizes(&[1.0; 3], &[], 7), None);
@@ -204,37 +188,19 @@ fn rates_of_figure_7() {
         let third = f64::from((1 << 27) / 3);
         assert!(near(mdbf_fpr(third, k, n, known, 3), mdbf), "{known}");
         assert!(near(mdbf_fpr(third, k, n, known, 2), mdbf_pair), "{known}");
-        assert!(
-            near(cmdbf_fpr(bits / 4.0, k, n, known, 3), cmdbf),
-            "{known}"
-        );
-        assert!(
-            near(mdbf_fpr(bits / 4.0, k, n, known, 2), cmdbf_pair),
-            "{known}"
-        );
+        assert!(near(cmdbf_fpr(bits / 4.0, k, n, known, 3), cmdbf), "{known}");
+        assert!(near(mdbf_fpr(bits / 4.0, k, n, known, 2), cmdbf_pair), "{known}");
     }
     let cbfm = |size, cuts: &[u32], query| matrix_fpr(&[size; 3], cuts, k, n, 0.5, query);
     assert!(near(uncut_fpr(512.0, k, n, 3), 6.457_630_219_659_074e-5));
     assert!(near(uncut_fpr(511.0, k, n, 3), 6.663_573_307_511_084e-5));
     assert!(near(uncut_fpr(511.0, k, n, 2), 1.0));
     assert!(near(cbfm(511, &[], 0b111), 6.663_573_307_511_084e-5));
-    assert!(near(
-        cbfm(8191, &[0b011], 0b111),
-        4.825_692_433_405_637_5e-6
-    ));
-    assert!(near(
-        cbfm(8191, &[0b011], 0b110),
-        2.196_745_873_651_669_6e-3
-    ));
+    assert!(near(cbfm(8191, &[0b011], 0b111), 4.825_692_433_405_637_5e-6));
+    assert!(near(cbfm(8191, &[0b011], 0b110), 2.196_745_873_651_669_6e-3));
     assert!(near(cbfm(8191, &[0b011], 0b001), 1.0));
-    assert!(near(
-        cbfm(11_583, &OVERLAPPING, 0b111),
-        6.471_000_935_633_525e-5
-    ));
-    assert!(near(
-        cbfm(11_583, &OVERLAPPING, 0b110),
-        6.471_000_935_633_525e-5
-    ));
+    assert!(near(cbfm(11_583, &OVERLAPPING, 0b111), 6.471_000_935_633_525e-5));
+    assert!(near(cbfm(11_583, &OVERLAPPING, 0b110), 6.471_000_935_633_525e-5));
     // α moves the rate of single attributes only.
     let of_one = |known| matrix_fpr(&[100; 2], &[], 1, 10.0, known, 0b01);
     assert!(near(of_one(0.5), 0.5 + 0.5 * of_one(0.0)));
@@ -265,10 +231,7 @@ fn theory_of_table_1_of_the_cmdbf_paper() {
     }
     // All attribute values known: the worst case.
     assert!(near(mdbf_fpr(32_768.0, 4, 1e4, 1.0, 2), 1.0));
-    assert!(near(
-        cmdbf_fpr(32_768.0, 4, 1e4, 1.0, 2),
-        0.247_002_097_023_722_47
-    ));
+    assert!(near(cmdbf_fpr(32_768.0, 4, 1e4, 1.0, 2), 0.247_002_097_023_722_47));
 }
 
 #[test]

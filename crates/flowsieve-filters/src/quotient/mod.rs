@@ -1,4 +1,5 @@
-//! Counting quotient filter: a set that grows and shrinks without end, in the bits that its fingerprints need.
+//! Counting quotient filter: a set that grows and shrinks without end, in the bits that its
+//! fingerprints need.
 //!
 //! # Memory
 //!
@@ -11,20 +12,21 @@
 //!     counts      1 3        1     1 2 1   …               how often each was inserted, in Elias' gamma code
 //! ```
 //!
-//! n distinct fingerprints that were inserted once take about p - log2 n + 3.5 bits each. There are no empty slots:
-//! what is inserted and removed is collected, and put in its places in one pass when it is a quarter of what
-//! is there. A value that was inserted c times takes 2 log2 c bits more.
+//! n distinct fingerprints that were inserted once take about p - log2 n + 3.5 bits each. There are
+//! no empty slots: what is inserted and removed is collected, and put in its places in one pass
+//! when it is a quarter of what is there. A value that was inserted c times takes 2 log2 c bits
+//! more.
 //!
 //! # Operations
 //!
-//! - insert, remove: O(1), with a pass over everything once in a while, so O(1) on average. The filter grows without a chain
-//!   of filters, and nothing has to be inserted again.
+//! - insert, remove: O(1), with a pass over everything once in a while, so O(1) on average. The
+//!   filter grows without a chain of filters, and nothing has to be inserted again.
 //! - contains: one place of a directory, one of the runs and one of the remainders.
 //! - count: those, and up to 1000 counts.
 //! - unite: the counts are added.
 //!
-//! Removal is exact: no counter saturates, and a filter from which something was removed is, byte for byte, the filter
-//! into which it was never inserted.
+//! Removal is exact: no counter saturates, and a filter from which something was removed is, byte
+//! for byte, the filter into which it was never inserted.
 //!
 //! # Formulas
 //!
@@ -32,8 +34,8 @@
 //!
 //! # What it cannot do
 //!
-//! Hold more than 2^32 - 1 distinct fingerprints, tell how many distinct elements had one fingerprint, or find
-//! combinations of attributes that were not inserted themselves.
+//! Hold more than 2^32 - 1 distinct fingerprints, tell how many distinct elements had one
+//! fingerprint, or find combinations of attributes that were not inserted themselves.
 //!
 //! # Example
 //!
@@ -55,8 +57,9 @@
 //! # Ok::<(), flowsieve_filters::SpecError>(())
 //! ```
 //!
-//! Reference: Bender et al., "Don't thrash: how to cache your hash on flash", PVLDB 5(11), 2012; runs and counts: Pandey, Bender,
-//! Johnson, Patro, "A general-purpose counting filter: making every bit count", SIGMOD 2017.
+//! Reference: Bender et al., "Don't thrash: how to cache your hash on flash", PVLDB 5(11), 2012;
+//! runs and counts: Pandey, Bender, Johnson, Patro, "A general-purpose counting filter: making
+//! every bit count", SIGMOD 2017.
 
 mod packed;
 
@@ -125,10 +128,7 @@ impl QuotientFilter {
     /// The bytes are not those that were saved.
     pub fn load(bytes: &[u8]) -> Result<Self, LoadError> {
         Packed::check(bytes)?;
-        Ok(Self {
-            packed: bytes.to_vec(),
-            changes: HashMap::new(),
-        })
+        Ok(Self { packed: bytes.to_vec(), changes: HashMap::new() })
     }
 
     fn packed(&self) -> Packed<'_> {
@@ -181,8 +181,8 @@ impl QuotientFilter {
         self.apply(&changes.collect::<Vec<_>>());
     }
 
-    /// Undoes one insertion of the element, and says whether there was one. One that was not inserted but is a
-    /// false positive takes away another one's.
+    /// Undoes one insertion of the element, and says whether there was one. One that was not
+    /// inserted but is a false positive takes away another one's.
     pub fn remove(&mut self, element: Digest) -> bool {
         let is_there = self.count(element) > 0;
         if is_there {
@@ -262,8 +262,8 @@ impl QuotientFilter {
         }
     }
 
-    /// How often an element is in it: insertions less removals, with those of other elements that have its
-    /// fingerprint.
+    /// How often an element is in it: insertions less removals, with those of other elements that
+    /// have its fingerprint.
     pub fn count(&self, element: Digest) -> u64 {
         let packed = self.packed();
         let fingerprint = fingerprint(element, packed.fingerprint_bits());
@@ -274,9 +274,7 @@ impl QuotientFilter {
     /// Insertions less removals.
     pub fn insertions(&self) -> u64 {
         let changes = self.changes.values();
-        changes.fold(self.packed().insertions(), |sum, &by| {
-            sum.saturating_add_signed(by)
-        })
+        changes.fold(self.packed().insertions(), |sum, &by| sum.saturating_add_signed(by))
     }
 
     /// Bytes in their places, and about what the changes take that are not.
@@ -284,7 +282,8 @@ impl QuotientFilter {
         (self.packed.len() + self.changes.capacity() * size_of::<(u64, i64)>()) as u64
     }
 
-    /// Probability that an element that is not in the set is taken for one that is. Takes a pass over everything.
+    /// Probability that an element that is not in the set is taken for one that is. Takes a pass
+    /// over everything.
     pub fn rate(&self) -> f64 {
         let packed = self.packed();
         let changes = self.sorted_changes();
@@ -292,8 +291,8 @@ impl QuotientFilter {
         distinct as f64 * 0.5_f64.powi(packed.fingerprint_bits() as i32)
     }
 
-    /// The filter as bytes, for [`QuotientFilter::load`] and [`QuotientInPlace::open`]: the same ones for the same
-    /// insertions and removals, whatever their order.
+    /// The filter as bytes, for [`QuotientFilter::load`] and [`QuotientInPlace::open`]: the same
+    /// ones for the same insertions and removals, whatever their order.
     pub fn save(&mut self) -> Vec<u8> {
         self.settle();
         self.packed.clone()
@@ -301,12 +300,13 @@ impl QuotientFilter {
 }
 
 impl<W: Words> QuotientInPlace<W> {
-    /// The filter that these words are, of so many bytes. They are not compared with their checksum.
+    /// The filter that these words are, of so many bytes. They are not compared with their
+    /// checksum.
     ///
     /// # Errors
     ///
-    /// The words cannot be read. Or, within, it is no filter of a known version, or has another length than its
-    /// head says.
+    /// The words cannot be read. Or, within, it is no filter of a known version, or has another
+    /// length than its head says.
     pub fn open(words: W, length: u64) -> Result<Result<Self, LoadError>, W::Error> {
         let layout = Layout::read(&words, length)?;
         Ok(layout.map(|layout| Self { layout, words }))
@@ -332,10 +332,7 @@ struct Merged<'a> {
 
 impl<'a> Merged<'a> {
     fn new(entries: Entries<'a>, changes: &'a [(u64, i64)]) -> Self {
-        Self {
-            entries: entries.peekable(),
-            changes: changes.iter().copied().peekable(),
-        }
+        Self { entries: entries.peekable(), changes: changes.iter().copied().peekable() }
     }
 }
 
@@ -344,10 +341,8 @@ impl Iterator for Merged<'_> {
 
     fn next(&mut self) -> Option<(u64, u64)> {
         loop {
-            let next = [
-                self.entries.peek().map(|&(of, _)| of),
-                self.changes.peek().map(|&(of, _)| of),
-            ];
+            let next =
+                [self.entries.peek().map(|&(of, _)| of), self.changes.peek().map(|&(of, _)| of)];
             let fingerprint = next.into_iter().flatten().min()?;
             let before = self.entries.next_if(|&(of, _)| of == fingerprint);
             let change = self.changes.next_if(|&(of, _)| of == fingerprint);
@@ -362,10 +357,7 @@ impl Iterator for Merged<'_> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(
-        clippy::unwrap_used,
-        reason = "a test that unwraps fails where it should"
-    )]
+    #![allow(clippy::unwrap_used, reason = "a test that unwraps fails where it should")]
 
     use super::*;
     use crate::hashing::{Checksum, Digester};
@@ -376,9 +368,7 @@ mod tests {
 
     fn digests(numbers: Range<u64>) -> Vec<Digest> {
         let digester = Digester::new(7);
-        numbers
-            .map(|number| digester.digest(&number.to_le_bytes()))
-            .collect()
+        numbers.map(|number| digester.digest(&number.to_le_bytes())).collect()
     }
 
     fn filter_of(bits: u32, elements: &[Digest]) -> QuotientFilter {
@@ -394,17 +384,14 @@ mod tests {
         let mut map = BTreeMap::new();
         for &(inserts, element) in changes {
             let count: &mut u64 = map.entry(fingerprint(element, bits)).or_default();
-            *count = if inserts {
-                *count + 1
-            } else {
-                count.saturating_sub(1)
-            };
+            *count = if inserts { *count + 1 } else { count.saturating_sub(1) };
         }
         map.retain(|_, count| *count > 0);
         map
     }
 
-    /// A reader of the format that knows nothing of this one: bit by bit, from the description of the layout.
+    /// A reader of the format that knows nothing of this one: bit by bit, from the description of
+    /// the layout.
     fn read_plainly(bytes: &[u8]) -> Vec<(u64, u64)> {
         let long = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap());
         let p = u64::from(u16::from_le_bytes([bytes[10], bytes[11]]));
@@ -432,17 +419,12 @@ mod tests {
             while bit(count_at + zeros) == 0 {
                 zeros += 1;
             }
-            let behind: u64 = (0..zeros)
-                .map(|of| bit(count_at + zeros + 1 + of) << of)
-                .sum();
+            let behind: u64 = (0..zeros).map(|of| bit(count_at + zeros + 1 + of) << of).sum();
             count_at += 2 * zeros + 1;
             entries.push((bucket << (p - q) | remainder, (1 << zeros) + behind));
         }
         assert_eq!(count_at - counts, count_bits);
-        assert_eq!(
-            bytes.len() as u64,
-            (counts / 8 + count_bits.div_ceil(8)) + 8
-        );
+        assert_eq!(bytes.len() as u64, (counts / 8 + count_bits.div_ceil(8)) + 8);
         entries
     }
 
@@ -594,9 +576,7 @@ mod tests {
 
     #[test]
     fn a_count_of_any_size_is_kept() {
-        let [one, other] = digests(0..2)[..] else {
-            unreachable!("there are two")
-        };
+        let [one, other] = digests(0..2)[..] else { unreachable!("there are two") };
         let mut filter = filter_of(20, &[one, other]);
         let mut insertions = 1;
         while insertions < 1 << 50 {
@@ -619,7 +599,8 @@ mod tests {
             let mut other = saved.clone();
             other[at] ^= 1 << (at % 8);
             assert!(QuotientFilter::load(&other).is_err(), "{at}");
-            // With a checksum that fits, the parts still contradict each other, or are those of another filter.
+            // With a checksum that fits, the parts still contradict each other, or are those of
+            // another filter.
             let end = other.len() - 8;
             let mut checksum = Checksum::new();
             checksum.update(&other[..end]);

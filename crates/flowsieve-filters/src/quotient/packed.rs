@@ -12,8 +12,8 @@
 //!     checksum                                                                8 bytes
 //! ```
 //!
-//! Fingerprints are in ascending order, and q is the largest number with 2^q ≤ n. So the same fingerprints with the same
-//! counts are always the same bytes.
+//! Fingerprints are in ascending order, and q is the largest number with 2^q ≤ n. So the same
+//! fingerprints with the same counts are always the same bytes.
 
 use crate::hashing::Checksum;
 use crate::saved::LoadError;
@@ -94,7 +94,8 @@ impl Head {
         1 << self.quotient()
     }
 
-    /// Bytes of the directory of fingerprints, that of counts, the runs, the remainders, and the counts.
+    /// Bytes of the directory of fingerprints, that of counts, the runs, the remainders, and the
+    /// counts.
     fn sections(self) -> [u64; 5] {
         [
             self.buckets().div_ceil(BLOCK) * 4,
@@ -133,11 +134,7 @@ impl Part {
         }
         let word = of.word(self.start + first)?;
         let there = self.bytes - first;
-        let word = if there < 8 {
-            word & low(there as u32 * 8)
-        } else {
-            word
-        };
+        let word = if there < 8 { word & low(there as u32 * 8) } else { word };
         Ok(word >> (at % 8) & low(number))
     }
 }
@@ -181,14 +178,7 @@ impl Layout {
             return damaged(0, "its length is not what its parameters say");
         }
         let [before, counts_before, runs, remainders, counts] = parts;
-        Ok(Ok(Self {
-            head,
-            before,
-            counts_before,
-            runs,
-            remainders,
-            counts,
-        }))
+        Ok(Ok(Self { head, before, counts_before, runs, remainders, counts }))
     }
 
     pub(super) fn fingerprint_bits(&self) -> u32 {
@@ -296,13 +286,7 @@ impl<'a> Packed<'a> {
 
     /// All fingerprints in ascending order, with their counts.
     pub(super) fn entries(&self) -> Entries<'a> {
-        Entries {
-            packed: *self,
-            number: 0,
-            bucket: 0,
-            at: 0,
-            count_at: 0,
-        }
+        Entries { packed: *self, number: 0, bucket: 0, at: 0, count_at: 0 }
     }
 
     fn bits(&self, part: Part, at: u64, number: u32) -> u64 {
@@ -322,11 +306,7 @@ impl<'a> Packed<'a> {
         let Some(number) = self.find(fingerprint) else {
             return 0;
         };
-        let Layout {
-            before,
-            counts_before,
-            ..
-        } = self.layout;
+        let Layout { before, counts_before, .. } = self.layout;
         let block = (fingerprint >> self.head().remainder()) / COUNT_BLOCK;
         let mut at = self.bits(counts_before, block * 64, READABLE);
         let first = self.bits(before, block * (COUNT_BLOCK / BLOCK) * 32, 32);
@@ -411,18 +391,14 @@ pub(super) fn sums(entries: impl Iterator<Item = (u64, u64)>) -> (u64, u64) {
     })
 }
 
-/// The bytes of these fingerprints with their counts, which come in ascending order and are so many.
+/// The bytes of these fingerprints with their counts, which come in ascending order and are so
+/// many.
 pub(super) fn pack(
     fingerprint: u32,
     distinct: u64,
     entries: impl Iterator<Item = (u64, u64)>,
 ) -> Vec<u8> {
-    let mut head = Head {
-        fingerprint,
-        distinct,
-        insertions: 0,
-        count_bits: 0,
-    };
+    let mut head = Head { fingerprint, distinct, insertions: 0, count_bits: 0 };
     let (mut before, mut counts_before) = (Vec::new(), Vec::new());
     let (mut runs, mut remainders, mut counts) = <(Bits, Bits, Bits)>::default();
     let mut bucket = 0;
@@ -442,12 +418,7 @@ pub(super) fn pack(
         }
     };
     for ((fingerprint, count), number) in entries.zip(0..) {
-        begin(
-            (fingerprint >> head.remainder()) + 1,
-            number,
-            &mut runs,
-            &counts,
-        );
+        begin((fingerprint >> head.remainder()) + 1, number, &mut runs, &counts);
         runs.push(1, 1);
         remainders.push(fingerprint & low(head.remainder()), head.remainder());
         counts.push_gamma(count);
@@ -510,7 +481,8 @@ impl Bits {
         }
     }
 
-    /// Appends a number in Elias' gamma code: as many zeros as it has bits behind its first, a one, and those bits.
+    /// Appends a number in Elias' gamma code: as many zeros as it has bits behind its first, a one,
+    /// and those bits.
     fn push_gamma(&mut self, number: u64) {
         let behind = number.max(1).ilog2().min(READABLE - 1);
         self.push(1 << behind, behind + 1);

@@ -1,5 +1,6 @@
-//! Saved filters asked where they lie, without building them: the few bytes that an answer depends on are
-//! looked at, and the rest is not touched. For who asks a thousand filters one question each.
+//! Saved filters asked where they lie, without building them: the few bytes that an answer depends
+//! on are looked at, and the rest is not touched. For who asks a thousand filters one question
+//! each.
 
 use super::{LoadError, StateReader, read_head};
 use crate::bits::{CounterArray, Lines};
@@ -33,9 +34,9 @@ enum Contents<'a> {
 }
 
 impl<'a> FilterInPlace<'a> {
-    /// The filter that `bytes` are; none if its structure can only be asked when it is loaded. The head is
-    /// checked as [`SavedFilter::read`](super::SavedFilter::read) does it; that the rest is what was
-    /// written is for the caller to know.
+    /// The filter that `bytes` are; none if its structure can only be asked when it is loaded. The
+    /// head is checked as [`SavedFilter::read`](super::SavedFilter::read) does it; that the rest is
+    /// what was written is for the caller to know.
     ///
     /// # Errors
     ///
@@ -52,12 +53,7 @@ impl<'a> FilterInPlace<'a> {
         }
         let short = input.damaged("its contents are shorter than its parameters say");
         match spec {
-            FilterSpec::Subset(SubsetSpec {
-                lines,
-                probes,
-                combinations,
-                ..
-            }) => {
+            FilterSpec::Subset(SubsetSpec { lines, probes, combinations, .. }) => {
                 // The counts, which are not asked for.
                 for _ in 0..=combinations.len() {
                     input.line_count()?;
@@ -66,18 +62,9 @@ impl<'a> FilterInPlace<'a> {
                 if contents.len() as u64 != lines * Lines::LINE_BYTES + TAIL {
                     return Err(short);
                 }
-                Ok(Some(Self {
-                    probes,
-                    combinations,
-                    contents: Contents::Lines(contents),
-                }))
+                Ok(Some(Self { probes, combinations, contents: Contents::Lines(contents) }))
             }
-            FilterSpec::Scalable(ScalableSpec {
-                part,
-                probes,
-                counter_bits,
-                ..
-            }) => {
+            FilterSpec::Scalable(ScalableSpec { part, probes, counter_bits, .. }) => {
                 let mut saved = SavedLinks::load(&mut input)?;
                 let of_link = CounterArray::bytes_of(part * u64::from(probes), counter_bits);
                 let mut rest = &bytes[input.offset() as usize..];
@@ -99,11 +86,7 @@ impl<'a> FilterInPlace<'a> {
                 Ok(Some(Self {
                     probes,
                     combinations: Vec::new(),
-                    contents: Contents::Chain {
-                        part,
-                        counter_bits,
-                        links,
-                    },
+                    contents: Contents::Chain { part, counter_bits, links },
                 }))
             }
             _ => Ok(None),
@@ -114,14 +97,12 @@ impl<'a> FilterInPlace<'a> {
     pub fn contains(&self, whole: Digest) -> bool {
         match &self.contents {
             Contents::Lines(lines) => lines::bytes_contain(lines, self.probes, whole),
-            Contents::Chain {
-                part,
-                counter_bits,
-                links,
-            } => links.iter().any(|&(function_set, counters)| {
-                scalable::positions(whole, function_set, self.probes, *part)
-                    .all(|position| is_counted(counters, position, *counter_bits))
-            }),
+            Contents::Chain { part, counter_bits, links } => {
+                links.iter().any(|&(function_set, counters)| {
+                    scalable::positions(whole, function_set, self.probes, *part)
+                        .all(|position| is_counted(counters, position, *counter_bits))
+                })
+            }
         }
     }
 
@@ -136,9 +117,7 @@ impl<'a> FilterInPlace<'a> {
         };
         let parts = self.combinations.iter();
         let parts = parts.map(|part| (part.mask, part.probes));
-        subset::answer(pattern, parts, |probes, digest| {
-            lines::bytes_contain(lines, probes, digest)
-        })
+        subset::answer(pattern, parts, |probes, digest| lines::bytes_contain(lines, probes, digest))
     }
 }
 
@@ -167,11 +146,7 @@ mod tests {
     fn saved(spec: FilterSpec, count: u64) -> (SavedFilter, Vec<u8>) {
         let mut filter = SavedFilter::empty(spec, 0, b"test".to_vec(), 1).unwrap();
         for number in 0..count {
-            let attributes = [
-                digest(1, number % 7),
-                digest(2, number % 50),
-                digest(3, number),
-            ];
+            let attributes = [digest(1, number % 7), digest(2, number % 50), digest(3, number)];
             filter.insert(ElementDigests {
                 whole: Digest::join(0b111, attributes),
                 attributes: &attributes,
@@ -220,15 +195,10 @@ mod tests {
         let in_place = FilterInPlace::open(&bytes).unwrap().unwrap();
         let (mut present, mut absent) = (0, 0);
         for number in 0..4000 {
-            let all = [
-                digest(1, number % 11),
-                digest(2, number % 77),
-                digest(3, number),
-            ];
+            let all = [digest(1, number % 11), digest(2, number % 77), digest(3, number)];
             for given in 1..8_u32 {
-                let attributes: Vec<Option<Digest>> = (0..3)
-                    .map(|at| (given >> at & 1 == 1).then_some(all[at]))
-                    .collect();
+                let attributes: Vec<Option<Digest>> =
+                    (0..3).map(|at| (given >> at & 1 == 1).then_some(all[at])).collect();
                 let pattern = Pattern {
                     whole: (given == 7).then(|| Digest::join(0b111, all)),
                     attributes: &attributes,
@@ -252,16 +222,9 @@ mod tests {
             let in_place = FilterInPlace::open(&bytes).unwrap().unwrap();
             let mut present = 0;
             for number in 0..3000 {
-                let attributes = [
-                    digest(1, number % 7),
-                    digest(2, number % 50),
-                    digest(3, number),
-                ];
+                let attributes = [digest(1, number % 7), digest(2, number % 50), digest(3, number)];
                 let whole = Digest::join(0b111, attributes);
-                let expected = filter.contains(ElementDigests {
-                    whole,
-                    attributes: &[],
-                });
+                let expected = filter.contains(ElementDigests { whole, attributes: &[] });
                 assert_eq!(in_place.contains(whole), expected);
                 present += u32::from(expected);
             }
@@ -283,14 +246,8 @@ mod tests {
                 }
             }
         }
-        let (_, bytes) = saved(
-            FilterSpec::Mdbf(MdbfSpec {
-                attributes: 3,
-                bits: 512,
-                probes: 3,
-            }),
-            10,
-        );
+        let (_, bytes) =
+            saved(FilterSpec::Mdbf(MdbfSpec { attributes: 3, bits: 512, probes: 3 }), 10);
         assert!(FilterInPlace::open(&bytes).unwrap().is_none());
     }
 }

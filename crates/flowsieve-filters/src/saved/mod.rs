@@ -51,8 +51,8 @@ const FIXED: u64 = 44;
 /// Bytes read at a time.
 const BUFFER: usize = 256 << 10;
 
-/// A filter with everything that is needed to ask it: the filters of all shards, their parameters, the
-/// seed of the digests, and a label that says what the elements are.
+/// A filter with everything that is needed to ask it: the filters of all shards, their parameters,
+/// the seed of the digests, and a label that says what the elements are.
 #[derive(Debug)]
 pub struct SavedFilter {
     spec: FilterSpec,
@@ -75,9 +75,7 @@ impl SavedFilter {
         shards: usize,
     ) -> Result<Self, SpecError> {
         spec.check()?;
-        let filters = (0..shards.min(MAX_SHARDS + 1))
-            .map(|_| spec.build())
-            .collect();
+        let filters = (0..shards.min(MAX_SHARDS + 1)).map(|_| spec.build()).collect();
         Self::of_shards(spec, seed, label, filters)
     }
 
@@ -107,12 +105,7 @@ impl SavedFilter {
                 shards.len()
             )));
         }
-        Ok(Self {
-            spec,
-            seed,
-            label,
-            shards,
-        })
+        Ok(Self { spec, seed, label, shards })
     }
 
     /// Parameters of the filter of each shard.
@@ -141,8 +134,8 @@ impl SavedFilter {
         self.shards[shard].insert(element);
     }
 
-    /// Inserts many elements in order, each into its shard: the same as [`SavedFilter::insert`] of one after
-    /// the other, by the structure's fast path.
+    /// Inserts many elements in order, each into its shard: the same as [`SavedFilter::insert`] of
+    /// one after the other, by the structure's fast path.
     pub fn insert_batch(&mut self, elements: DigestColumns<'_>) {
         let mut sightings = Vec::new();
         if let [shard] = &mut *self.shards {
@@ -165,8 +158,9 @@ impl SavedFilter {
         }
     }
 
-    /// Undoes one insertion of the element, as [`RemovableFilter::remove`](super::RemovableFilter::remove)
-    /// does it; false, with nothing done, if the structure cannot.
+    /// Undoes one insertion of the element, as
+    /// [`RemovableFilter::remove`](super::RemovableFilter::remove) does it; false, with nothing
+    /// done, if the structure cannot.
     pub fn remove(&mut self, element: ElementDigests<'_>) -> bool {
         let shard = shard_of(element.whole, self.shards.len() as u64);
         let removable = self.shards[shard].as_removable();
@@ -187,8 +181,8 @@ impl SavedFilter {
         &*self.shards[shard_of(element.whole, self.shards.len() as u64)]
     }
 
-    /// Whether an element was inserted whose attributes are those of the pattern. Without a digest of
-    /// the whole element all shards are asked, and the strongest answer holds.
+    /// Whether an element was inserted whose attributes are those of the pattern. Without a digest
+    /// of the whole element all shards are asked, and the strongest answer holds.
     ///
     /// # Panics
     ///
@@ -196,10 +190,7 @@ impl SavedFilter {
     pub fn contains_where(&self, pattern: Pattern<'_>) -> PatternAnswer {
         if let Some(whole) = pattern.whole {
             let attributes: Vec<_> = pattern.attributes.iter().copied().flatten().collect();
-            let element = ElementDigests {
-                whole,
-                attributes: &attributes,
-            };
+            let element = ElementDigests { whole, attributes: &attributes };
             let shard = self.shard(element);
             return match shard.as_multi_attribute() {
                 Some(shard) => shard.contains_where(pattern),
@@ -212,14 +203,13 @@ impl SavedFilter {
             .map(|shard| {
                 shard
                     .as_multi_attribute()
-                    .map_or(PatternAnswer::Unknown, |shard| {
-                        shard.contains_where(pattern)
-                    })
+                    .map_or(PatternAnswer::Unknown, |shard| shard.contains_where(pattern))
             })
             .fold(PatternAnswer::Absent, PatternAnswer::or)
     }
 
-    /// Count of the distinct elements inserted, if the structure has one; after a union by registers or fill.
+    /// Count of the distinct elements inserted, if the structure has one; after a union by
+    /// registers or fill.
     pub fn distinct(&self) -> Option<Estimate> {
         self.shards
             .iter()
@@ -227,8 +217,8 @@ impl SavedFilter {
             .try_fold(Estimate::default(), |sum, shard| Some(sum.plus(shard?)))
     }
 
-    /// Count of the distinct combinations of the attributes in `mask` (bit i for attribute i), if the
-    /// structure keeps one and there is one shard only: a value may stand in several.
+    /// Count of the distinct combinations of the attributes in `mask` (bit i for attribute i), if
+    /// the structure keeps one and there is one shard only: a value may stand in several.
     pub fn distinct_of(&self, mask: u32) -> Option<Estimate> {
         match &*self.shards {
             [shard] => shard.as_multi_attribute()?.distinct_of(mask),
@@ -236,8 +226,8 @@ impl SavedFilter {
         }
     }
 
-    /// The counts of the distinct combinations of the attributes in `mask`, as far as the structure has
-    /// them and there is one shard only.
+    /// The counts of the distinct combinations of the attributes in `mask`, as far as the structure
+    /// has them and there is one shard only.
     pub fn combination(&self, mask: u32) -> CombinationCount {
         let shard = match &*self.shards {
             [shard] => shard.as_multi_attribute(),
@@ -263,14 +253,14 @@ impl SavedFilter {
         self.label = label;
     }
 
-    /// Makes this the filter of both inputs: what either contains is contained, and but for the structures
-    /// that place elements by what came before, `scalable` and `dleft`, the answers are those of a filter
-    /// into which all elements were inserted.
+    /// Makes this the filter of both inputs: what either contains is contained, and but for the
+    /// structures that place elements by what came before, `scalable` and `dleft`, the answers are
+    /// those of a filter into which all elements were inserted.
     ///
     /// # Errors
     ///
-    /// They differ in structure, parameters, seed, label or shards, or chains have too many links together.
-    /// This filter is then as it was.
+    /// They differ in structure, parameters, seed, label or shards, or chains have too many links
+    /// together. This filter is then as it was.
     pub fn unite(&mut self, other: &Self) -> Result<(), UnionError> {
         if self.spec != other.spec {
             return Err(UnionError::Parameters);
@@ -336,7 +326,8 @@ impl SavedFilter {
         if data.is_file() {
             return Self::read(&mut input, data.len());
         }
-        // A pipe does not tell its length: what comes is kept, as much as the head says and one more.
+        // A pipe does not tell its length: what comes is kept, as much as the head says and one
+        // more.
         let mut bytes = Vec::new();
         (&mut input).take(FIXED).read_to_end(&mut bytes)?;
         let claimed = check_start(&mut StateReader::new(&mut &*bytes, bytes.len() as u64))?.length;
@@ -393,10 +384,7 @@ struct Head {
 fn read_head(input: &mut StateReader<'_>, length: u64) -> Result<Head, LoadError> {
     let start = check_start(input)?;
     if start.length != length {
-        return Err(LoadError::Length {
-            length,
-            claimed: start.length,
-        });
+        return Err(LoadError::Length { length, claimed: start.length });
     }
     let (seed, self_check) = (input.u64()?, input.u64()?);
     let label_bytes = input.u32()? as usize;
@@ -405,12 +393,7 @@ fn read_head(input: &mut StateReader<'_>, length: u64) -> Result<Head, LoadError
     }
     let mut label = vec![0; label_bytes];
     input.bytes(&mut label)?;
-    Ok(Head {
-        shards: start.shards,
-        seed,
-        self_check,
-        label,
-    })
+    Ok(Head { shards: start.shards, seed, self_check, label })
 }
 
 /// What the first bytes say.
@@ -434,19 +417,12 @@ fn check_start(input: &mut StateReader<'_>) -> Result<Start, LoadError> {
     if input.u16()? != 0 {
         return Err(input.damaged("two bytes of its head are not 0"));
     }
-    Ok(Start {
-        shards: input.u32()?,
-        length: input.u64()?,
-    })
+    Ok(Start { shards: input.u32()?, length: input.u64()? })
 }
 
 fn check_checksum(input: &mut StateReader<'_>) -> Result<(), LoadError> {
     let (offset, expected) = (input.offset(), input.checksum());
-    if input.u64()? == expected {
-        Ok(())
-    } else {
-        Err(LoadError::Checksum { offset })
-    }
+    if input.u64()? == expected { Ok(()) } else { Err(LoadError::Checksum { offset }) }
 }
 
 /// Whether the arrays of the filters, as they are built, are not larger than what is there to fill
@@ -459,9 +435,5 @@ fn check_room(spec: &FilterSpec, shards: usize, input: &StateReader<'_>) -> Resu
     }
     let granted = usize::try_from(needed)
         .is_ok_and(|bytes| Vec::<u8>::new().try_reserve_exact(bytes).is_ok());
-    if granted {
-        Ok(())
-    } else {
-        Err(LoadError::Memory(needed as u64))
-    }
+    if granted { Ok(()) } else { Err(LoadError::Memory(needed as u64)) }
 }

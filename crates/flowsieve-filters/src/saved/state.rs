@@ -39,13 +39,14 @@ pub trait FilterState: Any {
 
     /// Makes this the filter into which the elements of the other have been inserted as well.
     ///
-    /// The estimate of a union rests on the registers beside the filter or on its fill, which is less exact than
-    /// that of one stream of insertions.
+    /// The estimate of a union rests on the registers beside the filter or on its fill, which is
+    /// less exact than that of one stream of insertions.
     ///
     /// # Errors
     ///
-    /// The other is of another structure, or there is no room for both. This filter is then as it was. That
-    /// the parameters are the same is for the caller to see: a [`SavedFilter`](super::SavedFilter) does.
+    /// The other is of another structure, or there is no room for both. This filter is then as it
+    /// was. That the parameters are the same is for the caller to see: a
+    /// [`SavedFilter`](super::SavedFilter) does.
     fn unite(&mut self, other: &dyn FilterState) -> Result<(), UnionError>;
 }
 
@@ -77,20 +78,12 @@ pub struct StateWriter<'a> {
 impl<'a> StateWriter<'a> {
     /// Writes to `out`.
     pub fn new(out: &'a mut dyn Write) -> Self {
-        Self {
-            out: Some(out),
-            written: 0,
-            checksum: Checksum::new(),
-        }
+        Self { out: Some(out), written: 0, checksum: Checksum::new() }
     }
 
     /// Counts bytes, and looks at none of them.
     pub(crate) fn counting() -> StateWriter<'static> {
-        StateWriter {
-            out: None,
-            written: 0,
-            checksum: Checksum::new(),
-        }
+        StateWriter { out: None, written: 0, checksum: Checksum::new() }
     }
 
     /// Bytes written so far.
@@ -182,18 +175,14 @@ impl<'a> StateWriter<'a> {
         self.words(counters.words())
     }
 
-    /// One byte (0: no count; 1: one of a stream; 2: one of a union), with 1 what was seen, and mean and variance of
-    /// what was missed; with 1 and 2 the registers.
+    /// One byte (0: no count; 1: one of a stream; 2: one of a union), with 1 what was seen, and
+    /// mean and variance of what was missed; with 1 and 2 the registers.
     pub(crate) fn distinct(&mut self, counter: Option<&DistinctCounter>) -> io::Result<()> {
         let Some((registers, stream)) = counter.map(DistinctCounter::parts) else {
             return self.u8(0);
         };
         match stream {
-            Stream::Watched {
-                seen,
-                missed,
-                variance,
-            } => {
+            Stream::Watched { seen, missed, variance } => {
                 self.u8(1)?;
                 self.count(seen)?;
                 self.u64(missed.to_bits())?;
@@ -216,9 +205,7 @@ impl<'a> StateWriter<'a> {
 
 impl fmt::Debug for StateWriter<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("StateWriter")
-            .field("written", &self.written)
-            .finish_non_exhaustive()
+        f.debug_struct("StateWriter").field("written", &self.written).finish_non_exhaustive()
     }
 }
 
@@ -272,10 +259,7 @@ impl<'a> StateReader<'a> {
 
     /// An error at the present place.
     pub const fn damaged(&self, reason: &'static str) -> LoadError {
-        LoadError::Damaged {
-            offset: self.offset,
-            reason,
-        }
+        LoadError::Damaged { offset: self.offset, reason }
     }
 
     /// Fills `bytes`.
@@ -288,13 +272,11 @@ impl<'a> StateReader<'a> {
         if bytes.len() as u64 > self.left() {
             return Err(LoadError::CutShort { length, part });
         }
-        self.input
-            .read_exact(bytes)
-            .map_err(|error| match error.kind() {
-                // Shorter than it was when its length was asked for.
-                io::ErrorKind::UnexpectedEof => LoadError::CutShort { length, part },
-                _ => LoadError::Unreadable(error),
-            })?;
+        self.input.read_exact(bytes).map_err(|error| match error.kind() {
+            // Shorter than it was when its length was asked for.
+            io::ErrorKind::UnexpectedEof => LoadError::CutShort { length, part },
+            _ => LoadError::Unreadable(error),
+        })?;
         self.checksum.update(bytes);
         self.offset += bytes.len() as u64;
         Ok(())
@@ -423,16 +405,17 @@ impl<'a> StateReader<'a> {
         self.checked_distinct(registers, stream).map(Some)
     }
 
-    /// A count of version 1: without registers, and with the mean of all elements instead of those that were
-    /// seen and those that were missed; in lines with the mean of those that were missed beside these.
+    /// A count of version 1: without registers, and with the mean of all elements instead of those
+    /// that were seen and those that were missed; in lines with the mean of those that were missed
+    /// beside these.
     fn old_distinct(&mut self, firsts: Option<u64>) -> Result<Option<DistinctCounter>, LoadError> {
         let stream = match self.u8()? {
             0 => return Ok(None),
             1 => {
                 let mean = f64::from_bits(self.u64()?);
                 let variance = f64::from_bits(self.u64()?);
-                // An element adds at most as much to what was missed as to its variance, so at least this many
-                // were seen.
+                // An element adds at most as much to what was missed as to its variance, so at
+                // least this many were seen.
                 let least = (mean - variance).clamp(0.0, MAX_COUNT as f64) as u64;
                 Stream::Watched {
                     seen: firsts.unwrap_or(least),

@@ -1,19 +1,20 @@
 //! The rate of a chain of large links, by means and variances.
 //!
-//! With P for the rate of a full link, a new element is offered to link j + 1 with probability `Q_j` = (1 - P)^j, and the
-//! chain's rate is
+//! With P for the rate of a full link, a new element is offered to link j + 1 with probability
+//! `Q_j` = (1 - P)^j, and the chain's rate is
 //!
 //! ```text
 //! sum over its links of Q_j p_j        p_j: the rate of link j + 1 after the elements that it was offered
 //! ```
 //!
-//! - After u elements S = M (1 - (1 - 1/m)^u) of a link's M = km counters are in use on average, with a variance of
-//!   M (e^-c - (1 + c) e^-2c), c = u/m, and its rate is (S/M)^k for the S that it has: at most that of half of M, since it is
-//!   full then. Where S is known, parts with more counters in use make up for parts with fewer, which lowers the
-//!   product a little.
-//! - A link is full after ln 2 / -ln(1 - 1/m) elements on average, with the variance (1 - ln 2) m / k: that of S over the
-//!   square of the k / 2 that an element adds. Each of them waits for 1 / `Q_j` elements of the chain, with the variance
-//!   (1 - `Q_j`) / `Q_j`². Both add up over the links, and say when the next one begins.
+//! - After u elements S = M (1 - (1 - 1/m)^u) of a link's M = km counters are in use on average,
+//!   with a variance of M (e^-c - (1 + c) e^-2c), c = u/m, and its rate is (S/M)^k for the S that
+//!   it has: at most that of half of M, since it is full then. Where S is known, parts with more
+//!   counters in use make up for parts with fewer, which lowers the product a little.
+//! - A link is full after ln 2 / -ln(1 - 1/m) elements on average, with the variance (1 - ln 2) m /
+//!   k: that of S over the square of the k / 2 that an element adds. Each of them waits for 1 /
+//!   `Q_j` elements of the chain, with the variance (1 - `Q_j`) / `Q_j`². Both add up over the
+//!   links, and say when the next one begins.
 
 use crate::sizing::split_fpr;
 use std::f64::consts::LN_2;
@@ -23,8 +24,8 @@ pub(super) fn chain_fpr(part: u64, probes: u32, most_links: u32, elements: f64) 
     let m = part as f64;
     let k = f64::from(probes);
     let counters = m * k;
-    // A link is full with the element that reaches half of the counters, which goes (k - 1) / 4 beyond on average: the
-    // mean overshoot of steps that are binomially distributed.
+    // A link is full with the element that reaches half of the counters, which goes (k - 1) / 4
+    // beyond on average: the mean overshoot of steps that are binomially distributed.
     let most_in_use = ((counters / 2.0).ceil() + (k - 1.0) / 4.0) / counters;
     let capacity = (-most_in_use).ln_1p() / (-m.recip()).ln_1p();
     let in_use = |offered: f64| split_fpr(m, 1, offered.max(0.0));
@@ -43,12 +44,7 @@ pub(super) fn chain_fpr(part: u64, probes: u32, most_links: u32, elements: f64) 
     let filling = |offered: f64| {
         let (mean, spread) = (in_use(offered), variance(offered).sqrt());
         let known = known(offered.min(capacity), mean.min(most_in_use));
-        over_normal(|z| {
-            known
-                * (mean + z * spread)
-                    .clamp(0.0, most_in_use)
-                    .powi(probes as i32)
-        })
+        over_normal(|z| known * (mean + z * spread).clamp(0.0, most_in_use).powi(probes as i32))
     };
     let full_says_no = 1.0 - known(capacity, most_in_use) * most_in_use.powi(probes as i32);
     let takes = (1.0 - LN_2) * m / k;
@@ -70,11 +66,7 @@ pub(super) fn chain_fpr(part: u64, probes: u32, most_links: u32, elements: f64) 
                 filling(offered)
             }
         };
-        let rate = if spread > 0.0 {
-            over_normal(rate)
-        } else {
-            rate(0.0)
-        };
+        let rate = if spread > 0.0 { over_normal(rate) } else { rate(0.0) };
         sum += others_say_no * rate;
         began += capacity / others_say_no;
         began_variance += (takes + capacity * (1.0 - others_say_no)) / others_say_no.powi(2);

@@ -1,4 +1,5 @@
-//! SSCBF, the scalable split counting Bloom filter: a chain of equal filters that grows and shrinks.
+//! SSCBF, the scalable split counting Bloom filter: a chain of equal filters that grows and
+//! shrinks.
 //!
 //! # Memory
 //!
@@ -12,17 +13,17 @@
 //!
 //! # Operations
 //!
-//! A link *claims* an element that it contains, truly or falsely; it *holds* those that were inserted
-//! into it and not taken back. The holder always claims. A link is full when half of its counters are
-//! above zero.
+//! A link *claims* an element that it contains, truly or falsely; it *holds* those that were
+//! inserted into it and not taken back. The holder always claims. A link is full when half of its
+//! counters are above zero.
 //!
-//! - insert: the first link, from the oldest on, that claims the element counts it (a repeat). If none
-//!   does, the element is new, and the rule of [`Refill`] says which link takes it; if that is none, a
-//!   new link is appended. With D links there is no new one: the newest is filled beyond a half, and
-//!   the false-positive rate grows beyond the formula.
+//! - insert: the first link, from the oldest on, that claims the element counts it (a repeat). If
+//!   none does, the element is new, and the rule of [`Refill`] says which link takes it; if that is
+//!   none, a new link is appended. With D links there is no new one: the newest is filled beyond a
+//!   half, and the false-positive rate grows beyond the formula.
 //! - contains: any link claims it.
-//! - remove: the link that holds the element takes it back. A link that became empty gives its memory
-//!   back (the last one stays).
+//! - remove: the link that holds the element takes it back. A link that became empty gives its
+//!   memory back (the last one stays).
 //!
 //! All cost O(d k). As long as nothing is removed the two rules are the same.
 //!
@@ -33,24 +34,24 @@
 //! | [`Refill::FirstNotFull`], published | the oldest link that is not full | the only link that claims it | removals of elements that several links claim |
 //! | [`Refill::Newest`] | the newest link | the oldest link that claims it | room: older links only lose elements |
 //!
-//! With `Newest`, only the newest link ever takes elements that it does not claim. So an element stands
-//! in the first link that said yes when it was first inserted; those before it said no, and can only
-//! lose elements from then on: the first link that says yes is always the holder, and a removal undoes
-//! an insertion exactly.
+//! With `Newest`, only the newest link ever takes elements that it does not claim. So an element
+//! stands in the first link that said yes when it was first inserted; those before it said no, and
+//! can only lose elements from then on: the first link that says yes is always the holder, and a
+//! removal undoes an insertion exactly.
 //!
-//! With `FirstNotFull` an older link that is filled up again may come to claim, falsely, what a newer
-//! one holds. Taking from it would take from strangers, and make false negatives of them. If exactly
-//! one link claims the element, it is the holder, since the holder always claims. If several do, all
-//! but the holder are false positives and nothing tells which, so *nothing is taken*: the removal is
-//! counted ([`CounterStats::ambiguous_removals`]) and the element stays, as one that is contained
-//! without being there. There is never a false negative; what is left over is at most k counters a
-//! removal, for about the share 1 - (1 - P)^(d-1) of them, until the filter is cleared. Leftovers add
-//! up: they take room, and keep a link from being given back, so a chain that never rests wants a
-//! small P. (An element that was left over and comes
-//! back may be held by two links from then on, and be left over at each later removal.)
+//! With `FirstNotFull` an older link that is filled up again may come to claim, falsely, what a
+//! newer one holds. Taking from it would take from strangers, and make false negatives of them. If
+//! exactly one link claims the element, it is the holder, since the holder always claims. If
+//! several do, all but the holder are false positives and nothing tells which, so *nothing is
+//! taken*: the removal is counted ([`CounterStats::ambiguous_removals`]) and the element stays, as
+//! one that is contained without being there. There is never a false negative; what is left over is
+//! at most k counters a removal, for about the share 1 - (1 - P)^(d-1) of them, until the filter is
+//! cleared. Leftovers add up: they take room, and keep a link from being given back, so a chain
+//! that never rests wants a small P. (An element that was left over and comes back may be held by
+//! two links from then on, and be left over at each later removal.)
 //!
-//! An element that is new but a false positive of some link is counted there (as a repeat), and taken
-//! back from there, under either rule.
+//! An element that is new but a false positive of some link is counted there (as a repeat), and
+//! taken back from there, under either rule.
 //!
 //! # Formulas
 //!
@@ -72,16 +73,18 @@
 //!
 //! # Union
 //!
-//! The union of two chains has the links of both, its own and then the other's, each the oldest first,
-//! if those are at most D; else there is none. Two links with the same functions are added up, as split
-//! counting filters are, if the sum is at most half full; so the union of small chains is a small chain.
-//! Its rate is at most that of a chain of this many links: an element that both inputs had stands in two.
+//! The union of two chains has the links of both, its own and then the other's, each the oldest
+//! first, if those are at most D; else there is none. Two links with the same functions are added
+//! up, as split counting filters are, if the sum is at most half full; so the union of small chains
+//! is a small chain. Its rate is at most that of a chain of this many links: an element that both
+//! inputs had stands in two.
 //!
 //! Nothing tells any more in which order the links were filled, so a union goes by `FirstNotFull`
-//! whatever its own rule: the oldest link that is not full takes what is new, from whichever input it came,
-//! and a removal takes from the only link that claims the element. Of an element that two links hold,
-//! since both inputs had it, nothing is taken; it counts as ambiguous and stays until the chain is cleared.
-//! There is no count of distinct elements, since the fill counts such elements twice.
+//! whatever its own rule: the oldest link that is not full takes what is new, from whichever input
+//! it came, and a removal takes from the only link that claims the element. Of an element that two
+//! links hold, since both inputs had it, nothing is taken; it counts as ambiguous and stays until
+//! the chain is cleared. There is no count of distinct elements, since the fill counts such
+//! elements twice.
 //!
 //! # What it cannot do
 //!
@@ -104,8 +107,8 @@
 //! assert!(filter.contains(word("17")));
 //! ```
 //!
-//! Reference: the SCBF paper's scalable form; Almeida, Baquero, Preguiça, Hutchison, "Scalable Bloom
-//! filters", Information Processing Letters 101(6), 2007, for chains.
+//! Reference: the SCBF paper's scalable form; Almeida, Baquero, Preguiça, Hutchison, "Scalable
+//! Bloom filters", Information Processing Letters 101(6), 2007, for chains.
 
 mod large_rate;
 mod rate;
@@ -134,8 +137,8 @@ const FIRST_FUNCTION_SET: u64 = 0x1000;
 /// Which link of a chain takes a new element.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Refill {
-    /// The oldest one that is not full, as published. A removal takes nothing if several links claim
-    /// the element.
+    /// The oldest one that is not full, as published. A removal takes nothing if several links
+    /// claim the element.
     #[default]
     FirstNotFull,
     /// The newest one, so that a removal always undoes an insertion.
@@ -172,14 +175,10 @@ impl LinkShape {
 }
 
 impl ScalableFilter {
-    /// A chain of up to `most_links` (D ≥ 1) links, each of `probes` (k ≥ 1) parts of `part` (m ≥ 1)
-    /// counters of `counter_bits` (1 to 8). One link is allocated.
+    /// A chain of up to `most_links` (D ≥ 1) links, each of `probes` (k ≥ 1) parts of `part` (m ≥
+    /// 1) counters of `counter_bits` (1 to 8). One link is allocated.
     pub fn new(part: u64, probes: u32, counter_bits: u32, most_links: u32, refill: Refill) -> Self {
-        let shape = LinkShape {
-            part,
-            probes,
-            counter_bits,
-        };
+        let shape = LinkShape { part, probes, counter_bits };
         Self {
             links: vec![shape.link(FIRST_FUNCTION_SET)],
             shape,
@@ -218,11 +217,7 @@ impl ScalableFilter {
 
     /// The rule that it goes by.
     fn rule(&self) -> Refill {
-        if self.is_union() {
-            Refill::FirstNotFull
-        } else {
-            self.refill
-        }
+        if self.is_union() { Refill::FirstNotFull } else { self.refill }
     }
 
     /// Ends the count, since what is left is no stream of insertions.
@@ -237,9 +232,7 @@ impl ScalableFilter {
             Refill::FirstNotFull => 0..=last,
             Refill::Newest => last..=last,
         };
-        let mut taker = candidates
-            .into_iter()
-            .find(|&link| self.links[link].fill_ratio() < FULL);
+        let mut taker = candidates.into_iter().find(|&link| self.links[link].fill_ratio() < FULL);
         if taker.is_none() && self.links.len() < self.most_links as usize {
             // The number after the largest: a chain that grew and shrank again is as before.
             let numbers = self.links.iter().map(SplitCounters::function_set);
@@ -255,10 +248,7 @@ impl ScalableFilter {
 
 /// Probability that a new element is called a repeat by one of these links.
 fn repeat_probability(links: &[SplitCounters]) -> f64 {
-    let none: f64 = links
-        .iter()
-        .map(|link| 1.0 - link.repeat_probability())
-        .product();
+    let none: f64 = links.iter().map(|link| 1.0 - link.repeat_probability()).product();
     1.0 - none
 }
 
@@ -270,11 +260,7 @@ fn lost_in_union(counter: Option<&DistinctCounter>) -> bool {
 impl MembershipFilter for ScalableFilter {
     fn insert(&mut self, element: ElementDigests<'_>) -> Sighting {
         let claims = self.claims(element.whole);
-        let sighting = if claims.is_some() {
-            Sighting::Repeat
-        } else {
-            Sighting::First
-        };
+        let sighting = if claims.is_some() { Sighting::Repeat } else { Sighting::First };
         if let Some(counter) = &mut self.counter {
             counter.record(element.whole, sighting, || repeat_probability(&self.links));
         }

@@ -2,20 +2,20 @@
 
 use super::{large_rate, small_rate};
 
-/// Parts of at most this many counters are small. Beyond, [`large_rate`] is so near that 3,000 chains do not show
-/// the difference.
+/// Parts of at most this many counters are small. Beyond, [`large_rate`] is so near that 3,000
+/// chains do not show the difference.
 pub(super) const SMALL: u64 = 128;
 
-/// Most elements of a small chain, times the counters of a part, that are followed one by one; it takes some
-/// milliseconds.
+/// Most elements of a small chain, times the counters of a part, that are followed one by one; it
+/// takes some milliseconds.
 const STEPS: f64 = 2_097_152.0;
 
-/// False-positive rate of a chain of at most `most_links` links of k = `probes` parts of m = `part` counters, after
-/// `elements` distinct elements.
+/// False-positive rate of a chain of at most `most_links` links of k = `probes` parts of m = `part`
+/// counters, after `elements` distinct elements.
 ///
-/// A new element that a full link claims is not offered to the newest one, so links fill more slowly the higher
-/// the rate is; and when a link is full varies. [`small_rate`] follows all numbers that elements may lead to,
-/// [`large_rate`] their means and variances.
+/// A new element that a full link claims is not offered to the newest one, so links fill more
+/// slowly the higher the rate is; and when a link is full varies. [`small_rate`] follows all
+/// numbers that elements may lead to, [`large_rate`] their means and variances.
 pub(super) fn chain_fpr(part: u64, probes: u32, most_links: u32, elements: f64) -> f64 {
     if part <= SMALL && elements * part as f64 <= STEPS {
         // Between whole numbers, which a mean of several slices is, the rate is nearly straight.

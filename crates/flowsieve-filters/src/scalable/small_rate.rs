@@ -2,21 +2,23 @@
 //!
 //! # What is exact
 //!
-//! An element that a link claims changes none of its counters from zero to one. So after u elements were offered to
-//! a link that is not full, the number x of counters in use in a part is that of u independent places in m, and the
-//! parts do not depend on each other:
+//! An element that a link claims changes none of its counters from zero to one. So after u elements
+//! were offered to a link that is not full, the number x of counters in use in a part is that of u
+//! independent places in m, and the parts do not depend on each other:
 //!
 //! ```text
 //! p_0(0) = 1        p_u+1(x) = p_u(x) x/m + p_u(x - 1) (1 - (x - 1)/m)
 //! ```
 //!
-//! The link is full when the sum of its k numbers reaches H = ceil(km/2). The k-fold convolution of `p_u` up to H - 1 is
-//! the probability that it has still room; weighted with the product of x/m, the rate of those links.
+//! The link is full when the sum of its k numbers reaches H = ceil(km/2). The k-fold convolution of
+//! `p_u` up to H - 1 is the probability that it has still room; weighted with the product of x/m,
+//! the rate of those links.
 //!
 //! # The chain
 //!
-//! Its state is the number j of full links and the number u of elements that the newest was offered. A new element is
-//! offered to the newest with probability `Q_j`, that none of the full links claims it.
+//! Its state is the number j of full links and the number u of elements that the newest was
+//! offered. A new element is offered to the newest with probability `Q_j`, that none of the full
+//! links claims it.
 //!
 //! ```text
 //!             Q_j · full(u)                            full(u): that this element fills the newest link
@@ -25,9 +27,10 @@
 //!      └──────────────────────► (j, u + 1)
 //! ```
 //!
-//! With each state the mean of `Q_j` over the chains in it is kept, since links that became full late claim more. Among them
-//! `Q_j` varies a little, by how the counters in use are divided among the parts. This is the one thing that is not
-//! followed exactly: the rate is the mean of two chains whose `Q_j` stand one standard deviation above and below.
+//! With each state the mean of `Q_j` over the chains in it is kept, since links that became full
+//! late claim more. Among them `Q_j` varies a little, by how the counters in use are divided among
+//! the parts. This is the one thing that is not followed exactly: the rate is the mean of two
+//! chains whose `Q_j` stand one standard deviation above and below.
 
 use crate::sizing::split_fpr;
 
@@ -70,10 +73,7 @@ impl Range {
             next[at] += value * share;
             next[at + 1] += value * (1.0 - share);
         }
-        let mut next = Self {
-            first: self.first,
-            values: next,
-        };
+        let mut next = Self { first: self.first, values: next };
         next.trim();
         next
     }
@@ -86,10 +86,7 @@ impl Range {
                 *sum += a * b;
             }
         }
-        Self {
-            first: self.first + other.first,
-            values,
-        }
+        Self { first: self.first + other.first, values }
     }
 
     /// The distribution of the sum of so many numbers.
@@ -99,20 +96,13 @@ impl Range {
         }
         let half = self.times(count / 2);
         let even = half.plus(&half);
-        if count.is_multiple_of(2) {
-            even
-        } else {
-            even.plus(self)
-        }
+        if count.is_multiple_of(2) { even } else { even.plus(self) }
     }
 
     /// The weight of all below `limit` of the sum of so many numbers.
     fn sum_below(&self, count: u32, limit: usize) -> f64 {
         let halves = [count / 2, count - count / 2];
-        let zero = Self {
-            first: 0,
-            values: vec![1.0],
-        };
+        let zero = Self { first: 0, values: vec![1.0] };
         let [few, many] = halves.map(|count| match count {
             0 => zero.clone(),
             count => self.times(count),
@@ -130,22 +120,20 @@ impl Range {
         };
         // The other number is less than `room - at`.
         let terms = many.values.iter().enumerate().take(room);
-        terms
-            .map(|(at, value)| value * upto[(room - at - 1).min(upto.len() - 1)])
-            .sum()
+        terms.map(|(at, value)| value * upto[(room - at - 1).min(upto.len() - 1)]).sum()
     }
 }
 
 /// How a link fills.
 #[derive(Default)]
 struct Filling {
-    /// Where one element more fills the link, by the elements that it was offered before: the probability of
-    /// that, and the mean rate of the link then.
+    /// Where one element more fills the link, by the elements that it was offered before: the
+    /// probability of that, and the mean rate of the link then.
     fills: Vec<(f64, f64)>,
     /// The rate of links that still have room, by the elements that they were offered.
     rates: Vec<f64>,
-    /// Mean rate of a link that has just become full, and the variance among those that became full with the same
-    /// element.
+    /// Mean rate of a link that has just become full, and the variance among those that became full
+    /// with the same element.
     full_rate: f64,
     full_variance: f64,
 }
@@ -154,10 +142,7 @@ impl Filling {
     fn of(part: u64, probes: u32) -> Self {
         let m = part as f64;
         let limit = (part * u64::from(probes)).div_ceil(2) as usize;
-        let mut in_use = Range {
-            first: 0,
-            values: vec![1.0],
-        };
+        let mut in_use = Range { first: 0, values: vec![1.0] };
         let mut filling = Self::default();
         let (mut room, mut rate) = (1.0, 0.0);
         let with_room = |weight: &dyn Fn(f64) -> f64, in_use: &Range| {
@@ -172,7 +157,8 @@ impl Filling {
                 rate = split_fpr(m, probes, f64::from(offered));
                 continue;
             }
-            // Means of the rate and its square with one element more, whether that fills the link or not.
+            // Means of the rate and its square with one element more, whether that fills the link
+            // or not.
             let next_rate = with_room(&|x| (x + 1.0 - x / m) / m, &in_use);
             let square = |x: f64| (x * x + (2.0 * x + 1.0) * (1.0 - x / m)) / (m * m);
             let next_square = with_room(&square, &in_use);
@@ -215,10 +201,7 @@ impl Alike {
     }
 
     fn times(self, share: f64, unclaimed: f64) -> Self {
-        Self {
-            share: self.share * share,
-            unclaimed: self.unclaimed * share * unclaimed,
-        }
+        Self { share: self.share * share, unclaimed: self.unclaimed * share * unclaimed }
     }
 }
 
@@ -240,8 +223,8 @@ impl Newest {
         }
     }
 
-    /// One element more comes to each chain; those whose newest link it fills leave, with their probability that a new
-    /// element is claimed by none of their links.
+    /// One element more comes to each chain; those whose newest link it fills leave, with their
+    /// probability that a new element is claimed by none of their links.
     fn take(&mut self, fills: impl Fn(usize) -> (f64, f64)) -> Alike {
         let mut full = Alike::default();
         let numbers = self.chains.len();
@@ -290,11 +273,7 @@ pub(super) fn chain_fpr(part: u64, probes: u32, most_links: u32, elements: u64) 
         .collect();
     let last = most_links as usize - 1;
     let rates = |number: usize| {
-        if number == last {
-            &last_rates
-        } else {
-            &filling.rates
-        }
+        if number == last { &last_rates } else { &filling.rates }
     };
     let rate_at = |place: f64| {
         let newest = |number: usize| {
@@ -307,10 +286,7 @@ pub(super) fn chain_fpr(part: u64, probes: u32, most_links: u32, elements: u64) 
             }
         };
         let mut links = vec![newest(0)];
-        links[0].begin(Alike {
-            share: 1.0,
-            unclaimed: 1.0,
-        });
+        links[0].begin(Alike { share: 1.0, unclaimed: 1.0 });
         let mut claimed = 0.0;
         for _ in 0..elements {
             if links.iter().all(|link| link.active.is_empty()) {

@@ -119,12 +119,8 @@ impl Parameters for ScalableSpec {
 
     fn with_probes(&self, probes: u32) -> Option<FilterSpec> {
         Some(
-            Self {
-                part: part_among(self.part * u64::from(self.probes), probes),
-                probes,
-                ..*self
-            }
-            .into(),
+            Self { part: part_among(self.part * u64::from(self.probes), probes), probes, ..*self }
+                .into(),
         )
     }
 

@@ -26,8 +26,8 @@ impl SavedLinks {
         })
     }
 
-    /// Takes the number of the next link's functions: they ascend, but those of a union are of several
-    /// chains.
+    /// Takes the number of the next link's functions: they ascend, but those of a union are of
+    /// several chains.
     pub(crate) fn take(&mut self, number: u64, state: &StateReader<'_>) -> Result<(), LoadError> {
         let is_union = lost_in_union(self.counter.as_ref());
         if number < self.least || number > MAX_FUNCTION_SET {

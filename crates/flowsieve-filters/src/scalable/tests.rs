@@ -1,7 +1,4 @@
-#![allow(
-    clippy::unwrap_used,
-    reason = "a test that unwraps fails where it should"
-)]
+#![allow(clippy::unwrap_used, reason = "a test that unwraps fails where it should")]
 
 use super::*;
 use crate::hashing::Digester;
@@ -9,19 +6,15 @@ use crate::saved::UnionError;
 use std::collections::HashSet;
 
 fn whole(digest: &Digest) -> ElementDigests<'_> {
-    ElementDigests {
-        whole: *digest,
-        attributes: &[],
-    }
+    ElementDigests { whole: *digest, attributes: &[] }
 }
 
 /// Churn in which old links lose elements while new ones come: with every removal justified,
 /// nothing that is left may disappear, and in the end the chain is one empty link.
 #[test]
 fn removals_are_exact_under_churn() {
-    let digests: Vec<Digest> = (0..4000_u32)
-        .map(|i| Digester::new(3).digest(&i.to_le_bytes()))
-        .collect();
+    let digests: Vec<Digest> =
+        (0..4000_u32).map(|i| Digester::new(3).digest(&i.to_le_bytes())).collect();
     let mut filter = ScalableFilter::new(200, 3, 8, 16, Refill::Newest);
     let mut most = 0;
     for (i, digest) in digests.iter().enumerate() {
@@ -76,10 +69,7 @@ fn refilled_links_lose_nothing_and_keep_little() {
             removals += 1;
         }
         if i % 50 == 0 {
-            assert!(
-                there.iter().all(|digest| filter.contains(whole(digest))),
-                "{i}"
-            );
+            assert!(there.iter().all(|digest| filter.contains(whole(digest))), "{i}");
         }
     }
     for digest in there.drain(..) {
@@ -95,15 +85,9 @@ fn refilled_links_lose_nothing_and_keep_little() {
     println!("{left} of {removals} left over, at most {expected} expected, {most} links");
     assert!(left > 20 && (left as f64) < expected, "{left} {expected}");
     // Nothing but their counters is above zero.
-    let nonzero: f64 = filter
-        .links
-        .iter()
-        .map(|link| link.fill_ratio() * (part * u64::from(probes)) as f64)
-        .sum();
-    assert!(
-        nonzero.round() as u64 <= left * u64::from(probes),
-        "{nonzero} {left}"
-    );
+    let nonzero: f64 =
+        filter.links.iter().map(|link| link.fill_ratio() * (part * u64::from(probes)) as f64).sum();
+    assert!(nonzero.round() as u64 <= left * u64::from(probes), "{nonzero} {left}");
     filter.clear();
     assert_eq!(filter.stats().counters, Some(CounterStats::default()));
 }
@@ -111,9 +95,8 @@ fn refilled_links_lose_nothing_and_keep_little() {
 /// A link in the middle that has room takes the next new element, and one that is empty goes.
 #[test]
 fn the_oldest_link_with_room_takes_what_is_new() {
-    let digests: Vec<Digest> = (0..1200_u32)
-        .map(|i| Digester::new(4).digest(&i.to_le_bytes()))
-        .collect();
+    let digests: Vec<Digest> =
+        (0..1200_u32).map(|i| Digester::new(4).digest(&i.to_le_bytes())).collect();
     for refill in [Refill::FirstNotFull, Refill::Newest] {
         let mut filter = ScalableFilter::new(256, 12, 4, 20, refill);
         for digest in &digests[..600] {
@@ -135,20 +118,15 @@ fn the_oldest_link_with_room_takes_what_is_new() {
             filter.remove(whole(digest));
         }
         assert_eq!(filter.links(), 3, "the second link is empty");
-        assert!(
-            digests[400..600]
-                .iter()
-                .all(|digest| filter.contains(whole(digest)))
-        );
+        assert!(digests[400..600].iter().all(|digest| filter.contains(whole(digest))));
     }
 }
 
 #[test]
 fn the_bound_holds_and_loses_nothing() {
     let mut filter = ScalableFilter::new(64, 4, 4, 3, Refill::FirstNotFull);
-    let digests: Vec<Digest> = (0..2000_u32)
-        .map(|i| Digester::new(5).digest(&i.to_le_bytes()))
-        .collect();
+    let digests: Vec<Digest> =
+        (0..2000_u32).map(|i| Digester::new(5).digest(&i.to_le_bytes())).collect();
     for digest in &digests {
         filter.insert(whole(digest));
     }
@@ -161,9 +139,7 @@ fn the_bound_holds_and_loses_nothing() {
 }
 
 fn digests(numbers: std::ops::Range<u32>) -> Vec<Digest> {
-    numbers
-        .map(|i| Digester::new(6).digest(&i.to_le_bytes()))
-        .collect()
+    numbers.map(|i| Digester::new(6).digest(&i.to_le_bytes())).collect()
 }
 
 fn chain(most_links: u32, refill: Refill, elements: &[Digest]) -> ScalableFilter {
@@ -178,19 +154,13 @@ fn chain(most_links: u32, refill: Refill, elements: &[Digest]) -> ScalableFilter
 #[test]
 fn a_union_has_the_links_of_both_and_adds_up_small_ones() {
     let (first, second) = (digests(0..240), digests(1000..1230));
-    let (mut union, other) = (
-        chain(9, Refill::Newest, &first),
-        chain(9, Refill::Newest, &second),
-    );
+    let (mut union, other) = (chain(9, Refill::Newest, &first), chain(9, Refill::Newest, &second));
     assert_eq!((union.links(), other.links()), (3, 3));
     union.unite_with(&other).unwrap();
-    // Two full ones of each stay apart, and so do those with 64 and 54, which would fill more than half.
+    // Two full ones of each stay apart, and so do those with 64 and 54, which would fill more than
+    // half.
     assert_eq!(union.links(), 6);
-    let numbers: Vec<u64> = union
-        .links
-        .iter()
-        .map(SplitCounters::function_set)
-        .collect();
+    let numbers: Vec<u64> = union.links.iter().map(SplitCounters::function_set).collect();
     assert_eq!(numbers[..3], numbers[3..]);
     let estimate = union.distinct().unwrap();
     let exact: HashSet<_> = first.iter().chain(&second).collect();
@@ -222,7 +192,8 @@ fn a_union_has_the_links_of_both_and_adds_up_small_ones() {
     assert_eq!(union.links(), 1);
 }
 
-/// A link of the first input that falsely claims what the second one held must not give anything up.
+/// A link of the first input that falsely claims what the second one held must not give anything
+/// up.
 #[test]
 fn removals_from_a_union_make_no_false_negatives() {
     for refill in [Refill::FirstNotFull, Refill::Newest] {
@@ -251,7 +222,8 @@ fn removals_from_a_union_make_no_false_negatives() {
     }
 }
 
-/// Mean rate of chains after so many elements, exactly for what each of them has stored, and its standard error.
+/// Mean rate of chains after so many elements, exactly for what each of them has stored, and its
+/// standard error.
 fn simulated(spec: &ScalableSpec, elements: u32, runs: u32) -> (f64, f64) {
     let (mut sum, mut squares) = (0.0, 0.0);
     for run in 0..runs {
@@ -272,13 +244,11 @@ fn simulated(spec: &ScalableSpec, elements: u32, runs: u32) -> (f64, f64) {
     }
     let runs = f64::from(runs);
     let mean = sum / runs;
-    (
-        mean,
-        ((squares / runs - mean * mean).max(0.0) / (runs - 1.0)).sqrt(),
-    )
+    (mean, ((squares / runs - mean * mean).max(0.0) / (runs - 1.0)).sqrt())
 }
 
-/// Compares predicted rates with those of so many simulated chains; the largest difference in standard errors.
+/// Compares predicted rates with those of so many simulated chains; the largest difference in
+/// standard errors.
 fn check_rates(parts: &[u64], functions: &[u32], loads: &[f64], runs: impl Fn(u64) -> u32) {
     let (mut cells, mut worst) = (0_u32, 0.0_f64);
     for &part in parts {
@@ -297,8 +267,9 @@ fn check_rates(parts: &[u64], functions: &[u32], loads: &[f64], runs: impl Fn(u6
                     };
                     let predicted = rate::chain_fpr(part, probes, most_links, elements.into());
                     let (mean, error) = simulated(&spec, elements, runs(part));
-                    // Where less than one counter is left on average, few chains have one, each 1 / m off: perhaps none
-                    // of those seen. Few elements leave nothing to chance, and a sum its last digits.
+                    // Where less than one counter is left on average, few chains have one, each 1 /
+                    // m off: perhaps none of those seen. Few elements leave nothing to chance, and
+                    // a sum its last digits.
                     let (left, m) = (1.0 - predicted, part as f64);
                     let rare = if left * m < 1.0 { left / m } else { 0.0 };
                     let least = (rare / f64::from(runs(part))).sqrt().max(1e-12 * predicted);
@@ -314,10 +285,7 @@ fn check_rates(parts: &[u64], functions: &[u32], loads: &[f64], runs: impl Fn(u6
                 }
             }
         }
-        println!(
-            "m = {part}: {worst_here:.2} standard errors at most, {} runs",
-            runs(part)
-        );
+        println!("m = {part}: {worst_here:.2} standard errors at most, {} runs", runs(part));
         worst = worst.max(worst_here);
     }
     println!("{cells} cells, {worst:.2} standard errors at most");

@@ -18,14 +18,13 @@ impl ScalableFilter {
             DistinctCounter::unite_where_known(&mut self.counter, other.counter.as_ref());
         }
         self.links = links;
-        self.ambiguous_removals = self
-            .ambiguous_removals
-            .saturating_add(other.ambiguous_removals);
+        self.ambiguous_removals = self.ambiguous_removals.saturating_add(other.ambiguous_removals);
         Ok(())
     }
 
-    /// The links of the union: ours and then the other's, each the oldest first. One of the other's that
-    /// has the functions of one of ours, and fills at most half of a link together with it, is added to it.
+    /// The links of the union: ours and then the other's, each the oldest first. One of the other's
+    /// that has the functions of one of ours, and fills at most half of a link together with it, is
+    /// added to it.
     pub(super) fn links_with(&self, other: &Self) -> Result<Vec<SplitCounters>, UnionError> {
         if self.is_empty() {
             return Ok(other.links.clone());
@@ -33,27 +32,21 @@ impl ScalableFilter {
         let mut links = self.links.clone();
         for more in other.links.iter().filter(|link| !link.is_empty()) {
             let number = more.function_set();
-            let added = links
-                .iter_mut()
-                .filter(|link| link.function_set() == number)
-                .any(|link| {
-                    let mut sum = link.clone();
-                    sum.unite(more);
-                    let fits = sum.fill_ratio() <= FULL;
-                    if fits {
-                        *link = sum;
-                    }
-                    fits
-                });
+            let added = links.iter_mut().filter(|link| link.function_set() == number).any(|link| {
+                let mut sum = link.clone();
+                sum.unite(more);
+                let fits = sum.fill_ratio() <= FULL;
+                if fits {
+                    *link = sum;
+                }
+                fits
+            });
             if !added {
                 links.push(more.clone());
             }
         }
         if links.len() > self.most_links as usize {
-            return Err(UnionError::Links {
-                links: links.len(),
-                most: self.most_links,
-            });
+            return Err(UnionError::Links { links: links.len(), most: self.most_links });
         }
         Ok(links)
     }

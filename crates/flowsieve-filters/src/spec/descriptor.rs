@@ -6,7 +6,8 @@ use crate::saved::StateWriter;
 use std::fmt::Debug;
 use std::io;
 
-/// Parameters of a filter: everything that depends on the structure. [`FilterSpec`] documents the methods.
+/// Parameters of a filter: everything that depends on the structure. [`FilterSpec`] documents the
+/// methods.
 pub(crate) trait Parameters: Debug {
     fn kind(&self) -> FilterKind;
 
@@ -94,7 +95,8 @@ pub enum Reach {
     Planned,
     /// Those for any attributes, by an array for each.
     Attributes,
-    /// Those for any attributes, by cells for combinations. The formulas hold for evenly spread values.
+    /// Those for any attributes, by cells for combinations. The formulas hold for evenly spread
+    /// values.
     Matrix {
         /// Combinations can be cut.
         cuts: bool,
@@ -103,12 +105,12 @@ pub enum Reach {
     },
 }
 
-/// How the best filter of a structure for given queries is found: for each size there is a best one, and the
-/// larger it is the lower its rate.
+/// How the best filter of a structure for given queries is found: for each size there is a best
+/// one, and the larger it is the lower its rate.
 #[derive(Debug)]
 pub struct Search {
-    /// The largest size (bits of an array, lines) in this many bytes, given the number of attributes; 0 if
-    /// none fits.
+    /// The largest size (bits of an array, lines) in this many bytes, given the number of
+    /// attributes; 0 if none fits.
     pub size_in: fn(attributes: usize, bytes: u64) -> u64,
     /// The smallest size of whole words.
     pub least: u64,
@@ -116,8 +118,8 @@ pub struct Search {
     pub most: u64,
     /// The best filter of a size.
     pub fit: fn(&Workload<'_>, size: u64) -> FilterSpec,
-    /// The filter by the rule of the CBFM paper's tables for the rate of a single attribute; where there is
-    /// none, the rate is that of the queries.
+    /// The filter by the rule of the CBFM paper's tables for the rate of a single attribute; where
+    /// there is none, the rate is that of the queries.
     pub by_attribute_rate: Option<fn(&Workload<'_>, fpr: f64) -> FilterSpec>,
     /// Why no size has a rate, given the lowest rate.
     pub out_of_reach: fn(lowest: f64) -> String,

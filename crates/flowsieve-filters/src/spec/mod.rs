@@ -1,7 +1,8 @@
 //! Parameters of filters as plain data, and what every structure says of itself.
 //!
-//! A structure is described in its own file: its parameters implement [`Parameters`], and each of its names has
-//! a [`Descriptor`]. [`registry`] lists them, one line a structure; all else is derived from it.
+//! A structure is described in its own file: its parameters implement [`Parameters`], and each of
+//! its names has a [`Descriptor`]. [`registry`] lists them, one line a structure; all else is
+//! derived from it.
 
 mod descriptor;
 mod error;
@@ -28,14 +29,16 @@ use super::MembershipFilter;
 use super::saved::StateWriter;
 use std::io;
 
-/// A structure that is compared, planned or counted with: a filter, or one of the three that are none.
+/// A structure that is compared, planned or counted with: a filter, or one of the three that are
+/// none.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Structure {
     /// A filter.
     Filter(FilterKind),
     /// A [`HyperLogLog`](super::HyperLogLog): it counts, and answers no query.
     Hll,
-    /// An [`ExaLogLog`](super::ExaLogLog): as that, with three quarters of the error in the same memory.
+    /// An [`ExaLogLog`](super::ExaLogLog): as that, with three quarters of the error in the same
+    /// memory.
     Ell,
     /// A hash set of the elements, which is not part of this crate.
     Exact,
@@ -79,7 +82,8 @@ impl Structure {
         }
     }
 
-    /// Whether an element that was inserted before changes nothing, so that it need not be inserted again.
+    /// Whether an element that was inserted before changes nothing, so that it need not be inserted
+    /// again.
     pub fn ignores_repeats(self) -> bool {
         match self {
             Self::Filter(kind) => kind.descriptor().ignores_repeats,
@@ -141,23 +145,25 @@ impl FilterKind {
 impl FilterSpec {
     /// Parameters of a structure for elements of `attributes` attributes.
     ///
-    /// Counters get 4 bits; a scalable filter is a chain of up to 8 links, sized to be full with the
-    /// elements expected; a d-left filter gets counts of 2 bits and remainders that fill its cells of
-    /// 16, 24 or 32 bits: for a rate the smallest filter, in given memory that with the least rate (16 bits if the number of
-    /// elements is not known).
+    /// Counters get 4 bits; a scalable filter is a chain of up to 8 links, sized to be full with
+    /// the elements expected; a d-left filter gets counts of 2 bits and remainders that fill its
+    /// cells of 16, 24 or 32 bits: for a rate the smallest filter, in given memory that with the
+    /// least rate (16 bits if the number of elements is not known).
     ///
-    /// A rate is that of an element whose values have all occurred, apart, as those of traffic have: a CMDBF gets
-    /// arrays that reach it in the combined one alone, and an MDBF has none.
+    /// A rate is that of an element whose values have all occurred, apart, as those of traffic
+    /// have: a CMDBF gets arrays that reach it in the combined one alone, and an MDBF has none.
     ///
     /// The matrices get the largest size m that fits. A CBFM (and a WCBFM, whose weights are equal
-    /// here) gets the cuts and the k with the least predicted false-positive rate of a full query, all
-    /// values of which occur: among no cut, keeping only combinations of at most r attributes, and
-    /// cutting the pairs {1,2}, {3,4}, … ([`cut_families`](crate::matrix_sizing::cut_families)).
+    /// here) gets the cuts and the k with the least predicted false-positive rate of a full query,
+    /// all values of which occur: among no cut, keeping only combinations of at most r attributes,
+    /// and cutting the pairs {1,2}, {3,4}, …
+    /// ([`cut_families`](crate::matrix_sizing::cut_families)).
     ///
     /// # Errors
     ///
-    /// Memory for less than one bit (or line) of each array, a rate outside of (0, 1), a rate for no
-    /// elements, one that a filter in cache lines does not reach, any of an MDBF, or a size beyond 2^40 bytes.
+    /// Memory for less than one bit (or line) of each array, a rate outside of (0, 1), a rate for
+    /// no elements, one that a filter in cache lines does not reach, any of an MDBF, or a size
+    /// beyond 2^40 bytes.
     pub fn new(kind: FilterKind, attributes: usize, sizing: Sizing) -> Result<Self, SpecError> {
         if let Sizing::Rate { expected: 0, .. } = sizing {
             return Err(SpecError::new(
@@ -212,9 +218,10 @@ impl FilterSpec {
         self.parameters().probes()
     }
 
-    /// The filter of the same size with this many hash functions; `None` if the structure has no such number: the
-    /// subtables of a d-left filter are fixed. In structures with several arrays or attributes it is the number for
-    /// each; a subset filter sets this many bits for each combination; a matrix keeps its cuts.
+    /// The filter of the same size with this many hash functions; `None` if the structure has no
+    /// such number: the subtables of a d-left filter are fixed. In structures with several arrays
+    /// or attributes it is the number for each; a subset filter sets this many bits for each
+    /// combination; a matrix keeps its cuts.
     ///
     /// # Errors
     ///
@@ -240,8 +247,8 @@ impl FilterSpec {
         self.parameters().counts_distinct()
     }
 
-    /// The combinations that the filter stores each by itself, without that of all attributes and the
-    /// empty one; bit i for attribute i.
+    /// The combinations that the filter stores each by itself, without that of all attributes and
+    /// the empty one; bit i for attribute i.
     pub fn stored(&self) -> Vec<u32> {
         self.parameters().stored()
     }
@@ -252,8 +259,9 @@ impl FilterSpec {
         self.parameters().probes_of(mask)
     }
 
-    /// Whether the structure has an unbiased count of the distinct values of a combination of some of
-    /// the attributes ([`MultiAttributeFilter::distinct_of`](super::MultiAttributeFilter::distinct_of)).
+    /// Whether the structure has an unbiased count of the distinct values of a combination of some
+    /// of the attributes
+    /// ([`MultiAttributeFilter::distinct_of`](super::MultiAttributeFilter::distinct_of)).
     pub fn counts_distinct_of(&self, mask: u32) -> bool {
         self.parameters().counts_distinct_of(mask)
     }
@@ -264,16 +272,17 @@ impl FilterSpec {
         self.parameters().counts_first_of(mask)
     }
 
-    /// Predicted false-positive rate of a query, by the structure's formula; `None` where it has no answer.
+    /// Predicted false-positive rate of a query, by the structure's formula; `None` where it has no
+    /// answer.
     ///
-    /// Values are taken to be evenly spread. Of a query it matters which of its values occur: an array of a
-    /// single attribute says yes to them.
+    /// Values are taken to be evenly spread. Of a query it matters which of its values occur: an
+    /// array of a single attribute says yes to them.
     pub fn rate(&self, query: &Query<'_>) -> Option<f64> {
         self.parameters().rate(query)
     }
 
-    /// Predicted standard error of the unbiased count of the whole elements, as a share of them; `None` where there is no
-    /// formula for it.
+    /// Predicted standard error of the unbiased count of the whole elements, as a share of them;
+    /// `None` where there is no formula for it.
     pub fn count_std_error(&self, workload: &Workload<'_>) -> Option<f64> {
         let elements = workload.elements();
         let variance = self.parameters().count_variance(workload)?;

@@ -39,11 +39,7 @@ impl Known {
 
     /// Probability that all values of these attributes occur.
     pub fn of(self, attributes: u32) -> f64 {
-        if attributes & !self.mask == 0 {
-            self.share
-        } else {
-            0.0
-        }
+        if attributes & !self.mask == 0 { self.share } else { 0.0 }
     }
 }
 
@@ -89,25 +85,18 @@ impl Workload<'_> {
         (self.values)(self.full())
     }
 
-    /// Predicted false-positive rate of each combination asked for; `None` where the filter does not
-    /// answer it.
+    /// Predicted false-positive rate of each combination asked for; `None` where the filter does
+    /// not answer it.
     pub fn rates(&self, spec: &FilterSpec) -> Vec<Option<f64>> {
         let rate = |&(mask, _): &(u32, f64)| {
-            // The value of a query for a single attribute does not occur, or the query would be no negative.
+            // The value of a query for a single attribute does not occur, or the query would be no
+            // negative.
             let known = if mask.is_power_of_two() {
                 Known::default()
             } else {
-                Known {
-                    mask,
-                    share: self.known,
-                }
+                Known { mask, share: self.known }
             };
-            spec.rate(&Query {
-                mask,
-                full: self.full(),
-                known,
-                values: self.values,
-            })
+            spec.rate(&Query { mask, full: self.full(), known, values: self.values })
         };
         self.wanted.iter().map(rate).collect()
     }
@@ -139,7 +128,8 @@ impl Workload<'_> {
             .expect("there is at least one number of hash functions")
     }
 
-    /// Whether a part of the attributes is asked for, some values of which may occur apart from each other.
+    /// Whether a part of the attributes is asked for, some values of which may occur apart from
+    /// each other.
     pub(crate) fn asks_for_known_parts(&self) -> bool {
         let is_part = |mask: u32| mask != self.full() && mask.count_ones() > 1;
         self.known > 0.0 && self.wanted.iter().any(|&(mask, _)| is_part(mask))

@@ -1,6 +1,7 @@
 //! What the parameters of a filter look like to people.
 
-/// The sizes of a filter, under the same names for every structure; what a structure does not have is absent.
+/// The sizes of a filter, under the same names for every structure; what a structure does not have
+/// is absent.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Shape {
     /// Hash functions (k); of a subset filter the bits of a whole element.

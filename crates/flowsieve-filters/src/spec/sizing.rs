@@ -26,8 +26,8 @@ pub enum Sizing {
 /// Largest filter that is built, in bytes: 2^40.
 pub(crate) const MAX_BYTES: u64 = 1 << 40;
 
-/// Bits of each of `arrays` equal bit arrays that take the memory, or reach the rate in each; with the number
-/// of elements, if it is known.
+/// Bits of each of `arrays` equal bit arrays that take the memory, or reach the rate in each; with
+/// the number of elements, if it is known.
 pub(crate) fn array_bits(
     kind: FilterKind,
     arrays: u64,
@@ -107,8 +107,8 @@ fn wrong_bits(bits: u128) -> SpecError {
     ))
 }
 
-/// Bits of a counter when nothing else is asked for: it overflows at 16, which is next to impossible with
-/// distinct elements.
+/// Bits of a counter when nothing else is asked for: it overflows at 16, which is next to
+/// impossible with distinct elements.
 pub(crate) const DEFAULT_COUNTER_BITS: u32 = 4;
 
 /// Whether counters can have this many bits, and there is one for each hash function at least.

@@ -9,12 +9,8 @@ use crate::{
     BloomSpec, CartesianSpec, CountingSpec, DleftSpec, ScalableSpec, SplitCountingSpec, SubsetSpec,
 };
 
-const WITH_COUNTERS: [FilterKind; 4] = [
-    FilterKind::Counting,
-    FilterKind::SplitCounting,
-    FilterKind::Scalable,
-    FilterKind::Dleft,
-];
+const WITH_COUNTERS: [FilterKind; 4] =
+    [FilterKind::Counting, FilterKind::SplitCounting, FilterKind::Scalable, FilterKind::Dleft];
 
 #[test]
 fn memory_is_not_exceeded_and_the_specs_say_what_the_filters_take() {
@@ -42,20 +38,18 @@ fn rates_are_reached() {
             for kind in WITH_COUNTERS {
                 let spec = FilterSpec::new(kind, 0, Sizing::Rate { fpr, expected }).unwrap();
                 let reached = match spec {
-                    FilterSpec::Counting(CountingSpec {
-                        counters, probes, ..
-                    }) => bloom_fpr(counters as f64, probes, n),
+                    FilterSpec::Counting(CountingSpec { counters, probes, .. }) => {
+                        bloom_fpr(counters as f64, probes, n)
+                    }
                     FilterSpec::SplitCounting(SplitCountingSpec { part, probes, .. }) => {
                         split_fpr(part as f64, probes, n)
                     }
-                    FilterSpec::Scalable(ScalableSpec {
-                        probes, most_links, ..
-                    }) => scalable_fpr(0.5_f64.powi(probes as i32), most_links),
-                    FilterSpec::Dleft(DleftSpec {
-                        buckets,
-                        remainder_bits,
-                        ..
-                    }) => dleft_overfull_fpr(buckets, remainder_bits, n),
+                    FilterSpec::Scalable(ScalableSpec { probes, most_links, .. }) => {
+                        scalable_fpr(0.5_f64.powi(probes as i32), most_links)
+                    }
+                    FilterSpec::Dleft(DleftSpec { buckets, remainder_bits, .. }) => {
+                        dleft_overfull_fpr(buckets, remainder_bits, n)
+                    }
                     _ => 1.0,
                 };
                 // k is a whole number, which costs up to 8 % where k is 1 or 2.
@@ -65,7 +59,8 @@ fn rates_are_reached() {
     }
 }
 
-/// The paper's claim: for a rate a d-left filter takes half the memory of a counting filter, or less.
+/// The paper's claim: for a rate a d-left filter takes half the memory of a counting filter, or
+/// less.
 #[test]
 fn d_left_filters_take_half_the_memory_of_counting_filters() {
     let bytes = |kind, fpr, expected| {
@@ -85,10 +80,7 @@ fn d_left_filters_take_half_the_memory_of_counting_filters() {
 #[test]
 fn the_cells_of_a_d_left_filter_are_those_of_the_least_rate() {
     let remainder = |expected| {
-        let sizing = Sizing::Memory {
-            bytes: 4 << 20,
-            expected,
-        };
+        let sizing = Sizing::Memory { bytes: 4 << 20, expected };
         match FilterSpec::new(FilterKind::Dleft, 0, sizing).unwrap() {
             FilterSpec::Dleft(spec) => (spec.remainder_bits, spec.buckets),
             _ => unreachable!("it was asked for"),
@@ -104,11 +96,7 @@ fn the_cells_of_a_d_left_filter_are_those_of_the_least_rate() {
 fn errors_name_the_rule_and_a_way_out() {
     let error = |spec: FilterSpec| spec.check().unwrap_err().to_string();
     assert_eq!(
-        error(FilterSpec::Counting(CountingSpec {
-            counters: 10,
-            probes: 4,
-            counter_bits: 9
-        })),
+        error(FilterSpec::Counting(CountingSpec { counters: 10, probes: 4, counter_bits: 9 })),
         "a counter has 1 to 8 bits, not 9; 4 works"
     );
     assert_eq!(
@@ -122,54 +110,32 @@ fn errors_name_the_rule_and_a_way_out() {
         "a chain has 1 to 1024 links, not 0; 8 works"
     );
     assert_eq!(
-        error(FilterSpec::Dleft(DleftSpec {
-            buckets: 16,
-            remainder_bits: 31,
-            counter_bits: 2
-        })),
+        error(FilterSpec::Dleft(DleftSpec { buckets: 16, remainder_bits: 31, counter_bits: 2 })),
         "the remainder of a d-left cell has 1 to 30 bits, not 31; 14 works"
     );
     assert_eq!(
-        error(FilterSpec::Bloom(BloomSpec {
-            bits: 700,
-            probes: 8,
-            layout: BloomLayout::Lines
-        })),
+        error(FilterSpec::Bloom(BloomSpec { bits: 700, probes: 8, layout: BloomLayout::Lines })),
         "a filter in cache lines has a multiple of 512 bits, not 700; 1024 works"
     );
-    let tiny = Sizing::Memory {
-        bytes: 63,
-        expected: None,
-    };
+    let tiny = Sizing::Memory { bytes: 63, expected: None };
     assert_eq!(
-        FilterSpec::new(FilterKind::Scalable, 0, tiny)
-            .unwrap_err()
-            .to_string(),
+        FilterSpec::new(FilterKind::Scalable, 0, tiny).unwrap_err().to_string(),
         "a scalable filter needs at least 64 bytes, not 63; ask for 64 or more"
     );
     // 500 elements in 2^34 lines: 500 · 2^-34 · 64^-8 = 1.03e-22.
     let rate = |fpr, expected| {
         let sizing = Sizing::Rate { fpr, expected };
-        FilterSpec::new(FilterKind::Subset, 2, sizing)
-            .unwrap_err()
-            .to_string()
+        FilterSpec::new(FilterKind::Subset, 2, sizing).unwrap_err().to_string()
     };
-    assert_eq!(
-        rate(0.01, 0),
-        "a rate is for at least one expected element, not 0; 1000 works"
-    );
+    assert_eq!(rate(0.01, 0), "a rate is for at least one expected element, not 0; 1000 works");
     assert_eq!(
         rate(1e-300, 500),
         "a filter in cache lines has at most 32 bits an element and reaches rates down to 1.0e-22 here, in 1 TiB, not 1e-300; 0.001 works"
     );
 }
 
-const MATRICES: [FilterKind; 4] = [
-    FilterKind::Cartesian,
-    FilterKind::Bfm,
-    FilterKind::Cbfm,
-    FilterKind::Wcbfm,
-];
+const MATRICES: [FilterKind; 4] =
+    [FilterKind::Cartesian, FilterKind::Bfm, FilterKind::Cbfm, FilterKind::Wcbfm];
 
 #[test]
 fn matrices_fit_their_memory_and_use_most_of_it() {
@@ -190,10 +156,7 @@ fn matrices_fit_their_memory_and_use_most_of_it() {
 
 #[test]
 fn matrices_for_a_rate_are_about_as_large_as_a_standard_filter() {
-    let sizing = Sizing::Rate {
-        fpr: 0.001,
-        expected: 100_000,
-    };
+    let sizing = Sizing::Rate { fpr: 0.001, expected: 100_000 };
     let bytes = |kind| FilterSpec::new(kind, 3, sizing).unwrap().memory_bytes() as f64;
     for kind in MATRICES {
         let ratio = bytes(kind) / bytes(FilterKind::Bloom);
@@ -205,31 +168,20 @@ fn matrices_for_a_rate_are_about_as_large_as_a_standard_filter() {
 /// beats both.
 #[test]
 fn the_cuts_of_a_matrix_are_those_of_the_least_rate() {
-    let sizing = Sizing::Memory {
-        bytes: 1 << 24,
-        expected: Some(5_000_000),
-    };
+    let sizing = Sizing::Memory { bytes: 1 << 24, expected: Some(5_000_000) };
     let chosen = FilterSpec::new(FilterKind::Cbfm, 3, sizing).unwrap();
     let FilterSpec::Matrix(spec) = &chosen else {
         panic!("a CBFM is a matrix");
     };
     assert_eq!(spec.cuts, [0b111]);
-    assert_eq!(
-        FilterSpec::new(FilterKind::Wcbfm, 3, sizing).unwrap(),
-        chosen
-    );
+    assert_eq!(FilterSpec::new(FilterKind::Wcbfm, 3, sizing).unwrap(), chosen);
 }
 
 #[test]
 fn broken_rules_say_what_works() {
     let error = |kind, attributes, bytes| {
-        let sizing = Sizing::Memory {
-            bytes,
-            expected: None,
-        };
-        FilterSpec::new(kind, attributes, sizing)
-            .unwrap_err()
-            .to_string()
+        let sizing = Sizing::Memory { bytes, expected: None };
+        FilterSpec::new(kind, attributes, sizing).unwrap_err().to_string()
     };
     for kind in MATRICES {
         assert!(error(kind, 17, 1 << 20).contains("1 to 16 attributes, not 17; 3 works"));
@@ -238,13 +190,8 @@ fn broken_rules_say_what_works() {
     // 2^7 cells of size 1.
     assert!(error(FilterKind::Bfm, 7, 15).contains("at least 16 bytes, not 15"));
     assert!(error(FilterKind::Bfm, 13, 1 << 20).contains("at most 4096 combinations"));
-    let cartesian = |size, probes| {
-        FilterSpec::Cartesian(CartesianSpec {
-            attributes: 3,
-            size,
-            probes,
-        })
-    };
+    let cartesian =
+        |size, probes| FilterSpec::Cartesian(CartesianSpec { attributes: 3, size, probes });
     let error = |spec: FilterSpec| spec.check().unwrap_err().to_string();
     assert!(error(cartesian(0, 4)).contains("2 works"));
     assert!(error(cartesian(1 << 20, 4)).contains("2 works"));
@@ -254,10 +201,7 @@ fn broken_rules_say_what_works() {
 /// The parameters know what the filter does.
 #[test]
 fn parameters_tell_what_filters_store_and_count() {
-    let sizing = Sizing::Memory {
-        bytes: 4096,
-        expected: Some(100),
-    };
+    let sizing = Sizing::Memory { bytes: 4096, expected: Some(100) };
     let mut specs: Vec<FilterSpec> = [
         FilterKind::Bloom,
         FilterKind::Mdbf,
@@ -277,9 +221,7 @@ fn parameters_tell_what_filters_store_and_count() {
         attributes: 3,
         lines: 8,
         probes: 4,
-        combinations: planned
-            .map(|(mask, probes)| PlannedCombination { mask, probes })
-            .into(),
+        combinations: planned.map(|(mask, probes)| PlannedCombination { mask, probes }).into(),
     }));
     for spec in &specs {
         let filter = spec.build();

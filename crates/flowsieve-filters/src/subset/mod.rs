@@ -1,5 +1,5 @@
-//! The subset filter: one blocked array for every combination of attributes that is asked for, and an
-//! unbiased count of each.
+//! The subset filter: one blocked array for every combination of attributes that is asked for, and
+//! an unbiased count of each.
 //!
 //! # Memory
 //!
@@ -16,15 +16,16 @@
 //!
 //! # Operations
 //!
-//! - insert: for the whole element, and for each planned combination of its attributes, set one bit in
-//!   each of k words of the digest's line, or lines. The element was new if any bit of the whole was clear.
+//! - insert: for the whole element, and for each planned combination of its attributes, set one bit
+//!   in each of k words of the digest's line, or lines. The element was new if any bit of the whole
+//!   was clear.
 //! - contains: all k bits of the whole are set.
 //! - query with some attributes: if their combination is planned, its `k_S` bits are set. If not,
 //!   planned parts of it can say no; if they say yes and cover the query, the answer is
 //!   [`PatternAnswer::PresentApart`]. Larger combinations cannot help.
 //!
-//! One cache line for eight bits of a combination, whatever the size of the filter, where a standard Bloom filter
-//! touches up to k. An element that is not there mostly costs one line.
+//! One cache line for eight bits of a combination, whatever the size of the filter, where a
+//! standard Bloom filter touches up to k. An element that is not there mostly costs one line.
 //!
 //! # Formulas
 //!
@@ -41,17 +42,17 @@
 //! | 32 | 16 | 8.3e-7 | 2.1e-7 |
 //! | 48 | 16 | 8.3e-9 | 9.7e-11 |
 //!
-//! More than eight bits lie in several lines, up to four (`lines/shares.rs`): a line is enough up to 24 bits an element, and
-//! two up to 48. So any rate down to 1e-8 takes at most 1.25 times the memory of a standard filter
-//! ([`super::sizing::best_line_probes`]).
+//! More than eight bits lie in several lines, up to four (`lines/shares.rs`): a line is enough up
+//! to 24 bits an element, and two up to 48. So any rate down to 1e-8 takes at most 1.25 times the
+//! memory of a standard filter ([`super::sizing::best_line_probes`]).
 //!
 //! # Distinct elements
 //!
 //! Given its line and its words, the bits of a new element, or of a new value of a combination, are
-//! uniform in the words; so it is called a repeat with p = product of (set bits of the word / 64) over
-//! its k words, of all its lines, exactly, whoever set them. The count of each combination is [`super::DistinctCounter`]'s with
-//! that p: unbiased, from the line just loaded, and only for what is new; and, as long as p is small, only
-//! for a sample of that (`lines/count.rs`).
+//! uniform in the words; so it is called a repeat with p = product of (set bits of the word / 64)
+//! over its k words, of all its lines, exactly, whoever set them. The count of each combination is
+//! [`super::DistinctCounter`]'s with that p: unbiased, from the line just loaded, and only for what
+//! is new; and, as long as p is small, only for a sample of that (`lines/count.rs`).
 //!
 //! # What it cannot do
 //!
@@ -98,8 +99,8 @@ use crate::{
 };
 use std::io;
 
-/// Blocked Bloom filter over the whole element and over planned combinations of its attributes, with
-/// an unbiased count of each.
+/// Blocked Bloom filter over the whole element and over planned combinations of its attributes,
+/// with an unbiased count of each.
 #[derive(Clone, Debug)]
 pub struct SubsetFilter {
     array: LineArray,
@@ -121,12 +122,7 @@ impl SubsetFilter {
     /// element alone.
     pub fn new(lines: u64, probes: u32) -> Self {
         let array = LineArray::new(lines);
-        Self {
-            counters: vec![array.counter(probes)],
-            array,
-            full: None,
-            masks: Vec::new(),
-        }
+        Self { counters: vec![array.counter(probes)], array, full: None, masks: Vec::new() }
     }
 
     /// A filter that also stores these combinations of the `attributes`, in the same lines.
@@ -151,17 +147,14 @@ impl SubsetFilter {
         Ok(filter)
     }
 
-    /// False-positive rates when there are `elements` distinct elements and `of_parts` distinct values
-    /// of each planned combination: that of the whole element first.
+    /// False-positive rates when there are `elements` distinct elements and `of_parts` distinct
+    /// values of each planned combination: that of the whole element first.
     pub fn predicted_fpr(&self, elements: f64, of_parts: &[f64]) -> Vec<f64> {
         let values = std::iter::once(elements).chain(of_parts.iter().copied());
         let probes = self.counters.iter().map(LineCounter::probes);
         let written: Vec<(f64, u32)> = values.zip(probes).collect();
         let lines = self.array.lines.len() as f64;
-        written
-            .iter()
-            .map(|&(_, probes)| shared_blocked_fpr(lines, probes, &written))
-            .collect()
+        written.iter().map(|&(_, probes)| shared_blocked_fpr(lines, probes, &written)).collect()
     }
 
     /// Bits that a whole element sets.
@@ -181,15 +174,11 @@ impl SubsetFilter {
 
 /// What bits that are set, or not, say of an element that they stand for.
 pub(super) const fn of_bits(set: bool) -> PatternAnswer {
-    if set {
-        PatternAnswer::Present
-    } else {
-        PatternAnswer::Absent
-    }
+    if set { PatternAnswer::Present } else { PatternAnswer::Absent }
 }
 
-/// The answer for some attributes of a filter that stores these combinations (mask and bits of each), where
-/// `is_set` looks for a digest's bits.
+/// The answer for some attributes of a filter that stores these combinations (mask and bits of
+/// each), where `is_set` looks for a digest's bits.
 pub(super) fn answer(
     pattern: Pattern<'_>,
     parts: impl Iterator<Item = (u32, u32)> + Clone,
@@ -212,11 +201,7 @@ pub(super) fn answer(
         }
         covered |= part.0;
     }
-    if covered == query {
-        PatternAnswer::PresentApart
-    } else {
-        PatternAnswer::Unknown
-    }
+    if covered == query { PatternAnswer::PresentApart } else { PatternAnswer::Unknown }
 }
 
 impl MembershipFilter for SubsetFilter {
@@ -257,12 +242,7 @@ impl MembershipFilter for SubsetFilter {
     }
 
     fn insert_batch(&mut self, elements: DigestColumns<'_>, sightings: &mut Vec<Sighting>) {
-        let Self {
-            array,
-            counters,
-            masks,
-            ..
-        } = self;
+        let Self { array, counters, masks, .. } = self;
         let number = elements.whole.len();
         if masks.is_empty() {
             array.insert_all(&mut counters[0], elements.whole, sightings);
@@ -282,8 +262,7 @@ impl MembershipFilter for SubsetFilter {
     }
 
     fn contains_batch(&self, elements: DigestColumns<'_>, answers: &mut Vec<bool>) {
-        self.array
-            .contains_all(self.probes(), elements.whole, answers);
+        self.array.contains_all(self.probes(), elements.whole, answers);
     }
 
     fn as_multi_attribute(&self) -> Option<&dyn MultiAttributeFilter> {
@@ -300,11 +279,8 @@ impl FilterState for SubsetFilter {
     }
 
     fn load_state(&mut self, state: &mut StateReader<'_>) -> Result<(), LoadError> {
-        let counts = self
-            .counters
-            .iter()
-            .map(|_| state.line_count())
-            .collect::<Result<Vec<_>, _>>()?;
+        let counts =
+            self.counters.iter().map(|_| state.line_count()).collect::<Result<Vec<_>, _>>()?;
         let probes: Vec<u32> = self.counters.iter().map(LineCounter::probes).collect();
         let values = counts.iter().map(|(firsts, _)| *firsts).zip(probes);
         self.array.set_written(values);
@@ -347,9 +323,8 @@ impl MultiAttributeFilter for SubsetFilter {
             return patterns.for_each(|pattern| answers.push(self.contains_where(pattern)));
         };
         let given = patterns.attributes.chunks_exact(patterns.given());
-        let digests: Vec<Digest> = given
-            .map(|digests| Digest::join(mask, digests.iter().copied()))
-            .collect();
+        let digests: Vec<Digest> =
+            given.map(|digests| Digest::join(mask, digests.iter().copied())).collect();
         let mut are_set = Vec::with_capacity(digests.len());
         let probes = self.counters[part + 1].probes();
         self.array.contains_all(probes, &digests, &mut are_set);
@@ -390,23 +365,16 @@ mod tests {
             let elements = 512.0 / bits;
             assert_eq!(best_line_probes(1.0, elements), probes);
             let ours = blocked_fpr(1.0, probes, elements);
-            let digit = if blocked > 1e-4 {
-                5.1e-5
-            } else {
-                0.01 * blocked
-            };
+            let digit = if blocked > 1e-4 { 5.1e-5 } else { 0.01 * blocked };
             assert!((ours - blocked).abs() < digit, "{bits}: {ours}");
             let best = bloom_fpr(bits, best_probes(bits, 1.0, 32), 1.0);
-            let digit = if standard > 1e-4 {
-                5.1e-5
-            } else {
-                0.03 * standard
-            };
+            let digit = if standard > 1e-4 { 5.1e-5 } else { 0.03 * standard };
             assert!((best - standard).abs() < digit, "{bits}: {best}");
         }
     }
 
-    /// The places of a digest's bits, by the definition and word by word: saved filters depend on them.
+    /// The places of a digest's bits, by the definition and word by word: saved filters depend on
+    /// them.
     #[test]
     fn bits_in_several_lines_are_where_they_were() {
         let mut filter = SubsetFilter::new(1000, 20);
@@ -445,10 +413,7 @@ mod tests {
 
     fn element(attributes: &[Digest; 3]) -> ElementDigests<'_> {
         let joined = Digest::join(0b111, attributes.iter().copied());
-        ElementDigests {
-            whole: Digest::from_value(joined.value().rotate_left(7)),
-            attributes,
-        }
+        ElementDigests { whole: Digest::from_value(joined.value().rotate_left(7)), attributes }
     }
 
     /// More combinations than a row has digests, and fewer.
@@ -467,10 +432,7 @@ mod tests {
                 .chunks(8)
                 .map(|of_one| Digest::join(0xff, of_one.iter().copied()))
                 .collect();
-            let columns = DigestColumns {
-                whole: &whole,
-                attributes: &attributes,
-            };
+            let columns = DigestColumns { whole: &whole, attributes: &attributes };
             let (mut batched, mut sightings) = (new(), Vec::new());
             batched.insert_batch(columns, &mut sightings);
             let mut one_by_one = new();
@@ -494,10 +456,7 @@ mod tests {
     }
 
     fn planned(masks: &[u32], probes: u32) -> Vec<PlannedCombination> {
-        masks
-            .iter()
-            .map(|&mask| PlannedCombination { mask, probes })
-            .collect()
+        masks.iter().map(|&mask| PlannedCombination { mask, probes }).collect()
     }
 
     #[test]
@@ -537,9 +496,7 @@ mod tests {
     #[test]
     fn combinations_that_cannot_be_planned() {
         let error = |attributes, combinations: &[PlannedCombination]| {
-            SubsetFilter::with_combinations(attributes, 1, 4, combinations)
-                .unwrap_err()
-                .to_string()
+            SubsetFilter::with_combinations(attributes, 1, 4, combinations).unwrap_err().to_string()
         };
         assert!(error(3, &planned(&[0], 4)).contains("0b0 is none"));
         assert!(error(3, &planned(&[0b111], 4)).contains("always stored"));
@@ -550,8 +507,8 @@ mod tests {
         assert!(error(17, &planned(&[0b1], 4)).contains("at most 16"));
     }
 
-    /// Triples with few frequent values in a crowded array: every planned count is unbiased, over 60
-    /// repetitions, within four standard errors.
+    /// Triples with few frequent values in a crowded array: every planned count is unbiased, over
+    /// 60 repetitions, within four standard errors.
     #[test]
     fn counts_of_all_combinations_are_unbiased() {
         const RUNS: u64 = 60;
@@ -569,11 +526,8 @@ mod tests {
                     let uniform = (bits & 0xffff) as f64 / 65_536.0;
                     (uniform * uniform * range) as u64
                 };
-                let numbers = [
-                    skewed(draw, 300.0),
-                    skewed(draw >> 16, 80.0),
-                    skewed(draw >> 32, 20.0),
-                ];
+                let numbers =
+                    [skewed(draw, 300.0), skewed(draw >> 16, 80.0), skewed(draw >> 32, 20.0)];
                 let attributes: [Digest; 3] =
                     std::array::from_fn(|i| value(1000 + 3 * run + i as u64, numbers[i]));
                 filter.insert(element(&attributes));
@@ -601,10 +555,8 @@ mod tests {
         const ASKED: u64 = 40_000;
         const LINES: u64 = 240;
         let attributes = |i: u64| [value(0, i % 500), value(1, i % 4_000), value(2, i)];
-        let demands = [20_000.0, 500.0, 4_000.0].map(|elements| Demand {
-            elements,
-            weight: 1.0 / 3.0,
-        });
+        let demands =
+            [20_000.0, 500.0, 4_000.0].map(|elements| Demand { elements, weight: 1.0 / 3.0 });
         let probes = shared_probes(&demands, (LINES * 512) as f64, 8);
         let parts = [(0b001, probes[1]), (0b011, probes[2])]
             .map(|(mask, probes)| PlannedCombination { mask, probes });
@@ -637,20 +589,13 @@ mod tests {
         for i in 0..400 {
             filter.insert(element(&attributes(i)));
         }
-        let asked: Vec<[Digest; 3]> = (300..633)
-            .map(|i| [0, 1, 2].map(|at| value(at, i)))
-            .collect();
+        let asked: Vec<[Digest; 3]> =
+            (300..633).map(|i| [0, 1, 2].map(|at| value(at, i))).collect();
         let asked = [asked, (0..300).map(attributes).collect()].concat();
         for mask in 1..7 {
-            let given = asked
-                .iter()
-                .flat_map(|of_one| members(mask).map(|at| of_one[at]));
+            let given = asked.iter().flat_map(|of_one| members(mask).map(|at| of_one[at]));
             let given: Vec<Digest> = given.collect();
-            let patterns = PatternColumns {
-                arity: 3,
-                mask,
-                attributes: &given,
-            };
+            let patterns = PatternColumns { arity: 3, mask, attributes: &given };
             let mut answers = vec![PatternAnswer::Unknown];
             filter.contains_where_batch(patterns, &mut answers);
             let of_each = asked.iter().map(|of_one| ask(&filter, of_one, mask));

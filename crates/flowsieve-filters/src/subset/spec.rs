@@ -48,13 +48,7 @@ pub(crate) const SUBSET: Descriptor = Descriptor {
     ignores_repeats: true,
     size: |attributes, sizing| {
         let (lines, probes) = line_size(sizing)?;
-        Ok(SubsetSpec {
-            attributes,
-            lines,
-            probes,
-            combinations: Vec::new(),
-        }
-        .into())
+        Ok(SubsetSpec { attributes, lines, probes, combinations: Vec::new() }.into())
     },
     search: Some(Search {
         size_in: |_, bytes| bytes / Lines::LINE_BYTES,
@@ -131,7 +125,8 @@ impl PlannedCombination {
     }
 }
 
-/// Bits of each kind of element that serve these demands best, in as many lines each as are worth their price.
+/// Bits of each kind of element that serve these demands best, in as many lines each as are worth
+/// their price.
 fn best_shared_probes(demands: &[Demand], lines: u64) -> Vec<u32> {
     let probes_within = |most: u32| shared_probes(demands, (lines * LINE_BITS) as f64, most);
     let elements = demands.iter().map(|demand| demand.elements).sum();
@@ -152,8 +147,8 @@ impl SubsetSpec {
     /// Most combinations in a file.
     const MAX_COMBINATIONS: usize = 1 << 16;
 
-    /// The best filter of this many lines for these queries: it stores the whole element and the combinations
-    /// asked for, each with the bits that serve the mixture best.
+    /// The best filter of this many lines for these queries: it stores the whole element and the
+    /// combinations asked for, each with the bits that serve the mixture best.
     pub fn planned(workload: &Workload<'_>, lines: u64) -> Self {
         let full = workload.full();
         let share = |mask: u32| {
@@ -164,10 +159,7 @@ impl SubsetSpec {
         let parts: Vec<u32> = parts.filter(|&mask| mask != full).collect();
         let demands: Vec<Demand> = std::iter::once(full)
             .chain(parts.iter().copied())
-            .map(|mask| Demand {
-                elements: (workload.values)(mask),
-                weight: share(mask),
-            })
+            .map(|mask| Demand { elements: (workload.values)(mask), weight: share(mask) })
             .collect();
         let probes = best_shared_probes(&demands, lines);
         let combinations = parts.iter().zip(&probes[1..]);
@@ -185,9 +177,7 @@ impl SubsetSpec {
     fn written(&self, elements: f64, values: &dyn Fn(u32) -> f64) -> Vec<(f64, u32)> {
         let parts = self.combinations.iter();
         let parts = parts.map(|part| (values(part.mask), part.probes));
-        std::iter::once((elements, self.probes))
-            .chain(parts)
-            .collect()
+        std::iter::once((elements, self.probes)).chain(parts).collect()
     }
 
     pub(crate) fn load(input: &mut StateReader<'_>) -> Result<Self, LoadError> {
@@ -196,10 +186,7 @@ impl SubsetSpec {
             lines: input.u64()?,
             probes: input.u32()?,
             combinations: input.list(Self::MAX_COMBINATIONS, |input| {
-                Ok(PlannedCombination {
-                    mask: input.u32()?,
-                    probes: input.u32()?,
-                })
+                Ok(PlannedCombination { mask: input.u32()?, probes: input.u32()? })
             })?,
         })
     }
@@ -277,11 +264,8 @@ impl Parameters for SubsetSpec {
     }
 
     fn rate(&self, query: &Query<'_>) -> Option<f64> {
-        let probes = if query.mask == query.full {
-            self.probes
-        } else {
-            self.probes_of(query.mask)?
-        };
+        let probes =
+            if query.mask == query.full { self.probes } else { self.probes_of(query.mask)? };
         let written = self.written(query.elements(), query.values);
         Some(shared_blocked_fpr(self.lines as f64, probes, &written))
     }
@@ -289,12 +273,7 @@ impl Parameters for SubsetSpec {
     fn count_variance(&self, workload: &Workload<'_>) -> Option<f64> {
         let elements = workload.elements();
         let written = self.written(elements, workload.values);
-        Some(blocked_count_variance(
-            self.lines,
-            self.probes,
-            &written,
-            elements,
-        ))
+        Some(blocked_count_variance(self.lines, self.probes, &written, elements))
     }
 
     fn shape(&self) -> Shape {

@@ -1,7 +1,9 @@
-//! Counts at any load: the mean error, the stated variance and the bounds, of every structure that counts.
+//! Counts at any load: the mean error, the stated variance and the bounds, of every structure that
+//! counts.
 //!
-//! The seeds are fixed, so a test that passes once passes always; each threshold is that which a sound count passes with
-//! a probability of 999 in 1000 over all cells together, so that another choice of seeds passes as well.
+//! The seeds are fixed, so a test that passes once passes always; each threshold is that which a
+//! sound count passes with a probability of 999 in 1000 over all cells together, so that another
+//! choice of seeds passes as well.
 
 use crate::elements::{Elements, insert_all};
 use crate::specs::{bloom, subset};
@@ -35,8 +37,8 @@ impl Counts {
         self.covered += f64::from(u8::from(bounds.contains(&elements)));
     }
 
-    /// Asserts that they are unbiased, know their error and have bounds that hold. `errors` are the standard errors
-    /// that chance allows.
+    /// Asserts that they are unbiased, know their error and have bounds that hold. `errors` are the
+    /// standard errors that chance allows.
     fn check(&self, what: &str, errors: f64) {
         let (mean, square) = (self.sum / self.runs, self.squares / self.runs);
         let stated = self.stated / self.runs;
@@ -49,26 +51,20 @@ impl Counts {
         );
         // Where hardly a run misses an element the squares say nothing of the error of the mean.
         let variance = square.max(stated);
-        assert!(
-            mean.abs() <= errors * (variance / self.runs).sqrt() + 1e-6,
-            "{what}: {mean}"
-        );
+        assert!(mean.abs() <= errors * (variance / self.runs).sqrt() + 1e-6, "{what}: {mean}");
         if stated >= 10.0 {
             let spread = (self.fourths / self.runs - square * square).max(0.0);
             let error = errors * (spread / self.runs).sqrt() / stated;
             let ratio = square / stated;
-            assert!(
-                ratio > 0.8 - error && ratio < 1.25 + error,
-                "{what}: {ratio}"
-            );
+            assert!(ratio > 0.8 - error && ratio < 1.25 + error, "{what}: {ratio}");
         }
         let error = errors * (0.05 * 0.95 / self.runs).sqrt();
         assert!(covered > 0.95 - error, "{what}: {covered}");
     }
 }
 
-/// A number of standard errors that a normal one passes with a probability of 1 in 1000 in any of so many cells, with
-/// three numbers in each.
+/// A number of standard errors that a normal one passes with a probability of 1 in 1000 in any of
+/// so many cells, with three numbers in each.
 fn allowed(cells: usize) -> f64 {
     // The tail beyond z is about e^(-z²/2) / (z √(2π)).
     let wanted = 0.001 / (6.0 * cells as f64);
@@ -81,9 +77,7 @@ fn allowed(cells: usize) -> f64 {
 
 fn digests(seed: u64, elements: u64) -> Vec<Digest> {
     let digester = Digester::new(seed);
-    (0..elements)
-        .map(|number| digester.digest(&number.to_le_bytes()))
-        .collect()
+    (0..elements).map(|number| digester.digest(&number.to_le_bytes())).collect()
 }
 
 /// Lines, from empty to a hundred elements a bit, in one shard and in eight.
@@ -104,9 +98,8 @@ fn lines_count_at_any_load() {
     let errors = allowed(cells.len());
     for (bytes, shards, elements, runs) in cells {
         let probes = 1 + (bytes.trailing_zeros() + elements as u32) % 8;
-        let mut filters: Vec<SubsetFilter> = (0..shards)
-            .map(|_| SubsetFilter::new(bytes / 64 / shards, probes))
-            .collect();
+        let mut filters: Vec<SubsetFilter> =
+            (0..shards).map(|_| SubsetFilter::new(bytes / 64 / shards, probes)).collect();
         let mut counts = Counts::default();
         for run in 0..runs {
             let mut columns = vec![Vec::new(); shards as usize];
@@ -116,10 +109,7 @@ fn lines_count_at_any_load() {
             let mut sum = Estimate::default();
             for (filter, column) in filters.iter_mut().zip(&columns) {
                 filter.clear();
-                let columns = DigestColumns {
-                    whole: column,
-                    attributes: &[],
-                };
+                let columns = DigestColumns { whole: column, attributes: &[] };
                 filter.insert_batch(columns, &mut Vec::new());
                 sum = sum.plus(filter.distinct().expect("it counts"));
             }
@@ -150,10 +140,7 @@ fn combinations_count_at_any_load() {
             let attributes: Vec<Digest> = (0..elements)
                 .flat_map(|number| [value(1, number % (elements / 4)), value(2, number / 2)])
                 .collect();
-            let columns = DigestColumns {
-                whole: &whole,
-                attributes: &attributes,
-            };
+            let columns = DigestColumns { whole: &whole, attributes: &attributes };
             filter.insert_batch(columns, &mut Vec::new());
             let combinations = filter.as_multi_attribute().expect("it has some");
             let counted = [(0b11, elements), (0b01, elements / 4), (0b10, elements / 2)];
@@ -163,15 +150,13 @@ fn combinations_count_at_any_load() {
             }
         }
         for (counts, name) in all.iter().zip(["whole", "first", "second"]) {
-            counts.check(
-                &format!("{lines} lines, {elements} elements, {name}"),
-                errors,
-            );
+            counts.check(&format!("{lines} lines, {elements} elements, {name}"), errors);
         }
     }
 }
 
-/// Every structure that counts, far beyond what it was made for, with values that many elements share.
+/// Every structure that counts, far beyond what it was made for, with values that many elements
+/// share.
 #[test]
 fn every_structure_counts_at_any_load() {
     const LOADS: [u32; 4] = [30, 300, 3_000, 12_000];
@@ -191,16 +176,8 @@ fn every_structure_counts_at_any_load() {
             probes: 2,
             combination: Combination::XorIndependent,
         }),
-        FilterSpec::Counting(CountingSpec {
-            counters: 600,
-            probes: 3,
-            counter_bits: 4,
-        }),
-        FilterSpec::SplitCounting(SplitCountingSpec {
-            part: 200,
-            probes: 3,
-            counter_bits: 2,
-        }),
+        FilterSpec::Counting(CountingSpec { counters: 600, probes: 3, counter_bits: 4 }),
+        FilterSpec::SplitCounting(SplitCountingSpec { part: 200, probes: 3, counter_bits: 2 }),
         FilterSpec::Scalable(ScalableSpec {
             part: 50,
             probes: 4,
@@ -208,16 +185,8 @@ fn every_structure_counts_at_any_load() {
             most_links: 3,
             refill: Refill::FirstNotFull,
         }),
-        FilterSpec::Dleft(DleftSpec {
-            buckets: 8,
-            remainder_bits: 8,
-            counter_bits: 2,
-        }),
-        FilterSpec::Dleft(DleftSpec {
-            buckets: 13,
-            remainder_bits: 5,
-            counter_bits: 4,
-        }),
+        FilterSpec::Dleft(DleftSpec { buckets: 8, remainder_bits: 8, counter_bits: 2 }),
+        FilterSpec::Dleft(DleftSpec { buckets: 13, remainder_bits: 5, counter_bits: 4 }),
     ];
     let errors = allowed(specs.len() * LOADS.len());
     for spec in &specs {
@@ -247,11 +216,7 @@ fn single_attributes_count_at_any_load() {
         probes: 2,
         index_map: IndexMap::Rank,
     });
-    let join = FilterSpec::Cartesian(CartesianSpec {
-        attributes: 1,
-        size: 60,
-        probes: 2,
-    });
+    let join = FilterSpec::Cartesian(CartesianSpec { attributes: 1, size: 60, probes: 2 });
     let errors = allowed(2 * LOADS.len());
     for spec in [matrix, join] {
         for elements in LOADS {
@@ -278,11 +243,7 @@ fn what_cannot_be_counted_is_not() {
         probes: 2,
         combination: Combination::XorSame,
     });
-    let mdbf = FilterSpec::Mdbf(MdbfSpec {
-        attributes: 2,
-        bits: 512,
-        probes: 2,
-    });
+    let mdbf = FilterSpec::Mdbf(MdbfSpec { attributes: 2, bits: 512, probes: 2 });
     for spec in [xor, mdbf] {
         let mut filter = spec.build();
         assert!(filter.distinct().is_none());

@@ -10,8 +10,8 @@ use flowsieve_filters::{
     FilterSpec, Refill, ScalableSpec, Sighting, SplitCountingSpec,
 };
 
-/// Estimates of many runs over `elements` distinct elements, each of which comes twice; with what they
-/// state as their variance.
+/// Estimates of many runs over `elements` distinct elements, each of which comes twice; with what
+/// they state as their variance.
 fn estimates(spec: &FilterSpec, elements: u32, runs: u64) -> (Vec<f64>, f64) {
     let mut stated = 0.0;
     let estimates = (0..runs)
@@ -44,16 +44,8 @@ fn counts_are_unbiased_and_as_exact_as_they_say() {
             probes: 2,
             combination: Combination::Joint,
         }),
-        FilterSpec::Counting(CountingSpec {
-            counters: 6000,
-            probes: 3,
-            counter_bits: 4,
-        }),
-        FilterSpec::SplitCounting(SplitCountingSpec {
-            part: 2000,
-            probes: 3,
-            counter_bits: 2,
-        }),
+        FilterSpec::Counting(CountingSpec { counters: 6000, probes: 3, counter_bits: 4 }),
+        FilterSpec::SplitCounting(SplitCountingSpec { part: 2000, probes: 3, counter_bits: 2 }),
         FilterSpec::Scalable(ScalableSpec {
             part: 300,
             probes: 4,
@@ -68,16 +60,8 @@ fn counts_are_unbiased_and_as_exact_as_they_say() {
             most_links: 2,
             refill: Refill::Newest,
         }),
-        FilterSpec::Dleft(DleftSpec {
-            buckets: 64,
-            remainder_bits: 8,
-            counter_bits: 2,
-        }),
-        FilterSpec::Dleft(DleftSpec {
-            buckets: 64,
-            remainder_bits: 5,
-            counter_bits: 4,
-        }),
+        FilterSpec::Dleft(DleftSpec { buckets: 64, remainder_bits: 8, counter_bits: 2 }),
+        FilterSpec::Dleft(DleftSpec { buckets: 64, remainder_bits: 5, counter_bits: 4 }),
     ] {
         let (estimates, stated) = estimates(&spec, ELEMENTS, RUNS);
         let (mean, error, sd) = mean_and_errors(&estimates);
@@ -125,13 +109,7 @@ fn raw_and_unbiased_counts_of_the_bloom_filter() {
                         filter.insert(element) == Sighting::First
                     })
                     .count();
-                (
-                    first as f64,
-                    filter
-                        .distinct()
-                        .expect("no removal has ended the count")
-                        .distinct,
-                )
+                (first as f64, filter.distinct().expect("no removal has ended the count").distinct)
             })
             .unzip();
         let (mean, error, _) = mean_and_errors(&raw);
@@ -141,21 +119,16 @@ fn raw_and_unbiased_counts_of_the_bloom_filter() {
             "{bits} {probes}: raw {mean} ± {error}"
         );
         let (mean, error, spread) = mean_and_errors(&unbiased);
-        assert!(
-            (mean - n).abs() < 4.0 * error,
-            "{bits} {probes}: {mean} ± {error}"
-        );
+        assert!((mean - n).abs() < 4.0 * error, "{bits} {probes}: {mean} ± {error}");
         let tolerance = 4.0 / (2.0 * RUNS as f64).sqrt();
-        assert!(
-            (spread / n / sd - 1.0).abs() < tolerance,
-            "{bits} {probes}: {spread}"
-        );
+        assert!((spread / n / sd - 1.0).abs() < tolerance, "{bits} {probes}: {spread}");
         let formula = (bloom_count_variance(f64::from(bits) * n, probes, n) / n).sqrt();
         assert!((formula - sd).abs() < 0.6e-6);
     }
 }
 
-/// Root of the mean squared error of a count over the predicted standard error, at loads from 4 bits an element to 0.2.
+/// Root of the mean squared error of a count over the predicted standard error, at loads from 4
+/// bits an element to 0.2.
 #[test]
 fn errors_are_those_predicted() {
     const RUNS: u64 = 1000;
@@ -164,25 +137,15 @@ fn errors_are_those_predicted() {
         let elements = (BITS as f64 / bits_an_element) as u32;
         let n = f64::from(elements);
         for (spec, variance) in [
-            (
-                subset(1, BITS / 512, 4, &[]),
-                blocked_count_variance(BITS / 512, 4, &[(n, 4)], n),
-            ),
-            (
-                bloom(BITS, 3, BloomLayout::Anywhere),
-                bloom_count_variance(BITS as f64, 3, n),
-            ),
+            (subset(1, BITS / 512, 4, &[]), blocked_count_variance(BITS / 512, 4, &[(n, 4)], n)),
+            (bloom(BITS, 3, BloomLayout::Anywhere), bloom_count_variance(BITS as f64, 3, n)),
         ] {
             let squares = (0..RUNS).map(|run| {
                 let mut filter = spec.build();
                 let digester = Digester::new(run);
-                let digests: Vec<_> = (0..elements)
-                    .map(|i| digester.digest(&i.to_le_bytes()))
-                    .collect();
-                let columns = DigestColumns {
-                    whole: &digests,
-                    attributes: &[],
-                };
+                let digests: Vec<_> =
+                    (0..elements).map(|i| digester.digest(&i.to_le_bytes())).collect();
+                let columns = DigestColumns { whole: &digests, attributes: &[] };
                 filter.insert_batch(columns, &mut Vec::new());
                 let count = filter.distinct().expect("a stream is counted");
                 (count.distinct / n - 1.0).powi(2)

@@ -45,8 +45,8 @@ pub(crate) struct Elements {
 }
 
 impl Elements {
-    /// Elements of `arity` attributes with these numbers, whose attributes have `values` values each:
-    /// elements share them, but for elements of one attribute, which are that attribute.
+    /// Elements of `arity` attributes with these numbers, whose attributes have `values` values
+    /// each: elements share them, but for elements of one attribute, which are that attribute.
     pub(crate) fn sharing(
         arity: usize,
         seed: u64,
@@ -75,20 +75,13 @@ impl Elements {
     ) -> Self {
         let mut elements = Self::none();
         for tuple in tuples {
-            elements.push(
-                seed,
-                &tuple.map(u32::to_le_bytes).concat(),
-                tuple.into_iter(),
-            );
+            elements.push(seed, &tuple.map(u32::to_le_bytes).concat(), tuple.into_iter());
         }
         elements
     }
 
     const fn none() -> Self {
-        Self {
-            whole: Vec::new(),
-            attributes: Vec::new(),
-        }
+        Self { whole: Vec::new(), attributes: Vec::new() }
     }
 
     fn push(&mut self, seed: u64, whole: &[u8], tuple: impl Iterator<Item = u32>) {
@@ -114,10 +107,7 @@ impl Elements {
     }
 
     pub(crate) fn columns(&self) -> DigestColumns<'_> {
-        DigestColumns {
-            whole: &self.whole,
-            attributes: &self.attributes,
-        }
+        DigestColumns { whole: &self.whole, attributes: &self.attributes }
     }
 }
 
@@ -145,10 +135,8 @@ pub(crate) fn ask<T>(
     let attributes: Vec<Option<Digest>> = (element.attributes.iter().enumerate())
         .map(|(i, &digest)| (mask >> i & 1 == 1).then_some(digest))
         .collect();
-    let pattern = Pattern {
-        whole: (mask == full).then_some(element.whole),
-        attributes: &attributes,
-    };
+    let pattern =
+        Pattern { whole: (mask == full).then_some(element.whole), attributes: &attributes };
     assert_eq!(pattern.mask(), mask);
     answer(pattern)
 }

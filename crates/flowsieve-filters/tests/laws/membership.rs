@@ -52,11 +52,7 @@ fn a_batch_is_its_elements_one_by_one() {
             let expected: Vec<bool> = asked.iter().map(|e| one_by_one.contains(e)).collect();
             assert_eq!(answers[1..], expected, "{spec:?}");
         }
-        assert_eq!(
-            state(&*batched, others),
-            state(&*one_by_one, others),
-            "{spec:?}"
-        );
+        assert_eq!(state(&*batched, others), state(&*one_by_one, others), "{spec:?}");
         let [batched, one_by_one] = [batched, one_by_one].map(|filter| {
             let filter = filter.as_multi_attribute()?;
             let masks = 1..1_u32 << arity(&spec);

@@ -14,10 +14,7 @@ fn digest(seed: u64, number: u32) -> Digest {
 }
 
 fn element(whole: Digest) -> ElementDigests<'static> {
-    ElementDigests {
-        whole,
-        attributes: &[],
-    }
+    ElementDigests { whole, attributes: &[] }
 }
 
 fn filled<B: Bucket>(mut filter: DleftFilter<B>, elements: u32) -> DleftFilter<B> {
@@ -29,14 +26,10 @@ fn filled<B: Bucket>(mut filter: DleftFilter<B>, elements: u32) -> DleftFilter<B
 
 /// Share of strangers that are contained, and its standard error if the rate is `rate`.
 fn observed_rate(filter: &dyn MembershipFilter, strangers: u32, rate: f64) -> (f64, f64) {
-    let wrong = (0..strangers)
-        .filter(|&number| filter.contains(element(digest(2, number))))
-        .count();
+    let wrong =
+        (0..strangers).filter(|&number| filter.contains(element(digest(2, number)))).count();
     let strangers = f64::from(strangers);
-    (
-        wrong as f64 / strangers,
-        (rate * (1.0 - rate) / strangers).sqrt(),
-    )
+    (wrong as f64 / strangers, (rate * (1.0 - rate) / strangers).sqrt())
 }
 
 /// 500 000 elements in four subtables of 2^15 buckets: means and standard deviations of 20
@@ -54,10 +47,7 @@ fn loads_of_the_d_left_subtables() {
         assert!((load as f64 - mean).abs() < 4.0 * sd, "{loads:?}");
     }
     // With q = 39 bits 0.2 elements are expected to have the hash of another.
-    assert!(
-        (499_998..=500_000).contains(&loads.iter().sum::<u64>()),
-        "{loads:?}"
-    );
+    assert!((499_998..=500_000).contains(&loads.iter().sum::<u64>()), "{loads:?}");
     assert_eq!(filter.stashed(), 0);
 }
 
@@ -68,10 +58,7 @@ fn rates_of_the_d_left_filter_at_three_quarters() {
         // The elements that have the hash of another are n - n (1 - f/2) to first order, which
         // spreads the rate by less than one part in a thousand.
         let (observed, error) = observed_rate(&filter, 1_000_000, rate);
-        assert!(
-            (observed - rate).abs() < 4.0 * error,
-            "{r}: {observed} ± {error}"
-        );
+        assert!((observed - rate).abs() < 4.0 * error, "{r}: {observed} ± {error}");
         assert!((filter.stats().fill_ratio - 0.75).abs() < 0.006);
     }
 }
@@ -84,10 +71,7 @@ fn the_d_left_filter_takes_less_than_half() {
     let counting = FilterSpec::new(
         FilterKind::Counting,
         0,
-        Sizing::Rate {
-            fpr: 0.001_463_771,
-            expected: u64::from(expected),
-        },
+        Sizing::Rate { fpr: 0.001_463_771, expected: u64::from(expected) },
     )
     .unwrap();
     let ratio = counting.memory_bytes() as f64 / filter.stats().memory_bytes as f64;
@@ -98,10 +82,7 @@ fn the_d_left_filter_takes_less_than_half() {
 #[test]
 fn overflow_of_the_d_left_filter() {
     let cells = 32 << 14;
-    let filter = filled(
-        DleftFilter::<Bucket32>::new(1 << 14, 22, 2),
-        cells * 89 / 100,
-    );
+    let filter = filled(DleftFilter::<Bucket32>::new(1 << 14, 22, 2), cells * 89 / 100);
     assert_eq!(filter.stashed(), 0);
     let filter = filled(DleftFilter::<Bucket32>::new(1 << 14, 22, 2), 500_000);
     // The overflow is a count of rare events, each of which makes others likelier: allow for a
@@ -121,14 +102,8 @@ fn counters_reach_what_they_should() {
     const PART: u64 = 36_864;
     const COUNTERS: u64 = 10 * PART;
     for (split, expected) in [
-        (
-            true,
-            [(2, 0.154_241_653), (4, 0.005_625_846), (8, 7.329e-7)],
-        ),
-        (
-            false,
-            [(2, 0.154_242_943), (4, 0.005_626_633), (8, 7.335e-7)],
-        ),
+        (true, [(2, 0.154_241_653), (4, 0.005_625_846), (8, 7.329e-7)]),
+        (false, [(2, 0.154_242_943), (4, 0.005_626_633), (8, 7.335e-7)]),
     ] {
         let mut counters = CounterArray::new(COUNTERS, 8);
         for number in 0..25_639 {
@@ -139,15 +114,11 @@ fn counters_reach_what_they_should() {
             }
         }
         for (least, share) in expected {
-            let reached = (0..COUNTERS)
-                .filter(|&position| counters.get(position) >= least)
-                .count() as f64;
+            let reached =
+                (0..COUNTERS).filter(|&position| counters.get(position) >= least).count() as f64;
             let mean = share * COUNTERS as f64;
             // A count of at most a few events is allowed one more.
-            assert!(
-                (reached - mean).abs() < 4.0 * mean.sqrt() + 1.0,
-                "{split} {least}: {reached}"
-            );
+            assert!((reached - mean).abs() < 4.0 * mean.sqrt() + 1.0, "{split} {least}: {reached}");
         }
     }
 }
@@ -164,15 +135,13 @@ fn counters_saturate_as_often_as_the_formula_says() {
         }
         let saturated = filter.stats().counters.unwrap().saturated as f64;
         let mean = counter_reaches(load, largest) * counters as f64;
-        assert!(
-            (saturated - mean).abs() < 4.0 * mean.sqrt() + 1.0,
-            "{counter_bits}: {saturated}"
-        );
+        assert!((saturated - mean).abs() < 4.0 * mean.sqrt() + 1.0, "{counter_bits}: {saturated}");
     }
 }
 
 /// A course report's spelling dictionary: 466 550 words for 1 % are 4 471 909 bits and 7 functions.
-/// Its "error rate" asks for each word just before inserting it, which averages the rate over the fill.
+/// Its "error rate" asks for each word just before inserting it, which averages the rate over the
+/// fill.
 #[test]
 fn the_dictionary_of_the_course_report() {
     const WORDS: u32 = 466_550;
@@ -190,10 +159,7 @@ fn the_dictionary_of_the_course_report() {
     assert!((share - rate).abs() < 4.0 * error, "{share} ± {error}");
     let rate = 0.010_039_218;
     let (observed, error) = observed_rate(&*filter, 1_000_000, rate);
-    assert!(
-        (observed - rate).abs() < 4.0 * error,
-        "{observed} ± {error}"
-    );
+    assert!((observed - rate).abs() < 4.0 * error, "{observed} ± {error}");
 }
 
 /// Rates too low for the best k are reached with the most functions that there are.
@@ -201,10 +167,7 @@ fn the_dictionary_of_the_course_report() {
 fn structures_for_a_low_rate_reach_it_by_their_formula() {
     for kind in [FilterKind::Bloom, FilterKind::Cmdbf, FilterKind::Counting] {
         for fpr in [1e-9, 1e-15, 1e-30] {
-            let sizing = Sizing::Rate {
-                fpr,
-                expected: 1000,
-            };
+            let sizing = Sizing::Rate { fpr, expected: 1000 };
             let spec = FilterSpec::new(kind, 2, sizing).unwrap();
             let size = match spec {
                 FilterSpec::Bloom(BloomSpec { bits, .. })
@@ -214,32 +177,25 @@ fn structures_for_a_low_rate_reach_it_by_their_formula() {
             };
             let reached = bloom_fpr(size as f64, spec.probes(), 1000.0);
             // It is no larger than it has to be, but for the whole number of functions.
-            assert!(
-                reached <= fpr * 1.01 && reached > fpr / 1.5,
-                "{spec:?} {reached:e}"
-            );
+            assert!(reached <= fpr * 1.01 && reached > fpr / 1.5, "{spec:?} {reached:e}");
         }
     }
 }
 
-/// Pairs of hosts all of which talked, to others: a CMDBF for a rate has it there, and less for strangers.
+/// Pairs of hosts all of which talked, to others: a CMDBF for a rate has it there, and less for
+/// strangers.
 #[test]
 fn a_cmdbf_for_a_rate_has_it_for_values_that_all_occur() {
     const HOSTS: u32 = 200;
     const ELEMENTS: u32 = 20_000;
     let rate = 0.01;
-    let sizing = Sizing::Rate {
-        fpr: rate,
-        expected: u64::from(ELEMENTS),
-    };
+    let sizing = Sizing::Rate { fpr: rate, expected: u64::from(ELEMENTS) };
     let spec = FilterSpec::new(FilterKind::Cmdbf, 2, sizing).unwrap();
     let mut filter = spec.build();
     let mut contained = |from: u32, to: u32, insert: bool| {
         let attributes = [digest(1, from), digest(2, to)];
-        let element = ElementDigests {
-            whole: Digest::join(0b11, attributes),
-            attributes: &attributes,
-        };
+        let element =
+            ElementDigests { whole: Digest::join(0b11, attributes), attributes: &attributes };
         if insert {
             filter.insert(element);
         }
@@ -252,9 +208,7 @@ fn a_cmdbf_for_a_rate_has_it_for_values_that_all_occur() {
         assert!(contained(from, to, true));
     }
     let others = pairs.filter(|pair| !occurs(pair));
-    let wrong = others
-        .filter(|&(from, to)| contained(from, to, false))
-        .count() as f64;
+    let wrong = others.filter(|&(from, to)| contained(from, to, false)).count() as f64;
     let asked = f64::from(ELEMENTS);
     let FilterSpec::Cmdbf(CmdbfSpec { bits, probes, .. }) = spec else {
         panic!("{spec:?}");

@@ -1,8 +1,9 @@
-//! Observed false-positive rates beside the formulas, for questions with some of the attributes or all.
+//! Observed false-positive rates beside the formulas, for questions with some of the attributes or
+//! all.
 //!
-//! What an observation may differ by is four standard errors of the binomial distribution. The rates of
-//! filters with the same parameters differ, too; only so many questions are put to each that this is little
-//! beside chance.
+//! What an observation may differ by is four standard errors of the binomial distribution. The
+//! rates of filters with the same parameters differ, too; only so many questions are put to each
+//! that this is little beside chance.
 
 use crate::elements::{Elements, ask, insert_all};
 use crate::specs::{matrix, subset};
@@ -18,7 +19,8 @@ const ELEMENTS: u32 = 4000;
 const QUESTIONS: u32 = 1024;
 const RUNS: u64 = 200;
 
-/// How often the attributes in each mask of what is `asked` are found among those `inserted`, over all runs.
+/// How often the attributes in each mask of what is `asked` are found among those `inserted`, over
+/// all runs.
 fn observed(
     spec: &FilterSpec,
     masks: &[u32],
@@ -60,7 +62,8 @@ fn strangers<const ARITY: usize>(seed: u64) -> Elements {
     Elements::apart(ARITY, seed, ELEMENTS..ELEMENTS + QUESTIONS)
 }
 
-/// Each value is with probability 1/4 one of a member, whatever the others are, no two of them of the same.
+/// Each value is with probability 1/4 one of a member, whatever the others are, no two of them of
+/// the same.
 fn acquaintances(seed: u64) -> Elements {
     let tuple = |number: u32| {
         std::array::from_fn::<u32, 3, _>(|place| {
@@ -81,26 +84,20 @@ fn numbered(seed: u64) -> Elements {
 }
 
 fn matrix_rate(spec: &FilterSpec, known: f64, mask: u32) -> f64 {
-    let FilterSpec::Matrix(MatrixSpec {
-        sizes,
-        cuts,
-        probes,
-        ..
-    }) = spec
-    else {
+    let FilterSpec::Matrix(MatrixSpec { sizes, cuts, probes, .. }) = spec else {
         panic!("{spec:?} is no matrix");
     };
     matrix_fpr(sizes, cuts, *probes, f64::from(ELEMENTS), known, mask)
 }
 
-/// Every maximal legal part of a question is new: the rate is the product of theirs. Sizes are such that
-/// what parts have in common ([`crate::shared_attributes`]) is below what can be seen here.
+/// Every maximal legal part of a question is new: the rate is the product of theirs. Sizes are such
+/// that what parts have in common ([`crate::shared_attributes`]) is below what can be seen here.
 #[test]
 fn matrices_have_the_product_of_the_rates_of_the_maximal_parts() {
     let all = all_masks(3);
     for (spec, masks) in [
-        // BFM; all but the triple; CBFM with one cut; WCBFM with one, with cuts that overlap, with a cut
-        // and a superset of it.
+        // BFM; all but the triple; CBFM with one cut; WCBFM with one, with cuts that overlap, with
+        // a cut and a superset of it.
         (matrix(&[31, 31, 31], &[], 4), &*all),
         (matrix(&[70, 80, 90], &[0b111], 1), &[0b011, 0b101, 0b110]),
         (matrix(&[120, 120, 120], &[0b011], 2), &all),
@@ -140,19 +137,9 @@ fn known_values_are_found_as_often_as_they_occur() {
     let n = f64::from(ELEMENTS);
     let (bits, probes) = (1 << 13, 2);
     let pairs_cut = matrix(&[9000, 5000, 7000], &[0b011, 0b101, 0b110], 2);
-    let mdbf = FilterSpec::Mdbf(MdbfSpec {
-        attributes: 3,
-        bits,
-        probes,
-    });
-    let cmdbf = |combination| {
-        FilterSpec::Cmdbf(CmdbfSpec {
-            attributes: 3,
-            bits,
-            probes,
-            combination,
-        })
-    };
+    let mdbf = FilterSpec::Mdbf(MdbfSpec { attributes: 3, bits, probes });
+    let cmdbf =
+        |combination| FilterSpec::Cmdbf(CmdbfSpec { attributes: 3, bits, probes, combination });
     for spec in [
         pairs_cut,
         mdbf,
@@ -181,43 +168,29 @@ fn known_values_are_found_as_often_as_they_occur() {
     }
 }
 
-/// A reversed pair passes the second stage of a CMDBF that XORs the same functions, and of no other.
+/// A reversed pair passes the second stage of a CMDBF that XORs the same functions, and of no
+/// other.
 #[test]
 fn reversed_pairs_meet_the_first_stage_only_where_functions_are_the_same() {
     let n = f64::from(ELEMENTS);
     let (bits, probes) = (1 << 14, 3);
     let pair = |number: u32| [number, ELEMENTS + QUESTIONS + number];
-    for (combination, stages) in [
-        (Combination::Joint, 3),
-        (Combination::XorIndependent, 3),
-        (Combination::XorSame, 2),
-    ] {
-        let spec = FilterSpec::Cmdbf(CmdbfSpec {
-            attributes: 2,
-            bits,
-            probes,
-            combination,
-        });
+    for (combination, stages) in
+        [(Combination::Joint, 3), (Combination::XorIndependent, 3), (Combination::XorSame, 2)]
+    {
+        let spec = FilterSpec::Cmdbf(CmdbfSpec { attributes: 2, bits, probes, combination });
         // The seed of a value does not depend on its place, so that it is the same value in both.
         let of = |seed: u64, reversed: bool| {
             let mut elements = Elements::of(seed, (0..ELEMENTS).flat_map(|n| pair(n).map(|v| [v])));
             elements.whole = elements.whole.chunks(2).map(|both| both[0]).collect();
             if reversed {
-                elements
-                    .attributes
-                    .chunks_mut(2)
-                    .for_each(|both| both.swap(0, 1));
+                elements.attributes.chunks_mut(2).for_each(|both| both.swap(0, 1));
                 let unlike = Elements::of(seed, (0..ELEMENTS).map(|n| [ELEMENTS * 9 + n]));
                 elements.whole = unlike.whole;
             }
             elements
         };
-        let counts = observed(
-            &spec,
-            &[0b11],
-            |seed| of(seed, false),
-            |seed| of(seed, true),
-        );
+        let counts = observed(&spec, &[0b11], |seed| of(seed, false), |seed| of(seed, true));
         let stage = mdbf_fpr(bits as f64, probes, n, 0.0, 1);
         counts[0].assert_near(stage.powi(stages), &format!("{combination:?}"));
     }
@@ -226,16 +199,10 @@ fn reversed_pairs_meet_the_first_stage_only_where_functions_are_the_same() {
 #[test]
 fn a_cartesian_join_answers_as_the_projection() {
     let n = f64::from(ELEMENTS);
-    for (size, probes, masks) in [
-        (30, 3, &[0b111][..]),
-        (18, 1, &[0b111]),
-        (110, 2, &[0b011, 0b101, 0b110]),
-    ] {
-        let spec = FilterSpec::Cartesian(CartesianSpec {
-            attributes: 3,
-            size,
-            probes,
-        });
+    for (size, probes, masks) in
+        [(30, 3, &[0b111][..]), (18, 1, &[0b111]), (110, 2, &[0b011, 0b101, 0b110])]
+    {
+        let spec = FilterSpec::Cartesian(CartesianSpec { attributes: 3, size, probes });
         let counts = observed(&spec, masks, members::<3>, strangers::<3>);
         for (&mask, count) in masks.iter().zip(counts) {
             let rate = uncut_fpr(size as f64, probes, n, mask.count_ones());
@@ -244,7 +211,8 @@ fn a_cartesian_join_answers_as_the_projection() {
     }
 }
 
-/// Values that all occur, each with D others, but not in this pair: their rows are fuller than others.
+/// Values that all occur, each with D others, but not in this pair: their rows are fuller than
+/// others.
 #[test]
 fn pairs_of_known_values_meet_the_rows_of_both() {
     for (size, probes, partners) in [(150_u32, 4, 1), (300, 2, 2)] {
@@ -272,7 +240,8 @@ fn pairs_of_known_values_meet_the_rows_of_both() {
     }
 }
 
-/// The rate of each stored combination, of strangers and of values that all occur, though not together.
+/// The rate of each stored combination, of strangers and of values that all occur, though not
+/// together.
 #[test]
 fn planned_combinations_have_the_rate_of_the_lines_they_share() {
     let planned = [(0b001, 3), (0b011, 4), (0b110, 7)];
@@ -316,10 +285,7 @@ fn planned_combinations_have_the_rate_of_the_lines_they_share() {
             count.assert_near(rate(probes), &format!("{lines} lines, {probes} bits"));
         }
         for (count, probes) in known.into_iter().zip([4, 7, probes]) {
-            count.assert_near(
-                rate(probes),
-                &format!("{lines} lines, {probes} bits, known"),
-            );
+            count.assert_near(rate(probes), &format!("{lines} lines, {probes} bits, known"));
         }
     }
 }

@@ -42,11 +42,7 @@ fn many_patterns_get_the_answers_of_each() {
                     let given = element.attributes.iter().enumerate();
                     attributes.extend(given.filter(|(i, _)| mask >> i & 1 == 1).map(|(_, it)| *it));
                 }
-                let patterns = PatternColumns {
-                    arity,
-                    mask,
-                    attributes: &attributes,
-                };
+                let patterns = PatternColumns { arity, mask, attributes: &attributes };
                 let mut answers = vec![PatternAnswer::Unknown];
                 filter.contains_where_batch(patterns, &mut answers);
                 assert_eq!(answers[1..], expected, "{spec:?} {mask:#b}");

@@ -21,86 +21,39 @@ fn observed_rates_are_those_of_the_formulas() {
     const RUNS: u64 = 60;
     let n = f64::from(ELEMENTS);
     let cmdbf = |combination| {
-        FilterSpec::Cmdbf(CmdbfSpec {
-            attributes: 2,
-            bits: 1 << 14,
-            probes: 3,
-            combination,
-        })
+        FilterSpec::Cmdbf(CmdbfSpec { attributes: 2, bits: 1 << 14, probes: 3, combination })
     };
-    let counting = FilterSpec::Counting(CountingSpec {
-        counters: 24_000,
-        probes: 4,
-        counter_bits: 4,
-    });
-    let split = FilterSpec::SplitCounting(SplitCountingSpec {
-        part: 6000,
-        probes: 4,
-        counter_bits: 3,
-    });
+    let counting =
+        FilterSpec::Counting(CountingSpec { counters: 24_000, probes: 4, counter_bits: 4 });
+    let split =
+        FilterSpec::SplitCounting(SplitCountingSpec { part: 6000, probes: 4, counter_bits: 3 });
     let dleft = |buckets, remainder_bits| {
-        FilterSpec::Dleft(DleftSpec {
-            buckets,
-            remainder_bits,
-            counter_bits: 2,
-        })
+        FilterSpec::Dleft(DleftSpec { buckets, remainder_bits, counter_bits: 2 })
     };
     for (spec, formula) in [
-        (
-            bloom(24_000, 4, BloomLayout::Anywhere),
-            bloom_fpr(24_000.0, 4, n),
-        ),
-        (
-            bloom(40_000, 7, BloomLayout::Anywhere),
-            bloom_fpr(40_000.0, 7, n),
-        ),
-        (
-            bloom(512 * 63, 8, BloomLayout::Lines),
-            blocked_fpr(63.0, 8, n),
-        ),
-        (
-            bloom(512 * 40, 5, BloomLayout::Lines),
-            blocked_fpr(40.0, 5, n),
-        ),
+        (bloom(24_000, 4, BloomLayout::Anywhere), bloom_fpr(24_000.0, 4, n)),
+        (bloom(40_000, 7, BloomLayout::Anywhere), bloom_fpr(40_000.0, 7, n)),
+        (bloom(512 * 63, 8, BloomLayout::Lines), blocked_fpr(63.0, 8, n)),
+        (bloom(512 * 40, 5, BloomLayout::Lines), blocked_fpr(40.0, 5, n)),
         (subset(2, 63, 6, &[]), blocked_fpr(63.0, 6, n)),
         (subset(2, 63, 16, &[]), blocked_fpr(63.0, 16, n)),
         (subset(2, 150, 13, &[]), blocked_fpr(150.0, 13, n)),
         (subset(2, 120, 20, &[]), blocked_fpr(120.0, 20, n)),
-        (
-            bloom(512 * 90, 11, BloomLayout::Lines),
-            blocked_fpr(90.0, 11, n),
-        ),
+        (bloom(512 * 90, 11, BloomLayout::Lines), blocked_fpr(90.0, 11, n)),
         // The cells of strangers are uniform, and so are those of elements that share no values.
         (
-            FilterSpec::Cartesian(CartesianSpec {
-                attributes: 2,
-                size: 150,
-                probes: 4,
-            }),
+            FilterSpec::Cartesian(CartesianSpec { attributes: 2, size: 150, probes: 4 }),
             uncut_fpr(150.0, 4, n, 2),
         ),
-        (
-            matrix(&[150, 150], &[], 4),
-            matrix_fpr(&[150, 150], &[], 4, n, 0.0, 0b11),
-        ),
-        (
-            matrix(&[9000, 9000], &[0b11], 3),
-            matrix_fpr(&[9000, 9000], &[0b11], 3, n, 0.0, 0b11),
-        ),
+        (matrix(&[150, 150], &[], 4), matrix_fpr(&[150, 150], &[], 4, n, 0.0, 0b11)),
+        (matrix(&[9000, 9000], &[0b11], 3), matrix_fpr(&[9000, 9000], &[0b11], 3, n, 0.0, 0b11)),
         // Strangers have no value of an element, so the arrays' rates multiply.
         (
-            FilterSpec::Mdbf(MdbfSpec {
-                attributes: 2,
-                bits: 1 << 14,
-                probes: 3,
-            }),
+            FilterSpec::Mdbf(MdbfSpec { attributes: 2, bits: 1 << 14, probes: 3 }),
             bloom_fpr(16_384.0, 3, n).powi(2),
         ),
         (cmdbf(Combination::Joint), bloom_fpr(16_384.0, 3, n).powi(3)),
-        (
-            cmdbf(Combination::XorIndependent),
-            bloom_fpr(16_384.0, 3, n).powi(3),
-        ),
+        (cmdbf(Combination::XorIndependent), bloom_fpr(16_384.0, 3, n).powi(3)),
         (counting, bloom_fpr(24_000.0, 4, n)),
         (split, split_fpr(6000.0, 4, n)),
         (dleft(256, 8), dleft_fpr(16, n)),
@@ -114,10 +67,7 @@ fn observed_rates_are_those_of_the_formulas() {
         let rates: Vec<f64> = (0..RUNS)
             .map(|run| {
                 let mut filter = spec.build();
-                insert_all(
-                    &mut *filter,
-                    &Elements::apart(arity(&spec), 1000 * run, 0..ELEMENTS),
-                );
+                insert_all(&mut *filter, &Elements::apart(arity(&spec), 1000 * run, 0..ELEMENTS));
                 let strangers =
                     Elements::apart(arity(&spec), 1000 * run, ELEMENTS..ELEMENTS + STRANGERS);
                 let wrong = answers(&*filter, &strangers).into_iter().filter(|&yes| yes);
@@ -161,8 +111,8 @@ fn a_chain_of_full_links_has_its_rate() {
     }
 }
 
-/// The rate of a chain after so many elements, with the links that it has: near its capacity and beyond,
-/// small and large.
+/// The rate of a chain after so many elements, with the links that it has: near its capacity and
+/// beyond, small and large.
 #[test]
 fn a_chain_has_its_predicted_rate_at_any_load() {
     const RUNS: u32 = 300;

@@ -14,13 +14,8 @@ fn a_removal_undoes_an_insertion() {
     let (mut undone, mut undone_refilled) = (0, 0);
     for spec in specs() {
         let mut filter = spec.build();
-        let refills = matches!(
-            spec,
-            FilterSpec::Scalable(ScalableSpec {
-                refill: Refill::FirstNotFull,
-                ..
-            })
-        );
+        let refills =
+            matches!(spec, FilterSpec::Scalable(ScalableSpec { refill: Refill::FirstNotFull, .. }));
         if filter.as_removable().is_none() {
             continue;
         }
@@ -43,11 +38,7 @@ fn a_removal_undoes_an_insertion() {
         }
         undone += 1;
         undone_refilled += u32::from(refills);
-        assert_eq!(
-            (answers(&*filter, &others), filter.stats()),
-            before,
-            "{spec:?}"
-        );
+        assert_eq!((answers(&*filter, &others), filter.stats()), before, "{spec:?}");
         let removable = filter.as_removable().unwrap();
         first.iter().for_each(|e| removable.remove(e));
         if refills && ambiguous(&*filter) != 0 {

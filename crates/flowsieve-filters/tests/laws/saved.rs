@@ -52,11 +52,7 @@ fn a_loaded_filter_is_the_one_that_was_saved() {
         for _ in 0..2 {
             assert_eq!(again.stats(), filter.stats(), "{spec:?}");
             assert_eq!(again.distinct(), filter.distinct(), "{spec:?}");
-            assert_eq!(
-                saved_answers(&again, more),
-                saved_answers(&filter, more),
-                "{spec:?}"
-            );
+            assert_eq!(saved_answers(&again, more), saved_answers(&filter, more), "{spec:?}");
             more.iter().for_each(|element| again.insert(element));
             more.iter().for_each(|element| filter.insert(element));
         }

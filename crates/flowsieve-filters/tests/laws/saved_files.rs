@@ -18,31 +18,15 @@ fn small() -> Vec<(&'static str, FilterSpec, usize)> {
     vec![
         (
             "bloom",
-            FilterSpec::Bloom(BloomSpec {
-                bits: 700,
-                probes: 4,
-                layout: BloomLayout::Anywhere,
-            }),
+            FilterSpec::Bloom(BloomSpec { bits: 700, probes: 4, layout: BloomLayout::Anywhere }),
             2,
         ),
         (
             "bloom-lines",
-            FilterSpec::Bloom(BloomSpec {
-                bits: 1024,
-                probes: 5,
-                layout: BloomLayout::Lines,
-            }),
+            FilterSpec::Bloom(BloomSpec { bits: 1024, probes: 5, layout: BloomLayout::Lines }),
             1,
         ),
-        (
-            "mdbf",
-            FilterSpec::Mdbf(MdbfSpec {
-                attributes: 2,
-                bits: 100,
-                probes: 3,
-            }),
-            1,
-        ),
+        ("mdbf", FilterSpec::Mdbf(MdbfSpec { attributes: 2, bits: 100, probes: 3 }), 1),
         (
             "cmdbf",
             FilterSpec::Cmdbf(CmdbfSpec {
@@ -65,20 +49,12 @@ fn small() -> Vec<(&'static str, FilterSpec, usize)> {
         ),
         (
             "counting",
-            FilterSpec::Counting(CountingSpec {
-                counters: 101,
-                probes: 3,
-                counter_bits: 3,
-            }),
+            FilterSpec::Counting(CountingSpec { counters: 101, probes: 3, counter_bits: 3 }),
             2,
         ),
         (
             "split-counting",
-            FilterSpec::SplitCounting(SplitCountingSpec {
-                part: 33,
-                probes: 3,
-                counter_bits: 5,
-            }),
+            FilterSpec::SplitCounting(SplitCountingSpec { part: 33, probes: 3, counter_bits: 5 }),
             1,
         ),
         (
@@ -94,29 +70,17 @@ fn small() -> Vec<(&'static str, FilterSpec, usize)> {
         ),
         (
             "dleft-16",
-            FilterSpec::Dleft(DleftSpec {
-                buckets: 4,
-                remainder_bits: 10,
-                counter_bits: 4,
-            }),
+            FilterSpec::Dleft(DleftSpec { buckets: 4, remainder_bits: 10, counter_bits: 4 }),
             1,
         ),
         (
             "dleft-32",
-            FilterSpec::Dleft(DleftSpec {
-                buckets: 2,
-                remainder_bits: 20,
-                counter_bits: 2,
-            }),
+            FilterSpec::Dleft(DleftSpec { buckets: 2, remainder_bits: 20, counter_bits: 2 }),
             1,
         ),
         (
             "cartesian",
-            FilterSpec::Cartesian(CartesianSpec {
-                attributes: 2,
-                size: 20,
-                probes: 2,
-            }),
+            FilterSpec::Cartesian(CartesianSpec { attributes: 2, size: 20, probes: 2 }),
             1,
         ),
         (
@@ -143,10 +107,7 @@ fn filter(spec: &FilterSpec, shards: usize, elements: u32) -> SavedFilter {
     let mut filter = SavedFilter::empty(spec.clone(), 9, label, shards).unwrap();
     for number in 0..elements {
         let (whole, attributes) = digests(number);
-        filter.insert(ElementDigests {
-            whole,
-            attributes: &attributes,
-        });
+        filter.insert(ElementDigests { whole, attributes: &attributes });
     }
     filter
 }
@@ -243,10 +204,7 @@ fn a_lie_with_right_checksums_is_found_or_harmless() {
                         let (whole, attributes) = digests(3);
                         // The number of attributes may have become another.
                         if filter.spec().attributes().is_none_or(|number| number == 2) {
-                            let element = ElementDigests {
-                                whole,
-                                attributes: &attributes,
-                            };
+                            let element = ElementDigests { whole, attributes: &attributes };
                             filter.insert(element);
                             assert!(filter.contains(element), "{name} {at} {value}");
                         }
@@ -266,19 +224,11 @@ fn a_lie_with_right_checksums_is_found_or_harmless() {
 
 #[test]
 fn heads_that_claim_terabytes_are_refused_before_memory_is_taken() {
-    let spec = |bits| {
-        FilterSpec::Bloom(BloomSpec {
-            bits,
-            probes: 4,
-            layout: BloomLayout::Anywhere,
-        })
-    };
+    let spec =
+        |bits| FilterSpec::Bloom(BloomSpec { bits, probes: 4, layout: BloomLayout::Anywhere });
     let bytes = bytes_of(&filter(&spec(640), 1, 10));
     let head = head_of(&bytes);
-    let place = bytes
-        .windows(8)
-        .position(|window| window == 640_u64.to_le_bytes())
-        .unwrap();
+    let place = bytes.windows(8).position(|window| window == 640_u64.to_le_bytes()).unwrap();
     for bits in [704_u64, 1 << 43, u64::MAX, 1 << 63, 0] {
         let mut lie = bytes.clone();
         lie[place..place + 8].copy_from_slice(&bits.to_le_bytes());
@@ -333,13 +283,8 @@ fn errors_say_what_is_wrong() {
 
 #[test]
 fn only_filters_that_were_made_alike_have_a_union() {
-    let bloom = |bits| {
-        FilterSpec::Bloom(BloomSpec {
-            bits,
-            probes: 4,
-            layout: BloomLayout::Anywhere,
-        })
-    };
+    let bloom =
+        |bits| FilterSpec::Bloom(BloomSpec { bits, probes: 4, layout: BloomLayout::Anywhere });
     let empty = |bits, seed, label: &[u8], shards| {
         SavedFilter::empty(bloom(bits), seed, label.to_vec(), shards).unwrap()
     };
@@ -370,10 +315,7 @@ fn chain(refill: Refill, numbers: std::ops::Range<u32>) -> SavedFilter {
     });
     let mut filter = SavedFilter::empty(spec, 9, vec![], 1).unwrap();
     for number in numbers {
-        filter.insert(ElementDigests {
-            whole: digests(number).0,
-            attributes: &[],
-        });
+        filter.insert(ElementDigests { whole: digests(number).0, attributes: &[] });
     }
     filter
 }
@@ -390,10 +332,7 @@ fn a_chain_that_is_a_union_is_saved_loaded_and_asked_where_it_lies() {
         let mut present = 0;
         for number in 0..2000 {
             let whole = digests(number).0;
-            let expected = union.contains(ElementDigests {
-                whole,
-                attributes: &[],
-            });
+            let expected = union.contains(ElementDigests { whole, attributes: &[] });
             assert!(expected || number >= 130);
             assert_eq!(in_place.contains(whole), expected);
             present += u32::from(expected);
@@ -417,7 +356,8 @@ fn a_chain_that_is_a_union_is_saved_loaded_and_asked_where_it_lies() {
     }
 }
 
-/// Whether links are too many shows in one shard after the other: what is refused has changed nothing.
+/// Whether links are too many shows in one shard after the other: what is refused has changed
+/// nothing.
 #[test]
 fn a_union_of_too_many_links_is_refused_as_a_whole() {
     let spec = FilterSpec::Scalable(ScalableSpec {
@@ -434,10 +374,7 @@ fn a_union_of_too_many_links_is_refused_as_a_whole() {
             let whole = digests(number).0;
             // Most of them in the second shard.
             if number % 8 == 0 || shard_of(whole, 2) == 1 {
-                filter.insert(ElementDigests {
-                    whole,
-                    attributes: &[],
-                });
+                filter.insert(ElementDigests { whole, attributes: &[] });
             }
         }
         filter
@@ -461,11 +398,7 @@ fn newer() -> Vec<(&'static str, FilterSpec, usize)> {
     vec![
         (
             "dleft-24",
-            FilterSpec::Dleft(DleftSpec {
-                buckets: 3,
-                remainder_bits: 20,
-                counter_bits: 2,
-            }),
+            FilterSpec::Dleft(DleftSpec { buckets: 3, remainder_bits: 20, counter_bits: 2 }),
             1,
         ),
         (
@@ -474,10 +407,7 @@ fn newer() -> Vec<(&'static str, FilterSpec, usize)> {
                 attributes: 2,
                 lines: 5,
                 probes: 18,
-                combinations: vec![PlannedCombination {
-                    mask: 0b10,
-                    probes: 9,
-                }],
+                combinations: vec![PlannedCombination { mask: 0b10, probes: 9 }],
             }),
             1,
         ),
@@ -511,10 +441,7 @@ fn files_of_the_version_before_are_loaded_and_count_on() {
         };
         for number in 0..400 {
             let (whole, attributes) = digests(number);
-            let element = ElementDigests {
-                whole,
-                attributes: &attributes,
-            };
+            let element = ElementDigests { whole, attributes: &attributes };
             assert_eq!(old.contains(element), now.contains(element), "{name}");
         }
         assert!((before.distinct - 40.0).abs() < 4.0 * before.std_error() + 0.1);
@@ -526,10 +453,7 @@ fn files_of_the_version_before_are_loaded_and_count_on() {
         assert_eq!(again.distinct(), Some(before), "{name}");
         for number in 40..60 {
             let (whole, attributes) = digests(number);
-            let element = ElementDigests {
-                whole,
-                attributes: &attributes,
-            };
+            let element = ElementDigests { whole, attributes: &attributes };
             old.insert(element);
             again.insert(element);
         }
@@ -565,10 +489,7 @@ fn golden_files_are_loaded_and_saved_byte_for_byte() {
         assert_eq!(loaded.label(), b"what the elements are");
         for number in 0..400 {
             let (whole, attributes) = digests(number);
-            let element = ElementDigests {
-                whole,
-                attributes: &attributes,
-            };
+            let element = ElementDigests { whole, attributes: &attributes };
             assert_eq!(loaded.contains(element), expected.contains(element));
             assert!(number >= 40 || loaded.contains(element), "{name} {number}");
         }
@@ -587,17 +508,11 @@ fn a_batch_is_saved_as_its_elements_one_by_one_are() {
             let (mut whole, mut attributes) = (Vec::new(), Vec::new());
             for number in (0..300).map(|number| number % 170) {
                 let (digest, values) = digests(number);
-                one_by_one.insert(ElementDigests {
-                    whole: digest,
-                    attributes: &values,
-                });
+                one_by_one.insert(ElementDigests { whole: digest, attributes: &values });
                 whole.push(digest);
                 attributes.extend(values);
             }
-            batch.insert_batch(DigestColumns {
-                whole: &whole,
-                attributes: &attributes,
-            });
+            batch.insert_batch(DigestColumns { whole: &whole, attributes: &attributes });
             assert!(bytes_of(&batch) == bytes_of(&one_by_one), "{name} {shards}");
         }
     }

@@ -6,8 +6,8 @@ use crate::statistics::Count;
 use flowsieve_filters::FilterSpec;
 use flowsieve_filters::matrix_sizing::matrix_fpr;
 
-/// How often all three attributes of a stranger are found. Few questions a filter: small filters of the same
-/// parameters differ much.
+/// How often all three attributes of a stranger are found. Few questions a filter: small filters of
+/// the same parameters differ much.
 fn observed(spec: &FilterSpec, elements: u32, runs: u64, questions: u32) -> Count {
     let mut count = Count::default();
     for run in 0..runs {
@@ -21,9 +21,9 @@ fn observed(spec: &FilterSpec, elements: u32, runs: u64, questions: u32) -> Coun
     count
 }
 
-/// With the cut {1,2}, the cells of {1,3} and of {2,3} stand in the row of the same address of attribute 3,
-/// and a row that is full is full for both. So the rate of the whole question is above the product, by a
-/// term of 1/m that `matrix_sizing` gives: seen here, where m is small.
+/// With the cut {1,2}, the cells of {1,3} and of {2,3} stand in the row of the same address of
+/// attribute 3, and a row that is full is full for both. So the rate of the whole question is above
+/// the product, by a term of 1/m that `matrix_sizing` gives: seen here, where m is small.
 #[test]
 fn small_matrices_are_above_the_product_by_the_row_that_parts_share() {
     let (sizes, n) = ([12, 15, 10], 90_u32);

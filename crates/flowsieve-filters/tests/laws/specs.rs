@@ -8,15 +8,7 @@ use flowsieve_filters::{
 
 /// Small filters, some of them far too small for the elements of the laws.
 pub(crate) fn specs() -> Vec<FilterSpec> {
-    let specs = [
-        of_bits(),
-        of_lines(),
-        matrices(),
-        of_counters(),
-        chains(),
-        of_cells(),
-    ]
-    .concat();
+    let specs = [of_bits(), of_lines(), matrices(), of_counters(), chains(), of_cells()].concat();
     for spec in &specs {
         spec.check().expect("the table has filters that can be");
     }
@@ -29,31 +21,14 @@ fn of_bits() -> Vec<FilterSpec> {
     for (bits, probes) in [(1, 1), (100, 3), (1 << 13, 4), (100_003, 7), (1 << 17, 32)] {
         specs.push(bloom(bits, probes, BloomLayout::Anywhere));
         for attributes in 1..=4 {
-            specs.push(FilterSpec::Mdbf(MdbfSpec {
-                attributes,
-                bits,
-                probes,
-            }));
+            specs.push(FilterSpec::Mdbf(MdbfSpec { attributes, bits, probes }));
         }
     }
-    for combination in [
-        Combination::Joint,
-        Combination::XorIndependent,
-        Combination::XorSame,
-    ] {
-        for (attributes, bits, probes) in [
-            (1, 1 << 12, 3),
-            (2, 1 << 8, 2),
-            (2, 1 << 14, 4),
-            (3, 1 << 13, 5),
-            (5, 1 << 14, 2),
-        ] {
-            specs.push(FilterSpec::Cmdbf(CmdbfSpec {
-                attributes,
-                bits,
-                probes,
-                combination,
-            }));
+    for combination in [Combination::Joint, Combination::XorIndependent, Combination::XorSame] {
+        for (attributes, bits, probes) in
+            [(1, 1 << 12, 3), (2, 1 << 8, 2), (2, 1 << 14, 4), (3, 1 << 13, 5), (5, 1 << 14, 2)]
+        {
+            specs.push(FilterSpec::Cmdbf(CmdbfSpec { attributes, bits, probes, combination }));
         }
     }
     for (attributes, size, probes) in [
@@ -66,11 +41,7 @@ fn of_bits() -> Vec<FilterSpec> {
         (3, 7, 5),
         (4, 9, 1),
     ] {
-        specs.push(FilterSpec::Cartesian(CartesianSpec {
-            attributes,
-            size,
-            probes,
-        }));
+        specs.push(FilterSpec::Cartesian(CartesianSpec { attributes, size, probes }));
     }
     specs
 }
@@ -103,9 +74,7 @@ fn matrices() -> Vec<FilterSpec> {
             specs.push(matrix(&[size, 2 * size + 1], cuts, probes));
         }
     }
-    let triples: Vec<u32> = (0..32)
-        .filter(|mask: &u32| mask.count_ones() == 3)
-        .collect();
+    let triples: Vec<u32> = (0..32).filter(|mask: &u32| mask.count_ones() == 3).collect();
     for index_map in [IndexMap::Offset, IndexMap::Rank] {
         for (sizes, cuts, probes) in [
             (&[4000][..], &[][..], 3),
@@ -137,11 +106,7 @@ fn of_counters() -> Vec<FilterSpec> {
     let mut specs = Vec::new();
     for counter_bits in 1..=8 {
         for (counters, probes) in COUNTERS {
-            specs.push(FilterSpec::Counting(CountingSpec {
-                counters,
-                probes,
-                counter_bits,
-            }));
+            specs.push(FilterSpec::Counting(CountingSpec { counters, probes, counter_bits }));
             specs.push(FilterSpec::SplitCounting(SplitCountingSpec {
                 part: counters / u64::from(probes),
                 probes,
@@ -183,11 +148,7 @@ fn of_cells() -> Vec<FilterSpec> {
         for (remainder_bits, counter_bits) in
             [(3, 2), (12, 4), (14, 2), (19, 2), (20, 4), (22, 2), (30, 2)]
         {
-            specs.push(FilterSpec::Dleft(DleftSpec {
-                buckets,
-                remainder_bits,
-                counter_bits,
-            }));
+            specs.push(FilterSpec::Dleft(DleftSpec { buckets, remainder_bits, counter_bits }));
         }
     }
     specs
@@ -222,9 +183,5 @@ pub(crate) fn matrix(sizes: &[u64], cuts: &[u32], probes: u32) -> FilterSpec {
 }
 
 pub(crate) fn bloom(bits: u64, probes: u32, layout: BloomLayout) -> FilterSpec {
-    FilterSpec::Bloom(BloomSpec {
-        bits,
-        probes,
-        layout,
-    })
+    FilterSpec::Bloom(BloomSpec { bits, probes, layout })
 }

@@ -36,9 +36,6 @@ impl Count {
             "{what}: {} of {} seen, {probability:.6} predicted, {errors:+.2} standard errors",
             self.yes, self.trials
         );
-        assert!(
-            errors.abs() < 4.0,
-            "{what}: {self:?}, {probability} predicted"
-        );
+        assert!(errors.abs() < 4.0, "{what}: {self:?}, {probability} predicted");
     }
 }

@@ -45,7 +45,8 @@ fn united(spec: &FilterSpec, inputs: &Inputs) -> Option<SavedFilter> {
     }
 }
 
-/// Whether it has room for what it holds: a d-left filter that gave buckets up has no count any more.
+/// Whether it has room for what it holds: a d-left filter that gave buckets up has no count any
+/// more.
 fn has_room(spec: &FilterSpec, filter: &SavedFilter) -> bool {
     let given_up = filter.stats().counters.map(|counters| counters.given_up);
     !matches!(spec, FilterSpec::Dleft(_)) || given_up == Some(0)
@@ -64,8 +65,8 @@ fn a_union_is_the_filter_of_both_inputs() {
         let contained = saved_answers(&union, &inputs.both);
         assert!(contained.iter().all(|(whole, _)| *whole), "{spec:?}");
         let whole = sharded(&spec, &inputs.both);
-        // Chains and cells are filled by what came before. An H is stored once, whichever cell it has; a
-        // link of every shard that took all is one array of counters.
+        // Chains and cells are filled by what came before. An H is stored once, whichever cell it
+        // has; a link of every shard that took all is one array of counters.
         let dleft = matches!(spec, FilterSpec::Dleft(_));
         let one_link = union.stats().memory_bytes == 3 * spec.build().stats().memory_bytes
             && union.stats().memory_bytes == whole.stats().memory_bytes;
@@ -135,12 +136,7 @@ fn what_one_input_had_can_be_taken_back() {
     let inputs = inputs();
     let (mut undone, mut of_chains, mut of_cells) = (0, 0, 0);
     for spec in specs() {
-        let Inputs {
-            first,
-            second,
-            others,
-            ..
-        } = inputs.of(arity(&spec));
+        let Inputs { first, second, others, .. } = inputs.of(arity(&spec));
         if spec.build().as_removable().is_none() {
             continue;
         }

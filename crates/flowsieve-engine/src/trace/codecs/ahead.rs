@@ -1,7 +1,7 @@
 //! The source of a codec's input, and what was read of it ahead of the codec, for workers.
 //!
-//! The codec still gets every byte, in reads of the lengths that it would have without workers: so what it makes
-//! of damage is the same.
+//! The codec still gets every byte, in reads of the lengths that it would have without workers: so
+//! what it makes of damage is the same.
 
 use std::collections::VecDeque;
 use std::io::{self, Read};
@@ -55,17 +55,14 @@ impl Ahead {
         self.source_position - self.rest.len() as u64
     }
 
-    /// Goes on at this offset, where the codec stands, which has read `buffered` from there; false if the system
-    /// gives no memory. No part that the codec did not reach may have been cut off.
+    /// Goes on at this offset, where the codec stands, which has read `buffered` from there; false
+    /// if the system gives no memory. No part that the codec did not reach may have been cut off.
     pub(super) fn go_on_at(&mut self, offset: u64, buffered: &[u8]) -> bool {
         if offset == self.offset() {
             return true;
         }
         debug_assert_eq!(offset + buffered.len() as u64, self.position);
-        let known = self
-            .rest
-            .len()
-            .min((self.position - self.offset()) as usize);
+        let known = self.rest.len().min((self.position - self.offset()) as usize);
         let beyond = &self.rest[known..];
         let mut rest = Vec::new();
         if rest.try_reserve(buffered.len() + beyond.len()).is_err() {
@@ -77,7 +74,8 @@ impl Ahead {
         true
     }
 
-    /// At least `count` bytes from where nothing was cut off; `None` if there are fewer, or no memory for them.
+    /// At least `count` bytes from where nothing was cut off; `None` if there are fewer, or no
+    /// memory for them.
     pub(super) fn look(&mut self, count: usize) -> Option<&[u8]> {
         while self.rest.len() < count {
             let before = self.rest.len();
@@ -158,7 +156,8 @@ impl Ahead {
     }
 }
 
-/// For the codec: as a file would give them, bytes that were read ahead and those behind them come in one read.
+/// For the codec: as a file would give them, bytes that were read ahead and those behind them come
+/// in one read.
 impl Read for Ahead {
     fn read(&mut self, target: &mut [u8]) -> io::Result<usize> {
         let known = self.read_known(target);

@@ -34,7 +34,8 @@ impl Stream for Decompress {
 /// Largest content of a member that says how long it is.
 const BLOCK_BYTES: usize = 64 * 1024;
 
-/// Extent of the member at `at` of what was read ahead, if it says that itself, as those of BGZF do.
+/// Extent of the member at `at` of what was read ahead, if it says that itself, as those of BGZF
+/// do.
 pub(super) fn extent(ahead: &mut Ahead, at: usize) -> Option<Extent> {
     const HEAD: usize = 12;
     const TAIL: usize = 8;
@@ -58,8 +59,5 @@ pub(super) fn extent(ahead: &mut Ahead, at: usize) -> Option<Extent> {
     let &[a, b, c, d] = member.get(data..)?.last_chunk()?;
     let most = u32::from_le_bytes([a, b, c, d]) as usize;
     let is_whole = size >= data + TAIL && most <= BLOCK_BYTES;
-    is_whole.then_some(Extent {
-        end: at + size,
-        most,
-    })
+    is_whole.then_some(Extent { end: at + size, most })
 }

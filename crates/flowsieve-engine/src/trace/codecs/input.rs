@@ -6,7 +6,8 @@ use super::ahead::Ahead;
 
 const INPUT_BYTES: usize = 128 * 1024;
 
-/// Bytes of the first read: enough to tell what it is, and all that is ever read here of what is not compressed.
+/// Bytes of the first read: enough to tell what it is, and all that is ever read here of what is
+/// not compressed.
 const FIRST_BYTES: usize = 4 * 1024;
 
 pub(super) struct Input {
@@ -158,7 +159,8 @@ impl Read for Input {
     }
 }
 
-/// Input without a codec: what was looked at first, then the source itself, straight into the target.
+/// Input without a codec: what was looked at first, then the source itself, straight into the
+/// target.
 pub(super) struct Plain(pub(super) Input);
 
 impl Read for Plain {

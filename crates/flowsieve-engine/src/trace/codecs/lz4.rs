@@ -29,10 +29,7 @@ enum Kind {
 
 impl Lz4 {
     pub(super) fn new(input: Input) -> Self {
-        Self {
-            state: State::Between(input),
-            any: false,
-        }
+        Self { state: State::Between(input), any: false }
     }
 
     /// Enters the next frame; `Some` if there is none.
@@ -41,11 +38,7 @@ impl Lz4 {
         let input = self.input();
         match input.peek(8) {
             &[magic @ (0x04 | 0x02), 0x22 | 0x21, 0x4d | 0x4c, 0x18, ..] => {
-                let kind = if magic == 0x04 {
-                    Kind::Frame
-                } else {
-                    Kind::Legacy
-                };
+                let kind = if magic == 0x04 { Kind::Frame } else { Kind::Legacy };
                 self.any = true;
                 self.state = match std::mem::replace(&mut self.state, State::Moving) {
                     State::Between(input) => {
@@ -61,10 +54,7 @@ impl Lz4 {
             }
             [] if any => Some(Step::produced(0)),
             short if short.len() < 8 && !any => Some(Step::cut(0)),
-            _ => Some(trailing(
-                input,
-                "what follows the last frame is not lz4 data",
-            )),
+            _ => Some(trailing(input, "what follows the last frame is not lz4 data")),
         }
     }
 

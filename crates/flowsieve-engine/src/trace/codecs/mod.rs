@@ -1,6 +1,7 @@
 //! Decompression: one codec a file, each fed from one kind of input, all read through one reader.
 //!
-//! A codec hands over every byte that it could decompress before it says that the stream is damaged.
+//! A codec hands over every byte that it could decompress before it says that the stream is
+//! damaged.
 
 mod ahead;
 mod bzip2;
@@ -42,37 +43,21 @@ struct Damage {
 
 impl Step {
     fn produced(produced: usize) -> Self {
-        Self {
-            produced,
-            goes_on: false,
-            damage: None,
-        }
+        Self { produced, goes_on: false, damage: None }
     }
 
     fn between() -> Self {
-        Self {
-            goes_on: true,
-            ..Self::produced(0)
-        }
+        Self { goes_on: true, ..Self::produced(0) }
     }
 
     fn cut(produced: usize) -> Self {
-        let damage = Damage {
-            cut: true,
-            reason: "the compressed data ends too early".to_owned(),
-        };
-        Self {
-            damage: Some(damage),
-            ..Self::produced(produced)
-        }
+        let damage = Damage { cut: true, reason: "the compressed data ends too early".to_owned() };
+        Self { damage: Some(damage), ..Self::produced(produced) }
     }
 
     fn damaged(produced: usize, reason: impl Into<String>) -> Self {
         Self {
-            damage: Some(Damage {
-                cut: false,
-                reason: reason.into(),
-            }),
+            damage: Some(Damage { cut: false, reason: reason.into() }),
             ..Self::produced(produced)
         }
     }
@@ -80,11 +65,7 @@ impl Step {
 
 /// What follows the last frame: zeros, which tapes and block devices append, or something else.
 fn trailing(input: &mut Input, otherwise: &str) -> Step {
-    if input.only_zeros_left() {
-        Step::produced(0)
-    } else {
-        Step::damaged(0, otherwise)
-    }
+    if input.only_zeros_left() { Step::produced(0) } else { Step::damaged(0, otherwise) }
 }
 
 trait Codec: Send {
@@ -104,7 +85,8 @@ pub(super) fn decompressor(source: Box<dyn Read + Send>) -> (Compression, Box<dy
     decompressor_with(source, &Workers::default())
 }
 
-/// The same, with workers for frames and members as soon as there are any: only for files, where reading ahead does not wait.
+/// The same, with workers for frames and members as soon as there are any: only for files, where
+/// reading ahead does not wait.
 pub(super) fn decompressor_with(
     source: Box<dyn Read + Send>,
     workers: &Workers,
@@ -123,15 +105,13 @@ pub(super) fn decompressor_with(
         Compression::Lz4 => Box::new(lz4::Lz4::new(input)),
     };
     let divided = match compression {
-        Compression::Gzip => Some(Divided {
-            extent: gzip::extent,
-            codec: |input| Box::new(gzip::Gzip::new(input)),
-        }),
+        Compression::Gzip => {
+            Some(Divided { extent: gzip::extent, codec: |input| Box::new(gzip::Gzip::new(input)) })
+        }
         #[cfg(feature = "zstd")]
-        Compression::Zstd => Some(Divided {
-            extent: zstd::extent,
-            codec: |input| Box::new(zstd::Zstd::new(input)),
-        }),
+        Compression::Zstd => {
+            Some(Divided { extent: zstd::extent, codec: |input| Box::new(zstd::Zstd::new(input)) })
+        }
         _ => None,
     };
     (
@@ -205,12 +185,7 @@ impl Read for Decompressor {
         let error = input.take_failure().or_else(|| {
             step.damage.map(|Damage { cut, reason }| {
                 let (codec, offset) = (self.compression, input.offset());
-                io::Error::other(CodecDamage {
-                    codec,
-                    offset,
-                    cut,
-                    reason,
-                })
+                io::Error::other(CodecDamage { codec, offset, cut, reason })
             })
         });
         match error {

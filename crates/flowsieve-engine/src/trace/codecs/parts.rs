@@ -1,12 +1,15 @@
-//! Frames and members that workers decompress, several at a time, while the codec would do one after the other.
+//! Frames and members that workers decompress, several at a time, while the codec would do one
+//! after the other.
 //!
-//! Between two frames or members the codec remembers nothing. So whoever stands there looks ahead: where those that follow end
-//! is known without decompressing them, if a member says how long it is or if the heads of a frame's blocks are all there.
-//! A *part*, one large frame or several short ones, goes to a worker, which decompresses it with a codec of its own. What it made
-//! is taken in order, and the input skips the part.
+//! Between two frames or members the codec remembers nothing. So whoever stands there looks ahead:
+//! where those that follow end is known without decompressing them, if a member says how long it is
+//! or if the heads of a frame's blocks are all there. A *part*, one large frame or several short
+//! ones, goes to a worker, which decompresses it with a codec of its own. What it made is taken in
+//! order, and the input skips the part.
 //!
-//! The codec does everything else: the first frame, what is too long or unusual, and a part that is not as a worker expects, with
-//! all that follows it. Only the codec says what is damaged, and where.
+//! The codec does everything else: the first frame, what is too long or unusual, and a part that is
+//! not as a worker expects, with all that follows it. Only the codec says what is damaged, and
+//! where.
 
 use std::collections::VecDeque;
 use std::io::{self, Cursor};
@@ -23,7 +26,8 @@ use crate::bits::Pages;
 use crate::guard::guarded;
 use crate::memory::is_given;
 
-/// The most that a frame or a member of a part decompresses to: frames of `pzstd -9` have that length.
+/// The most that a frame or a member of a part decompresses to: frames of `pzstd -9` have that
+/// length.
 #[cfg(feature = "zstd")]
 pub(super) const MOST_BYTES: usize = if cfg!(test) { 1 << 20 } else { 16 << 20 };
 
@@ -51,11 +55,7 @@ struct Count {
 impl Workers {
     /// From now on there may be this many. With one, the codec itself is as fast.
     pub(crate) fn set(&self, workers: usize) {
-        let workers = if workers > 1 {
-            workers.min(MOST_WORKERS)
-        } else {
-            0
-        };
+        let workers = if workers > 1 { workers.min(MOST_WORKERS) } else { 0 };
         self.0.workers.store(workers, Ordering::Relaxed);
     }
 
@@ -136,7 +136,8 @@ impl Parts {
         }
     }
 
-    /// What workers made of that before which the codec stands. Nothing, if the codec has to go on itself.
+    /// What workers made of that before which the codec stands. Nothing, if the codec has to go on
+    /// itself.
     pub(super) fn read(&mut self, codec: &mut dyn Codec, target: &mut [u8]) -> usize {
         while self.read == self.made.length {
             let wanted = self.workers.0.workers.load(Ordering::Relaxed);
@@ -180,10 +181,7 @@ impl Parts {
             return false;
         };
         #[cfg(test)]
-        self.workers
-            .0
-            .taken
-            .fetch_add(made.length, Ordering::Relaxed);
+        self.workers.0.taken.fetch_add(made.length, Ordering::Relaxed);
         let emptied = std::mem::replace(&mut self.made, made).buffer;
         self.read = 0;
         if let (Some(crew), Some(buffer)) = (&self.crew, emptied) {
@@ -227,17 +225,8 @@ impl Parts {
             return None;
         }
         let (answer, made) = bounded(1);
-        let under_way = UnderWay {
-            offset: ahead.offset(),
-            length: end as u64,
-            made,
-        };
-        let task = Task {
-            bytes: ahead.cut(end)?,
-            ends,
-            most,
-            answer,
-        };
+        let under_way = UnderWay { offset: ahead.offset(), length: end as u64, made };
+        let task = Task { bytes: ahead.cut(end)?, ends, most, answer };
         Some((task, under_way))
     }
 
@@ -249,9 +238,11 @@ impl Parts {
     }
 }
 
-/// Starts workers, as many as there are threads to be had. They end when nobody gives tasks any more; nobody waits for them.
+/// Starts workers, as many as there are threads to be had. They end when nobody gives tasks any
+/// more; nobody waits for them.
 pub(super) fn start(divided: Divided, workers: usize) -> Crew {
-    // Bounded by the parts under way. If all workers are gone, their tasks are dropped, and nobody waits for an answer.
+    // Bounded by the parts under way. If all workers are gone, their tasks are dropped, and nobody
+    // waits for an answer.
     let (tasks, taken) = unbounded::<Task>();
     let (emptied, buffers) = bounded(workers + 1);
     for _ in 0..workers {
@@ -277,7 +268,8 @@ fn work(divided: Divided, tasks: &Receiver<Task>, buffers: &Receiver<Pages<u8>>)
             *codec.input() = Input::new(Box::new(io::empty()));
             Some(made)
         });
-        // If it panicked, the codec of the reader panics as well, or does what this one should have done.
+        // If it panicked, the codec of the reader panics as well, or does what this one should have
+        // done.
         let made = made.ok().flatten();
         if made.is_none() {
             codec = None;
@@ -289,8 +281,8 @@ fn work(divided: Divided, tasks: &Receiver<Task>, buffers: &Receiver<Pages<u8>>)
     }
 }
 
-/// A buffer for one byte more than this, which shows that a frame makes more than it may; `None` if the system has no memory
-/// for it.
+/// A buffer for one byte more than this, which shows that a frame makes more than it may; `None` if
+/// the system has no memory for it.
 fn buffer(emptied: &Receiver<Pages<u8>>, most: usize) -> Option<Pages<u8>> {
     let used = emptied.try_recv().ok().filter(|used| used.len() > most);
     // Of parts that differ a little one buffer has room for all.

@@ -61,12 +61,7 @@ impl Content {
 impl Stream {
     fn encoded(&self) -> Vec<u8> {
         match self {
-            Self::Zstd {
-                content,
-                says_length,
-                has_checksum,
-                small_window,
-            } => {
+            Self::Zstd { content, says_length, has_checksum, small_window } => {
                 let bytes = content.bytes();
                 let mut encoder = ::zstd::stream::write::Encoder::new(Vec::new(), 1).unwrap();
                 encoder.include_checksum(*has_checksum).unwrap();
@@ -88,11 +83,7 @@ impl Stream {
                 frame
             }
             Self::Gzip(content) => member(flate2::GzBuilder::new(), content),
-            Self::Bgzf {
-                content,
-                further_field,
-                longer,
-            } => {
+            Self::Bgzf { content, further_field, longer } => {
                 let further: &[u8] = if *further_field { b"XY\x03\0abc" } else { b"" };
                 let field = [further, b"BC\x02\0\0\0"].concat();
                 let at = 12 + field.len() - 2;
@@ -128,23 +119,17 @@ fn zstd_stream() -> impl Strategy<Value = Stream> {
         any::<bool>(),
         prop::bool::weighted(0.2),
     );
-    let frame = frame.prop_map(
-        |(content, says_length, has_checksum, small_window)| Stream::Zstd {
-            content,
-            says_length,
-            has_checksum,
-            small_window,
-        },
-    );
+    let frame = frame.prop_map(|(content, says_length, has_checksum, small_window)| Stream::Zstd {
+        content,
+        says_length,
+        has_checksum,
+        small_window,
+    });
     prop_oneof![6 => frame, 1 => (0..50_000_usize).prop_map(Stream::Skippable)]
 }
 
 fn gzip_stream() -> impl Strategy<Value = Stream> {
-    let block = (
-        content(60_000),
-        any::<bool>(),
-        prop_oneof![40 => Just(0), 1 => any::<i8>()],
-    );
+    let block = (content(60_000), any::<bool>(), prop_oneof![40 => Just(0), 1 => any::<i8>()]);
     let block = block.prop_map(|(content, further_field, longer)| Stream::Bgzf {
         content,
         further_field,
@@ -203,7 +188,8 @@ fn harmed(mut file: Vec<u8>, harm: &Harm) -> Vec<u8> {
 /// Bytes, what the end was, and how many of the bytes workers made.
 type Outcome = (Vec<u8>, Option<CodecDamage>, usize);
 
-/// Reads as a capture does: the first bytes before there are workers, then into buffers of one length.
+/// Reads as a capture does: the first bytes before there are workers, then into buffers of one
+/// length.
 fn read(file: &[u8], workers: usize) -> Outcome {
     let count = Workers::default();
     let source = Box::new(Cursor::new(file.to_vec()));
@@ -276,11 +262,7 @@ fn frame(length: usize) -> Stream {
 }
 
 fn block(length: usize, longer: i8) -> Stream {
-    Stream::Bgzf {
-        content: Content { length, kind: 1 },
-        further_field: false,
-        longer,
-    }
+    Stream::Bgzf { content: Content { length, kind: 1 }, further_field: false, longer }
 }
 
 #[test]
@@ -301,26 +283,14 @@ fn workers_make_all_but_the_first_frame_or_member() {
 fn behind_what_workers_do_not_do_they_go_on() {
     // Too long for a worker, and a member that does not say its length.
     let long = Stream::Zstd {
-        content: Content {
-            length: 3_000_000,
-            kind: 2,
-        },
+        content: Content { length: 3_000_000, kind: 2 },
         says_length: true,
         has_checksum: true,
         small_window: false,
     };
     let frames = [frame(1000), frame(1001), long, frame(90_000), frame(90_001)];
-    let plain = Stream::Gzip(Content {
-        length: 100_000,
-        kind: 2,
-    });
-    let members = [
-        block(1000, 0),
-        block(1001, 0),
-        plain,
-        block(60_000, 0),
-        block(60_001, 0),
-    ];
+    let plain = Stream::Gzip(Content { length: 100_000, kind: 2 });
+    let members = [block(1000, 0), block(1001, 0), plain, block(60_000, 0), block(60_001, 0)];
     for (streams, expected) in [(&frames, 181_002), (&members, 121_002)] {
         let (all, damage, taken) = read(&file(streams), 2);
         assert!(damage.is_none(), "{damage:?}");
@@ -358,15 +328,10 @@ fn zeros_that_a_member_counts_as_its_own_are_not_its_own() {
 fn a_worker_that_panics_leaves_its_part_to_the_codec() {
     let file = file(&(0..40).map(|i| frame(30_000 + i)).collect::<Vec<_>>());
     let count = Workers::default();
-    let divided = Divided {
-        extent: zstd::extent,
-        codec: |_| panic!("on purpose"),
-    };
+    let divided = Divided { extent: zstd::extent, codec: |_| panic!("on purpose") };
     let reader = Decompressor {
         compression: Compression::Zstd,
-        codec: Box::new(zstd::Zstd::new(Input::new(Box::new(Cursor::new(
-            file.clone(),
-        ))))),
+        codec: Box::new(zstd::Zstd::new(Input::new(Box::new(Cursor::new(file.clone()))))),
         parts: Some(Parts::new(divided, count.clone())),
         pending: None,
         done: false,
@@ -379,10 +344,7 @@ fn a_worker_that_panics_leaves_its_part_to_the_codec() {
 
 #[test]
 fn workers_end_when_nobody_gives_tasks() {
-    let divided = Divided {
-        extent: gzip::extent,
-        codec: |input| Box::new(gzip::Gzip::new(input)),
-    };
+    let divided = Divided { extent: gzip::extent, codec: |input| Box::new(gzip::Gzip::new(input)) };
     let crew = start(divided, 3);
     drop(crew.tasks);
     let since = Instant::now();

@@ -28,11 +28,7 @@ pub(super) struct Streams<S> {
 
 impl<S: Stream> Streams<S> {
     pub(super) fn new(input: Input) -> Self {
-        Self {
-            input,
-            stream: None,
-            finished: 0,
-        }
+        Self { input, stream: None, finished: 0 }
     }
 
     /// Starts the stream that comes next; `Some` if there is none.

@@ -1,4 +1,5 @@
-//! Every codec: several streams in one, cut at every byte, flipped bits, zeros and garbage at the end.
+//! Every codec: several streams in one, cut at every byte, flipped bits, zeros and garbage at the
+//! end.
 
 use std::io::{Cursor, Read, Write};
 
@@ -10,9 +11,7 @@ use super::decompressor;
 
 /// What can be compressed, but not into nothing.
 fn text() -> Vec<u8> {
-    (0..60_000u32)
-        .flat_map(|number| (number * number % 1013).to_le_bytes())
-        .collect()
+    (0..60_000u32).flat_map(|number| (number * number % 1013).to_le_bytes()).collect()
 }
 
 fn gzip(data: &[u8]) -> Vec<u8> {
@@ -116,12 +115,7 @@ fn a_cut_stream_delivers_what_came_before() {
             assert!(damage.offset <= length as u64, "{damage}");
             most = most.max(all.len());
         }
-        assert!(
-            most > text.len() / 3,
-            "{}: {most} of {}",
-            codec.name(),
-            text.len()
-        );
+        assert!(most > text.len() / 3, "{}: {most} of {}", codec.name(), text.len());
     }
 }
 
@@ -173,10 +167,7 @@ fn flipped_bits_do_no_harm() {
 fn skippable_frames_are_skipped() {
     let text = text();
     let skippable = b"\x53\x2a\x4d\x18\x05\0\0\0hello".as_slice();
-    for (codec, encode) in [
-        (Compression::Zstd, zstd as Encoder),
-        (Compression::Lz4, lz4),
-    ] {
+    for (codec, encode) in [(Compression::Zstd, zstd as Encoder), (Compression::Lz4, lz4)] {
         let file = [&encode(&text), skippable, &encode(&text)].concat();
         let (_, all, damage) = read(&file);
         assert!(damage.is_none(), "{}: {damage:?}", codec.name());

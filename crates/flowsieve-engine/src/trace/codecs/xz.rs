@@ -5,12 +5,13 @@ use lzma_rust2::{Action, Status, XzStream};
 use super::input::Input;
 use super::{Codec, Step};
 
-/// Memory that a stream may ask for. The strongest preset of xz(1) takes 65 MiB; a dictionary of 256 MiB is
-/// more than any capture is written with.
+/// Memory that a stream may ask for. The strongest preset of xz(1) takes 65 MiB; a dictionary of
+/// 256 MiB is more than any capture is written with.
 const MEMORY_LIMIT_KIB: u32 = 300 * 1024;
 
-/// Bytes that the decoder is given at a time: where they are damaged, it keeps back what it had made of
-/// them. Larger pieces are not faster: 100 MB took the same time with pieces of 64 bytes and of 128 KiB.
+/// Bytes that the decoder is given at a time: where they are damaged, it keeps back what it had
+/// made of them. Larger pieces are not faster: 100 MB took the same time with pieces of 64 bytes
+/// and of 128 KiB.
 const PIECE_BYTES: usize = 64;
 
 pub(super) struct Xz {
@@ -20,10 +21,7 @@ pub(super) struct Xz {
 
 impl Xz {
     pub(super) fn new(input: Input) -> Self {
-        Self {
-            input,
-            stream: XzStream::new_mem_limit(true, MEMORY_LIMIT_KIB),
-        }
+        Self { input, stream: XzStream::new_mem_limit(true, MEMORY_LIMIT_KIB) }
     }
 }
 

@@ -34,11 +34,7 @@ impl Zstd {
         frame
             .set_parameter(DParameter::WindowLogMax(WINDOW_LOG_LIMIT))
             .expect("the limit is one that zstd knows");
-        Self {
-            input,
-            frame,
-            state: State::Between { any: false },
-        }
+        Self { input, frame, state: State::Between { any: false } }
     }
 
     /// Enters the next frame; `Some` if there is none.
@@ -62,10 +58,7 @@ impl Zstd {
             }
             [] if any => Some(Step::produced(0)),
             short if short.len() < 8 && !any => Some(Step::cut(0)),
-            _ => Some(trailing(
-                &mut self.input,
-                "what follows the last frame is not zstd data",
-            )),
+            _ => Some(trailing(&mut self.input, "what follows the last frame is not zstd data")),
         }
     }
 }
@@ -82,13 +75,9 @@ impl Codec for Zstd {
                 }
                 State::InFrame { wants } => wants,
             };
-            // A block and the head of the next one in two steps: what a step decoded before it finds
-            // damage is lost.
-            let most = if wants > BLOCK_HEAD {
-                wants - BLOCK_HEAD
-            } else {
-                wants
-            };
+            // A block and the head of the next one in two steps: what a step decoded before it
+            // finds damage is lost.
+            let most = if wants > BLOCK_HEAD { wants - BLOCK_HEAD } else { wants };
             let here = self.input.available();
             let given = &here[..here.len().min(most)];
             let mut from = InBuffer::around(given);
@@ -126,8 +115,8 @@ impl Codec for Zstd {
 /// Largest content of a block.
 const BLOCK_BYTES: usize = 128 * 1024;
 
-/// Extent of the frame at `at` of what was read ahead, from the heads of its blocks; `None` if it is not all there, too
-/// long, or unusual.
+/// Extent of the frame at `at` of what was read ahead, from the heads of its blocks; `None` if it
+/// is not all there, too long, or unusual.
 pub(super) fn extent(ahead: &mut Ahead, at: usize) -> Option<Extent> {
     let mut head = |at: usize, count: usize| {
         let bytes = ahead.look(at + count)?;

@@ -18,7 +18,8 @@ pub(super) struct Differences {
     at: usize,
     parts: usize,
     numbers_a_part: u64,
-    /// Widths of the parts of this block that were not read: where they stand, and how many they are.
+    /// Widths of the parts of this block that were not read: where they stand, and how many they
+    /// are.
     widths: usize,
     parts_left: usize,
     least: i64,

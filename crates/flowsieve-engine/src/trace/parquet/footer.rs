@@ -7,8 +7,9 @@ use super::thrift::Thrift;
 /// What stands at the begin and at the end of a file.
 pub(in super::super) const MAGIC: &[u8; 4] = b"PAR1";
 
-/// Rows of a row group that are believed without bytes for them, and with each byte of its columns. Rows that are all the
-/// same take next to no bytes, so that a short file could claim rows without end.
+/// Rows of a row group that are believed without bytes for them, and with each byte of its columns.
+/// Rows that are all the same take next to no bytes, so that a short file could claim rows without
+/// end.
 const BELIEVED_ROWS: u64 = 1 << 16;
 const BELIEVED_ROWS_A_BYTE: u64 = 256;
 
@@ -85,10 +86,7 @@ pub(super) fn columns(footer: &[u8]) -> Option<(Vec<ColumnInfo>, usize)> {
                 return Some(());
             }
             if let Some(info) = node.info.filter(|_| open.len() == 1) {
-                columns.push(ColumnInfo {
-                    leaf: leaves,
-                    ..info
-                });
+                columns.push(ColumnInfo { leaf: leaves, ..info });
             }
             leaves += 1;
             Some(())
@@ -167,7 +165,8 @@ fn timestamp(thrift: &mut Thrift<'_>) -> Option<i64> {
     unit_ns
 }
 
-/// The row groups of a file whose pages end at `end`, with what is read of them; or what is wrong with them.
+/// The row groups of a file whose pages end at `end`, with what is read of them; or what is wrong
+/// with them.
 pub(super) fn row_groups(
     footer: &[u8],
     end: u64,
@@ -209,10 +208,8 @@ fn row_group(
             1 => thrift.list(|thrift| {
                 let chunk = chunk(thrift)?;
                 // A list of flows has few columns, and of all others nothing is looked at.
-                for (place, _) in chunks
-                    .iter_mut()
-                    .zip(read)
-                    .filter(|(_, column)| column.leaf == number)
+                for (place, _) in
+                    chunks.iter_mut().zip(read).filter(|(_, column)| column.leaf == number)
                 {
                     *place = Some(chunk);
                 }
@@ -234,9 +231,7 @@ fn checked(
     end: u64,
 ) -> Result<RowGroup, &'static str> {
     let chunks: Option<Vec<Chunk>> = chunks.into_iter().collect();
-    let chunks = chunks
-        .filter(|_| has_all)
-        .ok_or("a row group has not the columns of the file")?;
+    let chunks = chunks.filter(|_| has_all).ok_or("a row group has not the columns of the file")?;
     let is_inside = |chunk: &Chunk| {
         (MAGIC.len() as u64..=end).contains(&chunk.start)
             && (chunk.start..=end).contains(&chunk.end)
@@ -246,18 +241,15 @@ fn checked(
     }
     let bytes: u64 = chunks.iter().map(|chunk| chunk.end - chunk.start).sum();
     let rows = u64::try_from(rows).map_err(|_| "a row group has fewer than no rows")?;
-    if rows
-        > bytes
-            .saturating_mul(BELIEVED_ROWS_A_BYTE)
-            .saturating_add(BELIEVED_ROWS)
-    {
+    if rows > bytes.saturating_mul(BELIEVED_ROWS_A_BYTE).saturating_add(BELIEVED_ROWS) {
         return Err("a row group claims more rows than its bytes can hold");
     }
     Ok(RowGroup { rows, chunks })
 }
 
 fn chunk(thrift: &mut Thrift<'_>) -> Option<Chunk> {
-    /// Plain values, runs and bits of levels, indexes into a dictionary, differences, and texts behind their lengths.
+    /// Plain values, runs and bits of levels, indexes into a dictionary, differences, and texts
+    /// behind their lengths.
     const KNOWN: [i64; 7] = [0, 2, 3, 4, 5, 6, 8];
     let (mut codec, mut length, mut data, mut dictionary) = (0, 0, 0, None);
     let mut has_known_encodings = true;
@@ -282,9 +274,7 @@ fn chunk(thrift: &mut Thrift<'_>) -> Option<Chunk> {
         Some(true)
     })?;
     // Some writers write 0 where there is no dictionary.
-    let start = dictionary
-        .filter(|&start| start > 0)
-        .map_or(data, |start: i64| start.min(data));
+    let start = dictionary.filter(|&start| start > 0).map_or(data, |start: i64| start.min(data));
     // What is negative lies outside every file.
     let start = start.cast_unsigned();
     Some(Chunk {

@@ -1,12 +1,14 @@
-//! Lists of flows and of DNS queries as Parquet files, with the columns that such lists have as CSV.
+//! Lists of flows and of DNS queries as Parquet files, with the columns that such lists have as
+//! CSV.
 //!
 //! ```text
 //!   PAR1 │ row group: a part of each column, page by page │ ... │ footer │ its length │ PAR1
 //! ```
 //!
-//! A file is read from its end, so it must be a file. Of each row group only the columns that are needed are read, side by side
-//! and a page of each at a time. What a file says of itself is checked before it is used; the library that writes our files
-//! trusts what it reads, and takes memory for lengths that nothing stands behind.
+//! A file is read from its end, so it must be a file. Of each row group only the columns that are
+//! needed are read, side by side and a page of each at a time. What a file says of itself is
+//! checked before it is used; the library that writes our files trusts what it reads, and takes
+//! memory for lengths that nothing stands behind.
 
 mod differences;
 mod footer;
@@ -114,10 +116,7 @@ impl Parquet {
         let footer_bytes = u64::from(u32::from_le_bytes(claimed));
         let footer_at = tail_at.checked_sub(footer_bytes);
         let Some(footer_at) = footer_at.filter(|&at| at >= MAGIC.len() as u64) else {
-            return Err(damaged(
-                tail_at,
-                "the footer claims more bytes than the file has",
-            ));
+            return Err(damaged(tail_at, "the footer claims more bytes than the file has"));
         };
         if footer_bytes > MOST_FOOTER_BYTES {
             let reason = "the footer is longer than 32 MiB; write the list in several files";
@@ -200,12 +199,7 @@ impl Parquet {
 
     fn enter(&mut self, group: &RowGroup) {
         self.left = group.rows;
-        self.offset = group
-            .chunks
-            .iter()
-            .map(|chunk| chunk.start)
-            .min()
-            .unwrap_or(0);
+        self.offset = group.chunks.iter().map(|chunk| chunk.start).min().unwrap_or(0);
         self.bytes_read.fetch_max(self.offset, Ordering::Relaxed);
         let columns = self.infos.iter().zip(&group.chunks);
         let readers = columns.map(|(info, &chunk)| ColumnReader::new(info, chunk, group.rows));
@@ -257,11 +251,7 @@ impl Parquet {
 /// A name as it can stand in a sentence.
 fn shown(name: &str) -> String {
     let plain = name.chars().take(60).map(|character| {
-        if character.is_control() {
-            char::REPLACEMENT_CHARACTER
-        } else {
-            character
-        }
+        if character.is_control() { char::REPLACEMENT_CHARACTER } else { character }
     });
     format!("`{}`", plain.collect::<String>())
 }

@@ -1,7 +1,8 @@
 //! The values of a column, page by page.
 //!
-//! A page is read when the one before it is used up. Before it is read its head is checked: it lies inside its column, has no more
-//! values than rows are left, and what it says of its size fits its compression and the memory that all columns share.
+//! A page is read when the one before it is used up. Before it is read its head is checked: it lies
+//! inside its column, has no more values than rows are left, and what it says of its size fits its
+//! compression and the memory that all columns share.
 
 use std::io::{self, Read, Write as _};
 use std::ops::Range;
@@ -69,9 +70,7 @@ impl Cells {
         let text = &mut self.text;
         let whole = |bytes: &[u8]| match *bytes {
             [a, b, c, d] => i64::from(i32::from_le_bytes([a, b, c, d])),
-            _ => bytes
-                .first_chunk()
-                .map_or(0, |&bytes| i64::from_le_bytes(bytes)),
+            _ => bytes.first_chunk().map_or(0, |&bytes| i64::from_le_bytes(bytes)),
         };
         let written = match physical {
             Physical::Int32 | Physical::Int64 => {
@@ -83,12 +82,9 @@ impl Cells {
                     Physical::Float => f32::from_bits(whole(value) as u32).into(),
                     _ => f64::from_bits(whole(value).cast_unsigned()),
                 };
-                // What has missing numbers beside whole ones is written as fractions by some programs.
-                if number.is_nan() {
-                    Ok(())
-                } else {
-                    write!(text, "{number}")
-                }
+                // What has missing numbers beside whole ones is written as fractions by some
+                // programs.
+                if number.is_nan() { Ok(()) } else { write!(text, "{number}") }
             }
             Physical::Bytes | Physical::Other => {
                 text.write_all(&value[..value.len().min(MOST_TEXT)])
@@ -184,11 +180,7 @@ impl Head {
     /// Reads a head; with it, how many bytes it has.
     fn read(bytes: &[u8]) -> Option<(Self, usize)> {
         let mut thrift = Thrift::new(bytes);
-        let mut head = Self {
-            is_packed: true,
-            levels_encoding: HYBRID,
-            ..Self::default()
-        };
+        let mut head = Self { is_packed: true, levels_encoding: HYBRID, ..Self::default() };
         let mut found = 0;
         thrift.structure(|thrift, field, _| {
             match field {
@@ -255,8 +247,7 @@ impl ColumnReader {
         for _ in 0..rows {
             while self.page.left == 0 {
                 let offset = self.next;
-                self.turn(place, room)
-                    .map_err(|trouble| (offset, trouble))?;
+                self.turn(place, room).map_err(|trouble| (offset, trouble))?;
             }
             self.page.left -= 1;
             if self.value().is_none() {
@@ -270,12 +261,7 @@ impl ColumnReader {
 
     /// Adds the next value to the text.
     fn value(&mut self) -> Option<()> {
-        let Page {
-            bytes,
-            levels,
-            values,
-            ..
-        } = &mut self.page;
+        let Page { bytes, levels, values, .. } = &mut self.page;
         if let Some(levels) = levels
             && levels.next(bytes)? == 0
         {
@@ -298,8 +284,7 @@ impl ColumnReader {
                     Physical::Int32 => i64::from(number as i32),
                     _ => number,
                 };
-                self.cells
-                    .push(self.physical, self.unit_ns, &number.to_le_bytes());
+                self.cells.push(self.physical, self.unit_ns, &number.to_le_bytes());
                 return Some(());
             }
             Values::Lengths { lengths, at } => {
@@ -318,11 +303,7 @@ impl ColumnReader {
         let offset = self.next;
         let (head, head_bytes) = self.head(place)?;
         let start = offset + head_bytes as u64;
-        let size = |size: i64| {
-            usize::try_from(size)
-                .ok()
-                .filter(|&size| size <= MOST_PAGE_BYTES)
-        };
+        let size = |size: i64| usize::try_from(size).ok().filter(|&size| size <= MOST_PAGE_BYTES);
         let (Some(packed), Some(unpacked)) = (size(head.packed), size(head.unpacked)) else {
             return Err("a page claims more bytes than a page may have".into());
         };
@@ -377,10 +358,7 @@ impl ColumnReader {
             let numbers = Differences::new(&bytes, at, values).ok_or(WRONG)?;
             if head.encoding == LENGTHS {
                 let at = numbers.end(&bytes).ok_or(WRONG)?;
-                Values::Lengths {
-                    lengths: numbers,
-                    at,
-                }
+                Values::Lengths { lengths: numbers, at }
             } else {
                 Values::Differences(numbers)
             }
@@ -439,15 +417,11 @@ impl ColumnReader {
             return Ok((bytes, None, 0));
         }
         if head.levels_encoding != HYBRID {
-            let reason = format!(
-                "levels have encoding {}, which is not read",
-                head.levels_encoding
-            );
+            let reason =
+                format!("levels have encoding {}, which is not read", head.levels_encoding);
             return Err(Trouble::Damage(reason));
         }
-        let length = bytes
-            .first_chunk()
-            .map(|&length| u32::from_le_bytes(length));
+        let length = bytes.first_chunk().map(|&length| u32::from_le_bytes(length));
         let end = length.and_then(|length| usize::try_from(length).ok()?.checked_add(4));
         let end = end.filter(|&end| end <= bytes.len()).ok_or(WRONG)?;
         Ok((bytes, Some(Hybrid::new(4..end, 1)), end))
@@ -472,9 +446,7 @@ fn plain(physical: Physical, bytes: &[u8], at: usize) -> Option<Range<usize>> {
 impl Dictionary {
     fn new(physical: Physical, bytes: Vec<u8>, values: u64) -> Option<Self> {
         // A value takes four bytes at least.
-        let values = usize::try_from(values)
-            .ok()
-            .filter(|&values| values <= bytes.len() / 4)?;
+        let values = usize::try_from(values).ok().filter(|&values| values <= bytes.len() / 4)?;
         let mut starts = Vec::new();
         if physical == Physical::Bytes {
             starts.try_reserve_exact(values).ok()?;
@@ -484,11 +456,7 @@ impl Dictionary {
                 at = plain(physical, &bytes, at)?.end;
             }
         }
-        Some(Self {
-            bytes,
-            starts,
-            values,
-        })
+        Some(Self { bytes, starts, values })
     }
 
     fn get(&self, physical: Physical, index: usize) -> Option<&[u8]> {
@@ -525,12 +493,7 @@ enum Run {
 
 impl Hybrid {
     fn new(part: Range<usize>, width: usize) -> Self {
-        Self {
-            part,
-            width,
-            left: 0,
-            run: Run::Same(0),
-        }
+        Self { part, width, left: 0, run: Run::Same(0) }
     }
 
     fn next(&mut self, bytes: &[u8]) -> Option<u32> {
@@ -573,16 +536,12 @@ impl Hybrid {
         if head & 1 == 0 {
             let mut number = [0; 4];
             let length = self.width.div_ceil(8);
-            let here = bytes[..self.part.end]
-                .get(self.part.start..)?
-                .get(..length)?;
+            let here = bytes[..self.part.end].get(self.part.start..)?.get(..length)?;
             number[..length].copy_from_slice(here);
             self.part.start += length;
             self.run = Run::Same(u32::from_le_bytes(number));
         } else {
-            self.run = Run::Packed {
-                bit: self.part.start as u64 * 8,
-            };
+            self.run = Run::Packed { bit: self.part.start as u64 * 8 };
             // Each of the runs of eight takes as many bytes as a number has bits.
             let length = self.left.checked_mul(self.width as u64)?;
             self.left *= 8;
@@ -638,10 +597,7 @@ fn unpack(codec: i64, packed: &[u8], bytes: usize, mut out: Vec<u8>) -> Result<V
                 return Err(WRONG.into());
             }
         }
-        GZIP => read_from(
-            Box::new(flate2::read::MultiGzDecoder::new(packed)),
-            &mut out,
-        )?,
+        GZIP => read_from(Box::new(flate2::read::MultiGzDecoder::new(packed)), &mut out)?,
         #[cfg(feature = "zstd")]
         ZSTD => {
             let source = zstd::stream::read::Decoder::with_buffer(packed).map_err(|_| WRONG)?;

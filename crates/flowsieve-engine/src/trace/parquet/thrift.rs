@@ -1,7 +1,8 @@
-//! Thrift's compact protocol, in which Parquet writes its footer and the heads of its pages: structures field by field.
+//! Thrift's compact protocol, in which Parquet writes its footer and the heads of its pages:
+//! structures field by field.
 //!
-//! Nothing is taken for what is claimed: a list has no more items than bytes follow, a text no more bytes, and structures
-//! lie in one another only so deep.
+//! Nothing is taken for what is claimed: a list has no more items than bytes follow, a text no more
+//! bytes, and structures lie in one another only so deep.
 
 /// How deep structures may lie in one another. Parquet needs seven levels.
 const MOST_LEVELS: u8 = 24;
@@ -33,10 +34,7 @@ pub(super) struct Thrift<'a> {
 
 impl<'a> Thrift<'a> {
     pub(super) fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            rest: bytes,
-            levels: MOST_LEVELS,
-        }
+        Self { rest: bytes, levels: MOST_LEVELS }
     }
 
     /// Number of bytes that were not read.
@@ -78,7 +76,8 @@ impl<'a> Thrift<'a> {
         self.take(usize::try_from(length).ok()?)
     }
 
-    /// Reads a structure. `field` gets the number and the type of each field and reads its value, or leaves it and returns false.
+    /// Reads a structure. `field` gets the number and the type of each field and reads its value,
+    /// or leaves it and returns false.
     pub(super) fn structure(
         &mut self,
         mut field: impl FnMut(&mut Self, i64, Kind) -> Option<bool>,
@@ -151,11 +150,7 @@ impl<'a> Thrift<'a> {
     }
 
     fn skip_item(&mut self, kind: Kind) -> Option<()> {
-        if kind.truth().is_some() {
-            self.byte().map(|_| ())
-        } else {
-            self.skip(kind)
-        }
+        if kind.truth().is_some() { self.byte().map(|_| ()) } else { self.skip(kind) }
     }
 }
 
@@ -165,7 +160,8 @@ mod tests {
 
     #[test]
     fn fields_that_nobody_wants_are_passed_over() {
-        // 1: -3, 2: a list of two booleans, 3: a structure with a double, 20: the text "ab", 21: true.
+        // 1: -3, 2: a list of two booleans, 3: a structure with a double, 20: the text "ab", 21:
+        // true.
         let bytes = [
             0x15, 5, 0x19, 0x21, 1, 2, 0x1c, 0x17, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x08, 40, 2, b'a',
             b'b', 0x11, 0, 9,
@@ -193,24 +189,12 @@ mod tests {
 
     #[test]
     fn depth_and_lengths_are_bounded() {
-        assert!(
-            Thrift::new(&[0x1c; 1000])
-                .structure(|_, _, _| Some(false))
-                .is_none()
-        );
-        assert!(
-            Thrift::new(&[0x19; 1000])
-                .structure(|_, _, _| Some(false))
-                .is_none()
-        );
+        assert!(Thrift::new(&[0x1c; 1000]).structure(|_, _, _| Some(false)).is_none());
+        assert!(Thrift::new(&[0x19; 1000]).structure(|_, _, _| Some(false)).is_none());
         // A list that claims 2^35 items, and a text of as many bytes.
         for kind in [0x19, 0x18] {
             let bytes = [kind, 0xf1, 0xff, 0xff, 0xff, 0xff, 0x7f, 0, 0];
-            assert!(
-                Thrift::new(&bytes)
-                    .structure(|_, _, _| Some(false))
-                    .is_none()
-            );
+            assert!(Thrift::new(&bytes).structure(|_, _, _| Some(false)).is_none());
         }
         assert!(Thrift::new(&[0xff; 11]).number().is_none());
     }

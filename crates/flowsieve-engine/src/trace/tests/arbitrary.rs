@@ -67,10 +67,7 @@ fn what_is_no_capture_is_said_to_be_what_it_is() {
         (b"\xff\xfe\0\x01\x02\x03", "no known container"),
     ] {
         let error = open(bytes, InputFormat::Auto).unwrap_err();
-        assert!(
-            matches!(error.kind, TraceErrorKind::NotACapture { .. }),
-            "{error}"
-        );
+        assert!(matches!(error.kind, TraceErrorKind::NotACapture { .. }), "{error}");
         assert!(error.to_string().contains(words), "{error}");
     }
 }

@@ -10,12 +10,8 @@ use crate::trace::Capture;
 
 /// A pcap file of packets of five bytes, a second apart.
 fn pcap(packets: u32) -> Vec<u8> {
-    let words = |words: &[u32]| {
-        words
-            .iter()
-            .flat_map(|word| word.to_le_bytes())
-            .collect::<Vec<_>>()
-    };
+    let words =
+        |words: &[u32]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<_>>();
     let mut file = words(&[0xa1b2_c3d4, 0x0004_0002, 0, 0, 65_535, 1]);
     for number in 0..packets {
         file.extend(words(&[1000 + number, number * 7919 % 1_000_000, 5, 60]));
@@ -54,11 +50,7 @@ fn a_cut_compressed_capture_delivers_its_packets_first() {
     assert!(
         matches!(
             error.kind,
-            TraceErrorKind::DamagedCompression {
-                codec: Compression::Gzip,
-                cut: true,
-                ..
-            }
+            TraceErrorKind::DamagedCompression { codec: Compression::Gzip, cut: true, .. }
         ),
         "{error}"
     );
@@ -78,11 +70,7 @@ fn damage_is_told_of_the_codec_even_if_the_container_trips_first() {
     assert!(
         matches!(
             error.kind,
-            TraceErrorKind::DamagedCompression {
-                codec: Compression::Bzip2,
-                cut: false,
-                ..
-            }
+            TraceErrorKind::DamagedCompression { codec: Compression::Bzip2, cut: false, .. }
         ),
         "{error}"
     );
@@ -93,10 +81,7 @@ fn a_damaged_start_of_a_compressed_file_is_named_as_such() {
     let mut file = gzip(&pcap(10));
     file.truncate(12);
     let error = open(&file, InputFormat::Auto).unwrap_err();
-    assert!(
-        matches!(error.kind, TraceErrorKind::DamagedCompression { .. }),
-        "{error}"
-    );
+    assert!(matches!(error.kind, TraceErrorKind::DamagedCompression { .. }), "{error}");
 }
 
 #[test]
@@ -144,10 +129,7 @@ fn a_first_look_reads_files() {
     assert!(!is_capture(&text, InputFormat::Auto).unwrap());
     assert!(!is_capture(&empty, InputFormat::Auto).unwrap());
     assert!(!is_capture(folder.path(), InputFormat::Auto).unwrap());
-    assert!(
-        is_capture(&cut, InputFormat::Auto).unwrap(),
-        "to be reported, not passed over"
-    );
+    assert!(is_capture(&cut, InputFormat::Auto).unwrap(), "to be reported, not passed over");
     assert!(is_capture(&folder.path().join("missing"), InputFormat::Auto).is_err());
     let first = first_time_ns(&capture, InputFormat::Auto).unwrap();
     assert_eq!(first, Some(1_000_000_000_000));
@@ -156,8 +138,5 @@ fn a_first_look_reads_files() {
     let folder = Capture::open(folder.path(), InputFormat::Auto).unwrap_err();
     assert!(folder.to_string().contains("is a directory"), "{folder}");
     let missing = Capture::open(Path::new("no/such.pcap"), InputFormat::Auto).unwrap_err();
-    assert_eq!(
-        missing.to_string(),
-        "no/such.pcap: no such file; check the path"
-    );
+    assert_eq!(missing.to_string(), "no/such.pcap: no such file; check the path");
 }

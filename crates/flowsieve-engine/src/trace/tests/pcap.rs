@@ -14,30 +14,17 @@ struct Dialect {
     extra: usize,
 }
 
-const USUAL: Dialect = Dialect {
-    magic: 0xa1b2_c3d4,
-    big: false,
-    version: (2, 4),
-    network: 1,
-    extra: 0,
-};
+const USUAL: Dialect =
+    Dialect { magic: 0xa1b2_c3d4, big: false, version: (2, 4), network: 1, extra: 0 };
 
 impl Dialect {
     fn word(self, value: u32) -> [u8; 4] {
-        if self.big {
-            value.to_be_bytes()
-        } else {
-            value.to_le_bytes()
-        }
+        if self.big { value.to_be_bytes() } else { value.to_le_bytes() }
     }
 
     fn header(self) -> Vec<u8> {
         let half = |value: u16| {
-            if self.big {
-                value.to_be_bytes()
-            } else {
-                value.to_le_bytes()
-            }
+            if self.big { value.to_be_bytes() } else { value.to_le_bytes() }
         };
         let mut bytes = self.word(self.magic).to_vec();
         bytes.extend([half(self.version.0), half(self.version.1)].concat());
@@ -69,49 +56,14 @@ fn every_dialect_is_read() {
     let dialects = [
         (USUAL, 7000),
         (Dialect { big: true, ..USUAL }, 7000),
-        (
-            Dialect {
-                magic: 0xa1b2_3c4d,
-                ..USUAL
-            },
-            7,
-        ),
-        (
-            Dialect {
-                magic: 0xa1b2_3c4d,
-                big: true,
-                ..USUAL
-            },
-            7,
-        ),
-        (
-            Dialect {
-                magic: 0xa1b2_cd34,
-                extra: 8,
-                ..USUAL
-            },
-            7000,
-        ),
-        (
-            Dialect {
-                magic: 0xa1b2_cd34,
-                extra: 8,
-                big: true,
-                ..USUAL
-            },
-            7000,
-        ),
+        (Dialect { magic: 0xa1b2_3c4d, ..USUAL }, 7),
+        (Dialect { magic: 0xa1b2_3c4d, big: true, ..USUAL }, 7),
+        (Dialect { magic: 0xa1b2_cd34, extra: 8, ..USUAL }, 7000),
+        (Dialect { magic: 0xa1b2_cd34, extra: 8, big: true, ..USUAL }, 7000),
         // The same magic number as the usual one, with longer record headers.
         (Dialect { extra: 8, ..USUAL }, 7000),
         (Dialect { extra: 4, ..USUAL }, 7000),
-        (
-            Dialect {
-                magic: 0xa1b2_cd34,
-                extra: 12,
-                ..USUAL
-            },
-            7000,
-        ),
+        (Dialect { magic: 0xa1b2_cd34, extra: 12, ..USUAL }, 7000),
     ];
     for (dialect, fraction) in dialects {
         let outcome = read(&dialect.file(3000));
@@ -119,17 +71,10 @@ fn every_dialect_is_read() {
         assert!(outcome.error.is_none(), "{context}: {:?}", outcome.error);
         assert_eq!(outcome.container, "pcap");
         assert_eq!(outcome.packets.len(), 3000, "{context}");
-        assert!(
-            outcome.contents.iter().all(|content| content == b"hello"),
-            "{context}"
-        );
+        assert!(outcome.contents.iter().all(|content| content == b"hello"), "{context}");
         let last = outcome.packets[2999];
         assert_eq!(last.time_ns, 3999 * 1_000_000_000 + fraction, "{context}");
-        assert_eq!(
-            (last.wire, last.link),
-            (60, LinkType::ETHERNET),
-            "{context}"
-        );
+        assert_eq!((last.wire, last.link), (60, LinkType::ETHERNET), "{context}");
     }
 }
 
@@ -144,11 +89,7 @@ fn old_versions_have_the_lengths_the_other_way_round() {
         assert_eq!(outcome.packets[0].wire, 60, "{version:?}");
     }
     // Version 2.3 was written both ways.
-    let dialect = Dialect {
-        version: (2, 3),
-        big: true,
-        ..USUAL
-    };
+    let dialect = Dialect { version: (2, 3), big: true, ..USUAL };
     let mut file = dialect.header();
     file.extend(dialect.record((1, 2), (60, 5), b"hello"));
     file.extend(dialect.record((1, 2), (5, 60), b"hello"));
@@ -159,11 +100,7 @@ fn old_versions_have_the_lengths_the_other_way_round() {
 
 #[test]
 fn files_of_aix_count_nanoseconds_and_name_interfaces() {
-    let dialect = Dialect {
-        version: (2, 2),
-        network: 6,
-        ..USUAL
-    };
+    let dialect = Dialect { version: (2, 2), network: 6, ..USUAL };
     let mut file = dialect.header();
     file.extend(dialect.record((1, 2), (60, 5), b"hello"));
     let outcome = read(&file);
@@ -173,50 +110,20 @@ fn files_of_aix_count_nanoseconds_and_name_interfaces() {
 
 #[test]
 fn the_link_type_is_the_low_half_of_its_field() {
-    for (network, link) in [
-        (0x1400_0001, 1),
-        (12, 101),
-        (14, 101),
-        (11, 100),
-        (285, 285),
-    ] {
+    for (network, link) in [(0x1400_0001, 1), (12, 101), (14, 101), (11, 100), (285, 285)] {
         let outcome = read(&Dialect { network, ..USUAL }.file(1));
         assert_eq!(outcome.packets[0].link, LinkType(link), "{network:#x}");
     }
-    let error = open(
-        &Dialect {
-            network: 0x0002_0001,
-            ..USUAL
-        }
-        .file(1),
-        InputFormat::Auto,
-    );
-    assert!(matches!(
-        error.unwrap_err().kind,
-        TraceErrorKind::CorruptHeader { .. }
-    ));
+    let error = open(&Dialect { network: 0x0002_0001, ..USUAL }.file(1), InputFormat::Auto);
+    assert!(matches!(error.unwrap_err().kind, TraceErrorKind::CorruptHeader { .. }));
 }
 
 #[test]
 fn an_unknown_version_is_refused() {
-    let error = open(
-        &Dialect {
-            version: (1, 2),
-            ..USUAL
-        }
-        .file(1),
-        InputFormat::Auto,
-    );
+    let error = open(&Dialect { version: (1, 2), ..USUAL }.file(1), InputFormat::Auto);
     let kind = error.unwrap_err().kind;
     assert!(
-        matches!(
-            kind,
-            TraceErrorKind::UnsupportedVersion {
-                major: 1,
-                minor: 2,
-                ..
-            }
-        ),
+        matches!(kind, TraceErrorKind::UnsupportedVersion { major: 1, minor: 2, .. }),
         "{kind:?}"
     );
 }
@@ -224,12 +131,7 @@ fn an_unknown_version_is_refused() {
 #[test]
 fn a_cut_at_any_byte_leaves_the_packets_before_it() {
     for extra in [0, 8] {
-        let file = Dialect {
-            magic: 0xa1b2_cd34,
-            extra: 8,
-            ..USUAL
-        }
-        .file(3);
+        let file = Dialect { magic: 0xa1b2_cd34, extra: 8, ..USUAL }.file(3);
         let usual = Dialect { extra: 0, ..USUAL }.file(3);
         let (file, step) = if extra == 0 { (usual, 21) } else { (file, 29) };
         let ends = [1, 2, 3].map(|number| 24 + number * step);
@@ -240,14 +142,7 @@ fn a_cut_at_any_byte_leaves_the_packets_before_it() {
 #[test]
 fn flipped_bits_do_no_harm() {
     check_every_flip(&USUAL.file(2));
-    check_every_flip(
-        &Dialect {
-            big: true,
-            version: (2, 3),
-            ..USUAL
-        }
-        .file(2),
-    );
+    check_every_flip(&Dialect { big: true, version: (2, 3), ..USUAL }.file(2));
 }
 
 #[test]
@@ -260,11 +155,7 @@ fn a_hostile_length_is_an_error_after_the_packets_before() {
         assert!(
             matches!(
                 outcome.kind(),
-                TraceErrorKind::RecordTooLong {
-                    packet: 5,
-                    limit: 262_144,
-                    ..
-                }
+                TraceErrorKind::RecordTooLong { packet: 5, limit: 262_144, .. }
             ),
             "{:?}",
             outcome.error
@@ -298,10 +189,7 @@ fn times_at_the_ends_of_their_range_do_not_overflow() {
 
 #[test]
 fn a_record_of_erf_is_unwrapped_and_keeps_the_time_of_the_file() {
-    let dialect = Dialect {
-        network: 197,
-        ..USUAL
-    };
+    let dialect = Dialect { network: 197, ..USUAL };
     let mut file = dialect.header();
     let mut record = vec![0; 8];
     record.extend([2, 0, 0, 22, 0, 0, 0, 60, 0, 0, b'a', b'b', b'c', b'd']);

@@ -12,19 +12,11 @@ struct Writer {
 
 impl Writer {
     fn word(self, value: u32) -> [u8; 4] {
-        if self.big {
-            value.to_be_bytes()
-        } else {
-            value.to_le_bytes()
-        }
+        if self.big { value.to_be_bytes() } else { value.to_le_bytes() }
     }
 
     fn half(self, value: u16) -> [u8; 2] {
-        if self.big {
-            value.to_be_bytes()
-        } else {
-            value.to_le_bytes()
-        }
+        if self.big { value.to_be_bytes() } else { value.to_le_bytes() }
     }
 
     fn words(self, values: &[u32]) -> Vec<u8> {
@@ -96,10 +88,7 @@ fn sections_have_their_own_byte_order_and_interfaces() {
     let outcome = read(&file);
     assert!(outcome.error.is_none(), "{:?}", outcome.error);
     assert_eq!(outcome.container, "pcapng");
-    assert_eq!(
-        outcome.contents,
-        [b"one".as_slice(), b"three", b"four"].repeat(3)
-    );
+    assert_eq!(outcome.contents, [b"one".as_slice(), b"three", b"four"].repeat(3));
     assert_eq!(outcome.times(), [5000, 7, 8].repeat(3));
     assert_eq!(outcome.packets[4].link, LinkType::LINUX_SLL);
     assert_eq!(outcome.packets[4].wire, 60);
@@ -108,11 +97,7 @@ fn sections_have_their_own_byte_order_and_interfaces() {
 #[test]
 fn the_offset_of_the_clock_follows_the_byte_order() {
     for writer in [LITTLE, BIG] {
-        let offset = if writer.big {
-            (-3i64).to_be_bytes()
-        } else {
-            (-3i64).to_le_bytes()
-        };
+        let offset = if writer.big { (-3i64).to_be_bytes() } else { (-3i64).to_le_bytes() };
         let mut file = writer.section();
         file.extend(writer.interface(1, 0, &[(9, &[0x83]), (14, &offset), (0, &[])]));
         file.extend(writer.enhanced(0, 12, b""));
@@ -154,12 +139,7 @@ fn blocks_of_no_interest_are_passed_over_however_long() {
 fn a_length_without_the_padding_is_understood() {
     let mut file = start(LITTLE);
     file.extend(
-        [
-            LITTLE.words(&[0x777, 17]),
-            b"hello\0\0\0".to_vec(),
-            LITTLE.words(&[17]),
-        ]
-        .concat(),
+        [LITTLE.words(&[0x777, 17]), b"hello\0\0\0".to_vec(), LITTLE.words(&[17])].concat(),
     );
     file.extend(LITTLE.enhanced(0, 5, b"x"));
     let outcome = read(&file);
@@ -205,26 +185,14 @@ fn contradictions_are_damage() {
     ];
     for block in blocks {
         let kind = damage(&block);
-        assert!(
-            matches!(kind, TraceErrorKind::CorruptBlock { packet: 3, .. }),
-            "{kind:?}"
-        );
+        assert!(matches!(kind, TraceErrorKind::CorruptBlock { packet: 3, .. }), "{kind:?}");
     }
     let long = damage(&lies(&packet, 4, u32::MAX));
-    assert!(
-        matches!(long, TraceErrorKind::RecordTooLong { packet: 3, .. }),
-        "{long:?}"
-    );
+    assert!(matches!(long, TraceErrorKind::RecordTooLong { packet: 3, .. }), "{long:?}");
     let long = damage(&lies(&packet, 20, u32::MAX));
-    assert!(
-        matches!(long, TraceErrorKind::RecordTooLong { packet: 3, .. }),
-        "{long:?}"
-    );
+    assert!(matches!(long, TraceErrorKind::RecordTooLong { packet: 3, .. }), "{long:?}");
     let cut = damage(&lies(&LITTLE.block(0x777, b""), 4, u32::MAX));
-    assert!(
-        matches!(cut, TraceErrorKind::CutInRecord { packet: 3, .. }),
-        "{cut:?}"
-    );
+    assert!(matches!(cut, TraceErrorKind::CutInRecord { packet: 3, .. }), "{cut:?}");
 }
 
 #[test]
@@ -233,14 +201,7 @@ fn an_unknown_version_is_refused() {
     section[12] = 2;
     let outcome = read(&section);
     assert!(
-        matches!(
-            outcome.kind(),
-            TraceErrorKind::UnsupportedVersion {
-                major: 2,
-                minor: 0,
-                ..
-            }
-        ),
+        matches!(outcome.kind(), TraceErrorKind::UnsupportedVersion { major: 2, minor: 0, .. }),
         "{outcome:?}"
     );
 }

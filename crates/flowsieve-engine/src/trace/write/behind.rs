@@ -9,8 +9,8 @@ use super::super::compression::Compression;
 use super::compress::Compressor;
 use crate::guard::{WorkerGone, guarded};
 
-/// Bytes of a block: large enough that handing it over costs nothing, small enough that it is still in
-/// the cache when it is written.
+/// Bytes of a block: large enough that handing it over costs nothing, small enough that it is still
+/// in the cache when it is written.
 const BLOCK_BYTES: usize = 512 << 10;
 
 /// Blocks under way.
@@ -65,10 +65,7 @@ impl<W: Write + Send + 'static> Behind<W> {
         if self.block.is_empty() {
             return Ok(());
         }
-        let fresh = self
-            .empty
-            .try_recv()
-            .unwrap_or_else(|_| Vec::with_capacity(BLOCK_BYTES));
+        let fresh = self.empty.try_recv().unwrap_or_else(|_| Vec::with_capacity(BLOCK_BYTES));
         let block = std::mem::replace(&mut self.block, fresh);
         match &self.full {
             Some(full) if full.send(block).is_ok() => Ok(()),
@@ -80,9 +77,7 @@ impl<W: Write + Send + 'static> Behind<W> {
     fn end(&mut self) -> io::Result<W> {
         self.full = None;
         match self.thread.take() {
-            Some(thread) => thread
-                .join()
-                .unwrap_or_else(|_| Err(broken(&WorkerGone::silent()))),
+            Some(thread) => thread.join().unwrap_or_else(|_| Err(broken(&WorkerGone::silent()))),
             None => Err(gone()),
         }
     }
@@ -152,10 +147,7 @@ mod tests {
                 continue;
             }
             let error = ended.unwrap_err().to_string();
-            assert!(
-                error.contains("(the trap)") && error.contains("report"),
-                "{error}"
-            );
+            assert!(error.contains("(the trap)") && error.contains("report"), "{error}");
         }
     }
 }

@@ -4,8 +4,8 @@
 //!   record batches ─► pcap │ pcapng ─► blocks ─► (thread) compression ─► file, pipe
 //! ```
 //!
-//! The container is fixed when the writer is made, its head when the first packet comes. What goes on
-//! behind the blocks happens in a thread of its own.
+//! The container is fixed when the writer is made, its head when the first packet comes. What goes
+//! on behind the blocks happens in a thread of its own.
 
 mod behind;
 mod compress;
@@ -45,8 +45,8 @@ pub struct WriteFormat {
 }
 
 impl WriteFormat {
-    /// What a file of this name should hold: pcap if it ends in `.pcap`, `.cap`, `.dmp` or `.dump`, else
-    /// pcapng; compressed if `.gz`, `.zst`, `.xz`, `.bz2` or `.lz4` follows.
+    /// What a file of this name should hold: pcap if it ends in `.pcap`, `.cap`, `.dmp` or `.dump`,
+    /// else pcapng; compressed if `.gz`, `.zst`, `.xz`, `.bz2` or `.lz4` follows.
     pub fn of_name(path: &Path) -> Self {
         let ending = |path: &Path| {
             let ending = path.extension().unwrap_or_default();
@@ -68,10 +68,7 @@ impl WriteFormat {
             "pcap" | "cap" | "dmp" | "dump" => CaptureFormat::Pcap,
             _ => CaptureFormat::Pcapng,
         };
-        Self {
-            container,
-            compression,
-        }
+        Self { container, compression }
     }
 }
 
@@ -94,7 +91,8 @@ pub enum WriteError {
     Time(i64),
 }
 
-/// The snapshot length to be stated where an input states one, of which 0 is none, and packets may be cut besides.
+/// The snapshot length to be stated where an input states one, of which 0 is none, and packets may
+/// be cut besides.
 fn snap_length(stated: u32, limit: Option<u32>) -> u32 {
     match (stated, limit) {
         (stated, None) => stated,
@@ -103,7 +101,8 @@ fn snap_length(stated: u32, limit: Option<u32>) -> u32 {
     }
 }
 
-/// The annotations before packets `from..to` of a batch, and those behind its last packet if that is among them.
+/// The annotations before packets `from..to` of a batch, and those behind its last packet if that
+/// is among them.
 fn between<'a>(batch: &RecordBatch<'a>, from: usize, to: usize) -> &'a [Annotation] {
     let all = batch.annotations;
     let place = |packet: usize| all.partition_point(|one| (one.before as usize) < packet);
@@ -115,8 +114,7 @@ fn between<'a>(batch: &RecordBatch<'a>, from: usize, to: usize) -> &'a [Annotati
 }
 
 fn name(link: LinkType) -> String {
-    link.name()
-        .map_or_else(|| link.0.to_string(), str::to_owned)
+    link.name().map_or_else(|| link.0.to_string(), str::to_owned)
 }
 
 /// What was written, and what could not be kept.
@@ -146,8 +144,8 @@ enum Container {
 }
 
 impl<W: Write + Send + 'static> CaptureWriter<W> {
-    /// A writer to `out`. pcap has nanoseconds, except where all packets come from one pcap file with
-    /// microseconds, as `single_input` lets it: then records stay as they are.
+    /// A writer to `out`. pcap has nanoseconds, except where all packets come from one pcap file
+    /// with microseconds, as `single_input` lets it: then records stay as they are.
     ///
     /// # Errors
     /// There is no thread to be had, or the compressor cannot be set up.
@@ -163,7 +161,8 @@ impl<W: Write + Send + 'static> CaptureWriter<W> {
         })
     }
 
-    /// States that no captured length exceeds this; to be called before packets come. The packets are the caller's.
+    /// States that no captured length exceeds this; to be called before packets come. The packets
+    /// are the caller's.
     #[doc(hidden)]
     pub fn limit_snap_length(&mut self, bytes: u32) {
         match &mut self.container {
@@ -172,8 +171,8 @@ impl<W: Write + Send + 'static> CaptureWriter<W> {
         }
     }
 
-    /// Writes packets `from..to` of a batch of the input with this number. Interfaces that are new are
-    /// written even if the range is empty.
+    /// Writes packets `from..to` of a batch of the input with this number. Interfaces that are new
+    /// are written even if the range is empty.
     ///
     /// # Errors
     /// [`WriteError`]; the output is then of no use.
@@ -193,10 +192,7 @@ impl<W: Write + Send + 'static> CaptureWriter<W> {
                 writer.write(input, batch, from, to, &mut self.out)?;
             }
             Container::Pcapng(writer) => {
-                let batch = &RecordBatch {
-                    annotations: &[],
-                    ..*batch
-                };
+                let batch = &RecordBatch { annotations: &[], ..*batch };
                 writer.write(input, batch, from, to, &mut self.out)?;
             }
         }
@@ -206,7 +202,8 @@ impl<W: Write + Send + 'static> CaptureWriter<W> {
         Ok(())
     }
 
-    /// Passes over packets `from..to` of a batch, which are not written; what stands between them is.
+    /// Passes over packets `from..to` of a batch, which are not written; what stands between them
+    /// is.
     ///
     /// # Errors
     /// As [`Self::write`].
@@ -256,8 +253,6 @@ impl<W: Write + Send + 'static> CaptureWriter<W> {
 
 impl<W: Write + Send + 'static> std::fmt::Debug for CaptureWriter<W> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("CaptureWriter")
-            .field("written", &self.written)
-            .finish_non_exhaustive()
+        f.debug_struct("CaptureWriter").field("written", &self.written).finish_non_exhaustive()
     }
 }

@@ -16,7 +16,8 @@ fn width(block: Block, code: u16) -> usize {
     match (block, code) {
         // Speeds, offset of the clock; packets lost before, identifier.
         (Block::Interface, 8 | 14 | 16 | 17) | (Block::Packet, 4 | 5) => 8,
-        // Time zone; flags, queue. Custom options begin with a number, and the rest is the vendor's.
+        // Time zone; flags, queue. Custom options begin with a number, and the rest is the
+        // vendor's.
         (Block::Interface, 10) | (Block::Packet, 2 | 6) | (_, 2988 | 2989 | 19_372 | 19_373) => 4,
         _ => 1,
     }
@@ -34,9 +35,7 @@ pub(in crate::trace) fn each(mut bytes: &[u8], big_endian: bool, mut see: impl F
             return;
         };
         see(code, value);
-        bytes = rest
-            .get(value.len().next_multiple_of(4)..)
-            .unwrap_or_default();
+        bytes = rest.get(value.len().next_multiple_of(4)..).unwrap_or_default();
     }
 }
 
@@ -69,8 +68,8 @@ pub(in crate::trace) fn convert(
     found
 }
 
-/// Of an interface's options those that say how to read its packets: speed, resolution and zone of times,
-/// check sequence, offset of the clock; little-endian.
+/// Of an interface's options those that say how to read its packets: speed, resolution and zone of
+/// times, check sequence, offset of the clock; little-endian.
 pub(in crate::trace) fn about_packets(bytes: &[u8], big_endian: bool) -> Vec<u8> {
     const KEPT: [u16; 5] = [8, 9, 10, 13, 14];
     let mut all = Vec::new();

@@ -37,12 +37,7 @@ struct Head {
 
 impl PcapWriter {
     pub(super) fn new(single_input: bool) -> Self {
-        Self {
-            single_input,
-            snap_limit: None,
-            head: None,
-            first: None,
-        }
+        Self { single_input, snap_limit: None, head: None, first: None }
     }
 
     /// Writes packets; returns how many of them had options, for which there is no place.
@@ -122,19 +117,12 @@ impl PcapWriter {
         let stated = only.map_or(LARGEST_SNAP_LENGTH, |only| only.snap_length);
         let snap_length = snap_length(stated, self.snap_limit);
         let flags = only.map_or(0, |only| only.pcap_flags);
-        let magic = if microseconds {
-            MICROSECONDS
-        } else {
-            NANOSECONDS
-        };
+        let magic = if microseconds { MICROSECONDS } else { NANOSECONDS };
         let version = 2 | 4 << 16;
         for word in [magic, version, 0, 0, snap_length, u32::from(link.0) | flags] {
             out.put(&word.to_le_bytes())?;
         }
-        let head = Head {
-            link,
-            fraction: if microseconds { 1000 } else { 1 },
-        };
+        let head = Head { link, fraction: if microseconds { 1000 } else { 1 } };
         self.head = Some(head);
         Ok(head)
     }
@@ -146,9 +134,7 @@ impl PcapWriter {
     ) -> Result<(), WriteError> {
         if self.head.is_none() {
             let first = self.first.take();
-            let link = first
-                .as_ref()
-                .map_or(LinkType::ETHERNET, |first| first.link);
+            let link = first.as_ref().map_or(LinkType::ETHERNET, |first| first.link);
             let only = first.filter(|_| self.single_input);
             self.put_header(only.as_ref(), link, out)?;
         }
@@ -157,9 +143,5 @@ impl PcapWriter {
 }
 
 fn check_link(head: Head, link: LinkType) -> Result<(), WriteError> {
-    if head.link == link {
-        Ok(())
-    } else {
-        Err(WriteError::LinkTypes(head.link, link))
-    }
+    if head.link == link { Ok(()) } else { Err(WriteError::LinkTypes(head.link, link)) }
 }

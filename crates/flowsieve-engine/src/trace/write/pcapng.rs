@@ -95,8 +95,8 @@ impl PcapngWriter {
         self.end(out)
     }
 
-    /// Writes the section header, if that is not done, with the comments that stand in the section header of the
-    /// input: they are among the first annotations.
+    /// Writes the section header, if that is not done, with the comments that stand in the section
+    /// header of the input: they are among the first annotations.
     fn begin<W: Write + Send + 'static>(
         &mut self,
         first: &[Annotation],
@@ -112,9 +112,7 @@ impl PcapngWriter {
         self.words(&[u32::MAX, u32::MAX]);
         let application = concat!("flowsieve ", env!("CARGO_PKG_VERSION"));
         let before = self.block.len();
-        for comment in first
-            .iter()
-            .filter(|annotation| annotation.kind == AnnotationKind::Comment)
+        for comment in first.iter().filter(|annotation| annotation.kind == AnnotationKind::Comment)
         {
             options::push(COMMENT, &comment.body, &mut self.block);
         }
@@ -134,13 +132,8 @@ impl PcapngWriter {
         let before = self.block.len();
         let (bytes, big_endian) = (&interface.options, interface.big_endian);
         let resolution = INTERFACE_RESOLUTION;
-        let said = options::convert(
-            Block::Interface,
-            bytes,
-            big_endian,
-            resolution,
-            &mut self.block,
-        );
+        let said =
+            options::convert(Block::Interface, bytes, big_endian, resolution, &mut self.block);
         if !said && interface.resolution() != MICROSECONDS {
             options::push(resolution, &[interface.resolution()], &mut self.block);
         }
@@ -157,9 +150,8 @@ impl PcapngWriter {
     ) -> Result<(), WriteError> {
         let record = batch.record(index);
         let interface = &batch.interfaces[record.interface as usize];
-        let ticks = record
-            .ticks
-            .unwrap_or_else(|| interface.clock.ticks(batch.packets[index].time_ns));
+        let ticks =
+            record.ticks.unwrap_or_else(|| interface.clock.ticks(batch.packets[index].time_ns));
         self.start(ENHANCED_PACKET);
         let number = self.numbers[input][record.interface as usize];
         let (high, low) = ((ticks >> 32) as u32, ticks as u32);
@@ -172,13 +164,7 @@ impl PcapngWriter {
             let bytes = &batch.bytes[at..at + record.options_length as usize];
             let before = self.block.len();
             let big_endian = record.big_endian;
-            options::convert(
-                Block::Packet,
-                bytes,
-                big_endian,
-                PACKET_FLAGS,
-                &mut self.block,
-            );
+            options::convert(Block::Packet, bytes, big_endian, PACKET_FLAGS, &mut self.block);
             options::end(before, &mut self.block);
         }
         self.end(out)

@@ -29,14 +29,10 @@ fn copy(inputs: &[&[u8]], format: WriteFormat) -> Result<(Vec<u8>, Written), Wri
     writer.finish()
 }
 
-const PCAP: WriteFormat = WriteFormat {
-    container: CaptureFormat::Pcap,
-    compression: Compression::None,
-};
-const PCAPNG: WriteFormat = WriteFormat {
-    container: CaptureFormat::Pcapng,
-    compression: Compression::None,
-};
+const PCAP: WriteFormat =
+    WriteFormat { container: CaptureFormat::Pcap, compression: Compression::None };
+const PCAPNG: WriteFormat =
+    WriteFormat { container: CaptureFormat::Pcapng, compression: Compression::None };
 
 /// Time, link type, wire length and bytes of each packet.
 type Packets = Vec<(i64, u16, u32, Vec<u8>)>;
@@ -59,24 +55,13 @@ fn packets(bytes: &[u8]) -> Packets {
 
 fn pcap(magic: u32, big: bool, link: u32, records: &[(u32, u32, &[u8])]) -> Vec<u8> {
     let word = |word: u32| {
-        if big {
-            word.to_be_bytes()
-        } else {
-            word.to_le_bytes()
-        }
+        if big { word.to_be_bytes() } else { word.to_le_bytes() }
     };
     let version = if big { 2 << 16 | 4 } else { 2 | 4 << 16 };
-    let mut file: Vec<u8> = [magic, version, 0, 0, 77, link]
-        .into_iter()
-        .flat_map(word)
-        .collect();
+    let mut file: Vec<u8> = [magic, version, 0, 0, 77, link].into_iter().flat_map(word).collect();
     for (seconds, fraction, frame) in records {
         let length = frame.len() as u32;
-        file.extend(
-            [*seconds, *fraction, length, length + 9]
-                .into_iter()
-                .flat_map(word),
-        );
+        file.extend([*seconds, *fraction, length, length + 9].into_iter().flat_map(word));
         file.extend_from_slice(frame);
     }
     file
@@ -87,22 +72,13 @@ struct Order(bool);
 
 impl Order {
     fn word(&self, word: u32) -> [u8; 4] {
-        if self.0 {
-            word.to_be_bytes()
-        } else {
-            word.to_le_bytes()
-        }
+        if self.0 { word.to_be_bytes() } else { word.to_le_bytes() }
     }
 
     fn option(&self, code: u16, value: &[u8]) -> Vec<u8> {
         let halves = [code, value.len() as u16];
-        let halves = halves.map(|half| {
-            if self.0 {
-                half.to_be_bytes()
-            } else {
-                half.to_le_bytes()
-            }
-        });
+        let halves =
+            halves.map(|half| if self.0 { half.to_be_bytes() } else { half.to_le_bytes() });
         let mut option = [halves.concat(), value.to_vec()].concat();
         option.resize(option.len().next_multiple_of(4), 0);
         option
@@ -116,18 +92,11 @@ impl Order {
 
     fn section(&self) -> Vec<u8> {
         let version = if self.0 { [0, 1, 0, 0] } else { [1, 0, 0, 0] };
-        self.block(
-            0x0a0d_0d0a,
-            &[&self.word(0x1a2b_3c4d), &version, &[0xff; 8]],
-        )
+        self.block(0x0a0d_0d0a, &[&self.word(0x1a2b_3c4d), &version, &[0xff; 8]])
     }
 
     fn interface(&self, link: u16, snap: u32, options: &[Vec<u8>]) -> Vec<u8> {
-        let link = if self.0 {
-            link.to_be_bytes()
-        } else {
-            link.to_le_bytes()
-        };
+        let link = if self.0 { link.to_be_bytes() } else { link.to_le_bytes() };
         self.block(1, &[&link, &[0, 0], &self.word(snap), &options.concat()])
     }
 
@@ -135,27 +104,18 @@ impl Order {
         let mut padded = frame.to_vec();
         padded.resize(frame.len().next_multiple_of(4), 0);
         let length = frame.len() as u32;
-        let words = [
-            interface,
-            (ticks >> 32) as u32,
-            ticks as u32,
-            length,
-            length + 5,
-        ];
+        let words = [interface, (ticks >> 32) as u32, ticks as u32, length, length + 5];
         let words = words.map(|word| self.word(word)).concat();
         self.block(6, &[&words, &padded, &options.concat()])
     }
 }
 
-/// Two sections of different byte orders; names, comments, flags, clocks of every kind, a simple packet.
+/// Two sections of different byte orders; names, comments, flags, clocks of every kind, a simple
+/// packet.
 fn rich(big: bool) -> Vec<u8> {
     let order = Order(big);
     let offset = |seconds: i64| {
-        if big {
-            seconds.to_be_bytes()
-        } else {
-            seconds.to_le_bytes()
-        }
+        if big { seconds.to_be_bytes() } else { seconds.to_le_bytes() }
     };
     let end = order.option(0, &[]);
     [
@@ -174,29 +134,16 @@ fn rich(big: bool) -> Vec<u8> {
         order.interface(
             101,
             0,
-            &[
-                order.option(9, &[0x8a]),
-                order.option(14, &offset(1000)),
-                end.clone(),
-            ],
+            &[order.option(9, &[0x8a]), order.option(14, &offset(1000)), end.clone()],
         ),
         order.packet(
             0,
             1_700_000_000_123_456_789,
             b"first",
-            &[
-                order.option(1, b"a comment"),
-                order.option(2, &order.word(0x0102)),
-                end,
-            ],
+            &[order.option(1, b"a comment"), order.option(2, &order.word(0x0102)), end],
         ),
         order.packet(1, 1_700_000_001_000_007, b"second", &[]),
-        order.packet(
-            2,
-            (1_700_000_000 << 10) + 513,
-            b"third",
-            &[order.option(1, b"x")],
-        ),
+        order.packet(2, (1_700_000_000 << 10) + 513, b"third", &[order.option(1, b"x")]),
         order.block(3, &[&order.word(3), b"abc\0"]),
     ]
     .concat()
@@ -219,11 +166,8 @@ fn blocks(bytes: &[u8]) -> Vec<(u32, Vec<u8>)> {
 #[test]
 fn a_pcap_file_stays_as_it_is() {
     for magic in [0xa1b2_c3d4, 0xa1b2_3c4d] {
-        let frames: [(u32, u32, &[u8]); 3] = [
-            (5, 999_999, b"one"),
-            (6, 7, b""),
-            (4_294_967_295, 1, &[7; 60]),
-        ];
+        let frames: [(u32, u32, &[u8]); 3] =
+            [(5, 999_999, b"one"), (6, 7, b""), (4_294_967_295, 1, &[7; 60])];
         let file = pcap(magic, false, 1 | 0x2400_0000, &frames);
         assert_eq!(copy(&[&file], PCAP).unwrap().0, file);
         let empty = pcap(magic, false, 101, &[]);
@@ -246,10 +190,7 @@ fn several_inputs_have_nanoseconds() {
     let nano = pcap(0xa1b2_3c4d, false, 1, &[(5, 999_999_999, b"two")]);
     for format in [PCAP, PCAPNG] {
         let (written, _) = copy(&[&micro, &nano], format).unwrap();
-        assert_eq!(
-            packets(&written),
-            [packets(&micro), packets(&nano)].concat()
-        );
+        assert_eq!(packets(&written), [packets(&micro), packets(&nano)].concat());
     }
 }
 
@@ -272,24 +213,14 @@ fn pcapng_keeps_interfaces_times_and_options() {
         let wanted = of_kind(&expected, 1);
         assert_eq!(interfaces[0], wanted[0], "name, resolution and speed");
         // Options without an end mark get one.
-        assert_eq!(
-            interfaces[1],
-            [wanted[1].clone(), little.option(0, &[])].concat()
-        );
+        assert_eq!(interfaces[1], [wanted[1].clone(), little.option(0, &[])].concat());
         assert_eq!(interfaces[2], wanted[2]);
         assert_eq!(interfaces[3..], interfaces[..3], "the second section's");
         let enhanced = of_kind(&found, 6);
         assert_eq!(enhanced[0], of_kind(&expected, 6)[0], "comment and flags");
         assert_eq!(enhanced[1], of_kind(&expected, 6)[1]);
-        assert_eq!(
-            enhanced[2],
-            [of_kind(&expected, 6)[2].clone(), little.option(0, &[])].concat()
-        );
-        assert_eq!(
-            enhanced[4][..4],
-            3_u32.to_le_bytes(),
-            "an interface of the second section"
-        );
+        assert_eq!(enhanced[2], [of_kind(&expected, 6)[2].clone(), little.option(0, &[])].concat());
+        assert_eq!(enhanced[4][..4], 3_u32.to_le_bytes(), "an interface of the second section");
     }
 }
 
@@ -300,10 +231,7 @@ fn what_pcap_cannot_hold_is_said() {
         matches!(copy(&[&file], PCAP), Err(WriteError::LinkTypes(one, other)) if (one.0, other.0) == (1, 101))
     );
     let text = copy(&[&file], PCAP).unwrap_err().to_string();
-    assert!(
-        text.contains("(ethernet and raw_ip)") && text.contains(".pcapng"),
-        "{text}"
-    );
+    assert!(text.contains("(ethernet and raw_ip)") && text.contains(".pcapng"), "{text}");
     let order = Order(false);
     let comment = order.option(1, b"lost");
     let one = |ticks| {
@@ -314,10 +242,7 @@ fn what_pcap_cannot_hold_is_said() {
     assert_eq!(packets(&written), packets(&one(17)));
     assert_eq!(count.without_options, 1);
     // The year 2106.
-    assert!(matches!(
-        copy(&[&one(4_294_967_296_000_000)], PCAP),
-        Err(WriteError::Time(_))
-    ));
+    assert!(matches!(copy(&[&one(4_294_967_296_000_000)], PCAP), Err(WriteError::Time(_))));
 }
 
 #[test]
@@ -334,23 +259,14 @@ fn every_compression_comes_back() {
         ("a.pcap.lz4", Compression::Lz4),
     ] {
         let format = WriteFormat::of_name(Path::new(name));
-        assert_eq!(
-            format,
-            WriteFormat {
-                compression,
-                ..PCAP
-            }
-        );
+        assert_eq!(format, WriteFormat { compression, ..PCAP });
         let (written, _) = copy(&[&file], format).unwrap();
         let capture = read(&written);
         assert_eq!(capture.compression(), compression);
         assert_eq!(packets(&written), packets(&file), "{name}");
     }
     for name in ["-", "a", "a.pcapng", "a.gz", "/dev/null", "a.ntar.zst"] {
-        assert_eq!(
-            WriteFormat::of_name(Path::new(name)).container,
-            CaptureFormat::Pcapng
-        );
+        assert_eq!(WriteFormat::of_name(Path::new(name)).container, CaptureFormat::Pcapng);
     }
 }
 
@@ -376,9 +292,7 @@ fn the_error_of_the_writing_thread_comes_out() {
             let count = packets.len();
             result = result.and_then(|()| writer.write(0, &capture.record_batch(), 0, count));
         }
-        let error = result
-            .and_then(|()| writer.finish().map(|_| ()))
-            .unwrap_err();
+        let error = result.and_then(|()| writer.finish().map(|_| ())).unwrap_err();
         assert!(
             matches!(error, WriteError::Io(error) if error.kind() == io::ErrorKind::StorageFull)
         );
@@ -477,7 +391,8 @@ fn what_stands_between_packets_stays_there() {
     }
 }
 
-/// Wherever a block with annotations is cut or damaged, the error is that of a reader that passes over it.
+/// Wherever a block with annotations is cut or damaged, the error is that of a reader that passes
+/// over it.
 #[test]
 fn annotations_change_no_error() {
     for big in [false, true] {
@@ -505,11 +420,7 @@ fn annotations_change_no_error() {
             }
         };
         for at in 0..whole.len() {
-            assert_eq!(
-                outcome(&whole[..at], true),
-                outcome(&whole[..at], false),
-                "{at}"
-            );
+            assert_eq!(outcome(&whole[..at], true), outcome(&whole[..at], false), "{at}");
             for flip in [1, 0x80, 0xff] {
                 let mut damaged = whole.clone();
                 damaged[at] ^= flip;
@@ -519,7 +430,8 @@ fn annotations_change_no_error() {
     }
 }
 
-/// More secrets at once than memory is for, and a block that is longer than any that is kept: counted, not kept.
+/// More secrets at once than memory is for, and a block that is longer than any that is kept:
+/// counted, not kept.
 #[test]
 fn annotations_take_bounded_memory() {
     let order = Order(false);
