@@ -72,13 +72,13 @@ fn check_parameters(
             prop_assert_eq!(&stored, &design.stored);
         }
         FilterSpec::Counting(CountingSpec { counters: count, counter_bits, .. }) => {
-            prop_assert_eq!((Some(count), None, Some(counter_bits)), counters)
+            prop_assert_eq!((Some(count), None, Some(counter_bits)), counters);
         }
         FilterSpec::SplitCounting(SplitCountingSpec { part, probes, counter_bits }) => {
-            prop_assert_eq!((Some(part), Some(probes), Some(counter_bits)), counters)
+            prop_assert_eq!((Some(part), Some(probes), Some(counter_bits)), counters);
         }
         FilterSpec::Scalable(ScalableSpec { part, most_links, counter_bits, .. }) => {
-            prop_assert_eq!((Some(part), Some(most_links), Some(counter_bits)), counters)
+            prop_assert_eq!((Some(part), Some(most_links), Some(counter_bits)), counters);
         }
         FilterSpec::Dleft(DleftSpec { buckets, remainder_bits, counter_bits, .. }) => {
             prop_assert_eq!((Some(buckets), Some(4), Some(counter_bits)), counters);
