@@ -141,7 +141,7 @@ impl Filter {
     ) -> PyResult<Self> {
         let kind = Structure::named(structure).and_then(Structure::filter);
         let kind: FilterKind = kind.ok_or_else(|| {
-            let names: Vec<_> = FilterKind::ALL.iter().map(|kind| kind.name()).collect();
+            let names: Vec<_> = FilterKind::all().map(FilterKind::name).collect();
             wrong(format!("no filter is called {structure}; there are {}", names.join(", ")))
         })?;
         let each = |n: u64| n.div_ceil(u64::from(shards.max(1)));

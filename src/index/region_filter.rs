@@ -34,7 +34,7 @@ impl RegionFilter {
     /// All that there are.
     #[doc(hidden)]
     pub fn all() -> impl Iterator<Item = Self> {
-        let kinds = FilterKind::ALL.iter().copied();
+        let kinds = FilterKind::all();
         let kinds = kinds.filter(|kind| !kind.is_of_whole());
         std::iter::once(Self::Ribbon).chain(kinds.map(Self::Structure))
     }

@@ -10,7 +10,7 @@ use std::{env, fs};
 /// The directory of a Python with the modules of the recipes; without one the reason stands on
 /// standard error, where it is seen also when the test passes.
 fn python() -> Option<String> {
-    let script = repository().join("scripts/python-place");
+    let script = repository().join("scripts/python-environment");
     let output = Command::new(script).output().unwrap();
     if output.status.success() {
         return Some(String::from_utf8(output.stdout).unwrap().trim().to_owned());

@@ -23,6 +23,7 @@ mod page;
 mod pcapng;
 mod plan;
 mod privacy;
+mod recipes;
 mod reproduce;
 mod same_file;
 mod saved;

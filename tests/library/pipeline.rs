@@ -198,7 +198,7 @@ proptest! {
         in_order in any::<bool>(),
         width in prop_oneof![Just(None), (1_i64..3_000_000_000).prop_map(Some)],
         first in any::<bool>(),
-        structure in 0..=FilterKind::ALL.len(),
+        structure in 0..=FilterKind::all().count(),
         shards in 1_u32..4,
     ) {
         let folder = tempfile::tempdir().unwrap();
@@ -225,9 +225,9 @@ proptest! {
         plan.shards = shards;
         plan.slicing = Slicing { width_ns: width, align: if first { Align::First } else { Align::Epoch } };
         let sizing = Sizing::Memory { bytes: 2048, expected: None };
-        plan.counter = FilterKind::ALL
-            .get(structure)
-            .and_then(|&kind| CounterChoice::filter(kind, 2, sizing, shards).ok());
+        plan.counter = FilterKind::all()
+            .nth(structure)
+            .and_then(|kind| CounterChoice::filter(kind, 2, sizing, shards).ok());
         // As many threads as are there; of some structures a count without the exact set.
         if structure % 2 == 0 && plan.counter.is_some() {
             plan.exact_limit_bytes = None;

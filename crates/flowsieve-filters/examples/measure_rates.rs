@@ -44,8 +44,8 @@ fn main() {
         let spec = |kind| FilterSpec::new(kind, 2, sizing);
         let bloom = spec(FilterKind::Bloom).map_or(f64::NAN, |spec| spec.memory_bytes() as f64);
         for name in &arguments[2..] {
-            let kind = FilterKind::ALL.iter().find(|kind| kind.name() == name);
-            let row = match kind.map(|&kind| spec(kind)) {
+            let kind = FilterKind::all().find(|kind| kind.name() == name);
+            let row = match kind.map(&spec) {
                 Some(Ok(spec)) => of_spec(&spec, elements, millions),
                 None if name == "quotient" => quotient(elements, millions, exponent),
                 None if name == "ribbon" => ribbon(elements, millions, exponent),

@@ -62,6 +62,9 @@
 
 pub mod allocation;
 pub mod bfm;
+#[cfg(feature = "toy")]
+#[path = "../tests/recipe/bitmap.rs"]
+mod bitmap;
 pub mod bits;
 pub mod bloom;
 pub mod cartesian;

@@ -55,7 +55,7 @@ impl PlanArgs {
         match request.goal {
             Goal::Memory { bytes } => add("--memory", &size(bytes)),
             Goal::Rate { fpr } | Goal::MostElements { rate: RateRule::Weighted(fpr), .. } => {
-                add("--fpr", &fpr.to_string())
+                add("--fpr", &fpr.to_string());
             }
             Goal::AttributeRate { .. } | Goal::MostElements { .. } => return None,
         }

@@ -523,7 +523,6 @@ const HOST: [u8; 6] = [0, 0x1b, 0x21, 1, 2, 3];
 const OTHER: [u8; 6] = [0, 0x1b, 0x21, 4, 5, 6];
 
 /// Frames of several links around the same packet, each with the places of its addresses.
-#[expect(clippy::too_many_lines, reason = "a table of frames")]
 fn frames_of_links() -> Vec<(u16, Vec<u8>, Vec<usize>)> {
     let packet = ipv4(17, &udp(9999, ends4(), b"inside"));
     let llc = [&[0xaa, 0xaa, 3, 0, 0, 0, 8, 0], &packet[..]].concat();

@@ -117,17 +117,17 @@ impl CaptureFilter {
             Test::Address4 { networks, direction, network, mask } => {
                 self.choose_if(bytes, packets, chosen, |packet| {
                     is(packet.address4(networks, direction, network, mask))
-                })
+                });
             }
             Test::Address6 { direction, network, mask } => {
                 self.choose_if(bytes, packets, chosen, |packet| {
                     is(packet.address6(direction, network, mask))
-                })
+                });
             }
             Test::Port { protocols, direction, first, last } => {
                 self.choose_if(bytes, packets, chosen, |packet| {
                     is(packet.port(protocols, direction, first, last))
-                })
+                });
             }
             _ => self.choose_if(bytes, packets, chosen, |packet| program.run(packet)),
         }

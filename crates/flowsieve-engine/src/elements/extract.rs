@@ -89,7 +89,9 @@ impl Extractor {
             // One loop a kind, so that the choice is made once a batch and not once a packet.
             TraceBatch::Packets { bytes, packets } => match self.rule.kind {
                 ElementKind::HostPair => {
-                    out.packets(bytes, packets, |link, frame, out| self.host_pair(link, frame, out))
+                    out.packets(bytes, packets, |link, frame, out| {
+                        self.host_pair(link, frame, out)
+                    });
                 }
                 ElementKind::Flow => {
                     out.packets(bytes, packets, |link, frame, out| self.flow(link, frame, out));

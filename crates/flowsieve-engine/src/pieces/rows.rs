@@ -97,7 +97,7 @@ impl ShardRows {
             match guarded(|| made.take(time_ns, from.rest, is_here))? {
                 Taken::Added => {}
                 Taken::Begun(element) => {
-                    places.push(RowPlace { slice, packet: next.place(packet), element })
+                    places.push(RowPlace { slice, packet: next.place(packet), element });
                 }
                 Taken::Refused => return Err(from.wrong("it is not of this shard and plan")),
                 Taken::NoMemory => return Err(no_memory()),

@@ -134,7 +134,7 @@ impl TopExtractor {
         };
         match (values.addresses, self.form) {
             (Addresses::V4 { source, destination }, Form::Short) => {
-                self.push_short(&values, [source, destination], out)
+                self.push_short(&values, [source, destination], out);
             }
             _ => self.push::<SHORT>(&values, out),
         }

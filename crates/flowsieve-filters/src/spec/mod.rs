@@ -53,7 +53,7 @@ impl From<FilterKind> for Structure {
 impl Structure {
     /// All of them, in the order in which they are listed.
     pub fn all() -> impl Iterator<Item = Self> {
-        let filters = FilterKind::ALL.iter().copied().map(Self::Filter);
+        let filters = FilterKind::all().map(Self::Filter);
         filters.chain([Self::Exact, Self::Hll, Self::Ell])
     }
 

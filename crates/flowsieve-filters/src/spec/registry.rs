@@ -7,22 +7,26 @@ use crate::{
     subset, wcbfm,
 };
 
-/// One variant and one arm for each line: `structure(its parameters): name = descriptor, …`.
+/// One variant and one arm for each line: `structure(its parameters): name = descriptor, …`. What a
+/// condition stands before, as in `[cfg(test)] name`, is there only under that condition.
 macro_rules! registry {
-    ($($(#[$doc:meta])* $structure:ident($parameters:ty): $($kind:ident = $descriptor:path),+;)+) => {
+    ($($(#[$doc:meta])* $([$if:meta])? $structure:ident($parameters:ty):
+        $($([$kind_if:meta])? $kind:ident = $descriptor:path),+;)+) => {
         /// The structures by their names, in the order in which they are listed.
         #[derive(Clone, Copy, Debug, Eq, PartialEq)]
         pub enum FilterKind {
-            $($(#[doc = concat!("See [`FilterSpec::", stringify!($structure), "`].")] $kind,)+)+
+            $($(
+                #[doc = concat!("See [`FilterSpec::", stringify!($structure), "`].")]
+                $(#[$kind_if])? $kind,
+            )+)+
         }
 
         impl FilterKind {
-            /// All of them.
-            pub const ALL: &'static [Self] = &[$($(Self::$kind,)+)+];
+            const ALL: &'static [Self] = &[$($($(#[$kind_if])? Self::$kind,)+)+];
 
             pub(super) const fn descriptor(self) -> &'static Descriptor {
                 match self {
-                    $($(Self::$kind => &$descriptor,)+)+
+                    $($($(#[$kind_if])? Self::$kind => &$descriptor,)+)+
                 }
             }
         }
@@ -30,38 +34,57 @@ macro_rules! registry {
         /// A filter's parameters, sizes in bits.
         #[derive(Clone, Debug, PartialEq)]
         pub enum FilterSpec {
-            $($(#[$doc])* $structure($parameters),)+
+            $($(#[$doc])* $(#[$if])? $structure($parameters),)+
         }
 
         impl FilterSpec {
             pub(crate) fn parameters(&self) -> &dyn Parameters {
                 match self {
-                    $(Self::$structure(parameters) => parameters,)+
+                    $($(#[$if])? Self::$structure(parameters) => parameters,)+
                 }
             }
 
             /// The structure's number in files.
             pub(super) const fn number(&self) -> u8 {
                 match self {
-                    $(Self::$structure(_) => <$parameters>::NUMBER,)+
+                    $($(#[$if])? Self::$structure(_) => <$parameters>::NUMBER,)+
                 }
             }
 
             /// Reads what was saved; it need not be such that a filter can have it.
             pub(crate) fn load(input: &mut StateReader<'_>) -> Result<Self, LoadError> {
                 match input.u8()? {
-                    $(<$parameters>::NUMBER => <$parameters>::load(input).map(Self::$structure),)+
+                    $($(#[$if])? <$parameters>::NUMBER => <$parameters>::load(input).map(Self::$structure),)+
                     _ => Err(input.damaged("a structure that is not known")),
                 }
             }
         }
 
-        $(impl From<$parameters> for FilterSpec {
+        $($(#[$if])? impl From<$parameters> for FilterSpec {
             fn from(parameters: $parameters) -> Self {
                 Self::$structure(parameters)
             }
         })+
     };
+}
+
+impl FilterKind {
+    /// All of them, in the order in which they are listed.
+    pub fn all() -> impl Iterator<Item = Self> {
+        Self::ALL.iter().copied().filter(|kind| kind.is_listed())
+    }
+
+    /// Tests list the toy only if they ask for it.
+    #[cfg(feature = "toy")]
+    fn is_listed(self) -> bool {
+        self != Self::Bitmap || std::env::var_os("FLOWSIEVE_TOY").is_some()
+    }
+
+    #[cfg(not(feature = "toy"))]
+    const fn is_listed(self) -> bool {
+        let _ = self;
+        true
+    }
 }
 
 registry! {
@@ -85,4 +108,6 @@ registry! {
     Scalable(scalable::ScalableSpec): Scalable = scalable::SCALABLE;
     /// [`DleftFilter`](crate::DleftFilter).
     Dleft(dleft::DleftSpec): Dleft = dleft::DLEFT;
+    /// The toy of the recipe in CONTRIBUTING.md, which only tests have.
+    [cfg(feature = "toy")] Bitmap(crate::bitmap::BitmapSpec): [cfg(feature = "toy")] Bitmap = crate::bitmap::BITMAP;
 }

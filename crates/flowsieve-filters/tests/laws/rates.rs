@@ -14,7 +14,6 @@ use flowsieve_filters::{
 
 /// Over several filters, so that the spread between filters of the same parameters is in the error.
 #[test]
-#[expect(clippy::too_many_lines, reason = "a table")]
 fn observed_rates_are_those_of_the_formulas() {
     const ELEMENTS: u32 = 4000;
     const STRANGERS: u32 = 12_000;

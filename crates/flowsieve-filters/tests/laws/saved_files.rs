@@ -12,7 +12,6 @@ use std::fs;
 use std::path::PathBuf;
 
 /// A name, parameters and shards of each structure, in every layout of its state.
-#[expect(clippy::too_many_lines, reason = "a table")]
 fn small() -> Vec<(&'static str, FilterSpec, usize)> {
     let combination = |mask| PlannedCombination { mask, probes: 3 };
     vec![

@@ -2,13 +2,17 @@
 
 use flowsieve_filters::{
     BloomLayout, BloomSpec, CartesianSpec, CmdbfSpec, Combination, CountingSpec, DleftSpec,
-    FilterSpec, IndexMap, MatrixSpec, MdbfSpec, PlannedCombination, Refill, ScalableSpec,
-    SplitCountingSpec, SubsetSpec,
+    FilterKind, FilterSpec, IndexMap, MatrixSpec, MdbfSpec, PlannedCombination, Refill,
+    ScalableSpec, Sizing, SplitCountingSpec, SubsetSpec,
 };
 
 /// Small filters, some of them far too small for the elements of the laws.
 pub(crate) fn specs() -> Vec<FilterSpec> {
-    let specs = [of_bits(), of_lines(), matrices(), of_counters(), chains(), of_cells()].concat();
+    let mut specs =
+        [of_bits(), of_lines(), matrices(), of_counters(), chains(), of_cells()].concat();
+    // The toy of the recipe.
+    let memory = Sizing::Memory { bytes: 4096, expected: None };
+    specs.push(FilterSpec::new(FilterKind::Bitmap, 2, memory).expect("4 KiB are enough"));
     for spec in &specs {
         spec.check().expect("the table has filters that can be");
     }

@@ -7,7 +7,7 @@ use super::sizing::bloom_fpr;
 use super::spec::{
     Descriptor, FilterKind, Parameters, Query, Reach, Shape, SpecError, array_bits, check_bits,
 };
-use super::{ElementDigests, Estimate, FilterStats, DistinctCounter, MembershipFilter, Sighting};
+use super::{DistinctCounter, ElementDigests, Estimate, FilterStats, MembershipFilter, Sighting};
 use std::io;
 
 /// Parameters of a [`BitmapFilter`].
@@ -70,12 +70,7 @@ impl Parameters for BitmapSpec {
     }
 
     fn shape(&self) -> Shape {
-        Shape {
-            probes: Some(1),
-            size: Some(self.bits),
-            unit: "bits",
-            ..Shape::default()
-        }
+        Shape { probes: Some(1), size: Some(self.bits), unit: "bits", ..Shape::default() }
     }
 
     fn describe(&self) -> String {
@@ -85,7 +80,7 @@ impl Parameters for BitmapSpec {
 
 /// One bit an element.
 #[derive(Clone, Debug)]
-pub struct BitmapFilter {
+pub(crate) struct BitmapFilter {
     bits: BitArray,
     counter: DistinctCounter,
 }
@@ -104,8 +99,7 @@ impl MembershipFilter for BitmapFilter {
         } else {
             Sighting::Repeat
         };
-        self.counter
-            .record(element.whole, sighting, || repeat_probability);
+        self.counter.record(element.whole, sighting, || repeat_probability);
         sighting
     }
 
