@@ -18,6 +18,9 @@ use std::time::Duration;
 /// Shards by default: enough for the threads of a large machine.
 const DEFAULT_SHARDS: u32 = 8;
 
+/// Memory of a shard's filter, below which there are fewer shards.
+const LEAST_SHARD_BYTES: u64 = 512;
+
 /// Bytes of the filters of a slice by default.
 pub(crate) const DEFAULT_MEMORY_BYTES: u64 = 256 << 10;
 
@@ -343,8 +346,12 @@ pub(crate) fn counter(
             return Ok((Some(CounterChoice::sliding(sizing, panes, shards)?), shards));
         }
     };
-    let shards = shards.unwrap_or(match structure {
-        Structure::Exact | Structure::Filter(FilterKind::Subset) => DEFAULT_SHARDS,
+    let shards = shards.unwrap_or(match (structure, sizing) {
+        // As many as have room to be halved often.
+        (Structure::Filter(FilterKind::Subset), Sizing::Memory { bytes, .. }) => {
+            (bytes / LEAST_SHARD_BYTES).clamp(1, DEFAULT_SHARDS.into()) as u32
+        }
+        (Structure::Exact | Structure::Filter(FilterKind::Subset), _) => DEFAULT_SHARDS,
         _ => 1,
     });
     let counter = match structure {

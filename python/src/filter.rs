@@ -154,7 +154,7 @@ impl Filter {
             _ => return Err(wrong("give memory, or fpr with expect")),
         };
         let label = format!("{LABEL}{}", attributes.join(","));
-        let spec = FilterSpec::new(kind, attributes.len(), sizing).map_err(wrong)?;
+        let spec = FilterSpec::new(kind, attributes.len(), sizing).map_err(wrong)?.knowing();
         let filter = SavedFilter::empty(spec, seed, label.into_bytes(), shards as usize);
         Ok(Self { filter: Mutex::new(filter.map_err(wrong)?) })
     }
@@ -259,9 +259,14 @@ impl Filter {
     }
 
     /// Estimate, standard error, lower and upper bound of the distinct elements.
-    fn estimate(&self) -> Option<(f64, f64, u64, u64)> {
+    fn estimate(&self) -> Option<(Option<f64>, Option<f64>, u64, Option<u64>)> {
         let estimate = self.lock().distinct()?;
-        Some((estimate.distinct, estimate.std_error(), estimate.lower(), estimate.upper()))
+        Some((estimate.point(), estimate.point_error(), estimate.lower(), estimate.upper()))
+    }
+
+    /// The filter looks at one element in 2^stage.
+    fn stage(&self) -> u32 {
+        self.lock().stage()
     }
 
     /// A filter of the same elements.

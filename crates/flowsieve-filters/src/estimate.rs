@@ -94,6 +94,11 @@ impl Estimate {
         }
     }
 
+    /// The standard error of that.
+    pub fn point_error(self) -> Option<f64> {
+        self.point().map(|_| self.std_error())
+    }
+
     /// Standard error of the count.
     pub fn std_error(self) -> f64 {
         self.variance.sqrt()

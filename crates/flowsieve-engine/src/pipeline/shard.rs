@@ -257,7 +257,6 @@ impl Shard {
                 .counter
                 .as_ref()
                 .zip(self.spec.counter.as_ref())
-                .filter(|(_, spec)| !spec.counts_distinct())
                 .is_some_and(|(counter, spec)| counter.is_saturated(spec, slice.first)),
             combinations,
             filter: None,

@@ -233,6 +233,12 @@ impl SavedFilter {
         CombinationCount::of(shard, mask)
     }
 
+    /// The stage that most of its elements were left out for: the highest of all shards
+    /// ([`MembershipFilter::stage`]).
+    pub fn stage(&self) -> u32 {
+        self.shards.iter().map(|shard| shard.stage()).max().unwrap_or(0)
+    }
+
     /// Memory and fill over all shards.
     pub fn stats(&self) -> FilterStats {
         let stats: Vec<FilterStats> = self.shards.iter().map(|shard| shard.stats()).collect();
