@@ -4,7 +4,7 @@ use crate::decode::Tunnel;
 #[cfg(doc)]
 use crate::elements::ElementKind;
 use crate::elements::ElementRule;
-use crate::filters::{FilterKind, Sizing, Structure};
+use crate::filters::{FilterKind, Sizing, SlidingBitmap, Structure};
 use crate::pipeline::{
     Align, CountExtras, CountPlan, CountSummary, CounterChoice, PlanError, RunError, SliceResult,
     SliceSink, Slicing, count,
@@ -342,7 +342,13 @@ pub(crate) fn counter(
         (Some(structure), _) => structure,
         (None, None) => Structure::Filter(FilterKind::Subset),
         (None, Some(panes)) => {
-            let shards = shards.unwrap_or(DEFAULT_SHARDS);
+            // The counts of the panes, which each shard has, take at most a quarter of the memory.
+            let fitting = match sizing {
+                Sizing::Memory { bytes, .. } => bytes / (4 * SlidingBitmap::pane_bytes(panes)),
+                Sizing::Rate { .. } => 1,
+            };
+            let fitting = fitting.clamp(1, DEFAULT_SHARDS.into()) as u32;
+            let shards = shards.unwrap_or(fitting);
             return Ok((Some(CounterChoice::sliding(sizing, panes, shards)?), shards));
         }
     };

@@ -88,7 +88,7 @@ impl CounterSpec {
             Self::Filter(ref spec) => spec.memory_bytes(),
             Self::HyperLogLog { precision } => 1 << precision,
             Self::ExaLogLog { precision } => ExaLogLog::bytes_of(precision),
-            Self::Sliding { cells, .. } => SlidingBitmap::bytes_of(cells),
+            Self::Sliding { cells, panes } => SlidingBitmap::bytes_of(cells, panes),
         }
     }
 

@@ -95,15 +95,24 @@ impl<'a> CountStage<'a> {
         spec: &ShardSpec,
         shards: usize,
         threads: usize,
+        begun: Vec<Box<dyn MembershipFilter>>,
         collector: Collector<'a>,
     ) -> Self {
-        let some = |count| Shards((0..count).map(|_| Shard::new(spec.clone())).collect());
+        let mut begun: Vec<Option<_>> = begun.into_iter().map(Some).collect();
+        let mut shard = |number: usize| {
+            let mut shard = Shard::new(spec.clone());
+            if let Some(filter) = begun.get_mut(number).and_then(Option::take) {
+                shard.begin_with(filter);
+            }
+            shard
+        };
         let threads = threads.min(shards);
         let workers = if threads == 0 {
-            Pool::here(some(shards))
+            Pool::here(Shards((0..shards).map(shard).collect()))
         } else {
-            let own = |worker| (worker..shards).step_by(threads).count();
-            let works = (0..threads).map(|worker| some(own(worker))).collect();
+            let mut own =
+                |worker: usize| Shards((worker..shards).step_by(threads).map(&mut shard).collect());
+            let works = (0..threads).map(&mut own).collect();
             Pool::start(works, QUEUED_BATCHES, |worker| {
                 scope.spawn(|| worker.serve());
             })

@@ -251,6 +251,11 @@ impl SavedFilter {
         }
     }
 
+    /// The filters of its shards.
+    pub fn into_shards(self) -> Vec<Box<dyn MembershipFilter>> {
+        self.shards
+    }
+
     /// Gives it another label.
     pub fn set_label(&mut self, label: Vec<u8>) {
         self.label = label;
