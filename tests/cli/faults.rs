@@ -376,6 +376,9 @@ fn a_sudden_end_leaves_whole_filters() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_sudden_end_leaves_whole_plans_and_experiments() {
-    leaves_whole_files("plan --sample traces/generated.pcap --format json -o OUT1", 1);
+    leaves_whole_files(
+        "plan --filter subset,bloom --sample traces/netns-web-loss.pcap --format json -o OUT1",
+        1,
+    );
     leaves_whole_files("reproduce cbfm-table-2 cbfm-table-3 --format csv -o OUT1", 1);
 }
