@@ -256,7 +256,7 @@ impl UsageError {
 }
 
 /// Why a run has no result.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Failure {
     /// What a shell would print.
     pub sentence: String,
