@@ -29,7 +29,7 @@ const TICK: Duration = Duration::from_millis(50);
 const PATIENCE: Duration = Duration::from_millis(100);
 
 /// A line that a command said: its text, and the path and offset of what it is about.
-type Said = (String, Option<PathBuf>, Option<u64>);
+pub(crate) type Said = (String, Option<PathBuf>, Option<u64>);
 
 /// What a command shows besides its output.
 #[derive(Default)]
@@ -72,6 +72,24 @@ impl Host for Taker {
     fn stop(&self) -> StopFlag {
         self.stage.stop.clone()
     }
+}
+
+/// Runs `work` with a host; returns the lines that were said, too.
+pub(crate) fn listen<T>(work: impl FnOnce(Arc<dyn Host>) -> T) -> (T, Vec<Said>) {
+    let stage = Arc::new(Stage::default());
+    let (output, _) = sync_channel(0);
+    let result = work(Arc::new(Taker { output, stage: Arc::clone(&stage) }));
+    let said = std::mem::take(&mut *locked(&stage.said));
+    (result, said)
+}
+
+/// The failure of a command that could read nothing: the first line that it said.
+pub(crate) fn failure_of(said: &[Said]) -> Failure {
+    let Some((line, path, offset)) = said.first() else {
+        return because("the command ended without a result");
+    };
+    let place = path.clone().map(|path| Place { path, offset: *offset });
+    Failure { place, ..because(line.trim_start_matches("flowsieve: ")) }
 }
 
 /// Opens a lock; what it guards is whole even if somebody panicked.
@@ -180,15 +198,17 @@ enum Trouble {
     Failed(Failure),
 }
 
+/// The exception of a failure.
+pub(crate) fn raised_of(Failure { sentence, is_usage, place }: Failure) -> PyErr {
+    let (path, offset) = place.map_or((None, None), |place| (Some(place.path), place.offset));
+    failure(&sentence, is_usage, path, offset)
+}
+
 impl From<Trouble> for PyErr {
     fn from(trouble: Trouble) -> Self {
         match trouble {
             Trouble::Raised(raised) => raised,
-            Trouble::Failed(Failure { sentence, is_usage, place }) => {
-                let (path, offset) =
-                    place.map_or((None, None), |place| (Some(place.path), place.offset));
-                failure(&sentence, is_usage, path, offset)
-            }
+            Trouble::Failed(failed) => raised_of(failed),
         }
     }
 }
@@ -347,14 +367,8 @@ impl Command {
         if let Err(failure) = self.join() {
             return self.end(failure);
         }
-        let said = locked(&self.stage.said).first().cloned();
-        let (line, path, offset) =
-            said.unwrap_or_else(|| ("the command ended without a result".to_owned(), None, None));
-        self.end(Failure {
-            sentence: line.trim_start_matches("flowsieve: ").to_owned(),
-            is_usage: false,
-            place: path.map(|path| Place { path, offset }),
-        })
+        let failure = failure_of(&locked(&self.stage.said));
+        self.end(failure)
     }
 }
 
