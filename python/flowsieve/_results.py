@@ -23,7 +23,7 @@ from ._records import (
 )
 from ._records import record as _record
 from ._run import Command
-from ._table import Stream, Table
+from ._table import NO_PICKLE, Stream, Table
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -67,6 +67,11 @@ class Result:
         """Ends the run, unless everything was read."""
         if self._command is not None:
             self._command.close()
+
+    def __getstate__(self) -> dict[str, Any]:
+        if self._command is not None:
+            raise TypeError(NO_PICKLE)
+        return self.__dict__
 
     def __enter__(self) -> Self:
         return self

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
     from ._run import Command
 
+#: Why a result that is not in memory cannot go to another process.
+NO_PICKLE = "rows that are read as they come cannot be pickled; pickle the table that `.read()` returns"
+
 #: Rows of a table that are shown.
 _SHOWN = 10
 
@@ -149,7 +152,7 @@ class Stream(Rows):
         self.close()
 
     def __reduce__(self) -> Any:
-        raise TypeError("rows that are read as they come cannot be pickled; pickle the table that `.read()` returns")
+        raise TypeError(NO_PICKLE)
 
     def _whole(self) -> Table:
         return self.read()
