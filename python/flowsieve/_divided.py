@@ -205,6 +205,8 @@ class Divided:
             number: (self._sizes[number], remote) for number, remote in self.remotes.items()
         }
         self.pieces = self.job.pieces(task_bytes, lengths)
+        # In each round every file with ranges gets on by one at least.
+        self._rounds = len(self.pieces) + 1
 
     def _size(self, number: int) -> int:
         remote = self.remotes.get(number)
@@ -240,7 +242,12 @@ class Divided:
         Raises:
             Error: no input could be opened, or a file changed meanwhile.
         """
-        return self.job.join(self.pieces, list(inputs), self._problems)
+        self._rounds -= 1
+        again = self.job.join(self.pieces, list(inputs), self._problems)
+        if again and self._rounds <= 0:
+            path = self.files[json.loads(again[0])["input"]]
+            raise Error(f"{path}: a range of this file was asked for again and again, and never came", path)
+        return again
 
     def report(self, tallies: Iterable[bytes]) -> Report:
         """The result in the format that the words ask for, once all shards were reduced; of flows and exports without its rows.

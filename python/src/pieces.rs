@@ -36,7 +36,7 @@ use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What every process knows of a run.
+/// What every process knows of a run. No field may be left out: `Option::deserialize` wants a null.
 #[derive(Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 struct Job {
@@ -44,10 +44,13 @@ struct Job {
     version: String,
     words: Vec<OsString>,
     inputs: Vec<PathBuf>,
+    #[serde(deserialize_with = "Option::deserialize")]
     from_ns: Option<i64>,
+    #[serde(deserialize_with = "Option::deserialize")]
     to_ns: Option<i64>,
     /// Where the first slice begins, and how long slices are.
     first_ns: i64,
+    #[serde(deserialize_with = "Option::deserialize")]
     width_ns: Option<i64>,
     /// All that the result depends on, defaults included: a process that takes the words for
     /// something else refuses the run.
