@@ -1,4 +1,4 @@
-"""The same answer on a real cluster on this machine: a master and two workers, each a process."""
+"""The same answer on Spark: the long tests on a real cluster on this machine, a master and two workers, each a process."""
 
 import contextlib
 import json
@@ -36,8 +36,11 @@ def free_port() -> int:
 
 
 @pytest.fixture(scope="session")
-def master(tmp_path_factory):
-    """The address of a standalone cluster."""
+def master(request, tmp_path_factory):
+    """The address of a standalone cluster; without long tests one process has to do, which starts sooner."""
+    if not any(item.get_closest_marker("long") for item in request.session.items):
+        yield f"local[{CORES}]"
+        return
     home = Path(pyspark.__file__).parent
     work = tmp_path_factory.mktemp("spark")
     environment = {
@@ -93,7 +96,10 @@ def session(master, tmp_path_factory):
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.executor.memory", "600m")
-        .config("spark.ui.port", str(free_port()))
+        .config("spark.ui.enabled", "false")
+        .config("spark.sql.shuffle.partitions", "4")
+        # Compiled quickly, and not for long.
+        .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
         .config("spark.local.dir", str(tmp_path_factory.mktemp("shuffle")))
         .config("spark.task.maxFailures", "4")
         .config("spark.sql.adaptive.coalescePartitions.enabled", "false")
