@@ -478,8 +478,7 @@ impl DividedJob {
 impl DividedJob {
     /// All that the result depends on, by name, as its document says it.
     fn parameters(&self) -> PyResult<Map<String, Value>> {
-        let nothing =
-            CountSummary { inputs: Vec::new(), totals: Totals::default(), filter: None };
+        let nothing = CountSummary { inputs: Vec::new(), totals: Totals::default(), filter: None };
         let report = self.reported(ReportFormat::Json, &[], Box::new(nothing));
         let report = report.map_err(explained)?;
         let mut document: Value = serde_json::from_slice(&report).map_err(io::Error::from)?;
@@ -536,8 +535,7 @@ impl DividedJob {
                     sums.shard(&tally?)?;
                 }
                 let summary = sums.finish(summary);
-                let report =
-                    FlowReport::begin(format, parameters, Look::default(), Vec::new())?;
+                let report = FlowReport::begin(format, parameters, Look::default(), Vec::new())?;
                 Ok(report.finish(&summary)?)
             }
             DividedPlan::Export(plan, parameters) => {

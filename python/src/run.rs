@@ -237,9 +237,7 @@ impl Command {
             return match &self.state {
                 State::Rows(rows) => Ok(rows.schema()),
                 State::Ended(failure) => Err(Trouble::Failed(failure.clone())),
-                State::Begun(_) | State::Read { .. } => {
-                    Err(Trouble::Failed(because(READ_ALREADY)))
-                }
+                State::Begun(_) | State::Read { .. } => Err(Trouble::Failed(because(READ_ALREADY))),
             };
         }
         let State::Begun(mut output) = self.take() else { unreachable!("it was just looked at") };

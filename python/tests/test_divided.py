@@ -450,6 +450,18 @@ class TestRemote:
             assert remote.slices.to_arrow().equals(whole.slices.to_arrow())
             assert remote.document["totals"] == whole.document["totals"]
 
+    def test_their_problems_are_said(self, stored):
+        stored.pipe_file("/captures/cut.pcap", Path(TRACES[0]).read_bytes()[:300_001])
+        names = ["memory://captures/" + name for name in ("cut.pcap", "missing.pcap", "generated.pcap", "generated.pcap")]
+        with pytest.raises(fs.Error, match="^memory://captures/missing.pcap: no such file"):
+            counted_here(names)
+        (document, complete, _), said = in_pieces("count", names)
+        assert not complete and [one["error"] is None for one in document["inputs"]] == [False, False, True, True]
+        assert len(said) == 3
+        assert said[0] == f"{names[2]} is named twice; its packets are counted twice"
+        assert said[1].startswith(f"{names[0]}: the file ends inside")
+        assert said[2].startswith(f"{names[1]}: no such file")
+
     def test_they_are_divided_into_ranges(self, stored):
         divided = Divided(words_of("count", {}), "memory://captures/generated.pcap", 100_000)
         assert len(divided.pieces) > 4
