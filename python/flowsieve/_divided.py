@@ -99,11 +99,11 @@ class ReadAhead:
 
     def __init__(self, system: Any, path: str, offset: int) -> None:
         self._system, self._path = system, path
-        self._size: int = system.info(path)["size"]
-        self._offset = offset
-        self._piece, self._at = b"", 0
         self._threads: ThreadPoolExecutor | None = None
         self._next: Future[bytes] | None = None
+        self._piece, self._at = b"", 0
+        self._offset = offset
+        self._size: int = system.info(path)["size"]
 
     def _request(self, offset: int) -> bytes:
         end = min(offset + REQUEST_BYTES, self._size)

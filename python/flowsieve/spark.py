@@ -234,7 +234,7 @@ class _Run:
         else:
             self._spark.conf.set(_BATCH_SETTING, self._before)
         if isinstance(error, Exception):
-            explained = _explained(error)
+            explained = _explained(error, self._share.files)
             if explained is not error:
                 raise explained from error
 
@@ -383,16 +383,31 @@ def _threads(spark: SparkSession) -> int:
         return 4
 
 
-def _explained(error: Exception) -> Exception:
+def _explained(error: Exception, files: list[str]) -> Exception:
     """What a worker raised, with the sentence that names the file and not Spark's traceback."""
     if isinstance(error, Error):
         return error
     text = str(error)
-    for kind in ("flowsieve._errors.Error: ", "flowsieve._errors.UsageError: "):
-        if kind in text:
-            sentence = text.rsplit(kind, 1)[1].splitlines()[0]
-            return Error(sentence, sentence.split(": ")[0])
+    for kind in (Error, UsageError):
+        name = f"{kind.__module__}.{kind.__qualname__}: "
+        if name in text:
+            sentence = text.rsplit(name, 1)[1].splitlines()[0]
+            return kind(sentence, next((file for file in files if sentence.startswith(f"{file}: ")), None))
     return error
+
+
+def _say(lines: Iterable[str]) -> None:
+    """Writes lines to standard error. Java writes them, since spark-submit joins Python's with its standard output."""
+    if "PYSPARK_GATEWAY_PORT" not in os.environ:
+        for line in lines:
+            print(line, file=sys.stderr)
+        return
+    from pyspark import SparkContext
+
+    context: Any = SparkContext
+    context._ensure_initialized()
+    for line in lines:
+        context._jvm.java.lang.System.err.println(line)
 
 
 def main(words: list[str]) -> int:
@@ -412,7 +427,7 @@ def main(words: list[str]) -> int:
         finally:
             spark.stop()
     except Error as error:
-        print(f"flowsieve: {error}", file=sys.stderr)
+        _say([f"flowsieve: {error}"])
         return 2 if isinstance(error, UsageError) else 1
     if output is None:
         sys.stdout.buffer.write(report)
@@ -422,8 +437,7 @@ def main(words: list[str]) -> int:
         with open(new, "wb") as file:
             file.write(report)
         os.replace(new, output)
-    for line, _path, _offset in said:
-        print(line, file=sys.stderr)
+    _say(line for line, _path, _offset in said)
     return 0 if complete else 1
 
 

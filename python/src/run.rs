@@ -428,6 +428,9 @@ impl Iterator for Rows {
     fn next(&mut self) -> Option<Self::Item> {
         let next = self.shared.lock().and_then(|mut command| {
             // The end of the rows is said once, and a library may ask again.
+            if let State::Rows(rows) = &mut command.state {
+                rows.get_mut().is_alone = true;
+            }
             match command.state {
                 State::Read { .. } => Ok(None),
                 _ => command.next(),
