@@ -754,7 +754,7 @@ fn a_range_that_cannot_be_read_ends_its_input_and_is_read_once() {
         PieceReader::open(&plan, grid, piece, 1 << 20).and_then(PieceReader::finish)
     };
     let whole: Vec<_> = pieces.iter().map(|piece| read(piece).unwrap()).collect();
-    fs::write(&path, vec![7; 900_000]).unwrap();
+    fs::write(&path, b"no capture any more".repeat(50_000)).unwrap();
     let parts: Vec<_> = pieces.iter().map(|piece| read(piece).unwrap()).collect();
     let Joined::Whole(_, summary) = InputTable::join(&plan, &pieces, &parts).unwrap() else {
         panic!("nothing is to be read again");
