@@ -482,9 +482,8 @@ impl DividedJob {
         let report = self.reported(ReportFormat::Json, &[], Box::new(nothing));
         let report = report.map_err(explained)?;
         let mut document: Value = serde_json::from_slice(&report).map_err(io::Error::from)?;
-        let mut parameters = match document["parameters"].take() {
-            Value::Object(parameters) => parameters,
-            _ => return Err(wrong("the document of the run has no parameters")),
+        let Value::Object(mut parameters) = document["parameters"].take() else {
+            return Err(wrong("the document of the run has no parameters"));
         };
         let format = format!("{:?}", self.plan.input_format());
         parameters.insert("input_format".to_owned(), format.into());
