@@ -239,6 +239,7 @@ impl CountArgs {
             plan: DividedPlan::Count(self.plan(&self.trace.input.captures)?),
             format: self.format.format,
             output: self.output.output.clone(),
+            is_quiet: self.speech.is_quiet(),
         })
     }
 

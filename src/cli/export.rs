@@ -210,6 +210,7 @@ impl ExportArgs {
             plan: DividedPlan::Export(plan, parameters),
             format,
             output: self.output.output.clone(),
+            is_quiet: self.speech.is_quiet(),
         })
     }
 

@@ -205,6 +205,7 @@ impl FlowsArgs {
             plan: DividedPlan::Flows(plan, parameters),
             format: self.format.format,
             output: self.output.output.clone(),
+            is_quiet: self.speech.is_quiet(),
         })
     }
 

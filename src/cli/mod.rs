@@ -41,7 +41,7 @@ use anyhow::anyhow;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Parser, Subcommand};
 pub use describe::describe;
-pub use divided::{DividedPlan, DividedRun};
+pub use divided::{DividedPlan, DividedRun, conclude};
 use flowsieve::bits::MEMORY_REFUSED;
 use flowsieve::capture_filter::CaptureFilter;
 use flowsieve::decode::Tunnel;
@@ -256,7 +256,7 @@ impl UsageError {
 }
 
 /// Why a run has no result.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Failure {
     /// What a shell would print.
     pub sentence: String,

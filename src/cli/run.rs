@@ -39,15 +39,26 @@ const MOST_SAID: usize = 10;
 impl Run {
     /// Begins a run; from now on a signal sets a flag.
     pub(crate) fn begin() -> Result<Self> {
-        Ok(Self {
-            signals: Signals::catch().context("cannot wait for signals")?,
+        Ok(Self::new(Signals::catch().context("cannot wait for signals")?))
+    }
+
+    /// The run of these inputs on other machines.
+    pub(super) fn of_inputs(inputs: Inputs) -> Self {
+        let mut run = Self::new(Signals::default());
+        run.take(inputs);
+        run
+    }
+
+    fn new(signals: Signals) -> Self {
+        Self {
+            signals,
             outcome: Outcome::Done,
             problems: Vec::new(),
             others: 0,
             remarks: Vec::new(),
             quiet: false,
             started: Instant::now(),
-        })
+        }
     }
 
     /// The files that are named, with the captures of named directories.
@@ -131,15 +142,31 @@ impl Run {
         files: &[PathBuf],
         work: impl FnOnce(&Progress) -> T,
     ) -> T {
-        self.quiet = quiet;
-        for remark in std::mem::take(&mut self.remarks) {
-            self.remark(remark);
-        }
+        self.say_remarks(quiet);
         self.started = Instant::now();
         let progress = Progress::start(!quiet, total_bytes(files), self.stop().clone());
         let result = work(&progress);
         progress.finish();
         result
+    }
+
+    /// Says what is remarkable about the inputs.
+    fn say_remarks(&mut self, quiet: bool) {
+        self.quiet = quiet;
+        for remark in std::mem::take(&mut self.remarks) {
+            self.remark(remark);
+        }
+    }
+
+    /// Says all about the inputs of a run on other machines. Returns whether all of them were read
+    /// to their end; `None` if none could be opened.
+    pub(super) fn conclude(mut self, quiet: bool, inputs: &[InputResult]) -> Option<bool> {
+        if self.read_nothing(inputs) {
+            return None;
+        }
+        self.say_remarks(quiet);
+        self.problems(inputs);
+        Some(matches!(self.outcome, Outcome::Done))
     }
 
     /// The flag that is set when a signal has come.

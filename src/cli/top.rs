@@ -168,6 +168,7 @@ impl TopArgs {
             plan: DividedPlan::Top(self.plan(&self.input.captures)?),
             format: self.format.format,
             output: self.output.output.clone(),
+            is_quiet: self.speech.is_quiet(),
         })
     }
 
