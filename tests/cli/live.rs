@@ -176,23 +176,59 @@ fn only_rows_that_stand_by_themselves_come_early() {
 
 #[test]
 fn flows_of_a_pipe_come_as_they_end() {
-    for line in [
-        &["flows", "-", "--idle", "100ms", "--delay", "100ms", "--format", "csv"][..],
-        &["flows", "-", "--unique", "--delay", "100ms", "--format", "csv"],
+    for (line, later) in [
+        (&["flows", "-", "--idle", "100ms", "--delay", "100ms", "--format", "csv"][..], 4),
+        (&["flows", "-", "--unique", "--delay", "100ms", "--format", "csv"], 0),
     ] {
         let mut child = start(line);
         let lines = lines(child.stdout.take().unwrap());
         let mut pipe = child.stdin.take().unwrap();
         pipe.write_all(&header()).unwrap();
         pipe.write_all(&second(100)).unwrap();
+        // Packets of four of the ten flows say that the others have ended, too.
+        pipe.write_all(&packets((0..4).map(|number| 101_000_000 + number))).unwrap();
         // A header, and a line a flow, while the pipe is open.
         for _ in 0..11 {
             lines.recv_timeout(PATIENCE).expect("a flow comes in time");
         }
         drop(pipe);
         assert!(child.wait().unwrap().success());
-        assert_eq!(lines.iter().count(), 0, "{line:?}");
+        assert_eq!(lines.iter().count(), later, "{line:?}");
     }
+}
+
+/// Only the times of packets end flows, however long the pipe is silent in between.
+#[test]
+fn flows_of_a_slow_pipe_are_those_of_a_fast_one() {
+    let line = ["flows", "-", "--idle", "1ms", "--delay", "0s", "--format", "jsonl"];
+    let mut bytes = header();
+    // Two packets of each flow, half a millisecond apart.
+    for second in 100..110 {
+        bytes.extend(packets([0, 0, 0].map(|us| second * 1_000_000 + us)));
+        bytes.extend(packets([500, 500, 500].map(|us| second * 1_000_000 + us)));
+    }
+    let fast = super::feed(&line, &bytes).done();
+    let ended = |lines: &str| lines.matches("\"ended\":\"idle\"").count();
+    assert_eq!(ended(&fast), 27, "{fast}");
+    let mut child = start(&line);
+    let lines = lines(child.stdout.take().unwrap());
+    let mut pipe = child.stdin.take().unwrap();
+    let (mut slow, mut written) = (String::new(), 0);
+    for second in 0..10 {
+        // Up to between the two packets of the last flow.
+        let end = 24 + 36 * (6 * second + 5);
+        pipe.write_all(&bytes[written..end]).unwrap();
+        written = end;
+        // The rows of the flows before come when nothing else does: that is later than the timeout.
+        while ended(&slow) < second * 3 {
+            slow += &(lines.recv_timeout(PATIENCE).expect("a row comes in time") + "\n");
+        }
+    }
+    pipe.write_all(&bytes[written..]).unwrap();
+    drop(pipe);
+    assert!(child.wait().unwrap().success());
+    lines.iter().for_each(|line| slow += &(line + "\n"));
+    assert_eq!(slow, fast);
 }
 
 /// A pipe gives the rows of the file, whatever the format.
