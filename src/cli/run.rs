@@ -156,6 +156,9 @@ impl Run {
     pub(crate) fn problems(&mut self, inputs: &[InputResult]) {
         self.all_problems(inputs.iter().filter_map(|input| input.error.as_ref()));
         self.times(inputs);
+        for remark in inputs.iter().flat_map(|input| &input.remarks) {
+            self.remark(in_one_line(remark));
+        }
     }
 
     /// Says how many packets of these inputs have times that cannot be shown.
