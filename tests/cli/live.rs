@@ -282,8 +282,6 @@ fn a_directory_into_which_captures_are_written_is_followed() {
     let write = |name: &str, seconds: std::ops::Range<u64>| {
         let bytes: Vec<u8> = header().into_iter().chain(seconds.flat_map(second)).collect();
         fs::write(folder.path().join(name), bytes).unwrap();
-        // Files are told apart by the time at which they were written.
-        thread::sleep(Duration::from_millis(20));
     };
     fs::write(folder.path().join("notes.txt"), "these are no packets at all").unwrap();
     write("ring0", 100..102);
@@ -298,6 +296,40 @@ fn a_directory_into_which_captures_are_written_is_followed() {
     write("ring2", 105..106);
     assert_eq!(row(&lines).0, 105);
     interrupted(child, &lines);
+}
+
+/// What a rotating capturer and its user do to files: each packet counts once, and what is uncertain
+/// is said.
+#[test]
+fn a_followed_file_that_is_renamed_compressed_or_copied_counts_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let bytes = |seconds: std::ops::Range<u64>| -> Vec<u8> {
+        header().into_iter().chain(seconds.flat_map(second)).collect()
+    };
+    fs::write(path("tmp.part"), bytes(100..102)).unwrap();
+    let (child, lines) = followed(folder.path());
+    assert_eq!((row(&lines).0, row(&lines).0), (100, 101));
+    fs::rename(path("tmp.part"), path("r0.pcap")).unwrap();
+    fs::write(path("r1.pcap"), bytes(102..103)).unwrap();
+    assert_eq!(row(&lines).0, 102);
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    gzip.write_all(&bytes(100..102)).unwrap();
+    fs::write(path("r0.pcap.gz"), gzip.finish().unwrap()).unwrap();
+    fs::remove_file(path("r0.pcap")).unwrap();
+    fs::copy(path("r1.pcap"), path("r1.copy")).unwrap();
+    // Copies are compared half a second after they were written; these files come later.
+    thread::sleep(Duration::from_millis(1000));
+    fs::write(path("r2.pcap"), bytes(103..104)).unwrap();
+    assert_eq!(row(&lines).0, 103);
+    signal(&child, "INT");
+    let output = child.wait_with_output().unwrap();
+    let totals = lines.iter().find(|line| line.contains("\"record\":\"totals\"")).unwrap();
+    let totals: Value = serde_json::from_str(&totals).unwrap();
+    assert_eq!(totals["totals"]["packets"], 40);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(said.matches("is not counted again").count(), 1, "{said}");
+    assert!(said.contains("r1.copy: it has the bytes of"), "{said}");
 }
 
 #[test]

@@ -370,11 +370,8 @@ fn flows_of_a_pipe_do_not_depend_on_when_its_bytes_come() {
             payload: 4,
         })
         .collect();
-    let plan = FlowPlan {
-        idle_ns: Some(200_000_000),
-        delay_ns: Some(0),
-        ..plan(Path::new("pipe"))
-    };
+    let plan =
+        FlowPlan { idle_ns: Some(200_000_000), delay_ns: Some(0), ..plan(Path::new("pipe")) };
     let fast = from_pipe(&packets, &plan, &[(usize::MAX, false)]);
     let ended = |ended| fast.iter().filter(|flow| flow.ended == ended).count();
     assert!(ended(Ended::Idle) > 50 && ended(Ended::Input) > 50);

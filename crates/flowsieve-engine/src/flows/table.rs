@@ -48,9 +48,8 @@ const INDEX_BYTES: usize = size_of::<u32>() * 4;
 /// Share of the lists of a stream's flows.
 const EXPIRY_BYTES: usize = size_of::<u32>();
 
-const _: () = assert!(
-    (size_of::<Line>() + BESIDE_BYTES + INDEX_BYTES + EXPIRY_BYTES) as u64 <= FLOW_BYTES
-);
+const _: () =
+    assert!((size_of::<Line>() + BESIDE_BYTES + INDEX_BYTES + EXPIRY_BYTES) as u64 <= FLOW_BYTES);
 
 /// Least memory of a table: a thousand flows with the longest names.
 pub(super) const LEAST_MEMORY: u64 = 1 << 19;

@@ -11,7 +11,7 @@ use super::error::{TraceError, TraceErrorKind};
 use super::follow::LEAST_BYTES;
 use super::stop::{Ending, StopFlag};
 use crate::hashing::Checksum;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
 use std::fs::{self, File, Metadata};
 use std::io::{self, Read, Seek, SeekFrom};
@@ -183,14 +183,7 @@ impl Progress {
 
     /// The same for reading another file, or this one from its begin.
     fn from_begin(&self) -> Self {
-        Self {
-            raw: 0,
-            raw_at: 0,
-            first: Vec::new(),
-            last: Vec::new(),
-            at: 0,
-            ..self.clone()
-        }
+        Self { raw: 0, raw_at: 0, first: Vec::new(), last: Vec::new(), at: 0, ..self.clone() }
     }
 }
 
@@ -368,7 +361,11 @@ impl FollowedFiles {
         let open = self.known.last().filter(|_| self.is_open).map(|known| known.id);
         let mut next = None;
         for entry in &entries {
-            if Some(entry.id) == open || self.is_seen(entry) {
+            if Some(entry.id) == open {
+                self.name(self.known.len() - 1, entry);
+                continue;
+            }
+            if self.is_seen(entry) {
                 continue;
             }
             if next.is_some() {
@@ -462,7 +459,8 @@ impl FollowedFiles {
 
     /// Forgets what is gone, and says so of what was not read.
     fn forget(&mut self, entries: &[Entry]) {
-        let is_there = |id: &FileId| entries.iter().any(|entry| entry.id == *id);
+        let ids: HashSet<FileId> = entries.iter().map(|entry| entry.id).collect();
+        let is_there = |id: &FileId| ids.contains(id);
         self.seen.retain(|id, _| is_there(id));
         self.unclear.retain(|id, _| is_there(id));
         let gone: Vec<FileId> = self.unread.keys().filter(|id| !is_there(id)).copied().collect();
@@ -518,6 +516,9 @@ impl FollowedFiles {
         let mut head = Vec::new();
         // A file that ends too early, or is damaged, has the bytes before that.
         drop(bytes()?.take(HEAD_BYTES as u64).read_to_end(&mut head));
+        if stop.is_set() {
+            return Ok(Verdict::Later);
+        }
         let (mut alike, mut is_shorter) = (Vec::new(), false);
         for (at, known) in self.known.iter().enumerate() {
             let progress = known.progress.lock();
@@ -553,15 +554,20 @@ impl FollowedFiles {
             self.unclear(entry).is_compared = true;
             return Ok(Verdict::Later);
         }
-        Ok(match Capture::from_reader(&entry.path, Box::new(open()?), format) {
+        let capture = Capture::from_reader(&entry.path, Box::new(open()?), format);
+        Ok(match capture.map_err(|error| (error.to_string(), error.kind)) {
             Ok(_) => Verdict::Read,
-            Err(error) => match error.kind {
+            Err((
+                _,
                 TraceErrorKind::Empty
                 | TraceErrorKind::CutInHeader { .. }
-                | TraceErrorKind::DamagedCompression { cut: true, .. }
-                | TraceErrorKind::Io(_) => Verdict::Later,
-                _ => Verdict::Nothing,
-            },
+                | TraceErrorKind::DamagedCompression { cut: true, .. },
+            )) => Verdict::Later,
+            Err((_, TraceErrorKind::NotACapture { .. })) => Verdict::Nothing,
+            Err((sentence, _)) => {
+                self.remark(sentence);
+                Verdict::Nothing
+            }
         })
     }
 
@@ -580,14 +586,22 @@ impl FollowedFiles {
         unclear
     }
 
+    /// Notes the present name of a file.
+    fn name(&mut self, known: usize, entry: &Entry) {
+        self.known[known].path.clone_from(&entry.path);
+    }
+
     /// Says that a file is not counted because its bytes were read, unless its name says as much.
     fn say_copy(&mut self, entry: &Entry, entries: &[Entry], known: usize) {
         let Known { id, path, .. } = &self.known[known];
         let (id, path) = (*id, path.clone());
-        let is_there = entries.iter().any(|other| other.id == id);
+        if id == entry.id {
+            return self.name(known, entry);
+        }
+        let is_there = entries.iter().any(|other| other.id == id && other.path == path);
         let is_compressed =
             is_compressed_from(&entry.path, &path) || is_compressed_from(&path, &entry.path);
-        if id != entry.id && is_there && !is_compressed {
+        if is_there && !is_compressed {
             self.remark(format!(
                 "{}: it has the bytes of {} and is not counted again",
                 entry.path.display(),
@@ -654,7 +668,7 @@ fn list(directory: &Path) -> io::Result<Vec<Entry>> {
         }
     }
     entries.sort_by(|a, b| (a.version.modified, &a.path).cmp(&(b.version.modified, &b.path)));
-    let mut ids = std::collections::HashSet::new();
+    let mut ids = HashSet::new();
     entries.retain(|entry| ids.insert(entry.id));
     Ok(entries)
 }
