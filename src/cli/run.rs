@@ -177,14 +177,16 @@ impl Run {
             [(path, _)] => in_one_line(&path.display().to_string()),
             _ => format!("{} inputs", inputs.len()),
         };
-        self.remark(match packets {
+        // The result is another one than that of the packets, so it is said in any case.
+        let sentence = match packets {
             1 => format!(
-                "{place}: 1 packet has a time {BOUNDS}; it counts at the nearest time in that range"
+                "1 packet has a time {BOUNDS}; it counts at the nearest time in that range"
             ),
             _ => format!(
-                "{place}: {packets} packets have times {BOUNDS}; they count at the nearest time in that range"
+                "{packets} packets have times {BOUNDS}; they count at the nearest time in that range"
             ),
-        });
+        };
+        say(format_args!("flowsieve: {place}: {sentence}"));
     }
 
     /// Says something that makes no result incomplete, unless nobody wants to know.
