@@ -157,7 +157,8 @@ impl Run {
         self.all_problems(inputs.iter().filter_map(|input| input.error.as_ref()));
         self.times(inputs);
         for remark in inputs.iter().flat_map(|input| &input.remarks) {
-            self.remark(in_one_line(remark));
+            // Packets may be missing, so it is said in any case.
+            say(format_args!("flowsieve: {}", in_one_line(remark)));
         }
     }
 
@@ -179,9 +180,9 @@ impl Run {
         };
         // The result is another one than that of the packets, so it is said in any case.
         let sentence = match packets {
-            1 => format!(
-                "1 packet has a time {BOUNDS}; it counts at the nearest time in that range"
-            ),
+            1 => {
+                format!("1 packet has a time {BOUNDS}; it counts at the nearest time in that range")
+            }
             _ => format!(
                 "{packets} packets have times {BOUNDS}; they count at the nearest time in that range"
             ),

@@ -118,7 +118,9 @@ fn times_out_of_range_are_counted_and_make_no_twins() {
     assert_eq!(flowsieve(&["flows", &far]).err, sentence(&far, 4));
     assert_eq!(flowsieve(&["flows", "--quiet", &far]).err, sentence(&far, 4));
     // Rows have a mark, too.
-    let rows = flowsieve(&["count", "--quiet", "--format", "csv", &far]).done();
+    let run = flowsieve(&["count", "--quiet", "--format", "csv", &far]);
+    assert_eq!((run.code, &run.err), (Some(0), &sentence(&far, 4)));
+    let rows = run.out;
     let mut lines = rows.lines().map(|line| line.split(',').collect::<Vec<_>>());
     let columns = lines.next().unwrap();
     let column = |name: &str| columns.iter().position(|column| *column == name).unwrap();

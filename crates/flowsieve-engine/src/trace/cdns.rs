@@ -679,10 +679,8 @@ mod tests {
     #[test]
     fn a_message_without_a_question_has_no_name() {
         let named = |flags| {
-            let tables = map(&[
-                (2, array(&NAMES.map(bytes))),
-                (3, array(&[map(&[(4, number(flags))])])),
-            ]);
+            let tables =
+                map(&[(2, array(&NAMES.map(bytes))), (3, array(&[map(&[(4, number(flags))])]))]);
             let exchange = map(&[(0, number(1)), (4, number(0)), (7, number(0))]);
             let block = map(&[
                 (0, map(&[(0, array(&[number(1), number(0)])), (1, number(0))])),
@@ -707,8 +705,13 @@ mod tests {
     #[test]
     fn drafts_of_the_format_are_named() {
         // As the compactor wrote them before the standard: versions, then maps in place of arrays.
-        let draft = [&[0x83, 0x65][..], b"C-DNS", &[0xbf, 0, 0, 1, 5, 3, 0xbf, 0, 5, 0xff, 0xff, 0x9f, 0xff]];
-        let oldest = [&[0x83, 0x68][..], b"DNS-STAT", &[0xbf, 0, 2, 1, 0xbf, 0, 5, 0xff, 0xff, 0x9f, 0xff]];
+        let draft = [
+            &[0x83, 0x65][..],
+            b"C-DNS",
+            &[0xbf, 0, 0, 1, 5, 3, 0xbf, 0, 5, 0xff, 0xff, 0x9f, 0xff],
+        ];
+        let oldest =
+            [&[0x83, 0x68][..], b"DNS-STAT", &[0xbf, 0, 2, 1, 0xbf, 0, 5, 0xff, 0xff, 0x9f, 0xff]];
         let refused = |bytes: Vec<u8>| {
             let reader = Box::new(std::io::Cursor::new(bytes));
             let capture = Capture::from_reader(Path::new("x"), reader, InputFormat::Auto);

@@ -331,11 +331,9 @@ impl fmt::Display for TraceError {
                  before was read, copy the file again for the rest",
                 codec.name()
             ),
-            TraceErrorKind::UnsupportedCompression { codec, reason } => write!(
-                f,
-                "the {} data cannot be decompressed: {reason}",
-                codec.name()
-            ),
+            TraceErrorKind::UnsupportedCompression { codec, reason } => {
+                write!(f, "the {} data cannot be decompressed: {reason}", codec.name())
+            }
             TraceErrorKind::Undecodable { packet, lost_from, reason } => write!(
                 f,
                 "packet {packet} could not be decoded ({reason}), and packets from number {lost_from} on are \
@@ -462,8 +460,13 @@ mod tests {
 
     #[test]
     fn codec_damage_survives_the_way_through_io() {
-        let damage =
-            CodecDamage { codec: Compression::Gzip, offset: 7, cut: true, unsupported: false, reason: String::new() };
+        let damage = CodecDamage {
+            codec: Compression::Gzip,
+            offset: 7,
+            cut: true,
+            unsupported: false,
+            reason: String::new(),
+        };
         let fault = Fault::from_io(io::Error::other(damage), 99);
         assert_eq!(fault.offset, Some(7));
         assert!(matches!(fault.kind, TraceErrorKind::DamagedCompression { cut: true, .. }));

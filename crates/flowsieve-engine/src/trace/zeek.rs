@@ -53,14 +53,22 @@ pub(super) enum Kind {
 type Names = &'static [&'static str];
 
 const SOURCE: Names = &["id.orig_h", "id_orig_h", "src", "src_ip", "source.ip"];
-const DESTINATION: Names = &["id.resp_h", "id_resp_h", "dst", "dst_ip", "dest_ip", "destination.ip"];
+const DESTINATION: Names =
+    &["id.resp_h", "id_resp_h", "dst", "dst_ip", "dest_ip", "destination.ip"];
 const SOURCE_PORT: Names = &["id.orig_p", "id_orig_p", "src_port", "source.port"];
 const DESTINATION_PORT: Names =
     &["id.resp_p", "id_resp_p", "dst_port", "dest_port", "destination.port"];
 
 /// Fields of `conn.log`, of which a log of connections has at least one.
-const OF_CONNECTIONS: Names =
-    &["conn_state", "orig_pkts", "resp_pkts", "orig_bytes", "resp_bytes", "orig_ip_bytes", "resp_ip_bytes"];
+const OF_CONNECTIONS: Names = &[
+    "conn_state",
+    "orig_pkts",
+    "resp_pkts",
+    "orig_bytes",
+    "resp_bytes",
+    "orig_ip_bytes",
+    "resp_ip_bytes",
+];
 
 /// Finds out what the records of a log are about whose first bytes are these: lines that begin with
 /// `#`, or JSON.
@@ -277,8 +285,13 @@ impl ZeekJson {
 
 fn read_json(line: &[u8], out: &mut Entries) -> Result<(), String> {
     let record: Record<'_> = serde_json::from_slice(line).map_err(|error| error.to_string())?;
-    let of_connections =
-        [record.conn_state, record.orig_pkts, record.resp_pkts, record.orig_ip_bytes, record.resp_ip_bytes];
+    let of_connections = [
+        record.conn_state,
+        record.orig_pkts,
+        record.resp_pkts,
+        record.orig_ip_bytes,
+        record.resp_ip_bytes,
+    ];
     let content = if record.query.is_none() && of_connections.iter().any(Option::is_some) {
         Content::Flow(FlowFields {
             end: as_written(record.duration).map(End::Duration),
@@ -389,10 +402,8 @@ mod tests {
     fn connections_are_known_by_their_fields() {
         let expected = read(CONNECTIONS.as_bytes()).entries;
         let fields = CONNECTIONS.lines().nth(3).unwrap();
-        let without_state = CONNECTIONS
-            .replace("\tconn_state", "")
-            .replace("\tSF", "")
-            .replace("\tOTH", "");
+        let without_state =
+            CONNECTIONS.replace("\tconn_state", "").replace("\tSF", "").replace("\tOTH", "");
         for changed in [
             without_state.clone(),
             CONNECTIONS.replace("id.", "id_"),

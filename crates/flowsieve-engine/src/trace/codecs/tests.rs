@@ -91,7 +91,8 @@ fn a_dictionary_that_is_too_large_is_no_damage() {
     let mut file = xz(&text());
     // The header of the first block ends with its filter, padding and a checksum.
     let header = 12..12 + (usize::from(file[12]) + 1) * 4;
-    let filter = header.start + file[header.clone()].windows(2).position(|two| two == [0x21, 1]).unwrap();
+    let filter =
+        header.start + file[header.clone()].windows(2).position(|two| two == [0x21, 1]).unwrap();
     for (size, mebibytes) in [(34, 512), (36, 1024), (39, 3072)] {
         file[filter + 2] = size;
         let mut checksum = flate2::Crc::new();
