@@ -183,6 +183,10 @@ impl Run {
     pub(crate) fn problems(&mut self, inputs: &[InputResult]) {
         self.all_problems(inputs.iter().filter_map(|input| input.error.as_ref()));
         self.times(inputs);
+        for remark in inputs.iter().flat_map(|input| &input.remarks) {
+            // Packets may be missing, so it is said in any case.
+            say(format_args!("flowsieve: {}", in_one_line(remark)));
+        }
     }
 
     /// Says how many packets of these inputs have times that cannot be shown.
@@ -201,14 +205,16 @@ impl Run {
             [(path, _)] => in_one_line(&path.display().to_string()),
             _ => format!("{} inputs", inputs.len()),
         };
-        self.remark(match packets {
-            1 => format!(
-                "{place}: 1 packet has a time {BOUNDS}; it counts at the nearest time in that range"
-            ),
+        // The result is another one than that of the packets, so it is said in any case.
+        let sentence = match packets {
+            1 => {
+                format!("1 packet has a time {BOUNDS}; it counts at the nearest time in that range")
+            }
             _ => format!(
-                "{place}: {packets} packets have times {BOUNDS}; they count at the nearest time in that range"
+                "{packets} packets have times {BOUNDS}; they count at the nearest time in that range"
             ),
-        });
+        };
+        say(format_args!("flowsieve: {place}: {sentence}"));
     }
 
     /// Says something that makes no result incomplete, unless nobody wants to know.

@@ -209,6 +209,8 @@ pub(super) fn slice_columns(decimals: usize) -> Columns<SliceResult> {
         .doc("only for structures without `estimate`: a filter was so full that it noticed less than one new element in a hundred, so `first` is meaningless")
         .field("revised", |slice| slice.revised)
         .doc("packets came after the row of this slice was written, and this row replaces it; only for live counts of a pipe")
+        .field("out_of_range", |slice| slice.start_ns == i64::MIN || slice.end_ns == i64::MAX)
+        .doc("it is the first or the last slice that there is: packets with times outside 1677 to 2262 count here")
 }
 
 /// The columns of a slice, with those of the combinations that are wanted: beside each other for

@@ -352,7 +352,7 @@ pub(super) fn ended_columns() -> Columns<EndedFlows> {
     let doc = |ended| match ended {
         Ended::Input => "there were no more packets",
         Ended::Idle => {
-            "the next packet came later than `--idle` after the latest one; it began another flow"
+            "no packet came for longer than `--idle`; the next one, if any, began another flow"
         }
         Ended::Active => {
             "the next packet came later than `--active` after the first one; it began another flow"

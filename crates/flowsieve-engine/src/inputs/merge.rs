@@ -95,6 +95,8 @@ pub struct Merge<'a, I> {
     /// Makes an input of a capture when this many others are open.
     begin: Box<dyn FnMut(Capture, usize) -> I + 'a>,
     inputs: Vec<InputResult>,
+    /// Followed directories, with their numbers.
+    followed: Vec<(usize, Source)>,
     format: InputFormat,
     stop: StopFlag,
     /// Bytes of the inputs at their end.
@@ -164,8 +166,12 @@ impl<'a, I: Input> Merge<'a, I> {
     ) -> Self {
         let mut upcoming = Vec::new();
         let mut inputs = Vec::new();
+        let mut followed = Vec::new();
         for (number, (source, first_ns)) in sources.into_iter().enumerate() {
             let source = source.into();
+            if source.has_more() {
+                followed.push((number, source.clone()));
+            }
             inputs.push(InputResult {
                 path: source.path().to_path_buf(),
                 container: None,
@@ -174,6 +180,7 @@ impl<'a, I: Input> Merge<'a, I> {
                 unread_bytes: 0,
                 times_out_of_range: 0,
                 error: None,
+                remarks: Vec::new(),
                 is_log: false,
             });
             upcoming.push(Upcoming { source, number, first_ns });
@@ -185,6 +192,7 @@ impl<'a, I: Input> Merge<'a, I> {
             order: Order::default(),
             begin: Box::new(begin),
             inputs,
+            followed,
             format,
             stop: watch.stop(),
             bytes_done: 0,
@@ -247,6 +255,12 @@ impl<'a, I: Input> Merge<'a, I> {
                 let bytes: u64 = open.map(|bytes| bytes.load(Ordering::Relaxed)).sum();
                 watch.progress(self.bytes_done + bytes, self.packets);
             }
+        }
+        for (number, source) in self.followed {
+            let (error, remarks) = source.finish(self.format);
+            let result = &mut self.inputs[number];
+            result.error = result.error.take().or(error);
+            result.remarks = remarks;
         }
         Ok((self.inputs, self.stop.is_set()))
     }
@@ -352,7 +366,8 @@ impl<'a, I: Input> Merge<'a, I> {
 
     /// Gets further packets of an open input; false if it is at its end.
     fn refill(&mut self, at: usize) -> bool {
-        let Open { number, input, bytes, times_out_of_range, left_out, .. } = &mut self.open[at];
+        let Open { source, number, input, bytes, times_out_of_range, left_out } =
+            &mut self.open[at];
         let more = input.refill();
         let result = &mut self.inputs[*number];
         result.times_out_of_range = times_out_of_range.value();
@@ -362,7 +377,9 @@ impl<'a, I: Input> Merge<'a, I> {
             Ok(false) => {}
             Err(_) if self.stop.is_set() => {}
             Err(error) => {
-                self.inputs[*number].error.get_or_insert(error);
+                if let Some(error) = source.postpone(error) {
+                    self.inputs[*number].error.get_or_insert(error);
+                }
             }
         }
         self.bytes_done += bytes.load(Ordering::Relaxed);

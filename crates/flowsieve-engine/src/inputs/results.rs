@@ -22,6 +22,9 @@ pub struct InputResult {
     pub times_out_of_range: u64,
     /// Why reading it stopped early, if it did.
     pub error: Option<TraceError>,
+    /// What is uncertain about files of a followed directory, in sentences.
+    #[doc(hidden)]
+    pub remarks: Vec<String>,
     /// It is a DNS log, which has no packets.
     pub is_log: bool,
 }

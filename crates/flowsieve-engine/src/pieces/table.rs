@@ -64,6 +64,7 @@ impl InputTable {
                 unread_bytes: 0,
                 times_out_of_range: 0,
                 error: None,
+                remarks: Vec::new(),
                 is_log: false,
             };
             let (mut place, mut earlier_ns) = (None, i64::MIN);

@@ -93,6 +93,13 @@ pub enum TraceErrorKind {
         /// What the decompressor said.
         reason: String,
     },
+    /// The compressed stream is sound, as far as it was read, but cannot be decompressed here.
+    UnsupportedCompression {
+        /// The codec.
+        codec: Compression,
+        /// What it would need.
+        reason: String,
+    },
     /// Taking a packet apart panicked, which is a mistake of flowsieve's own.
     Undecodable {
         /// Number of the packet, from 1, or of the first of those among which it is.
@@ -206,6 +213,8 @@ pub(super) struct CodecDamage {
     pub(super) codec: Compression,
     pub(super) offset: u64,
     pub(super) cut: bool,
+    /// It is no damage: this program does not go so far.
+    pub(super) unsupported: bool,
     pub(super) reason: String,
 }
 
@@ -222,6 +231,9 @@ impl Fault {
     /// operating system.
     pub(super) fn from_io(error: io::Error, offset: u64) -> Self {
         match error.downcast::<CodecDamage>() {
+            Ok(CodecDamage { codec, offset, unsupported: true, reason, .. }) => {
+                Self::at(offset, TraceErrorKind::UnsupportedCompression { codec, reason })
+            }
             Ok(damage) => Self::at(
                 damage.offset,
                 TraceErrorKind::DamagedCompression {
@@ -274,6 +286,11 @@ impl fmt::Display for TraceError {
                 Bytes(*needed),
                 there(*present)
             ),
+            TraceErrorKind::UnsupportedVersion { container: "cdns", major: 0, minor } => write!(
+                f,
+                "cdns version 0.{minor} is a draft from before RFC 8618; write the file again with a current \
+                 version of the program that made it"
+            ),
             TraceErrorKind::UnsupportedVersion { container, major, minor } => write!(
                 f,
                 "{container} version {major}.{minor} is not known; rewrite the file with a current tool, \
@@ -314,6 +331,9 @@ impl fmt::Display for TraceError {
                  before was read, copy the file again for the rest",
                 codec.name()
             ),
+            TraceErrorKind::UnsupportedCompression { codec, reason } => {
+                write!(f, "the {} data cannot be decompressed: {reason}", codec.name())
+            }
             TraceErrorKind::Undecodable { packet, lost_from, reason } => write!(
                 f,
                 "packet {packet} could not be decoded ({reason}), and packets from number {lost_from} on are \
@@ -440,8 +460,13 @@ mod tests {
 
     #[test]
     fn codec_damage_survives_the_way_through_io() {
-        let damage =
-            CodecDamage { codec: Compression::Gzip, offset: 7, cut: true, reason: String::new() };
+        let damage = CodecDamage {
+            codec: Compression::Gzip,
+            offset: 7,
+            cut: true,
+            unsupported: false,
+            reason: String::new(),
+        };
         let fault = Fault::from_io(io::Error::other(damage), 99);
         assert_eq!(fault.offset, Some(7));
         assert!(matches!(fault.kind, TraceErrorKind::DamagedCompression { cut: true, .. }));

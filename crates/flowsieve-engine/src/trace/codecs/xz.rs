@@ -23,6 +23,15 @@ impl Xz {
     pub(super) fn new(input: Input) -> Self {
         Self { input, stream: XzStream::new_mem_limit(true, MEMORY_LIMIT_KIB) }
     }
+
+    fn too_large(&self) -> String {
+        let needed = self.stream.memory_usage().unwrap_or(u32::MAX) / 1024;
+        format!(
+            "its dictionary takes {needed} MiB of memory, and flowsieve gives it at most {}; compress the file with \
+             a smaller one, such as that of `xz -9`",
+            MEMORY_LIMIT_KIB / 1024
+        )
+    }
 }
 
 impl Codec for Xz {
@@ -38,6 +47,10 @@ impl Codec for Xz {
             let got = (self.stream.total_out() - before) as usize;
             produced += got;
             match result {
+                // This is no matter of the bytes at hand.
+                Err(_) if self.stream.memory_usage() > Some(MEMORY_LIMIT_KIB) => {
+                    return Step::unsupported(produced, self.too_large());
+                }
                 Err(_) if at_end => return Step::cut(produced),
                 Err(error) => return Step::damaged(produced, error.to_string()),
                 Ok(result) => {
