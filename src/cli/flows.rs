@@ -127,7 +127,7 @@ pub(crate) fn run(args: &FlowsArgs) -> Result<Outcome> {
         let summary =
             run.watch(quiet || is_watched, &files, |watch| list(&plan, &mut report, watch));
         let summary = summary.map_err(explained)?;
-        if run.read_nothing(&summary.inputs) {
+        if run.read_nothing(&summary.inputs, summary.totals.interrupted) {
             return Ok(run.end(summary.totals.interrupted, PARTIAL));
         }
         (summary, report)
@@ -136,7 +136,7 @@ pub(crate) fn run(args: &FlowsArgs) -> Result<Outcome> {
         let summary =
             run.watch(quiet || is_watched, &files, |watch| list(&plan, &mut sorted, watch));
         let summary = summary.map_err(explained)?;
-        if run.read_nothing(&summary.inputs) {
+        if run.read_nothing(&summary.inputs, summary.totals.interrupted) {
             return Ok(run.end(summary.totals.interrupted, PARTIAL));
         }
         let mut report = begin(output)?;

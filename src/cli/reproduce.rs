@@ -15,6 +15,7 @@ use clap::builder::PossibleValuesParser;
 use flowsieve::experiments::{ALL, Entry, Experiment, ExperimentError, Scale, Settings};
 use flowsieve::report::{ReproduceReport, write_experiments};
 use flowsieve::trace::{InputFormat, StopFlag};
+use flowsieve_engine::internal::spawn;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::env;
 use std::path::{Path, PathBuf};
@@ -227,8 +228,11 @@ fn run_until(
     stop: &StopFlag,
 ) -> Option<Result<Experiment, ExperimentError>> {
     const A_WHILE: Duration = Duration::from_millis(50);
-    let settings = settings.clone();
-    let experiment = thread::spawn(move || entry.run(&settings));
+    let run = |settings: Settings| entry.run(&settings);
+    let Some(thread) = spawn("experiment", 0, run) else {
+        return Some(run(settings.clone()));
+    };
+    let experiment = thread.begin(settings.clone());
     while !experiment.is_finished() {
         if stop.is_set() {
             return None;
@@ -236,7 +240,7 @@ fn run_until(
         thread::sleep(A_WHILE);
     }
     let result = experiment.join();
-    Some(result.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+    result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 /// Writes the page, and its figures into a folder beside it.

@@ -21,17 +21,21 @@ use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::{ColumnDescPtr, Type};
+use flowsieve_engine::internal::spawn;
 use std::fmt;
 use std::io::{self, Write};
 use std::mem::replace;
 use std::ops::Range;
 use std::panic::resume_unwind;
 use std::sync::Arc;
-use std::thread::{self, JoinHandle};
+use std::thread::JoinHandle;
 
 /// Threads that make row groups: each has one in memory, about 12 MiB, and as much again waits for
 /// it.
 const MOST_THREADS: usize = 8;
+
+/// Memory for a row group that is made or encoded in another thread, and what waits for it.
+pub(super) const GROUP_BYTES: u64 = 24 << 20;
 
 /// Writes a table.
 pub(super) struct ParquetTable<W: Write, R> {
@@ -52,7 +56,7 @@ pub(super) struct ParquetTable<W: Write, R> {
 /// A thread that encodes row groups, or the next one for it to encode.
 enum Encoding {
     Idle(Box<(RowGroup, Encoder)>),
-    Busy(JoinHandle<Box<(RowGroup, Encoder, io::Result<Encoded>)>>),
+    Busy(JoinHandle<Option<Box<(RowGroup, Encoder, io::Result<Encoded>)>>>),
 }
 
 impl<W: Write, R> fmt::Debug for ParquetTable<W, R> {
@@ -155,16 +159,20 @@ impl<W: Write, R> ParquetTable<W, R> {
             let encoded = self.group.encode(&mut self.encoder, &self.described)?;
             return put(encoded, &mut self.file, &mut self.out);
         };
-        let (fresh, mut encoder) = *idle;
-        let mut group = replace(&mut self.group, fresh);
-        self.group.follow(&group);
         let described = Arc::clone(&self.described);
-        let encode = move || {
+        let encode = move |(mut group, mut encoder): (RowGroup, Encoder)| {
             let encoded = group.encode(&mut encoder, &described);
             Box::new((group, encoder, encoded))
         };
-        let thread = thread::Builder::new().name("parquet".to_owned());
-        self.encoding = Some(Encoding::Busy(thread.spawn(encode)?));
+        let Some(thread) = spawn("parquet", GROUP_BYTES, encode) else {
+            let encoded = self.group.encode(&mut self.encoder, &self.described)?;
+            self.encoding = Some(Encoding::Idle(idle));
+            return put(encoded, &mut self.file, &mut self.out);
+        };
+        let (fresh, encoder) = *idle;
+        let group = replace(&mut self.group, fresh);
+        self.group.follow(&group);
+        self.encoding = Some(Encoding::Busy(thread.begin((group, encoder))));
         Ok(())
     }
 
@@ -173,7 +181,7 @@ impl<W: Write, R> ParquetTable<W, R> {
         match self.encoding.take() {
             Some(Encoding::Busy(thread)) => {
                 let done = thread.join().unwrap_or_else(|panic| resume_unwind(panic));
-                let (group, encoder, encoded) = *done;
+                let (group, encoder, encoded) = *done.expect("it has a group");
                 self.encoding = Some(Encoding::Idle(Box::new((group, encoder))));
                 put(encoded?, &mut self.file, &mut self.out)
             }
@@ -238,10 +246,10 @@ impl<W: Write, R: Send + 'static> ParquetTable<W, R> {
         mut self,
         threads: usize,
         columns: &Arc<Columns<R>>,
-    ) -> io::Result<Self> {
+    ) -> Self {
         let groups = || RowGroups::of(columns, &self.described);
-        self.crew = Some(Crew::start(threads.min(MOST_THREADS), groups)?);
-        Ok(self)
+        self.crew = Crew::start(threads.min(MOST_THREADS), groups);
+        self
     }
 }
 
@@ -251,10 +259,10 @@ impl<W: Write, R: RowBatch + Send + 'static> ParquetTable<W, R> {
         mut self,
         threads: usize,
         columns: &Arc<Columns<R>>,
-    ) -> io::Result<Self> {
+    ) -> Self {
         let groups = || OfBatches(RowGroups::of(columns, &self.described));
-        self.crew = Some(Crew::start(threads.min(MOST_THREADS), groups)?);
-        Ok(self)
+        self.crew = Crew::start(threads.min(MOST_THREADS), groups);
+        self
     }
 }
 

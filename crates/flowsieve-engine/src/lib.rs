@@ -32,7 +32,8 @@ pub mod zone;
 pub mod internal {
     pub use crate::guard::{Broken, WorkerGone, guarded};
     pub use crate::inputs::{Input, Merge, RecordInput, RunError, Watch};
-    pub use crate::memory::given_of;
+    pub use crate::memory::{given_of, is_room_to_run};
+    pub use crate::threads::{IdleThread, refused_threads, spawn, spawn_scoped, spawn_up_to};
 }
 
 use flowsieve_filters as filters;
