@@ -5,7 +5,7 @@ use super::options::{
     Choice, FormatArgs, InputArgs, OutputArgs, QuietArgs, RowsArgs, ThreadArgs, TunnelArgs, named,
     one_of,
 };
-use super::output::{Output, is_standard, unwritten};
+use super::output::{Output, unwritten};
 use super::run::{PARTIAL, Run, explained};
 use super::same_file::keep_apart;
 use super::say::say;
@@ -262,13 +262,7 @@ pub(crate) fn run(args: &DedupArgs) -> Result<Outcome> {
         let why = files.why_lost(single);
         say(format_args!("flowsieve: what was written lacks {lost}{why}"));
     }
-    let mut captures = files.write.iter().chain(&files.dropped);
-    let what = if captures.any(|path| !is_standard(path)) {
-        "the captures and the summary hold what was read until then"
-    } else {
-        PARTIAL
-    };
-    Ok(run.end(summary.interrupted, what))
+    Ok(run.end(summary.interrupted, PARTIAL))
 }
 
 /// What is wrong with an input.

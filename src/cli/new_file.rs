@@ -45,10 +45,7 @@ impl Write for NewFile {
 }
 
 /// Makes a temporary file that is named after this process, so that you can see whether it is still at work.
-fn named<R>(
-    path: &Path,
-    make: impl FnMut(&Path) -> io::Result<R>,
-) -> io::Result<NamedTempFile<R>> {
+fn named<R>(path: &Path, make: impl FnMut(&Path) -> io::Result<R>) -> io::Result<NamedTempFile<R>> {
     let prefix = format!(".flowsieve-{}-", std::process::id());
     let mut builder = Builder::new();
     builder.prefix(&prefix).suffix(".tmp");

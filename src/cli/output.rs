@@ -68,7 +68,11 @@ impl Output {
     }
 
     fn new(target: Target, path: &Path) -> Self {
-        Self { out: Some(BufWriter::with_capacity(BUFFER, target)), path: path.to_owned(), is_begun: false }
+        Self {
+            out: Some(BufWriter::with_capacity(BUFFER, target)),
+            path: path.to_owned(),
+            is_begun: false,
+        }
     }
 
     /// Opens `path` as [`open`](Self::open) does, for what is said of a capture; without a name

@@ -2,7 +2,7 @@
 
 use super::inputs::Inputs;
 use super::options::{FormatArgs, OutputArgs, SeedArgs, ThreadArgs};
-use super::output::{Output, unwritten};
+use super::output::{Output, set_partial, unwritten};
 use super::page::PageArgs;
 use super::run::{Run, UNWRITTEN};
 use super::same_file::keep_apart;
@@ -115,6 +115,7 @@ pub(crate) fn run(args: &ReproduceArgs) -> Result<Outcome> {
     let wanted = args.wanted();
     let experiments = run_all(&wanted, &settings, &mut run);
     let interrupted = run.stop().is_set();
+    set_partial(interrupted);
     let machine = args.machine.clone().unwrap_or_else(machine);
     let report = ReproduceReport {
         scale: settings.scale,

@@ -12,7 +12,7 @@ use super::figure::{
     Axis, Block, DataTable, Drawing, Figure, Page, PageSection, Point, Scale, Series, SeriesStyle,
 };
 use super::number::{capitalised, grouped, size};
-use super::over_time::{Place, curve, troubles};
+use super::over_time::{Place, axis, curve, leaves_out, troubles};
 use super::traffic_page::{skipped, who_talks};
 use crate::comparison::{Contender, CountErrors, CountKind, Entry, Negatives, SliceCount};
 use crate::pipeline::Traffic;
@@ -75,6 +75,11 @@ impl CompareReport<'_> {
         words
     }
 
+    fn axis(&self) -> Axis {
+        let partial = self.comparison.slices.iter().map(|slice| slice.partial);
+        axis(self.plan.selection.zone, leaves_out(partial))
+    }
+
     /// A number of each slice over time.
     fn curve(
         &self,
@@ -88,6 +93,7 @@ impl CompareReport<'_> {
             end_ns: slice.end_ns,
             value,
             std_error,
+            partial: slice.partial,
         });
         curve(name, style, places, 1)
     }
@@ -115,7 +121,7 @@ impl CompareReport<'_> {
                 "{counted}: how far it is from the exact one, as a share of that. The lower curve is the nearer one."
             ),
             Drawing::Lines {
-                x: Axis::time("beginning of the slice", self.plan.selection.zone),
+                x: self.axis(),
                 y: Axis::new("error of the count", Scale::Percent),
                 series: series.into(),
             },
@@ -144,7 +150,7 @@ impl CompareReport<'_> {
             title: format!("Distinct {elements} over time, {} each", size(memory)),
             caption: "Each structure by its unbiased estimate with its standard error, or by its raw count where it has no estimate. The grey band is the exact count.".into(),
             drawing: Drawing::Lines {
-                x: Axis::time("beginning of the slice", self.plan.selection.zone),
+                x: self.axis(),
                 y: Axis::new(elements, Scale::Count),
                 series: std::iter::once(exact)
                     .chain(counting.map(of))

@@ -3,7 +3,7 @@
 use super::count_combinations::CountDesign;
 use super::figure::{Axis, DataTable, Drawing, Figure, Scale, Series as Curve, SeriesStyle};
 use super::number::{grouped, percent, time};
-use super::over_time::{Place, curve};
+use super::over_time::{Place, axis, curve, leaves_out};
 use crate::pipeline::SliceResult;
 use crate::zone::Zone;
 use hdrhistogram::Histogram;
@@ -64,7 +64,7 @@ impl Series<'_> {
             ));
         }
         figure(
-            self.zone,
+            self.axis(),
             "elements-over-time",
             format!("Distinct {} in each {}", self.plural, self.slice),
             caption.join(" "),
@@ -103,7 +103,7 @@ impl Series<'_> {
             }));
         }
         Some(figure(
-            self.zone,
+            self.axis(),
             "error-over-time",
             "How far from exact".to_owned(),
             format!("Error of each {}'s count, as a share of the exact count.", self.slice),
@@ -124,7 +124,7 @@ impl Series<'_> {
             }));
         }
         figure(
-            self.zone,
+            self.axis(),
             "packets-over-time",
             format!("Packets in each {}", self.slice),
             String::new(),
@@ -175,7 +175,7 @@ impl Series<'_> {
             _ => "Distinct values of combinations in each slice".to_owned(),
         };
         Some(figure(
-            self.zone,
+            self.axis(),
             "combinations-over-time",
             title,
             caption.join(" "),
@@ -183,6 +183,10 @@ impl Series<'_> {
             Scale::Count,
             series,
         ))
+    }
+
+    fn axis(&self) -> Axis {
+        axis(self.zone, leaves_out(self.slices.iter().map(|slice| slice.partial)))
     }
 
     /// A value of each slice.
@@ -194,7 +198,13 @@ impl Series<'_> {
     ) -> Curve {
         let places = self.slices.iter().map(|slice| {
             let (value, std_error) = value(slice);
-            Place { start_ns: slice.start_ns, end_ns: slice.end_ns, value, std_error }
+            Place {
+                start_ns: slice.start_ns,
+                end_ns: slice.end_ns,
+                value,
+                std_error,
+                partial: slice.partial,
+            }
         });
         let each = self.seen.div_ceil(self.slices.len().max(1) as u64);
         curve(name, style, places, each)
@@ -203,7 +213,7 @@ impl Series<'_> {
 
 /// A figure over time.
 fn figure(
-    zone: Zone,
+    x: Axis,
     name: &str,
     title: String,
     caption: String,
@@ -215,11 +225,7 @@ fn figure(
         name: name.to_owned(),
         title,
         caption,
-        drawing: Drawing::Lines {
-            x: Axis::time("beginning of the slice", zone),
-            y: Axis { label, scale },
-            series,
-        },
+        drawing: Drawing::Lines { x, y: Axis { label, scale }, series },
     }
 }
 
@@ -283,6 +289,7 @@ pub(super) fn slices_of(slices: &[SliceResult], zone: Zone) -> DataTable {
         vec![
             time(slice.start_ns, 3, zone),
             time(slice.end_ns, 3, zone),
+            if slice.partial { "in part" } else { "whole" }.to_owned(),
             grouped(slice.packets),
             number(slice.exact),
             number(slice.estimate.map(|n| n.round() as u64)),
@@ -294,6 +301,7 @@ pub(super) fn slices_of(slices: &[SliceResult], zone: Zone) -> DataTable {
     let columns = [
         ("from", false),
         ("to", false),
+        ("covered", false),
         ("packets", true),
         ("exact", true),
         ("estimate", true),

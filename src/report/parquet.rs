@@ -16,12 +16,12 @@ use super::cell::Kind;
 use super::column::{Column, Columns};
 use super::crew::{Crew, LazyRows, OfBatches};
 use super::values::RowBatch;
+use flowsieve_engine::internal::spawn;
 use parquet::basic::{LogicalType, Repetition, TimeUnit, Type as Physical};
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::{ColumnDescPtr, Type};
-use flowsieve_engine::internal::spawn;
 use std::fmt;
 use std::io::{self, Write};
 use std::mem::replace;
@@ -242,11 +242,7 @@ impl<W: Write, R: RowBatch> ParquetTable<W, R> {
 
 impl<W: Write, R: Send + 'static> ParquetTable<W, R> {
     /// With so many threads that make row groups of rows.
-    pub(super) fn shared_among(
-        mut self,
-        threads: usize,
-        columns: &Arc<Columns<R>>,
-    ) -> Self {
+    pub(super) fn shared_among(mut self, threads: usize, columns: &Arc<Columns<R>>) -> Self {
         let groups = || RowGroups::of(columns, &self.described);
         self.crew = Crew::start(threads.min(MOST_THREADS), groups);
         self
@@ -255,11 +251,7 @@ impl<W: Write, R: Send + 'static> ParquetTable<W, R> {
 
 impl<W: Write, R: RowBatch + Send + 'static> ParquetTable<W, R> {
     /// With so many threads that make row groups of batches.
-    pub(super) fn batches_among(
-        mut self,
-        threads: usize,
-        columns: &Arc<Columns<R>>,
-    ) -> Self {
+    pub(super) fn batches_among(mut self, threads: usize, columns: &Arc<Columns<R>>) -> Self {
         let groups = || OfBatches(RowGroups::of(columns, &self.described));
         self.crew = Crew::start(threads.min(MOST_THREADS), groups);
         self

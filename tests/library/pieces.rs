@@ -151,7 +151,7 @@ fn ranked_in_pieces(plan: &TopPlan, division: Division) -> String {
     let read = read_in_pieces(plan, division);
     let mut report = ranking_report(plan);
     let mut ranking = SliceRanking::new(plan, grid_of(plan).unwrap()).unwrap();
-    let mut sums = RankingSums::new(plan, &mut report);
+    let mut sums = RankingSums::new(plan, grid, &mut report);
     for (slice, shards) in read.parts {
         let [(0, parts)] = &shards.into_iter().collect::<Vec<_>>()[..] else {
             panic!("a ranking has one shard");
@@ -564,7 +564,7 @@ proptest! {
         let again = ranking.rank(part.slice, std::slice::from_ref(&part), &table).unwrap();
         prop_assert_eq!(again.as_ref(), Some(&whole), "a mistake leaves nothing behind");
         let mut report = ranking_report(&plan);
-        let mut sums = RankingSums::new(&plan, &mut report);
+        let mut sums = RankingSums::new(&plan, grid, &mut report);
         if let Ok(ranked) = RankedSlice::from_bytes(&damaged(whole.to_bytes())) {
             let _ = sums.slice(&ranked);
         }

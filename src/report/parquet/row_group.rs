@@ -3,8 +3,8 @@
 use super::super::column::Columns;
 use super::super::crew::{CHUNK_ROWS, Make, OfBatches};
 use super::super::values::RowBatch;
-use super::buffer::Buffer;
 use super::GROUP_BYTES;
+use super::buffer::Buffer;
 use super::encode::{EncodedColumn, Encoder};
 use parquet::errors::ParquetError;
 use parquet::schema::types::ColumnDescPtr;

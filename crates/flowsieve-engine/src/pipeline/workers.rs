@@ -103,7 +103,8 @@ impl<'a> CountStage<'a> {
         collector: Collector<'a>,
     ) -> Self {
         let some = |count| Shards((0..count).map(|_| Shard::new(spec.clone())).collect());
-        let threads = spawn_up_to(scope, "shards", threads.min(shards), WORKER_BYTES, Worker::serve);
+        let threads =
+            spawn_up_to(scope, "shards", threads.min(shards), WORKER_BYTES, Worker::serve);
         let workers = if threads.is_empty() {
             Pool::here(some(shards))
         } else {

@@ -43,9 +43,7 @@ pub fn spawn_scoped<'scope, T: Send + 'scope, R: Send + 'scope>(
     bytes: u64,
     work: impl FnOnce(T) -> R + Send + 'scope,
 ) -> Option<IdleThread<T, ScopedJoinHandle<'scope, Option<R>>>> {
-    spawn_by(bytes, work, |run| {
-        Builder::new().name(name.to_owned()).spawn_scoped(scope, run)
-    })
+    spawn_by(bytes, work, |run| Builder::new().name(name.to_owned()).spawn_scoped(scope, run))
 }
 
 /// Starts up to `count` threads that are joined at the end of the scope.

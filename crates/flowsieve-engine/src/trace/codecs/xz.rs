@@ -3,8 +3,8 @@
 use lzma_rust2::{Action, Status, XzStream};
 
 use super::input::Input;
-use crate::memory::given_of;
 use super::{Codec, Step};
+use crate::memory::given_of;
 
 /// Memory that a stream may ask for. The strongest preset of xz(1) takes 65 MiB; a dictionary of
 /// 256 MiB is more than any capture is written with.
