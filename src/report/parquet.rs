@@ -16,7 +16,7 @@ use super::cell::Kind;
 use super::column::{Column, Columns};
 use super::crew::{Crew, LazyRows, OfBatches};
 use super::values::RowBatch;
-use flowsieve_engine::internal::spawn;
+use flowsieve_engine::internal::{MEMORY_REFUSED, Reservation, spawn};
 use parquet::basic::{LogicalType, Repetition, TimeUnit, Type as Physical};
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
@@ -51,6 +51,8 @@ pub(super) struct ParquetTable<W: Write, R> {
     encoding: Option<Encoding>,
     /// Threads that make row groups of rows.
     crew: Option<Crew<R, io::Result<Vec<Encoded>>>>,
+    /// Of the row group that is gathered here.
+    _memory: Reservation,
 }
 
 /// A thread that encodes row groups, or the next one for it to encode.
@@ -74,6 +76,8 @@ impl<W: Write, R> ParquetTable<W, R> {
         let schema = Arc::new(schema.build().map_err(io::Error::other)?);
         let properties = WriterProperties::builder()
             .set_created_by(concat!("flowsieve ", env!("CARGO_PKG_VERSION")).to_owned());
+        let refused = || io::Error::new(io::ErrorKind::OutOfMemory, MEMORY_REFUSED);
+        let memory = Reservation::new(GROUP_BYTES).ok_or_else(refused)?;
         let file = SerializedFileWriter::new(Vec::new(), schema, Arc::new(properties.build()));
         let file = file.map_err(io::Error::other)?;
         Ok(Self {
@@ -84,6 +88,7 @@ impl<W: Write, R> ParquetTable<W, R> {
             encoder: Encoder::new(),
             encoding: None,
             crew: None,
+            _memory: memory,
         })
     }
 

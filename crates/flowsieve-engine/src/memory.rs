@@ -32,14 +32,21 @@ pub fn is_room_to_run() -> bool {
     fits(0)
 }
 
-/// Memory that a thread may take until this is dropped. Results do not grow into it.
+/// Memory that a thread, or a writer, may take until this is dropped. Results do not grow into it.
 #[derive(Debug)]
-pub(crate) struct Reservation(u64);
+pub struct Reservation(u64);
 
 impl Reservation {
-    /// Threads get at most a third of the memory together; the rest is for results. `None` if there
-    /// is not as much.
+    /// Threads get at most a third of the memory together; the rest is for results.
     const SHARES: u64 = 3;
+
+    /// Reserves memory for what allocates it without asking, if the system would give it now.
+    pub fn new(bytes: u64) -> Option<Self> {
+        let is_room = fits(bytes);
+        RESERVED.fetch_add(bytes, Ordering::Relaxed);
+        let reserved = Self(bytes);
+        is_room.then_some(reserved)
+    }
 
     /// Reserves memory for a thread.
     pub(crate) fn for_thread(bytes: u64) -> Option<Self> {
