@@ -150,7 +150,8 @@ fn ranked_at_once(plan: &TopPlan) -> String {
 fn ranked_in_pieces(plan: &TopPlan, division: Division) -> String {
     let read = read_in_pieces(plan, division);
     let mut report = ranking_report(plan);
-    let mut ranking = SliceRanking::new(plan, grid_of(plan).unwrap()).unwrap();
+    let grid = grid_of(plan).unwrap();
+    let mut ranking = SliceRanking::new(plan, grid).unwrap();
     let mut sums = RankingSums::new(plan, grid, &mut report);
     for (slice, shards) in read.parts {
         let [(0, parts)] = &shards.into_iter().collect::<Vec<_>>()[..] else {
@@ -162,7 +163,7 @@ fn ranked_in_pieces(plan: &TopPlan, division: Division) -> String {
             sums.slice(&ranked).unwrap();
         }
     }
-    let summary = sums.finish(read.summary);
+    let summary = sums.finish(read.summary).unwrap();
     String::from_utf8(report.finish(&summary).unwrap()).unwrap()
 }
 
