@@ -3,7 +3,8 @@
 use super::count_combinations::CountDesign;
 use super::figure::{Axis, DataTable, Drawing, Figure, Scale, Series as Curve, SeriesStyle};
 use super::number::{grouped, percent, time};
-use super::over_time::{Place, axis, curve, leaves_out};
+use super::over_time;
+use super::over_time::{Place, curve, leaves_out};
 use crate::pipeline::SliceResult;
 use crate::zone::Zone;
 use hdrhistogram::Histogram;
@@ -64,7 +65,7 @@ impl Series<'_> {
             ));
         }
         figure(
-            self.axis(),
+            self.places(),
             "elements-over-time",
             format!("Distinct {} in each {}", self.plural, self.slice),
             caption.join(" "),
@@ -103,7 +104,7 @@ impl Series<'_> {
             }));
         }
         Some(figure(
-            self.axis(),
+            self.places(),
             "error-over-time",
             "How far from exact".to_owned(),
             format!("Error of each {}'s count, as a share of the exact count.", self.slice),
@@ -124,7 +125,7 @@ impl Series<'_> {
             }));
         }
         figure(
-            self.axis(),
+            self.places(),
             "packets-over-time",
             format!("Packets in each {}", self.slice),
             String::new(),
@@ -175,7 +176,7 @@ impl Series<'_> {
             _ => "Distinct values of combinations in each slice".to_owned(),
         };
         Some(figure(
-            self.axis(),
+            self.places(),
             "combinations-over-time",
             title,
             caption.join(" "),
@@ -185,8 +186,9 @@ impl Series<'_> {
         ))
     }
 
-    fn axis(&self) -> Axis {
-        axis(self.zone, leaves_out(self.slices.iter().map(|slice| slice.partial)))
+    /// The zone, and whether curves leave slices out.
+    fn places(&self) -> (Zone, bool) {
+        (self.zone, leaves_out(self.slices.iter().map(|slice| slice.partial)))
     }
 
     /// A value of each slice.
@@ -213,7 +215,7 @@ impl Series<'_> {
 
 /// A figure over time.
 fn figure(
-    x: Axis,
+    (zone, leaves_out): (Zone, bool),
     name: &str,
     title: String,
     caption: String,
@@ -224,7 +226,7 @@ fn figure(
     Figure {
         name: name.to_owned(),
         title,
-        caption,
+        caption: over_time::caption(caption, leaves_out),
         drawing: Drawing::Lines { x, y: Axis { label, scale }, series },
     }
 }

@@ -1,9 +1,8 @@
 //! Curves over time, and what the head of every page says of how the run went.
 
-use super::figure::{Axis, Point, Series, SeriesStyle};
+use super::figure::{Point, Series, SeriesStyle};
 use super::number::grouped;
 use crate::pipeline::InputResult;
-use crate::zone::Zone;
 
 /// A slice as a curve has it.
 #[derive(Clone, Copy, Debug)]
@@ -16,14 +15,15 @@ pub(super) struct Place {
     pub(super) partial: bool,
 }
 
-/// The axis of curves. They leave out slices that the capture covers only in part, unless there are
-/// no others.
-pub(super) fn axis(zone: Zone, any_partial: bool) -> Axis {
-    let name = match any_partial {
-        true => "beginning of the slice (first and last left out: covered in part)",
-        false => "beginning of the slice",
-    };
-    Axis::time(name, zone)
+/// Adds to a caption that curves leave out slices that the capture covers only in part, if they do.
+pub(super) fn caption(mut text: String, leaves_out: bool) -> String {
+    if leaves_out {
+        if !text.is_empty() {
+            text.push(' ');
+        }
+        text.push_str("Slices at the beginning and the end that the capture covers only in part are left out.");
+    }
+    text
 }
 
 /// Whether curves leave out slices of which this says whether they are partial.

@@ -6,7 +6,7 @@
 use super::figure::{Axis, Block, DataTable, Drawing, Figure, Page, PageSection};
 use super::figure::{Scale, Series, SeriesStyle};
 use super::number::{capitalised, grouped, percent, size, slices_of, time};
-use super::over_time::{Place, axis, curve, leaves_out, troubles};
+use super::over_time::{Place, caption, curve, leaves_out, troubles};
 use super::sparkline::Sparkline;
 use super::top_model::TopParameters;
 use super::top_table::{limits, nothing, recall, subject};
@@ -217,7 +217,7 @@ impl TopPage {
             })
             .collect();
         let leaves_out = leaves_out(self.kept.iter().map(|slice| slice.partial));
-        let x = || axis(parameters.selected.zone, leaves_out);
+        let x = || Axis::time("beginning of the slice", parameters.selected.zone);
         let others = &parameters.others_plural;
         let mut blocks = Vec::new();
         if self.each > 1 {
@@ -231,7 +231,11 @@ impl TopPage {
             blocks.push(Block::Figure(Figure::new(
                 "keys-over-time",
                 &format!("The {} largest keys over time", drawn.len()),
-                "One scale for all. A curve has a gap where its key is not among those listed.",
+                &caption(
+                    "One scale for all. A curve has a gap where its key is not among those listed."
+                        .into(),
+                    leaves_out,
+                ),
                 Drawing::Strips {
                     x: x(),
                     y: Axis::new(&label, Scale::Count),
@@ -242,7 +246,11 @@ impl TopPage {
         blocks.push(Block::Figure(Figure::new(
             "others-over-time",
             "All other keys together",
-            "Distinct pairs of a key and another value, but for those of the curves above.",
+            &caption(
+                "Distinct pairs of a key and another value, but for those of the curves above."
+                    .into(),
+                leaves_out,
+            ),
             Drawing::Strips {
                 x: x(),
                 y: Axis::new("distinct pairs", Scale::Count),
