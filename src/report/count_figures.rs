@@ -227,7 +227,11 @@ fn figure(
         name: name.to_owned(),
         title,
         caption: over_time::caption(caption, leaves_out),
-        drawing: Drawing::Lines { x, y: Axis { label, scale }, series },
+        drawing: Drawing::Lines {
+            x: Axis::time("beginning of the slice", zone),
+            y: Axis { label, scale },
+            series,
+        },
     }
 }
 

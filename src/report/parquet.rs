@@ -507,7 +507,7 @@ mod tests {
             let columns = columns();
             let mut table = ParquetTable::begin(Vec::new(), &columns).unwrap();
             if threads > 0 {
-                table = table.shared_among(threads, &columns).unwrap();
+                table = table.shared_among(threads, &columns);
             }
             for n in 0..3 * GROUP_ROWS as u64 + 777 {
                 table.take(&columns, n).unwrap();
