@@ -521,11 +521,11 @@ impl DividedJob {
                 let parameters = TopParameters::from(plan);
                 let mut report =
                     TopReport::begin(format, &parameters, Look::default(), Vec::new())?;
-                let mut sums = RankingSums::new(plan, &mut report);
+                let mut sums = RankingSums::new(plan, self.grid, &mut report);
                 for slice in &slices {
                     sums.slice(slice)?;
                 }
-                let summary = sums.finish(summary);
+                let summary = sums.finish(summary)?;
                 Ok(report.finish(&summary)?)
             }
             DividedPlan::Flows(_, parameters) => {

@@ -162,7 +162,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<Outcome> {
         compare(&plan, od.traffic.as_mut(), watch)
     });
     let comparison = result.map_err(explained)?;
-    if run.read_nothing(&comparison.inputs) {
+    if run.read_nothing(&comparison.inputs, comparison.totals.interrupted) {
         return Ok(run.end(comparison.totals.interrupted, PARTIAL));
     }
     let report = CompareReport {
@@ -217,7 +217,7 @@ fn each(args: &CompareArgs, mut run: Run, files: &[PathBuf]) -> Result<Outcome> 
         }
         Ok(())
     })?;
-    if run.read_nothing(&inputs) {
+    if run.read_nothing(&inputs, interrupted) {
         return Ok(run.end(interrupted, PARTIAL));
     }
     od.finish(|_| report.page())?;

@@ -180,7 +180,7 @@ pub(crate) fn run(args: &CountArgs) -> Result<Outcome> {
     let result = run.watch(quiet, &files, |watch| count(&plan, extras, &mut sinks, watch));
     let mut summary = result.map_err(explained)?;
     let interrupted = summary.totals.interrupted;
-    if run.read_nothing(&summary.inputs) {
+    if run.read_nothing(&summary.inputs, interrupted) {
         return Ok(run.end(interrupted, PARTIAL));
     }
     // A filter has no mark that it lacks elements, and would deny having seen them.

@@ -15,7 +15,9 @@ mod generate;
 mod host;
 mod index;
 mod inputs;
+mod limits;
 mod man;
+mod new_file;
 mod od;
 mod options;
 mod output;
@@ -45,6 +47,7 @@ pub use divided::{DividedPlan, DividedRun, conclude};
 use flowsieve::bits::MEMORY_REFUSED;
 use flowsieve::capture_filter::CaptureFilter;
 use flowsieve::decode::Tunnel;
+use flowsieve_engine::internal::is_room_to_run;
 pub use host::{Host, Place, captures_of, run_for};
 use say::say;
 use std::any::Any;
@@ -351,6 +354,9 @@ impl Command {
 
     fn run(&self) -> anyhow::Result<Outcome> {
         self.check()?;
+        if !is_room_to_run() {
+            return Err(anyhow!(NO_ROOM));
+        }
         match self {
             Self::Compare(args) => compare::run(args),
             Self::Completions(args) => completions::run(args),
@@ -369,9 +375,11 @@ impl Command {
     }
 }
 
+const NO_ROOM: &str = "the system gives too little memory for a run in one thread; allow 64 MiB of address space or more (ulimit -v 65536)";
+
 /// Runs the program.
 pub fn main() -> ExitCode {
-    signals::outlive_file_limits();
+    limits::prepare();
     silence_refusals();
     match color_of(env::args_os()) {
         ColorChoice::Auto if takes_no_color() => ColorChoice::Never,

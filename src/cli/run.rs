@@ -3,7 +3,7 @@
 use super::host::Problem;
 use super::inputs::{Inputs, total_bytes, twice};
 use super::options::{InputArgs, SpeechArgs};
-use super::output::{is_piped, is_standard};
+use super::output::{is_piped, is_standard, set_partial};
 use super::progress::Progress;
 use super::say::{in_one_line, is_seen, say, say_of};
 use super::signals::Signals;
@@ -12,6 +12,7 @@ use anyhow::{Context, Result};
 use flowsieve::pipeline::{InputResult, RunError};
 use flowsieve::selection::Selection;
 use flowsieve::trace::{Capture, InputFormat, Source, StopFlag};
+use flowsieve_engine::internal::refused_threads;
 use indicatif::HumanCount;
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
@@ -30,6 +31,8 @@ pub(crate) struct Run {
     remarks: Vec<String>,
     /// Remarks are not wanted.
     quiet: bool,
+    /// Threads that had been refused before.
+    refused_threads: u64,
     started: Instant,
 }
 
@@ -39,6 +42,7 @@ const MOST_SAID: usize = 10;
 impl Run {
     /// Begins a run; from now on a signal sets a flag.
     pub(crate) fn begin() -> Result<Self> {
+        set_partial(false);
         Ok(Self::new(Signals::catch().context("cannot wait for signals")?))
     }
 
@@ -57,6 +61,7 @@ impl Run {
             others: 0,
             remarks: Vec::new(),
             quiet: false,
+            refused_threads: refused_threads(),
             started: Instant::now(),
         }
     }
@@ -118,9 +123,11 @@ impl Run {
     }
 
     /// Whether no input could be opened. If so, reports why, and the command must drop its results.
-    pub(crate) fn read_nothing(&mut self, inputs: &[InputResult]) -> bool {
+    /// If not, they are complete, or partial if the run was interrupted.
+    pub(crate) fn read_nothing(&mut self, inputs: &[InputResult], interrupted: bool) -> bool {
         let nothing = !inputs.is_empty()
             && inputs.iter().all(|input| input.container.is_none() && input.error.is_some());
+        set_partial(interrupted && !nothing);
         if nothing {
             self.problems(inputs);
         }
@@ -161,7 +168,7 @@ impl Run {
     /// Says all about the inputs of a run on other machines. Returns whether all of them were read
     /// to their end; `None` if none could be opened.
     pub(super) fn conclude(mut self, quiet: bool, inputs: &[InputResult]) -> Option<bool> {
-        if self.read_nothing(inputs) {
+        if self.read_nothing(inputs, false) {
             return None;
         }
         self.say_remarks(quiet);
@@ -273,6 +280,11 @@ impl Run {
 
     /// How the run ended; if it was interrupted, says `what` that means for the results.
     pub(crate) fn end(&self, interrupted: bool, what: &str) -> Outcome {
+        if refused_threads() > self.refused_threads {
+            self.remark(
+                "the system refused some threads, or memory for them, so fewer did the work; results do not depend on it",
+            );
+        }
         self.signals.outcome(interrupted, what, self.outcome)
     }
 }
@@ -294,11 +306,15 @@ pub(crate) const PARTIAL: &str = "the results hold what was read until then";
 /// What could not be done with results.
 pub(crate) const UNWRITTEN: &str = "cannot write the results";
 
-/// The user's mistakes are distinguished from what else may end a run without results.
+/// The user's mistakes are distinguished from what else may end a run without results. Where
+/// writing is possible, what was written so far is kept.
 pub(crate) fn explained(error: RunError) -> anyhow::Error {
     match error {
         RunError::Plan(error) => UsageError::of(error).into(),
         RunError::Sink(error) => anyhow::Error::from(error).context(UNWRITTEN),
-        error => error.into(),
+        error => {
+            set_partial(true);
+            error.into()
+        }
     }
 }

@@ -42,7 +42,7 @@ const MOST_QUESTIONS: usize = 1 << 16;
 const DNS: u64 = 1 << 63;
 
 /// What making a region may take.
-const REGION_BYTES: u64 = 160 << 20;
+pub(super) const REGION_BYTES: u64 = 160 << 20;
 
 /// What flows get at least.
 const LEAST_BYTES: u64 = 1 << 20;
@@ -56,13 +56,6 @@ pub(super) fn check_memory() -> Result<(), IndexError> {
     Err(IndexError::Refused(format!(
         "indexing takes at least {bytes} bytes of memory, which this machine does not give; allow the program more (ulimit -v), or index on another machine"
     )))
-}
-
-/// How many regions may be made at once: as many as there are threads, if the system gives the
-/// memory.
-pub(super) fn regions_at_once(threads: usize) -> usize {
-    let most = threads as u64 * REGION_BYTES;
-    (given_of(most, REGION_BYTES) / REGION_BYTES) as usize
 }
 
 /// What reading a capture came to.

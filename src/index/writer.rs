@@ -8,7 +8,7 @@ use super::makers::Makers;
 use super::region::Made;
 use super::{IndexError, folders, path_text};
 use crate::selection::{SelectedPart, Selection};
-use flowsieve_engine::internal::Watch;
+use flowsieve_engine::internal::{Watch, spawn_scoped};
 use std::collections::{BTreeMap, HashSet};
 use std::fs::{self, File};
 use std::io::ErrorKind;
@@ -220,11 +220,14 @@ impl IndexWriter {
         let (made, content) = thread::scope(|scope| {
             // What cannot be known is read by both at the same time.
             let content = || disk::content_of(&path, &stop);
-            let spawn = || thread::Builder::new().spawn_scoped(scope, content).ok();
+            let spawn = || Some(spawn_scoped(scope, "digest", 0, move |()| content())?.begin(()));
             let reading = before.is_none().then(spawn).flatten();
             let made = self.make_regions(&mut entry, watch);
             let read = match reading {
-                Some(reading) => reading.join().unwrap_or_else(|of| resume_unwind(of)),
+                Some(reading) => {
+                    let read = reading.join().unwrap_or_else(|panic| resume_unwind(panic));
+                    read.unwrap_or_else(content)
+                }
                 // There was no thread to be had.
                 None if before.is_none() => content(),
                 None => Ok(before),
@@ -328,9 +331,9 @@ impl IndexWriter {
             memory_bytes: self.memory_bytes,
             threads: self.threads,
         };
-        let ways = gather::regions_at_once(self.threads);
+        let threads = self.threads;
         let gathered = thread::scope(|scope| {
-            let mut makers = Makers::start(scope, ways, path, &catalog.settings);
+            let mut makers = Makers::start(scope, threads, path, &catalog.settings);
             let gathered =
                 gather::regions(path, &plan, watch, |records| makers.give(records, &mut write))?;
             makers.rest(&mut write)?;

@@ -429,6 +429,7 @@ mod tests {
             upper: Some(exact),
             observed_fpr: Some(0.0),
             revised: false,
+            partial: false,
             saturated: false,
             combinations: Vec::new(),
         }

@@ -117,7 +117,7 @@ impl<W: Write, R: Send + 'static> CsvRows<W, R> {
     /// With so many threads that make lines.
     pub(super) fn shared_among(mut self, threads: usize) -> io::Result<Self> {
         let lines = || Lines::of(&self.columns);
-        self.crew = Some(Crew::start(threads, lines)?);
+        self.crew = Crew::start(threads, lines);
         self.begin_lines()
     }
 
@@ -132,7 +132,7 @@ impl<W: Write, R: RowBatch + Send + 'static> CsvRows<W, R> {
     /// With so many threads that make lines of batches.
     pub(super) fn batches_among(mut self, threads: usize) -> io::Result<Self> {
         let lines = || OfBatches(Lines::of(&self.columns));
-        self.crew = Some(Crew::start(threads, lines)?);
+        self.crew = Crew::start(threads, lines);
         self.begin_lines()
     }
 }

@@ -150,8 +150,9 @@ fn ranked_at_once(plan: &TopPlan) -> String {
 fn ranked_in_pieces(plan: &TopPlan, division: Division) -> String {
     let read = read_in_pieces(plan, division);
     let mut report = ranking_report(plan);
-    let mut ranking = SliceRanking::new(plan, grid_of(plan).unwrap()).unwrap();
-    let mut sums = RankingSums::new(plan, &mut report);
+    let grid = grid_of(plan).unwrap();
+    let mut ranking = SliceRanking::new(plan, grid).unwrap();
+    let mut sums = RankingSums::new(plan, grid, &mut report);
     for (slice, shards) in read.parts {
         let [(0, parts)] = &shards.into_iter().collect::<Vec<_>>()[..] else {
             panic!("a ranking has one shard");
@@ -162,7 +163,7 @@ fn ranked_in_pieces(plan: &TopPlan, division: Division) -> String {
             sums.slice(&ranked).unwrap();
         }
     }
-    let summary = sums.finish(read.summary);
+    let summary = sums.finish(read.summary).unwrap();
     String::from_utf8(report.finish(&summary).unwrap()).unwrap()
 }
 
@@ -564,7 +565,7 @@ proptest! {
         let again = ranking.rank(part.slice, std::slice::from_ref(&part), &table).unwrap();
         prop_assert_eq!(again.as_ref(), Some(&whole), "a mistake leaves nothing behind");
         let mut report = ranking_report(&plan);
-        let mut sums = RankingSums::new(&plan, &mut report);
+        let mut sums = RankingSums::new(&plan, grid, &mut report);
         if let Ok(ranked) = RankedSlice::from_bytes(&damaged(whole.to_bytes())) {
             let _ = sums.slice(&ranked);
         }

@@ -8,6 +8,7 @@ use super::design::DesignArgs;
 use super::options::{
     ElementArgs, ExactLimitArgs, FormatArgs, InputFormatArgs, OutputArgs, QuietArgs, SelectionArgs,
 };
+use super::output::set_partial;
 use super::run::Run;
 use super::structure::structures;
 use super::units::{in_short, parse_size, with_values};
@@ -129,6 +130,7 @@ pub(crate) fn run(args: &PlanArgs) -> Result<Outcome> {
     if !args.sample.is_empty() {
         let mut run = Run::begin()?;
         let sample = args.measure(&mut run, &request)?;
+        set_partial(sample.interrupted);
         let nothing = sample.elements == 0;
         outcome = run.end(sample.interrupted, if nothing { NO_PLAN } else { PARTIAL });
         if nothing {

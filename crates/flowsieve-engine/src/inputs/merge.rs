@@ -89,6 +89,10 @@ pub(super) fn count_until(
 #[expect(missing_debug_implementations, reason = "it holds a closure")]
 pub struct Merge<'a, I> {
     upcoming: VecDeque<Upcoming>,
+    /// Inputs that are due while as many are open as may be. Each is opened when another one has
+    /// ended, and its first packets come late.
+    held_back: VecDeque<Upcoming>,
+    most_open: usize,
     /// In the order in which they were given. All have packets at hand.
     open: Vec<Open<I>>,
     order: Order,
@@ -114,6 +118,23 @@ struct Upcoming {
     number: usize,
     /// Time of its first packet, or earlier.
     first_ns: i64,
+}
+
+/// Files that everything else may open meanwhile: results, and temporary files.
+#[cfg(unix)]
+const OTHER_FILES: u64 = 64;
+
+/// How many inputs may be open at the same time.
+#[cfg(unix)]
+fn most_open() -> usize {
+    use rustix::process::{Resource, getrlimit};
+    let files = getrlimit(Resource::Nofile).current;
+    files.map_or(usize::MAX, |files| files.saturating_sub(OTHER_FILES).max(1) as usize)
+}
+
+#[cfg(not(unix))]
+const fn most_open() -> usize {
+    usize::MAX
 }
 
 struct Open<I> {
@@ -188,6 +209,8 @@ impl<'a, I: Input> Merge<'a, I> {
         upcoming.sort_by_key(|input| input.first_ns);
         let mut merge = Self {
             upcoming: upcoming.into(),
+            held_back: VecDeque::new(),
+            most_open: most_open(),
             open: Vec::new(),
             order: Order::default(),
             begin: Box::new(begin),
@@ -307,13 +330,26 @@ impl<'a, I: Input> Merge<'a, I> {
         watch: &dyn Watch,
         mut wait: impl FnMut(&mut I) -> Result<(), E>,
     ) -> Result<(), E> {
-        while let Some(next) = self.upcoming.front() {
+        loop {
+            if self.open.len() < self.most_open
+                && let Some(next) = self.held_back.pop_front()
+            {
+                self.upcoming.push_front(next);
+            }
+            let Some(next) = self.upcoming.front() else {
+                return Ok(());
+            };
             if self.first_ns().is_some_and(|now| next.first_ns > now) {
                 return Ok(());
             }
-            let Some(Upcoming { source, number, .. }) = self.upcoming.pop_front() else {
+            let Some(upcoming) = self.upcoming.pop_front() else {
                 return Ok(());
             };
+            if self.open.len() >= self.most_open {
+                self.held_back.push_back(upcoming);
+                continue;
+            }
+            let Upcoming { source, number, .. } = upcoming;
             let result = &mut self.inputs[number];
             let capture = match source.open(self.format, &self.stop) {
                 Ok(capture) => capture,
@@ -346,7 +382,6 @@ impl<'a, I: Input> Merge<'a, I> {
                 self.end(at);
             }
         }
-        Ok(())
     }
 
     /// Closes an input that is at its end; another capture may follow.
@@ -480,6 +515,25 @@ mod tests {
             let tries = if threads == 0 { 1 } else { 1000 };
             assert!((0..tries).any(|_| moved(noted_without_packets(threads))));
         }
+    }
+
+    #[test]
+    fn inputs_beyond_the_limit_of_open_files_are_read_when_others_have_ended() {
+        let sources: Vec<Source> = (0..7).map(|_| Source::from(PATH)).collect();
+        let begin = |capture, open| {
+            assert!(open < 3);
+            RecordInput::new(capture)
+        };
+        let times = sources.into_iter().map(|source| (source, i64::MAX));
+        let mut merge = Merge::with_times(times, InputFormat::Auto, &(), begin);
+        merge.most_open = 3;
+        for upcoming in &mut merge.upcoming {
+            upcoming.first_ns = i64::MIN;
+        }
+        let Ok((inputs, _)) = merge.drain(&(), |_, _, _| Ok::<(), Broken>(())) else {
+            panic!("nothing fails here");
+        };
+        assert!(inputs.iter().all(|input| input.packets == 8000 && input.error.is_none()));
     }
 
     #[test]

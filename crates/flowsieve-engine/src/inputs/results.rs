@@ -29,6 +29,14 @@ pub struct InputResult {
     pub is_log: bool,
 }
 
+impl InputResult {
+    /// Whether all inputs were read to their ends.
+    #[doc(hidden)]
+    pub fn all_read(inputs: &[Self], interrupted: bool) -> bool {
+        !interrupted && inputs.iter().all(|input| input.error.is_none())
+    }
+}
+
 /// Hears of progress now and then, and may end the run.
 pub trait Watch {
     /// So many bytes of the inputs (as they are on disk) and packets are done.

@@ -10,12 +10,16 @@ use super::shard::{Shard, ShardSpec, ShardTally};
 use super::slice_sum::ClosedSlice;
 use crate::elements::ElementColumns;
 use crate::filters::MembershipFilter;
-use crate::threads::{Pool, Reply, Work};
+use crate::threads::{Pool, Reply, Work, Worker, spawn_up_to};
 use std::thread::Scope;
 
 /// Batches under way to one worker: enough to bridge a moment in which it is not scheduled, few
 /// enough to stay in its cache.
 const QUEUED_BATCHES: usize = 8;
+
+/// Memory of a worker besides the filters of its shards: the batches under way to it, with an exact
+/// count's bytes, and the tables of that.
+const WORKER_BYTES: u64 = 4 << 20;
 
 /// Closings whose tallies may be outstanding before the sequencer waits for them.
 const MAX_OUTSTANDING: usize = 64;
@@ -89,7 +93,8 @@ pub(super) struct CountStage<'a> {
 }
 
 impl<'a> CountStage<'a> {
-    /// `threads` workers for `shards` shards; with 0 they are served by the caller.
+    /// `threads` workers, or as many as there are threads, for `shards` shards; with 0 they are
+    /// served by the caller.
     pub(super) fn start<'scope>(
         scope: &'scope Scope<'scope, '_>,
         spec: &ShardSpec,
@@ -98,15 +103,14 @@ impl<'a> CountStage<'a> {
         collector: Collector<'a>,
     ) -> Self {
         let some = |count| Shards((0..count).map(|_| Shard::new(spec.clone())).collect());
-        let threads = threads.min(shards);
-        let workers = if threads == 0 {
+        let threads =
+            spawn_up_to(scope, "shards", threads.min(shards), WORKER_BYTES, Worker::serve);
+        let workers = if threads.is_empty() {
             Pool::here(some(shards))
         } else {
-            let own = |worker| (worker..shards).step_by(threads).count();
-            let works = (0..threads).map(|worker| some(own(worker))).collect();
-            Pool::start(works, QUEUED_BATCHES, |worker| {
-                scope.spawn(|| worker.serve());
-            })
+            let own = |worker| (worker..shards).step_by(threads.len()).count();
+            let works = (0..threads.len()).map(|worker| some(own(worker))).collect();
+            Pool::start(works, QUEUED_BATCHES, threads)
         };
         Self { workers, shards, collector }
     }
