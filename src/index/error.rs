@@ -1,5 +1,6 @@
 //! Why an index cannot be read, written or asked.
 
+use super::CaptureEntry;
 use flowsieve_engine::internal::{Broken, RunError};
 use std::fmt::Display;
 use std::io;
@@ -19,7 +20,7 @@ pub enum IndexError {
     },
     /// The bytes are not those that were written.
     #[error(
-        "{}: this file of the index is damaged ({reason}); drop a capture that it belongs to and add it again", path.display()
+        "{}: this file of the index is damaged ({reason})", path.display()
     )]
     Damaged {
         /// The file.
@@ -48,6 +49,24 @@ pub enum IndexError {
         found: String,
         /// The format that is known.
         known: &'static str,
+    },
+    /// Written by a program of before the first release.
+    #[error(
+        "{}: this index has the format {found}, which is no longer read; build the index again in another folder: `flowsieve index build`", path.display()
+    )]
+    Older {
+        /// The catalogue.
+        path: PathBuf,
+        /// The format that it names.
+        found: String,
+    },
+    /// A folder that the catalogue names is not a node of this index; nothing is written there.
+    #[error("{}: {reason}", folder.display())]
+    Node {
+        /// The folder.
+        folder: PathBuf,
+        /// Why, and what to do.
+        reason: String,
     },
     /// The system does not give the memory; a sentence.
     #[error("{0}")]
@@ -95,6 +114,23 @@ impl IndexError {
             RunError::Plan(error) => Self::Plan(error.to_string()),
             RunError::Sink(error) => Self::io(path)(error),
             error => Self::Run(error),
+        }
+    }
+
+    /// The sentence, with the captures to which a damaged file belongs, and what repairs it.
+    pub(super) fn of_captures(&self, archive: &Path, captures: &[CaptureEntry]) -> String {
+        if !matches!(self, Self::Damaged { .. }) && !self.is_missing_file() {
+            return self.to_string();
+        }
+        let repair = format!("`flowsieve index repair {}` makes it again", archive.display());
+        match captures {
+            [] => format!("{self}; {repair}"),
+            [entry] => format!("{self}; it belongs to {}; {repair}", entry.path.display()),
+            [first, others @ ..] => format!(
+                "{self}; it belongs to {} and {} more captures; {repair}",
+                first.path.display(),
+                others.len()
+            ),
         }
     }
 

@@ -137,6 +137,10 @@ pub fn extract<W: Write + Send + 'static>(
             inner: Decoder::new(Tunnel::Inner),
             dns_ports: [&[DNS_PORT], &settings.dns_ports[..]].concat(),
         };
+        if let Some(problem) = not_a_file(&entry.path) {
+            problems.push(problem);
+            continue;
+        }
         sources.push(source(entry, Arc::new(chooser), plan.stop, problems));
     }
     sources.sort_by_key(|source| source.1);
@@ -162,6 +166,18 @@ pub fn extract<W: Write + Send + 'static>(
     let (out, packets) = extraction.write(&sources, out, plan.format, plan.anonymizer)?;
     let extracted = Extracted { packets, logs: extraction.logs, interrupted: plan.stop.is_set() };
     Ok((out, extracted))
+}
+
+/// Why a capture is not opened: what was a file when it was indexed is a pipe or a device now, and
+/// opening that may wait for ever.
+fn not_a_file(path: &Path) -> Option<String> {
+    let is_other = fs::metadata(path).is_ok_and(|data| !data.is_file());
+    is_other.then(|| {
+        format!(
+            "{}: this was a capture when it was indexed and is no file any more, so it is not opened; drop it with `flowsieve index drop`",
+            path.display()
+        )
+    })
 }
 
 /// A capture to be read, and the earliest time that a packet of it may have.

@@ -28,7 +28,7 @@ mod extract;
 mod folders;
 mod gather;
 mod global;
-mod legacy;
+mod journal;
 mod lists;
 mod makers;
 mod path_text;
@@ -46,10 +46,12 @@ pub use catalog::{Catalog, FilterPlace, Node, Numbered, Region, Segment, Segment
 #[doc(hidden)]
 pub use check::{IndexStats, NodeStats, stats};
 #[doc(hidden)]
-pub use check::{Verified, verify};
+pub use check::{Damage, Verified, verify};
 #[doc(hidden)]
 pub use disk::FileMark;
 pub use error::IndexError;
+#[doc(hidden)]
+pub use folders::adopt;
 #[doc(hidden)]
 pub use extract::{ExtractPlan, Extracted, extract};
 pub use global::GlobalFilter;

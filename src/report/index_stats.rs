@@ -17,16 +17,16 @@ use std::io::{self, Write};
 const SCHEMA: &str = "flowsieve.index-stats/1";
 
 fn of_captures(stats: &IndexStats, value: fn(&CaptureEntry) -> u64) -> u64 {
-    stats.captures.iter().map(value).sum()
+    stats.captures.iter().map(value).fold(0, u64::saturating_add)
 }
 
 fn of_regions(stats: &IndexStats, value: fn(&Region) -> u64) -> u64 {
     let regions = stats.captures.iter().flat_map(|entry| &entry.regions);
-    regions.map(value).sum()
+    regions.map(value).fold(0, u64::saturating_add)
 }
 
 fn of_nodes(stats: &IndexStats, value: fn(&NodeStats) -> u64) -> u64 {
-    stats.nodes.iter().map(value).sum()
+    stats.nodes.iter().map(value).fold(0, u64::saturating_add)
 }
 
 /// The whole index.
@@ -49,9 +49,9 @@ pub(super) fn whole_columns() -> Columns<IndexStats> {
         .field("dns", |stats| of_regions(stats, |region| region.dns))
         .doc("DNS questions in their records")
         .field("index_bytes", |stats| {
-            let of_regions = of_regions(stats, |region| region.records.bytes + region.lists.bytes);
+            let of_regions = of_regions(stats, |region| region.records.bytes.saturating_add(region.lists.bytes));
             let of_nodes = of_nodes(stats, |node| node.region_filter_bytes + node.filter_bytes);
-            of_regions + of_nodes + stats.catalog_bytes
+            of_regions.saturating_add(of_nodes).saturating_add(stats.catalog_bytes)
         })
         .doc("all files of the index: the sum of the following")
         .field("records_bytes", |stats| of_regions(stats, |region| region.records.bytes))

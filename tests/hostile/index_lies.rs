@@ -85,7 +85,7 @@ impl Texts {
     /// Writes them with right checksums.
     fn write(&self, archive: &Path) {
         let text = format!(
-            "{{\"schema\":\"flowsieve.index/3\",\"checksum\":{},\"catalog\":{}}}\n",
+            "{{\"schema\":\"flowsieve.index/4\",\"checksum\":{},\"catalog\":{}}}\n",
             sum(self.catalog.as_bytes()),
             self.catalog
         );
@@ -170,7 +170,8 @@ fn lie_in_every_file(global: GlobalFilter) {
     let files = [&node, &capture].into_iter().flat_map(|folder| {
         let entries = fs::read_dir(folder).unwrap();
         let paths = entries.map(|entry| entry.unwrap().path());
-        paths.filter(|path| path.is_file()).collect::<Vec<_>>()
+        let is_named = |path: &PathBuf| !path.ends_with("lock") && !path.ends_with("node.json");
+        paths.filter(|path| path.is_file() && is_named(path)).collect::<Vec<_>>()
     });
     let mut told = 0;
     for path in files {
