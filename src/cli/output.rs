@@ -5,6 +5,7 @@ use super::host::{self, HostWriter};
 use anstream::{AutoStream, ColorChoice};
 use anyhow::{Context, Result, bail};
 use flowsieve::report::Look;
+use flowsieve_engine::internal::Shown;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -140,7 +141,7 @@ pub(crate) fn unwritten(path: &Path) -> String {
     if is_standard(path) {
         "cannot write to standard output".to_owned()
     } else {
-        format!("cannot write {}", path.display())
+        format!("cannot write {}", path.shown())
     }
 }
 

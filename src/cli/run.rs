@@ -12,6 +12,7 @@ use anyhow::{Context, Result};
 use flowsieve::pipeline::{InputResult, RunError};
 use flowsieve::selection::Selection;
 use flowsieve::trace::{Capture, InputFormat, Source, StopFlag};
+use flowsieve_engine::internal::Shown;
 use indicatif::HumanCount;
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
@@ -171,7 +172,7 @@ impl Run {
         let packets: u64 = inputs.iter().map(|&(_, count)| count).sum();
         let place = match inputs[..] {
             [] => return,
-            [(path, _)] => in_one_line(&path.display().to_string()),
+            [(path, _)] => in_one_line(&path.shown().to_string()),
             _ => format!("{} inputs", inputs.len()),
         };
         self.remark(match packets {

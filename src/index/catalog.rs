@@ -21,10 +21,11 @@ use super::folders::{self, IndexId};
 use super::{GlobalFilter, IndexError, RegionFilter, path_text};
 use crate::decode::Tunnel;
 use crate::selection::{SelectedPart, Selection};
+use flowsieve_engine::internal::Shown;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use std::fs;
 use std::collections::HashSet;
+use std::fs;
 use std::io::{ErrorKind, Read};
 use std::path::{Component, Path, PathBuf};
 
@@ -338,7 +339,7 @@ impl CaptureEntry {
         part.selection(Tunnel::Outer).map_err(|error| {
             IndexError::Plan(format!(
                 "{}: the capture filter by which it was indexed cannot be read: {}",
-                self.path.display(),
+                self.path.shown(),
                 error.problem()
             ))
         })
@@ -467,7 +468,8 @@ impl Catalog {
                 return Err("a part of a segment is in no node");
             }
             let parts = segment.parts.iter();
-            let files = parts.clone().flat_map(|part| part.region_filters.iter().chain([&part.filter]));
+            let files =
+                parts.clone().flat_map(|part| part.region_filters.iter().chain([&part.filter]));
             let files = files.chain([&segment.file]);
             if files.clone().any(|&(number, _)| number >= self.next) {
                 return Err("a file has a number that was not given yet");
@@ -475,7 +477,8 @@ impl Catalog {
             let of_parts = parts.flat_map(|part| [part.regions, part.bytes]);
             let counts = [segment.captures, segment.captures_in_part];
             let counts = counts.into_iter().chain(of_parts);
-            total = counts.chain(files.map(|(_, mark)| mark.bytes)).fold(total, u64::saturating_add);
+            total =
+                counts.chain(files.map(|(_, mark)| mark.bytes)).fold(total, u64::saturating_add);
         }
         if total >= MOST {
             return Err("it holds more than any index");

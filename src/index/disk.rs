@@ -8,6 +8,7 @@ use super::catalog::StoredFile;
 use super::journal::Journal;
 use crate::hashing::Checksum;
 use crate::trace::StopFlag;
+use flowsieve_engine::internal::Shown;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -184,7 +185,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<u8>, IndexError> {
     if !matches!(reserved, Ok(Ok(()))) {
         return Err(IndexError::Refused(format!(
             "{}: this file of the index has {length} bytes, and the system does not give the memory to read it",
-            path.display()
+            path.shown()
         )));
     }
     // A file that grows is one that somebody else writes.

@@ -435,7 +435,11 @@ mod tests {
     fn committed(regions: &[usize]) -> Vec<(Vec<u64>, u64)> {
         let folder = tempfile::tempdir().expect("a folder");
         let archive = folder.path();
-        let mut catalog = Catalog::new(IndexId::random().expect("an id"), Settings::default(), vec![archive.to_owned()]);
+        let mut catalog = Catalog::new(
+            IndexId::random().expect("an id"),
+            Settings::default(),
+            vec![archive.to_owned()],
+        );
         let mut fresh = Vec::new();
         for (id, &regions) in (0..).zip(regions) {
             let (entry, found) = capture(id, regions);

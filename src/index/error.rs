@@ -1,6 +1,7 @@
 //! Why an index cannot be read, written or asked.
 
 use super::CaptureEntry;
+use flowsieve_engine::internal::Shown;
 use flowsieve_engine::internal::{Broken, RunError};
 use std::fmt::Display;
 use std::io;
@@ -11,7 +12,7 @@ use std::path::{Path, PathBuf};
 #[non_exhaustive]
 pub enum IndexError {
     /// The operating system refused.
-    #[error("{}: {error}", path.display())]
+    #[error("{}: {error}", path.shown())]
     Io {
         /// The file or folder.
         path: PathBuf,
@@ -20,7 +21,7 @@ pub enum IndexError {
     },
     /// The bytes are not those that were written.
     #[error(
-        "{}: this file of the index is damaged ({reason})", path.display()
+        "{}: this file of the index is damaged ({reason})", path.shown()
     )]
     Damaged {
         /// The file.
@@ -30,7 +31,7 @@ pub enum IndexError {
     },
     /// The catalogue, by which everything else is found, is damaged.
     #[error(
-        "{}: the catalogue of the index is damaged ({reason}); build the index anew in another folder", path.display()
+        "{}: the catalogue of the index is damaged ({reason}); build the index anew in another folder", path.shown()
     )]
     Catalog {
         /// The file.
@@ -40,7 +41,7 @@ pub enum IndexError {
     },
     /// Written by a program that knows more.
     #[error(
-        "{}: this index has the format {found}, and only {known} is known here; use the flowsieve that wrote it, or build it anew", path.display()
+        "{}: this index has the format {found}, and only {known} is known here; use the flowsieve that wrote it, or build it anew", path.shown()
     )]
     Newer {
         /// The catalogue.
@@ -52,7 +53,7 @@ pub enum IndexError {
     },
     /// Written by a program of before the first release.
     #[error(
-        "{}: this index has the format {found}, which is no longer read; build the index again in another folder: `flowsieve index build`", path.display()
+        "{}: this index has the format {found}, which is no longer read; build the index again in another folder: `flowsieve index build`", path.shown()
     )]
     Older {
         /// The catalogue.
@@ -61,7 +62,7 @@ pub enum IndexError {
         found: String,
     },
     /// A folder that the catalogue names is not a node of this index; nothing is written there.
-    #[error("{}: {reason}", folder.display())]
+    #[error("{}: {reason}", folder.shown())]
     Node {
         /// The folder.
         folder: PathBuf,
@@ -73,14 +74,14 @@ pub enum IndexError {
     Refused(String),
     /// Another process writes.
     #[error(
-        "{}: another flowsieve is writing to this index; wait until it is done, searching works meanwhile", .0.display()
+        "{}: another flowsieve is writing to this index; wait until it is done, searching works meanwhile", .0.shown()
     )]
     Busy(PathBuf),
     /// There is no index.
-    #[error("{}: there is no index in this folder; `flowsieve index build` makes one", .0.display())]
+    #[error("{}: there is no index in this folder; `flowsieve index build` makes one", .0.shown())]
     Missing(PathBuf),
     /// There is a file where the index should be.
-    #[error("{}: an index is a directory, and this is a file; name the directory that `flowsieve index build` made", .0.display())]
+    #[error("{}: an index is a directory, and this is a file; name the directory that `flowsieve index build` made", .0.shown())]
     File(PathBuf),
     /// An answer could not be kept or written.
     #[error("an answer could not be handed on: {0}")]
@@ -122,13 +123,13 @@ impl IndexError {
         if !matches!(self, Self::Damaged { .. }) && !self.is_missing_file() {
             return self.to_string();
         }
-        let repair = format!("`flowsieve index repair {}` makes it again", archive.display());
+        let repair = format!("`flowsieve index repair {}` makes it again", archive.shown());
         match captures {
             [] => format!("{self}; {repair}"),
-            [entry] => format!("{self}; it belongs to {}; {repair}", entry.path.display()),
+            [entry] => format!("{self}; it belongs to {}; {repair}", entry.path.shown()),
             [first, others @ ..] => format!(
                 "{self}; it belongs to {} and {} more captures; {repair}",
-                first.path.display(),
+                first.path.shown(),
                 others.len()
             ),
         }

@@ -8,6 +8,7 @@ use crate::decode::{DNS_PORT, Decoder, IpPacket, Tunnel, dns_messages};
 use crate::selection::Selection;
 use crate::trace::write::{CaptureWriter, WriteError, WriteFormat};
 use crate::trace::{InputFormat, LogBatch, PacketRef, Select, Source, StopFlag};
+use flowsieve_engine::internal::Shown;
 use flowsieve_engine::internal::{Merge, RecordInput};
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -175,7 +176,7 @@ fn not_a_file(path: &Path) -> Option<String> {
     is_other.then(|| {
         format!(
             "{}: this was a capture when it was indexed and is no file any more, so it is not opened; drop it with `flowsieve index drop`",
-            path.display()
+            path.shown()
         )
     })
 }
@@ -193,7 +194,7 @@ fn source(
     if changed {
         problems.push(format!(
             "{}: this capture has changed since it was indexed; its packets are those of today, and `flowsieve index add` indexes it anew",
-            entry.path.display()
+            entry.path.shown()
         ));
     }
     let first_ns = entry.regions.iter().map(|region| region.start_ns).min();

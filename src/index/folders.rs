@@ -10,6 +10,7 @@ use super::catalog::{CATALOG, Catalog, NODE, Node, StoredFile, index_around};
 use super::journal::JOURNAL;
 use super::path_text::optional;
 use super::{IndexError, disk};
+use flowsieve_engine::internal::Shown;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fs::{self, File, TryLockError};
@@ -98,11 +99,13 @@ impl Mark {
 
 /// The command with which a user says that these folders are the index's.
 fn adopt_command(archive: &Path, nodes: &[Node]) -> String {
-    let archive = archive.display();
+    let archive = archive.shown();
     if nodes.iter().all(Node::is_inside) {
         format!("`flowsieve index adopt {archive}`")
     } else {
-        format!("`flowsieve index adopt {archive} --nodes DIR,...` with the folders of all its nodes")
+        format!(
+            "`flowsieve index adopt {archive} --nodes DIR,...` with the folders of all its nodes"
+        )
     }
 }
 
@@ -115,7 +118,7 @@ fn resolve(archive: &Path, catalog: &Catalog, node: usize) -> Result<PathBuf, In
         Ok(real) if real == folder => Ok(folder),
         Ok(real) => Err(refuse(format!(
             "this node of the index is a link to {}, and links are not followed; if its files are there, run {command}",
-            real.display()
+            real.shown()
         ))),
         Err(error) if error.kind() == ErrorKind::NotFound => Err(refuse(format!(
             "this node of the index is not there; restore it, or, if it was moved, run {command}"
@@ -130,7 +133,7 @@ fn check_mark(archive: &Path, catalog: &Catalog, node: usize) -> Result<(), Inde
     let is_inside = catalog.nodes[node].is_inside();
     let right = Mark::new(catalog.id, node, (!is_inside).then_some(archive));
     let command = adopt_command(archive, &catalog.nodes);
-    let this = archive.display();
+    let this = archive.shown();
     let reason = match Mark::read(&folder)? {
         Some(mark) if mark == right => return Ok(()),
         None => format!(
@@ -145,7 +148,7 @@ fn check_mark(archive: &Path, catalog: &Catalog, node: usize) -> Result<(), Inde
         ),
         Some(Mark { archive: Some(owner), .. }) => format!(
             "this folder belongs to the index in {}, and the one in {this} was copied or moved from there, so it is left alone; after a move run {command}, and for a copy, copy the nodes too and name the copies",
-            owner.display()
+            owner.shown()
         ),
         Some(_) => format!(
             "this folder is a copy of a node, and {this} was not told of it, so it is left alone; run {command}"
@@ -213,7 +216,7 @@ pub(super) fn make_nodes(
         if folder == archive {
             return Err(IndexError::Plan(format!(
                 "{}: this is the directory of the index; a node needs one of its own, below it or elsewhere",
-                node.display()
+                node.shown()
             )));
         }
         // A build that was killed left a mark that names this archive, or is within it.
@@ -237,7 +240,7 @@ fn name_of(archive: &Path, folder: &Path) -> PathBuf {
 fn named_twice(node: &Path) -> IndexError {
     IndexError::Plan(format!(
         "{}: this folder is named twice; each node has a folder of its own",
-        node.display()
+        node.shown()
     ))
 }
 
@@ -255,19 +258,19 @@ pub fn adopt(archive: &Path, nodes: &[PathBuf]) -> Result<usize, IndexError> {
     let _lock = lock(archive)?;
     let mut catalog = Catalog::load(archive)?;
     let outside = catalog.nodes.iter().filter(|node| !node.is_inside());
-    let outside: Vec<String> = outside.map(|node| node.folder.display().to_string()).collect();
+    let outside: Vec<String> = outside.map(|node| node.folder.shown().to_string()).collect();
     let count = catalog.nodes.len();
     if nodes.is_empty() && !outside.is_empty() {
         return Err(IndexError::Plan(format!(
-            "{}: nodes of this index are in other folders ({}); name the folders of all {count} nodes in their order, or those of their copies: --nodes DIR,...",
-            archive.display(),
+            "{}: nodes of this index are in other folders ({}); with --nodes name the folders of all {count} nodes in their order, or those of their copies",
+            archive.shown(),
             outside.join(", ")
         )));
     }
     if !nodes.is_empty() && nodes.len() != count {
         return Err(IndexError::Plan(format!(
             "{}: this index has {count} nodes, and {} are named; name all of them in their order",
-            archive.display(),
+            archive.shown(),
             nodes.len()
         )));
     }
@@ -304,28 +307,30 @@ fn check_adoptable(
     folder: &Path,
 ) -> Result<(), IndexError> {
     let refuse = |reason: String| Err(IndexError::Node { folder: folder.to_owned(), reason });
-    let this = archive.display();
+    let this = archive.shown();
     if folder == archive {
-        return refuse("a node needs a folder of its own, below or outside that of the index".into());
+        return refuse(
+            "a node needs a folder of its own, below or outside that of the index".into(),
+        );
     }
     let around = index_around(folder).and_then(|around| fs::canonicalize(around).ok());
     if let Some(other) = around.filter(|around| around != archive) {
         return refuse(format!(
             "this folder is part of the index in {}; copy the node, and name the copy",
-            other.display()
+            other.shown()
         ));
     }
     let Some(mark) = Mark::read(folder)? else {
         // Without a mark its files tell.
         let segments = catalog.segments.iter().flat_map(Catalog::files_of);
-        let here = |stored: &StoredFile| {
-            matches!(stored, StoredFile::Filter { node: of, .. } | StoredFile::Filters { node: of, .. } if *of == node)
-        };
+        let here = |stored: &StoredFile| matches!(stored, StoredFile::Filter { node: of, .. } | StoredFile::Filters { node: of, .. } if *of == node);
         for stored in segments.filter(here) {
-            let (StoredFile::Filter { number, .. } | StoredFile::Filters { number, .. }) = stored else {
+            let (StoredFile::Filter { number, .. } | StoredFile::Filters { number, .. }) = stored
+            else {
                 continue;
             };
-            let ending = if matches!(stored, StoredFile::Filter { .. }) { "filter" } else { "filters" };
+            let ending =
+                if matches!(stored, StoredFile::Filter { .. }) { "filter" } else { "filters" };
             let name = format!("{number:06}.{ending}");
             if !folder.join(&name).is_file() {
                 return refuse(format!(
@@ -352,19 +357,21 @@ fn check_adoptable(
     let Ok(other) = Catalog::load(&owner) else {
         return Ok(());
     };
-    if other.id == mark.index
-        && other.nodes.iter().any(|node| owner.join(&node.folder) == folder)
-    {
+    if other.id == mark.index && other.nodes.iter().any(|node| owner.join(&node.folder) == folder) {
         return refuse(format!(
             "this folder is in use by the index in {}; copy it, and name the copy",
-            owner.display()
+            owner.shown()
         ));
     }
     Ok(())
 }
 
 /// Deletes a file that the catalogue or the journal named; nothing happens if it is gone.
-pub(super) fn delete(archive: &Path, catalog: &Catalog, stored: StoredFile) -> Result<(), IndexError> {
+pub(super) fn delete(
+    archive: &Path,
+    catalog: &Catalog,
+    stored: StoredFile,
+) -> Result<(), IndexError> {
     let paths = catalog.paths_of(archive, stored);
     let is_missing = |error: &io::Error| error.kind() == ErrorKind::NotFound;
     let folder = match stored {
@@ -429,8 +436,8 @@ fn check_empty(folder: &Path, but: &[&str]) -> Result<(), IndexError> {
         if !but.iter().any(|known| name == *known) {
             return Err(IndexError::Plan(format!(
                 "{}: this folder has other files in it ({}); an index needs a folder of its own",
-                folder.display(),
-                name.display()
+                folder.shown(),
+                name.shown()
             )));
         }
     }

@@ -4,13 +4,14 @@ use super::catalog::{CATALOG, CaptureEntry, Catalog, Settings, StoredFile};
 use super::check::Damage;
 use super::disk::{self, NewFiles};
 use super::draft::{Changes, Draft, Found, add_to, rewrite};
-use super::gather::{self, GatherPlan, Gathered};
 use super::folders::IndexId;
+use super::gather::{self, GatherPlan, Gathered};
 use super::journal::Journal;
 use super::makers::Makers;
 use super::region::Made;
 use super::{IndexError, folders, path_text};
 use crate::selection::{SelectedPart, Selection};
+use flowsieve_engine::internal::Shown;
 use flowsieve_engine::internal::Watch;
 use std::collections::{BTreeMap, HashSet};
 use std::fs::{self, File};
@@ -103,7 +104,7 @@ impl IndexWriter {
         if fs::metadata(archive).is_ok_and(|data| !data.is_dir()) {
             return Err(IndexError::Plan(format!(
                 "{}: an index is a directory, and this is a file; name the directory first, and then the captures",
-                archive.display()
+                archive.shown()
             )));
         }
         gather::check_memory()?;
@@ -113,7 +114,7 @@ impl IndexWriter {
         if archive.join(CATALOG).exists() {
             return Err(IndexError::Plan(format!(
                 "{}: there is an index in this folder already; `flowsieve index add` adds to it",
-                archive.display()
+                archive.shown()
             )));
         }
         let id = IndexId::random()?;
@@ -330,7 +331,9 @@ impl IndexWriter {
     fn knows(&mut self, (digest, _): (u128, u64), path: &Path, but: Option<u64>) -> bool {
         let digest = disk::digest_text(digest);
         let mut known = self.known.iter_mut();
-        let Some((&id, known)) = known.find(|(id, known)| known.digest == digest && but != Some(**id)) else {
+        let Some((&id, known)) =
+            known.find(|(id, known)| known.digest == digest && but != Some(**id))
+        else {
             return false;
         };
         if known.path != path && !known.path.exists() {
@@ -402,11 +405,7 @@ impl IndexWriter {
     ///
     /// The index cannot be read or written.
     #[doc(hidden)]
-    pub fn repair(
-        &mut self,
-        damage: &Damage,
-        watch: &dyn Watch,
-    ) -> Result<Vec<Added>, IndexError> {
+    pub fn repair(&mut self, damage: &Damage, watch: &dyn Watch) -> Result<Vec<Added>, IndexError> {
         let mut repaired = Vec::new();
         self.changes.rebuilt.extend(&damage.segments);
         self.pending |= !damage.segments.is_empty();
@@ -556,5 +555,5 @@ pub fn cannot_be_indexed(path: &Path) -> Option<String> {
         }
         _ => return None,
     };
-    Some(format!("{}: {why}", path.display()))
+    Some(format!("{}: {why}", path.shown()))
 }

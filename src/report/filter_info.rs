@@ -15,6 +15,7 @@ use crate::filters::saved::SavedFilter;
 use crate::filters::{CounterStats, Estimate, FilterKind, FilterSpec, FilterStats};
 use crate::pipeline::CombinationResult;
 use crate::zone::Zone;
+use flowsieve_engine::internal::Shown;
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -168,7 +169,7 @@ impl FilterInfo {
     pub fn add(&mut self, path: &Path, filter: &SavedFilter) {
         let label = ElementLabel::parse(filter.label());
         self.rows.push(FilterRow {
-            path: path.display().to_string(),
+            path: path.shown().to_string(),
             combinations: StoredRow::all(filter, label.as_ref()),
             label,
             spec: filter.spec().clone(),

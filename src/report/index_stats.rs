@@ -11,6 +11,7 @@ use super::selection::part_columns;
 use super::table::hanging;
 use crate::index::{CaptureEntry, IndexStats, NodeStats, Region};
 use crate::zone::Zone;
+use flowsieve_engine::internal::Shown;
 use std::io::{self, Write};
 
 /// Name and version of the document.
@@ -49,7 +50,8 @@ pub(super) fn whole_columns() -> Columns<IndexStats> {
         .field("dns", |stats| of_regions(stats, |region| region.dns))
         .doc("DNS questions in their records")
         .field("index_bytes", |stats| {
-            let of_regions = of_regions(stats, |region| region.records.bytes.saturating_add(region.lists.bytes));
+            let of_regions =
+                of_regions(stats, |region| region.records.bytes.saturating_add(region.lists.bytes));
             let of_nodes = of_nodes(stats, |node| node.region_filter_bytes + node.filter_bytes);
             of_regions.saturating_add(of_nodes).saturating_add(stats.catalog_bytes)
         })
@@ -74,7 +76,7 @@ pub(super) fn whole_columns() -> Columns<IndexStats> {
 pub(super) fn node_columns() -> Columns<NodeStats> {
     Columns::default()
         .field("folder", |node: &NodeStats| {
-            node.folder.display().to_string()
+            node.folder.shown().to_string()
         })
         .doc("its directory")
         .field("regions", |node| node.regions)
@@ -96,7 +98,7 @@ pub(super) fn node_columns() -> Columns<NodeStats> {
 /// A capture.
 pub(super) fn capture_columns() -> Columns<CaptureEntry> {
     Columns::default()
-        .field("path", |entry: &CaptureEntry| entry.path.display().to_string())
+        .field("path", |entry: &CaptureEntry| entry.path.shown().to_string())
         .doc("its path")
         .field("bytes", |entry| entry.bytes)
         .doc("its bytes")
@@ -202,7 +204,7 @@ fn write_table(
         line(name, &format!("{} bytes, {share:.2} % of the captures", grouped(bytes)))?;
     }
     for node in &stats.nodes {
-        let folder = node.folder.display();
+        let folder = node.folder.shown();
         let mut parts = vec![format!("{folder}: {} regions", grouped(node.regions))];
         if let Some(fpr) = node.fpr {
             let share = share(fpr);
@@ -225,10 +227,7 @@ fn write_table(
         let [packets, regions] = [entry.packets, entry.regions.len() as u64].map(grouped);
         line(
             "capture",
-            &format!(
-                "{}: {packets} packets in {regions} {noun}{damage}{part}",
-                entry.path.display()
-            ),
+            &format!("{}: {packets} packets in {regions} {noun}{damage}{part}", entry.path.shown()),
         )?;
     }
     Ok(())

@@ -13,6 +13,7 @@ mod flows;
 mod formats;
 mod index;
 mod index_faults;
+mod index_folders;
 mod inputs;
 mod limits;
 #[cfg(unix)]

@@ -10,9 +10,9 @@ use flowsieve::index::{
 };
 use flowsieve::report::{Look, ReportFormat, write_index_stats};
 use flowsieve::selection::Selection;
+use flowsieve::trace::StopFlag;
 use flowsieve::trace::write::WriteFormat;
 use flowsieve::zone::Zone;
-use flowsieve::trace::StopFlag;
 use parquet::basic::Compression;
 use parquet::column::writer::ColumnCloseResult;
 use parquet::file::metadata::ColumnChunkMetaData;

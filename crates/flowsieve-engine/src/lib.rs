@@ -25,6 +25,7 @@ mod sorted;
 mod threads;
 pub mod top;
 pub mod trace;
+mod untrusted;
 pub mod zone;
 
 /// For the crate `flowsieve` alone.
@@ -33,6 +34,7 @@ pub mod internal {
     pub use crate::guard::{Broken, WorkerGone, guarded};
     pub use crate::inputs::{Input, Merge, RecordInput, RunError, Watch};
     pub use crate::memory::given_of;
+    pub use crate::untrusted::{Shown, Untrusted};
 }
 
 use flowsieve_filters as filters;

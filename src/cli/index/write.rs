@@ -20,6 +20,7 @@ use flowsieve::index::{
 use flowsieve::pipeline::Watch;
 use flowsieve::selection::Selection;
 use flowsieve::trace::{InputFormat, StopFlag};
+use flowsieve_engine::internal::Shown;
 use std::cell::Cell;
 use std::collections::HashSet;
 use std::fs;
@@ -260,7 +261,7 @@ pub(super) fn remove(args: &ChangeArgs) -> Result<Outcome> {
         match writer.drop_captures(path).map_err(explained)? {
             0 => problems.push(format!(
                 "{}: no capture of this path is in the index; `flowsieve index stats --captures` lists them",
-                path.display()
+                path.shown()
             )),
             count => dropped += count,
         }
@@ -318,7 +319,8 @@ pub(super) fn repair(args: &RepairArgs) -> Result<Outcome> {
         ));
     }
     run.all_problems(problems);
-    let what = format!("{count} captures were indexed again; the same command goes on with the rest");
+    let what =
+        format!("{count} captures were indexed again; the same command goes on with the rest");
     Ok(run.end(interrupted, &what))
 }
 

@@ -3,9 +3,7 @@
 use super::{Kept, build, pieces, settings, writer};
 use flowsieve::filters::FilterKind;
 use flowsieve::hashing::Checksum;
-use flowsieve::index::{
-    Added, IndexError, IndexQuery, IndexWriter, adopt, search, stats, verify,
-};
+use flowsieve::index::{Added, IndexError, IndexQuery, IndexWriter, adopt, search, stats, verify};
 use flowsieve::trace::StopFlag;
 use std::collections::BTreeMap;
 use std::fs;
@@ -268,8 +266,7 @@ fn a_mark_that_is_gone_damaged_or_of_another_index_is_refused() {
         // Readers do not read there, and say so.
         let mut kept = Kept::default();
         let query = IndexQuery { port: Some(53), ..IndexQuery::default() };
-        let explained =
-            search(&place.at("A"), &query, &StopFlag::default(), &mut kept).unwrap();
+        let explained = search(&place.at("A"), &query, &StopFlag::default(), &mut kept).unwrap();
         assert_eq!(explained.problems.len(), 1, "{:?}", explained.problems);
     }
     fs::remove_file(&path).unwrap();
@@ -418,9 +415,18 @@ fn paths_of_nodes_go_down() {
     photos(&place.at("A/photos"));
     let before = content(&place.root);
     let catalog = fs::read(place.at("A/catalog.json")).unwrap();
-    for folder in
-        ["", ".", "..", "../photos", "node/../../photos", "node/..", "./node/../node/.", "/", "//", "/.."]
-    {
+    for folder in [
+        "",
+        ".",
+        "..",
+        "../photos",
+        "node/../../photos",
+        "node/..",
+        "./node/../node/.",
+        "/",
+        "//",
+        "/..",
+    ] {
         fs::write(place.at("A/catalog.json"), &catalog).unwrap();
         lie(&place.at("A"), |text| {
             text.replace("\"folder\":\"node\"", &format!("\"folder\":\"{folder}\""))
@@ -453,7 +459,12 @@ fn a_journal_names_files_of_the_index_only() {
         fs::write(place.at(name), "mine").unwrap();
     }
     fs::create_dir(place.at("n1/000777")).unwrap();
-    let left = ["n1/000777/3.records.parquet", "n1/000777/3.lists.parquet", "n1/000776.filter", "A/000775.segment"];
+    let left = [
+        "n1/000777/3.records.parquet",
+        "n1/000777/3.lists.parquet",
+        "n1/000776.filter",
+        "A/000775.segment",
+    ];
     for name in left {
         fs::write(place.at(name), "left").unwrap();
     }

@@ -3,6 +3,7 @@
 use super::{PieceError, PiecePlan};
 use crate::pipeline::{Align, SliceGrid};
 use crate::trace::{Capture, CaptureRange, FilePart, RangeStart, Source, StopFlag};
+use crate::untrusted::Shown;
 use std::ops::Range;
 
 /// What is read at one place: an input, or a range of one.
@@ -73,7 +74,7 @@ impl OpenPiece {
         };
         let range = Capture::open_range(path, bytes.clone(), piece.start, &stop)?;
         let range = range.ok_or_else(|| {
-            let path = path.display();
+            let path = path.shown();
             PieceError::Mismatch(format!("{path} is no plain pcap file, and has no ranges"))
         })?;
         let mut open = Self::range(range, piece.start);
