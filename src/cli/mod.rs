@@ -45,6 +45,7 @@ pub use divided::{DividedPlan, DividedRun};
 use flowsieve::bits::MEMORY_REFUSED;
 use flowsieve::capture_filter::CaptureFilter;
 use flowsieve::decode::Tunnel;
+use flowsieve_engine::internal::Shown;
 pub use host::{Host, Place, captures_of, run_for};
 use say::say;
 use std::any::Any;
@@ -392,8 +393,15 @@ pub fn main() -> ExitCode {
         Ok(Outcome::Interrupted(code)) => code,
         Err(error) if is_broken_pipe(&error) => 0,
         Err(error) => {
-            say(format_args!("flowsieve: {error:#}"));
-            if error.is::<UsageError>() { 2 } else { 1 }
+            let sentence = format!("{error:#}");
+            // What the user typed may be shown in several lines; what files say is one.
+            if error.is::<UsageError>() {
+                say(format_args!("flowsieve: {sentence}"));
+                2
+            } else {
+                say(format_args!("flowsieve: {}", sentence.shown()));
+                1
+            }
         }
     })
 }

@@ -5,7 +5,7 @@ use super::inputs::{Inputs, total_bytes, twice};
 use super::options::{InputArgs, SpeechArgs};
 use super::output::{is_piped, is_standard};
 use super::progress::Progress;
-use super::say::{in_one_line, is_seen, say, say_of};
+use super::say::{is_seen, say, say_of};
 use super::signals::Signals;
 use super::{Outcome, UsageError};
 use anyhow::{Context, Result};
@@ -172,7 +172,7 @@ impl Run {
         let packets: u64 = inputs.iter().map(|&(_, count)| count).sum();
         let place = match inputs[..] {
             [] => return,
-            [(path, _)] => in_one_line(&path.shown().to_string()),
+            [(path, _)] => path.shown().to_string(),
             _ => format!("{} inputs", inputs.len()),
         };
         self.remark(match packets {
@@ -249,8 +249,8 @@ impl Run {
 pub(crate) fn outcome<P: Problem>(problems: impl IntoIterator<Item = P>) -> Outcome {
     let mut outcome = Outcome::Done;
     for problem in problems {
-        let (text, place) = (in_one_line(&problem.to_string()), problem.place());
-        say_of(place.as_ref(), format_args!("flowsieve: {text}"));
+        let (text, place) = (problem.to_string(), problem.place());
+        say_of(place.as_ref(), format_args!("flowsieve: {}", text.shown()));
         outcome = Outcome::Incomplete;
     }
     outcome

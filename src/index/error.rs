@@ -21,7 +21,7 @@ pub enum IndexError {
     },
     /// The bytes are not those that were written.
     #[error(
-        "{}: this file of the index is damaged ({reason})", path.shown()
+        "{}: this file of the index is damaged ({})", path.shown(), reason.shown()
     )]
     Damaged {
         /// The file.
@@ -31,7 +31,7 @@ pub enum IndexError {
     },
     /// The catalogue, by which everything else is found, is damaged.
     #[error(
-        "{}: the catalogue of the index is damaged ({reason}); build the index anew in another folder", path.shown()
+        "{}: the catalogue of the index is damaged ({}); build the index anew in another folder", path.shown(), reason.shown()
     )]
     Catalog {
         /// The file.
@@ -41,7 +41,7 @@ pub enum IndexError {
     },
     /// Written by a program that knows more.
     #[error(
-        "{}: this index has the format {found}, and only {known} is known here; use the flowsieve that wrote it, or build it anew", path.shown()
+        "{}: this index has the format {}, and only {known} is known here; use the flowsieve that wrote it, or build it anew", path.shown(), found.shown()
     )]
     Newer {
         /// The catalogue.

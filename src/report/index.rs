@@ -34,7 +34,7 @@ pub(super) struct Answer {
 impl Answer {
     fn of(hit: Hit<'_>) -> Self {
         Self {
-            capture: hit.capture.path.shown().to_string(),
+            capture: hit.capture.path.shown().into_raw().into_owned(),
             region: hit.number,
             region_start_ns: hit.region.start_ns,
             region_end_ns: hit.region.end_ns,
@@ -229,6 +229,7 @@ impl<W: Write> HitSink for SearchReport<W> {
 
 /// The text as lines that begin with these spaces; those behind the first with four more.
 fn lines(text: &str, indent: &str, look: Look) -> String {
+    let text = &text.shown().to_string();
     let room = |width: usize| width.saturating_sub(indent.len());
     let Some(width) = look.width.map(room).filter(|&width| text.chars().count() > width) else {
         return format!("{indent}{text}");

@@ -76,7 +76,7 @@ pub(super) fn whole_columns() -> Columns<IndexStats> {
 pub(super) fn node_columns() -> Columns<NodeStats> {
     Columns::default()
         .field("folder", |node: &NodeStats| {
-            node.folder.shown().to_string()
+            node.folder.shown().into_raw().into_owned()
         })
         .doc("its directory")
         .field("regions", |node| node.regions)
@@ -98,7 +98,7 @@ pub(super) fn node_columns() -> Columns<NodeStats> {
 /// A capture.
 pub(super) fn capture_columns() -> Columns<CaptureEntry> {
     Columns::default()
-        .field("path", |entry: &CaptureEntry| entry.path.shown().to_string())
+        .field("path", |entry: &CaptureEntry| entry.path.shown().into_raw().into_owned())
         .doc("its path")
         .field("bytes", |entry| entry.bytes)
         .doc("its bytes")
@@ -168,6 +168,7 @@ fn write_table(
     let number = |name| columns.number(name, stats);
     let text = |name| grouped(number(name));
     let mut line = |name: &str, text: &str| {
+        let text = &text.shown().to_string();
         let width = look.width.map_or(usize::MAX, |width| width.saturating_sub(NAME + 1));
         let mut lines = if text.chars().count() > width {
             hanging(text, width, width)
