@@ -9,6 +9,7 @@ use flowsieve::filters::{
     Structure,
 };
 use flowsieve::hashing::{Digest, Digester};
+use flowsieve_engine::internal::Shown;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::fmt::Display;
@@ -101,7 +102,7 @@ fn wrong(sentence: impl Display) -> PyErr {
 }
 
 fn of_file(path: &Path, sentence: impl Display) -> PyErr {
-    let sentence = format!("{}: {sentence}", path.display());
+    let sentence = format!("{}: {sentence}", path.shown());
     failure(&sentence, false, Some(path.to_owned()), None)
 }
 

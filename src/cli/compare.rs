@@ -17,6 +17,7 @@ use flowsieve::elements::ElementKind;
 use flowsieve::filters::{FilterKind, Structure};
 use flowsieve::planner::weighted;
 use flowsieve::report::{CompareReport, EachReport};
+use flowsieve_engine::internal::Shown;
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
@@ -206,7 +207,7 @@ fn each(args: &CompareArgs, mut run: Run, files: &[PathBuf]) -> Result<Outcome> 
             let comparison = compare(alone, None, watch).map_err(explained)?;
             let mut read = comparison.inputs.iter();
             if read.any(|input| input.container.is_some()) {
-                report.add(&alone.inputs[0].display().to_string(), &comparison);
+                report.add(&alone.inputs[0].shown().to_string(), &comparison);
             }
             packets += comparison.totals.packets;
             interrupted |= comparison.totals.interrupted;

@@ -26,6 +26,7 @@ use flowsieve::planner::Goal;
 use flowsieve::report::{CountPage, CountParameters, CountReport};
 use flowsieve::selection::SelectedPart;
 use flowsieve::top::{TopPlan, WhoBeside};
+use flowsieve_engine::internal::Shown;
 use std::io;
 use std::path::PathBuf;
 
@@ -196,7 +197,7 @@ pub(crate) fn run(args: &CountArgs) -> Result<Outcome> {
     run.problems(&summary.inputs);
     run.speed(args.speech, summary.totals.packets);
     let what = match &args.save_filter {
-        Some(path) => format!("{PARTIAL}; {} was not saved", path.display()),
+        Some(path) => format!("{PARTIAL}; {} was not saved", path.shown()),
         None => PARTIAL.to_owned(),
     };
     Ok(run.end(interrupted, &what))

@@ -24,6 +24,7 @@ use flowsieve::pipeline::{InputResult, RunError};
 use flowsieve::report::DedupReport;
 use flowsieve::trace::Lost;
 use flowsieve::trace::write::{CaptureFormat, CaptureWriter, WriteError, WriteFormat, Written};
+use flowsieve_engine::internal::Shown;
 use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\
@@ -268,7 +269,7 @@ pub(crate) fn run(args: &DedupArgs) -> Result<Outcome> {
 /// What is wrong with an input.
 fn problems(input: &InputResult) -> impl Iterator<Item = String> {
     let is_log = input.is_log.then(|| {
-        let path = input.path.display();
+        let path = input.path.shown();
         format!("{path}: a log has no packets; dedup reads captures")
     });
     let error = input.error.as_ref().map(ToString::to_string);

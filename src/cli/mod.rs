@@ -47,7 +47,7 @@ pub use divided::{DividedPlan, DividedRun, conclude};
 use flowsieve::bits::MEMORY_REFUSED;
 use flowsieve::capture_filter::CaptureFilter;
 use flowsieve::decode::Tunnel;
-use flowsieve_engine::internal::is_room_to_run;
+use flowsieve_engine::internal::{Shown, is_room_to_run};
 pub use host::{Host, Place, captures_of, run_for};
 use say::say;
 use std::any::Any;
@@ -400,8 +400,15 @@ pub fn main() -> ExitCode {
         Ok(Outcome::Interrupted(code)) => code,
         Err(error) if is_broken_pipe(&error) => 0,
         Err(error) => {
-            say(format_args!("flowsieve: {error:#}"));
-            if error.is::<UsageError>() { 2 } else { 1 }
+            let sentence = format!("{error:#}");
+            // What the user typed may be shown in several lines; what files say is one.
+            if error.is::<UsageError>() {
+                say(format_args!("flowsieve: {sentence}"));
+                2
+            } else {
+                say(format_args!("flowsieve: {}", sentence.shown()));
+                1
+            }
         }
     })
 }

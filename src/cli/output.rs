@@ -9,6 +9,7 @@ use super::say::say;
 use anstream::{AutoStream, ColorChoice};
 use anyhow::{Context, Result, bail};
 use flowsieve::report::Look;
+use flowsieve_engine::internal::Shown;
 use std::cell::Cell;
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
@@ -158,7 +159,7 @@ fn put(out: BufWriter<Target>, path: &Path) -> io::Result<()> {
         Target::New(file) if IS_PARTIAL.get() => {
             let partial = partial_path(path);
             file.persist(&partial)?;
-            let (path, partial) = (path.display(), partial.display());
+            let (path, partial) = (path.shown(), partial.shown());
             say(format_args!("flowsieve: {path} was not written; {partial} has what there is"));
             Ok(())
         }
@@ -179,7 +180,7 @@ pub(crate) fn unwritten(path: &Path) -> String {
     if is_standard(path) {
         "cannot write to standard output".to_owned()
     } else {
-        format!("cannot write {}", path.display())
+        format!("cannot write {}", path.shown())
     }
 }
 

@@ -15,7 +15,7 @@ use clap::builder::PossibleValuesParser;
 use flowsieve::experiments::{ALL, Entry, Experiment, ExperimentError, Scale, Settings};
 use flowsieve::report::{ReproduceReport, write_experiments};
 use flowsieve::trace::{InputFormat, StopFlag};
-use flowsieve_engine::internal::spawn;
+use flowsieve_engine::internal::{Shown, spawn};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::env;
 use std::path::{Path, PathBuf};
@@ -168,7 +168,7 @@ impl ReproduceArgs {
             if !path.exists() {
                 return Err(UsageError::of(format!(
                     "{}: there is no such capture or directory; correct --capture or FLOWSIEVE_TRACES, or leave them out to experiment on generated traffic",
-                    path.display()
+                    path.shown()
                 )));
             }
         }

@@ -5,14 +5,14 @@ use super::inputs::{Inputs, total_bytes, twice};
 use super::options::{InputArgs, SpeechArgs};
 use super::output::{is_piped, is_standard, set_partial};
 use super::progress::Progress;
-use super::say::{in_one_line, is_seen, say, say_of};
+use super::say::{is_seen, say, say_of};
 use super::signals::Signals;
 use super::{Outcome, UsageError};
 use anyhow::{Context, Result};
 use flowsieve::pipeline::{InputResult, RunError};
 use flowsieve::selection::Selection;
 use flowsieve::trace::{Capture, InputFormat, Source, StopFlag};
-use flowsieve_engine::internal::refused_threads;
+use flowsieve_engine::internal::{Shown, refused_threads};
 use indicatif::HumanCount;
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
@@ -192,7 +192,7 @@ impl Run {
         self.times(inputs);
         for remark in inputs.iter().flat_map(|input| &input.remarks) {
             // Packets may be missing, so it is said in any case.
-            say(format_args!("flowsieve: {}", in_one_line(remark)));
+            say(format_args!("flowsieve: {}", remark.shown()));
         }
     }
 
@@ -209,7 +209,7 @@ impl Run {
         let packets: u64 = inputs.iter().map(|&(_, count)| count).sum();
         let place = match inputs[..] {
             [] => return,
-            [(path, _)] => in_one_line(&path.display().to_string()),
+            [(path, _)] => path.shown().to_string(),
             _ => format!("{} inputs", inputs.len()),
         };
         // The result is another one than that of the packets, so it is said in any case.
@@ -293,8 +293,8 @@ impl Run {
 pub(crate) fn outcome<P: Problem>(problems: impl IntoIterator<Item = P>) -> Outcome {
     let mut outcome = Outcome::Done;
     for problem in problems {
-        let (text, place) = (in_one_line(&problem.to_string()), problem.place());
-        say_of(place.as_ref(), format_args!("flowsieve: {text}"));
+        let (text, place) = (problem.to_string(), problem.place());
+        say_of(place.as_ref(), format_args!("flowsieve: {}", text.shown()));
         outcome = Outcome::Incomplete;
     }
     outcome

@@ -16,6 +16,7 @@ use super::over_time::{Place, caption, curve, leaves_out, troubles};
 use super::traffic_page::{skipped, who_talks};
 use crate::comparison::{Contender, CountErrors, CountKind, Entry, Negatives, SliceCount};
 use crate::pipeline::Traffic;
+use flowsieve_engine::internal::Shown;
 
 /// Smallest error that a figure shows: it would take the room of those that matter.
 const LEAST_SHOWN: f64 = 1e-6;
@@ -372,7 +373,7 @@ impl CompareReport<'_> {
         let columns = [("input", false), ("container", false), ("packets", true), ("error", false)];
         let inputs = self.comparison.inputs.iter().map(|input| {
             vec![
-                input.path.display().to_string(),
+                input.path.shown().to_string(),
                 input.container.clone().unwrap_or_default(),
                 grouped(input.packets),
                 input.error.as_ref().map(ToString::to_string).unwrap_or_default(),

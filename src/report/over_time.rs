@@ -3,6 +3,7 @@
 use super::figure::{Point, Series, SeriesStyle};
 use super::number::grouped;
 use crate::pipeline::InputResult;
+use flowsieve_engine::internal::Shown;
 
 /// A slice as a curve has it.
 #[derive(Clone, Copy, Debug)]
@@ -82,7 +83,7 @@ pub(super) fn troubles(inputs: &[InputResult], uncounted: u64, interrupted: bool
             words.push(format!(
                 "{} packets of {} have times that no slice can have.",
                 grouped(input.times_out_of_range),
-                input.path.display()
+                input.path.shown()
             ));
         }
     }

@@ -12,6 +12,7 @@ use super::top_model::TopParameters;
 use super::top_table::{limits, nothing, recall, subject};
 use super::traffic_page::skipped;
 use crate::top::{TopSink, TopSlice, TopSummary};
+use flowsieve_engine::internal::Shown;
 use std::collections::HashMap;
 use std::io;
 
@@ -142,7 +143,7 @@ impl TopPage {
         ));
         let name = match summary.inputs.as_slice() {
             [input] => input.path.file_name().map_or_else(
-                || input.path.display().to_string(),
+                || input.path.shown().to_string(),
                 |name| name.to_string_lossy().into_owned(),
             ),
             inputs => format!("{} captures", grouped(inputs.len() as u64)),
@@ -367,7 +368,7 @@ fn inputs(summary: &TopSummary) -> DataTable {
         let container = input.container.clone();
         let error = input.error.as_ref();
         vec![
-            input.path.display().to_string(),
+            input.path.shown().to_string(),
             container.unwrap_or_else(|| "not recognised".to_owned()),
             grouped(input.packets),
             error.map_or_else(|| "complete".to_owned(), ToString::to_string),

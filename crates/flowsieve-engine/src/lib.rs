@@ -25,6 +25,7 @@ mod sorted;
 mod threads;
 pub mod top;
 pub mod trace;
+mod untrusted;
 pub mod zone;
 
 /// For the crate `flowsieve` alone.
@@ -35,6 +36,7 @@ pub mod internal {
     pub use crate::inputs::{Input, Merge, RecordInput, RunError, Watch};
     pub use crate::memory::{Reservation, given_of, is_room_to_run};
     pub use crate::threads::{IdleThread, refused_threads, spawn, spawn_scoped, spawn_up_to};
+    pub use crate::untrusted::{Shown, Untrusted};
 }
 
 use flowsieve_filters as filters;

@@ -1,5 +1,6 @@
 //! The one error of this layer: which file, where in it, what was wrong, what to do.
 
+use crate::untrusted::Shown;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -263,7 +264,7 @@ impl fmt::Display for TraceError {
         } else if self.path.as_os_str() == "-" {
             write!(f, "standard input: ")?;
         } else {
-            write!(f, "{}: ", self.path.display())?;
+            write!(f, "{}: ", self.path.shown())?;
         }
         let offset = self.offset.unwrap_or(0);
         match &self.kind {

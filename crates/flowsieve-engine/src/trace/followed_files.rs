@@ -11,6 +11,7 @@ use super::error::{TraceError, TraceErrorKind};
 use super::follow::LEAST_BYTES;
 use super::stop::{Ending, StopFlag};
 use crate::hashing::Checksum;
+use crate::untrusted::Shown;
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
 use std::fs::{self, File, Metadata};
@@ -182,7 +183,7 @@ impl Progress {
     }
 
     /// The same for reading another file, or this one from its begin.
-    fn from_begin(&self) -> Self {
+    fn rewound(&self) -> Self {
         Self { raw: 0, raw_at: 0, first: Vec::new(), last: Vec::new(), at: 0, ..self.clone() }
     }
 }
@@ -304,7 +305,7 @@ impl FollowedFiles {
                 self.see(known.id, version);
             }
         } else {
-            let path = known.path.display();
+            let path = known.path.shown();
             self.remark(format!(
                 "{path}: it was begun anew while it was read; what may have followed its first {raw} bytes is not counted"
             ));
@@ -330,7 +331,7 @@ impl FollowedFiles {
             if capture.is_ok_and(|mut capture| matches!(capture.first_time_ns(), Ok(Some(_)))) {
                 self.remark(format!(
                     "{}: not read, because it begins like a file that was read, as a copy does that is being written",
-                    path.display()
+                    path.shown()
                 ));
             }
         }
@@ -375,7 +376,7 @@ impl FollowedFiles {
             match self.examine(entry, &entries, format, stop) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => {
-                    self.remark(format!("{}: {error}; it is not counted", entry.path.display()));
+                    self.remark(format!("{}: {error}; it is not counted", entry.path.shown()));
                     self.see(entry.id, entry.version.clone());
                 }
                 Ok(Verdict::Nothing) => self.see(entry.id, entry.version.clone()),
@@ -400,7 +401,7 @@ impl FollowedFiles {
             progress = if is_same {
                 Progress { raw_at: 0, at: 0, ..self.known[known].progress.lock().clone() }
             } else {
-                self.known[known].progress.lock().from_begin()
+                self.known[known].progress.lock().rewound()
             };
             if open.is_none() {
                 self.known[known].error = None;
@@ -468,7 +469,7 @@ impl FollowedFiles {
             let path = self.unread.remove(&id).unwrap_or_default();
             let is_compressed = entries.iter().any(|entry| is_compressed_from(&entry.path, &path));
             if !is_compressed {
-                self.remark(format!("{}: it was gone before it was read", path.display()));
+                self.remark(format!("{}: it was gone before it was read", path.shown()));
             }
         }
         let old = self.known.len().saturating_sub(MOST_KNOWN);
@@ -604,8 +605,8 @@ impl FollowedFiles {
         if is_there && !is_compressed {
             self.remark(format!(
                 "{}: it has the bytes of {} and is not counted again",
-                entry.path.display(),
-                path.display()
+                entry.path.shown(),
+                path.shown()
             ));
         }
     }
