@@ -6,7 +6,7 @@ use super::options::{
     one_of,
 };
 use super::output::{Output, unwritten};
-use super::run::{PARTIAL, Run, explained};
+use super::run::{PARTIAL, Run, explained, times};
 use super::same_file::keep_apart;
 use super::say::say;
 use super::units::{
@@ -251,7 +251,7 @@ pub(crate) fn run(args: &DedupArgs) -> Result<Outcome> {
         .context("cannot write the summary")?;
     output.commit()?;
     run.all_problems(summary.inputs.iter().flat_map(problems));
-    run.times(&summary.inputs);
+    times(&summary.inputs);
     if without_options > 0 && !args.quiet.quiet {
         say(format_args!(
             "flowsieve: the comments and flags of {without_options} packets are lost, since pcap cannot store them; give the output a name that ends in .pcapng"

@@ -189,39 +189,11 @@ impl Run {
     /// Says what is wrong with directories, then what is wrong with these inputs.
     pub(crate) fn problems(&mut self, inputs: &[InputResult]) {
         self.all_problems(inputs.iter().filter_map(|input| input.error.as_ref()));
-        self.times(inputs);
+        times(inputs);
         for remark in inputs.iter().flat_map(|input| &input.remarks) {
             // Packets may be missing, so it is said in any case.
             say(format_args!("flowsieve: {}", remark.shown()));
         }
-    }
-
-    /// Says how many packets of these inputs have times that cannot be shown.
-    pub(crate) fn times(&self, inputs: &[InputResult]) {
-        let counts = inputs.iter().map(|input| (input.path.as_path(), input.times_out_of_range));
-        self.times_out_of_range(counts);
-    }
-
-    /// Says how many packets of these inputs have times that cannot be shown.
-    pub(crate) fn times_out_of_range<'a>(&self, inputs: impl Iterator<Item = (&'a Path, u64)>) {
-        const BOUNDS: &str = "outside 1677 to 2262";
-        let inputs: Vec<_> = inputs.filter(|&(_, count)| count > 0).collect();
-        let packets: u64 = inputs.iter().map(|&(_, count)| count).sum();
-        let place = match inputs[..] {
-            [] => return,
-            [(path, _)] => path.shown().to_string(),
-            _ => format!("{} inputs", inputs.len()),
-        };
-        // The result is another one than that of the packets, so it is said in any case.
-        let sentence = match packets {
-            1 => {
-                format!("1 packet has a time {BOUNDS}; it counts at the nearest time in that range")
-            }
-            _ => format!(
-                "{packets} packets have times {BOUNDS}; they count at the nearest time in that range"
-            ),
-        };
-        say(format_args!("flowsieve: {place}: {sentence}"));
     }
 
     /// Says something that makes no result incomplete, unless nobody wants to know.
@@ -287,6 +259,33 @@ impl Run {
         }
         self.signals.outcome(interrupted, what, self.outcome)
     }
+}
+
+/// Says how many packets of these inputs have times that cannot be shown.
+pub(crate) fn times(inputs: &[InputResult]) {
+    times_out_of_range(inputs.iter().map(|input| (input.path.as_path(), input.times_out_of_range)));
+}
+
+/// Says the same of other inputs, given how many packets each has.
+pub(crate) fn times_out_of_range<'a>(inputs: impl Iterator<Item = (&'a Path, u64)>) {
+    const BOUNDS: &str = "outside 1677 to 2262";
+    let inputs: Vec<_> = inputs.filter(|&(_, count)| count > 0).collect();
+    let packets: u64 = inputs.iter().map(|&(_, count)| count).sum();
+    let place = match inputs[..] {
+        [] => return,
+        [(path, _)] => path.shown().to_string(),
+        _ => format!("{} inputs", inputs.len()),
+    };
+    // The result is another one than that of the packets, so it is said in any case.
+    let sentence = match packets {
+        1 => {
+            format!("1 packet has a time {BOUNDS}; it counts at the nearest time in that range")
+        }
+        _ => format!(
+            "{packets} packets have times {BOUNDS}; they count at the nearest time in that range"
+        ),
+    };
+    say(format_args!("flowsieve: {place}: {sentence}"));
 }
 
 /// Says each problem on standard error.

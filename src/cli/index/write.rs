@@ -6,7 +6,7 @@ use crate::cli::inputs::Inputs;
 use crate::cli::options::{DnsPortArgs, QuietArgs, SelectionArgs};
 use crate::cli::output::is_standard;
 use crate::cli::progress::Progress;
-use crate::cli::run::{Run, outcome};
+use crate::cli::run::{Run, outcome, times_out_of_range};
 use crate::cli::say::say;
 use crate::cli::structure::{filters_of_regions, global_filters};
 use crate::cli::units::{UnitError, in_short, parse_size, parse_width_ns, with_values};
@@ -367,7 +367,7 @@ fn fill(
         run.others();
     }
     run.all_problems(done.problems);
-    run.times_out_of_range(writer.times_out_of_range());
+    times_out_of_range(writer.times_out_of_range());
     let what = format!(
         "{} captures are in the index, of which {} were added now; `flowsieve index add` goes on with the rest",
         writer.captures(),
