@@ -114,7 +114,9 @@ impl NewFiles {
         }
         // The folders of captures; others hold a lock.
         let folders: BTreeSet<&Path> = paths.iter().filter_map(|path| path.parent()).collect();
-        folders.into_iter().for_each(|folder| drop(fs::remove_dir(folder)));
+        for folder in folders {
+            let _ = fs::remove_dir(folder);
+        }
     }
 }
 

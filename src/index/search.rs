@@ -270,7 +270,7 @@ impl Search<'_> {
             }
         };
         let mut candidates = Vec::new();
-        for capture in captures.iter() {
+        for capture in &captures {
             let mut shared: Option<Rc<CaptureEntry>> = None;
             for (number, region) in capture.regions.iter().enumerate() {
                 if !nodes.contains(&region.node) {

@@ -411,15 +411,13 @@ impl IndexWriter {
         self.pending |= !damage.segments.is_empty();
         for (id, entry) in &damage.captures {
             let path = entry.path.clone();
-            let added = match cannot_be_indexed(&path) {
-                Some(problem) => Added::Unreadable(problem),
-                None => {
-                    let selection = entry.selection()?;
-                    let usual = std::mem::replace(&mut self.selection, selection);
-                    let added = self.index_capture(path, None, Some(*id), watch);
-                    self.selection = usual;
-                    added?
-                }
+            let added = if let Some(problem) = cannot_be_indexed(&path) {
+                Added::Unreadable(problem)
+            } else {
+                let selection = std::mem::replace(&mut self.selection, entry.selection()?);
+                let added = self.index_capture(path, None, Some(*id), watch);
+                self.selection = selection;
+                added?
             };
             let interrupted = added == Added::Interrupted;
             repaired.push(added);
