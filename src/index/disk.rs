@@ -115,7 +115,7 @@ impl NewFiles {
         // The folders of captures; others hold a lock.
         let folders: BTreeSet<&Path> = paths.iter().filter_map(|path| path.parent()).collect();
         for folder in folders {
-            drop(fs::remove_dir(folder));
+            let _ = fs::remove_dir(folder);
         }
     }
 }

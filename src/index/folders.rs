@@ -220,12 +220,16 @@ pub(super) fn make_nodes(
             )));
         }
         // A build that was killed left a mark that names this archive, or is within it.
-        let (within, found) = (!name.is_absolute(), Mark::read(&folder)?);
-        let owner = (!within).then_some(archive);
-        let is_ours = found.is_none_or(|mark| mark.archive.as_deref() == owner);
-        let ours = [LOCK, MARK, &temporary[1]];
-        check_empty(&folder, if is_ours { &ours } else { &[] })?;
+        let owner = name.is_absolute().then_some(archive);
+        let check = || {
+            let is_ours = Mark::read(&folder)?.is_none_or(|mark| mark.archive.as_deref() == owner);
+            let ours = [LOCK, MARK, &temporary[1]];
+            check_empty(&folder, if is_ours { &ours } else { &[] })
+        };
+        check()?;
         locks.push(lock(&folder)?);
+        // Another build may have taken it before it was locked.
+        check()?;
         Mark::new(id, number, owner).write(&folder)?;
         folders.push(name);
     }
@@ -287,6 +291,7 @@ pub fn adopt(archive: &Path, nodes: &[PathBuf]) -> Result<usize, IndexError> {
         }
         check_adoptable(archive, &catalog, node, &folder)?;
         locks.push(lock(&folder)?);
+        check_adoptable(archive, &catalog, node, &folder)?;
         let owner = name.is_absolute().then_some(archive.as_path());
         marks.push((folder, Mark::new(catalog.id, node, owner)));
         names.push(name);

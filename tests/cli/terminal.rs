@@ -272,7 +272,7 @@ fn no_name_reaches_the_terminal_as_it_is() {
         &["filter", "info", filter],
         &["filter", "info", capture],
         &["filter", "info", missing],
-        &["filter", "test", filter, "10.0.0.1,10.0.0.2"],
+        &["filter", "query", filter, "10.0.0.1,10.0.0.2"],
         &["filter", "union", filter, missing, "-o", &csv],
         &["index", "build", archive, "--nodes", node, capture, cut, missing],
         &["index", "build", archive, capture],
@@ -301,7 +301,9 @@ fn no_name_reaches_the_terminal_as_it_is() {
             assert!(!forged, "{line:?}: {text}");
         }
     };
-    lines.iter().for_each(|line| check(line));
+    for line in lines {
+        check(line);
+    }
     // Once more with everything of the index damaged.
     for entry in std::fs::read_dir(node).unwrap() {
         let path = entry.unwrap().path();
@@ -309,7 +311,9 @@ fn no_name_reaches_the_terminal_as_it_is() {
             std::fs::write(path, "x").unwrap();
         }
     }
-    lines.iter().filter(|line| line[0] == "index").for_each(|line| check(line));
+    for line in lines.iter().filter(|line| line[0] == "index") {
+        check(line);
+    }
     let catalog = std::path::Path::new(archive).join("catalog.json");
     let schema = format!("flowsieve.index/{EVIL}");
     let text = serde_json::json!({"schema": schema, "checksum": 0, "catalog": {}}).to_string();

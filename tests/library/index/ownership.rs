@@ -213,7 +213,7 @@ fn a_folder_that_only_the_catalogue_names_is_left_alone() {
         let problems = verify(&place.at("A")).unwrap().problems;
         assert!(problems.iter().any(|problem| problem.contains("no mark")), "{problems:?}");
         // A slip of the user's is noticed, too.
-        let error = adopt(&place.at("A"), &[folder.clone()]).unwrap_err().to_string();
+        let error = adopt(&place.at("A"), std::slice::from_ref(&folder)).unwrap_err().to_string();
         assert!(error.contains("neither a mark nor the file"), "{error}");
         assert_eq!(content(&folder), before, "{name}");
     }
