@@ -400,7 +400,7 @@ pub fn main() -> ExitCode {
         Ok(Outcome::Interrupted(code)) => code,
         Err(error) if is_broken_pipe(&error) => 0,
         Err(error) => {
-            say(format_args!("flowsieve: {error:#}"));
+            say(format_args!("flowsieve: {error:#}{}", output::kept()));
             if error.is::<UsageError>() { 2 } else { 1 }
         }
     })
