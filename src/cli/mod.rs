@@ -400,7 +400,7 @@ pub fn main() -> ExitCode {
         Ok(Outcome::Interrupted(code)) => code,
         Err(error) if is_broken_pipe(&error) => 0,
         Err(error) => {
-            let sentence = format!("{error:#}");
+            let sentence = format!("{error:#}{}", output::kept());
             // What the user typed may be shown in several lines; what files say is one.
             if error.is::<UsageError>() {
                 say(format_args!("flowsieve: {sentence}"));

@@ -5,12 +5,11 @@
 use super::UsageError;
 use super::host::{self, HostWriter};
 use super::new_file::NewFile;
-use super::say::say;
 use anstream::{AutoStream, ColorChoice};
 use anyhow::{Context, Result, bail};
 use flowsieve::report::Look;
 use flowsieve_engine::internal::Shown;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, IsTerminal, Write};
@@ -19,11 +18,23 @@ use std::path::{Path, PathBuf};
 thread_local! {
     /// The results of this thread's run are not complete.
     static IS_PARTIAL: Cell<bool> = const { Cell::new(false) };
+    /// Files with partial results of this run.
+    static KEPT: RefCell<Vec<PathBuf>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Says that a run begins whose results are complete so far, or that its results are not complete.
 pub(crate) fn set_partial(is_partial: bool) {
     IS_PARTIAL.set(is_partial);
+}
+
+/// Ends a sentence with the files that were written instead of complete results, if there are any.
+pub(crate) fn kept() -> String {
+    let kept = KEPT.take();
+    let names: Vec<_> = kept.iter().map(|path| path.shown().to_string()).collect();
+    match &names[..] {
+        [] => String::new(),
+        names => format!("; what there is was written to {}", names.join(" and ")),
+    }
 }
 
 /// A destination of results. Unless it is committed, a file does not appear, and what still waits
@@ -159,8 +170,7 @@ fn put(out: BufWriter<Target>, path: &Path) -> io::Result<()> {
         Target::New(file) if IS_PARTIAL.get() => {
             let partial = partial_path(path);
             file.persist(&partial)?;
-            let (path, partial) = (path.shown(), partial.shown());
-            say(format_args!("flowsieve: {path} was not written; {partial} has what there is"));
+            KEPT.with_borrow_mut(|kept| kept.push(partial));
             Ok(())
         }
         Target::New(file) => file.persist(path),

@@ -3,7 +3,7 @@
 use super::host::Problem;
 use super::inputs::{Inputs, total_bytes, twice};
 use super::options::{InputArgs, SpeechArgs};
-use super::output::{is_piped, is_standard, set_partial};
+use super::output::{is_piped, is_standard, kept, set_partial};
 use super::progress::Progress;
 use super::say::{is_seen, say, say_of};
 use super::signals::Signals;
@@ -257,7 +257,7 @@ impl Run {
                 "the system refused some threads, or memory for them, so fewer did the work; results do not depend on it",
             );
         }
-        self.signals.outcome(interrupted, what, self.outcome)
+        self.signals.outcome(interrupted, &format!("{what}{}", kept()), self.outcome)
     }
 }
 

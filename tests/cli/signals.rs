@@ -121,7 +121,9 @@ fn a_signal_ends_the_reading_and_not_the_result() {
                 fs::write(&cut, &bytes[..offsets[packets as usize]]).unwrap();
                 let line = [&[command, text(&cut)], &options[..]].concat();
                 let whole: Value = serde_json::from_str(&flowsieve(&line).done()).unwrap();
+                assert_eq!(partial["totals"]["complete"], false);
                 partial["totals"]["interrupted"] = false.into();
+                partial["totals"]["complete"] = true.into();
                 partial["inputs"][0]["path"] = text(&cut).into();
                 assert_eq!(partial, whole);
             }
@@ -190,6 +192,8 @@ fn a_signal_ends_the_reading_of_a_file() {
         let whole: Value = serde_json::from_str(&flowsieve(&words).done()).unwrap();
         partial[totals]["interrupted"] = false.into();
         if command != "plan" {
+            assert_eq!(partial[totals]["complete"], false, "{command}");
+            partial[totals]["complete"] = true.into();
             partial["inputs"][0]["path"] = text(&cut).into();
         }
         assert_eq!(partial, whole, "{command}");
@@ -278,7 +282,7 @@ fn partial_results_are_kept_under_another_name_and_filters_are_not_there() {
     let run = interrupted(&[&line, &files[..], &saved].concat(), "TERM");
     check_end(&run, "TERM");
     assert!(run.err.contains("was not saved"));
-    assert!(run.err.contains("result.json was not written; "), "{}", run.err);
+    assert!(run.err.contains("result.json.partial"), "{}", run.err);
     assert_eq!(names_in(folder.path()), ["page.html.partial", "result.json.partial"]);
     let document = fs::read(at("result.json.partial")).unwrap();
     let document: Value = serde_json::from_slice(&document).unwrap();
@@ -291,7 +295,7 @@ fn partial_results_are_kept_under_another_name_and_filters_are_not_there() {
     fs::write(&capture, "older").unwrap();
     let run = interrupted(&["dedup", "-", "-w", text(&capture), "--format", "json"], "INT");
     check_end(&run, "INT");
-    assert!(run.err.contains("out.pcap was not written; "), "{}", run.err);
+    assert!(run.err.contains("out.pcap.partial"), "{}", run.err);
     let document: Value = serde_json::from_str(&run.out).unwrap();
     assert_eq!(document["totals"]["interrupted"], true);
     assert!(document["totals"]["packets"].as_u64().unwrap() > 5_000);
