@@ -254,7 +254,7 @@ pub(crate) fn run(args: &DedupArgs) -> Result<Outcome> {
         .context("cannot write the summary")?;
     output.commit()?;
     run.all_problems(summary.inputs.iter().flat_map(problems));
-    run.times(&summary.inputs);
+    Run::times(&summary.inputs);
     if without_options > 0 && !args.quiet.quiet {
         say(format_args!(
             "flowsieve: the comments and flags of {without_options} packets are lost, since pcap cannot store them; give the output a name that ends in .pcapng"

@@ -155,7 +155,7 @@ impl Run {
     /// Says what is wrong with directories, then what is wrong with these inputs.
     pub(crate) fn problems(&mut self, inputs: &[InputResult]) {
         self.all_problems(inputs.iter().filter_map(|input| input.error.as_ref()));
-        self.times(inputs);
+        Self::times(inputs);
         for remark in inputs.iter().flat_map(|input| &input.remarks) {
             // Packets may be missing, so it is said in any case.
             say(format_args!("flowsieve: {}", in_one_line(remark)));
@@ -163,13 +163,13 @@ impl Run {
     }
 
     /// Says how many packets of these inputs have times that cannot be shown.
-    pub(crate) fn times(&self, inputs: &[InputResult]) {
+    pub(crate) fn times(inputs: &[InputResult]) {
         let counts = inputs.iter().map(|input| (input.path.as_path(), input.times_out_of_range));
-        self.times_out_of_range(counts);
+        Self::times_out_of_range(counts);
     }
 
     /// Says how many packets of these inputs have times that cannot be shown.
-    pub(crate) fn times_out_of_range<'a>(&self, inputs: impl Iterator<Item = (&'a Path, u64)>) {
+    pub(crate) fn times_out_of_range<'a>(inputs: impl Iterator<Item = (&'a Path, u64)>) {
         const BOUNDS: &str = "outside 1677 to 2262";
         let inputs: Vec<_> = inputs.filter(|&(_, count)| count > 0).collect();
         let packets: u64 = inputs.iter().map(|&(_, count)| count).sum();

@@ -227,7 +227,9 @@ fn flows_of_a_slow_pipe_are_those_of_a_fast_one() {
     pipe.write_all(&bytes[written..]).unwrap();
     drop(pipe);
     assert!(child.wait().unwrap().success());
-    lines.iter().for_each(|line| slow += &(line + "\n"));
+    for line in &lines {
+        slow += &(line + "\n");
+    }
     assert_eq!(slow, fast);
 }
 
@@ -319,7 +321,7 @@ fn a_followed_file_that_is_renamed_compressed_or_copied_counts_once() {
     fs::remove_file(path("r0.pcap")).unwrap();
     fs::copy(path("r1.pcap"), path("r1.copy")).unwrap();
     // Copies are compared half a second after they were written; these files come later.
-    thread::sleep(Duration::from_millis(1000));
+    thread::sleep(Duration::from_secs(1));
     fs::write(path("r2.pcap"), bytes(103..104)).unwrap();
     assert_eq!(row(&lines).0, 103);
     signal(&child, "INT");

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 const LAYERS: &[(&str, &[&str])] = &[
     ("threads", &["guard"]),
     ("sorted", &["memory"]),
-    ("trace", &["bits", "guard", "memory"]),
+    ("trace", &["bits", "guard", "hashing", "memory"]),
     ("inputs", &["guard", "memory", "threads", "trace"]),
     ("generate", &[]),
     ("decode", &["trace"]),

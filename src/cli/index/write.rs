@@ -277,7 +277,7 @@ fn fill(
         run.others();
     }
     run.all_problems(done.problems);
-    run.times_out_of_range(writer.times_out_of_range());
+    Run::times_out_of_range(writer.times_out_of_range());
     let what = format!(
         "{} captures are in the index, of which {} were added now; `flowsieve index add` goes on with the rest",
         writer.captures(),
