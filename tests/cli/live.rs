@@ -227,7 +227,9 @@ fn flows_of_a_slow_pipe_are_those_of_a_fast_one() {
     pipe.write_all(&bytes[written..]).unwrap();
     drop(pipe);
     assert!(child.wait().unwrap().success());
-    lines.iter().for_each(|line| slow += &(line + "\n"));
+    for line in &lines {
+        slow += &(line + "\n");
+    }
     assert_eq!(slow, fast);
 }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 const LAYERS: &[(&str, &[&str])] = &[
     ("threads", &["guard", "memory"]),
     ("sorted", &["memory"]),
-    ("trace", &["bits", "guard", "memory", "threads"]),
+    ("trace", &["bits", "guard", "hashing", "memory", "threads"]),
     ("inputs", &["guard", "memory", "threads", "trace"]),
     ("generate", &[]),
     ("decode", &["trace"]),

@@ -183,7 +183,7 @@ impl Progress {
     }
 
     /// The same for reading another file, or this one from its begin.
-    fn rewound(&self) -> Self {
+    fn restarted(&self) -> Self {
         Self { raw: 0, raw_at: 0, first: Vec::new(), last: Vec::new(), at: 0, ..self.clone() }
     }
 }
@@ -401,7 +401,7 @@ impl FollowedFiles {
             progress = if is_same {
                 Progress { raw_at: 0, at: 0, ..self.known[known].progress.lock().clone() }
             } else {
-                self.known[known].progress.lock().rewound()
+                self.known[known].progress.lock().restarted()
             };
             if open.is_none() {
                 self.known[known].error = None;
