@@ -14,7 +14,7 @@ struct Found(usize);
 impl HitSink for Found {
     fn hit(&mut self, hit: Hit<'_>) -> io::Result<()> {
         self.0 += 1;
-        println!("{}: {} asked {}", hit.capture.path.display(), hit.record.src, hit.record.dst);
+        println!("{:?}: {} asked {}", hit.capture.path, hit.record.src, hit.record.dst);
         Ok(())
     }
 }

@@ -24,7 +24,7 @@ NAMES = {
         estimate_error_bias first_error_mean first_error_p95 first_error_worst first_error_bias ns_per_element
         observed_fpr_std_error predicted_fpr paper formula measured distance share a_mean a_worst
         a_bias a_estimate_mean a_estimate_worst b_mean b_worst b_bias b_estimate_mean b_estimate_worst""",
-    FLAG: "exact_over_limit saturated revised fits exceeds_memory best is_time held_since_start",
+    FLAG: "exact_over_limit saturated revised out_of_range partial fits exceeds_memory best is_time held_since_start",
     TEXT: """origin destination filter attributes negatives experiment label unit agreement verdict src dst domain
         community_id ended note key certainty capture a_filter a_count b_filter b_count""",
 }

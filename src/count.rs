@@ -404,7 +404,8 @@ impl<'a> IntoIterator for &'a Counted {
     }
 }
 
-struct Rows(Vec<SliceResult>);
+/// Keeps the rows.
+pub(crate) struct Rows(pub(crate) Vec<SliceResult>);
 
 impl SliceSink for Rows {
     fn slice(&mut self, slice: &SliceResult) -> io::Result<()> {

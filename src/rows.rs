@@ -1,12 +1,15 @@
 //! The rows of a count as an iterator: the count runs in its own thread and waits while
 //! nobody takes rows.
 
+use crate::count::Rows;
 use crate::pipeline::{
     CountExtras, CountPlan, CountSummary, RunError, SliceResult, SliceSink, count,
 };
+use flowsieve_engine::internal::spawn;
 use std::io;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::thread::{self, JoinHandle};
+use std::thread::JoinHandle;
+use std::vec;
 
 /// Rows that may wait.
 const AHEAD: usize = 64;
@@ -17,15 +20,40 @@ const AHEAD: usize = 64;
 /// It ends early if the run fails; [`Self::finish`] says why. Dropping it ends the count.
 #[derive(Debug)]
 pub struct CountRows {
-    rows: Option<Receiver<SliceResult>>,
-    run: Option<JoinHandle<Result<CountSummary, RunError>>>,
+    rows: Option<Waiting>,
+    run: Option<Run>,
+}
+
+type Outcome = Result<CountSummary, RunError>;
+
+/// Rows that were not taken yet.
+#[derive(Debug)]
+enum Waiting {
+    Coming(Receiver<SliceResult>),
+    /// All of them: there was no thread to be had.
+    Here(vec::IntoIter<SliceResult>),
+}
+
+#[derive(Debug)]
+enum Run {
+    Thread(JoinHandle<Option<Outcome>>),
+    Over(Box<Outcome>),
 }
 
 impl CountRows {
     pub(crate) fn begin(plan: CountPlan) -> Self {
         let (sender, rows) = sync_channel(AHEAD);
-        let run =
-            thread::spawn(move || count(&plan, CountExtras::default(), &mut Sender(sender), &()));
+        let run = |(plan, mut sender): (CountPlan, Sender)| {
+            count(&plan, CountExtras::default(), &mut sender, &())
+        };
+        let (rows, run) = if let Some(thread) = spawn("count", 0, run) {
+            let run = thread.begin((plan, Sender(sender)));
+            (Waiting::Coming(rows), Run::Thread(run))
+        } else {
+            let mut rows = Rows(Vec::new());
+            let run = count(&plan, CountExtras::default(), &mut rows, &());
+            (Waiting::Here(rows.0.into_iter()), Run::Over(Box::new(run)))
+        };
         Self { rows: Some(rows), run: Some(run) }
     }
 
@@ -40,8 +68,13 @@ impl CountRows {
     /// If the run panicked, which is a mistake of flowsieve's own.
     pub fn finish(mut self) -> Result<CountSummary, RunError> {
         self.by_ref().for_each(drop);
-        let run = self.run.take().expect("taken here only");
-        run.join().expect("a run turns panics into errors")
+        match self.run.take().expect("taken here only") {
+            Run::Thread(run) => {
+                let outcome = run.join().expect("a run turns panics into errors");
+                outcome.expect("it has a plan")
+            }
+            Run::Over(outcome) => *outcome,
+        }
     }
 }
 
@@ -49,7 +82,10 @@ impl Iterator for CountRows {
     type Item = SliceResult;
 
     fn next(&mut self) -> Option<SliceResult> {
-        self.rows.as_ref()?.recv().ok()
+        match self.rows.as_mut()? {
+            Waiting::Coming(rows) => rows.recv().ok(),
+            Waiting::Here(rows) => rows.next(),
+        }
     }
 }
 
@@ -57,7 +93,7 @@ impl Drop for CountRows {
     fn drop(&mut self) {
         // The next row finds nobody; then the run ends.
         self.rows = None;
-        if let Some(run) = self.run.take() {
+        if let Some(Run::Thread(run)) = self.run.take() {
             drop(run.join());
         }
     }

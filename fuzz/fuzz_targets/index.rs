@@ -195,7 +195,7 @@ impl Template {
             inner.replace(&before, &mark(damaged)).into_bytes()
         };
         let mut envelope =
-            format!("{{\"schema\":\"flowsieve.index/1\",\"checksum\":{},\"catalog\":", sum(&lie))
+            format!("{{\"schema\":\"flowsieve.index/4\",\"checksum\":{},\"catalog\":", sum(&lie))
                 .into_bytes();
         envelope.extend_from_slice(&lie);
         envelope.extend_from_slice(b"}\n");
@@ -206,13 +206,13 @@ impl Template {
     }
 }
 
-/// All files but the lock, which is empty.
+/// All files but the locks, which are empty, and the marks, of which no checksum is kept.
 fn collect(folder: &Path, files: &mut Vec<(PathBuf, Vec<u8>)>) {
     for entry in fs::read_dir(folder).expect("the folder is there") {
         let path = entry.expect("the folder can be read").path();
         if path.is_dir() {
             collect(&path, files);
-        } else if !path.ends_with("lock") {
+        } else if !path.ends_with("lock") && !path.ends_with("node.json") {
             let content = fs::read(&path).expect("the file can be read");
             files.push((path, content));
         }

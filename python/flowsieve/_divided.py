@@ -7,8 +7,10 @@ Every step gives the same bytes when it is run again, so an engine may repeat it
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
+import io
 import json
 import os
 import threading
@@ -19,7 +21,7 @@ from typing import Any
 from . import _commands, _native
 from ._errors import Error, UsageError
 from ._results import Counts
-from ._run import Command, command_line
+from ._run import Command, Report, command_line, named_paths, paths
 
 #: Bytes of elements that a piece keeps before it hands them on.
 BUDGET = 16 << 20
@@ -49,14 +51,47 @@ class RemoteFile:
 
     def size(self) -> int | None:
         """Bytes of the file; None if the file system does not say."""
-        system, path = self._file_system()
-        size: int | None = system.info(path).get("size")
-        return size
+        with self._named():
+            system, path = self._file_system()
+            size: int | None = system.info(path).get("size")
+            return size
 
     def __call__(self, offset: int) -> ReadAhead:
         """The file from this offset on."""
-        system, path = self._file_system()
-        return ReadAhead(system, path, offset)
+        with self._named():
+            system, path = self._file_system()
+            return ReadAhead(system, path, offset)
+
+    @contextlib.contextmanager
+    def _named(self) -> Iterator[None]:
+        """Gives what the file system raises the name of the file."""
+        try:
+            yield
+        except FileNotFoundError as error:
+            raise Error(f"{self.path}: no such file; check the address", self.path) from error
+        except OSError as error:
+            raise Error(f"{self.path}: {error}", self.path) from error
+
+
+class SkippedFile:
+    """A remote file that may be unreadable: the driver looks at it as at an empty one, and a worker says why."""
+
+    def __init__(self, file: RemoteFile) -> None:
+        self._file = file
+
+    def size(self) -> int | None:
+        """Bytes of the file; None if they are not known."""
+        try:
+            return self._file.size()
+        except Error:
+            return None
+
+    def __call__(self, offset: int) -> ReadAhead | io.BytesIO:
+        """The file from this offset on."""
+        try:
+            return self._file(offset)
+        except Error:
+            return io.BytesIO()
 
 
 class ReadAhead:
@@ -64,11 +99,11 @@ class ReadAhead:
 
     def __init__(self, system: Any, path: str, offset: int) -> None:
         self._system, self._path = system, path
-        self._size: int = system.info(path)["size"]
-        self._offset = offset
-        self._piece, self._at = b"", 0
         self._threads: ThreadPoolExecutor | None = None
         self._next: Future[bytes] | None = None
+        self._piece, self._at = b"", 0
+        self._offset = offset
+        self._size: int = system.info(path)["size"]
 
     def _request(self, offset: int) -> bytes:
         end = min(offset + REQUEST_BYTES, self._size)
@@ -102,22 +137,27 @@ class ReadAhead:
             self._threads.shutdown(wait=False, cancel_futures=True)
 
 
-def found(paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]], storage_options: dict[str, Any] | None = None) -> list[str]:
-    """The files that are named: absolute paths, and addresses of file systems. Patterns and directories are expanded."""
-    from ._run import paths as local
+def found(
+    captures: Any, storage_options: dict[str, Any] | None = None, skip_unreadable: bool = False
+) -> tuple[list[str], list[str]]:
+    """The files that are named: absolute paths, and addresses of file systems. Patterns and directories are expanded.
+    With them what is wrong with directories.
 
-    if isinstance(paths, (str, os.PathLike)):
-        paths = [paths]
+    Raises:
+        Error: a file is missing and may not be, or nothing is there.
+    """
     files: list[str] = []
-    for named_path in paths:
-        path = os.fspath(named_path)
+    problems: list[str] = []
+    for path in named_paths(captures, "captures"):
         if not is_remote(path):
             # Workers may have other working directories.
-            named = [os.path.abspath(one) for one in local(path)]
+            named = [os.path.abspath(one) for one in paths(path)]
             missing = [one for one in named if not os.path.exists(one)]
-            if missing:
+            if missing and not skip_unreadable:
                 raise Error(f"{missing[0]}: no such file; check the path", missing[0])
-            files += [str(os.fspath(one)) for one in _native.captures(named)]
+            inside, wrong = _native.captures(named)
+            files += [str(os.fspath(one)) for one in inside]
+            problems += wrong
             continue
         import fsspec
 
@@ -133,7 +173,9 @@ def found(paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]], stor
         if not matches:
             raise Error(f"{path}: no file matches this pattern", path)
         files += [f"{scheme}://{match}" for match in matches]
-    return files
+    if not files:
+        raise Error(problems[0]) if problems else UsageError("captures: name at least one capture")
+    return files, problems
 
 
 class Divided:
@@ -145,11 +187,16 @@ class Divided:
         captures: Any,
         task_bytes: int = TASK_BYTES,
         storage_options: dict[str, Any] | None = None,
+        skip_unreadable: bool = False,
     ) -> None:
         self.storage_options = storage_options
-        self.files = found(captures, storage_options)
-        self.remotes = {
-            number: RemoteFile(path, storage_options) for number, path in enumerate(self.files) if is_remote(path)
+        self.skip_unreadable = skip_unreadable
+        self.files, self._problems = found(captures, storage_options, skip_unreadable)
+        self.remotes: dict[int, RemoteFile | SkippedFile] = {
+            number: SkippedFile(file) if skip_unreadable else file
+            for number, path in enumerate(self.files)
+            if is_remote(path)
+            for file in [RemoteFile(path, storage_options)]
         }
         self.job = _native.DividedJob(words, self.files, self.remotes)
         self._task_bytes = task_bytes
@@ -158,10 +205,17 @@ class Divided:
             number: (self._sizes[number], remote) for number, remote in self.remotes.items()
         }
         self.pieces = self.job.pieces(task_bytes, lengths)
+        # In each round every file with ranges gets on by one at least.
+        self._rounds = len(self.pieces) + 1
 
     def _size(self, number: int) -> int:
         remote = self.remotes.get(number)
-        return (remote.size() or 0) if remote else os.path.getsize(self.files[number])
+        if remote is not None:
+            return remote.size() or 0
+        # What cannot be looked at has a worker to say why.
+        with contextlib.suppress(OSError):
+            return os.path.getsize(self.files[number])
+        return 0
 
     def tasks(self, pieces: list[str] | None = None) -> list[list[str]]:
         """The pieces, small ones together, so that a task has enough to do."""
@@ -178,16 +232,26 @@ class Divided:
             room -= size
         return tasks
 
-    def share(self, skip_unreadable: bool = False) -> Share:
+    def share(self) -> Share:
         """What the workers need to know."""
-        return Share(self.job.text(), self.files, self.storage_options, skip_unreadable)
+        return Share(self.job.text(), self.files, self.storage_options, self.skip_unreadable)
 
     def join(self, inputs: Iterable[bytes]) -> list[str]:
-        """Joins what became of all pieces; those that have to be read again."""
-        return self.job.join(self.pieces, list(inputs))
+        """Joins what became of all pieces; those that have to be read again.
 
-    def report(self, tallies: Iterable[bytes]) -> bytes:
-        """The result in the format that the words ask for, once all shards were reduced; of flows and exports without its rows."""
+        Raises:
+            Error: no input could be opened, or a file changed meanwhile.
+        """
+        self._rounds -= 1
+        again = self.job.join(self.pieces, list(inputs), self._problems)
+        if again and self._rounds <= 0:
+            path = self.files[json.loads(again[0])["input"]]
+            raise Error(f"{path}: a range of this file was asked for again and again, and never came", path)
+        return again
+
+    def report(self, tallies: Iterable[bytes]) -> Report:
+        """The result in the format that the words ask for, once all shards were reduced; of flows and exports without its rows.
+        With it what one process says of the inputs, and whether it read all of them to their end."""
         return self.job.report(list(tallies))
 
 
@@ -222,7 +286,8 @@ class Share:
             rows = list(parts)
             rows.append((0, -1, parts.finish()))
         except (Error, OSError) as error:
-            rows = [(0, -1, job.unread(piece, str(error)))]
+            sentence = str(error)
+            rows = [(0, -1, job.unread(piece, sentence if path in sentence else f"{path}: {sentence}"))]
         yield from rows
 
     def reducer(self, table: bytes) -> Callable[[int, int, list[bytes]], tuple[bytes | None, _native.Table | None]]:
@@ -251,11 +316,16 @@ def words_of(command: str, options: dict[str, Any]) -> list[str]:
 
 
 def done_here(
-    command: str, captures: Any, task_bytes: int = TASK_BYTES, budget: int = BUDGET, **options: Any
+    command: str,
+    captures: Any,
+    task_bytes: int = TASK_BYTES,
+    budget: int = BUDGET,
+    skip_unreadable: bool = False,
+    **options: Any,
 ) -> tuple[Command, list[_native.Table]]:
     """A run in pieces, all in this process: the cluster's path without a cluster. The result, and of a list of flows or
     an export the rows of each shard."""
-    divided = Divided(words_of(command, options), captures, task_bytes)
+    divided = Divided(words_of(command, options), captures, task_bytes, skip_unreadable=skip_unreadable)
     share = divided.share()
     shuffled: dict[tuple[int, int], list[bytes]] = {}
     inputs: list[bytes] = []

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import ipaddress
-import os
 import re
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 from . import _native
 from ._errors import UsageError
 from ._run import StrPath
+from ._run import path as named_path
 
 _UNITS = {"": 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "kB": 10**3, "MB": 10**6, "GB": 10**9}
 
@@ -83,11 +83,11 @@ class Filter:
     @classmethod
     def load(cls, path: StrPath) -> Filter:
         """A filter that `save` or ``flowsieve count --save-filter`` wrote."""
-        return cls._of(_native.Filter.load(os.fspath(path)))
+        return cls._of(_native.Filter.load(named_path(path, "path")))
 
     def save(self, path: StrPath) -> None:
         """Saves the filter, whole or not at all."""
-        self._native.save(os.fspath(path))
+        self._native.save(named_path(path, "path"))
 
     @property
     def attributes(self) -> list[str]:

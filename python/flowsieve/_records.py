@@ -110,6 +110,8 @@ class CountTotals:
         did not get to. Always 0 for files that were read to the end."""
     interrupted: bool
     """a signal ended the run before everything was read; the result covers what was read until then."""
+    complete: bool
+    """all inputs were read to their ends; if not, the exit code is not 0."""
     slices: int
     """slices reported."""
     empty_slices_omitted: int
@@ -193,6 +195,8 @@ class FlowsTotals:
     """DNS messages with a question."""
     interrupted: bool
     """a signal ended the run before everything was read; the result covers what was read until then."""
+    complete: bool
+    """all inputs were read to their ends; if not, the exit code is not 0."""
     skipped: dict[str, Any]
     """packets in no flow, by reason (as for `count`); in JSON lines a list of `reason` and `packets`."""
 
@@ -251,6 +255,8 @@ class ExportTotals:
     """rows of packets from a pipe that came after their slice was closed."""
     interrupted: bool
     """a signal ended the run before everything was read; the result covers what was read until then."""
+    complete: bool
+    """all inputs were read to their ends; if not, the exit code is not 0."""
     skipped: dict[str, Any]
     """packets without a row, by reason (as for `count`); in JSON lines a list of `reason` and `packets`."""
 
@@ -330,6 +336,8 @@ class DedupTotals:
     """packets with an earlier time than the one before."""
     interrupted: bool
     """a signal ended the run before everything was read; the result covers what was read until then."""
+    complete: bool
+    """all inputs were read to their ends; if not, the exit code is not 0."""
     outside_slices: int
     """packets in no slice, since there were more than 65,536."""
     left_early: int
@@ -502,6 +510,8 @@ class TopTotals:
         run did not get to."""
     interrupted: bool
     """a signal ended the run before everything was read; the result covers what was read until then."""
+    complete: bool
+    """all inputs were read to their ends; if not, the exit code is not 0."""
     slices: int
     """slices with packets."""
     keys: int

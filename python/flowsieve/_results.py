@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import html
-import json
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from ._records import (
     CompareParameters,
@@ -24,7 +23,10 @@ from ._records import (
 )
 from ._records import record as _record
 from ._run import Command
-from ._table import Stream, Table
+from ._table import NO_PICKLE, Stream, Table
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 _P = TypeVar("_P")
 _T = TypeVar("_T")
@@ -33,30 +35,49 @@ _BARS = "▁▂▃▄▅▆▇█"
 
 
 class Result:
-    """The document of a run: what stands around its rows."""
+    """The document of a run: what stands around its rows.
+
+    A result is a context manager: at the end of ``with`` a run that is still under way is ended.
+    """
 
     def __init__(self, command: Command) -> None:
-        self._command = command
-        self._document: dict[str, Any] | None = None
+        self._command: Command | None = command
+        self._document: dict[str, Any] = {}
         self._complete = True
 
-    def _read_rest(self) -> None:
-        if self._document is None:
-            rest, self._complete = self._command.rest()
-            self._document = json.loads(rest or b"{}")
+    def _read(self) -> None:
+        """Takes the document, which is there once all rows were read."""
+        if self._command is not None:
+            self._document, self._complete = self._command.document()
+            self._command = None
 
     @property
     def document(self) -> dict[str, Any]:
         """Everything but the rows, as in the format ``json``."""
-        self._read_rest()
-        assert self._document is not None
+        self._read()
         return self._document
 
     @property
     def complete(self) -> bool:
         """Whether everything could be read; ``inputs`` says what could not."""
-        self._read_rest()
+        self._read()
         return self._complete
+
+    def close(self) -> None:
+        """Ends the run, unless everything was read."""
+        if self._command is not None:
+            self._command.close()
+
+    def __getstate__(self) -> dict[str, Any]:
+        if self._command is not None:
+            raise TypeError(NO_PICKLE)
+        return self.__dict__
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
 class _OfInputs(Result, Generic[_P, _T]):
@@ -87,10 +108,10 @@ class _InMemory(_OfInputs[_P, _T]):
     def __init__(self, command: Command, live: bool = False) -> None:
         super().__init__(command)
         if live:
-            self._rows: Table | Stream = Stream(command, self._read_rest)
+            self._rows: Table | Stream = Stream(command, self._read)
         else:
-            self._rows = Table(command.native.rows())
-            self._read_rest()
+            self._rows = Table(command.rows())
+            self._read()
 
     def _table(self) -> Table:
         if isinstance(self._rows, Stream):
@@ -112,7 +133,7 @@ class _AsTheyCome(_OfInputs[_P, _T]):
 
     def __init__(self, command: Command) -> None:
         super().__init__(command)
-        self._rows = Stream(command, self._read_rest)
+        self._rows = Stream(command, self._read)
 
 
 class Counts(_InMemory[CountParameters, CountTotals]):
@@ -242,8 +263,8 @@ class Rows(Result):
 
     def __init__(self, command: Command) -> None:
         super().__init__(command)
-        self.rows = Table(command.native.rows())
-        self._read_rest()
+        self.rows = Table(command.rows())
+        self._read()
 
     def __repr__(self) -> str:
         return repr(self.rows)
@@ -255,15 +276,10 @@ class Rows(Result):
 class Text(Result):
     """What a command prints, where that is text."""
 
-    def _read_rest(self) -> None:
-        if self._document is None:
-            text, self._complete = self._command.rest()
-            self.text = text.decode()
-            self._document = {}
-
     def __init__(self, command: Command) -> None:
         super().__init__(command)
-        self._read_rest()
+        self.text, self._complete = command.text()
+        self._command = None
 
     def __repr__(self) -> str:
         return self.text

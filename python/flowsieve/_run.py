@@ -5,7 +5,10 @@ from __future__ import annotations
 import datetime
 import glob
 import inspect
+import ipaddress
+import json
 import logging
+import numbers
 import os
 import sys
 import warnings
@@ -13,7 +16,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
 
 from . import _native
-from ._errors import Error, InputWarning
+from ._errors import Error, InputWarning, UsageError
 
 StrPath: TypeAlias = str | os.PathLike[str]
 #: One file or several. Patterns such as ``captures/*.pcap.gz`` are expanded.
@@ -25,28 +28,54 @@ Values: TypeAlias = Value | Iterable[Value]
 #: ``True``, a bar of tqdm (anything with ``update`` and ``total``), or a function of bytes read, packets seen and all bytes.
 Progress: TypeAlias = Any
 
+#: The output of a run that is over, the lines that it said with path and offset, and whether everything could be read.
+Report: TypeAlias = tuple[bytes, list[tuple[str, StrPath | None, int | None]], bool]
+
+_ADDRESSES = (ipaddress.IPv4Address, ipaddress.IPv6Address, ipaddress.IPv4Network, ipaddress.IPv6Network)
+
 _log = logging.getLogger("flowsieve")
 
 
-def paths(named: Paths) -> list[str]:
+def path(value: Any, name: str) -> str:
+    """A path as text; anything else is refused with the name of its argument."""
+    if not isinstance(value, (str, os.PathLike)):
+        raise UsageError(f"{name}: {_not_a_path(value)}")
+    text = os.fspath(value)
+    # `os.fspath` of a path of bytes is bytes.
+    return os.fsdecode(text)
+
+
+def _not_a_path(value: Any) -> str:
+    kind = type(value).__name__
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return f"a path is a str or an os.PathLike, not {kind}; if this is a path, decode it with os.fsdecode, else write it to a file first"
+    if hasattr(value, "read") or hasattr(value, "write"):
+        return f"a path is a str or an os.PathLike, not a file object ({kind}); give the path of the file, or write its content to one first"
+    return f"a path is a str or an os.PathLike, not {kind}"
+
+
+def named_paths(values: Any, name: str) -> list[str]:
+    """One path or several, as text."""
+    is_one = isinstance(values, (str, os.PathLike, bytes, bytearray, memoryview)) or hasattr(values, "read")
+    return [path(one, name) for one in ([values] if is_one or not isinstance(values, Iterable) else values)]
+
+
+def paths(named: Any, name: str = "captures") -> list[str]:
     """The files that are named, with patterns expanded."""
-    if isinstance(named, (str, os.PathLike)):
-        named = [named]
     found: list[str] = []
-    for path in named:
-        name = os.fspath(path)
-        if any(mark in name for mark in "*?[") and not os.path.exists(name):
-            matches = sorted(glob.glob(name, recursive=True))
+    for one in named_paths(named, name):
+        if any(mark in one for mark in "*?[") and not os.path.exists(one):
+            matches = sorted(glob.glob(one, recursive=True))
             if not matches:
-                raise Error(f"{name}: no file matches this pattern", name)
+                raise Error(f"{one}: no file matches this pattern", one)
             found += matches
         else:
-            found.append(name)
+            found.append(one)
     return found
 
 
-def word(value: Any) -> str:
-    """A value in the words of the command line."""
+def word(value: Any, name: str) -> str:
+    """A value in the words of the command line; what has none is refused with the name of its argument."""
     if isinstance(value, datetime.timedelta):
         return f"{value // datetime.timedelta(microseconds=1)}us"
     if isinstance(value, datetime.datetime):
@@ -54,61 +83,89 @@ def word(value: Any) -> str:
             value = value.replace(tzinfo=datetime.timezone.utc)
         return str(value.astimezone(datetime.timezone.utc).isoformat().replace("+00:00", "Z"))
     if isinstance(value, os.PathLike):
-        return str(os.fspath(value))
-    return str(value)
+        return path(value, name)
+    # Scalars of NumPy have a dtype, too.
+    if isinstance(value, (str, numbers.Number, datetime.date, *_ADDRESSES)) or getattr(value, "ndim", None) == 0:
+        return str(value)
+    if isinstance(value, (bytes, bytearray, memoryview)) or hasattr(value, "read") or hasattr(value, "write"):
+        raise UsageError(f"{name}: {_not_a_path(value)}")
+    raise UsageError(f"{name}: a value is text, a number, a time or an address, not {type(value).__name__}")
 
 
 def listed(values: Any) -> list[Any]:
     """Values, if there is one or more."""
     if values is None:
         return []
-    if isinstance(values, (str, bytes, os.PathLike)) or not isinstance(values, Iterable):
-        return [values]
-    return list(values)
+    one = (str, bytes, bytearray, memoryview, os.PathLike, *_ADDRESSES)
+    is_one = isinstance(values, one) or hasattr(values, "read") or getattr(values, "ndim", None) == 0
+    return [values] if is_one or not isinstance(values, Iterable) else list(values)
 
 
 def command_line(command: list[str], function: Callable[..., Any], given: dict[str, Any]) -> list[str]:
     """The words of a command from the arguments of its function: options that differ from their defaults, then the rest."""
     line, rest = list(command), []
     if "self" in given:
-        rest.append(word(given["self"].archive))
+        rest.append(path(given["self"].archive, "archive"))
     for name, parameter in inspect.signature(function).parameters.items():
         value: Any = given.get(name)
         if name in ("self", "progress"):
             continue
         if parameter.kind is not parameter.KEYWORD_ONLY:
             is_path = parameter.annotation in ("Paths", "StrPath")
-            rest += paths(value) if is_path else [word(one) for one in listed(value)]
+            rest += paths(value, name) if is_path else [word(one, name) for one in listed(value)]
             continue
         option = "--" + name.rstrip("_").replace("_", "-")
         if value is True:
             line.append(option)
         elif value is not None and value is not False and value != parameter.default:
-            line += [f"{option}={word(one)}" for one in listed(value)]
+            line += [f"{option}={word(one, name)}" for one in listed(value)]
     return [*line, "--", *rest]
 
 
 class Command:
-    """A command at work."""
+    """A command at work. Its native part knows how far its output was read."""
 
     def __init__(self, line: list[str], progress: Progress = None) -> None:
         self._bar = _Bar(progress)
         self.native = _native.Run(line, self._bar.report)
 
     @classmethod
-    def over(cls, output: bytes) -> Command:
-        """A command that is over, with this output."""
+    def over(cls, report: Report) -> Command:
+        """A command that is over, with this report."""
         made = cls.__new__(cls)
         made._bar = _Bar(None)
-        made.native = _native.Run.over(output)
+        made.native = _native.Run.over(*report)
         return made
 
-    def rest(self) -> tuple[bytes, bool]:
-        """What is left of the output, and whether everything could be read."""
-        rest, complete = self.native.rest()
+    def rows(self) -> _native.Table:
+        """All rows that are left."""
+        try:
+            return self.native.rows()
+        except BaseException:
+            self._bar.close()
+            raise
+
+    def document(self) -> tuple[dict[str, Any], bool]:
+        """The document behind the rows, and whether everything could be read. Raises unless all rows were read."""
+        text, complete = self.native.document()
+        self._end()
+        document: dict[str, Any] = json.loads(text)
+        return document, complete
+
+    def text(self) -> tuple[str, bool]:
+        """The output of a command without rows, and whether everything could be read."""
+        text, complete = self.native.text()
+        self._end()
+        return text.decode(), complete
+
+    def close(self) -> None:
+        """Ends the command, unless everything was read."""
+        self.native.close()
+        self._bar.close()
+
+    def _end(self) -> None:
         self._bar.close()
         self.warn()
-        return rest, complete
 
     def warn(self) -> None:
         """Hands on what the command said."""

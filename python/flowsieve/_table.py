@@ -10,7 +10,12 @@ from typing import TYPE_CHECKING, Any
 from . import _native
 
 if TYPE_CHECKING:
+    from typing_extensions import Self
+
     from ._run import Command
+
+#: Why a result that is not in memory cannot go to another process.
+NO_PICKLE = "rows that are read as they come cannot be pickled; pickle the table that `.read()` returns"
 
 #: Rows of a table that are shown.
 _SHOWN = 10
@@ -112,7 +117,7 @@ class Table(Rows):
 
 
 class Stream(Rows):
-    """Rows as they come, in bounded memory. They can be read once.
+    """Rows as they come, in bounded memory. They can be read once; a second time raises.
 
     Iterating gives tables of at most 65,536 rows. A library that takes an Arrow C stream pulls the rows itself, and then
     Ctrl-C works when the next rows have come.
@@ -132,13 +137,22 @@ class Stream(Rows):
 
     def read(self) -> Table:
         """All rows that are left."""
-        table = Table(self._command.native.rows())
+        table = Table(self._command.rows())
         self._ended()
         return table
 
     def close(self) -> None:
-        """Ends the run; the rest is not read."""
-        self._command.native.cancel()
+        """Ends the run, unless everything was read."""
+        self._command.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __reduce__(self) -> Any:
+        raise TypeError(NO_PICKLE)
 
     def _whole(self) -> Table:
         return self.read()

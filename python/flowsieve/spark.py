@@ -6,8 +6,8 @@
 Three stages: captures are read in pieces and give the distinct elements of each slice and shard (map); these go to one place a
 shard (shuffle); there the filter and the exact set count them (reduce). Each step gives the same bytes when Spark runs it again.
 
-Damage in a capture is listed with its input, as on one machine. What the file system does not give raises, so that Spark tries
-again and the job fails with the name of the file; there is no partial answer.
+Damage in a capture is listed with its input, and warnings, remarks and ``complete`` are those of one machine. What the file system
+does not give raises, so that Spark tries again and the job fails with the name of the file, unless it may be skipped.
 
 Run as a program, the module prints the path of itself, for ``spark-submit``; ``count`` may be left out:
 
@@ -30,7 +30,7 @@ from flowsieve._errors import Error, UsageError
 from flowsieve._native import DividedJob
 from flowsieve._records import ExportParameters, ExportTotals, FlowsParameters, FlowsTotals
 from flowsieve._results import _P, _T, Counts, Top, _OfInputs
-from flowsieve._run import Command
+from flowsieve._run import Command, Report, named_paths
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -75,8 +75,8 @@ def count(
         UsageError: the options do not go together, or need all packets in one place.
         Error: a file is missing, or could not be read after Spark's retries.
     """
-    divided = _divided("count", captures, manifest, task_bytes, storage_options, options)
-    with _Run(spark, divided, skip_unreadable, partitions) as run:
+    divided = _divided("count", captures, manifest, task_bytes, storage_options, skip_unreadable, options)
+    with _Run(spark, divided, partitions) as run:
         return Counts(Command.over(run.report()))
 
 
@@ -95,8 +95,8 @@ def top(
 
     The arguments are those of `count`, and the options of `flowsieve.top`.
     """
-    divided = _divided("top", captures, manifest, task_bytes, storage_options, options)
-    with _Run(spark, divided, skip_unreadable, partitions) as run:
+    divided = _divided("top", captures, manifest, task_bytes, storage_options, skip_unreadable, options)
+    with _Run(spark, divided, partitions) as run:
         return Top(Command.over(run.report()))
 
 
@@ -106,13 +106,20 @@ class _RowsOnSpark(_OfInputs[_P, _T]):
     def __init__(self, command: Command, kept: DataFrame) -> None:
         super().__init__(command)
         # The report has no rows.
-        command.native.rows()
-        self._read_rest()
+        command.rows()
+        self._read()
         self._kept = kept
 
     def unpersist(self) -> None:
         """Frees what Spark keeps of the rows."""
         self._kept.unpersist()
+
+    def close(self) -> None:
+        """Frees what Spark keeps of the rows."""
+        self.unpersist()
+
+    def __reduce__(self) -> Any:
+        raise TypeError("the rows are in Spark, so the result cannot be pickled; write its data frame")
 
 
 class FlowsOnSpark(_RowsOnSpark[FlowsParameters, FlowsTotals]):
@@ -163,8 +170,8 @@ def flows(
 
     The arguments are those of `count`, and the options of `flowsieve.flows`.
     """
-    divided = _divided("flows", captures, manifest, task_bytes, storage_options, options)
-    with _Run(spark, divided, skip_unreadable, partitions) as run:
+    divided = _divided("flows", captures, manifest, task_bytes, storage_options, skip_unreadable, options)
+    with _Run(spark, divided, partitions) as run:
         return FlowsOnSpark(*run.listed())
 
 
@@ -185,8 +192,8 @@ def export(
     The arguments are those of `count`, and the options of `flowsieve.export`. The elements of an eighth of a slice are in the
     memory of one task, with ``slice="all"`` of a 64th of everything.
     """
-    divided = _divided("export", captures, manifest, task_bytes, storage_options, options)
-    with _Run(spark, divided, skip_unreadable, partitions) as run:
+    divided = _divided("export", captures, manifest, task_bytes, storage_options, skip_unreadable, options)
+    with _Run(spark, divided, partitions) as run:
         return ExportOnSpark(*run.listed())
 
 
@@ -196,21 +203,22 @@ def _divided(
     manifest: str | os.PathLike[str] | None,
     task_bytes: int,
     storage_options: dict[str, Any] | None,
+    skip_unreadable: bool,
     options: dict[str, Any],
 ) -> Divided:
-    named = [captures] if isinstance(captures, (str, os.PathLike)) else list(captures)
+    named = named_paths(captures, "captures")
     if manifest is not None:
         with open(manifest, encoding="utf-8") as lines:
             named += [line.strip() for line in lines if line.strip()]
-    return Divided(words_of(command, options), named, task_bytes, storage_options)
+    return Divided(words_of(command, options), named, task_bytes, storage_options, skip_unreadable)
 
 
 class _Run:
     """A run on a cluster, between its first job and its last."""
 
-    def __init__(self, spark: SparkSession, divided: Divided, skip_unreadable: bool, partitions: int | None) -> None:
+    def __init__(self, spark: SparkSession, divided: Divided, partitions: int | None) -> None:
         self._spark, self._divided, self._partitions = spark, divided, partitions
-        self._share = divided.share(skip_unreadable)
+        self._share = divided.share()
         self._kept: list[DataFrame] = []
         self._before = spark.conf.get(_BATCH_SETTING, None)
 
@@ -226,7 +234,7 @@ class _Run:
         else:
             self._spark.conf.set(_BATCH_SETTING, self._before)
         if isinstance(error, Exception):
-            explained = _explained(error)
+            explained = _explained(error, self._share.files)
             if explained is not error:
                 raise explained from error
 
@@ -248,7 +256,7 @@ class _Run:
         tallies = rows.filter("tally is not null").select("tally").collect()
         return Command.over(self._divided.report([bytes(row.tally) for row in tallies])), rows
 
-    def report(self) -> bytes:
+    def report(self) -> Report:
         """The report of all tallies."""
         tallies = self.reduced("tally binary", _tally_of).collect()
         return self._divided.report([bytes(row.tally) for row in tallies])
@@ -375,16 +383,31 @@ def _threads(spark: SparkSession) -> int:
         return 4
 
 
-def _explained(error: Exception) -> Exception:
+def _explained(error: Exception, files: list[str]) -> Exception:
     """What a worker raised, with the sentence that names the file and not Spark's traceback."""
     if isinstance(error, Error):
         return error
     text = str(error)
-    for kind in ("flowsieve._errors.Error: ", "flowsieve._errors.UsageError: "):
-        if kind in text:
-            sentence = text.rsplit(kind, 1)[1].splitlines()[0]
-            return Error(sentence, sentence.split(": ")[0])
+    for kind in (Error, UsageError):
+        name = f"{kind.__module__}.{kind.__qualname__}: "
+        if name in text:
+            sentence = text.rsplit(name, 1)[1].splitlines()[0]
+            return kind(sentence, next((file for file in files if sentence.startswith(f"{file}: ")), None))
     return error
+
+
+def _say(lines: Iterable[str]) -> None:
+    """Writes lines to standard error. Java writes them, since spark-submit joins Python's with its standard output."""
+    if "PYSPARK_GATEWAY_PORT" not in os.environ:
+        for line in lines:
+            print(line, file=sys.stderr)
+        return
+    from pyspark import SparkContext
+
+    context: Any = SparkContext
+    context._ensure_initialized()
+    for line in lines:
+        context._jvm.java.lang.System.err.println(line)
 
 
 def main(words: list[str]) -> int:
@@ -399,21 +422,23 @@ def main(words: list[str]) -> int:
         divided = Divided(words, captures)
         spark = SparkSession.builder.appName(f"flowsieve {words[0]}").getOrCreate()
         try:
-            with _Run(spark, divided, False, None) as run:
-                report = run.report()
+            with _Run(spark, divided, None) as run:
+                report, said, complete = run.report()
         finally:
             spark.stop()
     except Error as error:
-        print(f"flowsieve: {error}", file=sys.stderr)
+        _say([f"flowsieve: {error}"])
         return 2 if isinstance(error, UsageError) else 1
     if output is None:
         sys.stdout.buffer.write(report)
-        return 0
-    new = f"{os.fspath(output)}.{os.getpid()}.tmp"
-    with open(new, "wb") as file:
-        file.write(report)
-    os.replace(new, output)
-    return 0
+        sys.stdout.buffer.flush()
+    else:
+        new = f"{os.fspath(output)}.{os.getpid()}.tmp"
+        with open(new, "wb") as file:
+            file.write(report)
+        os.replace(new, output)
+    _say(line for line, _path, _offset in said)
+    return 0 if complete else 1
 
 
 if __name__ == "__main__":

@@ -73,5 +73,9 @@ fn slices(batch: &RecordBatch) -> impl Iterator<Item = SliceResult> {
         saturated: false,
         combinations: Vec::new(),
         revised: false,
+        partial: batch
+            .column_by_name("partial")
+            .and_then(|column| column.as_boolean_opt())
+            .is_some_and(|column| column.is_valid(row) && column.value(row)),
     })
 }

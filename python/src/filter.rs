@@ -1,6 +1,7 @@
 //! Filters by themselves: values go in as columns, one an attribute.
 
 use crate::failure;
+use crate::table::Reduced;
 use flowsieve::elements::{ElementKind, ElementLabel, ElementQuery};
 use flowsieve::filters::saved::SavedFilter;
 use flowsieve::filters::{
@@ -8,13 +9,17 @@ use flowsieve::filters::{
     Structure,
 };
 use flowsieve::hashing::{Digest, Digester};
+use flowsieve_engine::internal::Shown;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::fmt::Display;
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+use std::thread::sleep;
+use std::time::Duration;
 
 /// Elements that are digested together, so that their digests stay in the cache.
 const BATCH: usize = 4096;
@@ -97,7 +102,7 @@ fn wrong(sentence: impl Display) -> PyErr {
 }
 
 fn of_file(path: &Path, sentence: impl Display) -> PyErr {
-    let sentence = format!("{}: {sentence}", path.display());
+    let sentence = format!("{}: {sentence}", path.shown());
     failure(&sentence, false, Some(path.to_owned()), None)
 }
 
@@ -105,16 +110,53 @@ fn of_file(path: &Path, sentence: impl Display) -> PyErr {
 #[pyclass(module = "flowsieve._native", frozen)]
 pub(crate) struct Filter {
     filter: Mutex<SavedFilter>,
+    /// The process that last had the lock for certain.
+    process: AtomicU32,
+}
+
+/// How often a child of a fork tries to get a lock that perhaps nobody opens, a millisecond apart.
+const TRIES: usize = 200;
+
+impl From<SavedFilter> for Filter {
+    fn from(filter: SavedFilter) -> Self {
+        Self { filter: Mutex::new(filter), process: AtomicU32::new(std::process::id()) }
+    }
 }
 
 impl Filter {
-    fn lock(&self) -> MutexGuard<'_, SavedFilter> {
-        self.filter.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> PyResult<MutexGuard<'_, SavedFilter>> {
+        let process = std::process::id();
+        for _ in 0..TRIES {
+            if self.process.load(Relaxed) == process {
+                return Ok(self.filter.lock().unwrap_or_else(PoisonError::into_inner));
+            }
+            // A child of a fork. If a thread of the parent was at work, it is not here to end that.
+            match self.filter.try_lock() {
+                Err(TryLockError::WouldBlock) => sleep(Duration::from_millis(1)),
+                Err(TryLockError::Poisoned(poisoned)) => return Ok(poisoned.into_inner()),
+                Ok(filter) => {
+                    self.process.store(process, Relaxed);
+                    return Ok(filter);
+                }
+            }
+        }
+        Err(failure(
+            "another thread was using this filter when the process was forked, so the child cannot; fork when no thread does, or hand the filter on with pickle",
+            false,
+            None,
+            None,
+        ))
+    }
+
+    fn to_bytes(&self) -> PyResult<Vec<u8>> {
+        let mut bytes = Vec::new();
+        self.lock()?.save(&mut bytes).map_err(wrong)?;
+        Ok(bytes)
     }
 
     /// The names of the attributes, and the kind of element if it was saved by a count.
     fn described(&self) -> PyResult<(Vec<String>, Option<ElementLabel>)> {
-        let filter = self.lock();
+        let filter = self.lock()?;
         if let Some(label) = ElementLabel::parse(filter.label()) {
             let names = label.rule.kind.attributes().iter();
             return Ok((names.map(ToString::to_string).collect(), Some(label)));
@@ -156,21 +198,20 @@ impl Filter {
         let label = format!("{LABEL}{}", attributes.join(","));
         let spec = FilterSpec::new(kind, attributes.len(), sizing).map_err(wrong)?.knowing();
         let filter = SavedFilter::empty(spec, seed, label.into_bytes(), shards as usize);
-        Ok(Self { filter: Mutex::new(filter.map_err(wrong)?) })
+        Ok(filter.map_err(wrong)?.into())
     }
 
     /// A filter that was saved, by a count or from Python.
     #[staticmethod]
     fn load(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
         let filter = py.detach(|| SavedFilter::load(&path));
-        let filter = filter.map_err(|error| of_file(&path, error))?;
-        Ok(Self { filter: Mutex::new(filter) })
+        Ok(filter.map_err(|error| of_file(&path, error))?.into())
     }
 
     /// Saves the filter, whole or not at all.
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
         py.detach(|| {
-            let filter = self.lock();
+            let filter = self.lock()?;
             let name = path.file_name().unwrap_or_default().to_string_lossy();
             let new = path.with_file_name(format!(".{name}.{}.tmp", std::process::id()));
             let write = || {
@@ -180,30 +221,30 @@ impl Filter {
                 out.get_ref().sync_all()?;
                 fs::rename(&new, &path)
             };
-            write().inspect_err(|_| {
+            let written = write().inspect_err(|_| {
                 // There is nothing to remove if it could not be created.
                 let _ = fs::remove_file(&new);
-            })
+            });
+            written.map_err(|error| of_file(&path, format!("the filter cannot be saved: {error}")))
         })
-        .map_err(|error| of_file(&path, format!("the filter cannot be saved: {error}")))
     }
 
     /// Inserts elements.
     fn insert(&self, py: Python<'_>, columns: Vec<Column<'_>>) -> PyResult<()> {
         let columns = values(&columns)?;
         py.detach(|| {
-            let mut filter = self.lock();
+            let mut filter = self.lock()?;
             let digester = Digester::new(filter.seed());
             each_batch(&columns, digester, |batch| filter.insert_batch(batch));
-        });
-        Ok(())
+            Ok(())
+        })
     }
 
     /// Removes elements; whether the structure can.
     fn remove(&self, py: Python<'_>, columns: Vec<Column<'_>>) -> PyResult<bool> {
         let columns = values(&columns)?;
-        Ok(py.detach(|| {
-            let mut filter = self.lock();
+        py.detach(|| {
+            let mut filter = self.lock()?;
             let digester = Digester::new(filter.seed());
             let mut can = true;
             each_batch(&columns, digester, |batch| {
@@ -211,8 +252,8 @@ impl Filter {
                     can &= filter.remove(element);
                 }
             });
-            can
-        }))
+            Ok(can)
+        })
     }
 
     /// Whether elements were inserted: a byte each, 1 for yes.
@@ -223,33 +264,33 @@ impl Filter {
     ) -> PyResult<Bound<'py, PyBytes>> {
         let columns = values(&columns)?;
         let answers = py.detach(|| {
-            let filter = self.lock();
+            let filter = self.lock()?;
             let digester = Digester::new(filter.seed());
             let mut answers = Vec::new();
             each_batch(&columns, digester, |batch| {
                 answers.extend(batch.iter().map(|element| u8::from(filter.contains(element))));
             });
-            answers
-        });
+            Ok::<_, PyErr>(answers)
+        })?;
         Ok(PyBytes::new(py, &answers))
     }
 
     /// What the filter knows of elements with these values; None is any value.
-    fn query(&self, values: Vec<Option<Vec<u8>>>) -> &'static str {
-        let filter = self.lock();
+    fn query(&self, values: Vec<Option<Vec<u8>>>) -> PyResult<&'static str> {
+        let filter = self.lock()?;
         let digester = Digester::new(filter.seed());
         let digest = |value: &Option<Vec<u8>>| value.as_ref().map(|value| digester.digest(value));
         let attributes: Vec<_> = values.iter().map(digest).collect();
         let given: Vec<_> = attributes.iter().copied().flatten().collect();
         let whole = (given.len() == attributes.len()).then(|| whole_of(&given));
-        answer(filter.contains_where(Pattern { whole, attributes: &attributes }))
+        Ok(answer(filter.contains_where(Pattern { whole, attributes: &attributes })))
     }
 
     /// The same of a filter that a count saved, for values as `flowsieve filter query` takes them.
     fn query_text(&self, text: &str) -> PyResult<&'static str> {
         let (_, label) = self.described()?;
         let label = label.ok_or_else(|| wrong("the elements of this filter are plain values"))?;
-        let filter = self.lock();
+        let filter = self.lock()?;
         let digester = Digester::new(filter.seed());
         let query = ElementQuery::parse(text, &label.rule, digester).map_err(wrong)?;
         let answers = query.patterns.iter().map(|pattern| {
@@ -259,32 +300,41 @@ impl Filter {
     }
 
     /// Estimate, standard error, lower and upper bound of the distinct elements.
-    fn estimate(&self) -> Option<(Option<f64>, Option<f64>, u64, Option<u64>)> {
-        let estimate = self.lock().distinct()?;
-        Some((estimate.point(), estimate.point_error(), estimate.lower(), estimate.upper()))
+    fn estimate(&self) -> PyResult<Option<(Option<f64>, Option<f64>, u64, Option<u64>)>> {
+        let estimate = self.lock()?.distinct();
+        Ok(estimate.map(|it| (it.point(), it.point_error(), it.lower(), it.upper())))
     }
 
     /// The filter looks at one element in 2^stage.
-    fn stage(&self) -> u32 {
-        self.lock().stage()
+    fn stage(&self) -> PyResult<u32> {
+        Ok(self.lock()?.stage())
     }
 
     /// A filter of the same elements.
     fn copy(&self, py: Python<'_>) -> PyResult<Self> {
-        py.detach(|| {
-            let mut bytes = Vec::new();
-            self.lock().save(&mut bytes).map_err(wrong)?;
-            let length = bytes.len() as u64;
-            let filter = SavedFilter::read(&mut bytes.as_slice(), length).map_err(wrong)?;
-            Ok(Self { filter: Mutex::new(filter) })
-        })
+        py.detach(|| self.to_bytes()).and_then(|bytes| Self::from_bytes(py, &bytes))
+    }
+
+    /// A filter from its bytes, as `__reduce__` makes them and a file has them.
+    #[staticmethod]
+    fn from_bytes(py: Python<'_>, mut bytes: &[u8]) -> PyResult<Self> {
+        let length = bytes.len() as u64;
+        let filter = py.detach(|| SavedFilter::read(&mut bytes, length));
+        Ok(filter.map_err(wrong)?.into())
+    }
+
+    /// The filter for `pickle`.
+    fn __reduce__<'py>(this: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
+        let (py, filter) = (this.py(), this.get());
+        let bytes = py.detach(|| filter.to_bytes())?;
+        Ok((this.get_type().getattr("from_bytes")?, (PyBytes::new(py, &bytes),)))
     }
 
     /// Takes in all elements of another filter of the same parameters.
     fn unite(&self, py: Python<'_>, other: &Self) -> PyResult<()> {
         // A copy, so that no thread holds one lock and waits for another.
         let other = other.copy(py)?;
-        py.detach(|| self.lock().unite(&other.lock()).map_err(wrong))
+        py.detach(|| self.lock()?.unite(&*other.lock()?).map_err(wrong))
     }
 
     /// Names of the attributes, and the kind of element of a filter that a count saved.
@@ -294,11 +344,11 @@ impl Filter {
     }
 
     /// Structure, bytes of its arrays, share of them in use, seed, shards.
-    fn describe(&self) -> (&'static str, u64, f64, u64, usize) {
-        let filter = self.lock();
+    fn describe(&self) -> PyResult<(&'static str, u64, f64, u64, usize)> {
+        let filter = self.lock()?;
         let stats = filter.stats();
         let name = filter.spec().name();
-        (name, stats.memory_bytes, stats.fill_ratio, filter.seed(), filter.shards())
+        Ok((name, stats.memory_bytes, stats.fill_ratio, filter.seed(), filter.shards()))
     }
 }
 

@@ -4,10 +4,11 @@
 //! Everything that goes from one process to another is text or bytes.
 
 use crate::failure;
+use crate::run::{Said, failure_of, listen, raised_of};
 use crate::table::Table;
 use arrow_array::{ArrayRef, Int64Array, RecordBatch};
 use arrow_schema::{DataType, Field, Schema};
-use flowsieve::cli::{DividedPlan, DividedRun, captures_of};
+use flowsieve::cli::{DividedPlan, DividedRun, captures_of, conclude};
 use flowsieve::export::{ExportRows, ExportSink as _};
 use flowsieve::flows::FlowSink as _;
 use flowsieve::output::{
@@ -19,7 +20,7 @@ use flowsieve::pieces::{
     RowTally, ShardCount, ShardFlows, ShardRows, ShardTally, SlicePart, SliceRanking, SliceSums,
     divide, divide_by, grid_of,
 };
-use flowsieve::pipeline::{Align, CountSummary, SliceGrid};
+use flowsieve::pipeline::{Align, CountSummary, SliceGrid, Totals};
 use flowsieve::report::{ExportFormat, ExportParameters, ExportReport, TopParameters, TopReport};
 use flowsieve::selection::TimeBound;
 use flowsieve::trace::{
@@ -28,26 +29,37 @@ use flowsieve::trace::{
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What every process knows of a run.
+/// What every process knows of a run. No field may be left out: `Option::deserialize` wants a null.
 #[derive(Clone, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
 struct Job {
+    /// The version of the package that planned the run.
+    version: String,
     words: Vec<OsString>,
     inputs: Vec<PathBuf>,
+    #[serde(deserialize_with = "Option::deserialize")]
     from_ns: Option<i64>,
+    #[serde(deserialize_with = "Option::deserialize")]
     to_ns: Option<i64>,
     /// Where the first slice begins, and how long slices are.
     first_ns: i64,
+    #[serde(deserialize_with = "Option::deserialize")]
     width_ns: Option<i64>,
+    /// All that the result depends on, defaults included: a process that takes the words for
+    /// something else refuses the run.
+    parameters: Map<String, Value>,
 }
 
 /// A piece as text.
 #[derive(Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
 struct PieceText {
     input: u32,
     range: u32,
@@ -116,6 +128,9 @@ fn explained(error: PieceError) -> PyErr {
         PieceError::Unreadable(error) => {
             failure(&error.to_string(), false, Some(error.path.clone()), error.offset)
         }
+        PieceError::Changed(ref path) => {
+            failure(&error.to_string(), false, Some(path.clone()), None)
+        }
         error => failure(&error.to_string(), false, None, None),
     }
 }
@@ -124,21 +139,24 @@ fn wrong(sentence: &str) -> PyErr {
     failure(sentence, false, None, None)
 }
 
-/// The captures that these names stand for: files, and those in directories.
+/// The captures that these names stand for: files, and those in directories; and what is wrong with
+/// directories.
 #[pyfunction]
-pub(crate) fn captures(py: Python<'_>, named: Vec<PathBuf>) -> PyResult<Vec<PathBuf>> {
-    let (found, problems) = py.detach(|| captures_of(&named));
-    match problems.first() {
-        Some(problem) => Err(wrong(problem)),
-        None => Ok(found),
-    }
+pub(crate) fn captures(py: Python<'_>, named: Vec<PathBuf>) -> (Vec<PathBuf>, Vec<String>) {
+    py.detach(|| captures_of(&named))
 }
 
 /// What is known when all pieces were read.
 struct Whole {
     table: InputTable,
     summary: Box<CountSummary>,
+    /// What a run of one process says of the inputs.
+    said: Vec<Said>,
+    /// Whether all inputs were read to their end.
+    is_complete: bool,
 }
+
+const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// A run in pieces.
 #[pyclass(module = "flowsieve._native", frozen)]
@@ -147,19 +165,21 @@ pub(crate) struct DividedJob {
     plan: DividedPlan,
     /// The format that the words ask for.
     format: ReportFormat,
+    /// The words ask for no remarks.
+    is_quiet: bool,
     grid: SliceGrid,
     whole: Mutex<Option<Whole>>,
 }
 
 impl DividedJob {
     fn of(job: Job) -> PyResult<Self> {
-        let DividedRun { mut plan, format, .. } = planned(&job.words)?;
+        let DividedRun { mut plan, format, is_quiet, .. } = planned(&job.words)?;
         *plan.inputs_mut() = job.inputs.iter().map(Source::from).collect();
         let selection = plan.selection_mut();
         selection.from = job.from_ns.map(TimeBound::At);
         selection.to = job.to_ns.map(TimeBound::At);
         let grid = SliceGrid::new(job.width_ns, Align::First, job.first_ns);
-        Ok(Self { job, plan, format, grid, whole: Mutex::new(None) })
+        Ok(Self { job, plan, format, is_quiet, grid, whole: Mutex::new(None) })
     }
 
     fn whole(&self) -> MutexGuard<'_, Option<Whole>> {
@@ -195,8 +215,7 @@ impl DividedJob {
         };
         let source = file(Capture::range_begin(&bytes, piece.start))?;
         let range = py.detach(move || capture.range(source, bytes, piece.start));
-        let range =
-            range.ok_or_else(|| wrong("the input is no plain pcap file, and has no ranges"))?;
+        let Some(range) = range else { return Ok(Err(PieceError::Changed(name))) };
         Ok(Ok(OpenPiece::range(range, piece.start)))
     }
 }
@@ -216,6 +235,9 @@ fn pieces_of(texts: &[String]) -> PyResult<Vec<Piece>> {
     let pieces = pieces.map(|piece| piece.map(Piece::from)).collect::<Result<_, _>>();
     pieces.map_err(|error| wrong(&format!("this text is no piece: {error}")))
 }
+
+/// Bytes of a report, the lines that were said, and whether all inputs were read to their end.
+type Report<'py> = (Bound<'py, PyBytes>, Vec<Said>, bool);
 
 /// What Python gives for an input that it opens: its length if it may be divided, and how it is
 /// opened at an offset.
@@ -263,23 +285,43 @@ impl DividedJob {
             _ => None,
         };
         let job = Job {
+            version: VERSION.to_owned(),
             words,
             inputs,
             from_ns: at(selection.from),
             to_ns: at(selection.to),
             first_ns: grid.origin_ns(),
             width_ns: grid.width_ns(),
+            parameters: Map::new(),
         };
-        let made = Self::of(job)?;
+        let mut made = Self::of(job)?;
         debug_assert_eq!(made.grid, grid);
+        made.job.parameters = made.parameters()?;
         Ok(made)
     }
 
     /// The same count in another process, from its text.
     #[staticmethod]
     fn of_text(text: &str) -> PyResult<Self> {
-        let job = serde_json::from_str(text);
-        Self::of(job.map_err(|error| wrong(&format!("this text is no run: {error}")))?)
+        let no_run = |error: serde_json::Error| wrong(&format!("this text is no run: {error}"));
+        let fields: Value = serde_json::from_str(text).map_err(no_run)?;
+        if let Some(version) = fields.get("version").filter(|version| **version != VERSION) {
+            return Err(wrong(&format!(
+                "the run was planned by flowsieve {version}, and this worker has {VERSION}; install one version on the driver and on all workers"
+            )));
+        }
+        let made = Self::of(serde_json::from_value(fields).map_err(no_run)?)?;
+        let (theirs, mine) = (&made.job.parameters, made.parameters()?);
+        let names = theirs.keys().chain(mine.keys());
+        let shown = |value: Option<&Value>| value.map_or("nothing".to_owned(), Value::to_string);
+        match names.into_iter().find(|&name| theirs.get(name) != mine.get(name)) {
+            None => Ok(made),
+            Some(name) => Err(wrong(&format!(
+                "{name} is {} for the driver and {} for this worker; install one version of flowsieve on all of them",
+                shown(theirs.get(name)),
+                shown(mine.get(name))
+            ))),
+        }
     }
 
     /// The count as text.
@@ -349,18 +391,20 @@ impl DividedJob {
         let error = TraceError {
             path: self.source(&piece)?.path().to_owned(),
             offset: None,
-            kind: TraceErrorKind::Io(io::Error::other(sentence)),
+            kind: TraceErrorKind::Reported { sentence },
         };
         let unread = InputPart::unread(&piece, &error);
         Ok(PyBytes::new(py, &unread.to_bytes()))
     }
 
-    /// Joins what became of the pieces; those that have to be read again, if there are any.
+    /// Joins what became of the pieces; those that have to be read again, if there are any. Raises
+    /// if no input could be opened. `problems` are those of directories.
     fn join(
         &self,
         py: Python<'_>,
         pieces: Vec<String>,
         inputs: Vec<Vec<u8>>,
+        problems: Vec<String>,
     ) -> PyResult<Vec<String>> {
         let pieces = pieces_of(&pieces)?;
         let joined = py.detach(|| {
@@ -368,13 +412,15 @@ impl DividedJob {
             let inputs = inputs.collect::<Result<Vec<_>, _>>()?;
             InputTable::join(&self.plan, &pieces, &inputs)
         });
-        Ok(match joined.map_err(explained)? {
-            Joined::Again(pieces) => text_of(&pieces),
-            Joined::Whole(table, summary) => {
-                *self.whole() = Some(Whole { table, summary });
-                Vec::new()
-            }
-        })
+        let (table, summary) = match joined.map_err(explained)? {
+            Joined::Again(pieces) => return Ok(text_of(&pieces)),
+            Joined::Whole(table, summary) => (table, summary),
+        };
+        let (is_complete, said) =
+            listen(|host| conclude(host, self.is_quiet, problems, &summary.inputs));
+        let is_complete = is_complete.ok_or_else(|| raised_of(failure_of(&said)))?;
+        *self.whole() = Some(Whole { table, summary, said, is_complete });
+        Ok(Vec::new())
     }
 
     /// Which pieces count, and where their packets stand: for those who reduce.
@@ -405,13 +451,15 @@ impl DividedJob {
     }
 
     /// The report of all tallies, in the format that the words ask for; of flows and exports
-    /// without its rows.
-    fn report<'py>(&self, py: Python<'py>, tallies: Vec<Vec<u8>>) -> PyResult<Bound<'py, PyBytes>> {
+    /// without its rows. With it the lines that a run of one process says of its inputs, and
+    /// whether all of these were read to their end.
+    fn report<'py>(&self, py: Python<'py>, tallies: Vec<Vec<u8>>) -> PyResult<Report<'py>> {
         let whole = self.whole().take();
         let whole =
             whole.ok_or_else(|| wrong("the pieces were not joined, or reported already"))?;
-        let report = py.detach(|| self.reported(&tallies, whole));
-        Ok(PyBytes::new(py, &report.map_err(explained)?))
+        let report = py.detach(|| self.reported(self.format, &tallies, whole.summary));
+        let report = PyBytes::new(py, &report.map_err(explained)?);
+        Ok((report, whole.said, whole.is_complete))
     }
 
     /// The names and types of the rows of flows or of an export, for an engine: an empty table.
@@ -428,7 +476,26 @@ impl DividedJob {
 }
 
 impl DividedJob {
-    fn reported(&self, tallies: &[Vec<u8>], whole: Whole) -> Result<Vec<u8>, PieceError> {
+    /// All that the result depends on, by name, as its document says it.
+    fn parameters(&self) -> PyResult<Map<String, Value>> {
+        let nothing = CountSummary { inputs: Vec::new(), totals: Totals::default(), filter: None };
+        let report = self.reported(ReportFormat::Json, &[], Box::new(nothing));
+        let report = report.map_err(explained)?;
+        let mut document: Value = serde_json::from_slice(&report).map_err(io::Error::from)?;
+        let Value::Object(mut parameters) = document["parameters"].take() else {
+            return Err(wrong("the document of the run has no parameters"));
+        };
+        let format = format!("{:?}", self.plan.input_format());
+        parameters.insert("input_format".to_owned(), format.into());
+        Ok(parameters)
+    }
+
+    fn reported(
+        &self,
+        format: ReportFormat,
+        tallies: &[Vec<u8>],
+        summary: Box<CountSummary>,
+    ) -> Result<Vec<u8>, PieceError> {
         let tallies = tallies.iter().map(Vec::as_slice);
         match &self.plan {
             DividedPlan::Count(plan) => {
@@ -439,12 +506,12 @@ impl DividedJob {
                 }
                 let parameters = CountParameters::from(plan);
                 let mut report =
-                    CountReport::begin(self.format, &parameters, Look::default(), Vec::new())?;
+                    CountReport::begin(format, &parameters, Look::default(), Vec::new())?;
                 let mut sums = SliceSums::new(plan, self.grid, &mut report);
                 for tallies in slices.into_values() {
                     sums.slice(tallies)?;
                 }
-                let summary = sums.finish(whole.summary)?;
+                let summary = sums.finish(summary)?;
                 Ok(report.finish(&summary)?)
             }
             DividedPlan::Top(plan) => {
@@ -453,12 +520,12 @@ impl DividedJob {
                 slices.sort_by_key(|ranked| ranked.slice);
                 let parameters = TopParameters::from(plan);
                 let mut report =
-                    TopReport::begin(self.format, &parameters, Look::default(), Vec::new())?;
-                let mut sums = RankingSums::new(plan, &mut report);
+                    TopReport::begin(format, &parameters, Look::default(), Vec::new())?;
+                let mut sums = RankingSums::new(plan, self.grid, &mut report);
                 for slice in &slices {
                     sums.slice(slice)?;
                 }
-                let summary = sums.finish(whole.summary);
+                let summary = sums.finish(summary)?;
                 Ok(report.finish(&summary)?)
             }
             DividedPlan::Flows(_, parameters) => {
@@ -466,9 +533,8 @@ impl DividedJob {
                 for tally in tallies.map(FlowTally::from_bytes) {
                     sums.shard(&tally?)?;
                 }
-                let summary = sums.finish(whole.summary);
-                let report =
-                    FlowReport::begin(self.format, parameters, Look::default(), Vec::new())?;
+                let summary = sums.finish(summary);
+                let report = FlowReport::begin(format, parameters, Look::default(), Vec::new())?;
                 Ok(report.finish(&summary)?)
             }
             DividedPlan::Export(plan, parameters) => {
@@ -476,8 +542,8 @@ impl DividedJob {
                 for tally in tallies.map(RowTally::from_bytes) {
                     sums.shard(&tally?)?;
                 }
-                let summary = sums.finish(whole.summary);
-                let format = ExportFormat::Report(self.format);
+                let summary = sums.finish(summary);
+                let format = ExportFormat::Report(format);
                 let report = ExportReport::begin(format, parameters, 1, Vec::new())?;
                 Ok(report.finish(&summary)?)
             }

@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::{Builder, JoinHandle, sleep};
+use std::thread::{Builder, JoinHandle, ThreadId, current, sleep};
 use std::time::Duration;
 
 /// Pieces of output that wait to be read. A piece is a buffer of the program's output, or a batch
@@ -29,7 +29,7 @@ const TICK: Duration = Duration::from_millis(50);
 const PATIENCE: Duration = Duration::from_millis(100);
 
 /// A line that a command said: its text, and the path and offset of what it is about.
-type Said = (String, Option<PathBuf>, Option<u64>);
+pub(crate) type Said = (String, Option<PathBuf>, Option<u64>);
 
 /// What a command shows besides its output.
 #[derive(Default)]
@@ -40,6 +40,8 @@ struct Stage {
     /// 0 if it is not known.
     total_bytes: AtomicU64,
     stop: StopFlag,
+    /// The thread that runs Python's handlers while it waits for output.
+    calling: Mutex<Option<ThreadId>>,
 }
 
 /// Takes what a command shows, in the thread that runs it.
@@ -72,6 +74,24 @@ impl Host for Taker {
     }
 }
 
+/// Runs `work` with a host; returns the lines that were said, too.
+pub(crate) fn listen<T>(work: impl FnOnce(Arc<dyn Host>) -> T) -> (T, Vec<Said>) {
+    let stage = Arc::new(Stage::default());
+    let (output, _) = sync_channel(0);
+    let result = work(Arc::new(Taker { output, stage: Arc::clone(&stage) }));
+    let said = std::mem::take(&mut *locked(&stage.said));
+    (result, said)
+}
+
+/// The failure of a command that could read nothing: the first line that it said.
+pub(crate) fn failure_of(said: &[Said]) -> Failure {
+    let Some((line, path, offset)) = said.first() else {
+        return because("the command ended without a result");
+    };
+    let place = path.clone().map(|path| Place { path, offset: *offset });
+    Failure { place, ..because(line.trim_start_matches("flowsieve: ")) }
+}
+
 /// Opens a lock; what it guards is whole even if somebody panicked.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -97,6 +117,7 @@ impl Output {
         if self.is_alone {
             return Ok(());
         }
+        *locked(&self.stage.calling) = Some(current().id());
         let result = Python::attach(|py| {
             py.check_signals()?;
             let Some(progress) = &self.progress else {
@@ -108,6 +129,7 @@ impl Output {
             let done = (bytes, packets, (total > 0).then_some(total));
             progress.call1(py, done).map(|_| ())
         });
+        *locked(&self.stage.calling) = None;
         result.map_err(|raised| {
             self.stage.stop.set();
             self.raised = Some(raised);
@@ -141,20 +163,30 @@ impl Read for Output {
     }
 }
 
-/// How far the output was read.
-enum Reading {
-    /// Nothing was read.
+/// How far the output of a command was read.
+enum State {
+    /// Nothing was read yet.
     Begun(Output),
-    /// The rows are being read.
+    /// Rows are being read.
     Rows(Box<StreamReader<Output>>),
-    /// Everything was read.
-    Over,
+    /// Everything was read: the document behind the rows, and whether all inputs were read to
+    /// their end.
+    Read { document: Vec<u8>, is_complete: bool },
+    /// There is no result: the command failed, was interrupted, or was closed.
+    Ended(Failure),
 }
 
-/// The command's side.
+/// The thread of a command.
+enum Worker {
+    Running(JoinHandle<Result<bool, Failure>>),
+    /// It ended; whether all inputs were read to their end.
+    Done(bool),
+}
+
+/// A command, and how far its output was read.
 struct Command {
-    reading: Reading,
-    thread: Option<JoinHandle<Result<bool, Failure>>>,
+    state: State,
+    worker: Worker,
     stage: Arc<Stage>,
 }
 
@@ -162,157 +194,248 @@ struct Command {
 enum Trouble {
     /// Python raised while we waited.
     Raised(PyErr),
-    /// The command failed.
+    /// There is no result.
     Failed(Failure),
+}
+
+/// The exception of a failure.
+pub(crate) fn raised_of(Failure { sentence, is_usage, place }: Failure) -> PyErr {
+    let (path, offset) = place.map_or((None, None), |place| (Some(place.path), place.offset));
+    failure(&sentence, is_usage, path, offset)
 }
 
 impl From<Trouble> for PyErr {
     fn from(trouble: Trouble) -> Self {
         match trouble {
             Trouble::Raised(raised) => raised,
-            Trouble::Failed(Failure { sentence, is_usage, place }) => {
-                let (path, offset) =
-                    place.map_or((None, None), |place| (Some(place.path), place.offset));
-                failure(&sentence, is_usage, path, offset)
-            }
+            Trouble::Failed(failed) => raised_of(failed),
         }
     }
 }
 
-impl Command {
-    /// The names and types of the rows.
-    fn schema(&mut self) -> Result<SchemaRef, Trouble> {
-        if matches!(self.reading, Reading::Begun(_)) {
-            self.begin_rows()?;
-        }
-        match &self.reading {
-            Reading::Rows(rows) => Ok(rows.schema()),
-            _ => Err(over()),
-        }
-    }
+/// A failure without a place.
+fn because(sentence: &str) -> Failure {
+    Failure { sentence: sentence.to_owned(), is_usage: false, place: None }
+}
 
-    fn begin_rows(&mut self) -> Result<(), Trouble> {
-        let Reading::Begun(mut output) = std::mem::replace(&mut self.reading, Reading::Over) else {
-            return Ok(());
-        };
+const READ_ALREADY: &str = "the rows of this result were read already, and they can be read once; \
+                            keep what `.read()` returns, or run the command again";
+const ROWS_FIRST: &str = "this is known when all rows were read; read them first: iterate over \
+                          them, or call `.read()`";
+const CLOSED: &str = "this result was closed before everything was read; run the command again";
+const INTERRUPTED: &str =
+    "this result was interrupted before everything was read; run the command again";
+const FORKED: &str = "this result belongs to the process that began it, and this is another one, \
+                      made by a fork; run the command again here, or read the result there";
+const CALLED_BACK: &str =
+    "the result is being read while progress is reported, so nothing of it can be read from there";
+
+impl Command {
+    /// Begins to read rows if nothing was read yet; returns their names and types.
+    fn begin_rows(&mut self) -> Result<SchemaRef, Trouble> {
+        if !matches!(self.state, State::Begun(_)) {
+            return match &self.state {
+                State::Rows(rows) => Ok(rows.schema()),
+                State::Ended(failure) => Err(Trouble::Failed(failure.clone())),
+                State::Begun(_) | State::Read { .. } => Err(Trouble::Failed(because(READ_ALREADY))),
+            };
+        }
+        let State::Begun(mut output) = self.take() else { unreachable!("it was just looked at") };
         match output.wait() {
-            Err(_) => return Err(self.raised(output.raised)),
+            Err(_) => return Err(self.interrupted(output.raised)),
             Ok(false) => return Err(self.ended_early()),
             Ok(true) => {}
         }
-        match StreamReader::try_new(output, None) {
-            Ok(rows) => self.reading = Reading::Rows(Box::new(rows)),
-            Err(_) => return Err(self.ended_early()),
-        }
-        Ok(())
+        let Ok(rows) = StreamReader::try_new(output, None) else {
+            return Err(self.ended_early());
+        };
+        let schema = rows.schema();
+        self.state = State::Rows(Box::new(rows));
+        Ok(schema)
     }
 
-    /// The next rows; none at the end.
+    /// Reads the next rows; `None` at the end, once.
     fn next(&mut self) -> Result<Option<RecordBatch>, Trouble> {
-        self.schema()?;
-        let Reading::Rows(rows) = &mut self.reading else {
-            return Ok(None);
+        self.begin_rows()?;
+        let State::Rows(rows) = &mut self.state else { return Ok(None) };
+        let next = match rows.get_mut().tick() {
+            Ok(()) => rows.next().transpose().map_err(drop),
+            Err(_) => Err(()),
         };
-        if rows.get_mut().tick().is_err() {
-            let raised = rows.get_mut().raised.take();
-            return Err(self.raised(raised));
+        match next {
+            Ok(Some(batch)) => Ok(Some(batch)),
+            Ok(None) => self.finish().map(|()| None),
+            Err(()) => match rows.get_mut().raised.take() {
+                Some(raised) => Err(self.interrupted(Some(raised))),
+                None => Err(self.ended_early()),
+            },
         }
-        match rows.next() {
-            None => Ok(None),
-            Some(Ok(batch)) => Ok(Some(batch)),
-            Some(Err(_)) => {
-                let raised = rows.get_mut().raised.take();
-                let trouble = match raised {
-                    Some(_) => self.raised(raised),
-                    None => self.ended_early(),
-                };
-                self.reading = Reading::Over;
-                Err(trouble)
+    }
+
+    /// Reads all that is left of the output of a command without rows.
+    fn text(&mut self) -> Result<(Vec<u8>, bool), Trouble> {
+        if matches!(self.state, State::Begun(_)) {
+            self.finish()?;
+        }
+        self.document()
+    }
+
+    /// Returns what stood behind the rows, and whether all inputs were read to their end.
+    fn document(&self) -> Result<(Vec<u8>, bool), Trouble> {
+        match &self.state {
+            State::Read { document, is_complete } => Ok((document.clone(), *is_complete)),
+            State::Ended(failure) => Err(Trouble::Failed(failure.clone())),
+            State::Begun(_) | State::Rows(_) => Err(Trouble::Failed(because(ROWS_FIRST))),
+        }
+    }
+
+    /// Reads to the end of the output, and waits for the command.
+    fn finish(&mut self) -> Result<(), Trouble> {
+        let (output, has_rows) = match &mut self.state {
+            State::Begun(output) => (output, false),
+            State::Rows(rows) => (rows.get_mut(), true),
+            State::Read { .. } | State::Ended(_) => return Ok(()),
+        };
+        let mut document = Vec::new();
+        if output.read_to_end(&mut document).is_err() {
+            let raised = output.raised.take();
+            return Err(self.interrupted(raised));
+        }
+        match self.join() {
+            Err(failure) => Err(self.end(failure)),
+            // Rows without a document are not all of the rows.
+            Ok(_) if has_rows && document.is_empty() => Err(self.ended_early()),
+            Ok(is_complete) => {
+                self.state = State::Read { document, is_complete };
+                Ok(())
             }
         }
     }
 
-    /// All that follows the rows that were read; whether everything was read by the command.
-    fn rest(&mut self) -> Result<(Vec<u8>, bool), Trouble> {
-        let mut reading = std::mem::replace(&mut self.reading, Reading::Over);
-        let output = match &mut reading {
-            Reading::Begun(output) => output,
-            Reading::Rows(rows) => rows.get_mut(),
-            Reading::Over => return Err(over()),
-        };
-        let mut rest = Vec::new();
-        if output.read_to_end(&mut rest).is_err() {
-            let raised = output.raised.take();
-            return Err(self.raised(raised));
-        }
-        match self.join() {
-            Ok(is_complete) => Ok((rest, is_complete)),
-            Err(failure) => Err(Trouble::Failed(failure)),
-        }
+    /// Takes the state out, to put another one in its place.
+    fn take(&mut self) -> State {
+        std::mem::replace(&mut self.state, State::Ended(because(INTERRUPTED)))
+    }
+
+    /// From now on there is no result, for this reason.
+    fn end(&mut self, failure: Failure) -> Trouble {
+        self.state = State::Ended(failure.clone());
+        Trouble::Failed(failure)
     }
 
     fn join(&mut self) -> Result<bool, Failure> {
-        let joined = self.thread.take().map(JoinHandle::join);
-        joined.unwrap_or(Ok(Ok(true))).unwrap_or_else(|_| {
-            Err(Failure {
-                sentence: "the command panicked; please report this".to_owned(),
-                is_usage: false,
-                place: None,
-            })
-        })
+        match std::mem::replace(&mut self.worker, Worker::Done(false)) {
+            Worker::Done(is_complete) => Ok(is_complete),
+            Worker::Running(thread) => thread
+                .join()
+                .unwrap_or_else(|_| Err(because("the command panicked; please report this"))),
+        }
     }
 
-    /// What Python raised ends the command, which gets a moment to tidy up.
-    fn raised(&mut self, raised: Option<PyErr>) -> Trouble {
+    /// Ends the command and gives it a moment to remove its temporary files.
+    fn stop(&mut self, sentence: &str) {
         self.stage.stop.set();
-        self.reading = Reading::Over;
-        let thread = self.thread.take();
+        // Without somebody who reads, a command that waits for that goes on.
+        self.state = State::Ended(because(sentence));
         for _ in 0..PATIENCE.as_millis() / 5 {
-            if thread.as_ref().is_none_or(JoinHandle::is_finished) {
-                break;
+            match &self.worker {
+                Worker::Running(thread) if !thread.is_finished() => sleep(Duration::from_millis(5)),
+                _ => break,
             }
-            sleep(Duration::from_millis(5));
         }
-        match raised {
-            Some(raised) => Trouble::Raised(raised),
-            None => over(),
+    }
+
+    /// Ends the command because Python raised.
+    fn interrupted(&mut self, raised: Option<PyErr>) -> Trouble {
+        self.stop(INTERRUPTED);
+        raised.map_or_else(|| Trouble::Failed(because(INTERRUPTED)), Trouble::Raised)
+    }
+
+    /// Ends the command unless everything was read.
+    fn close(&mut self) {
+        if matches!(self.state, State::Begun(_) | State::Rows(_)) {
+            self.stop(CLOSED);
         }
     }
 
     /// The command ended without a result: because it failed, or because it could read nothing.
     fn ended_early(&mut self) -> Trouble {
+        // It may still wait for somebody who reads.
+        self.take();
         if let Err(failure) = self.join() {
-            return Trouble::Failed(failure);
+            return self.end(failure);
         }
-        let said = locked(&self.stage.said).first().cloned();
-        let (line, path, offset) = said.unwrap_or_default();
-        Trouble::Failed(Failure {
-            sentence: line.trim_start_matches("flowsieve: ").to_owned(),
-            is_usage: false,
-            place: path.map(|path| Place { path, offset }),
-        })
+        let failure = failure_of(&locked(&self.stage.said));
+        self.end(failure)
     }
 }
 
-fn over() -> Trouble {
-    Trouble::Failed(Failure {
-        sentence: "everything of this result was read already".to_owned(),
-        is_usage: false,
-        place: None,
-    })
+/// A command among threads and processes.
+struct Shared {
+    command: Mutex<Command>,
+    stage: Arc<Stage>,
+    /// The process that began the command: a child of a fork has none of its threads, and perhaps
+    /// locks that nobody opens.
+    process: u32,
+}
+
+impl Shared {
+    fn is_forked(&self) -> bool {
+        self.process != std::process::id()
+    }
+
+    fn lock(&self) -> Result<MutexGuard<'_, Command>, Trouble> {
+        if self.is_forked() {
+            return Err(Trouble::Failed(because(FORKED)));
+        }
+        // This thread reads already, and called Python meanwhile.
+        if *locked(&self.stage.calling) == Some(current().id()) {
+            return Err(Trouble::Failed(because(CALLED_BACK)));
+        }
+        Ok(locked(&self.command))
+    }
+
+    /// The command, for a caller in Python: signals are seen, and progress is reported.
+    fn lock_for_python(&self) -> Result<MutexGuard<'_, Command>, Trouble> {
+        let mut command = self.lock()?;
+        if let State::Rows(rows) = &mut command.state {
+            rows.get_mut().is_alone = false;
+        }
+        Ok(command)
+    }
+}
+
+impl Drop for Shared {
+    /// What a child of a fork has of threads and channels is not touched.
+    fn drop(&mut self) {
+        if self.is_forked() {
+            let command = self.command.get_mut().unwrap_or_else(PoisonError::into_inner);
+            std::mem::forget(command.take());
+            std::mem::forget(std::mem::replace(&mut command.worker, Worker::Done(false)));
+        }
+    }
 }
 
 /// Rows for another library, which pulls them.
 struct Rows {
     schema: SchemaRef,
-    command: Arc<Mutex<Command>>,
+    shared: Arc<Shared>,
 }
 
 impl Iterator for Rows {
     type Item = Result<RecordBatch, ArrowError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let next = locked(&self.command).next();
+        let next = self.shared.lock().and_then(|mut command| {
+            // The end of the rows is said once, and a library may ask again.
+            if let State::Rows(rows) = &mut command.state {
+                rows.get_mut().is_alone = true;
+            }
+            match command.state {
+                State::Read { .. } => Ok(None),
+                _ => command.next(),
+            }
+        });
         let next = next.map_err(|trouble| {
             let sentence = match trouble {
                 Trouble::Failed(failure) => failure.sentence,
@@ -330,11 +453,19 @@ impl RecordBatchReader for Rows {
     }
 }
 
-/// A command at work. Rows are read first, then the rest.
+/// A command at work. Rows are read first, then the document behind them.
 #[pyclass(module = "flowsieve._native", frozen)]
 pub(crate) struct Run {
-    command: Arc<Mutex<Command>>,
-    stage: Arc<Stage>,
+    shared: Arc<Shared>,
+}
+
+impl Run {
+    fn begin(output: Output, worker: Worker) -> Self {
+        let stage = Arc::clone(&output.stage);
+        let command = Command { state: State::Begun(output), worker, stage: Arc::clone(&stage) };
+        let process = std::process::id();
+        Self { shared: Arc::new(Shared { command: Mutex::new(command), stage, process }) }
+    }
 }
 
 #[pymethods]
@@ -354,43 +485,37 @@ impl Run {
             pieces,
             piece: Vec::new(),
             at: 0,
-            stage: Arc::clone(&stage),
+            stage,
             progress,
             is_alone: false,
             raised: None,
         };
-        let command = Command {
-            reading: Reading::Begun(output),
-            thread: Some(thread),
-            stage: Arc::clone(&stage),
-        };
-        Ok(Self { command: Arc::new(Mutex::new(command)), stage })
+        Ok(Self::begin(output, Worker::Running(thread)))
     }
 
-    /// A command that is over, with this output.
+    /// A command that is over: its output, the lines that it said, and whether all inputs were
+    /// read to their end.
     #[staticmethod]
-    fn over(output: Vec<u8>) -> Self {
+    fn over(output: Vec<u8>, said: Vec<Said>, is_complete: bool) -> Self {
         let (_, pieces) = sync_channel(0);
-        let stage = Arc::new(Stage::default());
+        let stage = Arc::new(Stage { said: Mutex::new(said), ..Stage::default() });
         let output = Output {
             pieces,
             piece: output,
             at: 0,
-            stage: Arc::clone(&stage),
+            stage,
             progress: None,
             is_alone: false,
             raised: None,
         };
-        let command =
-            Command { reading: Reading::Begun(output), thread: None, stage: Arc::clone(&stage) };
-        Self { command: Arc::new(Mutex::new(command)), stage }
+        Self::begin(output, Worker::Done(is_complete))
     }
 
-    /// The next rows, or None at the end.
+    /// The next rows, or None at the end, once.
     fn next(&self, py: Python<'_>) -> PyResult<Option<Table>> {
         let (schema, batch) = py.detach(|| {
-            let mut command = locked(&self.command);
-            let schema = command.schema()?;
+            let mut command = self.shared.lock_for_python()?;
+            let schema = command.begin_rows()?;
             Ok::<_, Trouble>((schema, command.next()?))
         })?;
         Ok(batch.map(|batch| Table::new(schema, vec![batch])))
@@ -399,8 +524,8 @@ impl Run {
     /// All rows that are left.
     fn rows(&self, py: Python<'_>) -> PyResult<Table> {
         let (schema, batches) = py.detach(|| {
-            let mut command = locked(&self.command);
-            let schema = command.schema()?;
+            let mut command = self.shared.lock_for_python()?;
+            let schema = command.begin_rows()?;
             let mut batches = Vec::new();
             while let Some(batch) = command.next()? {
                 batches.push(batch);
@@ -410,20 +535,31 @@ impl Run {
         Ok(Table::new(schema, batches))
     }
 
-    /// What is left of the output, and whether everything could be read: of a run with rows the
-    /// document that follows them.
-    fn rest(&self, py: Python<'_>) -> PyResult<(Vec<u8>, bool)> {
-        Ok(py.detach(|| locked(&self.command).rest())?)
+    /// The whole output of a command without rows, and whether all inputs were read to their end.
+    fn text(&self, py: Python<'_>) -> PyResult<(Vec<u8>, bool)> {
+        Ok(py.detach(|| self.shared.lock_for_python()?.text())?)
+    }
+
+    /// The document behind the rows, and whether all inputs were read to their end. Raises unless
+    /// all rows were read.
+    fn document(&self, py: Python<'_>) -> PyResult<(Vec<u8>, bool)> {
+        Ok(py.detach(|| self.shared.lock_for_python()?.document())?)
     }
 
     /// The lines that the command said since the last call, with the path and offset of a problem.
     fn said(&self) -> Vec<Said> {
-        std::mem::take(&mut locked(&self.stage.said))
+        std::mem::take(&mut locked(&self.shared.stage.said))
     }
 
-    /// Ends the command.
-    fn cancel(&self) {
-        self.stage.stop.set();
+    /// Ends the command, unless everything was read.
+    fn close(&self, py: Python<'_>) {
+        py.detach(|| {
+            // Another thread that reads is done soon.
+            self.shared.stage.stop.set();
+            if let Ok(mut command) = self.shared.lock() {
+                command.close();
+            }
+        });
     }
 
     /// The rows as an Arrow C stream, pulled as they come.
@@ -434,20 +570,23 @@ impl Run {
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
         let _ = requested_schema;
-        let schema = py.detach(|| locked(&self.command).schema())?;
-        if let Reading::Rows(rows) = &mut locked(&self.command).reading {
-            rows.get_mut().is_alone = true;
-        }
-        let command = Arc::clone(&self.command);
-        stream_capsule(py, Rows { schema, command })
+        let schema = py.detach(|| {
+            let mut command = self.shared.lock_for_python()?;
+            let schema = command.begin_rows()?;
+            if let State::Rows(rows) = &mut command.state {
+                rows.get_mut().is_alone = true;
+            }
+            Ok::<_, Trouble>(schema)
+        })?;
+        stream_capsule(py, Rows { schema, shared: Arc::clone(&self.shared) })
     }
 }
 
 impl Drop for Run {
     /// Nobody wants the rest, unless another library reads the rows.
     fn drop(&mut self) {
-        if Arc::strong_count(&self.command) == 1 {
-            self.stage.stop.set();
+        if Arc::strong_count(&self.shared) == 1 {
+            self.shared.stage.stop.set();
         }
     }
 }

@@ -4,10 +4,15 @@ use arrow_array::cast::AsArray as _;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::types::{Float64Type, Int64Type, TimestampNanosecondType, UInt64Type};
 use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchIterator, RecordBatchReader};
-use arrow_schema::{DataType, SchemaRef};
-use pyo3::exceptions::{PyKeyError, PyTypeError};
+use arrow_ipc::reader::StreamReader;
+use arrow_ipc::writer::StreamWriter;
+use arrow_schema::{ArrowError, DataType, SchemaRef};
+use pyo3::exceptions::{PyKeyError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyList};
+use pyo3::types::{PyBytes, PyCapsule, PyList};
+
+/// For `pickle`: a function that makes the object, and its arguments.
+pub(crate) type Reduced<'py> = (Bound<'py, PyAny>, (Bound<'py, PyBytes>,));
 
 /// Rows of a result.
 #[pyclass(module = "flowsieve._native", frozen)]
@@ -62,6 +67,31 @@ impl Table {
             first += rows;
         }
         Ok(values)
+    }
+
+    /// Rows from their bytes in Arrow's IPC format, as `__reduce__` makes them.
+    #[staticmethod]
+    fn from_bytes(bytes: &[u8]) -> PyResult<Self> {
+        let read = || {
+            let reader = StreamReader::try_new(bytes, None)?;
+            let schema = reader.schema();
+            Ok(Self { schema, batches: reader.collect::<Result<_, _>>()? })
+        };
+        read().map_err(|error: ArrowError| PyValueError::new_err(error.to_string()))
+    }
+
+    /// The rows for `pickle`.
+    fn __reduce__<'py>(this: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
+        let (py, table) = (this.py(), this.get());
+        let bytes = py.detach(|| {
+            let mut writer = StreamWriter::try_new(Vec::new(), &table.schema)?;
+            for batch in &table.batches {
+                writer.write(batch)?;
+            }
+            writer.into_inner()
+        });
+        let bytes = bytes.map_err(|error| PyValueError::new_err(error.to_string()))?;
+        Ok((this.get_type().getattr("from_bytes")?, (PyBytes::new(py, &bytes),)))
     }
 
     /// The rows as an Arrow C stream.

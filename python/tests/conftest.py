@@ -16,6 +16,18 @@ def trace() -> str:
 
 
 @pytest.fixture(scope="session")
+def long_trace(tmp_path_factory) -> str:
+    """1.6 million packets, 200 times those of the trace: a run of them takes a while, and making them does not."""
+    path = tmp_path_factory.mktemp("long") / "long.pcap"
+    content = TRACE.read_bytes()
+    with path.open("wb") as file:
+        file.write(content[:24])
+        for _ in range(200):
+            file.write(content[24:])
+    return str(path)
+
+
+@pytest.fixture(scope="session")
 def program() -> str:
     """The program of this checkout."""
     named = os.environ.get("FLOWSIEVE_PROGRAM")

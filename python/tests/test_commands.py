@@ -200,12 +200,10 @@ def test_problems_are_exceptions_and_warnings(trace, tmp_path):
         fs.count(trace)
 
 
-def test_progress_is_reported_in_three_ways(tmp_path):
-    capture = tmp_path / "large.pcap"
-    fs.generate(write=capture, packets=600_000)
-    size = capture.stat().st_size
+def test_progress_is_reported_in_three_ways(long_trace):
+    size = Path(long_trace).stat().st_size
     seen = []
-    fs.count(capture, threads=1, progress=lambda *done: seen.append(done))
+    fs.count(long_trace, threads=1, progress=lambda *done: seen.append(done))
     assert seen == sorted(seen)
     assert all(0 <= done <= total == size for done, _, total in seen if total is not None)
 
@@ -216,15 +214,13 @@ def test_progress_is_reported_in_three_ways(tmp_path):
             self.n += more
 
     bar = Bar()
-    fs.count(capture, threads=1, progress=bar)
+    fs.count(long_trace, threads=1, progress=bar)
     assert bar.n <= size
     assert seen and bar.total in (None, size)
 
 
-def test_control_c_ends_a_call(tmp_path):
+def test_control_c_ends_a_call(long_trace, tmp_path):
     """The bar presses Control-C when it is first moved, so the call is under way however fast the machine is."""
-    capture = tmp_path / "large.pcap"
-    fs.generate(write=capture, packets=5_000_000, snaplen=64)
     program = f"""
 import flowsieve as fs, signal, sys, time
 
@@ -239,7 +235,7 @@ class Bar:
 
 bar = Bar()
 try:
-    fs.dedup({str(capture)!r}, write={str(tmp_path / "kept.pcap")!r}, progress=bar)
+    fs.dedup({long_trace!r}, threads=1, write={str(tmp_path / "kept.pcap")!r}, progress=bar)
 except KeyboardInterrupt:
     print(time.perf_counter() - bar.pressed)
     sys.exit(7)
@@ -250,9 +246,7 @@ except KeyboardInterrupt:
     assert float(ended.stdout) < 0.2
 
 
-def test_threads_of_python_run_meanwhile(tmp_path):
-    capture = tmp_path / "large.pcap"
-    fs.generate(write=capture, packets=1_000_000)
+def test_threads_of_python_run_meanwhile(long_trace):
     ticks, done = [], threading.Event()
 
     def tick():
@@ -262,7 +256,7 @@ def test_threads_of_python_run_meanwhile(tmp_path):
 
     thread = threading.Thread(target=tick)
     thread.start()
-    fs.count(capture, element="flow")
+    fs.count(long_trace, element="flow")
     done.set()
     thread.join()
     assert len(ticks) > 20

@@ -1,9 +1,12 @@
 """A count in pieces has the answer of one run, to the bit, whatever the pieces; without an engine."""
 
 import functools
+import gzip
+import json
 import os
 import pickle
 import random
+import warnings
 from pathlib import Path
 
 import pytest
@@ -181,7 +184,8 @@ def test_damage_is_listed_and_what_is_missing_raises(tmp_path):
     Path(cut).write_bytes(Path(TRACES[0]).read_bytes()[:300_001])
     with pytest.warns(fs.InputWarning):
         whole = fs.count([cut, TRACES[1]])
-    divided = counted_here([cut, TRACES[1]], 100_000)
+    with pytest.warns(fs.InputWarning, match="cut.pcap"):
+        divided = counted_here([cut, TRACES[1]], 100_000)
     equal(divided, whole)
     assert "cut.pcap" in divided.inputs[0].error
     with pytest.raises(fs.Error, match="no such file"):
@@ -192,8 +196,196 @@ def test_damage_is_listed_and_what_is_missing_raises(tmp_path):
     os.remove(gone)
     with pytest.raises(fs.Error, match="gone.pcap"):
         list(divided.share().read(divided.pieces[0]))
-    [(_, shard, _)] = divided.share(skip_unreadable=True).read(divided.pieces[0])
-    assert shard == -1
+    with pytest.raises(fs.Error, match="captures: name at least one"):
+        counted_here([])
+
+
+#: Runs with their rows in memory: those of one process, and those in pieces.
+COMMANDS = {
+    "count": (fs.count, Counts, "slices"),
+    "top": (fs.top, Top, "keys"),
+    "flows": (fs.flows, Flows, "flows"),
+    "export": (fs.export, Export, "rows"),
+}
+
+
+def ended(run):
+    """How a run ends: its document, completeness and rows or its error; and the warnings."""
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always", fs.InputWarning)
+        try:
+            result, rows = run()
+            count = sum(len(table) for table in rows)
+            end = (result.document, result.complete, count)
+        except fs.Error as error:
+            end = (type(error), str(error), error.path)
+    return end, [str(one.message) for one in said]
+
+
+def alone(command, captures):
+    function, _, rows = COMMANDS[command]
+
+    def run():
+        result = function(captures)
+        table = getattr(result, rows)
+        return result, [table if isinstance(table, fs.Table) else table.read()]
+
+    return ended(run)
+
+
+def in_pieces(command, captures, task_bytes=100_000):
+    def run():
+        done, shards = done_here(command, captures, task_bytes, skip_unreadable=True)
+        result = COMMANDS[command][1](done)
+        if command in ("flows", "export"):
+            result._rows.read()
+            return result, [fs.Table(shard) for shard in shards]
+        return result, [getattr(result, COMMANDS[command][2])]
+
+    return ended(run)
+
+
+@pytest.fixture
+def wrong_inputs(tmp_path):
+    """Captures with which something is wrong, by what it is."""
+    data = Path(TRACES[0]).read_bytes()
+    broken = bytearray(data)
+    # The length of a record in the second half.
+    at = 24
+    while at < 600_000:
+        record = at
+        at += 16 + int.from_bytes(data[at + 8 : at + 12], "little")
+    broken[record + 8 : record + 12] = b"\xff\xff\xff\x7f"
+    files = {
+        "good.pcap": data,
+        "cut.pcap": data[:300_001],
+        "damaged.pcap": broken,
+        "head.pcap": data[:24],
+        "text.pcap": b"no capture\n" * 50,
+        "empty.pcap": b"",
+        "cut.pcap.gz": gzip.compress(data)[:100_000],
+    }
+    for name, content in files.items():
+        (tmp_path / name).write_bytes(content)
+    (tmp_path / "same.pcap").symlink_to(tmp_path / "good.pcap")
+    # Its first bytes cannot be read, not even by root.
+    (tmp_path / "unreadable.pcap").symlink_to("/proc/self/mem")
+    (tmp_path / "folder").mkdir()
+    return tmp_path
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["good.pcap", "cut.pcap"],
+        ["damaged.pcap", "good.pcap"],
+        ["head.pcap"],
+        ["text.pcap", "good.pcap"],
+        ["text.pcap"],
+        ["empty.pcap", "text.pcap"],
+        ["good.pcap", "vanished.pcap"],
+        ["vanished.pcap"],
+        ["unreadable.pcap", "good.pcap"],
+        ["unreadable.pcap", "vanished.pcap"],
+        ["good.pcap", "same.pcap"],
+        ["good.pcap", "good.pcap", "cut.pcap"],
+        ["cut.pcap.gz", "good.pcap"],
+        ["folder", "good.pcap"],
+        ["folder"],
+        ["text.pcap", *(f"vanished{number}.pcap" for number in range(12)), "good.pcap"],
+    ],
+    ids=lambda names: "+".join(names[:3]) if isinstance(names, list) else names,
+)
+def test_a_run_ends_as_that_of_one_process(wrong_inputs, command, names):
+    captures = [str(wrong_inputs / name) for name in names]
+    expected, said = alone(command, captures)
+    assert in_pieces(command, captures) == (expected, said)
+    is_whole = names in (["good.pcap", "same.pcap"], ["head.pcap"])
+    assert is_whole == (expected[1] is True)
+    assert said or names == ["head.pcap"] or isinstance(expected[0], type)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("replaced", [b"no capture any more" * 100_000, b"", b"\xd4\xc3\xb2\xa1", gzip.compress(os.urandom(999_999)), None])
+def test_a_file_that_changes_after_the_plan_is_named_and_asked_for_once(tmp_path, monkeypatch, command, replaced):
+    """The first range is unreadable, which was asked for again and again."""
+    gone = tmp_path / "gone.pcap"
+    share = Divided.share
+
+    def change(self):
+        assert len(self.pieces) > 4
+        if replaced is None:
+            gone.unlink()
+        else:
+            gone.write_bytes(replaced)
+        return share(self)
+
+    monkeypatch.setattr(Divided, "share", change)
+    for captures in ([gone], [gone, TRACES[1]]):
+        gone.write_bytes(Path(TRACES[0]).read_bytes())
+        end, said = in_pieces(command, captures)
+        if len(captures) == 1:
+            assert end[0] is fs.Error and "gone.pcap" in end[1]
+        else:
+            document, complete, _ = end
+            assert not complete and "gone.pcap" in document["inputs"][0]["error"]
+            assert document["totals"]["packets"] == fs.count(TRACES[1]).totals.packets
+            assert len(said) == 1 and "gone.pcap" in said[0]
+
+
+def test_ranges_that_are_not_read_are_bounded_and_named(tmp_path):
+    """Every range of a file is unreadable, or answers otherwise whenever it is read."""
+    divided = Divided(words_of("count", {}), TRACES[:1], 100_000)
+    share = divided.share()
+    parts = {piece: list(share.read(piece))[-1][2] for piece in divided.pieces}
+
+    def unread(piece):
+        return divided.job.unread(piece, f"{TRACES[0]}: nothing to read")
+
+    with pytest.raises(fs.Error, match="generated.pcap: nothing to read"):
+        divided.join([unread(piece) for piece in divided.pieces])
+    assert divided.join([parts[piece] for piece in divided.pieces]) == []
+    # The second range never begins where the first one ended.
+    first, second, *others = divided.pieces
+    moved = unread(json.dumps({**json.loads(second), "start": [json.loads(others[0])["bytes"][0], 7]}))
+    inputs = [parts[first], moved, *(parts[piece] for piece in others)]
+    [again] = divided.join(inputs)
+    assert json.loads(again)["range"] == 1 and json.loads(again)["start"]
+    with pytest.raises(fs.Error, match="generated.pcap: this file changed") as error:
+        divided.join([*inputs, moved])
+    assert error.value.path == TRACES[0]
+    # Nobody reads it at all.
+    with pytest.raises(fs.Error, match="generated.pcap: .* again and again"):
+        for _ in range(len(divided.pieces)):
+            divided.join(inputs)
+
+
+def test_the_text_of_a_run_has_its_version_and_all_that_it_depends_on():
+    of_text = _divided._native.DividedJob.of_text
+    for command in COMMANDS:
+        text = json.loads(Divided(words_of(command, {}), TRACES[:1]).job.text())
+        assert of_text(json.dumps(text)).text() == json.dumps(text, separators=(",", ":"))
+        assert text["version"] == fs.__version__
+        document = alone(command, TRACES[:1])[0][0]
+        assert document["parameters"].items() <= text["parameters"].items()
+        with pytest.raises(fs.Error, match="planned by flowsieve \"0.0.9\", and this worker has"):
+            of_text(json.dumps({**text, "version": "0.0.9"}))
+        with pytest.raises(fs.Error, match="unknown field `colour`"):
+            of_text(json.dumps({**text, "colour": "red"}))
+        for name in text:
+            with pytest.raises(fs.Error, match=f"missing field `{name}`"):
+                of_text(json.dumps({key: value for key, value in text.items() if key != name}))
+        for name, value in text["parameters"].items():
+            other = {**text["parameters"], name: "other"}
+            with pytest.raises(fs.Error, match=f'^{name} is "other" for the driver and '):
+                of_text(json.dumps({**text, "parameters": other}))
+        with pytest.raises(fs.Error, match="^colour is 1 for the driver and nothing for this worker"):
+            of_text(json.dumps({**text, "parameters": {**text["parameters"], "colour": 1}}))
+    divided = Divided(words_of("count", {}), TRACES[:1])
+    piece = json.loads(divided.pieces[0])
+    with pytest.raises(fs.Error, match="unknown field `colour`"):
+        list(divided.share().read(json.dumps({**piece, "colour": 1})))
 
 
 def test_what_cannot_be_divided_is_refused_by_name(tmp_path):
@@ -257,6 +449,18 @@ class TestRemote:
             whole = fs.count(sorted(TRACES), **chosen)
             assert remote.slices.to_arrow().equals(whole.slices.to_arrow())
             assert remote.document["totals"] == whole.document["totals"]
+
+    def test_their_problems_are_said(self, stored):
+        stored.pipe_file("/captures/cut.pcap", Path(TRACES[0]).read_bytes()[:300_001])
+        names = ["memory://captures/" + name for name in ("cut.pcap", "missing.pcap", "generated.pcap", "generated.pcap")]
+        with pytest.raises(fs.Error, match="^memory://captures/missing.pcap: no such file"):
+            counted_here(names)
+        (document, complete, _), said = in_pieces("count", names)
+        assert not complete and [one["error"] is None for one in document["inputs"]] == [False, False, True, True]
+        assert len(said) == 3
+        assert said[0] == f"{names[2]} is named twice; its packets are counted twice"
+        assert said[1].startswith(f"{names[0]}: the file ends inside")
+        assert said[2].startswith(f"{names[1]}: no such file")
 
     def test_they_are_divided_into_ranges(self, stored):
         divided = Divided(words_of("count", {}), "memory://captures/generated.pcap", 100_000)

@@ -12,6 +12,7 @@ pytest.importorskip("polars")
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 
 
+@pytest.mark.notebooks
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.ipynb")), ids=lambda path: path.stem)
 def test_a_notebook_runs(path):
     notebook = nbformat.read(path, as_version=4)

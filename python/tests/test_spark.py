@@ -1,8 +1,9 @@
-"""The same answer on a real cluster on this machine: a master and two workers, each a process."""
+"""The same answer on Spark: the long tests on a real cluster on this machine, a master and two workers, each a process."""
 
 import contextlib
 import json
 import os
+import pickle
 import shutil
 import signal
 import socket
@@ -35,8 +36,11 @@ def free_port() -> int:
 
 
 @pytest.fixture(scope="session")
-def master(tmp_path_factory):
-    """The address of a standalone cluster."""
+def master(request, tmp_path_factory):
+    """The address of a standalone cluster; without long tests one process has to do, which starts sooner."""
+    if not any(item.get_closest_marker("long") for item in request.session.items):
+        yield f"local[{CORES}]"
+        return
     home = Path(pyspark.__file__).parent
     work = tmp_path_factory.mktemp("spark")
     environment = {
@@ -92,7 +96,10 @@ def session(master, tmp_path_factory):
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.executor.memory", "600m")
-        .config("spark.ui.port", str(free_port()))
+        .config("spark.ui.enabled", "false")
+        .config("spark.sql.shuffle.partitions", "4")
+        # Compiled quickly, and not for long.
+        .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
         .config("spark.local.dir", str(tmp_path_factory.mktemp("shuffle")))
         .config("spark.task.maxFailures", "4")
         .config("spark.sql.adaptive.coalescePartitions.enabled", "false")
@@ -130,39 +137,108 @@ PLANS = [
 ]
 
 
-@pytest.mark.parametrize("options", PLANS, ids=str)
+@pytest.mark.parametrize("options", [PLANS[0], *(pytest.param(plan, marks=pytest.mark.long) for plan in PLANS[1:])], ids=str)
 def test_the_answer_is_that_of_one_process(session, options):
     equal(on_spark.count(session, TRACES, task_bytes=200_000, **options), fs.count(TRACES, **options))
 
 
-def test_rankings_flows_and_exports_are_those_of_one_process(session):
+def test_rankings_are_those_of_one_process(session):
     ranked = on_spark.top(session, TRACES, task_bytes=200_000, slice="1s", number=5)
     whole = fs.top(TRACES, slice="1s", number=5)
     assert ranked.keys.to_arrow().equals(whole.keys.to_arrow())
     assert ranked.document == whole.document
-    listed = on_spark.flows(session, TRACES, task_bytes=200_000, idle="2s")
-    flows = fs.flows(TRACES, idle="2s")
-    expected = flows.flows.read()
-    rows = listed.flows.collect()
-    assert listed.flows.columns == expected.column_names
+
+
+def equal_rows(listed, rows, whole, expected):
+    """The data frame has the rows of one process; then it is freed."""
+    assert rows.columns == expected.column_names
+    collected = rows.collect()
     for name in expected.column_names:
-        assert [row[name] for row in rows] == expected[name], name
-    assert listed.document == flows.document
-    listed.unpersist()
-    for options in ({}, {"all": True, "where": "udp"}, {"element": "dns", "slice": "all"}):
-        exported = on_spark.export(session, TRACES, task_bytes=200_000, **options)
-        alone = fs.export(TRACES, **options)
-        expected = alone.rows.read()
-        rows = exported.rows.collect()
-        assert exported.rows.columns == expected.column_names
-        for name in expected.column_names:
-            assert [row[name] for row in rows] == expected[name], name
-        assert exported.document == alone.document
-        exported.unpersist()
+        assert [row[name] for row in collected] == expected[name], name
+    assert listed.document == whole.document
+    with pytest.raises(TypeError, match="the rows are in Spark"):
+        pickle.dumps(listed)
+
+
+def test_flows_are_those_of_one_process(session):
+    flows = fs.flows(TRACES, idle="2s")
+    with on_spark.flows(session, TRACES, task_bytes=200_000, idle="2s") as listed:
+        equal_rows(listed, listed.flows, flows, flows.flows.read())
+
+
+@pytest.mark.parametrize(
+    "options", [{}, *(pytest.param(more, marks=pytest.mark.long) for more in ({"all": True, "where": "udp"}, {"element": "dns", "slice": "all"}))], ids=str
+)
+def test_exports_are_those_of_one_process(session, options):
+    alone = fs.export(TRACES, **options)
+    with on_spark.export(session, TRACES, task_bytes=200_000, **options) as exported:
+        equal_rows(exported, exported.rows, alone, alone.rows.read())
+
+
+@pytest.mark.long
+def test_names_of_others_are_those_of_one_process(session):
     named = on_spark.flows(session, TRACES[1], names="zeek").flows.collect()
     assert [row["ts"] for row in named] == fs.flows(TRACES[1], names="zeek").flows.read()["ts"]
 
 
+def ended(run):
+    """How a run ends: its document, completeness and how many rows it has, or its error; and the warnings."""
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always", fs.InputWarning)
+        try:
+            result, rows = run()
+            end = (result.document, result.complete, rows)
+        except fs.Error as error:
+            end = (type(error), str(error), error.path)
+    return end, [str(one.message) for one in said if issubclass(one.category, fs.InputWarning)]
+
+
+@pytest.mark.parametrize(("command", "rows"), [("count", "slices"), ("top", "keys"), ("flows", "flows"), ("export", "rows")])
+def test_inputs_with_problems_end_a_run_as_that_of_one_process(session, tmp_path, command, rows):
+    data = Path(TRACES[0]).read_bytes()
+    (tmp_path / "cut.pcap").write_bytes(data[:300_001])
+    (tmp_path / "damaged.pcap").write_bytes(data[:400_000] + b"\xff" * 1000 + data[401_000:])
+    (tmp_path / "text.pcap").write_bytes(b"no capture" * 100)
+    (tmp_path / "unreadable.pcap").symlink_to("/proc/self/mem")
+    (tmp_path / "same.pcap").symlink_to(TRACES[1])
+    (tmp_path / "folder").mkdir()
+    bad = [str(tmp_path / name) for name in ("text.pcap", "vanished.pcap", "unreadable.pcap")]
+    all_kinds = [*bad, *(str(tmp_path / name) for name in ("cut.pcap", "damaged.pcap", "same.pcap", "folder")), TRACES[1]]
+    for captures in (all_kinds, bad):
+
+        def alone(captures=captures):
+            result = getattr(fs, command)(captures)
+            table = getattr(result, rows)
+            return result, len(table if isinstance(table, fs.Table) else table.read())
+
+        def spread(captures=captures):
+            result = getattr(on_spark, command)(session, captures, task_bytes=100_000, skip_unreadable=True)
+            table = getattr(result, rows)
+            return result, len(table) if isinstance(table, fs.Table) else table.count()
+
+        expected = ended(alone)
+        assert ended(spread) == expected
+        assert expected[0][1] is False and len(expected[1]) > 5 if captures is all_kinds else expected[0][0] is fs.Error
+
+
+def test_a_file_that_is_replaced_after_the_plan_is_named(session, tmp_path, monkeypatch):
+    """Its first range was asked for again and again."""
+    gone = tmp_path / "gone.pcap"
+    gone.write_bytes(Path(TRACES[0]).read_bytes())
+    share = on_spark.Divided.share
+
+    def replace(self):
+        gone.write_bytes(b"no capture any more" * 100_000)
+        return share(self)
+
+    monkeypatch.setattr(on_spark.Divided, "share", replace)
+    with pytest.warns(fs.InputWarning, match="gone.pcap"):
+        counted = on_spark.count(session, [gone, TRACES[1]], task_bytes=100_000)
+    assert "gone.pcap" in counted.inputs[0].error and not counted.complete
+    assert counted.totals.packets == fs.count(TRACES[1]).totals.packets
+
+
+@pytest.mark.long
 @pytest.mark.skipif(SHARED is None, reason="FLOWSIEVE_TRACES names no captures")
 def test_it_is_so_for_real_captures(session):
     captures = sorted(str(path) for path in Path(SHARED).rglob("*.pcap*") if 10_000 < path.stat().st_size < 8_000_000)[:40]
@@ -183,6 +259,7 @@ def large(tmp_path_factory):
     return str(folder)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("stage", ["map", "reduce"])
 def test_an_executor_that_is_killed_changes_nothing(session, large, stage):
     whole = fs.count(large, element="flow")
@@ -221,10 +298,13 @@ def test_an_executor_that_is_killed_changes_nothing(session, large, stage):
     equal(counted, whole)
 
 
+@pytest.mark.long
 def test_a_cut_capture_is_listed_and_a_missing_one_raises(session, tmp_path):
     cut = tmp_path / "cut.pcap"
     cut.write_bytes(Path(TRACES[0]).read_bytes()[:300_001])
-    counted = on_spark.count(session, [cut, TRACES[1]])
+    with pytest.warns(fs.InputWarning, match="cut.pcap"):
+        counted = on_spark.count(session, [cut, TRACES[1]])
+    assert not counted.complete
     assert "cut.pcap" in counted.inputs[0].error and counted.inputs[1].error is None
     with pytest.warns(fs.InputWarning):
         equal(counted, fs.count([str(cut), TRACES[1]]))
@@ -245,8 +325,9 @@ def test_a_file_that_the_workers_cannot_read_raises_with_its_name(session, tmp_p
     with pytest.raises(fs.Error, match="gone.pcap"):
         on_spark.count(session, [gone, TRACES[1]])
     gone.write_bytes(Path(TRACES[0]).read_bytes())
-    counted = on_spark.count(session, [gone, TRACES[1]], skip_unreadable=True)
-    assert "gone.pcap" in counted.inputs[0].error
+    with pytest.warns(fs.InputWarning, match="gone.pcap"):
+        counted = on_spark.count(session, [gone, TRACES[1]], skip_unreadable=True)
+    assert "gone.pcap" in counted.inputs[0].error and not counted.complete
     assert counted.totals.packets == fs.count(TRACES[1]).totals.packets
 
 
@@ -298,6 +379,7 @@ def store():
     server.shutdown()
 
 
+@pytest.mark.long
 def test_an_object_store_that_fails_once_is_asked_again(session, store):
     pytest.importorskip("aiohttp", reason="fsspec reads HTTP with aiohttp")
     address, state = store
@@ -319,6 +401,7 @@ def test_an_object_store_that_fails_once_is_asked_again(session, store):
     assert counted.slices.to_arrow().equals(whole.slices.to_arrow())
 
 
+@pytest.mark.long
 def test_an_object_store_that_stays_broken_raises(session, store):
     pytest.importorskip("aiohttp", reason="fsspec reads HTTP with aiohttp")
     address, state = store
@@ -334,6 +417,7 @@ def test_an_object_store_that_stays_broken_raises(session, store):
             on_spark.count(session, [f"{address}/generated.pcap"])
 
 
+@pytest.mark.long
 def test_skew_changes_nothing(session, tmp_path):
     fs.generate(write=tmp_path / "dense.pcap", packets=200_000, duration="500ms", snaplen=64)
     fs.generate(write=tmp_path / "thin.pcap", packets=20_000, duration="30s", seed=2, snaplen=64)
@@ -341,6 +425,7 @@ def test_skew_changes_nothing(session, tmp_path):
     equal(on_spark.count(session, tmp_path, task_bytes=1 << 20, element="flow"), whole)
 
 
+@pytest.mark.long
 def test_many_small_files_are_packed(session, tmp_path):
     data = Path(TRACES[1]).read_bytes()
     for number in range(400):
@@ -350,15 +435,27 @@ def test_many_small_files_are_packed(session, tmp_path):
     equal(counted, fs.count(tmp_path))
 
 
-def test_spark_submit_prints_what_the_program_prints(master, shell, tmp_path):
+@pytest.mark.long
+def test_spark_submit_ends_as_the_program_ends(master, program, tmp_path):
+    """The output, the sentences and the exit code are the program's."""
     script = subprocess.run([sys.executable, "-m", "flowsieve.spark"], capture_output=True, text=True, check=True).stdout.strip()
     home = Path(pyspark.__file__).parent
     environment = {**os.environ, "SPARK_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
-    output = tmp_path / "counts.json"
-    words = ["--slice", "1s", "--format", "json", "-o", str(output), *TRACES]
-    submitted = subprocess.run(
-        [str(home / "bin" / "spark-submit"), "--master", "local[2]", script, *words],
-        capture_output=True, text=True, env=environment,
-    )  # fmt: skip
-    assert submitted.returncode == 0, submitted.stderr[-2000:]
-    assert json.loads(output.read_text()) == json.loads(shell("count", "--format", "json", *TRACES))
+    cut, text = tmp_path / "cut.pcap", tmp_path / "text.pcap"
+    cut.write_bytes(Path(TRACES[0]).read_bytes()[:300_001])
+    text.write_bytes(b"no capture" * 100)
+    for captures, code, more in (
+        (TRACES, 0, ["-o", str(tmp_path / "counts.json")]),
+        ([str(cut), TRACES[1], TRACES[1]], 1, []),
+        ([str(cut), TRACES[1], TRACES[1]], 1, ["--quiet"]),
+        ([str(text)], 1, []),
+    ):
+        ends = []
+        for words in ([str(home / "bin" / "spark-submit"), "--master", "local[2]", script], [program, "count"]):
+            words = [*words, "--slice", "1s", "--format", "json", *more, *captures]
+            ended = subprocess.run(words, capture_output=True, text=True, env=environment)
+            said = [line for line in ended.stderr.splitlines() if line.startswith("flowsieve: ")]
+            output = Path(more[1]).read_text() if code == 0 else ended.stdout
+            ends.append((ended.returncode, said, json.loads(output) if output else None))
+        assert ends[0] == ends[1]
+        assert ends[0][0] == code

@@ -8,7 +8,9 @@ counted = fs.count(["a.pcap", "b.pcap"], slice=datetime.timedelta(seconds=1), el
 packets: int = counted.totals.packets
 where: str | None = counted.parameters.where
 errors: list[str | None] = [one.error for one in counted.inputs]
-flows: int = fs.flows("a.pcap").totals.flows
+with fs.flows("a.pcap") as listed:
+    tables: list[fs.Table] = list(listed.flows)
+    flows: int = listed.totals.flows
 made = fs.Filter("cmdbf", attributes=["src", "dst"])
 made.insert([1], [2])
 bounds = made.estimate()

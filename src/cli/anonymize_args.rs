@@ -4,6 +4,7 @@ use super::say::say;
 use anyhow::{Context, Result, anyhow};
 use clap::Args;
 use flowsieve::anonymize::{AnonymizeKey, KEY_BYTES, VendorPart};
+use flowsieve_engine::internal::Shown;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -78,13 +79,13 @@ fn read(path: &Path) -> Result<AnonymizeKey> {
     // One byte more tells a file that is too long, however long.
     File::open(path)
         .and_then(|file| file.take(KEY_BYTES as u64 + 1).read_to_end(&mut bytes))
-        .with_context(|| format!("{}: the key cannot be read; {make}", path.display()))?;
+        .with_context(|| format!("{}: the key cannot be read; {make}", path.shown()))?;
     let there = match bytes.len() {
         length if length > KEY_BYTES => "more are there".to_owned(),
         length => format!("{length} are there"),
     };
     let key = <[u8; KEY_BYTES]>::try_from(bytes).map_err(|_| {
-        let path = path.display();
+        let path = path.shown();
         anyhow!("{path}: a key has {KEY_BYTES} bytes, and {there}; {make}")
     })?;
     Ok(AnonymizeKey::new(key))

@@ -17,6 +17,7 @@ use flowsieve::elements::ElementKind;
 use flowsieve::filters::{FilterKind, Structure};
 use flowsieve::planner::weighted;
 use flowsieve::report::{CompareReport, EachReport};
+use flowsieve_engine::internal::Shown;
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
@@ -162,7 +163,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<Outcome> {
         compare(&plan, od.traffic.as_mut(), watch)
     });
     let comparison = result.map_err(explained)?;
-    if run.read_nothing(&comparison.inputs) {
+    if run.read_nothing(&comparison.inputs, comparison.totals.interrupted) {
         return Ok(run.end(comparison.totals.interrupted, PARTIAL));
     }
     let report = CompareReport {
@@ -206,7 +207,7 @@ fn each(args: &CompareArgs, mut run: Run, files: &[PathBuf]) -> Result<Outcome> 
             let comparison = compare(alone, None, watch).map_err(explained)?;
             let mut read = comparison.inputs.iter();
             if read.any(|input| input.container.is_some()) {
-                report.add(&alone.inputs[0].display().to_string(), &comparison);
+                report.add(&alone.inputs[0].shown().to_string(), &comparison);
             }
             packets += comparison.totals.packets;
             interrupted |= comparison.totals.interrupted;
@@ -217,7 +218,7 @@ fn each(args: &CompareArgs, mut run: Run, files: &[PathBuf]) -> Result<Outcome> 
         }
         Ok(())
     })?;
-    if run.read_nothing(&inputs) {
+    if run.read_nothing(&inputs, interrupted) {
         return Ok(run.end(interrupted, PARTIAL));
     }
     od.finish(|_| report.page())?;

@@ -27,6 +27,7 @@ use flowsieve::planner::Goal;
 use flowsieve::report::{CountPage, CountParameters, CountReport};
 use flowsieve::selection::SelectedPart;
 use flowsieve::top::{TopPlan, WhoBeside};
+use flowsieve_engine::internal::Shown;
 use std::io;
 use std::path::PathBuf;
 
@@ -199,7 +200,7 @@ pub(crate) fn run(args: &CountArgs) -> Result<Outcome> {
     let result = run.watch(quiet, &files, |watch| count(&plan, extras, &mut sinks, watch));
     let mut summary = result.map_err(explained)?;
     let interrupted = summary.totals.interrupted;
-    if run.read_nothing(&summary.inputs) {
+    if run.read_nothing(&summary.inputs, interrupted) {
         return Ok(run.end(interrupted, PARTIAL));
     }
     // A filter has no mark that it lacks elements, and would deny having seen them.
@@ -215,7 +216,7 @@ pub(crate) fn run(args: &CountArgs) -> Result<Outcome> {
     run.problems(&summary.inputs);
     run.speed(args.speech, summary.totals.packets);
     let what = match &args.save_filter {
-        Some(path) => format!("{PARTIAL}; {} was not saved", path.display()),
+        Some(path) => format!("{PARTIAL}; {} was not saved", path.shown()),
         None => PARTIAL.to_owned(),
     };
     Ok(run.end(interrupted, &what))
@@ -259,6 +260,7 @@ impl CountArgs {
             plan: DividedPlan::Count(self.plan(&self.trace.input.captures, None)?),
             format: self.format.format,
             output: self.output.output.clone(),
+            is_quiet: self.speech.is_quiet(),
         })
     }
 

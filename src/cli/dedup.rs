@@ -5,8 +5,8 @@ use super::options::{
     Choice, FormatArgs, InputArgs, OutputArgs, QuietArgs, RowsArgs, ThreadArgs, TunnelArgs, named,
     one_of,
 };
-use super::output::{Output, is_standard, unwritten};
-use super::run::{PARTIAL, Run, explained};
+use super::output::{Output, unwritten};
+use super::run::{PARTIAL, Run, explained, times};
 use super::same_file::keep_apart;
 use super::say::say;
 use super::units::{
@@ -24,6 +24,7 @@ use flowsieve::pipeline::{InputResult, RunError};
 use flowsieve::report::DedupReport;
 use flowsieve::trace::Lost;
 use flowsieve::trace::write::{CaptureFormat, CaptureWriter, WriteError, WriteFormat, Written};
+use flowsieve_engine::internal::Shown;
 use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\
@@ -231,7 +232,7 @@ pub(crate) fn run(args: &DedupArgs) -> Result<Outcome> {
     let result =
         run.watch(args.quiet.quiet, &plan.inputs, |watch| dedup(&plan, &mut writers, watch));
     let summary = result.map_err(|error| files.cause(error))?;
-    if run.read_nothing(&summary.inputs) {
+    if run.read_nothing(&summary.inputs, summary.interrupted) {
         return Ok(run.end(summary.interrupted, PARTIAL));
     }
     // The dropped packets first: if they cannot be written, the capture that lacks them must not
@@ -240,11 +241,7 @@ pub(crate) fn run(args: &DedupArgs) -> Result<Outcome> {
     let kept = finish(writers.kept, files.write.as_deref())?;
     let (mut without_options, mut lost) = (0, Lost::default());
     for (output, count) in [removed, kept].into_iter().flatten() {
-        // Half a capture looks like a whole one: it gets no name. What has gone down a pipe is
-        // there.
-        if !summary.interrupted || !output.is_file() {
-            output.commit()?;
-        }
+        output.commit()?;
         without_options += count.without_options;
         lost = lost.or(count.lost);
     }
@@ -254,7 +251,7 @@ pub(crate) fn run(args: &DedupArgs) -> Result<Outcome> {
         .context("cannot write the summary")?;
     output.commit()?;
     run.all_problems(summary.inputs.iter().flat_map(problems));
-    run.times(&summary.inputs);
+    times(&summary.inputs);
     if without_options > 0 && !args.quiet.quiet {
         say(format_args!(
             "flowsieve: the comments and flags of {without_options} packets are lost, since pcap cannot store them; give the output a name that ends in .pcapng"
@@ -266,19 +263,13 @@ pub(crate) fn run(args: &DedupArgs) -> Result<Outcome> {
         let why = files.why_lost(single);
         say(format_args!("flowsieve: what was written lacks {lost}{why}"));
     }
-    let mut captures = files.write.iter().chain(&files.dropped);
-    let what = if captures.any(|path| !is_standard(path)) {
-        "no capture was written, and the summary is of what was read until then"
-    } else {
-        PARTIAL
-    };
-    Ok(run.end(summary.interrupted, what))
+    Ok(run.end(summary.interrupted, PARTIAL))
 }
 
 /// What is wrong with an input.
 fn problems(input: &InputResult) -> impl Iterator<Item = String> {
     let is_log = input.is_log.then(|| {
-        let path = input.path.display();
+        let path = input.path.shown();
         format!("{path}: a log has no packets; dedup reads captures")
     });
     let error = input.error.as_ref().map(ToString::to_string);

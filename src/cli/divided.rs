@@ -1,17 +1,21 @@
 //! Runs that other machines help with: what their command lines ask for.
 
+use super::host::run_as;
+use super::inputs::Inputs;
+use super::run::Run;
 use super::timezone::ZoneArgs;
-use super::{Command, Failure, UsageError, parse};
+use super::{Command, Failure, Host, UsageError, parse};
 use flowsieve::export::ExportPlan;
 use flowsieve::flows::FlowPlan;
 use flowsieve::pieces::{Outline, PiecePlan};
-use flowsieve::pipeline::{CountPlan, PlanError};
+use flowsieve::pipeline::{CountPlan, InputResult, PlanError};
 use flowsieve::report::{ExportParameters, FlowParameters, ReportFormat};
 use flowsieve::selection::Selection;
 use flowsieve::top::TopPlan;
 use flowsieve::trace::{InputFormat, Source};
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// A run that can be divided.
 #[derive(Clone, Debug)]
@@ -22,6 +26,8 @@ pub struct DividedRun {
     pub format: ReportFormat,
     /// The file that they go to; standard output without one.
     pub output: Option<PathBuf>,
+    /// Remarks are not wanted.
+    pub is_quiet: bool,
 }
 
 /// The plan of such a run.
@@ -58,6 +64,21 @@ impl DividedRun {
         };
         divided.map_err(|error| anyhow::Error::from(error).into())
     }
+}
+
+/// Says what a run of one process says of its inputs. Returns whether all of them were read to their
+/// end; `None` if none could be opened, so that there is no result. `problems` are those of
+/// directories.
+pub fn conclude(
+    host: Arc<dyn Host>,
+    is_quiet: bool,
+    problems: Vec<String>,
+    inputs: &[InputResult],
+) -> Option<bool> {
+    run_as(host, || {
+        let files = inputs.iter().map(|input| input.path.clone()).collect();
+        Run::of_inputs(Inputs { files, others: 0, problems }).conclude(is_quiet, inputs)
+    })
 }
 
 impl DividedPlan {

@@ -122,7 +122,7 @@ pub(crate) fn run(args: &ExportArgs) -> Result<Outcome> {
     // Rows that come meanwhile and a bar would write over each other.
     let summary = run.watch(quiet || is_watched, &files, |watch| export(&plan, &mut rows, watch));
     let summary = summary.map_err(explained)?;
-    if run.read_nothing(&summary.inputs) {
+    if run.read_nothing(&summary.inputs, summary.totals.interrupted) {
         return Ok(run.end(summary.totals.interrupted, PARTIAL));
     }
     let report = rows.report.context(UNWRITTEN)?;
@@ -210,6 +210,7 @@ impl ExportArgs {
             plan: DividedPlan::Export(plan, parameters),
             format,
             output: self.output.output.clone(),
+            is_quiet: self.speech.is_quiet(),
         })
     }
 

@@ -14,6 +14,7 @@ use flowsieve::filters::{Pattern, PatternAnswer};
 use flowsieve::hashing::Digester;
 use flowsieve::report::{AnswerReport, FilterInfo};
 use flowsieve::trace::{StopFlag, Stoppable, standard_input};
+use flowsieve_engine::internal::Shown;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::slice;
@@ -145,7 +146,7 @@ pub(crate) fn run(args: &FilterArgs) -> Result<Outcome> {
 }
 
 fn load(path: &Path) -> Result<SavedFilter> {
-    SavedFilter::load(path).with_context(|| path.display().to_string())
+    SavedFilter::load(path).with_context(|| path.shown().to_string())
 }
 
 fn info(args: &InfoArgs, run: &mut Run) -> Result<()> {
@@ -179,14 +180,14 @@ impl Asked {
         let label = ElementLabel::parse(filter.label()).ok_or_else(|| {
             anyhow!(
                 "{}: its label does not say what its elements are, so nothing can be asked here; ask it through the library",
-                path.display()
+                path.shown()
             )
         })?;
         let attributes = label.rule.kind.attributes().len();
         if filter.spec().attributes().is_some_and(|needed| needed != attributes) {
             return Err(anyhow!(
                 "{}: its label and its parameters contradict each other in the number of attributes",
-                path.display()
+                path.shown()
             ));
         }
         Ok(Self { filter, label })
@@ -273,9 +274,7 @@ fn union(args: &UnionArgs, stop: &StopFlag) -> Result<bool> {
                 filter.set_label(label.to_string().into_bytes());
             }
         }
-        united
-            .unite(&other)
-            .with_context(|| format!("{} and {}", first.display(), path.display()))?;
+        united.unite(&other).with_context(|| format!("{} and {}", first.shown(), path.shown()))?;
     }
     let mut output = Output::open(Some(&args.output))?;
     united.save(&mut output).context(UNWRITTEN)?;

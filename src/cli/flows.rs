@@ -127,19 +127,19 @@ pub(crate) fn run(args: &FlowsArgs) -> Result<Outcome> {
         let summary =
             run.watch(quiet || is_watched, &files, |watch| list(&plan, &mut report, watch));
         let summary = summary.map_err(explained)?;
-        if run.read_nothing(&summary.inputs) {
+        if run.read_nothing(&summary.inputs, summary.totals.interrupted) {
             return Ok(run.end(summary.totals.interrupted, PARTIAL));
         }
         (summary, report)
     } else {
+        let mut report = begin(output)?;
         let mut sorted = SortedFlows::new(args.memory - plan.memory_bytes);
         let summary =
             run.watch(quiet || is_watched, &files, |watch| list(&plan, &mut sorted, watch));
         let summary = summary.map_err(explained)?;
-        if run.read_nothing(&summary.inputs) {
+        if run.read_nothing(&summary.inputs, summary.totals.interrupted) {
             return Ok(run.end(summary.totals.interrupted, PARTIAL));
         }
-        let mut report = begin(output)?;
         report.report = report.report.shared_among(plan.threads).context(UNWRITTEN)?;
         sorted.hand_on(&mut report).context(UNWRITTEN)?;
         (summary, report)
@@ -205,6 +205,7 @@ impl FlowsArgs {
             plan: DividedPlan::Flows(plan, parameters),
             format: self.format.format,
             output: self.output.output.clone(),
+            is_quiet: self.speech.is_quiet(),
         })
     }
 

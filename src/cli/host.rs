@@ -95,10 +95,16 @@ where
     W: Into<OsString> + Clone,
 {
     let command = parse(words)?;
-    CURRENT.set(Some(host));
-    let outcome = guarded(|| command.run());
-    CURRENT.set(None);
+    let outcome = run_as(host, || guarded(|| command.run()));
     Ok(matches!(outcome?, Outcome::Done | Outcome::NothingFound))
+}
+
+/// Runs `work` in this thread with this host in the place of a shell.
+pub(super) fn run_as<T>(host: Arc<dyn Host>, work: impl FnOnce() -> T) -> T {
+    CURRENT.set(Some(host));
+    let result = work();
+    CURRENT.set(None);
+    result
 }
 
 /// The captures among these files and directories, and what is wrong with directories.

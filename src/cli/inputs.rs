@@ -4,6 +4,7 @@ use super::output::is_standard;
 use super::same_file::FileId;
 use flowsieve::index::index_around;
 use flowsieve::trace::{InputFormat, is_capture};
+use flowsieve_engine::internal::Shown;
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
 use std::fs;
@@ -28,7 +29,7 @@ impl Inputs {
             if path.is_dir() && index_around(path).is_some() {
                 inputs.problems.push(format!(
                     "{}: this is an index of captures, and its records are no input; ask it with `flowsieve index search`, or name the captures",
-                    path.display()
+                    path.shown()
                 ));
             } else if path.is_dir() {
                 let before = (inputs.files.len(), inputs.problems.len());
@@ -36,7 +37,7 @@ impl Inputs {
                 if (inputs.files.len(), inputs.problems.len()) == before {
                     inputs.problems.push(format!(
                         "{}: there is no capture in this directory; name one that holds pcap, pcapng or ERF files",
-                        path.display()
+                        path.shown()
                     ));
                 }
             } else {
@@ -53,7 +54,7 @@ impl Inputs {
             Err(error) => {
                 self.problems.push(format!(
                     "{}: this directory cannot be listed ({error}); its captures are left out",
-                    directory.display()
+                    directory.shown()
                 ));
                 return;
             }
@@ -101,18 +102,22 @@ fn ends_in(path: &Path, all: &[&str]) -> bool {
 /// A remark on each file that is named twice, and on each that is named together with a compressed
 /// file of the same name.
 pub(crate) fn twice(files: &[PathBuf]) -> Vec<String> {
-    let mut seen: HashMap<FileId, &Path> = HashMap::new();
+    // Addresses of other file systems, which machines of a cluster read, are known by their names.
+    let is_address = |path: &Path| path.to_string_lossy().contains("://");
+    let mut seen: HashMap<Result<FileId, &Path>, &Path> = HashMap::new();
     let mut remarks = Vec::new();
     let names: HashSet<&Path> = files.iter().map(PathBuf::as_path).collect();
     for path in files.iter().filter(|path| !is_standard(path)) {
-        if let Some(other) = FileId::of(path).and_then(|id| seen.insert(id, path)) {
-            let (path_named, path) = (path.as_path(), path.display());
+        let id =
+            FileId::of(path).map(Ok).or_else(|| is_address(path).then_some(Err(path.as_path())));
+        if let Some(other) = id.and_then(|id| seen.insert(id, path)) {
+            let (path_named, path) = (path.as_path(), path.shown());
             remarks.push(if other == path_named {
                 format!("{path} is named twice; its packets are counted twice")
             } else {
                 format!(
                     "{} and {path} are the same file; its packets are counted twice",
-                    other.display()
+                    other.shown()
                 )
             });
         }
@@ -120,8 +125,8 @@ pub(crate) fn twice(files: &[PathBuf]) -> Vec<String> {
         if is_compressed(path) && names.contains(plain.as_path()) {
             remarks.push(format!(
                 "{} and {} may be the same capture; packets of both are counted",
-                plain.display(),
-                path.display()
+                plain.shown(),
+                path.shown()
             ));
         }
     }

@@ -5,6 +5,7 @@ use super::{Arguments, Outcome};
 use anyhow::{Context, Result};
 use clap::{Args, Command, CommandFactory};
 use clap_mangen::Man;
+use flowsieve_engine::internal::Shown;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -34,7 +35,7 @@ pub(crate) fn run(args: &ManArgs) -> Result<Outcome> {
         None => write(&program, None)?,
         Some(folder) => {
             fs::create_dir_all(folder)
-                .with_context(|| format!("cannot make the directory {}", folder.display()))?;
+                .with_context(|| format!("cannot make the directory {}", folder.shown()))?;
             write_all(&program, folder)?;
         }
     }

@@ -15,7 +15,9 @@ mod generate;
 mod host;
 mod index;
 mod inputs;
+mod limits;
 mod man;
+mod new_file;
 mod od;
 mod options;
 mod output;
@@ -41,10 +43,11 @@ use anyhow::anyhow;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Parser, Subcommand};
 pub use describe::describe;
-pub use divided::{DividedPlan, DividedRun};
+pub use divided::{DividedPlan, DividedRun, conclude};
 use flowsieve::bits::MEMORY_REFUSED;
 use flowsieve::capture_filter::CaptureFilter;
 use flowsieve::decode::Tunnel;
+use flowsieve_engine::internal::{Shown, is_room_to_run};
 pub use host::{Host, Place, captures_of, run_for};
 use say::say;
 use std::any::Any;
@@ -256,7 +259,7 @@ impl UsageError {
 }
 
 /// Why a run has no result.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Failure {
     /// What a shell would print.
     pub sentence: String,
@@ -351,6 +354,9 @@ impl Command {
 
     fn run(&self) -> anyhow::Result<Outcome> {
         self.check()?;
+        if !is_room_to_run() {
+            return Err(anyhow!(NO_ROOM));
+        }
         match self {
             Self::Compare(args) => compare::run(args),
             Self::Completions(args) => completions::run(args),
@@ -369,9 +375,11 @@ impl Command {
     }
 }
 
+const NO_ROOM: &str = "the system gives too little memory for a run in one thread; allow 64 MiB of address space or more (ulimit -v 65536)";
+
 /// Runs the program.
 pub fn main() -> ExitCode {
-    signals::outlive_file_limits();
+    limits::prepare();
     silence_refusals();
     match color_of(env::args_os()) {
         ColorChoice::Auto if takes_no_color() => ColorChoice::Never,
@@ -392,8 +400,15 @@ pub fn main() -> ExitCode {
         Ok(Outcome::Interrupted(code)) => code,
         Err(error) if is_broken_pipe(&error) => 0,
         Err(error) => {
-            say(format_args!("flowsieve: {error:#}"));
-            if error.is::<UsageError>() { 2 } else { 1 }
+            let sentence = format!("{error:#}{}", output::kept());
+            // What the user typed may be shown in several lines; what files say is one.
+            if error.is::<UsageError>() {
+                say(format_args!("flowsieve: {sentence}"));
+                2
+            } else {
+                say(format_args!("flowsieve: {}", sentence.shown()));
+                1
+            }
         }
     })
 }

@@ -10,6 +10,7 @@ use flowsieve::anonymize::{AddressMap, AnonymizeKey};
 use flowsieve::pipeline::Traffic;
 use flowsieve::report::figure::Page;
 use flowsieve::report::{ReportFormat, traffic_table};
+use flowsieve_engine::internal::Shown;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
@@ -129,7 +130,7 @@ fn format_of(path: &Path) -> Result<ReportFormat, UsageError> {
     named.ok_or_else(|| {
         UsageError::of(format!(
             "{} must end in .csv, .json, .jsonl or .parquet, which says how it is written",
-            path.display()
+            path.shown()
         ))
     })
 }

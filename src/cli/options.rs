@@ -77,7 +77,7 @@ pub(super) struct SelectionArgs {
     /// The language is that of tcpdump and of Wireshark's capture filters (pcap-filter). VLAN tags
     /// and MPLS labels need no keyword, and with `--tunnel inner` the expression is about the inner
     /// packet.
-    #[arg(long = "where", value_name = "EXPRESSION")]
+    #[arg(long = "where", value_name = "EXPRESSION", allow_hyphen_values = true)]
     expression: Option<String>,
 
     /// Only packets from this time on, such as 2014-01-01T12:30, +90s or -5min

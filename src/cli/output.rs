@@ -1,23 +1,52 @@
-//! Where results go: standard output, or a file that appears whole or not at all.
+//! Where results go: standard output, or a file that gets its name when it is complete.
+//!
+//! If the run was interrupted or failed, what there is gets the name with `.partial` behind it.
 
 use super::UsageError;
 use super::host::{self, HostWriter};
+use super::new_file::NewFile;
 use anstream::{AutoStream, ColorChoice};
 use anyhow::{Context, Result, bail};
 use flowsieve::report::Look;
+use flowsieve_engine::internal::Shown;
+use std::cell::{Cell, RefCell};
+use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
-use tempfile::NamedTempFile;
+
+thread_local! {
+    /// The results of this thread's run are not complete.
+    static IS_PARTIAL: Cell<bool> = const { Cell::new(false) };
+    /// Files with partial results of this run.
+    static KEPT: RefCell<Vec<PathBuf>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Says that a run begins whose results are complete so far, or that its results are not complete.
+pub(crate) fn set_partial(is_partial: bool) {
+    IS_PARTIAL.set(is_partial);
+}
+
+/// Ends a sentence with the files that were written instead of complete results, if there are any.
+pub(crate) fn kept() -> String {
+    let kept = KEPT.take();
+    let names: Vec<_> = kept.iter().map(|path| path.shown().to_string()).collect();
+    match &names[..] {
+        [] => String::new(),
+        names => format!("; what there is was written to {}", names.join(" and ")),
+    }
+}
 
 /// A destination of results. Unless it is committed, a file does not appear, and what still waits
-/// in the buffer is dropped.
+/// in the buffer is dropped; but what a failed run had written is kept as a partial result.
 #[derive(Debug)]
 pub(crate) struct Output {
     /// There until the end.
     out: Option<BufWriter<Target>>,
     /// The file's name; `-` for standard output.
     path: PathBuf,
+    /// Something was written.
+    is_begun: bool,
 }
 
 #[derive(Debug)]
@@ -25,8 +54,8 @@ enum Target {
     Standard(io::Stdout),
     Host(HostWriter),
     Error(io::Stderr),
-    /// A temporary file beside the one that is to be, which gets its name at the end.
-    New(NamedTempFile),
+    /// Gets its name at the end.
+    New(NewFile),
     /// Something that is no regular file (a device, a named pipe) and so must not be replaced.
     Special(File),
 }
@@ -45,13 +74,17 @@ impl Output {
             let file = OpenOptions::new().write(true).open(path);
             file.map(Target::Special)
         } else {
-            temporary_file(folder_of(path)).map(Target::New)
+            NewFile::create(path).map(Target::New)
         };
         Ok(Self::new(target.with_context(|| unwritten(path))?, path))
     }
 
     fn new(target: Target, path: &Path) -> Self {
-        Self { out: Some(BufWriter::with_capacity(BUFFER, target)), path: path.to_owned() }
+        Self {
+            out: Some(BufWriter::with_capacity(BUFFER, target)),
+            path: path.to_owned(),
+            is_begun: false,
+        }
     }
 
     /// Opens `path` as [`open`](Self::open) does, for what is said of a capture; without a name
@@ -104,7 +137,7 @@ impl Output {
         matches!(self.target(), Some(Target::New(_)))
     }
 
-    /// Puts the results in place.
+    /// Puts the results in place, or under another name if they are partial.
     pub(crate) fn commit(mut self) -> Result<()> {
         match self.out.take() {
             Some(out) => put(out, &self.path).with_context(|| unwritten(&self.path)),
@@ -116,7 +149,15 @@ impl Output {
 impl Drop for Output {
     /// A buffered writer that is dropped writes what it holds; its parts do not.
     fn drop(&mut self) {
-        drop(self.out.take().map(BufWriter::into_parts));
+        let Some(out) = self.out.take() else {
+            return;
+        };
+        if IS_PARTIAL.get() && self.is_begun && matches!(out.get_ref(), Target::New(_)) {
+            // The error that ended the run is the one to report.
+            let _ = put(out, &self.path);
+        } else {
+            drop(out.into_parts());
+        }
     }
 }
 
@@ -126,13 +167,22 @@ fn put(out: BufWriter<Target>, path: &Path) -> io::Result<()> {
         return Err(io::ErrorKind::Interrupted.into());
     }
     match out.into_inner().map_err(io::IntoInnerError::into_error)? {
-        Target::New(file) => {
-            file.as_file().sync_all()?;
-            file.persist(path).map_err(|error| error.error)?;
+        Target::New(file) if IS_PARTIAL.get() => {
+            let partial = partial_path(path);
+            file.persist(&partial)?;
+            KEPT.with_borrow_mut(|kept| kept.push(partial));
             Ok(())
         }
+        Target::New(file) => file.persist(path),
         mut target => target.flush(),
     }
+}
+
+/// Name of a result that is not complete.
+fn partial_path(path: &Path) -> PathBuf {
+    let mut name = OsString::from(path);
+    name.push(".partial");
+    name.into()
 }
 
 /// What could not be done.
@@ -140,7 +190,7 @@ pub(crate) fn unwritten(path: &Path) -> String {
     if is_standard(path) {
         "cannot write to standard output".to_owned()
     } else {
-        format!("cannot write {}", path.display())
+        format!("cannot write {}", path.shown())
     }
 }
 
@@ -148,29 +198,6 @@ pub(crate) fn unwritten(path: &Path) -> String {
 pub(crate) fn folder_of(path: &Path) -> &Path {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     folder.unwrap_or(Path::new("."))
-}
-
-/// A file beside the one that is to be, with the rights that any file gets which a program creates.
-/// Its name has the number of the process, so that one that was killed can be distinguished from
-/// one that is at work.
-fn temporary_file(folder: &Path) -> io::Result<NamedTempFile> {
-    let prefix = format!(".flowsieve-{}-", std::process::id());
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(&prefix).suffix(".tmp");
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        builder.permissions(fs::Permissions::from_mode(0o666));
-    }
-    builder.tempfile_in(folder).map_err(without_path)
-}
-
-/// The error without the name of the temporary file, which nobody gave.
-fn without_path(error: io::Error) -> io::Error {
-    match error.to_string().split_once(" at path ") {
-        Some((what, _)) => io::Error::new(error.kind(), what),
-        None => error,
-    }
 }
 
 impl Target {
@@ -197,6 +224,7 @@ impl Write for Target {
 
 impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.is_begun = true;
         self.out.as_mut().map_or(Ok(0), |out| out.write(bytes))
     }
 

@@ -6,6 +6,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 use flowsieve::report::figure::Page;
 use flowsieve::report::{html, svg};
+use flowsieve_engine::internal::Shown;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -44,7 +45,7 @@ impl PageArgs {
             Some(path) if fs::metadata(path).is_ok_and(|data| !data.is_dir()) => {
                 Err(UsageError::of(format!(
                     "{} is no directory; --svg needs one for its figures",
-                    path.display()
+                    path.shown()
                 )))
             }
             _ => Ok(()),
@@ -56,7 +57,7 @@ impl PageArgs {
     pub(crate) fn open(&self) -> Result<Option<Output>> {
         if let Some(folder) = &self.svg {
             fs::create_dir_all(folder)
-                .with_context(|| format!("cannot make the directory {}", folder.display()))?;
+                .with_context(|| format!("cannot make the directory {}", folder.shown()))?;
         }
         Output::named(self.html.as_deref())
     }

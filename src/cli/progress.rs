@@ -4,6 +4,7 @@ use super::host::{self, Host};
 use super::say::is_seen;
 use flowsieve::pipeline::Watch;
 use flowsieve::trace::StopFlag;
+use flowsieve_engine::internal::spawn;
 use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use std::fmt::{self, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -45,14 +46,16 @@ const A_MOMENT: Duration = Duration::from_millis(100);
 /// Moves the bar as bytes are read, also while no packet is wanted, until it is removed.
 fn follow(bar: &ProgressBar, reading: &Arc<Reading>) {
     let (bar, reading) = (bar.clone(), Arc::clone(reading));
-    let follower = thread::Builder::new().name("progress".to_owned());
-    // Without the thread the bar moves where packets are taken.
-    let _ = follower.spawn(move || {
+    let follow = move |()| {
         while !bar.is_finished() {
             bar.set_position(reading.bytes());
             thread::sleep(A_MOMENT);
         }
-    });
+    };
+    // Without the thread the bar moves where packets are taken.
+    if let Some(thread) = spawn("progress", 0, follow) {
+        thread.begin(());
+    }
 }
 
 impl Progress {

@@ -2,7 +2,7 @@
 
 use super::inputs::Inputs;
 use super::options::{FormatArgs, OutputArgs, SeedArgs, ThreadArgs};
-use super::output::{Output, unwritten};
+use super::output::{Output, set_partial, unwritten};
 use super::page::PageArgs;
 use super::run::{Run, UNWRITTEN};
 use super::same_file::keep_apart;
@@ -15,6 +15,7 @@ use clap::builder::PossibleValuesParser;
 use flowsieve::experiments::{ALL, Entry, Experiment, ExperimentError, Scale, Settings};
 use flowsieve::report::{ReproduceReport, write_experiments};
 use flowsieve::trace::{InputFormat, StopFlag};
+use flowsieve_engine::internal::{Shown, spawn};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::env;
 use std::path::{Path, PathBuf};
@@ -114,6 +115,7 @@ pub(crate) fn run(args: &ReproduceArgs) -> Result<Outcome> {
     let wanted = args.wanted();
     let experiments = run_all(&wanted, &settings, &mut run);
     let interrupted = run.stop().is_set();
+    set_partial(interrupted);
     let machine = args.machine.clone().unwrap_or_else(machine);
     let report = ReproduceReport {
         scale: settings.scale,
@@ -166,7 +168,7 @@ impl ReproduceArgs {
             if !path.exists() {
                 return Err(UsageError::of(format!(
                     "{}: there is no such capture or directory; correct --capture or FLOWSIEVE_TRACES, or leave them out to experiment on generated traffic",
-                    path.display()
+                    path.shown()
                 )));
             }
         }
@@ -227,8 +229,11 @@ fn run_until(
     stop: &StopFlag,
 ) -> Option<Result<Experiment, ExperimentError>> {
     const A_WHILE: Duration = Duration::from_millis(50);
-    let settings = settings.clone();
-    let experiment = thread::spawn(move || entry.run(&settings));
+    let run = |settings: Settings| entry.run(&settings);
+    let Some(thread) = spawn("experiment", 0, run) else {
+        return Some(run(settings.clone()));
+    };
+    let experiment = thread.begin(settings.clone());
     while !experiment.is_finished() {
         if stop.is_set() {
             return None;
@@ -236,7 +241,7 @@ fn run_until(
         thread::sleep(A_WHILE);
     }
     let result = experiment.join();
-    Some(result.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+    result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 /// Writes the page, and its figures into a folder beside it.

@@ -3,15 +3,16 @@
 use super::host::Problem;
 use super::inputs::{Inputs, total_bytes, twice};
 use super::options::{InputArgs, SpeechArgs};
-use super::output::{is_piped, is_standard};
+use super::output::{is_piped, is_standard, kept, set_partial};
 use super::progress::Progress;
-use super::say::{in_one_line, is_seen, say, say_of};
+use super::say::{is_seen, say, say_of};
 use super::signals::Signals;
 use super::{Outcome, UsageError};
 use anyhow::{Context, Result};
 use flowsieve::pipeline::{InputResult, RunError};
 use flowsieve::selection::Selection;
 use flowsieve::trace::{Capture, InputFormat, Source, StopFlag};
+use flowsieve_engine::internal::{Shown, refused_threads};
 use indicatif::HumanCount;
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
@@ -30,6 +31,8 @@ pub(crate) struct Run {
     remarks: Vec<String>,
     /// Remarks are not wanted.
     quiet: bool,
+    /// Threads that had been refused before.
+    refused_threads: u64,
     started: Instant,
 }
 
@@ -39,15 +42,28 @@ const MOST_SAID: usize = 10;
 impl Run {
     /// Begins a run; from now on a signal sets a flag.
     pub(crate) fn begin() -> Result<Self> {
-        Ok(Self {
-            signals: Signals::catch().context("cannot wait for signals")?,
+        set_partial(false);
+        Ok(Self::new(Signals::catch().context("cannot wait for signals")?))
+    }
+
+    /// The run of these inputs on other machines.
+    pub(super) fn of_inputs(inputs: Inputs) -> Self {
+        let mut run = Self::new(Signals::default());
+        run.take(inputs);
+        run
+    }
+
+    fn new(signals: Signals) -> Self {
+        Self {
+            signals,
             outcome: Outcome::Done,
             problems: Vec::new(),
             others: 0,
             remarks: Vec::new(),
             quiet: false,
+            refused_threads: refused_threads(),
             started: Instant::now(),
-        })
+        }
     }
 
     /// The files that are named, with the captures of named directories.
@@ -107,9 +123,11 @@ impl Run {
     }
 
     /// Whether no input could be opened. If so, reports why, and the command must drop its results.
-    pub(crate) fn read_nothing(&mut self, inputs: &[InputResult]) -> bool {
+    /// If not, they are complete, or partial if the run was interrupted.
+    pub(crate) fn read_nothing(&mut self, inputs: &[InputResult], interrupted: bool) -> bool {
         let nothing = !inputs.is_empty()
             && inputs.iter().all(|input| input.container.is_none() && input.error.is_some());
+        set_partial(interrupted && !nothing);
         if nothing {
             self.problems(inputs);
         }
@@ -131,15 +149,31 @@ impl Run {
         files: &[PathBuf],
         work: impl FnOnce(&Progress) -> T,
     ) -> T {
-        self.quiet = quiet;
-        for remark in std::mem::take(&mut self.remarks) {
-            self.remark(remark);
-        }
+        self.say_remarks(quiet);
         self.started = Instant::now();
         let progress = Progress::start(!quiet, total_bytes(files), self.stop().clone());
         let result = work(&progress);
         progress.finish();
         result
+    }
+
+    /// Says what is remarkable about the inputs.
+    fn say_remarks(&mut self, quiet: bool) {
+        self.quiet = quiet;
+        for remark in std::mem::take(&mut self.remarks) {
+            self.remark(remark);
+        }
+    }
+
+    /// Says all about the inputs of a run on other machines. Returns whether all of them were read
+    /// to their end; `None` if none could be opened.
+    pub(super) fn conclude(mut self, quiet: bool, inputs: &[InputResult]) -> Option<bool> {
+        if self.read_nothing(inputs, false) {
+            return None;
+        }
+        self.say_remarks(quiet);
+        self.problems(inputs);
+        Some(matches!(self.outcome, Outcome::Done))
     }
 
     /// The flag that is set when a signal has come.
@@ -155,33 +189,11 @@ impl Run {
     /// Says what is wrong with directories, then what is wrong with these inputs.
     pub(crate) fn problems(&mut self, inputs: &[InputResult]) {
         self.all_problems(inputs.iter().filter_map(|input| input.error.as_ref()));
-        self.times(inputs);
-    }
-
-    /// Says how many packets of these inputs have times that cannot be shown.
-    pub(crate) fn times(&self, inputs: &[InputResult]) {
-        let counts = inputs.iter().map(|input| (input.path.as_path(), input.times_out_of_range));
-        self.times_out_of_range(counts);
-    }
-
-    /// Says how many packets of these inputs have times that cannot be shown.
-    pub(crate) fn times_out_of_range<'a>(&self, inputs: impl Iterator<Item = (&'a Path, u64)>) {
-        const BOUNDS: &str = "outside 1677 to 2262";
-        let inputs: Vec<_> = inputs.filter(|&(_, count)| count > 0).collect();
-        let packets: u64 = inputs.iter().map(|&(_, count)| count).sum();
-        let place = match inputs[..] {
-            [] => return,
-            [(path, _)] => in_one_line(&path.display().to_string()),
-            _ => format!("{} inputs", inputs.len()),
-        };
-        self.remark(match packets {
-            1 => format!(
-                "{place}: 1 packet has a time {BOUNDS}; it counts at the nearest time in that range"
-            ),
-            _ => format!(
-                "{place}: {packets} packets have times {BOUNDS}; they count at the nearest time in that range"
-            ),
-        });
+        times(inputs);
+        for remark in inputs.iter().flat_map(|input| &input.remarks) {
+            // Packets may be missing, so it is said in any case.
+            say(format_args!("flowsieve: {}", remark.shown()));
+        }
     }
 
     /// Says something that makes no result incomplete, unless nobody wants to know.
@@ -240,16 +252,48 @@ impl Run {
 
     /// How the run ended; if it was interrupted, says `what` that means for the results.
     pub(crate) fn end(&self, interrupted: bool, what: &str) -> Outcome {
-        self.signals.outcome(interrupted, what, self.outcome)
+        if refused_threads() > self.refused_threads {
+            self.remark(
+                "the system refused some threads, or memory for them, so fewer did the work; results do not depend on it",
+            );
+        }
+        self.signals.outcome(interrupted, &format!("{what}{}", kept()), self.outcome)
     }
+}
+
+/// Says how many packets of these inputs have times that cannot be shown.
+pub(crate) fn times(inputs: &[InputResult]) {
+    times_out_of_range(inputs.iter().map(|input| (input.path.as_path(), input.times_out_of_range)));
+}
+
+/// Says the same of other inputs, given how many packets each has.
+pub(crate) fn times_out_of_range<'a>(inputs: impl Iterator<Item = (&'a Path, u64)>) {
+    const BOUNDS: &str = "outside 1677 to 2262";
+    let inputs: Vec<_> = inputs.filter(|&(_, count)| count > 0).collect();
+    let packets: u64 = inputs.iter().map(|&(_, count)| count).sum();
+    let place = match inputs[..] {
+        [] => return,
+        [(path, _)] => path.shown().to_string(),
+        _ => format!("{} inputs", inputs.len()),
+    };
+    // The result is another one than that of the packets, so it is said in any case.
+    let sentence = match packets {
+        1 => {
+            format!("1 packet has a time {BOUNDS}; it counts at the nearest time in that range")
+        }
+        _ => format!(
+            "{packets} packets have times {BOUNDS}; they count at the nearest time in that range"
+        ),
+    };
+    say(format_args!("flowsieve: {place}: {sentence}"));
 }
 
 /// Says each problem on standard error.
 pub(crate) fn outcome<P: Problem>(problems: impl IntoIterator<Item = P>) -> Outcome {
     let mut outcome = Outcome::Done;
     for problem in problems {
-        let (text, place) = (in_one_line(&problem.to_string()), problem.place());
-        say_of(place.as_ref(), format_args!("flowsieve: {text}"));
+        let (text, place) = (problem.to_string(), problem.place());
+        say_of(place.as_ref(), format_args!("flowsieve: {}", text.shown()));
         outcome = Outcome::Incomplete;
     }
     outcome
@@ -261,11 +305,15 @@ pub(crate) const PARTIAL: &str = "the results hold what was read until then";
 /// What could not be done with results.
 pub(crate) const UNWRITTEN: &str = "cannot write the results";
 
-/// The user's mistakes are distinguished from what else may end a run without results.
+/// The user's mistakes are distinguished from what else may end a run without results. Where
+/// writing is possible, what was written so far is kept.
 pub(crate) fn explained(error: RunError) -> anyhow::Error {
     match error {
         RunError::Plan(error) => UsageError::of(error).into(),
         RunError::Sink(error) => anyhow::Error::from(error).context(UNWRITTEN),
-        error => error.into(),
+        error => {
+            set_partial(true);
+            error.into()
+        }
     }
 }

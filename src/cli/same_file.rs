@@ -4,6 +4,7 @@
 use super::UsageError;
 use super::output::{folder_of, is_standard};
 use flowsieve::index::index_around;
+use flowsieve_engine::internal::Shown;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -64,13 +65,13 @@ pub(crate) fn keep_apart<'a>(
         if inputs.iter().any(is_input) {
             return Err(UsageError::of(format!(
                 "{} is an input as well as the file of {name}; give the output a name of its own",
-                path.display()
+                path.shown()
             )));
         }
         if let Some((other, _)) = seen.iter().find(|(_, other)| *other == id) {
             return Err(UsageError::of(format!(
                 "{other} and {name} name the same file, {}; each needs one of its own",
-                path.display()
+                path.shown()
             )));
         }
         seen.push((name, id));
@@ -82,6 +83,6 @@ pub(crate) fn keep_apart<'a>(
 pub(crate) fn within_index(name: &str, path: &Path) -> UsageError {
     UsageError::of(format!(
         "{} is inside the directory of the index, where only the index keeps files; choose another path for {name}",
-        path.display()
+        path.shown()
     ))
 }

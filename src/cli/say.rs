@@ -1,6 +1,7 @@
 //! Words on standard error.
 
 use super::host::{self, Place};
+use flowsieve_engine::internal::Shown;
 use std::fmt::Arguments;
 use std::io::{self, IsTerminal, Write};
 
@@ -26,22 +27,10 @@ pub(crate) fn is_seen() -> bool {
     host::current().is_none() && io::stderr().is_terminal()
 }
 
-/// The text with all control characters but line feeds escaped.
+/// The text with everything escaped that a terminal obeys, but line feeds.
 fn shown(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    for c in text.chars() {
-        if c.is_control() && c != '\n' {
-            shown.extend(c.escape_default());
-        } else {
-            shown.push(c);
-        }
-    }
-    shown
-}
-
-/// The text with line feeds escaped, for messages of one line.
-pub(crate) fn in_one_line(text: &str) -> String {
-    text.replace('\n', "\\n")
+    let lines = text.split('\n').map(|line| line.shown().to_string());
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 #[cfg(test)]
@@ -50,7 +39,6 @@ mod tests {
 
     #[test]
     fn terminals_obey_no_name() {
-        assert_eq!(shown("a\u{1b}[2Jb\r\u{9b}é"), "a\\u{1b}[2Jb\\r\\u{9b}é");
-        assert_eq!(in_one_line("a\nb"), "a\\nb");
+        assert_eq!(shown("a\u{1b}[2Jb\r\nc"), "a\\u{1b}[2Jb\\r\nc");
     }
 }

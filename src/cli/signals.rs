@@ -22,19 +22,6 @@ const ENDING: [i32; 2] = [signal_hook::consts::SIGINT, signal_hook::consts::SIGT
 /// Exit code of a program that a signal ended, as shells count.
 const EXIT_CODE: usize = 128;
 
-/// A file that reaches the limit of its size is from now on an error of the write, as a full disk
-/// is; the signal would end the program without a word.
-#[cfg(unix)]
-pub(crate) fn outlive_file_limits() {
-    use std::sync::atomic::AtomicBool;
-    // Without this the signal ends the program, which leaves files as a sudden end does.
-    let _ =
-        signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::new(AtomicBool::new(false)));
-}
-
-#[cfg(not(unix))]
-pub(crate) const fn outlive_file_limits() {}
-
 impl Signals {
     /// From now on signals no longer end the program at once, but set the flag; a second one does
     /// end it.

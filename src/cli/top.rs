@@ -133,7 +133,7 @@ pub(crate) fn run(args: &TopArgs) -> Result<Outcome> {
     let result = run.watch(quiet, &files, |watch| top(&plan, &mut sinks, watch));
     let summary = result.map_err(explained)?;
     let interrupted = summary.totals.interrupted;
-    if run.read_nothing(&summary.inputs) {
+    if run.read_nothing(&summary.inputs, interrupted) {
         return Ok(run.end(interrupted, PARTIAL));
     }
     if let Some(page) = sinks.page {
@@ -168,6 +168,7 @@ impl TopArgs {
             plan: DividedPlan::Top(self.plan(&self.input.captures)?),
             format: self.format.format,
             output: self.output.output.clone(),
+            is_quiet: self.speech.is_quiet(),
         })
     }
 

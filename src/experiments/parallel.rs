@@ -1,9 +1,13 @@
 //! Independent repetitions side by side.
 
+use flowsieve_engine::internal::spawn_scoped;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-/// The results of `job` for each number below `jobs`, in that order, computed by this many threads.
+/// Memory of a job: filters of a few MiB, and the sets that they are compared with.
+const JOB_BYTES: u64 = 64 << 20;
+
+/// The results of `job` for each number below `jobs`, in that order, computed by up to this many threads.
 /// A job depends on its number only, so that the results are the same for every number of threads.
 pub(super) fn in_parallel<T: Send>(
     threads: usize,
@@ -22,10 +26,12 @@ pub(super) fn in_parallel<T: Send>(
         }
     };
     let mut results: Vec<(usize, T)> = thread::scope(|scope| {
-        let others: Vec<_> = (1..threads.min(jobs)).map(|_| scope.spawn(work)).collect();
+        let others = threads.min(jobs).saturating_sub(1);
+        let spawn = |_| Some(spawn_scoped(scope, "job", JOB_BYTES, |()| work())?.begin(()));
+        let others: Vec<_> = (0..others).map_while(spawn).collect();
         let mut results = work();
         for other in others {
-            results.extend(other.join().expect("a job does not panic"));
+            results.extend(other.join().expect("a job does not panic").into_iter().flatten());
         }
         results
     });

@@ -8,7 +8,7 @@
 //! The file's mark is its length and the checksum of the checksums.
 
 use super::IndexError;
-use super::disk::FileMark;
+use super::disk::{self, FileMark};
 use crate::filters::Words;
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -46,8 +46,7 @@ pub(super) struct Blocks {
 impl Blocks {
     /// Opens a file that should have this mark.
     pub(super) fn open(path: &Path, mark: FileMark) -> Result<Self, IndexError> {
-        let io = IndexError::io(path);
-        let mut file = File::open(path).map_err(io)?;
+        let mut file = disk::open(path)?;
         let found = file.metadata().map_err(IndexError::io(path))?.len();
         if found != mark.bytes {
             return Err(IndexError::damaged(

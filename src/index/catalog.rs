@@ -3,31 +3,37 @@
 //! ```text
 //!     ARCHIVE/lock             held by the one who writes
 //!     ARCHIVE/catalog.json     names the segments and their files, with lengths and checksums
+//!     ARCHIVE/journal          files that a writer is about to make or to delete
 //!     ARCHIVE/000005.segment   captures that were added one after the other, with their regions
+//!     NODE/lock, NODE/node.json   says which index owns the folder
 //!     NODE/000003.filter       a segment's global filter: what its regions in this node hold
 //!     NODE/000004.filters      filters of its regions in this node, one behind the other
 //!     NODE/000002/             regions of a capture: 0.records.parquet, 0.lists.parquet, 1.records…
 //! ```
 //!
 //! A writer makes new files, waits until they are on the disk, and puts a new catalogue in the
-//! place of the old one: that is the moment when all of it counts. Files that no catalogue names
-//! are left over from a writer that was killed, and the next one deletes them. Readers take the
-//! catalogue that they find and wait for nobody.
+//! place of the old one: that is the moment when all of it counts. Readers take the catalogue that
+//! they find and wait for nobody. Files are named by numbers only ([`StoredFile`]), so no path in a
+//! catalogue or a journal leads elsewhere; the folders are in `folders`.
 
 use super::disk::{self, FileMark};
-use super::{GlobalFilter, IndexError};
-use super::{RegionFilter, legacy, path_text};
+use super::folders::{self, IndexId};
+use super::{GlobalFilter, IndexError, RegionFilter, path_text};
 use crate::decode::Tunnel;
 use crate::selection::{SelectedPart, Selection};
+use flowsieve_engine::internal::Shown;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use std::borrow::Cow;
-use std::fs::{self, File};
+use std::collections::HashSet;
+use std::fs;
 use std::io::{ErrorKind, Read};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 /// Name and version of the format.
-const SCHEMA: &str = "flowsieve.index/3";
+const SCHEMA: &str = "flowsieve.index/4";
+
+/// Formats that are no longer read.
+const OLDER: [&str; 3] = ["flowsieve.index/1", "flowsieve.index/2", "flowsieve.index/3"];
 
 /// Numbers that no index reaches, with room for sums.
 const MOST: u64 = 1 << 48;
@@ -62,6 +68,8 @@ struct Head {
 /// Everything that an index holds, but for the captures of its segments.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Catalog {
+    /// Names the index in the marks of its nodes.
+    pub(super) id: IndexId,
     /// Counts the catalogues that there were.
     pub generation: u64,
     /// Number of the next file or folder.
@@ -83,7 +91,7 @@ pub struct Settings {
     #[serde(with = "by_name")]
     pub filter: RegionFilter,
     /// Structure of the global level.
-    #[serde(with = "global_by_name", default = "published")]
+    #[serde(with = "global_by_name")]
     pub global: GlobalFilter,
     /// Ports on which DNS is spoken, besides 53.
     pub dns_ports: Vec<u16>,
@@ -107,11 +115,6 @@ mod by_name {
         RegionFilter::named(&name)
             .ok_or_else(|| D::Error::custom(format!("no filter of a region is called {name:?}")))
     }
-}
-
-/// What indexes have that do not name it.
-const fn published() -> GlobalFilter {
-    GlobalFilter::Scalable
 }
 
 /// A filter of the global level by its name.
@@ -152,6 +155,44 @@ pub struct Node {
     /// The folder; within the archive's if it is not absolute.
     #[serde(with = "path_text")]
     pub folder: PathBuf,
+    /// Why readers leave its files alone, if they do; a sentence.
+    #[serde(skip)]
+    pub(super) problem: Option<String>,
+}
+
+impl Node {
+    pub(super) const fn new(folder: PathBuf) -> Self {
+        Self { folder, problem: None }
+    }
+
+    /// Whether it is within the archive's folder.
+    pub(super) fn is_inside(&self) -> bool {
+        !self.folder.is_absolute()
+    }
+
+    /// Whether the path goes down only, from the root or from the archive's folder.
+    fn goes_down(&self) -> bool {
+        let parts = self.folder.components();
+        let is_start = |part: &Component<'_>| {
+            self.folder.is_absolute() && matches!(part, Component::Prefix(_) | Component::RootDir)
+        };
+        let mut below = parts.skip_while(is_start).peekable();
+        below.peek().is_some() && below.all(|part| matches!(part, Component::Normal(_)))
+    }
+}
+
+/// A file of an index, or two, by their numbers.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum StoredFile {
+    /// The captures of a segment.
+    Segment { number: u64 },
+    /// A global filter.
+    Filter { node: usize, number: u64 },
+    /// Filters of regions.
+    Filters { node: usize, number: u64 },
+    /// The records and the lists of a region.
+    Region { node: usize, capture: u64, region: usize },
 }
 
 /// Number and content of a file.
@@ -162,9 +203,6 @@ pub type Numbered = (u64, FileMark);
 pub struct Segment {
     /// The file with its captures.
     pub file: Numbered,
-    /// The captures, where no file has them: in an index of an older format.
-    #[serde(skip)]
-    pub read: Option<Vec<CaptureEntry>>,
     /// Captures.
     pub captures: u64,
     /// Captures of which not all packets were indexed.
@@ -219,10 +257,7 @@ impl Segment {
     /// # Errors
     ///
     /// The file cannot be read, or is not what was written.
-    pub(super) fn captures(&self, archive: &Path) -> Result<Cow<'_, [CaptureEntry]>, IndexError> {
-        if let Some(captures) = &self.read {
-            return Ok(captures.into());
-        }
+    pub(super) fn captures(&self, archive: &Path) -> Result<Vec<CaptureEntry>, IndexError> {
         let (number, mark) = self.file;
         let path = segment_file(archive, number);
         let damaged = |reason: String| IndexError::Catalog { path: path.clone(), reason };
@@ -233,13 +268,21 @@ impl Segment {
         let captures: Vec<CaptureEntry> =
             serde_json::from_slice(&text).map_err(|error| damaged(error.to_string()))?;
         self.check(&captures).map_err(|reason| damaged(reason.into()))?;
-        Ok(captures.into())
+        Ok(captures)
     }
 
     /// What all readers rely on.
     pub(super) fn check(&self, captures: &[CaptureEntry]) -> Result<(), &'static str> {
-        if captures.iter().any(|entry| entry.bytes >= MOST || entry.id >= MOST) {
-            return Err("a capture is larger than any can be");
+        let mut ids = HashSet::new();
+        if captures.iter().any(|entry| entry.id >= MOST || !ids.insert(entry.id)) {
+            return Err("the numbers of its captures are wrong");
+        }
+        let sizes = captures.iter().flat_map(|entry| {
+            let stored = entry.regions.iter().map(Region::stored);
+            stored.chain([entry.bytes, entry.packets])
+        });
+        if sizes.fold(0, u64::saturating_add) >= MOST {
+            return Err("its captures are larger than any can be");
         }
         for region in captures.iter().flat_map(|entry| &entry.regions) {
             let part = self.parts.iter().find(|part| part.node == region.node);
@@ -296,7 +339,7 @@ impl CaptureEntry {
         part.selection(Tunnel::Outer).map_err(|error| {
             IndexError::Plan(format!(
                 "{}: the capture filter by which it was indexed cannot be read: {}",
-                self.path.display(),
+                self.path.shown(),
                 error.problem()
             ))
         })
@@ -344,12 +387,16 @@ impl Region {
 }
 
 impl Catalog {
-    pub(super) fn new(settings: Settings, nodes: Vec<PathBuf>) -> Self {
+    /// Numbers of files from here on are nobody's that this index could meet.
+    pub(super) const MOST_FOUND: u64 = MOST / 2;
+
+    pub(super) fn new(id: IndexId, settings: Settings, nodes: Vec<PathBuf>) -> Self {
         Self {
+            id,
             generation: 0,
             next: 0,
             settings,
-            nodes: nodes.into_iter().map(|folder| Node { folder }).collect(),
+            nodes: nodes.into_iter().map(Node::new).collect(),
             segments: Vec::new(),
         }
     }
@@ -361,19 +408,17 @@ impl Catalog {
     /// There is no index, or its catalogue is gone, damaged or of another format.
     pub fn load(archive: &Path) -> Result<Self, IndexError> {
         let path = archive.join(CATALOG);
-        let text = match fs::read(&path) {
+        let text = match disk::read(&path) {
             Ok(text) => text,
-            Err(error) if error.kind() == ErrorKind::NotFound => {
+            Err(IndexError::Io { error, .. }) if error.kind() == ErrorKind::NotFound => {
                 return Err(if is_filled_node(&archive.join(NODE)) {
                     IndexError::Catalog { path, reason: "the file is gone".into() }
                 } else {
                     IndexError::Missing(archive.to_owned())
                 });
             }
-            Err(error) if error.kind() == ErrorKind::NotADirectory && archive.is_file() => {
-                return Err(IndexError::File(archive.to_owned()));
-            }
-            Err(error) => return Err(IndexError::io(&path)(error)),
+            Err(_) if archive.is_file() => return Err(IndexError::File(archive.to_owned())),
+            Err(error) => return Err(error),
         };
         let damaged = |reason: String| IndexError::Catalog { path: path.clone(), reason };
         let envelope: Envelope<'_> = match serde_json::from_slice(&text) {
@@ -386,17 +431,15 @@ impl Catalog {
                 return Err(damaged(error.to_string()));
             }
         };
-        let is_older = legacy::SCHEMAS.contains(&envelope.schema.as_str());
-        if !is_older {
-            check_schema(&path, envelope.schema)?;
-        }
+        check_schema(&path, envelope.schema)?;
         let inner = envelope.catalog.get();
         if FileMark::of(inner.as_bytes()).checksum != envelope.checksum {
             return Err(damaged("its checksum is another one".into()));
         }
-        let catalog = if is_older { legacy::catalog(inner) } else { serde_json::from_str(inner) };
-        let catalog: Self = catalog.map_err(|error| damaged(error.to_string()))?;
+        let catalog = serde_json::from_str(inner);
+        let mut catalog: Self = catalog.map_err(|error| damaged(error.to_string()))?;
         catalog.check().map_err(|reason| damaged(reason.into()))?;
+        folders::confirm(archive, &mut catalog)?;
         Ok(catalog)
     }
 
@@ -405,31 +448,40 @@ impl Catalog {
         if self.nodes.is_empty() {
             return Err("it has no node");
         }
+        let mut folders = HashSet::new();
+        if !self.nodes.iter().all(|node| node.goes_down() && folders.insert(&node.folder)) {
+            return Err("the folder of a node is not one");
+        }
         if self.settings.region_ns <= 0 {
             return Err("its regions have no length");
         }
         if self.generation >= MOST || self.next >= MOST {
             return Err("it counts further than any index");
         }
+        // Sums of these need not look where they end.
+        let mut total: u64 = 0;
         for segment in &self.segments {
-            let parts = &segment.parts;
-            if parts.iter().any(|part| part.node >= self.nodes.len()) {
+            let mut nodes = HashSet::new();
+            let is_node =
+                |part: &SegmentPart| part.node < self.nodes.len() && nodes.insert(part.node);
+            if !segment.parts.iter().all(is_node) {
                 return Err("a part of a segment is in no node");
             }
-            let counts = [segment.captures, segment.captures_in_part];
-            let of_parts = parts.iter().flat_map(|part| [part.regions, part.bytes]);
-            if counts.into_iter().chain(of_parts).any(|count| count >= MOST) {
-                return Err("a segment is larger than any can be");
-            }
+            let parts = segment.parts.iter();
             let files =
-                parts.iter().flat_map(|part| part.region_filters.iter().chain([&part.filter]));
-            let mut lengths = files.chain([&segment.file]).map(|(_, mark)| mark.bytes);
-            if lengths.any(|bytes| bytes >= MOST) {
-                return Err("a file is longer than any can be");
+                parts.clone().flat_map(|part| part.region_filters.iter().chain([&part.filter]));
+            let files = files.chain([&segment.file]);
+            if files.clone().any(|&(number, _)| number >= self.next) {
+                return Err("a file has a number that was not given yet");
             }
-            if let Some(captures) = &segment.read {
-                segment.check(captures)?;
-            }
+            let of_parts = parts.flat_map(|part| [part.regions, part.bytes]);
+            let counts = [segment.captures, segment.captures_in_part];
+            let counts = counts.into_iter().chain(of_parts);
+            total =
+                counts.chain(files.map(|(_, mark)| mark.bytes)).fold(total, u64::saturating_add);
+        }
+        if total >= MOST {
+            return Err("it holds more than any index");
         }
         Ok(())
     }
@@ -438,6 +490,8 @@ impl Catalog {
     pub(super) fn commit(&mut self, archive: &Path) -> Result<(), IndexError> {
         self.generation += 1;
         let path = archive.join(CATALOG);
+        self.check()
+            .map_err(|reason| IndexError::Catalog { path: path.clone(), reason: reason.into() })?;
         let failed = |error: serde_json::Error| IndexError::io(&path)(error.into());
         let inner = serde_json::value::to_raw_value(self).map_err(failed)?;
         let envelope = Envelope {
@@ -472,7 +526,7 @@ impl Catalog {
     pub fn captures(&self, archive: &Path) -> Result<Vec<CaptureEntry>, IndexError> {
         let mut captures = Vec::new();
         for segment in &self.segments {
-            captures.extend(segment.captures(archive)?.into_owned());
+            captures.extend(segment.captures(archive)?);
         }
         Ok(captures)
     }
@@ -497,19 +551,42 @@ impl Catalog {
         self.node_folder(archive, node).join(format!("{id:06}"))
     }
 
-    /// The files of a segment: its captures, and its filters.
-    pub(super) fn files_of(&self, archive: &Path, segment: &Segment) -> Vec<PathBuf> {
-        let own = segment.read.is_none();
-        let own = own.then(|| segment_file(archive, segment.file.0));
-        let mut files: Vec<PathBuf> = own.into_iter().collect();
-        for part in &segment.parts {
-            files.push(self.filter_file(archive, part.node, part.filter.0));
-            let of_regions = part.region_filters.iter();
-            files.extend(
-                of_regions.map(|&(number, _)| self.region_filters_file(archive, part.node, number)),
-            );
+    /// The files of a segment, without those of its regions.
+    pub(super) fn files_of(segment: &Segment) -> impl Iterator<Item = StoredFile> {
+        let of_parts = segment.parts.iter().flat_map(|part| {
+            let node = part.node;
+            let filters = part.region_filters.iter();
+            let filters = filters.map(move |&(number, _)| StoredFile::Filters { node, number });
+            filters.chain([StoredFile::Filter { node, number: part.filter.0 }])
+        });
+        of_parts.chain([StoredFile::Segment { number: segment.file.0 }])
+    }
+
+    /// The paths of a stored file; none if there is no such node.
+    pub(super) fn paths_of(&self, archive: &Path, stored: StoredFile) -> Vec<PathBuf> {
+        let is_node = |node: usize| node < self.nodes.len();
+        match stored {
+            StoredFile::Segment { number } => vec![segment_file(archive, number)],
+            StoredFile::Filter { node, number } if is_node(node) => {
+                vec![self.filter_file(archive, node, number)]
+            }
+            StoredFile::Filters { node, number } if is_node(node) => {
+                vec![self.region_filters_file(archive, node, number)]
+            }
+            StoredFile::Region { node, capture, region } if is_node(node) => {
+                let folder = self.capture_folder(archive, node, capture);
+                vec![records_file(&folder, region), lists_file(&folder, region)]
+            }
+            _ => Vec::new(),
         }
-        files
+    }
+}
+
+impl CaptureEntry {
+    /// The files of its regions.
+    pub(super) fn files(&self) -> impl Iterator<Item = StoredFile> {
+        let regions = self.regions.iter().enumerate();
+        regions.map(|(region, of)| StoredFile::Region { node: of.node, capture: self.id, region })
     }
 }
 
@@ -520,7 +597,9 @@ pub(super) fn segment_file(archive: &Path, number: u64) -> PathBuf {
 
 /// Whether something was put into the folder of a node.
 fn is_filled_node(folder: &Path) -> bool {
-    fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some())
+    let is_other = |name: &std::ffi::OsStr| name != folders::LOCK && name != folders::MARK;
+    fs::read_dir(folder)
+        .is_ok_and(|entries| entries.flatten().any(|entry| is_other(&entry.file_name())))
 }
 
 /// The index, of whatever version, that this folder is or belongs to.
@@ -531,9 +610,9 @@ pub fn index_around(folder: &Path) -> Option<PathBuf> {
     let mut folders = folder.ancestors().take(DEPTH);
     let index = folders.find(|folder| {
         let mut head = Vec::new();
-        let file = File::open(folder.join(CATALOG));
-        let read = file.and_then(|file| file.take(64).read_to_end(&mut head));
-        read.is_ok() && head.windows(16).any(|part| part == b"flowsieve.index/")
+        let file = disk::open(&folder.join(CATALOG)).ok();
+        let read = file.and_then(|file| file.take(64).read_to_end(&mut head).ok());
+        read.is_some() && head.windows(16).any(|part| part == b"flowsieve.index/")
     });
     index.map(Path::to_path_buf)
 }
@@ -542,7 +621,11 @@ fn check_schema(path: &Path, found: String) -> Result<(), IndexError> {
     if found == SCHEMA {
         return Ok(());
     }
-    Err(IndexError::Newer { path: path.to_owned(), found, known: SCHEMA })
+    let path = path.to_owned();
+    if OLDER.contains(&found.as_str()) {
+        return Err(IndexError::Older { path, found });
+    }
+    Err(IndexError::Newer { path, found, known: SCHEMA })
 }
 
 /// File of a region's records.

@@ -2,12 +2,12 @@
 
 use super::catalog::{CaptureEntry, Catalog, Numbered, Region, Segment, lists_file};
 use super::draft::filters_in;
-use super::elements::Family;
+use super::elements::{Element, Family};
 use super::global::{Fill, Global, GlobalFilter, keys_of};
 use super::lists::{Inverted, Lists};
 use super::region::{elements_of, read_records};
 use super::region_filter;
-use super::{IndexError, disk};
+use super::{IndexError, disk, folders};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
@@ -22,6 +22,8 @@ struct SegmentFiles {
     global: HashMap<usize, Global>,
     /// Files of regions' filters by node and number.
     of_regions: HashMap<(usize, u64), (PathBuf, Vec<u8>)>,
+    /// A file of filters is damaged or gone.
+    lacks_filters: bool,
 }
 
 /// Calls `see` for each segment with its files, until it has seen all segments of one catalogue.
@@ -44,7 +46,8 @@ fn each_segment<T: Default>(
             {
                 continue 'anew;
             }
-            found.extend(failed.iter().map(ToString::to_string));
+            let sentence = |error: &IndexError| error.of_captures(archive, &files.captures);
+            found.extend(failed.iter().map(sentence));
             see(&mut seen, &catalog, segment, files, &mut found);
         }
         problems.extend(found);
@@ -60,10 +63,12 @@ fn read(
 ) -> SegmentFiles {
     let mut files = SegmentFiles::default();
     match segment.captures(archive) {
-        Ok(captures) => files.captures = captures.into_owned(),
+        Ok(captures) => files.captures = captures,
         Err(error) => problems.push(error),
     }
-    for part in &segment.parts {
+    let nodes = &catalog.nodes;
+    for part in segment.parts.iter().filter(|part| nodes[part.node].problem.is_none()) {
+        let before = problems.len();
         let (number, mark): Numbered = part.filter;
         let path = catalog.filter_file(archive, part.node, number);
         match Global::read(catalog.settings.global, &path, mark) {
@@ -79,12 +84,34 @@ fn read(
                 Err(error) => problems.push(error),
             }
         }
+        files.lacks_filters |= problems.len() > before;
     }
     files
 }
 
+/// What `repair` makes again.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Damage {
+    /// Captures whose records or lists are damaged, with their numbers.
+    pub(super) captures: Vec<(u64, CaptureEntry)>,
+    /// Segments whose filters are, by the numbers of their files.
+    pub(super) segments: Vec<u64>,
+}
+
+impl Damage {
+    /// The captures that are indexed again.
+    pub fn captures(&self) -> impl Iterator<Item = &Path> {
+        self.captures.iter().map(|(_, entry)| entry.path.as_path())
+    }
+
+    /// How many segments get new filters.
+    pub fn segments(&self) -> usize {
+        self.segments.len()
+    }
+}
+
 /// What was compared.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Verified {
     /// Captures.
     pub captures: u64,
@@ -94,6 +121,8 @@ pub struct Verified {
     pub records: u64,
     /// What is not as it should be, a sentence each.
     pub problems: Vec<String>,
+    /// What of that can be repaired.
+    pub damage: Damage,
 }
 
 /// Compares every file with its checksum, lists with records, and filters with both.
@@ -105,33 +134,52 @@ pub fn verify(archive: &Path) -> Result<Verified, IndexError> {
     let mut problems = Vec::new();
     let see = |verified: &mut Verified,
                catalog: &Catalog,
-               _: &Segment,
+               segment: &Segment,
                files: SegmentFiles,
                problems: &mut Vec<String>| {
         let kind = catalog.settings.global;
+        let mut is_damaged = files.lacks_filters;
         for entry in &files.captures {
             verified.captures += 1;
+            let before = verified.damage.captures.len();
             for (number, region) in entry.regions.iter().enumerate() {
+                if catalog.nodes[region.node].problem.is_some() {
+                    continue;
+                }
                 verified.regions += 1;
                 verified.records += region.flows + region.dns;
                 let folder = catalog.capture_folder(archive, region.node, entry.id);
-                if let Err(error) = verify_region(&folder, number, region, &files, kind) {
-                    problems.push(error.to_string());
+                let checked = verify_region(&folder, number, region)
+                    .map_err(|error| (error, true))
+                    .and_then(|elements| {
+                        let checked = verify_filters(&folder, region, &elements, &files, kind);
+                        checked.map_err(|error| (error, false))
+                    });
+                let Err((error, is_of_capture)) = checked else { continue };
+                problems.push(error.of_captures(archive, std::slice::from_ref(entry)));
+                if !is_of_capture {
+                    is_damaged = true;
+                } else if verified.damage.captures.len() == before {
+                    verified.damage.captures.push((entry.id, entry.clone()));
                 }
             }
         }
+        if is_damaged {
+            verified.damage.segments.push(segment.file.0);
+        }
     };
-    let (_, verified) = each_segment(archive, &mut problems, see)?;
+    let (catalog, verified) = each_segment(archive, &mut problems, see)?;
+    let of_nodes = folders::problems(archive, &catalog).into_iter();
+    problems.splice(..0, of_nodes.map(|error| error.to_string()));
     Ok(Verified { problems, ..verified })
 }
 
+/// Compares the records and the lists of a region; its elements.
 fn verify_region(
     folder: &Path,
     number: usize,
     region: &Region,
-    files: &SegmentFiles,
-    kind: GlobalFilter,
-) -> Result<(), IndexError> {
+) -> Result<[Vec<Element>; 2], IndexError> {
     let lists = lists_file(folder, number);
     let bytes = disk::read_checked(&lists, region.lists);
     let records = read_records(folder, number, region)?;
@@ -140,7 +188,17 @@ fn verify_region(
     if found != Inverted::of_records(&records) {
         return Err(IndexError::damaged(&lists, "its lists are not those of the records"));
     }
-    let elements = elements_of(&records);
+    Ok(elements_of(&records))
+}
+
+/// Compares the filters of a region with its elements.
+fn verify_filters(
+    folder: &Path,
+    region: &Region,
+    elements: &[Vec<Element>; 2],
+    files: &SegmentFiles,
+    kind: GlobalFilter,
+) -> Result<(), IndexError> {
     if let Some((path, bytes)) = files.of_regions.get(&(region.node, region.filters.file)) {
         let Some(mut bytes) = filters_in(bytes, region) else {
             return Err(IndexError::damaged(path, "filters of a region are not in it"));
@@ -155,7 +213,7 @@ fn verify_region(
         }
     }
     if let Some(global) = files.global.get(&region.node)
-        && !keys_of(kind, &elements).into_iter().all(|key| global.contains(key))
+        && !keys_of(kind, elements).into_iter().all(|key| global.contains(key))
     {
         return Err(IndexError::damaged(
             folder.parent().unwrap_or(folder),
@@ -255,6 +313,8 @@ pub fn stats(archive: &Path) -> Result<IndexStats, IndexError> {
         }
         nodes.push(stats);
     }
+    let of_nodes = catalog.nodes.iter().filter_map(|node| node.problem.clone());
+    problems.splice(..0, of_nodes);
     Ok(IndexStats {
         nodes,
         segments: catalog.segments.len() as u64,

@@ -4,8 +4,11 @@
 //! anything in it is believed. Files that are read in parts are in `blocks`.
 
 use super::IndexError;
+use super::catalog::StoredFile;
+use super::journal::Journal;
 use crate::hashing::Checksum;
 use crate::trace::StopFlag;
+use flowsieve_engine::internal::Shown;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -34,43 +37,96 @@ impl FileMark {
 
 /// New files, which are synchronised together: the first then makes the others' names last as well.
 #[derive(Debug, Default)]
-pub(super) struct NewFiles(Vec<PathBuf>);
+pub(super) struct NewFiles {
+    paths: Vec<PathBuf>,
+    /// Names them before they are made; `None` in tests.
+    journal: Option<Journal>,
+    /// Files are left that the next writer has to look for.
+    is_left: bool,
+}
 
 impl NewFiles {
-    /// Writes a new file. Part of a file is not left behind: a disk that is full needs the room.
+    pub(super) fn with_journal(journal: Journal) -> Self {
+        Self { paths: Vec::new(), journal: Some(journal), is_left: false }
+    }
+
+    /// Names files that will be made or deleted, so that the next writer deletes them if this one is
+    /// killed and the catalogue does not name them.
+    pub(super) fn name(
+        &mut self,
+        stored: impl IntoIterator<Item = StoredFile>,
+    ) -> Result<(), IndexError> {
+        self.journal.as_mut().map_or(Ok(()), |journal| journal.name(stored))
+    }
+
+    /// Writes a new file, which must not be there. Part of a file is not left behind: a disk that
+    /// is full needs the room.
     pub(super) fn write(&mut self, path: &Path, bytes: &[u8]) -> Result<FileMark, IndexError> {
-        fs::write(path, bytes).map_err(|error| {
+        let mut file = File::create_new(path).map_err(IndexError::io(path))?;
+        file.write_all(bytes).map_err(|error| {
             let _ = fs::remove_file(path);
             IndexError::io(path)(error)
         })?;
-        self.0.push(path.to_owned());
+        self.paths.push(path.to_owned());
         Ok(FileMark::of(bytes))
     }
 
-    /// No longer waits for the files below a folder, which are deleted.
-    pub(super) fn forget(&mut self, folder: &Path) {
-        self.0.retain(|path| !path.starts_with(folder));
+    /// Deletes the new files of a folder, and the folder if nothing else is in it.
+    pub(super) fn abandon(&mut self, folder: &Path) -> Result<(), IndexError> {
+        for path in self.paths.extract_if(.., |path| path.starts_with(folder)) {
+            fs::remove_file(&path).map_err(IndexError::io(&path))?;
+        }
+        let _ = fs::remove_dir(folder);
+        Ok(())
     }
 
     /// Waits until all of them are on the disk, with their names.
     pub(super) fn sync(&self) -> Result<(), IndexError> {
-        for path in &self.0 {
+        for path in &self.paths {
             let sync = || File::open(path)?.sync_all();
             sync().map_err(IndexError::io(path))?;
         }
-        let folders: BTreeSet<&Path> = self.0.iter().filter_map(|path| path.parent()).collect();
+        let folders: BTreeSet<&Path> = self.paths.iter().filter_map(|path| path.parent()).collect();
         folders.into_iter().try_for_each(sync_folder)
     }
 
-    /// A catalogue names them now.
-    pub(super) fn keep(&mut self) {
-        self.0.clear();
+    /// Hands the files over: a catalogue is about to name them.
+    pub(super) fn take(&mut self) -> Vec<PathBuf> {
+        std::mem::take(&mut self.paths)
     }
 
-    /// Deletes them: no catalogue will name them, and a disk that is full needs the room.
-    pub(super) fn discard(&mut self) {
-        for path in self.0.drain(..) {
-            let _ = fs::remove_file(path);
+    /// Keeps the journal for the next writer: files are left, or may be.
+    pub(super) fn leave(&mut self) {
+        self.is_left = true;
+    }
+
+    /// Ends the journal: whatever it names is in the catalogue, or deleted.
+    pub(super) fn clear_journal(&mut self) {
+        if let Some(journal) = self.journal.as_mut().filter(|_| !self.is_left) {
+            journal.clear();
+        }
+    }
+
+    /// Deletes new files: no catalogue will name them, and a disk that is full needs the room.
+    pub(super) fn discard(&mut self, paths: &[PathBuf]) {
+        for path in paths {
+            self.is_left |= fs::remove_file(path).is_err();
+        }
+        // The folders of captures; others hold a lock.
+        let folders: BTreeSet<&Path> = paths.iter().filter_map(|path| path.parent()).collect();
+        for folder in folders {
+            let _ = fs::remove_dir(folder);
+        }
+    }
+}
+
+/// What was not committed is deleted.
+impl Drop for NewFiles {
+    fn drop(&mut self) {
+        if self.journal.is_some() {
+            let paths = self.take();
+            self.discard(&paths);
+            self.clear_journal();
         }
     }
 }
@@ -78,12 +134,16 @@ impl NewFiles {
 /// Puts a file in place of another one of that name: readers see the old one or the new one.
 pub(super) fn replace(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), IndexError> {
     let temporary = folder.join(format!("{name}.new"));
-    let write = || {
-        let mut file = File::create(&temporary)?;
-        file.write_all(bytes)?;
-        file.sync_all()
-    };
-    write().map_err(|error| {
+    // Whatever a killed writer left, or somebody else linked there, is not written to.
+    match fs::remove_file(&temporary) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            return Err(IndexError::io(&temporary)(error));
+        }
+        _ => {}
+    }
+    let mut file = File::create_new(&temporary).map_err(IndexError::io(&temporary))?;
+    let written = file.write_all(bytes).and_then(|()| file.sync_all());
+    written.map_err(|error| {
         let _ = fs::remove_file(&temporary);
         IndexError::io(&temporary)(error)
     })?;
@@ -101,18 +161,51 @@ pub(super) fn sync_folder(folder: &Path) -> Result<(), IndexError> {
     Ok(())
 }
 
+/// Refuses a link, a pipe and whatever else is no file of an index: opening a pipe waits for its
+/// other end, and a link leads to files of others.
+pub(super) fn check_file(path: &Path) -> Result<(), IndexError> {
+    match fs::symlink_metadata(path) {
+        Ok(data) if data.is_file() => Ok(()),
+        Ok(_) => Err(IndexError::damaged(path, "it is not a regular file")),
+        // Opening it says what is wrong.
+        Err(_) => Ok(()),
+    }
+}
+
+/// Opens a file of an index for reading.
+pub(super) fn open(path: &Path) -> Result<File, IndexError> {
+    check_file(path)?;
+    File::open(path).map_err(IndexError::io(path))
+}
+
+/// Reads a file of an index whole.
+pub(super) fn read(path: &Path) -> Result<Vec<u8>, IndexError> {
+    let file = open(path)?;
+    let length = file.metadata().map_err(IndexError::io(path))?.len();
+    let mut bytes = Vec::new();
+    let reserved = usize::try_from(length).map(|length| bytes.try_reserve_exact(length));
+    if !matches!(reserved, Ok(Ok(()))) {
+        return Err(IndexError::Refused(format!(
+            "{}: this file of the index has {length} bytes, and the system does not give the memory to read it",
+            path.shown()
+        )));
+    }
+    // A file that grows is one that somebody else writes.
+    file.take(length).read_to_end(&mut bytes).map_err(IndexError::io(path))?;
+    Ok(bytes)
+}
+
 /// Reads a file that should have this mark.
 pub(super) fn read_checked(path: &Path, mark: FileMark) -> Result<Vec<u8>, IndexError> {
-    let file = File::open(path).map_err(IndexError::io(path))?;
-    let length = file.metadata().map_err(IndexError::io(path))?.len();
+    check_file(path)?;
+    let length = fs::metadata(path).map_err(IndexError::io(path))?.len();
     if length != mark.bytes {
         return Err(IndexError::damaged(
             path,
             format!("it has {length} bytes and should have {}", mark.bytes),
         ));
     }
-    let mut bytes = Vec::with_capacity(length as usize);
-    file.take(length).read_to_end(&mut bytes).map_err(IndexError::io(path))?;
+    let bytes = read(path)?;
     if FileMark::of(&bytes) != mark {
         return Err(IndexError::damaged(path, "its checksum is another one"));
     }

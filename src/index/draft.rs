@@ -11,7 +11,7 @@
 //! segment.
 
 use super::catalog::{
-    CaptureEntry, Catalog, FilterPlace, Region, Segment, SegmentPart, segment_file,
+    CaptureEntry, Catalog, FilterPlace, Region, Segment, SegmentPart, StoredFile, segment_file,
 };
 use super::disk::{self, NewFiles};
 use super::global::Global;
@@ -85,7 +85,7 @@ impl Draft {
         catalog: &Catalog,
         segment: &Segment,
     ) -> Result<Self, IndexError> {
-        let captures = segment.captures(archive)?.into_owned();
+        let captures = segment.captures(archive)?;
         let mut parts = BTreeMap::new();
         for of_node in &segment.parts {
             let mut part = DraftPart::default();
@@ -196,6 +196,7 @@ impl Draft {
                 None => anew::global(archive, catalog, node, &self.captures)?,
             };
             let number = catalog.take_number();
+            files.name([StoredFile::Filter { node, number }])?;
             let path = catalog.filter_file(archive, node, number);
             let filter = (number, global.write(files, &path)?);
             let number = catalog.take_number();
@@ -214,6 +215,7 @@ impl Draft {
                 };
                 entry.regions[at].filters = FilterPlace { file: number, offset, bytes: lengths };
             }
+            files.name([StoredFile::Filters { node, number }])?;
             let path = catalog.region_filters_file(archive, node, number);
             parts.push(SegmentPart {
                 node,
@@ -235,12 +237,12 @@ fn write_captures(
     parts: Vec<SegmentPart>,
 ) -> Result<Segment, IndexError> {
     let number = catalog.take_number();
+    files.name([StoredFile::Segment { number }])?;
     let path = segment_file(archive, number);
     let text = serde_json::to_vec(captures);
     let text = text.map_err(|error| IndexError::io(&path)(error.into()))?;
     let mut segment = Segment {
         file: (number, files.write(&path, &text)?),
-        read: None,
         captures: 0,
         captures_in_part: 0,
         start_ns: 0,
@@ -290,6 +292,8 @@ pub(super) struct Changes {
     pub(super) leaving: HashSet<u64>,
     /// Those that lie elsewhere now.
     pub(super) moved: HashMap<u64, PathBuf>,
+    /// Segments, by the numbers of their files, whose filters are made again from the records.
+    pub(super) rebuilt: HashSet<u64>,
 }
 
 impl Changes {
@@ -303,11 +307,15 @@ impl Changes {
         let touches = |entry: &CaptureEntry| {
             self.leaving.contains(&entry.id) || self.moved.contains_key(&entry.id)
         };
+        let is_rebuilt = self.rebuilt.contains(&segment.file.0);
         let is_empty = self.leaving.is_empty() && self.moved.is_empty();
-        if is_empty || !segment.captures(archive)?.iter().any(touches) {
+        if !is_rebuilt && (is_empty || !segment.captures(archive)?.iter().any(touches)) {
             return Ok(Before::Kept(segment.clone()));
         }
         let mut draft = Draft::open(archive, catalog, segment)?;
+        if is_rebuilt {
+            draft.parts.values_mut().for_each(|part| *part = DraftPart::default());
+        }
         draft.remove(archive, catalog, &self.leaving)?;
         for entry in &mut draft.captures {
             if let Some(path) = self.moved.get(&entry.id) {
@@ -356,13 +364,7 @@ pub(super) fn rewrite(
     let mut after = Vec::new();
     for segment in merged.into_iter().chain(next).rev() {
         match segment {
-            Before::Kept(segment) => after.push(match &segment.read {
-                None => segment,
-                // An index of an older format.
-                Some(captures) => {
-                    write_captures(archive, catalog, files, captures, segment.parts.clone())?
-                }
-            }),
+            Before::Kept(segment) => after.push(segment),
             Before::Changed(draft) => after.extend(draft.write(archive, catalog, files)?),
         }
     }
@@ -399,6 +401,7 @@ fn readable<T>(read: Result<T, IndexError>) -> Result<Option<T>, IndexError> {
 mod tests {
     use super::super::catalog::Settings;
     use super::super::disk::FileMark;
+    use super::super::folders::IndexId;
     use super::*;
 
     /// A capture whose regions hold nothing.
@@ -432,7 +435,11 @@ mod tests {
     fn committed(regions: &[usize]) -> Vec<(Vec<u64>, u64)> {
         let folder = tempfile::tempdir().expect("a folder");
         let archive = folder.path();
-        let mut catalog = Catalog::new(Settings::default(), vec![archive.to_owned()]);
+        let mut catalog = Catalog::new(
+            IndexId::random().expect("an id"),
+            Settings::default(),
+            vec![archive.to_owned()],
+        );
         let mut fresh = Vec::new();
         for (id, &regions) in (0..).zip(regions) {
             let (entry, found) = capture(id, regions);

@@ -1,5 +1,7 @@
 //! Why an index cannot be read, written or asked.
 
+use super::CaptureEntry;
+use flowsieve_engine::internal::Shown;
 use flowsieve_engine::internal::{Broken, RunError};
 use std::fmt::Display;
 use std::io;
@@ -10,7 +12,7 @@ use std::path::{Path, PathBuf};
 #[non_exhaustive]
 pub enum IndexError {
     /// The operating system refused.
-    #[error("{}: {error}", path.display())]
+    #[error("{}: {error}", path.shown())]
     Io {
         /// The file or folder.
         path: PathBuf,
@@ -19,7 +21,7 @@ pub enum IndexError {
     },
     /// The bytes are not those that were written.
     #[error(
-        "{}: this file of the index is damaged ({reason}); drop a capture that it belongs to and add it again", path.display()
+        "{}: this file of the index is damaged ({})", path.shown(), reason.shown()
     )]
     Damaged {
         /// The file.
@@ -29,7 +31,7 @@ pub enum IndexError {
     },
     /// The catalogue, by which everything else is found, is damaged.
     #[error(
-        "{}: the catalogue of the index is damaged ({reason}); build the index anew in another folder", path.display()
+        "{}: the catalogue of the index is damaged ({}); build the index anew in another folder", path.shown(), reason.shown()
     )]
     Catalog {
         /// The file.
@@ -39,7 +41,7 @@ pub enum IndexError {
     },
     /// Written by a program that knows more.
     #[error(
-        "{}: this index has the format {found}, and only {known} is known here; use the flowsieve that wrote it, or build it anew", path.display()
+        "{}: this index has the format {}, and only {known} is known here; use the flowsieve that wrote it, or build it anew", path.shown(), found.shown()
     )]
     Newer {
         /// The catalogue.
@@ -49,19 +51,37 @@ pub enum IndexError {
         /// The format that is known.
         known: &'static str,
     },
+    /// Written by a program of before the first release.
+    #[error(
+        "{}: this index has the format {found}, which is no longer read; build the index again in another folder: `flowsieve index build`", path.shown()
+    )]
+    Older {
+        /// The catalogue.
+        path: PathBuf,
+        /// The format that it names.
+        found: String,
+    },
+    /// A folder that the catalogue names is not a node of this index; nothing is written there.
+    #[error("{}: {reason}", folder.shown())]
+    Node {
+        /// The folder.
+        folder: PathBuf,
+        /// Why, and what to do.
+        reason: String,
+    },
     /// The system does not give the memory; a sentence.
     #[error("{0}")]
     Refused(String),
     /// Another process writes.
     #[error(
-        "{}: another flowsieve is writing to this index; wait until it is done, searching works meanwhile", .0.display()
+        "{}: another flowsieve is writing to this index; wait until it is done, searching works meanwhile", .0.shown()
     )]
     Busy(PathBuf),
     /// There is no index.
-    #[error("{}: there is no index in this folder; `flowsieve index build` makes one", .0.display())]
+    #[error("{}: there is no index in this folder; `flowsieve index build` makes one", .0.shown())]
     Missing(PathBuf),
     /// There is a file where the index should be.
-    #[error("{}: an index is a directory, and this is a file; name the directory that `flowsieve index build` made", .0.display())]
+    #[error("{}: an index is a directory, and this is a file; name the directory that `flowsieve index build` made", .0.shown())]
     File(PathBuf),
     /// An answer could not be kept or written.
     #[error("an answer could not be handed on: {0}")]
@@ -95,6 +115,23 @@ impl IndexError {
             RunError::Plan(error) => Self::Plan(error.to_string()),
             RunError::Sink(error) => Self::io(path)(error),
             error => Self::Run(error),
+        }
+    }
+
+    /// The sentence, with the captures to which a damaged file belongs, and what repairs it.
+    pub(super) fn of_captures(&self, archive: &Path, captures: &[CaptureEntry]) -> String {
+        if !matches!(self, Self::Damaged { .. }) && !self.is_missing_file() {
+            return self.to_string();
+        }
+        let repair = format!("`flowsieve index repair {}` makes it again", archive.shown());
+        match captures {
+            [] => format!("{self}; {repair}"),
+            [entry] => format!("{self}; it belongs to {}; {repair}", entry.path.shown()),
+            [first, others @ ..] => format!(
+                "{self}; it belongs to {} and {} more captures; {repair}",
+                first.path.shown(),
+                others.len()
+            ),
         }
     }
 

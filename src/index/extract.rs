@@ -8,6 +8,7 @@ use crate::decode::{DNS_PORT, Decoder, IpPacket, Tunnel, dns_messages};
 use crate::selection::Selection;
 use crate::trace::write::{CaptureWriter, WriteError, WriteFormat};
 use crate::trace::{InputFormat, LogBatch, PacketRef, Select, Source, StopFlag};
+use flowsieve_engine::internal::Shown;
 use flowsieve_engine::internal::{Merge, RecordInput};
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -137,6 +138,10 @@ pub fn extract<W: Write + Send + 'static>(
             inner: Decoder::new(Tunnel::Inner),
             dns_ports: [&[DNS_PORT], &settings.dns_ports[..]].concat(),
         };
+        if let Some(problem) = not_a_file(&entry.path) {
+            problems.push(problem);
+            continue;
+        }
         sources.push(source(entry, Arc::new(chooser), plan.stop, problems));
     }
     sources.sort_by_key(|source| source.1);
@@ -164,6 +169,18 @@ pub fn extract<W: Write + Send + 'static>(
     Ok((out, extracted))
 }
 
+/// Why a capture is not opened: what was a file when it was indexed is a pipe or a device now, and
+/// opening that may wait for ever.
+fn not_a_file(path: &Path) -> Option<String> {
+    let is_other = fs::metadata(path).is_ok_and(|data| !data.is_file());
+    is_other.then(|| {
+        format!(
+            "{}: this was a capture when it was indexed and is no file any more, so it is not opened; drop it with `flowsieve index drop`",
+            path.shown()
+        )
+    })
+}
+
 /// A capture to be read, and the earliest time that a packet of it may have.
 type Timed = (Source, i64);
 
@@ -177,7 +194,7 @@ fn source(
     if changed {
         problems.push(format!(
             "{}: this capture has changed since it was indexed; its packets are those of today, and `flowsieve index add` indexes it anew",
-            entry.path.display()
+            entry.path.shown()
         ));
     }
     let first_ns = entry.regions.iter().map(|region| region.start_ns).min();

@@ -42,7 +42,7 @@ const MOST_QUESTIONS: usize = 1 << 16;
 const DNS: u64 = 1 << 63;
 
 /// What making a region may take.
-const REGION_BYTES: u64 = 160 << 20;
+pub(super) const REGION_BYTES: u64 = 160 << 20;
 
 /// What flows get at least.
 const LEAST_BYTES: u64 = 1 << 20;
@@ -58,13 +58,6 @@ pub(super) fn check_memory() -> Result<(), IndexError> {
     )))
 }
 
-/// How many regions may be made at once: as many as there are threads, if the system gives the
-/// memory.
-pub(super) fn regions_at_once(threads: usize) -> usize {
-    let most = threads as u64 * REGION_BYTES;
-    (given_of(most, REGION_BYTES) / REGION_BYTES) as usize
-}
-
 /// What reading a capture came to.
 #[derive(Debug, Default)]
 pub(super) struct Gathered {
@@ -72,6 +65,8 @@ pub(super) struct Gathered {
     pub(super) packets: u64,
     /// Packets whose times are outside 1677 to 2262.
     pub(super) times_out_of_range: u64,
+    /// Whether it was recognised as a capture or a log.
+    pub(super) is_capture: bool,
     /// Why it could be read up to some place only.
     pub(super) error: Option<TraceError>,
     /// A signal ended it: there are no regions then.
@@ -135,6 +130,7 @@ pub(super) fn regions(
             let input = summary.inputs.remove(0);
             Gathered {
                 packets: input.packets,
+                is_capture: input.container.is_some(),
                 times_out_of_range: input.times_out_of_range,
                 error: input.error,
                 interrupted: summary.totals.interrupted,
@@ -203,7 +199,7 @@ impl Gather {
         let path = capture.path().to_owned();
         let bytes = capture.bytes_read();
         let out_of_range = capture.times_out_of_range();
-        let mut gathered = Gathered::default();
+        let mut gathered = Gathered { is_capture: true, ..Gathered::default() };
         loop {
             match capture.next_batch() {
                 Ok(Some(TraceBatch::Log(log))) => {

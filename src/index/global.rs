@@ -341,7 +341,6 @@ mod tests {
     #[test]
     fn what_was_written_is_asked_in_part_and_read_whole() {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("filter");
         let route = |of: u32| {
             let digest = |part: u32| Some(keys(3 * of + part..3 * of + part + 1)[0]);
             Route { family: Family::Flow, attributes: [digest(0), digest(1), digest(2)] }
@@ -352,6 +351,7 @@ mod tests {
             masks.map(|&mask| route.family.node_key(mask, attribute)).collect::<Vec<_>>()
         };
         for kind in GlobalFilter::ALL {
+            let path = folder.path().join(kind.name());
             let mut filter = Global::new(kind, 20_000);
             for of in 0..2000 {
                 filter.insert(&keys_of_route(&route(of)));

@@ -1,8 +1,10 @@
 //! Threads that make regions, which come back in the order of their records.
 
 use super::catalog::Settings;
+use super::gather::REGION_BYTES;
 use super::region::Made;
 use super::{IndexError, Record};
+use flowsieve_engine::internal::spawn_scoped;
 use std::panic::resume_unwind;
 use std::path::Path;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -12,7 +14,10 @@ type Result<T> = std::result::Result<T, IndexError>;
 
 /// The threads.
 pub(super) struct Makers<'scope> {
+    /// None if the caller makes the regions.
     workers: Vec<Worker<'scope>>,
+    capture: &'scope Path,
+    settings: &'scope Settings,
     /// Regions given to workers, in turn, and those that came back.
     given: usize,
     back: usize,
@@ -21,11 +26,11 @@ pub(super) struct Makers<'scope> {
 struct Worker<'scope> {
     records: SyncSender<Vec<Record>>,
     made: Receiver<Result<Made>>,
-    thread: ScopedJoinHandle<'scope, ()>,
+    thread: ScopedJoinHandle<'scope, Option<()>>,
 }
 
 impl<'scope> Makers<'scope> {
-    /// So many threads, each with one region at a time.
+    /// Up to this many threads, each with one region at a time.
     pub(super) fn start<'env>(
         scope: &'scope Scope<'scope, 'env>,
         threads: usize,
@@ -35,17 +40,19 @@ impl<'scope> Makers<'scope> {
         let worker = |_| {
             let (records, given) = sync_channel::<Vec<Record>>(0);
             let (give_back, made) = sync_channel(1);
-            let thread = scope.spawn(move || {
+            let make = move |given: Receiver<Vec<Record>>| {
                 for records in given {
                     let made = Made::of(capture, settings, &records);
                     if give_back.send(made).is_err() {
                         return;
                     }
                 }
-            });
-            Worker { records, made, thread }
+            };
+            let thread = spawn_scoped(scope, "region", REGION_BYTES, make)?.begin(given);
+            Some(Worker { records, made, thread })
         };
-        Self { workers: (0..threads.max(1)).map(worker).collect(), given: 0, back: 0 }
+        let workers = (0..threads.max(1)).map_while(worker).collect();
+        Self { workers, capture, settings, given: 0, back: 0 }
     }
 
     /// Takes the records of a region; an earlier one that was made goes to `done`.
@@ -54,6 +61,9 @@ impl<'scope> Makers<'scope> {
         records: Vec<Record>,
         done: &mut impl FnMut(Made) -> Result<()>,
     ) -> Result<()> {
+        if self.workers.is_empty() {
+            return done(Made::of(self.capture, self.settings, &records)?);
+        }
         if self.given - self.back == self.workers.len() {
             done(self.receive()?)?;
         }

@@ -28,7 +28,7 @@ mod extract;
 mod folders;
 mod gather;
 mod global;
-mod legacy;
+mod journal;
 mod lists;
 mod makers;
 mod path_text;
@@ -44,14 +44,16 @@ pub use catalog::{CaptureEntry, Settings, index_around};
 #[doc(hidden)]
 pub use catalog::{Catalog, FilterPlace, Node, Numbered, Region, Segment, SegmentPart};
 #[doc(hidden)]
-pub use check::{IndexStats, NodeStats, stats};
+pub use check::{Damage, Verified, verify};
 #[doc(hidden)]
-pub use check::{Verified, verify};
+pub use check::{IndexStats, NodeStats, stats};
 #[doc(hidden)]
 pub use disk::FileMark;
 pub use error::IndexError;
 #[doc(hidden)]
 pub use extract::{ExtractPlan, Extracted, extract};
+#[doc(hidden)]
+pub use folders::adopt;
 pub use global::GlobalFilter;
 pub use query::{AddressRange, DomainRange, IndexQuery};
 pub use record::{Ends, Record};

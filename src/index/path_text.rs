@@ -84,6 +84,35 @@ fn decoded_bytes(_: &str) -> Option<PathBuf> {
     None
 }
 
+/// A path that may be missing.
+pub(super) mod optional {
+    use serde::de::Error as _;
+    use serde::ser::Error as _;
+    use serde::{Deserialize, Deserializer, Serialize as _, Serializer};
+    use std::path::PathBuf;
+
+    #[expect(clippy::ref_option, reason = "serde asks for it")]
+    pub(in super::super) fn serialize<S: Serializer>(
+        path: &Option<PathBuf>,
+        out: S,
+    ) -> Result<S::Ok, S::Error> {
+        let text = path.as_deref().map(|path| {
+            super::encoded(path).ok_or_else(|| S::Error::custom("a path that is not Unicode"))
+        });
+        text.transpose()?.serialize(out)
+    }
+
+    pub(in super::super) fn deserialize<'de, D: Deserializer<'de>>(
+        input: D,
+    ) -> Result<Option<PathBuf>, D::Error> {
+        let Some(text) = Option::<String>::deserialize(input)? else {
+            return Ok(None);
+        };
+        let path = super::decoded(&text);
+        path.map(Some).ok_or_else(|| D::Error::custom(format!("{text:?} stands for no path")))
+    }
+}
+
 #[cfg(all(test, unix))]
 mod tests {
     use super::*;

@@ -1,7 +1,7 @@
 //! Searching: from the segments to the regions to the records, with an account of what each level
 //! ruled out.
 
-use super::catalog::{CaptureEntry, Catalog, Region, Segment, lists_file};
+use super::catalog::{CaptureEntry, Catalog, Region, Segment, SegmentPart, lists_file};
 use super::draft::filters_in;
 use super::elements::Family;
 use super::lists::Lists;
@@ -13,6 +13,7 @@ use std::collections::HashMap;
 use std::io;
 use std::path::Path;
 use std::rc::Rc;
+use std::slice;
 
 /// Times that a catalogue is read anew because a writer replaced what it names.
 const MOST_TRIES: u32 = 100;
@@ -173,6 +174,8 @@ impl Search<'_> {
     fn candidates(&self, explained: &mut Explained) -> Result<Option<Vec<Candidate>>, IndexError> {
         let mut may_have = vec![false; self.catalog.nodes.len()];
         let mut candidates = Vec::new();
+        let of_nodes = self.catalog.nodes.iter().filter_map(|node| node.problem.clone());
+        explained.problems.extend(of_nodes);
         for segment in &self.catalog.segments {
             explained.segments += 1;
             explained.captures += segment.captures;
@@ -221,7 +224,8 @@ impl Search<'_> {
         explained: &mut Explained,
     ) -> Result<Result<Vec<usize>, Stale>, IndexError> {
         let mut nodes = Vec::new();
-        for part in &segment.parts {
+        let is_own = |part: &&SegmentPart| self.catalog.nodes[part.node].problem.is_none();
+        for part in segment.parts.iter().filter(is_own) {
             let (number, mark) = part.filter;
             let path = self.catalog.filter_file(self.archive, part.node, number);
             let kind = self.catalog.settings.global;
@@ -231,7 +235,7 @@ impl Search<'_> {
                 Err(error) if self.is_stale(&error)? => return Ok(Err(Stale)),
                 // Without it the regions' filters are asked.
                 Err(error) => {
-                    explained.problems.push(error.to_string());
+                    explained.problems.push(self.of_segment(&error, segment));
                     nodes.push(part.node);
                 }
             }
@@ -253,7 +257,7 @@ impl Search<'_> {
                 match disk::read_checked(&path, mark) {
                     Ok(bytes) => drop(files.insert((part.node, number), bytes)),
                     Err(error) if self.is_stale(&error)? => return Ok(Err(Stale)),
-                    Err(error) => explained.problems.push(error.to_string()),
+                    Err(error) => explained.problems.push(self.of_segment(&error, segment)),
                 }
             }
         }
@@ -266,7 +270,7 @@ impl Search<'_> {
             }
         };
         let mut candidates = Vec::new();
-        for capture in captures.iter() {
+        for capture in &captures {
             let mut shared: Option<Rc<CaptureEntry>> = None;
             for (number, region) in capture.regions.iter().enumerate() {
                 if !nodes.contains(&region.node) {
@@ -288,6 +292,11 @@ impl Search<'_> {
             }
         }
         Ok(Ok(candidates))
+    }
+
+    /// The sentence about a damaged file of a segment's filters.
+    fn of_segment(&self, error: &IndexError, segment: &Segment) -> String {
+        error.of_captures(self.archive, &segment.captures(self.archive).unwrap_or_default())
     }
 
     /// Whether a file is gone since a writer replaced the catalogue.
@@ -395,7 +404,7 @@ impl Search<'_> {
                 .and_then(|now| now.captures(self.archive))
                 .is_ok_and(|now| now.iter().all(|entry| entry.id != capture.id));
         if !dropped {
-            explained.problems.push(error.to_string());
+            explained.problems.push(error.of_captures(self.archive, slice::from_ref(capture)));
         }
         None
     }

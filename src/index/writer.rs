@@ -1,14 +1,17 @@
 //! Building, adding, dropping: the one who writes.
 
-use super::catalog::{CATALOG, CaptureEntry, Catalog, Settings};
+use super::catalog::{CATALOG, CaptureEntry, Catalog, Settings, StoredFile};
+use super::check::Damage;
 use super::disk::{self, NewFiles};
 use super::draft::{Changes, Draft, Found, add_to, rewrite};
+use super::folders::IndexId;
 use super::gather::{self, GatherPlan, Gathered};
+use super::journal::Journal;
 use super::makers::Makers;
 use super::region::Made;
 use super::{IndexError, folders, path_text};
 use crate::selection::{SelectedPart, Selection};
-use flowsieve_engine::internal::Watch;
+use flowsieve_engine::internal::{Shown, Watch, spawn_scoped};
 use std::collections::{BTreeMap, HashSet};
 use std::fs::{self, File};
 use std::io::ErrorKind;
@@ -37,15 +40,16 @@ pub struct IndexWriter {
     times_out_of_range: Vec<(PathBuf, u64)>,
     /// There is something to be committed.
     pending: bool,
-    /// Folders of captures that the catalogue in force names, and the next one does not.
-    leaving: Vec<PathBuf>,
+    /// Files of regions that no later catalogue names.
+    leaving: Vec<StoredFile>,
     committed: Instant,
     /// Memory for the flows of a capture.
     memory_bytes: u64,
     /// Which packets are indexed.
     selection: Selection,
     threads: usize,
-    _lock: File,
+    /// Of the archive's folder and of the nodes.
+    _locks: Vec<File>,
 }
 
 /// What tells a capture from others.
@@ -54,6 +58,8 @@ struct Known {
     digest: String,
     bytes: u64,
     path: PathBuf,
+    /// The files of its regions.
+    files: Vec<StoredFile>,
 }
 
 /// Memory for the flows of a capture.
@@ -97,41 +103,64 @@ impl IndexWriter {
         if fs::metadata(archive).is_ok_and(|data| !data.is_dir()) {
             return Err(IndexError::Plan(format!(
                 "{}: an index is a directory, and this is a file; name the directory first, and then the captures",
-                archive.display()
+                archive.shown()
             )));
         }
         gather::check_memory()?;
         fs::create_dir_all(archive).map_err(IndexError::io(archive))?;
+        let archive = &fs::canonicalize(archive).map_err(IndexError::io(archive))?;
         let lock = folders::lock(archive)?;
         if archive.join(CATALOG).exists() {
             return Err(IndexError::Plan(format!(
                 "{}: there is an index in this folder already; `flowsieve index add` adds to it",
-                archive.display()
+                archive.shown()
             )));
         }
-        let folders = folders::make_nodes(archive, nodes)?;
-        let mut catalog = Catalog::new(settings, folders);
+        let id = IndexId::random()?;
+        let (folders, mut locks) = folders::make_nodes(archive, id, nodes)?;
+        locks.push(lock);
+        let mut catalog = Catalog::new(id, settings, folders);
+        let journal = Journal::recover(archive, &catalog, &HashSet::new())?;
         catalog.commit(archive)?;
-        Ok(Self::new(archive, catalog, &[], lock))
+        Ok(Self::new(archive, catalog, &[], locks, journal))
     }
 
     /// Opens an index for writing, and deletes what a writer left that was killed.
     ///
     /// # Errors
     ///
-    /// There is no index, its catalogue is damaged, of another format, or another process writes.
+    /// There is no index, its catalogue is damaged, of another format, a node is not its own, or
+    /// another process writes.
     pub fn open(archive: &Path) -> Result<Self, IndexError> {
         // A folder that holds no index gets no lock file either.
         Catalog::load(archive)?;
         gather::check_memory()?;
+        let archive = &fs::canonicalize(archive).map_err(IndexError::io(archive))?;
         let lock = folders::lock(archive)?;
-        let catalog = Catalog::load(archive)?;
+        let mut catalog = Catalog::load(archive)?;
+        let mut locks = folders::claim(archive, &catalog)?;
+        locks.push(lock);
         let captures = catalog.captures(archive)?;
-        folders::delete_leftovers(archive, &catalog, &captures)?;
-        Ok(Self::new(archive, catalog, &captures, lock))
+        let mut ids = HashSet::new();
+        if !captures.iter().all(|entry| ids.insert(entry.id)) {
+            let reason = "two captures have one number".into();
+            return Err(IndexError::Catalog { path: archive.join(CATALOG), reason });
+        }
+        let of_segments = catalog.segments.iter().flat_map(Catalog::files_of);
+        let of_captures = captures.iter().flat_map(CaptureEntry::files);
+        let known = of_segments.chain(of_captures).collect();
+        let journal = Journal::recover(archive, &catalog, &known)?;
+        catalog.next = folders::next_free(archive, &catalog)?;
+        Ok(Self::new(archive, catalog, &captures, locks, journal))
     }
 
-    fn new(archive: &Path, catalog: Catalog, captures: &[CaptureEntry], lock: File) -> Self {
+    fn new(
+        archive: &Path,
+        catalog: Catalog,
+        captures: &[CaptureEntry],
+        locks: Vec<File>,
+        journal: Journal,
+    ) -> Self {
         let known = captures.iter().map(|entry| (entry.id, Known::of(entry)));
         Self {
             archive: archive.to_owned(),
@@ -139,7 +168,7 @@ impl IndexWriter {
             known: known.collect(),
             fresh: Vec::new(),
             changes: Changes::default(),
-            files: NewFiles::default(),
+            files: NewFiles::with_journal(journal),
             times_out_of_range: Vec::new(),
             pending: false,
             leaving: Vec::new(),
@@ -147,7 +176,7 @@ impl IndexWriter {
             memory_bytes: DEFAULT_MEMORY_BYTES,
             selection: Selection::default(),
             threads: 2,
-            _lock: lock,
+            _locks: locks,
         }
     }
 
@@ -200,13 +229,25 @@ impl IndexWriter {
         let before = if self.may_know(&path) {
             match disk::content_of(&path, &stop) {
                 Ok(None) => return Ok(Added::Interrupted),
-                Ok(Some(content)) if self.knows(content, &path) => return Ok(Added::Known),
+                Ok(Some(content)) if self.knows(content, &path, None) => return Ok(Added::Known),
                 Ok(content) => content,
                 Err(error) => return unreadable(error),
             }
         } else {
             None
         };
+        self.index_capture(path, before, None, watch)
+    }
+
+    /// Indexes a capture, whose content is `before` if it was read already; in the place of `old`.
+    fn index_capture(
+        &mut self,
+        path: PathBuf,
+        before: Option<(u128, u64)>,
+        old: Option<u64>,
+        watch: &dyn Watch,
+    ) -> Result<Added, IndexError> {
+        let stop = watch.stop();
         let mut entry = CaptureEntry {
             id: self.catalog.take_number(),
             path: path.clone(),
@@ -220,11 +261,14 @@ impl IndexWriter {
         let (made, content) = thread::scope(|scope| {
             // What cannot be known is read by both at the same time.
             let content = || disk::content_of(&path, &stop);
-            let spawn = || thread::Builder::new().spawn_scoped(scope, content).ok();
+            let spawn = || Some(spawn_scoped(scope, "digest", 0, move |()| content())?.begin(()));
             let reading = before.is_none().then(spawn).flatten();
             let made = self.make_regions(&mut entry, watch);
             let read = match reading {
-                Some(reading) => reading.join().unwrap_or_else(|of| resume_unwind(of)),
+                Some(reading) => {
+                    let read = reading.join().unwrap_or_else(|panic| resume_unwind(panic));
+                    read.unwrap_or_else(content)
+                }
                 // There was no thread to be had.
                 None if before.is_none() => content(),
                 None => Ok(before),
@@ -238,7 +282,7 @@ impl IndexWriter {
         let left_out = match content {
             Ok(None) => Some(Added::Interrupted),
             // Another program wrote it meanwhile.
-            Ok(Some(content)) if self.knows(content, &path) => Some(Added::Known),
+            Ok(Some(content)) if self.knows(content, &path, old) => Some(Added::Known),
             Ok(Some((digest, bytes))) => {
                 (entry.digest, entry.bytes) = (disk::digest_text(digest), bytes);
                 None
@@ -250,12 +294,15 @@ impl IndexWriter {
             return Ok(added);
         }
         let damage = gathered.error.as_ref().map(ToString::to_string);
-        let unreadable = damage.clone().filter(|_| entry.regions.is_empty());
+        // What is a capture is known from now on, even if there is nothing before the damage.
+        let is_new = self.known.values().all(|known| known.path != path);
+        let has_entry = !entry.regions.is_empty() || (gathered.is_capture && is_new);
+        let unreadable = damage.clone().filter(|_| !has_entry);
         if gathered.interrupted || unreadable.is_some() {
             self.delete_folders(entry.id)?;
             return Ok(unreadable.map_or(Added::Interrupted, Added::Unreadable));
         }
-        self.remove_where(|known| known.path == path)?;
+        self.remove_where(|id, known| known.path == path || old == Some(id))?;
         entry.packets = gathered.packets;
         if gathered.times_out_of_range > 0 {
             let count = gathered.times_out_of_range;
@@ -283,10 +330,12 @@ impl IndexWriter {
 
     /// Whether a capture of this content is in the index. If its file is gone, it is in this one
     /// from now on.
-    fn knows(&mut self, (digest, _): (u128, u64), path: &Path) -> bool {
+    fn knows(&mut self, (digest, _): (u128, u64), path: &Path, but: Option<u64>) -> bool {
         let digest = disk::digest_text(digest);
         let mut known = self.known.iter_mut();
-        let Some((&id, known)) = known.find(|(_, known)| known.digest == digest) else {
+        let Some((&id, known)) =
+            known.find(|(id, known)| known.digest == digest && but != Some(**id))
+        else {
             return false;
         };
         if known.path != path && !known.path.exists() {
@@ -309,13 +358,16 @@ impl IndexWriter {
     ) -> Result<(Gathered, Vec<Found>), IndexError> {
         let mut stored = self.stored();
         let Self { archive, catalog, files, selection, .. } = self;
-        let mut found = Vec::new();
+        let (mut found, mut made_folders) = (Vec::new(), HashSet::new());
         let (id, path, regions) = (entry.id, &entry.path, &mut entry.regions);
         let mut write = |made: Made| {
             let emptiest = (0..stored.len()).min_by_key(|&node| stored[node]);
             let node = emptiest.unwrap_or_default();
             let folder = catalog.capture_folder(archive, node, id);
-            fs::create_dir_all(&folder).map_err(IndexError::io(&folder))?;
+            files.name([StoredFile::Region { node, capture: id, region: regions.len() }])?;
+            if made_folders.insert(node) {
+                fs::create_dir(&folder).map_err(IndexError::io(&folder))?;
+            }
             let (region, of_region) = made.write(&folder, node, regions.len(), files)?;
             stored[node] += region.stored();
             regions.push(region);
@@ -328,9 +380,9 @@ impl IndexWriter {
             memory_bytes: self.memory_bytes,
             threads: self.threads,
         };
-        let ways = gather::regions_at_once(self.threads);
+        let threads = self.threads;
         let gathered = thread::scope(|scope| {
-            let mut makers = Makers::start(scope, ways, path, &catalog.settings);
+            let mut makers = Makers::start(scope, threads, path, &catalog.settings);
             let gathered =
                 gather::regions(path, &plan, watch, |records| makers.give(records, &mut write))?;
             makers.rest(&mut write)?;
@@ -343,15 +395,40 @@ impl IndexWriter {
     fn delete_folders(&mut self, id: u64) -> Result<(), IndexError> {
         for node in 0..self.catalog.nodes.len() {
             let folder = self.catalog.capture_folder(&self.archive, node, id);
-            self.files.forget(&folder);
-            match fs::remove_dir_all(&folder) {
-                Err(error) if error.kind() != ErrorKind::NotFound => {
-                    return Err(IndexError::io(&folder)(error));
-                }
-                _ => {}
-            }
+            self.files.abandon(&folder)?;
         }
         Ok(())
+    }
+
+    /// Indexes again what is damaged: a capture whose files in the index are not whole, or the
+    /// filters of a segment, from its records.
+    ///
+    /// # Errors
+    ///
+    /// The index cannot be read or written.
+    #[doc(hidden)]
+    pub fn repair(&mut self, damage: &Damage, watch: &dyn Watch) -> Result<Vec<Added>, IndexError> {
+        let mut repaired = Vec::new();
+        self.changes.rebuilt.extend(&damage.segments);
+        self.pending |= !damage.segments.is_empty();
+        for (id, entry) in &damage.captures {
+            let path = entry.path.clone();
+            let added = if let Some(problem) = cannot_be_indexed(&path) {
+                Added::Unreadable(problem)
+            } else {
+                let selection = entry.selection()?;
+                let usual = std::mem::replace(&mut self.selection, selection);
+                let added = self.index_capture(path, None, Some(*id), watch);
+                self.selection = usual;
+                added?
+            };
+            let interrupted = added == Added::Interrupted;
+            repaired.push(added);
+            if interrupted {
+                break;
+            }
+        }
+        Ok(repaired)
     }
 
     /// Removes the captures with this path, or below this folder; how many they were.
@@ -361,25 +438,21 @@ impl IndexWriter {
     /// The index cannot be read or written.
     pub fn drop_captures(&mut self, path: &Path) -> Result<usize, IndexError> {
         let path = absolute(path).map_err(IndexError::io(path))?;
-        self.remove_where(|entry| entry.path.starts_with(&path))
+        self.remove_where(|_, known| known.path.starts_with(&path))
     }
 
     /// Removes captures with their regions' values.
-    fn remove_where(&mut self, leaves: impl Fn(&Known) -> bool) -> Result<usize, IndexError> {
-        let leaving = self.known.iter().filter(|(_, known)| leaves(known));
+    fn remove_where(&mut self, leaves: impl Fn(u64, &Known) -> bool) -> Result<usize, IndexError> {
+        let leaving = self.known.iter().filter(|&(&id, known)| leaves(id, known));
         let leaving: HashSet<u64> = leaving.map(|(&id, _)| id).collect();
         if leaving.is_empty() {
             return Ok(0);
         }
-        self.known.retain(|id, _| !leaving.contains(id));
+        for id in &leaving {
+            self.leaving.extend(self.known.remove(id).into_iter().flat_map(|known| known.files));
+        }
         for draft in &mut self.fresh {
             draft.remove(&self.archive, &self.catalog, &leaving)?;
-        }
-        for id in &leaving {
-            for node in 0..self.catalog.nodes.len() {
-                let folder = self.catalog.capture_folder(&self.archive, node, *id);
-                self.leaving.push(folder);
-            }
         }
         self.pending = true;
         let count = leaving.len();
@@ -394,39 +467,54 @@ impl IndexWriter {
     /// The index cannot be written; what counted before still does. What was added since is
     /// forgotten: open the index again to go on.
     pub fn commit(&mut self) -> Result<(), IndexError> {
-        if !self.pending {
+        if !std::mem::take(&mut self.pending) {
+            self.files.clear_journal();
             return Ok(());
         }
-        self.pending = false;
-        self.write().inspect_err(|_| self.files.discard())
-    }
-
-    /// Writes new segments and the catalogue, and deletes what it no longer names.
-    fn write(&mut self) -> Result<(), IndexError> {
         let fresh = std::mem::take(&mut self.fresh);
         let changes = std::mem::take(&mut self.changes);
-        let before = self.catalog.segments.clone();
-        let after = rewrite(&self.archive, &mut self.catalog, fresh, &changes, &mut self.files)?;
-        self.catalog.segments = after;
-        self.files.sync()?;
-        self.catalog.commit(&self.archive)?;
-        self.files.keep();
+        let mut leaving = std::mem::take(&mut self.leaving);
+        let before = self.catalog.clone();
+        let written = self.write(fresh, &changes, &before, &mut leaving);
+        let new = self.files.take();
+        let committed = written.and_then(|()| self.catalog.commit(&self.archive));
+        if let Err(error) = committed {
+            // After a failure behind the rename the new catalogue is in force, and needs the files.
+            let now = Catalog::load(&self.archive);
+            if now.is_ok_and(|now| now.generation == before.generation) {
+                self.files.discard(&new);
+            } else {
+                self.files.leave();
+            }
+            self.catalog.segments = before.segments;
+            return Err(error);
+        }
         self.committed = Instant::now();
-        // What cannot be deleted now is deleted by the next one who writes.
-        let after = self.catalog.segments.iter();
-        let kept: HashSet<PathBuf> =
-            after.flat_map(|segment| self.catalog.files_of(&self.archive, segment)).collect();
-        for segment in &before {
-            for path in self.catalog.files_of(&self.archive, segment) {
-                if !kept.contains(&path) {
-                    let _ = fs::remove_file(path);
-                }
+        for stored in leaving {
+            // What cannot be deleted now is deleted by the next one who writes.
+            if folders::delete(&self.archive, &self.catalog, stored).is_err() {
+                self.files.leave();
             }
         }
-        for folder in std::mem::take(&mut self.leaving) {
-            let _ = fs::remove_dir_all(folder);
-        }
+        self.files.clear_journal();
         Ok(())
+    }
+
+    /// Writes new segments, and names in the journal what the catalogue will no longer name.
+    fn write(
+        &mut self,
+        fresh: Vec<Draft>,
+        changes: &Changes,
+        before: &Catalog,
+        leaving: &mut Vec<StoredFile>,
+    ) -> Result<(), IndexError> {
+        let after = rewrite(&self.archive, &mut self.catalog, fresh, changes, &mut self.files)?;
+        let kept: HashSet<StoredFile> = after.iter().flat_map(Catalog::files_of).collect();
+        let of_segments = before.segments.iter().flat_map(Catalog::files_of);
+        leaving.extend(of_segments.filter(|stored| !kept.contains(stored)));
+        self.files.name(leaving.iter().copied())?;
+        self.catalog.segments = after;
+        self.files.sync()
     }
 
     /// Bytes of the regions of each node.
@@ -445,7 +533,12 @@ impl IndexWriter {
 
 impl Known {
     fn of(entry: &CaptureEntry) -> Self {
-        Self { digest: entry.digest.clone(), bytes: entry.bytes, path: entry.path.clone() }
+        Self {
+            digest: entry.digest.clone(),
+            bytes: entry.bytes,
+            path: entry.path.clone(),
+            files: entry.files().collect(),
+        }
     }
 }
 
@@ -463,5 +556,5 @@ pub fn cannot_be_indexed(path: &Path) -> Option<String> {
         }
         _ => return None,
     };
-    Some(format!("{}: {why}", path.display()))
+    Some(format!("{}: {why}", path.shown()))
 }

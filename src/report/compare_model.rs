@@ -4,7 +4,7 @@ use super::cell::{Decimal, Time};
 use super::column::Columns;
 use super::compare_pair::PairRow;
 use super::count_combinations::{StoredCombination, names, stored_columns};
-use super::count_model::tunnel_name;
+use super::count_model::{PARTIAL_DOC, tunnel_name};
 use super::number::grouped;
 use super::selection::{Selected, selection_columns};
 use crate::comparison::{
@@ -110,6 +110,8 @@ pub(super) fn judged_columns() -> Columns<JudgedSlice> {
         .doc("distinct elements; null if the truth passed its limit")
         .field("exact_over_limit", |slice| slice.exact.is_none())
         .doc("the truth passed its limit in this slice: it is not judged")
+        .field("partial", |slice| slice.partial)
+        .doc(PARTIAL_DOC)
 }
 
 /// A structure with a memory, and what belongs to it.

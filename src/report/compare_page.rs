@@ -12,10 +12,11 @@ use super::figure::{
     Axis, Block, DataTable, Drawing, Figure, Page, PageSection, Point, Scale, Series, SeriesStyle,
 };
 use super::number::{capitalised, grouped, size};
-use super::over_time::{Place, curve, troubles};
+use super::over_time::{Place, caption, curve, leaves_out, troubles};
 use super::traffic_page::{skipped, who_talks};
 use crate::comparison::{Contender, CountErrors, CountKind, Entry, Negatives, SliceCount};
 use crate::pipeline::Traffic;
+use flowsieve_engine::internal::Shown;
 
 /// Smallest error that a figure shows: it would take the room of those that matter.
 const LEAST_SHOWN: f64 = 1e-6;
@@ -75,6 +76,10 @@ impl CompareReport<'_> {
         words
     }
 
+    fn leaves_out(&self) -> bool {
+        leaves_out(self.comparison.slices.iter().map(|slice| slice.partial))
+    }
+
     /// A number of each slice over time.
     fn curve(
         &self,
@@ -88,6 +93,7 @@ impl CompareReport<'_> {
             end_ns: slice.end_ns,
             value,
             std_error,
+            partial: slice.partial,
         });
         curve(name, style, places, 1)
     }
@@ -111,8 +117,11 @@ impl CompareReport<'_> {
         Some(Figure::new(
             "pair-over-time",
             &format!("{a} against {b}: error by {one}, {} each", size(memory)),
-            &format!(
-                "{counted}: how far it is from the exact one, as a share of that. The lower curve is the nearer one."
+            &caption(
+                format!(
+                    "{counted}: how far it is from the exact one, as a share of that. The lower curve is the nearer one."
+                ),
+                self.leaves_out(),
             ),
             Drawing::Lines {
                 x: Axis::time("beginning of the slice", self.plan.selection.zone),
@@ -142,7 +151,10 @@ impl CompareReport<'_> {
         Figure {
             name: "counts-over-time".into(),
             title: format!("Distinct {elements} over time, {} each", size(memory)),
-            caption: "Each structure by its unbiased estimate with its standard error, or by its raw count where it has no estimate. The grey band is the exact count.".into(),
+            caption: caption(
+                "Each structure by its unbiased estimate with its standard error, or by its raw count where it has no estimate. The grey band is the exact count.".into(),
+                self.leaves_out(),
+            ),
             drawing: Drawing::Lines {
                 x: Axis::time("beginning of the slice", self.plan.selection.zone),
                 y: Axis::new(elements, Scale::Count),
@@ -361,7 +373,7 @@ impl CompareReport<'_> {
         let columns = [("input", false), ("container", false), ("packets", true), ("error", false)];
         let inputs = self.comparison.inputs.iter().map(|input| {
             vec![
-                input.path.display().to_string(),
+                input.path.shown().to_string(),
                 input.container.clone().unwrap_or_default(),
                 grouped(input.packets),
                 input.error.as_ref().map(ToString::to_string).unwrap_or_default(),

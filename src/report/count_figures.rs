@@ -3,7 +3,8 @@
 use super::count_combinations::CountDesign;
 use super::figure::{Axis, DataTable, Drawing, Figure, Scale, Series as Curve, SeriesStyle};
 use super::number::{grouped, percent, time};
-use super::over_time::{Place, curve};
+use super::over_time;
+use super::over_time::{Place, curve, leaves_out};
 use crate::pipeline::SliceResult;
 use crate::zone::Zone;
 use hdrhistogram::Histogram;
@@ -64,7 +65,7 @@ impl Series<'_> {
             ));
         }
         figure(
-            self.zone,
+            self.places(),
             "elements-over-time",
             format!("Distinct {} in each {}", self.plural, self.slice),
             caption.join(" "),
@@ -103,7 +104,7 @@ impl Series<'_> {
             }));
         }
         Some(figure(
-            self.zone,
+            self.places(),
             "error-over-time",
             "How far from exact".to_owned(),
             format!("Error of each {}'s count, as a share of the exact count.", self.slice),
@@ -124,7 +125,7 @@ impl Series<'_> {
             }));
         }
         figure(
-            self.zone,
+            self.places(),
             "packets-over-time",
             format!("Packets in each {}", self.slice),
             String::new(),
@@ -175,7 +176,7 @@ impl Series<'_> {
             _ => "Distinct values of combinations in each slice".to_owned(),
         };
         Some(figure(
-            self.zone,
+            self.places(),
             "combinations-over-time",
             title,
             caption.join(" "),
@@ -183,6 +184,11 @@ impl Series<'_> {
             Scale::Count,
             series,
         ))
+    }
+
+    /// The zone, and whether curves leave slices out.
+    fn places(&self) -> (Zone, bool) {
+        (self.zone, leaves_out(self.slices.iter().map(|slice| slice.partial)))
     }
 
     /// A value of each slice.
@@ -194,7 +200,13 @@ impl Series<'_> {
     ) -> Curve {
         let places = self.slices.iter().map(|slice| {
             let (value, std_error) = value(slice);
-            Place { start_ns: slice.start_ns, end_ns: slice.end_ns, value, std_error }
+            Place {
+                start_ns: slice.start_ns,
+                end_ns: slice.end_ns,
+                value,
+                std_error,
+                partial: slice.partial,
+            }
         });
         let each = self.seen.div_ceil(self.slices.len().max(1) as u64);
         curve(name, style, places, each)
@@ -203,7 +215,7 @@ impl Series<'_> {
 
 /// A figure over time.
 fn figure(
-    zone: Zone,
+    (zone, leaves_out): (Zone, bool),
     name: &str,
     title: String,
     caption: String,
@@ -214,7 +226,7 @@ fn figure(
     Figure {
         name: name.to_owned(),
         title,
-        caption,
+        caption: over_time::caption(caption, leaves_out),
         drawing: Drawing::Lines {
             x: Axis::time("beginning of the slice", zone),
             y: Axis { label, scale },
@@ -283,6 +295,7 @@ pub(super) fn slices_of(slices: &[SliceResult], zone: Zone) -> DataTable {
         vec![
             time(slice.start_ns, 3, zone),
             time(slice.end_ns, 3, zone),
+            if slice.partial { "in part" } else { "whole" }.to_owned(),
             grouped(slice.packets),
             number(slice.exact),
             number(slice.estimate.map(|n| n.round() as u64)),
@@ -294,6 +307,7 @@ pub(super) fn slices_of(slices: &[SliceResult], zone: Zone) -> DataTable {
     let columns = [
         ("from", false),
         ("to", false),
+        ("covered", false),
         ("packets", true),
         ("exact", true),
         ("estimate", true),

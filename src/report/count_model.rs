@@ -104,6 +104,9 @@ impl CountParameters {
     }
 }
 
+/// Documentation of the column `partial`.
+pub(super) const PARTIAL_DOC: &str = "the capture covers this slice only in part: its first or last slice ([which ones](#partial-slices))";
+
 /// `outer` or `inner`.
 pub(super) fn tunnel_name(tunnel: Tunnel) -> &'static str {
     match tunnel {
@@ -214,6 +217,10 @@ pub(super) fn slice_columns(decimals: usize) -> Columns<SliceResult> {
         .doc("a filter was so full that it noticed too few new elements for a count: `first` is far too low, and there is no upper bound")
         .field("revised", |slice| slice.revised)
         .doc("packets came after the row of this slice was written, and this row replaces it; only for live counts of a pipe")
+        .field("out_of_range", |slice| slice.start_ns == i64::MIN || slice.end_ns == i64::MAX)
+        .doc("it is the first or the last slice that there is: packets with times outside 1677 to 2262 count here")
+        .field("partial", |slice| slice.partial)
+        .doc(PARTIAL_DOC)
 }
 
 /// The columns of a slice, with those of the combinations that are wanted: beside each other for
@@ -299,6 +306,8 @@ pub(super) fn total_columns(design: Option<&CountDesign>) -> Columns<Totals> {
         .doc("packets in no slice: packets from a pipe that came after 65,536 later slices, or packets that an interrupted run did not get to. Always 0 for files that were read to the end")
         .field("interrupted", |totals| totals.interrupted)
         .doc("a signal ended the run before everything was read; the result covers what was read until then")
+        .field("complete", |totals| totals.complete)
+        .doc("all inputs were read to their ends; if not, the exit code is not 0")
         .field("slices", |totals| totals.slices)
         .doc("slices reported")
         .field("empty_slices_omitted", |totals| totals.empty_slices_omitted)

@@ -16,6 +16,7 @@ use super::who_page::who;
 use crate::pipeline::{CountSummary, SliceResult, SliceSink, Totals, Traffic};
 use crate::top::{Question, TopSlice};
 use crate::zone::Zone;
+use flowsieve_engine::internal::Shown;
 use hdrhistogram::Histogram;
 use std::io;
 
@@ -353,7 +354,7 @@ fn title(parameters: &CountParameters, summary: &CountSummary) -> String {
     let plural = parameters.elements_plural;
     let what = match summary.inputs.as_slice() {
         [input] => input.path.file_name().map_or_else(
-            || input.path.display().to_string(),
+            || input.path.shown().to_string(),
             |name| name.to_string_lossy().into_owned(),
         ),
         inputs => format!("{} captures", grouped(inputs.len() as u64)),
@@ -365,7 +366,7 @@ fn title(parameters: &CountParameters, summary: &CountSummary) -> String {
 fn inputs(summary: &CountSummary) -> DataTable {
     let rows = summary.inputs.iter().map(|input| {
         vec![
-            input.path.display().to_string(),
+            input.path.shown().to_string(),
             input.container.clone().unwrap_or_else(|| "not recognised".to_owned()),
             grouped(input.packets),
             input.error.as_ref().map_or_else(|| "complete".to_owned(), ToString::to_string),
@@ -429,6 +430,7 @@ mod tests {
             upper: Some(exact),
             observed_fpr: Some(0.0),
             revised: false,
+            partial: false,
             saturated: false,
             combinations: Vec::new(),
         }

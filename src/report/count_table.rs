@@ -27,6 +27,10 @@ pub(super) struct CountTable<W: Write> {
     /// Slices whose exact set passed its limit.
     over_limit: u64,
     selected: Selected,
+    /// Slices that are covered in part.
+    partial: u64,
+    /// There is more than one slice over everything.
+    has_slices: bool,
     /// Windows slide.
     slides: bool,
 }
@@ -45,7 +49,9 @@ impl<W: Write> CountTable<W> {
             series: Sparkline::default(),
             last_end_ns: None,
             over_limit: 0,
+            partial: 0,
             selected: parameters.selected.clone(),
+            has_slices: parameters.slice_ns.is_some(),
             slides: parameters.every_ns.is_some(),
         })
     }
@@ -64,6 +70,7 @@ impl<W: Write> CountTable<W> {
         self.last_end_ns = Some(slice.end_ns);
         self.series.push(slice.best().unwrap_or(0.0));
         self.over_limit += u64::from(slice.exact_over_limit);
+        self.partial += u64::from(slice.partial);
         self.rows.row(&mut self.out, None, row)
     }
 
@@ -109,6 +116,13 @@ impl<W: Write> CountTable<W> {
         if totals.interrupted {
             said.push(INTERRUPTED.to_owned());
         }
+        if self.partial > 0 && self.has_slices {
+            let slices = if self.slides { "windows" } else { "slices" };
+            said.push(format!(
+                "{slices} at the beginning or the end that may be covered only in part: {}",
+                grouped(self.partial)
+            ));
+        }
         let words = [full_filters(totals), over_limit(self.over_limit, totals.slices)];
         said.extend(words.into_iter().flatten());
         if totals.empty_slices_omitted > 0 {
@@ -135,6 +149,7 @@ impl<W: Write> CountTable<W> {
             saturated: false,
             combinations: totals.combinations.clone(),
             revised: false,
+            partial: false,
         };
         let slices = grouped(totals.slices);
         let label = if self.slides {

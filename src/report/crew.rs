@@ -1,12 +1,13 @@
 //! Rows that threads turn into what is written, in chunks, which come back in order.
 
+use flowsieve_engine::internal::spawn;
 use std::collections::VecDeque;
 use std::fmt;
 use std::io;
 use std::mem::{replace, take};
 use std::panic::resume_unwind;
 use std::sync::mpsc::sync_channel;
-use std::thread::{self, JoinHandle};
+use std::thread::JoinHandle;
 
 /// Rows of a chunk, unless they are made where they are wanted. Lines of so many rows go past the
 /// buffer of a file.
@@ -26,6 +27,9 @@ const fn queued(turn_rows: usize) -> usize {
 pub(super) trait Make<R>: Send + 'static {
     /// What is written.
     type Made: Send + 'static;
+
+    /// Memory that a thread takes: rows that wait, and what is made of them.
+    const THREAD_BYTES: u64 = 4 << 20;
 
     /// Rows, a multiple of those of a chunk, that have to come to the same thread one after the
     /// other.
@@ -72,7 +76,7 @@ struct Worker<R, M> {
     give: Box<dyn Fn(Chunk<R>) -> bool + Send>,
     /// Takes what it made, and the memory of the chunk; none if it has ended.
     take: Box<dyn Fn() -> Option<(M, Vec<R>)> + Send>,
-    thread: JoinHandle<()>,
+    thread: JoinHandle<Option<()>>,
 }
 
 impl<R, M> fmt::Debug for Crew<R, M> {
@@ -82,17 +86,16 @@ impl<R, M> fmt::Debug for Crew<R, M> {
 }
 
 impl<R: Send + 'static, M: Send + 'static> Crew<R, M> {
-    /// So many threads, each with a maker of its own.
+    /// Up to this many threads, each with its own maker; `None` if there is not even one.
     pub(super) fn start<K: Make<R, Made = M>>(
         threads: usize,
         mut maker: impl FnMut() -> K,
-    ) -> io::Result<Self> {
+    ) -> Option<Self> {
         let queued = queued(K::TURN_ROWS);
         let worker = |_| {
             let (chunks, given) = sync_channel::<Chunk<R>>(queued);
             let (give_back, made) = sync_channel(queued + 1);
-            let mut maker = maker();
-            let work = move || {
+            let work = move |mut maker: K| {
                 for chunk in given {
                     let is_end = matches!(chunk, Chunk::End);
                     let mut memory = Vec::new();
@@ -112,15 +115,15 @@ impl<R: Send + 'static, M: Send + 'static> Crew<R, M> {
                     }
                 }
             };
-            let thread = thread::Builder::new().name("rows".to_owned());
-            Ok(Worker {
+            Some(Worker {
                 give: Box::new(move |chunk| chunks.send(chunk).is_ok()),
                 take: Box::new(move || made.recv().ok()),
-                thread: thread.spawn(work)?,
+                thread: spawn("rows", K::THREAD_BYTES, work)?.begin(maker()),
             })
         };
-        Ok(Self {
-            workers: (0..threads).map(worker).collect::<io::Result<_>>()?,
+        let workers: Vec<_> = (0..threads).map_while(worker).collect();
+        (!workers.is_empty()).then(|| Self {
+            workers,
             gathered: Vec::new(),
             spare: Vec::new(),
             turn: K::TURN_ROWS,

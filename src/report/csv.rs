@@ -117,7 +117,7 @@ impl<W: Write, R: Send + 'static> CsvRows<W, R> {
     /// With so many threads that make lines.
     pub(super) fn shared_among(mut self, threads: usize) -> io::Result<Self> {
         let lines = || Lines::of(&self.columns);
-        self.crew = Some(Crew::start(threads, lines)?);
+        self.crew = Crew::start(threads, lines);
         self.begin_lines()
     }
 
@@ -132,7 +132,7 @@ impl<W: Write, R: RowBatch + Send + 'static> CsvRows<W, R> {
     /// With so many threads that make lines of batches.
     pub(super) fn batches_among(mut self, threads: usize) -> io::Result<Self> {
         let lines = || OfBatches(Lines::of(&self.columns));
-        self.crew = Some(Crew::start(threads, lines)?);
+        self.crew = Crew::start(threads, lines);
         self.begin_lines()
     }
 }
@@ -213,7 +213,13 @@ fn push_row<R>(columns: &Columns<R>, row: &R, seconds: &mut Seconds, line: &mut 
             push_separator(line, number);
             write(line);
         } else {
-            push_field(line, number, write);
+            push_field(line, number, |line| {
+                let start = line.len();
+                write(line);
+                if is_text(&column.kind) && is_formula(&line[start..]) {
+                    line.insert(start, '\'');
+                }
+            });
         }
     }
     end_line(line, start);
@@ -222,6 +228,20 @@ fn push_row<R>(columns: &Columns<R>, row: &R, seconds: &mut Seconds, line: &mut 
 /// Whether its values need no quotes.
 const fn is_plain(kind: &Kind) -> bool {
     matches!(kind, Kind::Seconds | Kind::I64 | Kind::U64 | Kind::Bool)
+}
+
+/// Whether its values come as they are, from names and paths.
+fn is_text(kind: &Kind) -> bool {
+    match kind {
+        Kind::Text => true,
+        Kind::List(of) => is_text(of),
+        _ => false,
+    }
+}
+
+/// Whether a spreadsheet would compute the cell.
+fn is_formula(text: &str) -> bool {
+    text.len() > 1 && text.starts_with(['=', '+', '-', '@', '\t', '\r'])
 }
 
 fn push_separator(line: &mut String, number: usize) {
@@ -319,6 +339,9 @@ mod tests {
         let names = ["text", "number", "time_ns", "time", "list", "written"];
         csv.write_record(names).unwrap();
         for (text, number, time_ns, list) in rows {
+            // Nothing that a spreadsheet would compute.
+            let is_formula = text.len() > 1 && text.starts_with(|c| "=+-@\t\r".contains(c));
+            let text = &if is_formula { format!("'{text}") } else { text.clone() };
             let list: Vec<String> = list.iter().map(u64::to_string).collect();
             csv.write_record([
                 text,
@@ -335,7 +358,9 @@ mod tests {
 
     fn row() -> impl Strategy<Value = Row> {
         let text = prop::collection::vec(
-            prop::sample::select(vec!['a', ',', '"', '\n', '\r', 'ü', ' ', '#']),
+            prop::sample::select(vec![
+                'a', ',', '"', '\n', '\r', 'ü', ' ', '#', '=', '-', '@', '+', '\t', '\'',
+            ]),
             0..6,
         );
         let text = text.prop_map(String::from_iter);

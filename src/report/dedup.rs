@@ -18,6 +18,7 @@ use crate::decode::Tunnel;
 use crate::dedup::{
     DedupPlan, DedupSlice, DedupSummary, Difference, DropKind, Drops, SnapLength, WindowWidth,
 };
+use crate::pipeline::InputResult;
 use crate::zone::Zone;
 use std::io::{self, Write};
 
@@ -209,6 +210,8 @@ pub(super) fn total_columns() -> Columns<DedupSummary> {
         .doc("packets with an earlier time than the one before")
         .field("interrupted", |summary| summary.interrupted)
         .doc("a signal ended the run before everything was read; the result covers what was read until then")
+        .field("complete", |summary| InputResult::all_read(&summary.inputs, summary.interrupted))
+        .doc("all inputs were read to their ends; if not, the exit code is not 0")
         .field("outside_slices", |summary| summary.outside_slices)
         .doc("packets in no slice, since there were more than 65,536")
         .field("left_early", |summary| summary.window.left_early)

@@ -12,6 +12,7 @@ use super::selection::{Selected, selection_columns};
 use super::values::RowBatch;
 use crate::elements::ElementKind;
 use crate::export::{ExportPlan, ExportRows, ExportSummary, ExportWhat};
+use crate::pipeline::InputResult;
 use crate::zone::Zone;
 
 /// What an export depends on, and how it is written.
@@ -238,6 +239,8 @@ pub(super) fn total_columns() -> Columns<ExportSummary> {
         .doc("rows of packets from a pipe that came after their slice was closed")
         .field("interrupted", |summary| summary.totals.interrupted)
         .doc("a signal ended the run before everything was read; the result covers what was read until then")
+        .field("complete", |summary| InputResult::all_read(&summary.inputs, summary.totals.interrupted))
+        .doc("all inputs were read to their ends; if not, the exit code is not 0")
         .field("skipped", |summary| tally(&summary.totals.skipped))
         .doc("packets without a row, by reason (as for `count`); in JSON lines a list of `reason` and `packets`")
 }

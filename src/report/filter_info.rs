@@ -15,6 +15,7 @@ use crate::filters::saved::SavedFilter;
 use crate::filters::{CounterStats, Estimate, FilterKind, FilterSpec, FilterStats};
 use crate::pipeline::CombinationResult;
 use crate::zone::Zone;
+use flowsieve_engine::internal::Shown;
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -171,7 +172,7 @@ impl FilterInfo {
     pub fn add(&mut self, path: &Path, filter: &SavedFilter) {
         let label = ElementLabel::parse(filter.label());
         self.rows.push(FilterRow {
-            path: path.display().to_string(),
+            path: path.shown().into_raw().into_owned(),
             combinations: StoredRow::all(filter, label.as_ref()),
             label,
             spec: filter.spec().clone(),
@@ -219,13 +220,13 @@ impl FilterInfo {
             if index > 0 {
                 writeln!(out)?;
             }
-            writeln!(out, "{}", row.path)?;
+            writeln!(out, "{}", row.path.shown())?;
             for (name, value) in lines(row, self.zone) {
-                writeln!(out, "  {name:<11} {value}")?;
+                writeln!(out, "  {name:<11} {}", value.shown())?;
             }
             for stored in &row.combinations {
                 let name = stored.attributes.join(",");
-                writeln!(out, "  {name:<11} {}", stored.words())?;
+                writeln!(out, "  {:<11} {}", name.shown(), stored.words())?;
             }
         }
         Ok(())

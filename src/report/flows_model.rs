@@ -8,6 +8,7 @@ use super::rows::{Frame, Section};
 use super::selection::{Selected, selection_columns};
 use super::table::Heading;
 use crate::flows::{Direction, Ended, EndedFlows, FlowPlan, FlowRecord, FlowSummary};
+use crate::pipeline::InputResult;
 use crate::zone::Zone;
 use etherparse::IpNumber;
 use std::fmt::Write as _;
@@ -352,7 +353,7 @@ pub(super) fn ended_columns() -> Columns<EndedFlows> {
     let doc = |ended| match ended {
         Ended::Input => "there were no more packets",
         Ended::Idle => {
-            "the next packet came later than `--idle` after the latest one; it began another flow"
+            "no packet came for longer than `--idle`; the next one, if any, began another flow"
         }
         Ended::Active => {
             "the next packet came later than `--active` after the first one; it began another flow"
@@ -394,6 +395,8 @@ pub(super) fn total_columns() -> Columns<FlowSummary> {
         .doc("DNS messages with a question")
         .field("interrupted", |summary| summary.totals.interrupted)
         .doc("a signal ended the run before everything was read; the result covers what was read until then")
+        .field("complete", |summary| InputResult::all_read(&summary.inputs, summary.totals.interrupted))
+        .doc("all inputs were read to their ends; if not, the exit code is not 0")
         .field("skipped", |summary| tally(&summary.totals.skipped))
         .doc("packets in no flow, by reason (as for `count`); in JSON lines a list of `reason` and `packets`")
 }

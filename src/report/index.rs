@@ -11,6 +11,7 @@ use super::table_rows::TableRows;
 use crate::decode::dotted;
 use crate::index::{Explained, Hit, HitSink, Record};
 use crate::zone::Zone;
+use flowsieve_engine::internal::Shown;
 use std::io::{self, Write};
 use std::net::{IpAddr, SocketAddr};
 
@@ -33,7 +34,7 @@ pub(super) struct Answer {
 impl Answer {
     fn of(hit: Hit<'_>) -> Self {
         Self {
-            capture: hit.capture.path.display().to_string(),
+            capture: hit.capture.path.shown().into_raw().into_owned(),
             region: hit.number,
             region_start_ns: hit.region.start_ns,
             region_end_ns: hit.region.end_ns,
@@ -213,7 +214,7 @@ impl<W: Write> HitSink for SearchReport<W> {
             Writer::Table { out, rows } => {
                 let above = format!(
                     "{}  region {} of {}, {} to {}",
-                    hit.capture.path.display(),
+                    hit.capture.path.shown(),
                     hit.number + 1,
                     hit.capture.regions.len(),
                     time(hit.region.start_ns, DECIMALS, self.zone),
@@ -228,6 +229,7 @@ impl<W: Write> HitSink for SearchReport<W> {
 
 /// The text as lines that begin with these spaces; those behind the first with four more.
 fn lines(text: &str, indent: &str, look: Look) -> String {
+    let text = &text.shown().to_string();
     let room = |width: usize| width.saturating_sub(indent.len());
     let Some(width) = look.width.map(room).filter(|&width| text.chars().count() > width) else {
         return format!("{indent}{text}");

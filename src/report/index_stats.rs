@@ -11,22 +11,23 @@ use super::selection::part_columns;
 use super::table::hanging;
 use crate::index::{CaptureEntry, IndexStats, NodeStats, Region};
 use crate::zone::Zone;
+use flowsieve_engine::internal::Shown;
 use std::io::{self, Write};
 
 /// Name and version of the document.
 const SCHEMA: &str = "flowsieve.index-stats/1";
 
 fn of_captures(stats: &IndexStats, value: fn(&CaptureEntry) -> u64) -> u64 {
-    stats.captures.iter().map(value).sum()
+    stats.captures.iter().map(value).fold(0, u64::saturating_add)
 }
 
 fn of_regions(stats: &IndexStats, value: fn(&Region) -> u64) -> u64 {
     let regions = stats.captures.iter().flat_map(|entry| &entry.regions);
-    regions.map(value).sum()
+    regions.map(value).fold(0, u64::saturating_add)
 }
 
 fn of_nodes(stats: &IndexStats, value: fn(&NodeStats) -> u64) -> u64 {
-    stats.nodes.iter().map(value).sum()
+    stats.nodes.iter().map(value).fold(0, u64::saturating_add)
 }
 
 /// The whole index.
@@ -49,9 +50,10 @@ pub(super) fn whole_columns() -> Columns<IndexStats> {
         .field("dns", |stats| of_regions(stats, |region| region.dns))
         .doc("DNS questions in their records")
         .field("index_bytes", |stats| {
-            let of_regions = of_regions(stats, |region| region.records.bytes + region.lists.bytes);
+            let of_regions =
+                of_regions(stats, |region| region.records.bytes.saturating_add(region.lists.bytes));
             let of_nodes = of_nodes(stats, |node| node.region_filter_bytes + node.filter_bytes);
-            of_regions + of_nodes + stats.catalog_bytes
+            of_regions.saturating_add(of_nodes).saturating_add(stats.catalog_bytes)
         })
         .doc("all files of the index: the sum of the following")
         .field("records_bytes", |stats| of_regions(stats, |region| region.records.bytes))
@@ -74,7 +76,7 @@ pub(super) fn whole_columns() -> Columns<IndexStats> {
 pub(super) fn node_columns() -> Columns<NodeStats> {
     Columns::default()
         .field("folder", |node: &NodeStats| {
-            node.folder.display().to_string()
+            node.folder.shown().into_raw().into_owned()
         })
         .doc("its directory")
         .field("regions", |node| node.regions)
@@ -96,7 +98,7 @@ pub(super) fn node_columns() -> Columns<NodeStats> {
 /// A capture.
 pub(super) fn capture_columns() -> Columns<CaptureEntry> {
     Columns::default()
-        .field("path", |entry: &CaptureEntry| entry.path.display().to_string())
+        .field("path", |entry: &CaptureEntry| entry.path.shown().into_raw().into_owned())
         .doc("its path")
         .field("bytes", |entry| entry.bytes)
         .doc("its bytes")
@@ -166,6 +168,7 @@ fn write_table(
     let number = |name| columns.number(name, stats);
     let text = |name| grouped(number(name));
     let mut line = |name: &str, text: &str| {
+        let text = &text.shown().to_string();
         let width = look.width.map_or(usize::MAX, |width| width.saturating_sub(NAME + 1));
         let mut lines = if text.chars().count() > width {
             hanging(text, width, width)
@@ -202,7 +205,7 @@ fn write_table(
         line(name, &format!("{} bytes, {share:.2} % of the captures", grouped(bytes)))?;
     }
     for node in &stats.nodes {
-        let folder = node.folder.display();
+        let folder = node.folder.shown();
         let mut parts = vec![format!("{folder}: {} regions", grouped(node.regions))];
         if let Some(fpr) = node.fpr {
             let share = share(fpr);
@@ -225,10 +228,7 @@ fn write_table(
         let [packets, regions] = [entry.packets, entry.regions.len() as u64].map(grouped);
         line(
             "capture",
-            &format!(
-                "{}: {packets} packets in {regions} {noun}{damage}{part}",
-                entry.path.display()
-            ),
+            &format!("{}: {packets} packets in {regions} {noun}{damage}{part}", entry.path.shown()),
         )?;
     }
     Ok(())

@@ -4,11 +4,12 @@ use super::cell::Cell;
 use super::column::Columns;
 use super::rows::Section;
 use crate::pipeline::InputResult;
+use flowsieve_engine::internal::Shown;
 
 /// The columns of an input.
 pub(super) fn input_columns() -> Columns<InputResult> {
     Columns::default()
-        .field("path", |input: &InputResult| input.path.display().to_string())
+        .field("path", |input: &InputResult| input.path.shown().into_raw().into_owned())
         .doc("as given; files of a directory by their path")
         .field("container", |input| input.container.clone())
         .doc("`pcap`, `pcapng`, `erf`, `tsh`, or for a log `dnstap`, `cdns`, `zeek-dns-tsv`, `zeek-dns-json`, `zeek-conn-tsv`, `zeek-conn-json`, `eve-json`, `nfdump-csv`, `flow-csv`, `dns-csv`, with the compression (`pcap in gzip`); null if it was not recognised")

@@ -16,6 +16,7 @@ use super::cell::Kind;
 use super::column::{Column, Columns};
 use super::crew::{Crew, LazyRows, OfBatches};
 use super::values::RowBatch;
+use flowsieve_engine::internal::{MEMORY_REFUSED, Reservation, spawn};
 use parquet::basic::{LogicalType, Repetition, TimeUnit, Type as Physical};
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
@@ -27,11 +28,14 @@ use std::mem::replace;
 use std::ops::Range;
 use std::panic::resume_unwind;
 use std::sync::Arc;
-use std::thread::{self, JoinHandle};
+use std::thread::JoinHandle;
 
 /// Threads that make row groups: each has one in memory, about 12 MiB, and as much again waits for
 /// it.
 const MOST_THREADS: usize = 8;
+
+/// Memory for a row group that is made or encoded in another thread, and what waits for it.
+pub(super) const GROUP_BYTES: u64 = 24 << 20;
 
 /// Writes a table.
 pub(super) struct ParquetTable<W: Write, R> {
@@ -47,13 +51,18 @@ pub(super) struct ParquetTable<W: Write, R> {
     encoding: Option<Encoding>,
     /// Threads that make row groups of rows.
     crew: Option<Crew<R, io::Result<Vec<Encoded>>>>,
+    /// Of the row group that is gathered here.
+    _memory: Reservation,
 }
 
 /// A thread that encodes row groups, or the next one for it to encode.
 enum Encoding {
     Idle(Box<(RowGroup, Encoder)>),
-    Busy(JoinHandle<Box<(RowGroup, Encoder, io::Result<Encoded>)>>),
+    Busy(JoinHandle<Option<BoxedEncoded>>),
 }
+
+/// An encoded row group, with what is used again for the next one.
+type BoxedEncoded = Box<(RowGroup, Encoder, io::Result<Encoded>)>;
 
 impl<W: Write, R> fmt::Debug for ParquetTable<W, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -70,6 +79,8 @@ impl<W: Write, R> ParquetTable<W, R> {
         let schema = Arc::new(schema.build().map_err(io::Error::other)?);
         let properties = WriterProperties::builder()
             .set_created_by(concat!("flowsieve ", env!("CARGO_PKG_VERSION")).to_owned());
+        let refused = || io::Error::new(io::ErrorKind::OutOfMemory, MEMORY_REFUSED);
+        let memory = Reservation::new(GROUP_BYTES).ok_or_else(refused)?;
         let file = SerializedFileWriter::new(Vec::new(), schema, Arc::new(properties.build()));
         let file = file.map_err(io::Error::other)?;
         Ok(Self {
@@ -80,6 +91,7 @@ impl<W: Write, R> ParquetTable<W, R> {
             encoder: Encoder::new(),
             encoding: None,
             crew: None,
+            _memory: memory,
         })
     }
 
@@ -155,16 +167,20 @@ impl<W: Write, R> ParquetTable<W, R> {
             let encoded = self.group.encode(&mut self.encoder, &self.described)?;
             return put(encoded, &mut self.file, &mut self.out);
         };
-        let (fresh, mut encoder) = *idle;
-        let mut group = replace(&mut self.group, fresh);
-        self.group.follow(&group);
         let described = Arc::clone(&self.described);
-        let encode = move || {
+        let encode = move |(mut group, mut encoder): (RowGroup, Encoder)| {
             let encoded = group.encode(&mut encoder, &described);
             Box::new((group, encoder, encoded))
         };
-        let thread = thread::Builder::new().name("parquet".to_owned());
-        self.encoding = Some(Encoding::Busy(thread.spawn(encode)?));
+        let Some(thread) = spawn("parquet", GROUP_BYTES, encode) else {
+            let encoded = self.group.encode(&mut self.encoder, &self.described)?;
+            self.encoding = Some(Encoding::Idle(idle));
+            return put(encoded, &mut self.file, &mut self.out);
+        };
+        let (fresh, encoder) = *idle;
+        let group = replace(&mut self.group, fresh);
+        self.group.follow(&group);
+        self.encoding = Some(Encoding::Busy(thread.begin((group, encoder))));
         Ok(())
     }
 
@@ -173,7 +189,7 @@ impl<W: Write, R> ParquetTable<W, R> {
         match self.encoding.take() {
             Some(Encoding::Busy(thread)) => {
                 let done = thread.join().unwrap_or_else(|panic| resume_unwind(panic));
-                let (group, encoder, encoded) = *done;
+                let (group, encoder, encoded) = *done.expect("it has a group");
                 self.encoding = Some(Encoding::Idle(Box::new((group, encoder))));
                 put(encoded?, &mut self.file, &mut self.out)
             }
@@ -234,27 +250,19 @@ impl<W: Write, R: RowBatch> ParquetTable<W, R> {
 
 impl<W: Write, R: Send + 'static> ParquetTable<W, R> {
     /// With so many threads that make row groups of rows.
-    pub(super) fn shared_among(
-        mut self,
-        threads: usize,
-        columns: &Arc<Columns<R>>,
-    ) -> io::Result<Self> {
+    pub(super) fn shared_among(mut self, threads: usize, columns: &Arc<Columns<R>>) -> Self {
         let groups = || RowGroups::of(columns, &self.described);
-        self.crew = Some(Crew::start(threads.min(MOST_THREADS), groups)?);
-        Ok(self)
+        self.crew = Crew::start(threads.min(MOST_THREADS), groups);
+        self
     }
 }
 
 impl<W: Write, R: RowBatch + Send + 'static> ParquetTable<W, R> {
     /// With so many threads that make row groups of batches.
-    pub(super) fn batches_among(
-        mut self,
-        threads: usize,
-        columns: &Arc<Columns<R>>,
-    ) -> io::Result<Self> {
+    pub(super) fn batches_among(mut self, threads: usize, columns: &Arc<Columns<R>>) -> Self {
         let groups = || OfBatches(RowGroups::of(columns, &self.described));
-        self.crew = Some(Crew::start(threads.min(MOST_THREADS), groups)?);
-        Ok(self)
+        self.crew = Crew::start(threads.min(MOST_THREADS), groups);
+        self
     }
 }
 
@@ -502,7 +510,7 @@ mod tests {
             let columns = columns();
             let mut table = ParquetTable::begin(Vec::new(), &columns).unwrap();
             if threads > 0 {
-                table = table.shared_among(threads, &columns).unwrap();
+                table = table.shared_among(threads, &columns);
             }
             for n in 0..3 * GROUP_ROWS as u64 + 777 {
                 table.take(&columns, n).unwrap();

@@ -341,7 +341,7 @@ impl<W: Write, R: Send + 'static> RowWriter<W, R> {
             Form::Csv(csv) => Form::Csv(Box::new(csv.shared_among(threads)?)),
             #[cfg(feature = "parquet")]
             Form::Parquet(table) => {
-                Form::Parquet(Box::new(table.shared_among(threads, &self.columns)?))
+                Form::Parquet(Box::new(table.shared_among(threads, &self.columns)))
             }
             form => form,
         };
@@ -356,7 +356,7 @@ impl<W: Write, R: RowBatch + Send + 'static> RowWriter<W, R> {
             Form::Csv(csv) => Form::Csv(Box::new(csv.batches_among(threads)?)),
             #[cfg(feature = "parquet")]
             Form::Parquet(table) => {
-                Form::Parquet(Box::new(table.batches_among(threads, &self.columns)?))
+                Form::Parquet(Box::new(table.batches_among(threads, &self.columns)))
             }
             form => form,
         };

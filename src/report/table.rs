@@ -1,5 +1,6 @@
 //! Tables and sentences in a terminal.
 
+use flowsieve_engine::internal::Shown;
 use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -218,6 +219,7 @@ pub(super) fn line<'a>(cells: impl Iterator<Item = (&'a Heading, String)>) -> St
     let mut over = 0;
     for (number, (heading, cell)) in cells.enumerate() {
         let gap = if number == 0 { 0 } else { heading.gap };
+        let cell = cell.shown().to_string();
         let width = heading.width.saturating_sub(over);
         over = over + width.max(cell.chars().count()) - heading.width;
         // Writing to a String cannot fail.
@@ -270,6 +272,7 @@ pub(super) fn wrapped(text: &str, width: usize) -> Vec<String> {
 /// The same, with another width of the first line.
 pub(super) fn hanging(text: &str, first: usize, others: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
+    let text = text.shown().to_string();
     let mut words = text.split(' ').filter(|word| !word.is_empty()).peekable();
     while let Some(word) = words.next() {
         // A number stays beside its unit.

@@ -66,6 +66,7 @@ impl<W: Write> TopSink for TopReport<W> {
                     start_ns: slice.start_ns,
                     end_ns: slice.end_ns,
                     key: key.clone(),
+                    partial: slice.partial,
                 })
             }),
         }

@@ -2,10 +2,11 @@
 
 use super::cell::{Cell, Time};
 use super::column::Columns;
-use super::count_model::{tally, tunnel_name};
+use super::count_model::{PARTIAL_DOC, tally, tunnel_name};
 use super::inputs::{inputs_cell, inputs_section};
 use super::rows::{Frame, Section};
 use super::selection::{Selected, selection_columns};
+use crate::pipeline::InputResult;
 use crate::top::{Recall, TopKey, TopPlan, TopSummary};
 
 /// What a ranking depends on, as its report says.
@@ -71,6 +72,7 @@ pub(super) struct TopRow {
     pub(super) start_ns: i64,
     pub(super) end_ns: i64,
     pub(super) key: TopKey,
+    pub(super) partial: bool,
 }
 
 /// What the answer depends on.
@@ -137,6 +139,8 @@ pub(super) fn key_columns() -> Columns<TopRow> {
             row.key.spread.as_ref().is_some_and(|spread| spread.held_since_start)
         })
         .doc("the summary held the key all the time: it lost nothing of it")
+        .field("partial", |row| row.partial)
+        .doc(PARTIAL_DOC)
 }
 
 /// The whole run.
@@ -155,6 +159,8 @@ pub(super) fn total_columns() -> Columns<TopSummary> {
         .doc("packets in no slice: packets from a pipe that came after their slice was closed, or packets that an interrupted run did not get to")
         .field("interrupted", |summary| summary.totals.interrupted)
         .doc("a signal ended the run before everything was read; the result covers what was read until then")
+        .field("complete", |summary| InputResult::all_read(&summary.inputs, summary.totals.interrupted))
+        .doc("all inputs were read to their ends; if not, the exit code is not 0")
         .field("slices", |summary| summary.slices)
         .doc("slices with packets")
         .field("keys", |summary| summary.listed)

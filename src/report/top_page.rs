@@ -6,12 +6,13 @@
 use super::figure::{Axis, Block, DataTable, Drawing, Figure, Page, PageSection};
 use super::figure::{Scale, Series, SeriesStyle};
 use super::number::{capitalised, grouped, percent, size, slices_of, time};
-use super::over_time::{Place, curve, troubles};
+use super::over_time::{Place, caption, curve, leaves_out, troubles};
 use super::sparkline::Sparkline;
 use super::top_model::TopParameters;
 use super::top_table::{limits, nothing, recall, subject};
 use super::traffic_page::skipped;
 use crate::top::{TopSink, TopSlice, TopSummary};
+use flowsieve_engine::internal::Shown;
 use std::collections::HashMap;
 use std::io;
 
@@ -46,6 +47,7 @@ struct Kept {
     end_ns: i64,
     pairs: f64,
     keys: Vec<(String, f64)>,
+    partial: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -86,6 +88,7 @@ impl TopSink for TopPage {
             end_ns: slice.end_ns,
             pairs: slice.best(),
             keys: keys.map(|key| (key.key.clone(), key.best())).collect(),
+            partial: slice.partial,
         };
         self.each = self.each.max(1);
         match self.kept.last_mut() {
@@ -140,7 +143,7 @@ impl TopPage {
         ));
         let name = match summary.inputs.as_slice() {
             [input] => input.path.file_name().map_or_else(
-                || input.path.display().to_string(),
+                || input.path.shown().to_string(),
                 |name| name.to_string_lossy().into_owned(),
             ),
             inputs => format!("{} captures", grouped(inputs.len() as u64)),
@@ -192,6 +195,7 @@ impl TopPage {
             end_ns: slice.end_ns,
             value: Some(number),
             std_error: None,
+            partial: slice.partial,
         });
         curve(name, SeriesStyle::Line, places, self.each)
     }
@@ -213,6 +217,7 @@ impl TopPage {
                 (self.kept[at].pairs - drawn).max(0.0)
             })
             .collect();
+        let leaves_out = leaves_out(self.kept.iter().map(|slice| slice.partial));
         let x = || Axis::time("beginning of the slice", parameters.selected.zone);
         let others = &parameters.others_plural;
         let mut blocks = Vec::new();
@@ -227,7 +232,11 @@ impl TopPage {
             blocks.push(Block::Figure(Figure::new(
                 "keys-over-time",
                 &format!("The {} largest keys over time", drawn.len()),
-                "One scale for all. A curve has a gap where its key is not among those listed.",
+                &caption(
+                    "One scale for all. A curve has a gap where its key is not among those listed."
+                        .into(),
+                    leaves_out,
+                ),
                 Drawing::Strips {
                     x: x(),
                     y: Axis::new(&label, Scale::Count),
@@ -238,7 +247,11 @@ impl TopPage {
         blocks.push(Block::Figure(Figure::new(
             "others-over-time",
             "All other keys together",
-            "Distinct pairs of a key and another value, but for those of the curves above.",
+            &caption(
+                "Distinct pairs of a key and another value, but for those of the curves above."
+                    .into(),
+                leaves_out,
+            ),
             Drawing::Strips {
                 x: x(),
                 y: Axis::new("distinct pairs", Scale::Count),
@@ -355,7 +368,7 @@ fn inputs(summary: &TopSummary) -> DataTable {
         let container = input.container.clone();
         let error = input.error.as_ref();
         vec![
-            input.path.display().to_string(),
+            input.path.shown().to_string(),
             container.unwrap_or_else(|| "not recognised".to_owned()),
             grouped(input.packets),
             error.map_or_else(|| "complete".to_owned(), ToString::to_string),

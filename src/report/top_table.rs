@@ -90,11 +90,12 @@ impl<W: Write> TopTable<W> {
             }
             Some(_) => format!("{}: ", time(slice.start_ns, 9, zone)),
         };
+        let part = if slice.partial { " (slice covered in part)" } else { "" };
         let (listed, plural) = (grouped(slice.keys.len() as u64), &self.parameters.keys_plural);
         let all =
             slice.exact_keys.map_or_else(String::new, |keys| format!(" of {}", grouped(keys)));
         format!(
-            "{when}{plural}: {listed}{all}; {pairs} distinct pairs in {} packets",
+            "{when}{plural}: {listed}{all}; {pairs} distinct pairs in {} packets{part}",
             grouped(slice.packets)
         )
     }

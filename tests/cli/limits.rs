@@ -6,6 +6,8 @@ use super::program;
 use flowsieve::generate::{GenerateKind, GeneratePlan, generate};
 use std::fs;
 use std::io::BufWriter;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
 /// Filters of all open slices with the defaults.
@@ -40,8 +42,8 @@ fn a_million_packets_take_no_more_memory_than_promised() {
     assert!(peak_kib < 64 * 1024 + FILTERS_KIB, "{peak_kib} KiB");
 }
 
-/// Under a limit of the address space a run goes on with less memory or ends with a sentence, and
-/// leaves no temporary file.
+/// Under a limit of the address space a run goes on with fewer threads and less memory, or ends
+/// with a sentence, and leaves no temporary file. `scripts/sweep-limits` does more of the same.
 #[test]
 fn memory_that_is_refused_ends_no_run_without_a_sentence() {
     let folder = tempfile::tempdir().unwrap();
@@ -54,7 +56,12 @@ fn memory_that_is_refused_ends_no_run_without_a_sentence() {
     let results = folder.path().join("results");
     let commands = [
         "count CAPTURE",
+        "count --threads 16 CAPTURE",
         "count --slice all --element flow CAPTURE",
+        "export --threads 8 -o RESULTS/rows.csv CAPTURE",
+        "export --threads 16 --all --format parquet -o RESULTS/rows.parquet CAPTURE",
+        "flows --threads 16 --format parquet -o RESULTS/flows.parquet CAPTURE",
+        "top --threads 3 --slice 1s CAPTURE",
         "count --slice all --memory 64MiB CAPTURE",
         "count --od 32 --od-out RESULTS/od.csv CAPTURE",
         "flows -o RESULTS/flows CAPTURE",
@@ -88,7 +95,10 @@ fn memory_that_is_refused_ends_no_run_without_a_sentence() {
                     ended[1] += 1;
                     assert_eq!(err.lines().count(), 1, "{at}");
                     assert!(err.contains("memory") || err.contains("more distinct"), "{at}");
-                    assert_eq!(fs::read_dir(&results).unwrap().count(), 0, "{at}");
+                    for entry in fs::read_dir(&results).unwrap() {
+                        let name = entry.unwrap().file_name().into_string().unwrap();
+                        assert!(name.ends_with(".partial"), "{name}: {at}");
+                    }
                 }
                 _ => panic!("{at}"),
             }
@@ -100,4 +110,96 @@ fn memory_that_is_refused_ends_no_run_without_a_sentence() {
         }
     }
     assert!(ended[0] > 10 && ended[1] > 1, "{ended:?}");
+}
+
+/// An ordinary user who has no other processes.
+const USER: u32 = 54_321;
+
+/// Where threads are refused fewer do the work, down to the caller alone: the result is the same,
+/// and the run says so once.
+#[test]
+fn threads_that_are_refused_change_no_result() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    // Root may have as many threads as it wants, so an ordinary user needs everything here.
+    let all = fs::Permissions::from_mode(0o777);
+    fs::set_permissions(folder.path(), all).unwrap();
+    fs::copy(env!("CARGO_BIN_EXE_flowsieve"), at("flowsieve")).unwrap();
+    let plan = GeneratePlan::new(GenerateKind::Traffic, 60_000);
+    let mut file = BufWriter::new(fs::File::create(at("large.pcap")).unwrap());
+    generate(&plan, &mut file).unwrap();
+    drop(file);
+    let small = GeneratePlan::new(GenerateKind::Traffic, 30_000);
+    generate(&small, &mut fs::File::create(at("small.pcap")).unwrap()).unwrap();
+    let is_root = fs::metadata("/proc/self").unwrap().uid() == 0;
+    let run = |line: &str, limit: &str| {
+        let line = line.replace("LARGE", &at("large.pcap")).replace("SMALL", &at("small.pcap"));
+        let limited = format!("{limit} exec '{}' {line}", at("flowsieve"));
+        let mut shell = Command::new("bash");
+        shell.args(["-c", &limited]);
+        if is_root {
+            shell.uid(USER);
+        }
+        let output = shell.output().unwrap();
+        (output.status.code(), output.stdout, String::from_utf8(output.stderr).unwrap())
+    };
+    for command in [
+        "count --slice 1s --format csv LARGE",
+        "count --slice 1s --format csv LARGE SMALL",
+        "compare --filter subset,bloom --format csv LARGE",
+        "top --slice 1s --format csv LARGE",
+        "flows --format csv LARGE",
+        "flows --format csv LARGE SMALL",
+        "export --format csv LARGE",
+        "export --all --format csv LARGE SMALL",
+        "dedup --window 1p -w - LARGE",
+        "reproduce cmdbf-examples --format csv",
+    ] {
+        for threads in ["", " --threads 1", " --threads 3", " --threads 16"] {
+            if command.starts_with("dedup") && !threads.is_empty() {
+                continue;
+            }
+            let line = format!("{command}{threads}");
+            let expected = run(&line, "");
+            let limited = run(&line, "ulimit -u 1;");
+            assert_eq!((expected.0, limited.0), (Some(0), Some(0)), "{line}: {}", limited.2);
+            assert!(expected.1 == limited.1, "{line}: another result");
+            let said = limited.2.matches("the system refused some threads").count();
+            assert!(said <= 1, "{line}: {}", limited.2);
+            if threads.ends_with('3') || threads.ends_with('6') {
+                assert_eq!(said, 1, "{line}: {}", limited.2);
+            }
+            assert!(!limited.2.contains("panicked"), "{line}: {}", limited.2);
+        }
+    }
+}
+
+/// Inputs that overlap in time are open together. The program raises its own limit as far as it may;
+/// what is beyond waits until others have ended, and no packet is lost.
+#[test]
+fn inputs_beyond_the_limit_of_open_files_lose_no_packet() {
+    const CAPTURES: u64 = 60;
+    let folder = tempfile::tempdir().unwrap();
+    for number in 0..CAPTURES {
+        let file = fs::File::create(folder.path().join(format!("{number}.pcap"))).unwrap();
+        let plan = GeneratePlan { seed: number, ..GeneratePlan::new(GenerateKind::Traffic, 2_000) };
+        generate(&plan, &mut BufWriter::new(file)).unwrap();
+    }
+    let count = |limit: &str| {
+        let program = env!("CARGO_BIN_EXE_flowsieve");
+        let folder = folder.path().display();
+        let line = format!("{limit} exec '{program}' count --slice 1s --format json '{folder}'");
+        let output = Command::new("bash").args(["-c", &line]).output().unwrap();
+        let err = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(0), "{limit}: {err}");
+        let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let fields = ["start_ns", "packets", "elements", "exact"];
+        let rows = document["slices"].as_array().unwrap().iter();
+        rows.map(|row| fields.map(|name| row[name].as_u64().unwrap())).collect::<Vec<_>>()
+    };
+    let expected = count("");
+    assert_eq!(expected.iter().map(|row| row[1]).sum::<u64>(), 2_000 * CAPTURES);
+    assert_eq!(count("ulimit -Sn 40;"), expected);
+    assert_eq!(count("ulimit -n 80;"), expected);
+    assert_eq!(count("ulimit -n 30;"), expected);
 }

@@ -176,23 +176,61 @@ fn only_rows_that_stand_by_themselves_come_early() {
 
 #[test]
 fn flows_of_a_pipe_come_as_they_end() {
-    for line in [
-        &["flows", "-", "--idle", "100ms", "--delay", "100ms", "--format", "csv"][..],
-        &["flows", "-", "--unique", "--delay", "100ms", "--format", "csv"],
+    for (line, later) in [
+        (&["flows", "-", "--idle", "100ms", "--delay", "100ms", "--format", "csv"][..], 4),
+        (&["flows", "-", "--unique", "--delay", "100ms", "--format", "csv"], 0),
     ] {
         let mut child = start(line);
         let lines = lines(child.stdout.take().unwrap());
         let mut pipe = child.stdin.take().unwrap();
         pipe.write_all(&header()).unwrap();
         pipe.write_all(&second(100)).unwrap();
+        // Packets of four of the ten flows say that the others have ended, too.
+        pipe.write_all(&packets((0..4).map(|number| 101_000_000 + number))).unwrap();
         // A header, and a line a flow, while the pipe is open.
         for _ in 0..11 {
             lines.recv_timeout(PATIENCE).expect("a flow comes in time");
         }
         drop(pipe);
         assert!(child.wait().unwrap().success());
-        assert_eq!(lines.iter().count(), 0, "{line:?}");
+        assert_eq!(lines.iter().count(), later, "{line:?}");
     }
+}
+
+/// Only the times of packets end flows, however long the pipe is silent in between.
+#[test]
+fn flows_of_a_slow_pipe_are_those_of_a_fast_one() {
+    let line = ["flows", "-", "--idle", "1ms", "--delay", "0s", "--format", "jsonl"];
+    let mut bytes = header();
+    // Two packets of each flow, half a millisecond apart.
+    for second in 100..110 {
+        bytes.extend(packets([0, 0, 0].map(|us| second * 1_000_000 + us)));
+        bytes.extend(packets([500, 500, 500].map(|us| second * 1_000_000 + us)));
+    }
+    let fast = super::feed(&line, &bytes).done();
+    let ended = |lines: &str| lines.matches("\"ended\":\"idle\"").count();
+    assert_eq!(ended(&fast), 27, "{fast}");
+    let mut child = start(&line);
+    let lines = lines(child.stdout.take().unwrap());
+    let mut pipe = child.stdin.take().unwrap();
+    let (mut slow, mut written) = (String::new(), 0);
+    for second in 0..10 {
+        // Up to between the two packets of the last flow.
+        let end = 24 + 36 * (6 * second + 5);
+        pipe.write_all(&bytes[written..end]).unwrap();
+        written = end;
+        // The rows of the flows before come when nothing else does: that is later than the timeout.
+        while ended(&slow) < second * 3 {
+            slow += &(lines.recv_timeout(PATIENCE).expect("a row comes in time") + "\n");
+        }
+    }
+    pipe.write_all(&bytes[written..]).unwrap();
+    drop(pipe);
+    assert!(child.wait().unwrap().success());
+    for line in &lines {
+        slow += &(line + "\n");
+    }
+    assert_eq!(slow, fast);
 }
 
 /// A pipe gives the rows of the file, whatever the format.
@@ -246,8 +284,6 @@ fn a_directory_into_which_captures_are_written_is_followed() {
     let write = |name: &str, seconds: std::ops::Range<u64>| {
         let bytes: Vec<u8> = header().into_iter().chain(seconds.flat_map(second)).collect();
         fs::write(folder.path().join(name), bytes).unwrap();
-        // Files are told apart by the time at which they were written.
-        thread::sleep(Duration::from_millis(20));
     };
     fs::write(folder.path().join("notes.txt"), "these are no packets at all").unwrap();
     write("ring0", 100..102);
@@ -262,6 +298,40 @@ fn a_directory_into_which_captures_are_written_is_followed() {
     write("ring2", 105..106);
     assert_eq!(row(&lines).0, 105);
     interrupted(child, &lines);
+}
+
+/// What a rotating capturer and its user do to files: each packet counts once, and what is uncertain
+/// is said.
+#[test]
+fn a_followed_file_that_is_renamed_compressed_or_copied_counts_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let bytes = |seconds: std::ops::Range<u64>| -> Vec<u8> {
+        header().into_iter().chain(seconds.flat_map(second)).collect()
+    };
+    fs::write(path("tmp.part"), bytes(100..102)).unwrap();
+    let (child, lines) = followed(folder.path());
+    assert_eq!((row(&lines).0, row(&lines).0), (100, 101));
+    fs::rename(path("tmp.part"), path("r0.pcap")).unwrap();
+    fs::write(path("r1.pcap"), bytes(102..103)).unwrap();
+    assert_eq!(row(&lines).0, 102);
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    gzip.write_all(&bytes(100..102)).unwrap();
+    fs::write(path("r0.pcap.gz"), gzip.finish().unwrap()).unwrap();
+    fs::remove_file(path("r0.pcap")).unwrap();
+    fs::copy(path("r1.pcap"), path("r1.copy")).unwrap();
+    // Copies are compared half a second after they were written; these files come later.
+    thread::sleep(Duration::from_secs(1));
+    fs::write(path("r2.pcap"), bytes(103..104)).unwrap();
+    assert_eq!(row(&lines).0, 103);
+    signal(&child, "INT");
+    let output = child.wait_with_output().unwrap();
+    let totals = lines.iter().find(|line| line.contains("\"record\":\"totals\"")).unwrap();
+    let totals: Value = serde_json::from_str(&totals).unwrap();
+    assert_eq!(totals["totals"]["packets"], 40);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(said.matches("is not counted again").count(), 1, "{said}");
+    assert!(said.contains("r1.copy: it has the bytes of"), "{said}");
 }
 
 #[test]

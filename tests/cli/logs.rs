@@ -280,3 +280,67 @@ fn a_capture_filter_chooses_among_the_messages_of_a_log() {
         );
     }
 }
+
+/// A file of the folder that `FLOWSIEVE_LOGS` names: logs that other programs wrote.
+fn log_of_others(name: &str) -> Option<String> {
+    let path = std::env::var_os("FLOWSIEVE_LOGS").map(|folder| Path::new(&folder).join(name));
+    if path.is_none() {
+        println!("FLOWSIEVE_LOGS is not set, so {name} is not read");
+    }
+    path.map(|path| path.to_str().unwrap().to_owned())
+}
+
+#[test]
+fn c_dns_of_the_dns_stats_compactor_has_the_elements_of_its_packets() {
+    let Some(log) = log_of_others("gold.cbor.xz") else {
+        return;
+    };
+    let packets = log_of_others("gold.pcap.xz").unwrap();
+    for options in [&["--element", "dns"][..], &["--element", "dns", "--queries-only"], &[]] {
+        let read = |input: &str| exact(&[options, &[input]].concat());
+        assert_eq!(read(&log), read(&packets), "{options:?}");
+    }
+    for draft in ["gold.cbor05.xz", "gold.cbor02.xz"] {
+        let run = flowsieve(&["count", &log_of_others(draft).unwrap()]);
+        assert!(run.err.contains("is a draft") || run.err.contains("a draft of"), "{}", run.err);
+    }
+    let run = flowsieve(&[
+        "count",
+        "--element",
+        "dns",
+        "--slice",
+        "all",
+        "--format",
+        "json",
+        &log_of_others("noq.cdns").unwrap(),
+    ]);
+    let document: serde_json::Value = serde_json::from_str(&run.out).unwrap();
+    assert_eq!(document["slices"][0]["elements"], 2, "{}", run.err);
+}
+
+/// Zeek's own tests keep their logs without times.
+#[test]
+fn logs_of_zeek_are_read_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in [
+        "zeek-core.pcapng-pktsrc__conn.log",
+        "zeek-core.tunnels.vxlan__conn.log",
+        "zeek-scripts.base.frameworks.logging.scope_sep_and_field_name_map__conn.log",
+        "zeek-scripts.base.protocols.dns.zero-responses__dns.log",
+        "zeek-scripts.base.protocols.ftp.gridftp__conn.log",
+        "zeek-scripts.base.protocols.ldap.add__conn.log",
+    ] {
+        let Some(path) = log_of_others(name) else {
+            return;
+        };
+        let log = fs::read_to_string(path).unwrap();
+        let records = log.lines().filter(|line| !line.starts_with('#')).count();
+        let path = folder.path().join(name);
+        fs::write(&path, log.replace("XXXXXXXXXX.XXXXXX", "1700000000.000001")).unwrap();
+        let run =
+            flowsieve(&["count", "--slice", "all", "--format", "json", path.to_str().unwrap()]);
+        assert_eq!((run.code, run.err.as_str()), (Some(0), ""), "{name}");
+        let document: serde_json::Value = serde_json::from_str(&run.out).unwrap();
+        assert_eq!(document["totals"]["packets"], records, "{name}");
+    }
+}

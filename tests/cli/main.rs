@@ -1,6 +1,7 @@
 //! The program as its users run it: what it prints, what it says of bad input, how it exits.
 
 #![allow(clippy::unwrap_used, reason = "a test that unwraps fails where it should")]
+#![allow(clippy::disallowed_methods, reason = "tests name their own paths")]
 
 mod answers;
 mod compare;
@@ -13,6 +14,7 @@ mod flows;
 mod formats;
 mod index;
 mod index_faults;
+mod index_folders;
 mod inputs;
 mod limits;
 #[cfg(unix)]

@@ -116,7 +116,18 @@ fn times_out_of_range_are_counted_and_make_no_twins() {
         assert_eq!(input["times_out_of_range"], 4);
     }
     assert_eq!(flowsieve(&["flows", &far]).err, sentence(&far, 4));
-    assert_eq!(flowsieve(&["flows", "--quiet", &far]).err, "");
+    assert_eq!(flowsieve(&["flows", "--quiet", &far]).err, sentence(&far, 4));
+    // Rows have a mark, too.
+    let run = flowsieve(&["count", "--quiet", "--format", "csv", &far]);
+    assert_eq!((run.code, &run.err), (Some(0), &sentence(&far, 4)));
+    let rows = run.out;
+    let mut lines = rows.lines().map(|line| line.split(',').collect::<Vec<_>>());
+    let columns = lines.next().unwrap();
+    let column = |name: &str| columns.iter().position(|column| *column == name).unwrap();
+    let (packets, mark) = (column("packets"), column("out_of_range"));
+    let marked: Vec<_> = lines.map(|row| (row[packets], row[mark])).collect();
+    assert_eq!(marked.iter().filter(|(_, mark)| *mark == "true").count(), 2, "{rows}");
+    assert!(marked.iter().any(|(_, mark)| *mark == "false"), "{rows}");
     let index = folder.path().join("index");
     let built = flowsieve(&["index", "build", index.to_str().unwrap(), &far]);
     assert!(built.err.contains(&sentence(&far, 4)), "{}", built.err);

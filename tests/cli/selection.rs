@@ -14,6 +14,20 @@ fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
+/// An expression may begin with a minus sign.
+#[test]
+fn a_capture_filter_that_begins_like_an_option_is_one() {
+    let (capture, _) = sample();
+    let packets = |expression: &str| {
+        let line = ["count", "--slice", "all", "--format", "json", "--where", expression];
+        json(&[&line[..], &[text(&capture)]].concat())["totals"]["packets"].as_u64().unwrap()
+    };
+    // Numbers have no sign, as in tcpdump.
+    assert_eq!(packets("-ip[8]<0"), 0);
+    assert_eq!(packets("-ip[8]!=0"), packets("ip[8]!=0"));
+    assert!(packets("-ip[8]!=0") > 1000);
+}
+
 #[test]
 fn every_command_reads_the_selected_packets_and_says_so() {
     let folder = tempfile::tempdir().unwrap();

@@ -121,7 +121,9 @@ fn a_signal_ends_the_reading_and_not_the_result() {
                 fs::write(&cut, &bytes[..offsets[packets as usize]]).unwrap();
                 let line = [&[command, text(&cut)], &options[..]].concat();
                 let whole: Value = serde_json::from_str(&flowsieve(&line).done()).unwrap();
+                assert_eq!(partial["totals"]["complete"], false);
                 partial["totals"]["interrupted"] = false.into();
+                partial["totals"]["complete"] = true.into();
                 partial["inputs"][0]["path"] = text(&cut).into();
                 assert_eq!(partial, whole);
             }
@@ -190,6 +192,8 @@ fn a_signal_ends_the_reading_of_a_file() {
         let whole: Value = serde_json::from_str(&flowsieve(&words).done()).unwrap();
         partial[totals]["interrupted"] = false.into();
         if command != "plan" {
+            assert_eq!(partial[totals]["complete"], false, "{command}");
+            partial[totals]["complete"] = true.into();
             partial["inputs"][0]["path"] = text(&cut).into();
         }
         assert_eq!(partial, whole, "{command}");
@@ -267,7 +271,7 @@ fn tables_say_that_they_are_partial() {
 }
 
 #[test]
-fn files_of_partial_results_are_marked_and_half_captures_and_filters_are_not_there() {
+fn partial_results_are_kept_under_another_name_and_filters_are_not_there() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     let (result, page) = (at("result.json"), at("page.html"));
@@ -278,20 +282,43 @@ fn files_of_partial_results_are_marked_and_half_captures_and_filters_are_not_the
     let run = interrupted(&[&line, &files[..], &saved].concat(), "TERM");
     check_end(&run, "TERM");
     assert!(run.err.contains("was not saved"));
-    let document: Value = serde_json::from_slice(&fs::read(&result).unwrap()).unwrap();
+    assert!(run.err.contains("result.json.partial"), "{}", run.err);
+    assert_eq!(names_in(folder.path()), ["page.html.partial", "result.json.partial"]);
+    let document = fs::read(at("result.json.partial")).unwrap();
+    let document: Value = serde_json::from_slice(&document).unwrap();
     assert_eq!(document["totals"]["interrupted"], true);
-    assert!(fs::read_to_string(&page).unwrap().contains("The run was interrupted"));
-    assert_eq!(names_in(folder.path()), ["page.html", "result.json"]);
+    assert_eq!(document["totals"]["complete"], false);
+    assert_eq!(document["slices"][0]["partial"], true);
+    let shown = fs::read_to_string(at("page.html.partial")).unwrap();
+    assert!(shown.contains("The run was interrupted"));
 
     fs::write(&capture, "older").unwrap();
     let run = interrupted(&["dedup", "-", "-w", text(&capture), "--format", "json"], "INT");
     check_end(&run, "INT");
-    assert!(run.err.contains("no capture was written"));
+    assert!(run.err.contains("out.pcap.partial"), "{}", run.err);
     let document: Value = serde_json::from_str(&run.out).unwrap();
     assert_eq!(document["totals"]["interrupted"], true);
     assert!(document["totals"]["packets"].as_u64().unwrap() > 5_000);
     assert_eq!(fs::read(&capture).unwrap(), b"older");
-    assert_eq!(names_in(folder.path()).len(), 3, "no temporary file stays");
+    assert_eq!(names_in(folder.path()).len(), 4, "no temporary file stays");
+    let kept = at("out.pcap.partial");
+    let again = flowsieve(&["count", "--format", "json", text(&kept)]).done();
+    let again: Value = serde_json::from_str(&again).unwrap();
+    assert!(again["totals"]["packets"].as_u64().unwrap() > 4_000);
+}
+
+/// Rows of half a capture look like those of a whole one in CSV and Parquet, so the file does not
+/// get its name.
+#[test]
+fn an_interrupted_table_never_gets_its_name() {
+    for (format, name) in [("csv", "x.csv"), ("parquet", "x.parquet"), ("jsonl", "x.jsonl")] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(name);
+        let line = ["count", "-", "--slice", "100ms", "--format", format, "-o", text(&path)];
+        let run = interrupted(&line, "INT");
+        check_end(&run, "INT");
+        assert_eq!(names_in(folder.path()), [format!("{name}.partial")], "{}", run.err);
+    }
 }
 
 /// To a pipe packets have gone already: what is there is a whole capture of them.
@@ -324,11 +351,7 @@ fn generate_leaves_nothing_when_interrupted() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("out.pcap");
     let child = start(&["generate", "--packets", "100M", "-w", text(&path)]);
-    let since = Instant::now();
-    while names_in(folder.path()).is_empty() {
-        assert!(since.elapsed() < PATIENCE);
-        thread::sleep(Duration::from_millis(5));
-    }
+    listening(&child);
     signal(&child, "TERM");
     let run = ended(child);
     check_end(&run, "TERM");

@@ -238,3 +238,107 @@ fn small_numbers_and_names_are_written_for_people() {
     let csv = flowsieve(&[&dedup[..], &["--slice", "1s"]].concat()).done();
     assert!(csv.starts_with("start_ns,start,end_ns,end,packets"), "{csv}");
 }
+
+/// A name that sets the title of a terminal, forges a line and turns the direction of the text.
+#[cfg(target_os = "linux")]
+const EVIL: &str = "a\u{1b}]0;title\u{7}\nforged: all is well\r\u{9b}2J\u{202e}b";
+
+/// Runs every command that shows paths, on files of such names.
+#[cfg(target_os = "linux")]
+#[test]
+fn no_name_reaches_the_terminal_as_it_is() {
+    let folder = TempDir::new().unwrap();
+    let path = |name: &str| folder.path().join(format!("{EVIL}{name}")).display().to_string();
+    let (capture, cut, missing) = (path(".pcap"), path("cut.pcap"), path("missing.pcap"));
+    let bytes = std::fs::read(repository().join("traces/netns-dns.pcap")).unwrap();
+    std::fs::write(&capture, &bytes).unwrap();
+    std::fs::write(&cut, &bytes[..5000]).unwrap();
+    let (filter, archive, node) = (path(".filter"), path(".index"), path(".node"));
+    let out = path("out.pcap");
+    let (capture, cut, missing, out) =
+        (capture.as_str(), cut.as_str(), missing.as_str(), out.as_str());
+    let (filter, archive, node) = (filter.as_str(), archive.as_str(), node.as_str());
+    let (page, csv) = (path(".html"), path("/not/there.csv"));
+    let lines: &[&[&str]] = &[
+        &["count", capture, cut, missing, "--save-filter", filter, "--slice", "all"],
+        &["count", capture, "--html", &page],
+        &["count", capture, "-o", &csv],
+        &["count", missing],
+        &["top", capture, cut, missing],
+        &["flows", capture, cut, missing],
+        &["export", capture, cut, missing],
+        &["compare", capture, cut],
+        &["dedup", capture, cut, "-w", out],
+        &["filter", "info", filter],
+        &["filter", "info", capture],
+        &["filter", "info", missing],
+        &["filter", "query", filter, "10.0.0.1,10.0.0.2"],
+        &["filter", "union", filter, missing, "-o", &csv],
+        &["index", "build", archive, "--nodes", node, capture, cut, missing],
+        &["index", "build", archive, capture],
+        &["index", "add", archive, capture, cut, missing],
+        &["index", "stats", archive],
+        &["index", "stats", archive, "--captures"],
+        &["index", "search", archive, "--port", "53"],
+        &["index", "search", archive, "--port", "53", "--explain", "-w", out],
+        &["index", "search", capture, "--port", "53"],
+        &["index", "verify", archive],
+        &["index", "adopt", archive],
+        &["index", "repair", archive],
+        &["index", "drop", archive, capture, missing],
+        &["generate", "-w", &csv],
+        &["plan", "--sample", capture],
+        &["plan", "--sample", missing],
+    ];
+    let check = |line: &[&str]| {
+        let output = program(line).stdin(Stdio::null()).output().unwrap();
+        for bytes in [output.stdout, output.stderr] {
+            let text = String::from_utf8_lossy(&bytes);
+            // In CSV, the default of `export`, names stand as they are, in quotes.
+            let is_bad = |c: char| (c.is_control() && c != '\n') || c == '\u{202e}';
+            assert!(!text.contains(is_bad), "{line:?}: {text:?}");
+            let forged = text.lines().any(|line| line.starts_with("forged"));
+            assert!(!forged, "{line:?}: {text}");
+        }
+    };
+    for line in lines {
+        check(line);
+    }
+    // Once more with everything of the index damaged.
+    for entry in std::fs::read_dir(node).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_file() {
+            std::fs::write(path, "x").unwrap();
+        }
+    }
+    for line in lines.iter().filter(|line| line[0] == "index") {
+        check(line);
+    }
+    let catalog = std::path::Path::new(archive).join("catalog.json");
+    let schema = format!("flowsieve.index/{EVIL}");
+    let text = serde_json::json!({"schema": schema, "checksum": 0, "catalog": {}}).to_string();
+    std::fs::write(&catalog, text).unwrap();
+    check(&["index", "verify", archive]);
+    std::fs::write(&catalog, EVIL).unwrap();
+    check(&["index", "verify", archive]);
+}
+
+#[cfg(unix)]
+#[test]
+fn names_in_csv_are_no_formulas() {
+    let folder = TempDir::new().unwrap();
+    let file = |name: &str| folder.path().join(name).display().to_string();
+    let (capture, filter) = (file("capture.pcap"), "=cmd|'x'!A1.filter");
+    std::fs::copy(repository().join("traces/netns-dns.pcap"), &capture).unwrap();
+    let in_folder = |line: &[&str]| {
+        let output = program(line).current_dir(folder.path()).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    in_folder(&["count", &capture, "--slice", "all", "--save-filter", filter]);
+    let csv = in_folder(&["filter", "info", filter, "--format", "csv"]);
+    assert!(csv.lines().nth(1).unwrap().starts_with("'=cmd|'x'!A1.filter,"), "{csv}");
+    // Other formats have it as it is.
+    let json = in_folder(&["filter", "info", filter, "--format", "jsonl"]);
+    assert!(json.contains("\"=cmd|'x'!A1.filter\""), "{json}");
+}

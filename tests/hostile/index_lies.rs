@@ -5,17 +5,24 @@ use super::samples::all;
 use flowsieve::filters::FilterKind;
 use flowsieve::hashing::Checksum;
 use flowsieve::index::{
-    GlobalFilter, Hit, HitSink, IndexQuery, IndexWriter, Settings, search, verify,
+    CaptureEntry, ExtractPlan, GlobalFilter, Hit, HitSink, IndexQuery, IndexWriter, Settings,
+    extract, search, stats, verify,
 };
+use flowsieve::report::{Look, ReportFormat, write_index_stats};
+use flowsieve::selection::Selection;
 use flowsieve::trace::StopFlag;
+use flowsieve::trace::write::WriteFormat;
+use flowsieve::zone::Zone;
 use parquet::basic::Compression;
 use parquet::column::writer::ColumnCloseResult;
 use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::file::writer::SerializedFileWriter;
+use serde_json::Value;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::Arc;
 use tempfile::TempDir;
 
@@ -85,7 +92,7 @@ impl Texts {
     /// Writes them with right checksums.
     fn write(&self, archive: &Path) {
         let text = format!(
-            "{{\"schema\":\"flowsieve.index/3\",\"checksum\":{},\"catalog\":{}}}\n",
+            "{{\"schema\":\"flowsieve.index/4\",\"checksum\":{},\"catalog\":{}}}\n",
             sum(self.catalog.as_bytes()),
             self.catalog
         );
@@ -170,7 +177,8 @@ fn lie_in_every_file(global: GlobalFilter) {
     let files = [&node, &capture].into_iter().flat_map(|folder| {
         let entries = fs::read_dir(folder).unwrap();
         let paths = entries.map(|entry| entry.unwrap().path());
-        paths.filter(|path| path.is_file()).collect::<Vec<_>>()
+        let is_named = |path: &PathBuf| !path.ends_with("lock") && !path.ends_with("node.json");
+        paths.filter(|path| path.is_file() && is_named(path)).collect::<Vec<_>>()
     });
     let mut told = 0;
     for path in files {
@@ -214,6 +222,145 @@ fn lie_in_every_file(global: GlobalFilter) {
             problems(&archive);
         }
     }
+}
+
+/// All values in a document, as paths to them.
+fn places(value: &Value, path: &str, found: &mut Vec<String>) {
+    match value {
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                places(value, &format!("{path}/{name}"), found);
+            }
+        }
+        Value::Array(items) => {
+            for (at, value) in items.iter().enumerate().take(2) {
+                places(value, &format!("{path}/{at}"), found);
+            }
+        }
+        _ => found.push(path.to_owned()),
+    }
+}
+
+/// Everything that reads and writes an index; what is outside it stays as it is.
+fn use_index(folder: &Path, archive: &Path) {
+    let query = IndexQuery { host: "0.0.0.0/0".parse().ok(), ..IndexQuery::default() };
+    let look = Look::default();
+    let mut found = Captures::default();
+    let _ = search(archive, &query, &StopFlag::default(), &mut found);
+    let plan = ExtractPlan {
+        query: &query,
+        selection: &Selection::default(),
+        captures: &found.0,
+        format: WriteFormat::of_name(Path::new("x.pcapng")),
+        anonymizer: None,
+        stop: &StopFlag::default(),
+    };
+    let _ = extract(archive, plan, Vec::new(), &mut Vec::new());
+    if let Ok(stats) = stats(archive) {
+        for format in [ReportFormat::Table, ReportFormat::Json, ReportFormat::Csv] {
+            for captures in [false, true] {
+                write_index_stats(&stats, format, captures, Zone::UTC, look, Vec::new()).unwrap();
+            }
+        }
+    }
+    let damage = verify(archive).map(|verified| verified.damage).unwrap_or_default();
+    if let Ok(mut writer) = IndexWriter::open(archive) {
+        let _ = writer.repair(&damage, &());
+        let _ = writer.commit();
+    }
+    if let Ok(mut writer) = IndexWriter::open(archive) {
+        let _ = writer.drop_captures(&folder.join("capture.pcap"));
+        let _ = writer.add(&folder.join("capture.pcap"), &());
+        let _ = writer.commit();
+    }
+    if let Ok(mut writer) = IndexWriter::open(archive) {
+        let _ = writer.drop_captures(Path::new("/"));
+        let _ = writer.commit();
+    }
+}
+
+/// Keeps the captures with answers.
+#[derive(Default)]
+struct Captures(Vec<CaptureEntry>);
+
+impl HitSink for Captures {
+    fn hit(&mut self, hit: Hit<'_>) -> io::Result<()> {
+        if self.0.last() != Some(hit.capture) {
+            self.0.push(hit.capture.clone());
+        }
+        Ok(())
+    }
+}
+
+/// Each value of the catalogue and of a segment is another one, with right checksums: nothing
+/// panics or waits, and nothing outside the index changes.
+#[test]
+fn every_value_of_a_catalogue_may_lie() {
+    let (folder, archive) = index(GlobalFilter::default());
+    let outside = folder.path().join("photos");
+    let pipe = folder.path().join("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    fs::create_dir_all(outside.join("000042")).unwrap();
+    let photos = ["000042/holiday.jpg", "20240131", "000003.filter"].map(|name| outside.join(name));
+    photos.iter().for_each(|path| fs::write(path, "mine").unwrap());
+    let capture = fs::read(folder.path().join("capture.pcap")).unwrap();
+    let template = folder.path().join("template");
+    fs::rename(&archive, &template).unwrap();
+    let right = Texts::of(&template);
+    let most = i64::MAX.to_string();
+    let (outside_text, pipe_text) = (outside.display().to_string(), pipe.display().to_string());
+    let lies: Vec<Value> = [
+        Value::from(0),
+        Value::from(u64::MAX),
+        Value::from((1_u64 << 48) - 1),
+        Value::from((1_u64 << 47) + 5),
+        Value::from(i64::MIN),
+        Value::from(i64::MAX),
+        Value::Null,
+        Value::from(""),
+        Value::from(most),
+        Value::from(outside_text),
+        Value::from("../photos"),
+        Value::from(pipe_text),
+    ]
+    .into();
+    let texts = [&right.catalog, &right.segment];
+    let mut told = 0;
+    for (which, text) in texts.into_iter().enumerate() {
+        let document: Value = serde_json::from_str(text).unwrap();
+        let mut all = Vec::new();
+        places(&document, "", &mut all);
+        assert!(all.len() > 15, "{all:?}");
+        for place in &all {
+            let is_text = document.pointer(place).unwrap().is_string();
+            for lie in lies.iter().filter(|lie| !is_text || lie.is_string() || lie.is_null()) {
+                if !is_text && lie.is_string() {
+                    continue;
+                }
+                let mut lied = document.clone();
+                *lied.pointer_mut(place).unwrap() = lie.clone();
+                let lied = serde_json::to_string(&lied).unwrap();
+                let _ = fs::remove_dir_all(&archive);
+                let copied = Command::new("cp").arg("-r").args([&template, &archive]).status();
+                assert!(copied.unwrap().success());
+                if which == 0 {
+                    Texts { catalog: lied, segment: right.segment.clone() }.write(&archive);
+                } else {
+                    right.with_segment(lied).write(&archive);
+                }
+                use_index(folder.path(), &archive);
+                told += 1;
+                for path in &photos {
+                    assert_eq!(fs::read(path).unwrap(), b"mine", "{place} {lie}");
+                }
+                assert_eq!(fs::read_dir(&outside).unwrap().count(), 3, "{place} {lie}");
+                let now = fs::read(folder.path().join("capture.pcap")).unwrap();
+                assert!(now == capture, "{place} {lie}");
+                assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 5, "{place} {lie}");
+            }
+        }
+    }
+    assert!(told > 150, "{told}");
 }
 
 /// A page of a list that claims `claimed` values and has levels of `levels` of them, and values for

@@ -4,6 +4,7 @@
 //! Everything here is deterministic: a failure prints the number of the case, which makes it again.
 
 #![allow(clippy::unwrap_used, reason = "a test that unwraps fails where it should")]
+#![allow(clippy::disallowed_methods, reason = "tests name their own paths")]
 
 mod chain;
 mod cuts;

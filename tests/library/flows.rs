@@ -5,12 +5,16 @@ use flowsieve::decode::{Addresses, Tunnel};
 use flowsieve::flows::{
     Direction, Ended, FlowPlan, FlowRecord, FlowSink, FlowSummary, SortedFlows, list, list_unique,
 };
-use flowsieve::trace::{Capture, InputFormat, LinkType, TraceBatch};
+use flowsieve::trace::{Capture, InputFormat, LinkType, Source, TraceBatch};
 use proptest::prelude::*;
 use std::collections::{HashMap, HashSet};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::net::IpAddr;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
 use tempfile::NamedTempFile;
 
 pub(crate) fn plan(input: &Path) -> FlowPlan {
@@ -96,6 +100,12 @@ impl Packet {
 
 /// A capture with nanoseconds.
 fn capture(packets: &[Packet]) -> NamedTempFile {
+    let mut file = NamedTempFile::new().expect("a temporary file");
+    file.write_all(&capture_bytes(packets)).expect("room for it");
+    file
+}
+
+fn capture_bytes(packets: &[Packet]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for word in [0xa1b2_3c4d_u32, 0x0004_0002, 0, 0, 65535, 1] {
         bytes.extend(word.to_le_bytes());
@@ -108,9 +118,7 @@ fn capture(packets: &[Packet]) -> NamedTempFile {
         }
         bytes.extend(frame);
     }
-    let mut file = NamedTempFile::new().expect("a temporary file");
-    file.write_all(&bytes).expect("room for it");
-    file
+    bytes
 }
 
 /// A flow as the definition has it.
@@ -240,6 +248,139 @@ proptest! {
             let count = flows.iter().filter(|flow| flow.ended == ended).count();
             prop_assert_eq!(summary.totals.ended.of(ended), count as u64);
         }
+    }
+}
+
+/// Flows as they come, and how often they were to be shown at once.
+#[derive(Default)]
+struct Listed {
+    flows: Vec<FlowRecord>,
+    flushes: Arc<AtomicUsize>,
+}
+
+impl FlowSink for Listed {
+    fn flow(&mut self, flow: FlowRecord) -> io::Result<()> {
+        self.flows.push(flow);
+        Ok(())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.flushes.fetch_add(1, Ordering::SeqCst);
+        Ok(())
+    }
+}
+
+/// A pipe that gives bytes in pieces of these lengths, and waits after each piece that should be
+/// followed by a pause, until the program has noticed that nothing comes.
+struct Stuttering {
+    bytes: Vec<u8>,
+    given: usize,
+    pieces: Vec<(usize, bool)>,
+    turn: usize,
+    flushes: Arc<AtomicUsize>,
+}
+
+impl Read for Stuttering {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let (length, pauses) = self.pieces[self.turn % self.pieces.len()];
+        self.turn += 1;
+        // The header is awaited before anybody looks at the clock.
+        if pauses && self.given > 1000 {
+            let (before, begun) = (self.flushes.load(Ordering::SeqCst), Instant::now());
+            while self.flushes.load(Ordering::SeqCst) < before + 2 {
+                assert!(begun.elapsed() < Duration::from_secs(60), "the silence is noticed");
+                thread::sleep(Duration::from_millis(5));
+            }
+        }
+        let count = length.min(out.len()).min(self.bytes.len() - self.given);
+        out[..count].copy_from_slice(&self.bytes[self.given..][..count]);
+        self.given += count;
+        Ok(count)
+    }
+}
+
+/// The flows of a pipe in the order in which they come.
+fn from_pipe(packets: &[Packet], plan: &FlowPlan, pieces: &[(usize, bool)]) -> Vec<FlowRecord> {
+    let mut listed = Listed::default();
+    let pipe = Stuttering {
+        bytes: capture_bytes(packets),
+        given: 0,
+        pieces: pieces.to_vec(),
+        turn: 0,
+        flushes: Arc::clone(&listed.flushes),
+    };
+    let plan = FlowPlan { inputs: vec![Source::reader("pipe", pipe)], ..plan.clone() };
+    list(&plan, &mut listed, &()).expect("the plan holds");
+    listed.flows
+}
+
+proptest! {
+    #[test]
+    fn flows_of_a_pipe_are_as_defined_in_whatever_pieces_it_comes(
+        mut packets in packets(),
+        in_order: bool,
+        idle in 1_i64..20,
+        active in prop::option::of(1_i64..30),
+        delay in 0_i64..5,
+        pieces in prop::collection::vec(1_usize..3000, 1..5),
+    ) {
+        if in_order {
+            packets.sort_by_key(|packet| packet.time_ns);
+        }
+        let second = 1_000_000_000;
+        let plan = FlowPlan {
+            idle_ns: Some(idle * second),
+            active_ns: active.map(|seconds| seconds * second),
+            delay_ns: Some(delay * second),
+            ..plan(Path::new("pipe"))
+        };
+        let pieces: Vec<_> = pieces.into_iter().map(|length| (length, false)).collect();
+        let flows = from_pipe(&packets, &plan, &pieces);
+        prop_assert_eq!(&flows, &from_pipe(&packets, &plan, &[(usize::MAX, false)]));
+        if !in_order {
+            return Ok(());
+        }
+        // The flows of a file, but those that the last packets had left behind have ended.
+        let mut listed: Vec<Plain> = flows.iter().map(plain).collect();
+        listed.sort_by_key(|flow| (flow.start_ns, flow.number));
+        let mut expected = defined(&packets, &plan);
+        let agreed_ns = packets.len().checked_sub(4).map(|fourth| packets[fourth].time_ns);
+        let passed_ns = agreed_ns.unwrap_or(i64::MIN).saturating_sub((idle + delay) * second);
+        for (flow, listed) in expected.iter_mut().zip(&listed) {
+            if flow.ended == Ended::Input && flow.end_ns < passed_ns {
+                // A flow is looked at some time after it has ended.
+                prop_assert!(listed.ended == Ended::Idle || flow.end_ns >= passed_ns - second);
+                flow.ended = listed.ended;
+            }
+        }
+        prop_assert_eq!(listed, expected);
+    }
+}
+
+#[test]
+fn flows_of_a_pipe_do_not_depend_on_when_its_bytes_come() {
+    // Flows with a packet each 50 ms, one after the other for ten turns, some of which then end.
+    let packets: Vec<Packet> = (0..4000)
+        .map(|number| Packet {
+            time_ns: 1_000_000_000 + number * 1_000_000,
+            hosts: ((number % 50) as u8, 200),
+            protocol: 17,
+            ports: ((number / 500) as u16 * u16::from(number % 3 == 0), 53),
+            flags: 0,
+            payload: 4,
+        })
+        .collect();
+    let plan =
+        FlowPlan { idle_ns: Some(200_000_000), delay_ns: Some(0), ..plan(Path::new("pipe")) };
+    let fast = from_pipe(&packets, &plan, &[(usize::MAX, false)]);
+    let ended = |ended| fast.iter().filter(|flow| flow.ended == ended).count();
+    assert!(ended(Ended::Idle) > 50 && ended(Ended::Input) > 50);
+    for pieces in [
+        &[(100_000, false), (100_000, true)][..],
+        &[(3000, false), (7, true), (50_000, false), (17, true), (50_001, true), (99_999, false)],
+        &[(1, false)],
+    ] {
+        assert!(from_pipe(&packets, &plan, pieces) == fast, "{pieces:?}");
     }
 }
 

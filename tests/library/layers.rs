@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 /// Each folder of the library, and what it may import.
 const LAYERS: &[(&str, &[&str])] = &[
-    ("threads", &["guard"]),
+    ("threads", &["guard", "memory"]),
     ("sorted", &["memory"]),
-    ("trace", &["bits", "guard", "memory"]),
+    ("trace", &["bits", "guard", "hashing", "memory", "threads"]),
     ("inputs", &["guard", "memory", "threads", "trace"]),
     ("generate", &[]),
     ("decode", &["trace"]),

@@ -150,8 +150,9 @@ fn ranked_at_once(plan: &TopPlan) -> String {
 fn ranked_in_pieces(plan: &TopPlan, division: Division) -> String {
     let read = read_in_pieces(plan, division);
     let mut report = ranking_report(plan);
-    let mut ranking = SliceRanking::new(plan, grid_of(plan).unwrap()).unwrap();
-    let mut sums = RankingSums::new(plan, &mut report);
+    let grid = grid_of(plan).unwrap();
+    let mut ranking = SliceRanking::new(plan, grid).unwrap();
+    let mut sums = RankingSums::new(plan, grid, &mut report);
     for (slice, shards) in read.parts {
         let [(0, parts)] = &shards.into_iter().collect::<Vec<_>>()[..] else {
             panic!("a ranking has one shard");
@@ -162,7 +163,7 @@ fn ranked_in_pieces(plan: &TopPlan, division: Division) -> String {
             sums.slice(&ranked).unwrap();
         }
     }
-    let summary = sums.finish(read.summary);
+    let summary = sums.finish(read.summary).unwrap();
     String::from_utf8(report.finish(&summary).unwrap()).unwrap()
 }
 
@@ -565,7 +566,7 @@ proptest! {
         let again = ranking.rank(part.slice, std::slice::from_ref(&part), &table).unwrap();
         prop_assert_eq!(again.as_ref(), Some(&whole), "a mistake leaves nothing behind");
         let mut report = ranking_report(&plan);
-        let mut sums = RankingSums::new(&plan, &mut report);
+        let mut sums = RankingSums::new(&plan, grid, &mut report);
         if let Ok(ranked) = RankedSlice::from_bytes(&damaged(whole.to_bytes())) {
             let _ = sums.slice(&ranked);
         }
@@ -739,6 +740,55 @@ fn an_input_that_cannot_be_read_is_an_error_or_listed_if_that_is_wanted() {
     let listed = summary.inputs[1].error.as_ref().unwrap();
     assert_eq!(listed.to_string(), error.to_string());
     assert!(InputTable::join(&plan, &pieces, &parts[..1]).is_err(), "a piece is missing");
+}
+
+/// The first range was asked for again and again, since nobody knew where it was entered.
+#[test]
+fn a_range_that_cannot_be_read_ends_its_input_and_is_read_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("replaced.pcap");
+    fs::copy("traces/generated.pcap", &path).unwrap();
+    let plan = common::plan(std::slice::from_ref(&path), ElementKind::Flow);
+    let grid = grid_of(&plan).unwrap();
+    let pieces = divide(&plan, 100_000);
+    assert!(pieces.len() > 4);
+    let read = |piece: &Piece| {
+        PieceReader::open(&plan, grid, piece, 1 << 20).and_then(PieceReader::finish)
+    };
+    let whole: Vec<_> = pieces.iter().map(|piece| read(piece).unwrap()).collect();
+    fs::write(&path, b"no capture any more".repeat(50_000)).unwrap();
+    let parts: Vec<_> = pieces.iter().map(|piece| read(piece).unwrap()).collect();
+    let Joined::Whole(_, summary) = InputTable::join(&plan, &pieces, &parts).unwrap() else {
+        panic!("nothing is to be read again");
+    };
+    let error = summary.inputs[0].error.as_ref().unwrap().to_string();
+    assert!(error.contains("replaced.pcap: not a capture"), "{error}");
+    // What could be read before it counts, and says what kind of capture it was.
+    let mut parts = [&whole[..2], &parts[2..]].concat();
+    let Joined::Again(again) = InputTable::join(&plan, &pieces, &parts).unwrap() else {
+        panic!("nobody knows how many packets are before the third range");
+    };
+    assert_eq!(again.len(), 1);
+    parts.push(read(&again[0]).unwrap());
+    let Joined::Whole(_, summary) = InputTable::join(&plan, &pieces, &parts).unwrap() else {
+        panic!("it was read where the second one ended");
+    };
+    assert_eq!(summary.inputs[0].packets, whole[0].packets + whole[1].packets);
+    assert!(summary.inputs[0].container.is_some() && summary.inputs[0].error.is_some());
+    // A second answer that does not fit, either, is the last one.
+    let parts = [&whole[..1], &whole[2..], &parts[2..3], &parts[2..3]].concat();
+    let parts: Vec<_> = parts
+        .into_iter()
+        .map(|part| if part.range == 2 { InputPart { range: 1, ..part } } else { part })
+        .chain([whole[2].clone()])
+        .collect();
+    let error = InputTable::join(&plan, &pieces, &parts).unwrap_err();
+    assert!(
+        error.to_string().ends_with(
+            "replaced.pcap: this file changed while it was read; run again when it is whole"
+        ),
+        "{error}"
+    );
 }
 
 #[test]

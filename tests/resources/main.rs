@@ -3,6 +3,7 @@
 //! counted in reads and batches and not by the clock.
 
 #![allow(clippy::unwrap_used, reason = "a test that unwraps fails where it should")]
+#![allow(clippy::disallowed_methods, reason = "tests name their own paths")]
 
 mod adversary;
 mod bombs;

@@ -4,6 +4,7 @@
 //! Whether a test is ignored is known when it runs, which rustc's own harness has no word for.
 
 #![allow(clippy::unwrap_used, reason = "a test that unwraps fails where it should")]
+#![allow(clippy::disallowed_methods, reason = "tests name their own paths")]
 
 mod capture_filters;
 mod comparison;

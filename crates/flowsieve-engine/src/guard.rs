@@ -2,6 +2,7 @@
 //! where in the trace it happened, and nobody waits for a thread that is gone.
 
 use crate::bits::MEMORY_REFUSED;
+use crate::untrusted::Shown;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -50,7 +51,7 @@ impl fmt::Display for Broken {
         write!(
             f,
             "{}: packet {first}, or one of the {others} behind it, could not be processed ({reason}); this is a mistake in flowsieve, please report it with these packets",
-            path.display()
+            path.shown()
         )
     }
 }

@@ -25,14 +25,18 @@ mod sorted;
 mod threads;
 pub mod top;
 pub mod trace;
+mod untrusted;
 pub mod zone;
 
 /// For the crate `flowsieve` alone.
 #[doc(hidden)]
 pub mod internal {
+    pub use crate::bits::MEMORY_REFUSED;
     pub use crate::guard::{Broken, WorkerGone, guarded};
     pub use crate::inputs::{Input, Merge, RecordInput, RunError, Watch};
-    pub use crate::memory::given_of;
+    pub use crate::memory::{Reservation, given_of, is_room_to_run};
+    pub use crate::threads::{IdleThread, refused_threads, spawn, spawn_scoped, spawn_up_to};
+    pub use crate::untrusted::{Shown, Untrusted};
 }
 
 use flowsieve_filters as filters;

@@ -42,6 +42,19 @@ enum IndexCommand {
     #[command(after_long_help = write::DROP_EXAMPLES)]
     Drop(write::ChangeArgs),
     Verify(check::VerifyArgs),
+    /// Index damaged captures again, and rebuild damaged filters
+    ///
+    /// Each capture whose files in the index are damaged is dropped and added again in one step, so
+    /// it must still be there. Filters are made again from the records.
+    #[command(after_long_help = write::REPAIR_EXAMPLES)]
+    Repair(write::RepairArgs),
+    /// Tell an index that was moved or copied which directories are its nodes
+    ///
+    /// Nothing is written to or deleted from a directory without the mark of the index. Nodes that
+    /// are inside the directory of the index move with it; others have to be named after a move,
+    /// and copied and named after a copy.
+    #[command(after_long_help = write::ADOPT_EXAMPLES)]
+    Adopt(write::AdoptArgs),
     Stats(check::StatsArgs),
 }
 
@@ -59,6 +72,8 @@ pub(crate) fn run(args: &IndexArgs) -> Result<Outcome> {
         IndexCommand::Add(args) => write::add(args),
         IndexCommand::Search(args) => search::run(args),
         IndexCommand::Drop(args) => write::remove(args),
+        IndexCommand::Repair(args) => write::repair(args),
+        IndexCommand::Adopt(args) => write::adopt_nodes(args),
         IndexCommand::Verify(args) => check::verify(args),
         IndexCommand::Stats(args) => check::stats(args),
     }

@@ -22,6 +22,7 @@ use flowsieve::report::SearchReport;
 use flowsieve::selection::Selection;
 use flowsieve::trace::StopFlag;
 use flowsieve::trace::write::WriteFormat;
+use flowsieve_engine::internal::Shown;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
@@ -269,7 +270,7 @@ fn write(
         return Ok(true);
     }
     output.commit()?;
-    say(format_args!("{} packets written to {}", extracted.packets, path.display()));
+    say(format_args!("{} packets written to {}", extracted.packets, path.shown()));
     if extracted.logs > 0 {
         say(format_args!(
             "{} of the files with answers are logs, which have no packets",

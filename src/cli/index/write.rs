@@ -6,7 +6,7 @@ use crate::cli::inputs::Inputs;
 use crate::cli::options::{DnsPortArgs, QuietArgs, SelectionArgs};
 use crate::cli::output::is_standard;
 use crate::cli::progress::Progress;
-use crate::cli::run::{Run, outcome};
+use crate::cli::run::{Run, outcome, times_out_of_range};
 use crate::cli::say::say;
 use crate::cli::structure::{filters_of_regions, global_filters};
 use crate::cli::units::{UnitError, in_short, parse_size, parse_width_ns, with_values};
@@ -14,11 +14,13 @@ use anyhow::{Result, anyhow};
 use clap::Args;
 use flowsieve::decode::Tunnel;
 use flowsieve::index::{
-    Added, GlobalFilter, IndexWriter, LEAST_MEMORY_BYTES, RegionFilter, Settings, cannot_be_indexed,
+    Added, GlobalFilter, IndexWriter, LEAST_MEMORY_BYTES, RegionFilter, Settings, adopt,
+    cannot_be_indexed, verify,
 };
 use flowsieve::pipeline::Watch;
 use flowsieve::selection::Selection;
 use flowsieve::trace::{InputFormat, StopFlag};
+use flowsieve_engine::internal::Shown;
 use std::cell::Cell;
 use std::collections::HashSet;
 use std::fs;
@@ -126,6 +128,48 @@ Examples:
   All captures of a directory:
     flowsieve index drop archive captures/2026-01/";
 
+pub(super) const REPAIR_EXAMPLES: &str = "\
+Examples:
+  Find damage, and repair it:
+    flowsieve index verify archive || flowsieve index repair archive";
+
+// An index whose damage is repaired.
+#[derive(Args, Clone, Debug)]
+pub(super) struct RepairArgs {
+    #[command(flatten)]
+    index: ArchiveArgs,
+
+    #[command(flatten)]
+    memory: MemoryArgs,
+
+    #[command(flatten)]
+    quiet: QuietArgs,
+}
+
+pub(super) const ADOPT_EXAMPLES: &str = "\
+Examples:
+  An index with two nodes, after it was moved:
+    mv archive /new/archive
+    flowsieve index adopt /new/archive --nodes /disk1/index,/disk2/index
+  A copy of an index with one node:
+    cp -r archive copy
+    cp -r /disk1/index /disk3/copy
+    flowsieve index adopt copy --nodes /disk3/copy";
+
+// An index, and where its nodes are.
+#[derive(Args, Clone, Debug)]
+pub(super) struct AdoptArgs {
+    #[command(flatten)]
+    index: ArchiveArgs,
+
+    /// Directories of all nodes, in the order in which they were named to `index build`
+    #[arg(long, value_name = "DIR,...", value_delimiter = ',')]
+    nodes: Vec<PathBuf>,
+
+    #[command(flatten)]
+    quiet: QuietArgs,
+}
+
 // An index, and captures that are to be in it or not.
 #[derive(Args, Clone, Debug)]
 pub(super) struct ChangeArgs {
@@ -217,7 +261,7 @@ pub(super) fn remove(args: &ChangeArgs) -> Result<Outcome> {
         match writer.drop_captures(path).map_err(explained)? {
             0 => problems.push(format!(
                 "{}: no capture of this path is in the index; `flowsieve index stats --captures` lists them",
-                path.display()
+                path.shown()
             )),
             count => dropped += count,
         }
@@ -231,6 +275,52 @@ pub(super) fn remove(args: &ChangeArgs) -> Result<Outcome> {
         "{dropped} captures were dropped, {} are in the index; the same command drops the rest",
         writer.captures()
     );
+    Ok(run.end(interrupted, &what))
+}
+
+pub(super) fn adopt_nodes(args: &AdoptArgs) -> Result<Outcome> {
+    let count = adopt(&args.index.archive, &args.nodes).map_err(explained)?;
+    if !args.quiet.quiet {
+        say(format_args!("{count} nodes belong to this index"));
+    }
+    Ok(Outcome::Done)
+}
+
+pub(super) fn repair(args: &RepairArgs) -> Result<Outcome> {
+    let mut run = Run::begin()?;
+    let writer = IndexWriter::open(&args.index.archive).map_err(explained)?;
+    let mut writer = writer.with_memory(args.memory.memory);
+    let damage = verify(&args.index.archive).map_err(explained)?.damage;
+    let files: Vec<PathBuf> = damage.captures().map(Path::to_owned).collect();
+    let repaired = run.watch(args.quiet.quiet, &files, |progress| {
+        let repaired = writer.repair(&damage, progress)?;
+        writer.commit()?;
+        Ok(repaired)
+    });
+    let repaired = repaired.map_err(explained)?;
+    let (mut problems, mut count, mut interrupted) = (Vec::new(), 0, false);
+    for added in repaired {
+        match added {
+            Added::Indexed { damage, .. } => {
+                count += 1;
+                problems.extend(damage);
+            }
+            Added::Known => count += 1,
+            Added::Interrupted => interrupted = true,
+            Added::Unreadable(problem) => problems.push(format!(
+                "{problem}; it is still damaged in the index, and `flowsieve index drop` removes it"
+            )),
+        }
+    }
+    if !args.quiet.quiet && !interrupted {
+        say(format_args!(
+            "captures indexed again: {count}; segments whose filters were made again: {}",
+            damage.segments()
+        ));
+    }
+    run.all_problems(problems);
+    let what =
+        format!("{count} captures were indexed again; the same command goes on with the rest");
     Ok(run.end(interrupted, &what))
 }
 
@@ -277,7 +367,7 @@ fn fill(
         run.others();
     }
     run.all_problems(done.problems);
-    run.times_out_of_range(writer.times_out_of_range());
+    times_out_of_range(writer.times_out_of_range());
     let what = format!(
         "{} captures are in the index, of which {} were added now; `flowsieve index add` goes on with the rest",
         writer.captures(),

@@ -8,6 +8,7 @@ use super::design::DesignArgs;
 use super::options::{
     ElementArgs, ExactLimitArgs, FormatArgs, InputFormatArgs, OutputArgs, QuietArgs, SelectionArgs,
 };
+use super::output::set_partial;
 use super::run::Run;
 use super::structure::structures;
 use super::units::{in_short, parse_size, with_values};
@@ -125,18 +126,19 @@ pub(crate) struct PlanArgs {
 pub(crate) fn run(args: &PlanArgs) -> Result<Outcome> {
     let mut request = args.request()?;
     args.format.check(&args.output)?;
-    let (mut outcome, mut measured) = (Outcome::Done, None);
+    let mut measured = None;
     if !args.sample.is_empty() {
         let mut run = Run::begin()?;
         let sample = args.measure(&mut run, &request)?;
+        set_partial(sample.interrupted);
         let nothing = sample.elements == 0;
-        outcome = run.end(sample.interrupted, if nothing { NO_PLAN } else { PARTIAL });
         if nothing {
-            return Ok(outcome);
+            return Ok(run.end(sample.interrupted, NO_PLAN));
         }
         request.skewed = sample.spread.iter().any(|spread| spread.skew() > SKEWED);
-        measured = Some(sample);
+        measured = Some((run, sample));
     }
+    let (run, measured) = measured.unzip();
     request.elements = args.numbers(&request, measured.as_ref())?;
     let plan = plan(&request).map_err(UsageError::of)?;
     let output = args.output.open()?;
@@ -151,7 +153,8 @@ pub(crate) fn run(args: &PlanArgs) -> Result<Outcome> {
     let written =
         report.write(args.format.format, look, output).context("cannot write the plan")?;
     written.commit()?;
-    Ok(outcome)
+    let interrupted = measured.is_some_and(|sample| sample.interrupted);
+    Ok(run.map_or(Outcome::Done, |run| run.end(interrupted, PARTIAL)))
 }
 
 /// What an interruption leaves of the sample.

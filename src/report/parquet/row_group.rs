@@ -3,6 +3,7 @@
 use super::super::column::Columns;
 use super::super::crew::{CHUNK_ROWS, Make, OfBatches};
 use super::super::values::RowBatch;
+use super::GROUP_BYTES;
 use super::buffer::Buffer;
 use super::encode::{EncodedColumn, Encoder};
 use parquet::errors::ParquetError;
@@ -156,6 +157,7 @@ impl<R> RowGroups<R> {
 
 impl<R: 'static> Make<R> for RowGroups<R> {
     type Made = io::Result<Vec<Encoded>>;
+    const THREAD_BYTES: u64 = GROUP_BYTES;
     const TURN_ROWS: usize = GROUP_ROWS;
 
     fn row(&mut self, row: &mut R) {
@@ -172,6 +174,7 @@ impl<R: 'static> Make<R> for RowGroups<R> {
 
 impl<R: RowBatch + 'static> Make<R> for OfBatches<RowGroups<R>> {
     type Made = io::Result<Vec<Encoded>>;
+    const THREAD_BYTES: u64 = GROUP_BYTES;
     const TURN_ROWS: usize = GROUP_ROWS;
 
     fn row(&mut self, batch: &mut R) {

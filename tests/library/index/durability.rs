@@ -146,6 +146,16 @@ fn a_killed_writer_leaves_what_was_committed() {
             assert!(!ask(&archive, &query).0[path].is_empty());
         }
         present = now;
+        // The next writer deletes what nothing names.
+        drop(writer(&archive));
+        assert!(!archive.join("journal").exists());
+        let names = fs::read_dir(archive.join("node")).unwrap();
+        let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let names: Vec<String> = names.filter(|name| name != "node.json").collect();
+        let folders = names.iter().filter(|name| !name.contains('.') && *name != "lock").count();
+        let catalog = fs::read_to_string(archive.join("catalog.json")).unwrap();
+        let segments = catalog.matches("\"file\":[").count();
+        assert_eq!((folders, names.len()), (present.len(), present.len() + 2 * segments + 1));
     }
     println!(
         "{killed} kills (build, add, drop: {of_kind:?}) in {runs} runs, {finished} finished before"

@@ -5,7 +5,7 @@ mod damage;
 mod durability;
 mod extraction;
 mod logs;
-mod older;
+mod ownership;
 mod questions;
 mod retention;
 mod scan;

@@ -112,6 +112,7 @@ impl Gather {
             elements: waiting.slice.elements,
             exact: values.map(|values| values[0]),
             values: values.map_or_else(Vec::new, |values| values[..self.asked.len()].to_vec()),
+            partial: false,
         };
         self.slices.push((waiting.slice.index, slice));
         for (candidate, tally) in waiting.tallies {

@@ -72,6 +72,9 @@ pub struct JudgedSlice {
     pub exact: Option<u64>,
     /// Distinct values of each combination that was asked for; empty without truth.
     pub values: Vec<u64>,
+    /// The trace covers the slice only in part, or is not known to cover all of it: it is the first
+    /// or the last one.
+    pub partial: bool,
 }
 
 /// A structure with a memory.

@@ -4,7 +4,10 @@ use super::stage::Bench;
 use super::{ComparePlan, Comparison};
 use crate::elements::Extractor;
 use crate::hashing::Digester;
-use crate::pipeline::{Beside, Read, Reading, RunError, Totals, Traffic, Watch};
+use crate::pipeline::{
+    Align, Beside, Cut, Edges, InputResult, Read, Reading, RunError, SliceGrid, Totals, Traffic,
+    Watch,
+};
 use crate::trace::Source;
 use std::sync::Arc;
 use std::thread;
@@ -43,7 +46,13 @@ pub fn compare(
         recalls: false,
         delay_ns: None,
     };
-    let read = thread::scope(|scope| reading.run(scope, watch, |_| Bench::new(scope, plan)));
+    let mut grid = SliceGrid::new(None, Align::Epoch, 0);
+    let read = thread::scope(|scope| {
+        reading.run(scope, watch, |of_trace| {
+            grid = of_trace;
+            Bench::new(scope, plan)
+        })
+    });
     let Read { inputs, mut totals, disordered, mut outcome } = read?;
     if !disordered.is_empty() && !totals.interrupted && can_read_again {
         // Structures are judged by whole slices.
@@ -54,6 +63,7 @@ pub fn compare(
         totals.interrupted = again.totals.interrupted;
         outcome = again.outcome;
     }
+    mark_partial(&mut outcome, Edges::new(plan.slicing, &plan.selection, grid), totals.interrupted);
     let is_full = |slice: &usize| {
         let mut entries = outcome.entries.iter();
         entries.any(|entry| entry.counts.get(*slice).is_some_and(|c| c.saturated))
@@ -62,7 +72,19 @@ pub fn compare(
     let totals = Totals {
         slices: kept as u64 + outcome.slices_omitted,
         saturated_slices: (0..kept).filter(is_full).count() as u64,
+        complete: InputResult::all_read(&inputs, totals.interrupted),
         ..totals
     };
     Ok(Comparison { inputs, totals, ..outcome })
+}
+
+/// Marks the slices that the trace covers only in part.
+fn mark_partial(outcome: &mut Comparison, edges: Edges, interrupted: bool) {
+    let first_ns = outcome.slices.first().map_or(0, |first| first.start_ns);
+    // Slices that were left out are the last ones.
+    let last = outcome.slices.len().checked_sub(1).filter(|_| outcome.slices_omitted == 0);
+    for (number, slice) in outcome.slices.iter_mut().enumerate() {
+        let cut = (last == Some(number)).then_some(Cut::of(interrupted));
+        slice.partial = edges.is_partial((slice.start_ns, slice.end_ns), first_ns, cut);
+    }
 }

@@ -4,7 +4,7 @@
 use super::candidate::{Candidate, CandidateTally};
 use super::negatives::Questions;
 use crate::elements::ElementColumns;
-use crate::threads::{Pool, Reply, Work};
+use crate::threads::{self as pool, Pool, Reply, Work, spawn_up_to};
 use std::sync::Arc;
 use std::thread::Scope;
 
@@ -31,24 +31,29 @@ pub(super) struct Worker {
     candidates: Vec<(usize, Candidate)>,
 }
 
-/// Starts the workers: the candidates served by this many threads; by the caller if it is one.
+/// Memory of a worker besides its candidates, which the plan has checked: batches under way to it.
+const WORKER_BYTES: u64 = 2 << 20;
+
+/// Starts the workers: the candidates served by this many threads, or as many as there are; by the
+/// caller if it is one.
 pub(super) fn start<'scope>(
     scope: &'scope Scope<'scope, '_>,
     candidates: Vec<Candidate>,
     threads: usize,
 ) -> Pool<Worker> {
-    let threads = threads.min(candidates.len()).max(1);
-    let mut workers: Vec<Worker> = (0..threads).map(|_| Worker::default()).collect();
+    let threads = threads.min(candidates.len());
+    let threads = if threads > 1 { threads } else { 0 };
+    let threads = spawn_up_to(scope, "candidates", threads, WORKER_BYTES, pool::Worker::serve);
+    let mut workers: Vec<Worker> = (0..threads.len().max(1)).map(|_| Worker::default()).collect();
+    let count = workers.len();
     for (number, candidate) in candidates.into_iter().enumerate() {
-        workers[number % threads].candidates.push((number, candidate));
+        workers[number % count].candidates.push((number, candidate));
     }
     match workers.pop() {
-        Some(worker) if workers.is_empty() => Pool::here(worker),
+        Some(worker) if threads.is_empty() => Pool::here(worker),
         last => {
             workers.extend(last);
-            Pool::start(workers, QUEUED_BATCHES, |worker| {
-                scope.spawn(|| worker.serve());
-            })
+            Pool::start(workers, QUEUED_BATCHES, threads)
         }
     }
 }

@@ -13,6 +13,7 @@
 
 mod batch;
 mod community_id;
+mod expiry;
 mod index;
 mod key;
 mod last;

@@ -29,8 +29,9 @@ pub struct FlowPlan {
     pub memory_bytes: u64,
     /// Threads; only speed depends on them.
     pub threads: usize,
-    /// Where an input is a stream, such as a pipe: a flow ends also when, for this many nanoseconds
-    /// more than `idle_ns`, no packet of it has come; so its end does not wait for its next packet.
+    /// Where an input is a stream, such as a pipe: a flow ends also when other packets are later than
+    /// its last one by this many nanoseconds more than `idle_ns`; so its end does not wait for its
+    /// next packet. Only times of packets count, not the machine's clock.
     pub delay_ns: Option<i64>,
 }
 
@@ -39,6 +40,11 @@ impl FlowPlan {
     #[doc(hidden)]
     pub fn is_stream(&self) -> bool {
         !self.inputs.iter().all(Source::is_readable_twice)
+    }
+
+    /// Returns the delay if an input is a stream.
+    pub(super) fn stream_delay_ns(&self) -> Option<i64> {
+        self.delay_ns.filter(|_| self.is_stream())
     }
 
     /// The flows of these captures in one direction, without timeouts, in 1 GiB of memory.

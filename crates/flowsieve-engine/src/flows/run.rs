@@ -7,7 +7,7 @@ use super::results::{FlowSink, FlowSummary, FlowTotals};
 use super::shards::Shards;
 use super::table::FlowTable;
 use super::tables::Tables;
-use crate::inputs::{A_WHILE, CaptureClock, Feed, InputResult, Merge, RunError, Taker, Watch};
+use crate::inputs::{A_WHILE, Feed, InputResult, Merge, PacketClock, RunError, Taker, Watch};
 use std::io;
 use std::mem;
 use std::sync::Arc;
@@ -36,6 +36,9 @@ pub fn list(
         (inputs, output.totals, last)
     } else {
         let mut table = FlowTable::new(plan);
+        if let Some(delay_ns) = plan.stream_delay_ns() {
+            table.expire_after(delay_ns);
+        }
         let (inputs, totals) = read(plan, &mut table, sink, watch)?;
         (inputs, totals, table.finish())
     };
@@ -77,9 +80,9 @@ pub(super) trait FlowTaker {
         None
     }
 
-    /// No packet from before this time is expected any more.
-    fn expire(&mut self, _now_ns: i64, _output: &mut Output<'_>) -> Result<(), RunError> {
-        Ok(())
+    /// The capture's time is now this. Returns the time at which to call it next.
+    fn expire(&mut self, _now_ns: i64, _output: &mut Output<'_>) -> Result<i64, RunError> {
+        Ok(i64::MAX)
     }
 }
 
@@ -99,18 +102,22 @@ pub(super) fn read<T: FlowTaker>(
     let maker = FlowMaker::new(plan.tunnel, &plan.dns_ports, plan.bidirectional, T::TAKES_LOGS);
     let maker = Arc::new(maker.for_shards(taker.shards()));
     let threads = plan.threads.saturating_sub(1);
-    let delay_ns = plan.delay_ns.filter(|_| plan.is_stream());
+    let is_live = plan.stream_delay_ns().is_some();
     let mut taking = Taking {
         output: Output { totals: FlowTotals::default(), sink },
         taker,
-        delay_ns,
-        clock: CaptureClock::new(),
-        expired: Instant::now(),
+        is_live,
+        clock: PacketClock::new(),
+        expires_ns: i64::MIN,
+        flushed: Instant::now(),
     };
     let read: Result<_, RunError> = thread::scope(|scope| {
-        let begin = |capture, open| match delay_ns {
-            Some(_) => Feed::start_prompt(scope, capture, &maker),
-            None => Feed::start(scope, capture, &maker, threads, open),
+        let begin = |capture, open| {
+            if is_live {
+                Feed::start_prompt(scope, capture, &maker)
+            } else {
+                Feed::start(scope, capture, &maker, threads, open)
+            }
         };
         Merge::new(
             &plan.selection.of(&plan.inputs, plan.input_format),
@@ -130,27 +137,46 @@ pub(super) fn read<T: FlowTaker>(
 struct Taking<'a, 's, T> {
     output: Output<'s>,
     taker: &'a mut T,
-    delay_ns: Option<i64>,
-    clock: CaptureClock,
-    /// When flows were last looked through.
-    expired: Instant,
+    /// Flows are shown as they end.
+    is_live: bool,
+    clock: PacketClock,
+    /// Time of the capture at which flows may have ended.
+    expires_ns: i64,
+    /// When what was written was handed on last.
+    flushed: Instant,
 }
 
 /// Packets whose memory is read at once.
 const APPROACHED: usize = 64;
 
-/// Time between two looks at all flows.
-const EXPIRY: Duration = Duration::from_millis(250);
+/// Time for which the sink may keep what was written.
+const FLUSH: Duration = Duration::from_millis(250);
 
 impl<T: FlowTaker> Taking<'_, '_, T> {
-    fn expire(&mut self, now_ns: i64) -> Result<(), RunError> {
-        if let Some(delay_ns) = self.delay_ns
-            && self.expired.elapsed() >= EXPIRY
-        {
-            let now_ns = now_ns.saturating_sub(delay_ns);
-            self.taker.expire(now_ns, &mut self.output)?;
+    /// Takes packets up to number `end`. Flows end at the packet that moves the capture's time on,
+    /// however many packets come at once.
+    fn take_live(&mut self, feed: &mut Feed<FlowMaker>, end: usize) -> Result<(), RunError> {
+        while feed.cursor.packet < end {
+            let (first, mut now_ns) = (feed.cursor.packet, i64::MIN);
+            let mut times_ns = feed.batch.times_ns[first..end].iter();
+            let last = times_ns.position(|&time_ns| {
+                now_ns = self.clock.note(time_ns);
+                now_ns >= self.expires_ns
+            });
+            let until = last.map_or(end, |last| first + last + 1);
+            self.output.take(&feed.batch, &mut feed.cursor, until, self.taker)?;
+            if last.is_some() {
+                self.expires_ns = self.taker.expire(now_ns, &mut self.output)?;
+            }
+        }
+        self.flush()
+    }
+
+    /// Hands on what was written, now and then. This is all that the machine's clock decides.
+    fn flush(&mut self) -> Result<(), RunError> {
+        if self.flushed.elapsed() >= FLUSH {
             self.output.sink.flush()?;
-            self.expired = Instant::now();
+            self.flushed = Instant::now();
         }
         Ok(())
     }
@@ -173,20 +199,18 @@ impl<T: FlowTaker> Taker<Feed<FlowMaker>, RunError> for Taking<'_, '_, T> {
             self.output.note(&batch)?;
             return self.taker.take_whole(batch, &mut self.output);
         }
-        self.output.take(&feed.batch, &mut feed.cursor, end, self.taker)?;
-        if self.delay_ns.is_some() {
-            self.clock.note(&feed.batch.times_ns[first..end]);
-            self.expire(self.clock.of_packets())?;
+        if self.is_live {
+            return self.take_live(feed, end);
         }
-        Ok(())
+        self.output.take(&feed.batch, &mut feed.cursor, end, self.taker)
     }
 
     fn patience(&self) -> Option<Duration> {
-        self.delay_ns.map(|_| A_WHILE)
+        self.is_live.then_some(A_WHILE)
     }
 
     fn idle(&mut self) -> Result<(), RunError> {
-        self.expire(self.clock.of_silence())
+        self.flush()
     }
 }
 
@@ -301,7 +325,7 @@ impl FlowTaker for FlowTable {
         Ok(output.add_to(self, time_ns, packet, number, name)?)
     }
 
-    fn expire(&mut self, now_ns: i64, output: &mut Output<'_>) -> Result<(), RunError> {
+    fn expire(&mut self, now_ns: i64, output: &mut Output<'_>) -> Result<i64, RunError> {
         let ended = self.end_idle(now_ns, &mut |flow| {
             output.totals.end(&flow);
             output.sink.flow(flow)

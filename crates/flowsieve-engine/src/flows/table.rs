@@ -18,6 +18,7 @@
 //!   round, and needs no list that every packet would have to change (CLOCK, Corbató 1968).
 
 use super::batch::FlowPacket;
+use super::expiry::Expiry;
 use super::index::Index;
 use super::key::FlowKey;
 use super::last::{LastFlows, Run};
@@ -44,7 +45,11 @@ const BESIDE_BYTES: usize = size_of::<u32>()
 /// it grows.
 const INDEX_BYTES: usize = size_of::<u32>() * 4;
 
-const _: () = assert!((size_of::<Line>() + BESIDE_BYTES + INDEX_BYTES) as u64 <= FLOW_BYTES);
+/// Share of the lists of a stream's flows.
+const EXPIRY_BYTES: usize = size_of::<u32>();
+
+const _: () =
+    assert!((size_of::<Line>() + BESIDE_BYTES + INDEX_BYTES + EXPIRY_BYTES) as u64 <= FLOW_BYTES);
 
 /// Least memory of a table: a thousand flows with the longest names.
 pub(super) const LEAST_MEMORY: u64 = 1 << 19;
@@ -82,6 +87,8 @@ pub(super) struct FlowTable {
     memory_bytes: u64,
     idle_ns: i64,
     active_ns: i64,
+    /// Ends flows of a stream before their next packet comes.
+    expiry: Option<Expiry>,
     bidirectional: bool,
     begun: u64,
     /// The latest time of a packet.
@@ -144,6 +151,7 @@ impl FlowTable {
             memory_bytes: plan.memory_bytes,
             idle_ns: plan.idle_ns.unwrap_or(i64::MAX),
             active_ns: plan.active_ns.unwrap_or(i64::MAX),
+            expiry: None,
             bidirectional: plan.bidirectional,
             begun: 0,
             latest_ns: i64::MIN,
@@ -151,6 +159,13 @@ impl FlowTable {
             is_short: false,
             guesses: Vec::new(),
         }
+    }
+
+    /// Ends flows also when the capture's time has passed their idle timeout by `delay_ns`, at calls
+    /// of [`Self::end_idle`].
+    pub(super) fn expire_after(&mut self, delay_ns: i64) {
+        let wait_ns = self.idle_ns.saturating_add(delay_ns);
+        self.expiry = (self.idle_ns != i64::MAX).then(|| Expiry::new(wait_ns));
     }
 
     /// One of several tables that divide the flows among them, and may be [joined](Self::joined)
@@ -337,6 +352,9 @@ impl FlowTable {
         if let Some(numbers) = &mut self.flows.first_numbers {
             set(numbers, at as usize, number, |_| 0);
         }
+        if let Some(expiry) = &mut self.expiry {
+            expiry.file(at, time_ns);
+        }
         self.index.insert(hash_of(packet), at);
         Ok(at)
     }
@@ -368,8 +386,10 @@ impl FlowTable {
         let places = self.flows.len() + usize::from(self.free.is_empty());
         let first_numbers = self.flows.first_numbers.as_mut();
         let has_first_number = first_numbers.is_none_or(|numbers| reserve(numbers, places, most));
+        let expiry = self.expiry.as_mut();
         let can_grow = self.flows.make_room(places, most, parts)
             && has_first_number
+            && expiry.is_none_or(|expiry| expiry.make_room(places, most))
             && self.index.make_room(&self.flows.hashes);
         if !can_grow {
             assert!(!self.index.is_empty(), "{MEMORY_REFUSED}");
@@ -404,20 +424,30 @@ impl FlowTable {
         }
     }
 
-    /// Ends all flows that have had no packet for longer than the idle timeout, in the order of
-    /// their places.
+    /// Ends the flows whose idle timeout the capture's time has passed by the delay, and returns the
+    /// time at which others may have ended.
     pub(super) fn end_idle<E>(
         &mut self,
         now_ns: i64,
         end: &mut impl FnMut(FlowRecord) -> Result<(), E>,
-    ) -> Result<(), E> {
-        for at in 0..self.flows.len() as u32 {
+    ) -> Result<i64, E> {
+        let Some(mut expiry) = self.expiry.take() else {
+            return Ok(i64::MAX);
+        };
+        let next_ns = expiry.set_now(now_ns);
+        while let Some(at) = expiry.take_passed() {
             let line = self.flows.lines.at(at);
-            if line.is_live() && now_ns.saturating_sub(line.end_ns()) > self.idle_ns {
-                end(self.take_out(at, Ended::Idle))?;
+            if line.is_live() {
+                let end_ns = line.end_ns();
+                if expiry.is_over(end_ns, now_ns) {
+                    end(self.take_out(at, Ended::Idle))?;
+                } else {
+                    expiry.file(at, end_ns);
+                }
             }
         }
-        Ok(())
+        self.expiry = Some(expiry);
+        Ok(next_ns)
     }
 
     /// The flow at this place, which is free afterwards.
@@ -618,7 +648,7 @@ impl Flows {
 }
 
 /// Sets an item; those before it that are missing are what `missing` says of their place.
-fn set<T>(column: &mut Vec<T>, at: usize, value: T, missing: impl Fn(usize) -> T) {
+pub(super) fn set<T>(column: &mut Vec<T>, at: usize, value: T, missing: impl Fn(usize) -> T) {
     if column.len() <= at {
         column.extend((column.len()..at).map(missing));
         column.push(value);
@@ -629,7 +659,7 @@ fn set<T>(column: &mut Vec<T>, at: usize, value: T, missing: impl Fn(usize) -> T
 
 /// Makes room for so many items, and for more as the column grows, but never for more than `most`;
 /// false if the system does not give the memory.
-fn reserve<T>(column: &mut Vec<T>, items: usize, most: usize) -> bool {
+pub(super) fn reserve<T>(column: &mut Vec<T>, items: usize, most: usize) -> bool {
     if items <= column.capacity() {
         return true;
     }

@@ -8,54 +8,76 @@ pub(crate) const A_WHILE: Duration = Duration::from_millis(50);
 /// Packets that agree on how late it is: one with a wild time makes nothing final.
 const WITNESSES: usize = 4;
 
-/// What time it is in the capture: that of the packets, and while none come, that of this machine.
+/// The time in the capture, by its packets alone.
 #[derive(Debug)]
-pub(crate) struct CaptureClock {
+pub(crate) struct PacketClock {
     /// Times of the last packets, in a ring.
     last_ns: [i64; WITNESSES],
     packets: usize,
     now_ns: i64,
-    /// When it was so late.
-    at: Instant,
 }
 
-impl CaptureClock {
-    pub(crate) fn new() -> Self {
-        Self { last_ns: [i64::MAX; WITNESSES], packets: 0, now_ns: i64::MIN, at: Instant::now() }
+impl PacketClock {
+    pub(crate) const fn new() -> Self {
+        Self { last_ns: [i64::MAX; WITNESSES], packets: 0, now_ns: i64::MIN }
     }
 
-    /// Takes note of packets that have come.
-    pub(crate) fn note(&mut self, times_ns: &[i64]) {
-        for &time_ns in &times_ns[times_ns.len().saturating_sub(WITNESSES)..] {
-            self.last_ns[self.packets % WITNESSES] = time_ns;
-            self.packets += 1;
-            if self.packets >= WITNESSES && self.agreed() > self.now_ns {
-                self.now_ns = self.agreed();
-                self.at = Instant::now();
-            }
+    /// Notes a packet and returns the time: what the last packets agree on, and never less than
+    /// before.
+    #[inline]
+    pub(crate) fn note(&mut self, time_ns: i64) -> i64 {
+        self.last_ns[self.packets % WITNESSES] = time_ns;
+        self.packets += 1;
+        if self.packets >= WITNESSES {
+            self.now_ns = self.now_ns.max(self.agreed());
         }
-        if self.packets < WITNESSES {
-            self.at = Instant::now();
-        }
+        self.now_ns
     }
 
     /// All of the last packets are at least so late.
     fn agreed(&self) -> i64 {
         self.last_ns.iter().copied().min().unwrap_or(i64::MIN)
     }
+}
+
+/// What time it is in the capture: that of the packets, and while none come, that of this machine.
+#[derive(Debug)]
+pub(crate) struct CaptureClock {
+    packets: PacketClock,
+    /// When it was so late.
+    at: Instant,
+}
+
+impl CaptureClock {
+    pub(crate) fn new() -> Self {
+        Self { packets: PacketClock::new(), at: Instant::now() }
+    }
+
+    /// Takes note of packets that have come.
+    pub(crate) fn note(&mut self, times_ns: &[i64]) {
+        for &time_ns in &times_ns[times_ns.len().saturating_sub(WITNESSES)..] {
+            let before_ns = self.packets.now_ns;
+            if self.packets.note(time_ns) > before_ns {
+                self.at = Instant::now();
+            }
+        }
+        if self.packets.packets < WITNESSES {
+            self.at = Instant::now();
+        }
+    }
 
     /// The time of the packets.
     pub(crate) const fn of_packets(&self) -> i64 {
-        self.now_ns
+        self.packets.now_ns
     }
 
     /// The same, if packets would have come since.
     pub(crate) fn of_silence(&self) -> i64 {
         let since = i64::try_from(self.at.elapsed().as_nanos()).unwrap_or(i64::MAX);
-        let last_ns = match self.packets {
+        let last_ns = match self.packets.packets {
             0 => return i64::MIN,
-            1..WITNESSES => self.agreed(),
-            _ => self.now_ns,
+            1..WITNESSES => self.packets.agreed(),
+            _ => self.packets.now_ns,
         };
         last_ns.saturating_add(since)
     }

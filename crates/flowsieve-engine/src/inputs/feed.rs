@@ -3,7 +3,7 @@
 use super::batch::{Batch, Maker, read_on};
 use super::merge::{Input, count_until};
 use super::segments::SegmentFeed;
-use crate::threads::{Batches, Crossbeam, Filler, handover};
+use crate::threads::{Batches, Crossbeam, Filler, handover, spawn_scoped};
 use crate::trace::{self, Capture, InputFormat, StopFlag, TraceError};
 use std::sync::Arc;
 use std::thread::Scope;
@@ -24,6 +24,9 @@ const PACKETS_AT_ONCE: usize = 4096;
 /// Bytes of a pcap file that are read as one, apart from what stands before: some thousand packets'
 /// headers, and few enough that their batch stays in the second-level cache.
 const SEGMENT_BYTES: u64 = 1 << 20;
+
+/// Memory of a thread that decodes one input: its reader, and the batches under way.
+const THREAD_BYTES: u64 = 8 << 20;
 
 /// Packets of a batch that are fetched at once: few enough that those of many inputs stay in the
 /// second-level cache.
@@ -95,15 +98,14 @@ impl<M: Maker> Feed<M> {
     {
         let maker = Arc::clone(maker);
         let capture = Box::new(capture);
-        let source = if threads == 0 {
+        Self::of(if threads == 0 {
             Source::Here { capture, maker }
         } else if let Some(segments) = capture.segments(segment_bytes) {
             let feed = SegmentFeed::start(scope, segments, &maker, threads);
             Source::Segments(Box::new(feed))
         } else {
-            Source::Thread(decode_ahead(scope, capture, maker, PACKETS_AT_ONCE))
-        };
-        Self::of(source)
+            Source::ahead(scope, capture, maker, PACKETS_AT_ONCE)
+        })
     }
 
     /// A feed with a thread of its own that hands packets on as soon as they come.
@@ -116,7 +118,7 @@ impl<M: Maker> Feed<M> {
         M: 'scope,
     {
         let (capture, maker) = (Box::new(capture), Arc::clone(maker));
-        Self::of(Source::Thread(decode_ahead(scope, capture, maker, 1)))
+        Self::of(Source::ahead(scope, capture, maker, 1))
     }
 
     fn of(source: Source<M>) -> Self {
@@ -209,17 +211,29 @@ impl<M: Maker> Input for Feed<M> {
     }
 }
 
-/// Starts a thread that reads an input to its end, and hands on this many packets at once.
-fn decode_ahead<'scope, M: Maker + 'scope>(
-    scope: &'scope Scope<'scope, '_>,
-    mut capture: Box<Capture>,
-    maker: Arc<M>,
-    at_once: usize,
-) -> Batches<M::Batch, TraceError> {
-    capture.decompress_ahead();
-    let (filler, batches) = handover::<_, _, Crossbeam>(QUEUED_BATCHES);
-    scope.spawn(move || decode(capture, &*maker, filler, at_once));
-    batches
+impl<M: Maker> Source<M> {
+    /// Starts a thread that reads an input to its end, and hands on this many packets at once; if
+    /// there is none, the caller reads.
+    fn ahead<'scope>(
+        scope: &'scope Scope<'scope, '_>,
+        mut capture: Box<Capture>,
+        maker: Arc<M>,
+        at_once: usize,
+    ) -> Self
+    where
+        M: 'scope,
+    {
+        let read = move |(capture, maker, filler): (_, Arc<M>, _)| {
+            decode(capture, &*maker, filler, at_once);
+        };
+        let Some(thread) = spawn_scoped(scope, "decode", THREAD_BYTES, read) else {
+            return Self::Here { capture, maker };
+        };
+        capture.decompress_ahead();
+        let (filler, batches) = handover::<_, _, Crossbeam>(QUEUED_BATCHES);
+        thread.begin((capture, maker, filler));
+        Self::Thread(batches)
+    }
 }
 
 /// Reads an input to its end, in a thread of its own.

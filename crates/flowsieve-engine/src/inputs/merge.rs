@@ -89,12 +89,18 @@ pub(super) fn count_until(
 #[expect(missing_debug_implementations, reason = "it holds a closure")]
 pub struct Merge<'a, I> {
     upcoming: VecDeque<Upcoming>,
+    /// Inputs that are due while as many are open as may be. Each is opened when another one has
+    /// ended, and its first packets come late.
+    held_back: VecDeque<Upcoming>,
+    most_open: usize,
     /// In the order in which they were given. All have packets at hand.
     open: Vec<Open<I>>,
     order: Order,
     /// Makes an input of a capture when this many others are open.
     begin: Box<dyn FnMut(Capture, usize) -> I + 'a>,
     inputs: Vec<InputResult>,
+    /// Followed directories, with their numbers.
+    followed: Vec<(usize, Source)>,
     format: InputFormat,
     stop: StopFlag,
     /// Bytes of the inputs at their end.
@@ -112,6 +118,23 @@ struct Upcoming {
     number: usize,
     /// Time of its first packet, or earlier.
     first_ns: i64,
+}
+
+/// Files that everything else may open meanwhile: results, and temporary files.
+#[cfg(unix)]
+const OTHER_FILES: u64 = 64;
+
+/// How many inputs may be open at the same time.
+#[cfg(unix)]
+fn most_open() -> usize {
+    use rustix::process::{Resource, getrlimit};
+    let files = getrlimit(Resource::Nofile).current;
+    files.map_or(usize::MAX, |files| files.saturating_sub(OTHER_FILES).max(1) as usize)
+}
+
+#[cfg(not(unix))]
+const fn most_open() -> usize {
+    usize::MAX
 }
 
 struct Open<I> {
@@ -164,8 +187,12 @@ impl<'a, I: Input> Merge<'a, I> {
     ) -> Self {
         let mut upcoming = Vec::new();
         let mut inputs = Vec::new();
+        let mut followed = Vec::new();
         for (number, (source, first_ns)) in sources.into_iter().enumerate() {
             let source = source.into();
+            if source.has_more() {
+                followed.push((number, source.clone()));
+            }
             inputs.push(InputResult {
                 path: source.path().to_path_buf(),
                 container: None,
@@ -174,6 +201,7 @@ impl<'a, I: Input> Merge<'a, I> {
                 unread_bytes: 0,
                 times_out_of_range: 0,
                 error: None,
+                remarks: Vec::new(),
                 is_log: false,
             });
             upcoming.push(Upcoming { source, number, first_ns });
@@ -181,10 +209,13 @@ impl<'a, I: Input> Merge<'a, I> {
         upcoming.sort_by_key(|input| input.first_ns);
         let mut merge = Self {
             upcoming: upcoming.into(),
+            held_back: VecDeque::new(),
+            most_open: most_open(),
             open: Vec::new(),
             order: Order::default(),
             begin: Box::new(begin),
             inputs,
+            followed,
             format,
             stop: watch.stop(),
             bytes_done: 0,
@@ -248,6 +279,12 @@ impl<'a, I: Input> Merge<'a, I> {
                 watch.progress(self.bytes_done + bytes, self.packets);
             }
         }
+        for (number, source) in self.followed {
+            let (error, remarks) = source.finish(self.format);
+            let result = &mut self.inputs[number];
+            result.error = result.error.take().or(error);
+            result.remarks = remarks;
+        }
         Ok((self.inputs, self.stop.is_set()))
     }
 
@@ -293,13 +330,26 @@ impl<'a, I: Input> Merge<'a, I> {
         watch: &dyn Watch,
         mut wait: impl FnMut(&mut I) -> Result<(), E>,
     ) -> Result<(), E> {
-        while let Some(next) = self.upcoming.front() {
+        loop {
+            if self.open.len() < self.most_open
+                && let Some(next) = self.held_back.pop_front()
+            {
+                self.upcoming.push_front(next);
+            }
+            let Some(next) = self.upcoming.front() else {
+                return Ok(());
+            };
             if self.first_ns().is_some_and(|now| next.first_ns > now) {
                 return Ok(());
             }
-            let Some(Upcoming { source, number, .. }) = self.upcoming.pop_front() else {
+            let Some(upcoming) = self.upcoming.pop_front() else {
                 return Ok(());
             };
+            if self.open.len() >= self.most_open {
+                self.held_back.push_back(upcoming);
+                continue;
+            }
+            let Upcoming { source, number, .. } = upcoming;
             let result = &mut self.inputs[number];
             let capture = match source.open(self.format, &self.stop) {
                 Ok(capture) => capture,
@@ -332,7 +382,6 @@ impl<'a, I: Input> Merge<'a, I> {
                 self.end(at);
             }
         }
-        Ok(())
     }
 
     /// Closes an input that is at its end; another capture may follow.
@@ -352,7 +401,8 @@ impl<'a, I: Input> Merge<'a, I> {
 
     /// Gets further packets of an open input; false if it is at its end.
     fn refill(&mut self, at: usize) -> bool {
-        let Open { number, input, bytes, times_out_of_range, left_out, .. } = &mut self.open[at];
+        let Open { source, number, input, bytes, times_out_of_range, left_out } =
+            &mut self.open[at];
         let more = input.refill();
         let result = &mut self.inputs[*number];
         result.times_out_of_range = times_out_of_range.value();
@@ -362,7 +412,9 @@ impl<'a, I: Input> Merge<'a, I> {
             Ok(false) => {}
             Err(_) if self.stop.is_set() => {}
             Err(error) => {
-                self.inputs[*number].error.get_or_insert(error);
+                if let Some(error) = source.postpone(error) {
+                    self.inputs[*number].error.get_or_insert(error);
+                }
             }
         }
         self.bytes_done += bytes.load(Ordering::Relaxed);
@@ -463,6 +515,25 @@ mod tests {
             let tries = if threads == 0 { 1 } else { 1000 };
             assert!((0..tries).any(|_| moved(noted_without_packets(threads))));
         }
+    }
+
+    #[test]
+    fn inputs_beyond_the_limit_of_open_files_are_read_when_others_have_ended() {
+        let sources: Vec<Source> = (0..7).map(|_| Source::from(PATH)).collect();
+        let begin = |capture, open| {
+            assert!(open < 3);
+            RecordInput::new(capture)
+        };
+        let times = sources.into_iter().map(|source| (source, i64::MAX));
+        let mut merge = Merge::with_times(times, InputFormat::Auto, &(), begin);
+        merge.most_open = 3;
+        for upcoming in &mut merge.upcoming {
+            upcoming.first_ns = i64::MIN;
+        }
+        let Ok((inputs, _)) = merge.drain(&(), |_, _, _| Ok::<(), Broken>(())) else {
+            panic!("nothing fails here");
+        };
+        assert!(inputs.iter().all(|input| input.packets == 8000 && input.error.is_none()));
     }
 
     #[test]

@@ -23,7 +23,7 @@ mod results;
 mod segments;
 
 pub(crate) use batch::{Batch, Maker, TimeMaker, read_on};
-pub(crate) use clock::{A_WHILE, CaptureClock};
+pub(crate) use clock::{A_WHILE, CaptureClock, PacketClock};
 pub use error::{PlanError, RunError};
 pub(crate) use feed::{Feed, is_read_in_segments};
 pub(crate) use merge::Taker;

@@ -22,8 +22,19 @@ pub struct InputResult {
     pub times_out_of_range: u64,
     /// Why reading it stopped early, if it did.
     pub error: Option<TraceError>,
+    /// What is uncertain about files of a followed directory, in sentences.
+    #[doc(hidden)]
+    pub remarks: Vec<String>,
     /// It is a DNS log, which has no packets.
     pub is_log: bool,
+}
+
+impl InputResult {
+    /// Whether all inputs were read to their ends.
+    #[doc(hidden)]
+    pub fn all_read(inputs: &[Self], interrupted: bool) -> bool {
+        !interrupted && inputs.iter().all(|input| input.error.is_none())
+    }
 }
 
 /// Hears of progress now and then, and may end the run.

@@ -9,6 +9,7 @@
 
 use super::batch::{Batch, Maker, OneOfMany, read_on};
 use crate::guard::guarded;
+use crate::threads::spawn_up_to;
 use crate::trace::{Capture, SegmentReader, Segments};
 use crossbeam_channel::{Receiver, Sender, TryRecvError, bounded};
 use std::collections::BTreeMap;
@@ -18,6 +19,9 @@ use std::thread::Scope;
 
 /// Batches, each for a segment: those under way to the taker, and one in each hand.
 const BATCHES_A_THREAD: usize = 4;
+
+/// Memory of a thread: its reader, and its batches.
+const THREAD_BYTES: u64 = 10 << 20;
 
 /// The segments of an input, as batches in the order of the file.
 pub(super) struct SegmentFeed<M: Maker> {
@@ -38,6 +42,34 @@ pub(super) struct SegmentFeed<M: Maker> {
     emptied: Receiver<M::Batch>,
 }
 
+/// A thread that reads segments ahead.
+struct SegmentThread<M: Maker> {
+    reader: SegmentReader,
+    maker: Arc<M>,
+    full: Sender<Made<M::Batch>>,
+    emptied: Receiver<M::Batch>,
+    unclaimed: Arc<AtomicU64>,
+    /// How many segments there are.
+    count: u64,
+}
+
+impl<M: Maker> SegmentThread<M> {
+    /// Reads segments until there are no more, then assists.
+    fn read(mut self) {
+        while let Some(batch) = next_emptied(&self.emptied, &*self.maker) {
+            let number = self.unclaimed.fetch_add(1, Ordering::Relaxed);
+            if number >= self.count {
+                break;
+            }
+            let made = make(&mut self.reader, &*self.maker, number, None, batch);
+            if self.full.send(made).is_err() {
+                break;
+            }
+        }
+        while self.maker.assist() {}
+    }
+}
+
 /// What was made of a segment.
 struct Made<B> {
     number: u64,
@@ -52,7 +84,7 @@ struct Made<B> {
 }
 
 impl<M: Maker> SegmentFeed<M> {
-    /// Starts this many threads that read ahead.
+    /// Starts up to this many threads that read ahead.
     pub(super) fn start<'scope>(
         scope: &'scope Scope<'scope, '_>,
         segments: Segments,
@@ -65,29 +97,22 @@ impl<M: Maker> SegmentFeed<M> {
         // All batches that there are fit into either channel, so that nobody waits to hand one on.
         // A thread claims a segment only when it has a batch for it: so the lowest that is not
         // taken is always ready, or being read, or free to claim.
-        let batches = (threads + 1) * BATCHES_A_THREAD;
+        let threads = spawn_up_to(scope, "decode", threads, THREAD_BYTES, SegmentThread::read);
+        let batches = (threads.len() + 1) * BATCHES_A_THREAD;
         let (send, full) = bounded(batches);
         let (empty, emptied) = bounded(batches);
         for _ in 0..batches {
             let _ = empty.send(M::Batch::default());
         }
         let unclaimed = Arc::new(AtomicU64::new(segments.first()));
-        let count = segments.count();
-        for _ in 0..threads {
-            let mut reader = segments.reader();
-            let maker = Arc::clone(maker);
-            let (send, emptied) = (send.clone(), emptied.clone());
-            let unclaimed = Arc::clone(&unclaimed);
-            scope.spawn(move || {
-                while let Some(batch) = next_emptied(&emptied, &*maker) {
-                    let number = unclaimed.fetch_add(1, Ordering::Relaxed);
-                    if number >= count
-                        || send.send(make(&mut reader, &*maker, number, None, batch)).is_err()
-                    {
-                        break;
-                    }
-                }
-                while maker.assist() {}
+        for thread in threads {
+            thread.begin(SegmentThread {
+                reader: segments.reader(),
+                maker: Arc::clone(maker),
+                full: send.clone(),
+                emptied: emptied.clone(),
+                unclaimed: Arc::clone(&unclaimed),
+                count: segments.count(),
             });
         }
         Self {

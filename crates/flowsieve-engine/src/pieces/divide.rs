@@ -72,10 +72,7 @@ impl OpenPiece {
             return Ok(Self::whole(capture));
         };
         let range = Capture::open_range(path, bytes.clone(), piece.start, &stop)?;
-        let range = range.ok_or_else(|| {
-            let path = path.display();
-            PieceError::Mismatch(format!("{path} is no plain pcap file, and has no ranges"))
-        })?;
+        let range = range.ok_or_else(|| PieceError::Changed(path.to_owned()))?;
         let mut open = Self::range(range, piece.start);
         // All pieces of an input together have it once.
         let is_first = part.as_ref().is_some_and(|part| part.bytes.start == bytes.start);

@@ -3,7 +3,9 @@
 use crate::guard::WorkerGone;
 use crate::pipeline::PlanError;
 use crate::trace::TraceError;
+use crate::untrusted::Shown;
 use std::io;
+use std::path::PathBuf;
 
 /// A piece could not be read, or pieces do not belong together.
 #[derive(Debug, thiserror::Error)]
@@ -23,6 +25,9 @@ pub enum PieceError {
         /// What is wrong with them.
         reason: &'static str,
     },
+    /// A file is not what it was when the run was planned, or when it was read before.
+    #[error("{}: this file changed while it was read; run again when it is whole", .0.shown())]
+    Changed(PathBuf),
     /// Parts that are not of one count, or not all that there are.
     #[error("the pieces do not make one count: {0}")]
     Mismatch(String),

@@ -6,7 +6,7 @@ use super::{InputTable, PieceError, PiecePlan, SlicePart};
 use crate::elements::ElementColumns;
 use crate::guard::guarded;
 use crate::hashing::Digester;
-use crate::pipeline::{ClosedSlice, CountSummary, SliceGrid};
+use crate::pipeline::{ClosedSlice, CountSummary, Cut, Edges, SliceGrid};
 use crate::top::{Ranker, Record, Sums, TopPlan, TopSink, TopSlice, TopSummary};
 
 /// Elements that are ranked at a time.
@@ -144,13 +144,15 @@ pub struct RankingSums<'a> {
     plan: &'a TopPlan,
     sink: &'a mut dyn TopSink,
     sums: Sums,
-    last: Option<i64>,
+    /// The last one that came, since the last of all is marked.
+    held: Option<TopSlice>,
 }
 
 impl<'a> RankingSums<'a> {
     /// For a ranking of this plan.
-    pub fn new(plan: &'a TopPlan, sink: &'a mut dyn TopSink) -> Self {
-        Self { plan, sink, sums: Sums::default(), last: None }
+    pub fn new(plan: &'a TopPlan, grid: SliceGrid, sink: &'a mut dyn TopSink) -> Self {
+        let edges = Edges::new(plan.slicing, &plan.selection, grid);
+        Self { plan, sink, sums: Sums::new(edges), held: None }
     }
 
     /// Takes the ranking of a slice. Slices come in the order of time.
@@ -159,23 +161,33 @@ impl<'a> RankingSums<'a> {
     ///
     /// The slice is not behind the one before, or not of this plan; the sink failed.
     pub fn slice(&mut self, slice: &RankedSlice) -> Result<(), PieceError> {
-        if self.last.is_some_and(|last| last >= slice.slice) {
+        if self.held.as_ref().is_some_and(|last| last.index() >= slice.slice) {
             return Err(PieceError::Mismatch("a slice came after a later one".to_owned()));
         }
         let most = self.plan.most.unwrap_or(TopPlan::MOST_LISTED);
         if slice.ranked.keys.len() > most {
             return Err(PieceError::Mismatch("a slice has more keys than are listed".to_owned()));
         }
-        self.last = Some(slice.slice);
-        self.sums.add(&slice.ranked);
-        Ok(self.sink.slice(&slice.ranked)?)
+        let before = self.held.replace(slice.ranked.clone());
+        self.hand_on(before, None)
+    }
+
+    fn hand_on(&mut self, slice: Option<TopSlice>, cut: Option<Cut>) -> Result<(), PieceError> {
+        let marked = slice.map(|slice| self.sums.add(slice, cut));
+        Ok(marked.map_or(Ok(()), |slice| self.sink.slice(&slice))?)
     }
 
     /// Adds what is known over all slices to what became of the inputs.
-    pub fn finish(self, inputs: Box<CountSummary>) -> TopSummary {
+    ///
+    /// # Errors
+    ///
+    /// The sink failed.
+    pub fn finish(mut self, inputs: Box<CountSummary>) -> Result<TopSummary, PieceError> {
+        let last = self.held.take();
+        self.hand_on(last, Some(Cut::AtEnd))?;
         let CountSummary { inputs, mut totals, .. } = *inputs;
         totals.slices = self.sums.slices;
-        self.sums.summary(&self.plan.question, inputs, totals)
+        Ok(self.sums.summary(&self.plan.question, inputs, totals))
     }
 }
 

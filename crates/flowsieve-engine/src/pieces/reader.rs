@@ -271,16 +271,14 @@ impl Iterator for PieceReader {
 }
 
 impl InputPart {
-    /// Of a piece that could not be read at all.
+    /// Result of a piece that could not be read at all.
     #[doc(hidden)]
     pub fn unread(piece: &Piece, error: &TraceError) -> Self {
         Self {
             input: piece.input,
             range: piece.range,
-            entered: match &piece.bytes {
-                None => Some(0),
-                Some(_) => piece.start.map(|start| start.offset),
-            },
+            // The first range begins where the file does, so reading it again changes nothing.
+            entered: piece.start.map(|start| start.offset).or((piece.range == 0).then_some(0)),
             packets_before: piece.start.map_or(0, |start| start.packets),
             error: Some(error.to_string()),
             ..Self::default()

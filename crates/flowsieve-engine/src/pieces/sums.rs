@@ -2,7 +2,8 @@
 
 use super::{PieceError, ShardTally};
 use crate::pipeline::{
-    ClosedSlice, Collector, CountPlan, CountSummary, Rows, ShardSpec, SliceGrid, SliceSink, Totals,
+    ClosedSlice, Collector, CountPlan, CountSummary, Cut, Edges, InputResult, Rows, ShardSpec,
+    SliceGrid, SliceSink, Totals,
 };
 
 /// Adds tallies up to slices, which go to a sink in the order of time.
@@ -20,9 +21,10 @@ impl<'a> SliceSums<'a> {
     /// For a count of this plan.
     pub fn new(plan: &CountPlan, grid: SliceGrid, sink: &'a mut dyn SliceSink) -> Self {
         let spec = ShardSpec::of(plan, 1, false);
+        let edges = Edges::new(plan.slicing, &plan.selection, grid);
         Self {
             collector: Collector::new(
-                Rows::new(sink, spec.empty_tally(), grid, None),
+                Rows::new(sink, spec.empty_tally(), grid, edges, None),
                 plan.shards as usize,
             ),
             spec,
@@ -107,7 +109,7 @@ impl<'a> SliceSums<'a> {
     /// The sink failed.
     pub fn finish(self, mut inputs: Box<CountSummary>) -> Result<CountSummary, PieceError> {
         let (rows, _) = self.collector.finish();
-        let slices = rows.finish()?;
+        let slices = rows.finish(Cut::AtEnd)?;
         let totals = std::mem::take(&mut inputs.totals);
         Ok(CountSummary {
             totals: Totals {
@@ -115,6 +117,7 @@ impl<'a> SliceSums<'a> {
                 ip_packets: totals.ip_packets,
                 elements: totals.elements,
                 skipped: totals.skipped,
+                complete: InputResult::all_read(&inputs.inputs, false),
                 ..slices
             },
             ..*inputs

@@ -38,7 +38,7 @@ impl InputTable {
     ///
     /// # Errors
     ///
-    /// Results of a piece are missing.
+    /// Results of a piece are missing, or a file changed between two readings.
     pub fn join(
         plan: &impl PiecePlan,
         pieces: &[Piece],
@@ -64,6 +64,7 @@ impl InputTable {
                 unread_bytes: 0,
                 times_out_of_range: 0,
                 error: None,
+                remarks: Vec::new(),
                 is_log: false,
             };
             let (mut place, mut earlier_ns) = (None, i64::MIN);
@@ -80,6 +81,10 @@ impl InputTable {
                 let Some((part, entered)) =
                     candidates.iter().find(fits).and_then(|part| Some((*part, part.entered?)))
                 else {
+                    // Read where the piece before it ended, it fits.
+                    if candidates.len() > 1 {
+                        return Err(PieceError::Changed(path.to_path_buf()));
+                    }
                     again.push(Piece {
                         start: place.map(|offset| RangeStart {
                             offset,
@@ -101,8 +106,10 @@ impl InputTable {
                 result.left_out = result.left_out.saturating_add(part.left_out);
                 result.times_out_of_range =
                     result.times_out_of_range.saturating_add(part.times_out_of_range);
-                result.container.clone_from(&part.container);
-                result.is_log = part.is_log;
+                if part.container.is_some() {
+                    result.container.clone_from(&part.container);
+                    result.is_log = part.is_log;
+                }
                 earlier_ns = earlier_ns.max(part.latest_ns.unwrap_or(i64::MIN));
                 place = Some(part.left);
                 if let Some(sentence) = &part.error {

@@ -9,6 +9,7 @@ use std::io;
 
 /// The answer for one time slice.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a column of its row")]
 pub struct SliceResult {
     /// First nanosecond of the slice since the epoch (of the first packet, if there is one slice).
     pub start_ns: i64,
@@ -43,6 +44,9 @@ pub struct SliceResult {
     /// A row of this slice was handed on before, and packets came for it afterwards: this row
     /// replaces it.
     pub revised: bool,
+    /// The trace covers the slice only in part, or is not known to cover all of it: it is the first
+    /// or the last one.
+    pub partial: bool,
 }
 
 /// Distinct values of some of the attributes.
@@ -119,6 +123,8 @@ pub struct Totals {
     pub uncounted: u64,
     /// The run was ended before the inputs were, by [`Watch::stop`](crate::pipeline::Watch::stop).
     pub interrupted: bool,
+    /// All inputs were read to their ends.
+    pub complete: bool,
     /// Slices reported.
     pub slices: u64,
     /// Empty slices in long gaps, which are not reported.

@@ -5,6 +5,7 @@
 //! ([`Recent`]), until they are final. Rows beyond a few MiB wait in a temporary file.
 
 use super::combination_sums::CombinationSums;
+use super::edges::{Cut, Edges};
 use super::recent::{Journal, Recent};
 use super::results::{Quantiles, SliceResult, SliceSink, Totals};
 use super::shard::ShardTally;
@@ -30,11 +31,14 @@ const MAX_RECORDED: u64 = 1 << 40;
 pub(crate) struct Rows<'a> {
     sink: &'a mut dyn SliceSink,
     grid: SliceGrid,
+    edges: Edges,
     /// A slice without elements.
     empty: SliceSum,
     waiting: Sorted<SliceSum>,
     /// Slices that can be counted on, where the inputs cannot be read again.
     recent: Option<Recent>,
+    /// Where the first slice begins whose row was shown.
+    first_ns: Option<i64>,
     /// The last row that was shown while others were still to come.
     last_shown: Option<i64>,
     /// How often the inputs were read before.
@@ -55,12 +59,15 @@ impl<'a> Rows<'a> {
         sink: &'a mut dyn SliceSink,
         empty: ShardTally,
         grid: SliceGrid,
+        edges: Edges,
         panes: Option<u16>,
     ) -> Self {
         let nothing = ClosedSlice { index: 0, start_ns: 0, end_ns: 0, packets: 0, elements: 0 };
         Self {
             sink,
             grid,
+            edges,
+            first_ns: None,
             empty: SliceSum::of(nothing, std::iter::once(empty)),
             waiting: Sorted::new(WAITING_BYTES),
             recent: None,
@@ -111,14 +118,20 @@ impl<'a> Rows<'a> {
             shown = true;
             let index = sum.slice.index;
             let mut row = sum.result();
+            let first_ns = *self.first_ns.get_or_insert(row.start_ns);
             if let Some(windows) = &mut self.shown {
                 windows.widen(index, &mut row);
             }
+            // More packets came, or time went on.
+            row.partial = self.edges.is_partial((row.start_ns, row.end_ns), first_ns, None);
             match self.last_shown {
                 Some(last) if index <= last => row.revised = true,
                 Some(last) => {
                     for empty in gap(last, index).unwrap_or_default() {
-                        self.sink.slice(&empty_row(&self.empty, self.grid, self.panes, empty))?;
+                        let mut row = empty_row(&self.empty, self.grid, self.panes, empty);
+                        row.partial =
+                            self.edges.is_partial((row.start_ns, row.end_ns), first_ns, None);
+                        self.sink.slice(&row)?;
                     }
                     self.last_shown = Some(index);
                 }
@@ -129,23 +142,26 @@ impl<'a> Rows<'a> {
         if shown { self.sink.flush() } else { Ok(()) }
     }
 
-    /// Hands on all rows that were not shown; the totals of all slices.
-    pub(crate) fn finish(self) -> io::Result<Totals> {
-        let Self { sink, grid, empty, mut waiting, recent, last_shown, panes, .. } = self;
+    /// Hands on all rows that were not shown, of a trace that ended like this; the totals of all
+    /// slices.
+    pub(crate) fn finish(self, cut: Cut) -> io::Result<Totals> {
+        let Self { sink, grid, edges, empty, mut waiting, recent, last_shown, panes, .. } = self;
         let mut windows = panes.map(|panes| WindowRows::new(panes, grid));
         for sum in recent.into_iter().flat_map(Recent::into_rows) {
             waiting.push(sum)?;
         }
         let mut sums = Sums::new(&empty);
-        let mut last = None;
-        let mut add = |sum: SliceSum| -> io::Result<()> {
+        let (mut last, mut first_ns) = (None, None);
+        let mut add = |sum: SliceSum, cut: Option<Cut>| -> io::Result<()> {
             let index = sum.slice.index;
+            let first_ns = *first_ns.get_or_insert(sum.slice.start_ns);
             match last.map(|last| gap(last, index)) {
                 None => {}
                 Some(Err(omitted)) => sums.omitted = sums.omitted.saturating_add(omitted),
                 Some(Ok(empties)) => {
                     for index in empties {
-                        let row = empty_row(&empty, grid, panes, index);
+                        let mut row = empty_row(&empty, grid, panes, index);
+                        row.partial = edges.is_partial((row.start_ns, row.end_ns), first_ns, None);
                         sums.count(&row);
                         if last_shown.is_none_or(|last| last < index) {
                             sink.slice(&row)?;
@@ -158,6 +174,7 @@ impl<'a> Rows<'a> {
             if let Some(windows) = &mut windows {
                 windows.widen(index, &mut row);
             }
+            row.partial = edges.is_partial((row.start_ns, row.end_ns), first_ns, cut);
             row.revised = last_shown.is_some_and(|last| index <= last);
             sums.add(&sum, &row);
             if sum.is_shown { Ok(()) } else { sink.slice(&row) }
@@ -167,11 +184,13 @@ impl<'a> Rows<'a> {
         waiting.drain(|sum| {
             let before = held.replace(sum);
             match (before, &held) {
-                (Some(before), Some(sum)) if before.slice.index != sum.slice.index => add(before),
+                (Some(before), Some(sum)) if before.slice.index != sum.slice.index => {
+                    add(before, None)
+                }
                 _ => Ok(()),
             }
         })?;
-        held.map_or(Ok(()), add)?;
+        held.map_or(Ok(()), |last| add(last, Some(cut)))?;
         let totals = sums.totals();
         Ok(match panes {
             None => totals,

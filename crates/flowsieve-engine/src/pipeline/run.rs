@@ -3,6 +3,7 @@
 use super::beside::Beside;
 use super::by_slice::BySlice;
 use super::collector::Collector;
+use super::edges::{Cut, Edges};
 use super::live::Live;
 use super::plan::{CountPlan, Slicing};
 use super::results::{CountSummary, SliceSink, Totals};
@@ -131,7 +132,8 @@ pub fn count(
     let mut begun = continued.map(SavedFilter::into_shards).unwrap_or_default();
     let read = thread::scope(|scope| {
         reading.run(scope, watch, |grid| {
-            let mut rows = Rows::new(sink, spec.empty_tally(), grid, panes);
+            let edges = Edges::new(plan.grid(), &plan.selection, grid);
+            let mut rows = Rows::new(sink, spec.empty_tally(), grid, edges, panes);
             if keeps_recent {
                 rows.keep_recent();
             }
@@ -156,7 +158,7 @@ pub fn count(
         totals.uncounted = again.totals.uncounted;
         totals.interrupted = again.totals.interrupted;
     }
-    let slices = rows.finish().map_err(RunError::Sink)?;
+    let slices = rows.finish(Cut::of(totals.interrupted)).map_err(RunError::Sink)?;
     if continues && totals.packets == 0 && !totals.interrupted {
         return Err(PlanError::new(
             "no packet was read, so there is nothing to go on with: the saved filter stays as it is",
@@ -171,6 +173,7 @@ pub fn count(
         late: totals.late,
         uncounted: totals.uncounted,
         interrupted: totals.interrupted,
+        complete: InputResult::all_read(&inputs, totals.interrupted),
         ..slices
     };
     let filter = match kept_spec.cloned().zip(filter_label) {

@@ -4,6 +4,7 @@
 
 use super::collector::Collector;
 use super::cursor::Cursor;
+use super::edges::{Cut, Edges};
 use super::results::{SliceResult, SliceSink, Totals};
 use super::rows::Rows;
 use super::sequencer::{Aside, Late, Sequencer, StageError};
@@ -59,7 +60,7 @@ fn rows(steps: &[Step], counter: Option<CounterSpec>, exact: bool) -> (Vec<Slice
     let digester = Digester::new(0);
     let mut sink = Gathered::default();
     let totals = thread::scope(|scope| {
-        let mut rows = Rows::new(&mut sink, spec.empty_tally(), grid, None);
+        let mut rows = Rows::new(&mut sink, spec.empty_tally(), grid, Edges::default(), None);
         rows.keep_recent();
         let stage =
             CountStage::start(scope, &spec, shards, 0, Vec::new(), Collector::new(rows, shards));
@@ -79,7 +80,7 @@ fn rows(steps: &[Step], counter: Option<CounterSpec>, exact: bool) -> (Vec<Slice
                 }
             }
             let (counted, _, (rows, _)) = sequencer.finish()?;
-            let slices = rows.finish()?;
+            let slices = rows.finish(Cut::AtEnd)?;
             Ok(Totals { packets: counted.packets, uncounted: counted.uncounted, ..slices })
         };
         run().unwrap_or_else(|_| panic!("nothing fails here"))
@@ -92,7 +93,7 @@ fn last_of_each(rows: Vec<SliceResult>) -> Vec<SliceResult> {
     for row in rows {
         let start_ns = row.start_ns;
         let revised = row.revised;
-        let before = last.insert(start_ns, SliceResult { revised: false, ..row });
+        let before = last.insert(start_ns, SliceResult { revised: false, partial: false, ..row });
         assert!(revised || before.is_none(), "a row replaces another and does not say so");
     }
     last.into_values().filter(|row| row.packets > 0).collect()
@@ -157,7 +158,7 @@ fn rows_of_batches(
     let mut sink = Gathered::default();
     let mut batch = ElementBatch::default();
     let (totals, uncounted) = thread::scope(|scope| {
-        let mut rows = Rows::new(&mut sink, spec.empty_tally(), grid, None);
+        let mut rows = Rows::new(&mut sink, spec.empty_tally(), grid, Edges::default(), None);
         if is_stream {
             rows.keep_recent();
         }
@@ -207,7 +208,7 @@ fn rows_of_batches(
                 sequencer.take(&mut batch, &mut cursor, end)?;
             }
             let (counted, listed, (rows, _)) = sequencer.finish()?;
-            let _ = rows.finish()?;
+            let _ = rows.finish(Cut::AtEnd)?;
             let listed = (0..10).filter(|&index| listed.contains(index));
             Ok((counted, listed.map(|index| index as u64).collect()))
         };

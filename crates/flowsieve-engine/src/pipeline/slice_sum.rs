@@ -82,6 +82,7 @@ impl SliceSum {
             saturated: self.saturated,
             combinations: CombinationSums::of_slice(&self.combinations),
             revised: false,
+            partial: false,
         }
     }
 }

@@ -10,12 +10,16 @@ use super::shard::{Shard, ShardSpec, ShardTally};
 use super::slice_sum::ClosedSlice;
 use crate::elements::ElementColumns;
 use crate::filters::MembershipFilter;
-use crate::threads::{Pool, Reply, Work};
+use crate::threads::{Pool, Reply, Work, Worker, spawn_up_to};
 use std::thread::Scope;
 
 /// Batches under way to one worker: enough to bridge a moment in which it is not scheduled, few
 /// enough to stay in its cache.
 const QUEUED_BATCHES: usize = 8;
+
+/// Memory of a worker besides the filters of its shards: the batches under way to it, with an exact
+/// count's bytes, and the tables of that.
+const WORKER_BYTES: u64 = 4 << 20;
 
 /// Closings whose tallies may be outstanding before the sequencer waits for them.
 const MAX_OUTSTANDING: usize = 64;
@@ -89,7 +93,8 @@ pub(super) struct CountStage<'a> {
 }
 
 impl<'a> CountStage<'a> {
-    /// `threads` workers for `shards` shards; with 0 they are served by the caller.
+    /// `threads` workers, or as many as there are threads, for `shards` shards; with 0 they are
+    /// served by the caller.
     pub(super) fn start<'scope>(
         scope: &'scope Scope<'scope, '_>,
         spec: &ShardSpec,
@@ -106,16 +111,16 @@ impl<'a> CountStage<'a> {
             }
             shard
         };
-        let threads = threads.min(shards);
-        let workers = if threads == 0 {
+        let threads =
+            spawn_up_to(scope, "shards", threads.min(shards), WORKER_BYTES, Worker::serve);
+        let workers = if threads.is_empty() {
             Pool::here(Shards((0..shards).map(shard).collect()))
         } else {
-            let mut own =
-                |worker: usize| Shards((worker..shards).step_by(threads).map(&mut shard).collect());
-            let works = (0..threads).map(&mut own).collect();
-            Pool::start(works, QUEUED_BATCHES, |worker| {
-                scope.spawn(|| worker.serve());
-            })
+            let mut own = |worker: usize| {
+                Shards((worker..shards).step_by(threads.len()).map(&mut shard).collect())
+            };
+            let works = (0..threads.len()).map(&mut own).collect();
+            Pool::start(works, QUEUED_BATCHES, threads)
         };
         Self { workers, shards, collector }
     }

@@ -2,6 +2,7 @@
 //! when the program is, however that ends.
 
 use crate::memory::MEMORY_REFUSED;
+use crate::untrusted::Shown;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fs::File;
@@ -109,7 +110,7 @@ fn explained(error: &io::Error) -> io::Error {
         error.kind(),
         format!(
             "what does not fit into memory goes to a temporary file in {}, which failed ({error}); set TMPDIR to a folder with room",
-            folder.display()
+            folder.shown()
         ),
     )
 }

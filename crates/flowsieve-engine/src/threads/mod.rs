@@ -9,7 +9,9 @@ mod handover;
 #[cfg(test)]
 mod model;
 mod pool;
+mod spawn;
 
 pub(crate) use channels::Crossbeam;
 pub(crate) use handover::{Batches, Filler, handover};
-pub(crate) use pool::{Pool, Reply, Work};
+pub(crate) use pool::{Pool, Reply, Work, Worker};
+pub use spawn::{IdleThread, refused_threads, spawn, spawn_scoped, spawn_up_to};

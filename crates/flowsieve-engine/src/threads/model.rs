@@ -159,7 +159,7 @@ fn run(batches: Vec<Vec<u32>>, give_up: Option<usize>) -> Result<Vec<u32>, Worke
     });
     let mut threads: Vec<JoinHandle<()>> = vec![decoder];
     let works = (0..WORKERS).map(|_| Sums::default()).collect();
-    let mut pool = Pool::<Sums, Shuttle>::start(works, QUEUED, |worker| {
+    let mut pool = Pool::<Sums, Shuttle>::start_with(works, QUEUED, |worker| {
         threads.push(thread::spawn(|| worker.serve()));
     });
     let mut sequencer = move || {

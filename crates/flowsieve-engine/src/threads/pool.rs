@@ -4,6 +4,7 @@
 //! back, so whoever gives tasks and the workers cannot wait for each other in a circle.
 
 use super::channels::{Channels, Crossbeam};
+use super::spawn::IdleThread;
 use crate::guard::{WorkerGone, guarded};
 use std::collections::VecDeque;
 
@@ -52,9 +53,26 @@ impl<W: Work, C: Channels> Pool<W, C> {
         Self::Here { work: Box::new(work), answers: VecDeque::new(), emptied: Vec::new() }
     }
 
-    /// A worker for each `work`, with room for `queued` tasks; `spawn` gives it a thread that calls
+    /// A worker for each `work`, with room for `queued` tasks, in a thread that calls
     /// [`Worker::serve`].
-    pub(crate) fn start(works: Vec<W>, queued: usize, mut spawn: impl FnMut(Worker<W, C>)) -> Self {
+    pub(crate) fn start<H>(
+        works: Vec<W>,
+        queued: usize,
+        threads: Vec<IdleThread<Worker<W, C>, H>>,
+    ) -> Self {
+        let mut threads = threads.into_iter();
+        Self::start_with(works, queued, |worker| {
+            let thread = threads.next().expect("there is a thread for each");
+            thread.begin(worker);
+        })
+    }
+
+    /// The same with workers that `spawn` gives a thread.
+    pub(super) fn start_with(
+        works: Vec<W>,
+        queued: usize,
+        mut spawn: impl FnMut(Worker<W, C>),
+    ) -> Self {
         // What comes back is bounded by the tasks under way and by the answers that whoever gives
         // tasks lets be outstanding.
         let (answer, answers) = C::unbounded();
@@ -129,7 +147,7 @@ impl<W: Work, C: Channels> Pool<W, C> {
 }
 
 /// A worker for a thread of its own.
-pub(crate) struct Worker<W: Work, C: Channels> {
+pub(crate) struct Worker<W: Work, C: Channels = Crossbeam> {
     work: W,
     tasks: C::Receiver<W::Task>,
     answers: C::Sender<Result<W::Answer, WorkerGone>>,

@@ -171,6 +171,10 @@ pub struct TopSlice {
     pub keys: Vec<TopKey>,
     /// What the summary alone would have found, where the exact answer is known.
     pub recall: Option<Recall>,
+    /// The trace covers the slice only in part, or is not known to cover all of it: it is the first
+    /// or the last one.
+    #[serde(skip)]
+    pub partial: bool,
 }
 
 impl TopSlice {

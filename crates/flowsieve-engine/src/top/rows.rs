@@ -4,7 +4,7 @@ use super::question::Question;
 use super::results::{Recall, TopSink, TopSlice, TopSummary};
 use super::workers::MISSED_NAMED;
 use crate::inputs::InputResult;
-use crate::pipeline::Totals;
+use crate::pipeline::{Cut, Edges, Totals};
 use crate::sorted::Sorted;
 use std::io;
 
@@ -21,6 +21,9 @@ pub(super) struct TopRows {
 /// What is known over all slices.
 #[derive(Debug, Default)]
 pub(crate) struct Sums {
+    edges: Edges,
+    /// Where the first slice begins.
+    first_ns: Option<i64>,
     pub(crate) slices: u64,
     over_limit: u64,
     crowded: u64,
@@ -43,9 +46,9 @@ impl TopRows {
         self.waiting.push(slice)
     }
 
-    /// Hands on all slices.
-    pub(super) fn finish(self, sink: &mut dyn TopSink) -> io::Result<Sums> {
-        let mut sums = Sums::default();
+    /// Hands on all slices of a trace that ended like this.
+    pub(super) fn finish(self, edges: Edges, cut: Cut, sink: &mut dyn TopSink) -> io::Result<Sums> {
+        let mut sums = Sums::new(edges);
         let mut held: Option<TopSlice> = None;
         self.waiting.drain(|slice| {
             // Of a slice that was counted again the last count holds.
@@ -53,22 +56,23 @@ impl TopRows {
                 let next = held.as_ref();
                 next.is_some_and(|next| next.index != before.index)
             }) {
-                Some(before) => {
-                    sums.add(&before);
-                    sink.slice(&before)
-                }
+                Some(before) => sink.slice(&sums.add(before, None)),
                 None => Ok(()),
             }
         })?;
         if let Some(last) = held {
-            sums.add(&last);
-            sink.slice(&last)?;
+            sink.slice(&sums.add(last, Some(cut)))?;
         }
         Ok(sums)
     }
 }
 
 impl Sums {
+    /// For a trace with these edges.
+    pub(crate) fn new(edges: Edges) -> Self {
+        Self { edges, ..Self::default() }
+    }
+
     /// What a run yields besides its slices.
     pub(crate) fn summary(
         self,
@@ -88,7 +92,10 @@ impl Sums {
         }
     }
 
-    pub(crate) fn add(&mut self, slice: &TopSlice) {
+    /// Adds a slice, which is marked if it is partial.
+    pub(crate) fn add(&mut self, mut slice: TopSlice, cut: Option<Cut>) -> TopSlice {
+        let first_ns = *self.first_ns.get_or_insert(slice.start_ns);
+        slice.partial = self.edges.is_partial((slice.start_ns, slice.end_ns), first_ns, cut);
         self.slices += 1;
         self.over_limit += u64::from(slice.exact_over_limit);
         self.crowded += u64::from(slice.seen_share < 0.5);
@@ -103,5 +110,6 @@ impl Sums {
                 }
             }
         }
+        slice
     }
 }

@@ -5,7 +5,7 @@ use super::plan::TopPlan;
 use super::results::{TopSink, TopSummary};
 use super::rows::TopRows;
 use super::stage::TopStage;
-use crate::pipeline::{Read, Reading, RunError, Watch};
+use crate::pipeline::{Align, Cut, Edges, Read, Reading, RunError, SliceGrid, Watch};
 use crate::trace::Source;
 use std::sync::Arc;
 use std::thread;
@@ -47,8 +47,12 @@ pub fn top(
         recalls: false,
         delay_ns: None,
     };
+    let mut grid = SliceGrid::new(None, Align::Epoch, 0);
     let read = thread::scope(|scope| {
-        reading.run(scope, watch, |_| TopStage::start(scope, plan, TopRows::new()))
+        reading.run(scope, watch, |of_trace| {
+            grid = of_trace;
+            TopStage::start(scope, plan, TopRows::new())
+        })
     })?;
     let Read { inputs, mut totals, disordered, outcome: mut rows } = read;
     if !disordered.is_empty() && !totals.interrupted && can_read_again {
@@ -61,7 +65,8 @@ pub fn top(
         totals.uncounted = again.totals.uncounted;
         totals.interrupted = again.totals.interrupted;
     }
-    let sums = rows.finish(sink).map_err(RunError::Sink)?;
+    let edges = Edges::new(plan.slicing, &plan.selection, grid);
+    let sums = rows.finish(edges, Cut::of(totals.interrupted), sink).map_err(RunError::Sink)?;
     totals.slices = sums.slices;
     Ok(sums.summary(&plan.question, inputs, totals))
 }

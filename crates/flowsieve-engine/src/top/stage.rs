@@ -5,11 +5,14 @@ use super::rows::TopRows;
 use super::workers::{Ranker, Task};
 use crate::elements::ElementColumns;
 use crate::pipeline::{Closing, Stage, StageError};
-use crate::threads::Pool;
+use crate::threads::{Pool, Worker, spawn_up_to};
 use std::thread::Scope;
 
 /// Batches under way to the worker.
 const QUEUED_BATCHES: usize = 8;
+
+/// Memory of the worker besides its filters, which the plan has checked: batches under way to it.
+const WORKER_BYTES: u64 = 4 << 20;
 
 pub(super) struct TopStage {
     workers: Pool<Ranker>,
@@ -29,12 +32,12 @@ impl TopStage {
         rows: TopRows,
     ) -> Self {
         let ranker = Ranker::new(plan);
-        let workers = if plan.threads < 2 {
+        let threads = usize::from(plan.threads >= 2);
+        let threads = spawn_up_to(scope, "ranking", threads, WORKER_BYTES, Worker::serve);
+        let workers = if threads.is_empty() {
             Pool::here(ranker)
         } else {
-            Pool::start(vec![ranker], QUEUED_BATCHES, |worker| {
-                scope.spawn(|| worker.serve());
-            })
+            Pool::start(vec![ranker], QUEUED_BATCHES, threads)
         };
         Self { workers, rows, outstanding: 0 }
     }

@@ -153,6 +153,7 @@ impl OpenSlice {
             seen_share,
             keys,
             recall,
+            partial: false,
         }
     }
 }

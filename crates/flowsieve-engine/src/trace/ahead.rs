@@ -2,9 +2,10 @@
 //! own.
 
 use std::io::{self, Read};
-use std::thread;
 
 use crossbeam_channel::{Receiver, Sender, bounded};
+
+use crate::threads::spawn;
 
 /// Size of a buffer: large enough that waking the one who waits for it costs little a byte.
 const BUFFER_BYTES: usize = 512 * 1024;
@@ -33,26 +34,18 @@ struct Buffer {
 impl ReadAhead {
     /// Reads `source` ahead; if there is no thread to be had, the source itself.
     pub(super) fn of(source: Box<dyn Read + Send>) -> Box<dyn Read + Send> {
-        let (hand_over, taken) = bounded::<Box<dyn Read + Send>>(1);
         let (send, full) = bounded(BUFFERS);
         let (empty, emptied) = bounded(BUFFERS);
-        let spawned = thread::Builder::new().name("decompress".to_owned()).spawn(move || {
-            if let Ok(source) = taken.recv() {
-                read_all(source, &send, &emptied);
-            }
-        });
-        if spawned.is_err() {
+        let bytes = (BUFFERS * BUFFER_BYTES) as u64;
+        let work = move |source| read_all(source, &send, &emptied);
+        let Some(thread) = spawn("decompress", bytes, work) else {
             return source;
-        }
+        };
         for _ in 0..BUFFERS {
             let _ = empty.send(Vec::new());
         }
-        match hand_over.send(source) {
-            Ok(()) => {
-                Box::new(Self { full, empty, buffer: Buffer::default(), read: 0, ended: false })
-            }
-            Err(source) => source.into_inner(),
-        }
+        thread.begin(source);
+        Box::new(Self { full, empty, buffer: Buffer::default(), read: 0, ended: false })
     }
 }
 
@@ -121,6 +114,7 @@ mod tests {
     use std::io::Cursor;
     use std::sync::Arc;
     use std::sync::atomic::{AtomicBool, Ordering};
+    use std::thread;
     use std::time::{Duration, Instant};
 
     /// Hands out little at a time, and fails in the end.

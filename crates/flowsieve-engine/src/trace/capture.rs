@@ -13,6 +13,7 @@ use super::dnstap::{Dnstap, DnstapTypes};
 use super::erf::Erf;
 use super::error::{Fault, TraceError, TraceErrorKind};
 use super::eve::Eve;
+use super::followed_files::{Noting, SharedProgress};
 use super::log_columns::Rows;
 use super::log_csv::LogCsv;
 use super::log_entries::Entries;
@@ -80,6 +81,12 @@ pub struct Capture {
     finished: bool,
     /// The file itself, where it can be read from anywhere.
     file: Option<PlainFile>,
+    /// Packets or records that come again and are passed over.
+    passed: u64,
+    /// Packets or records that were read.
+    handed_out: u64,
+    /// How far a followed file was read.
+    progress: Option<SharedProgress>,
 }
 
 /// A regular file, and what ends its reading.
@@ -138,7 +145,7 @@ impl Capture {
         let itself = if regular { file.try_clone().ok() } else { None };
         let source = Box::new(Stoppable::new(file, stop.clone()));
         let itself = itself.map(|file| PlainFile { file, stop: stop.clone(), length: data.len() });
-        Self::begin(path, source, format, stop, itself)
+        Self::begin(path, source, format, stop, itself, None)
     }
 
     /// Reads a capture from `reader`; errors call it `name`.
@@ -150,7 +157,17 @@ impl Capture {
         reader: Box<dyn Read + Send>,
         format: InputFormat,
     ) -> Result<Self, TraceError> {
-        Self::begin(name, reader, format, &StopFlag::default(), None)
+        Self::begin(name, reader, format, &StopFlag::default(), None, None)
+    }
+
+    /// The same for a followed file, of which is noted how far it was read.
+    pub(super) fn from_followed(
+        name: &Path,
+        reader: Box<dyn Read + Send>,
+        format: InputFormat,
+        progress: SharedProgress,
+    ) -> Result<Self, TraceError> {
+        Self::begin(name, reader, format, &StopFlag::default(), None, Some(progress))
     }
 
     fn begin(
@@ -159,6 +176,7 @@ impl Capture {
         format: InputFormat,
         stop: &StopFlag,
         file: Option<PlainFile>,
+        progress: Option<SharedProgress>,
     ) -> Result<Self, TraceError> {
         let bytes_read = Arc::new(AtomicU64::new(0));
         let source = Box::new(CountedReader { source: reader, count: Arc::clone(&bytes_read) });
@@ -168,6 +186,10 @@ impl Capture {
         let source: Box<dyn Read + Send> = match compression {
             Compression::None => source,
             _ => Box::new(Ending::new(source, stop.clone())),
+        };
+        let source: Box<dyn Read + Send> = match &progress {
+            None => source,
+            Some(progress) => Box::new(Noting { source, progress: progress.clone() }),
         };
         let plain = file.as_ref().filter(|_| compression == Compression::None);
         let mut buffer = match plain {
@@ -185,6 +207,7 @@ impl Capture {
             compression,
             decompress,
             file,
+            progress,
             ..Self::of(name, buffer, reader, bytes_read)
         })
     }
@@ -207,6 +230,9 @@ impl Capture {
             pending: None,
             finished: false,
             file: None,
+            passed: 0,
+            handed_out: 0,
+            progress: None,
         }
     }
 
@@ -269,6 +295,20 @@ impl Capture {
             pcap.restart(packets, until);
         }
         (self.pending, self.finished) = (None, false);
+    }
+
+    /// Goes on at `offset` of a followed file, where it was put, behind `packets` others.
+    pub(super) fn resume(&mut self, offset: u64, packets: u64) {
+        if let Some(progress) = &self.progress {
+            progress.lock().seek(offset);
+        }
+        self.restart(offset, packets, u64::MAX);
+        self.handed_out = packets;
+    }
+
+    /// Passes over the first packets or records.
+    pub(super) fn pass(&mut self, packets: u64) {
+        self.passed = packets;
     }
 
     /// Steps on to the first place at hand that looks like a record boundary; false if none does.
@@ -387,6 +427,10 @@ impl Capture {
         if let (Some(records), Reader::Erf(_) | Reader::Tsh(_)) = (records, &self.reader) {
             records.by_link(&self.packets);
         }
+        if let Some(progress) = &self.progress {
+            self.handed_out += (self.packets.len() + self.entries.len()) as u64;
+            progress.lock().note_packets(self.handed_out, self.buffer.offset());
+        }
         self.count_times();
         let nothing = self.packets.is_empty() && self.entries.is_empty();
         match result {
@@ -403,6 +447,13 @@ impl Capture {
                 };
             }
             Ok(()) => {}
+        }
+        if self.passed > 0 {
+            let known = usize::try_from(self.passed).unwrap_or(usize::MAX);
+            let known = known.min(self.packets.len().max(self.entries.len()));
+            self.packets.drain(..known.min(self.packets.len()));
+            self.entries.pass(known);
+            self.passed -= known as u64;
         }
         self.choose(annotations);
         Ok(true)

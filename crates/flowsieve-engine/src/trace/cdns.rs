@@ -105,9 +105,14 @@ impl Cdns {
                         Trouble::Short => "its preamble does not end",
                         Trouble::Broken(reason) => reason,
                     };
-                    let kind = TraceErrorKind::CorruptHeader {
-                        container: NAME,
-                        reason: reason.to_owned(),
+                    let kind = match draft_version(buffer.unread()) {
+                        Some((major, minor)) => {
+                            TraceErrorKind::UnsupportedVersion { container: NAME, major, minor }
+                        }
+                        None => TraceErrorKind::CorruptHeader {
+                            container: NAME,
+                            reason: reason.to_owned(),
+                        },
                     };
                     return Err(Fault::at(0, kind));
                 }
@@ -203,6 +208,29 @@ fn fault(offset: u64, number: u64, length: usize, trouble: Trouble) -> Fault {
         }
     };
     Fault::at(offset, kind)
+}
+
+/// The version of a file that is not as RFC 8618 has it, but for its begin.
+fn draft_version(bytes: &[u8]) -> Option<(u16, u16)> {
+    let mut cursor = Cursor::new(bytes, 0);
+    let mut parts = cursor.array().ok()?;
+    for _ in 0..2 {
+        cursor.more(&mut parts).ok().filter(|more| *more)?;
+        if cursor.at == 1 {
+            cursor.skip().ok()?;
+        }
+    }
+    let (mut major, mut minor) = (None, 0);
+    // Versions come first; what follows has another form.
+    let _ = each(&mut cursor, |key, cursor| {
+        match key {
+            0 => major = u16::try_from(cursor.number()?).ok(),
+            1 => minor = u16::try_from(cursor.number()?).unwrap_or(u16::MAX),
+            _ => return Err(Trouble::Broken("the versions are over")),
+        }
+        Ok(())
+    });
+    major.filter(|&major| major != 1).map(|major| (major, minor))
 }
 
 /// Ticks a second of all parameters, blocks, and bytes before the first of them.
@@ -402,6 +430,8 @@ impl Block {
     ) -> Result<(), &'static str> {
         const HAS_QUERY: u64 = 1;
         const HAS_RESPONSE: u64 = 2;
+        const QUERY_HAS_NO_QUESTION: u64 = 1 << 4;
+        const RESPONSE_HAS_NO_QUESTION: u64 = 1 << 5;
         let signature = match exchange.signature {
             None => Signature::default(),
             Some(at) => *item(&self.signatures, at).ok_or("its signature is not in the table")?,
@@ -427,6 +457,10 @@ impl Block {
         };
         let time_ns = self.earliest_ns.saturating_add(self.ns(i128::from(exchange.offset)));
         let flags = signature.flags.unwrap_or(HAS_QUERY);
+        // The name is that of the first question, in whichever message it is.
+        let question_unless = |flag| {
+            if flags & flag == 0 { question.clone() } else { LogQuestion::None }
+        };
         let ports = exchange.client_port.zip(signature.server_port);
         let protocol = signature.protocol();
         if flags & HAS_QUERY != 0 {
@@ -435,7 +469,10 @@ impl Block {
                 source: client,
                 destination: server,
                 transport: protocol.zip(ports).map(|(p, (client, server))| (p, client, server)),
-                content: LogContent::Dns { question: question.clone(), is_response: false },
+                content: LogContent::Dns {
+                    question: question_unless(QUERY_HAS_NO_QUESTION),
+                    is_response: false,
+                },
             });
         }
         if flags & HAS_RESPONSE != 0 {
@@ -447,7 +484,10 @@ impl Block {
                 source: server,
                 destination: client,
                 transport: protocol.zip(ports).map(|(p, (client, server))| (p, server, client)),
-                content: LogContent::Dns { question, is_response: true },
+                content: LogContent::Dns {
+                    question: question_unless(RESPONSE_HAS_NO_QUESTION),
+                    is_response: true,
+                },
             });
         }
         Ok(())
@@ -508,7 +548,9 @@ impl Signature {
 #[cfg(test)]
 mod tests {
     use super::super::log_tests::{Log, read};
+    use super::super::{Capture, InputFormat};
     use super::*;
+    use std::path::Path;
 
     fn head(major: u8, number: usize) -> Vec<u8> {
         match number {
@@ -632,6 +674,53 @@ mod tests {
         assert_eq!(of(Some(0), &[1; 5]), None);
         assert_eq!(of(Some(1), &[1; 17]), None);
         assert_eq!(of(None, &[]), None);
+    }
+
+    #[test]
+    fn a_message_without_a_question_has_no_name() {
+        let named = |flags| {
+            let tables =
+                map(&[(2, array(&NAMES.map(bytes))), (3, array(&[map(&[(4, number(flags))])]))]);
+            let exchange = map(&[(0, number(1)), (4, number(0)), (7, number(0))]);
+            let block = map(&[
+                (0, map(&[(0, array(&[number(1), number(0)])), (1, number(0))])),
+                (2, tables),
+                (3, array(&[exchange])),
+            ]);
+            let log = read(&file(&[block]));
+            assert!(log.error.is_none(), "{:?}", log.error);
+            assert_eq!(log.entries.len() as u64 + log.without_query, 2);
+            let is_response = |entry: &LogEntry| match entry.content {
+                LogContent::Dns { is_response, .. } => is_response,
+                _ => panic!("DNS"),
+            };
+            log.entries.iter().map(is_response).collect::<Vec<_>>()
+        };
+        assert_eq!(named(0b00_0011), [false, true]);
+        assert_eq!(named(0b01_0011), [true]);
+        assert_eq!(named(0b10_0011), [false]);
+        assert_eq!(named(0b11_0011), [true; 0]);
+    }
+
+    #[test]
+    fn drafts_of_the_format_are_named() {
+        // As the compactor wrote them before the standard: versions, then maps in place of arrays.
+        let draft = [
+            &[0x83, 0x65][..],
+            b"C-DNS",
+            &[0xbf, 0, 0, 1, 5, 3, 0xbf, 0, 5, 0xff, 0xff, 0x9f, 0xff],
+        ];
+        let oldest =
+            [&[0x83, 0x68][..], b"DNS-STAT", &[0xbf, 0, 2, 1, 0xbf, 0, 5, 0xff, 0xff, 0x9f, 0xff]];
+        let refused = |bytes: Vec<u8>| {
+            let reader = Box::new(std::io::Cursor::new(bytes));
+            let capture = Capture::from_reader(Path::new("x"), reader, InputFormat::Auto);
+            capture.unwrap_err().to_string()
+        };
+        let error = refused(draft.concat());
+        assert!(error.contains("cdns version 0.5 is a draft"), "{error}");
+        let error = refused(oldest.concat());
+        assert!(error.contains("a draft of C-DNS"), "{error}");
     }
 
     #[test]

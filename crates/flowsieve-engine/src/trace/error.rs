@@ -1,5 +1,6 @@
 //! The one error of this layer: which file, where in it, what was wrong, what to do.
 
+use crate::untrusted::Shown;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -91,6 +92,13 @@ pub enum TraceErrorKind {
         /// The file ends too early, rather than being damaged in itself.
         cut: bool,
         /// What the decompressor said.
+        reason: String,
+    },
+    /// The compressed stream is sound, as far as it was read, but cannot be decompressed here.
+    UnsupportedCompression {
+        /// The codec.
+        codec: Compression,
+        /// What it would need.
         reason: String,
     },
     /// Taking a packet apart panicked, which is a mistake of flowsieve's own.
@@ -206,6 +214,8 @@ pub(super) struct CodecDamage {
     pub(super) codec: Compression,
     pub(super) offset: u64,
     pub(super) cut: bool,
+    /// It is no damage: this program does not go so far.
+    pub(super) unsupported: bool,
     pub(super) reason: String,
 }
 
@@ -222,6 +232,9 @@ impl Fault {
     /// operating system.
     pub(super) fn from_io(error: io::Error, offset: u64) -> Self {
         match error.downcast::<CodecDamage>() {
+            Ok(CodecDamage { codec, offset, unsupported: true, reason, .. }) => {
+                Self::at(offset, TraceErrorKind::UnsupportedCompression { codec, reason })
+            }
             Ok(damage) => Self::at(
                 damage.offset,
                 TraceErrorKind::DamagedCompression {
@@ -251,7 +264,7 @@ impl fmt::Display for TraceError {
         } else if self.path.as_os_str() == "-" {
             write!(f, "standard input: ")?;
         } else {
-            write!(f, "{}: ", self.path.display())?;
+            write!(f, "{}: ", self.path.shown())?;
         }
         let offset = self.offset.unwrap_or(0);
         match &self.kind {
@@ -273,6 +286,11 @@ impl fmt::Display for TraceError {
                  file again",
                 Bytes(*needed),
                 there(*present)
+            ),
+            TraceErrorKind::UnsupportedVersion { container: "cdns", major: 0, minor } => write!(
+                f,
+                "cdns version 0.{minor} is a draft from before RFC 8618; write the file again with a current \
+                 version of the program that made it"
             ),
             TraceErrorKind::UnsupportedVersion { container, major, minor } => write!(
                 f,
@@ -314,6 +332,9 @@ impl fmt::Display for TraceError {
                  before was read, copy the file again for the rest",
                 codec.name()
             ),
+            TraceErrorKind::UnsupportedCompression { codec, reason } => {
+                write!(f, "the {} data cannot be decompressed: {reason}", codec.name())
+            }
             TraceErrorKind::Undecodable { packet, lost_from, reason } => write!(
                 f,
                 "packet {packet} could not be decoded ({reason}), and packets from number {lost_from} on are \
@@ -440,8 +461,13 @@ mod tests {
 
     #[test]
     fn codec_damage_survives_the_way_through_io() {
-        let damage =
-            CodecDamage { codec: Compression::Gzip, offset: 7, cut: true, reason: String::new() };
+        let damage = CodecDamage {
+            codec: Compression::Gzip,
+            offset: 7,
+            cut: true,
+            unsupported: false,
+            reason: String::new(),
+        };
         let fault = Fault::from_io(io::Error::other(damage), 99);
         assert_eq!(fault.offset, Some(7));
         assert!(matches!(fault.kind, TraceErrorKind::DamagedCompression { cut: true, .. }));

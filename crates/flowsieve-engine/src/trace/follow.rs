@@ -3,39 +3,31 @@
 
 use super::capture::{Capture, InputFormat};
 use super::error::{Fault, TraceError};
+use super::followed_files::{FollowedFiles, Next, SharedProgress, Version};
 use super::stop::StopFlag;
-use std::collections::HashMap;
-use std::fs::{self, File, Metadata};
-use std::io::{self, Read};
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 /// Time between two looks at a file or a directory that nobody writes to.
 const A_WHILE: Duration = Duration::from_millis(50);
 
 /// No capture is shorter than this; a shorter file has just begun.
-const LEAST_BYTES: u64 = 24;
+pub(super) const LEAST_BYTES: u64 = 24;
 
 /// A file or a directory that is followed. Clones follow together.
 #[derive(Clone, Debug)]
 pub(super) struct Follow {
     path: PathBuf,
-    /// Of a directory: the files that were read, as they were then.
-    done: Arc<Mutex<HashMap<PathBuf, Version>>>,
-}
-
-/// What tells a file from one that is written in its place later.
-type Version = (Option<SystemTime>, u64);
-
-fn version(data: &Metadata) -> Version {
-    (data.modified().ok(), data.len())
+    files: Arc<Mutex<FollowedFiles>>,
 }
 
 impl Follow {
     pub(super) fn new(path: &Path) -> Self {
-        Self { path: path.to_owned(), done: Arc::default() }
+        Self { path: path.to_owned(), files: Arc::default() }
     }
 
     /// Whether other captures may follow the one that was opened.
@@ -43,129 +35,178 @@ impl Follow {
         self.path.is_dir()
     }
 
+    fn files(&self) -> MutexGuard<'_, FollowedFiles> {
+        self.files.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Opens the file, or the next one of the directory as soon as there is one.
     pub(super) fn open(&self, format: InputFormat, stop: &StopFlag) -> Result<Capture, TraceError> {
         let refused = |error| Fault::from_io(error, 0).in_file(&self.path);
-        let is_directory = self.has_more();
-        loop {
-            let path = self.await_next(is_directory, stop).map_err(refused)?;
-            let file = File::open(&path).map_err(refused)?;
-            let data = file.metadata().map_err(refused)?;
-            let reader = Following {
-                file,
-                read: 0,
-                follow: is_directory.then(|| self.clone()),
-                path: path.clone(),
-                stop: stop.clone(),
-            };
-            let capture = Capture::from_reader(&path, Box::new(reader), format);
-            if capture.is_ok() || !is_directory || stop.is_set() {
-                return capture;
+        if self.has_more() {
+            self.files().close();
+            loop {
+                let found = self.files().look(&self.path, format, stop).map_err(refused)?;
+                match found {
+                    Some(next) => {
+                        let capture = self.open_next(next, format, stop);
+                        if capture.is_ok() || stop.is_set() {
+                            return capture;
+                        }
+                        // It changed meanwhile.
+                        self.files().close();
+                    }
+                    None if stop.is_set() => return Err(refused(ended())),
+                    None => {}
+                }
+                thread::sleep(A_WHILE);
             }
-            // Something else is in the directory, too.
-            self.finish(&path, &data);
         }
+        while fs::metadata(&self.path).map_err(refused)?.len() < LEAST_BYTES {
+            if stop.is_set() {
+                return Err(refused(ended()));
+            }
+            thread::sleep(A_WHILE);
+        }
+        let file = File::open(&self.path).map_err(refused)?;
+        let reader = Following::new(file, SharedProgress::default(), None, stop);
+        Capture::from_reader(&self.path, Box::new(reader), format)
     }
 
-    fn await_next(&self, is_directory: bool, stop: &StopFlag) -> io::Result<PathBuf> {
-        loop {
-            let next = if is_directory {
-                self.next()?
+    /// Opens a file of the directory, behind what was read of it before.
+    fn open_next(
+        &self,
+        next: Next,
+        format: InputFormat,
+        stop: &StopFlag,
+    ) -> Result<Capture, TraceError> {
+        let Next { path, file, progress } = next;
+        let (packets, offset) = {
+            let begun = progress.lock();
+            (begun.packets, begun.offset)
+        };
+        let mut handle = file.try_clone().map_err(|error| {
+            let fault = Fault::from_io(error, 0);
+            fault.in_file(&path)
+        })?;
+        let directory = Some((self.clone(), format));
+        let reader = Following::new(file, progress.clone(), directory, stop);
+        let mut capture = Capture::from_followed(&path, Box::new(reader), format, progress)?;
+        if packets > 0 {
+            let can_be_entered = capture.enterable().is_some();
+            if can_be_entered && handle.seek(SeekFrom::Start(offset)).is_ok() {
+                capture.resume(offset, packets);
             } else {
-                let data = fs::metadata(&self.path)?;
-                (data.len() >= LEAST_BYTES).then(|| self.path.clone())
-            };
-            match next {
-                Some(path) => return Ok(path),
-                None if stop.is_set() => return Err(ended()),
-                None => thread::sleep(A_WHILE),
+                capture.pass(packets);
             }
         }
+        Ok(capture)
     }
 
-    /// The file that was written least lately of those that were not read.
-    fn next(&self) -> io::Result<Option<PathBuf>> {
-        let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut there = HashMap::new();
-        let mut next: Option<(Option<SystemTime>, PathBuf)> = None;
-        for entry in fs::read_dir(&self.path)? {
-            let path = entry?.path();
-            // A file may be gone by now: a ring of captures drops the oldest.
-            let Ok(data) = fs::metadata(&path) else {
-                continue;
-            };
-            let hidden =
-                path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
-            if !data.is_file() || data.len() < LEAST_BYTES || hidden {
-                continue;
-            }
-            let version = version(&data);
-            if done.get(&path) == Some(&version) {
-                there.insert(path, version);
-                continue;
-            }
-            let candidate = (version.0, path);
-            if next.as_ref().is_none_or(|best| candidate < *best) {
-                next = Some(candidate);
-            }
-        }
-        *done = there;
-        Ok(next.map(|(_, path)| path))
+    /// Keeps the error of a file that may be continued; returns it if that cannot be.
+    pub(super) fn postpone(&self, error: TraceError) -> Option<TraceError> {
+        self.files().postpone(error)
     }
 
-    /// Takes note that a file was read to its end.
-    fn finish(&self, path: &Path, data: &Metadata) {
-        let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
-        done.insert(path.to_owned(), version(data));
-    }
-
-    /// Whether there is a file to be read after this one.
-    fn has_another(&self, path: &Path, data: &Metadata) -> bool {
-        self.finish(path, data);
-        let next = self.next();
-        let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
-        done.remove(path);
-        next.is_ok_and(|next| next.is_some_and(|next| next != path))
+    /// Returns the errors of files that were not continued, and what is to be said of files.
+    pub(super) fn finish(&self, format: InputFormat) -> (Option<TraceError>, Vec<String>) {
+        self.files().finish(format)
     }
 }
 
 /// A file whose end is not its end while nobody begins another one.
 struct Following {
     file: File,
-    read: u64,
+    progress: SharedProgress,
     /// The directory in which it is.
-    follow: Option<Follow>,
-    path: PathBuf,
+    directory: Option<(Follow, InputFormat)>,
+    /// The version of which is known that it goes on where reading ended.
+    verified: Option<Version>,
+    /// All was read at the last look.
+    waits: bool,
+    ended: bool,
     stop: StopFlag,
+}
+
+impl Following {
+    fn new(
+        file: File,
+        progress: SharedProgress,
+        directory: Option<(Follow, InputFormat)>,
+        stop: &StopFlag,
+    ) -> Self {
+        Self {
+            file,
+            progress,
+            directory,
+            verified: None,
+            waits: false,
+            ended: false,
+            stop: stop.clone(),
+        }
+    }
+
+    /// Whether the file still has what was read of it, and perhaps more.
+    fn has_what_was_read(&mut self) -> io::Result<bool> {
+        let data = self.file.metadata()?;
+        let version = Version::new(&data);
+        if self.verified.as_ref() == Some(&version) {
+            return Ok(true);
+        }
+        let progress = self.progress.lock();
+        let is_same = data.len() >= progress.raw && progress.is_begin_of(&mut self.file)?;
+        self.file.seek(SeekFrom::Start(progress.raw_at))?;
+        if is_same {
+            self.verified = Some(version);
+        }
+        Ok(is_same)
+    }
+
+    /// Ends the reading of the file, which has this version if all of it was read.
+    fn end(&mut self, version: Option<Version>) {
+        self.ended = true;
+        if let Some((follow, _)) = &self.directory {
+            follow.files().end(version);
+        }
+    }
 }
 
 impl Read for Following {
     fn read(&mut self, target: &mut [u8]) -> io::Result<usize> {
         let mut is_last = false;
-        loop {
+        while !self.ended {
             if self.stop.is_set() {
                 return Err(ended());
             }
+            if self.waits && !self.has_what_was_read()? {
+                // It was begun anew.
+                self.end(None);
+                break;
+            }
             let count = self.file.read(target)?;
-            self.read += count as u64;
             if count > 0 || target.is_empty() {
+                self.progress.lock().note_raw(&target[..count]);
+                self.waits = false;
                 return Ok(count);
             }
-            let data = self.file.metadata()?;
-            if is_last || data.len() < self.read {
-                // Another one follows, or this one was begun anew.
-                if let Some(follow) = &self.follow {
-                    follow.finish(&self.path, &data);
-                }
-                return Ok(0);
+            if !self.waits {
+                self.waits = true;
+                continue;
+            }
+            if is_last {
+                // Another one follows.
+                self.end(self.verified.clone());
+                break;
             }
             // What was written before the other one began is read first.
-            is_last =
-                self.follow.as_ref().is_some_and(|follow| follow.has_another(&self.path, &data));
+            if let Some((follow, format)) = &self.directory {
+                let next = follow.files().look(&follow.path, *format, &self.stop);
+                is_last = next.is_ok_and(|next| next.is_some());
+            }
             if !is_last {
                 thread::sleep(A_WHILE);
             }
         }
+        Ok(0)
     }
 }
 
@@ -218,27 +259,409 @@ mod tests {
         assert!(followed.next_batch().is_err());
     }
 
+    /// Time in which something has to happen.
+    const PATIENCE: Duration = Duration::from_secs(60);
+
+    /// A directory that is followed in another thread.
+    struct Followed {
+        folder: tempfile::TempDir,
+        follow: Follow,
+        stop: StopFlag,
+        /// The packets' seconds.
+        read: Arc<Mutex<Vec<u32>>>,
+        reader: Option<thread::JoinHandle<Vec<TraceError>>>,
+    }
+
+    impl Followed {
+        fn new() -> Self {
+            let folder = tempfile::tempdir().unwrap();
+            let mut followed = Self {
+                follow: Follow::new(folder.path()),
+                folder,
+                stop: StopFlag::default(),
+                read: Arc::default(),
+                reader: None,
+            };
+            followed.write("ring0", capture(1..=2));
+            followed.start();
+            followed.await_packets(1..=2);
+            followed
+        }
+
+        fn start(&mut self) {
+            let (follow, stop, read) =
+                (self.follow.clone(), self.stop.clone(), Arc::clone(&self.read));
+            self.reader = Some(thread::spawn(move || {
+                let mut errors = Vec::new();
+                while let Ok(mut capture) = follow.open(InputFormat::Auto, &stop) {
+                    loop {
+                        match capture.next_batch() {
+                            Ok(Some(TraceBatch::Packets { packets, .. })) => {
+                                let seconds = packets.iter().map(|packet| packet.time_ns);
+                                let seconds = seconds.map(|time| (time / 1_000_000_000) as u32);
+                                read.lock().unwrap().extend(seconds);
+                            }
+                            Ok(_) => break,
+                            Err(_) if stop.is_set() => break,
+                            Err(error) => {
+                                errors.extend(follow.postpone(error));
+                                break;
+                            }
+                        }
+                    }
+                }
+                errors
+            }));
+        }
+
+        fn path(&self, name: &str) -> PathBuf {
+            self.folder.path().join(name)
+        }
+
+        /// Writes a file in place, if it is there already.
+        fn write(&self, name: &str, bytes: impl AsRef<[u8]>) {
+            fs::write(self.path(name), bytes).unwrap();
+        }
+
+        fn append(&self, name: &str, bytes: &[u8]) {
+            let mut file = fs::OpenOptions::new().append(true).open(self.path(name)).unwrap();
+            file.write_all(bytes).unwrap();
+        }
+
+        fn set_time(&self, name: &str, time: std::time::SystemTime) {
+            let file = File::options().append(true).open(self.path(name)).unwrap();
+            file.set_modified(time).unwrap();
+        }
+
+        fn time(&self, name: &str) -> std::time::SystemTime {
+            fs::metadata(self.path(name)).unwrap().modified().unwrap()
+        }
+
+        /// Waits until these packets were read, in any order, and no others.
+        fn await_packets(&self, expected: impl IntoIterator<Item = u32>) {
+            let mut expected: Vec<u32> = expected.into_iter().collect();
+            expected.sort_unstable();
+            let begun = std::time::Instant::now();
+            loop {
+                let mut read = self.read.lock().unwrap().clone();
+                read.sort_unstable();
+                if read == expected {
+                    return;
+                }
+                let late = begun.elapsed() > PATIENCE || read.len() > expected.len();
+                assert!(!late, "{read:?} for {expected:?}");
+                thread::sleep(Duration::from_millis(5));
+            }
+        }
+
+        /// Waits until nothing is left to be read but what is unclear.
+        fn settle(&self, unclear: usize) {
+            let begun = std::time::Instant::now();
+            while !self.follow.files().is_settled(self.folder.path(), unclear) {
+                assert!(begun.elapsed() < PATIENCE, "{:?}", self.follow.files());
+                thread::sleep(Duration::from_millis(5));
+            }
+        }
+
+        /// Ends the run; these packets were read, and this is said.
+        fn end(mut self, expected: impl IntoIterator<Item = u32>, said: &[&str]) {
+            self.settle(0);
+            self.await_packets(expected);
+            let (error, remarks) = self.stop();
+            assert!(error.is_empty(), "{error:?}");
+            assert_eq!(remarks.len(), said.len(), "{remarks:?}");
+            for (remark, part) in remarks.iter().zip(said) {
+                assert!(remark.contains(part), "{remark}");
+            }
+        }
+
+        /// Looks for the next file, which is open then.
+        fn look(&self) -> bool {
+            let stop = StopFlag::default();
+            let found = self.follow.files().look(self.folder.path(), InputFormat::Auto, &stop);
+            found.unwrap().is_some()
+        }
+
+        fn stop(&mut self) -> (Vec<TraceError>, Vec<String>) {
+            self.stop.set();
+            let mut errors = self.reader.take().unwrap().join().unwrap();
+            let (error, remarks) = self.follow.finish(InputFormat::Auto);
+            errors.extend(error);
+            (errors, remarks)
+        }
+    }
+
+    fn gzip(bytes: &[u8]) -> Vec<u8> {
+        let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::none());
+        gzip.write_all(bytes).unwrap();
+        gzip.finish().unwrap()
+    }
+
     #[test]
     fn the_files_of_a_ring_are_read_one_after_the_other_also_when_one_is_written_anew() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = |name: &str| folder.path().join(name);
-        let follow = Follow::new(folder.path());
-        let stop = StopFlag::default();
-        let later = || thread::sleep(Duration::from_millis(20));
-        fs::write(path("ring0"), capture(1..=2)).unwrap();
-        let mut first = follow.open(InputFormat::Auto, &stop).unwrap();
-        assert_eq!(seconds(&mut first, 2), [1, 2]);
-        later();
-        fs::write(path("ring1"), capture(3..=3)).unwrap();
-        assert_eq!(seconds(&mut first, 1), [0; 0]);
-        let mut second = follow.open(InputFormat::Auto, &stop).unwrap();
-        assert_eq!(seconds(&mut second, 1), [3]);
-        later();
-        fs::write(path("ring0"), capture(4..=6)).unwrap();
-        assert_eq!(seconds(&mut second, 1), [0; 0]);
-        let mut third = follow.open(InputFormat::Auto, &stop).unwrap();
-        assert_eq!(seconds(&mut third, 3), [4, 5, 6]);
-        stop.set();
-        assert!(third.next_batch().is_err());
+        let ring = Followed::new();
+        ring.write("ring1", capture(3..=3));
+        ring.await_packets(1..=3);
+        ring.write("ring0", capture(4..=6));
+        ring.await_packets(1..=6);
+        ring.write("ring1", capture(7..=7));
+        ring.end(1..=7, &[]);
+    }
+
+    #[test]
+    fn a_file_that_is_compressed_when_it_was_read_counts_once() {
+        let ring = Followed::new();
+        let bytes = capture(3..=2000);
+        ring.write("ring1", &bytes);
+        ring.await_packets(1..=2000);
+        ring.write("ring2", capture(2001..=2001));
+        ring.await_packets(1..=2001);
+        // The compressor takes its time, and removes the file when it is through.
+        let compressed = gzip(&bytes);
+        ring.write("ring1.gz", &compressed[..compressed.len() / 2]);
+        ring.settle(1);
+        ring.append("ring1.gz", &compressed[compressed.len() / 2..]);
+        fs::remove_file(ring.path("ring1")).unwrap();
+        ring.end(1..=2001, &[]);
+    }
+
+    #[test]
+    fn a_file_that_is_compressed_before_it_is_read_is_read() {
+        let mut ring = Followed::new();
+        ring.stop();
+        let bytes = capture(4..=9);
+        ring.write("ring1", capture(3..=3));
+        ring.write("ring2", &bytes);
+        assert!(ring.look());
+        fs::remove_file(ring.path("ring2")).unwrap();
+        ring.write("ring2.gz", gzip(&bytes));
+        ring.stop = StopFlag::default();
+        ring.start();
+        ring.end(1..=9, &[]);
+    }
+
+    #[test]
+    fn a_compressed_file_and_its_source_count_once_if_both_are_there() {
+        let ring = Followed::new();
+        let bytes = capture(3..=9);
+        ring.write("ring1.gz", gzip(&bytes));
+        ring.write("ring1", &bytes);
+        ring.end(1..=9, &[]);
+    }
+
+    #[test]
+    fn a_file_that_is_renamed_counts_once_while_it_grows_and_later() {
+        let ring = Followed::new();
+        ring.write("tmp.part", capture(3..=3));
+        ring.await_packets(1..=3);
+        fs::rename(ring.path("tmp.part"), ring.path("r3.pcap")).unwrap();
+        ring.append("r3.pcap", &capture(4..=4)[24..]);
+        ring.await_packets(1..=4);
+        ring.write("ring1", capture(5..=5));
+        ring.await_packets(1..=5);
+        fs::rename(ring.path("r3.pcap"), ring.path("r4.pcap")).unwrap();
+        ring.end(1..=5, &[]);
+    }
+
+    #[test]
+    fn a_file_that_is_touched_counts_once() {
+        let ring = Followed::new();
+        ring.write("ring1", capture(3..=3));
+        ring.await_packets(1..=3);
+        let hour = Duration::from_secs(3600);
+        ring.set_time("ring0", ring.time("ring0") + hour);
+        ring.settle(0);
+        ring.set_time("ring0", ring.time("ring0") - 2 * hour);
+        ring.end(1..=3, &[]);
+    }
+
+    #[test]
+    fn what_is_appended_after_the_next_file_began_is_read_and_nothing_twice() {
+        for compress in [false, true] {
+            let ring = Followed::new();
+            let bytes = capture(3..=9);
+            let bytes = if compress { gzip(&bytes) } else { bytes };
+            // The last record is there in part.
+            let cut = bytes.len() - 30;
+            ring.write("ring1", &bytes[..cut]);
+            if !compress {
+                ring.await_packets(1..=7);
+            }
+            ring.write("ring2", capture(10..=10));
+            ring.await_packets((1..=7).chain([10]));
+            ring.append("ring1", &bytes[cut..]);
+            ring.end(1..=10, &[]);
+        }
+    }
+
+    #[test]
+    fn a_file_that_ends_in_the_middle_of_a_record_is_an_error_at_the_end() {
+        let mut ring = Followed::new();
+        let bytes = capture(3..=4);
+        ring.write("ring1", &bytes[..bytes.len() - 7]);
+        ring.await_packets(1..=3);
+        ring.write("ring2", capture(5..=5));
+        ring.await_packets([1, 2, 3, 5]);
+        let (errors, remarks) = ring.stop();
+        assert_eq!((errors.len(), remarks.len()), (1, 0));
+        assert!(errors[0].to_string().contains("ring1"), "{}", errors[0]);
+    }
+
+    #[test]
+    fn two_files_that_grow_in_turns_are_read_and_nothing_twice() {
+        let ring = Followed::new();
+        let mut files = [("a", capture([])), ("b", capture([]))];
+        for second in 3..40 {
+            let (name, written) = &mut files[second as usize % 2];
+            // Records are completed when the next ones begin.
+            let record = capture([second]);
+            written.extend(&record[24..]);
+            ring.write_more(name, &written[..written.len() - second as usize % 17]);
+            ring.await_packets(ring.complete(&files));
+        }
+        for (name, written) in &files {
+            ring.write_more(name, written);
+        }
+        ring.end(1..40, &[]);
+    }
+
+    impl Followed {
+        /// Appends what is not in the file yet.
+        fn write_more(&self, name: &str, bytes: &[u8]) {
+            let length = fs::metadata(self.path(name)).map_or(0, |data| data.len());
+            let mut file = File::options().create(true).append(true).open(self.path(name)).unwrap();
+            file.write_all(&bytes[length as usize..]).unwrap();
+        }
+
+        /// The packets that are there as a whole.
+        fn complete(&self, files: &[(&str, Vec<u8>)]) -> Vec<u32> {
+            let mut seconds = vec![1, 2];
+            for (name, written) in files {
+                let length = fs::metadata(self.path(name)).map_or(0, |data| data.len()) as usize;
+                let records = written[24.min(length)..length].chunks_exact(20);
+                let second = |record: &[u8]| u32::from_le_bytes(record[..4].try_into().unwrap());
+                seconds.extend(records.map(second));
+            }
+            seconds
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_file_with_two_names_counts_once() {
+        let ring = Followed::new();
+        fs::hard_link(ring.path("ring0"), ring.path("aring")).unwrap();
+        ring.write("ring1", capture(3..=3));
+        ring.await_packets(1..=3);
+        fs::hard_link(ring.path("ring0"), ring.path("zring")).unwrap();
+        fs::hard_link(ring.path("ring1"), ring.path("zring1")).unwrap();
+        ring.end(1..=3, &[]);
+    }
+
+    #[test]
+    fn a_file_that_was_read_and_is_begun_anew_is_read_anew() {
+        // With the same length, with a shorter one, and a longer one.
+        for seconds in [4..=5, 4..=4, 4..=9] {
+            let ring = Followed::new();
+            ring.write("ring1", capture(3..=3));
+            ring.await_packets(1..=3);
+            ring.write("ring0", capture(seconds.clone()));
+            ring.end((1..=3).chain(seconds), &[]);
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_begun_anew_while_it_is_read_is_read_anew_and_that_is_said() {
+        for seconds in [4..=5, 4..=4, 4..=9] {
+            let ring = Followed::new();
+            ring.write("ring0", capture(seconds.clone()));
+            ring.end((1..=2).chain(seconds), &["begun anew while it was read"]);
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_file_that_is_overwritten_with_the_same_time_and_length_is_read_anew() {
+        let ring = Followed::new();
+        ring.write("ring1", capture(3..=3));
+        ring.await_packets(1..=3);
+        let time = ring.time("ring0");
+        ring.write("ring0", capture(4..=5));
+        ring.set_time("ring0", time);
+        ring.await_packets(1..=5);
+        // Another file takes its name.
+        ring.write(".next", capture(6..=7));
+        ring.set_time(".next", time);
+        fs::rename(ring.path(".next"), ring.path("ring0")).unwrap();
+        ring.end(1..=7, &[]);
+    }
+
+    #[test]
+    fn a_copy_counts_once_and_that_is_said() {
+        let ring = Followed::new();
+        ring.write("ring1", capture(3..=3));
+        ring.await_packets(1..=3);
+        fs::copy(ring.path("ring0"), ring.path("copy")).unwrap();
+        ring.settle(0);
+        // A copy that goes on is read from where it goes on.
+        ring.write("longer", capture([1, 2, 4]));
+        ring.end(1..=4, &["copy: it has the bytes of"]);
+    }
+
+    #[test]
+    fn a_part_of_a_copy_is_not_read_and_that_is_said() {
+        let mut ring = Followed::new();
+        ring.write("ring1", capture(3..=3));
+        ring.await_packets(1..=3);
+        ring.write("part", capture(1..=1));
+        ring.settle(1);
+        let (errors, remarks) = ring.stop();
+        assert!(errors.is_empty() && ring.read.lock().unwrap().len() == 3);
+        assert!(remarks.len() == 1 && remarks[0].contains("part: not read"), "{remarks:?}");
+    }
+
+    #[test]
+    fn a_file_that_vanishes_before_it_is_read_is_named() {
+        let mut ring = Followed::new();
+        ring.stop();
+        ring.write("ring1", capture(3..=3));
+        ring.write("ring2", capture(4..=4));
+        assert!(ring.look());
+        fs::remove_file(ring.path("ring2")).unwrap();
+        assert!(!ring.look());
+        let (_, remarks) = ring.follow.finish(InputFormat::Auto);
+        assert!(remarks[0].contains("ring2: it was gone before it was read"), "{remarks:?}");
+    }
+
+    #[test]
+    fn a_damaged_file_is_an_error_once_and_not_read_again() {
+        let mut ring = Followed::new();
+        let mut bytes = capture(3..=20);
+        // The seventh record claims more than any has.
+        bytes[24 + 6 * 20 + 8..][..8].fill(0xff);
+        ring.write("ring1", &bytes);
+        ring.await_packets(1..=8);
+        ring.append("ring1", &capture(21..=21)[24..]);
+        ring.write("ring2", capture(22..=22));
+        ring.await_packets((1..=8).chain([22]));
+        ring.settle(0);
+        let (errors, remarks) = ring.stop();
+        assert_eq!((errors.len(), remarks.len()), (1, 0), "{errors:?}");
+    }
+
+    #[test]
+    fn other_files_of_the_directory_end_nothing() {
+        let ring = Followed::new();
+        ring.write("notes.txt", "these are no packets at all");
+        ring.settle(0);
+        ring.append("ring0", &capture(3..=3)[24..]);
+        ring.await_packets(1..=3);
+        // A header alone is no other capture yet.
+        ring.write("ring1", capture([]));
+        ring.append("notes.txt", b", and never will be");
+        ring.append("ring0", &capture(4..=4)[24..]);
+        ring.await_packets(1..=4);
+        ring.append("ring1", &capture(5..=5)[24..]);
+        ring.end(1..=5, &[]);
     }
 }

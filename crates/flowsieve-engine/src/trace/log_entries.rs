@@ -73,6 +73,11 @@ impl Entries {
         self.text.clear();
     }
 
+    /// Removes the first records, at most this many.
+    pub(super) fn pass(&mut self, records: usize) {
+        self.records.drain(..records.min(self.records.len()));
+    }
+
     pub(super) fn len(&self) -> usize {
         self.records.len()
     }

@@ -23,6 +23,7 @@ mod erf;
 mod error;
 mod eve;
 mod follow;
+mod followed_files;
 mod frame_streams;
 mod link_type;
 mod log_columns;

@@ -98,25 +98,17 @@ pub(super) fn sniff(buffer: &mut ReadBuffer) -> Result<Container, Fault> {
 /// Logs that are text.
 fn text_log(head: &[u8]) -> Option<Container> {
     let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
-    let of_connections = zeek::OF_CONNECTIONS.as_bytes();
-    if head.starts_with(b"#separator") {
-        let mut lines = head.split(|&byte| byte == b'\n');
-        let fields = lines.find(|line| line.starts_with(b"#fields"))?;
-        return if contains(fields, b"query") {
-            Some(Container::ZeekDnsTsv)
-        } else {
-            contains(fields, of_connections).then_some(Container::ZeekConnTsv)
-        };
+    if head.starts_with(b"#") {
+        return Some(match zeek::kind(head)? {
+            zeek::Kind::Queries => Container::ZeekDnsTsv,
+            zeek::Kind::Connections => Container::ZeekConnTsv,
+        });
     }
     if head.starts_with(b"{") {
-        return if contains(head, b"\"id.orig_h\"") {
-            if contains(head, b"\"query\"") {
-                Some(Container::ZeekDnsJson)
-            } else {
-                contains(head, of_connections).then_some(Container::ZeekConnJson)
-            }
-        } else {
-            contains(head, b"\"event_type\"").then_some(Container::EveJson)
+        return match zeek::kind(head) {
+            Some(zeek::Kind::Queries) => Some(Container::ZeekDnsJson),
+            Some(zeek::Kind::Connections) => Some(Container::ZeekConnJson),
+            None => contains(head, b"\"event_type\"").then_some(Container::EveJson),
         };
     }
     let line = head.split(|&byte| byte == b'\n').next()?;
@@ -156,6 +148,11 @@ fn looks_like(head: &[u8]) -> Option<&'static str> {
         (b"PK\x03\x04", "it is a zip archive; unpack it first"),
         (b"7z\xbc\xaf\x27\x1c", "it is a 7z archive; unpack it first"),
         (b"Rar!", "it is a rar archive; unpack it first"),
+        (
+            b"\x83\x68DNS-STAT",
+            "it is a draft of C-DNS, from before RFC 8618; write the file again with a current version of the \
+             program that made it",
+        ),
         (b"LZIP", "it is compressed with lzip; unpack it first"),
         (b"\x1f\x9d", "it is compressed with compress; unpack it with `uncompress`"),
         (b"\x5d\x00\x00", "it is compressed with lzma; unpack it with `xz --format=lzma -d`"),
@@ -170,8 +167,8 @@ fn looks_like(head: &[u8]) -> Option<&'static str> {
     }
     if head.starts_with(b"#separator") {
         return Some(
-            "it is a Zeek log without a field `query` or `conn_state`; of Zeek's logs dns.log and conn.log can be \
-             read",
+            "it is a Zeek log that lacks `ts`, an address, `query` or the fields of conn.log; of Zeek's logs \
+             dns.log and conn.log can be read",
         );
     }
     if is_dag_legacy(head) {

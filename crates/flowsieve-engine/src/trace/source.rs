@@ -99,6 +99,23 @@ impl Source {
         matches!(&self.origin, Origin::Followed(follow) if follow.has_more())
     }
 
+    /// Keeps the error of a followed file that may be continued; returns any other.
+    pub(crate) fn postpone(&self, error: TraceError) -> Option<TraceError> {
+        match &self.origin {
+            Origin::Followed(follow) if follow.has_more() => follow.postpone(error),
+            _ => Some(error),
+        }
+    }
+
+    /// At the end of the run, returns the error of a followed file that was not continued, and what
+    /// is uncertain about files.
+    pub(crate) fn finish(&self, format: InputFormat) -> (Option<TraceError>, Vec<String>) {
+        match &self.origin {
+            Origin::Followed(follow) => follow.finish(format),
+            _ => (None, Vec::new()),
+        }
+    }
+
     /// Time of its first packet that is wanted, in nanoseconds since the epoch. It is opened and
     /// read up to there.
     ///

@@ -42,8 +42,63 @@ enum ContentColumns {
     Flow { duration: Option<usize>, packets: [Option<usize>; 2], bytes: [Option<usize>; 2] },
 }
 
-/// The field that only `conn.log` has.
-pub(super) const OF_CONNECTIONS: &str = "conn_state";
+/// What records are about.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Kind {
+    Queries,
+    Connections,
+}
+
+/// Names of a field: Zeek's, with another separator of scopes, and as others often rename it.
+type Names = &'static [&'static str];
+
+const SOURCE: Names = &["id.orig_h", "id_orig_h", "src", "src_ip", "source.ip"];
+const DESTINATION: Names =
+    &["id.resp_h", "id_resp_h", "dst", "dst_ip", "dest_ip", "destination.ip"];
+const SOURCE_PORT: Names = &["id.orig_p", "id_orig_p", "src_port", "source.port"];
+const DESTINATION_PORT: Names =
+    &["id.resp_p", "id_resp_p", "dst_port", "dest_port", "destination.port"];
+
+/// Fields of `conn.log`, of which a log of connections has at least one.
+const OF_CONNECTIONS: Names = &[
+    "conn_state",
+    "orig_pkts",
+    "resp_pkts",
+    "orig_bytes",
+    "resp_bytes",
+    "orig_ip_bytes",
+    "resp_ip_bytes",
+];
+
+/// Finds out what the records of a log are about whose first bytes are these: lines that begin with
+/// `#`, or JSON.
+pub(super) fn kind(head: &[u8]) -> Option<Kind> {
+    if head.starts_with(b"#") {
+        let mut log = ZeekTsv::default();
+        for line in head.split(|&byte| byte == b'\n') {
+            let line = line.strip_suffix(b"\r").unwrap_or(line);
+            log.read_header(line.strip_prefix(b"#")?).ok()?;
+            if let Some(columns) = log.columns {
+                return Some(match columns.content {
+                    ContentColumns::Dns { .. } => Kind::Queries,
+                    ContentColumns::Flow { .. } => Kind::Connections,
+                });
+            }
+        }
+        return None;
+    }
+    let has = |name: &str| {
+        let quoted = [b"\"", name.as_bytes(), b"\""].concat();
+        head.windows(quoted.len()).any(|part| part == quoted)
+    };
+    if !has("id.orig_h") {
+        None
+    } else if has("query") {
+        Some(Kind::Queries)
+    } else {
+        OF_CONNECTIONS.iter().any(|name| has(name)).then_some(Kind::Connections)
+    }
+}
 
 impl Default for ZeekTsv {
     fn default() -> Self {
@@ -101,26 +156,30 @@ impl ZeekTsv {
             Some(b"fields") => {
                 let names: Vec<&[u8]> = words.collect();
                 let find = |name: &str| names.iter().position(|field| *field == name.as_bytes());
-                let must = |name: &str| find(name).ok_or(format!("there is no field `{name}`"));
-                let content = if find(OF_CONNECTIONS).is_some() {
+                let any = |names: Names| names.iter().find_map(|name| find(name));
+                let must = |names: Names| {
+                    any(names).ok_or_else(|| format!("there is no field `{}`", names[0]))
+                };
+                let content = if let Some(query) = find("query") {
+                    ContentColumns::Dns { query }
+                } else if any(OF_CONNECTIONS).is_some() {
                     ContentColumns::Flow {
                         duration: find("duration"),
                         packets: [find("orig_pkts"), find("resp_pkts")],
                         bytes: [find("orig_ip_bytes"), find("resp_ip_bytes")],
                     }
                 } else {
-                    let query = must("query")?;
-                    ContentColumns::Dns { query }
+                    return Err("there is no field `query`, and none of `conn.log`".to_owned());
                 };
                 self.columns = Some(Columns {
-                    time: must("ts")?,
-                    source: must("id.orig_h")?,
-                    destination: must("id.resp_h")?,
+                    time: must(&["ts"])?,
+                    source: must(SOURCE)?,
+                    destination: must(DESTINATION)?,
                     content,
                     // The number is there for every protocol, where there is one.
                     protocol: find("ip_proto").or_else(|| find("proto")),
-                    source_port: find("id.orig_p"),
-                    destination_port: find("id.resp_p"),
+                    source_port: any(SOURCE_PORT),
+                    destination_port: any(DESTINATION_PORT),
                 });
             }
             _ => {}
@@ -202,7 +261,7 @@ struct Record<'a> {
     query: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
     ip_proto: Option<&'a RawValue>,
-    /// Every record of `conn.log` has it.
+    /// Every record of `conn.log` has it, unless it was left out.
     #[serde(borrow, default)]
     conn_state: Option<&'a RawValue>,
     #[serde(borrow, default)]
@@ -226,7 +285,14 @@ impl ZeekJson {
 
 fn read_json(line: &[u8], out: &mut Entries) -> Result<(), String> {
     let record: Record<'_> = serde_json::from_slice(line).map_err(|error| error.to_string())?;
-    let content = if record.conn_state.is_some() {
+    let of_connections = [
+        record.conn_state,
+        record.orig_pkts,
+        record.resp_pkts,
+        record.orig_ip_bytes,
+        record.resp_ip_bytes,
+    ];
+    let content = if record.query.is_none() && of_connections.iter().any(Option::is_some) {
         Content::Flow(FlowFields {
             end: as_written(record.duration).map(End::Duration),
             packets: [as_written(record.orig_pkts), as_written(record.resp_pkts)],
@@ -256,6 +322,8 @@ mod tests {
     use super::super::error::TraceErrorKind;
     use super::super::log_tests::{names, read};
     use super::super::packet::LogContent;
+    use super::super::{Capture, InputFormat};
+    use std::path::Path;
 
     const TSV: &str = "#separator \\x09\n#set_separator\t,\n#empty_field\t(empty)\n#unset_field\t-\n\
         #path\tdns\n#fields\tts\tuid\tid.orig_h\tid.orig_p\tid.resp_h\tid.resp_p\tproto\tquery\n\
@@ -328,6 +396,40 @@ mod tests {
         assert_eq!(flow(1).directions(), [true, false]);
         assert_eq!(log.entries[2].transport, None);
         assert_eq!(flow(2).directions(), [true, false]);
+    }
+
+    #[test]
+    fn connections_are_known_by_their_fields() {
+        let expected = read(CONNECTIONS.as_bytes()).entries;
+        let fields = CONNECTIONS.lines().nth(3).unwrap();
+        let without_state =
+            CONNECTIONS.replace("\tconn_state", "").replace("\tSF", "").replace("\tOTH", "");
+        for changed in [
+            without_state.clone(),
+            CONNECTIONS.replace("id.", "id_"),
+            CONNECTIONS
+                .replace("id.orig_h", "src")
+                .replace("id.orig_p", "src_port")
+                .replace("id.resp_h", "dst")
+                .replace("id.resp_p", "dst_port"),
+            // Nothing but the fields.
+            CONNECTIONS[CONNECTIONS.find(fields).unwrap()..].to_owned(),
+        ] {
+            let log = read(changed.as_bytes());
+            assert!(log.error.is_none(), "{:?}: {changed}", log.error);
+            assert_eq!(log.container, "zeek-conn-tsv");
+            assert_eq!(log.entries, expected, "{changed}");
+        }
+        // Another log of Zeek's.
+        let other = without_state
+            .replace("orig_", "a_")
+            .replace("resp_", "b_")
+            .replace("id.a_", "id.orig_")
+            .replace("id.b_", "id.resp_");
+        let reader = Box::new(std::io::Cursor::new(other.into_bytes()));
+        let capture = Capture::from_reader(Path::new("x.log"), reader, InputFormat::Auto);
+        let error = capture.unwrap_err();
+        assert!(matches!(error.kind, TraceErrorKind::NotACapture { .. }), "{error}");
     }
 
     #[test]

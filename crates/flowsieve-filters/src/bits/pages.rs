@@ -10,7 +10,7 @@ const LARGE_PAGES_FROM_BYTES: usize = 4 << 20;
 
 /// What a panic says if the system does not give memory that it would have given a moment before:
 /// so the sentence is distinguished from one about a mistake.
-pub const MEMORY_REFUSED: &str = "the system gives less memory than it would have a moment before; ask for less with --memory, or end other programs";
+pub const MEMORY_REFUSED: &str = "the system refused memory that the run needs; ask for less with --memory, or allow the program more (ulimit -v)";
 
 /// A fixed array of numbers, or of short arrays of them, that begins at the start of a page.
 ///

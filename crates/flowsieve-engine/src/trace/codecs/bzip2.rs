@@ -2,6 +2,8 @@
 
 use bzip2::{Decompress, Status};
 
+use crate::memory::MEMORY_REFUSED;
+
 use super::streams::{Stream, Streams};
 
 pub(super) type Bzip2 = Streams<Decompress>;
@@ -20,6 +22,7 @@ impl Stream for Decompress {
 
     fn decompress(&mut self, input: &[u8], target: &mut [u8]) -> Result<bool, String> {
         match Self::decompress(self, input, target) {
+            Ok(Status::MemNeeded) => Err(MEMORY_REFUSED.to_owned()),
             Ok(status) => Ok(status == Status::StreamEnd),
             Err(error) => Err(error.to_string()),
         }

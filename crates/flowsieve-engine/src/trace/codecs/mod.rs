@@ -38,6 +38,7 @@ struct Step {
 /// Why decompression cannot go on.
 struct Damage {
     cut: bool,
+    unsupported: bool,
     reason: String,
 }
 
@@ -51,13 +52,21 @@ impl Step {
     }
 
     fn cut(produced: usize) -> Self {
-        let damage = Damage { cut: true, reason: "the compressed data ends too early".to_owned() };
+        let reason = "the compressed data ends too early".to_owned();
+        let damage = Damage { cut: true, unsupported: false, reason };
         Self { damage: Some(damage), ..Self::produced(produced) }
     }
 
     fn damaged(produced: usize, reason: impl Into<String>) -> Self {
         Self {
-            damage: Some(Damage { cut: false, reason: reason.into() }),
+            damage: Some(Damage { cut: false, unsupported: false, reason: reason.into() }),
+            ..Self::produced(produced)
+        }
+    }
+
+    fn unsupported(produced: usize, reason: impl Into<String>) -> Self {
+        Self {
+            damage: Some(Damage { cut: false, unsupported: true, reason: reason.into() }),
             ..Self::produced(produced)
         }
     }
@@ -138,7 +147,7 @@ struct Unknown(Input);
 #[cfg(not(feature = "zstd"))]
 impl Codec for Unknown {
     fn step(&mut self, _: &mut [u8]) -> Step {
-        Step::damaged(0, "this build of flowsieve has no decompressor for it")
+        Step::unsupported(0, "this build of flowsieve has no decompressor for it")
     }
 
     fn input(&mut self) -> &mut Input {
@@ -183,9 +192,9 @@ impl Read for Decompressor {
         let input = self.codec.input();
         // A refusal of the operating system looks like a cut to the codec, but is the cause of it.
         let error = input.take_failure().or_else(|| {
-            step.damage.map(|Damage { cut, reason }| {
+            step.damage.map(|Damage { cut, unsupported, reason }| {
                 let (codec, offset) = (self.compression, input.offset());
-                io::Error::other(CodecDamage { codec, offset, cut, reason })
+                io::Error::other(CodecDamage { codec, offset, cut, unsupported, reason })
             })
         });
         match error {

@@ -15,7 +15,6 @@ use std::collections::VecDeque;
 use std::io::{self, Cursor};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
 
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
 
@@ -25,6 +24,7 @@ use super::input::Input;
 use crate::bits::Pages;
 use crate::guard::guarded;
 use crate::memory::is_given;
+use crate::threads::spawn;
 
 /// The most that a frame or a member of a part decompresses to: frames of `pzstd -9` have that
 /// length.
@@ -39,6 +39,9 @@ const NEXT_TRY_BYTES: u64 = if cfg!(test) { 8 << 10 } else { 256 << 10 };
 
 /// The most workers: one thread takes what they make, and does not keep up with more.
 const MOST_WORKERS: usize = 8;
+
+/// Memory of a worker's codec; parts ask for theirs themselves.
+const CODEC_BYTES: u64 = 1 << 20;
 
 /// How many workers there may be, to be said when it is known. Clones are the same.
 #[derive(Clone, Default)]
@@ -247,12 +250,13 @@ pub(super) fn start(divided: Divided, workers: usize) -> Crew {
     let (emptied, buffers) = bounded(workers + 1);
     for _ in 0..workers {
         let (taken, buffers) = (taken.clone(), buffers.clone());
-        let spawned = thread::Builder::new()
-            .name("decompress part".to_owned())
-            .spawn(move || work(divided, &taken, &buffers));
-        if spawned.is_err() {
+        let thread = spawn("decompress part", CODEC_BYTES, move |()| {
+            work(divided, &taken, &buffers);
+        });
+        let Some(thread) = thread else {
             break;
-        }
+        };
+        thread.begin(());
     }
     Crew { tasks, emptied }
 }

@@ -87,6 +87,26 @@ fn several_streams_are_one() {
 }
 
 #[test]
+fn a_dictionary_that_is_too_large_is_no_damage() {
+    let mut file = xz(&text());
+    // The header of the first block ends with its filter, padding and a checksum.
+    let header = 12..12 + (usize::from(file[12]) + 1) * 4;
+    let filter =
+        header.start + file[header.clone()].windows(2).position(|two| two == [0x21, 1]).unwrap();
+    for (size, mebibytes) in [(34, 512), (36, 1024), (39, 3072)] {
+        file[filter + 2] = size;
+        let mut checksum = flate2::Crc::new();
+        checksum.update(&file[header.start..header.end - 4]);
+        file[header.end - 4..header.end].copy_from_slice(&checksum.sum().to_le_bytes());
+        let (_, all, damage) = read(&file);
+        let damage = damage.expect("it is refused");
+        assert!(damage.unsupported && !damage.cut && all.is_empty(), "{damage:?}");
+        let needed = damage.reason.split(' ').find_map(|word| word.parse::<u32>().ok());
+        assert!((mebibytes..mebibytes + 2).contains(&needed.unwrap()), "{damage:?}");
+    }
+}
+
+#[test]
 fn lz4_frames_of_different_block_sizes_are_one_stream() {
     let text = text();
     let info = FrameInfo::new().block_size(BlockSize::Max4MB);

@@ -4,10 +4,14 @@ use lzma_rust2::{Action, Status, XzStream};
 
 use super::input::Input;
 use super::{Codec, Step};
+use crate::memory::given_of;
 
 /// Memory that a stream may ask for. The strongest preset of xz(1) takes 65 MiB; a dictionary of
 /// 256 MiB is more than any capture is written with.
 const MEMORY_LIMIT_KIB: u32 = 300 * 1024;
+
+/// Less than a stream of the weakest preset takes.
+const LEAST_MEMORY_KIB: u64 = 256;
 
 /// Bytes that the decoder is given at a time: where they are damaged, it keeps back what it had
 /// made of them. Larger pieces are not faster: 100 MB took the same time with pieces of 64 bytes
@@ -21,7 +25,18 @@ pub(super) struct Xz {
 
 impl Xz {
     pub(super) fn new(input: Input) -> Self {
-        Self { input, stream: XzStream::new_mem_limit(true, MEMORY_LIMIT_KIB) }
+        // The decoder ends the program if memory is refused, so it is limited to what there is.
+        let limit = given_of(u64::from(MEMORY_LIMIT_KIB) << 10, LEAST_MEMORY_KIB << 10) >> 10;
+        Self { input, stream: XzStream::new_mem_limit(true, limit as u32) }
+    }
+
+    fn too_large(&self) -> String {
+        let needed = self.stream.memory_usage().unwrap_or(u32::MAX) / 1024;
+        format!(
+            "its dictionary takes {needed} MiB of memory, and flowsieve gives it at most {}; compress the file with \
+             a smaller one, such as that of `xz -9`",
+            MEMORY_LIMIT_KIB / 1024
+        )
     }
 }
 
@@ -38,6 +53,10 @@ impl Codec for Xz {
             let got = (self.stream.total_out() - before) as usize;
             produced += got;
             match result {
+                // This is no matter of the bytes at hand.
+                Err(_) if self.stream.memory_usage() > Some(MEMORY_LIMIT_KIB) => {
+                    return Step::unsupported(produced, self.too_large());
+                }
                 Err(_) if at_end => return Step::cut(produced),
                 Err(error) => return Step::damaged(produced, error.to_string()),
                 Ok(result) => {

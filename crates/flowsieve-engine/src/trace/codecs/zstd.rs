@@ -89,7 +89,7 @@ impl Codec for Zstd {
             match result {
                 Ok(0) => self.state = State::Between { any: true },
                 Ok(wants) => self.state = State::InFrame { wants },
-                Err(error) => return Step::damaged(0, error.to_string()),
+                Err(error) => return Step::damaged(0, reason(&error)),
             }
             if produced > 0 {
                 return Step::produced(produced);
@@ -109,6 +109,17 @@ impl Codec for Zstd {
 
     fn is_between(&self) -> bool {
         self.state == State::Between { any: true }
+    }
+}
+
+/// The reason that the decoder gives. A damaged block may be longer than it says: the decoder then
+/// complains of the room it was given, which depends on who reads, and not on the file.
+fn reason(error: &std::io::Error) -> String {
+    let reason = error.to_string();
+    if reason == "Destination buffer is too small" {
+        "Data corruption detected".into()
+    } else {
+        reason
     }
 }
 

@@ -1,13 +1,14 @@
 //! Write-behind: blocks go to a thread that compresses and writes them, while the next is filled.
 
 use std::io::{self, Write};
-use std::thread::{Builder, JoinHandle};
+use std::thread::JoinHandle;
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 
 use super::super::compression::Compression;
 use super::compress::Compressor;
 use crate::guard::{WorkerGone, guarded};
+use crate::threads::spawn;
 
 /// Bytes of a block: large enough that handing it over costs nothing, small enough that it is still
 /// in the cache when it is written.
@@ -16,37 +17,46 @@ const BLOCK_BYTES: usize = 512 << 10;
 /// Blocks under way.
 const BLOCKS: usize = 4;
 
-/// The way to a writer in another thread.
-pub(super) struct Behind<W> {
+/// The way to a writer, in another thread if there is one.
+pub(super) struct Behind<W: Write> {
     block: Vec<u8>,
-    full: Option<Sender<Vec<u8>>>,
-    empty: Receiver<Vec<u8>>,
-    thread: Option<JoinHandle<io::Result<W>>>,
+    writer: Writer<W>,
+}
+
+enum Writer<W: Write> {
+    Here(Box<Compressor<W>>),
+    Thread {
+        full: Sender<Vec<u8>>,
+        empty: Receiver<Vec<u8>>,
+        thread: JoinHandle<Option<io::Result<W>>>,
+    },
+    /// It was asked to end, or has failed.
+    Ended,
 }
 
 impl<W: Write + Send + 'static> Behind<W> {
     pub(super) fn new(out: W, compression: Compression) -> io::Result<Self> {
-        let mut out = Compressor::new(out, compression)?;
+        let out = Box::new(Compressor::new(out, compression)?);
         let (full, filled) = bounded::<Vec<u8>>(BLOCKS);
         let (used, empty) = bounded::<Vec<u8>>(BLOCKS + 2);
-        let serve = move || {
-            for mut block in filled {
-                out.write_all(&block)?;
-                block.clear();
-                // The other side may be gone: then nobody needs the block.
-                let _ = used.try_send(block);
-            }
-            out.finish()
+        let serve = move |mut out: Box<Compressor<W>>| {
+            let work = move || {
+                for mut block in filled {
+                    out.write_all(&block)?;
+                    block.clear();
+                    // The other side may be gone: then nobody needs the block.
+                    let _ = used.try_send(block);
+                }
+                out.finish()
+            };
+            guarded(work).unwrap_or_else(|gone| Err(broken(&gone)))
         };
-        let thread = Builder::new()
-            .name("writer".into())
-            .spawn(|| guarded(serve).unwrap_or_else(|gone| Err(broken(&gone))))?;
-        Ok(Self {
-            block: Vec::with_capacity(BLOCK_BYTES),
-            full: Some(full),
-            empty,
-            thread: Some(thread),
-        })
+        let bytes = ((BLOCKS + 2) * BLOCK_BYTES) as u64;
+        let writer = match spawn("writer", bytes, serve) {
+            Some(idle) => Writer::Thread { full, empty, thread: idle.begin(out) },
+            None => Writer::Here(out),
+        };
+        Ok(Self { block: Vec::with_capacity(BLOCK_BYTES), writer })
     }
 
     /// Appends bytes.
@@ -65,20 +75,34 @@ impl<W: Write + Send + 'static> Behind<W> {
         if self.block.is_empty() {
             return Ok(());
         }
-        let fresh = self.empty.try_recv().unwrap_or_else(|_| Vec::with_capacity(BLOCK_BYTES));
-        let block = std::mem::replace(&mut self.block, fresh);
-        match &self.full {
-            Some(full) if full.send(block).is_ok() => Ok(()),
-            // The writer has given up: its end says why.
-            _ => Err(self.end().err().unwrap_or_else(gone)),
+        match &mut self.writer {
+            Writer::Here(out) => {
+                let block = &mut self.block;
+                let written = guarded(|| out.write_all(block));
+                block.clear();
+                written.unwrap_or_else(|gone| Err(broken(&gone)))
+            }
+            Writer::Thread { full, empty, .. } => {
+                let fresh = empty.try_recv().unwrap_or_else(|_| Vec::with_capacity(BLOCK_BYTES));
+                if full.send(std::mem::replace(&mut self.block, fresh)).is_ok() {
+                    return Ok(());
+                }
+                // The writer has given up: its end says why.
+                Err(self.end().err().unwrap_or_else(gone))
+            }
+            Writer::Ended => Err(gone()),
         }
     }
 
     fn end(&mut self) -> io::Result<W> {
-        self.full = None;
-        match self.thread.take() {
-            Some(thread) => thread.join().unwrap_or_else(|_| Err(broken(&WorkerGone::silent()))),
-            None => Err(gone()),
+        match std::mem::replace(&mut self.writer, Writer::Ended) {
+            Writer::Here(out) => out.finish(),
+            Writer::Thread { full, thread, .. } => {
+                drop(full);
+                let ended = thread.join().ok().flatten();
+                ended.unwrap_or_else(|| Err(broken(&WorkerGone::silent())))
+            }
+            Writer::Ended => Err(gone()),
         }
     }
 
@@ -90,10 +114,11 @@ impl<W: Write + Send + 'static> Behind<W> {
 }
 
 /// What is given up is waited for, too: then its temporary file is gone before the program is.
-impl<W> Drop for Behind<W> {
+impl<W: Write> Drop for Behind<W> {
     fn drop(&mut self) {
-        self.full = None;
-        if let Some(thread) = self.thread.take() {
+        let writer = std::mem::replace(&mut self.writer, Writer::Ended);
+        if let Writer::Thread { full, thread, .. } = writer {
+            drop(full);
             // Nobody asks any more how it ended.
             let _ = thread.join();
         }

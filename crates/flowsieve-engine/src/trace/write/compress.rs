@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use super::super::compression::Compression;
+use crate::memory::{MEMORY_REFUSED, is_given};
 
 /// Level of zstd: its own default.
 #[cfg(feature = "zstd")]
@@ -22,8 +23,21 @@ pub(super) enum Compressor<W: Write> {
     Lz4(Box<lz4_flex::frame::FrameEncoder<W>>),
 }
 
+/// Memory that a compressor takes, about. Some end the program if it is refused.
+const fn memory_bytes(compression: Compression) -> u64 {
+    match compression {
+        Compression::None => 0,
+        Compression::Gzip => 1 << 20,
+        Compression::Zstd | Compression::Bzip2 | Compression::Lz4 => 10 << 20,
+        Compression::Xz => 48 << 20,
+    }
+}
+
 impl<W: Write> Compressor<W> {
     pub(super) fn new(out: W, compression: Compression) -> io::Result<Self> {
+        if !is_given(memory_bytes(compression)) {
+            return Err(io::Error::new(io::ErrorKind::OutOfMemory, MEMORY_REFUSED));
+        }
         Ok(match compression {
             Compression::None => Self::None(out),
             Compression::Gzip => {

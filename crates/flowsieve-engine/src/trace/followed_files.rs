@@ -1,0 +1,682 @@
+//! Which files of a directory were read, and how far.
+//!
+//! A file is known by device and inode, and by what was read of it: a checksum of all its bytes
+//! behind decompression, and the first ones themselves. So it is known again when it was renamed,
+//! linked, touched, copied or compressed, and not taken for itself when it was begun anew. Only what
+//! was compared counts as read.
+
+use super::capture::{Capture, InputFormat};
+use super::codecs;
+use super::error::{TraceError, TraceErrorKind};
+use super::follow::LEAST_BYTES;
+use super::stop::{Ending, StopFlag};
+use crate::hashing::Checksum;
+use crate::untrusted::Shown;
+use std::collections::{HashMap, HashSet};
+use std::ffi::OsStr;
+use std::fs::{self, File, Metadata};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+
+/// First bytes of a file that are kept, behind decompression: more than the headers of most, so that
+/// there are packets among them.
+const HEAD_BYTES: usize = 4096;
+
+/// First and last bytes of what was read that are kept as they are in the file.
+const EDGE_BYTES: usize = 256;
+
+/// Files whose first bytes are kept, and files that are remembered though they are gone.
+const MOST_KNOWN: usize = 4096;
+
+/// Sentences that are kept.
+const MOST_REMARKS: usize = 100;
+
+/// A file is compared as a whole when it has not changed for this long.
+const QUIET: Duration = Duration::from_millis(500);
+
+/// Two changes of a file within this time may have the same time.
+const CLOCK_STEP: Duration = Duration::from_millis(100);
+
+/// Names of compressed files end in these.
+const COMPRESSED: [&str; 5] = ["gz", "zst", "xz", "bz2", "lz4"];
+
+/// Device and inode.
+type FileId = (u64, u64);
+
+/// What changes when a file does.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) struct Version {
+    length: u64,
+    modified: Option<SystemTime>,
+    /// Seconds and nanoseconds.
+    changed: (i64, i64),
+}
+
+#[cfg(unix)]
+fn identity(_: &Path, data: &Metadata) -> FileId {
+    use std::os::unix::fs::MetadataExt;
+    (data.dev(), data.ino())
+}
+
+/// Where files have no number, the path stands for it.
+#[cfg(not(unix))]
+fn identity(path: &Path, _: &Metadata) -> FileId {
+    let mut checksum = Checksum::new();
+    checksum.update(path.as_os_str().as_encoded_bytes());
+    (0, checksum.value())
+}
+
+impl Version {
+    pub(super) fn new(data: &Metadata) -> Self {
+        #[cfg(unix)]
+        let changed = {
+            use std::os::unix::fs::MetadataExt;
+            (data.ctime(), data.ctime_nsec())
+        };
+        #[cfg(not(unix))]
+        let changed = (0, 0);
+        Self { length: data.len(), modified: data.modified().ok(), changed }
+    }
+
+    /// Whether another change would have another time.
+    fn is_settled(&self) -> bool {
+        let changed = if cfg!(unix) {
+            let (seconds, nanoseconds) = self.changed;
+            let since = Duration::new(
+                u64::try_from(seconds).unwrap_or(0),
+                u32::try_from(nanoseconds).unwrap_or(0),
+            );
+            SystemTime::UNIX_EPOCH.checked_add(since)
+        } else {
+            self.modified
+        };
+        changed.is_some_and(|changed| changed.elapsed().is_ok_and(|elapsed| elapsed > CLOCK_STEP))
+    }
+}
+
+/// A version of which nothing is left to be read.
+#[derive(Debug)]
+struct Seen {
+    version: Version,
+    since: Instant,
+    /// Another version would look different.
+    is_settled: bool,
+}
+
+/// A version of which it is not clear whether it was read.
+#[derive(Debug)]
+struct Unclear {
+    version: Version,
+    since: Instant,
+    /// It was compared as a whole.
+    is_compared: bool,
+    path: PathBuf,
+}
+
+/// How far a file was read, and what tells it from others.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Progress {
+    /// Bytes of the file that were read; the first and the last of them.
+    pub(super) raw: u64,
+    first: Vec<u8>,
+    last: Vec<u8>,
+    /// Where in the file the next byte is read. Bytes before `raw` are read again.
+    pub(super) raw_at: u64,
+    /// Bytes behind decompression, their checksum, and the first of them.
+    bytes: u64,
+    checksum: Checksum,
+    head: Vec<u8>,
+    at: u64,
+    /// Packets or records that were handed out, and where the next one begins.
+    pub(super) packets: u64,
+    pub(super) offset: u64,
+}
+
+impl Progress {
+    /// Notes bytes that were read from the file.
+    pub(super) fn note_raw(&mut self, bytes: &[u8]) {
+        self.raw_at += bytes.len() as u64;
+        let Some(new) = new_bytes(bytes, self.raw_at, &mut self.raw) else {
+            return;
+        };
+        extend_to(&mut self.first, new, EDGE_BYTES);
+        self.last.extend_from_slice(&new[new.len().saturating_sub(EDGE_BYTES)..]);
+        self.last.drain(..self.last.len().saturating_sub(EDGE_BYTES));
+    }
+
+    /// Notes bytes that came out of the decompressor.
+    fn note(&mut self, bytes: &[u8]) {
+        self.at += bytes.len() as u64;
+        if let Some(new) = new_bytes(bytes, self.at, &mut self.bytes) {
+            extend_to(&mut self.head, new, HEAD_BYTES);
+            self.checksum.update(new);
+        }
+    }
+
+    /// Notes packets that were handed out up to this offset.
+    pub(super) fn note_packets(&mut self, packets: u64, offset: u64) {
+        if packets > self.packets {
+            (self.packets, self.offset) = (packets, offset);
+        }
+    }
+
+    /// Goes on at this place of a file that is not compressed.
+    pub(super) fn seek(&mut self, offset: u64) {
+        (self.raw_at, self.at) = (offset, offset);
+    }
+
+    /// Whether the file begins with the first bytes that were read, and has the last ones where they
+    /// were.
+    pub(super) fn is_begin_of(&self, file: &mut File) -> io::Result<bool> {
+        let edges = [(0, &self.first), (self.raw - self.last.len() as u64, &self.last)];
+        for (offset, bytes) in edges {
+            let mut there = Vec::new();
+            file.seek(SeekFrom::Start(offset))?;
+            (&*file).take(bytes.len() as u64).read_to_end(&mut there)?;
+            if there != *bytes {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// The same for reading another file, or this one from its begin.
+    fn restarted(&self) -> Self {
+        Self { raw: 0, raw_at: 0, first: Vec::new(), last: Vec::new(), at: 0, ..self.clone() }
+    }
+}
+
+/// Returns those of `bytes`, which end at `at`, that are not among the first `known`, which become
+/// more by them.
+fn new_bytes<'a>(bytes: &'a [u8], at: u64, known: &mut u64) -> Option<&'a [u8]> {
+    let new = usize::try_from(at.checked_sub(*known)?).ok()?.min(bytes.len());
+    *known = at;
+    Some(&bytes[bytes.len() - new..]).filter(|new| !new.is_empty())
+}
+
+fn extend_to(first: &mut Vec<u8>, bytes: &[u8], most: usize) {
+    let room = most.saturating_sub(first.len()).min(bytes.len());
+    first.extend_from_slice(&bytes[..room]);
+}
+
+/// The progress of a file, which several note.
+#[derive(Clone, Debug, Default)]
+pub(super) struct SharedProgress(Arc<Mutex<Progress>>);
+
+impl SharedProgress {
+    fn new(progress: Progress) -> Self {
+        Self(Arc::new(Mutex::new(progress)))
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, Progress> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Notes what is read of a file behind decompression.
+pub(super) struct Noting {
+    pub(super) source: Box<dyn Read + Send>,
+    pub(super) progress: SharedProgress,
+}
+
+impl Read for Noting {
+    fn read(&mut self, target: &mut [u8]) -> io::Result<usize> {
+        let count = self.source.read(target)?;
+        self.progress.lock().note(&target[..count]);
+        Ok(count)
+    }
+}
+
+/// The file that is read next.
+pub(super) struct Next {
+    pub(super) path: PathBuf,
+    pub(super) file: File,
+    pub(super) progress: SharedProgress,
+}
+
+/// A file that was read.
+#[derive(Debug)]
+struct Known {
+    id: FileId,
+    path: PathBuf,
+    progress: SharedProgress,
+    /// It was not read to its end and cannot be.
+    is_damaged: bool,
+    /// Why reading ended where more may follow.
+    error: Option<TraceError>,
+}
+
+/// A file of the directory.
+struct Entry {
+    path: PathBuf,
+    id: FileId,
+    version: Version,
+}
+
+/// The files of a directory.
+#[derive(Debug, Default)]
+pub(super) struct FollowedFiles {
+    /// In the order in which they were read last.
+    known: Vec<Known>,
+    /// The last of them is being read.
+    is_open: bool,
+    seen: HashMap<FileId, Seen>,
+    unclear: HashMap<FileId, Unclear>,
+    /// Files that were not read.
+    unread: HashMap<FileId, PathBuf>,
+    remarks: Vec<String>,
+}
+
+/// What is to be done with a file.
+enum Verdict {
+    /// Nothing: it is no capture, or all of it was read.
+    Nothing,
+    /// It may become clear later.
+    Later,
+    /// It was not read.
+    Read,
+    /// It goes on behind what was read of the known file at this place. It is the same file, or one
+    /// with the same bytes.
+    Continue { known: usize, is_same: bool },
+}
+
+impl FollowedFiles {
+    /// Notes that the file that was opened last is not read any more. If its end was not reached, it
+    /// is damaged.
+    pub(super) fn close(&mut self) {
+        if std::mem::take(&mut self.is_open)
+            && let Some(known) = self.known.last_mut()
+        {
+            known.is_damaged = true;
+        }
+    }
+
+    /// Notes that the open file was read to its end, in this version; or that it was begun anew.
+    pub(super) fn end(&mut self, version: Option<Version>) {
+        self.is_open = false;
+        let Some(known) = self.known.last() else {
+            return;
+        };
+        let raw = known.progress.lock().raw;
+        if let Some(version) = version {
+            if version.length == raw {
+                self.see(known.id, version);
+            }
+        } else {
+            let path = known.path.shown();
+            self.remark(format!(
+                "{path}: it was begun anew while it was read; what may have followed its first {raw} bytes is not counted"
+            ));
+        }
+    }
+
+    /// Keeps the error of the last file if it was read to its end: it may be continued.
+    pub(super) fn postpone(&mut self, error: TraceError) -> Option<TraceError> {
+        match self.known.last_mut() {
+            Some(known) if !self.is_open => {
+                known.error = Some(error);
+                None
+            }
+            _ => Some(error),
+        }
+    }
+
+    /// Returns the first error of a file that was not continued, and what is to be said.
+    pub(super) fn finish(&mut self, format: InputFormat) -> (Option<TraceError>, Vec<String>) {
+        for Unclear { path, .. } in std::mem::take(&mut self.unclear).into_values() {
+            // A header alone has nothing that could be missing.
+            let capture = Capture::open(&path, format);
+            if capture.is_ok_and(|mut capture| matches!(capture.first_time_ns(), Ok(Some(_)))) {
+                self.remark(format!(
+                    "{}: not read, because it begins like a file that was read, as a copy does that is being written",
+                    path.shown()
+                ));
+            }
+        }
+        let error = self.known.iter_mut().find_map(|known| known.error.take());
+        (error, std::mem::take(&mut self.remarks))
+    }
+
+    fn remark(&mut self, sentence: String) {
+        if self.remarks.len() < MOST_REMARKS && !self.remarks.contains(&sentence) {
+            self.remarks.push(sentence);
+        }
+    }
+
+    /// Returns the file that was written least lately of those that have something to read, apart
+    /// from the one that is open. While one is open, none is taken.
+    ///
+    /// # Errors
+    ///
+    /// The directory cannot be read.
+    pub(super) fn look(
+        &mut self,
+        directory: &Path,
+        format: InputFormat,
+        stop: &StopFlag,
+    ) -> io::Result<Option<Next>> {
+        let entries = list(directory)?;
+        self.forget(&entries);
+        let open = self.known.last().filter(|_| self.is_open).map(|known| known.id);
+        let mut next = None;
+        for entry in &entries {
+            if Some(entry.id) == open {
+                self.name(self.known.len() - 1, entry);
+                continue;
+            }
+            if self.is_seen(entry) {
+                continue;
+            }
+            if next.is_some() {
+                self.unread.entry(entry.id).or_insert_with(|| entry.path.clone());
+                continue;
+            }
+            match self.examine(entry, &entries, format, stop) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => {
+                    self.remark(format!("{}: {error}; it is not counted", entry.path.shown()));
+                    self.see(entry.id, entry.version.clone());
+                }
+                Ok(Verdict::Nothing) => self.see(entry.id, entry.version.clone()),
+                Ok(Verdict::Later) => {}
+                Ok(verdict) => {
+                    self.unread.insert(entry.id, entry.path.clone());
+                    next = Some((entry, verdict));
+                }
+            }
+        }
+        let Some((entry, verdict)) = next else {
+            return Ok(None);
+        };
+        let file = match File::open(&entry.path) {
+            Ok(file) if identity(&entry.path, &file.metadata()?) == entry.id => file,
+            // It was replaced meanwhile.
+            _ => return Ok(None),
+        };
+        let path = entry.path.clone();
+        let mut progress = Progress::default();
+        if let Verdict::Continue { known, is_same } = verdict {
+            progress = if is_same {
+                Progress { raw_at: 0, at: 0, ..self.known[known].progress.lock().clone() }
+            } else {
+                self.known[known].progress.lock().restarted()
+            };
+            if open.is_none() {
+                self.known[known].error = None;
+                if is_same {
+                    self.known.remove(known);
+                }
+            }
+        }
+        let progress = SharedProgress::new(progress);
+        if open.is_none() {
+            self.unread.remove(&entry.id);
+            self.unclear.remove(&entry.id);
+            self.known.push(Known {
+                id: entry.id,
+                path: path.clone(),
+                progress: progress.clone(),
+                is_damaged: false,
+                error: None,
+            });
+            self.is_open = true;
+        }
+        Ok(Some(Next { path, file, progress }))
+    }
+
+    /// Whether nothing of a file is left to be read, by its version alone.
+    fn is_seen(&self, entry: &Entry) -> bool {
+        let seen = self.seen.get(&entry.id);
+        seen.is_some_and(|seen| seen.is_settled && seen.version == entry.version)
+    }
+
+    /// Notes that nothing of a file is left to be read in this version.
+    fn see(&mut self, id: FileId, version: Version) {
+        self.unread.remove(&id);
+        self.unclear.remove(&id);
+        let before = self.seen.remove(&id).filter(|seen| seen.version == version);
+        let since = before.map_or_else(Instant::now, |seen| seen.since);
+        // The clock of the files may be another one.
+        let is_settled = version.is_settled() || since.elapsed() >= QUIET;
+        self.seen.insert(id, Seen { version, since, is_settled });
+    }
+
+    /// Whether nothing is left to be read in any file but this many unclear ones.
+    #[cfg(test)]
+    pub(super) fn is_settled(&self, directory: &Path, unclear: usize) -> bool {
+        let open = self.known.last().filter(|_| self.is_open);
+        let is_open = |entry: &Entry| {
+            open.is_some_and(|open| {
+                open.id == entry.id && open.progress.lock().raw == entry.version.length
+            })
+        };
+        let entries = list(directory).unwrap_or_default();
+        let unsettled = entries.iter().filter(|entry| !self.is_seen(entry) && !is_open(entry));
+        let compared = self.unclear.values().filter(|unclear| unclear.is_compared);
+        unsettled.count() == unclear && compared.count() == unclear
+    }
+
+    /// Forgets what is gone, and says so of what was not read.
+    fn forget(&mut self, entries: &[Entry]) {
+        let ids: HashSet<FileId> = entries.iter().map(|entry| entry.id).collect();
+        let is_there = |id: &FileId| ids.contains(id);
+        self.seen.retain(|id, _| is_there(id));
+        self.unclear.retain(|id, _| is_there(id));
+        let gone: Vec<FileId> = self.unread.keys().filter(|id| !is_there(id)).copied().collect();
+        for id in gone {
+            let path = self.unread.remove(&id).unwrap_or_default();
+            let is_compressed = entries.iter().any(|entry| is_compressed_from(&entry.path, &path));
+            if !is_compressed {
+                self.remark(format!("{}: it was gone before it was read", path.shown()));
+            }
+        }
+        let old = self.known.len().saturating_sub(MOST_KNOWN);
+        for known in &mut self.known[..old] {
+            known.progress.lock().head = Vec::new();
+        }
+        let mut number = 0;
+        self.known.retain(|known| {
+            number += 1;
+            number > old || is_there(&known.id) || known.error.is_some()
+        });
+    }
+
+    /// Finds out what of a file was read.
+    fn examine(
+        &mut self,
+        entry: &Entry,
+        entries: &[Entry],
+        format: InputFormat,
+        stop: &StopFlag,
+    ) -> io::Result<Verdict> {
+        let open = || File::open(&entry.path);
+        let bytes = || -> io::Result<_> {
+            let file = Box::new(Ending::new(open()?, stop.clone()));
+            Ok(codecs::decompressor(file).1)
+        };
+        let known = self.known.iter().rposition(|known| known.id == entry.id);
+        if let Some(at) = known {
+            let known = &self.known[at];
+            let progress = known.progress.lock();
+            let (read, length) = (progress.raw, entry.version.length);
+            if read > 0 && length >= read && progress.is_begin_of(&mut open()?)? {
+                let seen = self.seen.get(&entry.id);
+                let is_seen = seen.is_some_and(|seen| seen.version == entry.version);
+                let has_no_head = length == read && progress.head.is_empty();
+                if known.is_damaged || is_seen || has_no_head {
+                    return Ok(Verdict::Nothing);
+                }
+                if length > read {
+                    return Ok(Verdict::Continue { known: at, is_same: true });
+                }
+            }
+        }
+        // Files whose first bytes are the same may have more in common.
+        let mut head = Vec::new();
+        // A file that ends too early, or is damaged, has the bytes before that.
+        drop(bytes()?.take(HEAD_BYTES as u64).read_to_end(&mut head));
+        if stop.is_set() {
+            return Ok(Verdict::Later);
+        }
+        let (mut alike, mut is_shorter) = (Vec::new(), false);
+        for (at, known) in self.known.iter().enumerate() {
+            let progress = known.progress.lock();
+            let common = progress.head.len().min(head.len());
+            if progress.packets == 0 || common == 0 || progress.head[..common] != head[..common] {
+                continue;
+            }
+            if head.len() < progress.head.len() {
+                is_shorter = true;
+            } else {
+                alike.push((progress.bytes, progress.checksum.wide(), at));
+            }
+        }
+        if !alike.is_empty() || is_shorter {
+            let unclear = self.unclear(entry);
+            if unclear.is_compared || (!alike.is_empty() && unclear.since.elapsed() < QUIET) {
+                return Ok(Verdict::Later);
+            }
+            alike.sort_unstable();
+            match compare(bytes()?, &alike) {
+                Compared::Shorter => is_shorter = true,
+                Compared::Different => {}
+                Compared::Same { known, has_more } => {
+                    if has_more && !self.known[known].is_damaged {
+                        return Ok(Verdict::Continue { known, is_same: false });
+                    }
+                    self.say_copy(entry, entries, known);
+                    return Ok(Verdict::Nothing);
+                }
+            }
+        }
+        if is_shorter {
+            self.unclear(entry).is_compared = true;
+            return Ok(Verdict::Later);
+        }
+        let capture = Capture::from_reader(&entry.path, Box::new(open()?), format);
+        Ok(match capture.map_err(|error| (error.to_string(), error.kind)) {
+            Ok(_) => Verdict::Read,
+            Err((
+                _,
+                TraceErrorKind::Empty
+                | TraceErrorKind::CutInHeader { .. }
+                | TraceErrorKind::DamagedCompression { cut: true, .. },
+            )) => Verdict::Later,
+            Err((_, TraceErrorKind::NotACapture { .. })) => Verdict::Nothing,
+            Err((sentence, _)) => {
+                self.remark(sentence);
+                Verdict::Nothing
+            }
+        })
+    }
+
+    /// The entry of a file of which it is not clear whether it was read.
+    fn unclear(&mut self, entry: &Entry) -> &mut Unclear {
+        let new = || Unclear {
+            version: entry.version.clone(),
+            since: Instant::now(),
+            is_compared: false,
+            path: entry.path.clone(),
+        };
+        let unclear = self.unclear.entry(entry.id).or_insert_with(new);
+        if unclear.version != entry.version {
+            *unclear = new();
+        }
+        unclear
+    }
+
+    /// Notes the present name of a file.
+    fn name(&mut self, known: usize, entry: &Entry) {
+        self.known[known].path.clone_from(&entry.path);
+    }
+
+    /// Says that a file is not counted because its bytes were read, unless its name says as much.
+    fn say_copy(&mut self, entry: &Entry, entries: &[Entry], known: usize) {
+        let Known { id, path, .. } = &self.known[known];
+        let (id, path) = (*id, path.clone());
+        if id == entry.id {
+            return self.name(known, entry);
+        }
+        let is_there = entries.iter().any(|other| other.id == id && other.path == path);
+        let is_compressed =
+            is_compressed_from(&entry.path, &path) || is_compressed_from(&path, &entry.path);
+        if is_there && !is_compressed {
+            self.remark(format!(
+                "{}: it has the bytes of {} and is not counted again",
+                entry.path.shown(),
+                path.shown()
+            ));
+        }
+    }
+}
+
+/// What a file has in common with files that were read.
+enum Compared {
+    /// It ends before what was read of one of them, and is not different before.
+    Shorter,
+    Different,
+    /// It begins with all that was read of one of them.
+    Same {
+        known: usize,
+        has_more: bool,
+    },
+}
+
+/// Compares bytes with those that were read: numbers of bytes in order, checksums and places.
+fn compare(mut bytes: impl Read, alike: &[(u64, u128, usize)]) -> Compared {
+    let (mut checksum, mut at) = (Checksum::new(), 0);
+    let mut same = None;
+    let mut buffer = vec![0; 1 << 16];
+    for &(end, expected, known) in alike {
+        while at < end {
+            let room = buffer.len().min(usize::try_from(end - at).unwrap_or(usize::MAX));
+            match bytes.read(&mut buffer[..room]) {
+                Ok(count) if count > 0 => {
+                    checksum.update(&buffer[..count]);
+                    at += count as u64;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                _ => return Compared::Shorter,
+            }
+        }
+        if checksum.wide() == expected {
+            same = Some(known);
+        }
+    }
+    match same {
+        Some(known) => {
+            Compared::Same { known, has_more: bytes.read(&mut buffer).is_ok_and(|count| count > 0) }
+        }
+        None => Compared::Different,
+    }
+}
+
+/// Lists the files of a directory that may be captures, the one that was written least lately first,
+/// and each once.
+fn list(directory: &Path) -> io::Result<Vec<Entry>> {
+    let mut entries = Vec::new();
+    for entry in fs::read_dir(directory)? {
+        let path = entry?.path();
+        // A file may be gone by now: a ring of captures drops the oldest.
+        let Ok(data) = fs::metadata(&path) else {
+            continue;
+        };
+        let hidden = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
+        if data.is_file() && data.len() >= LEAST_BYTES && !hidden {
+            entries.push(Entry { id: identity(&path, &data), version: Version::new(&data), path });
+        }
+    }
+    entries.sort_by(|a, b| (a.version.modified, &a.path).cmp(&(b.version.modified, &b.path)));
+    let mut ids = HashSet::new();
+    entries.retain(|entry| ids.insert(entry.id));
+    Ok(entries)
+}
+
+/// Whether a file has the name of another one that was compressed.
+fn is_compressed_from(path: &Path, other: &Path) -> bool {
+    let extension = path.extension().and_then(OsStr::to_str);
+    extension.is_some_and(|extension| COMPRESSED.contains(&extension))
+        && path.file_stem() == other.file_name()
+}

@@ -1,0 +1,304 @@
+"""What was read of a result, who may read it, and what may go in: states, pickles, `with`, forks, inputs that are no paths."""
+
+import copy
+import io
+import os
+import pickle
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+import flowsieve as fs
+
+ROOT = Path(__file__).resolve().parents[2]
+STREAMS = {"flows": ("flows", 3953), "export": ("rows", 6106)}
+BEHIND = ["totals", "inputs", "parameters", "document", "complete"]
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory):
+    """A capture whose flows are several tables."""
+    path = tmp_path_factory.mktemp("large") / "large.pcap"
+    fs.generate(write=path, packets=150_000, snaplen=64)
+    return str(path)
+
+
+@pytest.mark.parametrize("begun", [False, True])
+@pytest.mark.parametrize("command", STREAMS)
+def test_what_stands_behind_the_rows_needs_them_and_spoils_none(large, command, begun):
+    rows, _ = STREAMS[command]
+    options = {"all": True} if command == "export" else {"idle": "1ms"}
+    result = getattr(fs, command)(large, **options)
+    tables = iter(getattr(result, rows))
+    seen = len(next(tables)) if begun else 0
+    for name in BEHIND:
+        with pytest.raises(fs.Error, match="known when all rows were read"):
+            getattr(result, name)
+    seen += sum(len(table) for table in tables)
+    assert all(getattr(result, name) for name in BEHIND)
+    assert seen == getattr(result.totals, rows) > 65_536
+    assert result.complete and result.inputs[0].container == "pcap"
+
+
+def test_rows_are_read_once(trace):
+    pyarrow = pytest.importorskip("pyarrow")
+    for read in (
+        lambda rows: rows.read(),
+        lambda rows: list(rows),
+        lambda rows: pyarrow.RecordBatchReader.from_stream(rows).read_all(),
+    ):
+        for again in (lambda rows: rows.read(), lambda rows: list(rows), pyarrow.table):
+            flows = fs.flows(trace)
+            read(flows.flows)
+            with pytest.raises(fs.Error, match="read already"):
+                again(flows.flows)
+            assert flows.totals.flows == 3953
+    # A library that looks at the names first does not take rows away.
+    flows = fs.flows(trace)
+    assert pyarrow.RecordBatchReader.from_stream(flows.flows).schema.names[0] == "start_ns"
+    assert len(flows.flows.read()) == 3953
+
+
+def test_a_failure_stays_the_same(tmp_path):
+    flows = fs.flows(tmp_path / "missing.pcap")
+    for look in (lambda: flows.flows.read(), lambda: flows.totals, lambda: list(flows.flows)):
+        with pytest.raises(fs.Error, match="no such file") as error:
+            look()
+        assert error.value.path == str(tmp_path / "missing.pcap")
+
+
+def test_results_end_with_their_block(large, trace):
+    with fs.export(large, all=True) as export:
+        assert len(next(iter(export.rows))) > 0
+    for look in (lambda: export.totals, lambda: export.rows.read(), lambda: list(export.rows)):
+        with pytest.raises(fs.Error, match="was closed"):
+            look()
+    export.close()
+    # What was read stays.
+    with fs.flows(trace) as flows:
+        flows.flows.read()
+    assert flows.totals.flows == 3953
+    with fs.flows(trace).flows as stream:
+        assert len(stream.read()) == 3953
+    with fs.count(trace) as counted, pytest.raises(ZeroDivisionError), fs.top(trace):
+        raise ZeroDivisionError
+    assert counted.totals.packets == 8000
+
+
+def test_a_run_without_end_is_ended_by_its_block(tmp_path, trace):
+    (tmp_path / "a.pcap").write_bytes(Path(trace).read_bytes())
+    with fs.count(tmp_path, follow=True) as counted:
+        assert len(next(iter(counted.slices))) > 0
+    with pytest.raises(fs.Error, match="was closed"):
+        counted.totals  # noqa: B018
+
+
+def test_progress_cannot_read_the_result_it_reports(large):
+    said = []
+
+    def report(*_):
+        try:
+            said.append(export.totals)
+        except fs.Error as error:
+            said.append(str(error))
+
+    export = fs.export(large, all=True, progress=report)
+    assert len(export.rows.read()) == 150_000
+    assert said and all("while progress is reported" in sentence for sentence in said)
+
+
+@pytest.mark.parametrize("copied", [lambda it: pickle.loads(pickle.dumps(it)), copy.copy, copy.deepcopy], ids=["pickle", "copy", "deepcopy"])
+def test_results_in_memory_can_be_pickled(trace, tmp_path, copied):
+    index = fs.Index.build(tmp_path / "archive", trace)
+    for result, rows in [
+        (fs.count(trace), "slices"),
+        (fs.top(trace), "keys"),
+        (fs.compare(trace, memory="4KiB", filter="bloom"), "rows"),
+        (fs.dedup(trace, dry_run=True), "slices"),
+        (fs.plan(expect=1000), "rows"),
+        (fs.reproduce(list=True), "rows"),
+        (index.stats(), "rows"),
+    ]:
+        again = copied(result)
+        assert getattr(again, rows).rows() == getattr(result, rows).rows()
+        assert (again.document, again.complete) == (result.document, result.complete)
+        assert repr(again) == repr(result)
+        again.close()
+    assert copied(index).archive == index.archive
+    text = fs.generate(write=tmp_path / "x.pcap", packets=10)
+    assert copied(text).text == text.text
+
+
+def test_tables_filters_and_errors_can_be_pickled(trace, tmp_path):
+    table = fs.flows(trace).flows.read()
+    again = pickle.loads(pickle.dumps(table))
+    assert again.rows() == table.rows() and again.column_names == table.column_names
+    empty = fs.flows(trace, where="port 1").flows.read()
+    assert pickle.loads(pickle.dumps(empty)).column_names == table.column_names
+    made = fs.Filter("cmdbf", attributes=["a", "b"], seed=7, shards=2, memory="64KiB")
+    made.insert([1, 2], ["x", b"y"])
+    again = pickle.loads(pickle.dumps(made))
+    assert repr(again) == repr(made) and (1, "x") in again and (1, "y") not in again
+    again.insert([9], ["z"])
+    assert (9, "z") not in made
+    fs.count(trace, slice="all", save_filter=tmp_path / "saved")
+    saved = fs.Filter.load(tmp_path / "saved")
+    assert pickle.loads(pickle.dumps(saved)).element == "host-pair"
+    with pytest.raises(fs.Error) as error:
+        fs.count(tmp_path / "missing.pcap")
+    again = pickle.loads(pickle.dumps(error.value))
+    assert (str(again), again.path) == (str(error.value), error.value.path)
+
+
+def test_rows_that_are_read_as_they_come_say_why_they_cannot(trace):
+    for result in (fs.flows(trace), fs.export(trace)):
+        for one in (result, result._rows):
+            with pytest.raises(TypeError, match="read as they come"):
+                pickle.dumps(one)
+        # Nothing was spoiled.
+        assert len(result._rows.read()) == result.totals.__dict__[STREAMS[type(result).__name__.lower()][0]]
+
+
+class Uploaded(io.BytesIO):
+    name = "upload.pcap"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "kind"),
+    [
+        (lambda: b"\xd4\xc3\xb2\xa1", "bytes"),
+        (lambda: bytearray(b"x"), "bytearray"),
+        (lambda: memoryview(b"x"), "memoryview"),
+        (lambda: Uploaded(), "Uploaded"),
+        (lambda: open(ROOT / "traces" / "generated.pcap", "rb"), "BufferedReader"),
+        (lambda: open(ROOT / "README.md"), "TextIOWrapper"),
+        (lambda: 3, "int"),
+        (lambda: None, "NoneType"),
+    ],
+    ids=lambda one: one if isinstance(one, str) else "",
+)
+def test_what_is_no_path_is_refused_by_name(trace, tmp_path, monkeypatch, wrong, kind):
+    monkeypatch.chdir(tmp_path)
+    for name, call in [
+        ("captures", lambda one: fs.count(one)),
+        ("captures", lambda one: fs.flows([trace, one])),
+        ("captures", lambda one: fs.Index("archive").add(one)),
+        ("archive", lambda one: fs.Index(one).stats()),
+        ("path", lambda one: fs.Filter.load(one)),
+        ("path", lambda one: fs.Filter().save(one)),
+    ]:
+        with pytest.raises(fs.UsageError, match=f"^{name}: .* not .*{kind}"):
+            call(wrong())
+    if kind not in ("int", "NoneType"):
+        with pytest.raises(fs.UsageError, match=f"^write: .*{kind}"):
+            fs.dedup(trace, write=wrong())
+        with pytest.raises(fs.UsageError, match=f"^where: .*{kind}"):
+            fs.count(trace, where=wrong())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_values_of_other_libraries_work_and_others_are_refused(trace):
+    import datetime
+    import decimal
+    import ipaddress
+
+    numpy = pytest.importorskip("numpy")
+    assert fs.count(trace, seed=numpy.int64(3), threads=numpy.uint8(1)).parameters.seed == 3
+    assert len(fs.top(trace, number=decimal.Decimal(3)).keys) == 3
+    assert fs.count(trace, from_=datetime.date(2020, 1, 1), to=numpy.datetime64("2030-01-01")).totals.packets == 8000
+    assert fs.count(Path(trace), where=f"host {ipaddress.ip_address('10.0.0.1')}").complete
+    for wrong in (object(), {"a": object()}.values(), [None], lambda: 3):
+        with pytest.raises(fs.UsageError, match="^dns_port: a value is"):
+            fs.count(trace, dns_port=wrong)
+
+
+def forked(program: str) -> str:
+    """What a program prints whose child has to end within seconds."""
+    ended = subprocess.run([sys.executable, "-W", "ignore", "-c", program], capture_output=True, text=True, timeout=60)
+    assert ended.returncode == 0, ended.stderr
+    return ended.stdout
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+def test_a_child_of_a_fork_gets_an_error_and_no_wait(large):
+    out = forked(f"""
+import flowsieve as fs, os, sys
+
+export = fs.export({large!r}, all=True)
+tables = iter(export.rows)
+next(tables)
+small = fs.count({str(ROOT / "traces" / "generated.pcap")!r})
+made = fs.Filter("bloom")
+made.insert([1, 2, 3])
+child = os.fork()
+if child == 0:
+    for look in (lambda: next(tables), lambda: export.rows.read(), lambda: export.totals, lambda: export.rows.__arrow_c_stream__()):
+        try:
+            look()
+        except fs.Error as error:
+            assert "another one, made by a fork" in str(error), error
+        else:
+            raise AssertionError("no error")
+    export.close()
+    assert small.totals.packets == 8000
+    made.insert([4])
+    assert made.contains([1, 4, 5]).tolist() == [True, True, False] if hasattr(made.contains([1]), "tolist") else True
+    assert fs.count({str(ROOT / "traces" / "generated.pcap")!r}).totals.packets == 8000
+    del export, tables, look
+    print("child", flush=True)
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+print("rows", sum(len(table) for table in tables), export.totals.rows)
+""")
+    assert out.startswith("child\nrows ") and out.endswith(" 150000\n")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+def test_a_filter_that_was_in_use_at_the_fork_says_so():
+    out = forked("""
+import flowsieve as fs, os, threading, time, array
+
+made = fs.Filter("counting", memory="64MiB")
+column = [bytes([i % 256, i // 256 % 256, i // 65536]) for i in range(1_000_000)]
+threading.Thread(target=made.insert, args=(column,), daemon=True).start()
+# The values are taken over first; then the lock is held while they go in.
+for _ in range(200):
+    child = os.fork()
+    if child == 0:
+        begun = time.monotonic()
+        try:
+            made.contains(1)
+        except fs.Error as error:
+            assert "when the process was forked" in str(error), error
+            assert time.monotonic() - begun < 5
+            os._exit(3)
+        os._exit(0)
+    if os.waitpid(child, 0)[1] >> 8 == 3:
+        print("said")
+        break
+    time.sleep(0.02)
+""")
+    assert out == "said\n"
+
+
+def test_threads_share_a_result(large):
+    export = fs.export(large, all=True)
+    rows, errors = [], []
+
+    def read():
+        try:
+            for table in export.rows:
+                rows.append(len(table))
+        except fs.Error as error:
+            errors.append(str(error))
+
+    threads = [threading.Thread(target=read) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sum(rows) == 150_000 == export.totals.rows
+    assert all("read already" in error for error in errors)

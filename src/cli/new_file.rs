@@ -1,0 +1,105 @@
+//! A file that has no name until it is complete, so that nothing is left of a run that is killed.
+
+use super::output::folder_of;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::Path;
+use tempfile::{Builder, NamedTempFile, TempPath};
+
+/// A file without its name.
+#[derive(Debug)]
+pub(super) struct NewFile {
+    file: File,
+    /// Name for the meantime, where the file system has no files without names.
+    temporary: Option<TempPath>,
+}
+
+impl NewFile {
+    /// Creates a file for this path, with the permissions that any new file gets.
+    pub(super) fn create(path: &Path) -> io::Result<Self> {
+        if let Some(file) = unnamed(folder_of(path)) {
+            return Ok(Self { file, temporary: None });
+        }
+        let (file, temporary) = named(path, |path| File::create_new(path))?.into_parts();
+        Ok(Self { file, temporary: Some(temporary) })
+    }
+
+    /// Gives the file its name; a file of that name is replaced.
+    pub(super) fn persist(self, path: &Path) -> io::Result<()> {
+        self.file.sync_all()?;
+        match self.temporary {
+            Some(temporary) => temporary.persist(path).map_err(|error| error.error),
+            None => link(&self.file, path),
+        }
+    }
+}
+
+impl Write for NewFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+/// Makes a temporary file that is named after this process, so that you can see whether it is still at work.
+fn named<R>(path: &Path, make: impl FnMut(&Path) -> io::Result<R>) -> io::Result<NamedTempFile<R>> {
+    let prefix = format!(".flowsieve-{}-", std::process::id());
+    let mut builder = Builder::new();
+    builder.prefix(&prefix).suffix(".tmp");
+    builder.make_in(folder_of(path), make).map_err(without_path)
+}
+
+/// A file without a name, where there are such files.
+#[cfg(target_os = "linux")]
+fn unnamed(folder: &Path) -> Option<File> {
+    use rustix::fs::{Mode, OFlags, open};
+
+    let flags = OFlags::WRONLY | OFlags::TMPFILE | OFlags::CLOEXEC;
+    let file = File::from(open(folder, flags, Mode::from_raw_mode(0o666)).ok()?);
+    // It gets its name through this.
+    fs::metadata(in_proc(&file)).is_ok().then_some(file)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn unnamed(_: &Path) -> Option<File> {
+    None
+}
+
+#[cfg(target_os = "linux")]
+fn in_proc(file: &File) -> String {
+    use std::os::fd::AsRawFd;
+    format!("/proc/self/fd/{}", file.as_raw_fd())
+}
+
+#[cfg(target_os = "linux")]
+fn link(file: &File, path: &Path) -> io::Result<()> {
+    use rustix::fs::{AtFlags, CWD, linkat};
+
+    let from = in_proc(file);
+    let link = |to: &Path| -> io::Result<()> {
+        Ok(linkat(CWD, from.as_str(), CWD, to, AtFlags::SYMLINK_FOLLOW)?)
+    };
+    match link(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            // A link replaces nothing, and a rename needs a name.
+            named(path, link)?.into_temp_path().persist(path).map_err(|error| error.error)
+        }
+        linked => linked,
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn link(_: &File, _: &Path) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// The error without the name of the temporary file, which nobody gave.
+fn without_path(error: io::Error) -> io::Error {
+    match error.to_string().split_once(" at path ") {
+        Some((what, _)) => io::Error::new(error.kind(), what),
+        None => error,
+    }
+}

@@ -1,0 +1,278 @@
+//! `flowsieve index` and the folders, files and captures of others.
+
+use super::signals::{ended, listening, names_in, signal, start};
+use super::{Run, flowsieve, repository};
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::thread::sleep;
+use std::time::Duration;
+use tempfile::TempDir;
+
+/// Runs `flowsieve index COMMAND` with these words.
+fn index(command: &str, words: &[&Path]) -> Run {
+    let words = words.iter().map(|path| path.to_str().unwrap());
+    flowsieve(&["index", command].into_iter().chain(words).collect::<Vec<_>>())
+}
+
+fn copy(from: &Path, to: &Path) {
+    assert!(Command::new("cp").arg("-r").args([from, to]).status().unwrap().success());
+}
+
+/// A folder with two captures and an index `A` of them, with one node outside it.
+fn built() -> (TempDir, PathBuf) {
+    let folder = TempDir::new().unwrap();
+    let root = fs::canonicalize(folder.path()).unwrap();
+    for name in ["netns-dns.pcap", "netns-mirror.pcap"] {
+        fs::copy(repository().join("traces").join(name), root.join(name)).unwrap();
+    }
+    let [node, dns, mirror] = ["n1", "netns-dns.pcap", "netns-mirror.pcap"].map(|n| root.join(n));
+    let words = [&root.join("A"), Path::new("-q"), Path::new("--nodes"), &node, &dns, &mirror];
+    let run = index("build", &words);
+    assert_eq!((run.code, run.err.as_str()), (Some(0), ""));
+    (folder, root)
+}
+
+fn is_whole(archive: &Path) -> bool {
+    let run = index("verify", &[archive, Path::new("--json")]);
+    let document: Value = serde_json::from_str(&run.out).unwrap();
+    document["whole"].as_bool().unwrap()
+}
+
+#[test]
+fn dropping_from_a_copy_does_not_destroy_the_original() {
+    let (_folder, root) = built();
+    let [a, b, node] = ["A", "B", "n1"].map(|name| root.join(name));
+    let capture = root.join("netns-dns.pcap");
+    copy(&a, &b);
+    for (command, words) in
+        [("drop", &[&*b, &capture][..]), ("add", &[&*b, &capture]), ("repair", &[&*b])]
+    {
+        let run = index(command, words);
+        assert_eq!(run.code, Some(1), "{}", run.err);
+        let told = run.sentence();
+        assert!(told.contains(&node.display().to_string()), "{told}");
+        assert!(told.contains("index adopt") && told.contains("copy the nodes too"), "{told}");
+    }
+    assert!(is_whole(&a) && !is_whole(&b));
+    let run = index("adopt", &[&b]);
+    assert_eq!(run.code, Some(2), "{}", run.err);
+    assert!(run.sentence().contains("--nodes"), "{}", run.err);
+    // As it is told.
+    copy(&node, &root.join("n2"));
+    let run = index("adopt", &[&b, Path::new("--nodes"), &root.join("n2")]);
+    assert_eq!((run.code, run.err.as_str()), (Some(0), "1 nodes belong to this index\n"));
+    assert_eq!(index("drop", &[&b, &capture]).code, Some(0));
+    assert!(is_whole(&a) && is_whole(&b));
+}
+
+#[test]
+fn photos_are_not_deleted() {
+    let (_folder, root) = built();
+    let (a, photos) = (root.join("A"), root.join("photos"));
+    fs::create_dir_all(photos.join("000042")).unwrap();
+    fs::write(photos.join("000042/holiday.jpg"), "mine").unwrap();
+    fs::write(photos.join("20240131"), "mine").unwrap();
+    let path = a.join("catalog.json");
+    let text = fs::read_to_string(&path).unwrap();
+    let (_, inner) = text.split_once("\"catalog\":").unwrap();
+    let inner = inner.trim_end().strip_suffix('}').unwrap();
+    let node = root.join("n1").display().to_string();
+    let inner = inner.replace(&node, &photos.display().to_string());
+    let mut sum = flowsieve::hashing::Checksum::new();
+    sum.update(inner.as_bytes());
+    let sum = sum.value();
+    let text =
+        format!("{{\"schema\":\"flowsieve.index/4\",\"checksum\":{sum},\"catalog\":{inner}}}\n");
+    fs::write(&path, text).unwrap();
+    let run = index("add", &[&a, &repository().join("traces/generated.pcap")]);
+    assert_eq!(run.code, Some(1));
+    assert!(run.sentence().contains("no mark of the index"), "{}", run.err);
+    assert!(!is_whole(&a));
+    assert_eq!(names_in(&photos), ["000042", "20240131"]);
+    assert_eq!(names_in(&photos.join("000042")), ["holiday.jpg"]);
+}
+
+/// A pipe in the place of a capture was waited for, and the first signal did not end that.
+#[test]
+fn a_search_does_not_wait_for_a_pipe() {
+    let (_folder, root) = built();
+    let capture = root.join("netns-dns.pcap");
+    fs::remove_file(&capture).unwrap();
+    assert!(Command::new("mkfifo").arg(&capture).status().unwrap().success());
+    let (a, out) = (root.join("A"), root.join("out.pcap"));
+    let [a, out] = [&a, &out].map(|path| path.to_str().unwrap());
+    let child = start(&["index", "search", a, "--host", "0.0.0.0/0", "-w", out, "-o", "/dev/null"]);
+    let run = ended(child);
+    assert_eq!(run.code, Some(1), "{}", run.err);
+    assert!(run.err.contains("netns-dns.pcap: this was a capture"), "{}", run.err);
+    assert!(run.err.contains(" packets written to "), "{}", run.err);
+}
+
+/// The one file below a folder whose name ends so.
+fn find(folder: &Path, ending: &str) -> Option<PathBuf> {
+    let mut paths: Vec<PathBuf> =
+        fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    paths.into_iter().find_map(|path| {
+        if path.is_dir() {
+            find(&path, ending)
+        } else {
+            path.to_string_lossy().ends_with(ending).then_some(path)
+        }
+    })
+}
+
+#[test]
+fn damage_is_named_by_its_capture_and_repaired() {
+    let (_folder, root) = built();
+    let (a, node) = (root.join("A"), root.join("n1"));
+    let search = ["--host", "0.0.0.0/0", "--format", "csv"].map(Path::new);
+    let search = [&[&*a], &search[..]].concat();
+    let expected = index("search", &search).done();
+    for ending in [".records.parquet", ".lists.parquet", ".filter", ".filters"] {
+        for gone in [false, true] {
+            let path = find(&node, ending).unwrap();
+            if gone {
+                fs::remove_file(&path).unwrap();
+            } else {
+                let mut bytes = fs::read(&path).unwrap();
+                let middle = bytes.len() / 2;
+                bytes[middle] ^= 1;
+                fs::write(&path, bytes).unwrap();
+            }
+            let repair = format!("`flowsieve index repair {}`", a.display());
+            let filters = ending.starts_with(".filter");
+            let belongs = if filters { " and 1 more captures" } else { "netns-" };
+            // A quotient filter is read in part, so a search need not see the damage.
+            let said = [("verify", &[&*a][..], true), ("search", &search, ending != ".filter")];
+            for (command, words, always) in said {
+                let run = index(command, words);
+                if !always && run.code == Some(0) {
+                    continue;
+                }
+                assert_eq!(run.code, Some(1));
+                let all = |part: &str| run.err.lines().all(|line| line.contains(part));
+                assert!(all(&repair) && all("it belongs to ") && all(belongs), "{}", run.err);
+            }
+            let run = index("repair", &[&a]);
+            assert_eq!(run.code, Some(0), "{}", run.err);
+            let (captures, segments) = if filters { (0, 1) } else { (1, 0) };
+            let told = format!(
+                "captures indexed again: {captures}; segments whose filters were made again: {segments}"
+            );
+            assert!(run.err.contains(&told), "{}", run.err);
+            assert!(is_whole(&a), "{ending}");
+            let mut lines: Vec<String> =
+                index("search", &search).done().lines().map(str::to_owned).collect();
+            let mut whole: Vec<&str> = expected.lines().collect();
+            lines.sort();
+            whole.sort_unstable();
+            assert_eq!(lines, whole);
+        }
+    }
+    // Without its capture nothing can be made again, and the rest is.
+    for path in [find(&node, ".records.parquet").unwrap(), find(&node, ".filter").unwrap()] {
+        fs::write(path, "").unwrap();
+    }
+    let damaged = index("verify", &[&a]);
+    let capture = ["netns-dns.pcap", "netns-mirror.pcap"];
+    let is_named = |name: &&str| {
+        damaged.err.lines().any(|line| line.contains(".records.parquet") && line.contains(name))
+    };
+    let capture = root.join(capture.into_iter().find(is_named).unwrap());
+    fs::remove_file(&capture).unwrap();
+    let run = index("repair", &[&a, Path::new("-q")]);
+    assert_eq!(run.code, Some(1));
+    assert!(run.sentence().contains("no such file"), "{}", run.err);
+    assert!(run.sentence().contains("index drop"), "{}", run.err);
+    assert_eq!(index("verify", &[&a]).err.lines().count(), 1);
+    assert_eq!(index("drop", &[&a, Path::new("-q"), &capture]).code, Some(0));
+    assert!(is_whole(&a));
+}
+
+/// What part of a capture was indexed is indexed again.
+#[test]
+fn a_repaired_capture_has_the_packets_that_it_had() {
+    let folder = TempDir::new().unwrap();
+    let archive = folder.path().join("A");
+    let capture = repository().join("traces/netns-dns.pcap");
+    let words = ["-q", "--where", "udp"].map(Path::new);
+    assert_eq!(index("build", &[&[&*archive, &capture], &words[..]].concat()).code, Some(0));
+    let search = [&*archive, Path::new("--host"), Path::new("0.0.0.0/0")];
+    let expected = index("search", &search);
+    fs::write(find(&archive, ".lists.parquet").unwrap(), "").unwrap();
+    assert_eq!(index("repair", &[&archive]).code, Some(0));
+    let found = index("search", &search);
+    assert_eq!((found.code, found.out, found.err), (Some(0), expected.out, expected.err));
+    let stats = index("stats", &[&archive, Path::new("--captures")]).done();
+    assert!(stats.contains("in part"), "{stats}");
+}
+
+#[test]
+fn errors_of_captures_that_are_known_are_said_once() {
+    let folder = TempDir::new().unwrap();
+    let (archive, captures) = (folder.path().join("A"), folder.path().join("captures"));
+    fs::create_dir(&captures).unwrap();
+    let bytes = fs::read(repository().join("traces/netns-dns.pcap")).unwrap();
+    // Damaged after some packets, and in the first one.
+    for (name, length) in [("many.pcap", 5000), ("first.pcap", 50)] {
+        fs::write(captures.join(name), &bytes[..length]).unwrap();
+    }
+    let run = index("build", &[&archive, &captures, Path::new("-q")]);
+    assert_eq!(run.code, Some(1));
+    assert_eq!(run.err.lines().count(), 2, "{}", run.err);
+    let run = index("add", &[&archive, &captures]);
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    assert!(run.err.contains("2 captures were in the index already"), "{}", run.err);
+    let stats = index("stats", &[&archive, Path::new("--captures")]).done();
+    let damaged = stats.lines().filter(|line| line.ends_with("damaged"));
+    assert_eq!(damaged.count(), 2, "{stats}");
+    // What was copied again is indexed in its place.
+    fs::write(captures.join("first.pcap"), &bytes).unwrap();
+    assert_eq!(index("add", &[&archive, &captures]).code, Some(0));
+    let stats = index("stats", &[&archive, Path::new("--captures")]).done();
+    assert_eq!(stats.lines().filter(|line| line.ends_with("damaged")).count(), 1, "{stats}");
+    // A capture that is in the index is not exchanged for one of which nothing can be read.
+    fs::write(captures.join("first.pcap"), &bytes[..60]).unwrap();
+    let run = index("add", &[&archive, &captures, Path::new("-q")]);
+    assert_eq!(run.code, Some(1), "{}", run.err);
+    let stats = index("stats", &[&archive, Path::new("--captures")]).done();
+    assert_eq!(stats.lines().filter(|line| line.ends_with("damaged")).count(), 1, "{stats}");
+}
+
+/// The first signal ends a repair, and what was done stays.
+#[test]
+fn a_signal_ends_a_repair_between_two_captures() {
+    let folder = TempDir::new().unwrap();
+    let (archive, captures) = (folder.path().join("A"), folder.path().join("captures"));
+    fs::create_dir(&captures).unwrap();
+    let bytes = fs::read(repository().join("traces/generated.pcap")).unwrap();
+    for number in 0..60_u32 {
+        // Each with a time of its own.
+        let mut piece = bytes[..200_000.min(bytes.len())].to_vec();
+        piece[28..32].copy_from_slice(&number.to_le_bytes());
+        fs::write(captures.join(format!("{number}.pcap")), piece).unwrap();
+    }
+    index("build", &[&archive, &captures, Path::new("-q")]);
+    for entry in fs::read_dir(archive.join("node")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            fs::write(path.join("0.lists.parquet"), "").unwrap();
+        }
+    }
+    let before = index("verify", &[&archive]).err.lines().count();
+    let child = start(&["index", "repair", archive.to_str().unwrap()]);
+    listening(&child);
+    sleep(Duration::from_millis(200));
+    signal(&child, "INT");
+    let run = ended(child);
+    if run.code == Some(130) {
+        assert!(run.err.contains("the same command goes on with the rest"), "{}", run.err);
+    }
+    assert!(index("verify", &[&archive]).err.lines().count() <= before);
+    index("repair", &[&archive, Path::new("-q")]);
+    assert!(is_whole(&archive));
+    assert_eq!(names_in(&archive.join("node")).iter().filter(|n| !n.contains('.')).count(), 61);
+}

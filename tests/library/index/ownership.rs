@@ -1,0 +1,494 @@
+//! An index writes to and deletes from its own folders only, whatever its files say.
+
+use super::{Kept, build, pieces, settings, writer};
+use flowsieve::filters::FilterKind;
+use flowsieve::hashing::Checksum;
+use flowsieve::index::{Added, IndexError, IndexQuery, IndexWriter, adopt, search, stats, verify};
+use flowsieve::trace::StopFlag;
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use tempfile::TempDir;
+
+/// A folder with captures, an index `A` and perhaps nodes.
+struct Place {
+    _folder: TempDir,
+    root: PathBuf,
+    captures: Vec<PathBuf>,
+}
+
+impl Place {
+    /// An index of two captures with nodes of these names beside it, or one within it.
+    fn with_nodes(names: &[&str]) -> Self {
+        let folder = TempDir::new().unwrap();
+        let root = fs::canonicalize(folder.path()).unwrap();
+        let captures = pieces(&root, 300, 4);
+        let place = Self { _folder: folder, root, captures };
+        let nodes: Vec<PathBuf> = names.iter().map(|name| place.at(name)).collect();
+        // Short regions, so that all nodes have some.
+        build(&place.at("A"), settings(FilterKind::Subset, 1), &nodes, &place.captures[..2]);
+        place
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.root.join(name)
+    }
+
+    fn copy(&self, from: &str, to: &str) {
+        let run = Command::new("cp").arg("-r").args([self.at(from), self.at(to)]).status();
+        assert!(run.unwrap().success());
+    }
+
+    fn holds(&self, name: &str) -> u64 {
+        let verified = verify(&self.at(name)).unwrap();
+        assert_eq!(verified.problems, Vec::<String>::new());
+        verified.captures
+    }
+
+    fn refused(&self, name: &str) -> String {
+        refused(&self.at(name))
+    }
+}
+
+/// Why this index is not opened for writing.
+fn refused(archive: &Path) -> String {
+    IndexWriter::open(archive).unwrap_err().to_string()
+}
+
+/// All files below a folder with their content; links as where they lead.
+fn content(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let data = fs::symlink_metadata(&path).unwrap();
+        if data.is_dir() {
+            found.insert(path.clone(), Vec::new());
+            found.extend(content(&path));
+        } else if data.is_file() {
+            found.insert(path.clone(), fs::read(&path).unwrap());
+        } else {
+            found.insert(path, b"other".into());
+        }
+    }
+    found
+}
+
+/// Puts another text into the catalogue, with the right checksum.
+fn lie(archive: &Path, change: impl Fn(String) -> String) {
+    let path = archive.join("catalog.json");
+    let text = fs::read_to_string(&path).unwrap();
+    let (_, inner) = text.split_once("\"catalog\":").unwrap();
+    let inner = change(inner.trim_end().strip_suffix('}').unwrap().to_owned());
+    let mut sum = Checksum::new();
+    sum.update(inner.as_bytes());
+    let sum = sum.value();
+    let text =
+        format!("{{\"schema\":\"flowsieve.index/4\",\"checksum\":{sum},\"catalog\":{inner}}}\n");
+    fs::write(path, text).unwrap();
+}
+
+/// Files of somebody whose names are like those of an index.
+fn photos(folder: &Path) {
+    fs::create_dir_all(folder.join("000042")).unwrap();
+    fs::create_dir_all(folder.join("000000")).unwrap();
+    fs::create_dir_all(folder.join("20240131")).unwrap();
+    for name in [
+        "000042/holiday.jpg",
+        "000000/0.records.parquet",
+        "20240131/a.jpg",
+        "000007.filter",
+        "000001.filters",
+        "000009.segment",
+        "123456",
+    ] {
+        fs::write(folder.join(name), name).unwrap();
+    }
+}
+
+#[test]
+fn a_copy_without_its_nodes_leaves_them_alone() {
+    let place = Place::with_nodes(&["n1", "n2"]);
+    place.copy("A", "B");
+    let before = content(&place.root);
+    let told = place.refused("B");
+    assert!(told.contains("index adopt") && told.contains("copy the nodes too"), "{told}");
+    assert!(adopt(&place.at("B"), &[]).is_err());
+    let nodes = ["n1", "n2"].map(|name| place.at(name));
+    let error = adopt(&place.at("B"), &nodes).unwrap_err().to_string();
+    assert!(error.contains("in use by the index in"), "{error}");
+    // Its problems are named, and it is not called whole.
+    let problems = verify(&place.at("B")).unwrap().problems;
+    assert_eq!(problems.len(), 2, "{problems:?}");
+    // A lock file is all that a refused writer leaves.
+    let mut after = content(&place.root);
+    after.remove(&place.at("B/lock"));
+    let mut before = before;
+    before.remove(&place.at("B/lock"));
+    assert_eq!(after, before);
+    assert_eq!(place.holds("A"), 2);
+}
+
+/// Drops, adds and puts segments together in a copy; the original stays as it is.
+fn change_copy(place: &Place) {
+    let before = content(&place.at("A"));
+    let mut changing = writer(&place.at("B"));
+    assert_eq!(changing.drop_captures(&place.captures[0]).unwrap(), 1);
+    changing.commit().unwrap();
+    for path in &place.captures[2..] {
+        assert!(matches!(changing.add(path, &()).unwrap(), Added::Indexed { .. }));
+        changing.commit().unwrap();
+    }
+    drop(changing);
+    assert_eq!((place.holds("A"), place.holds("B")), (2, 3));
+    assert_eq!(content(&place.at("A")), before);
+}
+
+#[test]
+fn a_copy_with_its_node_inside_is_an_index() {
+    let place = Place::with_nodes(&[]);
+    place.copy("A", "B");
+    change_copy(&place);
+}
+
+#[test]
+fn a_copy_with_copies_of_its_nodes_is_an_index_once_they_are_named() {
+    let place = Place::with_nodes(&["n1", "n2"]);
+    for (from, to) in [("A", "B"), ("n1", "m1"), ("n2", "m2")] {
+        place.copy(from, to);
+    }
+    let nodes = ["m1", "m2"].map(|name| place.at(name));
+    let [first, second] = nodes.clone();
+    let wrong = adopt(&place.at("B"), &[second, first.clone()]).unwrap_err().to_string();
+    assert!(wrong.contains("in their order"), "{wrong}");
+    let wrong = adopt(&place.at("B"), &[first]).unwrap_err().to_string();
+    assert!(wrong.contains("2 nodes"), "{wrong}");
+    let originals = [content(&place.at("n1")), content(&place.at("n2"))];
+    assert_eq!(adopt(&place.at("B"), &nodes).unwrap(), 2);
+    change_copy(&place);
+    assert_eq!([content(&place.at("n1")), content(&place.at("n2"))], originals);
+    // A move.
+    fs::rename(place.at("B"), place.at("C")).unwrap();
+    assert!(place.refused("C").contains("index adopt"));
+    adopt(&place.at("C"), &nodes).unwrap();
+    assert_eq!(place.holds("C"), 3);
+    drop(writer(&place.at("C")));
+    // Adopting was interrupted between two marks: the same command goes on.
+    place.copy("C", "D");
+    place.copy("m1", "k1");
+    place.copy("m2", "k2");
+    let mark = fs::read_to_string(place.at("k1/node.json")).unwrap();
+    let [old, new] = ["C", "D"].map(|name| place.at(name).display().to_string());
+    fs::write(place.at("k1/node.json"), mark.replace(&old, &new)).unwrap();
+    assert!(place.refused("D").contains("index adopt"));
+    adopt(&place.at("D"), &["k1", "k2"].map(|name| place.at(name))).unwrap();
+    assert_eq!((place.holds("C"), place.holds("D")), (3, 3));
+}
+
+#[test]
+fn a_moved_index_with_its_node_inside_goes_on() {
+    let place = Place::with_nodes(&[]);
+    fs::rename(place.at("A"), place.at("elsewhere")).unwrap();
+    let mut adding = writer(&place.at("elsewhere"));
+    adding.add(&place.captures[2], &()).unwrap();
+    adding.commit().unwrap();
+    drop(adding);
+    assert_eq!(place.holds("elsewhere"), 3);
+}
+
+#[test]
+fn a_folder_that_only_the_catalogue_names_is_left_alone() {
+    let names = ["photos", "index/photos", "A/photos"];
+    for name in names {
+        let place = Place::with_nodes(&["n1"]);
+        let folder = place.at(name);
+        photos(&folder);
+        let before = content(&folder);
+        let named = folder.strip_prefix(place.at("A")).unwrap_or(&folder).display().to_string();
+        let node = format!("\"{}\"", place.at("n1").display());
+        lie(&place.at("A"), |text| text.replace(&node, &format!("\"{named}\"")));
+        let told = place.refused("A");
+        assert!(told.contains("no mark") && told.contains("index adopt"), "{told}");
+        let problems = verify(&place.at("A")).unwrap().problems;
+        assert!(problems.iter().any(|problem| problem.contains("no mark")), "{problems:?}");
+        // A slip of the user's is noticed, too.
+        let error = adopt(&place.at("A"), std::slice::from_ref(&folder)).unwrap_err().to_string();
+        assert!(error.contains("neither a mark nor the file"), "{error}");
+        assert_eq!(content(&folder), before, "{name}");
+    }
+}
+
+#[test]
+fn files_of_others_in_a_node_stay() {
+    let place = Place::with_nodes(&["n1"]);
+    photos(&place.at("n1/000042").join("deeper"));
+    for folder in [place.at("n1"), place.at("A")] {
+        for name in ["20240131", "900000.filter", "900001.segment", "900002.filters"] {
+            fs::write(folder.join(name), name).unwrap();
+        }
+    }
+    let capture = fs::read_dir(place.at("n1")).unwrap().map(|entry| entry.unwrap().path());
+    let capture = capture.filter(|path| path.join("0.records.parquet").exists()).min().unwrap();
+    fs::write(capture.join("notes.txt"), "mine").unwrap();
+    let others = |text: &BTreeMap<PathBuf, Vec<u8>>| {
+        let is_other = |path: &&PathBuf| {
+            let name = path.display().to_string();
+            ["deeper", "20240131", "90000", "notes"].iter().any(|part| name.contains(part))
+        };
+        text.keys().filter(is_other).cloned().collect::<Vec<_>>()
+    };
+    let before = others(&content(&place.root));
+    assert!(before.len() > 15);
+    let mut changing = writer(&place.at("A"));
+    assert_eq!(changing.drop_captures(&place.root).unwrap(), 2);
+    changing.commit().unwrap();
+    for path in &place.captures {
+        changing.add(path, &()).unwrap();
+        changing.commit().unwrap();
+    }
+    drop(changing);
+    drop(writer(&place.at("A")));
+    assert_eq!(others(&content(&place.root)), before);
+    assert_eq!(place.holds("A"), 4);
+    assert_eq!(fs::read_to_string(capture.join("notes.txt")).unwrap(), "mine");
+}
+
+#[test]
+fn a_mark_that_is_gone_damaged_or_of_another_index_is_refused() {
+    let place = Place::with_nodes(&["n1", "n2"]);
+    let path = place.at("n1/node.json");
+    let mark = fs::read_to_string(&path).unwrap();
+    let nodes = ["n1", "n2"].map(|name| place.at(name));
+    for text in ["", "{", "[]", "{\"schema\":\"flowsieve.index-node/9\"}"] {
+        fs::write(&path, text).unwrap();
+        assert!(place.refused("A").contains("index adopt"), "{text}");
+        // Readers do not read there, and say so.
+        let mut kept = Kept::default();
+        let query = IndexQuery { port: Some(53), ..IndexQuery::default() };
+        let explained = search(&place.at("A"), &query, &StopFlag::default(), &mut kept).unwrap();
+        assert_eq!(explained.problems.len(), 1, "{:?}", explained.problems);
+    }
+    fs::remove_file(&path).unwrap();
+    assert!(place.refused("A").contains("no mark"));
+    adopt(&place.at("A"), &nodes).unwrap();
+    assert_eq!(fs::read_to_string(&path).unwrap(), mark);
+    assert_eq!(place.holds("A"), 2);
+    // That of another index.
+    build(&place.at("B"), settings(FilterKind::Subset, 1), &[place.at("m1")], &place.captures[..1]);
+    let other = fs::read_to_string(place.at("m1/node.json")).unwrap();
+    fs::write(&path, &other).unwrap();
+    let told = place.refused("A");
+    assert!(told.contains("belongs to another index"), "{told}");
+    assert!(adopt(&place.at("A"), &nodes).is_err());
+    fs::write(&path, &mark).unwrap();
+    // A node of another index is not adopted, nor built on.
+    let error = adopt(&place.at("A"), &[place.at("m1"), place.at("n2")]).unwrap_err();
+    assert!(error.to_string().contains("another index"), "{error}");
+    for node in [place.at("m1"), place.at("B"), place.at("B/..")] {
+        let error = IndexWriter::create(
+            &place.at("C"),
+            settings(FilterKind::Subset, 1),
+            std::slice::from_ref(&node),
+        );
+        assert!(matches!(error, Err(IndexError::Plan(_))), "{}", node.display());
+    }
+    assert_eq!((place.holds("A"), place.holds("B")), (2, 1));
+}
+
+#[test]
+fn nodes_are_locked_as_the_archive_is() {
+    let place = Place::with_nodes(&["n1"]);
+    let lock = fs::File::options().write(true).open(place.at("n1/lock")).unwrap();
+    lock.lock().unwrap();
+    let error = IndexWriter::open(&place.at("A")).unwrap_err();
+    assert!(matches!(error, IndexError::Busy(_)), "{error}");
+    assert!(matches!(adopt(&place.at("A"), &[place.at("n1")]), Err(IndexError::Busy(_))));
+    drop(lock);
+    drop(writer(&place.at("A")));
+}
+
+#[test]
+fn links_are_not_followed() {
+    // A node.
+    let place = Place::with_nodes(&[]);
+    photos(&place.at("photos"));
+    let before = content(&place.at("photos"));
+    fs::rename(place.at("A/node"), place.at("moved")).unwrap();
+    symlink(place.at("photos"), place.at("A/node")).unwrap();
+    assert!(place.refused("A").contains("a link to"), "{}", place.refused("A"));
+    assert!(adopt(&place.at("A"), &[]).is_err());
+    fs::remove_file(place.at("A/node")).unwrap();
+    symlink(place.at("moved"), place.at("A/node")).unwrap();
+    assert!(place.refused("A").contains("a link to"));
+    let told = verify(&place.at("A")).unwrap().problems;
+    assert!(told.iter().all(|problem| problem.contains("a link to")), "{told:?}");
+    // It is one once the user says so.
+    adopt(&place.at("A"), &[place.at("moved")]).unwrap();
+    assert_eq!(place.holds("A"), 2);
+    // The folder of a capture, and files that a writer makes, takes or replaces.
+    let place = Place { captures: place.captures.clone(), ..Place::with_nodes(&[]) };
+    photos(&place.at("photos"));
+    let target = place.at("photos/000000");
+    let capture = place.at("A/node/000000");
+    fs::rename(&capture, place.at("regions")).unwrap();
+    symlink(&target, &capture).unwrap();
+    let text = fs::read_to_string(place.at("A/catalog.json")).unwrap();
+    let (_, next) = text.split_once("\"next\":").unwrap();
+    let next: u64 = next.split(',').next().unwrap().parse().unwrap();
+    for name in ["catalog.json.new", "journal.new"] {
+        symlink(place.at("photos/123456"), place.at("A").join(name)).unwrap();
+    }
+    for number in next..next + 6 {
+        for ending in ["filter", "filters"] {
+            let name = format!("node/{number:06}.{ending}");
+            symlink(place.at("photos/123456"), place.at("A").join(name)).unwrap();
+        }
+        let name = format!("{number:06}.segment");
+        symlink(place.at("photos/123456"), place.at("A").join(name)).unwrap();
+    }
+    let dropped = stats(&place.at("A")).unwrap().captures[0].path.clone();
+    let mut changing = writer(&place.at("A"));
+    assert_eq!(changing.drop_captures(&dropped).unwrap(), 1);
+    changing.commit().unwrap();
+    changing.add(&place.captures[3], &()).unwrap();
+    changing.commit().unwrap();
+    drop(changing);
+    assert_eq!(content(&place.at("photos")), before_of(&before, &place));
+    for name in ["lock", "journal", "node/lock", "node/node.json", "catalog.json"] {
+        let path = place.at("A").join(name);
+        let _ = fs::remove_file(&path);
+        symlink(place.at("photos/made-through-a-link"), &path).unwrap();
+        assert!(IndexWriter::open(&place.at("A")).is_err(), "{name}");
+        fs::remove_file(&path).unwrap();
+        if name.ends_with("node.json") {
+            adopt(&place.at("A"), &[]).unwrap();
+        }
+    }
+    assert_eq!(content(&place.at("photos")), before_of(&before, &place));
+}
+
+/// The content of `photos` as it is in another place.
+fn before_of(before: &BTreeMap<PathBuf, Vec<u8>>, place: &Place) -> BTreeMap<PathBuf, Vec<u8>> {
+    let below = |path: &PathBuf| {
+        let parts = path.components().skip_while(|part| part.as_os_str() != "photos");
+        place.root.join(parts.collect::<PathBuf>())
+    };
+    before.iter().map(|(path, bytes)| (below(path), bytes.clone())).collect()
+}
+
+#[test]
+fn pipes_in_an_index_are_not_waited_for() {
+    let place = Place::with_nodes(&["n1"]);
+    let archive = place.at("A");
+    let files = content(&place.root).into_iter();
+    let is_of_index = |path: &PathBuf| {
+        path.is_file() && (path.starts_with(&archive) || path.starts_with(place.at("n1")))
+    };
+    let files: Vec<PathBuf> = files.map(|(path, _)| path).filter(is_of_index).collect();
+    assert!(files.len() > 8, "{files:?}");
+    for path in files.into_iter().chain([archive.join("journal")]) {
+        let bytes = fs::read(&path).ok();
+        let _ = fs::remove_file(&path);
+        assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
+        let query = IndexQuery { host: "0.0.0.0/0".parse().ok(), ..IndexQuery::default() };
+        let _ = search(&archive, &query, &StopFlag::default(), &mut Kept::default());
+        let _ = (verify(&archive), stats(&archive));
+        if let Ok(mut changing) = IndexWriter::open(&archive) {
+            // What it holds is read, too.
+            let damage = verify(&archive).unwrap().damage;
+            let _ = changing.repair(&damage, &());
+            drop(changing);
+        }
+        fs::remove_file(&path).unwrap();
+        if let Some(bytes) = bytes {
+            fs::write(&path, bytes).unwrap();
+        }
+    }
+    assert_eq!(place.holds("A"), 2);
+}
+
+#[test]
+fn paths_of_nodes_go_down() {
+    let place = Place::with_nodes(&[]);
+    photos(&place.at("photos"));
+    photos(&place.at("A/photos"));
+    let before = content(&place.root);
+    let catalog = fs::read(place.at("A/catalog.json")).unwrap();
+    for folder in [
+        "",
+        ".",
+        "..",
+        "../photos",
+        "node/../../photos",
+        "node/..",
+        "./node/../node/.",
+        "/",
+        "//",
+        "/..",
+    ] {
+        fs::write(place.at("A/catalog.json"), &catalog).unwrap();
+        lie(&place.at("A"), |text| {
+            text.replace("\"folder\":\"node\"", &format!("\"folder\":\"{folder}\""))
+        });
+        let told = place.refused("A");
+        assert!(told.contains("catalogue"), "{folder}: {told}");
+        assert!(verify(&place.at("A")).is_err());
+    }
+    // The same folder twice.
+    fs::write(place.at("A/catalog.json"), &catalog).unwrap();
+    let node = "{\"folder\":\"node\"}";
+    lie(&place.at("A"), |text| text.replace(node, &[node, node].join(",")));
+    assert!(place.refused("A").contains("catalogue"));
+    fs::write(place.at("A/catalog.json"), catalog).unwrap();
+    let mut after = content(&place.root);
+    let mut before = before;
+    for all in [&mut after, &mut before] {
+        all.remove(&place.at("A/lock"));
+    }
+    assert_eq!(after, before);
+}
+
+/// What a killed writer leaves is deleted by name, and a journal can name nothing else.
+#[test]
+fn a_journal_names_files_of_the_index_only() {
+    let place = Place::with_nodes(&["n1"]);
+    photos(&place.at("n1/000042"));
+    fs::write(place.at("n1/000042/holiday.jpg"), "mine").unwrap();
+    for name in ["n1/000778.filter", "n1/000779.filters", "A/000780.segment", "A/000781"] {
+        fs::write(place.at(name), "mine").unwrap();
+    }
+    fs::create_dir(place.at("n1/000777")).unwrap();
+    let left = [
+        "n1/000777/3.records.parquet",
+        "n1/000777/3.lists.parquet",
+        "n1/000776.filter",
+        "A/000775.segment",
+    ];
+    for name in left {
+        fs::write(place.at(name), "left").unwrap();
+    }
+    let stored = fs::read_to_string(place.at("A/catalog.json")).unwrap();
+    let before = content(&place.root);
+    let journal = "\
+{\"region\":{\"node\":0,\"capture\":777,\"region\":3}}
+{\"filter\":{\"node\":0,\"number\":776}}
+{\"segment\":{\"number\":775}}
+{\"filter\":{\"node\":1,\"number\":7}}
+{\"filter\":{\"node\":18446744073709551615,\"number\":7}}
+{\"region\":{\"node\":0,\"capture\":0,\"region\":0}}
+{\"region\":{\"node\":0,\"capture\":42,\"region\":\"../holiday.jpg\"}}
+{\"segment\":{\"number\":-1}}
+\u{0}\u{1}
+{\"filters\":{\"node\":0,\"number\":";
+    fs::write(place.at("A/journal"), journal).unwrap();
+    drop(writer(&place.at("A")));
+    let mut expected = before;
+    for name in left {
+        expected.remove(&place.at(name));
+    }
+    expected.remove(&place.at("n1/000777"));
+    assert_eq!(content(&place.root), expected);
+    assert_eq!(fs::read_to_string(place.at("A/catalog.json")).unwrap(), stored);
+    assert_eq!(place.holds("A"), 2);
+}
