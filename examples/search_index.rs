@@ -14,7 +14,12 @@ struct Found(usize);
 impl HitSink for Found {
     fn hit(&mut self, hit: Hit<'_>) -> io::Result<()> {
         self.0 += 1;
-        println!("{:?}: {} asked {}", hit.capture.path, hit.record.src, hit.record.dst);
+        println!(
+            "{}: {} asked {}",
+            hit.capture.path.to_string_lossy(),
+            hit.record.src,
+            hit.record.dst
+        );
         Ok(())
     }
 }
