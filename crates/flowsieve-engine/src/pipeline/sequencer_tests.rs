@@ -4,6 +4,7 @@
 
 use super::collector::Collector;
 use super::cursor::Cursor;
+use super::edges::{Cut, Edges};
 use super::results::{SliceResult, SliceSink, Totals};
 use super::rows::Rows;
 use super::sequencer::{Aside, Late, Sequencer, StageError};
