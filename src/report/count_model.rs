@@ -212,13 +212,6 @@ pub(super) fn slice_columns(decimals: usize) -> Columns<SliceResult> {
         .doc("only for structures without `estimate`: a filter was so full that it noticed less than one new element in a hundred, so `first` is meaningless")
         .field("revised", |slice| slice.revised)
         .doc("packets came after the row of this slice was written, and this row replaces it; only for live counts of a pipe")
-<<<<<<< HEAD
-        .field("out_of_range", |slice| slice.start_ns == i64::MIN || slice.end_ns == i64::MAX)
-        .doc("it is the first or the last slice that there is: packets with times outside 1677 to 2262 count here")
-        .field("partial", |slice| slice.partial)
-        .doc(PARTIAL_DOC)
-=======
->>>>>>> work-memory
 }
 
 /// The columns of a slice, with those of the combinations that are wanted: beside each other for
@@ -240,12 +233,18 @@ pub(super) fn all_slice_columns(design: Option<&CountDesign>, flat: bool) -> Col
             design.counts(&slice.combinations)
         });
     }
-    with_partial(columns)
+    with_marks(columns)
 }
 
-/// With the last column. It came later than the others, whose places stay.
-pub(super) fn with_partial(columns: Columns<SliceResult>) -> Columns<SliceResult> {
-    columns.field("partial", |slice: &SliceResult| slice.partial).doc(PARTIAL_DOC)
+/// With the last columns. They came later than the others, whose places stay.
+pub(super) fn with_marks(columns: Columns<SliceResult>) -> Columns<SliceResult> {
+    columns
+        .field("out_of_range", |slice: &SliceResult| {
+            slice.start_ns == i64::MIN || slice.end_ns == i64::MAX
+        })
+        .doc("it is the first or the last slice that there is: packets with times outside 1677 to 2262 count here")
+        .field("partial", |slice: &SliceResult| slice.partial)
+        .doc(PARTIAL_DOC)
 }
 
 /// The counts of a combination.
