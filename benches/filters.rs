@@ -141,6 +141,7 @@ impl Planned {
     fn new(lines: u64) -> Self {
         let combination = |mask| PlannedCombination { mask, probes: LINE_PROBES };
         let spec = FilterSpec::Subset(SubsetSpec {
+            halving: false,
             attributes: 3,
             lines,
             probes: LINE_PROBES,
@@ -459,6 +460,7 @@ fn filters(criterion: &mut Criterion) {
         let lines = bytes / 64;
         let subset = || {
             FilterSpec::Subset(SubsetSpec {
+                halving: false,
                 attributes: 0,
                 lines,
                 probes: LINE_PROBES,

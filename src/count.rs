@@ -4,7 +4,7 @@ use crate::decode::Tunnel;
 #[cfg(doc)]
 use crate::elements::ElementKind;
 use crate::elements::ElementRule;
-use crate::filters::{FilterKind, Sizing, Structure};
+use crate::filters::{FilterKind, Sizing, SlidingBitmap, Structure};
 use crate::pipeline::{
     Align, CountExtras, CountPlan, CountSummary, CounterChoice, PlanError, RunError, SliceResult,
     SliceSink, Slicing, count,
@@ -17,6 +17,9 @@ use std::time::Duration;
 
 /// Shards by default: enough for the threads of a large machine.
 const DEFAULT_SHARDS: u32 = 8;
+
+/// Memory of a shard's filter, below which there are fewer shards.
+const LEAST_SHARD_BYTES: u64 = 512;
 
 /// Bytes of the filters of a slice by default.
 pub(crate) const DEFAULT_MEMORY_BYTES: u64 = 256 << 10;
@@ -339,12 +342,22 @@ pub(crate) fn counter(
         (Some(structure), _) => structure,
         (None, None) => Structure::Filter(FilterKind::Subset),
         (None, Some(panes)) => {
-            let shards = shards.unwrap_or(DEFAULT_SHARDS);
+            // The counts of the panes, which each shard has, take at most a quarter of the memory.
+            let fitting = match sizing {
+                Sizing::Memory { bytes, .. } => bytes / (4 * SlidingBitmap::pane_bytes(panes)),
+                Sizing::Rate { .. } => 1,
+            };
+            let fitting = fitting.clamp(1, DEFAULT_SHARDS.into()) as u32;
+            let shards = shards.unwrap_or(fitting);
             return Ok((Some(CounterChoice::sliding(sizing, panes, shards)?), shards));
         }
     };
-    let shards = shards.unwrap_or(match structure {
-        Structure::Exact | Structure::Filter(FilterKind::Subset) => DEFAULT_SHARDS,
+    let shards = shards.unwrap_or(match (structure, sizing) {
+        // As many as have room to be halved often.
+        (Structure::Filter(FilterKind::Subset), Sizing::Memory { bytes, .. }) => {
+            (bytes / LEAST_SHARD_BYTES).clamp(1, DEFAULT_SHARDS.into()) as u32
+        }
+        (Structure::Exact | Structure::Filter(FilterKind::Subset), _) => DEFAULT_SHARDS,
         _ => 1,
     });
     let counter = match structure {

@@ -20,14 +20,14 @@ _UNITS = {"": 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "kB": 1
 class Estimate:
     """How many distinct elements a filter has."""
 
-    distinct: float
-    """The estimate, which has no bias."""
-    std_error: float
+    distinct: float | None
+    """The estimate, which has no bias; None if only bounds are known, as of a union of crowded filters."""
+    std_error: float | None
     """Its standard error."""
     lower: int
     """Lower bound: with the upper one it holds in 95 of 100 cases or more."""
-    upper: int
-    """Upper bound."""
+    upper: int | None
+    """Upper bound; None if the filter is too full to say."""
 
 
 class Filter:
@@ -99,6 +99,11 @@ class Filter:
         """What a count inserted, such as ``host-pair``; None for plain values."""
         return self._native.attributes()[1]
 
+    @property
+    def stage(self) -> int:
+        """The filter looks at one element in 2 to this power: more than 0 only for a count's filter that was crowded."""
+        return self._native.stage()
+
     def insert(self, *columns: Any) -> None:
         """Inserts elements: a column of values for each attribute, or one value each."""
         self._native.insert(self._columns(columns))
@@ -115,7 +120,12 @@ class Filter:
         as ``"10.0.0.1,10.0.0.2"``.
         """
         if self.element is not None:
-            return self._native.query_text(",".join(map(str, columns))) == "yes"
+            answer = self._native.query_text(",".join(map(str, columns)))
+            if answer == "unknown":
+                raise UsageError(
+                    f"the filter looks at one element in {1 << self.stage} and not at this one; query() says unknown"
+                )
+            return answer == "yes"
         answers = self._native.contains(self._columns(columns))
         if not _is_column(columns[0]):
             return answers == b"\1"
@@ -133,7 +143,7 @@ class Filter:
         """What the filter knows of elements with these values of some attributes, by name.
 
         ``yes``: seen, or a false positive; ``no``: not seen, for certain; ``apart``: each value was seen, but perhaps in different
-        elements; ``unknown``: the filter keeps nothing about such a question.
+        elements; ``unknown``: the filter keeps nothing about such a question, or does not look at this element (`stage`).
         """
         names = self.attributes
         wrong = [name for name in values if name not in names]

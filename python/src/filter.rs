@@ -196,7 +196,7 @@ impl Filter {
             _ => return Err(wrong("give memory, or fpr with expect")),
         };
         let label = format!("{LABEL}{}", attributes.join(","));
-        let spec = FilterSpec::new(kind, attributes.len(), sizing).map_err(wrong)?;
+        let spec = FilterSpec::new(kind, attributes.len(), sizing).map_err(wrong)?.knowing();
         let filter = SavedFilter::empty(spec, seed, label.into_bytes(), shards as usize);
         Ok(filter.map_err(wrong)?.into())
     }
@@ -300,9 +300,14 @@ impl Filter {
     }
 
     /// Estimate, standard error, lower and upper bound of the distinct elements.
-    fn estimate(&self) -> PyResult<Option<(f64, f64, u64, u64)>> {
+    fn estimate(&self) -> PyResult<Option<(Option<f64>, Option<f64>, u64, Option<u64>)>> {
         let estimate = self.lock()?.distinct();
-        Ok(estimate.map(|it| (it.distinct, it.std_error(), it.lower(), it.upper())))
+        Ok(estimate.map(|it| (it.point(), it.point_error(), it.lower(), it.upper())))
+    }
+
+    /// The filter looks at one element in 2^stage.
+    fn stage(&self) -> PyResult<u32> {
+        Ok(self.lock()?.stage())
     }
 
     /// A filter of the same elements.

@@ -18,6 +18,7 @@ use crate::count::{DEFAULT_MEMORY_BYTES, counter};
 use anyhow::{Context, Result};
 use clap::Args;
 use flowsieve::elements::{ElementKind, ElementLabel};
+use flowsieve::filters::saved::SavedFilter;
 use flowsieve::filters::{FilterKind, Sizing, Structure};
 use flowsieve::pipeline::{
     Beside, CountExtras, CountPlan, CounterChoice, SliceResult, SliceSink, count,
@@ -109,6 +110,21 @@ struct FilterArgs {
     #[arg(long, value_name = "NAME", value_parser = structures())]
     filter: Option<Structure>,
 
+    /// Go on from the filter that an earlier count saved
+    ///
+    /// Counts the distinct elements of both, more exactly than the union of two filters could: the
+    /// elements of the first count are not counted again. Structure, memory, seed and shards are
+    /// those of the file, and the elements have to be of the same kind. Needs --slice all; there is
+    /// no exact count.
+    #[arg(
+        id = "continue",
+        long = "continue",
+        value_name = "FILE",
+        conflicts_with_all = ["filter", "memory", "fpr", "expect", "shards", "seed"],
+        hide_short_help = true
+    )]
+    continued: Option<PathBuf>,
+
     /// Memory of the filter for one slice, such as 64KiB [default: 256KiB]
     ///
     /// An overfull dleft filter takes up to 1/56 of it and 1 KiB more, for elements without a cell.
@@ -142,7 +158,8 @@ struct FilterArgs {
 pub(crate) fn run(args: &CountArgs) -> Result<Outcome> {
     let mut run = Run::begin()?;
     let files = run.find(&args.trace.input, args.live.follow)?;
-    let mut plan = args.plan(&files)?;
+    let continued = args.filter.continued()?;
+    let mut plan = args.plan(&files, continued.as_ref())?;
     plan.check_memory()?;
     if !run.can_read(&plan.inputs, plan.input_format) {
         return Ok(run.end(false, PARTIAL));
@@ -166,17 +183,19 @@ pub(crate) fn run(args: &CountArgs) -> Result<Outcome> {
         CountReport::begin(args.format.format, &parameters, look, output).context(UNWRITTEN)?;
     let mut sinks = Sinks { report, page: args.od.page.is_wanted().then(CountPage::default) };
     let label = saved.as_ref().map(|_| {
-        let label = ElementLabel {
-            part: SelectedPart::from(&plan.selection),
-            ..ElementLabel::new(&plan.rule, plan.tunnel)
-        };
-        label.to_string().into_bytes()
+        let label = label(&plan);
+        let before = continued.as_ref().and_then(|filter| ElementLabel::parse(filter.label()));
+        let both = before.and_then(|before| before.united(&label));
+        both.unwrap_or(label).to_string().into_bytes()
     });
     let mut who = args.who(&plan)?;
     let traffic = od.traffic.as_mut().map(|it| it as &mut dyn Beside);
     let ranked = who.as_mut().map(|it| it as &mut dyn Beside);
-    let extras =
-        CountExtras { beside: traffic.into_iter().chain(ranked).collect(), filter_label: label };
+    let extras = CountExtras {
+        beside: traffic.into_iter().chain(ranked).collect(),
+        filter_label: label,
+        continued,
+    };
     let quiet = args.speech.is_quiet() || is_watched;
     let result = run.watch(quiet, &files, |watch| count(&plan, extras, &mut sinks, watch));
     let mut summary = result.map_err(explained)?;
@@ -234,10 +253,11 @@ impl CountArgs {
                 (self.od.is_anonymized(), "--anonymize"),
                 (self.top.is_some(), "--top"),
                 (self.save_filter.is_some(), "--save-filter"),
+                (self.filter.continued.is_some(), "--continue"),
             ],
         )?;
         Ok(DividedRun {
-            plan: DividedPlan::Count(self.plan(&self.trace.input.captures)?),
+            plan: DividedPlan::Count(self.plan(&self.trace.input.captures, None)?),
             format: self.format.format,
             output: self.output.output.clone(),
             is_quiet: self.speech.is_quiet(),
@@ -271,7 +291,11 @@ impl CountArgs {
         })
     }
 
-    fn plan(&self, inputs: &[PathBuf]) -> Result<CountPlan, UsageError> {
+    fn plan(
+        &self,
+        inputs: &[PathBuf],
+        continued: Option<&SavedFilter>,
+    ) -> Result<CountPlan, UsageError> {
         self.trace.elements.check()?;
         let [html, pairs] = self.od.files();
         let saved = ("--save-filter", self.save_filter.as_deref());
@@ -280,7 +304,14 @@ impl CountArgs {
         let kind = self.trace.elements.element;
         let slicing = self.trace.slices.slicing(self.trace.input.selection.zone.zone());
         let panes = slicing.panes(self.every).map_err(UsageError::of)?;
-        let (counter, shards) = if self.filter.design.is_asked() {
+        let (counter, shards) = if let Some(filter) = continued {
+            if self.filter.design.is_asked() || self.every.is_some() {
+                return Err(UsageError::of(
+                    "--continue goes on with the saved filter as it is; leave out --want, --cuts, --weights and --every",
+                ));
+            }
+            (Some(CounterChoice::saved(filter)), filter.shards() as u32)
+        } else if self.filter.design.is_asked() {
             (Some(self.filter.designed(kind)?), 1)
         } else {
             self.filter.usual(kind, panes)?
@@ -298,13 +329,22 @@ impl CountArgs {
             slicing,
             every_ns: self.every,
             counter,
-            exact_limit_bytes: self.exact.limit_bytes(),
-            seed: self.filter.seed.seed,
+            exact_limit_bytes: self.exact.limit_bytes().filter(|_| continued.is_none()),
+            seed: continued.map_or(self.filter.seed.seed, SavedFilter::seed),
             shards,
             threads: self.threads.count(),
             delay_ns: None,
         };
         plan.check().map_err(UsageError::of)?;
+        if let Some(filter) = continued {
+            plan.check_continued(filter).map_err(UsageError::of)?;
+            let before = ElementLabel::parse(filter.label());
+            if before.is_none_or(|before| before.united(&label(&plan)).is_none()) {
+                return Err(UsageError::of(
+                    "the saved filter to go on from holds other elements; give the --element, --tunnel, --where and the other choices of the count that saved it (`flowsieve filter info` shows them)",
+                ));
+            }
+        }
         self.format.check(&self.output)?;
         self.od.check(self.output.path())?;
         self.who(&plan)?;
@@ -325,7 +365,21 @@ impl CountArgs {
     }
 }
 
+/// What the elements of this plan are.
+fn label(plan: &CountPlan) -> ElementLabel {
+    let part = SelectedPart::from(&plan.selection);
+    ElementLabel { part, ..ElementLabel::new(&plan.rule, plan.tunnel) }
+}
+
 impl FilterArgs {
+    /// The filter to go on from.
+    fn continued(&self) -> Result<Option<SavedFilter>> {
+        let Some(path) = &self.continued else {
+            return Ok(None);
+        };
+        SavedFilter::load(path).map(Some).with_context(|| path.display().to_string())
+    }
+
     /// The counter of each shard, sized by the rules of its structure, and the number of shards.
     fn usual(
         &self,

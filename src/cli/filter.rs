@@ -93,7 +93,8 @@ struct InfoArgs {
 ///   yes      seen, or a false positive
 ///   no       not seen, for certain
 ///   apart    each value was seen, but perhaps in different elements: the filter cannot say
-///   unknown  the filter keeps nothing about such a question
+///   unknown  the filter keeps nothing about such a question, or looks at a sample of the elements
+///            and not at this one: a crowded `subset` filter of a count does
 #[derive(Args, Clone, Debug)]
 #[command(after_long_help = QUERY_EXAMPLES, verbatim_doc_comment)]
 struct QueryArgs {

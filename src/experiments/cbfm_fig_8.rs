@@ -228,6 +228,7 @@ fn subset(bytes: u64, elements: u64, pairs: u64) -> FilterSpec {
         .min_by(|a, b| sum(a).total_cmp(&sum(b)))
         .expect("there are 64 choices");
     FilterSpec::Subset(SubsetSpec {
+        halving: false,
         attributes: 3,
         lines,
         probes,

@@ -198,8 +198,13 @@ pub(super) fn slice_columns(decimals: usize) -> Columns<SliceResult> {
         .doc("lower bound of the distinct elements: `lower` and `upper` enclose the true number in at least 95 of 100 slices")
         .heading(Heading::right(7, 11, "lower").tight(9, "lower").goes(5))
         .field("upper", |slice| slice.upper)
-        .doc("upper bound of the distinct elements")
+        .doc("upper bound of the distinct elements; null if a filter was full")
         .heading(Heading::right(8, 11, "upper").tight(9, "upper").goes(5))
+        .text(|slice| match slice.upper {
+            Some(upper) => grouped(upper),
+            None if slice.saturated => "full".to_owned(),
+            None => "–".to_owned(),
+        })
         .field("rel_error", SliceResult::rel_error)
         .doc("(estimate - exact) / exact")
         .unit("share")
@@ -209,7 +214,7 @@ pub(super) fn slice_columns(decimals: usize) -> Columns<SliceResult> {
         .unit("share")
         .heading(Heading::right(10, 13, "observed FPR").tight(8, "obs. FPR").goes(3))
         .field("saturated", |slice| slice.saturated)
-        .doc("only for structures without `estimate`: a filter was so full that it noticed less than one new element in a hundred, so `first` is meaningless")
+        .doc("a filter was so full that it noticed too few new elements for a count: `first` is far too low, and there is no upper bound")
         .field("revised", |slice| slice.revised)
         .doc("packets came after the row of this slice was written, and this row replaces it; only for live counts of a pipe")
 }

@@ -39,6 +39,7 @@ pub(super) struct FilterRow {
     seed: u64,
     stats: FilterStats,
     distinct: Option<Estimate>,
+    stage: u32,
     combinations: Vec<StoredRow>,
 }
 
@@ -82,14 +83,16 @@ pub(super) fn filter_columns() -> Columns<FilterRow> {
         .field("fill_ratio", |row| row.stats.fill_ratio)
         .doc("share of set bits; of counters above zero, or of cells in use, where there are such")
         .unit("share")
-        .field("estimate", |row| row.distinct.map(|estimate| estimate.distinct))
-        .doc("distinct elements; by registers or fill after a union; null where there is none")
-        .field("std_error", |row| row.distinct.map(Estimate::std_error))
+        .field("stage", |row| row.stage)
+        .doc("of a `subset` that halves what it watches: it looks at one element in 2^`stage`, and less in its last stage; 0 if it knows all")
+        .field("estimate", |row| row.distinct.and_then(Estimate::point))
+        .doc("distinct elements; by the fill after a union; null where there is none")
+        .field("std_error", |row| row.distinct.and_then(Estimate::point_error))
         .doc("the standard error of that")
         .field("lower", |row| row.distinct.map(Estimate::lower))
         .doc("lower bound of the distinct elements: `lower` and `upper` hold in 95 of 100 cases or more")
-        .field("upper", |row| row.distinct.map(Estimate::upper))
-        .doc("upper bound of the distinct elements")
+        .field("upper", |row| row.distinct.and_then(Estimate::upper))
+        .doc("upper bound of the distinct elements; null if the filter is too full to say")
         .field("saturated", |row| row.of_counters(|counters| counters.saturated))
         .doc("counters that reached their largest value; null where there are no counters")
         .field("overflows", |row| row.of_counters(|counters| counters.overflows))
@@ -177,6 +180,7 @@ impl FilterInfo {
             seed: filter.seed(),
             stats: filter.stats(),
             distinct: filter.distinct(),
+            stage: filter.stage(),
         });
     }
 
@@ -229,6 +233,14 @@ impl FilterInfo {
     }
 }
 
+/// How much of the elements a filter of this stage knows.
+fn known(stage: u32) -> String {
+    match stage {
+        0 => "all elements".to_owned(),
+        stage => format!("at most one element in {}; it counts all", 1_u64 << stage),
+    }
+}
+
 fn lines(row: &FilterRow, zone: Zone) -> Vec<(&'static str, String)> {
     let shards = if row.shards == 1 { "shard" } else { "shards" };
     let mut lines = vec![
@@ -241,16 +253,25 @@ fn lines(row: &FilterRow, zone: Zone) -> Vec<(&'static str, String)> {
         ("parameters", row.spec.describe()),
         ("memory", format!("{} in {} {shards}", size(row.stats.memory_bytes), row.shards)),
         ("fill", percent(row.stats.fill_ratio)),
+        ("knows", known(row.stage)),
         ("seed", row.seed.to_string()),
     ];
     lines.push((
         "distinct",
         match row.distinct {
             Some(estimate) => {
-                let count = grouped(estimate.distinct.round() as u64);
-                let bounds = [estimate.lower(), estimate.upper()].map(grouped);
-                let error = estimate.std_error();
-                format!("{count} ± {error:.1}, from {} to {}", bounds[0], bounds[1])
+                let lower = grouped(estimate.lower());
+                let bounds = match estimate.upper() {
+                    Some(upper) => format!("from {lower} to {}", grouped(upper)),
+                    None => format!("at least {lower}: the filter is full"),
+                };
+                match estimate.point() {
+                    Some(count) => {
+                        let count = grouped(count.round() as u64);
+                        format!("{count} ± {:.1}, {bounds}", estimate.std_error())
+                    }
+                    None => bounds,
+                }
             }
             None => "this filter does not tell".to_owned(),
         },

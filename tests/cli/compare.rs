@@ -237,7 +237,7 @@ fn a_full_filter_is_named_and_never_the_best() {
     ];
     let table = flowsieve(&[&["compare"], &options[..]].concat()).done();
     let words = table.split_whitespace().collect::<Vec<_>>().join(" ");
-    let sentence = "Filters were full, and their counts say nothing, in some of the 1 slices: bloom at 64 B in 1, subset at 64 B in 1; give them more --memory.";
+    let sentence = "Filters were full, and their counts say nothing, in some of the 1 slices: bloom at 64 B in 1; give them more --memory.";
     assert!(words.contains(sentence), "{table}");
     let document = compared(&options);
     let bloom = &document["structures"][0];

@@ -14,7 +14,7 @@ const WRONG: &[(&[&str], &str)] = &[
     (&["--top", "5"], "flowsieve top"),
     (&["--od", "128", "--od-out", "x.csv"], "1 to 32 bits"),
     (&["--slice", "200000d"], "292 years"),
-    (&["--memory", "1"], "--memory 512"),
+    (&["--memory", "1"], "--memory 64"),
     (&["--memory", "1B", "--shards", "1"], "64 or more"),
     (&["--memory", "64Ki"], "64KiB"),
     (&["--memory", "2000TiB"], "ask for less"),

@@ -359,6 +359,7 @@ fn counter(which: usize, kind: ElementKind, shards: u32, bytes: u64) -> Option<C
                 .filter(|_| attributes > 1)
                 .map(|attribute| PlannedCombination { mask: 1 << attribute, probes: 2 });
             let spec = FilterSpec::Subset(SubsetSpec {
+                halving: false,
                 attributes,
                 lines: bytes / 64,
                 probes: 3,

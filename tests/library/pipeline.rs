@@ -137,9 +137,12 @@ fn a_hyper_log_log_counts_and_tells_no_first() {
             assert_eq!((slice.first, slice.observed_fpr), (None, None));
             let off = (estimate - pairs.len() as f64).abs();
             assert!(off <= 4.0 * std_error, "{memory} {slice:?}");
-            // √(ln 2 / m), of each shard's share when they are about equal.
+            // √(ln 2 / m), of each shard's share when they are about equal; less while there are few
+            // elements a register.
             let stated = estimate * (std::f64::consts::LN_2 / registers / f64::from(shards)).sqrt();
-            assert!((std_error / stated - 1.0).abs() < 0.02, "{memory} {slice:?}");
+            let load = estimate / registers / f64::from(shards);
+            let least = if load > 20.0 { 0.95 } else { 0.0 };
+            assert!((least..1.02).contains(&(std_error / stated)), "{memory} {slice:?}");
         }
         assert_eq!((summary.totals.first, summary.totals.observed_fpr), (None, None));
         assert!(summary.totals.estimate.is_some() && summary.totals.std_error.is_some());

@@ -31,13 +31,13 @@
 //! [`BloomLayout::Lines`] puts an element's bits into one line of 512 bits, one bit in each of k ≤
 //! 8 consecutive 64-bit words: one cache line an operation for a somewhat higher rate
 //! ([`super::sizing::blocked_fpr`]; 0.0105 instead of 0.0082 at 10 bits an element). A new element
-//! is then called a repeat with p = product of its words' shares of set bits; while p is small, the
-//! count takes a sample of what it must have missed (`lines/count.rs`).
+//! is then called a repeat with p = product of its words' shares of set bits, and counted with that.
 //!
 //! # Distinct elements
 //!
 //! A new element is called a repeat with p = (share of set bits)^k, exactly; the count is
-//! [`DistinctCounter`]'s with that p, at any load.
+//! [`DistinctCounter`]'s with that p. A filter that is full counts no more: then the count has no
+//! upper bound.
 //!
 //! # What it cannot do
 //!
@@ -255,7 +255,7 @@ impl MembershipFilter for BloomFilter {
     fn insert(&mut self, element: ElementDigests<'_>) -> Sighting {
         let ones = self.core.bits.ones();
         let sighting = self.core.insert(element.whole);
-        self.counter.record(element.whole, sighting, || self.core.repeat_probability_at(ones));
+        self.counter.record(sighting, || self.core.repeat_probability_at(ones));
         sighting
     }
 
@@ -265,11 +265,8 @@ impl MembershipFilter for BloomFilter {
             let fresh = &mut [0; ProbeBatch::MOST][..digests.len()];
             self.core.insert_all(digests.iter().copied(), fresh);
             let before = ones_before(ones, fresh);
-            self.counter.record_all(
-                |number| digests[number],
-                fresh,
-                |number| self.core.repeat_probability_at(before[number]),
-            );
+            let repeats = |number: usize| self.core.repeat_probability_at(before[number]);
+            self.counter.record_all(fresh, repeats);
             sightings.extend(fresh.iter().map(|&fresh| Sighting::of_fresh(fresh)));
         }
     }
@@ -300,10 +297,8 @@ impl MembershipFilter for BloomFilter {
     }
 
     fn distinct(&self) -> Option<Estimate> {
-        let fill =
-            || fill::independent(self.core.bits.ones(), self.core.bits.len(), self.core.probes);
         let repeats = || self.core.repeat_probability_at(self.core.bits.ones());
-        self.counter.estimate(repeats, fill)
+        Some(self.counter.estimate(repeats))
     }
 }
 
@@ -320,8 +315,11 @@ impl FilterState for BloomFilter {
 
     fn unite(&mut self, other: &dyn FilterState) -> Result<(), UnionError> {
         let other: &Self = same(other)?;
-        self.core.bits.unite(&other.core.bits);
-        self.counter.unite(&other.counter);
+        let of_both = [self.distinct(), other.distinct()];
+        let bits = &mut self.core.bits;
+        bits.unite(&other.core.bits);
+        let fill = fill::independent(bits.ones(), bits.len(), self.core.probes);
+        self.counter.unite(&other.counter, of_both, fill);
         Ok(())
     }
 }
@@ -336,15 +334,13 @@ pub struct BloomLineFilter {
 impl BloomLineFilter {
     /// A filter of `lines` ≥ 1 lines of 512 bits with `probes` (k, 1 to 32) bits an element.
     pub fn new(lines: u64, probes: u32) -> Self {
-        let array = LineArray::new(lines);
-        Self { counter: array.counter(probes), array }
+        Self { counter: LineCounter::empty(probes), array: LineArray::new(lines) }
     }
 
     /// The same filter without a running count, which makes insertions cheaper: its count is that
     /// of its fill.
     pub fn without_count(lines: u64, probes: u32) -> Self {
-        let array = LineArray::new(lines);
-        Self { counter: array.no_counter(probes), array }
+        Self { counter: LineCounter::off(probes), array: LineArray::new(lines) }
     }
 }
 
@@ -385,21 +381,19 @@ impl MembershipFilter for BloomLineFilter {
 
 impl FilterState for BloomLineFilter {
     fn save_state(&self, state: &mut StateWriter<'_>) -> io::Result<()> {
-        state.line_count(self.counter.parts())?;
+        state.distinct(self.counter.count())?;
         state.lines(&self.array.lines)
     }
 
     fn load_state(&mut self, state: &mut StateReader<'_>) -> Result<(), LoadError> {
-        let (firsts, count) = state.line_count()?;
-        self.array.set_written(std::iter::once((firsts, self.counter.probes())));
-        self.counter.restore(firsts, count, self.array.written());
+        self.counter.restore(Some(state.lasting_distinct()?));
         state.lines(&mut self.array.lines)
     }
 
     fn unite(&mut self, other: &dyn FilterState) -> Result<(), UnionError> {
         let other: &Self = same(other)?;
-        self.array.unite(&other.array);
-        self.counter.unite(&other.counter, self.array.written());
+        let (counters, others) = (&mut self.counter, &other.counter);
+        self.array.unite(slice::from_mut(counters), &other.array, slice::from_ref(others));
         Ok(())
     }
 }

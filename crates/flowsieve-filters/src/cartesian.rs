@@ -279,8 +279,8 @@ impl MembershipFilter for CartesianFilter {
             new |= self.bits.set(cell);
         }
         let sighting = if new { Sighting::First } else { Sighting::Repeat };
-        if let [value] = *element.attributes {
-            self.counter.record(value, sighting, || repeat_probability);
+        if self.strides.len() == 1 {
+            self.counter.record(sighting, || repeat_probability);
         }
         sighting
     }
@@ -307,8 +307,7 @@ impl MembershipFilter for CartesianFilter {
         if self.strides.len() > 1 {
             return None;
         }
-        let fill = || fill::independent(self.bits.ones(), self.bits.len(), self.probes);
-        self.counter.estimate(|| self.repeat_probability(), fill)
+        Some(self.counter.estimate(|| self.repeat_probability()))
     }
 
     fn as_multi_attribute(&self) -> Option<&dyn MultiAttributeFilter> {
@@ -329,8 +328,10 @@ impl FilterState for CartesianFilter {
 
     fn unite(&mut self, other: &dyn FilterState) -> Result<(), UnionError> {
         let other: &Self = same(other)?;
+        let of_both = [self.distinct(), other.distinct()];
         self.bits.unite(&other.bits);
-        self.counter.unite(&other.counter);
+        let fill = fill::independent(self.bits.ones(), self.bits.len(), self.probes);
+        self.counter.unite(&other.counter, of_both, fill);
         Ok(())
     }
 }

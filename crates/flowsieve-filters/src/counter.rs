@@ -88,7 +88,7 @@ impl CounterSpec {
             Self::Filter(ref spec) => spec.memory_bytes(),
             Self::HyperLogLog { precision } => 1 << precision,
             Self::ExaLogLog { precision } => ExaLogLog::bytes_of(precision),
-            Self::Sliding { cells, .. } => SlidingBitmap::bytes_of(cells),
+            Self::Sliding { cells, panes } => SlidingBitmap::bytes_of(cells, panes),
         }
     }
 
@@ -161,8 +161,8 @@ impl Counter {
         CombinationCount::of(filter, mask)
     }
 
-    /// Whether the counter is so full that it notices less than one new element in a hundred: then
-    /// its raw count says nothing, and it recognises nothing.
+    /// Whether the counter is full: it notices too few new elements for its count to have an upper
+    /// bound, or less than one in a hundred if it has no estimate. Then its raw count says nothing.
     ///
     /// `first` is how many elements it called new: while they are few for its memory, nothing is
     /// counted.
@@ -174,6 +174,9 @@ impl Counter {
         let (Self::Filter(filter), Some(parameters)) = (self, spec.filter()) else {
             return false;
         };
+        if parameters.counts_distinct() {
+            return filter.distinct().is_some_and(Estimate::is_full);
+        }
         // Combinations in the same lines set many more.
         let whole_only = parameters.shape().stored.is_empty();
         if whole_only && first.saturating_mul(BYTES_A_FIRST) < parameters.memory_bytes() {

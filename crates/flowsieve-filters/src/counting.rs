@@ -204,7 +204,7 @@ impl MembershipFilter for CountingFilter {
         }
         let sighting = if fresh { Sighting::First } else { Sighting::Repeat };
         if let Some(counter) = &mut self.counter {
-            counter.record(element.whole, sighting, || repeat_probability);
+            counter.record(sighting, || repeat_probability);
         }
         sighting
     }
@@ -223,8 +223,7 @@ impl MembershipFilter for CountingFilter {
     }
 
     fn distinct(&self) -> Option<Estimate> {
-        let fill = || fill::independent(self.counters.nonzero(), self.counters.len(), self.probes);
-        self.counter.as_ref()?.estimate(|| self.repeat_probability(), fill)
+        Some(self.counter?.estimate(|| self.repeat_probability()))
     }
 
     fn as_removable(&mut self) -> Option<&mut dyn RemovableFilter> {
@@ -245,8 +244,12 @@ impl FilterState for CountingFilter {
 
     fn unite(&mut self, other: &dyn FilterState) -> Result<(), UnionError> {
         let other: &Self = same(other)?;
-        self.counters.unite(&other.counters);
-        DistinctCounter::unite_where_known(&mut self.counter, other.counter.as_ref());
+        let of_both = [self.distinct(), other.distinct()];
+        let counters = &mut self.counters;
+        counters.unite(&other.counters);
+        let fill = fill::independent(counters.nonzero(), counters.len(), self.probes);
+        let more = other.counter.as_ref();
+        DistinctCounter::unite_where_known(&mut self.counter, more, of_both, fill);
         Ok(())
     }
 }

@@ -15,6 +15,9 @@
 //! With tails of 2 % the bounds hold in 95 to 98 of 100 cases; in more where nearly every count is
 //! exact. A count that rests on no stream ([`Basis::Scatter`]) is taken to be normal.
 //!
+//! There is no upper bound ([`Estimate::upper`] is `None`) when a filter notices so few new
+//! elements that any number may have been missed.
+//!
 //! Measured in `docs/accuracy.md`.
 
 use serde::{Deserialize, Serialize};
@@ -37,6 +40,13 @@ pub enum Basis {
     Stream(Seen),
     /// The state of an array or of registers alone.
     Scatter,
+    /// A union of sets of which only the sizes are known: there is no estimate, only bounds.
+    Bounds {
+        /// Lower bound.
+        lower: u64,
+        /// Upper bound, if there is one.
+        upper: Option<u64>,
+    },
 }
 
 /// What was seen in streams of insertions.
@@ -45,7 +55,8 @@ pub struct Seen {
     /// Elements that were noticed as new: there are at least this many (X). The rest of the count
     /// is the mean of what was missed (μ).
     pub elements: u64,
-    /// Mean number of new elements missed until the next one is seen, summed over the streams (m).
+    /// Mean number of new elements missed until the next one is seen, summed over the streams (m);
+    /// infinite if too few are seen for the count to mean anything.
     pub next_mean: f64,
     /// Variance of that number, summed in the same way (v).
     pub next_variance: f64,
@@ -66,6 +77,28 @@ impl Estimate {
         Self { distinct, variance, basis: Basis::Scatter }
     }
 
+    /// A union of sets whose sizes have these bounds.
+    pub(crate) const fn bounded(lower: u64, upper: Option<u64>) -> Self {
+        let middle = match upper {
+            Some(upper) => lower as f64 + (upper as f64 - lower as f64) / 2.0,
+            None => lower as f64,
+        };
+        Self { distinct: middle, variance: 0.0, basis: Basis::Bounds { lower, upper } }
+    }
+
+    /// The count, or `None` if only its bounds are known.
+    pub const fn point(self) -> Option<f64> {
+        match self.basis {
+            Basis::Bounds { .. } => None,
+            Basis::Stream(_) | Basis::Scatter => Some(self.distinct),
+        }
+    }
+
+    /// The standard error of that.
+    pub fn point_error(self) -> Option<f64> {
+        self.point().map(|_| self.std_error())
+    }
+
     /// Standard error of the count.
     pub fn std_error(self) -> f64 {
         self.variance.sqrt()
@@ -79,21 +112,29 @@ impl Estimate {
                 seen.elements.saturating_add(missed.floor() as u64)
             }
             Basis::Scatter => (self.distinct - Z * self.std_error()).round() as u64,
+            Basis::Bounds { lower, .. } => lower,
         }
     }
 
-    /// Upper bound.
-    pub fn upper(self) -> u64 {
+    /// Upper bound; `None` if there is none, because too few new elements would be noticed now.
+    pub fn upper(self) -> Option<u64> {
         match self.basis {
+            Basis::Stream(seen) if seen.next_mean == f64::INFINITY => None,
             Basis::Stream(seen) => {
                 let streams = f64::from(seen.streams.max(1));
                 let mean = self.missed(seen) + seen.next_mean / streams;
                 let variance = self.variance + seen.next_variance / streams;
                 let missed = missed_quantile(Tail::High, mean, variance);
-                seen.elements.saturating_add(missed.ceil() as u64)
+                Some(seen.elements.saturating_add(missed.ceil() as u64))
             }
-            Basis::Scatter => (self.distinct + Z * self.std_error()).round() as u64,
+            Basis::Scatter => Some((self.distinct + Z * self.std_error()).round() as u64),
+            Basis::Bounds { upper, .. } => upper,
         }
+    }
+
+    /// Whether the count has no upper bound: what was counted is too full.
+    pub fn is_full(self) -> bool {
+        self.upper().is_none()
     }
 
     /// Mean of what was missed.
@@ -104,27 +145,30 @@ impl Estimate {
     /// The count of two disjoint sets, estimated independently.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
-        Self {
+        let sum = Self {
             distinct: self.distinct + other.distinct,
             variance: self.variance + other.variance,
-            basis: match (self.basis, other.basis) {
-                (Basis::Stream(a), Basis::Stream(b)) => Basis::Stream(Seen {
+            basis: Basis::Scatter,
+        };
+        match (self.basis, other.basis) {
+            (Basis::Stream(a), Basis::Stream(b)) => Self {
+                basis: Basis::Stream(Seen {
                     elements: a.elements.saturating_add(b.elements),
                     next_mean: a.next_mean + b.next_mean,
                     next_variance: a.next_variance + b.next_variance,
                     streams: a.streams.saturating_add(b.streams),
                 }),
-                _ => Basis::Scatter,
+                ..sum
             },
-        }
-    }
-
-    /// The one with less variance.
-    pub(super) fn better(one: Option<Self>, other: Option<Self>) -> Option<Self> {
-        match (one, other) {
-            (Some(one), Some(other)) if other.variance < one.variance => Some(other),
-            (Some(one), _) => Some(one),
-            (None, other) => other,
+            (Basis::Scatter | Basis::Stream(_), Basis::Scatter | Basis::Stream(_))
+                if !self.is_full() && !other.is_full() =>
+            {
+                sum
+            }
+            _ => Self::bounded(
+                self.lower().saturating_add(other.lower()),
+                self.upper().zip(other.upper()).map(|(one, more)| one.saturating_add(more)),
+            ),
         }
     }
 }
@@ -220,11 +264,16 @@ mod tests {
             basis: Basis::Stream(Seen { elements, streams: 1, ..Seen::default() }),
         };
         let both = seen(3).plus(seen(4));
-        assert_eq!((both.lower(), both.upper()), (7, 7));
+        assert_eq!((both.lower(), both.upper()), (7, Some(7)));
         assert_eq!(Estimate::default().plus(both), both);
-        assert_eq!((Estimate::default().lower(), Estimate::default().upper()), (0, 0));
+        assert_eq!((Estimate::default().lower(), Estimate::default().upper()), (0, Some(0)));
         let scattered = both.plus(Estimate::scattered(100.0, 25.0));
-        assert_eq!((scattered.lower(), scattered.upper()), (97, 117));
+        assert_eq!((scattered.lower(), scattered.upper()), (97, Some(117)));
+        let bounded = both.plus(Estimate::bounded(10, Some(14)));
+        assert_eq!((bounded.lower(), bounded.upper(), bounded.point()), (17, Some(21), None));
+        let open = Seen { next_mean: f64::INFINITY, streams: 1, ..Seen::default() };
+        let full = Estimate { basis: Basis::Stream(open), ..both };
+        assert!(full.is_full() && both.plus(full).is_full() && scattered.plus(full).is_full());
     }
 
     /// Whatever a file or a tally says.

@@ -42,14 +42,20 @@ pub(super) fn independent(ones: u64, bits: u64, probes: u32) -> Option<Estimate>
 /// of several if they are more than eight, by the number of set bits in all `lines`; `None` if all
 /// are set.
 pub(super) fn in_lines(ones: u64, lines: u64, probes: u32) -> Option<Estimate> {
-    let bits = lines * WORDS_PER_LINE as u64 * 64;
+    in_blocks(ones, lines, WORDS_PER_LINE as u64 * 64, probes)
+}
+
+/// The same for blocks of this many bits in eight parts in place of lines.
+pub(super) fn in_blocks(ones: u64, blocks: u64, of_block: u64, probes: u32) -> Option<Estimate> {
+    let bits = blocks * of_block;
     if ones == 0 {
         return Some(Estimate::scattered(0.0, 0.0));
     }
     if ones >= bits {
         return None;
     }
-    let (m, words) = (bits as f64, WORDS_PER_LINE as f64);
+    let (m, parts) = (bits as f64, WORDS_PER_LINE as f64);
+    let width = of_block as f64 / parts;
     let of_share = |share: u32| f64::from(share) / m;
     let missed: f64 = shares(probes).map(|share| (-of_share(share)).ln_1p()).sum();
     let distinct = (-(ones as f64 / m)).ln_1p() / missed;
@@ -64,13 +70,13 @@ pub(super) fn in_lines(ones: u64, lines: u64, probes: u32) -> Option<Estimate> {
             .sum();
         (distinct * of_all).exp_m1()
     };
-    let mut pairs = (m - words * 64.0 + 63.0) * excess(&|_| 0.0);
+    let mut pairs = (m - of_block as f64 + width - 1.0) * excess(&|_| 0.0);
     for distance in 1..WORDS_PER_LINE as u32 {
-        pairs += 64.0
+        pairs += width
             * excess(&|share| {
                 let starts = share.saturating_sub(distance)
                     + share.saturating_sub(WORDS_PER_LINE as u32 - distance);
-                f64::from(starts) / words / (lines as f64 * 64.0 * 64.0)
+                f64::from(starts) / parts / (blocks as f64 * width * width)
             });
     }
     // Var(Z) / (m A)² = (1/A - 1 + pairs) / m.

@@ -14,6 +14,8 @@ pub enum Sighting {
     First,
     /// The element was there before, or it is a false positive.
     Repeat,
+    /// The filter looks at a sample of the elements only, and not at this one.
+    Unknown,
 }
 
 impl Sighting {
@@ -152,6 +154,12 @@ pub trait MembershipFilter: FilterState + Debug + Send {
     /// Unbiased count of the distinct elements inserted, if the structure has one. It is a count of
     /// a stream of insertions: after a removal there is none until the filter is cleared.
     fn distinct(&self) -> Option<Estimate>;
+
+    /// The stage of a filter that halves what it watches: it looks at one element in 2^stage, or at
+    /// less in its last stage. 0 if it looks at all.
+    fn stage(&self) -> u32 {
+        0
+    }
 
     /// Inserts many elements in order, with the answers that [`MembershipFilter::insert`] would
     /// have given one by one appended to `sightings`.

@@ -236,7 +236,7 @@ impl MembershipFilter for SplitCountingFilter {
         let repeat_probability = self.core.repeat_probability();
         let sighting = self.core.insert(element.whole);
         if let Some(counter) = &mut self.counter {
-            counter.record(element.whole, sighting, || repeat_probability);
+            counter.record(sighting, || repeat_probability);
         }
         sighting
     }
@@ -255,9 +255,7 @@ impl MembershipFilter for SplitCountingFilter {
     }
 
     fn distinct(&self) -> Option<Estimate> {
-        let fill = || self.core.fill_estimate();
-        let repeats = || self.core.repeat_probability();
-        self.counter.as_ref()?.estimate(repeats, fill)
+        Some(self.counter?.estimate(|| self.core.repeat_probability()))
     }
 
     fn as_removable(&mut self) -> Option<&mut dyn RemovableFilter> {
@@ -278,8 +276,10 @@ impl FilterState for SplitCountingFilter {
 
     fn unite(&mut self, other: &dyn FilterState) -> Result<(), UnionError> {
         let other: &Self = same(other)?;
+        let of_both = [self.distinct(), other.distinct()];
         self.core.unite(&other.core);
-        DistinctCounter::unite_where_known(&mut self.counter, other.counter.as_ref());
+        let (more, fill) = (other.counter.as_ref(), self.core.fill_estimate());
+        DistinctCounter::unite_where_known(&mut self.counter, more, of_both, fill);
         Ok(())
     }
 }

@@ -116,6 +116,7 @@ fn planned(plan: &ComparePlan, expected: &Expected, lines: u64) -> FilterSpec {
         let combinations =
             asked[1..].iter().map(|&mask| PlannedCombination { mask, probes: DEFAULT_PROBES });
         SubsetSpec {
+            halving: false,
             attributes: plan.rule.kind.attributes().len(),
             lines,
             probes: DEFAULT_PROBES,

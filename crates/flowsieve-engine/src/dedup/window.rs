@@ -155,7 +155,7 @@ impl Window {
         let mut repeat = false;
         match sighting.unwrap_or_else(|| self.filter.insert(of_filter(digest))) {
             Sighting::First => self.report.first += 1,
-            Sighting::Repeat => {
+            Sighting::Repeat | Sighting::Unknown => {
                 self.report.looked_up += 1;
                 if let Some(seen) = self.take_out(digest) {
                     // It is in the filter once.

@@ -11,8 +11,10 @@ use super::plan::FlowPlan;
 use super::record::{Direction, Ended, FlowRecord};
 use super::results::{FlowSink, FlowSummary, Uniqueness};
 use super::run::{FlowTaker, Output, read};
+use crate::filters::bits::Lines;
+use crate::filters::sizing::DEFAULT_PROBES;
 use crate::filters::{
-    ElementDigests, Estimate, FilterKind, FilterSpec, MembershipFilter, Sighting, Sizing,
+    ElementDigests, Estimate, FilterSpec, MembershipFilter, Sighting, SubsetSpec,
 };
 use crate::hashing::Digester;
 use crate::inputs::{PlanError, RunError, Watch};
@@ -35,17 +37,22 @@ pub fn list_unique(
 ) -> Result<FlowSummary, RunError> {
     plan.check()?;
     let bytes = (plan.memory_bytes / 2).max(LEAST_FILTER_BYTES);
-    let sizing = Sizing::Memory { bytes, expected: None };
-    let spec = FilterSpec::new(FilterKind::Subset, 1, sizing)
-        .map_err(|error| PlanError::new(error.to_string()))?;
+    let filter = filter_spec(bytes);
+    filter.check().map_err(|error| PlanError::new(error.to_string()))?;
     let mut seen = Seen {
         answer: Answer::Exact(HashTable::new()),
         exact_limit_bytes: plan.memory_bytes / 2,
-        spec,
+        filter_bytes: filter.memory_bytes(),
         digester: Digester::new(0),
     };
     let (inputs, totals) = read(plan, &mut seen, sink, watch)?;
     Ok(FlowSummary { inputs, totals, uniqueness: Some(seen.uniqueness()) })
+}
+
+/// A filter that knows every flow, in at most this memory.
+fn filter_spec(bytes: u64) -> FilterSpec {
+    let lines = (bytes / Lines::LINE_BYTES).max(1);
+    SubsetSpec::knowing(1, lines, DEFAULT_PROBES).into()
 }
 
 /// What was seen.
@@ -53,8 +60,8 @@ pub fn list_unique(
 struct Seen {
     answer: Answer,
     exact_limit_bytes: u64,
-    /// Of the filter that will follow the exact set.
-    spec: FilterSpec,
+    /// Memory of the filter that will follow the exact set.
+    filter_bytes: u64,
     digester: Digester,
 }
 
@@ -96,7 +103,7 @@ impl Seen {
                 *first += 1;
                 true
             }
-            Sighting::Repeat => false,
+            Sighting::Repeat | Sighting::Unknown => false,
         }
     }
 
@@ -127,10 +134,8 @@ impl Seen {
 
     /// A filter of the memory that is planned, or of half of it as often as the system gives less.
     fn filter(&self) -> Box<dyn MembershipFilter> {
-        let bytes = given_of(self.spec.memory_bytes(), LEAST_FILTER_BYTES);
-        let sizing = Sizing::Memory { bytes, expected: None };
-        let spec = FilterSpec::new(FilterKind::Subset, 1, sizing);
-        spec.as_ref().unwrap_or(&self.spec).build()
+        let bytes = given_of(self.filter_bytes, LEAST_FILTER_BYTES);
+        filter_spec(bytes).build()
     }
 
     fn uniqueness(&self) -> Uniqueness {

@@ -93,31 +93,37 @@ impl Exchanged for ShardTally {
 fn put_estimate(out: &mut Writer, estimate: Estimate) {
     out.float(estimate.distinct);
     out.float(estimate.variance);
-    let seen = match estimate.basis {
-        Basis::Stream(seen) => Some(seen),
-        Basis::Scatter => None,
-    };
-    out.maybe(seen, |out, seen| {
-        out.number(seen.elements);
-        out.float(seen.next_mean);
-        out.float(seen.next_variance);
-        out.number(seen.streams.into());
-    });
+    match estimate.basis {
+        Basis::Scatter => out.number(0),
+        Basis::Stream(seen) => {
+            out.number(1);
+            out.number(seen.elements);
+            out.float(seen.next_mean);
+            out.float(seen.next_variance);
+            out.number(seen.streams.into());
+        }
+        Basis::Bounds { lower, upper } => {
+            out.number(2);
+            out.number(lower);
+            out.maybe(upper, Writer::number);
+        }
+    }
 }
 
 fn estimate(from: &mut Reader<'_>) -> Result<Estimate, PieceError> {
     Ok(Estimate {
         distinct: from.float()?,
         variance: from.float()?,
-        basis: from
-            .maybe(|from| {
-                Ok(Seen {
-                    elements: from.number()?,
-                    next_mean: from.float()?,
-                    next_variance: from.float()?,
-                    streams: from.small()?,
-                })
-            })?
-            .map_or(Basis::Scatter, Basis::Stream),
+        basis: match from.number()? {
+            0 => Basis::Scatter,
+            1 => Basis::Stream(Seen {
+                elements: from.number()?,
+                next_mean: from.float()?,
+                next_variance: from.float()?,
+                streams: from.small()?,
+            }),
+            2 => Basis::Bounds { lower: from.number()?, upper: from.maybe(Reader::number)? },
+            _ => return Err(from.wrong("an estimate rests on nothing that is known")),
+        },
     })
 }

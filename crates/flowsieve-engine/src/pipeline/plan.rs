@@ -3,6 +3,7 @@
 use super::time_slice::Align;
 use crate::decode::Tunnel;
 use crate::elements::{ElementRule, Extractor};
+use crate::filters::saved::SavedFilter;
 use crate::filters::{
     CounterSpec, FilterKind, FilterSpec, Sizing, SlidingBitmap, SpecError, Structure,
 };
@@ -143,7 +144,11 @@ impl CounterChoice {
             }
         };
         let shard = FilterSpec::new(kind, attributes, share).map_err(|error| match error {
-            SpecError::TooLittleMemory { least, .. } if shards > 1 => {
+            SpecError::TooLittleMemory { least, .. } if shards == 1 => PlanError::new(format!(
+                "a {} filter needs at least {least} bytes; ask for --memory {least} or more",
+                kind.name()
+            )),
+            SpecError::TooLittleMemory { least, .. } => {
                 let least = least * shards;
                 PlanError::new(format!(
                     "{shards} shards of a {} filter need at least {least} bytes; ask for --memory {least} or more, or for fewer --shards",
@@ -153,6 +158,13 @@ impl CounterChoice {
             error => PlanError::from(error),
         })?;
         Ok(Self { name: kind.name(), shard: CounterSpec::Filter(shard), combinations: None })
+    }
+
+    /// That of a count which goes on from this filter.
+    #[doc(hidden)]
+    pub fn saved(filter: &SavedFilter) -> Self {
+        let spec = filter.spec().clone();
+        Self { name: spec.name(), shard: CounterSpec::Filter(spec), combinations: None }
     }
 
     /// A filter designed for certain combinations of attributes, in one shard; the counts of
@@ -181,13 +193,13 @@ impl CounterChoice {
         };
         check_most_memory(bytes)?;
         check_shards(shards)?;
-        let least = SlidingBitmap::MIN_BYTES * u64::from(shards);
+        let least = SlidingBitmap::least_bytes(panes) * u64::from(shards);
         if bytes < least {
             return Err(PlanError::new(format!(
-                "windows that slide need at least {least} bytes with {shards} shards, not {bytes}; ask for --memory {least} or more"
+                "windows of {panes} steps need at least {least} bytes with {shards} shards, not {bytes}; ask for --memory {least} or more"
             )));
         }
-        let cells = SlidingBitmap::cells_within(bytes / u64::from(shards));
+        let cells = SlidingBitmap::cells_within(bytes / u64::from(shards), panes);
         Ok(Self {
             name: "sliding",
             shard: CounterSpec::Sliding { cells, panes },
@@ -333,6 +345,33 @@ impl CountPlan {
                 "{what} cannot be saved; choose a --filter that is one, such as subset"
             ))
         })
+    }
+
+    /// Checks that this filter of an earlier count can be counted on.
+    ///
+    /// # Errors
+    ///
+    /// There are several slices, an exact set, or other parameters.
+    #[doc(hidden)]
+    pub fn check_continued(&self, filter: &SavedFilter) -> Result<(), PlanError> {
+        if self.slicing.width_ns.is_some() {
+            return Err(PlanError::new(
+                "a saved filter is one of everything and not of a time slice, so --continue needs --slice all",
+            ));
+        }
+        if self.exact_limit_bytes.is_some() {
+            return Err(PlanError::new(
+                "an exact set does not know what a saved filter has seen; count with --no-exact",
+            ));
+        }
+        let counter = self.counter.as_ref().and_then(|counter| counter.shard.filter());
+        let shards = filter.shards() == self.shards as usize;
+        if counter == Some(filter.spec()) && self.seed == filter.seed() && shards {
+            return Ok(());
+        }
+        Err(PlanError::new(
+            "the plan has another filter, seed or number of shards than the saved filter to go on from",
+        ))
     }
 
     /// Whether an input cannot be read twice, as a pipe.

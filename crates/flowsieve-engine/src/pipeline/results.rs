@@ -32,12 +32,12 @@ pub struct SliceResult {
     /// Lower bound of the distinct elements: with the upper one it holds in 95 of 100 cases or
     /// more.
     pub lower: Option<u64>,
-    /// Upper bound.
+    /// Upper bound; none if the filter is too full to say, or without an estimate.
     pub upper: Option<u64>,
     /// Share of the new elements that the filter called repeats; none without exact set or filter.
     pub observed_fpr: Option<f64>,
-    /// The structure has no estimate, and a shard's filter was so full that it noticed less than
-    /// one new element in a hundred: `first` is far below the distinct elements.
+    /// A shard's filter was so full that it noticed too few new elements for a count: `first` is far
+    /// below the distinct elements, and there is no upper bound.
     pub saturated: bool,
     /// Counts of the combinations that the plan names, in its order.
     pub combinations: Vec<CombinationResult>,
@@ -76,10 +76,10 @@ impl CombinationResult {
         Self {
             mask: count.mask,
             first: count.first,
-            estimate: count.distinct.map(|estimate| estimate.distinct),
-            std_error: count.distinct.map(Estimate::std_error),
+            estimate: count.distinct.and_then(Estimate::point),
+            std_error: count.distinct.and_then(Estimate::point_error),
             lower: count.distinct.map(Estimate::lower),
-            upper: count.distinct.map(Estimate::upper),
+            upper: count.distinct.and_then(Estimate::upper),
             exact,
         }
     }

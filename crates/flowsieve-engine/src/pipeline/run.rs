@@ -21,6 +21,7 @@ use crate::guard::WorkerGone;
 use crate::inputs::{Feed, InputResult, Maker, Merge, PlanError, RunError, Watch};
 use crate::memory::MEMORY_REFUSED;
 use crate::trace::{InputFormat, Source};
+use std::mem;
 use std::sync::Arc;
 use std::thread::{self, Scope};
 
@@ -32,6 +33,9 @@ pub struct CountExtras<'a> {
     pub beside: Vec<&'a mut dyn Beside>,
     /// Label of the filter of the only slice, which is kept then as [`CountSummary::filter`].
     pub filter_label: Option<Vec<u8>>,
+    /// The filter that the only slice begins with: that of an earlier count, of the plan's
+    /// parameters, seed and shards.
+    pub continued: Option<SavedFilter>,
 }
 
 /// What the threads of a run do: some decode, one merges and slices, the others serve shards.
@@ -82,7 +86,10 @@ pub fn count(
     sink: &mut dyn SliceSink,
     watch: &dyn Watch,
 ) -> Result<CountSummary, RunError> {
-    let CountExtras { beside, filter_label } = extras;
+    let CountExtras { beside, filter_label, continued } = extras;
+    if let Some(filter) = &continued {
+        plan.check_continued(filter)?;
+    }
     let kept_spec = match &filter_label {
         Some(_) => Some(plan.kept_filter()?),
         None => None,
@@ -121,6 +128,8 @@ pub fn count(
     let shards = plan.shards as usize;
     let keeps_recent = reading.recalls || reading.delay_ns.is_some();
     let panes = plan.panes();
+    let continues = continued.is_some();
+    let mut begun = continued.map(SavedFilter::into_shards).unwrap_or_default();
     let read = thread::scope(|scope| {
         reading.run(scope, watch, |grid| {
             let edges = Edges::new(plan.grid(), &plan.selection, grid);
@@ -129,7 +138,8 @@ pub fn count(
                 rows.keep_recent();
             }
             let collector = Collector::new(rows, shards);
-            CountStage::start(scope, &spec, shards, workers, collector)
+            let begun = mem::take(&mut begun);
+            CountStage::start(scope, &spec, shards, workers, begun, collector)
         })
     })?;
     let Read { inputs, mut totals, disordered, outcome: (mut rows, filters) } = read;
@@ -141,7 +151,7 @@ pub fn count(
             let wanted = panes.is_none().then_some(&disordered);
             reading.run_by_slice(scope, watch, wanted, |_| {
                 let collector = Collector::new(rows.again(), shards);
-                CountStage::start(scope, &spec, shards, workers, collector)
+                CountStage::start(scope, &spec, shards, workers, Vec::new(), collector)
             })
         })?;
         (rows, _) = again.outcome;
@@ -149,6 +159,12 @@ pub fn count(
         totals.interrupted = again.totals.interrupted;
     }
     let slices = rows.finish(Cut::of(totals.interrupted)).map_err(RunError::Sink)?;
+    if continues && totals.packets == 0 && !totals.interrupted {
+        return Err(PlanError::new(
+            "no packet was read, so there is nothing to go on with: the saved filter stays as it is",
+        )
+        .into());
+    }
     let totals = Totals {
         packets: totals.packets,
         ip_packets: totals.ip_packets,
@@ -235,7 +251,7 @@ impl<M: Maker<Batch = ElementBatch>> Reading<'_, M> {
             Late::Listed(SliceSet::default())
         };
         let mut sequencer = self.sequencer(grid, late, stage(grid));
-        let beside = std::mem::take(&mut self.beside);
+        let beside = mem::take(&mut self.beside);
         let mut live = Live::new(&mut sequencer, beside, self.delay_ns);
         // Threads that read ahead end with the merge: nobody takes their batches any more.
         let drained = merge.drain_into(watch, &mut live);

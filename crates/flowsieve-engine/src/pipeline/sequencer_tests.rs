@@ -62,7 +62,8 @@ fn rows(steps: &[Step], counter: Option<CounterSpec>, exact: bool) -> (Vec<Slice
     let totals = thread::scope(|scope| {
         let mut rows = Rows::new(&mut sink, spec.empty_tally(), grid, Edges::default(), None);
         rows.keep_recent();
-        let stage = CountStage::start(scope, &spec, shards, 0, Collector::new(rows, shards));
+        let stage =
+            CountStage::start(scope, &spec, shards, 0, Vec::new(), Collector::new(rows, shards));
         let late = Late::Aside(Aside::default());
         let mut sequencer = Sequencer::new(grid, false, 2, 1, shards, late, stage);
         let run = || -> Result<_, StageError> {
@@ -162,7 +163,7 @@ fn rows_of_batches(
             rows.keep_recent();
         }
         let collector = Collector::new(rows, shards);
-        let stage = CountStage::start(scope, &spec, shards, 2, collector);
+        let stage = CountStage::start(scope, &spec, shards, 2, Vec::new(), collector);
         let late = if is_stream {
             Late::Aside(Aside::default())
         } else {

@@ -167,6 +167,14 @@ impl Shard {
         }
     }
 
+    /// Begins the only slice with a filter of an earlier count.
+    pub(crate) fn begin_with(&mut self, filter: Box<dyn MembershipFilter>) {
+        let mut slice = OpenSlice::new(&self.spec);
+        slice.counter = Some(Counter::Filter(filter));
+        slice.used = true;
+        self.slices = vec![Some(slice)];
+    }
+
     /// Takes elements of the slice in this slot of the table of open slices.
     pub(crate) fn add(&mut self, slot: usize, elements: &ElementColumns) {
         let spec = &self.spec;
@@ -257,7 +265,6 @@ impl Shard {
                 .counter
                 .as_ref()
                 .zip(self.spec.counter.as_ref())
-                .filter(|(_, spec)| !spec.counts_distinct())
                 .is_some_and(|(counter, spec)| counter.is_saturated(spec, slice.first)),
             combinations,
             filter: None,
@@ -274,6 +281,10 @@ impl Shard {
 
     /// The answer for the window that ends with slice `index`, of which nothing came.
     pub(super) fn pass(&mut self, index: i64) -> ShardTally {
+        if self.window.is_none() && self.slices.first().is_some_and(Option::is_some) {
+            // It may have begun with a filter.
+            return self.close(0, index);
+        }
         let window = self.window.as_mut();
         window.map_or_else(|| self.spec.empty_tally(), |window| window.pass(index))
     }

@@ -100,16 +100,26 @@ impl<'a> CountStage<'a> {
         spec: &ShardSpec,
         shards: usize,
         threads: usize,
+        begun: Vec<Box<dyn MembershipFilter>>,
         collector: Collector<'a>,
     ) -> Self {
-        let some = |count| Shards((0..count).map(|_| Shard::new(spec.clone())).collect());
+        let mut begun: Vec<Option<_>> = begun.into_iter().map(Some).collect();
+        let mut shard = |number: usize| {
+            let mut shard = Shard::new(spec.clone());
+            if let Some(filter) = begun.get_mut(number).and_then(Option::take) {
+                shard.begin_with(filter);
+            }
+            shard
+        };
         let threads =
             spawn_up_to(scope, "shards", threads.min(shards), WORKER_BYTES, Worker::serve);
         let workers = if threads.is_empty() {
-            Pool::here(some(shards))
+            Pool::here(Shards((0..shards).map(shard).collect()))
         } else {
-            let own = |worker| (worker..shards).step_by(threads.len()).count();
-            let works = (0..threads.len()).map(|worker| some(own(worker))).collect();
+            let mut own = |worker: usize| {
+                Shards((worker..shards).step_by(threads.len()).map(&mut shard).collect())
+            };
+            let works = (0..threads.len()).map(&mut own).collect();
             Pool::start(works, QUEUED_BATCHES, threads)
         };
         Self { workers, shards, collector }

@@ -688,7 +688,7 @@ fn estimate(weight: Weight, variance: Weight, firsts: u64, seen_share: f64) -> E
 fn upper(entry: &Entry, firsts: u32, seen_share: f64) -> u64 {
     let watched = estimate(entry.weight, entry.variance, firsts.into(), seen_share);
     let cell = u64::from(entry.cell.div_ceil(1 << CELL_POINT));
-    watched.upper().saturating_add(cell)
+    watched.upper().unwrap_or(u64::MAX).saturating_add(cell)
 }
 
 #[cfg(test)]

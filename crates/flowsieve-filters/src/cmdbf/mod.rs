@@ -176,10 +176,10 @@ impl MembershipFilter for Cmdbf {
         // chance.
         let repeats = || match attributes {
             Sighting::First => 0.0,
-            Sighting::Repeat => self.combined.repeat_probability_at(ones),
+            Sighting::Repeat | Sighting::Unknown => self.combined.repeat_probability_at(ones),
         };
         if self.combination != Combination::XorSame {
-            self.counter.record(element.whole, sighting, repeats);
+            self.counter.record(sighting, repeats);
         }
         sighting
     }
@@ -200,15 +200,11 @@ impl MembershipFilter for Cmdbf {
             for (fresh, &values) in fresh.iter_mut().zip(&*values) {
                 *fresh |= values;
             }
-            self.counter.record_all(
-                |number| whole[number],
-                fresh,
-                |number| match values[number] {
-                    0 => self.combined.repeat_probability_at(before[number]),
-                    // What the attributes tell leaves nothing to chance.
-                    _ => 0.0,
-                },
-            );
+            self.counter.record_all(fresh, |number| match values[number] {
+                0 => self.combined.repeat_probability_at(before[number]),
+                // What the attributes tell leaves nothing to chance.
+                _ => 0.0,
+            });
             sightings.extend(fresh.iter().map(|&fresh| Sighting::of_fresh(fresh)));
         }
     }
@@ -252,18 +248,13 @@ impl MembershipFilter for Cmdbf {
     }
 
     fn distinct(&self) -> Option<Estimate> {
-        let (ones, bits) = (self.combined.bits.ones(), self.combined.bits.len());
-        let fill = || match self.combination {
-            // With a joint hash the combined filter is a standard one of all elements.
-            Combination::Joint => fill::independent(ones, bits, self.probes),
-            Combination::XorIndependent | Combination::XorSame => None,
-        };
+        let ones = self.combined.bits.ones();
         if self.combination == Combination::XorSame {
             return None;
         }
         // The next element may have known values only.
         let repeats = || self.combined.repeat_probability_at(ones);
-        self.counter.estimate(repeats, fill)
+        Some(self.counter.estimate(repeats))
     }
 
     fn as_multi_attribute(&self) -> Option<&dyn MultiAttributeFilter> {
@@ -286,9 +277,16 @@ impl FilterState for Cmdbf {
 
     fn unite(&mut self, other: &dyn FilterState) -> Result<(), UnionError> {
         let other: &Self = same(other)?;
+        let of_both = [self.distinct(), other.distinct()];
         self.attributes.unite(&other.attributes)?;
-        self.combined.bits.unite(&other.combined.bits);
-        self.counter.unite(&other.counter);
+        let bits = &mut self.combined.bits;
+        bits.unite(&other.combined.bits);
+        let fill = match self.combination {
+            // With a joint hash the combined filter is a standard one of all elements.
+            Combination::Joint => fill::independent(bits.ones(), bits.len(), self.probes),
+            Combination::XorIndependent | Combination::XorSame => None,
+        };
+        self.counter.unite(&other.counter, of_both, fill);
         Ok(())
     }
 }

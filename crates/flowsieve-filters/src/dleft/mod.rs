@@ -125,7 +125,7 @@ pub(crate) use self::spec::DLEFT;
 pub use self::spec::DleftSpec;
 use super::{
     CounterStats, DigestColumns, DistinctCounter, ElementDigests, Estimate, FilterStats,
-    MembershipFilter, RemovableFilter, Sighting, fill,
+    MembershipFilter, RemovableFilter, Sighting,
 };
 use crate::bits::{BitArray, Pages};
 use crate::hashing::Digest;
@@ -319,17 +319,12 @@ impl<B: Bucket> DleftFilter<B> {
     }
 
     #[inline]
-    fn insert_at(
-        &mut self,
-        digest: Digest,
-        hash: u64,
-        places: &[(usize, u32); SUBTABLES],
-    ) -> Sighting {
+    fn insert_at(&mut self, hash: u64, places: &[(usize, u32); SUBTABLES]) -> Sighting {
         let found = self.find(hash, places);
         let sighting = if found.is_none() { Sighting::First } else { Sighting::Repeat };
         let (claimed, hashes) = (self.claimed(), self.hashes());
         if let Some(counter) = &mut self.counter {
-            counter.record(digest, sighting, || claimed as f64 / hashes as f64);
+            counter.record(sighting, || claimed as f64 / hashes as f64);
         }
         match found {
             None => self.place(hash, places, 1),
@@ -446,7 +441,7 @@ impl<B: Bucket> DleftFilter<B> {
 impl<B: Bucket> MembershipFilter for DleftFilter<B> {
     fn insert(&mut self, element: ElementDigests<'_>) -> Sighting {
         let hash = self.hash(element.whole);
-        self.insert_at(element.whole, hash, &self.places(hash))
+        self.insert_at(hash, &self.places(hash))
     }
 
     /// Beyond the caches, the buckets of some elements are all asked for before the first of them
@@ -459,10 +454,8 @@ impl<B: Bucket> MembershipFilter for DleftFilter<B> {
         }
         for batch in elements.whole.chunks(BATCH) {
             let hashes = self.fetch(batch);
-            sightings.extend(
-                (batch.iter().zip(hashes))
-                    .map(|(&digest, hash)| self.insert_at(digest, hash, &self.places(hash))),
-            );
+            let hashes = hashes.into_iter().take(batch.len());
+            sightings.extend(hashes.map(|hash| self.insert_at(hash, &self.places(hash))));
         }
     }
 
@@ -506,14 +499,7 @@ impl<B: Bucket> MembershipFilter for DleftFilter<B> {
     }
 
     fn distinct(&self) -> Option<Estimate> {
-        // Every distinct H is stored once, and so they are balls in 2^q bins.
-        let stored = self.occupied + self.stash.len() as u64;
-        let fill = || match self.given_up {
-            None => fill::independent(stored, self.hashes(), 1),
-            // Nobody knows how many found no room.
-            Some(_) => None,
-        };
-        self.counter.as_ref()?.estimate(|| self.repeat_probability(), fill)
+        Some(self.counter?.estimate(|| self.repeat_probability()))
     }
 
     fn as_removable(&mut self) -> Option<&mut dyn RemovableFilter> {

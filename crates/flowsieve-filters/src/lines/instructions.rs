@@ -28,20 +28,9 @@ pub(super) trait Instructions: Copy {
     ) {
         for (i, &digest) in batch.iter().enumerate() {
             places.lines[i] = reduce(digest.value(), lines);
-            places.tags[i] = places.lines[i] as u16;
             places.bits[i] = bits_of(digest);
             places.probed[i] = (windows[i] >> (8 * (places.bits[i] >> 61))) as u8;
         }
-    }
-
-    /// Which digests have these bits all clear, the first one lowest.
-    #[inline(always)]
-    fn clear_in(self, batch: &[Digest; BATCH], bits: u64) -> u32 {
-        let mut taken = 0;
-        for (i, &digest) in batch.iter().enumerate() {
-            taken |= u32::from(digest.value() & bits == 0) << i;
-        }
-        taken
     }
 
     /// The line with a digest's bits set, and the words in which its bit was clear.
@@ -57,16 +46,6 @@ pub(super) trait Instructions: Copy {
         (after, cleared)
     }
 
-    /// The line with a digest's bits cleared in these words.
-    #[inline(always)]
-    fn clear(self, line: &Line, bits: u64, words: u8) -> Line {
-        let mut line = *line;
-        for (word, mask) in line.iter_mut().zip(masks(bits, words)) {
-            *word &= !mask;
-        }
-        line
-    }
-
     /// The probed words of a line, and words with a single one in place of the others.
     #[inline(always)]
     fn only(self, line: &Line, probed: u8) -> Line {
@@ -75,26 +54,6 @@ pub(super) trait Instructions: Copy {
             *word = if probed >> number & 1 == 0 { 1 } else { *word };
         }
         line
-    }
-
-    /// Which of these are `tag`, the first one lowest.
-    #[inline(always)]
-    fn equal(self, tags: &[u16; BATCH], tag: u16) -> u32 {
-        let mut found = 0;
-        for (i, &other) in tags.iter().enumerate() {
-            found |= u32::from(other == tag) << i;
-        }
-        found
-    }
-
-    /// Which of these are not 0, the first one lowest.
-    #[inline(always)]
-    fn not_zero(self, all: &[u8; BATCH]) -> u32 {
-        let mut found = 0;
-        for (i, &number) in all.iter().enumerate() {
-            found |= u32::from(is_not_zero(u64::from(number))) << i;
-        }
-        found
     }
 }
 
@@ -132,7 +91,6 @@ const fn is_not_zero(number: u64) -> u8 {
 #[cfg(test)]
 #[cfg(target_arch = "x86_64")]
 mod tests {
-    use super::super::count::Sample;
     use super::super::places::{line_of, probed, windows};
     use super::*;
     use proptest::prelude::*;
@@ -164,10 +122,6 @@ mod tests {
             for other in others!(it => it.set(&line, bits, probed)) {
                 prop_assert_eq!(other, (after, cleared));
             }
-            prop_assert_eq!(AnyMachine.clear(&after, bits, cleared), line);
-            for other in others!(it => it.clear(&after, bits, cleared)) {
-                prop_assert_eq!(other, line);
-            }
             let only = AnyMachine.only(&line, probed);
             for word in 0..WORDS_PER_LINE {
                 let is_probed = probed >> word & 1 == 1;
@@ -196,45 +150,14 @@ mod tests {
                 prop_assert_eq!(*found, probed(bits, probes));
             }
             prop_assert_eq!(places.lines[0] as usize, line_of(batch[0], count as usize));
-            prop_assert_eq!(u64::from(places.tags[0]), places.lines[0] % (1 << 16));
             for other in others!(it => {
                 let mut found = Places::NONE;
                 it.find(&batch, count, &windows, &mut found);
                 found
             }) {
                 prop_assert_eq!(other.lines, places.lines);
-                prop_assert_eq!(other.tags, places.tags);
                 prop_assert_eq!(other.bits, places.bits);
                 prop_assert_eq!(other.probed, places.probed);
-            }
-        }
-
-        #[test]
-        fn all_instructions_take_the_same(
-            values in any::<[u64; BATCH]>(),
-            numbers in any::<[u8; BATCH]>(),
-            tags in any::<[u16; BATCH]>(),
-            shift in 0_u32..7,
-        ) {
-            let batch = values.map(Digest::from_value);
-            let numbers = numbers.map(|number| number.saturating_sub(128));
-            let sample = Sample::new(shift);
-            let found = AnyMachine.not_zero(&numbers);
-            let taken = AnyMachine.clear_in(&batch, sample.mask());
-            // Few enough for some of them to be equal.
-            let tags = tags.map(|tag| tag % 8 * 0x1111);
-            let equal = AnyMachine.equal(&tags, tags[0]);
-            for i in 0..BATCH {
-                prop_assert_eq!(found >> i & 1 == 1, numbers[i] != 0);
-                prop_assert_eq!(taken >> i & 1 == 1, sample.has(batch[i]));
-                prop_assert_eq!(equal >> i & 1 == 1, tags[i] == tags[0]);
-            }
-            for other in others!(it => (
-                it.not_zero(&numbers),
-                it.clear_in(&batch, sample.mask()),
-                it.equal(&tags, tags[0]),
-            )) {
-                prop_assert_eq!(other, (found, taken, equal));
             }
         }
     }

@@ -9,6 +9,7 @@
 
 mod count;
 mod full;
+mod halving;
 mod in_turn;
 mod instructions;
 mod places;
@@ -22,15 +23,16 @@ mod vectors;
 mod weighing;
 
 pub(super) use count::LineCounter;
+pub(crate) use halving::{HalvingLines, halving_lines};
 pub(super) use shares::shares;
 pub use weighing::{WeighingFilter, Weight};
 
 use super::saved::unite_lines;
-use super::{Estimate, Sighting, fill};
+use super::{DistinctCounter, Estimate, Sighting, fill};
 use crate::bits::{Line, Lines};
 use crate::hashing::Digest;
+use crate::martingale::Chances;
 use crate::sizing::MAX_LINE_PROBES;
-use full::{FullPlaces, chances_of_all, chances_of_some};
 use in_turn::{Columns, InsertInTurn};
 use instructions::AnyMachine;
 use places::BATCH;
@@ -40,19 +42,10 @@ use row::{DIGESTS, Digests, ROW, Row};
 /// Bytes from which lines are touched first: what is well beyond the second-level cache.
 const TOUCH_FROM_BYTES: u64 = 4 << 20;
 
-/// Most bits written that came from elsewhere: more make no difference, and leave room to count on.
-const MOST_WRITTEN: u64 = 1 << 62;
-
-/// With less than one written bit in this many, the next element is not missed as far as bounds go.
-const LEAST_LOAD: u64 = 1024;
-
-/// An array of lines, and how many bits were written into it.
+/// An array of lines.
 #[derive(Clone, Debug)]
 pub(super) struct LineArray {
     pub(super) lines: Lines,
-    /// Bits of all new values, also those that were set already.
-    written: u64,
-    full: FullPlaces,
 }
 
 /// Whether the bits of `digest` are all set in lines that lie in `bytes`, at least one,
@@ -69,30 +62,13 @@ pub(super) fn bytes_contain(bytes: &[u8], probes: u32, digest: Digest) -> bool {
 impl LineArray {
     /// An array of `lines` ≥ 1 cache lines.
     pub(super) fn new(lines: u64) -> Self {
-        Self { lines: Lines::new(lines), written: 0, full: FullPlaces::default() }
-    }
-
-    /// A count for values of `probes` (1 to 32) bits each.
-    pub(super) fn counter(&self, probes: u32) -> LineCounter {
-        LineCounter::new(probes, self.lines.memory_bytes() * 8)
-    }
-
-    /// No count of such values.
-    pub(super) fn no_counter(&self, probes: u32) -> LineCounter {
-        LineCounter::off(probes, self.lines.memory_bytes() * 8)
+        Self { lines: Lines::new(lines) }
     }
 
     /// Sets the bits of `digest`, and counts it if it is new.
     #[inline]
     pub(super) fn insert(&mut self, counter: &mut LineCounter, digest: Digest) -> Sighting {
-        probe::insert(
-            AnyMachine,
-            self.lines.as_mut_slice(),
-            &mut self.written,
-            &mut self.full,
-            counter,
-            digest,
-        )
+        probe::insert(AnyMachine, self.lines.as_mut_slice(), counter, digest)
     }
 
     /// The same for many digests in order; the answer for them is appended.
@@ -107,14 +83,15 @@ impl LineArray {
             let counters = std::slice::from_mut(counter);
             return self.insert_in_turn(counters, digests.len(), digests_of, told);
         }
+        let start = told.len();
+        told.resize(start + digests.len(), Told::REPEAT);
         instructions::run(InsertAll {
             touch: self.is_touched_first(),
             lines: self.lines.as_mut_slice(),
-            written: &mut self.written,
-            full: &mut self.full,
             counter,
             digests,
-            told,
+            told: &mut told[start..],
+            cleared: &mut 0,
         });
     }
 
@@ -133,24 +110,13 @@ impl LineArray {
         &mut self,
         counters: &mut [LineCounter],
         elements: usize,
-        digests_of: impl FnMut(usize, &mut [Digest]),
-        told: &mut Vec<impl Told>,
-    ) {
-        self.insert_rows(self.is_touched_first(), counters, elements, digests_of, told);
-    }
-
-    /// The same; whether lines are touched first is given.
-    fn insert_rows(
-        &mut self,
-        touch: bool,
-        counters: &mut [LineCounter],
-        elements: usize,
         mut digests_of: impl FnMut(usize, &mut [Digest]),
         told: &mut Vec<impl Told>,
     ) {
+        let touch = self.is_touched_first();
         let columns = &Columns::new(counters);
         let in_row = DIGESTS / columns.len();
-        let mut row = Row::new(counters.iter().flat_map(|it| shares(it.probes())));
+        let mut row = Row::new(counters.iter().flat_map(|it| shares(it.probes())), true);
         let digests = counters.len();
         let mut write = |begin: usize, all: &mut Digests| {
             let of_row = begin.min(elements)..elements.min(begin + in_row);
@@ -172,8 +138,6 @@ impl LineArray {
             instructions::run(InsertInTurn {
                 lines: self.lines.as_mut_slice(),
                 touch,
-                written: &mut self.written,
-                full: &mut self.full,
                 counters,
                 columns,
                 row: &mut row,
@@ -228,8 +192,6 @@ impl LineArray {
     /// Clears all bits.
     pub(super) fn clear(&mut self) {
         self.lines.clear();
-        self.written = 0;
-        self.full.forget();
     }
 
     /// Share of set bits: counts them, in time proportional to the size.
@@ -237,69 +199,54 @@ impl LineArray {
         self.lines.ones() as f64 / (self.lines.memory_bytes() * 8) as f64
     }
 
-    /// The count, if no other bits are in the array; of a union by the registers or the fill.
+    /// The count; of the fill if it was not kept and no other bits are in the array.
     pub(super) fn estimate(&self, counter: &LineCounter) -> Option<Estimate> {
-        self.estimate_with(counter, || self.count_from_fill(counter.probes()))
+        let estimate = counter.estimate(|| self.chances(counter.probes()));
+        if counter.is_on() { estimate } else { self.count_from_fill(counter.probes()) }
     }
 
-    /// The count, if other bits are in the array too; of a union by the registers.
-    pub(super) fn estimate_among_others(&self, counter: &LineCounter) -> Option<Estimate> {
-        self.estimate_with(counter, || None)
-    }
-
-    fn estimate_with(
-        &self,
-        counter: &LineCounter,
-        fill: impl FnOnce() -> Option<Estimate>,
-    ) -> Option<Estimate> {
-        counter.estimate(self.written, || self.chances(counter), fill)
-    }
-
-    /// Share of the new values that would be seen now.
-    fn seen_share(&self, counter: &LineCounter) -> f64 {
-        counter.chances(self.chances(counter)).seen()
-    }
-
-    /// Probabilities that the bits of a new value are all set, and that one is clear: nearly,
-    /// unless the array is crowded. The same for a filter that was saved and loaded, which keeps no
-    /// sum.
-    fn chances(&self, counter: &LineCounter) -> (f64, f64) {
-        let (lines, probes) = (self.lines.as_slice(), counter.probes());
-        if counter.is_crowded_at(self.written) {
-            chances_of_all(lines, probes)
-        } else if self.written < self.lines.memory_bytes() * 8 / LEAST_LOAD {
-            (0.0, 1.0)
-        } else {
-            chances_of_some(lines, probes)
-        }
+    /// The chances of a new value: about, and the same for a filter that was saved and loaded.
+    fn chances(&self, probes: u32) -> Chances {
+        full::chances_of_some(self.lines.as_slice(), probes)
     }
 
     /// The count of values of `probes` bits each, if no other bits are in the array, from the fill.
-    pub(super) fn count_from_fill(&self, probes: u32) -> Option<Estimate> {
+    fn count_from_fill(&self, probes: u32) -> Option<Estimate> {
         fill::in_lines(self.lines.ones(), self.lines.len(), probes)
     }
 
-    /// Sets the bits of another array of the same length as well.
-    pub(super) fn unite(&mut self, other: &Self) {
+    /// Sets the bits of another array of the same length as well, and unites the counts.
+    pub(super) fn unite(
+        &mut self,
+        counters: &mut [LineCounter],
+        other: &Self,
+        others: &[LineCounter],
+    ) {
+        let of_both = |array: &Self, counter| array.estimate(counter);
+        let before: Vec<[Option<Estimate>; 2]> = counters
+            .iter()
+            .zip(others)
+            .map(|(one, more)| [of_both(self, one), of_both(other, more)])
+            .collect();
         unite_lines(&mut self.lines, &other.lines);
-        self.full.forget();
-        self.written = self.written.saturating_add(other.written).min(MOST_WRITTEN);
-    }
-
-    /// Bits written so far.
-    pub(super) const fn written(&self) -> u64 {
-        self.written
-    }
-
-    /// Says that the lines, which came from elsewhere, hold these new values of this many bits
-    /// each.
-    pub(super) fn set_written(&mut self, values: impl Iterator<Item = (u64, u32)>) {
-        self.full.forget();
-        let bits = values.map(|(firsts, probes)| firsts.saturating_mul(u64::from(probes)));
-        self.written = bits.fold(0, u64::saturating_add).min(MOST_WRITTEN);
+        // With several kinds of values nobody knows whose bits fill the lines.
+        let fill = match counters {
+            [counter] => self.count_from_fill(counter.probes()),
+            _ => None,
+        };
+        for ((counter, more), of_both) in counters.iter_mut().zip(others).zip(before) {
+            counter.unite(more, of_both, fill);
+        }
     }
 
     fn is_touched_first(&self) -> bool {
         self.lines.memory_bytes() >= TOUCH_FROM_BYTES
+    }
+}
+
+impl LineCounter {
+    /// The count of values of `probes` (1 to 32) bits each.
+    pub(super) fn empty(probes: u32) -> Self {
+        Self::new(probes, DistinctCounter::default())
     }
 }

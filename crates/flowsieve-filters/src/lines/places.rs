@@ -23,8 +23,6 @@ pub(super) const BATCH: usize = 32;
 pub(super) struct Places {
     /// What [`line_of`] gives.
     pub(super) lines: [u64; BATCH],
-    /// The lowest bits of [`Places::lines`]: few vectors have them all, and few lines share them.
-    pub(super) tags: [u16; BATCH],
     /// What [`bits_of`] gives.
     pub(super) bits: [u64; BATCH],
     /// The words that [`probed`] gives.
@@ -32,8 +30,7 @@ pub(super) struct Places {
 }
 
 impl Places {
-    pub(super) const NONE: Self =
-        Self { lines: [0; BATCH], tags: [0; BATCH], bits: [0; BATCH], probed: [0; BATCH] };
+    pub(super) const NONE: Self = Self { lines: [0; BATCH], bits: [0; BATCH], probed: [0; BATCH] };
 }
 
 #[inline(always)]

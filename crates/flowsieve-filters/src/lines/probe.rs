@@ -10,11 +10,11 @@
 )]
 
 use super::count::LineCounter;
-use super::full::FullPlaces;
+use super::full::chances_in;
 use super::instructions::{AnyMachine, Instructions, Work};
 use super::places::{BATCH, bits_of, line_of, probed};
-use super::row::{Counted, Inserted, ROW, Row, Sets, chances_in, clear_in};
-use super::shares::{MOST_SHARES, chances_of_lines, of_digest};
+use super::row::{ROW, Row};
+use super::shares::{MOST_SHARES, of_digest};
 use crate::Sighting;
 use crate::bits::Line;
 use crate::hashing::Digest;
@@ -28,8 +28,8 @@ pub(crate) trait Told: Copy {
     /// One of its bits was clear.
     const FIRST: Self;
 
-    /// All of its bits were set, but it raised a register.
-    fn risen(&mut self) {}
+    /// It was not looked at.
+    const UNSAMPLED: Self;
 
     /// So many others were missed beside it, which was seen.
     fn missed(&mut self, _others: f64) {}
@@ -38,51 +38,47 @@ pub(crate) trait Told: Copy {
 impl Told for Sighting {
     const REPEAT: Self = Self::Repeat;
     const FIRST: Self = Self::First;
+    const UNSAMPLED: Self = Self::Unknown;
 }
 
 /// No answer.
 impl Told for () {
     const REPEAT: Self = ();
     const FIRST: Self = ();
+    const UNSAMPLED: Self = ();
 }
 
-/// Sets the bits of `digest` and counts it if it is seen.
+/// Sets the bits of `digest` and counts it if it is new.
 #[inline(always)]
 pub(super) fn insert<T: Told>(
     instructions: impl Instructions,
     lines: &mut [Line],
-    written: &mut u64,
-    full: &mut FullPlaces,
     counter: &mut LineCounter,
     digest: Digest,
 ) -> T {
     let probes = counter.probes();
     if probes > MAX_LINE_PROBES {
-        return insert_in_lines(lines, written, full, counter, digest);
+        return insert_in_lines(lines, counter, digest);
     }
     let bits = bits_of(digest);
     let probed = probed(bits, probes);
     let index = line_of(digest, lines.len());
     let before = lines[index];
     let (after, cleared) = instructions.set(&before, bits, probed);
-    let is_new = cleared != 0;
-    let in_line = || chances_in(&instructions.only(&before, probed), probes);
-    let told = count(lines, written, full, counter, digest, is_new, in_line);
-    if is_new {
-        lines[index] = after;
-        full.change(&before, &after);
+    if cleared == 0 {
+        return T::REPEAT;
+    }
+    lines[index] = after;
+    let mut told = T::FIRST;
+    if counter.is_on() {
+        let in_line = chances_in(&instructions.only(&before, probed), probes);
+        told.missed(counter.record(std::iter::once(in_line)));
     }
     told
 }
 
 /// The same for bits in more than one line.
-fn insert_in_lines<T: Told>(
-    lines: &mut [Line],
-    written: &mut u64,
-    full: &mut FullPlaces,
-    counter: &mut LineCounter,
-    digest: Digest,
-) -> T {
+fn insert_in_lines<T: Told>(lines: &mut [Line], counter: &mut LineCounter, digest: Digest) -> T {
     let probes = counter.probes();
     let of_lines = || {
         of_digest(digest, probes).map(|(digest, share)| {
@@ -97,64 +93,19 @@ fn insert_in_lines<T: Told>(
         *before = lines[line_of(digest, lines.len())];
         is_new |= AnyMachine.set(before, bits, probed).1 != 0;
     }
-    let in_lines = || {
-        let of_lines = before.iter().zip(of_lines());
-        chances_of_lines(of_lines.map(|(before, (_, probed, share, _))| {
-            chances_in(&AnyMachine.only(before, probed), share)
-        }))
-    };
-    let told = count(lines, written, full, counter, digest, is_new, in_lines);
-    if is_new {
-        for (bits, probed, _, digest) in of_lines() {
-            let index = line_of(digest, lines.len());
-            let before = lines[index];
-            (lines[index], _) = AnyMachine.set(&before, bits, probed);
-            full.change(&before, &lines[index]);
-        }
-    }
-    told
-}
-
-/// Counts an element if it is seen, whose bits are not set yet. A new one's are all set in its
-/// lines with the probability that `in_lines` gives, and not with the other.
-#[inline(always)]
-fn count<T: Told>(
-    lines: &[Line],
-    written: &mut u64,
-    full: &mut FullPlaces,
-    counter: &mut LineCounter,
-    digest: Digest,
-    is_new: bool,
-    in_lines: impl FnOnce() -> (f64, f64),
-) -> T {
-    let probes = counter.probes();
-    let rise = counter.rise(digest);
-    let mut told = if is_new { T::FIRST } else { T::REPEAT };
     if !is_new {
-        if rise.is_none() {
-            return told;
-        }
-        told.risen();
+        return T::REPEAT;
     }
-    if counter.counts() {
-        if counter.sample_at(*written).has(digest) {
-            let chances = if counter.is_crowded() {
-                full.keep(probes, lines);
-                full.chances(probes, lines.len() as u64)
-            } else {
-                in_lines()
-            };
-            told.missed(counter.record_missed(counter.chances(chances)));
-        }
-        if is_new {
-            counter.add(1);
-            *written += u64::from(probes);
-        } else {
-            counter.add_risen();
-        }
+    let mut told = T::FIRST;
+    if counter.is_on() {
+        let of_each = before.iter().zip(of_lines());
+        told.missed(counter.record(of_each.map(|(before, (_, probed, share, _))| {
+            chances_in(&AnyMachine.only(before, probed), share)
+        })));
     }
-    if let Some(rise) = rise {
-        counter.raise(rise);
+    for (bits, probed, _, digest) in of_lines() {
+        let line = &mut lines[line_of(digest, lines.len())];
+        (*line, _) = AnyMachine.set(line, bits, probed);
     }
     told
 }
@@ -167,68 +118,35 @@ pub(super) fn contains(lines: &[Line], probes: u32, digest: Digest) -> bool {
     AnyMachine.set(line, bits, probed(bits, probes)).1 == 0
 }
 
-/// Digests to be inserted, whose bits lie in one line each, and the answer for them.
+/// Digests to be inserted, whose bits lie in one line each, and the answer for each, which is that
+/// of a repeat until it is known.
 pub(super) struct InsertAll<'a, T> {
     pub(super) lines: &'a mut [Line],
     pub(super) touch: bool,
-    pub(super) written: &'a mut u64,
-    pub(super) full: &'a mut FullPlaces,
     pub(super) counter: &'a mut LineCounter,
     pub(super) digests: &'a [Digest],
-    pub(super) told: &'a mut Vec<T>,
+    pub(super) told: &'a mut [T],
+    /// The number of bits that were clear is added to it.
+    pub(super) cleared: &'a mut u64,
 }
 
 impl<T: Told> Work for InsertAll<'_, T> {
     #[inline(always)]
     fn run_with(self, instructions: impl Instructions) {
-        let start = self.told.len();
-        self.told.resize(start + self.digests.len(), T::REPEAT);
-        let (batches, rest) = self.digests.as_chunks::<BATCH>();
-        let (answers, rest_answers) = self.told[start..].as_chunks_mut::<BATCH>();
-        let Self { lines, written, full, counter, .. } = self;
-        let probes = counter.probes();
-        let mut row = Row::new(std::iter::once(probes));
-        for (batches, answers) in batches.chunks(ROW).zip(answers.chunks_mut(ROW)) {
-            let len = BATCH * batches.len();
-            let sample = counter.sample(*written, len);
-            let is_crowded = counter.counts() && counter.is_crowded();
-            // In crowded lines every new digest needs its line as it was before, and has it here.
-            if sample.is_none() && counter.counts() || is_crowded && !self.touch {
-                let all = answers.as_flattened_mut().iter_mut();
-                for (answer, &digest) in all.zip(batches.as_flattened()) {
-                    *answer = insert(instructions, lines, written, full, counter, digest);
-                }
-                continue;
-            }
-            if is_crowded {
-                full.keep(probes, lines);
-            }
-            row.find(instructions, lines, batches, len);
-            row.insert(instructions, lines, self.touch);
-            row.tell(answers);
-            if !counter.is_on() {
-                continue;
-            }
-            let new = row.new_ones(instructions);
-            let mut sampled = 0;
-            if let Some(sample) = sample.filter(|_| counter.counts()) {
-                sampled = clear_in(instructions, batches, sample.mask());
-                let firsts = u64::from(new.count_ones());
-                counter.add(firsts);
-                *written += u64::from(probes) * firsts;
-            }
-            let sets = Sets {
-                new,
-                sampled,
-                may_rise: clear_in(instructions, batches, counter.clear_bits()),
+        let mut row = Row::new(std::iter::once(self.counter.probes()), false);
+        let mut padded = [[Digest::from_value(0); BATCH]; ROW];
+        let rows = self.digests.chunks(BATCH * ROW).zip(self.told.chunks_mut(BATCH * ROW));
+        for (digests, told) in rows {
+            let (batches, rest) = digests.as_chunks::<BATCH>();
+            let batches = if rest.is_empty() {
+                batches
+            } else {
+                padded.as_flattened_mut()[..digests.len()].copy_from_slice(digests);
+                &padded[..=batches.len()]
             };
-            let array = Inserted { lines, full };
-            let counted = Counted { counters: std::slice::from_mut(counter), of_column: &[0] };
-            let told = answers.as_flattened_mut();
-            row.count(instructions, array, batches, counted, sets, told);
-        }
-        for (answer, &digest) in rest_answers.iter_mut().zip(rest) {
-            *answer = insert(instructions, lines, written, full, counter, digest);
+            row.find(instructions, self.lines.len() as u64, batches, digests.len());
+            row.insert(instructions, self.lines, self.touch);
+            *self.cleared += row.count(instructions, self.counter, told);
         }
     }
 }
@@ -249,9 +167,9 @@ impl Work for ContainsAll<'_> {
         self.answers.resize(start + self.digests.len(), false);
         let (batches, rest) = self.digests.as_chunks::<BATCH>();
         let (answers, rest_answers) = self.answers[start..].as_chunks_mut::<BATCH>();
-        let mut row = Row::new(std::iter::once(self.probes));
+        let mut row = Row::new(std::iter::once(self.probes), false);
         for (batches, answers) in batches.chunks(ROW).zip(answers.chunks_mut(ROW)) {
-            row.find(instructions, self.lines, batches, BATCH * batches.len());
+            row.find(instructions, self.lines.len() as u64, batches, BATCH * batches.len());
             row.contains(instructions, self.lines, self.touch);
             row.tell_contained(answers);
         }

@@ -2,9 +2,8 @@
 //! told after that.
 //!
 //! Whether an element is new is a coin's toss that no branch predictor knows. So a row has no
-//! branch on it: every line is written back, and what remains of it is in which words a bit was
-//! clear. That is enough to find the line as it was before a new element of the sample
-//! ([`super::count`]), if the row has one.
+//! branch on it: every line is written back, and the line as it was before is kept where the next
+//! one overwrites it, unless the element was new.
 
 #![expect(
     clippy::inline_always,
@@ -12,11 +11,11 @@
 )]
 
 use super::count::LineCounter;
-use super::full::FullPlaces;
+use super::full::chances_in;
 use super::instructions::Instructions;
 use super::places::{BATCH, Places, windows};
 use super::probe::Told;
-use super::shares::{self, chances_of_lines, shares};
+use super::shares;
 use crate::bits::{Line, WORDS_PER_LINE};
 use crate::hashing::Digest;
 use std::hint::black_box;
@@ -31,10 +30,6 @@ pub(super) const DIGESTS: usize = ROW * BATCH;
 
 /// The digests of a whole row.
 pub(super) type Digests = [[Digest; BATCH]; ROW];
-
-/// Some digests of a row, the first one lowest.
-pub(super) type Set = u128;
-const _: () = assert!(DIGESTS == Set::BITS as usize);
 
 /// [`windows`] of 0 to 8 bits.
 const WINDOWS: [u64; WORDS_PER_LINE + 1] = {
@@ -51,21 +46,44 @@ const WINDOWS: [u64; WORDS_PER_LINE + 1] = {
 pub(super) struct Row {
     /// What [`windows`] gives for each digest.
     windows: [[u64; BATCH]; ROW],
+    /// How many bits each digest sets.
+    probes: [u8; DIGESTS],
     /// How many digests there are.
     len: usize,
     places: [Places; ROW],
-    /// The words in which each one's bit was clear; none if it was a repeat.
+    /// Bits that were clear, for each digest: 0 if it was a repeat.
     cleared: [[u8; BATCH]; ROW],
+    /// Whether an element may have several digests, so that the lines of all are kept.
+    keeps_all: bool,
+    /// The lines as they were before: of the digests that were new, or of all.
+    before: [Line; DIGESTS],
+    /// The digests that were new, and how many.
+    new: [u8; DIGESTS],
+    found: usize,
 }
 
 impl Row {
-    /// A row of digests that set this many bits, in turn.
-    pub(super) fn new(probes: impl Iterator<Item = u32> + Clone) -> Self {
+    /// A row of digests that set this many bits, in turn. Whether an element may have several
+    /// digests is given.
+    pub(super) fn new(probes: impl Iterator<Item = u32> + Clone, several: bool) -> Self {
+        let mut of_each = [0; DIGESTS];
         let mut all = [[0; BATCH]; ROW];
-        for (all, probes) in all.as_flattened_mut().iter_mut().zip(probes.cycle()) {
+        let places = all.as_flattened_mut().iter_mut().zip(&mut of_each);
+        for ((all, of_each), probes) in places.zip(probes.cycle()) {
             *all = WINDOWS[probes as usize];
+            *of_each = probes as u8;
         }
-        Self { windows: all, len: 0, places: [Places::NONE; ROW], cleared: [[0; BATCH]; ROW] }
+        Self {
+            windows: all,
+            probes: of_each,
+            len: 0,
+            places: [Places::NONE; ROW],
+            cleared: [[0; BATCH]; ROW],
+            keeps_all: several,
+            before: [Line::default(); DIGESTS],
+            new: [0; DIGESTS],
+            found: 0,
+        }
     }
 
     /// Finds the places of these, of which the first `len` (at least one) count, and forgets those
@@ -74,14 +92,14 @@ impl Row {
     pub(super) fn find(
         &mut self,
         instructions: impl Instructions,
-        lines: &[Line],
+        lines: u64,
         batches: &[[Digest; BATCH]],
         len: usize,
     ) {
         self.len = len;
         let all = batches.iter().zip(&self.windows).zip(&mut self.places);
         for ((digests, windows), places) in all {
-            instructions.find(digests, lines.len() as u64, windows, places);
+            instructions.find(digests, lines, windows, places);
         }
     }
 
@@ -93,32 +111,24 @@ impl Row {
         lines: &mut [Line],
         touch: bool,
     ) {
-        let (batches, rest) = (self.len / BATCH, self.len % BATCH);
-        let whole = self.places.iter().zip(&mut self.cleared);
-        for (places, cleared) in whole.take(batches) {
+        let mut found = 0;
+        let batches = self.places.iter().zip(&mut self.cleared);
+        for (batch, (places, cleared)) in batches.enumerate().take(self.len.div_ceil(BATCH)) {
             if touch {
                 touch_lines(lines, &places.lines);
             }
-            // Four at a time, which is 4 of 100 faster: the compiler does not unroll it.
-            let fours = cleared.as_chunks_mut::<4>().0.iter_mut();
-            for (four, cleared) in fours.enumerate() {
-                for (i, cleared) in (4 * four..).zip(cleared) {
-                    let line = &mut lines[places.lines[i] as usize];
-                    (*line, *cleared) = instructions.set(line, places.bits[i], places.probed[i]);
-                }
-            }
-        }
-        if rest > 0 {
-            let (places, cleared) = (&self.places[batches], &mut self.cleared[batches]);
-            if touch {
-                touch_lines(lines, &places.lines);
-            }
-            cleared.fill(0);
+            let rest = (self.len - batch * BATCH).min(BATCH);
             for (i, cleared) in cleared[..rest].iter_mut().enumerate() {
+                let number = batch * BATCH + i;
                 let line = &mut lines[places.lines[i] as usize];
+                let kept = if self.keeps_all { number } else { found };
+                self.before[kept % DIGESTS] = *line;
+                self.new[found % DIGESTS] = number as u8;
                 (*line, *cleared) = instructions.set(line, places.bits[i], places.probed[i]);
+                found += usize::from(*cleared != 0);
             }
         }
+        self.found = found;
     }
 
     /// Asks for the bits of whole batches.
@@ -141,16 +151,6 @@ impl Row {
         }
     }
 
-    /// The answer for each digest that was inserted.
-    #[inline(always)]
-    pub(super) fn tell<T: Told>(&self, answers: &mut [[T; BATCH]]) {
-        // As one loop: loops of a batch are unrolled, and become no vectors then.
-        let all = answers.as_flattened_mut().iter_mut();
-        for (answer, &cleared) in all.zip(self.cleared.as_flattened()) {
-            *answer = if cleared == 0 { T::REPEAT } else { T::FIRST };
-        }
-    }
-
     /// The answer for each digest that was asked for.
     #[inline(always)]
     pub(super) fn tell_contained(&self, answers: &mut [[bool; BATCH]]) {
@@ -160,174 +160,87 @@ impl Row {
         }
     }
 
-    /// Which digests were new when they were inserted.
+    /// Whether a digest that was asked for is not there.
     #[inline(always)]
-    pub(super) fn new_ones(&self, instructions: impl Instructions) -> Set {
-        let mut new = 0;
-        for (number, cleared) in self.cleared.iter().enumerate() {
-            new |= Set::from(instructions.not_zero(cleared)) << (BATCH * number);
-        }
-        new & self.all()
+    pub(super) fn is_absent(&self, number: usize) -> bool {
+        self.cleared.as_flattened()[number] != 0
     }
 
-    /// All digests.
-    const fn all(&self) -> Set {
-        Set::MAX >> (DIGESTS - self.len)
-    }
-
-    /// Counts what was seen of a row that was inserted, in order: all that raise a register, and of
-    /// the others those that were new and are in the sample of their counter. The digests of the
-    /// counters take turns, and where a counter has several in turn, for as many lines, the first
-    /// of them stands for all.
-    ///
-    /// All that are new were [added](LineCounter::add) before. The answer for each digest is made
-    /// complete.
+    /// Counts what was new of a row that was inserted, in order, one digest an element; returns how
+    /// many bits were clear. The answer for each is made complete.
     #[inline(always)]
     pub(super) fn count<T: Told>(
         &self,
         instructions: impl Instructions,
-        array: Inserted<'_>,
-        batches: &[[Digest; BATCH]],
-        counted: Counted<'_>,
-        Sets { new, sampled, may_rise }: Sets,
+        counter: &mut LineCounter,
         told: &mut [T],
-    ) {
-        let Counted { counters, of_column } = counted;
-        let Inserted { lines, full } = array;
-        let mut left = may_rise | new & sampled;
-        if full.is_kept() {
-            left |= new;
-        }
-        let columns = of_column.len();
-        while left != 0 {
-            let number = left.trailing_zeros();
-            left &= left - 1;
-            let (batch, i) = place_of(number);
-            let column = if columns == 1 { 0 } else { number as usize % columns };
-            let counter = &mut counters[usize::from(of_column[column])];
-            let (is_new, in_sample) = (new >> number & 1 != 0, sampled >> number & 1 != 0);
-            let rise = counter.rise(batches[batch][i]);
-            if !is_new && rise.is_none() {
-                continue;
-            }
-            let told = &mut told[number as usize];
-            if !is_new {
-                told.risen();
-            }
-            if counter.counts() && in_sample {
-                let chances = if counter.is_crowded() {
-                    full.chances(counter.probes(), lines.len() as u64)
-                } else {
-                    let all = shares(counter.probes()).zip(number..);
-                    chances_of_lines(all.map(|(share, at)| {
-                        let before = self.line_before(instructions, lines, at, number);
-                        let (batch, i) = place_of(at);
-                        let probed = instructions.only(&before, self.places[batch].probed[i]);
-                        chances_in(&probed, share)
-                    }))
-                };
-                told.missed(counter.record_missed(counter.chances(chances)));
-            }
-            if let Some(rise) = rise {
-                counter.raise(rise);
-                if !is_new {
-                    counter.add_risen();
-                }
-            }
-            if is_new && full.is_kept() {
-                for at in (number..).take(shares::number_of(counter.probes())) {
-                    let before = self.line_before(instructions, lines, at, at);
-                    let (batch, i) = place_of(at);
-                    let places = &self.places[batch];
-                    let (after, _) = instructions.set(&before, places.bits[i], places.probed[i]);
-                    full.change(&before, &after);
-                }
+    ) -> u64 {
+        let mut bits = 0;
+        let probes = counter.probes();
+        for (&number, before) in self.new.iter().zip(&self.before).take(self.found) {
+            let (batch, i) = place_of(number.into());
+            bits += u64::from(self.cleared[batch][i].count_ones());
+            let told = &mut told[usize::from(number)];
+            *told = T::FIRST;
+            if counter.is_on() {
+                let probed = instructions.only(before, self.places[batch].probed[i]);
+                told.missed(counter.record(std::iter::once(chances_in(&probed, probes))));
             }
         }
+        bits
     }
 
-    /// The line of a digest as it was before the one numbered `from`, which is not a later one,
-    /// from what it is after the row: the bits that this and the later ones set in the line are
-    /// cleared again.
+    /// Counts what was new of a row that was inserted, in order: the digests of the counters take
+    /// turns, and where a counter has several in turn, for as many lines, they are one element.
+    /// Each counter is given with its first digest in a turn of `columns`. The answer for each
+    /// element is that for its first digest.
     #[inline(always)]
-    fn line_before(
+    pub(super) fn count_in_turn<T: Told>(
         &self,
         instructions: impl Instructions,
-        lines: &[Line],
-        number: u32,
-        from: u32,
-    ) -> Line {
-        let (batch, i) = place_of(number);
-        let index = self.places[batch].lines[i];
-        let mut line = self.clear_again(instructions, &lines[index as usize], number);
-        let mut same: Set = 0;
-        for (number, places) in self.places.iter().enumerate() {
-            let equal = instructions.equal(&places.tags, index as u16);
-            same |= Set::from(equal) << (BATCH * number);
-        }
-        // Few lines are there twice in a row.
-        let mut later = same & self.all() & Set::MAX << from & !(1 << number);
-        while later != 0 {
-            let (batch, i) = place_of(later.trailing_zeros());
-            if self.places[batch].lines[i] == index {
-                line = self.clear_again(instructions, &line, later.trailing_zeros());
+        counters: &mut [LineCounter],
+        (leads, columns): (&[usize], usize),
+        told: &mut [T],
+    ) {
+        for begin in (0..self.len).step_by(columns) {
+            for (&lead, counter) in leads.iter().zip(&mut *counters) {
+                let first = begin + lead;
+                let all = first..first + shares::number_of(counter.probes());
+                let cleared = &self.cleared.as_flattened()[all.clone()];
+                if cleared.iter().all(|&cleared| cleared == 0) {
+                    continue;
+                }
+                if lead == 0 {
+                    told[begin] = T::FIRST;
+                }
+                if !counter.is_on() {
+                    continue;
+                }
+                let line = |number: usize| {
+                    let (batch, i) = place_of(number);
+                    self.places[batch].lines[i]
+                };
+                let of_lines = all.map(|number| {
+                    // As of before the element, also where two of its lines are the same one.
+                    let same = (first..number).find(|&earlier| line(earlier) == line(number));
+                    let (batch, i) = place_of(number);
+                    let before = &self.before[same.unwrap_or(number)];
+                    let probed = instructions.only(before, self.places[batch].probed[i]);
+                    chances_in(&probed, self.probes[number].into())
+                });
+                let missed = counter.record(of_lines);
+                if lead == 0 {
+                    told[begin].missed(missed);
+                }
             }
-            later &= later - 1;
         }
-        line
     }
-
-    /// The line without the bits that were set for a digest.
-    #[inline(always)]
-    fn clear_again(&self, instructions: impl Instructions, line: &Line, number: u32) -> Line {
-        let (batch, i) = place_of(number);
-        instructions.clear(line, self.places[batch].bits[i], self.cleared[batch][i])
-    }
-}
-
-/// Whose digests take turns.
-pub(super) struct Counted<'a> {
-    pub(super) counters: &'a mut [LineCounter],
-    /// The number of the counter that each digest of an element is for.
-    pub(super) of_column: &'a [u8],
-}
-
-/// An array after a row was inserted.
-pub(super) struct Inserted<'a> {
-    pub(super) lines: &'a [Line],
-    /// As of before the row.
-    pub(super) full: &'a mut FullPlaces,
-}
-
-/// Digests of a row that count.
-pub(super) struct Sets {
-    /// Those that were new to the lines, by the first digest of each.
-    pub(super) new: Set,
-    /// Those in the sample of their counter, if it counts.
-    pub(super) sampled: Set,
-    /// Those that may raise a register.
-    pub(super) may_rise: Set,
-}
-
-/// Which of these digests have these bits all clear.
-#[inline(always)]
-pub(super) fn clear_in(
-    instructions: impl Instructions,
-    batches: &[[Digest; BATCH]],
-    bits: u64,
-) -> Set {
-    let mut clear = 0;
-    for (number, digests) in batches.iter().enumerate() {
-        let of_batch = instructions.clear_in(digests, bits);
-        clear |= Set::from(of_batch) << (BATCH * number);
-    }
-    clear
 }
 
 /// The batch of a row, and the place in it, of a digest of the row.
 #[inline(always)]
-const fn place_of(number: u32) -> (usize, usize) {
-    (number as usize / BATCH % ROW, number as usize % BATCH)
+const fn place_of(number: usize) -> (usize, usize) {
+    (number / BATCH % ROW, number % BATCH)
 }
 
 #[inline(always)]
@@ -337,20 +250,4 @@ fn touch_lines(lines: &[Line], indices: &[u64; BATCH]) {
         touched ^= lines[index as usize][0];
     }
     black_box(touched);
-}
-
-/// Probabilities that a new element is called a repeat, and that it is called new, in a line with
-/// these probed words, and with words of a single one in place of the others: by the product of the
-/// probed words' shares of set bits.
-#[inline(always)]
-pub(super) fn chances_in(probed: &Line, probes: u32) -> (f64, f64) {
-    // In whole numbers up to 64^8 = 2^48, and in pairs, so that no multiplication waits for all
-    // others.
-    let ones = |word: usize| u64::from(probed[word].count_ones());
-    let low = (ones(0) * ones(1)) * (ones(2) * ones(3));
-    let high = (ones(4) * ones(5)) * (ones(6) * ones(7));
-    let (full, all) = (low * high, 1 << (6 * probes));
-    // 64^-k, exactly.
-    let share = f64::from_bits((1023 - 6 * u64::from(probes)) << 52);
-    (full as i64 as f64 * share, (all - full as i64) as f64 * share)
 }

@@ -63,12 +63,6 @@ fn reduce_v4(simd: V4, digests: u64x8, n: u64) -> u64x8 {
     bytemuck::cast(f._mm512_srli_epi64::<32>(f._mm512_add_epi64(low, high)))
 }
 
-/// The lowest 16 bits of each.
-#[inline(always)]
-fn lowest_v4(simd: V4, words: u64x8) -> [u16; 8] {
-    bytemuck::cast(simd.avx512f._mm512_cvtepi64_epi16(bytemuck::cast(words)))
-}
-
 /// The bit of each word, of those that are not probed too.
 #[inline(always)]
 fn ones_v4(simd: V4, bits: u64) -> u64x8 {
@@ -104,32 +98,15 @@ impl Instructions for V4 {
             *probed = probed_v4(self, of_eight, bytemuck::cast(*windows));
         }
         let (found, _) = places.lines.as_chunks_mut::<8>();
-        let (tags, _) = places.tags.as_chunks_mut::<8>();
         if HalfProducts::fits(lines) {
-            for ((digests, found), tags) in digests.iter().zip(found).zip(tags) {
-                let of_eight = reduce_v4(self, *digests, lines);
-                *found = bytemuck::cast(of_eight);
-                *tags = lowest_v4(self, of_eight);
+            for (digests, found) in digests.iter().zip(found) {
+                *found = bytemuck::cast(reduce_v4(self, *digests, lines));
             }
         } else {
             for (i, &digest) in batch.iter().enumerate() {
                 places.lines[i] = reduce(digest.value(), lines);
-                places.tags[i] = places.lines[i] as u16;
             }
         }
-    }
-
-    #[inline(always)]
-    fn clear_in(self, batch: &[Digest; BATCH], bits: u64) -> u32 {
-        let digests: [[u64; 8]; BATCH / 8] = bytemuck::cast(batch.map(Digest::value));
-        let mask = bytemuck::cast(self.splat_u64x8(bits));
-        let f = self.avx512f;
-        let mut taken = 0;
-        for (i, eight) in digests.into_iter().enumerate() {
-            let clear = f._mm512_testn_epi64_mask(bytemuck::cast(eight), mask);
-            taken |= u32::from(clear) << (8 * i);
-        }
-        taken
     }
 
     #[inline(always)]
@@ -143,29 +120,10 @@ impl Instructions for V4 {
     }
 
     #[inline(always)]
-    fn clear(self, line: &Line, bits: u64, words: u8) -> Line {
-        let ones = bytemuck::cast(ones_v4(self, bits));
-        let line = bytemuck::cast(*line);
-        let f = self.avx512f;
-        bytemuck::cast(f._mm512_mask_andnot_epi64(line, words, ones, line))
-    }
-
-    #[inline(always)]
     fn only(self, line: &Line, probed: u8) -> Line {
         let one = bytemuck::cast(self.splat_u64x8(1));
         let f = self.avx512f;
         bytemuck::cast(f._mm512_mask_blend_epi64(probed, one, bytemuck::cast(*line)))
-    }
-
-    #[inline(always)]
-    fn equal(self, tags: &[u16; BATCH], tag: u16) -> u32 {
-        let (tags, tag) = (bytemuck::cast(*tags), bytemuck::cast([tag; BATCH]));
-        self.avx512bw._mm512_cmpeq_epi16_mask(tags, tag)
-    }
-
-    #[inline(always)]
-    fn not_zero(self, all: &[u8; BATCH]) -> u32 {
-        V3::not_zero(*self, all)
     }
 }
 
@@ -211,24 +169,5 @@ impl Instructions for V3 {
             same |= self.avx._mm256_movemask_pd(bytemuck::cast(equal)) << (4 * half);
         }
         (bytemuck::cast(after), !same as u8)
-    }
-
-    #[inline(always)]
-    fn equal(self, tags: &[u16; BATCH], tag: u16) -> u32 {
-        let tag = bytemuck::cast([tag; 16]);
-        let [low, high]: [[u16; 16]; 2] = bytemuck::cast(*tags);
-        let low = self.avx2._mm256_cmpeq_epi16(bytemuck::cast(low), tag);
-        let high = self.avx2._mm256_cmpeq_epi16(bytemuck::cast(high), tag);
-        // Packed within halves of 128 bits, so that the middle quarters change places.
-        let equal = self.avx2._mm256_packs_epi16(low, high);
-        let equal = self.avx2._mm256_permute4x64_epi64::<0b11_01_10_00>(equal);
-        self.avx2._mm256_movemask_epi8(equal) as u32
-    }
-
-    #[inline(always)]
-    fn not_zero(self, all: &[u8; BATCH]) -> u32 {
-        let zero = bytemuck::cast([0_u8; BATCH]);
-        let equal = self.avx2._mm256_cmpeq_epi8(bytemuck::cast(*all), zero);
-        !self.avx2._mm256_movemask_epi8(equal) as u32
     }
 }

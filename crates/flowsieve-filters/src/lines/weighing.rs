@@ -1,22 +1,18 @@
 //! First sightings with weights: the filter says of each element how many elements its sighting
 //! stands for.
 //!
-//! The union martingale ([`crate::DistinctCounter`]) counts 1 for an element that is seen, and what
-//! was missed beside it: u / (1 - u), where u is the probability that a new element changes neither
-//! the lines nor a register. The weight of an element is what it adds to that count, and 0 if it is
-//! not seen. So every new element has the weight 1 in expectation, whatever came before, and sums
+//! The martingale ([`crate::DistinctCounter`]) counts 1 for an element that is seen, and what was
+//! missed beside it: u / (1 - u), where u is the probability that a new element is not seen. The
+//! weight of an element is what it adds to that count, and 0 if it is not seen. So every new element has the weight 1 in expectation, whatever came before, and sums
 //! of weights over any choice of elements are unbiased counts of those that are distinct. The
 //! variance of such a sum is the expectation of the sum of w (w - 1).
 //!
-//! As in a count ([`super::count`]), what was missed is recorded beside a sample of the elements
-//! while the filter is good. Most sightings have the weight 1 then. Weights are whole numbers of
-//! 2^-20, so that their sums do not depend on how they are grouped.
+//! Weights are whole numbers of 2^-20, so that their sums do not depend on how they are grouped.
 //!
-//! Memory: the lines, and half a KiB of registers. Reference: Cohen, "All-distances sketches,
-//! revisited", PODS 2014, for the weights; the union of filter and registers is this project's.
+//! Reference: Cohen, "All-distances sketches, revisited", PODS 2014, for the weights.
 
+use super::halving::{HalvingLines, halving_lines};
 use super::probe::Told;
-use super::{LineArray, LineCounter};
 use crate::hashing::Digest;
 
 /// Bits behind the point of a [`Weight`].
@@ -75,10 +71,7 @@ impl Weight {
 impl Told for Weight {
     const REPEAT: Self = Self::NONE;
     const FIRST: Self = Self::ONE;
-
-    fn risen(&mut self) {
-        *self = Self::ONE;
-    }
+    const UNSAMPLED: Self = Self::NONE;
 
     fn missed(&mut self, others: f64) {
         // Conversion saturates.
@@ -86,46 +79,40 @@ impl Told for Weight {
     }
 }
 
-/// A filter that gives first sightings their weights.
+/// A filter that gives first sightings their weights. It halves what it watches when it is crowded,
+/// so that it never loses count.
 #[derive(Clone, Debug)]
-pub struct WeighingFilter {
-    array: LineArray,
-    counter: LineCounter,
-}
+pub struct WeighingFilter(HalvingLines);
 
 impl WeighingFilter {
-    /// An empty filter of `lines` ≥ 1 cache lines of 64 bytes in which each element sets `probes`
-    /// (1 to 8) bits.
+    /// An empty filter of at most `lines` (at least one) cache lines of 64 bytes in which each
+    /// element sets `probes` (1 to 8) bits.
     ///
     /// # Panics
     ///
     /// If the system does not give the memory.
     pub fn new(lines: u64, probes: u32) -> Self {
-        let array = LineArray::new(lines.max(1));
-        Self { counter: array.counter(probes.clamp(1, 8)), array }
+        Self(HalvingLines::new(halving_lines(lines.max(1)), probes.clamp(1, 8)))
     }
 
     /// Inserts elements in order; appends the weight of each.
     pub fn insert_all(&mut self, digests: &[Digest], weights: &mut Vec<Weight>) {
-        self.array.insert_all(&mut self.counter, digests, weights);
+        self.0.insert_all(digests, weights);
     }
 
     /// Share of the new elements that would be seen now (1 - u).
     pub fn seen_share(&self) -> f64 {
-        self.array.seen_share(&self.counter)
+        self.0.share_seen_now()
     }
 
     /// Bytes of the lines.
     pub fn memory_bytes(&self) -> u64 {
-        self.array.lines.memory_bytes()
+        self.0.lines().memory_bytes()
     }
 
     /// Forgets everything and keeps the memory.
     pub fn clear(&mut self) {
-        if !self.counter.is_empty() {
-            self.array.clear();
-            self.counter.clear();
-        }
+        self.0.clear();
     }
 }
 

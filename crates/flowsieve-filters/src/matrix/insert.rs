@@ -78,9 +78,8 @@ impl MatrixFilter {
                 *any |= fresh;
             }
             if step.parent == 0 {
-                let value = |number| attributes[number * arity + step.attribute];
                 let size = self.sizes[step.attribute];
-                self.singles[step.attribute].record_all(value, fresh, size, self.probes);
+                self.singles[step.attribute].record_all(fresh, size, self.probes);
             }
         }
         sightings.extend(any.iter().map(|&fresh| Sighting::of_fresh(fresh)));

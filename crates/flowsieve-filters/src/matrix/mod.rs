@@ -108,7 +108,7 @@ pub use self::spec::{IndexMap, MAX_COMBINATIONS, MatrixSpec};
 pub(crate) use self::spec::{check_attributes, matrix_of, usual_elements};
 use super::{
     DigestColumns, DistinctCounter, ElementDigests, Estimate, FilterStats, MembershipFilter,
-    MultiAttributeFilter, Sighting, SpecError, fill,
+    MultiAttributeFilter, Sighting, SpecError,
 };
 use crate::bits::BitArray;
 use crate::bloom::ones_before;
@@ -184,10 +184,9 @@ impl MatrixFilter {
     }
 
     /// Counts the values of an element that was inserted.
-    fn count_singles(&mut self, attributes: &[Digest]) {
-        let sizes = self.sizes.iter().zip(attributes);
-        for (single, (&size, &value)) in self.singles.iter_mut().zip(sizes) {
-            single.record(value, size, self.probes);
+    fn count_singles(&mut self) {
+        for (single, &size) in self.singles.iter_mut().zip(&self.sizes) {
+            single.record(size, self.probes);
         }
     }
 
@@ -225,33 +224,25 @@ impl MatrixFilter {
 }
 
 impl Single {
-    /// The count of the values; of a union by its registers or the attribute's cells.
-    fn estimate(&self, size: u64, probes: u32) -> Option<Estimate> {
-        let repeats = || repeat_probability(self.ones, size, probes);
-        let fill = || fill::independent(self.ones, size, probes);
-        self.counter.estimate(repeats, fill)
+    /// The count of the values.
+    fn estimate(&self, size: u64, probes: u32) -> Estimate {
+        self.counter.estimate(|| repeat_probability(self.ones, size, probes))
     }
 
     /// Records a value, which has set [`Single::fresh`] new cells.
-    fn record(&mut self, value: Digest, size: u64, probes: u32) {
+    fn record(&mut self, size: u64, probes: u32) {
         let sighting = if self.fresh == 0 { Sighting::Repeat } else { Sighting::First };
         let ones = self.ones;
-        self.counter.record(value, sighting, || repeat_probability(ones, size, probes));
+        self.counter.record(sighting, || repeat_probability(ones, size, probes));
         self.ones += self.fresh;
         self.fresh = 0;
     }
 
     /// Records values of a batch, each of which has set so many new cells.
-    fn record_all(
-        &mut self,
-        value: impl Fn(usize) -> Digest,
-        fresh: &[u8],
-        size: u64,
-        probes: u32,
-    ) {
+    fn record_all(&mut self, fresh: &[u8], size: u64, probes: u32) {
         let before = ones_before(self.ones, fresh);
         let repeats = |number: usize| repeat_probability(before[number], size, probes);
-        self.counter.record_all(value, fresh, repeats);
+        self.counter.record_all(fresh, repeats);
         self.ones += fresh.iter().map(|&fresh| u64::from(fresh)).sum::<u64>();
     }
 }
@@ -284,7 +275,7 @@ impl MembershipFilter for MatrixFilter {
             self.set_all(element.attributes);
             Sighting::First
         };
-        self.count_singles(element.attributes);
+        self.count_singles();
         sighting
     }
 

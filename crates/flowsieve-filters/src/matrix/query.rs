@@ -119,7 +119,7 @@ impl MultiAttributeFilter for MatrixFilter {
         }
         let attribute = mask.trailing_zeros() as usize;
         let single = self.singles.get(attribute)?;
-        single.estimate(self.sizes[attribute], self.probes)
+        Some(single.estimate(self.sizes[attribute], self.probes))
     }
 
     fn first_of(&self, mask: u32) -> Option<u64> {

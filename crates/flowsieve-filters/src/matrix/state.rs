@@ -1,6 +1,8 @@
 //! The matrix on disk, and the union of two.
 
 use super::MatrixFilter;
+use crate::Estimate;
+use crate::fill;
 use crate::saved::{FilterState, LoadError, StateReader, StateWriter, UnionError, same};
 use std::io;
 
@@ -20,11 +22,7 @@ impl FilterState for MatrixFilter {
         for single in &mut self.singles {
             single.counter = state.lasting_distinct()?;
         }
-        self.united = match state.u8()? {
-            0 => false,
-            1 => true,
-            _ => return Err(state.damaged("a matrix is neither united nor not")),
-        };
+        self.united = state.flag()?;
         for first in &mut self.firsts {
             *first = state.count()?;
         }
@@ -42,11 +40,22 @@ impl FilterState for MatrixFilter {
         } else if other.bits.ones() != 0 {
             self.united = true;
         }
+        let probes = self.probes;
+        let sizes = || self.sizes.iter();
+        let of_both: Vec<[Option<Estimate>; 2]> = self
+            .singles
+            .iter()
+            .zip(&other.singles)
+            .zip(sizes())
+            .map(|(both, &size)| [both.0, both.1].map(|one| Some(one.estimate(size, probes))))
+            .collect();
         self.bits.unite(&other.bits);
-        for (single, more) in self.singles.iter_mut().zip(&other.singles) {
-            single.counter.unite(&more.counter);
-        }
         self.recount();
+        let singles = self.singles.iter_mut().zip(&other.singles);
+        for (((single, more), of_both), &size) in singles.zip(of_both).zip(&self.sizes) {
+            let fill = fill::independent(single.ones, size, probes);
+            single.counter.unite(&more.counter, of_both, fill);
+        }
         Ok(())
     }
 }

@@ -17,7 +17,7 @@ pub enum LoadError {
     Foreign,
     /// Of a version that is not known here.
     #[error(
-        "this saved filter is of version {0} of the format, and only version {known} is known here; save it anew, or read it with the flowsieve that wrote it",
+        "this saved filter is of version {0} of the format, and only version {known} is known here; make it again",
         known = super::VERSION
     )]
     Version(u16),

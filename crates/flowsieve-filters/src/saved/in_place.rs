@@ -53,10 +53,11 @@ impl<'a> FilterInPlace<'a> {
         }
         let short = input.damaged("its contents are shorter than its parameters say");
         match spec {
+            FilterSpec::Subset(SubsetSpec { halving: true, .. }) => Ok(None),
             FilterSpec::Subset(SubsetSpec { lines, probes, combinations, .. }) => {
                 // The counts, which are not asked for.
                 for _ in 0..=combinations.len() {
-                    input.line_count()?;
+                    input.lasting_distinct()?;
                 }
                 let contents = &bytes[input.offset() as usize..];
                 if contents.len() as u64 != lines * Lines::LINE_BYTES + TAIL {
@@ -160,6 +161,7 @@ mod tests {
     fn subset() -> FilterSpec {
         FilterSpec::Subset(SubsetSpec {
             attributes: 3,
+            halving: false,
             lines: 60,
             probes: 5,
             combinations: [(0b001, 3), (0b010, 4), (0b011, 6)]
@@ -172,6 +174,7 @@ mod tests {
     fn roomy() -> FilterSpec {
         FilterSpec::Subset(SubsetSpec {
             attributes: 3,
+            halving: false,
             lines: 30,
             probes: 13,
             combinations: [(0b010, 25), (0b011, 9)]

@@ -34,10 +34,7 @@ use std::path::Path;
 const MARK: [u8; 8] = *b"\x89FSIEVE\n";
 
 /// Version of the format that is written.
-const VERSION: u16 = 2;
-
-/// The version before it, which is read as well: its counts had no registers.
-const OLD_VERSION: u16 = 1;
+const VERSION: u16 = 3;
 
 /// Longest label, in bytes.
 pub const MAX_LABEL: usize = 1024;
@@ -208,8 +205,8 @@ impl SavedFilter {
             .fold(PatternAnswer::Absent, PatternAnswer::or)
     }
 
-    /// Count of the distinct elements inserted, if the structure has one; after a union by
-    /// registers or fill.
+    /// Count of the distinct elements inserted, if the structure has one; after a union by its
+    /// fill, or its bounds.
     pub fn distinct(&self) -> Option<Estimate> {
         self.shards
             .iter()
@@ -236,6 +233,12 @@ impl SavedFilter {
         CombinationCount::of(shard, mask)
     }
 
+    /// The stage that most of its elements were left out for: the highest of all shards
+    /// ([`MembershipFilter::stage`]).
+    pub fn stage(&self) -> u32 {
+        self.shards.iter().map(|shard| shard.stage()).max().unwrap_or(0)
+    }
+
     /// Memory and fill over all shards.
     pub fn stats(&self) -> FilterStats {
         let stats: Vec<FilterStats> = self.shards.iter().map(|shard| shard.stats()).collect();
@@ -246,6 +249,11 @@ impl SavedFilter {
                 / stats.len() as f64,
             counters: counters.reduce(CounterStats::plus),
         }
+    }
+
+    /// The filters of its shards.
+    pub fn into_shards(self) -> Vec<Box<dyn MembershipFilter>> {
+        self.shards
     }
 
     /// Gives it another label.
@@ -411,7 +419,7 @@ fn check_start(input: &mut StateReader<'_>) -> Result<Start, LoadError> {
     }
     input.bytes(&mut mark[there..])?;
     match input.u16()? {
-        version @ (OLD_VERSION | VERSION) => input.set_version(version),
+        VERSION => {}
         version => return Err(LoadError::Version(version)),
     }
     if input.u16()? != 0 {

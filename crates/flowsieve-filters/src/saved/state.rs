@@ -1,10 +1,10 @@
 //! What passes between a filter and its saved form: numbers, little-endian, one after the other.
 
-use super::{LoadError, OLD_VERSION, UnionError, VERSION};
+use super::{LoadError, UnionError};
 use crate::DistinctCounter;
 use crate::bits::{BitArray, CounterArray, Lines};
 use crate::hashing::Checksum;
-use crate::martingale::{REGISTERS, Registers, Stream};
+use crate::martingale::Base;
 use std::any::Any;
 use std::fmt;
 use std::io::{self, Read, Write};
@@ -39,8 +39,8 @@ pub trait FilterState: Any {
 
     /// Makes this the filter into which the elements of the other have been inserted as well.
     ///
-    /// The estimate of a union rests on the registers beside the filter or on its fill, which is
-    /// less exact than that of one stream of insertions.
+    /// The estimate of a union rests on its fill, which is less exact than that of one stream of
+    /// insertions; where the fill does not tell it, only bounds are known.
     ///
     /// # Errors
     ///
@@ -175,31 +175,29 @@ impl<'a> StateWriter<'a> {
         self.words(counters.words())
     }
 
-    /// One byte (0: no count; 1: one of a stream; 2: one of a union), with 1 what was seen, and
-    /// mean and variance of what was missed; with 1 and 2 the registers.
+    /// One byte (0: no count; else what was there before the stream, 1: nothing; 2: an estimate; 3:
+    /// bounds), and two numbers of 8 bytes with 2 and 3; what was seen, and mean and variance of
+    /// what was missed.
     pub(crate) fn distinct(&mut self, counter: Option<&DistinctCounter>) -> io::Result<()> {
-        let Some((registers, stream)) = counter.map(DistinctCounter::parts) else {
+        let Some((base, seen, missed, variance)) = counter.map(DistinctCounter::parts) else {
             return self.u8(0);
         };
-        match stream {
-            Stream::Watched { seen, missed, variance } => {
-                self.u8(1)?;
-                self.count(seen)?;
-                self.u64(missed.to_bits())?;
+        match base {
+            Base::Empty => self.u8(1)?,
+            Base::Estimated { distinct, variance } => {
+                self.u8(2)?;
+                self.u64(distinct.to_bits())?;
                 self.u64(variance.to_bits())?;
             }
-            Stream::United => self.u8(2)?,
+            Base::Bounds { lower, upper } => {
+                self.u8(3)?;
+                self.u64(lower)?;
+                self.u64(upper.unwrap_or(u64::MAX))?;
+            }
         }
-        self.bytes(registers.ranks())
-    }
-
-    /// The count of a combination in lines: its raw count, and that of what was seen.
-    pub(crate) fn line_count(
-        &mut self,
-        (firsts, count): (u64, &DistinctCounter),
-    ) -> io::Result<()> {
-        self.count(firsts)?;
-        self.distinct(Some(count))
+        self.count(seen)?;
+        self.u64(missed.to_bits())?;
+        self.u64(variance.to_bits())
     }
 }
 
@@ -216,30 +214,17 @@ pub struct StateReader<'a> {
     length: u64,
     checksum: Checksum,
     part: &'static str,
-    version: u16,
 }
 
 impl<'a> StateReader<'a> {
     /// Reads `length` bytes of `input`.
     pub fn new(input: &'a mut dyn Read, length: u64) -> Self {
-        Self {
-            input,
-            offset: 0,
-            length,
-            checksum: Checksum::new(),
-            part: "its head",
-            version: VERSION,
-        }
+        Self { input, offset: 0, length, checksum: Checksum::new(), part: "its head" }
     }
 
     /// Says what comes now, for errors.
     pub(super) const fn enter(&mut self, part: &'static str) {
         self.part = part;
-    }
-
-    /// Says which version of the format it is.
-    pub(super) const fn set_version(&mut self, version: u16) {
-        self.version = version;
     }
 
     /// Bytes read so far.
@@ -384,87 +369,42 @@ impl<'a> StateReader<'a> {
         }
     }
 
+    /// A byte that is 0 or 1.
+    pub(crate) fn flag(&mut self) -> Result<bool, LoadError> {
+        match self.u8()? {
+            flag @ (0 | 1) => Ok(flag == 1),
+            _ => Err(self.damaged("a mark is neither 0 nor 1")),
+        }
+    }
+
+    fn f64(&mut self) -> Result<f64, LoadError> {
+        self.u64().map(f64::from_bits)
+    }
+
     /// A count of distinct elements, if there is one.
     pub(crate) fn distinct(&mut self) -> Result<Option<DistinctCounter>, LoadError> {
-        if self.version == OLD_VERSION {
-            return self.old_distinct(None);
-        }
-        let stream = match self.u8()? {
+        let base = match self.u8()? {
             0 => return Ok(None),
-            1 => Stream::Watched {
-                seen: self.count()?,
-                missed: f64::from_bits(self.u64()?),
-                variance: f64::from_bits(self.u64()?),
-            },
-            2 => Stream::United,
-            _ => return Err(self.damaged(UNKNOWN_MARK)),
-        };
-        let ranks: [u8; REGISTERS] = self.array()?;
-        let registers = Registers::of_ranks(&ranks)
-            .ok_or_else(|| self.damaged("a register has a rank that none can have"))?;
-        self.checked_distinct(registers, stream).map(Some)
-    }
-
-    /// A count of version 1: without registers, and with the mean of all elements instead of those
-    /// that were seen and those that were missed; in lines with the mean of those that were missed
-    /// beside these.
-    fn old_distinct(&mut self, firsts: Option<u64>) -> Result<Option<DistinctCounter>, LoadError> {
-        let stream = match self.u8()? {
-            0 => return Ok(None),
-            1 => {
-                let mean = f64::from_bits(self.u64()?);
-                let variance = f64::from_bits(self.u64()?);
-                // An element adds at most as much to what was missed as to its variance, so at
-                // least this many were seen.
-                let least = (mean - variance).clamp(0.0, MAX_COUNT as f64) as u64;
-                Stream::Watched {
-                    seen: firsts.unwrap_or(least),
-                    missed: match firsts {
-                        Some(_) => mean,
-                        None => mean - least as f64,
-                    },
-                    variance,
-                }
+            1 => Base::Empty,
+            2 => Base::Estimated { distinct: self.f64()?, variance: self.f64()? },
+            3 => {
+                let (lower, upper) = (self.u64()?, self.u64()?);
+                Base::Bounds { lower, upper: (upper != u64::MAX).then_some(upper) }
             }
-            2 => Stream::United,
-            _ => return Err(self.damaged(UNKNOWN_MARK)),
+            _ => return Err(self.damaged("the mark of an estimate is none of 0 to 3")),
         };
-        self.checked_distinct(Registers::SILENT, stream).map(Some)
-    }
-
-    fn checked_distinct(
-        &self,
-        registers: Registers,
-        stream: Stream,
-    ) -> Result<DistinctCounter, LoadError> {
-        DistinctCounter::of_parts(registers, stream)
+        let (seen, missed, variance) = (self.count()?, self.f64()?, self.f64()?);
+        DistinctCounter::of_parts(base, seen, missed, variance)
             .ok_or_else(|| self.damaged("an estimate is no number from 0 on"))
+            .map(Some)
     }
 
-    /// The count of a filter that always has one, though its stream may be lost.
+    /// The count of a filter that always has one.
     pub(crate) fn lasting_distinct(&mut self) -> Result<DistinctCounter, LoadError> {
-        let counter = self.distinct()?;
-        self.lasting(counter)
-    }
-
-    fn lasting(&self, counter: Option<DistinctCounter>) -> Result<DistinctCounter, LoadError> {
-        counter
+        self.distinct()?
             .ok_or_else(|| self.damaged("the estimate that this structure always has is missing"))
     }
-
-    /// The count of a combination in lines.
-    pub(crate) fn line_count(&mut self) -> Result<(u64, DistinctCounter), LoadError> {
-        let firsts = self.count()?;
-        let counter = if self.version == OLD_VERSION {
-            self.old_distinct(Some(firsts))?
-        } else {
-            self.distinct()?
-        };
-        Ok((firsts, self.lasting(counter)?))
-    }
 }
-
-const UNKNOWN_MARK: &str = "the mark of an estimate is none of 0, 1 and 2";
 
 /// Largest count that is read.
 const MAX_COUNT: u64 = 1 << 62;

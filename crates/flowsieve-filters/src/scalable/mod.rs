@@ -157,7 +157,9 @@ pub struct ScalableFilter {
     most_links: u32,
     refill: Refill,
     ambiguous_removals: u64,
-    /// `None` from the first removal on; of a union it is lost, and stays so.
+    /// Whether it has links of several chains.
+    united: bool,
+    /// `None` from the first removal on.
     counter: Option<DistinctCounter>,
 }
 
@@ -185,6 +187,7 @@ impl ScalableFilter {
             most_links,
             refill,
             ambiguous_removals: 0,
+            united: false,
             counter: Some(DistinctCounter::default()),
         }
     }
@@ -210,19 +213,9 @@ impl ScalableFilter {
         Some(first)
     }
 
-    /// Whether it has links of several chains.
-    fn is_union(&self) -> bool {
-        lost_in_union(self.counter.as_ref())
-    }
-
     /// The rule that it goes by.
     fn rule(&self) -> Refill {
-        if self.is_union() { Refill::FirstNotFull } else { self.refill }
-    }
-
-    /// Ends the count, since what is left is no stream of insertions.
-    fn end_count(&mut self) {
-        self.counter = self.is_union().then_some(DistinctCounter::LOST);
+        if self.united { Refill::FirstNotFull } else { self.refill }
     }
 
     /// The link that takes a new element.
@@ -252,17 +245,12 @@ fn repeat_probability(links: &[SplitCounters]) -> f64 {
     1.0 - none
 }
 
-/// Whether this is the count of a union: that is how a chain, and its file, know that it is one.
-fn lost_in_union(counter: Option<&DistinctCounter>) -> bool {
-    counter.is_some_and(|counter| !counter.is_watched())
-}
-
 impl MembershipFilter for ScalableFilter {
     fn insert(&mut self, element: ElementDigests<'_>) -> Sighting {
         let claims = self.claims(element.whole);
         let sighting = if claims.is_some() { Sighting::Repeat } else { Sighting::First };
         if let Some(counter) = &mut self.counter {
-            counter.record(element.whole, sighting, || repeat_probability(&self.links));
+            counter.record(sighting, || repeat_probability(&self.links));
         }
         match claims {
             Some(link) => self.links[link].insert(element.whole),
@@ -283,6 +271,7 @@ impl MembershipFilter for ScalableFilter {
             self.links[0] = self.shape.link(FIRST_FUNCTION_SET);
         }
         self.ambiguous_removals = 0;
+        self.united = false;
         self.counter = Some(DistinctCounter::default());
     }
 
@@ -303,9 +292,7 @@ impl MembershipFilter for ScalableFilter {
     }
 
     fn distinct(&self) -> Option<Estimate> {
-        // What two chains of a union both hold would be counted twice by the fill of the links.
-        let repeats = || repeat_probability(&self.links);
-        self.counter.as_ref()?.estimate(repeats, || None)
+        Some(self.counter?.estimate(|| repeat_probability(&self.links)))
     }
 
     fn as_removable(&mut self) -> Option<&mut dyn RemovableFilter> {
@@ -318,7 +305,7 @@ impl RemovableFilter for ScalableFilter {
         let Some(holder) = self.holder(element.whole) else {
             // An ambiguous removal ends the count as well.
             if self.ambiguous_removals != 0 {
-                self.end_count();
+                self.counter = None;
             }
             return;
         };
@@ -326,7 +313,7 @@ impl RemovableFilter for ScalableFilter {
         if self.links[holder].is_empty() && self.links.len() > 1 {
             self.links.remove(holder);
         }
-        self.end_count();
+        self.counter = None;
     }
 }
 

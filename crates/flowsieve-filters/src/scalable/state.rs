@@ -1,6 +1,6 @@
 //! The chain on disk.
 
-use super::{FIRST_FUNCTION_SET, MAX_FUNCTION_SET, ScalableFilter, lost_in_union};
+use super::{FIRST_FUNCTION_SET, MAX_FUNCTION_SET, ScalableFilter};
 use crate::DistinctCounter;
 use crate::saved::{FilterState, LoadError, StateReader, StateWriter, UnionError, same};
 use std::io;
@@ -8,6 +8,7 @@ use std::io;
 /// What stands before the links of a saved chain.
 pub(crate) struct SavedLinks {
     counter: Option<DistinctCounter>,
+    united: bool,
     ambiguous_removals: u64,
     /// How many they are.
     pub(crate) count: u32,
@@ -20,6 +21,7 @@ impl SavedLinks {
     pub(crate) fn load(state: &mut StateReader<'_>) -> Result<Self, LoadError> {
         Ok(Self {
             counter: state.distinct()?,
+            united: state.flag()?,
             ambiguous_removals: state.count()?,
             count: state.u32()?,
             least: FIRST_FUNCTION_SET,
@@ -29,15 +31,14 @@ impl SavedLinks {
     /// Takes the number of the next link's functions: they ascend, but those of a union are of
     /// several chains.
     pub(crate) fn take(&mut self, number: u64, state: &StateReader<'_>) -> Result<(), LoadError> {
-        let is_union = lost_in_union(self.counter.as_ref());
         if number < self.least || number > MAX_FUNCTION_SET {
-            return Err(state.damaged(if is_union {
+            return Err(state.damaged(if self.united {
                 "a link of a chain has a number that none has"
             } else {
                 "the numbers of a chain's links do not ascend"
             }));
         }
-        if !is_union {
+        if !self.united {
             self.least = number + 1;
         }
         Ok(())
@@ -47,6 +48,7 @@ impl SavedLinks {
 impl FilterState for ScalableFilter {
     fn save_state(&self, state: &mut StateWriter<'_>) -> io::Result<()> {
         state.distinct(self.counter.as_ref())?;
+        state.u8(u8::from(self.united))?;
         state.count(self.ambiguous_removals)?;
         state.u32(self.links.len() as u32)?;
         for link in &self.links {
@@ -73,7 +75,7 @@ impl FilterState for ScalableFilter {
             link.load_state(state)?;
             self.links.push(link);
         }
-        self.counter = saved.counter;
+        (self.counter, self.united) = (saved.counter, saved.united);
         self.ambiguous_removals = saved.ambiguous_removals;
         Ok(())
     }

@@ -1,22 +1,18 @@
 //! The union of two chains.
 
 use super::{FULL, ScalableFilter, SplitCounters};
-use crate::DistinctCounter;
 use crate::saved::UnionError;
+use crate::{DistinctCounter, MembershipFilter};
 
 impl ScalableFilter {
     /// Makes this the chain of both.
     pub(super) fn unite_with(&mut self, other: &Self) -> Result<(), UnionError> {
         let links = self.links_with(other)?;
-        let both = !self.is_empty() && !other.is_empty();
-        if both || self.is_union() || other.is_union() {
-            // That of a chain whose count has ended says nothing, and that of a union lasts.
-            let mut counter = self.counter.take().unwrap_or(DistinctCounter::LOST);
-            counter.unite_streams(other.counter.as_ref().unwrap_or(&DistinctCounter::LOST));
-            self.counter = Some(counter);
-        } else {
-            DistinctCounter::unite_where_known(&mut self.counter, other.counter.as_ref());
-        }
+        let of_both = [self.distinct(), other.distinct()];
+        self.united |= other.united || !self.is_empty() && !other.is_empty();
+        // What both hold would be counted twice by the fill of the links.
+        let more = other.counter.as_ref();
+        DistinctCounter::unite_where_known(&mut self.counter, more, of_both, None);
         self.links = links;
         self.ambiguous_removals = self.ambiguous_removals.saturating_add(other.ambiguous_removals);
         Ok(())

@@ -175,6 +175,18 @@ impl FilterSpec {
         Ok(spec)
     }
 
+    /// The same filter, but one that knows all elements: for membership
+    /// ([`SubsetSpec::knowing`]).
+    ///
+    /// [`SubsetSpec::knowing`]: crate::SubsetSpec::knowing
+    #[must_use]
+    pub fn knowing(mut self) -> Self {
+        if let Self::Subset(spec) = &mut self {
+            spec.halving = false;
+        }
+        self
+    }
+
     /// An empty filter with these parameters.
     ///
     /// # Panics

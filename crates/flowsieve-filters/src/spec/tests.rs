@@ -218,6 +218,7 @@ fn parameters_tell_what_filters_store_and_count() {
     specs.push(FilterSpec::Matrix(MatrixSpec::cbfm(3, 9, &[0b011], 2)));
     let planned = [(0b001, 3), (0b110, 2)];
     specs.push(FilterSpec::Subset(SubsetSpec {
+        halving: false,
         attributes: 3,
         lines: 8,
         probes: 4,

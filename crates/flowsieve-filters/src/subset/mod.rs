@@ -52,7 +52,13 @@
 //! uniform in the words; so it is called a repeat with p = product of (set bits of the word / 64)
 //! over its k words, of all its lines, exactly, whoever set them. The count of each combination is
 //! [`super::DistinctCounter`]'s with that p: unbiased, from the line just loaded, and only for what
-//! is new; and, as long as p is small, only for a sample of that (`lines/count.rs`).
+//! is new. When nearly all of the words are full it has no upper bound.
+//!
+//! [`SubsetFilter::halving`], for the whole element alone, goes on before it gets there: when 86 %
+//! of its bits are set, it keeps the lines of half of the addresses and looks at these elements
+//! only; the other lines are cleared and used anew for the new ones of them. So its error is about
+//! the same for any number of elements (`lines/halving.rs` has the rule and its proof), and queries
+//! for the others are answered by [`PatternAnswer::Unknown`].
 //!
 //! # What it cannot do
 //!
@@ -88,8 +94,9 @@ mod spec;
 
 pub(crate) use self::spec::{LINE_BITS, SUBSET, line_size};
 pub use self::spec::{PlannedCombination, SubsetSpec};
+use crate::bits::Lines;
 use crate::hashing::Digest;
-use crate::lines::{LineArray, LineCounter};
+use crate::lines::{HalvingLines, LineArray, LineCounter};
 use crate::matrix_sizing::{MAX_ATTRIBUTES, members};
 use crate::saved::{FilterState, LoadError, StateReader, StateWriter, UnionError, same};
 use crate::sizing::shared_blocked_fpr;
@@ -103,13 +110,20 @@ use std::io;
 /// with an unbiased count of each.
 #[derive(Clone, Debug)]
 pub struct SubsetFilter {
-    array: LineArray,
-    /// The count of the whole elements, and of the distinct values of each planned combination.
-    counters: Vec<LineCounter>,
+    array: Array,
     /// All attributes, where their number is known.
     full: Option<u32>,
     /// The planned combinations.
     masks: Vec<u32>,
+}
+
+#[derive(Clone, Debug)]
+enum Array {
+    /// For the whole element alone: halves what it watches when it is crowded.
+    Halving(HalvingLines),
+    /// Never halves; with the count of the whole elements, and of the distinct values of each
+    /// planned combination.
+    Lines(LineArray, Vec<LineCounter>),
 }
 
 /// The joint digest of a combination, given its attributes' digests.
@@ -119,10 +133,17 @@ fn join(mask: u32, digest: impl Fn(usize) -> Digest) -> Digest {
 
 impl SubsetFilter {
     /// A filter of `lines` ≥ 1 cache lines with `probes` (1 to 32) bits an element, for the whole
-    /// element alone.
+    /// element alone. It knows all elements, and loses count when it is full.
     pub fn new(lines: u64, probes: u32) -> Self {
-        let array = LineArray::new(lines);
-        Self { counters: vec![array.counter(probes)], array, full: None, masks: Vec::new() }
+        let array = Array::Lines(LineArray::new(lines), vec![LineCounter::empty(probes)]);
+        Self { array, full: None, masks: Vec::new() }
+    }
+
+    /// A filter of `lines` ≥ 1 cache lines with `probes` (1 to 8) bits an element that halves what it
+    /// watches when it is crowded: it counts any number of elements, and knows a sample of them.
+    pub fn halving(lines: u64, probes: u32) -> Self {
+        let array = Array::Halving(HalvingLines::new(lines, probes));
+        Self { array, full: None, masks: Vec::new() }
     }
 
     /// A filter that also stores these combinations of the `attributes`, in the same lines.
@@ -138,37 +159,53 @@ impl SubsetFilter {
         combinations: &[PlannedCombination],
     ) -> Result<Self, SpecError> {
         PlannedCombination::check_all(combinations, attributes)?;
-        let mut filter = Self::new(lines, probes);
-        for &PlannedCombination { mask, probes } in combinations {
-            filter.masks.push(mask);
-            filter.counters.push(filter.array.counter(probes));
-        }
-        filter.full = (attributes <= MAX_ATTRIBUTES).then(|| (1 << attributes) - 1);
-        Ok(filter)
+        let parts = combinations.iter().map(|part| part.probes);
+        let counters = std::iter::once(probes).chain(parts).map(LineCounter::empty);
+        Ok(Self {
+            array: Array::Lines(LineArray::new(lines), counters.collect()),
+            full: (attributes <= MAX_ATTRIBUTES).then(|| (1 << attributes) - 1),
+            masks: combinations.iter().map(|part| part.mask).collect(),
+        })
     }
 
     /// False-positive rates when there are `elements` distinct elements and `of_parts` distinct
     /// values of each planned combination: that of the whole element first.
     pub fn predicted_fpr(&self, elements: f64, of_parts: &[f64]) -> Vec<f64> {
         let values = std::iter::once(elements).chain(of_parts.iter().copied());
-        let probes = self.counters.iter().map(LineCounter::probes);
-        let written: Vec<(f64, u32)> = values.zip(probes).collect();
-        let lines = self.array.lines.len() as f64;
+        let written: Vec<(f64, u32)> = values.zip(self.probes_of_all()).collect();
+        let lines = self.lines().len() as f64;
         written.iter().map(|&(_, probes)| shared_blocked_fpr(lines, probes, &written)).collect()
     }
 
-    /// Bits that a whole element sets.
-    fn probes(&self) -> u32 {
-        self.counters[0].probes()
+    fn lines(&self) -> &Lines {
+        match &self.array {
+            Array::Halving(lines) => lines.lines(),
+            Array::Lines(array, _) => &array.lines,
+        }
     }
 
-    /// The count of a stored combination.
-    fn counter_of(&self, mask: u32) -> Option<&LineCounter> {
-        if self.full == Some(mask) {
-            return Some(&self.counters[0]);
+    /// Bits of the whole element, and of each planned combination.
+    fn probes_of_all(&self) -> Vec<u32> {
+        match &self.array {
+            Array::Halving(lines) => vec![lines.probes()],
+            Array::Lines(_, counters) => counters.iter().map(LineCounter::probes).collect(),
         }
-        let part = self.masks.iter().position(|&part| part == mask)?;
-        Some(&self.counters[part + 1])
+    }
+
+    /// The number of a stored combination: 0 for the whole element.
+    fn number_of(&self, mask: u32) -> Option<usize> {
+        if self.full == Some(mask) {
+            return Some(0);
+        }
+        Some(self.masks.iter().position(|&part| part == mask)? + 1)
+    }
+
+    /// What is known of a whole element.
+    fn answer_of(&self, whole: Digest) -> PatternAnswer {
+        match &self.array {
+            Array::Halving(lines) => lines.contains(whole).map_or(PatternAnswer::Unknown, of_bits),
+            Array::Lines(array, counters) => of_bits(array.contains(counters[0].probes(), whole)),
+        }
     }
 }
 
@@ -206,63 +243,88 @@ pub(super) fn answer(
 
 impl MembershipFilter for SubsetFilter {
     fn insert(&mut self, element: ElementDigests<'_>) -> Sighting {
-        let sighting = self.array.insert(&mut self.counters[0], element.whole);
-        for (&mask, counter) in self.masks.iter().zip(&mut self.counters[1..]) {
-            let digest = join(mask, |attribute| element.attributes[attribute]);
-            self.array.insert(counter, digest);
+        match &mut self.array {
+            Array::Halving(lines) => lines.insert(element.whole),
+            Array::Lines(array, counters) => {
+                let sighting = array.insert(&mut counters[0], element.whole);
+                for (&mask, counter) in self.masks.iter().zip(&mut counters[1..]) {
+                    let digest = join(mask, |attribute| element.attributes[attribute]);
+                    array.insert(counter, digest);
+                }
+                sighting
+            }
         }
-        sighting
     }
 
     fn contains(&self, element: ElementDigests<'_>) -> bool {
-        self.array.contains(self.probes(), element.whole)
+        self.answer_of(element.whole) != PatternAnswer::Absent
     }
 
     fn clear(&mut self) {
-        self.array.clear();
-        self.counters.iter_mut().for_each(LineCounter::clear);
+        match &mut self.array {
+            Array::Halving(lines) => lines.clear(),
+            Array::Lines(array, counters) => {
+                array.clear();
+                counters.iter_mut().for_each(LineCounter::clear);
+            }
+        }
     }
 
     fn stats(&self) -> FilterStats {
+        let lines = self.lines();
         FilterStats {
-            memory_bytes: self.array.lines.memory_bytes(),
-            fill_ratio: self.array.fill_ratio(),
+            memory_bytes: lines.memory_bytes(),
+            fill_ratio: lines.ones() as f64 / (lines.memory_bytes() * 8) as f64,
             counters: None,
         }
     }
 
+    fn stage(&self) -> u32 {
+        match &self.array {
+            Array::Halving(lines) => lines.stage(),
+            Array::Lines(..) => 0,
+        }
+    }
+
     fn distinct(&self) -> Option<Estimate> {
-        let counter = &self.counters[0];
-        if self.masks.is_empty() {
-            self.array.estimate(counter)
-        } else {
-            // Where combinations are stored as well, nobody knows whose bits fill the lines.
-            self.array.estimate_among_others(counter)
+        match &self.array {
+            Array::Halving(lines) => Some(lines.estimate()),
+            Array::Lines(array, counters) => array.estimate(&counters[0]),
         }
     }
 
     fn insert_batch(&mut self, elements: DigestColumns<'_>, sightings: &mut Vec<Sighting>) {
-        let Self { array, counters, masks, .. } = self;
+        let Self { array, masks, .. } = self;
         let number = elements.whole.len();
-        if masks.is_empty() {
-            array.insert_all(&mut counters[0], elements.whole, sightings);
-        } else if LineArray::can_take_turns(counters) {
-            let arity = elements.arity();
-            let digests_of = |element: usize, digests: &mut [Digest]| {
-                let attributes = &elements.attributes[element * arity..][..arity];
-                digests[0] = elements.whole[element];
-                for (digest, &mask) in digests[1..].iter_mut().zip(&*masks) {
-                    *digest = join(mask, |attribute| attributes[attribute]);
-                }
-            };
-            array.insert_in_turn(counters, number, digests_of, sightings);
-        } else {
-            sightings.extend(elements.iter().map(|element| self.insert(element)));
+        match array {
+            Array::Halving(lines) => lines.insert_all(elements.whole, sightings),
+            Array::Lines(array, counters) if masks.is_empty() => {
+                array.insert_all(&mut counters[0], elements.whole, sightings);
+            }
+            Array::Lines(array, counters) if LineArray::can_take_turns(counters) => {
+                let arity = elements.arity();
+                let digests_of = |element: usize, digests: &mut [Digest]| {
+                    let attributes = &elements.attributes[element * arity..][..arity];
+                    digests[0] = elements.whole[element];
+                    for (digest, &mask) in digests[1..].iter_mut().zip(&*masks) {
+                        *digest = join(mask, |attribute| attributes[attribute]);
+                    }
+                };
+                array.insert_in_turn(counters, number, digests_of, sightings);
+            }
+            Array::Lines(..) => {
+                sightings.extend(elements.iter().map(|element| self.insert(element)));
+            }
         }
     }
 
     fn contains_batch(&self, elements: DigestColumns<'_>, answers: &mut Vec<bool>) {
-        self.array.contains_all(self.probes(), elements.whole, answers);
+        match &self.array {
+            Array::Halving(lines) => lines.contains_all(elements.whole, answers),
+            Array::Lines(array, counters) => {
+                array.contains_all(counters[0].probes(), elements.whole, answers);
+            }
+        }
     }
 
     fn as_multi_attribute(&self) -> Option<&dyn MultiAttributeFilter> {
@@ -272,31 +334,47 @@ impl MembershipFilter for SubsetFilter {
 
 impl FilterState for SubsetFilter {
     fn save_state(&self, state: &mut StateWriter<'_>) -> io::Result<()> {
-        for counter in &self.counters {
-            state.line_count(counter.parts())?;
+        match &self.array {
+            Array::Halving(lines) => {
+                let (count, stage, limit) = lines.parts();
+                state.distinct(count)?;
+                state.u8(stage as u8)?;
+                state.u64(limit)?;
+            }
+            Array::Lines(_, counters) => {
+                for counter in counters {
+                    state.distinct(counter.count())?;
+                }
+            }
         }
-        state.lines(&self.array.lines)
+        state.lines(self.lines())
     }
 
     fn load_state(&mut self, state: &mut StateReader<'_>) -> Result<(), LoadError> {
-        let counts =
-            self.counters.iter().map(|_| state.line_count()).collect::<Result<Vec<_>, _>>()?;
-        let probes: Vec<u32> = self.counters.iter().map(LineCounter::probes).collect();
-        let values = counts.iter().map(|(firsts, _)| *firsts).zip(probes);
-        self.array.set_written(values);
-        let written = self.array.written();
-        for (counter, (firsts, count)) in self.counters.iter_mut().zip(counts) {
-            counter.restore(firsts, count, written);
+        match &mut self.array {
+            Array::Halving(lines) => {
+                let count = state.lasting_distinct()?;
+                let (stage, limit) = (state.u8()?, state.u64()?);
+                let read = lines.restore(count, (stage.into(), limit), |to| state.lines(to))?;
+                read.ok_or_else(|| state.damaged("its stage is none that these lines can have"))
+            }
+            Array::Lines(array, counters) => {
+                for counter in counters {
+                    counter.restore(Some(state.lasting_distinct()?));
+                }
+                state.lines(&mut array.lines)
+            }
         }
-        state.lines(&mut self.array.lines)
     }
 
     fn unite(&mut self, other: &dyn FilterState) -> Result<(), UnionError> {
         let other: &Self = same(other)?;
-        self.array.unite(&other.array);
-        let written = self.array.written();
-        for (counter, more) in self.counters.iter_mut().zip(&other.counters) {
-            counter.unite(more, written);
+        match (&mut self.array, &other.array) {
+            (Array::Halving(lines), Array::Halving(more)) => lines.unite(more),
+            (Array::Lines(array, counters), Array::Lines(more, others)) => {
+                array.unite(counters, more, others);
+            }
+            _ => return Err(UnionError::Parameters),
         }
         Ok(())
     }
@@ -304,42 +382,47 @@ impl FilterState for SubsetFilter {
 
 impl MultiAttributeFilter for SubsetFilter {
     fn contains_where(&self, pattern: Pattern<'_>) -> PatternAnswer {
-        let is_set = |probes, digest| self.array.contains(probes, digest);
         if let Some(whole) = pattern.whole {
-            return of_bits(is_set(self.probes(), whole));
+            return self.answer_of(whole);
         }
         if pattern.mask() == 0 {
             // Any element fits, so it is enough that one was inserted.
-            return of_bits(!self.counters[0].is_empty());
+            return of_bits(self.distinct().is_none_or(|count| count != Estimate::default()));
         }
-        let probes = self.counters[1..].iter().map(LineCounter::probes);
+        let Array::Lines(array, counters) = &self.array else {
+            return PatternAnswer::Unknown;
+        };
+        let probes = counters[1..].iter().map(LineCounter::probes);
         let parts = self.masks.iter().copied().zip(probes);
-        answer(pattern, parts, is_set)
+        answer(pattern, parts, |probes, digest| array.contains(probes, digest))
     }
 
     fn contains_where_batch(&self, patterns: PatternColumns<'_>, answers: &mut Vec<PatternAnswer>) {
         let mask = patterns.mask;
-        let Some(part) = self.masks.iter().position(|&part| part == mask) else {
+        let part = self.masks.iter().position(|&part| part == mask);
+        let (Some(part), Array::Lines(array, counters)) = (part, &self.array) else {
             return patterns.for_each(|pattern| answers.push(self.contains_where(pattern)));
         };
         let given = patterns.attributes.chunks_exact(patterns.given());
         let digests: Vec<Digest> =
             given.map(|digests| Digest::join(mask, digests.iter().copied())).collect();
         let mut are_set = Vec::with_capacity(digests.len());
-        let probes = self.counters[part + 1].probes();
-        self.array.contains_all(probes, &digests, &mut are_set);
+        array.contains_all(counters[part + 1].probes(), &digests, &mut are_set);
         answers.extend(are_set.into_iter().map(of_bits));
     }
 
     fn distinct_of(&self, mask: u32) -> Option<Estimate> {
-        if self.full == Some(mask) {
-            return self.distinct();
+        match &self.array {
+            Array::Halving(lines) => self.number_of(mask).map(|_| lines.estimate()),
+            Array::Lines(array, counters) => array.estimate(&counters[self.number_of(mask)?]),
         }
-        self.array.estimate_among_others(self.counter_of(mask)?)
     }
 
     fn first_of(&self, mask: u32) -> Option<u64> {
-        self.counter_of(mask)?.firsts()
+        match &self.array {
+            Array::Halving(lines) => self.number_of(mask).and_then(|_| lines.firsts()),
+            Array::Lines(_, counters) => counters[self.number_of(mask)?].firsts(),
+        }
     }
 }
 
@@ -400,7 +483,7 @@ mod tests {
                 expected.insert(line * 512 + word * 64 + (bits >> (6 * word) & 63));
             }
         }
-        let lines = filter.array.lines.as_slice().as_flattened();
+        let lines = filter.lines().as_slice().as_flattened();
         let set = (0..1000 * 512_u64)
             .filter(|bit| lines[(bit / 64) as usize] >> (bit % 64) & 1 == 1)
             .collect::<HashSet<u64>>();
@@ -438,7 +521,7 @@ mod tests {
             let mut one_by_one = new();
             let firsts: Vec<Sighting> = columns.iter().map(|it| one_by_one.insert(it)).collect();
             assert_eq!(sightings, firsts);
-            assert_eq!(batched.array.lines, one_by_one.array.lines);
+            assert_eq!(batched.lines(), one_by_one.lines());
             for mask in (1..=most).chain([0xff]) {
                 assert_eq!(batched.distinct_of(mask), one_by_one.distinct_of(mask));
                 assert_eq!(batched.first_of(mask), one_by_one.first_of(mask));
@@ -633,7 +716,7 @@ mod tests {
             let columns = DigestColumns { whole: &whole, attributes: &elements.concat() };
             batched.insert_batch(columns, &mut sightings);
             prop_assert_eq!(&sightings, &one_by_one);
-            prop_assert_eq!(&batched.array.lines, &filter.array.lines);
+            prop_assert_eq!(batched.lines(), filter.lines());
             for attributes in &elements {
                 alone.insert(element(attributes));
                 for mask in 0..8 {
@@ -642,11 +725,11 @@ mod tests {
             }
             if masks.is_empty() {
                 // Nothing planned: bit for bit the filter of the whole element alone.
-                prop_assert_eq!(&alone.array.lines, &filter.array.lines);
+                prop_assert_eq!(alone.lines(), filter.lines());
                 prop_assert_eq!(alone.distinct(), filter.distinct());
             }
             filter.clear();
-            prop_assert_eq!(filter.array.lines.ones(), 0);
+            prop_assert_eq!(filter.lines().ones(), 0);
             for mask in masks {
                 prop_assert_eq!(filter.distinct_of(mask), Some(Estimate::default()));
             }

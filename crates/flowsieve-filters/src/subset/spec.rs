@@ -4,11 +4,12 @@ use super::SubsetFilter;
 use crate::MembershipFilter;
 use crate::allocation::{Demand, shared_probes, weighted_fpr};
 use crate::bits::Lines;
+use crate::lines::halving_lines;
 use crate::matrix_sizing::MAX_ATTRIBUTES;
 use crate::saved::{LoadError, StateReader, StateWriter};
 use crate::sizing::{
-    DEFAULT_PROBES, MAX_PROBES, best_line_probes, blocked_count_variance, blocked_fpr,
-    blocked_lines, most_line_probes, shared_blocked_fpr,
+    DEFAULT_PROBES, MAX_LINE_PROBES, MAX_PROBES, best_line_probes, blocked_count_variance,
+    blocked_fpr, blocked_lines, halving_count_variance, most_line_probes, shared_blocked_fpr,
 };
 use crate::spec::{
     Descriptor, FilterKind, FilterSpec, MAX_BYTES, Parameters, Query, Reach, Search, Shape, Sizing,
@@ -30,6 +31,9 @@ pub struct SubsetSpec {
     pub probes: u32,
     /// Combinations stored besides the whole element.
     pub combinations: Vec<PlannedCombination>,
+    /// Whether it halves what it watches when it is crowded ([`SubsetFilter::halving`]): for counts
+    /// of the whole element alone, with at most eight bits.
+    pub halving: bool,
 }
 
 /// A combination of attributes, besides all of them, that a subset filter stores.
@@ -48,7 +52,12 @@ pub(crate) const SUBSET: Descriptor = Descriptor {
     ignores_repeats: true,
     size: |attributes, sizing| {
         let (lines, probes) = line_size(sizing)?;
-        Ok(SubsetSpec { attributes, lines, probes, combinations: Vec::new() }.into())
+        Ok(match sizing {
+            // Memory is given to count in, and a rate for membership.
+            Sizing::Memory { .. } => SubsetSpec::counting(attributes, lines, probes),
+            Sizing::Rate { .. } => SubsetSpec::knowing(attributes, lines, probes),
+        }
+        .into())
     },
     search: Some(Search {
         size_in: |_, bytes| bytes / Lines::LINE_BYTES,
@@ -144,6 +153,18 @@ fn best_shared_probes(demands: &[Demand], lines: u64) -> Vec<u32> {
 impl SubsetSpec {
     pub(crate) const NUMBER: u8 = 4;
 
+    /// A filter of most of these lines that counts whole elements at any load, and knows a sample of
+    /// them when it is crowded.
+    pub fn counting(attributes: usize, lines: u64, probes: u32) -> Self {
+        let (lines, probes) = (halving_lines(lines), probes.min(MAX_LINE_PROBES));
+        Self { halving: true, ..Self::knowing(attributes, lines, probes) }
+    }
+
+    /// A filter that knows all whole elements, and loses count when it is full.
+    pub const fn knowing(attributes: usize, lines: u64, probes: u32) -> Self {
+        Self { attributes, lines, probes, combinations: Vec::new(), halving: false }
+    }
+
     /// Most combinations in a file.
     const MAX_COMBINATIONS: usize = 1 << 16;
 
@@ -170,6 +191,7 @@ impl SubsetSpec {
             combinations: combinations
                 .map(|(&mask, &probes)| PlannedCombination { mask, probes })
                 .collect(),
+            halving: false,
         }
     }
 
@@ -188,6 +210,7 @@ impl SubsetSpec {
             combinations: input.list(Self::MAX_COMBINATIONS, |input| {
                 Ok(PlannedCombination { mask: input.u32()?, probes: input.u32()? })
             })?,
+            halving: input.flag()?,
         })
     }
 }
@@ -200,7 +223,23 @@ impl Parameters for SubsetSpec {
     fn check(&self) -> Result<(), SpecError> {
         check_probes(self.probes, MAX_PROBES as u32)?;
         check_bits(u128::from(self.lines) * u128::from(LINE_BITS))?;
-        PlannedCombination::check_all(&self.combinations, self.attributes)
+        PlannedCombination::check_all(&self.combinations, self.attributes)?;
+        if self.halving {
+            if !self.combinations.is_empty() {
+                return Err(SpecError::new(
+                    "a filter that halves what it watches stores whole elements only; plan no combination, or let it know all elements",
+                ));
+            }
+            check_probes(self.probes, MAX_LINE_PROBES)?;
+            let lines = halving_lines(self.lines);
+            if lines != self.lines {
+                return Err(SpecError::new(format!(
+                    "{} lines cannot be halved often enough; {lines} can",
+                    self.lines
+                )));
+            }
+        }
+        Ok(())
     }
 
     fn memory_bytes(&self) -> u64 {
@@ -242,6 +281,9 @@ impl Parameters for SubsetSpec {
     }
 
     fn build(&self) -> Box<dyn MembershipFilter> {
+        if self.halving {
+            return Box::new(SubsetFilter::halving(self.lines, self.probes));
+        }
         let filter = SubsetFilter::with_combinations(
             self.attributes,
             self.lines,
@@ -260,7 +302,7 @@ impl Parameters for SubsetSpec {
             out.u32(combination.mask)?;
             out.u32(combination.probes)?;
         }
-        Ok(())
+        out.u8(u8::from(self.halving))
     }
 
     fn rate(&self, query: &Query<'_>) -> Option<f64> {
@@ -272,6 +314,9 @@ impl Parameters for SubsetSpec {
 
     fn count_variance(&self, workload: &Workload<'_>) -> Option<f64> {
         let elements = workload.elements();
+        if self.halving {
+            return Some(halving_count_variance(self.lines, self.probes, elements));
+        }
         let written = self.written(elements, workload.values);
         Some(blocked_count_variance(self.lines, self.probes, &written, elements))
     }

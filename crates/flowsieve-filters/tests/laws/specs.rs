@@ -66,6 +66,10 @@ fn of_lines() -> Vec<FilterSpec> {
             specs.push(subset(attributes, lines, probes, combinations));
         }
     }
+    // Crowded from the start, and with room.
+    for (lines, probes) in [(1, 4), (3, 1), (8, 8), (64, 3), (192, 4)] {
+        specs.push(SubsetSpec::counting(2, lines, probes).into());
+    }
     specs
 }
 
@@ -166,6 +170,7 @@ pub(crate) fn subset(
     combinations: &[(u32, u32)],
 ) -> FilterSpec {
     FilterSpec::Subset(SubsetSpec {
+        halving: false,
         attributes,
         lines,
         probes,

@@ -72,13 +72,15 @@ fn a_union_is_the_filter_of_both_inputs() {
             && union.stats().memory_bytes == whole.stats().memory_bytes;
         chains += u32::from(is_chain(&spec));
         merged += u32::from(is_chain(&spec) && one_link);
-        if !dleft && (!is_chain(&spec) || one_link) {
+        // A crowded filter that halves what it watches keeps what it saw, in whatever stage.
+        let halved = matches!(&spec, FilterSpec::Subset(spec) if spec.halving && spec.lines < 64);
+        if !dleft && !halved && (!is_chain(&spec) || one_link) {
             assert_eq!(union.stats(), whole.stats(), "{spec:?}");
         }
         let exact = if dleft {
             has_room(&spec, &union) && has_room(&spec, &whole)
         } else {
-            !is_chain(&spec) || one_link
+            (!is_chain(&spec) || one_link) && !halved
         };
         if exact {
             assert_eq!(
@@ -96,6 +98,12 @@ fn a_union_is_the_filter_of_both_inputs() {
         assert_eq!(saved(&again), bytes, "{spec:?}");
         assert_eq!(again.distinct(), union.distinct(), "{spec:?}");
         if let (Some(estimate), Some(watched)) = (union.distinct(), whole.distinct()) {
+            if estimate.point().is_none() || watched.is_full() {
+                // Only bounds, which hold.
+                assert!(estimate.lower() <= 900, "{spec:?} {estimate:?}");
+                assert!(estimate.upper().is_none_or(|upper| upper >= 900), "{spec:?} {estimate:?}");
+                continue;
+            }
             let error = estimate.distinct - 900.0;
             let allowed = 5.0 * estimate.std_error() + 5.0 * watched.std_error() + 9.0;
             // A filter that is nearly full counts badly, and knows it.

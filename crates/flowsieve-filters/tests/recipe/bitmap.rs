@@ -99,7 +99,7 @@ impl MembershipFilter for BitmapFilter {
         } else {
             Sighting::Repeat
         };
-        self.counter.record(element.whole, sighting, || repeat_probability);
+        self.counter.record(sighting, || repeat_probability);
         sighting
     }
 
@@ -121,7 +121,7 @@ impl MembershipFilter for BitmapFilter {
     }
 
     fn distinct(&self) -> Option<Estimate> {
-        self.counter.estimate(|| self.bits.fill_ratio(), || None)
+        Some(self.counter.estimate(|| self.bits.fill_ratio()))
     }
 }
 
@@ -138,8 +138,9 @@ impl FilterState for BitmapFilter {
 
     fn unite(&mut self, other: &dyn FilterState) -> Result<(), UnionError> {
         let other: &Self = same(other)?;
+        let of_both = [self.distinct(), other.distinct()];
         self.bits.unite(&other.bits);
-        self.counter.unite(&other.counter);
+        self.counter.unite(&other.counter, of_both, None);
         Ok(())
     }
 }

@@ -1,0 +1,353 @@
+use super::*;
+use crate::hashing::Digester;
+use proptest::prelude::*;
+use std::collections::HashSet;
+
+fn digest(seed: u64, number: u64) -> Digest {
+    Digester::new(seed).digest(&number.to_le_bytes())
+}
+
+/// `SplitMix64`, as in the program that made the vectors.
+fn split_mix(seed: u64) -> u64 {
+    let mut value = seed.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    value = (value ^ value >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    value = (value ^ value >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    value ^ value >> 31
+}
+
+/// Against a second implementation, to the last bit: `tests/vectors/halving.py`.
+#[test]
+fn states_are_those_of_the_second_implementation() {
+    let table = include_str!("../../../tests/vectors/halving.tsv");
+    let mut filter: Option<(HalvingLines, u64)> = None;
+    for row in table.lines().skip(1) {
+        let cells: Vec<&str> = row.split('\t').collect();
+        let whole = |at: usize| cells[at].parse::<u64>().unwrap();
+        let hex = |at: usize| u64::from_str_radix(cells[at], 16).unwrap();
+        let (lines, probes, elements) = (whole(0), whole(1) as u32, whole(2));
+        let same = filter.take().filter(|(filter, inserted)| {
+            *inserted < elements && (filter.lines().len(), filter.probes()) == (lines, probes)
+        });
+        let (mut halving, inserted) = same.unwrap_or((HalvingLines::new(lines, probes), 0));
+        let seed = lines << 32 | u64::from(probes) << 24;
+        let all: Vec<Digest> = (inserted..elements)
+            .map(|element| match element % 3 {
+                2 => split_mix((!seed).wrapping_add(element)) % (element + 1),
+                _ => element,
+            })
+            .map(|which| Digest::from_value(split_mix(seed + which)))
+            .collect();
+        halving.insert_all(&all, &mut Vec::<Sighting>::new());
+        let words = halving.words().iter();
+        assert_eq!(
+            (u64::from(halving.stage), halving.firsts(), halving.lines().ones()),
+            (whole(3), Some(whole(4)), whole(5)),
+            "{row}"
+        );
+        assert_eq!(words.fold(0, |digest, word| split_mix(digest ^ word)), hex(6), "{row}");
+        let estimate = halving.estimate();
+        let numbers = [estimate.distinct, estimate.variance].map(f64::to_bits);
+        assert_eq!((halving.limit, numbers), (whole(7), [hex(8), hex(9)]), "{row}");
+        filter = Some((halving, elements));
+    }
+}
+
+/// S and what else follows from the bits, against the definition: place by place in generation 0,
+/// and bit by bit in the others.
+fn check_sums(lines: &HalvingLines) {
+    let (blocks, stage, words) = (lines.blocks, lines.stage, lines.words());
+    let width = blocks.bits() / 8;
+    let is_set = |block: u64, bit: u64| {
+        words[blocks.range(block)][(bit / 64) as usize] >> (bit % 64) & 1 == 1
+    };
+    // The share of the places of a block of generation 0 in which all bits are set.
+    let full = |block: u64| {
+        let ones = |part: u64| (0..width).filter(|bit| is_set(block, part * width + bit)).count();
+        let window = |first: u64| {
+            let parts = (0..u64::from(lines.probes())).map(|step| (first + step) % 8);
+            parts.map(|part| ones(part) as f64 / width as f64).product::<f64>()
+        };
+        (0..8).map(window).sum::<f64>() / 8.0
+    };
+    let clear = |block: u64| (0..blocks.bits()).filter(|&bit| !is_set(block, bit)).count() as f64;
+    let (begin, len) = (blocks.begin(stage, stage), blocks.len(stage, stage));
+    if stage == 0 {
+        let share: f64 = (0..len).map(|block| 1.0 - full(block)).sum::<f64>() / len as f64;
+        assert!(blocks.are_lines() || (lines.seen_share() - share).abs() < 1e-9);
+        return;
+    }
+    let mut seen = 0.0;
+    for block in 0..len {
+        // Any address of the block, and where it is in the other generations.
+        let address = (((u128::from(2 * block + 1) << 63) / u128::from(len)) as u64) >> stage;
+        assert_eq!(blocks.block_of(stage, stage, address), begin + block);
+        let mut unknown = clear(begin + block) / blocks.bits() as f64;
+        for generation in 1..stage {
+            let here = blocks.block_of(stage, generation, address);
+            unknown *= clear(here) / blocks.bits() as f64;
+        }
+        seen += unknown * (1.0 - full(blocks.block_of(stage, 0, address)));
+    }
+    let share = seen / len as f64 * 0.5_f64.powi(stage as i32) * lines.limit_share();
+    // Each of six factors is rounded down to 2^-32.
+    assert!((lines.seen_share() / share - 1.0).abs() < 1e-7, "{share} {lines:?}");
+    let ones: u64 = (begin..begin + len).map(|block| blocks.bits() - clear(block) as u64).sum();
+    assert_eq!(lines.ones, ones);
+}
+
+#[test]
+fn sums_are_those_of_the_definition_at_every_stage() {
+    for (lines, probes) in [(1, 4), (2, 3), (5, 8), (16, 4), (24, 2), (64, 4), (192, 6)] {
+        let mut halving = HalvingLines::new(lines, probes);
+        let (mut stage, mut number) = (0, 0);
+        while number < 40_000 {
+            number += 1;
+            halving.insert(digest(lines, number));
+            if halving.stage != stage || number.is_power_of_two() || number % 10_000 == 0 {
+                stage = halving.stage;
+                check_sums(&halving);
+                let mut again = halving.clone();
+                again.count_anew();
+                assert_eq!(
+                    (again.ones, again.clear, again.limit),
+                    (halving.ones, halving.clear, halving.limit)
+                );
+            }
+        }
+        assert!(stage > 0 || lines > 100, "{lines} {stage}");
+    }
+}
+
+/// One kept line of generation 0 for a wrong one would be 0.4 % at a load of 2, and places that
+/// depend on each other 7 % at a load of 390, with 64 bytes.
+#[test]
+fn counts_have_no_bias_where_a_wrong_line_or_dependent_places_would_give_one() {
+    for (lines, elements, runs, most) in
+        [(64, 65_000, 150, 0.003), (1, 10_000, 4_000, 0.01), (1, 200_000, 250, 0.05)]
+    {
+        let (mut sum, mut squares, mut stated) = (0.0, 0.0, 0.0);
+        let mut filter = HalvingLines::new(lines, 4);
+        for seed in 0..runs {
+            filter.clear();
+            let all: Vec<Digest> = (0..elements).map(|number| digest(seed, number)).collect();
+            filter.insert_all(&all, &mut Vec::<()>::new());
+            let error = filter.estimate().distinct / elements as f64 - 1.0;
+            sum += error;
+            squares += error * error;
+            stated += filter.estimate().variance / (elements * elements) as f64;
+        }
+        let runs = runs as f64;
+        let (mean, error) = (sum / runs, squares.sqrt() / runs);
+        println!(
+            "{lines} lines, {elements}: {mean:+.5} ± {error:.5}, bits x variance {:.2}",
+            stated / runs * 512.0 * lines as f64
+        );
+        assert!(mean.abs() < 4.0 * error, "{lines} {elements}: {mean} ± {error}");
+        assert!(4.0 * error < 2.0 * most, "too few runs to tell");
+        assert!((0.6..1.5).contains(&(squares / stated)), "{squares} {stated}");
+    }
+}
+
+/// The bits of an element in the generations, and its window, are as those of different elements,
+/// also among the elements of one line.
+#[test]
+fn places_in_generations_are_independent() {
+    const NUMBERS: u64 = 400_000;
+    let numbers: Vec<[u64; 10]> = (0..NUMBERS)
+        .map(|number| {
+            // Of the first of 64 lines.
+            let digest = Digest::from_value(digest(9, number).value() >> 6);
+            let (later, bits) = (later_places(digest), bits_of(digest));
+            std::array::from_fn(|at| match at {
+                0..6 => later >> (9 * at + 3) & 31,
+                6 => later & 31,
+                7 => bits >> 59,
+                8 => bits & 31,
+                _ => bits >> 18 & 31,
+            })
+        })
+        .collect();
+    for one in 0..10 {
+        for other in (0..one).filter(|&other| (one, other) != (6, 0)) {
+            let mut cells = vec![0_u32; 32 * 32];
+            for places in &numbers {
+                cells[(places[one] * 32 + places[other]) as usize] += 1;
+            }
+            let expected = NUMBERS as f64 / 1024.0;
+            let chi: f64 =
+                cells.iter().map(|&count| (f64::from(count) - expected).powi(2) / expected).sum();
+            assert!((chi - 1023.0).abs() < 4.5 * (2.0 * 1023.0_f64).sqrt(), "{one} {other}: {chi}");
+        }
+    }
+}
+
+/// From empty to the last stage and its limit, with repeats, to the bit; and whatever is answered.
+#[test]
+fn batches_of_any_length_count_to_the_bit_as_one_by_one() {
+    for (lines, probes, elements) in
+        [(1, 4, 9_000), (8, 3, 9_000), (64, 4, 120_000), (64, 8, 60_000), (128, 1, 150_000)]
+    {
+        let numbers = (0..elements).map(|i| if i % 3 == 2 { i * 7 % (i + 1) } else { i });
+        let digests: Vec<Digest> = numbers.map(|number| digest(3, number)).collect();
+        let mut single = HalvingLines::new(lines, probes);
+        let one_by_one: Vec<Sighting> = digests.iter().map(|&one| single.insert(one)).collect();
+        for length in [1, 33, 128, 4_096, 150_000] {
+            let mut batched = HalvingLines::new(lines, probes);
+            let mut sightings = Vec::<Sighting>::new();
+            for batch in digests.chunks(length) {
+                batched.insert_all(batch, &mut sightings);
+            }
+            assert!(sightings == one_by_one, "{lines} lines, {length}");
+            assert_eq!(batched.array.lines, single.array.lines);
+            assert_eq!(batched.estimate(), single.estimate());
+            assert_eq!(
+                (batched.stage, batched.ones, batched.clear, batched.limit),
+                (single.stage, single.ones, single.clear, single.limit)
+            );
+        }
+        assert!(single.stage > 0, "{lines}");
+        single.clear();
+        let mut empty = HalvingLines::new(lines, probes);
+        empty.insert_all(&digests, &mut Vec::<()>::new());
+        single.insert_all(&digests, &mut Vec::<()>::new());
+        assert_eq!(single.estimate(), empty.estimate());
+    }
+}
+
+#[test]
+fn the_limit_of_the_last_stage_is_met_in_rows_as_well() {
+    // 64 lines come to their last stage at more elements than a test inserts.
+    let mut lines = HalvingLines::new(64, 4);
+    let mut inserted = 0;
+    while lines.stage < MOST_STAGES {
+        lines.halve();
+        let all: Vec<Digest> = (inserted..inserted + 20_000).map(|n| digest(8, n)).collect();
+        lines.insert_all(&all, &mut Vec::<()>::new());
+        inserted += 20_000;
+    }
+    let mut single = lines.clone();
+    let all: Vec<Digest> = (inserted / 2..inserted + 900_000).map(|n| digest(8, n)).collect();
+    let (mut batched, one_by_one): (Vec<Sighting>, Vec<Sighting>) =
+        (Vec::new(), all.iter().map(|&one| single.insert(one)).collect());
+    lines.insert_all(&all, &mut batched);
+    assert!(batched == one_by_one && lines.limit < ONE);
+    assert_eq!(lines.estimate(), single.estimate());
+    assert_eq!(lines.array.lines, single.array.lines);
+}
+
+/// Every element of either is contained, or not known, and none is new again; what comes next is
+/// counted on.
+#[test]
+fn a_union_contains_both_and_counts_on() {
+    for (lines, sizes) in [
+        (64, [3_000_u64, 4_000]),
+        (64, [30_000, 1_000]),
+        (64, [1_000, 200_000]),
+        (1, [5_000, 300]),
+        (16, [20_000, 20_000]),
+    ] {
+        let [mut one, mut other] = [0, 1].map(|at| {
+            let mut lines = HalvingLines::new(lines, 4);
+            let begin = at as u64 * sizes[0] / 2;
+            let all: Vec<Digest> = (begin..begin + sizes[at]).map(|n| digest(1, n)).collect();
+            lines.insert_all(&all, &mut Vec::<()>::new());
+            lines
+        });
+        let counts = [&one, &other].map(HalvingLines::estimate);
+        let mut opposite = other.clone();
+        opposite.unite(&one);
+        one.unite(&other);
+        assert_eq!((&opposite.array.lines, opposite.stage), (&one.array.lines, one.stage));
+        let union = one.estimate();
+        let exact = (sizes[0] / 2 + sizes[1]).max(sizes[0]);
+        if one.stage == 0 {
+            let error = union.point().unwrap() - exact as f64;
+            assert!(error.abs() < 5.0 * union.std_error(), "{union:?} {exact}");
+        } else {
+            assert_eq!(union.point(), None);
+            assert_eq!(union.lower(), counts[0].lower().max(counts[1].lower()));
+            assert!(union.lower() <= exact && exact <= union.upper().unwrap());
+            check_sums(&one);
+        }
+        for number in 0..exact {
+            assert_ne!(one.contains(digest(1, number)), Some(false));
+            assert_ne!(one.insert(digest(1, number)), Sighting::First);
+        }
+        let before = one.counter.count().unwrap().about();
+        let more = 20_000;
+        let all: Vec<Digest> = (0..more).map(|n| digest(2, n)).collect();
+        one.insert_all(&all, &mut Vec::<()>::new());
+        let counted = one.counter.count().unwrap().about() - before;
+        let error = one.counter.count().unwrap().parts().3.sqrt();
+        assert!((counted - more as f64).abs() < 5.0 * error, "{counted} ± {error}");
+        // With nothing, it stays as it is.
+        other.unite(&HalvingLines::new(lines, 4));
+        assert_eq!(other.estimate(), counts[1]);
+    }
+}
+
+#[test]
+fn lines_are_rounded_to_what_can_be_halved() {
+    for lines in 1..2_000 {
+        let rounded = halving_lines(lines);
+        assert!(rounded <= lines && rounded * 3 >= lines * 2);
+        assert_eq!(halving_lines(rounded), rounded);
+        let blocks = Blocks::of(rounded);
+        assert_eq!(blocks.count * blocks.bits(), rounded * 512);
+        assert_eq!(blocks.count % (1 << blocks.stages), 0);
+        assert!(blocks.stages >= if rounded < 8 { 3 } else { 5 });
+        assert!(rounded < 16 || blocks.stages == MOST_STAGES);
+        assert!(blocks.are_lines() == rounded.is_multiple_of(64));
+    }
+    assert_eq!([100, 127, 195, 512].map(halving_lines), [96, 120, 192, 512]);
+}
+
+proptest! {
+    /// Of any elements in any order, none is taken twice; repeats change nothing, and a saved filter
+    /// goes on as it was.
+    #[test]
+    fn no_repeat_is_ever_taken(
+        lines in prop::sample::select(vec![1_u64, 2, 3, 8, 16, 64]),
+        probes in 1_u32..9,
+        elements in 1_usize..4_000,
+        repeats in prop::collection::vec((any::<prop::sample::Index>(), 0_usize..4), 0..400),
+        seed in 0_u64..1_000,
+    ) {
+        let first: Vec<Digest> = (0..elements as u64).map(|n| digest(seed, n)).collect();
+        let mut plain = HalvingLines::new(lines, probes);
+        plain.insert_all(&first, &mut Vec::<()>::new());
+        let mut again = HalvingLines::new(lines, probes);
+        let (mut taken, mut seen) = (HashSet::new(), HashSet::new());
+        let mut repeats = repeats.into_iter();
+        for (at, &one) in first.iter().enumerate() {
+            let sighting = again.insert(one);
+            seen.insert(one);
+            prop_assert!(sighting != Sighting::First || taken.insert(one));
+            let Some((which, times)) = repeats.next() else { continue };
+            for _ in 0..times {
+                let repeated = first[which.index(at + 1)];
+                prop_assert_ne!(again.insert(repeated), Sighting::First);
+                prop_assert_ne!(again.contains(repeated), Some(false));
+            }
+        }
+        prop_assert_eq!(&again.array.lines, &plain.array.lines);
+        prop_assert_eq!(again.estimate(), plain.estimate());
+        for &one in &first {
+            prop_assert_ne!(again.contains(one), Some(false));
+            prop_assert_ne!(again.insert(one), Sighting::First);
+        }
+        let (count, stage, limit) = again.parts();
+        let mut loaded = HalvingLines::new(lines, probes);
+        let read = loaded.restore(*count.unwrap(), (stage, limit), |lines| {
+            lines.as_mut_slice().copy_from_slice(again.lines().as_slice());
+            Ok::<(), ()>(())
+        });
+        prop_assert_eq!(read, Ok(Some(())));
+        let next: Vec<Digest> = (0..500).map(|n| digest(seed + 1_000, n)).collect();
+        let mut sightings: [Vec<Sighting>; 2] = [Vec::new(), Vec::new()];
+        loaded.insert_all(&next, &mut sightings[0]);
+        again.insert_all(&next, &mut sightings[1]);
+        prop_assert_eq!(&sightings[0], &sightings[1]);
+        prop_assert_eq!(loaded.estimate(), again.estimate());
+    }
+}
