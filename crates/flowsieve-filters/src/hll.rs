@@ -19,7 +19,7 @@
 //! order of insertions is not known. Up to 3/32 m elements the sketch keeps their hashes, and is
 //! nearly exact; between the two the stated error is that of the martingale from there on, ∫ (1 / q
 //! - 1) dx, where q is the probability that the next element raises a register, and of a union that
-//! of linear counting, m (eᵗ - t - 1) at t = n / m.
+//!   of linear counting, m (eᵗ - t - 1) at t = n / m.
 //!
 //! | p | bytes, about | one stream | after a union |
 //! |---|---|---|---|
@@ -138,7 +138,7 @@ impl HyperLogLog {
             .map(|_| {
                 let begin = end;
                 end *= factor;
-                let seen = rise_probability((begin + end) / 2.0 / registers);
+                let seen = rise_probability(f64::midpoint(begin, end) / registers);
                 (end - begin) * (1.0 - seen) / seen
             })
             .sum();
