@@ -377,7 +377,7 @@ impl FilterArgs {
         let Some(path) = &self.continued else {
             return Ok(None);
         };
-        SavedFilter::load(path).map(Some).with_context(|| path.display().to_string())
+        SavedFilter::load(path).map(Some).with_context(|| path.shown().to_string())
     }
 
     /// The counter of each shard, sized by the rules of its structure, and the number of shards.
