@@ -2,6 +2,7 @@
 
 use crate::failure;
 use crate::table::Reduced;
+use flowsieve::Shown;
 use flowsieve::elements::{ElementKind, ElementLabel, ElementQuery};
 use flowsieve::filters::saved::SavedFilter;
 use flowsieve::filters::{
@@ -9,7 +10,6 @@ use flowsieve::filters::{
     Structure,
 };
 use flowsieve::hashing::{Digest, Digester};
-use flowsieve_engine::internal::Shown;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::fmt::Display;
