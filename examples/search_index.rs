@@ -14,7 +14,8 @@ struct Found(usize);
 impl HitSink for Found {
     fn hit(&mut self, hit: Hit<'_>) -> io::Result<()> {
         self.0 += 1;
-        println!("{:?}: {} asked {}", hit.capture.path, hit.record.src, hit.record.dst);
+        let path = hit.capture.path.to_string_lossy();
+        println!("{}: {} asked {}", path.escape_debug(), hit.record.src, hit.record.dst);
         Ok(())
     }
 }

@@ -62,6 +62,8 @@ pub mod report;
 mod rows;
 
 #[doc(hidden)]
+pub use flowsieve_engine::internal::Shown;
+#[doc(hidden)]
 pub use flowsieve_engine::{anonymize, comparison, decode};
 #[doc(inline)]
 pub use flowsieve_engine::{

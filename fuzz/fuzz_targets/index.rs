@@ -153,7 +153,7 @@ impl Template {
     fn honest(&self, mode: u8, path: &Path, changed: bool) {
         let is_catalog = path == self.files[0].0;
         let names = |problems: &[String]| {
-            let name = path.display().to_string();
+            let name = path.to_string_lossy().into_owned();
             problems.iter().any(|problem| problem.contains(&name))
         };
         let (query, there) = self.asked(mode);

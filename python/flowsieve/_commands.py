@@ -659,6 +659,46 @@ class Index:
         """
         return Rows(Command(command_line(["index", "verify", "--format=arrows"], Index.verify, locals()), progress))
 
+    def repair(
+        self,
+        *,
+        memory: Value = "256MiB",
+        progress: Progress = None,
+    ) -> Text:
+        """Index damaged captures again, and rebuild damaged filters.
+
+        Each capture whose files in the index are damaged is dropped and added again in one step, so it must still be
+        there. Filters are made again from the records.
+
+        Args:
+            memory: Memory for the flows of a capture; with less, long flows are in more parts. Default: 256MiB.
+            progress: ``True`` for a bar of tqdm, a bar, or a function of bytes read, packets and all bytes.
+
+        Raises:
+            Error: nothing could be read or written; UsageError: the arguments do not go together.
+        """
+        return Text(Command(command_line(["index", "repair"], Index.repair, locals()), progress))
+
+    def adopt(
+        self,
+        *,
+        nodes: Paths | None = None,
+        progress: Progress = None,
+    ) -> Text:
+        """Tell an index that was moved or copied which directories are its nodes.
+
+        Nothing is written to or deleted from a directory without the mark of the index. Nodes that are inside the
+        directory of the index move with it; others have to be named after a move, and copied and named after a copy.
+
+        Args:
+            nodes: Directories of all nodes, in the order in which they were named to `index build`.
+            progress: ``True`` for a bar of tqdm, a bar, or a function of bytes read, packets and all bytes.
+
+        Raises:
+            Error: nothing could be read or written; UsageError: the arguments do not go together.
+        """
+        return Text(Command(command_line(["index", "adopt"], Index.adopt, locals()), progress))
+
     def stats(
         self,
         *,

@@ -2,6 +2,7 @@
 
 use crate::failure;
 use crate::table::Reduced;
+use flowsieve::Shown;
 use flowsieve::elements::{ElementKind, ElementLabel, ElementQuery};
 use flowsieve::filters::saved::SavedFilter;
 use flowsieve::filters::{
@@ -9,7 +10,6 @@ use flowsieve::filters::{
     Structure,
 };
 use flowsieve::hashing::{Digest, Digester};
-use flowsieve_engine::internal::Shown;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::fmt::Display;
@@ -169,6 +169,9 @@ impl Filter {
     }
 }
 
+/// Estimate, standard error, lower and upper bound; each that holds.
+type Bounds = (Option<f64>, Option<f64>, u64, Option<u64>);
+
 #[pymethods]
 impl Filter {
     #[new]
@@ -300,7 +303,7 @@ impl Filter {
     }
 
     /// Estimate, standard error, lower and upper bound of the distinct elements.
-    fn estimate(&self) -> PyResult<Option<(Option<f64>, Option<f64>, u64, Option<u64>)>> {
+    fn estimate(&self) -> PyResult<Option<Bounds>> {
         let estimate = self.lock()?.distinct();
         Ok(estimate.map(|it| (it.point(), it.point_error(), it.lower(), it.upper())))
     }

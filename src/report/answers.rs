@@ -3,6 +3,7 @@
 use super::column::Columns;
 use super::format::ReportFormat;
 use super::rows::{CellRows, Frame};
+use flowsieve_engine::internal::Shown;
 use std::io::{self, Write};
 
 /// A question as it was given, and what the filter says.
@@ -49,7 +50,7 @@ impl<W: Write> AnswerReport<W> {
     /// Writing failed.
     pub fn answer(&mut self, question: String, answer: &'static str) -> io::Result<()> {
         match &mut self.0 {
-            Writer::Table(out) => writeln!(out, "{question}\t{answer}"),
+            Writer::Table(out) => writeln!(out, "{}\t{answer}", question.shown()),
             Writer::Rows(rows) => rows.row(&(question, answer)),
         }
     }

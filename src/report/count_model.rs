@@ -217,10 +217,6 @@ pub(super) fn slice_columns(decimals: usize) -> Columns<SliceResult> {
         .doc("a filter was so full that it noticed too few new elements for a count: `first` is far too low, and there is no upper bound")
         .field("revised", |slice| slice.revised)
         .doc("packets came after the row of this slice was written, and this row replaces it; only for live counts of a pipe")
-        .field("out_of_range", |slice| slice.start_ns == i64::MIN || slice.end_ns == i64::MAX)
-        .doc("it is the first or the last slice that there is: packets with times outside 1677 to 2262 count here")
-        .field("partial", |slice| slice.partial)
-        .doc(PARTIAL_DOC)
 }
 
 /// The columns of a slice, with those of the combinations that are wanted: beside each other for
@@ -236,17 +232,24 @@ pub(super) fn all_slice_columns(design: Option<&CountDesign>, flat: bool) -> Col
                 move |slice: &SliceResult| slice.combinations.get(index).copied(),
             );
         }
-        return columns;
+    } else if let Some(design) = design.filter(|_| !combinations.is_empty()) {
+        let design = design.clone();
+        columns = columns.objects("combinations", combination_columns(), move |slice| {
+            design.counts(&slice.combinations)
+        });
     }
-    match design.filter(|_| !combinations.is_empty()) {
-        Some(design) => {
-            let design = design.clone();
-            columns.objects("combinations", combination_columns(), move |slice| {
-                design.counts(&slice.combinations)
-            })
-        }
-        None => columns,
-    }
+    with_marks(columns)
+}
+
+/// With the last columns. They came later than the others, whose places stay.
+pub(super) fn with_marks(columns: Columns<SliceResult>) -> Columns<SliceResult> {
+    columns
+        .field("out_of_range", |slice: &SliceResult| {
+            slice.start_ns == i64::MIN || slice.end_ns == i64::MAX
+        })
+        .doc("it is the first or the last slice that there is: packets with times outside 1677 to 2262 count here")
+        .field("partial", |slice: &SliceResult| slice.partial)
+        .doc(PARTIAL_DOC)
 }
 
 /// The counts of a combination.

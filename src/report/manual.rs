@@ -27,7 +27,7 @@ pub fn tables() -> Vec<(&'static str, Vec<FieldDoc>)> {
     vec![
         ("count.parameters", table(&count_model::parameter_columns(false))),
         ("count.design", table(&count_combinations::design_columns())),
-        ("count.slices", table(&count_model::slice_columns(0))),
+        ("count.slices", table(&count_model::with_marks(count_model::slice_columns(0)))),
         ("count.combinations", table(&count_combinations::combination_columns())),
         ("count.inputs", table(&inputs::input_columns())),
         ("count.totals", table(&count_model::total_columns(None))),

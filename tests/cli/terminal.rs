@@ -295,7 +295,7 @@ fn no_name_reaches_the_terminal_as_it_is() {
         for bytes in [output.stdout, output.stderr] {
             let text = String::from_utf8_lossy(&bytes);
             // In CSV, the default of `export`, names stand as they are, in quotes.
-            let is_bad = |c: char| (c.is_control() && c != '\n') || c == '\u{202e}';
+            let is_bad = |c: char| (c.is_control() && c != '\n' && c != '\t') || c == '\u{202e}';
             assert!(!text.contains(is_bad), "{line:?}: {text:?}");
             let forged = text.lines().any(|line| line.starts_with("forged"));
             assert!(!forged, "{line:?}: {text}");

@@ -302,7 +302,9 @@ fn every_value_of_a_catalogue_may_lie() {
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     fs::create_dir_all(outside.join("000042")).unwrap();
     let photos = ["000042/holiday.jpg", "20240131", "000003.filter"].map(|name| outside.join(name));
-    photos.iter().for_each(|path| fs::write(path, "mine").unwrap());
+    for path in &photos {
+        fs::write(path, "mine").unwrap();
+    }
     let capture = fs::read(folder.path().join("capture.pcap")).unwrap();
     let template = folder.path().join("template");
     fs::rename(&archive, &template).unwrap();

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 /// Each folder of the library, and what it may import.
 const LAYERS: &[(&str, &[&str])] = &[
     ("threads", &["guard", "memory"]),
-    ("sorted", &["memory"]),
-    ("trace", &["bits", "guard", "hashing", "memory", "threads"]),
+    ("sorted", &["memory", "untrusted"]),
+    ("trace", &["bits", "guard", "hashing", "memory", "threads", "untrusted"]),
     ("inputs", &["guard", "memory", "threads", "trace"]),
     ("generate", &[]),
     ("decode", &["trace"]),
@@ -47,6 +47,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "pipeline",
             "top",
             "trace",
+            "untrusted",
         ],
     ),
     (

@@ -17,9 +17,9 @@
 //! For n much larger than m the standard error is 0.833 / √m for one stream (the martingale
 //! estimator of [`super::DistinctCounter`], applied to registers) and 1.04 / √m after a union, whose
 //! order of insertions is not known. Up to 3/32 m elements the sketch keeps their hashes, and is
-//! nearly exact. Between the two the stated variance is that of the martingale from there on, the
-//! integral of 1 / q - 1 over the elements, where q is the probability that the next one raises a
-//! register; of a union it is that of linear counting, m (eᵗ - t - 1) at t = n / m.
+//! nearly exact; between the two the stated error is that of the martingale from there on,
+//! `∫ (1 / q - 1) dx`, where q is the probability that the next element raises a register, and of a
+//! union that of linear counting, `m (eᵗ - t - 1)` at t = n / m.
 //!
 //! | p | bytes, about | one stream | after a union |
 //! |---|---|---|---|

@@ -449,7 +449,7 @@ mod tests {
                 squares += (estimate.distinct - f64::from(n)).powi(2);
                 variance += estimate.variance;
             }
-            assert!(n > 1 || variance.abs() < 1e-9, "{variance}");
+            assert!(n > 1 || variance < 40_000.0 * 1e-5, "{variance}");
             let ratio = squares / variance;
             assert!(n == 1 || (0.75..1.3).contains(&ratio), "{n}: {ratio}");
         }
