@@ -37,7 +37,7 @@ enum Waiting {
 #[derive(Debug)]
 enum Run {
     Thread(JoinHandle<Option<Outcome>>),
-    Over(Outcome),
+    Over(Box<Outcome>),
 }
 
 impl CountRows {
@@ -46,16 +46,13 @@ impl CountRows {
         let run = |(plan, mut sender): (CountPlan, Sender)| {
             count(&plan, CountExtras::default(), &mut sender, &())
         };
-        let (rows, run) = match spawn("count", 0, run) {
-            Some(thread) => {
-                let run = thread.begin((plan, Sender(sender)));
-                (Waiting::Coming(rows), Run::Thread(run))
-            }
-            None => {
-                let mut rows = Rows(Vec::new());
-                let run = count(&plan, CountExtras::default(), &mut rows, &());
-                (Waiting::Here(rows.0.into_iter()), Run::Over(run))
-            }
+        let (rows, run) = if let Some(thread) = spawn("count", 0, run) {
+            let run = thread.begin((plan, Sender(sender)));
+            (Waiting::Coming(rows), Run::Thread(run))
+        } else {
+            let mut rows = Rows(Vec::new());
+            let run = count(&plan, CountExtras::default(), &mut rows, &());
+            (Waiting::Here(rows.0.into_iter()), Run::Over(Box::new(run)))
         };
         Self { rows: Some(rows), run: Some(run) }
     }
@@ -76,7 +73,7 @@ impl CountRows {
                 let outcome = run.join().expect("a run turns panics into errors");
                 outcome.expect("it has a plan")
             }
-            Run::Over(outcome) => outcome,
+            Run::Over(outcome) => *outcome,
         }
     }
 }

@@ -58,8 +58,11 @@ pub(super) struct ParquetTable<W: Write, R> {
 /// A thread that encodes row groups, or the next one for it to encode.
 enum Encoding {
     Idle(Box<(RowGroup, Encoder)>),
-    Busy(JoinHandle<Option<Box<(RowGroup, Encoder, io::Result<Encoded>)>>>),
+    Busy(JoinHandle<Option<Box<EncodedGroup>>>),
 }
+
+/// A row group that was encoded, and its memory for the next one.
+type EncodedGroup = (RowGroup, Encoder, io::Result<Encoded>);
 
 impl<W: Write, R> fmt::Debug for ParquetTable<W, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -9,6 +9,7 @@ use std::io;
 
 /// The answer for one time slice.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a column")]
 pub struct SliceResult {
     /// First nanosecond of the slice since the epoch (of the first packet, if there is one slice).
     pub start_ns: i64,
