@@ -13,10 +13,8 @@ const CASES: u64 = 60_000;
 
 fn golden() -> Vec<Sample> {
     let folder = format!("{}/crates/flowsieve-filters/tests/golden", env!("CARGO_MANIFEST_DIR"));
-    // Of both versions of the format.
-    let files = |folder: &str| std::fs::read_dir(folder).unwrap();
-    let mut paths: Vec<_> = files(&folder)
-        .chain(files(&format!("{folder}/version-2")))
+    let mut paths: Vec<_> = std::fs::read_dir(folder)
+        .unwrap()
         .map(|entry| entry.unwrap().path())
         .filter(|path| path.is_file())
         .collect();
