@@ -123,6 +123,7 @@ def count(
     align: Literal["epoch", "first"] = "epoch",
     every: Value | None = None,
     filter: Literal["subset", "bloom", "mdbf", "cmdbf", "cartesian", "bfm", "cbfm", "wcbfm", "counting", "split-counting", "scalable", "dleft", "exact", "hll", "ell"] | None = None,
+    continue_: StrPath | None = None,
     memory: Value | None = None,
     fpr: Value | None = None,
     expect: Values | None = None,
@@ -170,6 +171,7 @@ def count(
         align: Where slices begin. Default: epoch.
         every: Slide the slices: a row every so often, for the --slice before it.
         filter: The structure that counts [default: subset]
+        continue_: Go on from the filter that an earlier count saved.
         memory: Memory of the filter for one slice, such as 64KiB [default: 256KiB]
         fpr: Size the filter for this false-positive rate at --expect elements.
         expect: Distinct elements expected per slice; with --want also src=5k for one combination.
@@ -353,7 +355,8 @@ def filter_query(
     question by a line with the question, a tab and one word; the other formats have the same words:
 
       yes      seen, or a false positive   no       not seen, for certain   apart    each value was seen, but perhaps in
-    different elements: the filter cannot say   unknown  the filter keeps nothing about such a question
+    different elements: the filter cannot say   unknown  the filter keeps nothing about such a question, or looks at a
+    sample of the elements            and not at this one: a crowded `subset` filter of a count does
 
     Args:
         file: A saved filter.

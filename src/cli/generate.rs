@@ -3,6 +3,7 @@
 use super::options::{Choice, one_of};
 use super::output::{Output, unwritten};
 use super::run::Run;
+use super::same_file::keep_apart;
 use super::units::{in_short, parse_count, parse_duration_ns, parse_size, with_values};
 use super::{Outcome, UsageError};
 use anyhow::{Context, Result, bail};
@@ -102,6 +103,7 @@ fn percent() -> clap::builder::RangedI64ValueParser<u8> {
 pub(crate) fn run(args: &GenerateArgs) -> Result<Outcome> {
     let run = Run::begin()?;
     let plan = args.plan()?;
+    keep_apart([("--write", Some(args.write.as_path()))], &[])?;
     let output = Output::capture(&args.write)?;
     let Some(summary) = write_whole(&args.write, output, &plan, run.stop())? else {
         return Ok(run.end(true, "no capture was written"));

@@ -178,11 +178,19 @@ fn put(out: BufWriter<Target>, path: &Path) -> io::Result<()> {
     }
 }
 
-/// Name of a result that is not complete.
+/// Name of a result that is not complete: one that no file has, since an older partial result may be
+/// all that there is, or an input of this run.
 fn partial_path(path: &Path) -> PathBuf {
     let mut name = OsString::from(path);
     name.push(".partial");
-    name.into()
+    let numbered = |number: u64| {
+        let mut name = name.clone();
+        name.push(format!(".{number}"));
+        PathBuf::from(name)
+    };
+    let mut names = std::iter::once(PathBuf::from(&name)).chain((2..).map(numbered));
+    let is_free = |name: &PathBuf| fs::symlink_metadata(name).is_err();
+    names.find(is_free).expect("some number is free")
 }
 
 /// What could not be done.

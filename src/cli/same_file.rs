@@ -3,7 +3,7 @@
 
 use super::UsageError;
 use super::output::{folder_of, is_standard};
-use flowsieve::index::index_around;
+use flowsieve::index::is_in_index;
 use flowsieve_engine::internal::Shown;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -56,7 +56,7 @@ pub(crate) fn keep_apart<'a>(
             continue;
         };
         let folder = fs::canonicalize(folder_of(path)).ok();
-        if folder.is_some_and(|folder| index_around(&folder).is_some()) {
+        if folder.is_some_and(|folder| is_in_index(&folder)) {
             return Err(within_index(name, path));
         }
         let is_input = |input: &PathBuf| {

@@ -22,6 +22,8 @@ fn records(
     match read_records(&folder, number, region) {
         Ok(records) => Ok(Some(records)),
         Err(error @ IndexError::Io { .. }) if !error.is_missing_file() => Err(error),
+        // They are there: a filter without their values would hide them.
+        Err(error @ IndexError::Refused(_)) => Err(error),
         Err(_) => Ok(None),
     }
 }

@@ -602,19 +602,26 @@ fn is_filled_node(folder: &Path) -> bool {
         .is_ok_and(|entries| entries.flatten().any(|entry| is_other(&entry.file_name())))
 }
 
-/// The index, of whatever version, that this folder is or belongs to.
+/// The index, of whatever version, that this folder is or belongs to. Nodes elsewhere belong to none
+/// here; see [`is_in_index`].
 #[doc(hidden)]
 pub fn index_around(folder: &Path) -> Option<PathBuf> {
-    /// The catalogue, a node, a capture.
-    const DEPTH: usize = 3;
-    let mut folders = folder.ancestors().take(DEPTH);
-    let index = folders.find(|folder| {
-        let mut head = Vec::new();
-        let file = disk::open(&folder.join(CATALOG)).ok();
-        let read = file.and_then(|file| file.take(64).read_to_end(&mut head).ok());
-        read.is_some() && head.windows(16).any(|part| part == b"flowsieve.index/")
-    });
+    let index = folder.ancestors().find(|folder| names(&folder.join(CATALOG), "flowsieve.index/"));
     index.map(Path::to_path_buf)
+}
+
+/// Whether this folder is or belongs to an index or a node of one, wherever that is.
+#[doc(hidden)]
+pub fn is_in_index(folder: &Path) -> bool {
+    let is_node = |folder: &Path| names(&folder.join(folders::MARK), "flowsieve.index-node/");
+    index_around(folder).is_some() || folder.ancestors().any(is_node)
+}
+
+/// Whether a file begins with a schema of this name.
+fn names(file: &Path, schema: &str) -> bool {
+    let mut head = Vec::new();
+    let read = disk::open(file).ok().and_then(|file| file.take(64).read_to_end(&mut head).ok());
+    read.is_some() && head.windows(schema.len()).any(|part| part == schema.as_bytes())
 }
 
 fn check_schema(path: &Path, found: String) -> Result<(), IndexError> {

@@ -359,8 +359,19 @@ fn check_adoptable(
     let Some(owner) = mark.archive.filter(|owner| owner != archive) else {
         return Ok(());
     };
-    let Ok(other) = Catalog::load(&owner) else {
+    // The archive was moved, and its old name leads to it.
+    if fs::canonicalize(&owner).is_ok_and(|owner| owner == archive) {
         return Ok(());
+    }
+    let other = match Catalog::load(&owner) {
+        Ok(other) => other,
+        Err(IndexError::Missing(_)) => return Ok(()),
+        Err(error) => {
+            return refuse(format!(
+                "this folder may be in use by the index in {}, which cannot be read: {error}",
+                owner.shown()
+            ));
+        }
     };
     if other.id == mark.index && other.nodes.iter().any(|node| owner.join(&node.folder) == folder) {
         return refuse(format!(

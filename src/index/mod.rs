@@ -40,7 +40,7 @@ mod region_filter;
 mod search;
 mod writer;
 
-pub use catalog::{CaptureEntry, Settings, index_around};
+pub use catalog::{CaptureEntry, Settings, index_around, is_in_index};
 #[doc(hidden)]
 pub use catalog::{Catalog, FilterPlace, Node, Numbered, Region, Segment, SegmentPart};
 #[doc(hidden)]

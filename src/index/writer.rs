@@ -415,6 +415,8 @@ impl IndexWriter {
             let path = entry.path.clone();
             let added = if let Some(problem) = cannot_be_indexed(&path) {
                 Added::Unreadable(problem)
+            } else if let Some(other) = is_another(&path, &entry.digest, watch)? {
+                other
             } else {
                 let selection = entry.selection()?;
                 let usual = std::mem::replace(&mut self.selection, selection);
@@ -540,6 +542,20 @@ impl Known {
             files: entry.files().collect(),
         }
     }
+}
+
+/// Returns why a file cannot stand for the capture that was indexed, or `None` if it can. Its intact
+/// regions may be all that is left of it.
+fn is_another(path: &Path, digest: &str, watch: &dyn Watch) -> Result<Option<Added>, IndexError> {
+    let content = disk::content_of(path, &watch.stop())?;
+    Ok(match content {
+        None => Some(Added::Interrupted),
+        Some((found, _)) if disk::digest_text(found) == digest => None,
+        Some(_) => Some(Added::Unreadable(format!(
+            "{}: this file has changed since it was indexed, and the index keeps what is whole of it; drop it, or add it as it is now",
+            path.shown()
+        ))),
+    })
 }
 
 /// Why this can be no capture of an index, without reading it.

@@ -157,6 +157,18 @@ fn an_interrupted_search_has_the_answers_found_until_then() {
     let hits = partial["hits"].as_array().unwrap();
     assert!(!hits.is_empty() && hits.len() < whole.len());
     assert_eq!(hits[..], whole[..hits.len()]);
+    // No result is written among the index's files.
+    for (command, file) in [("stats", "catalog.json"), ("verify", "000000.segment")] {
+        let inside = archive.join(file);
+        let before = fs::read(&inside).ok();
+        let run = flowsieve(&["index", command, index, "-o", inside.to_str().unwrap()]);
+        assert_eq!(run.code, Some(2), "{command}: {}", run.err);
+        assert!(run.err.contains("inside the directory of the index"), "{}", run.err);
+        assert_eq!(fs::read(&inside).ok(), before, "{command}");
+    }
+    let inside = archive.join("catalog.json");
+    let run = flowsieve(&["generate", "--packets", "10", "-w", inside.to_str().unwrap()]);
+    assert_eq!(run.code, Some(2), "{}", run.err);
     // Half a capture is not there.
     let out = folder.path().join("out.pcapng");
     let child = start(&[&line[..], &["-w", out.to_str().unwrap()]].concat());

@@ -323,6 +323,21 @@ fn an_interrupted_table_never_gets_its_name() {
     }
 }
 
+/// An older partial result may be all that there is of it, or the input of this run.
+#[test]
+fn a_partial_result_replaces_no_other_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.csv");
+    let older = folder.path().join("x.csv.partial");
+    fs::write(&older, "older").unwrap();
+    let line = ["count", "-", "--slice", "100ms", "--format", "csv", "-o", text(&path)];
+    let run = interrupted(&line, "INT");
+    check_end(&run, "INT");
+    assert_eq!(names_in(folder.path()), ["x.csv.partial", "x.csv.partial.2"], "{}", run.err);
+    assert_eq!(fs::read(&older).unwrap(), b"older");
+    assert!(run.err.contains("x.csv.partial.2"), "{}", run.err);
+}
+
 /// To a pipe packets have gone already: what is there is a whole capture of them.
 #[test]
 fn an_interrupted_stream_of_packets_ends_at_a_packet() {

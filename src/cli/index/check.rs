@@ -4,6 +4,7 @@ use super::{ArchiveArgs, Outcome, explained};
 use crate::cli::options::{FormatArgs, OutputArgs};
 use crate::cli::output::Output;
 use crate::cli::run::outcome;
+use crate::cli::same_file::keep_apart;
 use crate::cli::timezone::ZoneArgs;
 use anyhow::Result;
 use clap::Args;
@@ -86,6 +87,7 @@ impl ResultArgs {
     /// The format, and where results go.
     fn open(&self) -> Result<(ReportFormat, Output)> {
         self.format.check(&self.output)?;
+        keep_apart([("--output", self.output.path())], &[])?;
         let format = if self.json { ReportFormat::Json } else { self.format.format };
         Ok((format, self.output.open()?))
     }

@@ -4,7 +4,7 @@ use super::{ArchiveArgs, Outcome, explained};
 use crate::cli::UsageError;
 use crate::cli::anonymize_args::{AnonymizeArgs, VendorArgs};
 use crate::cli::options::{FormatArgs, OutputArgs, RowsArgs, capture_filter};
-use crate::cli::output::{Output, folder_of, is_standard, unwritten};
+use crate::cli::output::{Output, folder_of, is_standard, set_partial, unwritten};
 use crate::cli::run::{PARTIAL, Run};
 use crate::cli::same_file::{keep_apart, within_index};
 use crate::cli::say::say;
@@ -173,8 +173,12 @@ pub(super) fn run(args: &SearchArgs) -> Result<Outcome> {
     let searched = search(&args.index.archive, &query, run.stop(), &mut noting);
     let explanation = searched.map_err(|error| match error {
         IndexError::Sink(error) => anyhow::Error::from(error).context(UNWRITTEN),
-        error => explained(error),
+        error => {
+            set_partial(true);
+            explained(error)
+        }
     })?;
+    set_partial(explanation.interrupted);
     let Noting { report, captures, .. } = noting;
     report.finish(&explanation).context(UNWRITTEN)?.commit()?;
     if explanation.captures_in_part > 0 {
