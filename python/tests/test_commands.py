@@ -5,6 +5,7 @@ import datetime
 import inspect
 import io
 import json
+import keyword
 import subprocess
 import sys
 import threading
@@ -44,7 +45,7 @@ def test_a_function_has_the_options_of_its_command(name, command, function):
             continue
         option = (argument["option"] or argument["name"]).replace("-", "_")
         default = argument["default"] if argument["takes_value"] else False
-        expected[option + "_" if option == "from" else option] = (default, argument["is_required"], argument["option"] is None)
+        expected[option + "_" if keyword.iskeyword(option) else option] = (default, argument["is_required"], argument["option"] is None)
     found = {
         name: (
             None if parameter.default is inspect.Parameter.empty else parameter.default,
