@@ -222,7 +222,7 @@ fn pipeline(criterion: &mut Criterion) {
             for exact in [false, true] {
                 for threads in [1, 2] {
                     let mut plan = plan(&[file.path().to_path_buf()], element);
-                    plan.threads = threads;
+                    plan.trace.threads = threads;
                     plan.slicing.width_ns = None;
                     if !exact {
                         plan.exact_limit_bytes = None;

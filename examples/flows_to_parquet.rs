@@ -12,7 +12,7 @@ use std::path::Path;
 
 /// Writes the flows; how many there were.
 pub(crate) fn convert(capture: &Path, parquet: &Path) -> Result<u64, Box<dyn Error>> {
-    let plan = FlowPlan { bidirectional: true, ..FlowPlan::of([capture]) };
+    let plan = FlowPlan { bidirectional: true, ..FlowPlan::new([capture]) };
     let parameters = FlowParameters::new(&plan, plan.memory_bytes, false, FlowNames::Flowsieve);
     let out = BufWriter::new(File::create(parquet)?);
     let mut report = FlowReport::begin(ReportFormat::Parquet, &parameters, Look::default(), out)?;

@@ -1,6 +1,6 @@
 //! What the targets share: a capture through reading, decoding and elements.
 
-use flowsieve::decode::Tunnel;
+use flowsieve::decode::{Headers, Tunnel};
 use flowsieve::elements::{ElementBatch, ElementKind, ElementRule, Extractor};
 use flowsieve::hashing::Digester;
 use flowsieve::trace::{Capture, InputFormat};
@@ -21,10 +21,10 @@ pub fn read(bytes: &[u8], format: InputFormat, choice: u8) -> usize {
         kind: ElementKind::ALL[choice as usize % 5],
         undirected: choice & 8 != 0,
         queries_only: choice & 16 != 0,
-        dns_ports: vec![5353],
     };
     let tunnel = if choice & 32 == 0 { Tunnel::Outer } else { Tunnel::Inner };
-    let extractor = Extractor::new(rule, tunnel, Digester::new(0), true, true).with_addresses();
+    let headers = Headers { tunnel, dns_ports: vec![5353] };
+    let extractor = Extractor::new(rule, &headers, Digester::new(0), true, true).with_addresses();
     let mut out = ElementBatch::default();
     let mut packets = 0;
     loop {

@@ -5,12 +5,12 @@
 //! widths of a slice in ms. One line a width: numbers of slices, and in how many of them the exact
 //! count lies within the bounds.
 
-use flowsieve::decode::Tunnel;
 use flowsieve::elements::{ElementKind, ElementRule};
 use flowsieve::filters::{FilterKind, Sizing};
 use flowsieve::pipeline::{
     Align, CountExtras, CountPlan, CounterChoice, SliceResult, SliceSink, Slicing, count,
 };
+use flowsieve::plan::TracePlan;
 use flowsieve::trace::InputFormat;
 use std::error::Error;
 use std::fmt;
@@ -111,11 +111,12 @@ pub(crate) fn measure(
         let attributes = kind.attributes().len();
         let is_tsh = capture.extension().is_some_and(|ending| ending == "tsh");
         let plan = CountPlan {
-            inputs: vec![capture.into()],
-            input_format: if is_tsh { InputFormat::Tsh } else { InputFormat::Auto },
-            selection: flowsieve::selection::Selection::default(),
+            trace: TracePlan {
+                input_format: if is_tsh { InputFormat::Tsh } else { InputFormat::Auto },
+                threads: 1,
+                ..TracePlan::new([capture])
+            },
             rule: ElementRule { kind, ..ElementRule::default() },
-            tunnel: Tunnel::Outer,
             slicing: Slicing { width_ns: Some(width_ms * 1_000_000), align: Align::Epoch },
             counter: Some(CounterChoice::filter(
                 FilterKind::Subset,
@@ -126,9 +127,7 @@ pub(crate) fn measure(
             exact_limit_bytes: Some(1 << 30),
             seed,
             shards: memory.shards,
-            threads: 1,
             every_ns: None,
-            delay_ns: None,
         };
         count(&plan, CountExtras::default(), coverage, &())?;
     }

@@ -9,6 +9,7 @@ use crate::pipeline::{
     Align, CountExtras, CountPlan, CountSummary, CounterChoice, PlanError, RunError, SliceResult,
     SliceSink, Slicing, count,
 };
+use crate::plan::TracePlan;
 use crate::rows::CountRows;
 use crate::selection::Selection;
 use crate::trace::{InputFormat, Source, StopFlag};
@@ -44,11 +45,8 @@ const DEFAULT_EXACT_BYTES: u64 = 4 << 30;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Count {
-    inputs: Vec<Source>,
-    input_format: InputFormat,
-    selection: Selection,
+    trace: TracePlan,
     rule: ElementRule,
-    tunnel: Tunnel,
     slicing: Slicing,
     every: Option<Duration>,
     structure: Option<Structure>,
@@ -58,8 +56,6 @@ pub struct Count {
     exact_limit_bytes: Option<u64>,
     seed: u64,
     shards: Option<u32>,
-    threads: usize,
-    delay: Option<Duration>,
 }
 
 impl Count {
@@ -67,11 +63,8 @@ impl Count {
     /// reader.
     pub fn of(inputs: impl IntoIterator<Item = impl Into<Source>>) -> Self {
         Self {
-            inputs: inputs.into_iter().map(Into::into).collect(),
-            input_format: InputFormat::Auto,
-            selection: Selection::default(),
+            trace: TracePlan::new(inputs),
             rule: ElementRule::default(),
-            tunnel: Tunnel::Outer,
             slicing: Slicing { width_ns: Some(1_000_000_000), align: Align::Epoch },
             every: None,
             structure: None,
@@ -81,8 +74,6 @@ impl Count {
             exact_limit_bytes: Some(DEFAULT_EXACT_BYTES),
             seed: 0,
             shards: None,
-            threads: std::thread::available_parallelism().map_or(1, usize::from),
-            delay: None,
         }
     }
 
@@ -97,14 +88,21 @@ impl Count {
     /// The innermost IP header of a tunnel counts, and not the outermost.
     #[must_use]
     pub fn inner_header(mut self) -> Self {
-        self.tunnel = Tunnel::Inner;
+        self.trace.headers.tunnel = Tunnel::Inner;
+        self
+    }
+
+    /// DNS messages are looked for on this port, too, and not on port 53 alone.
+    #[must_use]
+    pub fn dns_port(mut self, port: u16) -> Self {
+        self.trace.headers.dns_ports.push(port);
         self
     }
 
     /// TSH files, which cannot be recognised.
     #[must_use]
     pub fn input_format(mut self, format: InputFormat) -> Self {
-        self.input_format = format;
+        self.trace.input_format = format;
         self
     }
 
@@ -124,14 +122,14 @@ impl Count {
     /// ```
     #[must_use]
     pub fn only(mut self, selection: Selection) -> Self {
-        self.selection = selection;
+        self.trace.selection = selection;
         self
     }
 
     /// Width of a time slice; 1 second by default.
     #[must_use]
     pub fn slice(mut self, width: Duration) -> Self {
-        self.slicing.width_ns = Some(i64::try_from(width.as_nanos()).unwrap_or(i64::MAX));
+        self.slicing.width_ns = Some(nanoseconds(width));
         self
     }
 
@@ -235,7 +233,7 @@ impl Count {
     /// Threads, on which only speed depends; by default all that there are.
     #[must_use]
     pub fn threads(mut self, threads: usize) -> Self {
-        self.threads = threads.max(1);
+        self.trace.threads = threads.max(1);
         self
     }
 
@@ -244,7 +242,7 @@ impl Count {
     /// Otherwise all rows come at the end, as those of files do.
     #[must_use]
     pub fn delay(mut self, delay: Duration) -> Self {
-        self.delay = Some(delay);
+        self.trace.delay_ns = Some(nanoseconds(delay));
         self
     }
 
@@ -260,29 +258,20 @@ impl Count {
             (_, expected) => Sizing::Memory { bytes: self.memory_bytes, expected },
         };
         let attributes = self.rule.kind.attributes().len();
-        let nanoseconds =
-            |duration: Duration| i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX);
         let every_ns = self.every.map(nanoseconds);
+        let mut trace = self.trace.clone();
+        trace.resolve(&StopFlag::default())?;
         let panes = self.slicing.panes(every_ns)?;
         let (counter, shards) = counter(self.structure, panes, attributes, sizing, self.shards)?;
         let plan = CountPlan {
-            inputs: self.inputs.clone(),
-            input_format: self.input_format,
-            selection: self.selection.resolved(
-                &self.inputs,
-                self.input_format,
-                &StopFlag::default(),
-            )?,
+            trace,
             rule: self.rule.clone(),
-            tunnel: self.tunnel,
             slicing: self.slicing,
             every_ns,
             counter,
             exact_limit_bytes: self.exact_limit_bytes,
             seed: self.seed,
             shards,
-            threads: self.threads,
-            delay_ns: self.delay.map(nanoseconds),
         };
         plan.check()?;
         Ok(plan)
@@ -326,6 +315,10 @@ impl Count {
     pub fn run_into(&self, sink: &mut dyn SliceSink) -> Result<CountSummary, RunError> {
         count(&self.plan()?, CountExtras::default(), sink, &())
     }
+}
+
+fn nanoseconds(duration: Duration) -> i64 {
+    i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX)
 }
 
 /// The counter of each shard, sized by the rules of its structure, and the number of shards, which

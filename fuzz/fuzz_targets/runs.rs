@@ -5,11 +5,12 @@
 mod common;
 
 use flowsieve::capture_filter::CaptureFilter;
-use flowsieve::decode::Tunnel;
+use flowsieve::decode::{Headers, Tunnel};
 use flowsieve::dedup::{
     DedupPlan, Difference, Sameness, SnapLength, WindowFilterKind, WindowWidth, Writers, dedup,
 };
 use flowsieve::flows::{FlowPlan, FlowRecord, FlowSink, list, list_unique};
+use flowsieve::plan::TracePlan;
 use flowsieve::selection::Selection;
 use flowsieve::trace::write::{CaptureFormat, CaptureWriter, WriteFormat};
 use flowsieve::trace::{Compression, InputFormat};
@@ -39,15 +40,20 @@ fn sieve(path: &Path, choice: u8) {
     let kinds = [Sameness::Packet, Sameness::Frame, Sameness::Retransmission, Sameness::Flow];
     let by = kinds[choice as usize % 4];
     let plan = DedupPlan {
-        inputs: vec![path.to_path_buf()],
-        input_format: InputFormat::Auto,
-        selection: selection(choice),
-        by,
-        tunnel: if choice & 32 != 0 && by != Sameness::Frame {
-            Tunnel::Inner
-        } else {
-            Tunnel::Outer
+        trace: TracePlan {
+            selection: selection(choice),
+            headers: Headers {
+                tunnel: if choice & 32 != 0 && by != Sameness::Frame {
+                    Tunnel::Inner
+                } else {
+                    Tunnel::Outer
+                },
+                ..Headers::default()
+            },
+            threads: 1 + usize::from(choice & 32 != 0),
+            ..TracePlan::new([path])
         },
+        by,
         distinguish: Difference::default(),
         window: WindowWidth::Packets(5),
         filter: WindowFilterKind::Rotating,
@@ -56,7 +62,6 @@ fn sieve(path: &Path, choice: u8) {
         snap_length: (choice & 64 != 0).then_some(SnapLength::Headers),
         slice_ns: None,
         seed: Some(0),
-        threads: 1 + usize::from(choice & 32 != 0),
     };
     let format = WriteFormat { container: CaptureFormat::Pcapng, compression: Compression::None };
     let kept = CaptureWriter::new(Vec::new(), format, true).expect("a thread");
@@ -69,17 +74,16 @@ fn sieve(path: &Path, choice: u8) {
 
 fn flows(path: &Path, choice: u8) {
     let plan = FlowPlan {
-        inputs: vec![path.into()],
-        input_format: InputFormat::Auto,
-        selection: selection(choice),
-        tunnel: Tunnel::Inner,
+        trace: TracePlan {
+            selection: selection(choice),
+            headers: Headers { tunnel: Tunnel::Inner, dns_ports: vec![5353] },
+            threads: 1,
+            ..TracePlan::new([path])
+        },
         bidirectional: choice & 1 != 0,
-        dns_ports: vec![5353],
         idle_ns: (choice & 2 != 0).then_some(1),
         active_ns: (choice & 4 != 0).then_some(1_000_000),
         memory_bytes: 1 << 19,
-        threads: 1,
-        delay_ns: None,
     };
     let mut sink = Nowhere(0);
     let run = if choice & 8 != 0 { list_unique } else { list };

@@ -174,8 +174,8 @@ pub(crate) struct DividedJob {
 impl DividedJob {
     fn of(job: Job) -> PyResult<Self> {
         let DividedRun { mut plan, format, is_quiet, .. } = planned(&job.words)?;
-        *plan.inputs_mut() = job.inputs.iter().map(Source::from).collect();
-        let selection = plan.selection_mut();
+        plan.trace_mut().inputs = job.inputs.iter().map(Source::from).collect();
+        let selection = &mut plan.trace_mut().selection;
         selection.from = job.from_ns.map(TimeBound::At);
         selection.to = job.to_ns.map(TimeBound::At);
         let grid = SliceGrid::new(job.width_ns, Align::First, job.first_ns);
@@ -187,7 +187,7 @@ impl DividedJob {
     }
 
     fn source(&self, piece: &Piece) -> PyResult<&Source> {
-        let source = self.plan.inputs().get(piece.input as usize);
+        let source = self.plan.trace().inputs.get(piece.input as usize);
         source.ok_or_else(|| wrong("the piece is of an input that the run does not have"))
     }
 
@@ -204,7 +204,7 @@ impl DividedJob {
             Ok::<_, PyErr>(Box::new(PythonFile::buffered(file)))
         };
         let whole = file(0)?;
-        let format = self.plan.input_format();
+        let format = self.plan.trace().input_format;
         let begun = py.detach(|| Capture::from_reader(&name, whole, format));
         let capture = match begun {
             Ok(capture) => capture,
@@ -249,7 +249,7 @@ impl DividedJob {
     #[staticmethod]
     fn named(words: Vec<OsString>) -> PyResult<(Vec<PathBuf>, Option<PathBuf>)> {
         let DividedRun { plan, output, .. } = planned(&words)?;
-        let inputs = plan.inputs().iter().map(|input| input.path().to_owned());
+        let inputs = plan.trace().inputs.iter().map(|input| input.path().to_owned());
         Ok((inputs.collect(), output))
     }
 
@@ -263,8 +263,8 @@ impl DividedJob {
         remotes: BTreeMap<u32, Py<PyAny>>,
     ) -> PyResult<Self> {
         let DividedRun { mut plan, .. } = planned(&words)?;
-        *plan.inputs_mut() = inputs.iter().map(Source::from).collect();
-        for (input, source) in (0..).zip(plan.inputs_mut()) {
+        plan.trace_mut().inputs = inputs.iter().map(Source::from).collect();
+        for (input, source) in (0..).zip(&mut plan.trace_mut().inputs) {
             if let Some(open) = remotes.get(&input) {
                 *source =
                     Source::reader(source.path(), PythonFile::buffered(open.call1(py, (0,))?));
@@ -272,13 +272,10 @@ impl DividedJob {
         }
         let misused = |sentence: String| failure(&sentence, true, None, None);
         let (selection, grid) = py.detach(|| {
-            let selection = plan.selection_mut().clone();
-            let stop = StopFlag::default();
-            let resolved = selection.resolved(plan.inputs(), plan.input_format(), &stop);
-            let selection = resolved.map_err(|error| misused(error.to_string()))?;
-            *plan.selection_mut() = selection.clone();
+            let resolved = plan.trace_mut().resolve(&StopFlag::default());
+            resolved.map_err(|error| misused(error.to_string()))?;
             let grid = grid_of(&plan).map_err(explained)?;
-            Ok::<_, PyErr>((selection, grid))
+            Ok::<_, PyErr>((plan.trace().selection.clone(), grid))
         })?;
         let at = |bound| match bound {
             Some(TimeBound::At(ns)) => Some(ns),
@@ -340,7 +337,7 @@ impl DividedJob {
             return Ok(text_of(&py.detach(|| divide(&self.plan, bytes))));
         }
         let numbers: BTreeMap<&Path, u32> =
-            self.plan.inputs().iter().map(Source::path).zip(0..).collect();
+            self.plan.trace().inputs.iter().map(Source::path).zip(0..).collect();
         let mut raised = None;
         let pieces = divide_by(&self.plan, bytes, |source, least| {
             let (length, open) = remotes.get(numbers.get(source.path())?)?;
@@ -485,7 +482,7 @@ impl DividedJob {
         let Value::Object(mut parameters) = document["parameters"].take() else {
             return Err(wrong("the document of the run has no parameters"));
         };
-        let format = format!("{:?}", self.plan.input_format());
+        let format = format!("{:?}", self.plan.trace().input_format);
         parameters.insert("input_format".to_owned(), format.into());
         Ok(parameters)
     }

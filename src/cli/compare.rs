@@ -4,7 +4,7 @@ use super::od::OdArgs;
 use super::options::{
     ExactLimitArgs, FormatArgs, OutputArgs, SeedArgs, SpeechArgs, ThreadArgs, TraceArgs,
 };
-use super::run::{PARTIAL, Run, UNWRITTEN, explained};
+use super::run::{PARTIAL, Reading, Run, UNWRITTEN};
 use super::same_file::keep_apart;
 use super::structure::contenders;
 use super::units::{in_short, parse_size, with_values};
@@ -15,8 +15,11 @@ use clap::Args;
 use flowsieve::comparison::{ComparePlan, Contender, compare};
 use flowsieve::elements::ElementKind;
 use flowsieve::filters::{FilterKind, Structure};
+use flowsieve::pipeline::InputResult;
+use flowsieve::plan::TracePlan;
 use flowsieve::planner::weighted;
 use flowsieve::report::{CompareReport, EachReport};
+use flowsieve::selection::Selection;
 use flowsieve_engine::internal::Shown;
 use std::path::PathBuf;
 
@@ -97,7 +100,7 @@ pub(crate) struct CompareArgs {
     speech: SpeechArgs,
 }
 
-// Under which conditions structures are compared.
+// The conditions of the comparison.
 #[derive(Args, Clone, Debug)]
 struct ConditionArgs {
     /// Memory of each structure for one slice; several are compared one by one
@@ -132,7 +135,7 @@ struct ConditionArgs {
     seed: SeedArgs<0>,
 }
 
-/// What is compared unless the user says otherwise.
+/// The structures by default.
 const USUAL: [Contender; 9] = [
     Contender::Plain(Structure::Filter(FilterKind::Mdbf)),
     Contender::Plain(Structure::Filter(FilterKind::Cmdbf)),
@@ -145,98 +148,98 @@ const USUAL: [Contender; 9] = [
     Contender::EXACT,
 ];
 
-pub(crate) fn run(args: &CompareArgs) -> Result<Outcome> {
-    let mut run = Run::begin()?;
-    let files = run.find(&args.trace.input, false)?;
-    if args.each {
-        return each(args, run, &files);
-    }
-    let mut plan = args.plan(files.clone())?;
+pub(crate) fn run(args: &CompareArgs, run: &mut Run) -> Result<Outcome> {
+    let files = run.start_on(&args.trace.input, false, args.speech.is_quiet())?;
+    let mut plan = args.plan(&files)?;
     plan.check_memory()?;
-    if !run.can_read(&files, args.trace.input.format.format()) {
-        return Ok(run.end(false, PARTIAL));
+    if args.each {
+        return each(args, run, plan);
     }
-    plan.selection = run.resolve(&plan.selection, &plan.inputs, plan.input_format)?;
-    let output = args.output.open()?;
-    let mut od = args.od.begin(args.speech.is_quiet())?;
-    let result = run.watch(args.speech.is_quiet(), &plan.inputs, |watch| {
-        compare(&plan, od.traffic.as_mut(), watch)
-    });
-    let comparison = result.map_err(explained)?;
-    if run.read_nothing(&comparison.inputs, comparison.totals.interrupted) {
-        return Ok(run.end(comparison.totals.interrupted, PARTIAL));
-    }
+    run.open(&mut plan.trace)?;
+    let output = run.output(args.output.path())?;
+    let mut od = args.od.begin(run)?;
+    let comparison =
+        run.read(&plan.trace.inputs, |watch| compare(&plan, od.traffic.as_mut(), watch))?;
     let report = CompareReport {
         plan: &plan,
         comparison: &comparison,
         pair: args.pair_of(&plan.contenders)?,
         anonymized: args.od.is_anonymized(),
     };
-    od.finish(|traffic| report.page(traffic))?;
+    od.finish(run, |traffic| report.page(traffic))?;
     let look = output.look(None);
-    report.write(args.format.format, look, output).context(UNWRITTEN)?.commit()?;
-    run.problems(&comparison.inputs);
-    run.speed(args.speech, comparison.totals.packets);
-    Ok(run.end(comparison.totals.interrupted, PARTIAL))
+    run.commit(report.write(args.format.format, look, output).context(UNWRITTEN)?)?;
+    Ok(run.end(&comparison, args.speech, PARTIAL))
 }
 
-/// Each capture by itself, with the pair alone.
-fn each(args: &CompareArgs, mut run: Run, files: &[PathBuf]) -> Result<Outcome> {
-    let plan = args.plan(files.to_vec())?;
-    plan.check_memory()?;
+/// Compares the pair on each capture separately.
+fn each(args: &CompareArgs, run: &mut Run, plan: ComparePlan) -> Result<Outcome> {
     let pair = args.pair_of(&plan.contenders)?.unwrap_or(PUBLISHED);
-    if !run.can_read(files, plan.input_format) {
-        return Ok(run.end(false, PARTIAL));
-    }
-    let output = args.output.open()?;
-    let od = args.od.begin(args.speech.is_quiet())?;
-    let mut report = EachReport::new(&plan, pair);
-    let (mut inputs, mut packets, mut interrupted) = (Vec::new(), 0, false);
     // Times that are relative to a capture are so to each.
-    let alone = files.iter().map(|file| {
-        let inputs = vec![file.clone()];
-        Ok(ComparePlan {
-            selection: run.resolve(&plan.selection, &inputs, plan.input_format)?,
-            inputs,
-            ..plan.clone()
-        })
-    });
-    let plans: Vec<ComparePlan> = alone.collect::<Result<_, UsageError>>()?;
-    run.watch(args.speech.is_quiet(), files, |watch| -> Result<()> {
+    run.open(&mut TracePlan { selection: Selection::default(), ..plan.trace.clone() })?;
+    let output = run.output(args.output.path())?;
+    let od = args.od.begin(run)?;
+    let mut report = EachReport::new(&plan, pair);
+    let mut plans = Vec::new();
+    for input in &plan.trace.inputs {
+        let mut alone = plan.clone();
+        alone.trace.inputs = vec![input.clone()];
+        alone.trace.resolve(run.stop()).map_err(UsageError::new)?;
+        plans.push(alone);
+    }
+    let all = run.read(&plan.trace.inputs, |watch| {
+        let mut all = AllRead::default();
         for alone in &plans {
-            let comparison = compare(alone, None, watch).map_err(explained)?;
-            let mut read = comparison.inputs.iter();
-            if read.any(|input| input.container.is_some()) {
-                report.add(&alone.inputs[0].shown().to_string(), &comparison);
+            let comparison = compare(alone, None, watch)?;
+            if comparison.inputs.iter().any(|input| input.container.is_some()) {
+                let name = alone.trace.inputs[0].path().shown().to_string();
+                report.add(&name, &comparison);
             }
-            packets += comparison.totals.packets;
-            interrupted |= comparison.totals.interrupted;
-            inputs.extend(comparison.inputs);
-            if interrupted {
+            all.packets += comparison.totals.packets;
+            all.interrupted = comparison.totals.interrupted;
+            all.inputs.extend(comparison.inputs);
+            if all.interrupted {
                 break;
             }
         }
-        Ok(())
+        Ok(all)
     })?;
-    if run.read_nothing(&inputs, interrupted) {
-        return Ok(run.end(interrupted, PARTIAL));
-    }
-    od.finish(|_| report.page())?;
+    od.finish(run, |_| report.page())?;
     let look = output.look(None);
-    report.write(args.format.format, look, output).context(UNWRITTEN)?.commit()?;
-    run.problems(&inputs);
-    run.speed(args.speech, packets);
-    Ok(run.end(interrupted, PARTIAL))
+    run.commit(report.write(args.format.format, look, output).context(UNWRITTEN)?)?;
+    Ok(run.end(&all, args.speech, PARTIAL))
 }
 
-/// The pair that the papers compare.
+/// What was read of captures that are compared separately.
+#[derive(Default)]
+struct AllRead {
+    inputs: Vec<InputResult>,
+    packets: u64,
+    interrupted: bool,
+}
+
+impl Reading for AllRead {
+    fn inputs(&self) -> &[InputResult] {
+        &self.inputs
+    }
+
+    fn packets(&self) -> u64 {
+        self.packets
+    }
+
+    fn is_interrupted(&self) -> bool {
+        self.interrupted
+    }
+}
+
+/// The pair of the papers.
 const PUBLISHED: [Contender; 2] = [
     Contender::Plain(Structure::Filter(FilterKind::Mdbf)),
     Contender::Plain(Structure::Filter(FilterKind::Cmdbf)),
 ];
 
 impl CompareArgs {
-    /// The two structures that are compared with each other, if there are two.
+    /// Returns the two structures that are compared with each other, or `None` if there are not two.
     fn pair_of(&self, contenders: &[Contender]) -> Result<Option<[Contender; 2]>, UsageError> {
         let two = |list: &[Contender]| match *list {
             [a, b] if a != b => Some([a, b]),
@@ -244,7 +247,7 @@ impl CompareArgs {
         };
         if !self.pair.is_empty() {
             let pair = two(&self.pair).ok_or_else(|| {
-                UsageError::of("--pair takes two different structures; mdbf,cmdbf works")
+                UsageError::new("--pair takes two different structures; mdbf,cmdbf works")
             })?;
             return Ok(Some(pair));
         }
@@ -252,49 +255,23 @@ impl CompareArgs {
         Ok(if published { Some(PUBLISHED) } else { two(contenders) })
     }
 
-    fn plan(&self, inputs: Vec<PathBuf>) -> Result<ComparePlan, UsageError> {
-        self.trace.elements.check()?;
+    fn plan(&self, inputs: &[PathBuf]) -> Result<ComparePlan, UsageError> {
         let [html, pairs] = self.od.files();
-        keep_apart([("--output", self.output.path()), html, pairs], &inputs)?;
+        keep_apart([("--output", self.output.path()), html, pairs], inputs)?;
         self.format.check(&self.output)?;
         self.od.check(self.output.path())?;
+        let trace = self.trace.trace(inputs, &self.threads)?;
         let kind = self.trace.elements.element;
         let combinations = if self.conditions.want.is_empty() {
             ComparePlan::usual_combinations(kind)
         } else {
             combinations(kind, &self.conditions.want)?
         };
-        let mut contenders: Vec<Contender> = Vec::new();
-        for contender in self.filter.iter().copied() {
-            if !contenders.contains(&contender) {
-                contenders.push(contender);
-            }
-        }
-        if self.each {
-            contenders.extend(self.pair_of(&PUBLISHED)?.unwrap_or(PUBLISHED));
-        } else if contenders.is_empty() {
-            contenders.extend(USUAL);
-            // Without combinations the two are the same.
-            contenders.retain(|c| *c != Contender::SubsetPlanned || !combinations.is_empty());
-        }
-        let pair = self.pair_of(&contenders)?.into_iter().flatten();
-        for contender in pair {
-            if !contenders.contains(&contender) {
-                contenders.push(contender);
-            }
-        }
         let plan = ComparePlan {
-            inputs,
-            input_format: self.trace.input.format.format(),
-            selection: self
-                .trace
-                .input
-                .selection
-                .selection(self.trace.elements.packets.headers.tunnel)?,
+            trace,
             rule: self.trace.elements.rule(),
-            tunnel: self.trace.elements.packets.headers.tunnel,
-            slicing: self.trace.slices.slicing(self.trace.input.selection.zone.zone()),
-            contenders,
+            slicing: self.trace.slicing(),
+            contenders: self.contenders(!combinations.is_empty())?,
             memories: self.conditions.memory.clone(),
             combinations,
             expected: self.conditions.expect,
@@ -302,15 +279,36 @@ impl CompareArgs {
             weigh: Some(weighted),
             exact_limit_bytes: self.exact.exact_limit,
             seed: self.conditions.seed.seed,
-            threads: self.threads.count(),
             timing: self.timing,
         };
-        plan.check().map_err(UsageError::of)?;
+        plan.check()?;
         Ok(plan)
+    }
+
+    /// Returns the structures that take part, the pair among them.
+    fn contenders(&self, has_combinations: bool) -> Result<Vec<Contender>, UsageError> {
+        let chosen: Vec<Contender> = if self.each {
+            self.pair_of(&PUBLISHED)?.unwrap_or(PUBLISHED).to_vec()
+        } else if self.filter.is_empty() {
+            // Without combinations the two are the same.
+            let differs = |it: &Contender| *it != Contender::SubsetPlanned || has_combinations;
+            USUAL.into_iter().filter(differs).collect()
+        } else {
+            self.filter.clone()
+        };
+        let mut all: Vec<Contender> = Vec::new();
+        for contender in chosen.iter().copied().chain(self.pair_of(&chosen)?.into_iter().flatten())
+        {
+            if !all.contains(&contender) {
+                all.push(contender);
+            }
+        }
+        Ok(all)
     }
 }
 
-/// Combinations by the names of their attributes; that of all attributes is asked for anyway.
+/// Returns combinations by the names of their attributes. All attributes together are always asked
+/// for.
 fn combinations(kind: ElementKind, wants: &[String]) -> Result<Vec<u32>, UsageError> {
     let attributes: Vec<String> = kind.attributes().iter().map(ToString::to_string).collect();
     let mut combinations = Vec::new();

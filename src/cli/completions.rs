@@ -1,6 +1,6 @@
 //! `flowsieve completions`: a script that completes command lines in a shell.
 
-use super::output::Output;
+use super::run::Run;
 use super::{Arguments, Outcome};
 use anyhow::{Context, Result};
 use clap::{Args, CommandFactory};
@@ -26,12 +26,12 @@ pub(crate) struct CompletionsArgs {
     shell: Shell,
 }
 
-pub(crate) fn run(args: &CompletionsArgs) -> Result<Outcome> {
+pub(crate) fn run(args: &CompletionsArgs, run: &Run) -> Result<Outcome> {
     // The generator panics where it cannot write, so it writes into memory.
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Arguments::command(), "flowsieve", &mut script);
-    let mut output = Output::open(None)?;
+    let mut output = run.output(None)?;
     output.write_all(&script).context("cannot write the completions")?;
-    output.commit()?;
+    run.commit(output)?;
     Ok(Outcome::Done)
 }

@@ -8,7 +8,7 @@ use super::options::{
     TraceArgs,
 };
 use super::output::{Output, is_standard};
-use super::run::{PARTIAL, Run, UNWRITTEN, explained};
+use super::run::{PARTIAL, Run, UNWRITTEN};
 use super::same_file::keep_apart;
 use super::structure::structures;
 use super::units::{in_short, parse_count, parse_size, parse_width_ns, with_values};
@@ -155,74 +155,57 @@ struct FilterArgs {
     shards: Option<u32>,
 }
 
-pub(crate) fn run(args: &CountArgs) -> Result<Outcome> {
-    let mut run = Run::begin()?;
-    let files = run.find(&args.trace.input, args.live.follow)?;
+pub(crate) fn run(args: &CountArgs, run: &mut Run) -> Result<Outcome> {
+    let files = run.start_on(&args.trace.input, args.live.follow, args.speech.is_quiet())?;
     let continued = args.filter.continued()?;
     let mut plan = args.plan(&files, continued.as_ref())?;
     plan.check_memory()?;
-    if !run.can_read(&plan.inputs, plan.input_format) {
-        return Ok(run.end(false, PARTIAL));
+    run.open(&mut plan.trace)?;
+    args.check_range(&plan)?;
+    let output = run.output(args.output.path())?;
+    let is_live = args.live.set_delay(&mut plan.trace, args.format.format, &output);
+    if is_live {
+        run.hide_progress();
     }
-    plan.selection = run.resolve(&plan.selection, &plan.inputs, plan.input_format)?;
-    if args.save_filter.is_some() && !plan.selection.is_resolved() {
-        return Err(UsageError::of(
-            "a saved filter states its range of time, and that of a pipe is not known beforehand; name a date and time, or leave out --save-filter",
-        ).into());
-    }
-    let output = args.output.open()?;
-    plan.delay_ns = args.live.delay_ns(args.format.format, &output);
-    let saved = Output::named(args.save_filter.as_deref())?;
-    let mut od = args.od.begin(args.speech.is_quiet())?;
-    // Rows that come meanwhile and a bar would write over each other.
-    let is_watched = plan.delay_ns.is_some() && plan.is_stream() && output.is_terminal();
-    let look = output.look(args.rows.shown().filter(|_| !is_watched));
+    let look = output.look(args.rows.shown().filter(|_| !is_live));
+    let saved = Output::named(&run.partials, args.save_filter.as_deref())?;
+    let mut od = args.od.begin(run)?;
     let parameters =
         CountParameters { anonymized: args.od.is_anonymized(), ..CountParameters::from(&plan) };
-    let report =
-        CountReport::begin(args.format.format, &parameters, look, output).context(UNWRITTEN)?;
-    let mut sinks = Sinks { report, page: args.od.page.is_wanted().then(CountPage::default) };
-    let label = saved.as_ref().map(|_| {
-        let label = label(&plan);
-        let before = continued.as_ref().and_then(|filter| ElementLabel::parse(filter.label()));
-        let both = before.and_then(|before| before.united(&label));
-        both.unwrap_or(label).to_string().into_bytes()
-    });
+    let report = CountReport::begin(args.format.format, &parameters, look, output);
+    let mut sinks = Sinks {
+        report: report.context(UNWRITTEN)?,
+        page: args.od.page.is_wanted().then(CountPage::default),
+    };
     let mut who = args.who(&plan)?;
     let traffic = od.traffic.as_mut().map(|it| it as &mut dyn Beside);
     let ranked = who.as_mut().map(|it| it as &mut dyn Beside);
     let extras = CountExtras {
         beside: traffic.into_iter().chain(ranked).collect(),
-        filter_label: label,
+        filter_label: saved.as_ref().map(|_| label_of_both(&plan, continued.as_ref())),
         continued,
     };
-    let quiet = args.speech.is_quiet() || is_watched;
-    let result = run.watch(quiet, &files, |watch| count(&plan, extras, &mut sinks, watch));
-    let mut summary = result.map_err(explained)?;
-    let interrupted = summary.totals.interrupted;
-    if run.read_nothing(&summary.inputs, interrupted) {
-        return Ok(run.end(interrupted, PARTIAL));
-    }
+    let mut summary =
+        run.read(&plan.trace.inputs, |watch| count(&plan, extras, &mut sinks, watch))?;
     // A filter has no mark that it lacks elements, and would deny having seen them.
-    let saved = saved.filter(|_| !interrupted);
+    let saved = saved.filter(|_| !summary.totals.interrupted);
     if let Some((filter, mut output)) = summary.filter.take().zip(saved) {
         filter.save(&mut output).context("cannot save the filter")?;
-        output.commit()?;
+        run.commit(output)?;
     }
-    let page = sinks.page;
+    let Sinks { report, page } = sinks;
+    let page = page.unwrap_or_default();
     let who = who.map(WhoBeside::finish).unwrap_or_default();
-    od.finish(|traffic| page.unwrap_or_default().finish(&parameters, &summary, traffic, &who))?;
-    sinks.report.finish(&summary).context(UNWRITTEN)?.commit()?;
-    run.problems(&summary.inputs);
-    run.speed(args.speech, summary.totals.packets);
+    od.finish(run, |traffic| page.finish(&parameters, &summary, traffic, &who))?;
+    run.commit(report.finish(&summary).context(UNWRITTEN)?)?;
     let what = match &args.save_filter {
         Some(path) => format!("{PARTIAL}; {} was not saved", path.shown()),
         None => PARTIAL.to_owned(),
     };
-    Ok(run.end(interrupted, &what))
+    Ok(run.end(&summary, args.speech, &what))
 }
 
-/// The slices go to the report, and to the page if there is one.
+/// Passes slices to the report, and to the page if there is one.
 struct Sinks {
     report: CountReport<Output>,
     page: Option<CountPage>,
@@ -242,11 +225,11 @@ impl SliceSink for Sinks {
 }
 
 impl CountArgs {
-    /// The same for machines to divide.
+    /// Returns the same for machines to divide.
     pub(super) fn divided(&self) -> Result<DividedRun, UsageError> {
         refuse(
-            self.trace.input.selection.zone,
-            [
+            &self.trace.input.read,
+            &[
                 (self.live.follow, "--follow"),
                 (self.every.is_some(), "--every"),
                 (self.od.is_asked(), "--html, --svg or --od"),
@@ -264,28 +247,28 @@ impl CountArgs {
         })
     }
 
-    /// What ranks beside the count, if that is wanted.
+    /// Returns the ranking for the page, if one is wanted.
     fn who(&self, plan: &CountPlan) -> Result<Option<WhoBeside>, UsageError> {
         let Some(most) = self.top else {
             return Ok(None);
         };
-        if !self.od.page.is_wanted() {
-            return Err(UsageError::of(
+        UsageError::check(&[
+            (
+                !self.od.page.is_wanted(),
                 "--top goes onto a page: add --html, or rank with `flowsieve top`",
-            ));
-        }
-        if self.od.is_anonymized() {
-            return Err(UsageError::of(
+            ),
+            (
+                self.od.is_anonymized(),
                 "--top shows addresses as they are; leave out --top or --anonymize",
-            ));
-        }
-        let most = (1..=TopPlan::MOST_LISTED as u64)
-            .contains(&most)
-            .then_some(most as usize)
-            .ok_or_else(|| UsageError::of("--top lists 1 to 1,048,576 keys; --top 10 works"))?;
-        let who = WhoBeside::new(&plan.rule, most, plan.seed);
+            ),
+            (
+                !(1..=TopPlan::MOST_LISTED as u64).contains(&most),
+                "--top lists 1 to 1,048,576 keys; --top 10 works",
+            ),
+        ])?;
+        let who = WhoBeside::new(&plan.rule, most as usize, plan.seed);
         who.map(Some).ok_or_else(|| {
-            UsageError::of(
+            UsageError::new(
                 "--top needs elements with a source and something else: --element host-pair, flow or dns, without --undirected",
             )
         })
@@ -296,83 +279,89 @@ impl CountArgs {
         inputs: &[PathBuf],
         continued: Option<&SavedFilter>,
     ) -> Result<CountPlan, UsageError> {
-        self.trace.elements.check()?;
         let [html, pairs] = self.od.files();
         let saved = ("--save-filter", self.save_filter.as_deref());
-        let written = [("--output", self.output.path()), html, pairs, saved];
-        keep_apart(written, inputs)?;
+        keep_apart([("--output", self.output.path()), html, pairs, saved], inputs)?;
+        let slicing = self.trace.slicing();
         let kind = self.trace.elements.element;
-        let slicing = self.trace.slices.slicing(self.trace.input.selection.zone.zone());
-        let panes = slicing.panes(self.every).map_err(UsageError::of)?;
-        let (counter, shards) = if let Some(filter) = continued {
-            if self.filter.design.is_asked() || self.every.is_some() {
-                return Err(UsageError::of(
+        let (counter, shards) = match continued {
+            Some(filter) => {
+                UsageError::check(&[(
+                    self.filter.design.is_asked() || self.every.is_some(),
                     "--continue goes on with the saved filter as it is; leave out --want, --cuts, --weights and --every",
-                ));
+                )])?;
+                (Some(CounterChoice::saved(filter)), filter.shards() as u32)
             }
-            (Some(CounterChoice::saved(filter)), filter.shards() as u32)
-        } else if self.filter.design.is_asked() {
-            (Some(self.filter.designed(kind)?), 1)
-        } else {
-            self.filter.usual(kind, panes)?
+            None if self.filter.design.is_asked() => (Some(self.filter.designed(kind)?), 1),
+            None => self.filter.usual(kind, slicing.panes(self.every)?)?,
         };
         let plan = CountPlan {
-            inputs: self.live.sources(inputs),
-            input_format: self.trace.input.format.format(),
-            selection: self
-                .trace
-                .input
-                .selection
-                .selection(self.trace.elements.packets.headers.tunnel)?,
+            trace: self.trace.trace(&self.live.sources(inputs), &self.threads)?,
             rule: self.trace.elements.rule(),
-            tunnel: self.trace.elements.packets.headers.tunnel,
             slicing,
             every_ns: self.every,
             counter,
             exact_limit_bytes: self.exact.limit_bytes().filter(|_| continued.is_none()),
             seed: continued.map_or(self.filter.seed.seed, SavedFilter::seed),
             shards,
-            threads: self.threads.count(),
-            delay_ns: None,
         };
-        plan.check().map_err(UsageError::of)?;
+        plan.check()?;
         if let Some(filter) = continued {
-            plan.check_continued(filter).map_err(UsageError::of)?;
+            plan.check_continued(filter)?;
             let before = ElementLabel::parse(filter.label());
-            if before.is_none_or(|before| before.united(&label(&plan)).is_none()) {
-                return Err(UsageError::of(
-                    "the saved filter to go on from holds other elements; give the --element, --tunnel, --where and the other choices of the count that saved it (`flowsieve filter info` shows them)",
-                ));
-            }
+            UsageError::check(&[(
+                before.is_none_or(|before| before.united(&label(&plan)).is_none()),
+                "the saved filter to go on from holds other elements; give the --element, --tunnel, --where and the other choices of the count that saved it (`flowsieve filter info` shows them)",
+            )])?;
         }
+        self.check_results(&plan)?;
+        Ok(plan)
+    }
+
+    /// Checks the files that are written, before anything is read.
+    fn check_results(&self, plan: &CountPlan) -> Result<(), UsageError> {
         self.format.check(&self.output)?;
         self.od.check(self.output.path())?;
-        self.who(&plan)?;
-        if self.od.is_anonymized() && self.save_filter.is_some() {
-            return Err(UsageError::of(
-                "a saved filter answers whether an address was seen, so it would reveal what is hidden; leave out --save-filter or --anonymize",
-            ));
-        }
-        if let Some(path) = &self.save_filter {
-            plan.kept_filter().map_err(UsageError::of)?;
-            if is_standard(path) || self.output.path() == Some(path) {
-                return Err(UsageError::of(
-                    "the filter goes to a file of its own, so --save-filter needs a name that is neither - nor that of --output",
-                ));
-            }
-        }
-        Ok(plan)
+        self.who(plan)?;
+        let Some(path) = &self.save_filter else {
+            return Ok(());
+        };
+        UsageError::check(&[(
+            self.od.is_anonymized(),
+            "a saved filter answers whether an address was seen, so it would reveal what is hidden; leave out --save-filter or --anonymize",
+        )])?;
+        plan.kept_filter()?;
+        UsageError::check(&[(
+            is_standard(path) || self.output.path() == Some(path),
+            "the filter goes to a file of its own, so --save-filter needs a name that is neither - nor that of --output",
+        )])
+    }
+
+    /// Checks that the range of time of a saved filter is known before the count.
+    fn check_range(&self, plan: &CountPlan) -> Result<(), UsageError> {
+        UsageError::check(&[(
+            self.save_filter.is_some() && !plan.trace.selection.is_resolved(),
+            "a saved filter states its range of time, and that of a pipe is not known beforehand; name a date and time, or leave out --save-filter",
+        )])
     }
 }
 
-/// What the elements of this plan are.
+/// Returns the label of the elements of this plan.
 fn label(plan: &CountPlan) -> ElementLabel {
-    let part = SelectedPart::from(&plan.selection);
-    ElementLabel { part, ..ElementLabel::new(&plan.rule, plan.tunnel) }
+    let part = SelectedPart::from(&plan.trace.selection);
+    ElementLabel { part, ..ElementLabel::new(&plan.rule, &plan.trace.headers) }
+}
+
+/// Returns the label of the elements of this plan and of the filter that the count goes on from.
+fn label_of_both(plan: &CountPlan, continued: Option<&SavedFilter>) -> Vec<u8> {
+    let label = label(plan);
+    let before = continued.and_then(|filter| ElementLabel::parse(filter.label()));
+    let both = before.and_then(|before| before.united(&label));
+    both.unwrap_or(label).to_string().into_bytes()
 }
 
 impl FilterArgs {
-    /// The filter to go on from.
+    /// Loads the filter to go on from.
     fn continued(&self) -> Result<Option<SavedFilter>> {
         let Some(path) = &self.continued else {
             return Ok(None);
@@ -380,7 +369,8 @@ impl FilterArgs {
         SavedFilter::load(path).map(Some).with_context(|| path.shown().to_string())
     }
 
-    /// The counter of each shard, sized by the rules of its structure, and the number of shards.
+    /// Returns the counter of each shard, sized by the rules of its structure, and the number of
+    /// shards.
     fn usual(
         &self,
         kind: ElementKind,
@@ -392,25 +382,24 @@ impl FilterArgs {
                 Sizing::Memory { bytes: self.memory.unwrap_or(DEFAULT_MEMORY_BYTES), expected }
             }
         };
-        counter(self.filter, panes, kind.attributes().len(), sizing, self.shards)
-            .map_err(UsageError::of)
+        Ok(counter(self.filter, panes, kind.attributes().len(), sizing, self.shards)?)
     }
 
-    /// The only number of `--expect`.
+    /// Returns the only number of `--expect`.
     fn expected(&self) -> Result<Option<u64>, UsageError> {
         match self.expect.as_slice() {
             [] => Ok(None),
             [text] if !text.contains('=') => Ok(Some(parse_expected(text)?)),
-            _ => Err(UsageError::of(
+            _ => Err(UsageError::new(
                 "without --want there is one number of elements, and none of combinations; --expect 100k works",
             )),
         }
     }
 
-    /// The filter that the planner designs for what is wanted.
+    /// Returns the filter that the planner designs for the combinations that are wanted.
     fn designed(&self, kind: ElementKind) -> Result<CounterChoice, UsageError> {
         if let Some(shards) = self.shards.filter(|&shards| shards != 1) {
-            return Err(UsageError::of(format!(
+            return Err(UsageError::new(format!(
                 "the values of a combination would be spread over the shards, and none of them could count them, so a filter with --want, --cuts or --weights has 1 shard, not {shards}; leave out --shards"
             )));
         }

@@ -2,18 +2,17 @@
 
 use super::anonymize_args::{AnonymizeArgs, VendorArgs};
 use super::options::{
-    Choice, FormatArgs, InputArgs, OutputArgs, QuietArgs, RowsArgs, ThreadArgs, TunnelArgs, named,
+    Choice, DnsPortArgs, FormatArgs, InputArgs, OutputArgs, QuietArgs, RowsArgs, ThreadArgs, named,
     one_of,
 };
-use super::output::{Output, unwritten};
-use super::run::{PARTIAL, Run, explained, times};
+use super::output::{Output, Partials, unwritten};
+use super::run::{PARTIAL, Run};
 use super::same_file::keep_apart;
-use super::say::say;
 use super::units::{
     in_short, parse_count, parse_duration_ns, parse_size, parse_width_ns, with_values,
 };
 use super::{Outcome, UsageError};
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use clap::Args;
 use clap::builder::TypedValueParser;
 use flowsieve::anonymize::PacketAnonymizer;
@@ -22,7 +21,6 @@ use flowsieve::dedup::{
 };
 use flowsieve::pipeline::{InputResult, RunError};
 use flowsieve::report::DedupReport;
-use flowsieve::trace::Lost;
 use flowsieve::trace::write::{CaptureFormat, CaptureWriter, WriteError, WriteFormat, Written};
 use flowsieve_engine::internal::Shown;
 use std::path::{Path, PathBuf};
@@ -43,9 +41,6 @@ pub(crate) struct DedupArgs {
     /// What makes two packets the same
     #[arg(long, value_name = "RULE", default_value = "packet", value_parser = rules(), help_heading = "Duplicates")]
     by: Sameness,
-
-    #[command(flatten, next_help_heading = "Duplicates")]
-    headers: TunnelArgs,
 
     /// Keep packets that differ only in this
     #[arg(long, value_name = "WHAT", value_delimiter = ',', value_parser = one_of(DIFFERENCES), help_heading = "Duplicates", hide_short_help = true)]
@@ -189,113 +184,57 @@ fn parse_snap_length(text: &str) -> Result<SnapLength, String> {
     }
 }
 
-pub(crate) fn run(args: &DedupArgs) -> Result<Outcome> {
-    let mut run = Run::begin()?;
-    let files = &args.captures;
-    if files.write.is_none() && !args.dry_run {
-        bail!(UsageError::of(
-            "name the capture to write with -w, or ask for --dry-run, which only reports"
-        ));
-    }
-    if args.dry_run && args.anonymize.is_wanted() {
-        bail!(UsageError::of(
-            "a report has no addresses that could be replaced; leave out --dry-run or --anonymize"
-        ));
-    }
-    if args.dry_run && files.snaplen.is_some() {
-        bail!(UsageError::of(
-            "--snaplen cuts packets that are written; leave out --dry-run or --snaplen"
-        ));
-    }
-    let mut plan = args.plan(run.find(&args.input, false)?)?;
-    plan.check().map_err(UsageError::of)?;
+pub(crate) fn run(args: &DedupArgs, run: &mut Run) -> Result<Outcome> {
+    args.check()?;
+    let inputs = run.start_on(&args.input, false, args.quiet.quiet)?;
+    let mut plan = args.plan(&inputs)?;
     plan.check_memory()?;
-    let written = [
-        ("-w", files.write.as_deref()),
-        ("--dropped", files.dropped.as_deref()),
-        ("--output", args.output.path()),
-    ];
-    keep_apart(written, &plan.inputs)?;
-    args.format.check(&args.output)?;
-    if !run.can_read(&plan.inputs, plan.input_format) {
-        return Ok(run.end(false, PARTIAL));
-    }
-    plan.selection = run.resolve(&plan.selection, &plan.inputs, plan.input_format)?;
-    let key = args.anonymize.key(args.quiet.quiet)?;
-    let single = plan.inputs.len() == 1;
+    run.open(&mut plan.trace)?;
+    let files = &args.captures;
+    let key = args.anonymize.key(run.is_quiet())?;
+    let single = inputs.len() == 1;
+    let open = |path: &Option<PathBuf>| open(&run.partials, path.as_deref(), single);
     let mut writers = Writers {
-        kept: open(files.write.as_deref(), single)?,
-        dropped: open(files.dropped.as_deref(), single)?,
+        kept: open(&files.write)?,
+        dropped: open(&files.dropped)?,
         anonymizer: key.as_ref().map(|key| PacketAnonymizer::new(key, args.vendors.part())),
     };
-    let mut output = Output::beside(files.write.as_deref(), args.output.path())?;
-    let result =
-        run.watch(args.quiet.quiet, &plan.inputs, |watch| dedup(&plan, &mut writers, watch));
-    let summary = result.map_err(|error| files.cause(error))?;
-    if run.read_nothing(&summary.inputs, summary.interrupted) {
-        return Ok(run.end(summary.interrupted, PARTIAL));
-    }
-    // The dropped packets first: if they cannot be written, the capture that lacks them must not
-    // be.
-    let removed = finish(writers.dropped, files.dropped.as_deref())?;
-    let kept = finish(writers.kept, files.write.as_deref())?;
-    let (mut without_options, mut lost) = (0, Lost::default());
-    for (output, count) in [removed, kept].into_iter().flatten() {
-        output.commit()?;
-        without_options += count.without_options;
-        lost = lost.or(count.lost);
-    }
+    let mut output = Output::report(&run.partials, files.write.as_deref(), args.output.path())?;
+    let summary = run.watch(&plan.trace.inputs, |watch| dedup(&plan, &mut writers, watch));
+    let summary = summary.map_err(|error| files.cause(run, error))?;
+    run.check_read(&summary.inputs, summary.interrupted)?;
+    let written = files.finish(run, writers)?;
     let report = DedupReport { plan: &plan, summary: &summary, anonymized: key.is_some() };
-    report
-        .write(args.format.format, output.look(args.rows.shown()), &mut output)
-        .context("cannot write the summary")?;
-    output.commit()?;
-    run.all_problems(summary.inputs.iter().flat_map(problems));
-    times(&summary.inputs);
-    if without_options > 0 && !args.quiet.quiet {
-        say(format_args!(
-            "flowsieve: the comments and flags of {without_options} packets are lost, since pcap cannot store them; give the output a name that ends in .pcapng"
-        ));
-    }
-    if let Some(lost) = lost.in_words()
-        && !args.quiet.quiet
-    {
-        let why = files.why_lost(single);
-        say(format_args!("flowsieve: what was written lacks {lost}{why}"));
-    }
-    Ok(run.end(summary.interrupted, PARTIAL))
+    let look = output.look(args.rows.shown());
+    let reported = report.write(args.format.format, look, &mut output);
+    reported.context("cannot write the summary")?;
+    run.commit(output)?;
+    run.add_problems(summary.inputs.iter().filter(|input| input.is_log).map(no_packets).collect());
+    run.problems(&summary.inputs);
+    run.note(files.losses(&written, single));
+    run.say_notes();
+    Ok(run.finish(PARTIAL))
 }
 
-/// What is wrong with an input.
-fn problems(input: &InputResult) -> impl Iterator<Item = String> {
-    let is_log = input.is_log.then(|| {
-        let path = input.path.shown();
-        format!("{path}: a log has no packets; dedup reads captures")
-    });
-    let error = input.error.as_ref().map(ToString::to_string);
-    error.into_iter().chain(is_log)
+fn no_packets(log: &InputResult) -> String {
+    format!("{}: a log has no packets; dedup reads captures", log.path.shown())
 }
 
-fn open(path: Option<&Path>, single: bool) -> Result<Option<CaptureWriter<Output>>> {
+fn open(
+    partials: &Partials,
+    path: Option<&Path>,
+    single: bool,
+) -> Result<Option<CaptureWriter<Output>>> {
     let Some(path) = path else {
         return Ok(None);
     };
-    let writer = CaptureWriter::new(Output::capture(path)?, WriteFormat::of_name(path), single);
+    let output = Output::capture(partials, path)?;
+    let writer = CaptureWriter::new(output, WriteFormat::of_name(path), single);
     Ok(Some(writer.with_context(|| unwritten(path))?))
 }
 
-fn finish(
-    writer: Option<CaptureWriter<Output>>,
-    path: Option<&Path>,
-) -> Result<Option<(Output, Written)>> {
-    let written = writer.zip(path).map(|(writer, path)| {
-        let written = writer.finish();
-        written.map_err(|error| write_cause(error, path))
-    });
-    written.transpose()
-}
-
-/// The system's error stays one, so that a closed pipe is seen as such.
+/// Explains why a capture could not be written. The system's error stays one, so that a closed pipe
+/// is seen as such.
 fn write_cause(error: WriteError, path: &Path) -> anyhow::Error {
     let error = match error {
         WriteError::Io(error) => anyhow::Error::from(error),
@@ -305,7 +244,43 @@ fn write_cause(error: WriteError, path: &Path) -> anyhow::Error {
 }
 
 impl CapturesArgs {
-    /// Why the annotations of inputs are not in all that was written.
+    /// Puts the captures in place; returns what was written.
+    fn finish(&self, run: &Run, writers: Writers<Output>) -> Result<Written> {
+        // The dropped packets first: if they cannot be written, the capture that lacks them must
+        // not be.
+        let all = [(writers.dropped, &self.dropped), (writers.kept, &self.write)];
+        let mut finished = Vec::new();
+        for (writer, path) in all {
+            if let Some((writer, path)) = writer.zip(path.as_deref()) {
+                finished.push(writer.finish().map_err(|error| write_cause(error, path))?);
+            }
+        }
+        let mut all = Written::default();
+        for (output, written) in finished {
+            run.commit(output)?;
+            all.without_options += written.without_options;
+            all.lost = all.lost.or(written.lost);
+        }
+        Ok(all)
+    }
+
+    /// Returns sentences about what the captures that were written lack.
+    fn losses(&self, written: &Written, single: bool) -> Vec<String> {
+        let mut losses = Vec::new();
+        if written.without_options > 0 {
+            losses.push(format!(
+                "flowsieve: the comments and flags of {} packets are lost, since pcap cannot store them; give the output a name that ends in .pcapng",
+                written.without_options
+            ));
+        }
+        if let Some(lost) = written.lost.in_words() {
+            let why = self.why_lost(single);
+            losses.push(format!("flowsieve: what was written lacks {lost}{why}"));
+        }
+        losses
+    }
+
+    /// Returns why the annotations of inputs are not in all that was written.
     fn why_lost(&self, single: bool) -> &'static str {
         let mut written = self.write.iter().chain(&self.dropped);
         if !single {
@@ -317,28 +292,50 @@ impl CapturesArgs {
         }
     }
 
-    fn cause(&self, error: RunError) -> anyhow::Error {
+    fn cause(&self, run: &Run, error: RunError) -> anyhow::Error {
         let path = |path: &Option<PathBuf>| path.clone().unwrap_or_default();
         match error {
             RunError::Kept(error) => write_cause(error, &path(&self.write)),
             RunError::Dropped(error) => write_cause(error, &path(&self.dropped)),
-            error => explained(error),
+            error => run.failed(error),
         }
     }
 }
 
 impl DedupArgs {
-    fn plan(&self, inputs: Vec<PathBuf>) -> Result<DedupPlan, UsageError> {
+    /// Checks which options go together.
+    fn check(&self) -> Result<(), UsageError> {
+        UsageError::check(&[
+            (
+                self.captures.write.is_none() && !self.dry_run,
+                "name the capture to write with -w, or ask for --dry-run, which only reports",
+            ),
+            (
+                self.dry_run && self.anonymize.is_wanted(),
+                "a report has no addresses that could be replaced; leave out --dry-run or --anonymize",
+            ),
+            (
+                self.dry_run && self.captures.snaplen.is_some(),
+                "--snaplen cuts packets that are written; leave out --dry-run or --snaplen",
+            ),
+        ])?;
+        self.format.check(&self.output)
+    }
+
+    fn plan(&self, inputs: &[PathBuf]) -> Result<DedupPlan, UsageError> {
+        let written = [
+            ("-w", self.captures.write.as_deref()),
+            ("--dropped", self.captures.dropped.as_deref()),
+            ("--output", self.output.path()),
+        ];
+        keep_apart(written, inputs)?;
         let mut distinguish = Difference::default();
         for mark in &self.distinguish {
             mark(&mut distinguish);
         }
-        Ok(DedupPlan {
-            inputs,
-            input_format: self.input.format.format(),
-            selection: self.input.selection.selection(self.headers.tunnel)?,
+        let plan = DedupPlan {
+            trace: self.input.read.trace(inputs, &DnsPortArgs::default(), &self.threads)?,
             by: self.by,
-            tunnel: self.headers.tunnel,
             distinguish,
             window: self.window,
             filter: self.filter,
@@ -348,7 +345,8 @@ impl DedupArgs {
             slice_ns: self.slice,
             // What is approximate depends on the seed, so it is the same every time.
             seed: self.seed.or(self.approximate.then_some(0)),
-            threads: self.threads.count(),
-        })
+        };
+        plan.check()?;
+        Ok(plan)
     }
 }

@@ -55,13 +55,13 @@ impl DesignArgs {
             .filter(|&mask| mask != request.full())
             .collect();
         if let (Some(&mask), true) = (partial.first(), filter.is_of_whole()) {
-            return Err(UsageError::of(format!(
+            return Err(UsageError::new(format!(
                 "a {} filter knows whole elements only, and nothing of {}; --filter subset works",
                 filter.name(),
                 request.name(mask)
             )));
         }
-        let planned = plan(&request).map_err(UsageError::of)?;
+        let planned = plan(&request).map_err(UsageError::new)?;
         let row = planned.rows.first().expect("one structure was asked for");
         let Some(spec) = row.spec() else {
             let why = row.notes.last().map_or("it does not fit", String::as_str);
@@ -69,7 +69,7 @@ impl DesignArgs {
                 Goal::Memory { .. } => "more --memory works",
                 _ => "--memory 64KiB instead of --fpr works",
             };
-            return Err(UsageError::of(format!(
+            return Err(UsageError::new(format!(
                 "no {} filter does what is wanted: {why}; {works}",
                 filter.name()
             )));
@@ -86,18 +86,18 @@ impl DesignArgs {
         };
         let Some(filter) = structure.filter() else {
             let name = structure.name();
-            return Err(UsageError::of(format!(
+            return Err(UsageError::new(format!(
                 "{option} is about the design of a filter, and {name} is none; --filter subset --want src works, as does counting another --element"
             )));
         };
         if self.cuts.is_some() && !filter.has_cuts() {
-            return Err(UsageError::of(format!(
+            return Err(UsageError::new(format!(
                 "only cbfm and wcbfm have cuts, and --filter is {}; --filter cbfm works",
                 filter.name()
             )));
         }
         if self.weights.is_some() && !filter.has_weights() {
-            return Err(UsageError::of(format!(
+            return Err(UsageError::new(format!(
                 "only wcbfm has weights, and --filter is {}; --filter wcbfm works",
                 filter.name()
             )));
@@ -120,7 +120,7 @@ impl DesignArgs {
             cuts: cuts.transpose()?,
             weights: self.weights.as_deref().map(weights_of).transpose()?,
             elements: Elements::new(&none, &[], Some(1), |_| String::new())
-                .map_err(UsageError::of)?,
+                .map_err(UsageError::new)?,
             attributes,
             goal,
             known: 1.0,
@@ -143,10 +143,11 @@ fn expected(
     }
     let whole = numbers.known.iter().any(|&(mask, ..)| mask == kind.all());
     if numbers.for_all.is_none() && !whole {
-        return Err(UsageError::of(
+        return Err(UsageError::new(
             "a filter is designed for a number of distinct elements in a slice, which --expect says; --expect 100k works",
         ));
     }
     let name = |mask| request.name(mask);
-    Elements::new(kind.most_values(), &numbers.known, numbers.for_all, name).map_err(UsageError::of)
+    Elements::new(kind.most_values(), &numbers.known, numbers.for_all, name)
+        .map_err(UsageError::new)
 }

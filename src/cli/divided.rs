@@ -1,18 +1,17 @@
-//! Runs that other machines help with: what their command lines ask for.
+//! Runs that are divided among machines: their plans, from command lines.
 
 use super::host::run_as;
 use super::inputs::Inputs;
+use super::options::ReadArgs;
 use super::run::Run;
-use super::timezone::ZoneArgs;
 use super::{Command, Failure, Host, UsageError, parse};
 use flowsieve::export::ExportPlan;
 use flowsieve::flows::FlowPlan;
 use flowsieve::pieces::{Outline, PiecePlan};
 use flowsieve::pipeline::{CountPlan, InputResult, PlanError};
+use flowsieve::plan::TracePlan;
 use flowsieve::report::{ExportParameters, FlowParameters, ReportFormat};
-use flowsieve::selection::Selection;
 use flowsieve::top::TopPlan;
-use flowsieve::trace::{InputFormat, Source};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -30,16 +29,16 @@ pub struct DividedRun {
     pub is_quiet: bool,
 }
 
-/// The plan of such a run.
+/// The plan of a run that can be divided.
 #[derive(Clone, Debug)]
 pub enum DividedPlan {
     /// A count.
     Count(CountPlan),
     /// A ranking.
     Top(TopPlan),
-    /// A list of flows, and what its results say of it.
+    /// A list of flows, and its parameters in results.
     Flows(FlowPlan, FlowParameters),
-    /// An export, and what its results say of it.
+    /// An export, and its parameters in results.
     Export(ExportPlan, ExportParameters),
 }
 
@@ -58,7 +57,7 @@ impl DividedRun {
             Command::Flows(args) => args.divided(),
             Command::Export(args) => args.divided(),
             Command::Top(args) => args.divided(),
-            _ => Err(UsageError::of(
+            _ => Err(UsageError::new(
                 "count, top, flows and export can be divided among machines, and nothing else",
             )),
         };
@@ -66,7 +65,7 @@ impl DividedRun {
     }
 }
 
-/// Says what a run of one process says of its inputs. Returns whether all of them were read to their
+/// Reports what a run of one process reports about its inputs. Returns whether all of them were read to their
 /// end; `None` if none could be opened, so that there is no result. `problems` are those of
 /// directories.
 pub fn conclude(
@@ -82,81 +81,57 @@ pub fn conclude(
 }
 
 impl DividedPlan {
-    /// What is read.
-    pub fn inputs(&self) -> &[Source] {
+    /// Returns what is read.
+    pub fn trace(&self) -> &TracePlan {
         match self {
-            Self::Count(plan) => &plan.inputs,
-            Self::Top(plan) => &plan.inputs,
-            Self::Flows(plan, _) => &plan.inputs,
-            Self::Export(plan, _) => &plan.inputs,
+            Self::Count(plan) => &plan.trace,
+            Self::Top(plan) => &plan.trace,
+            Self::Flows(plan, _) => &plan.trace,
+            Self::Export(plan, _) => &plan.trace,
         }
     }
 
-    /// The same, to be replaced.
-    pub fn inputs_mut(&mut self) -> &mut Vec<Source> {
+    /// Returns what is read, to be changed.
+    pub fn trace_mut(&mut self) -> &mut TracePlan {
         match self {
-            Self::Count(plan) => &mut plan.inputs,
-            Self::Top(plan) => &mut plan.inputs,
-            Self::Flows(plan, _) => &mut plan.inputs,
-            Self::Export(plan, _) => &mut plan.inputs,
+            Self::Count(plan) => &mut plan.trace,
+            Self::Top(plan) => &mut plan.trace,
+            Self::Flows(plan, _) => &mut plan.trace,
+            Self::Export(plan, _) => &mut plan.trace,
         }
     }
 
-    /// Which packets take part.
-    pub fn selection_mut(&mut self) -> &mut Selection {
+    fn pieces(&self) -> &dyn PiecePlan {
         match self {
-            Self::Count(plan) => &mut plan.selection,
-            Self::Top(plan) => &mut plan.selection,
-            Self::Flows(plan, _) => &mut plan.selection,
-            Self::Export(plan, _) => &mut plan.selection,
-        }
-    }
-
-    /// How inputs are read.
-    pub fn input_format(&self) -> InputFormat {
-        match self {
-            Self::Count(plan) => plan.input_format,
-            Self::Top(plan) => plan.input_format,
-            Self::Flows(plan, _) => plan.input_format,
-            Self::Export(plan, _) => plan.input_format,
+            Self::Count(plan) => plan,
+            Self::Top(plan) => plan,
+            Self::Flows(plan, _) => plan,
+            Self::Export(plan, _) => plan,
         }
     }
 }
 
 impl PiecePlan for DividedPlan {
     fn check(&self) -> Result<(), PlanError> {
-        match self {
-            Self::Count(plan) => PiecePlan::check(plan),
-            Self::Top(plan) => PiecePlan::check(plan),
-            Self::Flows(plan, _) => PiecePlan::check(plan),
-            Self::Export(plan, _) => PiecePlan::check(plan),
-        }
+        self.pieces().check()
     }
 
     fn outline(&self) -> Outline<'_> {
-        match self {
-            Self::Count(plan) => plan.outline(),
-            Self::Top(plan) => plan.outline(),
-            Self::Flows(plan, _) => plan.outline(),
-            Self::Export(plan, _) => plan.outline(),
-        }
+        self.pieces().outline()
     }
 }
 
-/// Refuses what needs all packets in one place, by the names of the options that were given.
-/// Refuses a zone that may be another one on each machine.
-pub(super) fn refuse<const N: usize>(
-    zone: ZoneArgs,
-    whole: [(bool, &str); N],
-) -> Result<(), UsageError> {
-    if zone.is_of_this_machine() {
-        return Err(UsageError::of(
+/// Refuses options that need all packets in one place, each with whether it was given, and a zone
+/// that may be another one on each machine.
+pub(super) fn refuse(read: &ReadArgs, whole: &[(bool, &str)]) -> Result<(), UsageError> {
+    if read.selection.zone.is_of_this_machine() {
+        return Err(UsageError::new(
             "each machine has a time zone of its own, so `--timezone local` does not go with a run that is divided among machines; name the zone",
         ));
     }
-    match whole.into_iter().find(|(is_given, _)| *is_given) {
+    match whole.iter().find(|(is_given, _)| *is_given) {
         None => Ok(()),
-        Some((_, name)) => Err(UsageError::of(format!(
+        Some((_, name)) => Err(UsageError::new(format!(
             "{name} needs all packets in one place, so it does not go with a run that is divided among machines; leave it out"
         ))),
     }

@@ -1,15 +1,14 @@
 //! `flowsieve export`: packets, or the elements of slices, for programs.
 
 use super::divided::{DividedPlan, DividedRun, refuse};
-use super::flows::NAMES;
+use super::flows::{NAMES, holds_shortcomings};
 use super::options::{
-    Choice, FormatArgs, InputArgs, OutputArgs, PacketArgs, SliceArgs, SpeechArgs, ThreadArgs,
+    Choice, DnsPortArgs, FormatArgs, InputArgs, OutputArgs, SliceArgs, SpeechArgs, ThreadArgs,
     check_ends, elements, one_of,
 };
-use super::output::Output;
-use super::run::{PARTIAL, Run, explained};
+use super::output::{Output, Partials};
+use super::run::{PARTIAL, Run};
 use super::same_file::keep_apart;
-use super::say::say;
 use super::units::{in_short, parse_size, with_values};
 use super::{Outcome, UsageError};
 use anyhow::{Context, Result};
@@ -59,7 +58,7 @@ pub(crate) struct ExportArgs {
     slices: SliceArgs<false>,
 
     #[command(flatten, next_help_heading = "Rows")]
-    packets: PacketArgs,
+    dns: DnsPortArgs,
 
     /// Memory of open slices; when it is full, elements are written early
     #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = parse_size, help_heading = "Speed and memory", hide_short_help = true)]
@@ -101,54 +100,56 @@ const fn report_format(format: ReportFormat) -> Choice<ExportFormat> {
 
 const UNWRITTEN: &str = "cannot write the rows";
 
-pub(crate) fn run(args: &ExportArgs) -> Result<Outcome> {
-    let mut run = Run::begin()?;
+pub(crate) fn run(args: &ExportArgs, run: &mut Run) -> Result<Outcome> {
     args.check()?;
-    let files = run.find(&args.input, false)?;
+    let files = run.start_on(&args.input, false, args.speech.is_quiet())?;
     let mut plan = args.plan(&files)?;
-    if !run.can_read(&plan.inputs, plan.input_format) {
-        return Ok(run.end(false, PARTIAL));
+    run.open(&mut plan.trace)?;
+    let output = run.output(args.output.path())?;
+    // Rows and a bar would overwrite each other.
+    if output.is_terminal() {
+        run.hide_progress();
     }
-    plan.selection = run.resolve(&plan.selection, &plan.inputs, plan.input_format)?;
-    let output = args.output.open()?;
-    let is_watched = output.is_terminal();
-    let parameters = ExportParameters::new(&plan, args.names);
-    let is_file = output.is_file();
     let mut rows = Rows {
-        report: Some(args.begin(&parameters, plan.threads, output).context(UNWRITTEN)?),
-        again: is_file.then_some((args, &parameters, plan.threads)),
+        report: None,
+        can_begin_again: output.is_file(),
+        args,
+        parameters: ExportParameters::new(&plan, args.names),
+        threads: plan.trace.threads,
+        partials: run.partials.clone(),
     };
-    let quiet = args.speech.is_quiet();
-    // Rows that come meanwhile and a bar would write over each other.
-    let summary = run.watch(quiet || is_watched, &files, |watch| export(&plan, &mut rows, watch));
-    let summary = summary.map_err(explained)?;
-    if run.read_nothing(&summary.inputs, summary.totals.interrupted) {
-        return Ok(run.end(summary.totals.interrupted, PARTIAL));
-    }
+    rows.begin(output).context(UNWRITTEN)?;
+    let summary = run.read(&plan.trace.inputs, |watch| export(&plan, &mut rows, watch))?;
     let report = rows.report.context(UNWRITTEN)?;
-    let output = report.finish(&summary).context(UNWRITTEN)?;
-    output.commit()?;
-    run.problems(&summary.inputs);
-    // The other formats cannot hold it.
-    let is_held = match args.format {
-        ExportFormat::Report(format) if format.says_all() => true,
-        ExportFormat::Report(ReportFormat::JsonLines) => args.names == FlowNames::Flowsieve,
-        _ => false,
+    run.commit(report.finish(&summary).context(UNWRITTEN)?)?;
+    let holds_all = match args.format {
+        ExportFormat::Report(format) => holds_shortcomings(format, args.names),
+        #[cfg(feature = "arrow")]
+        ExportFormat::Arrow => false,
     };
-    if !is_held && !quiet {
-        for remark in export_shortcomings(&summary) {
-            say(format_args!("{remark}"));
-        }
+    if !holds_all {
+        run.note(export_shortcomings(&summary));
     }
-    run.speed(args.speech, summary.totals.packets);
-    Ok(run.end(summary.totals.interrupted, PARTIAL))
+    Ok(run.end(&summary, args.speech, PARTIAL))
 }
 
-/// Writes rows, anew if need be where that is possible.
+/// Writes rows. A file can be begun again.
 struct Rows<'a> {
-    /// There unless it could not begin again.
+    /// `None` if it could not be begun again.
     report: Option<ExportReport<Output>>,
-    again: Option<(&'a ExportArgs, &'a ExportParameters, usize)>,
+    can_begin_again: bool,
+    args: &'a ExportArgs,
+    parameters: ExportParameters,
+    threads: usize,
+    partials: Partials,
+}
+
+impl Rows<'_> {
+    fn begin(&mut self, output: Output) -> io::Result<()> {
+        let report = ExportReport::begin(self.args.format, &self.parameters, self.threads, output)?;
+        self.report = Some(report);
+        Ok(())
+    }
 }
 
 impl ExportSink for Rows<'_> {
@@ -168,41 +169,29 @@ impl ExportSink for Rows<'_> {
     }
 
     fn can_begin_again(&self) -> bool {
-        self.again.is_some()
+        self.can_begin_again
     }
 
     fn begin_again(&mut self) -> io::Result<()> {
-        if let Some((args, parameters, threads)) = self.again {
-            self.report = None;
-            let output = args.output.open().map_err(io::Error::other)?;
-            self.report = Some(args.begin(parameters, threads, output)?);
-        }
-        Ok(())
+        self.report = None;
+        let output = Output::open(&self.partials, self.args.output.path());
+        self.begin(output.map_err(io::Error::other)?)
     }
 }
 
 impl ExportArgs {
-    fn begin(
-        &self,
-        parameters: &ExportParameters,
-        threads: usize,
-        output: Output,
-    ) -> io::Result<ExportReport<Output>> {
-        ExportReport::begin(self.format, parameters, threads, output)
-    }
-
-    /// The same for machines to divide.
+    /// Returns the same for machines to divide.
     pub(super) fn divided(&self) -> Result<DividedRun, UsageError> {
         let format = match self.format {
             ExportFormat::Report(format) => format,
             #[cfg(feature = "arrow")]
             ExportFormat::Arrow => {
-                return Err(UsageError::of(
+                return Err(UsageError::new(
                     "--format arrow makes one file on one machine, so it does not go with a run that is divided among machines; leave it out",
                 ));
             }
         };
-        refuse(self.input.selection.zone, [])?;
+        refuse(&self.input.read, &[])?;
         self.check()?;
         let plan = self.plan(&self.input.captures)?;
         let parameters = ExportParameters::new(&plan, self.names);
@@ -216,12 +205,10 @@ impl ExportArgs {
 
     fn check(&self) -> Result<(), UsageError> {
         check_ends(self.element, self.undirected)?;
-        if self.queries_only && self.element != ElementKind::Dns {
-            return Err(UsageError::of(
-                "--queries-only is about DNS messages: add --element dns, or leave it out; --where 'udp[10] & 0x80 = 0' leaves \
-                 out responses of flows",
-            ));
-        }
+        UsageError::check(&[(
+            self.queries_only && self.element != ElementKind::Dns,
+            "--queries-only is about DNS messages: add --element dns, or leave it out; --where 'udp[10] & 0x80 = 0' leaves out responses of flows",
+        )])?;
         match self.format {
             ExportFormat::Report(format) => FormatArgs { format }.check(&self.output),
             #[cfg(feature = "arrow")]
@@ -231,7 +218,6 @@ impl ExportArgs {
 
     fn plan(&self, inputs: &[PathBuf]) -> Result<ExportPlan, UsageError> {
         keep_apart([("--output", self.output.path())], inputs)?;
-        let tunnel = self.packets.headers.tunnel;
         let what = if self.all {
             ExportWhat::Packets
         } else {
@@ -239,20 +225,13 @@ impl ExportArgs {
                 kind: self.element,
                 undirected: self.undirected,
                 queries_only: self.queries_only,
-                slicing: self.slices.slicing(self.input.selection.zone.zone()),
+                slicing: self.slices.slicing(self.input.read.zone()),
                 memory_bytes: self.memory,
             }
         };
-        let plan = ExportPlan {
-            inputs: inputs.iter().map(Into::into).collect(),
-            input_format: self.input.format.format(),
-            selection: self.input.selection.selection(tunnel)?,
-            tunnel,
-            dns_ports: self.packets.dns.dns_port.clone(),
-            what,
-            threads: self.threads.count(),
-        };
-        plan.check().map_err(UsageError::of)?;
+        let trace = self.input.read.trace(inputs, &self.dns, &self.threads)?;
+        let plan = ExportPlan { trace, what };
+        plan.check()?;
         Ok(plan)
     }
 }

@@ -13,9 +13,9 @@ use flowsieve::filters::saved::SavedFilter;
 use flowsieve::filters::{Pattern, PatternAnswer};
 use flowsieve::hashing::Digester;
 use flowsieve::report::{AnswerReport, FilterInfo};
-use flowsieve::trace::{StopFlag, Stoppable, standard_input};
+use flowsieve::trace::{Stoppable, standard_input};
 use flowsieve_engine::internal::Shown;
-use std::io::{BufRead, BufReader};
+use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::slice;
 
@@ -132,27 +132,23 @@ struct UnionArgs {
 
 const UNREADABLE: &str = "standard input cannot be read";
 
-pub(crate) fn run(args: &FilterArgs) -> Result<Outcome> {
-    let mut run = Run::begin()?;
+pub(crate) fn run(args: &FilterArgs, run: &mut Run) -> Result<Outcome> {
+    run.start(false)?;
     match &args.task {
-        Task::Info(args) => info(args, &mut run)?,
-        Task::Query(args) => query(args, &mut run)?,
-        Task::Union(args) => {
-            let interrupted = union(args, run.stop())?;
-            return Ok(run.end(interrupted, "no filter was written"));
-        }
+        Task::Info(args) => info(args, run),
+        Task::Query(args) => query(args, run),
+        Task::Union(args) => union(args, run),
     }
-    Ok(run.end(run.stop().is_set(), PARTIAL))
 }
 
 fn load(path: &Path) -> Result<SavedFilter> {
     SavedFilter::load(path).with_context(|| path.shown().to_string())
 }
 
-fn info(args: &InfoArgs, run: &mut Run) -> Result<()> {
+fn info(args: &InfoArgs, run: &mut Run) -> Result<Outcome> {
     keep_apart([("--output", args.output.path())], &args.files)?;
     args.format.check(&args.output)?;
-    let output = args.output.open()?;
+    let output = run.output(args.output.path())?;
     let mut info = FilterInfo::in_zone(args.zone.zone());
     for path in &args.files {
         if run.stop().is_set() {
@@ -164,8 +160,15 @@ fn info(args: &InfoArgs, run: &mut Run) -> Result<()> {
             Err(error) => run.problem(format!("{error:#}")),
         }
     }
-    let written = info.write(args.format.format, output).context(UNWRITTEN)?;
-    written.commit()
+    finish(run, info.write(args.format.format, output))
+}
+
+/// Puts results in place, which are partial if a signal has come.
+fn finish(run: &mut Run, written: io::Result<Output>) -> Result<Outcome> {
+    let output = written.context(UNWRITTEN)?;
+    run.set_interrupted(run.stop().is_set());
+    run.commit(output)?;
+    Ok(run.finish(PARTIAL))
 }
 
 /// A filter whose elements are known.
@@ -195,7 +198,7 @@ impl Asked {
 
     fn parse(&self, text: &str) -> Result<ElementQuery, UsageError> {
         let digester = Digester::new(self.filter.seed());
-        ElementQuery::parse(text, &self.label.rule, digester).map_err(UsageError::of)
+        ElementQuery::parse(text, &self.label.rule, digester).map_err(UsageError::new)
     }
 
     fn answer(&self, query: &ElementQuery) -> &'static str {
@@ -212,9 +215,9 @@ impl Asked {
     }
 }
 
-fn query(args: &QueryArgs, run: &mut Run) -> Result<()> {
+fn query(args: &QueryArgs, run: &mut Run) -> Result<Outcome> {
     if args.values.iter().filter(|value| *value == "-").count() > 1 {
-        bail!(UsageError::of("standard input can be read only once; name - once"));
+        bail!(UsageError::new("standard input can be read only once; name - once"));
     }
     keep_apart([("--output", args.output.path())], slice::from_ref(&args.file))?;
     args.format.check(&args.output)?;
@@ -228,7 +231,7 @@ fn query(args: &QueryArgs, run: &mut Run) -> Result<()> {
             given => Ok((text, Some(asked.parse(given)?))),
         })
         .collect::<Result<Vec<_>, UsageError>>()?;
-    let output = args.output.open()?;
+    let output = run.output(args.output.path())?;
     let mut answers = AnswerReport::begin(args.format.format, output).context(UNWRITTEN)?;
     let mut answer = |text: &str, query: &ElementQuery| {
         let answered = answers.answer(text.to_owned(), asked.answer(query));
@@ -256,15 +259,14 @@ fn query(args: &QueryArgs, run: &mut Run) -> Result<()> {
             }
         }
     }
-    answers.finish().context(UNWRITTEN)?.commit()
+    finish(run, answers.finish())
 }
 
-/// Writes the union; whether a signal ended that, and there is none.
-fn union(args: &UnionArgs, stop: &StopFlag) -> Result<bool> {
+fn union(args: &UnionArgs, run: &mut Run) -> Result<Outcome> {
     let (first, others) = args.files.split_first().expect("clap asks for two");
     let mut united = load(first)?;
     for path in others {
-        if stop.is_set() {
+        if run.stop().is_set() {
             break;
         }
         let mut other = load(path)?;
@@ -276,12 +278,14 @@ fn union(args: &UnionArgs, stop: &StopFlag) -> Result<bool> {
         }
         united.unite(&other).with_context(|| format!("{} and {}", first.shown(), path.shown()))?;
     }
-    let mut output = Output::open(Some(&args.output))?;
+    let mut output = run.output(Some(&args.output))?;
     united.save(&mut output).context(UNWRITTEN)?;
-    // Half a union looks like a whole one: it gets no name.
-    let interrupted = stop.is_set();
-    if !interrupted {
-        output.commit()?;
+    // Half a union looks like a whole one: it is never put in place.
+    if run.stop().is_set() {
+        drop(output);
+        run.set_interrupted(true);
+    } else {
+        run.commit(output)?;
     }
-    Ok(interrupted)
+    Ok(run.finish("no filter was written"))
 }

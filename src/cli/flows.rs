@@ -3,13 +3,12 @@
 use super::anonymize_args::AnonymizeArgs;
 use super::divided::{DividedPlan, DividedRun, refuse};
 use super::options::{
-    Choice, FormatArgs, InputArgs, LiveArgs, OutputArgs, PacketArgs, RowsArgs, SpeechArgs,
+    Choice, DnsPortArgs, FormatArgs, InputArgs, LiveArgs, OutputArgs, RowsArgs, SpeechArgs,
     ThreadArgs, one_of,
 };
 use super::output::Output;
-use super::run::{PARTIAL, Run, explained};
+use super::run::{PARTIAL, Run};
 use super::same_file::keep_apart;
-use super::say::say;
 use super::units::{in_short, parse_size, parse_width_ns, with_values};
 use super::{Outcome, UsageError};
 use anyhow::{Context, Result};
@@ -53,7 +52,7 @@ pub(crate) struct FlowsArgs {
     unique: bool,
 
     #[command(flatten, next_help_heading = "Flows")]
-    packets: PacketArgs,
+    dns: DnsPortArgs,
 
     /// Memory; when it is full, the flow without packets for longest ends early
     #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = parse_size, help_heading = "Speed and memory", hide_short_help = true)]
@@ -93,72 +92,50 @@ pub(super) const NAMES: &[Choice<FlowNames>] = &[
 
 const UNWRITTEN: &str = "cannot write the flows";
 
-pub(crate) fn run(args: &FlowsArgs) -> Result<Outcome> {
-    let mut run = Run::begin()?;
+pub(crate) fn run(args: &FlowsArgs, run: &mut Run) -> Result<Outcome> {
     args.check()?;
-    let files = run.find(&args.input, args.live.follow)?;
+    let files = run.start_on(&args.input, args.live.follow, args.speech.is_quiet())?;
     let mut plan = args.plan(&files)?;
-    if !run.can_read(&plan.inputs, plan.input_format) {
-        return Ok(run.end(false, PARTIAL));
+    run.open(&mut plan.trace)?;
+    let key = args.anonymize.key(run.is_quiet())?;
+    let output = run.output(args.output.path())?;
+    let is_live = args.live.set_delay(&mut plan.trace, args.format.format, &output);
+    if is_live {
+        run.hide_progress();
     }
-    plan.selection = run.resolve(&plan.selection, &plan.inputs, plan.input_format)?;
-    let key = args.anonymize.key(args.speech.is_quiet())?;
-    let output = args.output.open()?;
-    plan.delay_ns = args.live.delay_ns(args.format.format, &output);
+    let look = output.look(args.rows.shown().filter(|_| !is_live));
     let parameters = FlowParameters {
         anonymized: key.is_some(),
         ..FlowParameters::new(&plan, args.memory, args.unique, args.names)
     };
+    let report = FlowReport::begin(args.format.format, &parameters, look, output);
     let addresses = key.as_ref().map(AddressMap::new);
-    // Rows that come meanwhile and a bar would write over each other.
-    let is_watched = plan.delay_ns.is_some() && plan.is_stream() && output.is_terminal();
-    let look = output.look(args.rows.shown().filter(|_| !is_watched));
-    let begin = |output| -> Result<_> {
-        let report = FlowReport::begin(args.format.format, &parameters, look, output);
-        Ok(Shown { report: report.context(UNWRITTEN)?, addresses })
-    };
-    let quiet = args.speech.is_quiet();
-    // Flows of a stream are handed on as they end; in the order of start they would come at its end
-    // only.
-    let is_live = plan.delay_ns.is_some() && plan.idle_ns.is_some() && plan.is_stream();
-    let (summary, report) = if args.unique || is_live {
-        let mut report = begin(output)?;
+    let mut shown = Shown { report: report.context(UNWRITTEN)?, addresses };
+    // In the order of their start the flows of a stream would come at its end only.
+    let ends_flows = plan.trace.delay_ns.is_some() && plan.idle_ns.is_some();
+    let summary = if args.unique || (ends_flows && plan.trace.is_stream()) {
         let list = if args.unique { list_unique } else { list };
-        let summary =
-            run.watch(quiet || is_watched, &files, |watch| list(&plan, &mut report, watch));
-        let summary = summary.map_err(explained)?;
-        if run.read_nothing(&summary.inputs, summary.totals.interrupted) {
-            return Ok(run.end(summary.totals.interrupted, PARTIAL));
-        }
-        (summary, report)
+        run.read(&plan.trace.inputs, |watch| list(&plan, &mut shown, watch))?
     } else {
-        let mut report = begin(output)?;
         let mut sorted = SortedFlows::new(args.memory - plan.memory_bytes);
-        let summary =
-            run.watch(quiet || is_watched, &files, |watch| list(&plan, &mut sorted, watch));
-        let summary = summary.map_err(explained)?;
-        if run.read_nothing(&summary.inputs, summary.totals.interrupted) {
-            return Ok(run.end(summary.totals.interrupted, PARTIAL));
-        }
-        report.report = report.report.shared_among(plan.threads).context(UNWRITTEN)?;
-        sorted.hand_on(&mut report).context(UNWRITTEN)?;
-        (summary, report)
+        let summary = run.read(&plan.trace.inputs, |watch| list(&plan, &mut sorted, watch))?;
+        shown.report = shown.report.shared_among(plan.trace.threads).context(UNWRITTEN)?;
+        sorted.hand_on(&mut shown).context(UNWRITTEN)?;
+        summary
     };
-    let output = report.report.finish(&summary).context(UNWRITTEN)?;
-    output.commit()?;
-    run.problems(&summary.inputs);
-    let is_held = args.format.format.says_all()
-        || (args.format.format == ReportFormat::JsonLines && args.names == FlowNames::Flowsieve);
-    if !is_held && !quiet {
-        for remark in flow_shortcomings(&summary) {
-            say(format_args!("{remark}"));
-        }
+    run.commit(shown.report.finish(&summary).context(UNWRITTEN)?)?;
+    if !holds_shortcomings(args.format.format, args.names) {
+        run.note(flow_shortcomings(&summary));
     }
-    run.speed(args.speech, summary.totals.packets);
-    Ok(run.end(summary.totals.interrupted, PARTIAL))
+    Ok(run.end(&summary, args.speech, PARTIAL))
 }
 
-/// The flows as they are shown: with other addresses, if that is wanted.
+/// Returns whether results in this format say what is not in them.
+pub(super) fn holds_shortcomings(format: ReportFormat, names: FlowNames) -> bool {
+    format.says_all() || (format == ReportFormat::JsonLines && names == FlowNames::Flowsieve)
+}
+
+/// Passes flows to the report, with other addresses if that is wanted.
 struct Shown {
     report: FlowReport<Output>,
     addresses: Option<AddressMap>,
@@ -188,11 +165,11 @@ impl FlowSink for Shown {
 const LEAST_MEMORY: u64 = (512 << 10) / 3 * 4 + 4;
 
 impl FlowsArgs {
-    /// The same for machines to divide.
+    /// Returns the same for machines to divide.
     pub(super) fn divided(&self) -> Result<DividedRun, UsageError> {
         refuse(
-            self.input.selection.zone,
-            [
+            &self.input.read,
+            &[
                 (self.live.follow, "--follow"),
                 (self.unique, "--unique"),
                 (self.anonymize.is_wanted(), "--anonymize"),
@@ -211,36 +188,29 @@ impl FlowsArgs {
 
     fn check(&self) -> Result<(), UsageError> {
         if self.memory < LEAST_MEMORY {
-            return Err(UsageError::of(format!(
+            return Err(UsageError::new(format!(
                 "flows need at least {LEAST_MEMORY} bytes of memory, not {}; --memory 1GiB is the default",
                 self.memory
             )));
         }
-        if self.format.format == ReportFormat::Table && self.names != FlowNames::Flowsieve {
-            return Err(UsageError::of(
-                "a table is for people and has no field names, so --names needs --format csv, json, jsonl or parquet",
-            ));
-        }
+        UsageError::check(&[(
+            self.format.format == ReportFormat::Table && self.names != FlowNames::Flowsieve,
+            "a table is for people and has no field names, so --names needs --format csv, json, jsonl or parquet",
+        )])?;
         self.format.check(&self.output)
     }
 
     fn plan(&self, inputs: &[PathBuf]) -> Result<FlowPlan, UsageError> {
         keep_apart([("--output", self.output.path())], inputs)?;
         let plan = FlowPlan {
-            inputs: self.live.sources(inputs),
-            input_format: self.input.format.format(),
-            selection: self.input.selection.selection(self.packets.headers.tunnel)?,
-            tunnel: self.packets.headers.tunnel,
+            trace: self.input.read.trace(&self.live.sources(inputs), &self.dns, &self.threads)?,
             bidirectional: self.bidirectional,
-            dns_ports: self.packets.dns.dns_port.clone(),
             idle_ns: self.idle,
             active_ns: self.active,
             // The rest is for putting flows in order.
             memory_bytes: if self.unique { self.memory } else { self.memory / 4 * 3 },
-            threads: self.threads.count(),
-            delay_ns: None,
         };
-        plan.check().map_err(UsageError::of)?;
+        plan.check()?;
         Ok(plan)
     }
 }

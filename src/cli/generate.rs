@@ -1,7 +1,7 @@
 //! `flowsieve generate`: a capture made to order, and its exact counts.
 
 use super::options::{Choice, one_of};
-use super::output::{Output, unwritten};
+use super::output::{Ending, Output, unwritten};
 use super::run::Run;
 use super::same_file::keep_apart;
 use super::units::{in_short, parse_count, parse_duration_ns, parse_size, with_values};
@@ -100,21 +100,23 @@ fn percent() -> clap::builder::RangedI64ValueParser<u8> {
 }
 
 /// Generates the capture and says what is in it.
-pub(crate) fn run(args: &GenerateArgs) -> Result<Outcome> {
-    let run = Run::begin()?;
+pub(crate) fn run(args: &GenerateArgs, run: &mut Run) -> Result<Outcome> {
+    run.start(false)?;
     let plan = args.plan()?;
     keep_apart([("--write", Some(args.write.as_path()))], &[])?;
-    let output = Output::capture(&args.write)?;
+    let output = Output::capture(&run.partials, &args.write)?;
     let Some(summary) = write_whole(&args.write, output, &plan, run.stop())? else {
-        return Ok(run.end(true, "no capture was written"));
+        run.set_interrupted(true);
+        return Ok(run.finish("no capture was written"));
     };
-    let mut output = Output::beside(Some(&args.write), None)?;
+    let mut output = Output::report(&run.partials, Some(&args.write), None)?;
     print(&summary, &mut output).context("cannot write the counts")?;
-    output.commit()?;
-    Ok(run.end(false, ""))
+    run.commit(output)?;
+    Ok(Outcome::Done)
 }
 
-/// Writes the capture; none is there if it was interrupted.
+/// Writes the capture. Returns its exact counts, or `None` if a signal has come and there is no
+/// capture.
 fn write_whole(
     path: &Path,
     output: Output,
@@ -126,13 +128,13 @@ fn write_whole(
         Ok(summary) => summary,
         Err(_) if stop.is_set() => return Ok(None),
         Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
-            bail!(UsageError::of(error));
+            bail!(UsageError::new(error));
         }
         Err(error) => {
             return Err(error).with_context(|| unwritten(path));
         }
     };
-    output.output.commit()?;
+    output.output.commit(Ending::Complete)?;
     Ok(Some(summary))
 }
 
@@ -160,14 +162,14 @@ impl GenerateArgs {
         let of_traffic = [("scan", self.scan), ("dns", self.dns)];
         let given = of_traffic.iter().find(|(_, share)| share.is_some());
         if let (GenerateKind::Dns, Some((name, _))) = (self.kind, given) {
-            return Err(UsageError::of(format!(
+            return Err(UsageError::new(format!(
                 "--{name} is a share of ordinary traffic, of which there is none with --kind dns; leave one of them out"
             )));
         }
         let standard = GeneratePlan::new(self.kind, self.packets);
         let number = |option: Option<u64>, standard: u32, name: &str| {
             option.map_or(Ok(standard), u32::try_from).map_err(|_| {
-                UsageError::of(format!("--{name} is too large: it must be at most 16,777,216"))
+                UsageError::new(format!("--{name} is too large: it must be at most 16,777,216"))
             })
         };
         Ok(GeneratePlan {
@@ -207,6 +209,7 @@ fn print(summary: &GenerateSummary, out: &mut Output) -> io::Result<()> {
 mod tests {
     use clap::Parser;
 
+    use super::super::output::Partials;
     use super::*;
 
     #[derive(Debug, Parser)]
@@ -233,7 +236,7 @@ mod tests {
         let path = folder.path().join("out.pcap");
         let plan = GeneratePlan::new(GenerateKind::Traffic, 100);
         let write = |plan| {
-            let output = Output::open(Some(&path)).expect("a place");
+            let output = Output::open(&Partials::default(), Some(&path)).expect("a place");
             write_whole(&path, output, plan, &StopFlag::default())
         };
         write(&plan).expect("a good plan");

@@ -1,6 +1,7 @@
 //! Who runs a command: a person in a shell, or a program that has this one as a library.
 
 use super::inputs::Inputs;
+use super::run::Run;
 use super::{Failure, Outcome, guarded, parse};
 use flowsieve::trace::{InputFormat, StopFlag, TraceError};
 use std::cell::RefCell;
@@ -45,9 +46,9 @@ impl From<&TraceError> for Place {
     }
 }
 
-/// What can be said of an input.
+/// A problem that is reported on standard error.
 pub(crate) trait Problem: Display {
-    /// Where it is.
+    /// Returns where it is.
     fn place(&self) -> Option<Place> {
         None
     }
@@ -55,17 +56,15 @@ pub(crate) trait Problem: Display {
 
 impl Problem for String {}
 
-impl Problem for &String {}
-
 impl Problem for TraceError {
     fn place(&self) -> Option<Place> {
         Some(self.into())
     }
 }
 
-impl Problem for &TraceError {
+impl<P: Problem + ?Sized> Problem for &P {
     fn place(&self) -> Option<Place> {
-        Some((*self).into())
+        (**self).place()
     }
 }
 
@@ -74,18 +73,18 @@ thread_local! {
     static CURRENT: RefCell<Option<Arc<dyn Host>>> = const { RefCell::new(None) };
 }
 
-/// The program that runs the command of this thread; none if that is a person.
+/// Returns the program that runs the command of this thread, or `None` in a shell.
 pub(crate) fn current() -> Option<Arc<dyn Host>> {
     CURRENT.with_borrow(Clone::clone)
 }
 
-/// Whether the program that runs this command wants no result any more.
+/// Returns whether the program that runs this command wants no result any more.
 pub(crate) fn is_cancelled() -> bool {
     current().is_some_and(|host| host.stop().is_set())
 }
 
-/// Runs a command in this thread; the first word is the program's name. Whether everything was
-/// read.
+/// Runs a command in this thread; the first word is the program's name. Returns whether everything
+/// was read.
 ///
 /// # Errors
 ///
@@ -95,7 +94,7 @@ where
     W: Into<OsString> + Clone,
 {
     let command = parse(words)?;
-    let outcome = run_as(host, || guarded(|| command.run()));
+    let outcome = run_as(host, || guarded(|| command.run(&mut Run::new())));
     Ok(matches!(outcome?, Outcome::Done | Outcome::NothingFound))
 }
 
@@ -107,13 +106,13 @@ pub(super) fn run_as<T>(host: Arc<dyn Host>, work: impl FnOnce() -> T) -> T {
     result
 }
 
-/// The captures among these files and directories, and what is wrong with directories.
+/// Returns the captures among these files and directories, and the problems with directories.
 pub fn captures_of(named: &[PathBuf]) -> (Vec<PathBuf>, Vec<String>) {
     let inputs = Inputs::find(named, InputFormat::Auto);
     (inputs.files, inputs.problems)
 }
 
-/// What a host has in the place of standard output.
+/// Returns what a host has in the place of standard output.
 pub(crate) fn writer() -> Option<HostWriter> {
     current().map(HostWriter)
 }
@@ -138,7 +137,7 @@ impl io::Write for HostWriter {
     }
 }
 
-/// The place that an error names, if it is one of a capture.
+/// Returns the place that an error names, if it is one of a capture.
 pub(super) fn place_of(error: &anyhow::Error) -> Option<Place> {
     let trouble = error.chain().find_map(|cause| cause.downcast_ref::<TraceError>());
     trouble.map(Place::from)

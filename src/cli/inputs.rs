@@ -134,9 +134,8 @@ pub(crate) fn twice(files: &[PathBuf]) -> Vec<String> {
 }
 
 /// Bytes of all files together, where they are known.
-pub(crate) fn total_bytes(files: &[PathBuf]) -> Option<u64> {
+pub(crate) fn total_bytes<'a>(files: impl Iterator<Item = &'a Path>) -> Option<u64> {
     files
-        .iter()
         .map(|path| fs::metadata(path).ok().filter(fs::Metadata::is_file).map(|data| data.len()))
         .sum()
 }

@@ -1,6 +1,6 @@
 //! `flowsieve man`: manual pages of the program and of each command.
 
-use super::output::Output;
+use super::run::Run;
 use super::{Arguments, Outcome};
 use anyhow::{Context, Result};
 use clap::{Args, Command, CommandFactory};
@@ -27,16 +27,16 @@ pub(crate) struct ManArgs {
     directory: Option<PathBuf>,
 }
 
-pub(crate) fn run(args: &ManArgs) -> Result<Outcome> {
+pub(crate) fn run(args: &ManArgs, run: &Run) -> Result<Outcome> {
     let mut program = Arguments::command().disable_help_subcommand(true);
     program.build();
     let program = in_full(program);
     match &args.directory {
-        None => write(&program, None)?,
+        None => write(&program, None, run)?,
         Some(folder) => {
             fs::create_dir_all(folder)
                 .with_context(|| format!("cannot make the directory {}", folder.shown()))?;
-            write_all(&program, folder)?;
+            write_all(&program, folder, run)?;
         }
     }
     Ok(Outcome::Done)
@@ -47,13 +47,13 @@ fn in_full(command: Command) -> Command {
     command.mut_args(|argument| argument.hide_short_help(false)).mut_subcommands(in_full)
 }
 
-fn write_all(command: &Command, folder: &Path) -> Result<()> {
-    write(command, Some(folder))?;
-    command.get_subcommands().try_for_each(|command| write_all(command, folder))
+fn write_all(command: &Command, folder: &Path, run: &Run) -> Result<()> {
+    write(command, Some(folder), run)?;
+    command.get_subcommands().try_for_each(|command| write_all(command, folder, run))
 }
 
 /// Writes the page of this command, to standard output or into a folder.
-fn write(command: &Command, folder: Option<&Path>) -> Result<()> {
+fn write(command: &Command, folder: Option<&Path>, run: &Run) -> Result<()> {
     let man = Man::new(command.clone())
         .source(concat!("flowsieve ", env!("CARGO_PKG_VERSION")))
         .manual("flowsieve manual");
@@ -61,11 +61,11 @@ fn write(command: &Command, folder: Option<&Path>) -> Result<()> {
     let mut page = Vec::new();
     man.render(&mut page).context("cannot make a manual page")?;
     let page = String::from_utf8(page).context("a manual page is text")?;
-    let mut output = Output::open(file.as_deref())?;
+    let mut output = run.output(file.as_deref())?;
     output
         .write_all(with_plain_examples(&page).as_bytes())
         .context("cannot write the manual page")?;
-    output.commit()
+    run.commit(output)
 }
 
 /// The page with what follows the options, examples above all, in lines as they are, under a

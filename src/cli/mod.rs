@@ -23,6 +23,7 @@ mod options;
 mod output;
 mod page;
 mod plan;
+mod problems;
 mod progress;
 #[cfg(test)]
 mod reference;
@@ -47,8 +48,10 @@ pub use divided::{DividedPlan, DividedRun, conclude};
 use flowsieve::bits::MEMORY_REFUSED;
 use flowsieve::capture_filter::CaptureFilter;
 use flowsieve::decode::Tunnel;
+use flowsieve::pipeline::PlanError;
 use flowsieve_engine::internal::{Shown, is_room_to_run};
 pub use host::{Host, Place, captures_of, run_for};
+use run::Run;
 use say::say;
 use std::any::Any;
 use std::ffi::OsString;
@@ -252,9 +255,23 @@ pub(crate) enum Outcome {
 pub(crate) struct UsageError(String);
 
 impl UsageError {
-    /// A mistake that this sentence, or error, explains.
-    pub(crate) fn of(sentence: impl Display) -> Self {
+    /// Returns the mistake that this sentence, or error, explains.
+    pub(crate) fn new(sentence: impl Display) -> Self {
         Self(sentence.to_string())
+    }
+
+    /// Returns an error with the sentence of the first rule that is broken.
+    pub(crate) fn check(broken: &[(bool, &str)]) -> Result<(), Self> {
+        match broken.iter().find(|(is_broken, _)| *is_broken) {
+            Some((_, sentence)) => Err(Self::new(sentence)),
+            None => Ok(()),
+        }
+    }
+}
+
+impl From<PlanError> for UsageError {
+    fn from(error: PlanError) -> Self {
+        Self::new(error)
     }
 }
 
@@ -352,26 +369,26 @@ impl Command {
         }
     }
 
-    fn run(&self) -> anyhow::Result<Outcome> {
+    fn run(&self, run: &mut Run) -> anyhow::Result<Outcome> {
         self.check()?;
         if !is_room_to_run() {
             return Err(anyhow!(NO_ROOM));
         }
-        match self {
-            Self::Compare(args) => compare::run(args),
-            Self::Completions(args) => completions::run(args),
-            Self::Count(args) => count::run(args),
-            Self::Dedup(args) => dedup::run(args),
-            Self::Export(args) => export::run(args),
-            Self::Filter(args) => filter::run(args),
-            Self::Flows(args) => flows::run(args),
-            Self::Generate(args) => generate::run(args),
-            Self::Index(args) => index::run(args),
-            Self::Man(args) => man::run(args),
-            Self::Plan(args) => plan::run(args),
-            Self::Reproduce(args) => reproduce::run(args),
-            Self::Top(args) => top::run(args),
-        }
+        run.command(|run| match self {
+            Self::Compare(args) => compare::run(args, run),
+            Self::Completions(args) => completions::run(args, run),
+            Self::Count(args) => count::run(args, run),
+            Self::Dedup(args) => dedup::run(args, run),
+            Self::Export(args) => export::run(args, run),
+            Self::Filter(args) => filter::run(args, run),
+            Self::Flows(args) => flows::run(args, run),
+            Self::Generate(args) => generate::run(args, run),
+            Self::Index(args) => index::run(args, run),
+            Self::Man(args) => man::run(args, run),
+            Self::Plan(args) => plan::run(args, run),
+            Self::Reproduce(args) => reproduce::run(args, run),
+            Self::Top(args) => top::run(args, run),
+        })
     }
 }
 
@@ -394,13 +411,14 @@ pub fn main() -> ExitCode {
         Ok(command) => command,
         Err(answer) => return answered(&answer),
     };
-    ExitCode::from(match guarded(|| command.run()) {
+    let mut run = Run::new();
+    ExitCode::from(match guarded(|| command.run(&mut run)) {
         Ok(Outcome::Done) => 0,
         Ok(Outcome::Incomplete | Outcome::NothingFound) => 1,
         Ok(Outcome::Interrupted(code)) => code,
         Err(error) if is_broken_pipe(&error) => 0,
         Err(error) => {
-            let sentence = format!("{error:#}{}", output::kept());
+            let sentence = format!("{error:#}{}", run.partials.words());
             // What the user typed may be shown in several lines; what files say is one.
             if error.is::<UsageError>() {
                 say(format_args!("flowsieve: {sentence}"));

@@ -4,6 +4,7 @@ use super::UsageError;
 use super::anonymize_args::AnonymizeArgs;
 use super::output::{Output, unwritten};
 use super::page::PageArgs;
+use super::run::Run;
 use anyhow::{Context, Result};
 use clap::Args;
 use flowsieve::anonymize::{AddressMap, AnonymizeKey};
@@ -45,21 +46,21 @@ fn parse_bits(text: &str) -> Result<u8, String> {
 }
 
 impl OdArgs {
-    /// Whether there is anything besides the rows.
+    /// Returns whether there is anything besides the rows.
     pub(crate) fn is_asked(&self) -> bool {
         self.bits.is_some() || self.page.is_wanted()
     }
 
-    /// Says before the work begins what cannot go well after it.
+    /// Refuses, before the work begins, options that do not go together.
     pub(crate) fn check(&self, results: Option<&Path>) -> Result<(), UsageError> {
         self.page.check(results)?;
         if self.bits.is_some() && !self.page.is_wanted() && self.out.is_none() {
-            return Err(UsageError::of(
+            return Err(UsageError::new(
                 "--od goes into a page or a file of its own: add --html, --svg or --od-out",
             ));
         }
         if self.anonymize.is_wanted() && self.bits.is_none() {
-            return Err(UsageError::of(
+            return Err(UsageError::new(
                 "counts show no addresses that could be replaced; --anonymize goes with --od",
             ));
         }
@@ -69,23 +70,23 @@ impl OdArgs {
         }
     }
 
-    /// The options that name files, with these.
+    /// Returns the options that name files, with these.
     pub(crate) fn files(&self) -> [(&'static str, Option<&Path>); 2] {
         [("--html", self.page.html.as_deref()), ("--od-out", self.out.as_deref())]
     }
 
-    /// Whether addresses are to be replaced.
+    /// Returns whether addresses are replaced.
     pub(crate) fn is_anonymized(&self) -> bool {
         self.anonymize.is_wanted()
     }
 
     /// Opens the files, so that a place that cannot be written is reported before the work begins.
-    pub(crate) fn begin(&self, quiet: bool) -> Result<Od<'_>> {
+    pub(crate) fn begin(&self, run: &Run) -> Result<Od<'_>> {
         Ok(Od {
             args: self,
-            key: self.anonymize.key(quiet)?,
-            matrix: Output::named(self.out.as_deref())?,
-            html: self.page.open()?,
+            key: self.anonymize.key(run.is_quiet())?,
+            matrix: Output::named(&run.partials, self.out.as_deref())?,
+            html: self.page.open(run)?,
             traffic: self.bits.map(Traffic::new),
         })
     }
@@ -104,31 +105,35 @@ pub(crate) struct Od<'a> {
 
 impl Od<'_> {
     /// Writes the page and all pairs where they are wanted, with other addresses if these are.
-    pub(crate) fn finish(mut self, page: impl FnOnce(Option<&Traffic>) -> Page) -> Result<()> {
+    pub(crate) fn finish(
+        mut self,
+        run: &Run,
+        page: impl FnOnce(Option<&Traffic>) -> Page,
+    ) -> Result<()> {
         if let Some((traffic, key)) = self.traffic.as_mut().zip(self.key) {
             let mut map = AddressMap::new(&key);
             traffic.replace_addresses(|addresses| map.addresses(addresses));
         }
         let traffic = self.traffic.as_ref();
         if self.args.page.is_wanted() {
-            self.args.page.write(self.html, &page(traffic))?;
+            self.args.page.write(run, self.html, &page(traffic))?;
         }
         let (Some(path), Some(output), Some(traffic)) = (&self.args.out, self.matrix, traffic)
         else {
             return Ok(());
         };
         let written = traffic_table::write(traffic, format_of(path)?, output);
-        written.with_context(|| unwritten(path))?.commit()
+        run.commit(written.with_context(|| unwritten(path))?)
     }
 }
 
-/// The format that the end of a file's name says.
+/// Returns the format that the end of a file's name stands for.
 fn format_of(path: &Path) -> Result<ReportFormat, UsageError> {
     let end = path.extension().and_then(OsStr::to_str);
     let mut formats = ReportFormat::ALL.iter().copied();
     let named = formats.find(|format| *format != ReportFormat::Table && Some(format.name()) == end);
     named.ok_or_else(|| {
-        UsageError::of(format!(
+        UsageError::new(format!(
             "{} must end in .csv, .json, .jsonl or .parquet, which says how it is written",
             path.shown()
         ))

@@ -1,7 +1,7 @@
-//! Options that several commands have, each declared once, in blocks as small as the commands need.
+//! Options that several commands share, each declared once.
 //!
-//! The doc comments of the fields are the texts of `--help`; a block itself has none, for it would
-//! stand in place of the description of each command that has the block.
+//! The doc comments of the fields are the texts of `--help`. A block itself has none: clap would
+//! show it as the description of each command with the block.
 
 use super::UsageError;
 use super::output::{Output, is_shown, is_standard};
@@ -13,20 +13,21 @@ use anyhow::Result;
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use flowsieve::capture_filter::CaptureFilter;
-use flowsieve::decode::Tunnel;
+use flowsieve::decode::{Headers, Tunnel};
 use flowsieve::elements::{ElementKind, ElementRule};
 use flowsieve::pipeline::{Align, Slicing};
+use flowsieve::plan::TracePlan;
 use flowsieve::report::ReportFormat;
-use flowsieve::selection::{Selection, TimeBound};
+use flowsieve::selection::Selection;
 use flowsieve::trace::{DnstapTypes, InputFormat, Source};
 use flowsieve::zone::Zone;
 use std::path::{Path, PathBuf};
 use std::thread::available_parallelism;
 
-/// A value that an option takes by its name: the name, what `--help` says of it, and the value.
+/// A value of an option: its name, its text in `--help`, and the value.
 pub(super) type Choice<T> = (&'static str, &'static str, T);
 
-/// Takes one of these values by the name that it has, with what `--help` says of it.
+/// Returns a parser of these values by name; `help` is the text of `--help`.
 pub(super) fn named<T>(
     values: &[T],
     name: fn(T) -> &'static str,
@@ -39,7 +40,7 @@ where
     one_of(choices.collect::<Vec<_>>())
 }
 
-/// Takes one of these by name.
+/// Returns a parser of these choices by name.
 pub(super) fn one_of<T>(choices: impl Into<Vec<Choice<T>>>) -> impl TypedValueParser<Value = T>
 where
     T: Clone + Send + Sync + 'static,
@@ -62,11 +63,80 @@ pub(super) struct InputArgs {
     pub(super) captures: Vec<PathBuf>,
 
     #[command(flatten)]
-    pub(super) format: InputFormatArgs,
+    pub(super) read: ReadArgs,
+}
+
+// How captures are read, and which of their packets take part: what all commands that read them
+// have in common. An option that is added here is one of all of them.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Input")]
+pub(super) struct ReadArgs {
+    /// How inputs are read; tsh has no mark and must be named
+    #[arg(long, value_name = "FORMAT", default_value = "auto", value_parser = one_of(INPUT_FORMATS), hide_short_help = true)]
+    input_format: InputFormat,
+
+    /// Which messages of dnstap files count: client, auth, resolver and more
+    ///
+    /// A comma-separated list of `auth`, `resolver`, `client`, `forwarder`, `stub`, `tool` and
+    /// `update`, each of which may end in `-query` or `-response`, or `all`. By default
+    /// `client,auth`: what a server was asked and what it answered, as in a capture of the traffic
+    /// with its clients. Other messages are tallied as skipped.
+    #[arg(long, value_name = "TYPES", value_parser = parse_dnstap_types, hide_short_help = true)]
+    dnstap_type: Option<DnstapTypes>,
 
     #[command(flatten)]
     pub(super) selection: SelectionArgs,
+
+    /// Which IP header of tunnelled packets counts
+    #[arg(long, value_name = "WHICH", default_value = "outer", value_parser = one_of(HEADERS), hide_short_help = true)]
+    pub(super) tunnel: Tunnel,
 }
+
+impl ReadArgs {
+    /// Returns how inputs are recognised.
+    pub(super) fn format(&self) -> InputFormat {
+        match (self.input_format, self.dnstap_type) {
+            (InputFormat::Auto, Some(types)) => InputFormat::AutoWith(types),
+            (format, _) => format,
+        }
+    }
+
+    /// Returns the zone in which times are shown.
+    pub(super) fn zone(&self) -> Zone {
+        self.selection.zone.zone()
+    }
+
+    /// Returns the plan of these inputs. Times may still be relative to them.
+    pub(super) fn trace(
+        &self,
+        inputs: &[impl Clone + Into<Source>],
+        dns: &DnsPortArgs,
+        threads: &ThreadArgs,
+    ) -> Result<TracePlan, UsageError> {
+        Ok(TracePlan {
+            inputs: inputs.iter().cloned().map(Into::into).collect(),
+            input_format: self.format(),
+            selection: self.selection.selection(self.tunnel)?,
+            headers: Headers { tunnel: self.tunnel, dns_ports: dns.dns_port.clone() },
+            threads: threads.count(),
+            delay_ns: None,
+        })
+    }
+}
+
+const INPUT_FORMATS: &[Choice<InputFormat>] = &[
+    ("auto", "Recognised by content", InputFormat::Auto),
+    ("tsh", "NLANR's 44-byte records", InputFormat::Tsh),
+];
+
+const HEADERS: &[Choice<Tunnel>] = &[
+    ("outer", "The outermost", Tunnel::Outer),
+    (
+        "inner",
+        "The innermost of IP in IP, GRE, ERSPAN, VXLAN, Geneve, GTP-U, Teredo, L2TP",
+        Tunnel::Inner,
+    ),
+];
 
 // Which packets take part.
 #[derive(Args, Clone, Debug)]
@@ -96,24 +166,13 @@ pub(super) struct SelectionArgs {
 }
 
 impl SelectionArgs {
-    /// What the user wants, with times that may be relative to the captures.
-    /// A capture filter asks this IP header.
+    /// Returns which packets take part; times may be relative to the captures. The capture filter
+    /// asks this IP header.
     pub(super) fn selection(&self, tunnel: Tunnel) -> Result<Selection, UsageError> {
         let zone = self.zone.zone();
         let [from, to] = [self.from, self.to].map(|bound| Some(bound?.in_zone(zone)));
-        if let (Some(TimeBound::At(from)), Some(TimeBound::At(to))) = (from, to)
-            && from >= to
-        {
-            return Err(UsageError::of(
-                "no packet comes from --from on and before --to; --to needs the later time",
-            ));
-        }
-        Ok(Selection {
-            capture_filter: capture_filter(self.expression.as_deref(), tunnel)?,
-            from,
-            to,
-            zone,
-        })
+        let capture_filter = capture_filter(self.expression.as_deref(), tunnel)?;
+        Ok(Selection { capture_filter, from, to, zone })
     }
 }
 
@@ -136,8 +195,8 @@ pub(super) struct LiveArgs {
 }
 
 impl LiveArgs {
-    /// What these inputs are: files, or what follows them. Pipes and standard input are read until
-    /// their end anyway.
+    /// Returns these inputs as files, or followed as they grow. Pipes and standard input are read
+    /// until their end anyway.
     pub(super) fn sources(self, files: &[PathBuf]) -> Vec<Source> {
         let is_pipe = |path: &PathBuf| {
             let data = std::fs::metadata(path);
@@ -149,47 +208,27 @@ impl LiveArgs {
         files.iter().map(source).collect()
     }
 
-    /// The delay, where rows can be printed as they come.
-    pub(super) fn delay_ns(self, format: ReportFormat, output: &Output) -> Option<i64> {
-        (format.is_line_by_line() && !output.is_file()).then_some(self.delay)
+    /// Sets the delay of a trace if rows can be printed as they come. Returns whether they appear on
+    /// a terminal while the trace is read.
+    pub(super) fn set_delay(
+        self,
+        trace: &mut TracePlan,
+        format: ReportFormat,
+        output: &Output,
+    ) -> bool {
+        let is_printed = format.is_line_by_line() && !output.is_file();
+        trace.delay_ns = is_printed.then_some(self.delay);
+        is_printed && trace.is_stream() && output.is_terminal()
     }
 }
 
-/// Reads the value of `--where`; a capture filter asks this IP header.
+/// Parses the value of `--where`; a capture filter asks this IP header.
 pub(super) fn capture_filter(
     expression: Option<&str>,
     tunnel: Tunnel,
 ) -> Result<Option<CaptureFilter>, UsageError> {
-    let filter = expression.map(|text| CaptureFilter::parse(text, tunnel));
-    let filter = filter.transpose();
-    filter.map_err(|error| UsageError::of(format!("--where: {error}")))
-}
-
-// How captures are recognised.
-#[derive(Args, Clone, Debug)]
-pub(super) struct InputFormatArgs {
-    /// How inputs are read; tsh has no mark and must be named
-    #[arg(long, value_name = "FORMAT", default_value = "auto", value_parser = one_of(INPUT_FORMATS), hide_short_help = true)]
-    input_format: InputFormat,
-
-    /// Which messages of dnstap files count: client, auth, resolver and more
-    ///
-    /// A comma-separated list of `auth`, `resolver`, `client`, `forwarder`, `stub`, `tool` and
-    /// `update`, each of which may end in `-query` or `-response`, or `all`. By default
-    /// `client,auth`: what a server was asked and what it answered, as in a capture of the traffic
-    /// with its clients. Other messages are tallied as skipped.
-    #[arg(long, value_name = "TYPES", value_parser = parse_dnstap_types, hide_short_help = true)]
-    dnstap_type: Option<DnstapTypes>,
-}
-
-impl InputFormatArgs {
-    /// How inputs are read.
-    pub(super) fn format(&self) -> InputFormat {
-        match (self.input_format, self.dnstap_type) {
-            (InputFormat::Auto, Some(types)) => InputFormat::AutoWith(types),
-            (format, _) => format,
-        }
-    }
+    let filter = expression.map(|text| CaptureFilter::parse(text, tunnel)).transpose();
+    filter.map_err(|error| UsageError::new(format!("--where: {error}")))
 }
 
 fn parse_dnstap_types(text: &str) -> Result<DnstapTypes, String> {
@@ -206,40 +245,8 @@ fn parse_dnstap_types(text: &str) -> Result<DnstapTypes, String> {
     set.ok_or_else(|| "name at least one type".to_owned())
 }
 
-const INPUT_FORMATS: &[Choice<InputFormat>] = &[
-    ("auto", "Recognised by content", InputFormat::Auto),
-    ("tsh", "NLANR's 44-byte records", InputFormat::Tsh),
-];
-
-// Which header of tunnelled packets counts.
-#[derive(Args, Clone, Copy, Debug)]
-pub(super) struct TunnelArgs {
-    /// Which IP header of tunnelled packets counts
-    #[arg(long, value_name = "WHICH", default_value = "outer", value_parser = one_of(HEADERS), hide_short_help = true)]
-    pub(super) tunnel: Tunnel,
-}
-
-// What packets have in them.
-#[derive(Args, Clone, Debug)]
-pub(super) struct PacketArgs {
-    #[command(flatten)]
-    pub(super) headers: TunnelArgs,
-
-    #[command(flatten)]
-    pub(super) dns: DnsPortArgs,
-}
-
-const HEADERS: &[Choice<Tunnel>] = &[
-    ("outer", "The outermost", Tunnel::Outer),
-    (
-        "inner",
-        "The innermost of IP in IP, GRE, ERSPAN, VXLAN, Geneve, GTP-U, Teredo, L2TP",
-        Tunnel::Inner,
-    ),
-];
-
 // Where DNS messages are looked for.
-#[derive(Args, Clone, Debug)]
+#[derive(Args, Clone, Debug, Default)]
 pub(super) struct DnsPortArgs {
     /// Another DNS port besides 53
     #[arg(long, value_name = "PORT", hide_short_help = true)]
@@ -265,14 +272,14 @@ pub(super) struct ElementArgs {
     pub(super) queries_only: bool,
 
     #[command(flatten)]
-    pub(super) packets: PacketArgs,
+    pub(super) dns: DnsPortArgs,
 }
 
-/// Directions count for elements with one end.
+/// Refuses `--undirected` for elements with one end.
 pub(super) fn check_ends(element: ElementKind, undirected: bool) -> Result<(), UsageError> {
     let one_end = [ElementKind::Source, ElementKind::Destination];
     if undirected && one_end.contains(&element) {
-        return Err(UsageError::of(
+        return Err(UsageError::new(
             "--undirected needs two ends: it goes with host-pair, flow and dns",
         ));
     }
@@ -290,22 +297,21 @@ pub(super) fn elements() -> impl TypedValueParser<Value = ElementKind> {
 }
 
 impl ElementArgs {
-    /// Which elements.
+    /// Returns which elements are counted.
     pub(super) fn rule(&self) -> ElementRule {
         ElementRule {
             kind: self.element,
             undirected: self.undirected,
             queries_only: self.queries_only,
-            dns_ports: self.packets.dns.dns_port.clone(),
         }
     }
 
     /// Checks what the types cannot say.
     pub(super) fn check(&self) -> Result<(), UsageError> {
         check_ends(self.element, self.undirected)?;
-        let about_dns = self.queries_only || !self.packets.dns.dns_port.is_empty();
+        let about_dns = self.queries_only || !self.dns.dns_port.is_empty();
         if about_dns && self.element != ElementKind::Dns {
-            return Err(UsageError::of(
+            return Err(UsageError::new(
                 "--queries-only and --dns-port are about DNS messages: add --element dns, or leave them out",
             ));
         }
@@ -323,10 +329,27 @@ pub(super) struct TraceArgs {
     pub(super) elements: ElementArgs,
 
     #[command(flatten, next_help_heading = "What to count")]
-    pub(super) slices: SliceArgs<false>,
+    slices: SliceArgs<false>,
 }
 
-// How time is cut; with WHOLE it is not unless the user says so.
+impl TraceArgs {
+    /// Returns the plan of these inputs.
+    pub(super) fn trace(
+        &self,
+        inputs: &[impl Clone + Into<Source>],
+        threads: &ThreadArgs,
+    ) -> Result<TracePlan, UsageError> {
+        self.elements.check()?;
+        self.input.read.trace(inputs, &self.elements.dns, threads)
+    }
+
+    /// Returns the time slices.
+    pub(super) fn slicing(&self) -> Slicing {
+        self.slices.slicing(self.input.read.zone())
+    }
+}
+
+// How time is cut. With WHOLE there is one slice unless the user says otherwise.
 #[derive(Args, Clone, Debug)]
 pub(super) struct SliceArgs<const WHOLE: bool> {
     /// Width of a time slice, such as 500ms or 5min, or `all`
@@ -345,7 +368,7 @@ fn boundaries() -> impl TypedValueParser<Value = Align> {
     })
 }
 
-/// `None` is one slice for everything.
+/// Width of a slice, or `None` for one slice over everything.
 #[derive(Clone, Copy, Debug)]
 struct SliceWidth(Option<i64>);
 
@@ -360,7 +383,7 @@ fn parse_slice(text: &str) -> Result<SliceWidth, String> {
 }
 
 impl<const WHOLE: bool> SliceArgs<WHOLE> {
-    /// Time slices, in local time of this zone.
+    /// Returns the time slices, in local time of this zone.
     pub(super) fn slicing(&self, zone: Zone) -> Slicing {
         Slicing {
             width_ns: self.slice.0,
@@ -393,13 +416,13 @@ pub(super) struct ExactArgs {
 }
 
 impl ExactArgs {
-    /// Bytes that the exact count may take; none without one.
+    /// Returns how many bytes the exact count may take, or `None` if there is none.
     pub(super) fn limit_bytes(&self) -> Option<u64> {
         (!self.no_exact).then_some(self.limit.exact_limit)
     }
 }
 
-// What random numbers begin with.
+// The seed of random numbers.
 #[derive(Args, Clone, Debug)]
 pub(super) struct SeedArgs<const DEFAULT: u64> {
     /// Seed of all hash functions and of what is drawn
@@ -411,7 +434,7 @@ pub(super) struct SeedArgs<const DEFAULT: u64> {
 }
 
 // How many threads work.
-#[derive(Args, Clone, Debug)]
+#[derive(Args, Clone, Debug, Default)]
 pub(super) struct ThreadArgs {
     /// Threads; results do not depend on them [default: all processors]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..=1024), hide_short_help = true)]
@@ -419,7 +442,7 @@ pub(super) struct ThreadArgs {
 }
 
 impl ThreadArgs {
-    /// The number of threads, that of the processors unless the user says otherwise.
+    /// Returns the number of threads: one per processor unless the user says otherwise.
     pub(super) fn count(&self) -> usize {
         let all = || available_parallelism().map_or(1, usize::from);
         self.threads.map_or_else(all, usize::from)
@@ -440,7 +463,7 @@ fn formats() -> impl TypedValueParser<Value = ReportFormat> {
 }
 
 impl FormatArgs {
-    /// Says that a format, if it is none for people, is not for a terminal.
+    /// Refuses a binary format on a terminal.
     pub(super) fn check(self, output: &OutputArgs) -> Result<(), UsageError> {
         match self.format {
             format if !format.is_binary() => Ok(()),
@@ -460,7 +483,7 @@ pub(super) struct RowsArgs {
     rows: ShownRows,
 }
 
-/// `None` is all.
+/// Number of rows, or `None` for all.
 #[derive(Clone, Copy, Debug)]
 struct ShownRows(Option<usize>);
 
@@ -475,7 +498,7 @@ fn parse_rows(text: &str) -> Result<ShownRows, String> {
 }
 
 impl RowsArgs {
-    /// Rows on a terminal; none for all.
+    /// Returns how many rows a terminal shows, or `None` for all.
     pub(super) fn shown(self) -> Option<usize> {
         self.rows.0
     }
@@ -490,29 +513,24 @@ pub(super) struct OutputArgs {
 }
 
 impl OutputArgs {
-    /// The file, if one is named.
+    /// Returns the file, or `None` for standard output.
     pub(super) fn path(&self) -> Option<&Path> {
         self.output.as_deref()
     }
 
-    /// Says that this format is not for a terminal, if one would get it.
+    /// Refuses this binary format on a terminal.
     pub(super) fn check_binary(&self, format: &str) -> Result<(), UsageError> {
         let to_standard = self.path().is_none_or(is_standard);
         if to_standard && is_shown() {
-            return Err(UsageError::of(format!(
+            return Err(UsageError::new(format!(
                 "{format} is not for a terminal; name a file with --output, or pipe it on"
             )));
         }
         Ok(())
     }
-
-    /// Opens the file, or standard output.
-    pub(super) fn open(&self) -> Result<Output> {
-        Output::open(self.path())
-    }
 }
 
-// Whether anything besides results and problems is said.
+// Whether progress and remarks are shown.
 #[derive(Args, Clone, Copy, Debug)]
 pub(super) struct QuietArgs {
     /// No progress bar and no remarks
@@ -520,7 +538,7 @@ pub(super) struct QuietArgs {
     pub(super) quiet: bool,
 }
 
-// How much is said besides results and problems.
+// How much is shown besides results and problems.
 #[derive(Args, Clone, Copy, Debug)]
 pub(super) struct SpeechArgs {
     #[command(flatten)]
@@ -532,7 +550,7 @@ pub(super) struct SpeechArgs {
 }
 
 impl SpeechArgs {
-    /// Whether nothing but problems is to be said.
+    /// Returns whether only problems are reported.
     pub(super) fn is_quiet(self) -> bool {
         self.quiet.quiet
     }

@@ -1,6 +1,6 @@
 //! Where results go: standard output, or a file that gets its name when it is complete.
 //!
-//! If the run was interrupted or failed, what there is gets the name with `.partial` behind it.
+//! Results of a run that was interrupted or failed get the name with `.partial` behind it.
 
 use super::UsageError;
 use super::host::{self, HostWriter};
@@ -9,44 +9,63 @@ use anstream::{AutoStream, ColorChoice};
 use anyhow::{Context, Result, bail};
 use flowsieve::report::Look;
 use flowsieve_engine::internal::Shown;
-use std::cell::{Cell, RefCell};
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-thread_local! {
-    /// The results of this thread's run are not complete.
-    static IS_PARTIAL: Cell<bool> = const { Cell::new(false) };
-    /// Files with partial results of this run.
-    static KEPT: RefCell<Vec<PathBuf>> = const { RefCell::new(Vec::new()) };
+/// Whether the results that are committed are complete.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Ending {
+    Complete,
+    /// The run was interrupted.
+    Partial,
 }
 
-/// Says that a run begins whose results are complete so far, or that its results are not complete.
-pub(crate) fn set_partial(is_partial: bool) {
-    IS_PARTIAL.set(is_partial);
+/// Partial results of a run, which all of its outputs share.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Partials(Arc<PartialState>);
+
+#[derive(Debug, Default)]
+struct PartialState {
+    /// The run failed, so outputs that are dropped keep what they have.
+    has_failed: AtomicBool,
+    kept: Mutex<Vec<PathBuf>>,
 }
 
-/// Ends a sentence with the files that were written instead of complete results, if there are any.
-pub(crate) fn kept() -> String {
-    let kept = KEPT.take();
-    let names: Vec<_> = kept.iter().map(|path| path.shown().to_string()).collect();
-    match &names[..] {
-        [] => String::new(),
-        names => format!("; what there is was written to {}", names.join(" and ")),
+impl Partials {
+    /// From now on outputs that are dropped keep what was written to them.
+    pub(crate) fn keep_dropped(&self) {
+        self.0.has_failed.store(true, Ordering::Relaxed);
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Vec<PathBuf>> {
+        self.0.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the end of a sentence that names the files with partial results, if there are any.
+    pub(crate) fn words(&self) -> String {
+        let names: Vec<_> = self.kept().iter().map(|path| path.shown().to_string()).collect();
+        match &names[..] {
+            [] => String::new(),
+            names => format!("; what there is was written to {}", names.join(" and ")),
+        }
     }
 }
 
-/// A destination of results. Unless it is committed, a file does not appear, and what still waits
-/// in the buffer is dropped; but what a failed run had written is kept as a partial result.
+/// A destination of results. A file appears only if the output is committed, or if it is dropped
+/// after the run has failed; otherwise what was written is dropped.
 #[derive(Debug)]
 pub(crate) struct Output {
-    /// There until the end.
+    /// `None` once it is committed or dropped.
     out: Option<BufWriter<Target>>,
     /// The file's name; `-` for standard output.
     path: PathBuf,
     /// Something was written.
     is_begun: bool,
+    partials: Partials,
 }
 
 #[derive(Debug)]
@@ -65,7 +84,7 @@ const BUFFER: usize = 256 << 10;
 
 impl Output {
     /// Opens `path`, or standard output if there is none or it is `-`.
-    pub(crate) fn open(path: Option<&Path>) -> Result<Self> {
+    pub(crate) fn open(partials: &Partials, path: Option<&Path>) -> Result<Self> {
         let path = path.unwrap_or(Path::new("-"));
         let target = if is_standard(path) {
             let host = host::writer().map(Target::Host);
@@ -76,51 +95,56 @@ impl Output {
         } else {
             NewFile::create(path).map(Target::New)
         };
-        Ok(Self::new(target.with_context(|| unwritten(path))?, path))
+        Ok(Self::new(partials, target.with_context(|| unwritten(path))?, path))
     }
 
-    fn new(target: Target, path: &Path) -> Self {
+    fn new(partials: &Partials, target: Target, path: &Path) -> Self {
         Self {
             out: Some(BufWriter::with_capacity(BUFFER, target)),
             path: path.to_owned(),
             is_begun: false,
+            partials: partials.clone(),
         }
     }
 
-    /// Opens `path` as [`open`](Self::open) does, for what is said of a capture; without a name
-    /// this is standard error where the capture itself goes to standard output.
-    pub(crate) fn beside(capture: Option<&Path>, path: Option<&Path>) -> Result<Self> {
+    /// Opens `path` for the report on a capture that is written. Without a name this is standard
+    /// error if the capture goes to standard output.
+    pub(crate) fn report(
+        partials: &Partials,
+        capture: Option<&Path>,
+        path: Option<&Path>,
+    ) -> Result<Self> {
         if path.is_none() && capture.is_some_and(is_standard) {
-            return Ok(Self::new(Target::Error(io::stderr()), Path::new("-")));
+            return Ok(Self::new(partials, Target::Error(io::stderr()), Path::new("-")));
         }
-        Self::open(path)
+        Self::open(partials, path)
     }
 
     /// Opens `path` if there is one.
-    pub(crate) fn named(path: Option<&Path>) -> Result<Option<Self>> {
-        path.map(|path| Self::open(Some(path))).transpose()
+    pub(crate) fn named(partials: &Partials, path: Option<&Path>) -> Result<Option<Self>> {
+        path.map(|path| Self::open(partials, Some(path))).transpose()
     }
 
     /// Opens `path` for a capture, which is not for a terminal.
-    pub(crate) fn capture(path: &Path) -> Result<Self> {
+    pub(crate) fn capture(partials: &Partials, path: &Path) -> Result<Self> {
         if is_standard(path) && is_shown() {
-            bail!(UsageError::of(
+            bail!(UsageError::new(
                 "a capture is not for a terminal: name a file with -w, or redirect the output"
             ));
         }
-        Self::open(Some(path))
+        Self::open(partials, Some(path))
     }
 
     fn target(&self) -> Option<&Target> {
         self.out.as_ref().map(BufWriter::get_ref)
     }
 
-    /// Whether this is a terminal.
+    /// Returns whether this is a terminal.
     pub(crate) fn is_terminal(&self) -> bool {
         matches!(self.target(), Some(Target::Standard(_))) && io::stdout().is_terminal()
     }
 
-    /// How a table looks there, with so many rows on a terminal.
+    /// Returns the style of a table there, with at most this many rows on a terminal.
     pub(crate) fn look(&self, rows: Option<usize>) -> Look {
         let is_standard = matches!(self.target(), Some(Target::Standard(_)));
         let colors = AutoStream::choice(&io::stdout());
@@ -132,16 +156,33 @@ impl Output {
         }
     }
 
-    /// Whether this is a file that is not there before it is put in place.
+    /// Returns whether this is a file that appears when it is committed.
     pub(crate) fn is_file(&self) -> bool {
         matches!(self.target(), Some(Target::New(_)))
     }
 
     /// Puts the results in place, or under another name if they are partial.
-    pub(crate) fn commit(mut self) -> Result<()> {
+    pub(crate) fn commit(mut self, ending: Ending) -> Result<()> {
         match self.out.take() {
-            Some(out) => put(out, &self.path).with_context(|| unwritten(&self.path)),
+            Some(out) => self.put(out, ending).with_context(|| unwritten(&self.path)),
             None => Ok(()),
+        }
+    }
+
+    fn put(&self, out: BufWriter<Target>, ending: Ending) -> io::Result<()> {
+        if host::is_cancelled() {
+            drop(out.into_parts());
+            return Err(io::ErrorKind::Interrupted.into());
+        }
+        match out.into_inner().map_err(io::IntoInnerError::into_error)? {
+            Target::New(file) if ending == Ending::Partial => {
+                let partial = partial_path(&self.path);
+                file.persist(&partial)?;
+                self.partials.kept().push(partial);
+                Ok(())
+            }
+            Target::New(file) => file.persist(&self.path),
+            mut target => target.flush(),
         }
     }
 }
@@ -152,34 +193,18 @@ impl Drop for Output {
         let Some(out) = self.out.take() else {
             return;
         };
-        if IS_PARTIAL.get() && self.is_begun && matches!(out.get_ref(), Target::New(_)) {
+        let is_kept = self.partials.0.has_failed.load(Ordering::Relaxed) && self.is_begun;
+        if is_kept && matches!(out.get_ref(), Target::New(_)) {
             // The error that ended the run is the one to report.
-            let _ = put(out, &self.path);
+            let _ = self.put(out, Ending::Partial);
         } else {
             drop(out.into_parts());
         }
     }
 }
 
-fn put(out: BufWriter<Target>, path: &Path) -> io::Result<()> {
-    if host::is_cancelled() {
-        drop(out.into_parts());
-        return Err(io::ErrorKind::Interrupted.into());
-    }
-    match out.into_inner().map_err(io::IntoInnerError::into_error)? {
-        Target::New(file) if IS_PARTIAL.get() => {
-            let partial = partial_path(path);
-            file.persist(&partial)?;
-            KEPT.with_borrow_mut(|kept| kept.push(partial));
-            Ok(())
-        }
-        Target::New(file) => file.persist(path),
-        mut target => target.flush(),
-    }
-}
-
-/// Name of a result that is not complete: one that no file has, since an older partial result may be
-/// all that there is, or an input of this run.
+/// Returns a name for a partial result that no file has, since an older partial result may be all
+/// that there is, or an input of this run.
 fn partial_path(path: &Path) -> PathBuf {
     let mut name = OsString::from(path);
     name.push(".partial");
@@ -193,7 +218,7 @@ fn partial_path(path: &Path) -> PathBuf {
     names.find(is_free).expect("some number is free")
 }
 
-/// What could not be done.
+/// Returns the words for a file that cannot be written.
 pub(crate) fn unwritten(path: &Path) -> String {
     if is_standard(path) {
         "cannot write to standard output".to_owned()
@@ -202,7 +227,7 @@ pub(crate) fn unwritten(path: &Path) -> String {
     }
 }
 
-/// The folder that a file of this name lies in.
+/// Returns the folder of a file.
 pub(crate) fn folder_of(path: &Path) -> &Path {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     folder.unwrap_or(Path::new("."))
@@ -241,16 +266,17 @@ impl Write for Output {
     }
 }
 
-/// Width of a terminal that does not tell it.
+/// Columns of a terminal that does not report its width.
 const USUAL_WIDTH: usize = 80;
 
-/// Columns of the terminal that standard output is.
+/// Returns the columns of the terminal at standard output.
 fn terminal_width() -> usize {
     let size = terminal_size::terminal_size_of(io::stdout());
     size.map_or(USUAL_WIDTH, |(width, _)| width.0.into())
 }
 
-/// Whether standard output is a pipe: somebody else writes what comes out of it, nobody knows when.
+/// Returns whether standard output is a pipe: whatever reads it may write to the terminal at any
+/// time.
 pub(crate) fn is_piped() -> bool {
     #[cfg(unix)]
     {
@@ -266,12 +292,12 @@ pub(crate) fn is_piped() -> bool {
     }
 }
 
-/// Whether standard output is a terminal.
+/// Returns whether standard output is a terminal.
 pub(crate) fn is_shown() -> bool {
     host::current().is_none() && io::stdout().is_terminal()
 }
 
-/// Whether this name stands for standard input or output.
+/// Returns whether this name stands for standard input or output.
 pub(crate) fn is_standard(path: &Path) -> bool {
     path.as_os_str() == "-"
 }

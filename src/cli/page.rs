@@ -2,6 +2,7 @@
 
 use super::UsageError;
 use super::output::{Output, is_standard};
+use super::run::Run;
 use anyhow::{Context, Result};
 use clap::Args;
 use flowsieve::report::figure::Page;
@@ -27,23 +28,23 @@ pub(crate) struct PageArgs {
 }
 
 impl PageArgs {
-    /// Whether a page is to be made at all.
+    /// Returns whether a page is wanted.
     pub(crate) fn is_wanted(&self) -> bool {
         self.html.is_some() || self.svg.is_some()
     }
 
-    /// Says before the work begins what cannot go well after it.
+    /// Refuses, before the work begins, files that could not be written after it.
     pub(crate) fn check(&self, results: Option<&Path>) -> Result<(), UsageError> {
         if let Some(path) = &self.html
             && (is_standard(path) || results == Some(path))
         {
-            return Err(UsageError::of(
+            return Err(UsageError::new(
                 "the page goes to a file of its own, so --html needs a name that is neither - nor that of --output",
             ));
         }
         match &self.svg {
             Some(path) if fs::metadata(path).is_ok_and(|data| !data.is_dir()) => {
-                Err(UsageError::of(format!(
+                Err(UsageError::new(format!(
                     "{} is no directory; --svg needs one for its figures",
                     path.shown()
                 )))
@@ -54,30 +55,30 @@ impl PageArgs {
 
     /// Opens the page's file and makes the directory of the figures, so that a place that cannot be
     /// written is reported before the work begins.
-    pub(crate) fn open(&self) -> Result<Option<Output>> {
+    pub(crate) fn open(&self, run: &Run) -> Result<Option<Output>> {
         if let Some(folder) = &self.svg {
             fs::create_dir_all(folder)
                 .with_context(|| format!("cannot make the directory {}", folder.shown()))?;
         }
-        Output::named(self.html.as_deref())
+        Output::named(&run.partials, self.html.as_deref())
     }
 
     /// Writes the page and its figures where they are wanted.
-    pub(crate) fn write(&self, html: Option<Output>, page: &Page) -> Result<()> {
+    pub(crate) fn write(&self, run: &Run, html: Option<Output>, page: &Page) -> Result<()> {
         if let Some(output) = html {
-            written(output, &html::page(page))?;
+            write_text(run, output, &html::page(page))?;
         }
         if let Some(folder) = &self.svg {
             for figure in page.figures() {
                 let path = folder.join(format!("{}.svg", figure.name));
-                written(Output::open(Some(&path))?, &svg::standalone(figure))?;
+                write_text(run, run.output(Some(&path))?, &svg::standalone(figure))?;
             }
         }
         Ok(())
     }
 }
 
-fn written(mut output: Output, text: &str) -> Result<()> {
+fn write_text(run: &Run, mut output: Output, text: &str) -> Result<()> {
     output.write_all(text.as_bytes()).context("cannot write the page and its figures")?;
-    output.commit()
+    run.commit(output)
 }

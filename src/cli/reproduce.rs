@@ -2,7 +2,7 @@
 
 use super::inputs::Inputs;
 use super::options::{FormatArgs, OutputArgs, SeedArgs, ThreadArgs};
-use super::output::{Output, set_partial, unwritten};
+use super::output::{Output, unwritten};
 use super::page::PageArgs;
 use super::run::{Run, UNWRITTEN};
 use super::same_file::keep_apart;
@@ -86,15 +86,15 @@ fn names() -> Vec<&'static str> {
     names.chain([EVERYTHING]).collect()
 }
 
-pub(crate) fn run(args: &ReproduceArgs) -> Result<Outcome> {
+pub(crate) fn run(args: &ReproduceArgs, run: &mut Run) -> Result<Outcome> {
     if args.list {
         args.format.check(&args.output)?;
-        let written = write_experiments(args.format.format, args.output.open()?);
-        written.context(UNWRITTEN)?.commit()?;
+        let output = run.output(args.output.path())?;
+        run.commit(write_experiments(args.format.format, output).context(UNWRITTEN)?)?;
         return Ok(Outcome::Done);
     }
     if args.markdown.is_some() && args.markdown == args.output.output {
-        bail!(UsageError::of(
+        bail!(UsageError::new(
             "the page goes to a file of its own; give --markdown and --output different names"
         ));
     }
@@ -106,16 +106,16 @@ pub(crate) fn run(args: &ReproduceArgs) -> Result<Outcome> {
         ("--html", args.page.html.as_deref()),
     ];
     keep_apart(written, &args.capture)?;
-    let mut run = Run::begin()?;
-    // Whatever cannot be written shall be known before the work is done.
-    let output = args.output.open()?;
-    let page = Output::named(args.markdown.as_deref())?;
-    let html = args.page.open()?;
-    let settings = args.settings(&mut run)?;
+    run.start(false)?;
+    // Places that cannot be written are reported before the work begins.
+    let output = run.output(args.output.path())?;
+    let page = Output::named(&run.partials, args.markdown.as_deref())?;
+    let html = args.page.open(run)?;
+    let settings = args.settings(run)?;
     let wanted = args.wanted();
-    let experiments = run_all(&wanted, &settings, &mut run);
+    let experiments = run_all(&wanted, &settings, run);
     let interrupted = run.stop().is_set();
-    set_partial(interrupted);
+    run.set_interrupted(interrupted);
     let machine = args.machine.clone().unwrap_or_else(machine);
     let report = ReproduceReport {
         scale: settings.scale,
@@ -128,12 +128,12 @@ pub(crate) fn run(args: &ReproduceArgs) -> Result<Outcome> {
         experiments: &experiments,
     };
     let look = output.look(None);
-    report.write(args.format.format, look, output).context(UNWRITTEN)?.commit()?;
+    run.commit(report.write(args.format.format, look, output).context(UNWRITTEN)?)?;
     if let (Some(page), Some(path)) = (page, &args.markdown) {
-        write_markdown(&report, page, path)?;
+        write_markdown(run, &report, page, path)?;
     }
     if args.page.is_wanted() {
-        args.page.write(html, &report.page())?;
+        args.page.write(run, html, &report.page())?;
     }
     for experiment in &experiments {
         for cell in experiment.departures() {
@@ -146,7 +146,7 @@ pub(crate) fn run(args: &ReproduceArgs) -> Result<Outcome> {
         experiments.len(),
         wanted.len()
     );
-    Ok(run.end(interrupted, &what))
+    Ok(run.finish(&what))
 }
 
 impl ReproduceArgs {
@@ -166,7 +166,7 @@ impl ReproduceArgs {
         };
         for path in &named {
             if !path.exists() {
-                return Err(UsageError::of(format!(
+                return Err(UsageError::new(format!(
                     "{}: there is no such capture or directory; correct --capture or FLOWSIEVE_TRACES, or leave them out to experiment on generated traffic",
                     path.shown()
                 )));
@@ -245,11 +245,16 @@ fn run_until(
 }
 
 /// Writes the page, and its figures into a folder beside it.
-fn write_markdown(report: &ReproduceReport<'_>, page: Output, path: &Path) -> Result<()> {
+fn write_markdown(
+    run: &Run,
+    report: &ReproduceReport<'_>,
+    page: Output,
+    path: &Path,
+) -> Result<()> {
     let figures = PageArgs { html: None, svg: Some(path.with_file_name(FIGURES)) };
-    let html = figures.open()?;
-    figures.write(html, &report.page())?;
-    report.write_markdown(FIGURES, page).with_context(|| unwritten(path))?.commit()
+    let html = figures.open(run)?;
+    figures.write(run, html, &report.page())?;
+    run.commit(report.write_markdown(FIGURES, page).with_context(|| unwritten(path))?)
 }
 
 /// The present day, in UTC.

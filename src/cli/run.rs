@@ -1,140 +1,268 @@
-//! What commands do before and after their own work: signals, inputs, progress, problems, outcome.
+//! The steps that all commands have in common: find the inputs, open them, read with progress and
+//! signals, commit the results, report problems, end with an exit code.
+//!
+//! A command that reads captures goes through them in this order:
+//!
+//! | step | what it does |
+//! |---|---|
+//! | [`Run::start_on`] | catches signals and finds the captures that are named |
+//! | [`Run::open`] | checks that one of them can be read, and resolves relative times |
+//! | [`Run::read`] | reads them, while progress is shown |
+//! | [`Run::commit`] | puts results in place, or marks them as partial |
+//! | [`Run::end`] | reports problems and speed, and returns the outcome |
 
 use super::host::Problem;
 use super::inputs::{Inputs, total_bytes, twice};
 use super::options::{InputArgs, SpeechArgs};
-use super::output::{is_piped, is_standard, kept, set_partial};
+use super::output::{Ending, Output, Partials, is_piped, is_standard};
+use super::problems::{ProblemList, outcome, say_times_out_of_range};
 use super::progress::Progress;
-use super::say::{is_seen, say, say_of};
+use super::say::{is_seen, say};
 use super::signals::Signals;
 use super::{Outcome, UsageError};
 use anyhow::{Context, Result};
-use flowsieve::pipeline::{InputResult, RunError};
-use flowsieve::selection::Selection;
-use flowsieve::trace::{Capture, InputFormat, Source, StopFlag};
+use flowsieve::comparison::Comparison;
+use flowsieve::dedup::DedupSummary;
+use flowsieve::export::ExportSummary;
+use flowsieve::flows::FlowSummary;
+use flowsieve::pipeline::{CountSummary, InputResult, RunError, SampleResult};
+use flowsieve::plan::TracePlan;
+use flowsieve::top::TopSummary;
+use flowsieve::trace::{Capture, Source, StopFlag};
 use flowsieve_engine::internal::{Shown, refused_threads};
 use indicatif::HumanCount;
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// A run of a command: what may end it, and whether something was wrong on the way.
+/// A run of a command.
 #[derive(Debug)]
 pub(crate) struct Run {
+    /// Partial results, which all outputs of the run share.
+    pub(crate) partials: Partials,
     signals: Signals,
     outcome: Outcome,
-    /// What is wrong with directories among the inputs.
-    problems: Vec<String>,
-    /// Files in directories that are no captures.
+    ending: Ending,
+    /// Problems with directories among the inputs.
+    problems: ProblemList,
+    /// Files in directories that are not captures.
     others: usize,
     /// Remarks on inputs that may have been named by mistake.
     remarks: Vec<String>,
-    /// Remarks are not wanted.
     quiet: bool,
-    /// Threads that had been refused before.
+    /// What results lack, where their format cannot say it.
+    notes: Vec<String>,
+    /// Rows appear on a terminal while captures are read: they and a bar would overwrite each other.
+    hides_progress: bool,
+    /// Threads that had been refused before the run began.
     refused_threads: u64,
     started: Instant,
 }
 
-/// Problems that are reported one by one.
-const MOST_SAID: usize = 10;
+/// No input could be read; the problems were reported.
+#[derive(Debug, thiserror::Error)]
+#[error("no input could be read")]
+struct NothingRead;
+
+/// What the summary of each command says of the reading.
+pub(crate) trait Reading {
+    fn inputs(&self) -> &[InputResult];
+    fn packets(&self) -> u64;
+    fn is_interrupted(&self) -> bool;
+}
+
+macro_rules! reading {
+    ($($summary:ty: $packets:ident $(.$field:ident)?, $interrupted:ident $(.$flag:ident)?;)*) => {
+        $(impl Reading for $summary {
+            fn inputs(&self) -> &[InputResult] {
+                &self.inputs
+            }
+
+            fn packets(&self) -> u64 {
+                self.$packets$(.$field)?
+            }
+
+            fn is_interrupted(&self) -> bool {
+                self.$interrupted$(.$flag)?
+            }
+        })*
+    };
+}
+
+reading! {
+    Comparison: totals.packets, totals.interrupted;
+    CountSummary: totals.packets, totals.interrupted;
+    DedupSummary: totals.packets, interrupted;
+    ExportSummary: totals.packets, totals.interrupted;
+    FlowSummary: totals.packets, totals.interrupted;
+    SampleResult: packets, interrupted;
+    TopSummary: totals.packets, totals.interrupted;
+}
 
 impl Run {
-    /// Begins a run; from now on a signal sets a flag.
-    pub(crate) fn begin() -> Result<Self> {
-        set_partial(false);
-        Ok(Self::new(Signals::catch().context("cannot wait for signals")?))
-    }
-
-    /// The run of these inputs on other machines.
-    pub(super) fn of_inputs(inputs: Inputs) -> Self {
-        let mut run = Self::new(Signals::default());
-        run.take(inputs);
-        run
-    }
-
-    fn new(signals: Signals) -> Self {
+    pub(crate) fn new() -> Self {
         Self {
-            signals,
+            partials: Partials::default(),
+            signals: Signals::default(),
             outcome: Outcome::Done,
-            problems: Vec::new(),
+            ending: Ending::Complete,
+            problems: ProblemList::default(),
             others: 0,
             remarks: Vec::new(),
             quiet: false,
+            notes: Vec::new(),
+            hides_progress: false,
             refused_threads: refused_threads(),
             started: Instant::now(),
         }
     }
 
-    /// The files that are named, with the captures of named directories.
+    /// Returns the run of these inputs on other machines.
+    pub(super) fn of_inputs(inputs: Inputs) -> Self {
+        let mut run = Self::new();
+        run.take(inputs);
+        run
+    }
+
+    /// Runs a command. If it could read nothing, that is its outcome and no error.
+    pub(super) fn command(
+        &mut self,
+        command: impl FnOnce(&mut Self) -> Result<Outcome>,
+    ) -> Result<Outcome> {
+        match command(self) {
+            Err(error) if error.is::<NothingRead>() => Ok(self.finish(PARTIAL)),
+            result => result,
+        }
+    }
+
+    /// Catches signals: from now on the first one sets the flag of [`Self::stop`].
+    pub(crate) fn start(&mut self, quiet: bool) -> Result<()> {
+        self.quiet = quiet;
+        self.signals = Signals::catch().context("cannot wait for signals")?;
+        Ok(())
+    }
+
+    /// Starts, and returns the captures that are named, with those of named directories.
     /// Directories that are followed stay as they are.
-    pub(crate) fn find(
+    pub(crate) fn start_on(
         &mut self,
         input: &InputArgs,
         follow: bool,
-    ) -> Result<Vec<PathBuf>, UsageError> {
-        let streams = input.captures.iter().filter(|path| is_standard(path));
-        if streams.count() > 1 {
-            return Err(UsageError::of(
-                "standard input can be read only once; name - once, or files",
-            ));
-        }
+        quiet: bool,
+    ) -> Result<Vec<PathBuf>> {
+        self.start(quiet)?;
+        let streams = input.captures.iter().filter(|path| is_standard(path)).count();
+        UsageError::check(&[(
+            streams > 1,
+            "standard input can be read only once; name - once, or files",
+        )])?;
         if follow {
             return Ok(input.captures.clone());
         }
-        Ok(self.take(Inputs::find(&input.captures, input.format.format())))
+        Ok(self.take(Inputs::find(&input.captures, input.read.format())))
     }
 
-    /// Whether at least one of these files can be opened. If not, reports why, and the command must
-    /// not write anything. Streams cannot be opened twice, so they count as readable here; see
-    /// [`Self::read_nothing`].
-    pub(crate) fn can_read<S: Clone + Into<Source>>(
-        &mut self,
-        inputs: &[S],
-        format: InputFormat,
-    ) -> bool {
+    /// Checks that at least one input can be read, before anything is written, and resolves times
+    /// that are relative to the inputs.
+    ///
+    /// Streams cannot be opened twice, so they count as readable until [`Self::read`].
+    pub(crate) fn open(&mut self, trace: &mut TracePlan) -> Result<()> {
         let mut problems = Vec::new();
-        for input in inputs.iter().cloned().map(Into::into) {
+        let is_readable = trace.inputs.iter().any(|input| {
             let path = input.path();
             let is_there = std::fs::metadata(path);
             if is_standard(path) || is_there.is_ok_and(|_| !input.is_readable_twice()) {
                 return true;
             }
-            match Capture::open_until(path, format, self.stop()) {
-                Err(_) if self.stop().is_set() => return true,
-                Err(problem) => problems.push(problem),
-                Ok(_) => return true,
+            match Capture::open_until(path, trace.input_format, self.stop()) {
+                Err(problem) if !self.stop().is_set() => {
+                    problems.push(problem);
+                    false
+                }
+                _ => true,
+            }
+        });
+        if !is_readable {
+            self.report_all(problems);
+            return Err(NothingRead.into());
+        }
+        Ok(trace.resolve(self.stop()).map_err(UsageError::new)?)
+    }
+
+    /// Reads the inputs by `work`, while progress is shown.
+    ///
+    /// # Errors
+    ///
+    /// The run failed, so its results are kept as partial ones where something was written; or no
+    /// input could be read, so nothing is kept.
+    pub(crate) fn read<S: Reading>(
+        &mut self,
+        inputs: &[Source],
+        work: impl FnOnce(&Progress) -> Result<S, RunError>,
+    ) -> Result<S> {
+        let summary = self.watch(inputs, work).map_err(|error| self.failed(error))?;
+        self.check_read(summary.inputs(), summary.is_interrupted())?;
+        Ok(summary)
+    }
+
+    /// Shows progress through these inputs while `work` runs.
+    pub(crate) fn watch<T>(&mut self, inputs: &[Source], work: impl FnOnce(&Progress) -> T) -> T {
+        for remark in std::mem::take(&mut self.remarks) {
+            self.remark(remark);
+        }
+        self.started = Instant::now();
+        let bytes = total_bytes(inputs.iter().map(Source::path));
+        let progress =
+            Progress::start(!self.quiet && !self.hides_progress, bytes, self.stop().clone());
+        let result = work(&progress);
+        progress.finish();
+        result
+    }
+
+    /// Explains why a run failed. A plan that contradicts itself is the user's mistake. If results
+    /// can still be written, what was written so far is kept.
+    pub(crate) fn failed(&self, error: RunError) -> anyhow::Error {
+        match error {
+            RunError::Plan(error) => UsageError::new(error).into(),
+            RunError::Sink(error) => anyhow::Error::from(error).context(UNWRITTEN),
+            error => {
+                self.partials.keep_dropped();
+                error.into()
             }
         }
-        self.all_problems(problems);
-        false
     }
 
-    /// Puts times in the place of those that are relative to these inputs.
-    pub(crate) fn resolve(
-        &self,
-        selection: &Selection,
-        inputs: &[impl Clone + Into<Source>],
-        format: InputFormat,
-    ) -> Result<Selection, UsageError> {
-        let inputs: Vec<Source> = inputs.iter().cloned().map(Into::into).collect();
-        let resolved = selection.resolved(&inputs, format, self.stop());
-        resolved.map_err(UsageError::of)
-    }
-
-    /// Whether no input could be opened. If so, reports why, and the command must drop its results.
-    /// If not, they are complete, or partial if the run was interrupted.
-    pub(crate) fn read_nothing(&mut self, inputs: &[InputResult], interrupted: bool) -> bool {
+    /// Notes whether the results are complete. If no input could be read, reports why.
+    pub(crate) fn check_read(&mut self, inputs: &[InputResult], interrupted: bool) -> Result<()> {
         let nothing = !inputs.is_empty()
             && inputs.iter().all(|input| input.container.is_none() && input.error.is_some());
-        set_partial(interrupted && !nothing);
+        self.set_interrupted(interrupted);
         if nothing {
             self.problems(inputs);
+            return Err(NothingRead.into());
         }
-        nothing
+        Ok(())
     }
 
-    /// The files of these inputs; what else was found is said at the end.
+    /// Notes whether a signal ended the run, so that its results are partial.
+    pub(crate) fn set_interrupted(&mut self, interrupted: bool) {
+        if interrupted {
+            self.ending = Ending::Partial;
+            self.partials.keep_dropped();
+        }
+    }
+
+    /// Opens a file for results, or standard output without a name.
+    pub(crate) fn output(&self, path: Option<&Path>) -> Result<Output> {
+        Output::open(&self.partials, path)
+    }
+
+    /// Puts results in place, under another name if the run was interrupted.
+    pub(crate) fn commit(&self, output: Output) -> Result<()> {
+        output.commit(self.ending)
+    }
+
+    /// Returns the files of these inputs; what else was found is reported at the end.
     pub(crate) fn take(&mut self, inputs: Inputs) -> Vec<PathBuf> {
         self.problems.extend(inputs.problems);
         self.others += inputs.others;
@@ -142,101 +270,84 @@ impl Run {
         inputs.files
     }
 
-    /// Progress through these files, as long as `work` takes.
-    pub(crate) fn watch<T>(
-        &mut self,
-        quiet: bool,
-        files: &[PathBuf],
-        work: impl FnOnce(&Progress) -> T,
-    ) -> T {
-        self.say_remarks(quiet);
-        self.started = Instant::now();
-        let progress = Progress::start(!quiet, total_bytes(files), self.stop().clone());
-        let result = work(&progress);
-        progress.finish();
-        result
-    }
-
-    /// Says what is remarkable about the inputs.
-    fn say_remarks(&mut self, quiet: bool) {
+    /// Reports everything about the inputs of a run on other machines. Returns whether all of them
+    /// were read to their end, or `None` if none could be opened.
+    pub(super) fn conclude(mut self, quiet: bool, inputs: &[InputResult]) -> Option<bool> {
         self.quiet = quiet;
+        self.check_read(inputs, false).ok()?;
         for remark in std::mem::take(&mut self.remarks) {
             self.remark(remark);
         }
-    }
-
-    /// Says all about the inputs of a run on other machines. Returns whether all of them were read
-    /// to their end; `None` if none could be opened.
-    pub(super) fn conclude(mut self, quiet: bool, inputs: &[InputResult]) -> Option<bool> {
-        if self.read_nothing(inputs, false) {
-            return None;
-        }
-        self.say_remarks(quiet);
         self.problems(inputs);
         Some(matches!(self.outcome, Outcome::Done))
     }
 
-    /// The flag that is set when a signal has come.
+    /// Shows no progress while captures are read.
+    pub(crate) const fn hide_progress(&mut self) {
+        self.hides_progress = true;
+    }
+
+    /// Returns whether the user wants no progress and no remarks.
+    pub(crate) const fn is_quiet(&self) -> bool {
+        self.quiet
+    }
+
+    /// Returns the flag that is set when a signal has come.
     pub(crate) fn stop(&self) -> &StopFlag {
         self.signals.stop()
     }
 
-    /// Says what is wrong, which makes the result incomplete.
+    /// Adds problems that are reported with those of directories.
+    pub(crate) fn add_problems(&mut self, problems: Vec<String>) {
+        self.problems.extend(problems);
+    }
+
+    /// Reports a problem, which makes the result incomplete.
     pub(crate) fn problem(&mut self, problem: impl Problem) {
         self.outcome = outcome([problem]);
     }
 
-    /// Says what is wrong with directories, then what is wrong with these inputs.
+    /// Reports problems with directories, then those with these inputs.
     pub(crate) fn problems(&mut self, inputs: &[InputResult]) {
-        self.all_problems(inputs.iter().filter_map(|input| input.error.as_ref()));
-        times(inputs);
+        self.report_all(inputs.iter().filter_map(|input| input.error.as_ref()));
+        self.remarks_on(inputs);
+    }
+
+    /// Reports packets with times that cannot be shown, and remarks on inputs. Packets may be
+    /// missing or have other times, so they are reported even if the user wants no remarks.
+    pub(crate) fn remarks_on(&self, inputs: &[InputResult]) {
+        let times = inputs.iter().map(|input| (input.path.as_path(), input.times_out_of_range));
+        say_times_out_of_range(times);
         for remark in inputs.iter().flat_map(|input| &input.remarks) {
-            // Packets may be missing, so it is said in any case.
             say(format_args!("flowsieve: {}", remark.shown()));
         }
     }
 
-    /// Says something that makes no result incomplete, unless nobody wants to know.
-    fn remark(&self, remark: impl Display) {
+    /// Reports problems with directories, then all of these.
+    pub(crate) fn report_all<P: Problem>(&mut self, problems: impl IntoIterator<Item = P>) {
+        if self.problems.report(problems) == Outcome::Incomplete {
+            self.outcome = Outcome::Incomplete;
+        }
+    }
+
+    /// Says something that makes no result incomplete, unless the user wants no remarks.
+    pub(crate) fn remark(&self, remark: impl Display) {
         if !self.quiet {
             say(format_args!("flowsieve: {remark}"));
         }
     }
 
-    /// Says what is wrong with directories, then all of this.
-    pub(crate) fn all_problems<P: Problem>(&mut self, problems: impl IntoIterator<Item = P>) {
-        let of_directories = std::mem::take(&mut self.problems);
-        let mut room = MOST_SAID;
-        let mut others = 0_usize;
-        let mut is_room = || {
-            others += usize::from(room == 0);
-            let is_room = room > 0;
-            room = room.saturating_sub(1);
-            is_room
-        };
-        let shown = of_directories.into_iter().filter(|_| is_room());
-        shown.for_each(|problem| self.problem(problem));
-        let shown = problems.into_iter().filter(|_| is_room());
-        shown.for_each(|problem| self.problem(problem));
-        if others > 0 {
-            say(format_args!("flowsieve: {others} more inputs had problems"));
-        }
+    /// Notes what results lack; it is said behind the problems.
+    pub(crate) fn note(&mut self, notes: impl IntoIterator<Item = impl Display>) {
+        self.notes.extend(notes.into_iter().map(|note| note.to_string()));
     }
 
-    /// Says how fast the run went, if somebody wants to know.
-    pub(crate) fn speed(&self, speech: SpeechArgs, packets: u64) {
-        // Rows that another program writes to the terminal come at any time.
-        if speech.verbose || (is_seen() && !is_piped() && !speech.quiet.quiet) {
-            let seconds = self.started.elapsed().as_secs_f64();
-            let rate = packets as f64 / seconds;
-            let rate = if rate < 1e6 {
-                HumanCount(rate as u64).to_string()
-            } else {
-                format!("{:.2} million", rate / 1e6)
-            };
-            let packets = HumanCount(packets);
-            say(format_args!("{packets} packets in {seconds:.3} s: {rate} packets/s"));
-            self.others();
+    /// Says what was noted, unless the user wants no remarks.
+    pub(crate) fn say_notes(&mut self) {
+        for note in std::mem::take(&mut self.notes) {
+            if !self.quiet {
+                say(format_args!("{note}"));
+            }
         }
     }
 
@@ -250,53 +361,50 @@ impl Run {
         }
     }
 
-    /// How the run ended; if it was interrupted, says `what` that means for the results.
-    pub(crate) fn end(&self, interrupted: bool, what: &str) -> Outcome {
+    /// Reports problems and speed. Returns the outcome of the run; if it was interrupted, says what
+    /// that means for the results.
+    pub(crate) fn end(
+        &mut self,
+        summary: &impl Reading,
+        speech: SpeechArgs,
+        what: &str,
+    ) -> Outcome {
+        self.problems(summary.inputs());
+        self.say_notes();
+        self.speed(speech, summary.packets());
+        self.finish(what)
+    }
+
+    /// Says how fast the run went, if the user asked for it or sees it on a terminal.
+    pub(crate) fn speed(&self, speech: SpeechArgs, packets: u64) {
+        // What reads the output of a pipe may write to the terminal at any time.
+        if !speech.verbose && (!is_seen() || is_piped() || self.quiet) {
+            return;
+        }
+        let seconds = self.started.elapsed().as_secs_f64();
+        let rate = packets as f64 / seconds;
+        let rate = if rate < 1e6 {
+            HumanCount(rate as u64).to_string()
+        } else {
+            format!("{:.2} million", rate / 1e6)
+        };
+        let packets = HumanCount(packets);
+        say(format_args!("{packets} packets in {seconds:.3} s: {rate} packets/s"));
+        self.others();
+    }
+
+    /// Returns the outcome of the run; if it was interrupted, says what that means for the results.
+    pub(crate) fn finish(&self, what: &str) -> Outcome {
         if refused_threads() > self.refused_threads {
             self.remark(
                 "the system refused some threads, or memory for them, so fewer did the work; results do not depend on it",
             );
         }
-        self.signals.outcome(interrupted, &format!("{what}{}", kept()), self.outcome)
-    }
-}
-
-/// Says how many packets of these inputs have times that cannot be shown.
-pub(crate) fn times(inputs: &[InputResult]) {
-    times_out_of_range(inputs.iter().map(|input| (input.path.as_path(), input.times_out_of_range)));
-}
-
-/// Says the same of other inputs, given how many packets each has.
-pub(crate) fn times_out_of_range<'a>(inputs: impl Iterator<Item = (&'a Path, u64)>) {
-    const BOUNDS: &str = "outside 1677 to 2262";
-    let inputs: Vec<_> = inputs.filter(|&(_, count)| count > 0).collect();
-    let packets: u64 = inputs.iter().map(|&(_, count)| count).sum();
-    let place = match inputs[..] {
-        [] => return,
-        [(path, _)] => path.shown().to_string(),
-        _ => format!("{} inputs", inputs.len()),
-    };
-    // The result is another one than that of the packets, so it is said in any case.
-    let sentence = match packets {
-        1 => {
-            format!("1 packet has a time {BOUNDS}; it counts at the nearest time in that range")
+        if self.ending == Ending::Complete {
+            return self.outcome;
         }
-        _ => format!(
-            "{packets} packets have times {BOUNDS}; they count at the nearest time in that range"
-        ),
-    };
-    say(format_args!("flowsieve: {place}: {sentence}"));
-}
-
-/// Says each problem on standard error.
-pub(crate) fn outcome<P: Problem>(problems: impl IntoIterator<Item = P>) -> Outcome {
-    let mut outcome = Outcome::Done;
-    for problem in problems {
-        let (text, place) = (problem.to_string(), problem.place());
-        say_of(place.as_ref(), format_args!("flowsieve: {}", text.shown()));
-        outcome = Outcome::Incomplete;
+        self.signals.outcome(&format!("{what}{}", self.partials.words()))
     }
-    outcome
 }
 
 /// What an interrupted run of most commands leaves.
@@ -304,16 +412,3 @@ pub(crate) const PARTIAL: &str = "the results hold what was read until then";
 
 /// What could not be done with results.
 pub(crate) const UNWRITTEN: &str = "cannot write the results";
-
-/// The user's mistakes are distinguished from what else may end a run without results. Where
-/// writing is possible, what was written so far is kept.
-pub(crate) fn explained(error: RunError) -> anyhow::Error {
-    match error {
-        RunError::Plan(error) => UsageError::of(error).into(),
-        RunError::Sink(error) => anyhow::Error::from(error).context(UNWRITTEN),
-        error => {
-            set_partial(true);
-            error.into()
-        }
-    }
-}

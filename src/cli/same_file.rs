@@ -63,13 +63,13 @@ pub(crate) fn keep_apart<'a>(
             !is_standard(input) && FileId::of(input).is_some_and(|input| input == id)
         };
         if inputs.iter().any(is_input) {
-            return Err(UsageError::of(format!(
+            return Err(UsageError::new(format!(
                 "{} is an input as well as the file of {name}; give the output a name of its own",
                 path.shown()
             )));
         }
         if let Some((other, _)) = seen.iter().find(|(_, other)| *other == id) {
-            return Err(UsageError::of(format!(
+            return Err(UsageError::new(format!(
                 "{other} and {name} name the same file, {}; each needs one of its own",
                 path.shown()
             )));
@@ -81,7 +81,7 @@ pub(crate) fn keep_apart<'a>(
 
 /// Refuses to write a result among the files of an index.
 pub(crate) fn within_index(name: &str, path: &Path) -> UsageError {
-    UsageError::of(format!(
+    UsageError::new(format!(
         "{} is inside the directory of the index, where only the index keeps files; choose another path for {name}",
         path.shown()
     ))

@@ -57,12 +57,9 @@ impl Signals {
         &self.stop
     }
 
-    /// The outcome of a run that was interrupted: says on standard error by what, and `what` that
-    /// means for the results. Of other runs that which they have.
-    pub(crate) fn outcome(&self, interrupted: bool, what: &str, otherwise: Outcome) -> Outcome {
-        if !interrupted {
-            return otherwise;
-        }
+    /// Returns the outcome of a run that was interrupted; says by which signal, and `what` that
+    /// means for the results.
+    pub(crate) fn outcome(&self, what: &str) -> Outcome {
         let number = self.came.load(Ordering::Relaxed);
         let name = if number == 2 { "SIGINT" } else { "SIGTERM" };
         say(format_args!("flowsieve: interrupted by {name}: {what}"));

@@ -2,12 +2,12 @@
 
 use super::divided::{DividedPlan, DividedRun, refuse};
 use super::options::{
-    ExactArgs, FormatArgs, InputArgs, OutputArgs, PacketArgs, RowsArgs, SeedArgs, SliceArgs,
+    DnsPortArgs, ExactArgs, FormatArgs, InputArgs, OutputArgs, RowsArgs, SeedArgs, SliceArgs,
     SpeechArgs, ThreadArgs,
 };
 use super::output::Output;
 use super::page::PageArgs;
-use super::run::{PARTIAL, Run, UNWRITTEN, explained};
+use super::run::{PARTIAL, Run, UNWRITTEN};
 use super::same_file::keep_apart;
 use super::units::{in_short, parse_count, parse_size, with_values};
 use super::{Outcome, UsageError};
@@ -68,7 +68,7 @@ pub(crate) struct TopArgs {
     speech: SpeechArgs,
 }
 
-// What is asked.
+// The question.
 #[derive(Args, Clone, Debug)]
 struct QuestionArgs {
     /// Keys to rank, such as src, dst/24 or src,dst
@@ -103,49 +103,36 @@ struct QuestionArgs {
     queries_only: bool,
 
     #[command(flatten)]
-    packets: PacketArgs,
+    dns: DnsPortArgs,
 }
 
-/// Keys that are listed, and others of each, unless the user says otherwise.
+/// Default numbers of keys that are listed, and of distinct others of each.
 const USUAL_KEYS: usize = 20;
 const USUAL_LEAST: u64 = 2;
 
-pub(crate) fn run(args: &TopArgs) -> Result<Outcome> {
-    let mut run = Run::begin()?;
-    let files = run.find(&args.input, false)?;
+pub(crate) fn run(args: &TopArgs, run: &mut Run) -> Result<Outcome> {
+    let files = run.start_on(&args.input, false, args.speech.is_quiet())?;
     let mut plan = args.plan(&files)?;
-    plan.check_memory().map_err(UsageError::of)?;
-    if !run.can_read(&plan.inputs, plan.input_format) {
-        return Ok(run.end(false, PARTIAL));
-    }
-    plan.selection = run.resolve(&plan.selection, &plan.inputs, plan.input_format)?;
-    let output = args.output.open()?;
+    plan.check_memory().map_err(UsageError::new)?;
+    run.open(&mut plan.trace)?;
+    let output = run.output(args.output.path())?;
     let look = output.look(args.rows.shown());
     let parameters = TopParameters::from(&plan);
-    let html = args.page.open()?;
-    let format = args.format.format;
-    let report = TopReport::begin(format, &parameters, look, output);
+    let html = args.page.open(run)?;
+    let report = TopReport::begin(args.format.format, &parameters, look, output);
     let mut sinks = Sinks {
         report: report.context(UNWRITTEN)?,
         page: args.page.is_wanted().then(TopPage::default),
     };
-    let quiet = args.speech.is_quiet();
-    let result = run.watch(quiet, &files, |watch| top(&plan, &mut sinks, watch));
-    let summary = result.map_err(explained)?;
-    let interrupted = summary.totals.interrupted;
-    if run.read_nothing(&summary.inputs, interrupted) {
-        return Ok(run.end(interrupted, PARTIAL));
-    }
+    let summary = run.read(&plan.trace.inputs, |watch| top(&plan, &mut sinks, watch))?;
     if let Some(page) = sinks.page {
-        args.page.write(html, &page.finish(&parameters, &summary))?;
+        args.page.write(run, html, &page.finish(&parameters, &summary))?;
     }
-    sinks.report.finish(&summary).context(UNWRITTEN)?.commit()?;
-    run.problems(&summary.inputs);
-    run.speed(args.speech, summary.totals.packets);
-    Ok(run.end(interrupted, PARTIAL))
+    run.commit(sinks.report.finish(&summary).context(UNWRITTEN)?)?;
+    Ok(run.end(&summary, args.speech, PARTIAL))
 }
 
-/// The slices go to the report, and to the page if there is one.
+/// Passes slices to the report, and to the page if there is one.
 struct Sinks {
     report: TopReport<Output>,
     page: Option<TopPage>,
@@ -161,9 +148,9 @@ impl TopSink for Sinks {
 }
 
 impl TopArgs {
-    /// The same for machines to divide.
+    /// Returns the same for machines to divide.
     pub(super) fn divided(&self) -> Result<DividedRun, UsageError> {
-        refuse(self.input.selection.zone, [(self.page.is_wanted(), "--html or --svg")])?;
+        refuse(&self.input.read, &[(self.page.is_wanted(), "--html or --svg")])?;
         Ok(DividedRun {
             plan: DividedPlan::Top(self.plan(&self.input.captures)?),
             format: self.format.format,
@@ -179,31 +166,25 @@ impl TopArgs {
         self.page.check(self.output.path())?;
         let asked = &self.question;
         let question = Question::new(asked.by.clone(), asked.distinct.clone());
-        let question = question.map_err(UsageError::of)?;
-        let about_dns = asked.queries_only || !asked.packets.dns.dns_port.is_empty();
-        if about_dns && !question.is_about_dns() {
-            return Err(UsageError::of(
-                "--queries-only and --dns-port are about DNS messages: ask for domain or domain2, or leave them out",
-            ));
-        }
+        let question = question.map_err(UsageError::new)?;
+        let about_dns = asked.queries_only || !asked.dns.dns_port.is_empty();
+        UsageError::check(&[(
+            about_dns && !question.is_about_dns(),
+            "--queries-only and --dns-port are about DNS messages: ask for domain or domain2, or leave them out",
+        )])?;
         let number = asked.number.map(|number| number.min(usize::MAX as u64) as usize);
         let plan = TopPlan {
-            inputs: inputs.iter().map(Into::into).collect(),
-            input_format: self.input.format.format(),
-            selection: self.input.selection.selection(asked.packets.headers.tunnel)?,
+            trace: self.input.read.trace(inputs, &asked.dns, &self.threads)?,
             question,
-            tunnel: asked.packets.headers.tunnel,
-            dns_ports: asked.packets.dns.dns_port.clone(),
             queries_only: asked.queries_only,
-            slicing: self.slices.slicing(self.input.selection.zone.zone()),
+            slicing: self.slices.slicing(self.input.read.zone()),
             most: number.or(asked.min.is_none().then_some(USUAL_KEYS)),
             least: asked.min.unwrap_or(USUAL_LEAST),
             memory_bytes: self.memory,
             exact_limit_bytes: self.exact.limit_bytes(),
             seed: self.seed.seed,
-            threads: self.threads.count(),
         };
-        plan.check().map_err(UsageError::of)?;
+        plan.check()?;
         Ok(plan)
     }
 }

@@ -14,11 +14,11 @@ pub(super) fn mask_of(attributes: &[String], names: &str) -> Result<u32, UsageEr
         let number = name.parse::<usize>().ok().and_then(|n| n.checked_sub(1));
         let place = attributes.iter().position(|attribute| attribute == name);
         match place.or(number.filter(|&number| number < attributes.len())) {
-            Some(place) if mask >> place & 1 == 1 => Err(UsageError::of(format!(
+            Some(place) if mask >> place & 1 == 1 => Err(UsageError::new(format!(
                 "a combination names each attribute once, and {name} is there twice in {names:?}; leave one out"
             ))),
             Some(place) => Ok(mask | 1 << place),
-            None => Err(UsageError::of(format!(
+            None => Err(UsageError::new(format!(
                 "the attributes are {}, not {name:?}; {} works",
                 attributes.join(", "),
                 attributes[0]
@@ -58,7 +58,7 @@ pub(super) fn weights_of(weights: &str) -> Result<Vec<f64>, UsageError> {
 
 fn parse_weight(text: &str) -> Result<f64, UsageError> {
     text.parse().map_err(|_| {
-        UsageError::of(format!("a weight is a number from 0 on, such as 3 or 0.5, not {text:?}"))
+        UsageError::new(format!("a weight is a number from 0 on, such as 3 or 0.5, not {text:?}"))
     })
 }
 
@@ -77,14 +77,14 @@ impl Numbers {
         let Some((combination, number)) = text.split_once('=') else {
             return match self.for_all.replace(planned_number(text)?) {
                 None => Ok(()),
-                Some(_) => Err(UsageError::of(
+                Some(_) => Err(UsageError::new(
                     "there is one number for all combinations; --expect 100k --expect src=5k names another one",
                 )),
             };
         };
         let mask = mask_of(attributes, combination)?;
         if self.known.iter().any(|&(other, ..)| other == mask) {
-            return Err(UsageError::of(format!(
+            return Err(UsageError::new(format!(
                 "the number of {combination} is there twice; leave one out"
             )));
         }
@@ -101,7 +101,7 @@ pub(super) fn parse_expected(text: &str) -> Result<u64, UsageError> {
 /// A number that something can be planned for.
 fn planned_number(text: &str) -> Result<u64, UsageError> {
     match number_of(text, "--expect takes 100k, and src=5k for one combination")? {
-        number if number > MOST_ELEMENTS => Err(UsageError::of(format!(
+        number if number > MOST_ELEMENTS => Err(UsageError::new(format!(
             "a plan is for at most 2^40 elements, not {number}; 100M works"
         ))),
         number => Ok(number),
@@ -110,11 +110,11 @@ fn planned_number(text: &str) -> Result<u64, UsageError> {
 
 fn number_of(text: &str, works: &str) -> Result<u64, UsageError> {
     match parse_count(text) {
-        Ok(0) => Err(UsageError::of(
+        Ok(0) => Err(UsageError::new(
             "--expect is a number of distinct elements, at least 1, not 0; --expect 1000 works",
         )),
         Ok(number) => Ok(number),
-        Err(error) => Err(UsageError::of(format!("{error}; {text:?} is none ({works})"))),
+        Err(error) => Err(UsageError::new(format!("{error}; {text:?} is none ({works})"))),
     }
 }
 

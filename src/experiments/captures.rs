@@ -2,7 +2,6 @@
 
 use super::Settings;
 use super::result::ExperimentError;
-use crate::decode::Tunnel;
 use crate::elements::{ElementKind, ElementRule};
 use crate::filters::{CounterSpec, FilterKind, FilterSpec};
 use crate::generate::{GenerateKind, GeneratePlan, generate};
@@ -10,6 +9,7 @@ use crate::pipeline::{
     Align, CountExtras, CountPlan, CountSummary, CounterChoice, SliceResult, SliceSink, Slicing,
     count,
 };
+use crate::plan::TracePlan;
 use crate::trace::InputFormat;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -169,11 +169,12 @@ pub(super) fn count_with(
     // TSH has no mark.
     let is_tsh = path.extension().is_some_and(|end| end == "tsh");
     let plan = CountPlan {
-        inputs: vec![path.into()],
-        input_format: if is_tsh { InputFormat::Tsh } else { InputFormat::Auto },
-        selection: crate::selection::Selection::default(),
+        trace: TracePlan {
+            input_format: if is_tsh { InputFormat::Tsh } else { InputFormat::Auto },
+            threads: 1,
+            ..TracePlan::new([path])
+        },
         rule: ElementRule { kind, ..ElementRule::default() },
-        tunnel: Tunnel::Outer,
         slicing: Slicing { width_ns, align: Align::First },
         counter: filter.map(|(kind, spec)| CounterChoice {
             name: kind.name(),
@@ -183,9 +184,7 @@ pub(super) fn count_with(
         exact_limit_bytes: Some(EXACT_LIMIT_BYTES),
         seed: 0,
         shards: 1,
-        threads: 1,
         every_ns: None,
-        delay_ns: None,
     };
     count(&plan, extras, &mut Taker(take), &())
         .expect("the plan is sound and the slices are only gathered")

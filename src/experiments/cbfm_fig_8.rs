@@ -11,7 +11,7 @@ use super::result::{Chart, ChartAxis, ChartScale, Curve, CurveKind, ExperimentEr
 use super::statistics::rate_of;
 use super::uniform::{Digests, FULL, ONE_CUT, TWO_CUTS, ask, predicted};
 use super::{Findings, Found, Settings};
-use crate::decode::Tunnel;
+use crate::decode::Headers;
 use crate::elements::{ElementBatch, ElementKind, ElementRule, Extractor};
 use crate::filters::matrix_sizing::largest_size;
 use crate::filters::sizing::{best_probes, shared_blocked_fpr};
@@ -145,7 +145,7 @@ fn read(
     wanted: u64,
 ) -> Result<Triples, ExperimentError> {
     let rule = ElementRule { kind: ElementKind::Dns, ..ElementRule::default() };
-    let extractor = Extractor::new(rule, Tunnel::Outer, Digester::new(0), true, false);
+    let extractor = Extractor::new(rule, &Headers::default(), Digester::new(0), true, false);
     let unreadable = |error: crate::trace::TraceError| ExperimentError::Capture(error.to_string());
     let mut reader = Capture::open(capture.path(), InputFormat::Auto).map_err(unreadable)?;
     let mut batch = ElementBatch::default();

@@ -13,10 +13,13 @@
 use super::catalog::Settings;
 use super::record::addresses;
 use super::{IndexError, Record};
-use crate::decode::{Addresses, NAME_MAX, Tunnel, dns_message, labels_from_text, logged_addresses};
+use crate::decode::{
+    Addresses, Headers, NAME_MAX, dns_message, labels_from_text, logged_addresses,
+};
 use crate::flows::{
     Direction, DnsRecord, Ended, FlowPlan, FlowRecord, FlowSink, SortedFlows, Upper, list,
 };
+use crate::plan::TracePlan;
 use crate::selection::Selection;
 use crate::trace::{
     Capture, InputFormat, LogBatch, LogContent, LogEntry, LogQuestion, LoggedFlow, TraceBatch,
@@ -99,17 +102,16 @@ pub(super) fn regions(
     let memory_bytes =
         given_of(memory_bytes + REGION_BYTES, REGION_BYTES + LEAST_BYTES) - REGION_BYTES;
     let plan = FlowPlan {
-        inputs: vec![path.into()],
-        input_format: InputFormat::Auto,
-        selection: selection.clone(),
-        tunnel: Tunnel::Outer,
+        trace: TracePlan {
+            selection: selection.clone(),
+            headers: Headers { dns_ports: settings.dns_ports.clone(), ..Headers::default() },
+            threads,
+            ..TracePlan::new([path])
+        },
         bidirectional: true,
-        dns_ports: settings.dns_ports.clone(),
         idle_ns: None,
         active_ns: Some(settings.region_ns),
         memory_bytes: memory_bytes / 4 * 3,
-        threads,
-        delay_ns: None,
     };
     let mut gather = Gather {
         sorted: SortedFlows::new(memory_bytes / 4),

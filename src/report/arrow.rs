@@ -365,11 +365,11 @@ mod tests {
 
     use super::super::FlowNames;
     use super::*;
-    use crate::decode::Tunnel;
     use crate::elements::ElementRule;
     use crate::filters::{FilterKind, Sizing};
     use crate::flows::{FlowPlan, list_unique};
     use crate::pipeline::{Align, CountExtras, CountPlan, CounterChoice, Slicing, count};
+    use crate::plan::TracePlan;
     use arrow_array::Array;
     use arrow_array::cast::AsArray as _;
     use arrow_array::types::{Float64Type, Int64Type, TimestampNanosecondType, UInt64Type};
@@ -416,19 +416,14 @@ mod tests {
     fn plan(exact_limit_bytes: Option<u64>) -> CountPlan {
         let sizing = Sizing::Memory { bytes: 4096, expected: None };
         CountPlan {
-            inputs: vec![PATH.into()],
-            input_format: FlowPlan::of([PATH]).input_format,
-            selection: crate::selection::Selection::default(),
+            trace: TracePlan::new([PATH]).with_threads(1),
             rule: ElementRule::default(),
-            tunnel: Tunnel::Outer,
             slicing: Slicing { width_ns: Some(1_000_000_000), align: Align::Epoch },
             counter: Some(CounterChoice::filter(FilterKind::Subset, 2, sizing, 8).unwrap()),
             exact_limit_bytes,
             seed: 0,
             shards: 8,
-            threads: 1,
             every_ns: None,
-            delay_ns: None,
         }
     }
 
@@ -468,15 +463,8 @@ mod tests {
     fn packets_are_read_back_from_a_file() {
         use super::super::{ExportFormat, ExportReport, ReportFormat};
         use crate::export::{ExportPlan, ExportWhat, export};
-        let plan = ExportPlan {
-            inputs: vec![PATH.into()],
-            input_format: FlowPlan::of([PATH]).input_format,
-            selection: crate::selection::Selection::default(),
-            tunnel: Tunnel::Outer,
-            dns_ports: Vec::new(),
-            what: ExportWhat::Packets,
-            threads: 1,
-        };
+        let plan =
+            ExportPlan { trace: TracePlan::new([PATH]).with_threads(1), what: ExportWhat::Packets };
         let parameters = ExportParameters::new(&plan, FlowNames::Flowsieve);
         let written = |format| {
             let report = ExportReport::begin(format, &parameters, 1, Vec::new());
@@ -515,7 +503,7 @@ mod tests {
                 self.batches.flow(flow)
             }
         }
-        let plan = FlowPlan::of([PATH]);
+        let plan = FlowPlan::new([PATH]);
         let parameters = FlowParameters::new(&plan, plan.memory_bytes, true, FlowNames::Flowsieve);
         let mut found = Vec::new();
         let mut both = Both {

@@ -30,7 +30,7 @@ impl CompareReport<'_> {
             ReportFormat::Json => write_document(
                 &mut out,
                 Layout::Compact,
-                &self.document().in_zone(self.plan.selection.zone),
+                &self.document().in_zone(self.plan.trace.selection.zone),
             )?,
             ReportFormat::JsonLines => self.write_lines(&mut out)?,
             _ => out = self.write_rows(format, out)?,
@@ -66,8 +66,9 @@ impl CompareReport<'_> {
 
     /// A line, or a row, for each structure, memory, combination and kind of negatives.
     fn write_rows<W: Write>(&self, format: ReportFormat, out: W) -> io::Result<W> {
-        let frame = Frame::of_rows(SCHEMA, "rows", "row").in_zone(self.plan.selection.zone);
-        let frame = frame.followed_by(format, || self.document().in_zone(self.plan.selection.zone));
+        let frame = Frame::of_rows(SCHEMA, "rows", "row").in_zone(self.plan.trace.selection.zone);
+        let frame =
+            frame.followed_by(format, || self.document().in_zone(self.plan.trace.selection.zone));
         let mut rows = CellRows::begin(format, frame, flat_columns(), out)?;
         for mut row in self.rows() {
             let queries = std::mem::take(&mut row.queries);
@@ -105,7 +106,8 @@ impl CompareReport<'_> {
             inputs.record(),
             totals.record(),
         ];
-        let mut lines = JsonLines::begin(out, &head, &records)?.in_zone(self.plan.selection.zone);
+        let mut lines =
+            JsonLines::begin(out, &head, &records)?.in_zone(self.plan.trace.selection.zone);
         for pair in self.pair_rows() {
             lines.line("pair", pairs.object_of(&pair))?;
         }

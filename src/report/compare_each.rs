@@ -231,7 +231,7 @@ impl<'a> EachReport<'a> {
         }
         blocks.extend(memories.iter().map(|&memory| Block::Table(self.data(memory))));
         Page {
-            zone: self.plan.selection.zone,
+            zone: self.plan.trace.selection.zone,
             title: self.title(),
             summary: self.sentences(),
             warnings: Vec::new(),

@@ -52,10 +52,10 @@ pub(super) fn parameter_columns<'a>() -> Columns<Asked<'a>> {
         .doc("as for `count`")
         .inlined("undirected", |asked| asked.plan.rule.undirected)
         .inlined("queries_only", |asked| asked.plan.rule.queries_only)
-        .inlined("dns_ports", |asked| asked.plan.rule.dns_ports.clone())
-        .inlined("tunnel", |asked| tunnel_name(asked.plan.tunnel))
+        .inlined("dns_ports", |asked| asked.plan.trace.headers.dns_ports.clone())
+        .inlined("tunnel", |asked| tunnel_name(asked.plan.trace.headers.tunnel))
         .part(None, &selection_columns(), |asked| {
-            Some(Selected::from(&asked.plan.selection))
+            Some(Selected::from(&asked.plan.trace.selection))
         })
         .inlined("slice_ns", |asked| asked.plan.slicing.width_ns)
         .inlined("align", |asked| asked.plan.slicing.align.name())

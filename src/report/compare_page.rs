@@ -52,7 +52,7 @@ impl CompareReport<'_> {
         sections.push(PageSection::new("What was read", self.read()));
         Page {
             title: capitalised(&title(self)),
-            zone: self.plan.selection.zone,
+            zone: self.plan.trace.selection.zone,
             summary: {
                 // That filters were full is a warning here.
                 let full = full_filters(self);
@@ -124,7 +124,7 @@ impl CompareReport<'_> {
                 self.leaves_out(),
             ),
             Drawing::Lines {
-                x: Axis::time("beginning of the slice", self.plan.selection.zone),
+                x: Axis::time("beginning of the slice", self.plan.trace.selection.zone),
                 y: Axis::new("error of the count", Scale::Percent),
                 series: series.into(),
             },
@@ -156,7 +156,7 @@ impl CompareReport<'_> {
                 self.leaves_out(),
             ),
             drawing: Drawing::Lines {
-                x: Axis::time("beginning of the slice", self.plan.selection.zone),
+                x: Axis::time("beginning of the slice", self.plan.trace.selection.zone),
                 y: Axis::new(elements, Scale::Count),
                 series: std::iter::once(exact)
                     .chain(counting.map(of))

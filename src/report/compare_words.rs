@@ -22,7 +22,7 @@ pub(super) fn title(report: &CompareReport<'_>) -> String {
         "distinct {direction}{} {slices}: {} structures at equal memory{}",
         plan.rule.kind.plural(),
         plan.contenders.len(),
-        zone_words(plan.selection.zone)
+        zone_words(plan.trace.selection.zone)
     )
 }
 
@@ -124,7 +124,7 @@ pub(super) fn summary(report: &CompareReport<'_>) -> Vec<String> {
             ));
         }
     }
-    let selected = Selected::from(&report.plan.selection);
+    let selected = Selected::from(&report.plan.trace.selection);
     let selected = selected.words(&report.comparison.inputs);
     sentences.extend(selected.map(|words| format!("{words}.")));
     sentences.extend(full_filters(report));

@@ -55,7 +55,7 @@ impl DedupReport<'_> {
             tail: vec![inputs_section(), Section::of("totals", "totals", &total_columns())],
             ..Frame::of_rows(SCHEMA, "slices", "slice")
         }
-        .in_zone(plan.selection.zone)
+        .in_zone(plan.trace.selection.zone)
         .with("parameters", parameter_columns().object_of(self));
         let mut columns = row_columns(0);
         if plan.slice_ns.is_none() {
@@ -75,7 +75,7 @@ impl DedupReport<'_> {
         let rows = self.rows();
         let slices = rows
             .map_or(Cell::Null, |rows| row_columns(0).list_of(&rows))
-            .in_zone(self.plan.selection.zone);
+            .in_zone(self.plan.trace.selection.zone);
         object([
             ("schema", Cell::Text(SCHEMA.into())),
             ("parameters", parameter_columns().object_of(self)),
@@ -91,10 +91,10 @@ pub(super) fn parameter_columns<'a>() -> Columns<DedupReport<'a>> {
     Columns::default()
         .inlined("by", |report: &DedupReport<'a>| report.plan.by.name())
         .doc("`packet`, `frame`, `retransmission` or `flow`")
-        .inlined("tunnel", |report| tunnel_name(report.plan.tunnel))
+        .inlined("tunnel", |report| tunnel_name(report.plan.trace.headers.tunnel))
         .doc("`outer` or `inner`: which IP packet of a frame is compared")
         .part(None, &selection_columns(), |report| {
-            Some(Selected::from(&report.plan.selection))
+            Some(Selected::from(&report.plan.trace.selection))
         })
         .object("distinguish", difference_columns(), |report| {
             Some(report.plan.distinguish)
@@ -239,7 +239,7 @@ fn write_table(
         WindowWidth::Packets(count) => format!("{} packets", grouped(count)),
     };
     let how = if plan.approximate { "approximate" } else { "exact" };
-    let inside = match plan.tunnel {
+    let inside = match plan.trace.headers.tunnel {
         Tunnel::Outer => "",
         Tunnel::Inner => " inside tunnels",
     };
@@ -247,7 +247,7 @@ fn write_table(
         "duplicates by {}{inside} in a window of {window}; {} filter, {how}{}",
         plan.by.name(),
         plan.filter.name(),
-        zone_words(plan.selection.zone)
+        zone_words(plan.trace.selection.zone)
     );
     look.sentence(out, &title)?;
     if let Some(width) = plan.slice_ns {
@@ -255,7 +255,8 @@ fn write_table(
             .into_iter()
             .find(|(unit, _)| width % unit == 0)
             .map_or(9, |(_, decimals)| decimals);
-        let columns = TableColumns::of(row_columns(decimals).in_zone(plan.selection.zone), look);
+        let columns =
+            TableColumns::of(row_columns(decimals).in_zone(plan.trace.selection.zone), look);
         let mut rows = TableRows::of(look);
         columns.head(out)?;
         for slice in &summary.slices {
@@ -297,7 +298,7 @@ fn write_totals(
             line(name, count, "")?;
         }
     }
-    if let Some(words) = Selected::from(&plan.selection).words(&summary.inputs) {
+    if let Some(words) = Selected::from(&plan.trace.selection).words(&summary.inputs) {
         look.sentence(out, &words)?;
     }
     if summary.interrupted {

@@ -68,8 +68,8 @@ pub(super) fn filter_columns() -> Columns<FilterRow> {
         .doc("the elements, as for `count`; null if the file was not saved by `count`")
         .field("undirected", |row| row.of_label(|label| label.rule.undirected))
         .field("queries_only", |row| row.of_label(|label| label.rule.queries_only))
-        .field("dns_ports", |row| row.of_label(|label| label.rule.dns_ports.clone()))
-        .field("tunnel", |row| row.of_label(|label| tunnel_name(label.tunnel)))
+        .field("dns_ports", |row| row.of_label(|label| label.headers.dns_ports.clone()))
+        .field("tunnel", |row| row.of_label(|label| tunnel_name(label.headers.tunnel)))
         .part(None, &part_columns(), |row| row.of_label(|label| label.part.clone()))
         .field("filter", |row| row.spec.name())
         .doc("the structure")
@@ -308,11 +308,11 @@ fn described(label: &ElementLabel, zone: Zone) -> String {
     if rule.queries_only {
         text.push_str(", queries only");
     }
-    for port in &rule.dns_ports {
+    for port in &label.headers.dns_ports {
         text += ", DNS also on port ";
         text += &port.to_string();
     }
-    if label.tunnel == Tunnel::Inner {
+    if label.headers.tunnel == Tunnel::Inner {
         text.push_str(", of the innermost IP header");
     }
     if let Some(expression) = &label.part.expression {

@@ -77,9 +77,9 @@ impl FlowParameters {
         Self {
             bidirectional: plan.bidirectional,
             unique,
-            tunnel: tunnel_name(plan.tunnel),
-            selected: Selected::from(&plan.selection),
-            dns_ports: plan.dns_ports.clone(),
+            tunnel: tunnel_name(plan.trace.headers.tunnel),
+            selected: Selected::from(&plan.trace.selection),
+            dns_ports: plan.trace.headers.dns_ports.clone(),
             idle_ns: plan.idle_ns,
             active_ns: plan.active_ns,
             memory_bytes,

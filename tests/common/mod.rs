@@ -1,13 +1,12 @@
 //! What several tests share: running a count in memory, and finding the shared captures.
 
-use flowsieve::decode::Tunnel;
 use flowsieve::elements::{ElementKind, ElementRule};
 use flowsieve::filters::{FilterKind, Sizing};
 use flowsieve::pipeline::{
     Align, CountExtras, CountPlan, CountSummary, CounterChoice, SliceResult, SliceSink, Slicing,
     count,
 };
-use flowsieve::trace::InputFormat;
+use flowsieve::plan::TracePlan;
 use std::io;
 use std::path::PathBuf;
 
@@ -27,11 +26,8 @@ pub(crate) fn plan(inputs: &[PathBuf], kind: ElementKind) -> CountPlan {
     let shards = 8;
     let sizing = Sizing::Memory { bytes: 256 << 10, expected: None };
     CountPlan {
-        inputs: inputs.iter().map(Into::into).collect(),
-        input_format: InputFormat::Auto,
-        selection: flowsieve::selection::Selection::default(),
+        trace: TracePlan::new(inputs).with_threads(1),
         rule: ElementRule { kind, ..ElementRule::default() },
-        tunnel: Tunnel::Outer,
         slicing: Slicing { width_ns: Some(1_000_000_000), align: Align::Epoch },
         counter: Some(
             CounterChoice::filter(FilterKind::Subset, kind.attributes().len(), sizing, shards)
@@ -40,9 +36,7 @@ pub(crate) fn plan(inputs: &[PathBuf], kind: ElementKind) -> CountPlan {
         exact_limit_bytes: Some(1 << 30),
         seed: 0,
         shards,
-        threads: 1,
         every_ns: None,
-        delay_ns: None,
     }
 }
 

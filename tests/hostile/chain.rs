@@ -1,6 +1,6 @@
 //! The way of every capture: read, decoded, turned into elements; and what must hold on it.
 
-use flowsieve::decode::{Decoder, Tunnel, ip_bytes, vlan_ids};
+use flowsieve::decode::{Decoder, Headers, Tunnel, ip_bytes, vlan_ids};
 use flowsieve::elements::{ElementBatch, ElementKind, ElementRule, Extractor};
 use flowsieve::hashing::{Digest, Digester};
 use flowsieve::trace::{Capture, InputFormat, MAX_BATCH, TraceBatch, TraceError, TraceErrorKind};
@@ -23,10 +23,11 @@ pub(crate) fn extractor(case: u64) -> Extractor {
         kind: kinds[case as usize % kinds.len()],
         undirected: case & 8 != 0,
         queries_only: case & 16 != 0,
-        dns_ports: vec![5353, 5000],
     };
     let tunnel = if case & 32 == 0 { Tunnel::Outer } else { Tunnel::Inner };
-    let extractor = Extractor::new(rule, tunnel, Digester::new(0), case & 64 == 0, case & 128 == 0);
+    let headers = Headers { tunnel, dns_ports: vec![5353, 5000] };
+    let extractor =
+        Extractor::new(rule, &headers, Digester::new(0), case & 64 == 0, case & 128 == 0);
     if case & 256 == 0 { extractor.with_addresses() } else { extractor }
 }
 

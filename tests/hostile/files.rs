@@ -3,7 +3,7 @@
 use super::chain::read;
 use super::mutations::{Tell, damaged, in_parallel};
 use super::samples::all;
-use flowsieve::decode::Tunnel;
+use flowsieve::decode::{Headers, Tunnel};
 use flowsieve::dedup::{
     DedupPlan, Difference, Sameness, SnapLength, WindowFilterKind, WindowWidth, Writers, dedup,
 };
@@ -13,10 +13,10 @@ use flowsieve::flows::{FlowPlan, FlowRecord, FlowSink, list, list_unique};
 use flowsieve::pipeline::{
     Align, CountExtras, CountPlan, CounterChoice, SliceResult, SliceSink, Slicing, count,
 };
+use flowsieve::plan::TracePlan;
 use flowsieve::trace::write::{CaptureFormat, CaptureWriter, WriteFormat};
 use flowsieve::trace::{Compression, InputFormat};
 use std::io;
-use std::path::PathBuf;
 
 /// Runs of each kind.
 const CASES: u64 = 3000;
@@ -66,11 +66,16 @@ fn damaged_captures_are_counted_as_far_as_they_are_read() {
         let sizing = Sizing::Memory { bytes: 64 << 10, expected: None };
         let filter = filters[number as usize / 5 % 4];
         let plan = CountPlan {
-            inputs: vec![(&*path).into()],
-            input_format,
-            selection: flowsieve::selection::Selection::default(),
+            trace: TracePlan {
+                headers: Headers {
+                    tunnel: if number % 2 == 0 { Tunnel::Outer } else { Tunnel::Inner },
+                    ..Headers::default()
+                },
+                threads: 1 + number as usize % 4,
+                input_format,
+                ..TracePlan::new([&*path])
+            },
             rule: ElementRule { kind, ..ElementRule::default() },
-            tunnel: if number % 2 == 0 { Tunnel::Outer } else { Tunnel::Inner },
             slicing: Slicing {
                 width_ns: [None, Some(1), Some(1_000_000_000), Some(i64::MAX)][number as usize % 4],
                 align: if number % 3 == 0 { Align::First } else { Align::Epoch },
@@ -79,9 +84,7 @@ fn damaged_captures_are_counted_as_far_as_they_are_read() {
             exact_limit_bytes: Some(1 << 22),
             seed: number,
             shards: 2,
-            threads: 1 + number as usize % 4,
             every_ns: None,
-            delay_ns: None,
         };
         let mut sums = Sums::default();
         let summary = count(&plan, CountExtras::default(), &mut sums, &()).unwrap();
@@ -107,15 +110,20 @@ fn what_is_kept_of_a_damaged_capture_is_a_whole_capture() {
             interface: number & 128 != 0,
         };
         let plan = DedupPlan {
-            inputs: vec![path.to_path_buf()],
-            input_format,
-            selection: flowsieve::selection::Selection::default(),
-            by,
-            tunnel: if number & 1024 != 0 && by != Sameness::Frame {
-                Tunnel::Inner
-            } else {
-                Tunnel::Outer
+            trace: TracePlan {
+                headers: Headers {
+                    tunnel: if number & 1024 != 0 && by != Sameness::Frame {
+                        Tunnel::Inner
+                    } else {
+                        Tunnel::Outer
+                    },
+                    ..Headers::default()
+                },
+                threads: 1 + (number % 3) as usize,
+                input_format,
+                ..TracePlan::new([&*path])
             },
+            by,
             distinguish: if by == Sameness::Packet { distinguish } else { Difference::default() },
             window: if number & 256 == 0 {
                 WindowWidth::Time(1_000_000)
@@ -132,7 +140,6 @@ fn what_is_kept_of_a_damaged_capture_is_a_whole_capture() {
             },
             slice_ns: Some(1_000_000_000),
             seed: Some(number),
-            threads: 1 + (number % 3) as usize,
         };
         let format =
             WriteFormat { container: CaptureFormat::Pcapng, compression: Compression::None };
@@ -163,17 +170,16 @@ fn flows_of_damaged_captures_hold_all_their_packets() {
     in_parallel(CASES, |number| {
         let (path, input_format, bytes, _tell) = in_file(&samples, number + 2 * CASES);
         let plan = FlowPlan {
-            inputs: vec![PathBuf::from(&*path).into()],
-            input_format,
-            selection: flowsieve::selection::Selection::default(),
-            tunnel: Tunnel::Inner,
+            trace: TracePlan {
+                headers: Headers { tunnel: Tunnel::Inner, dns_ports: vec![5000] },
+                threads: 1 + number as usize % 3,
+                input_format,
+                ..TracePlan::new([&*path])
+            },
             bidirectional: number % 2 == 0,
-            dns_ports: vec![5000],
             idle_ns: (number % 3 == 0).then_some(1),
             active_ns: (number % 5 == 0).then_some(1_000_000),
             memory_bytes: 1 << 19,
-            threads: 1 + number as usize % 3,
-            delay_ns: None,
         };
         let mut sums = Sums::default();
         let run = if number % 7 == 0 { list_unique } else { list };

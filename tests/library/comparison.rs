@@ -5,14 +5,13 @@ use super::common::{self};
 use flowsieve::comparison::{
     ComparePlan, Comparison, Contender, Entry, ExpectedFrom, Negatives, compare,
 };
-use flowsieve::decode::Tunnel;
 use flowsieve::elements::{ElementKind, ElementRule};
 use flowsieve::filters::{FilterKind, Sizing, Structure};
 use flowsieve::generate::{GenerateKind, GeneratePlan, generate};
 use flowsieve::pipeline::{Align, CounterChoice, Slicing};
+use flowsieve::plan::TracePlan;
 use flowsieve::report::figure::{Block, Drawing};
 use flowsieve::report::{CompareReport, Look, ReportFormat};
-use flowsieve::trace::InputFormat;
 use std::collections::{BTreeMap, HashSet};
 use std::fs;
 use std::path::PathBuf;
@@ -51,11 +50,8 @@ fn everybody() -> Vec<Contender> {
 
 pub(crate) fn plan(inputs: &[PathBuf], kind: ElementKind, memories: &[u64]) -> ComparePlan {
     ComparePlan {
-        inputs: inputs.to_vec(),
-        input_format: InputFormat::Auto,
-        selection: flowsieve::selection::Selection::default(),
+        trace: TracePlan::new(inputs).with_threads(1),
         rule: ElementRule { kind, ..ElementRule::default() },
-        tunnel: Tunnel::Outer,
         slicing: Slicing { width_ns: Some(1_000_000_000), align: Align::Epoch },
         contenders: everybody(),
         memories: memories.to_vec(),
@@ -65,7 +61,6 @@ pub(crate) fn plan(inputs: &[PathBuf], kind: ElementKind, memories: &[u64]) -> C
         weigh: None,
         exact_limit_bytes: 1 << 30,
         seed: 0,
-        threads: 1,
         timing: false,
     }
 }
@@ -266,8 +261,8 @@ fn results_do_not_depend_on_threads() {
     {
         let (path, _) = generated(&folder, kind);
         let written = |threads: usize| {
-            let plan =
-                ComparePlan { threads, ..plan(std::slice::from_ref(&path), element, &[512, 4096]) };
+            let mut plan = plan(std::slice::from_ref(&path), element, &[512, 4096]);
+            plan.trace.threads = threads;
             let comparison = run(&plan);
             let report = CompareReport {
                 pair: Some(PAIR),
@@ -454,10 +449,8 @@ fn no_packets_are_no_slices() {
     let path = folder.path().join("empty.pcap");
     fs::write(&path, uniform(0, 0, 1)).unwrap();
     for threads in [1, 4] {
-        let plan = ComparePlan {
-            threads,
-            ..plan(std::slice::from_ref(&path), ElementKind::HostPair, &[4096])
-        };
+        let mut plan = plan(std::slice::from_ref(&path), ElementKind::HostPair, &[4096]);
+        plan.trace.threads = threads;
         let comparison = run(&plan);
         assert!(comparison.slices.is_empty());
         let report = CompareReport {

@@ -12,12 +12,12 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 pub(crate) fn plan(inputs: &[PathBuf], by: Sameness, window: WindowWidth) -> DedupPlan {
-    DedupPlan { by, window, ..DedupPlan::of(inputs) }
+    DedupPlan { by, window, ..DedupPlan::new(inputs) }
 }
 
 fn writer(path: &Path, plan: &DedupPlan) -> CaptureWriter<File> {
     let file = File::create(path).unwrap();
-    CaptureWriter::new(file, WriteFormat::of_name(path), plan.inputs.len() == 1).unwrap()
+    CaptureWriter::new(file, WriteFormat::of_name(path), plan.trace.inputs.len() == 1).unwrap()
 }
 
 /// Runs a plan; kept and dropped packets go to two files of the folder. A run that writes nothing
@@ -38,7 +38,8 @@ pub(crate) fn run(plan: &DedupPlan, folder: &Path) -> (DedupSummary, Vec<Frame>,
     assert_eq!(summary.totals.dropped(), dropped.len() as u64);
     for threads in [1, 2, 4] {
         let mut nowhere = Writers::<File> { kept: None, dropped: None, anonymizer: None };
-        let plan = DedupPlan { threads, ..plan.clone() };
+        let mut plan = plan.clone();
+        plan.trace.threads = threads;
         let dry = dedup(&plan, &mut nowhere, &()).unwrap();
         assert_eq!(said(&dry), said(&summary), "{threads} threads: {plan:?}");
     }

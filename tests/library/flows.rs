@@ -1,10 +1,11 @@
 //! Flows against independent computations: a table without limits, etherparse, tshark.
 
 use etherparse::{LaxNetSlice, LaxSlicedPacket, TransportSlice};
-use flowsieve::decode::{Addresses, Tunnel};
+use flowsieve::decode::Addresses;
 use flowsieve::flows::{
     Direction, Ended, FlowPlan, FlowRecord, FlowSink, FlowSummary, SortedFlows, list, list_unique,
 };
+use flowsieve::plan::TracePlan;
 use flowsieve::trace::{Capture, InputFormat, LinkType, Source, TraceBatch};
 use proptest::prelude::*;
 use std::collections::{HashMap, HashSet};
@@ -18,19 +19,7 @@ use std::time::{Duration, Instant};
 use tempfile::NamedTempFile;
 
 pub(crate) fn plan(input: &Path) -> FlowPlan {
-    FlowPlan {
-        inputs: vec![input.into()],
-        input_format: InputFormat::Auto,
-        selection: flowsieve::selection::Selection::default(),
-        tunnel: Tunnel::Outer,
-        bidirectional: false,
-        dns_ports: Vec::new(),
-        idle_ns: None,
-        active_ns: None,
-        memory_bytes: 1 << 30,
-        threads: 1,
-        delay_ns: None,
-    }
+    FlowPlan { trace: TracePlan::new([input]).with_threads(1), ..FlowPlan::default() }
 }
 
 /// The flows in the order of their start.
@@ -236,7 +225,7 @@ proptest! {
             bidirectional,
             idle_ns: idle.map(|seconds| seconds * 1_000_000_000),
             active_ns: active.map(|seconds| seconds * 1_000_000_000),
-            threads,
+            trace: plan(file.path()).trace.with_threads(threads),
             ..plan(file.path())
         };
         let (flows, summary) = flows(&plan);
@@ -309,7 +298,8 @@ fn from_pipe(packets: &[Packet], plan: &FlowPlan, pieces: &[(usize, bool)]) -> V
         turn: 0,
         flushes: Arc::clone(&listed.flushes),
     };
-    let plan = FlowPlan { inputs: vec![Source::reader("pipe", pipe)], ..plan.clone() };
+    let mut plan = plan.clone();
+    plan.trace.inputs = vec![Source::reader("pipe", pipe)];
     list(&plan, &mut listed, &()).expect("the plan holds");
     listed.flows
 }
@@ -328,12 +318,12 @@ proptest! {
             packets.sort_by_key(|packet| packet.time_ns);
         }
         let second = 1_000_000_000;
-        let plan = FlowPlan {
+        let mut plan = FlowPlan {
             idle_ns: Some(idle * second),
             active_ns: active.map(|seconds| seconds * second),
-            delay_ns: Some(delay * second),
             ..plan(Path::new("pipe"))
         };
+        plan.trace.delay_ns = Some(delay * second);
         let pieces: Vec<_> = pieces.into_iter().map(|length| (length, false)).collect();
         let flows = from_pipe(&packets, &plan, &pieces);
         prop_assert_eq!(&flows, &from_pipe(&packets, &plan, &[(usize::MAX, false)]));
@@ -370,8 +360,8 @@ fn flows_of_a_pipe_do_not_depend_on_when_its_bytes_come() {
             payload: 4,
         })
         .collect();
-    let plan =
-        FlowPlan { idle_ns: Some(200_000_000), delay_ns: Some(0), ..plan(Path::new("pipe")) };
+    let mut plan = FlowPlan { idle_ns: Some(200_000_000), ..plan(Path::new("pipe")) };
+    plan.trace.delay_ns = Some(0);
     let fast = from_pipe(&packets, &plan, &[(usize::MAX, false)]);
     let ended = |ended| fast.iter().filter(|flow| flow.ended == ended).count();
     assert!(ended(Ended::Idle) > 50 && ended(Ended::Input) > 50);
@@ -428,7 +418,7 @@ fn a_full_table_ends_flows_early_and_loses_nothing() {
     let (flows_large, summary) = flows(&plan(file.path()));
     assert_eq!((flows_large.len(), summary.totals.ended.of(Ended::Memory)), (100_000, 0));
     // The same whatever the threads.
-    let (again, _) = flows(&FlowPlan { threads: 4, ..small });
+    let (again, _) = flows(&FlowPlan { trace: small.trace.clone().with_threads(4), ..small });
     assert_eq!(flows_small, again);
 }
 

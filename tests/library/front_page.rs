@@ -1,6 +1,7 @@
 //! What the front page of the library offers, against the plans behind it.
 
 use super::common;
+use flowsieve::decode::{Headers, Tunnel};
 use flowsieve::elements::{ElementKind, ElementRule};
 use flowsieve::filters::{FilterKind, Structure};
 use flowsieve::trace::Source;
@@ -58,13 +59,9 @@ fn choices_that_do_not_go_together_are_refused() {
 #[test]
 fn every_choice_reaches_the_plan() {
     let plan = Count::of(PATHS)
-        .element(ElementRule {
-            undirected: true,
-            queries_only: true,
-            dns_ports: vec![5353],
-            ..ElementRule::default()
-        })
+        .element(ElementRule { undirected: true, queries_only: true, ..ElementRule::default() })
         .inner_header()
+        .dns_port(5353)
         .one_slice()
         .from_first_packet()
         .filter(FilterKind::Bloom)
@@ -74,10 +71,12 @@ fn every_choice_reaches_the_plan() {
         .threads(2)
         .plan()
         .unwrap();
-    assert_eq!((plan.shards, plan.seed, plan.threads), (1, 7, 2));
+    assert_eq!((plan.shards, plan.seed, plan.trace.threads), (1, 7, 2));
     assert_eq!(plan.exact_limit_bytes, Some(1 << 20));
     assert_eq!(plan.slicing.width_ns, None);
     assert!(plan.rule.undirected && plan.rule.queries_only);
+    let headers = Headers { tunnel: Tunnel::Inner, dns_ports: vec![5353] };
+    assert_eq!(plan.trace.headers, headers);
     assert!(plan.counter_bytes().unwrap() > 5_000);
     let plan = Count::of(PATHS).shards(3).expect(100).without_exact().plan().unwrap();
     assert_eq!((plan.shards, plan.exact_limit_bytes), (3, None));

@@ -18,6 +18,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     (
         "pipeline",
         &[
+            "plan",
             "zone",
             "selection",
             "memory",
@@ -35,6 +36,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     (
         "pieces",
         &[
+            "plan",
             "selection",
             "decode",
             "elements",
@@ -53,6 +55,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     (
         "dedup",
         &[
+            "plan",
             "zone",
             "selection",
             "memory",
@@ -69,6 +72,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     (
         "flows",
         &[
+            "plan",
             "selection",
             "bits",
             "memory",
@@ -85,6 +89,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     (
         "export",
         &[
+            "plan",
             "selection",
             "memory",
             "decode",
@@ -100,6 +105,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     (
         "index",
         &[
+            "plan",
             "capture_filter",
             "selection",
             "anonymize",
@@ -116,6 +122,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     (
         "comparison",
         &[
+            "plan",
             "guard",
             "selection",
             "memory",
@@ -131,6 +138,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     (
         "top",
         &[
+            "plan",
             "selection",
             "memory",
             "decode",
@@ -147,6 +155,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     (
         "experiments",
         &[
+            "plan",
             "selection",
             "bits",
             "decode",
@@ -161,6 +170,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     (
         "report",
         &[
+            "plan",
             "zone",
             "selection",
             "comparison",

@@ -2,7 +2,7 @@
 
 use super::common;
 use flowsieve::capture_filter::CaptureFilter;
-use flowsieve::decode::Tunnel;
+use flowsieve::decode::{Headers, Tunnel};
 use flowsieve::elements::{ElementKind, ElementRule};
 use flowsieve::filters::{
     FilterKind, FilterSpec, PlannedCombination, Sizing, Structure, SubsetSpec,
@@ -17,6 +17,7 @@ use flowsieve::pieces::{
 use flowsieve::pipeline::{
     Align, CountExtras, CountPlan, CountSummary, CounterChoice, Slicing, count,
 };
+use flowsieve::plan::TracePlan;
 use flowsieve::report::{
     CountParameters, CountReport, Look, ReportFormat, TopParameters, TopReport,
 };
@@ -413,16 +414,15 @@ pub(super) fn plan() -> impl Strategy<Value = CountPlan> {
                 let shards = if structure == 2 { 1 } else { shards };
                 let counter = counter(structure, kind, shards, u64::from(shards) << memory);
                 CountPlan {
-                    inputs: Vec::new(),
-                    input_format: InputFormat::Auto,
-                    selection: selection(selected),
-                    rule: ElementRule {
-                        kind,
-                        undirected: flags[0],
-                        queries_only: flags[1],
-                        dns_ports: Vec::new(),
+                    trace: TracePlan {
+                        selection: selection(selected),
+                        headers: Headers {
+                            tunnel: if flags[2] { Tunnel::Inner } else { Tunnel::Outer },
+                            ..Headers::default()
+                        },
+                        ..TracePlan::default().with_threads(threads)
                     },
-                    tunnel: if flags[2] { Tunnel::Inner } else { Tunnel::Outer },
+                    rule: ElementRule { kind, undirected: flags[0], queries_only: flags[1] },
                     slicing: Slicing {
                         width_ns,
                         align: match seed % 3 {
@@ -435,9 +435,7 @@ pub(super) fn plan() -> impl Strategy<Value = CountPlan> {
                     counter,
                     seed,
                     shards,
-                    threads,
                     every_ns: None,
-                    delay_ns: None,
                 }
             },
         )
@@ -461,12 +459,8 @@ fn ranking() -> impl Strategy<Value = TopPlan> {
         .prop_map(move |((plan, question), (exact, memory), (most, least))| {
             let (by, distinct) = QUESTIONS[question];
             TopPlan {
-                inputs: Vec::new(),
-                input_format: plan.input_format,
-                selection: plan.selection,
+                trace: plan.trace,
                 question: Question::new(fields(by), fields(distinct)).unwrap(),
-                tunnel: plan.tunnel,
-                dns_ports: Vec::new(),
                 queries_only: plan.rule.queries_only,
                 slicing: plan.slicing,
                 most,
@@ -474,7 +468,6 @@ fn ranking() -> impl Strategy<Value = TopPlan> {
                 memory_bytes: 1 << memory,
                 exact_limit_bytes: exact.then_some(1 << 30),
                 seed: plan.seed,
-                threads: plan.threads,
             }
         })
 }
@@ -483,13 +476,11 @@ fn flows() -> impl Strategy<Value = FlowPlan> {
     let timeout = || prop::option::of(1_i64..400_000_000);
     (plan(), any::<bool>(), timeout(), timeout()).prop_map(
         |(plan, bidirectional, idle_ns, active_ns)| FlowPlan {
-            selection: plan.selection,
-            tunnel: plan.tunnel,
+            trace: plan.trace,
             bidirectional,
             idle_ns,
             active_ns,
-            threads: plan.threads,
-            ..FlowPlan::of(Vec::<PathBuf>::new())
+            ..FlowPlan::default()
         },
     )
 }
@@ -517,7 +508,7 @@ proptest! {
     fn pieces_make_the_report_of_one_run(inputs in inputs(), plan in plan(), division in division()) {
         let folder = tempfile::tempdir().unwrap();
         let inputs = inputs.write(&folder).into_iter().map(Into::into).collect();
-        let plan = CountPlan { inputs, ..plan };
+        let plan = CountPlan { trace: TracePlan { inputs, ..plan.trace }, ..plan };
         let one_run = at_once(&plan);
         let (pieces, _) = in_pieces(&plan, division);
         prop_assert_eq!(pieces, one_run);
@@ -527,7 +518,7 @@ proptest! {
     fn pieces_rank_as_one_run(inputs in inputs(), plan in ranking(), division in division()) {
         let folder = tempfile::tempdir().unwrap();
         let inputs = inputs.write(&folder).into_iter().map(Into::into).collect();
-        let plan = TopPlan { inputs, ..plan };
+        let plan = TopPlan { trace: TracePlan { inputs, ..plan.trace }, ..plan };
         let [one_run, pieces] = [ranked_at_once(&plan), ranked_in_pieces(&plan, division)];
         if plan.exact_limit_bytes.is_some() {
             prop_assert_eq!(pieces, one_run);
@@ -540,7 +531,12 @@ proptest! {
     fn parts_of_rankings_that_are_damaged_are_refused_or_ranked(
         plan in ranking(), at in any::<usize>(), value in any::<u8>(), cut in any::<bool>()
     ) {
-        let plan = TopPlan { inputs: vec!["traces/netns-dns.pcap".into()], selection: Selection::default(), ..plan };
+        let trace = TracePlan {
+            inputs: vec!["traces/netns-dns.pcap".into()],
+            selection: Selection::default(),
+            ..plan.trace
+        };
+        let plan = TopPlan { trace, ..plan };
         let grid = grid_of(&plan).unwrap();
         let pieces = divide(&plan, u64::MAX);
         let mut reader = PieceReader::open(&plan, grid, &pieces[0], 64 << 20).unwrap();
@@ -575,10 +571,8 @@ proptest! {
     #[test]
     fn pieces_list_the_flows_of_one_run(inputs in inputs(), plan in flows(), division in division()) {
         let folder = TempDir::new().unwrap();
-        let plan = FlowPlan {
-            inputs: inputs.write(&folder).into_iter().map(Into::into).collect(),
-            ..plan
-        };
+        let inputs = inputs.write(&folder).into_iter().map(Into::into).collect();
+        let plan = FlowPlan { trace: TracePlan { inputs, ..plan.trace }, ..plan };
         let expected = listed_at_once(&plan);
         prop_assert_eq!(listed_in_pieces(&plan, division), expected);
     }
@@ -591,7 +585,7 @@ proptest! {
     ) {
         let plan = FlowPlan {
             bidirectional,
-            ..FlowPlan::of(["traces/netns-dns.pcap"])
+            ..FlowPlan::new(["traces/netns-dns.pcap"])
         };
         let read = read_in_pieces(&plan, WHOLE);
         let lister = ShardFlows::new(&plan).unwrap();
@@ -835,7 +829,7 @@ fn a_range_of_time_of_a_long_capture_is_read_in_pieces_as_at_once() {
     fs::write(&path, bytes).unwrap();
     let mut plan = common::plan(&[path], ElementKind::HostPair);
     let at = |second: i64| Some(TimeBound::At((1_700_000_000 + second) * 1_000_000_000));
-    plan.selection = Selection { from: at(100), to: at(120), ..Selection::default() };
+    plan.trace.selection = Selection { from: at(100), to: at(120), ..Selection::default() };
     let expected = at_once(&plan);
     assert!(!expected.contains("\"unread_bytes\":0,"), "nothing was skipped");
     for range_bytes in [1 << 18, 1 << 20, 1 << 24, u64::MAX] {
@@ -851,7 +845,7 @@ fn a_reader_of_any_kind_makes_the_same_parts() {
     let bytes: &'static [u8] = source(3).leak();
     let head = || {
         let head = Box::new(&bytes[..1000]);
-        Capture::from_reader(plan.inputs[0].path(), head, InputFormat::Auto).unwrap()
+        Capture::from_reader(plan.trace.inputs[0].path(), head, InputFormat::Auto).unwrap()
     };
     for piece in divide(&plan, 100_000) {
         let range = piece.bytes.clone().unwrap();
@@ -879,9 +873,14 @@ fn placed_elements_are_those_of_the_parts() {
             *parts.entry((part.slice, part.shard)).or_default() += part.elements;
         }
     }
-    let extractor =
-        Extractor::new(plan.rule.clone(), plan.tunnel, Digester::new(plan.seed), false, true);
-    let mut capture = Capture::open(plan.inputs[0].path(), InputFormat::Auto).unwrap();
+    let extractor = Extractor::new(
+        plan.rule.clone(),
+        &plan.trace.headers,
+        Digester::new(plan.seed),
+        false,
+        true,
+    );
+    let mut capture = Capture::open(plan.trace.inputs[0].path(), InputFormat::Auto).unwrap();
     let mut placed: BTreeMap<(i64, u32), u64> = BTreeMap::new();
     while let Some(packets) = capture.next_batch().unwrap() {
         let mut batch = ElementBatch::default();

@@ -9,6 +9,7 @@ use flowsieve::pieces::{
     Exchanged as _, PieceError, RowPlace, RowSums, RowTally, ShardRows, SlicePart, grid_of,
 };
 use flowsieve::pipeline::SliceGrid;
+use flowsieve::plan::TracePlan;
 use flowsieve::selection::Selection;
 use proptest::prelude::*;
 use std::io;
@@ -109,11 +110,7 @@ fn exports() -> impl Strategy<Value = ExportPlan> {
     ]);
     let what = (prop::option::weighted(0.8, kinds), any::<bool>(), any::<bool>());
     (plan(), what).prop_map(|(plan, (kind, undirected, queries_only))| ExportPlan {
-        inputs: Vec::new(),
-        input_format: plan.input_format,
-        selection: plan.selection,
-        tunnel: plan.tunnel,
-        dns_ports: Vec::new(),
+        trace: plan.trace,
         what: kind.map_or(ExportWhat::Packets, |kind| ExportWhat::Elements {
             kind,
             undirected: undirected
@@ -122,7 +119,6 @@ fn exports() -> impl Strategy<Value = ExportPlan> {
             slicing: plan.slicing,
             memory_bytes: 1 << 30,
         }),
-        threads: plan.threads,
     })
 }
 
@@ -132,10 +128,8 @@ proptest! {
     #[test]
     fn pieces_make_the_rows_of_one_run(inputs in inputs(), plan in exports(), division in division()) {
         let folder = TempDir::new().unwrap();
-        let plan = ExportPlan {
-            inputs: inputs.write(&folder).into_iter().map(Into::into).collect(),
-            ..plan
-        };
+        let inputs = inputs.write(&folder).into_iter().map(Into::into).collect();
+        let plan = ExportPlan { trace: TracePlan { inputs, ..plan.trace }, ..plan };
         let grid = grid_of(&plan).unwrap();
         prop_assert_eq!(in_pieces(&plan, division), at_once(&plan, grid));
     }
@@ -146,11 +140,12 @@ proptest! {
         value in 1_u8..,
         plan in exports(),
     ) {
-        let plan = ExportPlan {
+        let trace = TracePlan {
             inputs: vec!["traces/netns-dns.pcap".into()],
             selection: Selection::default(),
-            ..plan
+            ..plan.trace
         };
+        let plan = ExportPlan { trace, ..plan };
         let read = read_in_pieces(&plan, WHOLE);
         let maker = ShardRows::new(&plan).unwrap();
         let shards = read.parts.iter().flat_map(|(slice, shards)| shards.iter().map(move |(shard, parts)| (*slice, *shard, &parts[0])));

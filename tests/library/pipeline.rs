@@ -108,10 +108,10 @@ fn counts_the_same_with_every_number_of_threads(plan: &mut CountPlan, counter: C
     let what = format!("{:?} {}", plan.rule.kind, counter.name);
     plan.counter = Some(counter);
     plan.slicing.width_ns = Some(300_000_000);
-    plan.threads = 1;
+    plan.trace.threads = 1;
     let one = report(plan);
     for threads in [2, 3, 8] {
-        plan.threads = threads;
+        plan.trace.threads = threads;
         assert_eq!(report(plan), one, "{what} {threads}");
     }
 }
@@ -169,7 +169,7 @@ fn several_files_are_one_trace_in_the_order_of_time() {
     for (inputs, threads) in [(&in_a_row, 1), (&in_a_row, 4), (&interleaved, 1), (&interleaved, 4)]
     {
         let mut plan = common::plan(inputs, ElementKind::HostPair);
-        plan.threads = threads;
+        plan.trace.threads = threads;
         assert_eq!(report(&plan), expected, "{inputs:?} {threads}");
     }
 }
@@ -224,7 +224,7 @@ proptest! {
         let captures: Vec<Vec<&[u8]>> = bytes.iter().map(|bytes| records(bytes)).collect();
         let one = [&[&bytes[0][..24]], &merged(&captures)[..]].concat().concat();
         let mut plan = common::plan(&[write("one.pcap".to_owned(), &one)], ElementKind::HostPair);
-        plan.tunnel = Tunnel::Inner;
+        plan.trace.headers.tunnel = Tunnel::Inner;
         plan.shards = shards;
         plan.slicing = Slicing { width_ns: width, align: if first { Align::First } else { Align::Epoch } };
         let sizing = Sizing::Memory { bytes: 2048, expected: None };
@@ -236,9 +236,9 @@ proptest! {
             plan.exact_limit_bytes = None;
         }
         let expected = report(&plan);
-        plan.inputs = paths.into_iter().map(Source::from).collect();
+        plan.trace.inputs = paths.into_iter().map(Source::from).collect();
         for threads in 1..5 {
-            plan.threads = threads;
+            plan.trace.threads = threads;
             prop_assert_eq!(&report(&plan), &expected, "{}", threads);
         }
     }
@@ -271,12 +271,12 @@ fn large_overlapping_captures_count_as_the_one_that_they_make() {
         let expected = report(&plan);
         // The makers of its batches divide the elements of one capture among shards.
         for threads in [2, 3, 8] {
-            plan.threads = threads;
+            plan.trace.threads = threads;
             assert_eq!(report(&plan), expected, "{kind:?} {threads}");
         }
-        plan.inputs.clone_from(&parts);
+        plan.trace.inputs.clone_from(&parts);
         for threads in [1, 2, 5] {
-            plan.threads = threads;
+            plan.trace.threads = threads;
             assert_eq!(report(&plan), expected, "{kind:?} {threads}");
         }
     }
@@ -329,10 +329,10 @@ fn stream_at(
 ) -> (Vec<SliceResult>, Totals) {
     let bytes = std::io::Cursor::new(pcap_at(packets));
     let mut plan = common::plan(&[], ElementKind::HostPair);
-    plan.inputs = vec![Source::reader("a stream", bytes)];
+    plan.trace.inputs = vec![Source::reader("a stream", bytes)];
     plan.slicing = slicing;
-    plan.tunnel = Tunnel::Inner;
-    plan.delay_ns = delay_ns;
+    plan.trace.headers.tunnel = Tunnel::Inner;
+    plan.trace.delay_ns = delay_ns;
     let (slices, summary) = common::run(&plan);
     (slices, summary.totals)
 }
@@ -360,7 +360,7 @@ fn totals_at(packets: &[(u32, u32, u16)], slicing: Slicing) -> (Vec<SliceResult>
     fs::write(&path, pcap_at(packets)).unwrap();
     let mut plan = common::plan(&[path], ElementKind::HostPair);
     plan.slicing = slicing;
-    plan.tunnel = Tunnel::Inner;
+    plan.trace.headers.tunnel = Tunnel::Inner;
     let (slices, summary) = common::run(&plan);
     (slices, summary.totals)
 }

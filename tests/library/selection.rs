@@ -10,7 +10,7 @@ use flowsieve::elements::ElementKind;
 use flowsieve::flows::{FlowPlan, FlowRecord, FlowSink, list};
 use flowsieve::generate::{GenerateKind, GeneratePlan, generate};
 use flowsieve::pipeline::SliceResult;
-use flowsieve::selection::{RelativeTime, Selection, TimeBound};
+use flowsieve::selection::{Selection, TimeBound, TimeRangeError};
 use flowsieve::trace::{InputFormat, Source, StopFlag};
 use std::fs::{self, File};
 use std::io::{self, Cursor, Write};
@@ -135,7 +135,7 @@ fn selected_packets_count_as_a_capture_that_has_only_them() {
             let mut expected = common::plan(std::slice::from_ref(&alone), ElementKind::Flow);
             let (rows, summary) = common::run(&expected);
             some += u32::from(!rows.is_empty() && others > 0);
-            expected.selection = selection(expression, times);
+            expected.trace.selection = selection(expression, times);
             for (source, threads) in [
                 (Source::from(&path), 1),
                 (Source::from(&path), 2),
@@ -144,9 +144,10 @@ fn selected_packets_count_as_a_capture_that_has_only_them() {
                 (Source::reader("a pipe", Cursor::new(whole.clone())), 2),
             ] {
                 let mut plan = expected.clone();
-                (plan.inputs, plan.threads) = (vec![source], threads);
+                (plan.trace.inputs, plan.trace.threads) = (vec![source], threads);
                 let (found, selected) = common::run(&plan);
-                let what = format!("{expression}, {times:?}, {:?}, {threads} threads", plan.inputs);
+                let what =
+                    format!("{expression}, {times:?}, {:?}, {threads} threads", plan.trace.inputs);
                 assert_eq!(unmarked(found), unmarked(rows.clone()), "{what}");
                 assert_eq!(selected.totals, summary.totals, "{what}");
                 let [input] = &selected.inputs[..] else { panic!("there is one input") };
@@ -192,7 +193,7 @@ fn of_a_long_capture_in_order_the_rest_is_not_read_and_nothing_is_missed() {
         let (rows, summary) = common::run(&expected);
         for threads in [1, 2, 4] {
             let mut plan = common::plan(std::slice::from_ref(&path), ElementKind::Flow);
-            (plan.selection, plan.threads) = (selection("", &times), threads);
+            (plan.trace.selection, plan.trace.threads) = (selection("", &times), threads);
             let (found, selected) = common::run(&plan);
             assert_eq!(unmarked(found), unmarked(rows.clone()), "{times:?}, {threads} threads");
             assert_eq!(selected.totals, summary.totals);
@@ -218,7 +219,7 @@ fn of_a_long_capture_out_of_order_everything_is_read() {
     fs::write(&alone, bytes).unwrap();
     let (rows, _) = common::run(&common::plan(&[alone], ElementKind::Flow));
     let mut plan = common::plan(&[path], ElementKind::Flow);
-    plan.selection = selection("", &times);
+    plan.trace.selection = selection("", &times);
     let (found, selected) = common::run(&plan);
     assert_eq!(unmarked(found), unmarked(rows));
     let input = &selected.inputs[0];
@@ -233,7 +234,7 @@ fn damage_behind_what_is_not_read_has_the_number_of_its_packet() {
     fs::write(&path, &bytes[..bytes.len() - 5]).unwrap();
     let error = |selection, threads| {
         let mut plan = common::plan(std::slice::from_ref(&path), ElementKind::Flow);
-        (plan.selection, plan.threads) = (selection, threads);
+        (plan.trace.selection, plan.trace.threads) = (selection, threads);
         let (_, summary) = common::run(&plan);
         let input = &summary.inputs[0];
         (input.error.as_ref().unwrap().to_string(), input.unread_bytes)
@@ -268,15 +269,15 @@ fn flows_of_selected_packets_are_those_of_a_capture_that_has_only_them() {
         let alone = folder.path().join("alone.pcap");
         fs::write(&alone, copy(&path, times, *keep).0).unwrap();
         let flows = |mut plan: FlowPlan, threads| {
-            plan.threads = threads;
+            plan.trace.threads = threads;
             let mut flows = Flows::default();
             list(&plan, &mut flows, &()).unwrap();
             flows.0
         };
-        let expected = flows(FlowPlan::of([&alone]), 1);
+        let expected = flows(FlowPlan::new([&alone]), 1);
         for threads in [1, 2] {
-            let plan =
-                FlowPlan { selection: selection(expression, times), ..FlowPlan::of([&path]) };
+            let mut plan = FlowPlan::new([&path]);
+            plan.trace.selection = selection(expression, times);
             assert_eq!(flows(plan, threads), expected, "{expression}");
         }
     }
@@ -314,11 +315,11 @@ fn times_relative_to_a_capture_are_those_of_its_first_and_last_packet() {
 
     // A pipe has no end, and its beginning is known when it comes.
     let pipe = || Source::reader("a pipe", File::open(path).unwrap());
-    assert_eq!(resolved(relative, &[pipe()]).unwrap_err(), RelativeTime::EndOfStream);
+    assert_eq!(resolved(relative, &[pipe()]).unwrap_err(), TimeRangeError::EndOfStream);
     let from = at(Some(TimeBound::AfterStart(2_000_000_000)), None);
     assert_eq!(
         resolved(from.clone(), &[pipe(), path.into()]).unwrap_err(),
-        RelativeTime::SeveralStreams
+        TimeRangeError::SeveralStreams
     );
     let of_file = rows(&Count::of([path]).only(from.clone()));
     assert_eq!(rows(&Count::of([pipe()]).only(from)), of_file);

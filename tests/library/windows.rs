@@ -35,11 +35,11 @@ fn capture(packets: &[(i64, u16)]) -> Vec<u8> {
 fn sliding(input: Source, panes: u16, threads: usize) -> CountPlan {
     let sizing = Sizing::Memory { bytes: 64 << 10, expected: None };
     let mut plan = common::plan(&[], ElementKind::HostPair);
-    plan.inputs = vec![input];
+    plan.trace.inputs = vec![input];
     plan.slicing.width_ns = Some(PANE_NS * i64::from(panes));
     plan.every_ns = Some(PANE_NS);
     plan.counter = Some(CounterChoice::sliding(sizing, panes, plan.shards).unwrap());
-    plan.threads = threads;
+    plan.trace.threads = threads;
     plan
 }
 
@@ -115,7 +115,7 @@ proptest! {
     fn windows_of_a_stream_are_those_of_a_file(packets in steps(0), panes in 2..9_u16, delay in 0..500_i64) {
         let stream = Source::reader("a stream", Cursor::new(capture(&packets)));
         let mut plan = sliding(stream, panes, 1);
-        plan.delay_ns = Some(delay);
+        plan.trace.delay_ns = Some(delay);
         check(&packets, panes, &common::run(&plan))?;
     }
 }

@@ -2,14 +2,13 @@
 
 use super::Measured;
 use super::source::{ipv4, pcap_header, record};
-use flowsieve::decode::Tunnel;
 use flowsieve::elements::ElementRule;
 use flowsieve::filters::{ElementDigests, FilterKind, Sizing};
 use flowsieve::hashing::Digester;
 use flowsieve::pipeline::{
     Align, CountExtras, CountPlan, CounterChoice, SliceResult, SliceSink, Slicing, count,
 };
-use flowsieve::trace::InputFormat;
+use flowsieve::plan::TracePlan;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
@@ -26,19 +25,14 @@ impl SliceSink for Slices {
 fn plan(path: &Path, kind: FilterKind, bytes: u64, shards: u32, seed: u64) -> CountPlan {
     let sizing = Sizing::Memory { bytes, expected: None };
     CountPlan {
-        inputs: vec![path.into()],
-        input_format: InputFormat::Auto,
-        selection: flowsieve::selection::Selection::default(),
+        trace: TracePlan::new([path]).with_threads(1),
         rule: ElementRule::default(),
-        tunnel: Tunnel::Outer,
         slicing: Slicing { width_ns: None, align: Align::Epoch },
         counter: Some(CounterChoice::filter(kind, 2, sizing, shards).unwrap()),
         exact_limit_bytes: Some(1 << 26),
         seed,
         shards,
-        threads: 1,
         every_ns: None,
-        delay_ns: None,
     }
 }
 

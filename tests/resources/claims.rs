@@ -2,12 +2,12 @@
 
 use super::Measured;
 use super::source::{Repeated, Work, block, ipv4, pcap_header, record, section, work};
-use flowsieve::decode::Tunnel;
 use flowsieve::elements::{ElementKind, ElementRule};
 use flowsieve::filters::{FilterKind, Sizing};
 use flowsieve::pipeline::{
     Align, CountExtras, CountPlan, CounterChoice, SliceResult, SliceSink, Slicing, count,
 };
+use flowsieve::plan::TracePlan;
 use flowsieve::trace::{Capture, InputFormat, TraceBatch, TraceError, TraceErrorKind};
 use std::fs;
 use std::io::Write;
@@ -176,19 +176,14 @@ fn a_clock_that_jumps_by_a_billion_seconds_opens_one_slice_a_jump() {
     file.flush().unwrap();
     let sizing = Sizing::Memory { bytes: 64 << 10, expected: None };
     let plan = CountPlan {
-        inputs: vec![file.path().into()],
-        input_format: InputFormat::Auto,
-        selection: flowsieve::selection::Selection::default(),
+        trace: TracePlan::new([file.path()]).with_threads(1),
         rule: ElementRule::default(),
-        tunnel: Tunnel::Outer,
         slicing: Slicing { width_ns: Some(1), align: Align::Epoch },
         counter: Some(CounterChoice::filter(FilterKind::Subset, 2, sizing, 8).unwrap()),
         exact_limit_bytes: Some(1 << 24),
         seed: 0,
         shards: 8,
-        threads: 1,
         every_ns: None,
-        delay_ns: None,
     };
     let measured = Measured::start();
     let mut slices = Slices(0);

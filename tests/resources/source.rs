@@ -1,6 +1,6 @@
 //! Sources that make their bytes as they are read, and count how often they are asked.
 
-use flowsieve::decode::{Skip, Tunnel};
+use flowsieve::decode::{Headers, Skip, Tunnel};
 use flowsieve::elements::{ElementBatch, ElementRule, Extractor};
 use flowsieve::hashing::Digester;
 use flowsieve::trace::{Capture, InputFormat, TraceError};
@@ -83,7 +83,8 @@ pub(crate) struct Work {
 pub(crate) fn work(source: impl Read + Send + 'static, rule: ElementRule) -> Work {
     let calls = Arc::new(AtomicU64::new(0));
     let source = Box::new(Counted { inner: source, calls: Arc::clone(&calls) });
-    let extractor = Extractor::new(rule, Tunnel::Inner, Digester::new(0), true, true);
+    let headers = Headers { tunnel: Tunnel::Inner, ..Headers::default() };
+    let extractor = Extractor::new(rule, &headers, Digester::new(0), true, true);
     let mut work = Work::default();
     let mut out = ElementBatch::default();
     match Capture::from_reader(Path::new("hostile"), source, InputFormat::Auto) {

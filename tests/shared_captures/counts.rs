@@ -3,10 +3,11 @@
 
 use crate::library::common;
 use crate::manifest::Manifest;
-use flowsieve::decode::{Addresses, Tunnel};
+use flowsieve::decode::{Addresses, Headers, Tunnel};
 use flowsieve::elements::ElementKind;
 use flowsieve::flows::{Direction, DnsRecord, FlowPlan, FlowRecord, FlowSink, FlowSummary, list};
 use flowsieve::pipeline::{Align, CountPlan, Slicing};
+use flowsieve::plan::TracePlan;
 use flowsieve::trace::InputFormat;
 use std::collections::HashSet;
 use std::io;
@@ -178,17 +179,16 @@ fn measure_flows(path: &Path, name: &str) -> (FlowFigures, FlowSummary) {
     let is_tsh = path.extension().is_some_and(|ending| ending == "tsh");
     let dns_ports = DNS_PORTS.iter().find(|(file, _)| *file == name);
     let plan = FlowPlan {
-        inputs: vec![path.into()],
-        input_format: if is_tsh { InputFormat::Tsh } else { InputFormat::Auto },
-        selection: flowsieve::selection::Selection::default(),
-        tunnel: Tunnel::Outer,
-        bidirectional: false,
-        dns_ports: dns_ports.map_or(Vec::new(), |(_, ports)| ports.to_vec()),
-        idle_ns: None,
-        active_ns: None,
-        memory_bytes: 1 << 30,
-        threads: 1,
-        delay_ns: None,
+        trace: TracePlan {
+            input_format: if is_tsh { InputFormat::Tsh } else { InputFormat::Auto },
+            headers: Headers {
+                dns_ports: dns_ports.map_or(Vec::new(), |(_, ports)| ports.to_vec()),
+                ..Headers::default()
+            },
+            threads: 1,
+            ..TracePlan::new([path])
+        },
+        ..FlowPlan::default()
     };
     let mut figures = FlowFigures::default();
     let summary = list(&plan, &mut figures, &()).expect("the plan holds");
@@ -202,10 +202,10 @@ fn measure(path: &Path, name: &str) -> (Figures, Option<String>) {
         plan.slicing = Slicing { width_ns: None, align: Align::Epoch };
         plan.counter = None;
         if path.extension().is_some_and(|ending| ending == "tsh") {
-            plan.input_format = InputFormat::Tsh;
+            plan.trace.input_format = InputFormat::Tsh;
         }
         if let Some((_, ports)) = DNS_PORTS.iter().find(|(file, _)| *file == name) {
-            plan.rule.dns_ports = ports.to_vec();
+            plan.trace.headers.dns_ports = ports.to_vec();
         }
         change(&mut plan);
         let (slices, summary) = common::run(&plan);
@@ -218,7 +218,8 @@ fn measure(path: &Path, name: &str) -> (Figures, Option<String>) {
         packets: summary.totals.packets,
         ip_packets: summary.totals.ip_packets,
         pairs_outer,
-        pairs_inner: one(ElementKind::HostPair, &|plan| plan.tunnel = Tunnel::Inner).0,
+        pairs_inner: one(ElementKind::HostPair, &|plan| plan.trace.headers.tunnel = Tunnel::Inner)
+            .0,
         tuples5_outer: one(ElementKind::Flow, &|_| {}).0,
         dns_triples: one(ElementKind::Dns, &|_| {}).0,
         dns_query_triples: one(ElementKind::Dns, &|plan| plan.rule.queries_only = true).0,

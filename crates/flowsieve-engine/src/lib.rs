@@ -20,6 +20,7 @@ mod inputs;
 mod memory;
 pub mod pieces;
 pub mod pipeline;
+pub mod plan;
 pub mod selection;
 mod sorted;
 mod threads;

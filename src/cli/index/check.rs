@@ -3,7 +3,8 @@
 use super::{ArchiveArgs, Outcome, explained};
 use crate::cli::options::{FormatArgs, OutputArgs};
 use crate::cli::output::Output;
-use crate::cli::run::outcome;
+use crate::cli::problems::outcome;
+use crate::cli::run::Run;
 use crate::cli::same_file::keep_apart;
 use crate::cli::timezone::ZoneArgs;
 use anyhow::Result;
@@ -54,18 +55,19 @@ pub(super) struct StatsArgs {
     results: ResultArgs,
 }
 
-pub(super) fn verify(args: &VerifyArgs) -> Result<Outcome> {
-    let (format, output) = args.results.open()?;
+pub(super) fn verify(args: &VerifyArgs, run: &Run) -> Result<Outcome> {
+    let (format, output) = args.results.open(run)?;
     let verified = verified(&args.index.archive).map_err(explained)?;
-    write_index_verify(&verified, format, output)?.commit()?;
+    run.commit(write_index_verify(&verified, format, output)?)?;
     Ok(outcome(&verified.problems))
 }
 
-pub(super) fn stats(args: &StatsArgs) -> Result<Outcome> {
-    let (format, output) = args.results.open()?;
+pub(super) fn stats(args: &StatsArgs, run: &Run) -> Result<Outcome> {
+    let (format, output) = args.results.open(run)?;
     let stats = of_index(&args.index.archive).map_err(explained)?;
     let look = output.look(None);
-    write_index_stats(&stats, format, args.captures, args.zone.zone(), look, output)?.commit()?;
+    let zone = args.zone.zone();
+    run.commit(write_index_stats(&stats, format, args.captures, zone, look, output)?)?;
     Ok(outcome(&stats.problems))
 }
 
@@ -85,10 +87,10 @@ struct ResultArgs {
 
 impl ResultArgs {
     /// The format, and where results go.
-    fn open(&self) -> Result<(ReportFormat, Output)> {
+    fn open(&self, run: &Run) -> Result<(ReportFormat, Output)> {
         self.format.check(&self.output)?;
         keep_apart([("--output", self.output.path())], &[])?;
         let format = if self.json { ReportFormat::Json } else { self.format.format };
-        Ok((format, self.output.open()?))
+        Ok((format, run.output(self.output.path())?))
     }
 }

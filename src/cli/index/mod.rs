@@ -4,6 +4,7 @@ mod check;
 mod search;
 mod write;
 
+use super::run::Run;
 use super::{Outcome, UsageError};
 use anyhow::Result;
 use clap::{Args, Subcommand};
@@ -66,23 +67,23 @@ struct ArchiveArgs {
     archive: PathBuf,
 }
 
-pub(crate) fn run(args: &IndexArgs) -> Result<Outcome> {
+pub(crate) fn run(args: &IndexArgs, run: &mut Run) -> Result<Outcome> {
     match &args.command {
-        IndexCommand::Build(args) => write::build(args),
-        IndexCommand::Add(args) => write::add(args),
-        IndexCommand::Search(args) => search::run(args),
-        IndexCommand::Drop(args) => write::remove(args),
-        IndexCommand::Repair(args) => write::repair(args),
+        IndexCommand::Build(args) => write::build(args, run),
+        IndexCommand::Add(args) => write::add(args, run),
+        IndexCommand::Search(args) => search::run(args, run),
+        IndexCommand::Drop(args) => write::remove(args, run),
+        IndexCommand::Repair(args) => write::repair(args, run),
         IndexCommand::Adopt(args) => write::adopt_nodes(args),
-        IndexCommand::Verify(args) => check::verify(args),
-        IndexCommand::Stats(args) => check::stats(args),
+        IndexCommand::Verify(args) => check::verify(args, run),
+        IndexCommand::Stats(args) => check::stats(args, run),
     }
 }
 
 /// A mistake of the user's has another exit code than a fault of the index.
 fn explained(error: IndexError) -> anyhow::Error {
     match error {
-        IndexError::Plan(sentence) => UsageError::of(sentence).into(),
+        IndexError::Plan(sentence) => UsageError::new(sentence).into(),
         error => error.into(),
     }
 }

@@ -4,7 +4,7 @@ use super::{ArchiveArgs, Outcome, explained};
 use crate::cli::UsageError;
 use crate::cli::anonymize_args::{AnonymizeArgs, VendorArgs};
 use crate::cli::options::{FormatArgs, OutputArgs, RowsArgs, capture_filter};
-use crate::cli::output::{Output, folder_of, is_standard, set_partial, unwritten};
+use crate::cli::output::{Output, folder_of, is_standard, unwritten};
 use crate::cli::run::{PARTIAL, Run};
 use crate::cli::same_file::{keep_apart, within_index};
 use crate::cli::say::say;
@@ -20,7 +20,6 @@ use flowsieve::index::{
 };
 use flowsieve::report::SearchReport;
 use flowsieve::selection::Selection;
-use flowsieve::trace::StopFlag;
 use flowsieve::trace::write::WriteFormat;
 use flowsieve_engine::internal::Shown;
 use std::collections::BTreeMap;
@@ -137,7 +136,7 @@ impl<W: io::Write> HitSink for Noting<W> {
 
 const UNWRITTEN: &str = "cannot write the answers";
 
-pub(super) fn run(args: &SearchArgs) -> Result<Outcome> {
+pub(super) fn run(args: &SearchArgs, run: &mut Run) -> Result<Outcome> {
     let zone = args.zone.zone();
     let query = IndexQuery {
         src: args.src,
@@ -151,7 +150,7 @@ pub(super) fn run(args: &SearchArgs) -> Result<Outcome> {
     };
     query.check().map_err(explained)?;
     if args.write.is_none() && args.vendors.part() == VendorPart::Kept {
-        bail!(UsageError::of("answers have no MAC addresses: --keep-vendors goes with -w"));
+        bail!(UsageError::new("answers have no MAC addresses: --keep-vendors goes with -w"));
     }
     let selection = Selection {
         capture_filter: capture_filter(args.expression.as_deref(), Tunnel::Outer)?,
@@ -160,8 +159,8 @@ pub(super) fn run(args: &SearchArgs) -> Result<Outcome> {
     args.format.check(&args.output)?;
     check_files(args)?;
     let key = args.anonymize.key(false)?;
-    let mut run = Run::begin()?;
-    let output = args.output.open()?;
+    run.start(false)?;
+    let output = run.output(args.output.path())?;
     let look = output.look(args.rows.shown());
     let (format, is_anonymized) = (args.format.format, key.is_some());
     let report = SearchReport::begin(format, args.explain, is_anonymized, zone, look, output);
@@ -174,13 +173,13 @@ pub(super) fn run(args: &SearchArgs) -> Result<Outcome> {
     let explanation = searched.map_err(|error| match error {
         IndexError::Sink(error) => anyhow::Error::from(error).context(UNWRITTEN),
         error => {
-            set_partial(true);
+            run.partials.keep_dropped();
             explained(error)
         }
     })?;
-    set_partial(explanation.interrupted);
+    run.set_interrupted(explanation.interrupted);
     let Noting { report, captures, .. } = noting;
-    report.finish(&explanation).context(UNWRITTEN)?.commit()?;
+    run.commit(report.finish(&explanation).context(UNWRITTEN)?)?;
     if explanation.captures_in_part > 0 {
         say(format_args!(
             "of {} captures the index holds only some packets, as `flowsieve index stats --captures` lists; what it lacks was not searched",
@@ -201,14 +200,15 @@ pub(super) fn run(args: &SearchArgs) -> Result<Outcome> {
                 (&query, &selection),
                 &captures,
                 anonymizer,
-                run.stop(),
+                run,
                 &mut problems,
             )?;
         }
         what = "no capture was written, and the answers are those that were found until then";
     }
-    run.all_problems(problems);
-    Ok(match run.end(interrupted, what) {
+    run.report_all(problems);
+    run.set_interrupted(interrupted);
+    Ok(match run.finish(what) {
         Outcome::Done if explanation.hits == 0 => Outcome::NothingFound,
         outcome => outcome,
     })
@@ -219,7 +219,7 @@ pub(super) fn run(args: &SearchArgs) -> Result<Outcome> {
 fn check_files(args: &SearchArgs) -> Result<()> {
     let (write, output) = (args.write.as_deref(), args.output.path());
     if write.is_some_and(is_standard) && output.is_none_or(is_standard) {
-        bail!(UsageError::of(
+        bail!(UsageError::new(
             "the packets go to standard output, so the answers need a file: name one with --output"
         ));
     }
@@ -256,24 +256,24 @@ fn write(
     (query, selection): (&IndexQuery, &Selection),
     captures: &[CaptureEntry],
     mut anonymizer: Option<PacketAnonymizer>,
-    stop: &StopFlag,
+    run: &Run,
     problems: &mut Vec<String>,
 ) -> Result<bool> {
-    let output = Output::capture(path)?;
+    let output = Output::capture(&run.partials, path)?;
     let plan = ExtractPlan {
         query,
         selection,
         captures,
         format: WriteFormat::of_name(path),
         anonymizer: anonymizer.as_mut(),
-        stop,
+        stop: run.stop(),
     };
     let (output, extracted) =
         extract(archive, plan, output, problems).with_context(|| unwritten(path))?;
     if extracted.interrupted {
         return Ok(true);
     }
-    output.commit()?;
+    run.commit(output)?;
     say(format_args!("{} packets written to {}", extracted.packets, path.shown()));
     if extracted.logs > 0 {
         say(format_args!(

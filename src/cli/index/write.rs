@@ -5,8 +5,9 @@ use crate::cli::UsageError;
 use crate::cli::inputs::Inputs;
 use crate::cli::options::{DnsPortArgs, QuietArgs, SelectionArgs};
 use crate::cli::output::is_standard;
+use crate::cli::problems::{outcome, say_times_out_of_range};
 use crate::cli::progress::Progress;
-use crate::cli::run::{Run, outcome, times_out_of_range};
+use crate::cli::run::Run;
 use crate::cli::say::say;
 use crate::cli::structure::{filters_of_regions, global_filters};
 use crate::cli::units::{UnitError, in_short, parse_size, parse_width_ns, with_values};
@@ -18,8 +19,9 @@ use flowsieve::index::{
     cannot_be_indexed, verify,
 };
 use flowsieve::pipeline::Watch;
+use flowsieve::plan::TracePlan;
 use flowsieve::selection::Selection;
-use flowsieve::trace::{InputFormat, StopFlag};
+use flowsieve::trace::{InputFormat, Source, StopFlag};
 use flowsieve_engine::internal::Shown;
 use std::cell::Cell;
 use std::collections::HashSet;
@@ -106,7 +108,7 @@ struct CapturesArgs {
 impl CapturesArgs {
     fn find(&self) -> Result<Inputs, UsageError> {
         if self.captures.iter().any(|path| is_standard(path)) {
-            return Err(UsageError::of(
+            return Err(UsageError::new(
                 "an index names the files that it is of, so standard input cannot be indexed; write it to a file first",
             ));
         }
@@ -207,7 +209,7 @@ fn parse_region(text: &str) -> Result<i64, String> {
     region.map_err(|error| error.to_string())
 }
 
-pub(super) fn build(args: &BuildArgs) -> Result<Outcome> {
+pub(super) fn build(args: &BuildArgs, run: &mut Run) -> Result<Outcome> {
     let settings = Settings {
         region_ns: args.region,
         filter: args.filter,
@@ -224,20 +226,20 @@ pub(super) fn build(args: &BuildArgs) -> Result<Outcome> {
         outcome(&inputs.problems);
         return Err(anyhow!("there is nothing to index, so no index was made"));
     }
-    let run = Run::begin()?;
-    let selection = selection(&run, &args.selection, &inputs)?;
+    run.start(args.quiet.quiet)?;
+    let selection = selection(run, &args.selection, &inputs)?;
     let writer = IndexWriter::create(&args.archive, settings, &args.nodes).map_err(explained)?;
     let writer = writer.with_memory(args.memory.memory);
     let writer = writer.with_selection(selection);
     fill(run, writer, &args.archive, inputs, args.quiet)
 }
 
-pub(super) fn add(args: &AddArgs) -> Result<Outcome> {
+pub(super) fn add(args: &AddArgs, run: &mut Run) -> Result<Outcome> {
     let AddArgs { change: args, memory, selection: wanted } = args;
     let inputs = args.captures.find()?;
-    let run = Run::begin()?;
+    run.start(args.quiet.quiet)?;
     let writer = IndexWriter::open(&args.index.archive).map_err(explained)?;
-    let selection = selection(&run, wanted, &inputs)?;
+    let selection = selection(run, wanted, &inputs)?;
     let writer = writer.with_memory(memory.memory);
     let writer = writer.with_selection(selection);
     fill(run, writer, &args.index.archive, inputs, args.quiet)
@@ -245,12 +247,14 @@ pub(super) fn add(args: &AddArgs) -> Result<Outcome> {
 
 /// Which packets of these captures are indexed.
 fn selection(run: &Run, wanted: &SelectionArgs, inputs: &Inputs) -> Result<Selection, UsageError> {
-    let selection = wanted.selection(Tunnel::Outer)?;
-    run.resolve(&selection, &inputs.files, InputFormat::Auto)
+    let mut trace =
+        TracePlan { selection: wanted.selection(Tunnel::Outer)?, ..TracePlan::new(&inputs.files) };
+    trace.resolve(run.stop())?;
+    Ok(trace.selection)
 }
 
-pub(super) fn remove(args: &ChangeArgs) -> Result<Outcome> {
-    let mut run = Run::begin()?;
+pub(super) fn remove(args: &ChangeArgs, run: &mut Run) -> Result<Outcome> {
+    run.start(args.quiet.quiet)?;
     let mut writer = IndexWriter::open(&args.index.archive).map_err(explained)?;
     let (mut problems, mut dropped, mut interrupted) = (Vec::new(), 0, false);
     for path in &args.captures.captures {
@@ -270,12 +274,13 @@ pub(super) fn remove(args: &ChangeArgs) -> Result<Outcome> {
     if !args.quiet.quiet && !interrupted {
         say(format_args!("{dropped} captures dropped"));
     }
-    run.all_problems(problems);
+    run.report_all(problems);
     let what = format!(
         "{dropped} captures were dropped, {} are in the index; the same command drops the rest",
         writer.captures()
     );
-    Ok(run.end(interrupted, &what))
+    run.set_interrupted(interrupted);
+    Ok(run.finish(&what))
 }
 
 pub(super) fn adopt_nodes(args: &AdoptArgs) -> Result<Outcome> {
@@ -286,13 +291,14 @@ pub(super) fn adopt_nodes(args: &AdoptArgs) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-pub(super) fn repair(args: &RepairArgs) -> Result<Outcome> {
-    let mut run = Run::begin()?;
+pub(super) fn repair(args: &RepairArgs, run: &mut Run) -> Result<Outcome> {
+    run.start(args.quiet.quiet)?;
     let writer = IndexWriter::open(&args.index.archive).map_err(explained)?;
     let mut writer = writer.with_memory(args.memory.memory);
     let damage = verify(&args.index.archive).map_err(explained)?.damage;
     let files: Vec<PathBuf> = damage.captures().map(Path::to_owned).collect();
-    let repaired = run.watch(args.quiet.quiet, &files, |progress| {
+    let inputs: Vec<_> = files.iter().map(Source::from).collect();
+    let repaired = run.watch(&inputs, |progress| {
         let repaired = writer.repair(&damage, progress)?;
         writer.commit()?;
         Ok(repaired)
@@ -318,10 +324,11 @@ pub(super) fn repair(args: &RepairArgs) -> Result<Outcome> {
             damage.segments()
         ));
     }
-    run.all_problems(problems);
+    run.report_all(problems);
     let what =
         format!("{count} captures were indexed again; the same command goes on with the rest");
-    Ok(run.end(interrupted, &what))
+    run.set_interrupted(interrupted);
+    Ok(run.finish(&what))
 }
 
 /// The captures' bytes, one capture after the other.
@@ -343,7 +350,7 @@ impl Watch for Whole<'_> {
 }
 
 fn fill(
-    mut run: Run,
+    run: &mut Run,
     mut writer: IndexWriter,
     archive: &Path,
     inputs: Inputs,
@@ -354,7 +361,8 @@ fn fill(
     // One that is named, and in a directory that is named, is read once.
     let mut seen = HashSet::new();
     files.retain(|path| seen.insert(path.clone()));
-    let done = run.watch(quiet.quiet, &files, |progress| {
+    let inputs: Vec<_> = files.iter().map(Source::from).collect();
+    let done = run.watch(&inputs, |progress| {
         let done = add_all(&mut writer, &files, progress)?;
         writer.commit().map_err(explained)?;
         Ok::<_, anyhow::Error>(done)
@@ -366,14 +374,15 @@ fn fill(
         }
         run.others();
     }
-    run.all_problems(done.problems);
-    times_out_of_range(writer.times_out_of_range());
+    run.report_all(done.problems);
+    say_times_out_of_range(writer.times_out_of_range());
     let what = format!(
         "{} captures are in the index, of which {} were added now; `flowsieve index add` goes on with the rest",
         writer.captures(),
         done.indexed
     );
-    Ok(run.end(done.interrupted, &what))
+    run.set_interrupted(done.interrupted);
+    Ok(run.finish(&what))
 }
 
 /// What became of captures.

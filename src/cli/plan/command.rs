@@ -26,11 +26,11 @@ impl PlanArgs {
         if kind != ElementKind::default() {
             add("--element", kind.name());
         }
-        if self.elements.packets.headers.tunnel == Tunnel::Inner {
+        if self.read.tunnel == Tunnel::Inner {
             add("--tunnel", "inner");
         }
         if kind == ElementKind::Dns {
-            for port in &self.elements.packets.dns.dns_port {
+            for port in &self.elements.dns.dns_port {
                 add("--dns-port", &port.to_string());
             }
         }

@@ -1,7 +1,9 @@
 //! What a sample says of the elements.
 
 use super::PlanArgs;
+use crate::cli::UsageError;
 use crate::cli::inputs::Inputs;
+use crate::cli::options::ThreadArgs;
 use crate::cli::run::Run;
 use crate::cli::same_file::keep_apart;
 use anyhow::{Result, anyhow};
@@ -12,8 +14,8 @@ impl PlanArgs {
     /// Counts the sample. Damaged captures count up to the damage, which is said; a signal ends the
     /// reading, and only then a sample may have no element.
     pub(super) fn measure(&self, run: &mut Run, request: &PlanRequest) -> Result<SampleResult> {
-        let format = self.format_of_sample.format();
-        let inputs = run.take(Inputs::find(&self.sample, format));
+        run.start(self.quiet.quiet)?;
+        let inputs = run.take(Inputs::find(&self.sample, self.read.format()));
         keep_apart([("--output", self.output.path())], &inputs)?;
         let full = request.full();
         // All combinations where they are few; else the wanted ones and the single attributes.
@@ -24,20 +26,15 @@ impl PlanArgs {
             let wanted = |mask: &u32| request.wanted.iter().any(|w| w.mask == *mask);
             all.filter(|mask| mask.is_power_of_two() || wanted(mask)).collect()
         };
-        let plan = SamplePlan {
-            selection: run.resolve(
-                &self.selection.selection(self.elements.packets.headers.tunnel)?,
-                &inputs,
-                format,
-            )?,
-            inputs,
-            input_format: format,
+        let mut plan = SamplePlan {
+            trace: self.read.trace(&inputs, &self.elements.dns, &ThreadArgs::default())?,
             rule: self.elements.rule(),
-            tunnel: self.elements.packets.headers.tunnel,
             masks,
             limit_bytes: self.exact.exact_limit,
         };
-        let result = run.watch(self.quiet.quiet, &plan.inputs, |watch| sample(&plan, watch))?;
+        plan.trace.resolve(run.stop()).map_err(UsageError::new)?;
+        let result = run.watch(&plan.trace.inputs, |watch| sample(&plan, watch))?;
+        run.set_interrupted(result.interrupted);
         run.problems(&result.inputs);
         if let Some((mask, _)) = result.distinct.iter().find(|(_, n)| n.is_none()) {
             return Err(anyhow!(

@@ -5,10 +5,7 @@ mod measure;
 mod request;
 
 use super::design::DesignArgs;
-use super::options::{
-    ElementArgs, ExactLimitArgs, FormatArgs, InputFormatArgs, OutputArgs, QuietArgs, SelectionArgs,
-};
-use super::output::set_partial;
+use super::options::{ElementArgs, ExactLimitArgs, FormatArgs, OutputArgs, QuietArgs, ReadArgs};
 use super::run::Run;
 use super::structure::structures;
 use super::units::{in_short, parse_size, with_values};
@@ -77,11 +74,8 @@ pub(crate) struct PlanArgs {
     #[arg(long, value_name = "CAPTURE", conflicts_with = "attributes", help_heading = "Sample")]
     sample: Vec<PathBuf>,
 
-    #[command(flatten, next_help_heading = "Sample")]
-    format_of_sample: InputFormatArgs,
-
-    #[command(flatten, next_help_heading = "Sample")]
-    selection: SelectionArgs,
+    #[command(flatten)]
+    read: ReadArgs,
 
     #[command(flatten)]
     exact: ExactLimitArgs,
@@ -123,38 +117,33 @@ pub(crate) struct PlanArgs {
     quiet: QuietArgs,
 }
 
-pub(crate) fn run(args: &PlanArgs) -> Result<Outcome> {
+pub(crate) fn run(args: &PlanArgs, run: &mut Run) -> Result<Outcome> {
     let mut request = args.request()?;
     args.format.check(&args.output)?;
-    let mut measured = None;
+    let mut sample = None;
     if !args.sample.is_empty() {
-        let mut run = Run::begin()?;
-        let sample = args.measure(&mut run, &request)?;
-        set_partial(sample.interrupted);
-        let nothing = sample.elements == 0;
-        if nothing {
-            return Ok(run.end(sample.interrupted, NO_PLAN));
+        let measured = args.measure(run, &request)?;
+        if measured.elements == 0 {
+            return Ok(run.finish(NO_PLAN));
         }
-        request.skewed = sample.spread.iter().any(|spread| spread.skew() > SKEWED);
-        measured = Some((run, sample));
+        request.skewed = measured.spread.iter().any(|spread| spread.skew() > SKEWED);
+        sample = Some(measured);
     }
-    let (run, measured) = measured.unzip();
-    request.elements = args.numbers(&request, measured.as_ref())?;
-    let plan = plan(&request).map_err(UsageError::of)?;
-    let output = args.output.open()?;
+    request.elements = args.numbers(&request, sample.as_ref())?;
+    let plan = plan(&request).map_err(UsageError::new)?;
+    let output = run.output(args.output.path())?;
     let look = output.look(None);
     let report = PlanReport {
         element: args.kind().map(ElementKind::name),
         request: &request,
         plan: &plan,
-        sample: measured.as_ref(),
+        sample: sample.as_ref(),
         command: args.command(&request, &plan),
     };
     let written =
         report.write(args.format.format, look, output).context("cannot write the plan")?;
-    written.commit()?;
-    let interrupted = measured.is_some_and(|sample| sample.interrupted);
-    Ok(run.map_or(Outcome::Done, |run| run.end(interrupted, PARTIAL)))
+    run.commit(written)?;
+    Ok(run.finish(PARTIAL))
 }
 
 /// What an interruption leaves of the sample.

@@ -14,7 +14,7 @@ impl PlanArgs {
     pub(super) fn request(&self) -> Result<PlanRequest, UsageError> {
         let attributes: Vec<String> = match (self.attributes, self.kind()) {
             (Some(count), _) if count == 0 || count > MAX_ATTRIBUTES => {
-                return Err(UsageError::of(format!(
+                return Err(UsageError::new(format!(
                     "a plan is for 1 to {MAX_ATTRIBUTES} attributes, not {count}; 3 works"
                 )));
             }
@@ -39,12 +39,12 @@ impl PlanArgs {
         let goal = match (most, self.memory, rate) {
             (true, Some(bytes), Some(rate)) => Goal::MostElements { bytes, rate },
             (true, ..) => {
-                return Err(UsageError::of(
+                return Err(UsageError::new(
                     "--expect max asks how many elements keep to a rate in a memory, and needs both; --memory 1MiB --fpr 0.001 works",
                 ));
             }
             (false, Some(_), Some(_)) => {
-                return Err(UsageError::of(
+                return Err(UsageError::new(
                     "memory and rate follow from each other for a given number of elements; leave out one, or ask for --expect max",
                 ));
             }
@@ -52,7 +52,7 @@ impl PlanArgs {
             (false, memory, None) => Goal::Memory { bytes: memory.unwrap_or(DEFAULT_MEMORY_BYTES) },
         };
         if most && (self.expect.len() > 1 || !self.sample.is_empty()) {
-            return Err(UsageError::of(
+            return Err(UsageError::new(
                 "--expect max finds the number of elements itself; leave out the other numbers and samples",
             ));
         }
@@ -67,7 +67,7 @@ impl PlanArgs {
             key_bytes,
             ..self.design.request(attributes, structures, goal)?
         };
-        request.check().map_err(UsageError::of)?;
+        request.check().map_err(UsageError::new)?;
         Ok(request)
     }
 
@@ -94,12 +94,12 @@ impl PlanArgs {
             }
         }
         if sample.is_some() && for_all.is_some() {
-            return Err(UsageError::of(
+            return Err(UsageError::new(
                 "a sample has the numbers of all combinations; leave out --expect, or give it for one of them, such as --expect src=5k",
             ));
         }
         let none = vec![None; names.len()];
         let caps = self.kind().map_or(none.as_slice(), |kind| kind.most_values());
-        Elements::new(caps, &known, for_all, |mask| request.name(mask)).map_err(UsageError::of)
+        Elements::new(caps, &known, for_all, |mask| request.name(mask)).map_err(UsageError::new)
     }
 }

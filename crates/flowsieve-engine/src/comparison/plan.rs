@@ -2,14 +2,11 @@
 
 use super::candidate::sized;
 use super::results::Expected;
-use crate::decode::Tunnel;
 use crate::elements::{ElementKind, ElementRule};
 use crate::filters::{FilterKind, FilterSpec, Structure, Workload};
 use crate::memory::is_given;
 use crate::pipeline::{PlanError, Slicing};
-use crate::selection::Selection;
-use crate::trace::InputFormat;
-use std::path::PathBuf;
+use crate::plan::TracePlan;
 
 /// A structure that takes part.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -82,16 +79,10 @@ pub(super) const SETS_BYTES: u64 = 16 << 20;
 /// Everything that a comparison depends on.
 #[derive(Clone, Debug)]
 pub struct ComparePlan {
-    /// Captures, in the order given; `-` is standard input.
-    pub inputs: Vec<PathBuf>,
-    /// How to recognise them.
-    pub input_format: InputFormat,
-    /// Which packets take part.
-    pub selection: Selection,
+    /// What is read.
+    pub trace: TracePlan,
     /// Which elements.
     pub rule: ElementRule,
-    /// Which IP header counts.
-    pub tunnel: Tunnel,
     /// Time slices.
     pub slicing: Slicing,
     /// Structures, in the order in which they are reported.
@@ -110,8 +101,6 @@ pub struct ComparePlan {
     pub exact_limit_bytes: u64,
     /// Seed of the digests and of the queries that are drawn.
     pub seed: u64,
-    /// Threads; only speed depends on them.
-    pub threads: usize,
     /// Measure the time of insertions. Results differ from run to run then, in nothing but the
     /// times.
     pub timing: bool,
@@ -122,9 +111,6 @@ const MAX_BYTES: u64 = 1 << 40;
 
 /// Memories of a sweep, at most.
 const MAX_MEMORIES: usize = 64;
-
-/// Memory below which more slices are kept open, as in a count.
-const OPEN_SLICES_BYTES: u64 = 16 << 20;
 
 impl ComparePlan {
     /// The combinations that are asked for by default: every single attribute, and the pairs that
@@ -148,11 +134,7 @@ impl ComparePlan {
     ///
     /// Nothing to compare, or the same twice.
     pub fn check(&self) -> Result<(), PlanError> {
-        if self.slicing.width_ns.is_some_and(|width| width <= 0) {
-            return Err(PlanError::new(
-                "a time slice is at least 1 ns wide; 1s works, and `all` makes one slice of everything",
-            ));
-        }
+        self.slicing.check()?;
         if self.contenders.is_empty() || self.memories.is_empty() {
             return Err(PlanError::new(
                 "a comparison needs a structure and a memory; subset and 64KiB work",
@@ -262,11 +244,7 @@ impl ComparePlan {
 
     /// How many slices are open at the same time: as many as in a count with the largest memory.
     pub fn open_slices(&self) -> usize {
-        if self.slicing.width_ns.is_none() {
-            return 1;
-        }
-        let bytes = self.memories.iter().copied().max().unwrap_or(0).max(1);
-        (OPEN_SLICES_BYTES / bytes).clamp(2, 8) as usize
+        self.slicing.open_slices(self.memories.iter().copied().max().unwrap_or(0))
     }
 
     /// The combinations that are asked for, all attributes first.

@@ -8,7 +8,6 @@ use crate::pipeline::{
     Align, Beside, Cut, Edges, InputResult, Read, Reading, RunError, SliceGrid, Totals, Traffic,
     Watch,
 };
-use crate::trace::Source;
 use std::sync::Arc;
 use std::thread;
 
@@ -29,18 +28,17 @@ pub fn compare(
     plan.check()?;
     plan.check_memory()?;
     let digester = Digester::new(plan.seed);
-    let extractor = Extractor::new(plan.rule.clone(), plan.tunnel, digester, true, true);
-    let can_read_again =
-        plan.inputs.iter().map(Source::from).all(|input| input.is_readable_twice());
+    let extractor = Extractor::new(plan.rule.clone(), &plan.trace.headers, digester, true, true);
+    let can_read_again = !plan.trace.is_stream();
     let mut reading = Reading {
-        inputs: plan.selection.of(&plan.inputs, plan.input_format),
-        input_format: plan.input_format,
+        inputs: plan.trace.sources(),
+        input_format: plan.trace.input_format,
         extractor: Arc::new(if traffic.is_some() { extractor.with_addresses() } else { extractor }),
         arity: plan.rule.kind.attributes().len(),
         slicing: plan.slicing,
         open_slices: plan.open_slices(),
         shards: 1,
-        threads: usize::from(plan.threads > 2),
+        threads: usize::from(plan.trace.threads > 2),
         beside: traffic.into_iter().map(|traffic| traffic as &mut dyn Beside).collect(),
         panes: None,
         recalls: false,
@@ -63,7 +61,11 @@ pub fn compare(
         totals.interrupted = again.totals.interrupted;
         outcome = again.outcome;
     }
-    mark_partial(&mut outcome, Edges::new(plan.slicing, &plan.selection, grid), totals.interrupted);
+    mark_partial(
+        &mut outcome,
+        Edges::new(plan.slicing, &plan.trace.selection, grid),
+        totals.interrupted,
+    );
     let is_full = |slice: &usize| {
         let mut entries = outcome.entries.iter();
         entries.any(|entry| entry.counts.get(*slice).is_some_and(|c| c.saturated))

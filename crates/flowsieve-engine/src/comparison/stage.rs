@@ -76,7 +76,7 @@ impl<'scope, 'env, 'plan> Bench<'scope, 'env, 'plan> {
         let expected = expected(slices, plan.expected, self.truth.counted());
         let (entries, candidates) = entries(plan, &expected, set_limit(plan));
         self.gather.begin(expected, entries);
-        self.phase = Phase::Running(workers::start(self.scope, candidates, plan.threads));
+        self.phase = Phase::Running(workers::start(self.scope, candidates, plan.trace.threads));
         // Questions are about what was there when a slice closed.
         self.truth = truth(plan);
         held.into_iter().try_for_each(|held| match held {

@@ -200,6 +200,22 @@ pub enum Tunnel {
     Inner,
 }
 
+/// Where in packets addresses and DNS messages are looked for.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Headers {
+    /// Which IP header counts.
+    pub tunnel: Tunnel,
+    /// Ports of DNS messages besides 53.
+    pub dns_ports: Vec<u16>,
+}
+
+impl Headers {
+    /// Returns all ports of DNS messages.
+    pub(crate) fn all_dns_ports(&self) -> Vec<u16> {
+        [&[DNS_PORT], &self.dns_ports[..]].concat()
+    }
+}
+
 /// Finds the IP header of a captured frame.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Decoder {

@@ -1,11 +1,10 @@
 //! What is asked for, as data.
 
 use crate::decode::Tunnel;
-use crate::inputs::{Input, Merge, PlanError, Watch};
+use crate::inputs::PlanError;
 use crate::memory::is_given;
-use crate::selection::Selection;
-use crate::trace::{Capture, InputFormat};
-use std::path::PathBuf;
+use crate::plan::TracePlan;
+use crate::trace::Source;
 
 /// What makes two packets the same.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -98,16 +97,11 @@ impl WindowFilterKind {
 /// A run.
 #[derive(Clone, Debug)]
 pub struct DedupPlan {
-    /// The captures; `-` is standard input.
-    pub inputs: Vec<PathBuf>,
-    /// How their containers are found.
-    pub input_format: InputFormat,
-    /// Which packets take part.
-    pub selection: Selection,
+    /// What is read. There is one thread that reads and compares if packets are written, or if a
+    /// packet alone does not say what it is compared by.
+    pub trace: TracePlan,
     /// What makes two packets the same.
     pub by: Sameness,
-    /// Which IP packet of a frame is compared.
-    pub tunnel: Tunnel,
     /// What makes IP packets different besides.
     pub distinguish: Difference,
     /// How far back a packet is compared.
@@ -126,9 +120,6 @@ pub struct DedupPlan {
     /// Seed of the digests; none for a random one, on which no result depends as long as nothing is
     /// approximate.
     pub seed: Option<u64>,
-    /// Number of threads, where nothing is written and a packet alone says what it is compared by;
-    /// otherwise there is one that reads and compares. No result depends on it.
-    pub threads: usize,
 }
 
 /// Least memory, in bytes.
@@ -143,16 +134,13 @@ impl DedupPlan {
     /// ```
     /// use flowsieve_engine::dedup::{DedupPlan, WindowWidth};
     ///
-    /// let plan = DedupPlan { window: WindowWidth::Packets(5), ..DedupPlan::of(["mirror.pcap"]) };
+    /// let plan = DedupPlan { window: WindowWidth::Packets(5), ..DedupPlan::new(["mirror.pcap"]) };
     /// assert_eq!(plan.check(), Ok(()));
     /// ```
-    pub fn of(inputs: impl IntoIterator<Item = impl Into<PathBuf>>) -> Self {
+    pub fn new(inputs: impl IntoIterator<Item = impl Into<Source>>) -> Self {
         Self {
-            inputs: inputs.into_iter().map(Into::into).collect(),
-            input_format: InputFormat::Auto,
-            selection: Selection::default(),
+            trace: TracePlan::new(inputs),
             by: Sameness::Packet,
-            tunnel: Tunnel::Outer,
             distinguish: Difference::default(),
             window: WindowWidth::Time(50_000_000),
             filter: WindowFilterKind::Rotating,
@@ -161,7 +149,6 @@ impl DedupPlan {
             snap_length: None,
             slice_ns: None,
             seed: None,
-            threads: std::thread::available_parallelism().map_or(1, usize::from),
         }
     }
 
@@ -178,7 +165,7 @@ impl DedupPlan {
                 "--distinguish belongs to --by packet: the others leave nothing out of account",
             );
         }
-        if self.by == Sameness::Frame && self.tunnel == Tunnel::Inner {
+        if self.by == Sameness::Frame && self.trace.headers.tunnel == Tunnel::Inner {
             return fail(
                 "--by frame compares whole frames: leave out --tunnel inner, or choose another rule",
             );
@@ -201,16 +188,6 @@ impl DedupPlan {
                 _ => Ok(()),
             },
         }
-    }
-
-    /// The inputs in the order of time.
-    pub(super) fn merge<'a, I: Input>(
-        &self,
-        watch: &dyn Watch,
-        begin: impl FnMut(Capture, usize) -> I + 'a,
-    ) -> Merge<'a, I> {
-        let sources = self.selection.of(&self.inputs, self.input_format);
-        Merge::new(&sources, self.input_format, watch, begin)
     }
 
     /// Asks the system whether it would give the memory of an approximate window, which is taken at

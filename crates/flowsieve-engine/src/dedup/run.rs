@@ -51,7 +51,7 @@ pub fn dedup<W: Write + Send + 'static>(
 ) -> Result<DedupSummary, RunError> {
     plan.check()?;
     let seed = plan.seed.unwrap_or_else(|| RandomState::new().hash_one(0));
-    let keyer = Keyer::new(plan.by, plan.tunnel, plan.distinguish, seed);
+    let keyer = Keyer::new(plan.by, plan.trace.headers.tunnel, plan.distinguish, seed);
     let writes = writers.kept.is_some() || writers.dropped.is_some();
     if writes || !keyer.needs_bytes_only() {
         filter(plan, &keyer, writers, watch)
@@ -73,23 +73,24 @@ fn filter<W: Write + Send + 'static>(
             writer.limit_snap_length(bytes);
         }
     }
-    let mut cutter = plan.snap_length.map(|snap| Cutter::new(snap, plan.tunnel));
+    let mut cutter = plan.snap_length.map(|snap| Cutter::new(snap, plan.trace.headers.tunnel));
     let mut keys = KeyBatch::default();
     let mut flows = TcpFlows::default();
     let rest = RefCell::default();
     let begin = |capture, _| RecordInput::with_annotations(capture, &rest);
-    let (inputs, interrupted) = plan.merge(watch, begin).drain(watch, |number, input, count| {
-        let (batch, range) = input.next(count);
-        keys.clear();
-        for index in range.clone() {
-            let packet = &batch.packets[index];
-            let interface = || (number as u32, batch.record(index).interface);
-            let key = keyer.key(packet, batch.bytes, interface, &mut flows);
-            keys.push(packet, key);
-        }
-        run.take(&mut keys, 0..count);
-        write_all(writers, &mut cutter, number, &batch, range, &run.dropped)
-    })?;
+    let (inputs, interrupted) =
+        plan.trace.merge(watch, begin).drain(watch, |number, input, count| {
+            let (batch, range) = input.next(count);
+            keys.clear();
+            for index in range.clone() {
+                let packet = &batch.packets[index];
+                let interface = || (number as u32, batch.record(index).interface);
+                let key = keyer.key(packet, batch.bytes, interface, &mut flows);
+                keys.push(packet, key);
+            }
+            run.take(&mut keys, 0..count);
+            write_all(writers, &mut cutter, number, &batch, range, &run.dropped)
+        })?;
     if writers.anonymizer.is_none() {
         end(writers, &rest.borrow())?;
     }
@@ -100,10 +101,10 @@ fn filter<W: Write + Send + 'static>(
 fn tally(plan: &DedupPlan, keyer: Keyer, watch: &dyn Watch) -> Result<DedupSummary, RunError> {
     let mut run = Run::new(plan);
     let maker = Arc::new(KeyMaker(keyer));
-    let threads = plan.threads.saturating_sub(1);
+    let threads = plan.trace.threads.saturating_sub(1);
     let (inputs, interrupted) = thread::scope(|scope| {
         let begin = |capture, open| Feed::start(scope, capture, &maker, threads, open);
-        plan.merge(watch, begin).drain(watch, |_, feed, count| {
+        plan.trace.merge(watch, begin).drain(watch, |_, feed, count| {
             let first = feed.cursor;
             feed.cursor += count;
             run.take(&mut feed.batch, first..feed.cursor);
@@ -146,7 +147,7 @@ impl Run {
                 Memory::Exact(Box::new(Window::new(plan.window, plan.filter, plan.memory_bytes)))
             },
             by_number: matches!(plan.window, WindowWidth::Packets(_)),
-            slices: plan.slice_ns.map(|width| Slices::new(width, plan.selection.zone)),
+            slices: plan.slice_ns.map(|width| Slices::new(width, plan.trace.selection.zone)),
             totals: Drops::default(),
             not_compared: 0,
             out_of_order: 0,

@@ -22,7 +22,7 @@
 use super::batch::Columns;
 use super::{ElementBatch, ElementColumns, ElementKind, ElementRule};
 use crate::decode::{
-    Addresses, DNS_PORT, Decoder, NAME_MAX, Skip, Tunnel, addresses_of, dns_message, dns_messages,
+    Addresses, Decoder, Headers, NAME_MAX, Skip, Tunnel, addresses_of, dns_message, dns_messages,
     labels_from_text, logged_addresses,
 };
 use crate::hashing::Digester;
@@ -49,15 +49,15 @@ impl Extractor {
     /// [`ElementBatch`] are wanted.
     pub fn new(
         rule: ElementRule,
-        tunnel: Tunnel,
+        headers: &Headers,
         digester: Digester,
         attributes: bool,
         keys: bool,
     ) -> Self {
         Self {
-            dns_ports: [&[DNS_PORT], rule.dns_ports.as_slice()].concat(),
+            dns_ports: headers.all_dns_ports(),
             rule,
-            decoder: Decoder::new(tunnel),
+            decoder: Decoder::new(headers.tunnel),
             inner: Decoder::new(Tunnel::Inner),
             columns: Columns { digester, attributes, keys },
             addresses: false,

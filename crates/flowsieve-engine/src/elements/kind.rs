@@ -67,8 +67,6 @@ pub struct ElementRule {
     pub undirected: bool,
     /// Of DNS messages only the queries.
     pub queries_only: bool,
-    /// Ports on which DNS is spoken, besides 53.
-    pub dns_ports: Vec<u16>,
 }
 
 impl From<ElementKind> for ElementRule {

@@ -1,7 +1,7 @@
 //! Which elements a saved filter holds, as text.
 
 use super::{ElementKind, ElementRule};
-use crate::decode::Tunnel;
+use crate::decode::{Headers, Tunnel};
 use crate::selection::SelectedPart;
 use std::fmt;
 
@@ -10,8 +10,8 @@ use std::fmt;
 pub struct ElementLabel {
     /// Kind and rule.
     pub rule: ElementRule,
-    /// Which IP header counts.
-    pub tunnel: Tunnel,
+    /// Where addresses and DNS messages were looked for.
+    pub headers: Headers,
     /// Which packets took part.
     pub part: SelectedPart,
 }
@@ -22,16 +22,16 @@ const SCHEMA: &str = "flowsieve.elements/1";
 impl ElementLabel {
     /// The label of this rule. What makes no difference to the kind is left out, and ports are
     /// sorted, so that equal rules have equal labels.
-    pub fn new(rule: &ElementRule, tunnel: Tunnel) -> Self {
-        let mut rule = rule.clone();
+    pub fn new(rule: &ElementRule, headers: &Headers) -> Self {
+        let (mut rule, mut headers) = (rule.clone(), headers.clone());
         if rule.kind == ElementKind::Dns {
-            rule.dns_ports.sort_unstable();
-            rule.dns_ports.dedup();
+            headers.dns_ports.sort_unstable();
+            headers.dns_ports.dedup();
         } else {
             rule.queries_only = false;
-            rule.dns_ports.clear();
+            headers.dns_ports.clear();
         }
-        Self { rule, tunnel, part: SelectedPart::default() }
+        Self { rule, headers, part: SelectedPart::default() }
     }
 
     /// The label of a union, of which one part was labelled so and the other as `other`; none if
@@ -55,13 +55,14 @@ impl ElementLabel {
             "inner" => Tunnel::Inner,
             _ => Tunnel::Outer,
         };
+        let mut headers = Headers { tunnel, ..Headers::default() };
         let mut rule = ElementRule { kind, undirected, ..ElementRule::default() };
         if kind == ElementKind::Dns {
             rule.queries_only = field("queries_only")? == "yes";
             let ports = field("dns_ports")?.split(',').filter(|port| !port.is_empty());
-            rule.dns_ports = ports.map(|port| port.parse().ok()).collect::<Option<_>>()?;
+            headers.dns_ports = ports.map(|port| port.parse().ok()).collect::<Option<_>>()?;
         }
-        let mut label = Self::new(&rule, tunnel);
+        let mut label = Self::new(&rule, &headers);
         for field in fields {
             let (name, value) = field.split_once('=')?;
             match name {
@@ -118,7 +119,7 @@ impl fmt::Display for ElementLabel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let yes = |is| if is { "yes" } else { "no" };
         let rule = &self.rule;
-        let tunnel = match self.tunnel {
+        let tunnel = match self.headers.tunnel {
             Tunnel::Outer => "outer",
             Tunnel::Inner => "inner",
         };
@@ -129,7 +130,8 @@ impl fmt::Display for ElementLabel {
             yes(rule.undirected)
         )?;
         if rule.kind == ElementKind::Dns {
-            let ports: Vec<String> = rule.dns_ports.iter().map(ToString::to_string).collect();
+            let ports = self.headers.dns_ports.iter();
+            let ports: Vec<String> = ports.map(ToString::to_string).collect();
             let queries = yes(rule.queries_only);
             write!(f, " queries_only={queries} dns_ports={}", ports.join(","))?;
         }
@@ -153,7 +155,7 @@ mod tests {
     fn unions_have_one_label_if_only_their_times_differ() {
         let label = |expression: &str, from_ns, to_ns| ElementLabel {
             part: SelectedPart { expression: Some(expression.to_owned()), from_ns, to_ns },
-            ..ElementLabel::new(&ElementRule::default(), Tunnel::Outer)
+            ..ElementLabel::new(&ElementRule::default(), &Headers::default())
         };
         let (first, second) = (label("tcp", Some(1), Some(2)), label("tcp", Some(2), Some(5)));
         assert_eq!(first.united(&second), Some(label("tcp", Some(1), Some(5))));
@@ -162,7 +164,8 @@ mod tests {
         let unbounded = label("tcp", None, Some(3));
         assert_eq!(second.united(&unbounded), Some(label("tcp", None, Some(5))));
         assert_eq!(first.united(&label("udp", Some(1), Some(2))), None);
-        let inner = ElementLabel { tunnel: Tunnel::Inner, ..first.clone() };
+        let headers = Headers { tunnel: Tunnel::Inner, ..Headers::default() };
+        let inner = ElementLabel { headers, ..first.clone() };
         assert_eq!(first.united(&inner), None);
     }
 
@@ -174,9 +177,10 @@ mod tests {
                 (true, true, vec![5353]),
                 (false, true, vec![5353, 53, 53]),
             ] {
-                let rule = ElementRule { kind, undirected, queries_only, dns_ports };
+                let rule = ElementRule { kind, undirected, queries_only };
                 for tunnel in [Tunnel::Outer, Tunnel::Inner] {
-                    let mut label = ElementLabel::new(&rule, tunnel);
+                    let headers = Headers { tunnel, dns_ports: dns_ports.clone() };
+                    let mut label = ElementLabel::new(&rule, &headers);
                     if undirected {
                         label.part = SelectedPart {
                             expression: Some("host ::1 and ip[8] & 0x80 != 0 or  port 5%3".into()),

@@ -1,7 +1,7 @@
 //! From what a person writes to the digests of an element, or of some of its attributes.
 
 use super::{ElementColumns, ElementKind, ElementRule, Extractor};
-use crate::decode::{Addresses, NAME_MAX, Tunnel, labels_from_text};
+use crate::decode::{Addresses, Headers, NAME_MAX, labels_from_text};
 use crate::hashing::{Digest, Digester};
 use std::net::IpAddr;
 
@@ -54,14 +54,15 @@ impl ElementQuery {
     pub fn parse(text: &str, rule: &ElementRule, digester: Digester) -> Result<Self, QueryError> {
         let values = Values::parse(text, rule.kind)?;
         // Attributes and no bytes.
-        let extractor = Extractor::new(rule.clone(), Tunnel::Outer, digester, true, false);
+        let extractor = Extractor::new(rule.clone(), &Headers::default(), digester, true, false);
         let given = values.given(rule.kind);
         if given.iter().all(|&is| is) || !rule.undirected {
             return Ok(Self { patterns: vec![values.pattern(rule, &extractor, &given)] });
         }
         // Not all is given: the ends are put in order here, or asked for in both orders.
         let directed = ElementRule { undirected: false, ..rule.clone() };
-        let extractor = Extractor::new(directed.clone(), Tunnel::Outer, digester, true, false);
+        let extractor =
+            Extractor::new(directed.clone(), &Headers::default(), digester, true, false);
         let turned = values.turned();
         let orders = match values.ends {
             [Some(a), Some(b)] if a < b => vec![values],

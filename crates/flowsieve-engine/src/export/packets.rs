@@ -1,7 +1,7 @@
 //! From what a reader yields to a row a packet.
 
 use super::rows::{ExportRows, Question};
-use crate::decode::{DNS_PORT, Decoder, IpPacket, NAME_MAX, Skip, Tunnel, dns_messages};
+use crate::decode::{Decoder, Headers, IpPacket, NAME_MAX, Skip, Tunnel, dns_messages};
 use crate::flows::Upper;
 use crate::inputs::{Batch, Maker};
 use crate::trace::{LinkType, TraceBatch};
@@ -50,11 +50,11 @@ pub(super) struct PacketMaker {
 }
 
 impl PacketMaker {
-    pub(super) fn new(tunnel: Tunnel, dns_ports: &[u16]) -> Self {
+    pub(super) fn new(headers: &Headers) -> Self {
         Self {
-            decoder: Decoder::new(tunnel),
+            decoder: Decoder::new(headers.tunnel),
             inner: Decoder::new(Tunnel::Inner),
-            dns_ports: [&[DNS_PORT], dns_ports].concat(),
+            dns_ports: headers.all_dns_ports(),
         }
     }
 

@@ -1,29 +1,17 @@
 //! What a run shall do: validated choices, no behaviour.
 
-use crate::decode::Tunnel;
 use crate::elements::ElementKind;
 use crate::inputs::PlanError;
 use crate::pipeline::Slicing;
-use crate::selection::Selection;
-use crate::trace::{InputFormat, Source};
+use crate::plan::TracePlan;
 
 /// Everything that the rows depend on.
 #[derive(Clone, Debug)]
 pub struct ExportPlan {
-    /// Captures, in the order given.
-    pub inputs: Vec<Source>,
-    /// How to recognise them.
-    pub input_format: InputFormat,
-    /// Which packets take part.
-    pub selection: Selection,
-    /// Which IP header counts.
-    pub tunnel: Tunnel,
-    /// Ports on which DNS is spoken, besides 53.
-    pub dns_ports: Vec<u16>,
+    /// What is read.
+    pub trace: TracePlan,
     /// What a row is.
     pub what: ExportWhat,
-    /// Threads; only speed depends on them.
-    pub threads: usize,
 }
 
 /// What a row is.
@@ -60,9 +48,7 @@ impl ExportPlan {
         let ExportWhat::Elements { slicing, memory_bytes, .. } = self.what else {
             return Ok(());
         };
-        if slicing.width_ns.is_some_and(|width| width <= 0) {
-            return Err(PlanError::new("a slice is at least 1 ns wide; --slice 1s is the default"));
-        }
+        slicing.check()?;
         if memory_bytes < LEAST_MEMORY {
             return Err(PlanError::new(format!(
                 "elements need at least {LEAST_MEMORY} bytes of memory, not {memory_bytes}; --memory 1GiB is the default"

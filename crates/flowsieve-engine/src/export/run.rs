@@ -6,9 +6,8 @@ use super::results::{ExportSink, ExportSummary, ExportTotals};
 use super::sightings::{SightingBatch, SightingMaker};
 use super::slices::{Order, Slices};
 use crate::decode::Skip;
-use crate::inputs::{Feed, InputResult, Maker, Merge, RunError, TimeMaker, Watch};
+use crate::inputs::{Feed, InputResult, RunError, TimeMaker, Watch};
 use crate::pipeline::{SliceGrid, SliceSet, Slicing};
-use crate::trace::Source;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::thread;
@@ -43,11 +42,11 @@ fn packets(
     sink: &mut dyn ExportSink,
     watch: &dyn Watch,
 ) -> Result<ExportSummary, RunError> {
-    let maker = Arc::new(PacketMaker::new(plan.tunnel, &plan.dns_ports));
+    let maker = Arc::new(PacketMaker::new(&plan.trace.headers));
     let mut totals = ExportTotals::default();
     let (inputs, interrupted) = thread::scope(|scope| {
         let begin = |capture, open| Feed::start(scope, capture, &maker, plan.ahead(), open);
-        plan.merge(watch, begin).drain(watch, |_, feed, packets| {
+        plan.trace.merge(watch, begin).drain(watch, |_, feed, packets| {
             let PacketBatch { rows, skipped, .. } = &mut feed.batch;
             let cursor = &mut feed.cursor;
             let first = cursor.packet - cursor.skipped;
@@ -79,8 +78,7 @@ fn elements(
     let ExportWhat::Elements { slicing, .. } = plan.what else {
         unreachable!("packets are no elements");
     };
-    let can_read_again =
-        plan.inputs.iter().all(Source::is_readable_twice) && slicing.width_ns.is_some();
+    let can_read_again = !plan.trace.is_stream() && slicing.width_ns.is_some();
     let disordered = if can_read_again && !sink.can_begin_again() {
         order(plan, slicing, watch)?
     } else {
@@ -103,7 +101,7 @@ fn order(plan: &ExportPlan, slicing: Slicing, watch: &dyn Watch) -> Result<Slice
     thread::scope(|scope| {
         let maker = Arc::new(TimeMaker);
         let begin = |capture, open| Feed::start(scope, capture, &maker, plan.ahead(), open);
-        let merge = plan.merge(watch, begin);
+        let merge = plan.trace.merge(watch, begin);
         let mut order = Order::new(grid(slicing, merge.first_ns()));
         let mut packets_before = 0;
         merge.drain(watch, |_, feed, packets| {
@@ -135,7 +133,7 @@ fn elements_but(
     let mut skips = BTreeMap::new();
     let (inputs, interrupted, mut totals, late) = thread::scope(|scope| {
         let begin = |capture, open| Feed::start(scope, capture, &maker, plan.ahead(), open);
-        let merge = plan.merge(watch, begin);
+        let merge = plan.trace.merge(watch, begin);
         let grid = grid(slicing, merge.first_ns());
         let mut slices = Slices::new(kind, grid, memory_bytes, disordered, sink);
         let (inputs, interrupted) = merge.drain(watch, |_, feed, packets| {
@@ -200,15 +198,6 @@ fn summary(inputs: Vec<InputResult>, mut totals: ExportTotals, interrupted: bool
 impl ExportPlan {
     /// Threads that decode, besides the one that takes.
     fn ahead(&self) -> usize {
-        self.threads.saturating_sub(1)
-    }
-
-    fn merge<'a, M: Maker + 'a>(
-        &self,
-        watch: &dyn Watch,
-        begin: impl FnMut(crate::trace::Capture, usize) -> Feed<M> + 'a,
-    ) -> Merge<'a, Feed<M>> {
-        let inputs = self.selection.of(&self.inputs, self.input_format);
-        Merge::new(&inputs, self.input_format, watch, begin)
+        self.trace.threads.saturating_sub(1)
     }
 }

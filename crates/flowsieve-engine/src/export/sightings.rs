@@ -3,7 +3,7 @@
 use super::packets::tcp_flags;
 use super::plan::{ExportPlan, ExportWhat};
 use super::rows::Question;
-use crate::decode::{Addresses, DNS_PORT, Decoder, IpPacket, Skip, Tunnel, dns_messages};
+use crate::decode::{Addresses, Decoder, IpPacket, Skip, Tunnel, dns_messages};
 use crate::elements::{ElementKind, Keys};
 use crate::flows::{FlowKey, Upper};
 use crate::inputs::{Batch, Maker};
@@ -104,9 +104,9 @@ impl SightingMaker {
             kind,
             undirected,
             queries_only,
-            decoder: Decoder::new(plan.tunnel),
+            decoder: Decoder::new(plan.trace.headers.tunnel),
             inner: Decoder::new(Tunnel::Inner),
-            dns_ports: [&[DNS_PORT], &plan.dns_ports[..]].concat(),
+            dns_ports: plan.trace.headers.all_dns_ports(),
             hasher: ahash::RandomState::new(),
         }
     }

@@ -5,7 +5,7 @@ use super::key::FlowKey;
 use super::record::DnsRecord;
 use super::shards::{Shards, Wait};
 use crate::decode::{
-    DNS_PORT, Decoder, NAME_MAX, Skip, Tunnel, dns_message, dns_messages, has_ports, is_among,
+    Decoder, Headers, NAME_MAX, Skip, Tunnel, dns_message, dns_messages, has_ports, is_among,
     labels_from_text, logged_addresses,
 };
 use crate::elements::Keys;
@@ -218,11 +218,11 @@ pub(super) struct FlowMaker {
 }
 
 impl FlowMaker {
-    pub(super) fn new(tunnel: Tunnel, dns_ports: &[u16], bidirectional: bool, logs: bool) -> Self {
+    pub(super) fn new(headers: &Headers, bidirectional: bool, logs: bool) -> Self {
         Self {
-            decoder: Decoder::new(tunnel),
+            decoder: Decoder::new(headers.tunnel),
             inner: Decoder::new(Tunnel::Inner),
-            dns_ports: [&[DNS_PORT], dns_ports].concat(),
+            dns_ports: headers.all_dns_ports(),
             bidirectional,
             logs,
             hasher: ahash::RandomState::new(),
@@ -429,7 +429,8 @@ mod tests {
         };
         let batch = TraceBatch::Packets { bytes: frame, packets: &[packet] };
         let mut out = FlowBatch::default();
-        FlowMaker::new(tunnel, &[5353], false, false).make(batch, &mut out);
+        FlowMaker::new(&Headers { tunnel, dns_ports: vec![5353] }, false, false)
+            .make(batch, &mut out);
         assert_eq!(out.messages.len(), out.names.iter().count());
         let names = out.names.iter().map(<[u8]>::to_vec).collect();
         (names, out.flows[0].key.addresses().ends().0)

@@ -40,7 +40,7 @@ pub(crate) struct PackedMaker {
 
 impl PackedMaker {
     pub(crate) fn of(plan: &FlowPlan, digester: Digester) -> Self {
-        let maker = FlowMaker::new(plan.tunnel, &plan.dns_ports, plan.bidirectional, false);
+        let maker = FlowMaker::new(&plan.trace.headers, plan.bidirectional, false);
         Self { maker, digester }
     }
 }

@@ -7,7 +7,7 @@ use super::results::{FlowSink, FlowSummary, FlowTotals};
 use super::shards::Shards;
 use super::table::FlowTable;
 use super::tables::Tables;
-use crate::inputs::{A_WHILE, Feed, InputResult, Merge, PacketClock, RunError, Taker, Watch};
+use crate::inputs::{A_WHILE, Feed, InputResult, PacketClock, RunError, Taker, Watch};
 use std::io;
 use std::mem;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ pub fn list(
         (inputs, output.totals, last)
     } else {
         let mut table = FlowTable::new(plan);
-        if let Some(delay_ns) = plan.stream_delay_ns() {
+        if let Some(delay_ns) = plan.trace.stream_delay_ns() {
             table.expire_after(delay_ns);
         }
         let (inputs, totals) = read(plan, &mut table, sink, watch)?;
@@ -99,10 +99,10 @@ pub(super) fn read<T: FlowTaker>(
     sink: &mut dyn FlowSink,
     watch: &dyn Watch,
 ) -> Result<(Vec<InputResult>, FlowTotals), RunError> {
-    let maker = FlowMaker::new(plan.tunnel, &plan.dns_ports, plan.bidirectional, T::TAKES_LOGS);
+    let maker = FlowMaker::new(&plan.trace.headers, plan.bidirectional, T::TAKES_LOGS);
     let maker = Arc::new(maker.for_shards(taker.shards()));
-    let threads = plan.threads.saturating_sub(1);
-    let is_live = plan.stream_delay_ns().is_some();
+    let threads = plan.trace.threads.saturating_sub(1);
+    let is_live = plan.trace.stream_delay_ns().is_some();
     let mut taking = Taking {
         output: Output { totals: FlowTotals::default(), sink },
         taker,
@@ -119,13 +119,7 @@ pub(super) fn read<T: FlowTaker>(
                 Feed::start(scope, capture, &maker, threads, open)
             }
         };
-        Merge::new(
-            &plan.selection.of(&plan.inputs, plan.input_format),
-            plan.input_format,
-            watch,
-            begin,
-        )
-        .drain_into(watch, &mut taking)
+        plan.trace.merge(watch, begin).drain_into(watch, &mut taking)
     });
     let (inputs, interrupted) = read?;
     let mut totals = taking.output.totals;

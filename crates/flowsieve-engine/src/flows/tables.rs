@@ -68,14 +68,14 @@ impl<'a> Tables<'a> {
     /// Several tables, if there are threads for them: those that read segments of a file. None
     /// where one is better, or where flows end when time has passed.
     pub(super) fn new(plan: &'a FlowPlan) -> Option<Self> {
-        if plan.threads < LEAST_THREADS || plan.is_stream() {
+        if plan.trace.threads < LEAST_THREADS || plan.trace.is_stream() {
             return None;
         }
-        let first = plan.inputs.first();
-        if !first.is_some_and(|first| is_read_in_segments(first, plan.input_format)) {
+        let first = plan.trace.inputs.first();
+        if !first.is_some_and(|first| is_read_in_segments(first, plan.trace.input_format)) {
             return None;
         }
-        let shards = (plan.threads.min(MOST_SHARDS) * SHARDS_A_THREAD).next_power_of_two();
+        let shards = (plan.trace.threads.min(MOST_SHARDS) * SHARDS_A_THREAD).next_power_of_two();
         let divided = Divided::new(plan, shards.min(MOST_SHARDS));
         Some(Self::Divided(Box::new(divided)))
     }
@@ -315,6 +315,7 @@ mod tests {
     use super::*;
     use crate::decode::Addresses;
     use crate::inputs::Watch;
+    use crate::plan::TracePlan;
     use etherparse::PacketBuilder;
     use proptest::prelude::*;
     use std::io::{self, Write as _};
@@ -387,7 +388,7 @@ mod tests {
                 idle_ns,
                 active_ns,
                 bidirectional,
-                ..FlowPlan::of(Vec::<std::path::PathBuf>::new())
+                ..FlowPlan::default()
             },
         )
     }
@@ -532,8 +533,8 @@ mod tests {
         let capture = capture();
         let plan = |threads, memory_bytes| FlowPlan {
             memory_bytes,
-            threads,
-            ..FlowPlan::of([capture.path()])
+            trace: TracePlan::new([capture.path()]).with_threads(threads),
+            ..FlowPlan::default()
         };
         assert!(Tables::new(&plan(2, 1 << 30)).is_none());
         assert!(Tables::new(&plan(3, 1 << 30)).is_some());
@@ -557,7 +558,7 @@ mod tests {
     /// lost.
     #[test]
     fn shards_that_are_limited_keep_all_packets() {
-        let plan = FlowPlan::of(Vec::<std::path::PathBuf>::new());
+        let plan = FlowPlan::default();
         let hasher = ahash::RandomState::new();
         let packets: Vec<Taken> = (0_u32..20_000)
             .map(|number| {
@@ -589,7 +590,7 @@ mod tests {
 
     #[test]
     fn a_shard_that_panics_is_an_error_and_no_hang() {
-        let plan = FlowPlan::of(Vec::<std::path::PathBuf>::new());
+        let plan = FlowPlan::default();
         let mut divided = Divided::new(&plan, 2);
         let mut sink = Listed::default();
         let mut output = Output { totals: FlowTotals::default(), sink: &mut sink };

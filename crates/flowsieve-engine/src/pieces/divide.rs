@@ -55,7 +55,7 @@ impl OpenPiece {
     #[doc(hidden)]
     pub fn open(plan: &impl PiecePlan, piece: &Piece) -> Result<Self, PieceError> {
         let plan = plan.outline();
-        let source = plan.inputs.get(piece.input as usize).ok_or_else(|| {
+        let source = plan.trace.inputs.get(piece.input as usize).ok_or_else(|| {
             PieceError::Mismatch(format!("the plan has no input number {}", piece.input))
         })?;
         let stop = StopFlag::default();
@@ -65,7 +65,7 @@ impl OpenPiece {
             FilePart::of(bytes, length)
         });
         let Some(bytes) = &piece.bytes else {
-            let mut capture = source.open(plan.input_format, &stop)?;
+            let mut capture = source.open(plan.trace.input_format, &stop)?;
             if let Some(part) = part {
                 capture.read_part(part);
             }
@@ -89,7 +89,7 @@ impl OpenPiece {
 ///
 /// If ranges are to have no bytes.
 pub fn divide(plan: &impl PiecePlan, bytes: u64) -> Vec<Piece> {
-    let format = plan.outline().input_format;
+    let format = plan.outline().trace.input_format;
     divide_by(plan, bytes, |source, least| {
         let path = source.path();
         let length = if source.is_readable_twice() {
@@ -118,7 +118,7 @@ pub fn divide_by(
     assert!(bytes > 0, "a range has bytes");
     let plan = plan.outline();
     let mut pieces = Vec::new();
-    for (input, source) in (0..).zip(plan.selection.of(plan.inputs, plan.input_format)) {
+    for (input, source) in (0..).zip(plan.trace.sources()) {
         let part = source.part().map(|part| part.bytes.clone());
         let (begin, end) = part.clone().map_or((0, u64::MAX), |part| (part.start, part.end));
         let first = begin / bytes;
@@ -157,7 +157,7 @@ pub fn divide_by(
 pub fn grid_of(plan: &impl PiecePlan) -> Result<SliceGrid, PieceError> {
     plan.check()?;
     let plan = plan.outline();
-    if !plan.selection.is_resolved() {
+    if !plan.trace.selection.is_resolved() {
         return Err(PieceError::Mismatch(
             "a piece does not know where the whole begins and ends, so the range of time has to be absolute".to_owned(),
         ));
@@ -165,8 +165,8 @@ pub fn grid_of(plan: &impl PiecePlan) -> Result<SliceGrid, PieceError> {
     let slicing = plan.slicing;
     let first_ns = match (slicing.width_ns, slicing.align) {
         (Some(_), Align::First | Align::Local(_)) => {
-            let inputs = plan.selection.of(plan.inputs, plan.input_format);
-            let times = inputs.iter().map(|input| input.first_time_ns(plan.input_format));
+            let inputs = plan.trace.sources();
+            let times = inputs.iter().map(|input| input.first_time_ns(plan.trace.input_format));
             times.filter_map(|time| time.ok().flatten()).min().unwrap_or(0)
         }
         _ => 0,

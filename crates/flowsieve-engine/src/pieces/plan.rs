@@ -6,9 +6,8 @@ use crate::flows::{FlowPlan, PackedMaker};
 use crate::hashing::Digester;
 use crate::inputs::Maker;
 use crate::pipeline::{Align, CountPlan, PlanError, Slicing};
-use crate::selection::Selection;
+use crate::plan::TracePlan;
 use crate::top::{TopExtractor, TopPlan};
-use crate::trace::{InputFormat, Source};
 
 /// A plan of a run that can be divided: of a count, a ranking, a list of flows, or an export.
 pub trait PiecePlan {
@@ -29,9 +28,7 @@ pub trait PiecePlan {
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub struct Outline<'a> {
-    pub(super) inputs: &'a [Source],
-    pub(super) input_format: InputFormat,
-    pub(super) selection: &'a Selection,
+    pub(super) trace: &'a TracePlan,
     pub(super) slicing: Slicing,
     pub(super) shards: u32,
     run: Run<'a>,
@@ -112,9 +109,7 @@ impl PiecePlan for CountPlan {
 
     fn outline(&self) -> Outline<'_> {
         Outline {
-            inputs: &self.inputs,
-            input_format: self.input_format,
-            selection: &self.selection,
+            trace: &self.trace,
             slicing: self.slicing,
             shards: self.shards,
             run: Run::Count(self),
@@ -129,9 +124,7 @@ impl PiecePlan for TopPlan {
 
     fn outline(&self) -> Outline<'_> {
         Outline {
-            inputs: &self.inputs,
-            input_format: self.input_format,
-            selection: &self.selection,
+            trace: &self.trace,
             slicing: self.slicing,
             // One filter and one summary see all elements of a slice.
             shards: 1,
@@ -147,9 +140,7 @@ impl PiecePlan for FlowPlan {
 
     fn outline(&self) -> Outline<'_> {
         Outline {
-            inputs: &self.inputs,
-            input_format: self.input_format,
-            selection: &self.selection,
+            trace: &self.trace,
             slicing: NO_SLICES,
             shards: FLOW_SHARDS,
             run: Run::Flows(self),
@@ -168,9 +159,7 @@ impl PiecePlan for ExportPlan {
             ExportWhat::Packets => NO_SLICES,
         };
         Outline {
-            inputs: &self.inputs,
-            input_format: self.input_format,
-            selection: &self.selection,
+            trace: &self.trace,
             slicing,
             shards: match slicing.width_ns {
                 Some(_) => EXPORT_SHARDS,

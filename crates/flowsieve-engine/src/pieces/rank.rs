@@ -151,7 +151,7 @@ pub struct RankingSums<'a> {
 impl<'a> RankingSums<'a> {
     /// For a ranking of this plan.
     pub fn new(plan: &'a TopPlan, grid: SliceGrid, sink: &'a mut dyn TopSink) -> Self {
-        let edges = Edges::new(plan.slicing, &plan.selection, grid);
+        let edges = Edges::new(plan.slicing, &plan.trace.selection, grid);
         Self { plan, sink, sums: Sums::new(edges), held: None }
     }
 

@@ -123,7 +123,7 @@ impl PieceReader {
         budget: usize,
     ) -> Self {
         let plan = plan.outline();
-        if let (Some(capture), Some(select)) = (&mut capture, plan.selection.select()) {
+        if let (Some(capture), Some(select)) = (&mut capture, plan.trace.selection.select()) {
             capture.select(select);
         }
         Self {

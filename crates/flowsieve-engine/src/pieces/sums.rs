@@ -21,7 +21,7 @@ impl<'a> SliceSums<'a> {
     /// For a count of this plan.
     pub fn new(plan: &CountPlan, grid: SliceGrid, sink: &'a mut dyn SliceSink) -> Self {
         let spec = ShardSpec::of(plan, 1, false);
-        let edges = Edges::new(plan.slicing, &plan.selection, grid);
+        let edges = Edges::new(plan.slicing, &plan.trace.selection, grid);
         Self {
             collector: Collector::new(
                 Rows::new(sink, spec.empty_tally(), grid, edges, None),

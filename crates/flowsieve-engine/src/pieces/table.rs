@@ -52,10 +52,10 @@ impl InputTable {
         }
         let mut pieces: Vec<&Piece> = pieces.iter().collect();
         pieces.sort_by_key(|piece| (piece.input, piece.range));
-        let mut table = Self { inputs: vec![Vec::new(); plan.inputs.len()] };
+        let mut table = Self { inputs: vec![Vec::new(); plan.trace.inputs.len()] };
         let (mut again, mut totals) = (Vec::new(), Totals::default());
         let mut inputs = Vec::new();
-        for (number, path) in (0..).zip(plan.inputs.iter().map(Source::path)) {
+        for (number, path) in (0..).zip(plan.trace.inputs.iter().map(Source::path)) {
             let mut result = InputResult {
                 path: path.to_path_buf(),
                 container: None,

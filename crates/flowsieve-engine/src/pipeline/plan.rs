@@ -1,7 +1,6 @@
 //! What a run shall do: validated choices, no behaviour.
 
 use super::time_slice::Align;
-use crate::decode::Tunnel;
 use crate::elements::{ElementRule, Extractor};
 use crate::filters::saved::SavedFilter;
 use crate::filters::{
@@ -10,8 +9,7 @@ use crate::filters::{
 use crate::hashing::Digester;
 use crate::inputs::PlanError;
 use crate::memory::is_given;
-use crate::selection::{RelativeTime, Selection};
-use crate::trace::{InputFormat, Source};
+use crate::plan::TracePlan;
 
 /// How packet time is cut.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -23,8 +21,34 @@ pub struct Slicing {
 }
 
 impl Slicing {
-    /// Of windows that slide, one ending at each multiple of `every_ns`: how many panes, which are
-    /// as wide as that, one of them has. None if it has one, or if windows do not slide.
+    /// Checks that slices have a width.
+    ///
+    /// # Errors
+    ///
+    /// A width of 0 or less.
+    pub(crate) fn check(self) -> Result<(), PlanError> {
+        if self.width_ns.is_some_and(|width| width <= 0) {
+            return Err(PlanError::new(
+                "a time slice is at least 1 ns wide; 1s works, and `all` makes one slice of everything",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Returns how many slices of this many bytes are open at the same time: 8 while they are
+    /// small, but never fewer than 2, so that packets that cross a boundary out of order still find
+    /// their slice.
+    pub(crate) fn open_slices(self, bytes: u64) -> usize {
+        /// Memory below which more slices are kept open.
+        const SMALL_BYTES: u64 = 16 << 20;
+        match self.width_ns {
+            None => 1,
+            Some(_) => (SMALL_BYTES / bytes.max(1)).clamp(2, 8) as usize,
+        }
+    }
+
+    /// Returns how many panes a sliding window has, if one ends at each multiple of `every_ns`; a
+    /// pane is that wide. `None` if a window is one pane, or if windows do not slide.
     ///
     /// # Errors
     ///
@@ -70,16 +94,10 @@ pub struct CounterChoice {
 /// Everything that a count depends on.
 #[derive(Clone, Debug)]
 pub struct CountPlan {
-    /// Captures, in the order given.
-    pub inputs: Vec<Source>,
-    /// How to recognise them.
-    pub input_format: InputFormat,
-    /// Which packets take part.
-    pub selection: Selection,
+    /// What is read.
+    pub trace: TracePlan,
     /// What is counted.
     pub rule: ElementRule,
-    /// Which IP header counts.
-    pub tunnel: Tunnel,
     /// Time slices.
     pub slicing: Slicing,
     /// With this the slices are windows that slide: one ends at each multiple of this many
@@ -94,18 +112,6 @@ pub struct CountPlan {
     pub seed: u64,
     /// Partitions of the elements, each with its own counter; part of the experiment.
     pub shards: u32,
-    /// Threads; only speed depends on them.
-    pub threads: usize,
-    /// Where an input is a stream, such as a pipe: the row of a slice is handed on this many
-    /// nanoseconds of capture time after the end of the slice, and once more if packets come for it
-    /// later. `None` hands all rows on at the end, once, as for files.
-    pub delay_ns: Option<i64>,
-}
-
-impl From<RelativeTime> for PlanError {
-    fn from(error: RelativeTime) -> Self {
-        Self::new(error.to_string())
-    }
 }
 
 /// Most shards.
@@ -113,9 +119,6 @@ const MAX_SHARDS: u32 = 1024;
 
 /// Most memory of the filters of a slice.
 const MAX_FILTER_BYTES: u64 = 1 << 40;
-
-/// Filter memory below which more slices are kept open.
-const OPEN_SLICES_BYTES: u64 = 16 << 20;
 
 impl CounterChoice {
     /// The filter of each of `shards` shards, `sizing` being for all of them together.
@@ -270,11 +273,7 @@ impl CountPlan {
     /// with.
     #[doc(hidden)]
     pub fn check(&self) -> Result<(), PlanError> {
-        if self.slicing.width_ns.is_some_and(|width| width <= 0) {
-            return Err(PlanError::new(
-                "a time slice is at least 1 ns wide; 1s works, and `all` makes one slice of everything",
-            ));
-        }
+        self.slicing.check()?;
         check_shards(self.shards)?;
         self.check_windows()?;
         if self.shards > 1 && !self.combinations().is_empty() {
@@ -374,12 +373,6 @@ impl CountPlan {
         ))
     }
 
-    /// Whether an input cannot be read twice, as a pipe.
-    #[doc(hidden)]
-    pub fn is_stream(&self) -> bool {
-        !self.inputs.iter().all(Source::is_readable_twice)
-    }
-
     /// Asks the system whether it would give the memory of all filters, before anything is read:
     /// later a refusal would end the program without a word.
     ///
@@ -412,15 +405,10 @@ impl CountPlan {
         Some(counter.shard.memory_bytes() * u64::from(self.shards))
     }
 
-    /// How many slices are open at the same time: 8 while their filters are small, but never fewer
-    /// than 2, so that packets that cross a boundary out of order still find their slice.
+    /// Returns how many slices are open at the same time.
     #[doc(hidden)]
     pub fn open_slices(&self) -> usize {
-        if self.slicing.width_ns.is_none() {
-            return 1;
-        }
-        let bytes = self.counter_bytes().unwrap_or(0).max(1);
-        (OPEN_SLICES_BYTES / bytes).clamp(2, 8) as usize
+        self.slicing.open_slices(self.counter_bytes().unwrap_or(0))
     }
 
     /// Bytes that each exact set of one shard may take in one slice: that of the elements, and of
@@ -443,7 +431,7 @@ impl CountPlan {
     /// columns are wanted.
     pub(crate) fn extractor(&self, attributes: bool, keys: bool) -> Extractor {
         let digester = Digester::new(self.seed);
-        Extractor::new(self.rule.clone(), self.tunnel, digester, attributes, keys)
+        Extractor::new(self.rule.clone(), &self.trace.headers, digester, attributes, keys)
     }
 
     /// Whether the counter looks at the attributes of elements.

@@ -51,20 +51,20 @@ struct Division {
 impl Division {
     fn of(plan: &CountPlan) -> Self {
         // With two threads, the second serves the shards of one input as well.
-        if plan.inputs.len() == 1 {
-            let readers = plan.threads / 2;
+        if plan.trace.inputs.len() == 1 {
+            let readers = plan.trace.threads / 2;
             return Self {
                 readers,
-                workers: plan.threads.saturating_sub(1 + readers),
+                workers: plan.trace.threads.saturating_sub(1 + readers),
                 divided_among: if readers > 0 { plan.shards } else { 1 },
             };
         }
         // Several inputs may be open at the same time, with a thread each, and to merge them is
         // work enough for one. Of each a few packets are taken at a time.
-        let readers = plan.threads.saturating_sub(1).min(1);
+        let readers = plan.trace.threads.saturating_sub(1).min(1);
         Self {
             readers,
-            workers: plan.threads.saturating_sub(1 + readers).max(readers),
+            workers: plan.trace.threads.saturating_sub(1 + readers).max(readers),
             divided_among: 1,
         }
     }
@@ -100,11 +100,11 @@ pub fn count(
         plan.exact_limit_bytes.is_some() || beside.iter().any(|beside| beside.needs_keys());
     let extractor = || plan.extractor(plan.needs_attributes(), with_keys);
     let Division { readers, workers, divided_among } = Division::of(plan);
-    let can_read_again = !plan.is_stream();
+    let can_read_again = !plan.trace.is_stream();
     let has_slices = plan.slicing.width_ns.is_some();
     let mut reading = Reading {
-        inputs: plan.selection.of(&plan.inputs, plan.input_format),
-        input_format: plan.input_format,
+        inputs: plan.trace.sources(),
+        input_format: plan.trace.input_format,
         extractor: Arc::new(if beside.is_empty() {
             extractor().dividing(divided_among)
         } else {
@@ -119,7 +119,7 @@ pub fn count(
         threads: readers,
         // Of a window that slides nothing can be brought back.
         recalls: has_slices && !can_read_again && plan.panes().is_none(),
-        delay_ns: plan.delay_ns.filter(|_| has_slices && !can_read_again),
+        delay_ns: plan.trace.delay_ns.filter(|_| has_slices && !can_read_again),
     };
     let spec = ShardSpec {
         journal: reading.recalls,
@@ -132,7 +132,7 @@ pub fn count(
     let mut begun = continued.map(SavedFilter::into_shards).unwrap_or_default();
     let read = thread::scope(|scope| {
         reading.run(scope, watch, |grid| {
-            let edges = Edges::new(plan.grid(), &plan.selection, grid);
+            let edges = Edges::new(plan.grid(), &plan.trace.selection, grid);
             let mut rows = Rows::new(sink, spec.empty_tally(), grid, edges, panes);
             if keeps_recent {
                 rows.keep_recent();
@@ -340,10 +340,10 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
 
     use super::*;
-    use crate::decode::Tunnel;
     use crate::elements::ElementRule;
     use crate::filters::{BloomLayout, BloomSpec, CounterSpec, FilterSpec};
     use crate::pipeline::{Align, CounterChoice, SliceResult};
+    use crate::plan::TracePlan;
     use std::io;
 
     struct Nowhere;
@@ -368,13 +368,12 @@ mod tests {
         }));
         for threads in [1, 2, 3, 5] {
             let plan = CountPlan {
-                inputs: vec![
-                    concat!(env!("CARGO_MANIFEST_DIR"), "/../../traces/generated.pcap").into(),
-                ],
-                input_format: InputFormat::Auto,
-                selection: crate::selection::Selection::default(),
+                trace: TracePlan::new([concat!(
+                    env!("CARGO_MANIFEST_DIR"),
+                    "/../../traces/generated.pcap"
+                )])
+                .with_threads(threads),
                 rule: ElementRule::default(),
-                tunnel: Tunnel::Outer,
                 slicing: Slicing { width_ns: Some(1_000_000_000), align: Align::Epoch },
                 counter: Some(CounterChoice {
                     name: "broken",
@@ -384,9 +383,7 @@ mod tests {
                 exact_limit_bytes: None,
                 seed: 0,
                 shards: 4,
-                threads,
                 every_ns: None,
-                delay_ns: None,
             };
             let error = count(&plan, CountExtras::default(), &mut Nowhere, &Nowhere).unwrap_err();
             let RunError::Worker { packets, ref reason } = error else {

@@ -2,32 +2,24 @@
 //! are spread: what a plan rests on.
 
 use super::exact::ExactSet;
-use crate::decode::Tunnel;
 use crate::elements::{ElementBatch, ElementKind, ElementRule, Extractor};
 use crate::guard::Broken;
 use crate::hashing::{Digest, Digester};
 use crate::inputs::{Feed, InputResult, Merge, Watch};
+use crate::plan::TracePlan;
 use crate::selection::Selection;
-use crate::trace::InputFormat;
 use hashbrown::HashMap;
 use std::ops::Range;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread;
 
 /// What to measure.
 #[derive(Clone, Debug)]
 pub struct SamplePlan {
-    /// Captures; `-` is standard input.
-    pub inputs: Vec<PathBuf>,
-    /// How to recognise them.
-    pub input_format: InputFormat,
-    /// Which packets take part.
-    pub selection: Selection,
+    /// What is read.
+    pub trace: TracePlan,
     /// Which elements.
     pub rule: ElementRule,
-    /// Which IP header counts.
-    pub tunnel: Tunnel,
     /// Combinations to count besides the whole element, bit i for attribute i.
     pub masks: Vec<u32>,
     /// Bytes that all sets may take together.
@@ -102,15 +94,16 @@ pub fn sample(plan: &SamplePlan, watch: &dyn Watch) -> Result<SampleResult, Brok
         part: Vec::new(),
     };
     let digester = Digester::new(0);
-    let extractor = Extractor::new(plan.rule.clone(), plan.tunnel, digester, true, true);
+    let extractor = Extractor::new(plan.rule.clone(), &plan.trace.headers, digester, true, true);
     let maker = Arc::new(extractor);
-    let mut result = SampleResult { selection: plan.selection.clone(), ..SampleResult::default() };
+    let mut result =
+        SampleResult { selection: plan.trace.selection.clone(), ..SampleResult::default() };
     let read = thread::scope(|scope| {
         // No input is due before those in front of it are at their end.
-        let sources = plan.selection.of(&plan.inputs, plan.input_format).into_iter();
+        let sources = plan.trace.sources().into_iter();
         let sources = sources.map(|source| (source, i64::MAX));
         let begin = |capture, _| Feed::start(scope, capture, &maker, 0, 0);
-        let merge = Merge::with_times(sources, plan.input_format, watch, begin);
+        let merge = Merge::with_times(sources, plan.trace.input_format, watch, begin);
         merge.drain(watch, |_, feed, packets| {
             let Feed { batch, cursor, .. } = feed;
             let elements = cursor.pass(batch, cursor.packet + packets, |_| {});

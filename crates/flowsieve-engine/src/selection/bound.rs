@@ -15,9 +15,12 @@ pub enum TimeBound {
     BeforeEnd(i64),
 }
 
-/// A time relative to the captures that cannot be had.
+/// Why a range of time cannot be had.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
-pub enum RelativeTime {
+pub enum TimeRangeError {
+    /// It ends before it begins.
+    #[error("no packet comes from --from on and before --to; --to needs the later time")]
+    Empty,
     /// The end of a stream is not known before it is there.
     #[error(
         "the end of a stream is not known while it is read; a time before the end needs files, and +90s counts from the beginning"
@@ -41,24 +44,29 @@ impl Selection {
     ///
     /// # Errors
     ///
-    /// The times of a stream are needed.
+    /// The times of a stream are needed, or the range ends before it begins.
     #[doc(hidden)]
     pub fn resolved(
         &self,
         sources: &[Source],
         format: InputFormat,
         stop: &StopFlag,
-    ) -> Result<Self, RelativeTime> {
+    ) -> Result<Self, TimeRangeError> {
         let bounds = [self.from, self.to];
+        if let [Some(TimeBound::At(from)), Some(TimeBound::At(to))] = bounds
+            && from >= to
+        {
+            return Err(TimeRangeError::Empty);
+        }
         let has = |is: fn(&TimeBound) -> bool| bounds.iter().flatten().any(is);
         let from_start = has(|bound| matches!(bound, TimeBound::AfterStart(_)));
         let from_end = has(|bound| matches!(bound, TimeBound::BeforeEnd(_)));
         let streams = sources.iter().any(|source| !source.is_readable_twice());
         if from_end && streams {
-            return Err(RelativeTime::EndOfStream);
+            return Err(TimeRangeError::EndOfStream);
         }
         if from_start && streams && sources.len() > 1 {
-            return Err(RelativeTime::SeveralStreams);
+            return Err(TimeRangeError::SeveralStreams);
         }
         let paths = || sources.iter().map(Source::path);
         let start = (from_start && !streams)

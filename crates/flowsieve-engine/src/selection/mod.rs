@@ -10,7 +10,7 @@ mod bound;
 mod choose;
 mod part;
 
-pub use bound::{RelativeTime, TimeBound};
+pub use bound::{TimeBound, TimeRangeError};
 #[doc(hidden)]
 pub use part::SelectedPart;
 

@@ -6,11 +6,10 @@ use super::plan::TopPlan;
 use super::question::{Attribute, Field, Question};
 use super::results::TopSlice;
 use super::workers::Ranker;
-use crate::decode::{Addresses, Tunnel};
+use crate::decode::Addresses;
 use crate::elements::{ElementBatch, ElementColumns, ElementKind, ElementRule};
 use crate::pipeline::{Align, Beside, ClosedSlice, Slicing};
-use crate::selection::Selection;
-use crate::trace::InputFormat;
+use crate::plan::TracePlan;
 use std::ops::Range;
 
 /// Elements that are ranked at a time.
@@ -54,12 +53,8 @@ impl WhoBeside {
             let [by, distinct] = fields;
             let question = Question::new(by, distinct).ok()?;
             let plan = TopPlan {
-                inputs: Vec::new(),
-                input_format: InputFormat::Auto,
-                selection: Selection::default(),
+                trace: TracePlan::default().with_threads(1),
                 question: question.clone(),
-                tunnel: Tunnel::Outer,
-                dns_ports: Vec::new(),
                 queries_only: false,
                 slicing: Slicing { width_ns: None, align: Align::Epoch },
                 most: Some(most.max(1)),
@@ -67,7 +62,6 @@ impl WhoBeside {
                 memory_bytes: TopPlan::USUAL_BYTES,
                 exact_limit_bytes: None,
                 seed,
-                threads: 1,
             };
             Some(Ranking {
                 question,

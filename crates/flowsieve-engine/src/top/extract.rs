@@ -15,7 +15,7 @@ use super::plan::TopPlan;
 use super::question::{Attribute, Field, Question};
 use super::summary::LONGEST_KEY;
 use crate::decode::{
-    Addresses, DNS_PORT, Decoder, IpPacket, NAME_MAX, Skip, Tunnel, dns_message, dns_messages,
+    Addresses, Decoder, Headers, IpPacket, NAME_MAX, Skip, Tunnel, dns_message, dns_messages,
     dotted, labels_from_text, logged_addresses,
 };
 use crate::elements::{ElementBatch, ElementColumns};
@@ -84,27 +84,15 @@ struct Values<'a> {
 impl TopExtractor {
     /// That of a plan.
     pub(crate) fn of(plan: &TopPlan) -> Self {
-        Self::new(
-            &plan.question,
-            plan.tunnel,
-            &plan.dns_ports,
-            plan.queries_only,
-            Digester::new(plan.seed),
-        )
+        Self::new(&plan.question, &plan.trace.headers, plan.queries_only, Digester::new(plan.seed))
     }
 
-    fn new(
-        question: &Question,
-        tunnel: Tunnel,
-        dns_ports: &[u16],
-        queries_only: bool,
-        digester: Digester,
-    ) -> Self {
+    fn new(question: &Question, headers: &Headers, queries_only: bool, digester: Digester) -> Self {
         Self {
             question: question.clone(),
-            decoder: Decoder::new(tunnel),
+            decoder: Decoder::new(headers.tunnel),
             inner: Decoder::new(Tunnel::Inner),
-            dns_ports: [&[DNS_PORT], dns_ports].concat(),
+            dns_ports: headers.all_dns_ports(),
             queries_only,
             need: if question.is_about_dns() {
                 Need::Names
@@ -652,7 +640,7 @@ mod tests {
     fn columns(by: &str, distinct: &str, values: &Values<'_>) -> ElementColumns {
         let fields = |text: &str| text.split(',').map(|field| field.parse().unwrap()).collect();
         let question = Question::new(fields(by), fields(distinct)).unwrap();
-        let extractor = TopExtractor::new(&question, Tunnel::Outer, &[], false, Digester::new(0));
+        let extractor = TopExtractor::new(&question, &Headers::default(), false, Digester::new(0));
         let mut out = ElementColumns::default();
         extractor.push::<LONG>(values, &mut out);
         let record = Record::of(out.keys.get(0));
@@ -717,7 +705,7 @@ mod tests {
             let fields = |text: &str| text.split(',').map(|f| f.parse().unwrap()).collect();
             let question = Question::new(fields(by), fields(distinct)).unwrap();
             let digester = Digester::new(3);
-            let extractor = TopExtractor::new(&question, Tunnel::Outer, &[], false, digester);
+            let extractor = TopExtractor::new(&question, &Headers::default(), false, digester);
             assert_ne!(extractor.form, Form::Any);
             let (mut short, mut long) = (ElementColumns::default(), ElementColumns::default());
             let ip = IpPacket {
@@ -756,7 +744,7 @@ mod tests {
             let fields = |text: &str| vec![text.parse().unwrap()];
             let question = Question::new(fields(by), fields(distinct)).unwrap();
             let digester = Digester::new(3);
-            let extractor = TopExtractor::new(&question, Tunnel::Outer, &[], false, digester);
+            let extractor = TopExtractor::new(&question, &Headers::default(), false, digester);
             let (mut pair, mut other) = (ElementColumns::default(), ElementColumns::default());
             extractor.pair(values.addresses, 99, by == "dst", &mut pair);
             extractor.push::<SHORT>(&values, &mut other);

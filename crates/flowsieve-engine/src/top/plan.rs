@@ -2,27 +2,17 @@
 
 use super::question::Question;
 use super::summary::LEAST_BYTES;
-use crate::decode::Tunnel;
 use crate::memory::is_given;
 use crate::pipeline::{PlanError, Slicing};
-use crate::selection::Selection;
-use crate::trace::{InputFormat, Source};
+use crate::plan::TracePlan;
 
 /// Everything that a ranking depends on.
 #[derive(Clone, Debug)]
 pub struct TopPlan {
-    /// Captures, in the order given.
-    pub inputs: Vec<Source>,
-    /// How to recognise them.
-    pub input_format: InputFormat,
-    /// Which packets take part.
-    pub selection: Selection,
+    /// What is read.
+    pub trace: TracePlan,
     /// What is asked.
     pub question: Question,
-    /// Which IP header counts.
-    pub tunnel: Tunnel,
-    /// Ports on which DNS is spoken, besides 53.
-    pub dns_ports: Vec<u16>,
     /// Of DNS messages only the queries.
     pub queries_only: bool,
     /// Time slices.
@@ -38,12 +28,7 @@ pub struct TopPlan {
     pub exact_limit_bytes: Option<u64>,
     /// Seed of the digests.
     pub seed: u64,
-    /// Threads; only speed depends on them.
-    pub threads: usize,
 }
-
-/// Memory below which more slices are kept open, as in a count.
-const OPEN_SLICES_BYTES: u64 = 16 << 20;
 
 /// Most memory, as in a count.
 const MOST_BYTES: u64 = 1 << 40;
@@ -70,11 +55,7 @@ impl TopPlan {
     /// A width of 0 or less, too little or too much memory, or nothing to be listed.
     #[doc(hidden)]
     pub fn check(&self) -> Result<(), PlanError> {
-        if self.slicing.width_ns.is_some_and(|width| width <= 0) {
-            return Err(PlanError::new(
-                "a time slice is at least 1 ns wide; 1s works, and `all` makes one slice of everything",
-            ));
-        }
+        self.slicing.check()?;
         if !(Self::LEAST_BYTES..=MOST_BYTES).contains(&self.memory_bytes) {
             return Err(PlanError::new(format!(
                 "filter and summary have from {} bytes to 1 TiB together, not {}; 1MiB works",
@@ -111,10 +92,7 @@ impl TopPlan {
     /// How many slices are open at the same time, as in a count.
     #[doc(hidden)]
     pub fn open_slices(&self) -> usize {
-        if self.slicing.width_ns.is_none() {
-            return 1;
-        }
-        (OPEN_SLICES_BYTES / self.memory_bytes.max(1)).clamp(2, 8) as usize
+        self.slicing.open_slices(self.memory_bytes)
     }
 
     /// Lines of the filter of a slice.

@@ -6,7 +6,6 @@ use super::results::{TopSink, TopSummary};
 use super::rows::TopRows;
 use super::stage::TopStage;
 use crate::pipeline::{Align, Cut, Edges, Read, Reading, RunError, SliceGrid, Watch};
-use crate::trace::Source;
 use std::sync::Arc;
 use std::thread;
 
@@ -27,14 +26,14 @@ pub fn top(
     plan.check()?;
     plan.check_memory()?;
     // Several inputs may be open at the same time, with a thread each.
-    let readers = match plan.inputs.len() {
-        1 => plan.threads.saturating_sub(1) / 2,
-        _ => plan.threads.saturating_sub(2).min(1),
+    let readers = match plan.trace.inputs.len() {
+        1 => plan.trace.threads.saturating_sub(1) / 2,
+        _ => plan.trace.threads.saturating_sub(2).min(1),
     };
-    let can_read_again = plan.inputs.iter().all(Source::is_readable_twice);
+    let can_read_again = !plan.trace.is_stream();
     let mut reading = Reading {
-        inputs: plan.selection.of(&plan.inputs, plan.input_format),
-        input_format: plan.input_format,
+        inputs: plan.trace.sources(),
+        input_format: plan.trace.input_format,
         extractor: Arc::new(TopExtractor::of(plan)),
         // The digest of the key.
         arity: 1,
@@ -65,7 +64,7 @@ pub fn top(
         totals.uncounted = again.totals.uncounted;
         totals.interrupted = again.totals.interrupted;
     }
-    let edges = Edges::new(plan.slicing, &plan.selection, grid);
+    let edges = Edges::new(plan.slicing, &plan.trace.selection, grid);
     let sums = rows.finish(edges, Cut::of(totals.interrupted), sink).map_err(RunError::Sink)?;
     totals.slices = sums.slices;
     Ok(sums.summary(&plan.question, inputs, totals))

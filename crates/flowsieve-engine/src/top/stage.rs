@@ -32,7 +32,7 @@ impl TopStage {
         rows: TopRows,
     ) -> Self {
         let ranker = Ranker::new(plan);
-        let threads = usize::from(plan.threads >= 2);
+        let threads = usize::from(plan.trace.threads >= 2);
         let threads = spawn_up_to(scope, "ranking", threads, WORKER_BYTES, Worker::serve);
         let workers = if threads.is_empty() {
             Pool::here(ranker)

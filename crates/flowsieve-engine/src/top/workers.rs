@@ -229,20 +229,14 @@ impl Work for Ranker {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decode::Tunnel;
     use crate::pipeline::{Align, Slicing};
-    use crate::selection::Selection;
+    use crate::plan::TracePlan;
     use crate::top::Question;
-    use crate::trace::InputFormat;
 
     fn plan(most: Option<usize>, exact: bool) -> TopPlan {
         TopPlan {
-            inputs: Vec::new(),
-            input_format: InputFormat::Auto,
-            selection: Selection::default(),
+            trace: TracePlan::default(),
             question: Question::default(),
-            tunnel: Tunnel::Outer,
-            dns_ports: Vec::new(),
             queries_only: false,
             slicing: Slicing { width_ns: None, align: Align::Epoch },
             most,
@@ -250,7 +244,6 @@ mod tests {
             memory_bytes: 16 << 10,
             exact_limit_bytes: exact.then_some(1 << 30),
             seed: 0,
-            threads: 1,
         }
     }
 
