@@ -29,8 +29,8 @@ four standard errors, or if something could not be read or written.
 Examples:
   Table 1 of the CMDBF paper, paper beside formula beside measurement:
     flowsieve reproduce cmdbf-table-1
-  Everything, as the page docs/reproduction.md with its figures:
-    flowsieve reproduce all --markdown docs/reproduction.md";
+  Everything, as a page with its figures:
+    flowsieve reproduce all --markdown all.md";
 
 /// Folder of a page's figures, beside the page.
 const FIGURES: &str = "figures";
