@@ -8,7 +8,7 @@ use crate::elements::ElementKind;
 use crate::pipeline::{CountExtras, Traffic, TrafficPair};
 use std::collections::{HashMap, HashSet};
 
-/// A capture by its hosts a second.
+/// A capture with its traffic per second.
 #[derive(Debug)]
 pub(super) struct Busy {
     pub(super) capture: ExperimentCapture,
@@ -20,10 +20,10 @@ pub(super) struct Busy {
     pairs: u64,
 }
 
-/// Who talks in a capture. Shares are of the pairs of hosts, for any direction.
+/// The distribution of pairs among hosts. Shares are of pairs, in either direction.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Hosts {
-    /// Neither of the others: what a line between networks shows.
+    /// No host dominates, as on a line between networks.
     Many,
     /// One host has more than half of the pairs: a flood, a scan, a single client or server.
     One(f64),

@@ -37,8 +37,7 @@ pub(super) struct ExperimentCapture {
     _generated: Option<NamedTempFile>,
 }
 
-/// The user's captures that have the most of what an experiment is about, and a sentence on where
-/// they come from.
+/// Returns the captures of the user with the most elements, and a sentence on their origin.
 pub(super) fn traffic(
     settings: &Settings,
     kind: ElementKind,
@@ -107,7 +106,7 @@ pub(super) fn generated(
 }
 
 impl ExperimentCapture {
-    /// A capture of the user.
+    /// Opens a capture of the user.
     pub(super) fn of(path: &Path) -> Self {
         let name = path.file_name();
         Self {
@@ -157,7 +156,7 @@ fn count_capture(
     count_with(path, kind, width_ns, filter, CountExtras::default(), take)
 }
 
-/// The same with extras.
+/// Counts with extras.
 pub(super) fn count_with(
     path: &Path,
     kind: ElementKind,

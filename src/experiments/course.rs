@@ -4,7 +4,7 @@
 use super::dictionary::{WordSet, times};
 use super::parallel::in_parallel;
 use super::ratios::HOW;
-use super::result::{Chart, ChartAxis, ChartScale, Curve, CurveKind, Measured};
+use super::result::{Chart, ChartAxis, ChartScale, Curve, CurveKind, CurvePair, Measured};
 use super::statistics::{exact_bloom_fpr, rate_of};
 use super::words::words;
 use super::{Findings, Found, Settings};
@@ -13,7 +13,7 @@ use crate::filters::{BloomFilter, ElementDigests, MembershipFilter, Sighting};
 use crate::hashing::Digester;
 
 const RATE: f64 = 0.01;
-const MEGABYTE: f64 = 1e6;
+pub(super) const MEGABYTE: f64 = 1e6;
 
 /// Elements up to which the rate while filling is summed up exactly.
 const EXACT: usize = 10_000;
@@ -29,7 +29,7 @@ const PRINTED: [(usize, f64, f64, f64); 7] = [
     (400_000, 0.001_8, 4.440_7, 25.314_43),
 ];
 
-/// What was measured with the first n words.
+/// Measurements with the first n words.
 struct Row {
     words: usize,
     bits: u64,
@@ -54,7 +54,7 @@ pub(super) fn design(words: usize) -> (u64, u32) {
 fn measure(settings: &Settings, words: &[Vec<u8>]) -> Row {
     let n = words.len();
     let (bits, probes) = design(n);
-    // As many runs as make the error small, and enough to see how they differ.
+    // Enough runs to make the error small, and to see how they differ.
     let enough = settings.scale.pick(20_000, 4_000_000, 40_000_000) as usize;
     let runs = (enough / n).clamp(10, 2_000);
     let strangers = (settings.scale.pick(10_000, STRANGERS, STRANGERS) / runs as u64).max(10);
@@ -182,8 +182,11 @@ fn push_row(row: &Row, printed: Option<&(usize, f64, f64, f64)>, found: &mut Fin
     }
 }
 
-/// Shares of the list that are measured.
-const TENTHS: usize = 10;
+/// Returns the first tenth of the words, the first two tenths, and so on.
+pub(super) fn tenths(words: &[Vec<u8>]) -> impl Iterator<Item = &[Vec<u8>]> {
+    let parts = (1..=10).map(|tenth| &words[..words.len() * tenth / 10]);
+    parts.filter(|words| !words.is_empty())
+}
 
 pub(super) fn by_words(settings: &Settings) -> Found {
     let (words, from) = words(settings)?;
@@ -191,11 +194,7 @@ pub(super) fn by_words(settings: &Settings) -> Found {
         from,
         "No figure of the report: the quantities of Table 1 by the number of words, the rate while the filter is filled and when it is full, and the memory of filter and set. The set's table doubles when it is full, which makes steps and no exponential growth; the filter grows in proportion.".into(),
     ]);
-    let rows: Vec<Row> = (1..=TENTHS)
-        .map(|tenth| &words[..words.len() * tenth / TENTHS])
-        .filter(|words| !words.is_empty())
-        .map(|words| measure(settings, words))
-        .collect();
+    let rows: Vec<Row> = tenths(&words).map(|words| measure(settings, words)).collect();
     for row in &rows {
         for (what, formula, measured) in [
             ("while filling", row.while_filling_formula, row.while_filling),
@@ -207,14 +206,25 @@ pub(super) fn by_words(settings: &Settings) -> Found {
                 .measured(measured);
         }
     }
-    let curve = |name: &str, kind, of: fn(&Row) -> Measured| {
-        let points = rows.iter().map(|row| {
-            let value = of(row);
-            (row.words as f64, value.mean, value.std_error)
-        });
-        Curve::new(name, kind, points.collect())
+    found.charts = charts_by_words(&rows);
+    Ok(found)
+}
+
+fn charts_by_words(rows: &[Row]) -> Vec<Chart> {
+    let pair = |name: &str, of: fn(&Row) -> (f64, Measured)| {
+        let mut pair = CurvePair::new(name);
+        for row in rows {
+            let (formula, measured) = of(row);
+            pair.push(row.words as f64, formula, measured);
+        }
+        pair.curves()
     };
-    found.charts = vec![
+    let bytes = |name: &str, of: fn(&Row) -> f64| {
+        let points = rows.iter().map(|row| (row.words as f64, Measured::exactly(of(row))));
+        Curve::over(name, CurveKind::Measured, points)
+    };
+    let rates = pair("while filling", |row| (row.while_filling_formula, row.while_filling));
+    vec![
         Chart {
             name: "course-rate-by-words".into(),
             title: "Error rate of the dictionary".into(),
@@ -223,16 +233,9 @@ pub(super) fn by_words(settings: &Settings) -> Found {
                     .into(),
             x: ChartAxis::new("words", ChartScale::Linear),
             y: ChartAxis::new("false-positive rate", ChartScale::Log),
-            curves: vec![
-                curve("while filling", CurveKind::Measured, |row| row.while_filling),
-                curve("while filling, formula", CurveKind::Formula, |row| {
-                    Measured::exactly(row.while_filling_formula)
-                }),
-                curve("when full", CurveKind::Measured, |row| row.when_full),
-                curve("when full, formula", CurveKind::Formula, |row| {
-                    Measured::exactly(row.when_full_formula)
-                }),
-            ],
+            curves: rates
+                .chain(pair("when full", |row| (row.when_full_formula, row.when_full)))
+                .collect(),
         },
         Chart {
             name: "course-memory-by-words".into(),
@@ -241,14 +244,9 @@ pub(super) fn by_words(settings: &Settings) -> Found {
             x: ChartAxis::new("words", ChartScale::Linear),
             y: ChartAxis::new("memory", ChartScale::Bytes),
             curves: vec![
-                curve("Bloom filter", CurveKind::Measured, |row| {
-                    Measured::exactly(row.filter_bytes as f64)
-                }),
-                curve("hash set", CurveKind::Measured, |row| {
-                    Measured::exactly(row.set_bytes as f64)
-                }),
+                bytes("Bloom filter", |row| row.filter_bytes as f64),
+                bytes("hash set", |row| row.set_bytes as f64),
             ],
         },
-    ];
-    Ok(found)
+    ]
 }

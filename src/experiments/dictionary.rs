@@ -1,7 +1,7 @@
-//! A dictionary in a Bloom filter and in a hash set: what words cost in time and memory, as the
-//! course report compares them.
+//! Time and memory of a dictionary in a Bloom filter and in a hash set, as the course report
+//! compares them.
 
-use super::ratios::{Times, time_each};
+use super::ratios::{Operation, Times, time_each};
 use super::result::Measured;
 use crate::filters::{BloomFilter, ElementDigests, MembershipFilter};
 use crate::hashing::Digester;
@@ -19,25 +19,23 @@ pub(super) struct WordTimes {
     pub(super) ratio: Measured,
 }
 
-/// What adding the words takes, and what asking for each of them does: the hash of the word
-/// included, a set that grows as it does.
+/// Measures the time to add the words and to look each of them up, hashing included; the set grows
+/// as it fills.
 pub(super) fn times(words: &[Vec<u8>], bits: u64, probes: u32, rounds: usize) -> [WordTimes; 2] {
-    // So that a round of few words is long enough for the clock.
+    // A round of few words is repeated until it is long enough for the clock.
     let again = (2_000 / words.len().max(1)).max(1);
     let number = again * words.len();
     let digester = Digester::new(1);
     let element = |word: &[u8]| ElementDigests { whole: digester.digest(word), attributes: &[] };
     let filter = RefCell::new(BloomFilter::new(bits, probes));
     let set: RefCell<WordSet<'_>> = RefCell::default();
-    let mut operations: Vec<Box<dyn FnMut() -> f64 + '_>> = vec![
+    let mut operations: Vec<Operation<'_>> = vec![
         Box::new(|| {
             let mut filter = filter.borrow_mut();
             time_each(number, || {
                 for _ in 0..again {
                     filter.clear();
-                    for word in words {
-                        black_box(filter.insert(element(word)));
-                    }
+                    words.iter().for_each(|word| _ = black_box(filter.insert(element(word))));
                 }
             })
         }),
@@ -46,29 +44,23 @@ pub(super) fn times(words: &[Vec<u8>], bits: u64, probes: u32, rounds: usize) ->
             time_each(number, || {
                 for _ in 0..again {
                     *set = WordSet::default();
-                    for word in words {
-                        black_box(set.insert(word));
-                    }
+                    words.iter().for_each(|word| _ = black_box(set.insert(word)));
                 }
             })
         }),
         Box::new(|| {
             let filter = filter.borrow();
             time_each(number, || {
-                for _ in 0..again {
-                    for word in words {
-                        black_box(filter.contains(element(word)));
-                    }
+                for word in (0..again).flat_map(|_| words) {
+                    black_box(filter.contains(element(word)));
                 }
             })
         }),
         Box::new(|| {
             let set = set.borrow();
             time_each(number, || {
-                for _ in 0..again {
-                    for word in words {
-                        black_box(set.contains(word.as_slice()));
-                    }
+                for word in (0..again).flat_map(|_| words) {
+                    black_box(set.contains(word.as_slice()));
                 }
             })
         }),
@@ -109,7 +101,7 @@ mod tests {
         let mut set = WordSet::default();
         set.extend(words.iter().map(Vec::as_slice));
         let end = set.allocation_size() + 4 * words.len();
-        // The last growth came before the last word, with a table half as large beside the new one.
+        // The last growth came before the last word, when both the old and the new table exist.
         assert!(most > end && most < 2 * end, "{most} {end}");
         assert!(mean < end as f64 && mean > 0.3 * end as f64, "{mean} {end}");
         assert_eq!(set_bytes(&[]), (0, 0.0));

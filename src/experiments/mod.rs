@@ -1,8 +1,8 @@
-//! Tables and figures of the papers that the filters come from, recomputed: one file each.
+//! Tables and figures of the papers that the filters come from, recomputed.
 //!
-//! Each is a function from [`Settings`] to an [`Experiment`]: what the paper prints, what the
-//! formula says and what is measured on the filters of this library, cell by cell. Everything but
-//! times follows from the seed, for any number of threads.
+//! Each is a function from [`Settings`] to an [`Experiment`]: the printed figure, the formula and
+//! the measurement on the filters of this library, cell by cell. Everything but times follows from
+//! the seed, for any number of threads.
 
 #![allow(
     clippy::unnecessary_wraps,
@@ -11,38 +11,23 @@
 
 mod busy;
 mod captures;
-mod cbfm_fig_10;
-mod cbfm_fig_11;
-mod cbfm_fig_12;
-mod cbfm_fig_7;
-mod cbfm_fig_8;
-mod cbfm_fig_9;
+mod cbfm_dns;
 mod cbfm_memory;
-mod cbfm_query_n;
-mod cbfm_table_2;
-mod cbfm_table_3;
-mod cmdbf_examples;
-mod cmdbf_fig_9;
-mod cmdbf_negatives;
-mod cmdbf_space;
-mod cmdbf_table_1;
-mod counters;
+mod cbfm_rates;
+mod cbfm_times;
+mod cmdbf;
+mod cmdbf_traffic;
 mod course;
-mod course_fig_2;
-mod course_fig_3;
+mod course_costs;
+mod course_functions;
 mod dictionary;
-mod dleft_loads;
-mod dleft_rate;
-mod dleft_times;
+mod dleft;
 mod numbers;
 mod parallel;
 mod random;
 mod ratios;
 mod result;
-mod scbf_deletion;
-mod scbf_table_1;
-mod scbf_table_4;
-mod scbf_tables_2_3;
+mod scbf;
 mod statistics;
 mod uniform;
 mod words;
@@ -54,10 +39,10 @@ pub use result::{
 
 use std::path::PathBuf;
 
-/// How large experiments are.
+/// The size of experiments.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Scale {
-    /// A fraction of a second each: shows that they run, not what they find.
+    /// A fraction of a second each: shows that they run.
     Small,
     /// As published where that takes seconds; arrays and sets of Fig. 7 of the CBFM paper at 1/64.
     Default,
@@ -66,7 +51,7 @@ pub enum Scale {
 }
 
 impl Scale {
-    /// One of three numbers.
+    /// Returns one of three numbers.
     const fn pick(self, small: u64, default: u64, full: u64) -> u64 {
         match self {
             Self::Small => small,
@@ -79,7 +64,7 @@ impl Scale {
 /// Everything that an experiment depends on, and the threads.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// How large.
+    /// The size.
     pub scale: Scale,
     /// Start of the random numbers.
     pub seed: u64,
@@ -87,7 +72,7 @@ pub struct Settings {
     pub threads: usize,
     /// Captures for the experiments on traffic; without any, traffic is generated.
     pub captures: Vec<PathBuf>,
-    /// A list of words, one a line; without it, words are generated.
+    /// A list of words, one per line; without it, words are generated.
     pub words: Option<PathBuf>,
 }
 
@@ -109,12 +94,12 @@ pub struct Entry {
     pub name: &'static str,
     /// What it recomputes.
     pub title: &'static str,
-    /// Where that was published.
+    /// The publication.
     pub source: &'static str,
     run: Run,
 }
 
-/// What an experiment finds: all of [`Experiment`] but its name.
+/// The findings of an experiment: [`Experiment`] without its name.
 #[derive(Debug)]
 struct Findings {
     remarks: Vec<String>,
@@ -128,7 +113,7 @@ impl Findings {
         Self { remarks: remarks.into(), cells: Vec::new(), charts: Vec::new() }
     }
 
-    /// One cell more, which what follows describes.
+    /// Adds a cell, and returns it to be filled.
     fn cell(&mut self, label: impl Into<String>) -> &mut Cell {
         self.cells.push(Cell::new(label));
         self.cells.last_mut().expect("it was put there")
@@ -139,7 +124,7 @@ type Found = Result<Findings, ExperimentError>;
 
 type Run = fn(&Settings) -> Found;
 
-/// An experiment of the list, yet without a title.
+/// Makes an experiment of the list, without a title.
 const fn entry(name: &'static str, source: &'static str, run: Run) -> Entry {
     let title = "";
     Entry { name, title, source, run }
@@ -178,46 +163,48 @@ const COURSE: &str =
 
 /// All experiments, in the order of the papers.
 pub const ALL: &[Entry] = &[
-    entry("cmdbf-table-1", CMDBF, cmdbf_table_1::run)
+    entry("cmdbf-table-1", CMDBF, cmdbf::table_1)
         .titled("Table 1: false-positive rates of MDBF and CMDBF"),
-    entry("cmdbf-space", CMDBF, cmdbf_space::run).titled("Table 1: space, and what it saves"),
-    entry("cmdbf-negatives", CMDBF, cmdbf_negatives::run)
+    entry("cmdbf-space", CMDBF, cmdbf::space).titled("Table 1: space, and what it saves"),
+    entry("cmdbf-negatives", CMDBF, cmdbf::negatives)
         .titled("Table 1 with other negatives: values that occur"),
-    entry("cmdbf-examples", CMDBF, cmdbf_examples::run).titled("The worked examples"),
-    entry("cmdbf-fig-9", CMDBF, cmdbf_fig_9::run)
+    entry("cmdbf-examples", CMDBF, cmdbf::examples).titled("The worked examples"),
+    entry("cmdbf-fig-9", CMDBF, cmdbf_traffic::fig_9)
         .titled("Fig. 9: host pairs a second, exact and by MDBF and CMDBF"),
-    entry("cbfm-table-2", CBFM, cbfm_table_2::run).titled("Table 2: elements that fit into 1 MB"),
-    entry("cbfm-table-3", CBFM, cbfm_table_3::run).titled("Table 3: memory for 1000 elements"),
-    entry("cbfm-fig-7", CBFM, cbfm_fig_7::run)
+    entry("cbfm-table-2", CBFM, cbfm_memory::table_2)
+        .titled("Table 2: elements that fit into 1 MB"),
+    entry("cbfm-table-3", CBFM, cbfm_memory::table_3).titled("Table 3: memory for 1000 elements"),
+    entry("cbfm-fig-7", CBFM, cbfm_rates::fig_7)
         .titled("Fig. 7: false-positive rates by the share of known values"),
-    entry("cbfm-fig-8", CBFM, cbfm_fig_8::run)
+    entry("cbfm-fig-8", CBFM, cbfm_dns::fig_8)
         .titled("Fig. 8: false-positive rates on DNS traffic by memory"),
-    entry("cbfm-fig-9", CBFM, cbfm_fig_9::run).titled("Fig. 9: weights (WCBFM)"),
-    entry("cbfm-fig-10", CBFM, cbfm_fig_10::run).titled("Fig. 10: query times"),
-    entry("cbfm-fig-11", CBFM, cbfm_fig_11::run)
+    entry("cbfm-fig-9", CBFM, cbfm_rates::fig_9).titled("Fig. 9: weights (WCBFM)"),
+    entry("cbfm-fig-10", CBFM, cbfm_times::fig_10).titled("Fig. 10: query times"),
+    entry("cbfm-fig-11", CBFM, cbfm_memory::fig_11)
         .titled("Fig. 11: memory of BFM and CBFM by the number of attributes"),
-    entry("cbfm-fig-12", CBFM, cbfm_fig_12::run)
+    entry("cbfm-fig-12", CBFM, cbfm_times::fig_12)
         .titled("Fig. 12: query times by the number of attributes"),
-    entry("cbfm-query-n", CBFM, cbfm_query_n::run)
+    entry("cbfm-query-n", CBFM, cbfm_times::query_n)
         .titled("Text: query times by the number of elements"),
-    entry("cbfm-memory", CBFM, cbfm_memory::run).titled("Memory with 16 bits an attribute"),
-    entry("scbf-table-1", SCBF, scbf_table_1::run)
+    entry("cbfm-memory", CBFM, cbfm_memory::sixteen_positions)
+        .titled("Memory with 16 bits an attribute"),
+    entry("scbf-table-1", SCBF, scbf::table_1)
         .titled("Table 1: parameters for 45 K counters, and the rates they give"),
-    entry("scbf-tables-2-3", SCBF, scbf_tables_2_3::run)
+    entry("scbf-tables-2-3", SCBF, scbf::tables_2_3)
         .titled("Tables 2 and 3: overflow of the split filter's counters"),
-    entry("scbf-table-4", SCBF, scbf_table_4::run)
+    entry("scbf-table-4", SCBF, scbf::table_4)
         .titled("Table 4: overflow beside the counting Bloom filter"),
-    entry("scbf-deletion", SCBF, scbf_deletion::run)
+    entry("scbf-deletion", SCBF, scbf::deletion)
         .titled("Deletion error of a scalable split filter"),
-    entry("dleft-loads", DLEFT, dleft_loads::run).titled("Loads of the four subtables"),
-    entry("dleft-rate", DLEFT, dleft_rate::run).titled("Error rate"),
-    entry("dleft-times", DLEFT, dleft_times::run)
+    entry("dleft-loads", DLEFT, dleft::loads).titled("Loads of the four subtables"),
+    entry("dleft-rate", DLEFT, dleft::rate).titled("Error rate"),
+    entry("dleft-times", DLEFT, dleft::times)
         .titled("Times of the operations, against other filters"),
     entry("course-table-1", COURSE, course::table_1)
         .titled("Table 1: error rate and memory of a dictionary"),
-    entry("course-fig-2", COURSE, course_fig_2::run)
+    entry("course-fig-2", COURSE, course_functions::fig_2)
         .titled("Fig. 2: the best number of functions, and 0.6185^(m/n)"),
-    entry("course-fig-3", COURSE, course_fig_3::run)
+    entry("course-fig-3", COURSE, course_costs::fig_3)
         .titled("Fig. 3: times, peak and mean memory of filter and set"),
     entry("course-by-words", COURSE, course::by_words)
         .titled("Table 1's quantities by the number of words"),

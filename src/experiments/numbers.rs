@@ -10,8 +10,8 @@ pub(super) fn element(digester: Digester, number: u64) -> ElementDigests<'static
     ElementDigests { whole: digester.digest(&number.to_le_bytes()), attributes: &[] }
 }
 
-/// How many of `queries` other numbers each of `runs` filters takes for one of the first `elements`
-/// numbers, which are in it.
+/// Returns, for each of `runs` filters with the first `elements` numbers, how many of `queries`
+/// other numbers it takes for elements.
 pub(super) fn false_positives(
     settings: &Settings,
     (runs, elements, queries): (usize, u64, u64),

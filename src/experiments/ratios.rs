@@ -1,14 +1,15 @@
-//! Times against each other: operations in turn, round after round, and ratios of what each took in
-//! the same round.
+//! Compares times: operations run in turn, round after round, and ratios are of times in the same
+//! round.
 
 use super::result::Measured;
+use std::hint::black_box;
 use std::time::Instant;
 
-/// What operations took: for each round the nanoseconds of each.
+/// Nanoseconds of each operation, by round.
 #[derive(Debug)]
 pub(super) struct Times(Vec<Vec<f64>>);
 
-/// How it was measured, for the remarks of an experiment.
+/// The method, for the remarks of an experiment.
 pub(super) const HOW: &str = "Times are measured in turn, one operation after the other, round after round. A ratio is the median over the rounds of what the two took in the same round, so that anything that slows the machine down slows both; ± is the standard error of that median, from the median deviation of the rounds.";
 
 /// Standard deviations in the median deviation of normal numbers, inverted.
@@ -18,9 +19,9 @@ const OF_DEVIATION: f64 = 1.4826;
 const OF_MEDIAN: f64 = 1.2533;
 
 impl Times {
-    /// Runs the operations, each of which says how many nanoseconds it took, in this many rounds,
-    /// and once before.
-    pub(super) fn of(rounds: usize, operations: &mut [Box<dyn FnMut() -> f64 + '_>]) -> Self {
+    /// Runs the operations, each of which returns its nanoseconds, in this many rounds, after one
+    /// round to warm up.
+    pub(super) fn of(rounds: usize, operations: &mut [Operation<'_>]) -> Self {
         let mut round = || operations.iter_mut().map(|operation| operation()).collect();
         // The first round brings everything into the caches.
         let _: Vec<f64> = round();
@@ -32,14 +33,31 @@ impl Times {
         median_of(self.0.iter().map(|round| round[operation]).collect())
     }
 
-    /// How many times as long one takes as the other.
+    /// Returns the ratio of the times of two operations.
     pub(super) fn ratio(&self, of: usize, to: usize) -> Measured {
         let ratios = self.0.iter().map(|round| round[of] / round[to]);
         median_of(ratios.collect())
     }
 }
 
-/// Nanoseconds that `operation` takes for each of this many.
+/// An operation to be timed: it returns the nanoseconds of each item.
+pub(super) type Operation<'a> = Box<dyn FnMut() -> f64 + 'a>;
+
+/// Returns the operation that does `work` for each item.
+pub(super) fn each<'a, T, R>(
+    items: &'a [T],
+    mut work: impl FnMut(&'a T) -> R + 'a,
+) -> Operation<'a> {
+    Box::new(move || {
+        time_each(items.len(), || {
+            for item in items {
+                black_box(work(item));
+            }
+        })
+    })
+}
+
+/// Returns the nanoseconds that `operation` takes for each of this many items.
 pub(super) fn time_each(number: usize, operation: impl FnOnce()) -> f64 {
     let started = Instant::now();
     operation();
@@ -47,7 +65,7 @@ pub(super) fn time_each(number: usize, operation: impl FnOnce()) -> f64 {
     (started.elapsed().as_nanos().max(1)) as f64 / number.max(1) as f64
 }
 
-/// The median, with its standard error.
+/// Returns the median with its standard error.
 fn median_of(mut values: Vec<f64>) -> Measured {
     let centre = median(&mut values);
     let mut apart: Vec<f64> = values.iter().map(|value| (value - centre).abs()).collect();

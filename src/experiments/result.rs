@@ -1,4 +1,4 @@
-//! What an experiment finds, as plain data, and how its figures are judged.
+//! The findings of an experiment as plain data, and the rules that judge its figures.
 
 use std::path::PathBuf;
 
@@ -9,9 +9,9 @@ pub struct Experiment {
     pub name: &'static str,
     /// What is recomputed.
     pub title: &'static str,
-    /// Where it was published.
+    /// The publication.
     pub source: &'static str,
-    /// How it was done, and what there is to say of the publication, a sentence or two each.
+    /// Method, and remarks on the publication, a sentence or two each.
     pub remarks: Vec<String>,
     /// The figures, in the order of the publication.
     pub cells: Vec<Cell>,
@@ -24,23 +24,23 @@ pub struct Experiment {
 pub struct Measured {
     /// Mean over the repetitions.
     pub mean: f64,
-    /// Standard error of the mean; 0 for what is counted and leaves nothing to chance.
+    /// Standard error of the mean; 0 for counts without chance.
     pub std_error: f64,
 }
 
 impl Measured {
-    /// What is counted, not sampled.
+    /// A count without chance.
     pub const fn exactly(mean: f64) -> Self {
         Self { mean, std_error: 0.0 }
     }
 }
 
-/// A figure as the paper prints it, and what it says: the true value is from `least` to `most`.
+/// A printed figure and its meaning: the true value is between `least` and `most`.
 ///
-/// How a figure is printed decides how far it may be from the true value, by three rules that are
-/// the same for all figures: a number is as exact as half of its last digit, or exact if it counts
-/// something; a simulation has four of its standard errors besides; and a claim in words has the
-/// range of its words. So the same deviation from the same figure has the same verdict.
+/// The allowed deviation follows from how a figure is printed, by three rules that are the same for
+/// all figures: a number is as exact as half of its last digit, or exact if it counts something; a
+/// simulation has four of its standard errors in addition; and a claim in words has the range of
+/// its words. So the same deviation from the same figure has the same verdict.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Printed {
     /// The figure.
@@ -52,7 +52,7 @@ pub struct Printed {
 }
 
 impl Printed {
-    /// How far from the true value such a figure may be.
+    /// Returns how far such a figure may be from the true value.
     fn spread(self) -> f64 {
         (self.most - self.least) / 2.0
     }
@@ -61,33 +61,33 @@ impl Printed {
 /// One figure of a table: as published, by formula, and as measured here.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cell {
-    /// What it is, unique in its experiment.
+    /// Its name, unique in its experiment.
     pub label: String,
     /// Unit of all three, empty for plain numbers and shares.
     pub unit: &'static str,
-    /// As the paper prints it.
+    /// The printed figure.
     pub paper: Option<Printed>,
-    /// By the formula.
+    /// The formula's value.
     pub formula: Option<f64>,
-    /// As measured here.
+    /// The measurement.
     pub measured: Option<Measured>,
-    /// What rounding to whole numbers may put between formula and measurement.
+    /// Difference between formula and measurement that rounding to whole numbers allows.
     pub rounding: f64,
-    /// Whether the measurement must agree with the formula; false where the formula is known not to
+    /// Whether the measurement must agree with the formula; `false` if the formula is known not to
     /// hold, as the reason says.
     pub binding: bool,
-    /// A time or a ratio of times, which differs from run to run and from machine to machine.
+    /// Whether it is a time or a ratio of times, which differs between runs and machines.
     pub is_time: bool,
-    /// Why paper and formula differ, or what else there is to say; may be empty.
+    /// Why paper and formula differ, or another remark; may be empty.
     pub reason: String,
 }
 
-/// How paper, formula and measurement of a cell go together.
+/// The relation of paper, formula and measurement.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Agreement {
-    /// All that there is agrees.
+    /// All that are present agree.
     Agrees,
-    /// The measurement leaves the formula by more than [`TOLERANCE`] standard errors.
+    /// The measurement deviates from the formula by more than [`TOLERANCE`] standard errors.
     Departs,
     /// The paper's figure is another one than formula or measurement.
     PaperDiffers,
@@ -133,24 +133,24 @@ impl Cell {
         self
     }
 
-    /// The paper's figure, and what its last digit is worth; 0 for what is counted.
+    /// Sets the paper's figure and the value of its last digit; 0 for counts.
     pub(super) const fn printed(&mut self, value: f64, last_digit: f64) -> &mut Self {
         let half = last_digit / 2.0;
         self.claimed(value, value - half, value + half)
     }
 
-    /// The same for a figure with so many significant digits.
+    /// Sets the paper's figure with this many significant digits.
     pub(super) fn printed_to(&mut self, value: f64, digits: i32) -> &mut Self {
         let first = value.abs().log10().floor() as i32;
         self.printed(value, 10.0_f64.powi(first - digits + 1))
     }
 
-    /// The printed figure is a simulation's, with this standard error.
+    /// The printed figure is that of a simulation with this standard error.
     pub(super) fn simulated(&mut self, std_error: f64) -> &mut Self {
         self.give_or_take(TOLERANCE * std_error)
     }
 
-    /// The printed figure may be off by so much more, because of what the paper leaves open.
+    /// Widens the range of the printed figure, because of what the paper leaves open.
     pub(super) fn give_or_take(&mut self, more: f64) -> &mut Self {
         if let Some(paper) = &mut self.paper {
             paper.least -= more;
@@ -159,13 +159,13 @@ impl Cell {
         self
     }
 
-    /// What the paper claims in words, as a figure: the true value is from `least` to `most`.
+    /// Sets a claim in words as a figure: the true value is between `least` and `most`.
     pub(super) const fn claimed(&mut self, value: f64, least: f64, most: f64) -> &mut Self {
         self.paper = Some(Printed { value, least, most });
         self
     }
 
-    /// A claim of so many "orders of magnitude".
+    /// Sets a claim of this many "orders of magnitude".
     pub(super) fn orders(&mut self, orders: i32) -> &mut Self {
         let least = 10.0_f64.powi(orders);
         self.claimed(least, least, 10.0 * least)
@@ -199,7 +199,7 @@ impl Cell {
         self
     }
 
-    /// A ratio of times. Only what the paper claims of it is held to it.
+    /// Sets a ratio of times. Only the paper's claim is compared with it.
     pub(super) const fn ratio(&mut self, measured: Measured) -> &mut Self {
         self.measured = Some(measured);
         self.is_time = true;
@@ -212,8 +212,8 @@ impl Cell {
         self
     }
 
-    /// By how many standard errors the measurement is away from the formula; none if one of them is
-    /// missing, if the formula does not bind, or if there is no error.
+    /// Returns the deviation of the measurement from the formula in standard errors; `None` if one
+    /// of them is missing, if the formula does not bind, or if there is no error.
     pub fn distance(&self) -> Option<f64> {
         match (self.formula, self.measured) {
             (Some(formula), Some(measured)) if self.binding && measured.std_error > 0.0 => {
@@ -223,15 +223,15 @@ impl Cell {
         }
     }
 
-    /// Whether the paper's figure cannot be judged, since nothing but a measurement is there to
-    /// hold it against, and that scatters more than the figure allows.
+    /// Whether the paper's figure cannot be judged, because there is only a measurement to compare
+    /// it with, and that scatters more than the figure allows.
     fn is_too_noisy(&self) -> bool {
         let both = self.measured.zip(self.paper);
         both.filter(|_| self.formula.is_none())
             .is_some_and(|(measured, paper)| TOLERANCE * measured.std_error > paper.spread())
     }
 
-    /// How the three go together.
+    /// Returns the relation of the three figures.
     pub fn agreement(&self) -> Agreement {
         if self.is_too_noisy() {
             return Agreement::Shown;
@@ -241,12 +241,12 @@ impl Cell {
             let allowed =
                 TOLERANCE * measured.std_error + self.rounding + ARITHMETIC * formula.abs();
             let distance = (measured.mean - formula).abs();
-            // What is no number does not agree with anything.
+            // A NaN agrees with nothing.
             if distance.is_nan() || distance > allowed {
                 return Agreement::Departs;
             }
         }
-        // A paper's claim about times is judged, too.
+        // The paper's claims about times are judged, too.
         let (truth, allowed) = match (self.formula, self.measured) {
             (Some(formula), _) => (formula, self.rounding),
             (None, Some(measured)) => (measured.mean, TOLERANCE * measured.std_error),
@@ -310,7 +310,7 @@ fn with_reason(head: &str, reason: &str) -> String {
 }
 
 impl Experiment {
-    /// The cells whose measurement leaves its formula.
+    /// Returns the cells whose measurement deviates from the formula.
     pub fn departures(&self) -> impl Iterator<Item = &Cell> {
         self.cells.iter().filter(|cell| cell.agreement() == Agreement::Departs)
     }
@@ -323,7 +323,7 @@ pub struct Chart {
     pub name: String,
     /// Heading.
     pub title: String,
-    /// What to see in it.
+    /// The point of the chart.
     pub caption: String,
     /// Horizontal.
     pub x: ChartAxis,
@@ -336,20 +336,20 @@ pub struct Chart {
 /// An axis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChartAxis {
-    /// What it shows, with the unit.
+    /// The quantity, with its unit.
     pub label: String,
-    /// How numbers lie along it.
+    /// The scale.
     pub scale: ChartScale,
 }
 
-/// How numbers lie along an axis.
+/// The scale of an axis.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ChartScale {
     /// Evenly.
     Linear,
-    /// By their logarithm.
+    /// Logarithmic.
     Log,
-    /// By their logarithm, as bytes.
+    /// Logarithmic, in bytes.
     Bytes,
 }
 
@@ -358,13 +358,13 @@ pub enum ChartScale {
 pub struct Curve {
     /// Name.
     pub name: String,
-    /// What it comes from.
+    /// Its origin.
     pub kind: CurveKind,
     /// x, y and the standard error of y, in the order of x.
     pub points: Vec<(f64, f64, f64)>,
 }
 
-/// What a curve comes from.
+/// The origin of a curve.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum CurveKind {
     /// The exact count.
@@ -381,6 +381,33 @@ impl ChartAxis {
     }
 }
 
+/// The points of a measured curve and of the formula for it.
+#[derive(Clone, Debug)]
+pub(super) struct CurvePair {
+    name: String,
+    measured: Vec<(f64, f64, f64)>,
+    formula: Vec<(f64, f64, f64)>,
+}
+
+impl CurvePair {
+    pub(super) fn new(name: impl Into<String>) -> Self {
+        Self { name: name.into(), measured: Vec::new(), formula: Vec::new() }
+    }
+
+    pub(super) fn push(&mut self, x: f64, formula: f64, measured: Measured) {
+        self.measured.push((x, measured.mean, measured.std_error));
+        self.formula.push((x, formula, 0.0));
+    }
+
+    /// Returns both curves; none without points.
+    pub(super) fn curves(self) -> impl Iterator<Item = Curve> {
+        let Self { name, measured, formula } = self;
+        let formula = Curve::new(format!("{name}, formula"), CurveKind::Formula, formula);
+        let curves = [Curve::new(name, CurveKind::Measured, measured), formula];
+        curves.into_iter().filter(|curve| !curve.points.is_empty())
+    }
+}
+
 impl Curve {
     pub(super) fn new(
         name: impl Into<String>,
@@ -388,6 +415,15 @@ impl Curve {
         points: Vec<(f64, f64, f64)>,
     ) -> Self {
         Self { name: name.into(), kind, points }
+    }
+
+    /// A curve of measurements or exact values over x.
+    pub(super) fn over(
+        name: &str,
+        kind: CurveKind,
+        points: impl Iterator<Item = (f64, Measured)>,
+    ) -> Self {
+        Self::new(name, kind, points.map(|(x, y)| (x, y.mean, y.std_error)).collect())
     }
 }
 
@@ -404,7 +440,7 @@ pub enum ExperimentError {
     Words {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         #[source]
         error: std::io::Error,
     },

@@ -5,7 +5,7 @@ use super::result::Measured;
 /// Runs from which on their spread is taken as a measure of the error.
 const ENOUGH_RUNS: usize = 10;
 
-/// Mean of independent runs with its standard error.
+/// Returns the mean of independent runs with its standard error.
 pub(super) fn mean_of(runs: &[f64]) -> Measured {
     Measured { mean: mean(runs), std_error: deviation(runs) / (runs.len() as f64).sqrt() }
 }
@@ -24,11 +24,11 @@ pub(super) fn deviation(runs: &[f64]) -> f64 {
     (squares / (runs.len() - 1) as f64).sqrt()
 }
 
-/// A share, from independent runs of `trials` each with this many `hits`.
+/// Returns a share, from independent runs of `trials` each with this many `hits`.
 ///
 /// The standard error is that of the runs' spread, but not less than the binomial one of the share
-/// that the formula says (without a formula, of the share seen): of rare events a few runs may see
-/// none at all, which does not make their share certain.
+/// by the formula (without a formula, of the measured share): a few runs may see no rare event at
+/// all, which does not make their share certain.
 pub(super) fn rate_of(hits: &[u64], trials: u64, formula: Option<f64>) -> Measured {
     let total = (trials * hits.len() as u64) as f64;
     let share = hits.iter().sum::<u64>() as f64 / total;

@@ -19,7 +19,7 @@ pub(super) const ATTRIBUTES: usize = 3;
 pub(super) const FULL: u32 = 0b111;
 pub(super) const PAIR: u32 = 0b110;
 
-/// The cut {1, 2}, and {1, 3} besides.
+/// The cut {1, 2}; and both {1, 2} and {1, 3}.
 pub(super) const ONE_CUT: &[u32] = &[0b011];
 pub(super) const TWO_CUTS: &[u32] = &[0b011, 0b101];
 
@@ -30,7 +30,7 @@ pub(super) struct Uniform {
     elements: u64,
 }
 
-/// An element's digests, the whole last.
+/// An element's digests, that of the whole last.
 pub(super) type Digests = ([Digest; ATTRIBUTES], Digest);
 
 impl Uniform {
@@ -48,7 +48,7 @@ impl Uniform {
         (attributes, Digest::join(FULL, attributes))
     }
 
-    /// An element of the set.
+    /// Returns an element of the set.
     pub(super) fn element(&self, number: u64) -> Digests {
         self.of([number; ATTRIBUTES])
     }
@@ -63,8 +63,8 @@ impl Uniform {
         filter
     }
 
-    /// A negative: each value occurs in the set with probability `known`, then in another element
-    /// than the other values, so that no two of them occur together.
+    /// Returns a negative: each value occurs in the set with probability `known`, but in another
+    /// element than the other values, so that no two of them occur together.
     pub(super) fn negative(&self, random: &mut Random, known: f64) -> Digests {
         let mut values = [0; ATTRIBUTES];
         for attribute in 0..ATTRIBUTES {
@@ -83,7 +83,7 @@ impl Uniform {
     }
 }
 
-/// Whether the filter takes these attributes of an element for contained; none if it cannot say.
+/// Whether the filter contains these attributes of an element; `None` if it cannot answer.
 pub(super) fn ask(filter: &dyn MembershipFilter, digests: &Digests, query: u32) -> Option<bool> {
     let (attributes, whole) = digests;
     if query == FULL {
@@ -101,27 +101,43 @@ pub(super) fn ask(filter: &dyn MembershipFilter, digests: &Digests, query: u32) 
     }
 }
 
-/// The structures of Fig. 7 by the names there, each with at most `bits`.
+/// Returns the structures of Fig. 7 by the names there, each with at most `bits`.
 pub(super) fn structures(bits: u64, probes: u32) -> Vec<(&'static str, FilterSpec)> {
-    let matrix = |cuts: &[u32]| {
-        let size = largest_size(ATTRIBUTES, cuts, bits.into());
-        FilterSpec::Matrix(MatrixSpec::cbfm(ATTRIBUTES, size, cuts, probes))
-    };
-    let attributes = ATTRIBUTES;
-    let sbf = BloomSpec { bits, probes, layout: BloomLayout::Anywhere };
-    let mdbf = MdbfSpec { attributes, bits: bits / 3, probes };
-    let cmdbf = CmdbfSpec { attributes, bits: bits / 4, probes, combination: Combination::Joint };
-    let cartesian =
-        CartesianSpec { attributes, size: largest_cartesian_size(attributes, bits.into()), probes };
-    vec![
+    let cartesian = largest_cartesian_size(ATTRIBUTES, bits.into());
+    structures_of(ATTRIBUTES, bits, probes, cartesian, |cuts| {
+        largest_size(ATTRIBUTES, cuts, bits.into())
+    })
+}
+
+/// Returns the structures by name: a Cartesian join with `cartesian` positions an attribute,
+/// matrices with `size` positions, the others with at most `bits`.
+pub(super) fn structures_of(
+    attributes: usize,
+    bits: u64,
+    probes: u32,
+    cartesian: u64,
+    size: impl Fn(&[u32]) -> u64,
+) -> Vec<(&'static str, FilterSpec)> {
+    let matrix =
+        |cuts: &[u32]| FilterSpec::Matrix(MatrixSpec::cbfm(attributes, size(cuts), cuts, probes));
+    let stage = |stages: usize| (bits / stages as u64).max(64);
+    let sbf = BloomSpec { bits: stage(1), probes, layout: BloomLayout::Anywhere };
+    let mdbf = MdbfSpec { attributes, bits: stage(attributes), probes };
+    let combination = Combination::Joint;
+    let cmdbf = CmdbfSpec { attributes, bits: stage(attributes + 1), probes, combination };
+    let mut structures = vec![
         ("SBF", sbf.into()),
         ("MDBF", mdbf.into()),
         ("CMDBF", cmdbf.into()),
-        ("CBF (Cartesian)", cartesian.into()),
+        ("CBF (Cartesian)", CartesianSpec { attributes, size: cartesian, probes }.into()),
         ("BFM", matrix(&[])),
-        ("CBFM, one cut", matrix(ONE_CUT)),
-        ("CBFM, two cuts", matrix(TWO_CUTS)),
-    ]
+    ];
+    // With two attributes, a cut of both leaves no pair.
+    if attributes > 2 {
+        structures.push(("CBFM, one cut", matrix(ONE_CUT)));
+        structures.push(("CBFM, two cuts", matrix(TWO_CUTS)));
+    }
+    structures
 }
 
 /// The rate by formula for `query`, if the structure answers it; values occur with `known` (α).
@@ -147,13 +163,13 @@ pub(super) fn predicted(spec: &FilterSpec, elements: u64, known: f64, query: u32
     })
 }
 
-/// The rate of a matrix, with what formula (1) leaves out: an element whose value is asked for has,
-/// under each function, a cell in that value's row.
+/// Returns the rate of a matrix, with the term that formula (1) omits: an element with one of the
+/// queried values has, under each function, a cell in that value's row.
 ///
-/// So for a maximal combination T of c = Π mᵢ cells a cell that is asked for is clear with
-/// e^(-kn/c) Π (1 - mᵢ/c) over those of its attributes i whose value occurs (in an element of its
-/// own). It is the formula of [`matrix_fpr`](crate::filters::matrix_sizing::matrix_fpr) for large
-/// m; with m = 1000 it is 2 % more.
+/// So for a maximal combination T of c = Π mᵢ cells a queried cell is clear with e^(-kn/c) Π (1 -
+/// mᵢ/c) over those of its attributes i whose value occurs (in another element). It is the formula
+/// of [`matrix_fpr`](crate::filters::matrix_sizing::matrix_fpr) for large m; with m = 1000 it is 2
+/// % more.
 pub(super) fn matrix_rate(matrix: &MatrixSpec, elements: f64, known: f64, query: u32) -> f64 {
     let attributes = |set: u32| (0..ATTRIBUTES).filter(move |i| set >> i & 1 == 1);
     let size = |attribute: usize| matrix.sizes[attribute] as f64;

@@ -1,13 +1,15 @@
 //! CBFM paper, Fig. 8: false-positive rates on DNS traffic ({source, resolver, domain}) by memory,
 //! for queries with all attributes and with {source, domain}.
 //!
-//! Negatives are drawn from the traffic: values that occur, each in an element of its own, but not
+//! Negatives are drawn from the traffic: values that occur, each in another element, but not
 //! together.
 
 use super::captures::{ExperimentCapture, traffic};
 use super::parallel::in_parallel;
 use super::random::Random;
-use super::result::{Chart, ChartAxis, ChartScale, Curve, CurveKind, ExperimentError};
+use super::result::{
+    Cell, Chart, ChartAxis, ChartScale, Curve, CurveKind, ExperimentError, Measured,
+};
 use super::statistics::rate_of;
 use super::uniform::{Digests, FULL, ONE_CUT, TWO_CUTS, ask, predicted};
 use super::{Findings, Found, Settings};
@@ -41,7 +43,7 @@ struct Triples {
     negatives: [Vec<Digests>; 2],
 }
 
-pub(super) fn run(settings: &Settings) -> Found {
+pub(super) fn fig_8(settings: &Settings) -> Found {
     let (captures, from) = traffic(settings, ElementKind::Dns, None)?;
     let mut found = Findings::new([
         from,
@@ -67,28 +69,9 @@ fn one_capture(
     let specs: Vec<Vec<(&str, FilterSpec)>> =
         memory.iter().map(|&bytes| structures(bytes, n, triples.pairs)).collect();
     let of_each = specs[0].len();
-    // Every run hashes the same elements otherwise.
     let jobs = in_parallel(settings.threads, MEMORY.len() * of_each * runs, |job| {
         let (_, spec) = &specs[job / runs / of_each][job / runs % of_each];
-        let digester = Digester::new(settings.run_seed(job % runs));
-        let again = |digests: &Digests| -> Digests {
-            let attributes = digests.0.map(|digest| digester.digest(&digest.value().to_le_bytes()));
-            (attributes, Digest::join(FULL, attributes))
-        };
-        let mut filter = spec.build();
-        for element in &triples.elements {
-            let (attributes, whole) = again(element);
-            filter.insert(ElementDigests { whole, attributes: &attributes });
-        }
-        let mut hits = [None; 2];
-        for (number, (mask, _)) in QUERIES.into_iter().enumerate() {
-            for query in &triples.negatives[number] {
-                if let Some(answer) = ask(&*filter, &again(query), mask) {
-                    *hits[number].get_or_insert(0) += u64::from(u8::from(answer));
-                }
-            }
-        }
-        hits
+        triples.false_positives(spec, Digester::new(settings.run_seed(job % runs)))
     });
     let name = &capture.name;
     found.remarks.push(format!(
@@ -97,7 +80,7 @@ fn one_capture(
         triples.negatives[0].len(),
         triples.negatives[1].len()
     ));
-    for (number, (mask, query)) in QUERIES.into_iter().enumerate() {
+    for (number, (_, query)) in QUERIES.into_iter().enumerate() {
         if triples.negatives[number].is_empty() {
             found.remarks.push(format!("{name}: there are no negatives for {query}."));
             continue;
@@ -111,17 +94,8 @@ fn one_capture(
                 let runs = &jobs[(row * of_each + place) * runs..][..runs];
                 let hits: Option<Vec<u64>> = runs.iter().map(|hits| hits[number]).collect();
                 let Some(hits) = hits else { continue };
-                let trials = triples.negatives[number].len() as u64;
-                let formula = formula(spec, n, triples.pairs, mask);
-                // Where a single pool of negatives meets several filters, a formula that holds for
-                // each filter tells how much they differ.
-                let measured = rate_of(&hits, trials, formula);
                 let label = format!("{name}: {query}, {structure}, {} bits/element", MEMORY[row]);
-                let cell = found.cell(label).measured(measured);
-                cell.formula = formula;
-                if matches!(spec, FilterSpec::Matrix(_) | FilterSpec::Cartesian(_)) {
-                    cell.not_binding().because("formula (1) is for evenly spread values");
-                }
+                let measured = triples.add_cell(found.cell(label), spec, number, &hits);
                 curves[place].points.push((bytes as f64, measured.mean, measured.std_error));
             }
         }
@@ -138,7 +112,50 @@ fn one_capture(
     Ok(())
 }
 
-/// The distinct elements of a capture, and negatives.
+impl Triples {
+    /// Returns how many negatives of each query a filter takes for elements; `None` if it does not
+    /// answer the query. Every digester hashes the same elements anew.
+    fn false_positives(&self, spec: &FilterSpec, digester: Digester) -> [Option<u64>; 2] {
+        let again = |digests: &Digests| -> Digests {
+            let attributes = digests.0.map(|digest| digester.digest(&digest.value().to_le_bytes()));
+            (attributes, Digest::join(FULL, attributes))
+        };
+        let mut filter = spec.build();
+        for element in &self.elements {
+            let (attributes, whole) = again(element);
+            filter.insert(ElementDigests { whole, attributes: &attributes });
+        }
+        let mut hits = [None; 2];
+        for (number, (mask, _)) in QUERIES.into_iter().enumerate() {
+            for query in &self.negatives[number] {
+                if let Some(answer) = ask(&*filter, &again(query), mask) {
+                    *hits[number].get_or_insert(0) += u64::from(u8::from(answer));
+                }
+            }
+        }
+        hits
+    }
+
+    /// Fills a cell with the formula and the measurement of a query, and returns the measurement.
+    fn add_cell(
+        &self,
+        cell: &mut Cell,
+        spec: &FilterSpec,
+        number: usize,
+        hits: &[u64],
+    ) -> Measured {
+        cell.formula = formula(spec, self.elements.len() as u64, self.pairs, QUERIES[number].0);
+        // All filters meet the same negatives, so the formula gives the variance of their rates.
+        let measured = rate_of(hits, self.negatives[number].len() as u64, cell.formula);
+        cell.measured(measured);
+        if matches!(spec, FilterSpec::Matrix(_) | FilterSpec::Cartesian(_)) {
+            cell.not_binding().because("formula (1) is for evenly spread values");
+        }
+        measured
+    }
+}
+
+/// Reads the distinct elements of a capture, and draws negatives.
 fn read(
     settings: &Settings,
     capture: &ExperimentCapture,
@@ -151,7 +168,7 @@ fn read(
     let mut batch = ElementBatch::default();
     let (mut seen, mut pairs) = (HashSet::new(), HashSet::new());
     let mut elements = Vec::new();
-    // What comes before a damage counts.
+    // Packets before a damage count.
     while let Ok(Some(packets)) = reader.next_batch() {
         batch.clear();
         extractor.extract(packets, &mut batch);
@@ -185,7 +202,7 @@ fn read(
     Ok(Triples { pairs: pairs.len() as u64, elements, negatives })
 }
 
-/// The structures with at most `bytes`, for n elements with this many pairs.
+/// Returns the structures with at most `bytes`, for n elements with this many pairs.
 fn structures(bytes: u64, elements: u64, pairs: u64) -> Vec<(&'static str, FilterSpec)> {
     let sizing = Sizing::Memory { bytes, expected: Some(elements) };
     let matrix = |cuts: &[u32]| {
@@ -215,7 +232,7 @@ fn structures(bytes: u64, elements: u64, pairs: u64) -> Vec<(&'static str, Filte
 /// {source, resolver} and {resolver, domain} cut: {source, domain} stays, and the resolver alone.
 const TWO_CUTS_AT_DOMAIN: &[u32] = &[TWO_CUTS[0], 0b110];
 
-/// The subset filter with the k and `k_S` of the least sum of both rates.
+/// Returns the subset filter with the k and `k_S` that minimize the sum of both rates.
 fn subset(bytes: u64, elements: u64, pairs: u64) -> FilterSpec {
     let lines = (bytes / 64).max(1);
     let sum = |&(whole, pair): &(u32, u32)| {

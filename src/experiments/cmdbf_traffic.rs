@@ -26,7 +26,7 @@ const DRAWN: usize = 3;
 /// Most functions of a filter.
 const MOST_PROBES: u32 = 32;
 
-pub(super) fn run(settings: &Settings) -> Found {
+pub(super) fn fig_9(settings: &Settings) -> Found {
     let (captures, from) = busy(settings)?;
     let mut found = Findings::new([
         from,
@@ -106,58 +106,69 @@ fn one_capture(busy: &Busy, found: &mut Findings) -> Option<f64> {
             [("MDBF", None), ("CMDBF, functions of their own", Some(Combination::XorIndependent))];
         of_k.push((best_k, runs(capture, best_k, &names)));
     }
-    let kind = busy.hosts.words();
-    let name = &capture.name;
     let mut nearer = None;
     for (probes, runs) in &of_k {
-        let probes = *probes;
-        let mut all = Vec::new();
-        for (structure, slices) in runs {
-            let errors = errors(slices);
-            found
-                .cell(format!("{name}: {structure}, k = {probes}"))
-                .unit("%")
-                .measured(mean_of(&errors))
-                .because(format!("{kind}; seconds: {}", errors.len()));
-            all.push(errors);
-        }
-        let (Some(mdbf), Some(cmdbf)) = (all.first(), all.last()) else {
-            continue;
-        };
-        // Second by second, so that the traffic's own spread is no error of the difference.
-        let points = cmdbf.iter().zip(mdbf).map(|(c, m)| m.abs() - c.abs());
-        let points: Vec<f64> = points.collect();
-        let cell = found
-            .cell(format!("{name}: CMDBF nearer by, k = {probes}"))
-            .unit("points")
-            .measured(mean_of(&points));
-        if probes == PROBES {
-            cell.claimed(PAPER_POINTS, ABOUT.0, ABOUT.1).because(
-                "another trace; what MDBF loses depends on how often hosts talk to several others",
-            );
-            nearer.get_or_insert(mean_of(&points).mean);
+        let points = add_errors(found, busy, *probes, runs);
+        if *probes == PROBES {
+            nearer = points;
         }
     }
-    let (_, published) = &of_k[0];
-    let drawn = found.charts.len();
-    if drawn < DRAWN && published[0].1.len() > 1 {
-        let mut curves =
-            vec![curve("exact", CurveKind::Exact, &published[0].1, |slice| slice.exact)];
-        for (structure, slices) in published {
-            curves.push(curve(structure, CurveKind::Measured, slices, |s| s.first));
-        }
-        found.charts.push(Chart {
-            name: format!("cmdbf-fig-9-{}", drawn + 1),
-            title: format!("Host pairs a second: {name}"),
-            caption: format!(
-                "Exact, and raw counts of MDBF (8 KiB) and CMDBF (12 KiB), k = {PROBES}."
-            ),
-            x: ChartAxis::new("second", ChartScale::Linear),
-            y: ChartAxis::new("distinct host pairs", ChartScale::Linear),
-            curves,
-        });
-    }
+    add_chart(found, &capture.name, &of_k[0].1);
     nearer
+}
+
+/// Adds the errors of the structures with this k; returns by how many points CMDBF is nearer.
+fn add_errors(
+    found: &mut Findings,
+    busy: &Busy,
+    probes: u32,
+    runs: &[(&'static str, Vec<SliceResult>)],
+) -> Option<f64> {
+    let (name, kind) = (&busy.capture.name, busy.hosts.words());
+    let mut all = Vec::new();
+    for (structure, slices) in runs {
+        let errors = errors(slices);
+        found
+            .cell(format!("{name}: {structure}, k = {probes}"))
+            .unit("%")
+            .measured(mean_of(&errors))
+            .because(format!("{kind}; seconds: {}", errors.len()));
+        all.push(errors);
+    }
+    let (mdbf, cmdbf) = (all.first()?, all.last()?);
+    // Second by second, so that the traffic's own spread is no error of the difference.
+    let points = cmdbf.iter().zip(mdbf).map(|(c, m)| m.abs() - c.abs());
+    let points = mean_of(&points.collect::<Vec<f64>>());
+    let cell = found
+        .cell(format!("{name}: CMDBF nearer by, k = {probes}"))
+        .unit("points")
+        .measured(points);
+    if probes == PROBES {
+        cell.claimed(PAPER_POINTS, ABOUT.0, ABOUT.1).because(
+            "another trace; what MDBF loses depends on how often hosts talk to several others",
+        );
+    }
+    Some(points.mean)
+}
+
+/// Adds the chart of a capture if it has several seconds, and few are drawn yet.
+fn add_chart(found: &mut Findings, name: &str, runs: &[(&'static str, Vec<SliceResult>)]) {
+    let drawn = found.charts.len();
+    if drawn >= DRAWN || runs[0].1.len() < 2 {
+        return;
+    }
+    let mut curves = vec![curve("exact", CurveKind::Exact, &runs[0].1, |slice| slice.exact)];
+    for (structure, slices) in runs {
+        curves.push(curve(structure, CurveKind::Measured, slices, |slice| slice.first));
+    }
+    found.charts.push(Chart {
+        name: format!("cmdbf-fig-9-{}", drawn + 1),
+        title: format!("Host pairs a second: {name}"),
+        caption: format!("Exact, and raw counts of MDBF (8 KiB) and CMDBF (12 KiB), k = {PROBES}."),
+        x: ChartAxis::new("second", ChartScale::Linear),
+        y: ChartAxis::new("distinct host pairs", ChartScale::Linear),
+        curves,
+    });
 }
 
 fn curve(
