@@ -13,11 +13,8 @@ const RECENT: usize = 4096;
 const TRAIN_PERCENT: u32 = 35;
 /// Payload comes from one block of noise, at changing offsets.
 const NOISE: usize = 1 << 16;
-/// The least payload: the packet's number, so that no two packets are equal by chance.
+/// Smallest payload: the packet's number, so that no two packets are equal by chance.
 const PAYLOAD_MIN: usize = 6;
-
-const PSH_ACK: u8 = 0x18;
-const SYN: u8 = 0x02;
 
 /// Services with their share in 256ths. No port that is read as DNS or as a tunnel is among them.
 const SERVICES: [(u16, u32); 8] =
@@ -26,9 +23,9 @@ const SERVICES: [(u16, u32); 8] =
 const EPHEMERAL: u16 = 32_768;
 const EPHEMERAL_PORTS: u32 = 28_232;
 
-/// Who scans: one host of the range for documentation, so that it is easily found.
+/// The scanning host: an address for documentation, so that it is easily found.
 const SCANNER: u32 = 0xc000_0242;
-/// What each scanned host is tried for.
+/// Ports that are probed on each host.
 const SCANNED_PORTS: [u16; 4] = [22, 23, 445, 3389];
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -39,7 +36,7 @@ struct Recent {
     counted: [bool; 2],
 }
 
-/// The source of all packets that are neither DNS nor repeats.
+/// Generates all packets that are neither DNS nor repeats.
 #[derive(Debug)]
 pub(super) struct Conversations {
     key: u64,
@@ -104,7 +101,7 @@ impl Conversations {
         network_headers(bytes, tuple, vlan, number as u16, length - network);
         let segment = Segment {
             sequence: (number as u32).wrapping_mul(1460),
-            tcp_flags: PSH_ACK,
+            is_syn: false,
             reply: backward,
             payload: length - headers,
         };
@@ -120,7 +117,7 @@ impl Conversations {
         length
     }
 
-    /// The tuple from the client's side, and the VLAN of the pair. The same for the same number.
+    /// Returns the tuple from the client's side, and the VLAN of the pair; the same for the same number.
     fn conversation(&self, conversation: u64) -> (Tuple, Option<u16>) {
         let pair = mix(self.key ^ (conversation >> 4));
         let own = mix(pair ^ (conversation & 15));
@@ -164,7 +161,7 @@ impl Conversations {
         counts.packet(tuple);
         let at = network_headers(bytes, tuple, None, number as u16, 20);
         let segment =
-            Segment { sequence: random.next() as u32, tcp_flags: SYN, reply: false, payload: 0 };
+            Segment { sequence: random.next() as u32, is_syn: true, reply: false, payload: 0 };
         transport_header(bytes, at, tuple, segment);
         // Ethernet fills a short frame up with zeros; the IP header says that they do not count.
         bytes[at + 20..60].fill(0);
@@ -172,7 +169,7 @@ impl Conversations {
     }
 }
 
-/// Half of the frames are full, a third is short, the rest lies between.
+/// Returns the length of a frame: half are full, a third short, the rest between.
 fn frame_length(bits: u64) -> usize {
     match scale(bits << 32, 100) {
         0..50 => FRAME_MAX,
@@ -181,12 +178,12 @@ fn frame_length(bits: u64) -> usize {
     }
 }
 
-/// 10.0.0.0/8: blocks of 64 neighbours, scattered over the range.
+/// Returns an address in 10.0.0.0/8: blocks of 64 neighbours, scattered over the range.
 pub(super) fn client_address(host: u32) -> u32 {
     0x0a00_0000 | scatter(host >> 6, 18) << 6 | host & 63
 }
 
-/// 100.64.0.0/10, in blocks as above.
+/// Returns an address in 100.64.0.0/10, in blocks as above.
 fn server_address(host: u32) -> u32 {
     0x6440_0000 | scatter(host >> 6, 16) << 6 | host & 63
 }

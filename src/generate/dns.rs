@@ -27,7 +27,7 @@ const RESOLVERS: u32 = 8;
 /// A query that waits for its answer.
 #[derive(Clone, Copy, Debug)]
 struct Question {
-    /// From the client's side.
+    /// As the client sends it.
     tuple: Tuple,
     vlan: Option<u16>,
     id: u16,
@@ -37,7 +37,7 @@ struct Question {
     capitals: bool,
 }
 
-/// The source of all DNS messages: queries and answers by turns.
+/// Generates DNS messages: queries and answers in turn.
 #[derive(Debug)]
 pub(super) struct DnsTalk {
     key: u64,
@@ -80,9 +80,9 @@ impl DnsTalk {
         let message = network + 8;
         let (question_end, end) = write_message(bytes, message, question, answer);
         network_headers(bytes, tuple, question.vlan, number as u16, end - network);
-        let segment = Segment { sequence: 0, tcp_flags: 0, reply: false, payload: end - message };
+        let segment = Segment { sequence: 0, is_syn: false, reply: false, payload: end - message };
         transport_header(bytes, network, tuple, segment);
-        // Where the snaplen cuts the question off, nobody can read the triple.
+        // If the snaplen cuts the question off, the triple cannot be read.
         if question_end <= self.snaplen {
             counts.dns_message(tuple, question.name, !answer);
         }

@@ -5,9 +5,9 @@
 //! distinct counts of what was written, kept by the generator and not by anything that reads
 //! captures: ground truth that a reader can be compared with.
 //!
-//! What is in it: Ethernet frames, some with a VLAN tag; IPv4 and IPv6; TCP, UDP and ICMP between
-//! host pairs under Zipf's law, in trains; DNS queries with their answers; retransmitted frames;
-//! a scan, on request. What is not: fragments, tunnels, ARP, handshakes, jumbo frames. Transport
+//! Contents: Ethernet frames, some with a VLAN tag; IPv4 and IPv6; TCP, UDP and ICMP between host
+//! pairs under Zipf's law, in trains; DNS queries with their answers; retransmitted frames; a scan,
+//! on request. Not generated: fragments, tunnels, ARP, handshakes, jumbo frames. Transport
 //! checksums are 0, IPv4 header checksums are right. All addresses are private, shared or for
 //! documentation, all names reserved.
 
@@ -33,10 +33,10 @@ pub const SNAPLEN_MIN: u32 = 64;
 const START_S: u64 = 1_700_000_000;
 /// Frames that a repeat may be taken from.
 const PAST: usize = 128;
-/// Bytes that are gathered before they are written.
+/// Bytes that are collected before they are written.
 const WRITE_AT: usize = 1 << 18;
 
-/// What the capture mostly consists of.
+/// The main content of a capture.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum GenerateKind {
     /// Conversations of many kinds, DNS among them.
@@ -45,10 +45,10 @@ pub enum GenerateKind {
     Dns,
 }
 
-/// What to generate. The shares are percent of all packets.
+/// A capture to generate. The shares are percent of all packets.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct GeneratePlan {
-    /// What the capture consists of.
+    /// The main content.
     pub kind: GenerateKind,
     /// Number of packets.
     pub packets: u64,
@@ -104,7 +104,7 @@ impl GeneratePlan {
         }
     }
 
-    /// A client for every twenty pairs beside ordinary traffic.
+    /// Returns the number of DNS clients: one for every twenty pairs if there is other traffic.
     fn dns_clients(&self) -> u32 {
         match self.kind {
             GenerateKind::Traffic => (self.pairs / 20).clamp(1, 1 << 24),
@@ -143,10 +143,10 @@ impl Default for GeneratePlan {
     }
 }
 
-/// What was written, with exact distinct counts over the whole capture.
+/// Totals of a generated capture, with exact distinct counts.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct GenerateSummary {
-    /// Packets, each of them with a readable IP header.
+    /// Packets; each has a readable IP header.
     pub packets: u64,
     /// Length of the file.
     pub bytes: u64,
@@ -156,11 +156,11 @@ pub struct GenerateSummary {
     pub flows: u64,
     /// (Source, destination, name) of all DNS messages whose question is captured whole.
     pub dns_triples: u64,
-    /// The same of queries only.
+    /// Distinct triples of queries only.
     pub dns_query_triples: u64,
 }
 
-/// What the next packet is.
+/// The kind of the next packet.
 #[derive(Clone, Copy, Debug)]
 enum Source {
     Repeat,
@@ -277,7 +277,7 @@ fn slot(number: u64) -> usize {
     (number % PAST as u64) as usize
 }
 
-/// A classic pcap file on its way out.
+/// A classic pcap file that is being written.
 struct Capture<'a> {
     out: &'a mut dyn Write,
     buffer: Vec<u8>,
@@ -306,7 +306,8 @@ impl<'a> Capture<'a> {
         }
     }
 
-    /// The packet comes at a random moment of its own equal part of the time: never out of order.
+    /// Writes a packet with a random time within its equal part of the duration, so that times are
+    /// in order.
     fn packet(&mut self, number: u64, bits: u64, frame: &[u8]) -> io::Result<()> {
         let moment = u128::from(number) << 32 | u128::from(bits >> 32);
         let time_ns = ((moment * self.step) >> 64) as u64;

@@ -25,7 +25,7 @@ impl Random {
         mix(self.state)
     }
 
-    /// A number below `bound`.
+    /// Returns a number below `bound`.
     pub(super) fn below(&mut self, bound: u32) -> u32 {
         scale(self.next(), bound)
     }
@@ -82,7 +82,7 @@ impl Zipf {
     }
 }
 
-/// A number in `[1, 2)` with 31 fractional bits, rounded down.
+/// Returns a number in `[1, 2)` with 31 fractional bits, rounded down.
 #[expect(clippy::cast_sign_loss, reason = "the argument is positive")]
 fn fixed_point(value: f64) -> u64 {
     (value * 2_147_483_648.0) as u64
@@ -101,8 +101,8 @@ fn log2(n: u32) -> u64 {
     digits
 }
 
-/// One of `n` hosts with a skewed popularity: the cube of a uniform number, so that the first
-/// tenth of the hosts gets nearly half of the draws.
+/// Returns one of `n` hosts with a skewed popularity: the cube of a uniform number, so that the
+/// first tenth of the hosts gets nearly half of the draws.
 pub(super) fn skewed(bits: u64, n: u32) -> u32 {
     let uniform = bits >> 32;
     let cube = (((uniform * uniform) >> 32) * uniform) >> 32;

@@ -1,15 +1,17 @@
 //! The addresses in a frame, IP and MAC, replaced where they stand, with the checksums that they
 //! are part of.
 //!
-//! Checksums change by as much as what they cover (RFC 1624), so they need not be captured as a
-//! whole, and one that was wrong stays wrong. Places are nested: from the innermost outwards, one
-//! running sum of all that changed so far is what changed within the next one.
+//! Checksums are updated by what changed in the bytes that they cover (RFC 1624), so the packet need
+//! not be captured as a whole, and a checksum that was wrong stays wrong. Sums are those of
+//! etherparse; only the update is our own. Places are nested: from the innermost outwards, one
+//! running sum of all changes so far is the change within the next one.
 
 use super::crypto_pan::AnonymizeKey;
 use super::mac::{MacMap, VendorPart};
 use super::mapping::AddressMap;
 use super::messages;
 use crate::decode::{Carried, Elsewhere, Hardware, Place};
+use etherparse::checksum::Sum16BitWords;
 
 const ICMP: u8 = 1;
 const TCP: u8 = 6;
@@ -19,10 +21,7 @@ const GRE: u8 = 47;
 const ICMPV6: u8 = 58;
 const UDP_LITE: u8 = 136;
 
-/// One's complement sums are numbers modulo this.
-const MODULUS: u64 = 0xffff;
-
-/// By what addresses are replaced.
+/// The mappings of addresses.
 #[derive(Debug)]
 pub(super) struct Images {
     pub(super) ip: AddressMap,
@@ -35,16 +34,16 @@ impl Images {
     }
 }
 
-/// A frame being rewritten, and the change of the sum of its bytes so far: those at even offsets
-/// count 256 times.
+/// A frame that is being rewritten.
 pub(super) struct Rewrite<'a> {
     pub(super) frame: &'a mut [u8],
-    change: u64,
+    /// Sum of the new bytes and of the complements of the old ones, in words at even offsets.
+    change: Sum16BitWords,
 }
 
 /// Replaces the addresses at all places of a frame.
 pub(super) fn rewrite(frame: &mut [u8], places: &[Place], images: &mut Images) {
-    let mut rewrite = Rewrite { frame, change: 0 };
+    let mut rewrite = Rewrite { frame, change: Sum16BitWords::new() };
     for place in places.iter().rev() {
         match *place {
             Place::Ipv4 { at, carried } => rewrite.v4(at, carried, images),
@@ -76,11 +75,12 @@ impl Rewrite<'_> {
             return;
         };
         let (new_source, new_destination) = (map.v4(source), map.v4(destination));
-        let change = changed(&source, &new_source) + changed(&destination, &new_destination);
-        self.fix_carried(carried, change);
+        let change = replaced(Sum16BitWords::new(), source, new_source);
+        let change = replaced(change, destination, new_destination);
+        self.fix_carried(carried, &change);
         self.put(at + 12, &new_source);
         self.put(at + 16, &new_destination);
-        self.fix(at + CHECKSUM, change, false);
+        self.fix(at + CHECKSUM, &change, false);
     }
 
     fn v6(&mut self, at: usize, carried: Carried, elsewhere: Elsewhere, images: &mut Images) {
@@ -103,14 +103,14 @@ impl Rewrite<'_> {
         };
         let (new_source, new_destination) = (map.v6(source), map.v6(destination));
         // Addresses in extension headers stay as they are.
-        let mut change = 0;
+        let mut change = Sum16BitWords::new();
         if !elsewhere.source {
-            change += changed(&source, &new_source);
+            change = replaced(change, source, new_source);
         }
         if !elsewhere.destination {
-            change += changed(&destination, &new_destination);
+            change = replaced(change, destination, new_destination);
         }
-        self.fix_carried(carried, change);
+        self.fix_carried(carried, &change);
         self.put(at + 8, &new_source);
         self.put(at + 24, &new_destination);
     }
@@ -167,16 +167,17 @@ impl Rewrite<'_> {
         }
     }
 
-    /// Mends the checksum of what an IP packet carries, where it has one and it was captured.
-    /// `addresses` is the change of the addresses, which stand in the pseudo header.
-    fn fix_carried(&mut self, carried: Carried, addresses: u64) {
+    /// Updates the checksum of the payload of an IP packet, if it has one and it was captured.
+    /// `addresses` is the change of the addresses, which are part of the pseudo header.
+    fn fix_carried(&mut self, carried: Carried, addresses: &Sum16BitWords) {
         const CHECKSUM_PRESENT: u8 = 0x80;
+        let nothing = Sum16BitWords::new();
         let (at, pseudo) = match carried.protocol {
             TCP => (16, addresses),
             UDP | UDP_LITE | DCCP => (6, addresses),
             ICMPV6 => (2, addresses),
-            ICMP => (2, 0),
-            GRE => (4, 0),
+            ICMP => (2, &nothing),
+            GRE => (4, &nothing),
             _ => return,
         };
         if carried.later_fragment || carried.length < at + 2 {
@@ -186,25 +187,31 @@ impl Rewrite<'_> {
         if carried.protocol == GRE && first & CHECKSUM_PRESENT == 0 {
             return;
         }
-        // What stands at odd offsets of the frame may stand at even ones of what it carries.
-        let within = if carried.at.is_multiple_of(2) { self.change } else { self.change * 256 };
-        self.fix(carried.at + at, within + pseudo, carried.protocol == UDP);
+        // Bytes at odd offsets of the frame may be at even offsets of the payload.
+        let mut within = (!self.change.ones_complement()).to_ne_bytes();
+        if !carried.at.is_multiple_of(2) {
+            within.reverse();
+        }
+        let change = pseudo.clone().add_2bytes(within);
+        self.fix(carried.at + at, &change, carried.protocol == UDP);
     }
 
-    /// Mends a checksum of what changed by so much. One that is `optional` may be absent, and is 0
-    /// then.
-    fn fix(&mut self, at: usize, change: u64, optional: bool) {
-        let Some(old) = self.array(at).map(u16::from_be_bytes) else {
+    /// Updates a checksum by the change of the bytes that it covers. An `optional` checksum is 0 if
+    /// it is absent.
+    fn fix(&mut self, at: usize, change: &Sum16BitWords, optional: bool) {
+        let Some(old) = self.array::<2>(at) else {
             return;
         };
-        // Of the two zeros of these numbers, one that was right is right where nothing changed; a
-        // message of nothing but zeros has 0xffff.
-        if (optional && old == 0) || change.is_multiple_of(MODULUS) {
+        // One's complement has two zeros, so a checksum is not computed anew if nothing changed: it
+        // would turn 0xffff into 0.
+        let is_unchanged = matches!(change.ones_complement(), 0 | u16::MAX);
+        if (optional && old == [0, 0]) || is_unchanged {
             return;
         }
-        let new = (u64::from(old) + MODULUS - change % MODULUS) % MODULUS;
-        let new = if optional && new == 0 { MODULUS } else { new };
-        self.put(at, &(new as u16).to_be_bytes());
+        let sum = change.clone().add_2bytes(old.map(|byte| !byte));
+        let new =
+            if optional { sum.to_ones_complement_with_no_zero() } else { sum.ones_complement() };
+        self.put(at, &new.to_ne_bytes());
     }
 
     pub(super) fn array<const N: usize>(&self, at: usize) -> Option<[u8; N]> {
@@ -213,14 +220,17 @@ impl Rewrite<'_> {
 
     fn put(&mut self, at: usize, bytes: &[u8]) {
         for (place, &new) in (at..).zip(bytes) {
-            let old = std::mem::replace(&mut self.frame[place], new);
-            let by = MODULUS + u64::from(new) - u64::from(old);
-            let weight = if place.is_multiple_of(2) { 256 } else { 1 };
-            self.change = (self.change + by * weight) % MODULUS;
+            let old = !std::mem::replace(&mut self.frame[place], new);
+            let change = std::mem::take(&mut self.change);
+            self.change = if place.is_multiple_of(2) {
+                change.add_2bytes([new, 0]).add_2bytes([old, u8::MAX])
+            } else {
+                change.add_2bytes([0, new]).add_2bytes([u8::MAX, old])
+            };
         }
     }
 
-    /// Zeros where an address was cut off or cannot be distinguished from others.
+    /// Writes zeros where an address was cut off or cannot be distinguished from others.
     pub(super) fn blank(&mut self, at: usize, length: usize) {
         for place in at..(at + length).min(self.frame.len()) {
             self.put(place, &[0]);
@@ -228,12 +238,7 @@ impl Rewrite<'_> {
     }
 }
 
-/// By how much the sum changes if one address takes the place of another, at an even offset.
-fn changed(old: &[u8], new: &[u8]) -> u64 {
-    let sum = |bytes: &[u8]| -> u64 {
-        let words = bytes.chunks_exact(2);
-        words.map(|word| u64::from(word[0]) * 256 + u64::from(word[1])).sum()
-    };
-    // At most eight words.
-    sum(new) + 8 * MODULUS - sum(old)
+/// Adds the change when `new` replaces `old` at an even offset.
+fn replaced<const N: usize>(change: Sum16BitWords, old: [u8; N], new: [u8; N]) -> Sum16BitWords {
+    change.add_slice(&new).add_slice(&old.map(|byte| !byte))
 }

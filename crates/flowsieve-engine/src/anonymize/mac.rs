@@ -2,8 +2,7 @@
 //!
 //! The bits of an address that may change are permuted by a Feistel network of ten rounds with
 //! AES-128, as in FF1 (NIST SP 800-38G), over 46 bits or, if the vendor stays, over 24. The bits
-//! that stay are part of what each round mixes in, so every class of addresses has a permutation of
-//! its own.
+//! that stay are mixed into each round, so every class of addresses has a different permutation.
 
 use super::crypto_pan::AnonymizeKey;
 use aes::Aes128;
@@ -23,7 +22,7 @@ const BROADCAST: u64 = (1 << 48) - 1;
 const GROUP: u64 = 1 << 40;
 const LOCAL: u64 = 1 << 41;
 
-/// What becomes of the part of a MAC address that names who made the interface.
+/// What happens to the vendor part of a MAC address.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum VendorPart {
     /// It is replaced like the rest.

@@ -1,4 +1,4 @@
-//! MAC addresses in messages that hand them from host to host: DHCP and neighbour discovery.
+//! MAC addresses inside of messages: DHCP and neighbour discovery.
 
 use super::frame::Rewrite;
 use super::mac::MacMap;

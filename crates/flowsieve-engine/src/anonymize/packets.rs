@@ -7,10 +7,10 @@ use crate::decode::{Place, address_places};
 use crate::trace::{InterfaceInfo, RecordBatch, RecordRef};
 use std::ops::Range;
 
-/// Bytes of a record's header before its packet in a pcap file, which are written together.
+/// Bytes of a record's header in a pcap file, which are written with the packet that follows.
 const RECORD_HEADER_BYTES: usize = 16;
 
-/// Replaces the addresses in packets, and leaves away what captures say besides them in words.
+/// Replaces the addresses in packets, and drops comments and names from captures.
 #[derive(Debug)]
 pub struct PacketAnonymizer {
     images: Images,
