@@ -1,5 +1,5 @@
-//! Which combinations a matrix stores: every family is looked at where there are few, else a search
-//! climbs from several of them.
+//! Chooses the combinations that a matrix stores: compares all families if there are few, and
+//! climbs from several of them otherwise.
 
 use super::complex::Stored;
 use super::families::Within;
@@ -13,8 +13,8 @@ const KEPT: usize = 8;
 /// Work of a search, in rates of one combination with one k: a fraction of a second.
 pub(super) const WORK: u64 = 4_000_000;
 
-/// How much larger than the best one a family may be to be climbed from, where memory is what is to
-/// be small. What is larger than that is not sized at all.
+/// When memory is minimized, families larger than the best one by this factor are not climbed from,
+/// nor sized.
 const WORTH_CLIMBING: f64 = 4.0;
 
 /// A matrix with its sizes and k.
@@ -47,7 +47,7 @@ pub(super) fn all(
         let stored = Stored::of_sets(request.attributes.len(), &sets);
         let matrix = Matrix::new(request, kind, stored);
         if let Some(candidate) = matrix.fit(matrix.given_weights(), goal, most) {
-            // A family that does not reach the rate with the cells of the best so far is out.
+            // A family that does not reach the rate with the cells of the best so far is dropped.
             if matches!(goal, Target::Rate { .. }) {
                 most = most.min(candidate.cells);
             }
@@ -57,7 +57,7 @@ pub(super) fn all(
     kept.best
 }
 
-/// From several families step by step to better ones, with at most so much work.
+/// Climbs from several families step by step to better ones, with at most this much work.
 pub(super) fn climbed<'a>(
     request: &'a PlanRequest,
     kind: FilterKind,
@@ -70,7 +70,7 @@ pub(super) fn climbed<'a>(
     let mut starts = Vec::new();
     let mut most = f64::INFINITY;
     for start in within.starts() {
-        // One start is always looked at, and half of the work is for the steps.
+        // One start is always tried, and half of the work is reserved for the steps.
         if climb.work < work / 2 && !starts.is_empty() {
             break;
         }
@@ -97,12 +97,12 @@ struct Climb<'a, 'b> {
     kind: FilterKind,
     goal: Target,
     within: &'b Within,
-    /// What is left.
+    /// Work that is left.
     work: u64,
 }
 
 impl<'a> Climb<'a, '_> {
-    /// A family with its sizes, if it serves the goal with at most this many cells.
+    /// Sizes a family, if it serves the goal with at most this many cells.
     fn sized(&mut self, stored: Stored, most: f64) -> Option<Sized<'a>> {
         let matrix = Matrix::new(self.request, self.kind, stored);
         let candidate = matrix.fit(matrix.given_weights(), self.goal, most);
@@ -158,7 +158,7 @@ impl<'a> Climb<'a, '_> {
             {
                 *here = next;
                 is_better = true;
-                // Where an earlier climb has been, it went on.
+                // An earlier climb went on from here.
                 if !kept.add(here.0.clone(), here.1.clone()) {
                     return None;
                 }
@@ -179,7 +179,8 @@ impl<'a> Kept<'a> {
         Self { goal, best: Vec::with_capacity(KEPT + 1) }
     }
 
-    /// Adds a family; says no if it is among the best already. Of equal ones the first comes first.
+    /// Adds a family; returns `false` if it is among the best already. Equal families stay in the
+    /// order in which they were added.
     fn add(&mut self, matrix: Matrix<'a>, candidate: Candidate) -> bool {
         let place =
             self.best.partition_point(|(_, best)| best.compare(&candidate, self.goal).is_le());

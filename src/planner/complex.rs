@@ -11,12 +11,12 @@ pub(super) struct Stored {
     /// The legal masks, ascending, the empty one first; for each its lowest attribute and the place
     /// of the rest of it.
     combinations: Vec<(u32, usize, usize)>,
-    /// How many have 0, 1, …, d attributes.
+    /// Numbers of masks with 0, 1, …, d attributes.
     by_order: Vec<f64>,
 }
 
 impl Stored {
-    /// What contains none of the cuts.
+    /// Stores the combinations that contain none of the cuts.
     pub(super) fn new(attributes: usize, cuts: &[u32]) -> Self {
         let mut legal = vec![true; 1 << attributes];
         for &cut in cuts {
@@ -30,7 +30,7 @@ impl Stored {
         Self::of(attributes, &masks, legal)
     }
 
-    /// These sets, ascending: with each of them all of its subsets, and every single attribute.
+    /// Stores these sets, all of their subsets, and every single attribute, in ascending order.
     pub(super) fn of_sets(attributes: usize, sets: &[u32]) -> Self {
         let mut legal = vec![false; 1 << attributes];
         for &set in sets {
@@ -84,8 +84,8 @@ impl Stored {
         Some(Self::of_sets(self.attributes, &sets))
     }
 
-    /// With each of these sets stored if it is not, and cut if it is, one after the other; `None`
-    /// if a filter does not store this many.
+    /// Stores each of these sets that is not stored and cuts each that is, in turn; returns `None`
+    /// if a filter cannot store that many.
     pub(super) fn changed(&self, sets: &[u32]) -> Option<Self> {
         let (first, rest) = sets.split_first()?;
         let changed = if self.stores(*first) { self.without(*first) } else { self.with(*first)? };

@@ -1,20 +1,20 @@
-//! How many distinct values each combination of attributes has.
+//! The numbers of distinct values of combinations of attributes.
 
 use super::PlannerError;
 
-/// Where a number comes from.
+/// The source of a number.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Origin {
     /// The user said so.
     Given,
     /// Counted in a sample.
     Measured,
-    /// An upper bound that follows from what is known of other combinations.
+    /// An upper bound that follows from other combinations.
     Bound,
 }
 
 impl Origin {
-    /// The name in reports.
+    /// Returns the name in reports.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Given => "given",
@@ -24,113 +24,50 @@ impl Origin {
     }
 }
 
-/// Distinct values of every combination of attributes: known, or bounded by what is known.
+/// The numbers of distinct values of all combinations of attributes: known, or bounded by those that
+/// are known.
 ///
-/// A combination has at most as many values as any larger one, and at most as many as its parts
-/// have together, multiplied.
+/// A combination has at most as many values as any larger one, and at most the product of the
+/// numbers of its parts.
 #[derive(Clone, Debug)]
 pub struct Elements {
-    /// By mask; of the empty combination there is one.
+    /// By mask; the empty combination has one value.
     numbers: Vec<f64>,
     origins: Vec<Origin>,
     caps: Vec<Option<u64>>,
 }
 
 impl Elements {
-    /// Numbers for all combinations.
+    /// Bounds the numbers of all combinations.
     ///
     /// `known` are combinations with their numbers; `for_all` is a bound on every other one; `caps`
-    /// are values that a single attribute can have at all (256 protocols).
+    /// are the numbers of values that a single attribute can have (256 protocols).
     ///
     /// # Errors
     ///
-    /// A number that contradicts another one, or nothing that bounds the whole element. `name` says
-    /// what combinations are called.
+    /// A number contradicts another one, or nothing bounds the whole element. `name` returns the
+    /// name of a combination.
     pub fn new(
         caps: &[Option<u64>],
         known: &[(u32, u64, Origin)],
         for_all: Option<u64>,
         name: impl Fn(u32) -> String,
     ) -> Result<Self, PlannerError> {
-        let attributes = caps.len();
-        let of_all = for_all.map_or(f64::INFINITY, |n| n as f64);
-        let mut numbers = vec![of_all; 1 << attributes];
-        numbers[0] = 1.0;
-        let mut origins = vec![Origin::Bound; 1 << attributes];
-        let full = numbers.len() - 1;
-        if for_all.is_some() {
-            origins[full] = Origin::Given;
-        }
-        // Parts of which larger combinations can be made.
-        let mut parts: Vec<(u32, f64)> =
-            known.iter().map(|&(mask, n, _)| (mask, n as f64)).collect();
-        for (attribute, cap) in caps.iter().enumerate() {
-            if let Some(cap) = *cap {
-                parts.push((1 << attribute, cap as f64));
-            }
-        }
-        for &(mask, n, origin) in known {
-            if n == 0 {
-                return Err(PlannerError::new(format!(
-                    "a combination has at least one value, but {} has 0; 1 works",
-                    name(mask)
-                )));
-            }
-            numbers[mask as usize] = n as f64;
-            origins[mask as usize] = origin;
-        }
-        for set in 1..=full as u32 {
-            let is_known = known.iter().any(|&(mask, ..)| mask == set);
-            let mut bound = if is_known { f64::INFINITY } else { numbers[set as usize] };
-            for &(part, n) in &parts {
-                if part & !set == 0 && (part != set || !is_known) {
-                    bound = bound.min(n * numbers[(set & !part) as usize]);
-                }
-            }
-            if is_known && numbers[set as usize] > bound {
-                return Err(PlannerError::new(format!(
-                    "{} has at most {bound} values, as many as its attributes have multiplied, not {}; --expect {}={bound} works",
-                    name(set),
-                    numbers[set as usize],
-                    name(set),
-                )));
-            }
-            if !is_known {
-                if bound < numbers[set as usize] {
-                    origins[set as usize] = Origin::Bound;
-                }
-                numbers[set as usize] = bound;
-            }
-        }
-        if !numbers[full].is_finite() {
+        if let Some(&(mask, ..)) = known.iter().find(|&&(_, n, _)| n == 0) {
             return Err(PlannerError::new(format!(
-                "sizes depend on the number of distinct elements, and that of {} is not known; --expect 100k or --sample CAPTURE works",
-                name(full as u32)
+                "a combination has at least one value, but {} has 0; 1 works",
+                name(mask)
             )));
         }
-        for set in (1..full).rev() {
-            for attribute in 0..attributes {
-                let larger = set | 1 << attribute;
-                if numbers[larger] < numbers[set] {
-                    if known.iter().any(|&(mask, ..)| mask as usize == set) {
-                        return Err(PlannerError::new(format!(
-                            "{} has at most as many values as {}, {}, not {}; give the larger combination --expect {}={}",
-                            name(set as u32),
-                            name(larger as u32),
-                            numbers[larger],
-                            numbers[set],
-                            name(larger as u32),
-                            numbers[set],
-                        )));
-                    }
-                    numbers[set] = numbers[larger];
-                }
-            }
-        }
-        Ok(Self { numbers, origins, caps: caps.to_vec() })
+        let mut bounds = Bounds::new(caps, known, for_all, name);
+        bounds.bound_by_parts(caps)?;
+        bounds.check_whole()?;
+        bounds.bound_by_larger()?;
+        Ok(Self { numbers: bounds.numbers, origins: bounds.origins, caps: caps.to_vec() })
     }
 
-    /// The same number for every combination, as far as its attributes can have this many values.
+    /// Returns the same number for every combination, as far as its attributes can have this many
+    /// values.
     #[must_use]
     pub fn all(&self, elements: f64) -> Self {
         let mut numbers = vec![1.0; self.numbers.len()];
@@ -142,25 +79,126 @@ impl Elements {
         Self { numbers, origins: vec![Origin::Bound; self.origins.len()], caps: self.caps.clone() }
     }
 
-    /// Distinct values of a combination.
+    /// Returns the distinct values of a combination.
     pub fn of(&self, mask: u32) -> f64 {
         self.numbers[mask as usize]
     }
 
-    /// Where its number comes from.
+    /// Returns the source of its number.
     pub fn origin(&self, mask: u32) -> Origin {
         self.origins[mask as usize]
     }
 
-    /// Distinct elements.
+    /// Returns the number of distinct elements.
     pub fn whole(&self) -> f64 {
         self.numbers[self.numbers.len() - 1]
     }
 
-    /// The most values that a single attribute has.
+    /// Returns the largest number of values of a single attribute.
     pub(super) fn largest_single(&self) -> f64 {
         let singles = (0..self.caps.len()).map(|attribute| self.of(1 << attribute));
         singles.fold(1.0, f64::max)
+    }
+}
+
+/// The numbers of all combinations while they are bounded.
+struct Bounds<F> {
+    /// By mask.
+    numbers: Vec<f64>,
+    origins: Vec<Origin>,
+    is_known: Vec<bool>,
+    name: F,
+}
+
+impl<F: Fn(u32) -> String> Bounds<F> {
+    fn new(
+        caps: &[Option<u64>],
+        known: &[(u32, u64, Origin)],
+        for_all: Option<u64>,
+        name: F,
+    ) -> Self {
+        let masks = 1 << caps.len();
+        let mut numbers = vec![for_all.map_or(f64::INFINITY, |n| n as f64); masks];
+        numbers[0] = 1.0;
+        let mut origins = vec![Origin::Bound; masks];
+        if for_all.is_some() {
+            origins[masks - 1] = Origin::Given;
+        }
+        let mut is_known = vec![false; masks];
+        for &(mask, n, origin) in known {
+            let at = mask as usize;
+            (numbers[at], origins[at], is_known[at]) = (n as f64, origin, true);
+        }
+        Self { numbers, origins, is_known, name }
+    }
+
+    /// Bounds each combination by the product of its parts, the smaller combinations first.
+    fn bound_by_parts(&mut self, caps: &[Option<u64>]) -> Result<(), PlannerError> {
+        let known = (0..self.numbers.len()).filter(|&mask| self.is_known[mask]);
+        let mut parts: Vec<(usize, f64)> = known.map(|mask| (mask, self.numbers[mask])).collect();
+        let caps = caps.iter().enumerate();
+        parts.extend(caps.filter_map(|(attribute, cap)| Some((1 << attribute, (*cap)? as f64))));
+        for set in 1..self.numbers.len() {
+            let is_known = self.is_known[set];
+            let usable = parts.iter().filter(|(part, _)| part & !set == 0);
+            // The number of a known combination is no bound on itself.
+            let products = usable
+                .filter(|(part, _)| *part != set || !is_known)
+                .map(|(part, n)| n * self.numbers[set & !part]);
+            let bound = products.fold(f64::INFINITY, f64::min);
+            if bound >= self.numbers[set] {
+                continue;
+            }
+            if is_known {
+                return Err(self.more_than_parts(set, bound));
+            }
+            (self.numbers[set], self.origins[set]) = (bound, Origin::Bound);
+        }
+        Ok(())
+    }
+
+    fn more_than_parts(&self, set: usize, bound: f64) -> PlannerError {
+        let name = (self.name)(set as u32);
+        PlannerError::new(format!(
+            "{name} has at most {bound} values, as many as its attributes have multiplied, not {}; --expect {name}={bound} works",
+            self.numbers[set],
+        ))
+    }
+
+    fn check_whole(&self) -> Result<(), PlannerError> {
+        let full = self.numbers.len() - 1;
+        if self.numbers[full].is_finite() {
+            return Ok(());
+        }
+        Err(PlannerError::new(format!(
+            "sizes depend on the number of distinct elements, and that of {} is not known; --expect 100k or --sample CAPTURE works",
+            (self.name)(full as u32)
+        )))
+    }
+
+    /// Bounds each combination by those with one attribute more, the larger combinations first.
+    fn bound_by_larger(&mut self) -> Result<(), PlannerError> {
+        let attributes = self.numbers.len().trailing_zeros();
+        for set in (1..self.numbers.len() - 1).rev() {
+            for larger in (0..attributes).map(|attribute| set | 1 << attribute) {
+                if self.numbers[larger] >= self.numbers[set] {
+                    continue;
+                }
+                if self.is_known[set] {
+                    return Err(self.more_than_larger(set, larger));
+                }
+                self.numbers[set] = self.numbers[larger];
+            }
+        }
+        Ok(())
+    }
+
+    fn more_than_larger(&self, set: usize, larger: usize) -> PlannerError {
+        let [smaller, name] = [set, larger].map(|mask| (self.name)(mask as u32));
+        let [number, bound] = [set, larger].map(|mask| self.numbers[mask]);
+        PlannerError::new(format!(
+            "{smaller} has at most as many values as {name}, {bound}, not {number}; give the larger combination --expect {name}={number}"
+        ))
     }
 }
 

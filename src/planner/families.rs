@@ -1,28 +1,29 @@
 //! Families of stored combinations among which the planner chooses.
 //!
-//! A query looks at subsets of its own attributes only. So what no wanted combination contains
-//! costs cells and answers nothing, and the best family lies within the wanted combinations and
-//! their subsets.
+//! A query looks at subsets of its own attributes only. So a combination that no wanted one
+//! contains costs cells and answers nothing, and the best family lies within the wanted
+//! combinations and their subsets.
 
 use super::PlanRequest;
 use super::complex::Stored;
 use crate::filters::MAX_COMBINATIONS;
 
-/// Most families of which every one is looked at: all there are for five attributes.
+/// Largest number of families that are all compared: all families of five attributes.
 const MOST_FAMILIES: usize = 6894;
 
-/// Most pairs that are looked at in every choice, since 2^13 choices are too many.
+/// Largest number of pairs of which all choices are compared; 2^13 choices are too many.
 const MOST_PAIRS: usize = 12;
 
-/// Wanted combinations each of which, and each number of which, is a place to start from.
+/// Largest number of wanted combinations that are starting points, each alone and each prefix of
+/// them.
 const MOST_STARTS: usize = 16;
 
 /// Families in which every set is one that may be stored or cut next; in larger ones only those
 /// near the border are.
 const MOST_MOVES: usize = 1024;
 
-/// Every family of cuts of two and more attributes, none of which contains another: 1, 2, 9, 114
-/// and 6894 of them for 1 to 5 attributes. `None` for more.
+/// Returns every family of cuts of two and more attributes in which no cut contains another: 1, 2,
+/// 9, 114 and 6894 families for 1 to 5 attributes, and `None` for more.
 pub fn all_cut_families(attributes: usize) -> Option<Vec<Vec<u32>>> {
     let full = (1_u64 << attributes) - 1;
     let families = Within::new(attributes, &[full as u32]).all()?;
@@ -78,7 +79,7 @@ impl Within {
         if pairs > MOST_PAIRS {
             return None;
         }
-        // So few pairs make fewer than 64 sets.
+        // Such few pairs make fewer than 64 sets.
         let parts: Vec<u64> = sets
             .iter()
             .map(|set| {
@@ -167,8 +168,8 @@ impl Within {
         moves
     }
 
-    /// A set that no other stored one contains, to be cut, and one that could be next, to be
-    /// stored.
+    /// Returns pairs of a set to cut, which no other stored one contains, and a set to store
+    /// instead.
     pub(super) fn exchanges(&self, stored: &Stored) -> Vec<[u32; 2]> {
         let cuts: Vec<u32> =
             stored.cuts().into_iter().filter(|&cut| self.contains[cut as usize]).collect();

@@ -14,7 +14,7 @@ use crate::filters::{
 /// Work of the search for weights, in rates of one combination with one k.
 pub(super) const WEIGHTS_WORK: u64 = 16_000_000;
 
-/// Plans one of the matrices; weights are searched for with at most so much work.
+/// Plans one of the matrices; the search for weights does at most this much work.
 pub(super) fn row(
     request: &PlanRequest,
     kind: FilterKind,
@@ -47,7 +47,7 @@ pub(super) fn row(
     }
 }
 
-/// The cuts of the request, or none for what has none.
+/// Returns the cuts of the request; none for structures without cuts.
 fn given_cuts(request: &PlanRequest, kind: FilterKind) -> Option<&[u32]> {
     if kind.has_cuts() { request.cuts.as_deref() } else { Some(&[]) }
 }
@@ -82,7 +82,7 @@ fn weigh(found: &mut [Sized<'_>], goal: Target, work: u64) {
     }
 }
 
-/// The least that there is of a matrix that does not fit.
+/// Returns the smallest possible version of a matrix that does not fit.
 fn smallest(request: &PlanRequest, kind: FilterKind, cuts: &[u32]) -> PlanRow {
     let matrix = matrix(request, kind, cuts);
     let least = matrix.candidate(&vec![1.0; request.attributes.len()], None);
@@ -152,8 +152,8 @@ fn matrix_row(matrix: &Matrix<'_>, chosen: &Candidate) -> PlanRow {
     row
 }
 
-/// Share of the negatives, weighted, all of whose stored parts occur, if values come together by
-/// chance: a lower bound from what was measured in a sample, and 0 without one. A matrix that
+/// Returns the weighted share of negatives of which all stored parts occur, if values come together
+/// by chance: a lower bound from what was measured in a sample, and 0 without one. A matrix that
 /// answers a combination by its parts says yes to these.
 pub(super) fn occurring_apart(request: &PlanRequest, row: &PlanRow) -> f64 {
     let Some(Design::Filter(FilterSpec::Matrix(spec))) = &row.design else {
@@ -184,7 +184,7 @@ pub(super) fn occurring_apart(request: &PlanRequest, row: &PlanRow) -> f64 {
     request.with_workload(|asked| asked.weighted(&rates, Some(1.0)))
 }
 
-/// Whether a row's predicted rate can hold if the parts of so many negatives occur.
+/// Whether the predicted rate of a row can hold if the parts of this share of negatives occur.
 pub(super) fn holds(row: &PlanRow, apart: f64) -> bool {
     apart <= row.weighted.unwrap_or(1.0).max(NEGLIGIBLE)
 }

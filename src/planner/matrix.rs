@@ -11,7 +11,7 @@ use std::cell::Cell;
 /// Largest size of an attribute that is considered.
 const MOST_SIZE: u64 = 1 << 48;
 
-/// A matrix with given cuts, and what it is asked.
+/// A matrix with given cuts, and the queries that it must answer.
 #[derive(Clone, Debug)]
 pub(super) struct Matrix<'a> {
     pub(super) request: &'a PlanRequest,
@@ -19,7 +19,7 @@ pub(super) struct Matrix<'a> {
     /// Share of the queries for each wanted combination.
     shares: Vec<f64>,
     pub(super) stored: Stored,
-    /// For each wanted combination the stored ones that answer it.
+    /// The stored combinations that answer each wanted one.
     pub(super) asked: Vec<Vec<u32>>,
     /// Work done, about one for the rate of a combination with one k, so that searches can be
     /// bounded.
@@ -39,11 +39,11 @@ pub(super) struct Candidate {
 }
 
 impl Candidate {
-    /// What is to be small; a rate that is not kept is worse than any memory.
+    /// Returns the quantity to minimize; a rate that is not kept is worse than any memory.
     fn cost(&self, goal: Target) -> (bool, f64) {
         match goal {
             Target::Rate { .. } => (false, self.cells),
-            // The rate is the attributes', so that what is told at all is told better.
+            // The rate is that of single attributes, so that as much as possible is answered well.
             Target::AttributeRate { fpr } => (self.worst > fpr, self.cells),
             Target::Memory { .. } => (false, self.fpr),
         }
@@ -64,7 +64,7 @@ impl Candidate {
     }
 }
 
-/// What a stored combination is filled with at given sizes.
+/// The load of a stored combination at given sizes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Load {
     part: PartLoad,
@@ -78,7 +78,7 @@ impl Load {
     }
 }
 
-/// For each wanted combination what answers it, equal ones once with their number.
+/// The loads that answer each wanted combination, and how often each occurs.
 type Loads = Vec<Vec<(Load, i32)>>;
 
 impl<'a> Matrix<'a> {
@@ -157,7 +157,7 @@ impl<'a> Matrix<'a> {
         self.asked.iter().map(of).collect()
     }
 
-    /// Of a stored combination, which answers a query alone or with others.
+    /// Returns the load of a stored combination, which answers a query alone or with others.
     fn load(&self, subset: u32, with_others: bool, sizes: &[f64]) -> Load {
         let elements = &self.request.elements;
         Load {

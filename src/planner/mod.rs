@@ -1,7 +1,7 @@
-//! Which structure, how large, and with which parameters: pure functions over what is wanted.
+//! Chooses a structure, its size and its parameters: pure functions of the request.
 //!
-//! A [`PlanRequest`] says which combinations of attributes queries will ask for, how many distinct
-//! values each of them has, and the memory or the rate; [`plan`] answers with a [`PlanRow`] for
+//! A [`PlanRequest`] lists the combinations of attributes that queries will ask for, how many
+//! distinct values each of them has, and the memory or the rate; [`plan`] returns a [`PlanRow`] for
 //! every structure, and recommends one.
 //!
 //! # What is minimised
@@ -12,17 +12,17 @@
 //!
 //! # Which negatives
 //!
-//! A query for S is negative if that combination of values does not occur. Of a negative with two
-//! or more attributes each *single* value occurs all the same with probability α
-//! ([`PlanRequest::known`]); no combination of two or more of its values does. α = 1 is the worst
-//! that traffic has. A negative with one attribute is a value that does not occur.
+//! A query for S is negative if that combination of values does not occur. In a negative with two
+//! or more attributes each *single* value still occurs with probability α ([`PlanRequest::known`]);
+//! no combination of two or more of its values does. α = 1 is the worst case of traffic. A negative
+//! with one attribute is a value that does not occur.
 //!
-//! The rates of matrices are for values that are evenly spread: each value of an attribute occurs
-//! with equally many others, whose cells in its rows are taken into account (the papers' formula
-//! leaves them out, and is too low where rows are short). And they rest on the second half of the
-//! assumption: where all stored parts of a query do occur, apart from each other, a CBFM says yes
-//! with certainty. An MDBF knows single values only: with α = 1 it says yes to every negative of
-//! two or more attributes, and so does a CMDBF unless all attributes are asked for.
+//! The rates of matrices are for evenly spread values: each value of an attribute occurs with
+//! equally many others, and the cells of these are taken into account (the papers' formula omits
+//! them, and is too low where rows are short). They also depend on the second half of the
+//! assumption: if all stored parts of a query occur, in different elements, a CBFM says yes with
+//! certainty. An MDBF knows single values only: with α = 1 it says yes to every negative of two or
+//! more attributes, and so does a CMDBF unless all attributes are asked for.
 //!
 //! # What is searched
 //!
@@ -108,8 +108,8 @@ pub fn plan(request: &PlanRequest) -> Result<Plan, PlannerError> {
     Ok(Plan { rows, recommended: recommended.structure, reason: recommended.reason })
 }
 
-/// The weighted matrix of at most so many bytes with the least rate of these queries, if it can be
-/// built: the plan of `wcbfm`.
+/// Returns the weighted matrix of at most this many bytes with the lowest rate of these queries, if
+/// it can be built: the plan of `wcbfm`.
 pub fn weighted(workload: &Workload<'_>, bytes: u64) -> Option<FilterSpec> {
     let attributes = workload.attributes;
     let known = workload.wanted.iter();
@@ -134,12 +134,12 @@ pub fn weighted(workload: &Workload<'_>, bytes: u64) -> Option<FilterSpec> {
     row.spec().cloned()
 }
 
-/// One structure for a target.
+/// Plans one structure for a target.
 fn row_for(request: &PlanRequest, structure: Structure, target: Target) -> PlanRow {
     row_with(request, structure, target, WEIGHTS_WORK)
 }
 
-/// The same with so much work for weights.
+/// Plans one structure; the search for weights does at most this much work.
 fn row_with(
     request: &PlanRequest,
     structure: Structure,
@@ -199,10 +199,11 @@ fn most_elements(request: &PlanRequest, structure: Structure, bytes: u64, rate: 
     best
 }
 
-/// Most elements that are planned for.
+/// Largest number of elements that is planned for.
 const MOST_ELEMENTS: u64 = 1 << 40;
 
-/// Most searches for cuts and weights on the way to the most elements; a few suffice.
+/// Largest number of searches for cuts and weights while the number of elements is maximized; a few
+/// suffice.
 const MOST_SEARCHES: u32 = 6;
 
 /// The request with the cuts and weights of a row, so that they are not searched for.

@@ -1,4 +1,4 @@
-//! Which of the structures to take, and why.
+//! Recommends a structure, and says why.
 
 use super::matrices::{holds, occurring_apart};
 use super::{Goal, PlanRequest, PlanRow, RateRule, Structure};
@@ -11,11 +11,11 @@ pub(super) struct Recommendation {
     pub(super) reason: String,
 }
 
-/// How much better a matrix must be: its prediction is for evenly spread values only.
+/// Factor by which a matrix must be better: its prediction is for evenly spread values only.
 const MATRIX_MARGIN: f64 = 10.0;
 
-/// How much better any other structure must be than the subset filter, which touches one cache line
-/// a combination and counts each of them.
+/// Factor by which any other structure must be better than the subset filter, which touches one
+/// cache line a combination and counts each of them.
 const SUBSET_MARGIN: f64 = 1.5;
 
 /// Rates below this one are as good as none.
@@ -37,8 +37,7 @@ pub(super) fn recommend(request: &PlanRequest, rows: &[PlanRow]) -> Recommendati
     Recommendation { structure: Some(best.structure), reason: reason(request, best, rows) }
 }
 
-/// Whether a structure is a filter that does what is wanted: it says no to some negatives of each
-/// combination.
+/// Whether a structure is a filter that says no to some negatives of each wanted combination.
 fn is_able(row: &PlanRow) -> bool {
     let says_no = |rate: &Option<f64>| rate.is_some_and(|rate| rate < 1.0);
     matches!(row.structure, Structure::Filter(_))
@@ -47,8 +46,8 @@ fn is_able(row: &PlanRow) -> bool {
         && row.weighted.is_some_and(|rate| rate < 1.0)
 }
 
-/// What is to be small: rate, memory, or the inverse of the elements, with the margin of the
-/// structure.
+/// Returns the quantity to minimize: rate, memory, or the inverse of the elements, with the margin
+/// of the structure.
 fn cost(request: &PlanRequest, row: &PlanRow) -> f64 {
     let margin = if is_matrix(row) {
         MATRIX_MARGIN
@@ -58,12 +57,12 @@ fn cost(request: &PlanRequest, row: &PlanRow) -> f64 {
         SUBSET_MARGIN
     };
     let cost = predicted(request, row);
-    // A rate may be so low that a lower one is no better.
+    // Rates below this one are equally good.
     let least = if is_for_memory(request) { NEGLIGIBLE } else { 0.0 };
     cost.max(least) * margin
 }
 
-/// The same as the formulas say, without margins.
+/// Returns the same quantity by formula, without margins.
 fn predicted(request: &PlanRequest, row: &PlanRow) -> f64 {
     match request.goal {
         Goal::Memory { .. } => row.weighted.unwrap_or(1.0),
@@ -81,71 +80,9 @@ fn is_matrix(row: &PlanRow) -> bool {
 }
 
 fn reason(request: &PlanRequest, best: &PlanRow, rows: &[PlanRow]) -> String {
-    let name = best.structure.name();
-    // A structure that is left out although its figure is better.
-    let always_yes = |row: &PlanRow| {
-        row.rates.iter().flatten().any(|&rate| rate >= 1.0)
-            && predicted(request, row) < predicted(request, best)
-    };
-    let of_those = if rows.iter().any(|row| row.answers_all() && always_yes(row)) {
-        "of the structures that answer every wanted combination, and not always by yes, "
-    } else if rows.iter().any(|row| !row.answers_all()) {
-        "of the structures that answer every wanted combination "
-    } else {
-        ""
-    };
-    let what = match request.goal {
-        Goal::Memory { .. } => "has the lowest predicted rate in this memory",
-        Goal::Rate { .. } => "reaches the rate in the least memory",
-        Goal::AttributeRate { .. } => "needs the least memory for this rate",
-        Goal::MostElements { rate: RateRule::Weighted(_) | RateRule::Attribute(_), .. } => {
-            "holds the most elements"
-        }
-    };
-    // What is better by formula, the matrices apart from the others: their rates hold for even
-    // values only.
-    let better = |of_matrices: bool| {
-        let lower = move |row: &&PlanRow| {
-            row.structure != best.structure
-                && is_able(row)
-                && is_matrix(row) == of_matrices
-                && predicted(request, row) < predicted(request, best) * (1.0 - 1e-9)
-        };
-        rows.iter()
-            .filter(lower)
-            .min_by(|a, b| predicted(request, a).total_cmp(&predicted(request, b)))
-    };
-    let (rival, matrix) = (better(false), better(true));
-    // With its margin it was taken for a rate that cannot be better.
-    let next_to_none = NEGLIGIBLE * SUBSET_MARGIN;
-    let is_next_to_none =
-        is_for_memory(request) && best.weighted.is_some_and(|rate| rate < next_to_none);
-    let lowest = [rival, matrix].into_iter().flatten();
-    let lowest = lowest.min_by(|a, b| predicted(request, a).total_cmp(&predicted(request, b)));
-    let mut reason = format!("{of_those}{name} ");
-    if let Some(lowest) = lowest.filter(|_| is_next_to_none) {
-        let _ = write!(
-            reason,
-            "has one of the rates in this memory that are next to none ({} has a lower one)",
-            lowest.structure.name()
-        );
-    } else {
-        reason.push_str(what);
-        if let Some(matrix) = matrix {
-            let _ = write!(
-                reason,
-                " that does not depend on how values are spread ({} is better by formula)",
-                matrix.structure.name()
-            );
-        }
-        if let Some(rival) = rival {
-            let _ = write!(
-                reason,
-                " up to a factor of {SUBSET_MARGIN} ({} is better by less)",
-                rival.structure.name()
-            );
-        }
-    }
+    let rival = better_by_formula(request, best, rows, false);
+    let mut reason = format!("{}{} ", restriction(request, best, rows), best.structure.name());
+    reason.push_str(&merit(request, best, rows));
     if is_matrix(best) {
         reason.push_str(", if values are evenly spread and the parts of a negative do not occur");
     }
@@ -154,6 +91,77 @@ fn reason(request: &PlanRequest, best: &PlanRow, rows: &[PlanRow]) -> String {
     }
     reason.push_str(exact_too(request, rows));
     reason
+}
+
+/// Returns which structures the best one was chosen from, if others were left out.
+fn restriction(request: &PlanRequest, best: &PlanRow, rows: &[PlanRow]) -> &'static str {
+    let always_yes = |row: &PlanRow| {
+        row.rates.iter().flatten().any(|&rate| rate >= 1.0)
+            && predicted(request, row) < predicted(request, best)
+    };
+    if rows.iter().any(|row| row.answers_all() && always_yes(row)) {
+        "of the structures that answer every wanted combination, and not always by yes, "
+    } else if rows.iter().any(|row| !row.answers_all()) {
+        "of the structures that answer every wanted combination "
+    } else {
+        ""
+    }
+}
+
+/// Returns the structure that is better than the best by formula, among the matrices or among the
+/// others: the rates of matrices hold for even values only.
+fn better_by_formula<'a>(
+    request: &PlanRequest,
+    best: &PlanRow,
+    rows: &'a [PlanRow],
+    of_matrices: bool,
+) -> Option<&'a PlanRow> {
+    let better = rows.iter().filter(|row| {
+        row.structure != best.structure
+            && is_able(row)
+            && is_matrix(row) == of_matrices
+            && predicted(request, row) < predicted(request, best) * (1.0 - 1e-9)
+    });
+    better.min_by(|a, b| predicted(request, a).total_cmp(&predicted(request, b)))
+}
+
+/// Returns what the best structure is best at, and which ones are better by formula.
+fn merit(request: &PlanRequest, best: &PlanRow, rows: &[PlanRow]) -> String {
+    let [rival, matrix] = [false, true].map(|of| better_by_formula(request, best, rows, of));
+    let lowest = [rival, matrix].into_iter().flatten();
+    let lowest = lowest.min_by(|a, b| predicted(request, a).total_cmp(&predicted(request, b)));
+    // With its margin it was taken for a rate that cannot be better.
+    let is_next_to_none = is_for_memory(request)
+        && best.weighted.is_some_and(|rate| rate < NEGLIGIBLE * SUBSET_MARGIN);
+    if let Some(lowest) = lowest.filter(|_| is_next_to_none) {
+        return format!(
+            "has one of the rates in this memory that are next to none ({} has a lower one)",
+            lowest.structure.name()
+        );
+    }
+    let mut merit = String::from(match request.goal {
+        Goal::Memory { .. } => "has the lowest predicted rate in this memory",
+        Goal::Rate { .. } => "reaches the rate in the least memory",
+        Goal::AttributeRate { .. } => "needs the least memory for this rate",
+        Goal::MostElements { rate: RateRule::Weighted(_) | RateRule::Attribute(_), .. } => {
+            "holds the most elements"
+        }
+    });
+    if let Some(matrix) = matrix {
+        let _ = write!(
+            merit,
+            " that does not depend on how values are spread ({} is better by formula)",
+            matrix.structure.name()
+        );
+    }
+    if let Some(rival) = rival {
+        let _ = write!(
+            merit,
+            " up to a factor of {SUBSET_MARGIN} ({} is better by less)",
+            rival.structure.name()
+        );
+    }
+    merit
 }
 
 /// Whether no filter is needed.

@@ -1,4 +1,4 @@
-//! What is asked of the planner, and its rules.
+//! Requests to the planner, and their rules.
 
 use super::Elements;
 use crate::filters::matrix_sizing::MAX_ATTRIBUTES;
@@ -13,10 +13,10 @@ pub struct Wanted {
     pub weight: f64,
 }
 
-/// What the sizes follow from.
+/// The goal that determines sizes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Goal {
-    /// The least rate F in so much memory.
+    /// The lowest rate F in this much memory.
     Memory {
         /// Bytes.
         bytes: u64,
@@ -27,16 +27,16 @@ pub enum Goal {
         fpr: f64,
     },
     /// The rule of the CBFM paper's tables: each attribute gets m = floor(n log2(e) log2(1/ε)) and
-    /// k = floor(-log2 ε), as a standard filter of its own would.
+    /// k = floor(-log2 ε), as a standard filter for it alone would.
     AttributeRate {
         /// The rate ε of a single attribute.
         fpr: f64,
     },
-    /// As many elements as keep to a rate in so much memory.
+    /// The most elements that keep to a rate in this much memory.
     MostElements {
         /// Bytes.
         bytes: u64,
-        /// Which rate.
+        /// The rate to keep to.
         rate: RateRule,
     },
 }
@@ -60,7 +60,7 @@ impl From<RateRule> for Goal {
 }
 
 impl Goal {
-    /// What a single filter is sized for; where the most elements are asked for, the rate that they
+    /// Returns the target of a single filter; if the number of elements is maximized, the rate to
     /// keep to.
     pub(super) fn target(self) -> Target {
         match self {
@@ -72,7 +72,7 @@ impl Goal {
     }
 }
 
-/// What a single filter is sized for.
+/// The target of a single filter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Target {
     /// As [`Goal::Memory`].
@@ -101,7 +101,7 @@ pub struct PlanRequest {
     pub wanted: Vec<Wanted>,
     /// Distinct values of every combination.
     pub elements: Elements,
-    /// What the sizes follow from.
+    /// The goal that determines sizes.
     pub goal: Goal,
     /// Share of the single values of a negative that occur (α).
     pub known: f64,
@@ -131,11 +131,11 @@ impl PlannerError {
 /// Least memory: one cache line, the block of a blocked filter.
 const LEAST_BYTES: u64 = 64;
 
-/// Most memory: 2^40 bytes.
+/// Largest memory: 2^40 bytes.
 const MOST_BYTES: u64 = 1 << 40;
 
 impl PlanRequest {
-    /// All attributes.
+    /// Returns the mask of all attributes.
     pub fn full(&self) -> u32 {
         ((1_u64 << self.attributes.len()) - 1) as u32
     }

@@ -1,4 +1,4 @@
-//! What the planner answers.
+//! The answers of the planner.
 
 use super::{PlanRequest, sets};
 use crate::filters::{FilterKind, FilterSpec, Shape, Structure, Workload};
@@ -6,7 +6,7 @@ use crate::filters::{FilterKind, FilterSpec, Shape, Structure, Workload};
 /// The plan of every structure, and the one that is recommended.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// One a structure, in the order of the request.
+    /// One row for each structure, in the order of the request.
     pub rows: Vec<PlanRow>,
     /// The structure to take, if any does what is wanted.
     pub recommended: Option<Structure>,
@@ -14,10 +14,10 @@ pub struct Plan {
     pub reason: String,
 }
 
-/// One structure.
+/// The plan of one structure.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlanRow {
-    /// Which.
+    /// The structure.
     pub structure: Structure,
     /// Its parameters, if there are any with which it does what is wanted.
     pub design: Option<Design>,
@@ -32,17 +32,17 @@ pub struct PlanRow {
     /// Predicted standard error of the unbiased count of whole elements, as a share of them; `None`
     /// where there is no formula for it.
     pub count_std_error: Option<f64>,
-    /// Bytes with which it would have the rate of the recommended structure.
+    /// Bytes that would give it the rate of the recommended structure.
     pub same_rate_bytes: Option<f64>,
     /// The most elements that fit, where that was asked.
     pub elements: Option<u64>,
-    /// The same before sizes and elements are rounded down to whole numbers.
+    /// The largest number of elements before sizes and elements are rounded down to whole numbers.
     pub elements_unrounded: Option<f64>,
-    /// What there is to say about it.
+    /// Remarks.
     pub notes: Vec<String>,
 }
 
-/// What is planned.
+/// The planned parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Design {
     /// A filter, which may be larger than any that can be built.
@@ -59,7 +59,7 @@ pub enum Design {
 }
 
 impl PlanRow {
-    /// A row with the predicted rates.
+    /// Makes a row with the predicted rates.
     pub(super) fn new(
         request: &PlanRequest,
         structure: Structure,
@@ -82,8 +82,8 @@ impl PlanRow {
         }
     }
 
-    /// A structure for which there are no parameters. `answers` says for which combinations it
-    /// would have an answer at all.
+    /// Makes the row of a structure for which there are no parameters. `answers` says which
+    /// combinations it could answer at all.
     pub(super) fn impossible(structure: Structure, wanted: usize, note: String) -> Self {
         Self {
             structure,
@@ -109,8 +109,8 @@ impl PlanRow {
         }
     }
 
-    /// A filter that is too large, or has too many combinations, does not fit, and the row says
-    /// why.
+    /// Marks a filter that is too large, or has too many combinations, as one that does not fit,
+    /// and says why.
     pub(super) fn reject_what_cannot_be_built(&mut self) {
         if let (true, Some(Design::Filter(spec))) = (self.fits, &self.design)
             && let Err(error) = spec.check()

@@ -27,8 +27,8 @@ pub(super) fn row(request: &PlanRequest, kind: FilterKind, goal: Target) -> Plan
     })
 }
 
-/// The best filter of the largest size that fits, or of the least that reaches the rate. Where not
-/// even the smallest fits, a remark says so.
+/// Returns the best filter of the largest size that fits, or of the smallest that reaches the rate.
+/// If not even the smallest fits, a remark says so.
 fn by_search(
     request: &PlanRequest,
     search: &Search,

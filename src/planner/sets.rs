@@ -1,13 +1,14 @@
-//! What is planned for comparison: hash sets, and counts that answer no query.
+//! Plans for comparison: hash sets, and counters that answer no query.
 
 use super::{Design, PlanRequest, PlanRow, Structure, Target};
 use crate::filters::{CounterSpec, ExaLogLog};
 
-/// A hash set for each wanted combination.
+/// Plans a hash set for each wanted combination.
 pub(super) fn exact(request: &PlanRequest, goal: Target) -> PlanRow {
     let share = request.key_bytes as f64 / request.attributes.len() as f64;
     let bytes_of = |mask: u32| {
-        // Tables have a power of two of places, at most 7/8 of them used, with a byte beside each.
+        // Tables have a power of two of slots, at most 7/8 of them used, and one more byte for each
+        // slot.
         let places = (request.elements.of(mask) * 8.0 / 7.0).log2().ceil().exp2().max(4.0);
         places * ((share * f64::from(mask.count_ones())).max(8.0) + 1.0)
     };
@@ -29,7 +30,7 @@ pub(super) fn registers_std_error(structure: Structure, registers: u64) -> f64 {
     }
 }
 
-/// A count for each wanted combination, which answers no query.
+/// Plans a counter for each wanted combination, which answers no query.
 pub(super) fn registers(request: &PlanRequest, structure: Structure, goal: Target) -> PlanRow {
     let counts = request.wanted.len() as u64;
     let bytes = match goal {

@@ -1,4 +1,4 @@
-//! Weights of a WCBFM: how large each attribute is beside the others.
+//! Weights of a WCBFM: the sizes of the attributes in proportion to each other.
 
 use super::matrix::{Candidate, Matrix};
 use super::{PlanRequest, Target};
@@ -9,8 +9,8 @@ const STEPS: [f64; 5] = [4.0, 2.0, 1.4, 1.15, 1.05];
 /// Rounds over the attributes with one factor.
 const MOST_ROUNDS: u32 = 12;
 
-/// Better weights than equal ones, by changing one after the other as long as that helps and until
-/// `work` is done. Never worse than `from`.
+/// Looks for better weights than equal ones, until nothing helps or `work` is used up. Never returns
+/// worse ones than `from`.
 pub(super) fn best_weights(
     matrix: &Matrix<'_>,
     goal: Target,
@@ -19,52 +19,74 @@ pub(super) fn best_weights(
 ) -> Candidate {
     let mut best = from;
     matrix.take_work();
-    for start in starts(matrix.request, &best) {
-        let Some(mut here) = matrix.fit(Some(&start), goal, f64::INFINITY) else {
+    for weights in starts(matrix.request, &best) {
+        let Some(here) = matrix.fit(Some(&weights), goal, f64::INFINITY) else {
             continue;
         };
-        let mut weights = start;
-        for step in STEPS {
-            let mut improved = true;
-            let mut rounds = 0;
-            while improved && rounds < MOST_ROUNDS {
-                improved = false;
-                rounds += 1;
-                for attribute in 0..weights.len() {
-                    for factor in [step, 1.0 / step] {
-                        let mut tried = weights.clone();
-                        tried[attribute] *= factor;
-                        let most = match goal {
-                            Target::Rate { .. } => here.cells,
-                            _ => f64::INFINITY,
-                        };
-                        if let Some(found) = matrix.fit(Some(&tried), goal, most)
-                            && found.is_better(&here, goal)
-                        {
-                            here = found;
-                            weights = tried;
-                            improved = true;
-                        }
-                        *work = work.saturating_sub(matrix.take_work());
-                        if *work == 0 {
-                            return if here.is_better(&best, goal) { here } else { best };
-                        }
-                    }
-                }
-            }
+        let found = Descent { matrix, goal, here, weights }.run(work);
+        if found.is_better(&best, goal) {
+            best = found;
         }
-        if here.is_better(&best, goal) {
-            best = here;
+        if *work == 0 {
+            break;
         }
     }
     best
 }
 
-/// Weights to start from, the most promising first. From equal sizes there may be no way that goes
-/// down from its first step on.
+/// A search that changes one weight after the other as long as that helps.
+struct Descent<'a> {
+    matrix: &'a Matrix<'a>,
+    goal: Target,
+    here: Candidate,
+    weights: Vec<f64>,
+}
+
+impl Descent<'_> {
+    fn run(mut self, work: &mut u64) -> Candidate {
+        for step in STEPS {
+            for _ in 0..MOST_ROUNDS {
+                let mut improved = false;
+                let attributes = 0..self.weights.len();
+                for (attribute, factor) in
+                    attributes.flat_map(|one| [(one, step), (one, 1.0 / step)])
+                {
+                    improved |= self.change(attribute, factor);
+                    *work = work.saturating_sub(self.matrix.take_work());
+                    if *work == 0 {
+                        return self.here;
+                    }
+                }
+                if !improved {
+                    break;
+                }
+            }
+        }
+        self.here
+    }
+
+    /// Multiplies a weight if that helps; returns whether it did.
+    fn change(&mut self, attribute: usize, factor: f64) -> bool {
+        let mut tried = self.weights.clone();
+        tried[attribute] *= factor;
+        let most = match self.goal {
+            Target::Rate { .. } => self.here.cells,
+            _ => f64::INFINITY,
+        };
+        let found = self.matrix.fit(Some(&tried), self.goal, most);
+        let Some(found) = found.filter(|found| found.is_better(&self.here, self.goal)) else {
+            return false;
+        };
+        (self.here, self.weights) = (found, tried);
+        true
+    }
+}
+
+/// Returns weights to start from, the most promising first. From equal sizes, the first step of every
+/// path may be uphill.
 fn starts(request: &PlanRequest, equal: &Candidate) -> Vec<Vec<f64>> {
     let attributes = request.attributes.len();
-    // How often an attribute is asked for.
+    // The share of queries that ask for an attribute.
     let asked: Vec<f64> = (0..attributes)
         .map(|one| {
             let wanted = request.wanted.iter().zip(request.shares());
@@ -77,7 +99,7 @@ fn starts(request: &PlanRequest, equal: &Candidate) -> Vec<Vec<f64>> {
         |weight: &dyn Fn(usize) -> f64| -> Vec<f64> { (0..attributes).map(weight).collect() };
     let mut starts = vec![
         equal.sizes.clone(),
-        // What nobody asks for has one place.
+        // An attribute that no query asks for has one position.
         each(&|one| if asked[one] > 0.0 { 1.0 } else { 0.0 }),
         each(&values),
         each(&|one| asked[one] * values(one)),
@@ -87,7 +109,7 @@ fn starts(request: &PlanRequest, equal: &Candidate) -> Vec<Vec<f64>> {
             starts.push(each(&|one| if one == large { factor } else { 1.0 }));
         }
     }
-    // Those that are in proportion to each other are the same.
+    // Weights in the same proportion are the same.
     let mut seen: Vec<Vec<f64>> = Vec::new();
     starts.retain(|start| {
         let heaviest = start.iter().copied().fold(0.0, f64::max);

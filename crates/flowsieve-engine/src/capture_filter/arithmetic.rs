@@ -1,5 +1,4 @@
-//! Comparisons of numbers: bytes of headers, the length, constants, and what arithmetic makes of
-//! them.
+//! Comparisons of numbers: bytes of headers, the length, constants, and results of arithmetic.
 
 use super::error::Problem;
 use super::lexer::{Kind, Sign};
@@ -9,7 +8,7 @@ use super::program::{
     Step, TCP, Test, UDP, VRRP,
 };
 
-/// The headers whose bytes can be asked for.
+/// Returns the header of this name whose bytes can be read.
 fn header(name: &str) -> Option<Header> {
     let upper = |networks, protocol| Some(Header::Upper { networks, protocol });
     match name {
@@ -43,7 +42,7 @@ fn comparison(sign: Sign) -> Option<Comparison> {
     })
 }
 
-/// An operator, and how tightly it binds.
+/// Returns a binary operator and its precedence.
 fn binary(sign: Sign) -> Option<(Binary, u8)> {
     Some(match sign {
         Sign::BitOr => (Binary::Or, 1),
@@ -66,7 +65,7 @@ pub(super) fn is_operator(sign: Sign) -> bool {
 }
 
 impl Parser<'_> {
-    /// Whether a number of a comparison begins here, if it is not in parentheses.
+    /// Whether an operand of a comparison begins here, outside of parentheses.
     pub(super) fn is_operand(&self) -> bool {
         match (self.kind(), self.kind_after(1)) {
             (Kind::Sign(Sign::Minus), _) => true,
@@ -81,7 +80,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Two numbers and their comparison.
+    /// Parses two numbers and their comparison.
     pub(super) fn relation(&mut self) -> Result<(), Problem> {
         let place = self.place();
         let (headers, steps) = (self.headers.len() as u32, self.steps.len() as u32);
@@ -113,8 +112,8 @@ impl Parser<'_> {
         self.problem("A comparison is missing here: =, !=, <, <=, > or >=")
     }
 
-    /// A number of operators that bind more tightly than `floor`, with `waiting` values on the
-    /// stack.
+    /// Parses a number of operators with a higher precedence than `floor`, with `waiting` values on
+    /// the stack.
     fn number(&mut self, floor: u8, waiting: usize) -> Result<(), Problem> {
         if waiting >= STACK_MAX {
             return Err(self.problem("The arithmetic is nested too deeply here"));
@@ -181,7 +180,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// Joins two values; those of constants at once.
+    /// Joins two values; constants are folded.
     fn push_binary(&mut self, binary: Binary) {
         if let [.., Step::Constant(left), Step::Constant(right)] = self.steps[..]
             && let Some(result) = binary.apply(left, right)
@@ -193,7 +192,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Bytes of a header: `tcp[13]`, `ip[2:2]`.
+    /// Parses bytes of a header: `tcp[13]`, `ip[2:2]`.
     fn bytes(&mut self, waiting: usize) -> Result<(), Problem> {
         let name = self.token_text();
         let Some(header) = header(name) else {
@@ -225,7 +224,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// An offset. It may have bytes with offsets in it, and so on, but not without end.
+    /// Parses an offset, which may contain bytes at other offsets, up to a limit of nesting.
     fn index(&mut self, waiting: usize) -> Result<(), Problem> {
         self.nested(|parser| parser.number(0, waiting))
     }

@@ -1,10 +1,10 @@
-//! Tells display filters, which look alike, from capture filters, and says what their first
-//! comparison is as a capture filter.
+//! Recognizes display filters, which look like capture filters, and translates their first
+//! comparison.
 
 use super::error::Problem;
 use std::ops::Range;
 
-/// Fields of display filters and what compares them: `{}` is the value.
+/// Fields of display filters and the capture filters that compare them; `{}` is the value.
 const FIELDS: &[(&str, &str)] = &[
     ("ip.addr", "host {}"),
     ("ip.host", "host {}"),
@@ -36,7 +36,7 @@ const FIELDS: &[(&str, &str)] = &[
     ("ipv6.nxt", "ip6 proto {}"),
 ];
 
-/// Fields of display filters and the numbers that are their values in capture filters.
+/// Fields of display filters and the same numbers in capture filters.
 const NUMBERS: &[(&str, &str)] = &[
     ("frame.len", "len"),
     ("frame.cap_len", "len"),
@@ -62,7 +62,7 @@ const NUMBERS: &[(&str, &str)] = &[
     ("dns.id", "udp port 53 and udp[8:2]"),
 ];
 
-/// Flags of display filters: bytes of a header and the bit.
+/// Flags of display filters, and the same bits in capture filters.
 const FLAGS: &[(&str, &str)] = &[
     ("tcp.flags.fin", "tcp[tcpflags] & tcp-fin"),
     ("tcp.flags.syn", "tcp[tcpflags] & tcp-syn"),
@@ -77,7 +77,7 @@ const FLAGS: &[(&str, &str)] = &[
     ("dns.flags.response", "udp port 53 and udp[10] & 0x80"),
 ];
 
-/// Protocols that display filters know by name and capture filters by other words.
+/// Protocols that have a name in display filters only, and the capture filters for them.
 const PROTOCOLS: &[(&str, &str)] = &[
     ("dns", "port 53"),
     ("mdns", "udp port 5353"),
@@ -119,7 +119,7 @@ const PROTOCOLS: &[(&str, &str)] = &[
     ("geneve", "udp port 6081"),
 ];
 
-/// A problem that replaces another if the expression speaks of the fields of display filters.
+/// Returns the problem that replaces `other` if the expression is a display filter.
 pub(super) fn problem(text: &str, other: &Problem) -> Option<Problem> {
     let words = words(text);
     let is_display = |(_, word): &(usize, &str)| {
@@ -127,7 +127,7 @@ pub(super) fn problem(text: &str, other: &Problem) -> Option<Problem> {
         let dotted = word.contains('.') && !word.starts_with(|c: char| c.is_ascii_digit());
         (dotted && is_protocol(protocol)) || matches!(*word, "contains" | "matches")
     };
-    // A protocol's name alone counts only where it was not understood: ports and hosts may have the
+    // The name of a protocol counts only where it was not understood: ports and hosts may have the
     // same names.
     let not_understood =
         |(at, word): &(usize, &str)| *at == other.place.start && find(PROTOCOLS, word).is_some();
@@ -148,7 +148,7 @@ pub(super) fn problem(text: &str, other: &Problem) -> Option<Problem> {
     })
 }
 
-/// Runs of letters, digits, dots and underscores.
+/// Returns the runs of letters, digits, dots and underscores, and their positions.
 fn words(text: &str) -> Vec<(usize, &str)> {
     let is_inside = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_');
     let mut words = Vec::new();
@@ -176,7 +176,7 @@ fn find(table: &'static [(&str, &str)], name: &str) -> Option<&'static str> {
     row.map(|&(_, filter)| filter)
 }
 
-/// What the display filter's field and what follows it are as a capture filter.
+/// Translates a field of display filters, and the comparison that follows it, to a capture filter.
 fn hint(field: &str, rest: &str) -> Option<String> {
     if matches!(field, "contains" | "matches") {
         return Some(
@@ -185,46 +185,16 @@ fn hint(field: &str, rest: &str) -> Option<String> {
         );
     }
     let (operator, value) = compared(rest).unwrap_or(("", ""));
-    let is = matches!(operator, "" | "==" | "=" | "===" | "eq" | "~=");
-    let is_not = matches!(operator, "!=" | "ne" | "!==");
+    let shown = if value.is_empty() { "…" } else { value };
     if let Some(filter) = find(FIELDS, field) {
-        let is_net = value.contains('/');
-        let filter = match (is_net, filter.contains("host {}")) {
-            (true, true) => filter.replace("host {}", "net {}"),
-            _ => filter.to_owned(),
-        };
-        let value = if value.is_empty() { "…" } else { value };
-        let filter = filter.replace("{}", value);
-        return match (is, is_not) {
-            (true, _) => Some(say(&filter)),
-            (_, true) => Some(say(&format!("not {filter}"))),
-            _ if field.ends_with("port") => {
-                let (from, to) = match operator {
-                    ">" | ">=" | "gt" | "ge" => (value, "65535"),
-                    _ => ("0", value),
-                };
-                let range = filter.replace("port", "portrange");
-                Some(say(&range.replace(value, &format!("{from}-{to}"))))
-            }
-            _ => None,
-        };
+        return comparison_with_field(field, filter, operator, shown).map(|filter| say(&filter));
     }
     if let Some(number) = find(NUMBERS, field) {
-        let operator = match operator {
-            "" | "eq" | "==" | "===" => "=",
-            "ne" | "!==" => "!=",
-            "gt" => ">",
-            "lt" => "<",
-            "ge" => ">=",
-            "le" => "<=",
-            other => other,
-        };
-        let value = if value.is_empty() { "…" } else { value };
-        return Some(say(&format!("{number} {operator} {value}")));
+        return Some(say(&format!("{number} {} {shown}", numeric(operator))));
     }
     if let Some(flag) = find(FLAGS, field) {
-        let off = matches!(value, "0" | "false" | "False");
-        let comparison = if off == is_not { "!=" } else { "=" };
+        let is_off = matches!(value, "0" | "false" | "False");
+        let comparison = if is_off == is_unequal(operator) { "!=" } else { "=" };
         return Some(say(&format!("{flag} {comparison} 0")));
     }
     let protocol = field.split('.').next().unwrap_or_default();
@@ -235,11 +205,49 @@ fn hint(field: &str, rest: &str) -> Option<String> {
     Some(format!("Capture filters do not look into {protocol}; its packets are: {filter}"))
 }
 
+fn comparison_with_field(field: &str, filter: &str, operator: &str, value: &str) -> Option<String> {
+    let pattern =
+        if value.contains('/') { filter.replace("host {}", "net {}") } else { filter.to_owned() };
+    let filter = pattern.replace("{}", value);
+    if matches!(operator, "" | "==" | "=" | "===" | "eq" | "~=") {
+        return Some(filter);
+    }
+    if is_unequal(operator) {
+        return Some(format!("not {filter}"));
+    }
+    if !field.ends_with("port") {
+        return None;
+    }
+    let (from, to) = match operator {
+        ">" | ">=" | "gt" | "ge" => (value, "65535"),
+        _ => ("0", value),
+    };
+    let range = filter.replace("port", "portrange");
+    Some(range.replace(value, &format!("{from}-{to}")))
+}
+
+fn is_unequal(operator: &str) -> bool {
+    matches!(operator, "!=" | "ne" | "!==")
+}
+
+/// Returns the operator of capture filters for one of display filters.
+fn numeric(operator: &str) -> &str {
+    match operator {
+        "" | "eq" | "==" | "===" => "=",
+        "ne" | "!==" => "!=",
+        "gt" => ">",
+        "lt" => "<",
+        "ge" => ">=",
+        "le" => "<=",
+        other => other,
+    }
+}
+
 fn say(filter: &str) -> String {
     format!("The capture filter for this is: {filter}")
 }
 
-/// The operator and the value behind a field.
+/// Splits the operator and the value off the text behind a field.
 fn compared(rest: &str) -> Option<(&str, &str)> {
     let rest = rest.trim_start();
     let length =

@@ -1,4 +1,4 @@
-//! What is wrong with an expression, and where.
+//! Errors in an expression, and their places.
 
 use std::fmt;
 use std::ops::Range;
@@ -29,13 +29,13 @@ impl FilterError {
         &self.problem
     }
 
-    /// The bytes of the expression that are meant; empty at its end if something is missing there.
+    /// The bytes of the expression that are wrong; empty at its end if something is missing there.
     #[doc(hidden)]
     pub fn place(&self) -> Range<usize> {
         self.place.clone()
     }
 
-    /// What to write instead, if that is known.
+    /// A correction, if one is known.
     #[doc(hidden)]
     pub fn hint(&self) -> Option<&str> {
         self.hint.as_deref()
@@ -63,7 +63,7 @@ impl fmt::Display for FilterError {
 
 impl std::error::Error for FilterError {}
 
-/// A problem at a place, before it is put together with the expression.
+/// A problem at a place, before the expression is added to it.
 #[derive(Debug)]
 pub(super) struct Problem {
     pub(super) sentence: String,

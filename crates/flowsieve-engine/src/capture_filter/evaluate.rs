@@ -1,17 +1,17 @@
-//! Running a filter's program on something that has, or has not, what its tests ask for.
+//! Runs the program of a filter on a packet or on a record of a log.
 
 use super::program::{ACCEPT, Binary, Direction, Header, Program, Relation, STACK_MAX, Step, Test};
 
-/// What a filter is run on. None as an answer: a byte that it needs is not there, and nothing
-/// matches.
+/// A packet or record that a filter is run on. The answer `None` means that a byte which is needed
+/// is missing, and nothing matches.
 pub(super) trait Subject {
-    /// The answer to any test but [`Test::Relation`].
+    /// Returns the answer to any test but [`Test::Relation`].
     fn test(&mut self, test: &Test) -> Option<bool>;
-    /// The length on the wire.
+    /// Returns the length on the wire.
     fn length(&self) -> Option<u32>;
     /// Whether there is such a header.
     fn has(&mut self, header: Header) -> Option<bool>;
-    /// The number of one, two or four bytes at an offset in a header that is there.
+    /// Returns the number of one, two or four bytes at an offset in a header that is there.
     fn load(&mut self, header: Header, offset: u32, size: u8) -> Option<u32>;
 }
 
@@ -41,7 +41,7 @@ impl Program {
             }
         }
         let (left, right) = match *self.steps.get(range(&relation.steps))? {
-            // What is asked most, in short.
+            // The most frequent comparisons have a shorter path.
             [Step::Constant(offset), Step::Load { header, size }, Step::Constant(right)] => {
                 (subject.load(header, offset, size)?, right)
             }
@@ -61,7 +61,7 @@ impl Program {
     }
 }
 
-/// Both sides of a comparison.
+/// Evaluates both sides of a comparison.
 #[inline(never)]
 fn both_sides(steps: &[Step], subject: &mut impl Subject) -> Option<(u32, u32)> {
     let mut stack = Stack::default();
@@ -83,7 +83,7 @@ fn range(range: &std::ops::Range<u32>) -> std::ops::Range<usize> {
     range.start as usize..range.end as usize
 }
 
-/// Values that wait. The parser sees to it that it never overflows.
+/// The stack of values. The parser guarantees that it never overflows.
 #[derive(Default)]
 struct Stack {
     values: [u32; STACK_MAX],
@@ -111,8 +111,8 @@ impl Stack {
     }
 }
 
-/// Joins the answers for source and destination. The destination is looked at only if the source
-/// leaves it open.
+/// Joins the answers for source and destination. The destination is tested only if the source does
+/// not decide.
 #[inline]
 pub(super) fn ends(
     direction: Direction,

@@ -1,11 +1,11 @@
-//! From an expression's text to its words, numbers, addresses and signs.
+//! Splits the text of an expression into words, numbers, addresses and signs.
 
 use super::error::Problem;
 use super::names;
 use std::net::Ipv6Addr;
 use std::ops::Range;
 
-/// What a token is. Words are looked up by those who expect them.
+/// The kind of a token. Words are looked up by the parser.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Kind {
     Word,
@@ -88,7 +88,7 @@ const SIGNS: &[(&str, Kind)] = &[
     ("^", Kind::Sign(Sign::BitXor)),
 ];
 
-/// The tokens of an expression, with [`Kind::End`] as the last.
+/// Returns the tokens of an expression, with [`Kind::End`] as the last.
 pub(super) fn tokens(text: &str) -> Result<Vec<Token>, Problem> {
     let mut tokens = Vec::new();
     let mut at = 0;
@@ -126,19 +126,20 @@ fn is_word_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.')
 }
 
-/// Number of bytes at the beginning that are of a kind.
+/// Returns the number of leading bytes of a kind.
 fn run(text: &str, is_of_kind: impl Fn(u8) -> bool) -> usize {
     text.bytes().take_while(|&byte| is_of_kind(byte)).count()
 }
 
-/// The length of a word, which does not end with a dash or a dot: these are signs, or mistakes.
+/// Returns the length of a word, which does not end with a dash or a dot: these are signs, or
+/// mistakes.
 fn word_length(text: &str) -> usize {
     let longest = run(text, is_word_byte);
     text[..longest].trim_end_matches(['-', '.']).len()
 }
 
-/// The length of an address with colons, if the text begins with one. A single colon is that of an
-/// index.
+/// Returns the length of an address with colons, if the text begins with one. A single colon
+/// belongs to an index.
 fn colons(text: &str) -> Option<usize> {
     let length = run(text, |byte| byte.is_ascii_hexdigit() || matches!(byte, b':' | b'.'));
     let colons = text[..length].bytes().filter(|&byte| byte == b':').count();
@@ -155,7 +156,7 @@ fn address(text: &str, at: usize) -> Result<Kind, Problem> {
     })
 }
 
-/// An Ethernet address of six parts.
+/// Parses an Ethernet address of six parts.
 fn mac<'a>(parts: impl Iterator<Item = &'a str>) -> Option<[u8; 6]> {
     let mut bytes = Vec::with_capacity(6);
     for part in parts.take(7) {
@@ -167,7 +168,7 @@ fn mac<'a>(parts: impl Iterator<Item = &'a str>) -> Option<[u8; 6]> {
     bytes.try_into().ok()
 }
 
-/// An Ethernet address of three parts, or of one.
+/// Parses an Ethernet address of three parts, or of one.
 fn mac_of_digits(text: &str) -> Option<[u8; 6]> {
     let mut parts = text.split('.');
     let digits: String = match text.len() {
@@ -209,7 +210,7 @@ fn word(text: &str, at: usize) -> Result<Kind, Problem> {
     Ok(names::constant(text).map_or(Kind::Word, Kind::Number))
 }
 
-/// The digits of a hexadecimal number.
+/// Returns the digits of a hexadecimal number.
 fn hexadecimal(text: &str) -> Option<&str> {
     text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"))
 }
@@ -221,7 +222,7 @@ fn is_number(text: &str) -> bool {
     }
 }
 
-/// A decimal, hexadecimal or octal number; none if it is too large or has a wrong digit.
+/// Parses a decimal, hexadecimal or octal number; `None` if it is too large or has a wrong digit.
 fn number(text: &str) -> Option<u32> {
     if let Some(digits) = hexadecimal(text) {
         return u32::from_str_radix(digits, 16).ok();
@@ -230,7 +231,7 @@ fn number(text: &str) -> Option<u32> {
     u32::from_str_radix(text, radix).ok()
 }
 
-/// Leading bytes of an IPv4 address.
+/// Parses the leading bytes of an IPv4 address.
 fn dotted(text: &str) -> Option<Kind> {
     let (mut address, mut bits) = (0_u32, 0);
     for part in text.split('.') {

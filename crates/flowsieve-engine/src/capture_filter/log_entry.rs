@@ -1,4 +1,4 @@
-//! What a filter asks of a record of a log: it has addresses and perhaps ports, and no bytes.
+//! Tests of records of logs: they have addresses and perhaps ports, and no bytes.
 
 use super::evaluate::{Subject, ends};
 use super::program::{Header, Networks, Test};

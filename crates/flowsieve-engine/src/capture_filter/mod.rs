@@ -1,4 +1,4 @@
-//! Which packets count: expressions in the language of capture filters, pcap-filter(7).
+//! Capture filters: expressions in the language of pcap-filter(7).
 //!
 //! ```
 //! use flowsieve_engine::capture_filter::CaptureFilter;
@@ -12,8 +12,8 @@
 //! # Ok::<(), flowsieve_engine::capture_filter::FilterError>(())
 //! ```
 //!
-//! An expression becomes a flat list of tests, each of which names the next test for either answer;
-//! evaluating it allocates nothing. A test that needs a byte that was not captured ends the
+//! An expression is compiled to a flat list of tests, each of which names the next test for either
+//! answer; evaluating it allocates nothing. A test that needs a byte that was not captured ends the
 //! evaluation: the packet does not match, whatever the other tests say. `docs/capture-filters.md`
 //! describes the language.
 //!
@@ -65,12 +65,12 @@ pub struct CaptureFilter {
 }
 
 impl CaptureFilter {
-    /// Compiles an expression; an empty one matches every packet. With [`Tunnel::Inner`] the
-    /// network layer and what it carries are those of the innermost IP header.
+    /// Compiles an expression; an empty one matches every packet. With [`Tunnel::Inner`] network
+    /// and transport layer are those of the innermost IP header.
     ///
     /// # Errors
     ///
-    /// What is wrong with the expression, and where.
+    /// The expression is invalid; the error shows where.
     pub fn parse(expression: &str, tunnel: Tunnel) -> Result<Self, FilterError> {
         let program = parse::parse(expression).map_err(|problem| {
             let problem = display_hint::problem(expression, &problem).unwrap_or(problem);
@@ -79,32 +79,31 @@ impl CaptureFilter {
         Ok(Self { program: Arc::new(program), text: expression.into(), tunnel })
     }
 
-    /// The expression.
+    /// Returns the expression.
     #[doc(hidden)]
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Whether a packet matches: its captured bytes, which begin as `link` says, and its length on
-    /// the wire.
+    /// Whether a packet matches, given its captured bytes, which begin with the header of `link`,
+    /// and its length on the wire.
     #[inline]
     #[doc(hidden)]
     pub fn matches(&self, link: LinkType, frame: &[u8], wire: u32) -> bool {
         self.program.run(&mut Packet::new(link, frame, wire, self.tunnel))
     }
 
-    /// Whether a record of a log matches. It has addresses and perhaps ports; what asks for bytes
-    /// or the length does not match.
+    /// Whether a record of a log matches. It has addresses and perhaps ports; tests of bytes or of
+    /// the length do not match.
     pub(crate) fn matches_entry(&self, entry: &trace::LogEntry) -> bool {
         self.program.run(&mut LogEntry(entry))
     }
 
-    /// Takes the choice back of those packets of a batch that do not match; they point into
-    /// `bytes`.
+    /// Deselects the packets of a batch that do not match; they point into `bytes`.
     #[doc(hidden)]
     pub fn choose(&self, bytes: &[u8], packets: &[PacketRef], chosen: &mut [bool]) {
         let program = &*self.program;
-        // The test is chosen once a batch and not once a packet.
+        // The test is looked up once for each batch, and not for each packet.
         let Some((test, wanted)) = program.only_test() else {
             self.choose_if(bytes, packets, chosen, |packet| program.run(packet));
             return;
@@ -133,7 +132,7 @@ impl CaptureFilter {
         }
     }
 
-    /// Chooses without a branch on what the traffic mixes at random.
+    /// Selects without a branch on bits that are random in traffic.
     #[inline]
     fn choose_if(
         &self,

@@ -1,9 +1,9 @@
-//! Names that stand for numbers.
+//! Names of numbers.
 
-/// What a name says of itself, and the number.
+/// Names and their numbers.
 type Names = &'static [(&'static str, u32)];
 
-/// Offsets, types and flags that stand in arithmetic.
+/// Names of offsets, types and flags in arithmetic.
 const CONSTANTS: Names = &[
     ("tcpflags", 13),
     ("tcp-fin", 0x01),
@@ -197,22 +197,23 @@ fn find(names: Names, name: &str) -> Option<u32> {
     entry.map(|&(_, number)| number)
 }
 
-/// The number of a constant in arithmetic.
+/// Returns the number of a constant in arithmetic.
 pub(super) fn constant(name: &str) -> Option<u32> {
     find(CONSTANTS, name)
 }
 
-/// The number of a port.
+/// Returns the number of a port.
 pub fn port(name: &str) -> Option<u16> {
     find(PORTS, name).map(|number| number as u16)
 }
 
-/// The number of a protocol of IP.
+/// Returns the number of a protocol of IP.
 pub(super) fn protocol(name: &str) -> Option<u32> {
     find(PROTOCOLS, name)
 }
 
-/// The number of a protocol of Ethernet: an `EtherType`, or a service access point below 1501.
+/// Returns the number of a protocol of Ethernet: an `EtherType`, or a service access point below
+/// 1501.
 pub(super) fn ether_type(name: &str) -> Option<u32> {
     find(ETHER_TYPES, name)
 }

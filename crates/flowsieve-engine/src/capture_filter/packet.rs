@@ -1,4 +1,4 @@
-//! What a filter asks of a packet.
+//! Tests of packets.
 
 use super::evaluate::{Subject, ends};
 use super::program::{Direction, Header, Networks, Protocols, Test};
@@ -8,12 +8,11 @@ use crate::trace::LinkType;
 /// The protocol number of authentication headers.
 const AUTHENTICATION: u8 = 51;
 
-/// The captured bytes end before the answer.
+/// The captured bytes end before the answer is known.
 #[derive(Clone, Copy, Debug)]
 struct CutShort;
 
-/// A captured frame; its network layer and what that carries are looked for once, if they are asked
-/// for.
+/// A captured frame. Its network and transport layers are located once, when they are first needed.
 #[derive(Debug)]
 pub(super) struct Packet<'a> {
     link: LinkType,
@@ -79,7 +78,7 @@ impl<'a> Packet<'a> {
         if passed || u32::from(upper.protocol) == number {
             return Some(true);
         }
-        // What follows was not captured.
+        // The next layer was not captured.
         (!upper.cut_short).then_some(false)
     }
 
@@ -127,7 +126,7 @@ impl<'a> Packet<'a> {
         ends(direction, || end(8), || end(24))
     }
 
-    /// Words that are there and differ leave no need for those that are not.
+    /// Captured words that differ decide, even if others were not captured.
     #[cold]
     fn address6_cut_short(&self, at: usize, network: u128, mask: u128) -> Option<bool> {
         for word in 0..4 {
@@ -160,7 +159,7 @@ impl<'a> Packet<'a> {
             && let Some(&[a, b, c, d]) = self.bytes_at(network.at + usize::from(head[0] & 15) * 4)
         {
             let fragment_offset = u16::from_be_bytes([head[6], head[7]]) & 0x1fff;
-            // Without a branch on the protocol, which traffic mixes at random.
+            // Computed without a branch on the protocol, which is random in traffic.
             let has_ports = u16::from(!protocols.has(head[9])) | fragment_offset == 0;
             return Some(has_ports & both_there(direction, is([a, b]), is([c, d])));
         }
@@ -171,7 +170,7 @@ impl<'a> Packet<'a> {
         ends(direction, || end(at), || end(at + 2))
     }
 
-    /// Where the ports stand, if the packet has some.
+    /// Returns the position of the ports, if the packet has some.
     #[inline(never)]
     fn ports(&mut self, protocols: Protocols) -> Result<Option<usize>, CutShort> {
         let Some(upper) = self.upper(Networks::IP)? else {
@@ -184,11 +183,11 @@ impl<'a> Packet<'a> {
         Ok(found.then_some(upper.at))
     }
 
-    /// Where the addresses of an Ethernet frame stand.
+    /// Returns the position of the addresses of an Ethernet frame.
     #[inline]
     fn ether(&self) -> Option<usize> {
         match self.link.0 {
-            // Switch tags stand behind the addresses, other additions before them.
+            // Switch tags follow the addresses, other additions precede them.
             1 | 281 | 284 | 285 => Some(0),
             240 | 282 => Some(4),
             274 => Some(8),
@@ -205,11 +204,11 @@ impl<'a> Packet<'a> {
         ends(direction, || end(at + 6), || end(at))
     }
 
-    /// Whether a header before the network layer is as asked for.
+    /// Whether a header before the network layer is the wanted one.
     fn any_shim(&self, mut is_wanted: impl FnMut(Shim) -> bool) -> Option<bool> {
         let mut found = false;
         let whole = shims(self.link, self.frame, |shim| found |= is_wanted(shim));
-        // What was not captured might be the wanted one.
+        // The wanted header might be among the bytes that were not captured.
         (found || whole).then_some(found)
     }
 
@@ -224,7 +223,7 @@ impl<'a> Packet<'a> {
             _ => false,
         })?;
         match number {
-            // Links that carry nothing but IP have no such number.
+            // Links that carry only IP have no such number.
             0x0800 if !any => self.is_one_of(Networks::IPV4),
             0x86dd if !any => self.is_one_of(Networks::IPV6),
             _ => Some(found),
@@ -241,7 +240,7 @@ impl<'a> Packet<'a> {
     }
 }
 
-/// The answer of both ends, without a branch.
+/// Combines the answers of both ends without a branch.
 #[inline]
 fn both_there(direction: Direction, source: bool, destination: bool) -> bool {
     match direction {

@@ -6,19 +6,19 @@ use super::program::{Header, Node, Program, Step, Test};
 use super::qualified::Qualifiers;
 use std::ops::Range;
 
-/// Longest expression that is read.
+/// Longest expression that is accepted.
 const LENGTH_MAX: usize = 1 << 16;
-/// Parentheses and brackets within one another at most.
+/// Largest depth of nested parentheses and brackets.
 const DEPTH_MAX: u32 = 100;
 
-/// A parser in the middle of an expression, and what it has found so far.
+/// The state of a parser within an expression, and its output so far.
 #[derive(Debug)]
 pub(super) struct Parser<'t> {
     text: &'t str,
     tokens: Vec<Token>,
     at: usize,
     depth: u32,
-    /// The qualifiers of the value before, which those without any take over.
+    /// The qualifiers of the previous value, which a value without any takes over.
     pub(super) inherited: Option<Qualifiers>,
     pub(super) nodes: Vec<Node>,
     pub(super) headers: Vec<Header>,
@@ -49,31 +49,31 @@ pub(super) fn parse(text: &str) -> Result<Program, Problem> {
 }
 
 impl Parser<'_> {
-    /// What the next token is.
+    /// Returns the kind of the next token.
     pub(super) fn kind(&self) -> Kind {
         self.kind_after(0)
     }
 
-    /// What a later token is.
+    /// Returns the kind of a later token.
     pub(super) fn kind_after(&self, tokens: usize) -> Kind {
         let token = self.tokens.get(self.at + tokens);
         token.map_or(Kind::End, |token| token.kind)
     }
 
-    /// Where the next token stands.
+    /// Returns the place of the next token.
     pub(super) fn place(&self) -> Range<usize> {
         let end = self.text.len()..self.text.len();
         let token = self.tokens.get(self.at);
         token.map_or(end, |token| token.place.clone())
     }
 
-    /// Where the token before the next one ends.
+    /// Returns the end of the previous token.
     pub(super) fn end_before(&self) -> usize {
         let token = self.at.checked_sub(1).and_then(|at| self.tokens.get(at));
         token.map_or(0, |token| token.place.end)
     }
 
-    /// The text of a later token if it is a word.
+    /// Returns the text of a later token if it is a word.
     pub(super) fn word_after(&self, tokens: usize) -> Option<&str> {
         let token = self.tokens.get(self.at + tokens)?;
         match token.kind {
@@ -82,12 +82,12 @@ impl Parser<'_> {
         }
     }
 
-    /// The text of the next token if it is a word.
+    /// Returns the text of the next token if it is a word.
     pub(super) fn word(&self) -> Option<&str> {
         self.word_after(0)
     }
 
-    /// The text of the next token.
+    /// Returns the text of the next token.
     pub(super) fn token_text(&self) -> &str {
         self.text.get(self.place()).unwrap_or_default()
     }
@@ -108,7 +108,7 @@ impl Parser<'_> {
         is
     }
 
-    /// A problem with the next token.
+    /// Returns a problem with the next token.
     pub(super) fn problem(&self, sentence: impl Into<String>) -> Problem {
         Problem::new(self.place(), sentence)
     }
@@ -117,7 +117,7 @@ impl Parser<'_> {
         self.nodes.push(Node::Test(test));
     }
 
-    /// Terms from left to right; `and` and `or` bind alike.
+    /// Parses terms from left to right; `and` and `or` have the same precedence.
     fn expression(&mut self) -> Result<(), Problem> {
         self.term()?;
         while let Some(join) = self.join() {
@@ -138,7 +138,7 @@ impl Parser<'_> {
         Some(join)
     }
 
-    /// Skips every `not`, and says whether one of them counts.
+    /// Skips every `not`; returns whether their number is odd.
     pub(super) fn nots(&mut self) -> bool {
         let mut negated = false;
         while self.skip_if(Kind::Not) {
@@ -162,7 +162,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// What stands in parentheses.
+    /// Parses the contents of parentheses.
     pub(super) fn parentheses<T>(
         &mut self,
         inside: impl FnOnce(&mut Self) -> Result<T, Problem>,
@@ -179,7 +179,7 @@ impl Parser<'_> {
         Ok(result)
     }
 
-    /// What stands in parentheses or brackets, which are not followed without end.
+    /// Parses the contents of parentheses or brackets, up to the largest depth.
     pub(super) fn nested<T>(
         &mut self,
         inside: impl FnOnce(&mut Self) -> Result<T, Problem>,
@@ -202,7 +202,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The next token cannot stand where it stands, behind a term.
+    /// Returns the problem that the next token cannot follow a term.
     fn unexpected(&self) -> Problem {
         let text = self.token_text();
         match self.kind() {
@@ -213,8 +213,8 @@ impl Parser<'_> {
         }
     }
 
-    /// Whether a comparison begins here. After an opening parenthesis that is known from what
-    /// follows its closing one.
+    /// Whether a comparison begins here. If a parenthesis opens, the token behind the closing one
+    /// decides.
     fn is_arithmetic(&self) -> Result<bool, Problem> {
         if self.kind() != Kind::Sign(Sign::Open) {
             return Ok(self.is_operand());

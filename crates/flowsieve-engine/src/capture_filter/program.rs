@@ -1,8 +1,8 @@
-//! A filter as a flat list of tests, each of which says which test is next.
+//! A filter as a flat list of tests, each of which names the next test.
 
 use std::ops::Range;
 
-/// Which ends of a packet are meant.
+/// The ends of a packet that a test is about.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) enum Direction {
     Source,
@@ -22,7 +22,7 @@ impl Networks {
     pub(super) const ARP: Self = Self(4);
     pub(super) const REVERSE_ARP: Self = Self(8);
     pub(super) const IP: Self = Self(1 | 2);
-    /// Those that carry IPv4 addresses.
+    /// The layers with IPv4 addresses.
     pub(super) const WITH_IPV4_ADDRESSES: Self = Self(1 | 4 | 8);
 
     /// Whether a layer is one of these.
@@ -40,11 +40,11 @@ pub(super) enum Test {
     /// The network layer is one of these and carries a protocol, behind extension headers or as one
     /// of them.
     Protocol { networks: Networks, number: u32 },
-    /// An IPv4 address lies in a network.
+    /// An IPv4 address is in a network.
     Address4 { networks: Networks, direction: Direction, network: u32, mask: u32 },
-    /// An IPv6 address lies in a network.
+    /// An IPv6 address is in a network.
     Address6 { direction: Direction, network: u128, mask: u128 },
-    /// A port lies in a range.
+    /// A port is in a range.
     Port { protocols: Protocols, direction: Direction, first: u16, last: u16 },
     /// An Ethernet address is this one.
     Ether { direction: Direction, address: [u8; 6] },
@@ -52,15 +52,15 @@ pub(super) enum Test {
     Broadcast,
     /// The frame is sent to a group, or to all.
     Multicast,
-    /// An `EtherType` or service access point stands before the network layer.
+    /// An `EtherType` or service access point precedes the network layer.
     EtherType(u32),
-    /// A VLAN tag stands there, perhaps with this identifier.
+    /// A VLAN tag precedes it, perhaps with this identifier.
     Vlan(Option<u16>),
-    /// An MPLS label stands there, perhaps this one.
+    /// An MPLS label precedes it, perhaps this one.
     Mpls(Option<u32>),
     /// A PPP-over-Ethernet session, perhaps this one.
     PppOe(Option<u16>),
-    /// Two values compare as asked.
+    /// Two values compare as required.
     Relation(Relation),
 }
 
@@ -69,7 +69,7 @@ pub(super) enum Test {
 pub(super) struct Protocols(u8);
 
 /// The bit of each protocol that has ports. A table, since traffic mixes protocols at random, and a
-/// mispredicted branch costs more than all the rest.
+/// mispredicted branch costs more than everything else.
 static BITS: [u8; 256] = {
     let mut table = [0; 256];
     table[TCP as usize] = 1;
@@ -81,7 +81,7 @@ static BITS: [u8; 256] = {
 impl Protocols {
     pub(super) const ALL: Self = Self(7);
 
-    /// One protocol; none if it has no ports.
+    /// Returns the set of one protocol; empty if it has no ports.
     pub(super) fn only(number: u8) -> Self {
         Self(BITS[usize::from(number)])
     }
@@ -102,12 +102,11 @@ pub(super) const PIM: u8 = 103;
 pub(super) const VRRP: u8 = 112;
 pub(super) const SCTP: u8 = 132;
 
-/// A comparison of two values that arithmetic gives.
+/// A comparison of two results of arithmetic.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Relation {
     pub(super) comparison: Comparison,
-    /// The headers that bytes are taken from: the comparison fails if the packet has not all of
-    /// them.
+    /// The headers that bytes are read from: the comparison fails if the packet lacks one of them.
     pub(super) headers: Range<u32>,
     /// The steps that leave both values on the stack.
     pub(super) steps: Range<u32>,
@@ -137,14 +136,14 @@ impl Comparison {
     }
 }
 
-/// A header that bytes are counted from.
+/// A header that offsets are relative to.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Header {
     /// The frame, from its first byte.
     Frame,
     /// A network layer.
     Network(Networks),
-    /// What IP carries.
+    /// The transport layer of IP.
     Upper { networks: Networks, protocol: u8 },
 }
 
@@ -154,7 +153,7 @@ pub(super) enum Step {
     Constant(u32),
     /// The length on the wire.
     Length,
-    /// Takes an offset and leaves the number of `size` bytes there.
+    /// Replaces an offset by the number of `size` bytes there.
     Load {
         header: Header,
         size: u8,
@@ -178,7 +177,7 @@ pub(super) enum Binary {
 }
 
 impl Binary {
-    /// The result in 32 bits without signs; none of a division by zero.
+    /// Returns the result in 32 bits without signs; `None` for a division by zero.
     #[inline]
     pub(super) fn apply(self, left: u32, right: u32) -> Option<u32> {
         Some(match self {
@@ -196,7 +195,7 @@ impl Binary {
     }
 }
 
-/// Values that a comparison has on its stack at most.
+/// Most values that a comparison has on its stack.
 pub(super) const STACK_MAX: usize = 16;
 
 /// A piece of an expression in postfix order.
@@ -216,9 +215,9 @@ pub(super) struct Op {
     pub(super) no: u32,
 }
 
-/// In the place of a next test: the packet matches.
+/// As the next test: the packet matches.
 pub(super) const ACCEPT: u32 = u32::MAX;
-/// In the place of a next test: the packet does not match.
+/// As the next test: the packet does not match.
 pub(super) const REJECT: u32 = u32::MAX - 1;
 
 /// A compiled filter.
@@ -229,16 +228,16 @@ pub(super) struct Program {
     pub(super) steps: Vec<Step>,
 }
 
-/// Where an operand goes on, counted from the end since the last operand is laid down first.
+/// The continuation of an operand, counted from the end since the last operand is emitted first.
 #[derive(Clone, Copy)]
 enum Exit {
     To(u32),
-    /// To the operand on its right, which was laid down just before.
+    /// The operand on its right, which was emitted just before.
     Next,
 }
 
 impl Program {
-    /// Lays down an expression, from its last test to its first, without recursion.
+    /// Emits the tests of an expression from the last to the first, without recursion.
     pub(super) fn new(postfix: Vec<Node>, headers: Vec<Header>, steps: Vec<Step>) -> Self {
         let mut ops: Vec<Op> = Vec::new();
         let mut waiting = vec![(Exit::To(ACCEPT), Exit::To(REJECT))];
@@ -272,7 +271,7 @@ impl Program {
         Self { ops, headers, steps }
     }
 
-    /// The test and the answer that matches, if there is no other test.
+    /// Returns the test and the answer that matches, if there is no other test.
     pub(super) fn only_test(&self) -> Option<(&Test, bool)> {
         match &self.ops[..] {
             [op] => Some((&op.test, op.yes == ACCEPT)),

@@ -1,5 +1,4 @@
-//! Primitives other than comparisons: a protocol, a direction, what is meant by a value, and the
-//! value.
+//! Primitives other than comparisons: a protocol, a direction, the type of a value, and the value.
 
 use super::error::Problem;
 use super::lexer::{Kind, Sign};
@@ -9,7 +8,7 @@ use super::program::{
     Step, TCP, Test, UDP, VRRP,
 };
 
-/// What stands before a value, and holds for those that follow without any.
+/// The qualifiers of a value, which following values without any take over.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Qualifiers {
     pub(super) protocol: Option<Protocol>,
@@ -17,7 +16,7 @@ pub(super) struct Qualifiers {
     pub(super) what: What,
 }
 
-/// What a value is.
+/// The type of a value.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum What {
     Host,
@@ -27,7 +26,7 @@ pub(super) enum What {
     Protocol,
 }
 
-/// The name of a protocol, and what it stands for.
+/// The name of a protocol, and its meaning.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Protocol {
     pub(super) name: &'static str,
@@ -86,7 +85,7 @@ const PROTOCOLS: &[Protocol] = &[
     ether_type("stp", 0x42),
 ];
 
-/// Words of the language that are not understood here.
+/// Words of the language that are not supported.
 const NOT_UNDERSTOOD: &[&str] = &[
     "action",
     "addr1",
@@ -137,7 +136,7 @@ const NOT_UNDERSTOOD: &[&str] = &[
 ];
 
 impl Qualifiers {
-    /// The words that say the same.
+    /// Returns the words of these qualifiers.
     fn words(&self) -> String {
         let protocol = self.protocol.map(|protocol| protocol.name);
         let direction = match self.direction {
@@ -159,7 +158,7 @@ impl Qualifiers {
 }
 
 impl Parser<'_> {
-    /// A test, or a value that takes over the qualifiers of the one before.
+    /// Parses a test, or a value that takes over the qualifiers of the previous one.
     pub(super) fn primitive(&mut self) -> Result<(), Problem> {
         if self.labels_or_length()? {
             self.inherited = None;
@@ -204,7 +203,7 @@ impl Parser<'_> {
         Some(protocol)
     }
 
-    /// `src`, `dst`, and both of them with `or` or `and` in between.
+    /// Parses `src`, `dst`, or both with `or` or `and` in between.
     fn direction(&mut self) -> Option<Direction> {
         let (one, other) = match self.word()? {
             "src" => (Direction::Source, "dst"),
@@ -226,7 +225,7 @@ impl Parser<'_> {
         Some(both)
     }
 
-    /// Tests of labels and of the length.
+    /// Parses tests of labels and of the length.
     fn labels_or_length(&mut self) -> Result<bool, Problem> {
         let Some(word) = self.word() else {
             return Ok(false);
@@ -256,7 +255,7 @@ impl Parser<'_> {
         Ok(true)
     }
 
-    /// `less` and `greater`, which include the number.
+    /// Parses `less` and `greater`, which include the number.
     fn length(&mut self, comparison: Comparison) -> Result<bool, Problem> {
         self.skip();
         let Kind::Number(number) = self.kind() else {
@@ -283,7 +282,7 @@ impl Parser<'_> {
         }));
     }
 
-    /// A protocol without anything else.
+    /// Parses a protocol without a value.
     fn abbreviation(&mut self, protocol: Protocol, start: usize) -> Result<(), Problem> {
         let name = protocol.name;
         let place = start..start + name.len();
@@ -371,7 +370,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// Whether the qualifiers go together.
+    /// Checks that the qualifiers go together.
     fn check(qualifiers: &Qualifiers, start: usize) -> Result<(), Problem> {
         let Some(Protocol { name, layer }) = qualifiers.protocol else {
             return Ok(());
@@ -398,7 +397,7 @@ impl Parser<'_> {
         Err(problem.with_hint(format!("Write: {name} and {} ….", rest.words())))
     }
 
-    /// A value without qualifiers.
+    /// Parses a value without qualifiers.
     fn inherited_value(&mut self) -> Result<(), Problem> {
         let text = self.token_text();
         let is_known = |word: &str| NOT_UNDERSTOOD.contains(&word);
@@ -432,7 +431,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A value, perhaps negated, or several in parentheses.
+    /// Parses a value, perhaps negated, or several in parentheses.
     fn values(&mut self, qualifiers: &Qualifiers) -> Result<(), Problem> {
         let negated = self.nots();
         if self.kind() == Kind::Sign(Sign::Open) {

@@ -10,7 +10,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::ops::Range;
 
 impl Parser<'_> {
-    /// The test for one value.
+    /// Parses one value and adds its test.
     pub(super) fn value(&mut self, qualifiers: &Qualifiers) -> Result<Test, Problem> {
         if self.kind() == Kind::End {
             let wanted = match qualifiers.what {
@@ -58,7 +58,7 @@ impl Parser<'_> {
         }
     }
 
-    /// What a number without dots is: an address, or the leading bytes of a network.
+    /// Interprets a number without dots: an address, or the leading bytes of a network.
     fn short_address(&self, number: u32, is_net: bool) -> Result<(u32, u32), Problem> {
         let with_mask =
             self.kind_after(1) == Kind::Sign(Sign::Divide) || self.word_after(1) == Some("mask");
@@ -148,7 +148,7 @@ impl Parser<'_> {
         Err(self.problem(sentence).with_hint("Write \"net\" instead of \"host\"."))
     }
 
-    /// A slash, and how many leading bits count.
+    /// Parses a slash and the number of leading bits.
     fn prefix(&mut self, most: u32) -> Result<u32, Problem> {
         self.skip();
         let Kind::Number(bits) = self.kind() else {
@@ -225,7 +225,7 @@ impl Parser<'_> {
     }
 }
 
-/// Two ports, by number or name, with a dash in between.
+/// Parses two ports, by number or name, with a dash in between.
 fn port_range(text: &str) -> Option<(u16, u16)> {
     let port = |text: &str| names::port(text).or_else(|| text.parse().ok());
     text.match_indices('-').find_map(|(at, _)| {

@@ -39,14 +39,14 @@ pub(super) fn le32(bytes: &[u8], at: usize) -> Result<u32, Skip> {
     array(bytes, at).map(u32::from_le_bytes)
 }
 
-/// All bytes from an offset on; none left is no error.
+/// Returns all bytes from an offset on; none is no error.
 #[inline]
 pub(super) fn from(bytes: &[u8], at: usize) -> Result<&[u8], Skip> {
     bytes.get(at..).ok_or(Skip::CutShort)
 }
 
-/// Where in a frame a piece of it begins; the frame's end for an empty one. Pieces may end before
-/// the frame does, so their length does not tell.
+/// Returns the offset of a piece of a frame; the frame's end for an empty piece. Pieces may end
+/// before the frame does, so their length is not enough.
 #[inline]
 pub(super) fn place_in(frame: &[u8], piece: &[u8]) -> usize {
     match piece {

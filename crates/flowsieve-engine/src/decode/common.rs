@@ -1,8 +1,9 @@
 //! The frames that nearly all traffic consists of, decoded in one go.
 //!
 //! Ethernet II with up to two VLAN tags, IPv4 that is no later fragment or IPv6 without extension
-//! headers, TCP, UDP or ICMP: a handful of loads and well-predicted branches. Everything else is
-//! `None` and left to the general walk, whose answer is the same wherever this one has one.
+//! headers, TCP, UDP or ICMP: a handful of loads and well-predicted branches. Everything else
+//! returns `None` and goes to the general walk, which gives the same answer for all frames that
+//! this path decodes.
 //!
 //! Measured on an EPYC at 96 bytes a packet, the packets in cache, addresses and ports read:
 //!
@@ -12,7 +13,7 @@
 //! | IPv4, a quarter of it UDP or ICMP | 4.0 ns | 11.8 ns | 34 ns |
 //! | the same, a tenth of it IPv6, a tenth tagged | 6.4 ns | 13.5 ns | 36 ns |
 //!
-//! What the last line adds are branches between versions and tags, mispredicted.
+//! The cost in the last line is that of mispredicted branches between versions and tags.
 
 #![expect(
     clippy::inline_always,
@@ -37,7 +38,7 @@ pub(super) fn decode(frame: &[u8]) -> Option<IpPacket<'_>> {
     let tag = |at: usize| usize::from(matches!(ether_type(at), 0x8100 | 0x88a8)) * TAG;
     let mut tags = 0;
     if !matches!(ether_type(ETHER_TYPE), 0x0800 | 0x86dd) {
-        // By arithmetic, so that all that follows is compiled once and not three times.
+        // Computed instead of branched, so that the rest is compiled once and not three times.
         tags = tag(ETHER_TYPE);
         tags += tag(ETHER_TYPE + tags);
     }

@@ -1,9 +1,9 @@
 //! DNS messages in UDP datagrams and TCP segments: direction and first question.
 //!
-//! Messages are taken as they stand in the packet at hand. A TCP segment yields every message that
-//! begins in it behind a length at the right place. Segments are not put together, so one that goes
-//! on from the segment before is read as if it began here: what cannot be a message is
-//! distinguished from what can by its opcode, number of questions and class.
+//! Messages are read from the packet at hand. A TCP segment yields every message that begins in it
+//! behind a length at the right place. Segments are not reassembled, so the continuation of an
+//! earlier segment is read as if a message began there: opcode, number of questions and class tell
+//! messages from other bytes.
 
 use super::dns_name::{self, NAME_MAX};
 use super::{IpPacket, Skip, ip};
@@ -14,7 +14,7 @@ pub const DNS_PORT: u16 = 53;
 /// Bytes of a message before its first question.
 const MESSAGE_HEADER: usize = 12;
 
-/// What is counted of a DNS message.
+/// The counted fields of a DNS message.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct DnsMessage<'a> {
     /// Whether the message answers (QR bit).
@@ -28,7 +28,7 @@ pub struct DnsMessage<'a> {
     pub name: &'a [u8],
 }
 
-/// Whether one of two ports is among these.
+/// Whether one of two ports is in this list.
 #[inline]
 pub(crate) fn is_among(ports: &[u16], (source, destination): (u16, u16)) -> bool {
     let is_one = |&port: &u16| port == source || port == destination;
@@ -96,7 +96,7 @@ fn in_segment(segment: &[u8], found: &mut impl FnMut(DnsMessage<'_>)) -> Result<
     if header < HEADER {
         return Err(Skip::DnsMalformed);
     }
-    // What a reset carries is a reason in words, if anything.
+    // The payload of a reset, if any, is a reason in words.
     let payload = match segment.get(header..) {
         Some(payload) if head[13] & RESET == 0 => payload,
         _ => return Err(Skip::DnsNoPayload),
@@ -147,7 +147,7 @@ fn message(
     Ok(())
 }
 
-/// Whether these can be the head of a message and the class of its only question.
+/// Whether these bytes can be the head of a message and the class of its only question.
 fn is_plausible(head: &[u8; MESSAGE_HEADER], class: u16) -> bool {
     // Query, inverse query, status, notify, update.
     let opcode = matches!(head[2] >> 3 & 15, 0 | 1 | 2 | 4 | 5);
@@ -165,7 +165,7 @@ mod tests {
     use super::*;
     use crate::trace::LinkType;
 
-    /// All messages of an IP packet as text, and the outcome.
+    /// Returns all messages of an IP packet as text, and the outcome.
     fn messages(packet: &[u8]) -> (Vec<String>, Result<(), Skip>) {
         let packet = Decoder::default().decode(LinkType(228), packet).unwrap();
         let mut found = Vec::new();
@@ -209,7 +209,7 @@ mod tests {
         let mut later = v4(17, &udp(1000, 53, &query));
         later[7] = 1;
         check(&later, &[], Err(Skip::LaterFragment));
-        // Of a fragmented datagram the first piece is read.
+        // The first piece of a fragmented datagram is read.
         later[6..8].copy_from_slice(&[0x20, 0]);
         check(&later, &[">www.example.com"], Ok(()));
     }
@@ -235,10 +235,10 @@ mod tests {
             check(&v4(6, &tcp(1000, 53, &payload)), &[">one"], Ok(()));
             check(&v4(6, &tcp(1000, 53, &two[..cut])), &[], Err(Skip::DnsCutShort));
         }
-        // Something else in between is stepped over.
+        // Other bytes in between are skipped.
         let payload = join(&[&prefixed(b"junk"), &[0, 0], &two]);
         check(&v4(6, &tcp(1000, 53, &payload)), &["<two"], Ok(()));
-        // What goes on from before: opcode, number of questions or class tell.
+        // The continuation of a message is recognized by opcode, number of questions or class.
         for (at, byte) in [(4, 0x18), (6, 1), (7, 2), (21, 3), (22, 2)] {
             let mut other = one.clone();
             other[at] = byte;

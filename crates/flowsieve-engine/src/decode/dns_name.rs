@@ -108,7 +108,7 @@ pub fn labels_from_text<'b>(text: &[u8], buffer: &'b mut [u8; NAME_MAX]) -> Opti
         [b'.'] => &[],
         _ => text,
     };
-    // Where the length byte of the current label stands, and where the next byte goes.
+    // The positions of the current label's length byte, and of the next byte to write.
     let mut start = 0;
     let mut end = 1;
     while let Some((&first, rest)) = text.split_first() {

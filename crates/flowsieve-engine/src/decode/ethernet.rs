@@ -14,7 +14,7 @@ pub(super) const VLAN_IDENTIFIER: u16 = 0xfff;
 
 /// `EtherType` of address resolution messages.
 pub(super) const ARP: u16 = EtherType::ARP.0;
-/// That of those that ask the other way round.
+/// The `EtherType` of reverse address resolution.
 pub(super) const REVERSE_ARP: u16 = 0x8035;
 
 /// VLAN tags: 802.1Q, 802.1ad, and the numbers in use before 802.1ad had one.
@@ -35,7 +35,7 @@ pub(super) fn ethernet(frame: &[u8]) -> Step<'_> {
     type_or_length(be16(frame, 12)?, from(frame, 14)?)
 }
 
-/// What an `EtherType` or length announces.
+/// Returns the layer that an `EtherType` or length announces.
 pub(super) fn type_or_length(number: u16, bytes: &[u8]) -> Step<'_> {
     match number {
         ETHERTYPE_MIN.. => Ok((Layer::EtherType(number), bytes)),

@@ -1,22 +1,22 @@
-//! Where link-layer addresses stand in a header.
+//! The places of link-layer addresses in a header.
 
 use super::bytes::be16;
 use super::layer::Layer;
 use super::{ieee80211, meta};
 
-/// What a link-layer address is.
+/// A kind of link-layer address.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Hardware {
     /// A MAC address of 48 bits.
     Mac,
-    /// The same with the bits of each byte in the order in which token ring sends them.
+    /// A MAC address with the bits of each byte in the order of token ring.
     ReversedMac,
-    /// An address of so many bytes that is no MAC address.
+    /// An address of this many bytes that is no MAC address.
     Other(u8),
 }
 
 impl Hardware {
-    /// What an address of so many bytes is.
+    /// Returns the kind of an address with this many bytes.
     pub const fn of_length(bytes: u8) -> Self {
         match bytes {
             6 => Self::Mac,
@@ -62,7 +62,7 @@ pub(super) fn addresses(layer: Layer, bytes: &[u8], mut see: impl FnMut(usize, H
     }
 }
 
-/// What an address of a length is in a field of eight bytes.
+/// Returns the kind of an address of this length in a field of eight bytes.
 fn in_eight(length: u16) -> Hardware {
     match length {
         6 => Hardware::Mac,

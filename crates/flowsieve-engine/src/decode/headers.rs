@@ -1,4 +1,4 @@
-//! Where the headers of a frame end, for those who cut it there.
+//! The end of a frame's headers, for cutting packets off there.
 
 use super::ethernet::{ARP, REVERSE_ARP};
 use super::ieee80211::{self, Form};
@@ -6,8 +6,8 @@ use super::layer::{Layer, STEPS_MAX, next_packet};
 use super::{IpPacket, Tunnel, ip, tunnel};
 use crate::trace::LinkType;
 
-/// Bytes of a frame that are headers: of the link, of IP with its extension headers, and of what IP
-/// carries.
+/// Returns how many bytes of a frame are headers: of the link, of IP with its extension headers,
+/// and of the transport layer.
 ///
 /// With [`Tunnel::Inner`] these are all headers up to the innermost IP packet that can be reached,
 /// and of what that carries. A frame without IP keeps the headers that could be read before
@@ -28,20 +28,20 @@ pub fn headers_end(link: LinkType, frame: &[u8], tunnel: Tunnel) -> usize {
         }
     }
     let (layer, bytes) = at;
-    // What follows the last IP packet cannot be read, so that it is this packet's payload.
+    // The layer behind the last IP packet cannot be read, so it is payload.
     found.unwrap_or_else(|| {
         let at = place(frame, bytes).unwrap_or(frame.len());
         at + without_ip(layer, bytes).min(bytes.len())
     })
 }
 
-/// Where a piece of a frame begins, also an empty one, if it is one of this frame.
+/// Returns the offset of a piece of this frame, also of an empty one; `None` if it is of another.
 fn place(frame: &[u8], piece: &[u8]) -> Option<usize> {
     let at = piece.as_ptr().addr().wrapping_sub(frame.as_ptr().addr());
     (at <= frame.len()).then_some(at)
 }
 
-/// Where the header of what an IP packet carries ends.
+/// Returns the end of the transport header of an IP packet.
 fn behind_ip(frame: &[u8], bytes: &[u8], packet: &IpPacket<'_>) -> usize {
     let at = place(frame, bytes).unwrap_or(frame.len());
     match place(frame, packet.transport) {
@@ -52,7 +52,8 @@ fn behind_ip(frame: &[u8], bytes: &[u8], packet: &IpPacket<'_>) -> usize {
     }
 }
 
-/// Where in an IP packet the extension header that does not fit into it has said what would follow.
+/// Returns the offset at which an IP packet announces an extension header that does not fit into
+/// it.
 fn contradiction(packet: &[u8]) -> usize {
     let v6 = packet[0] >> 4 == 6;
     let (mut protocol, mut at) =
@@ -70,7 +71,7 @@ fn contradiction(packet: &[u8]) -> usize {
     at.min(packet.len())
 }
 
-/// Bytes of the header of what an IP packet carries, as far as it has one that is known.
+/// Returns the length of the transport header of an IP packet, as far as it is known.
 fn transport_bytes(packet: &IpPacket<'_>) -> usize {
     const ENCAPSULATED: u8 = 50;
     const DCCP: u8 = 33;
@@ -86,7 +87,7 @@ fn transport_bytes(packet: &IpPacket<'_>) -> usize {
     }
 }
 
-/// Bytes that are header of a frame in which the walk ended here.
+/// Returns how many bytes are headers in a frame in which the walk ended here.
 fn without_ip(layer: Layer, bytes: &[u8]) -> usize {
     match layer {
         // Addresses of hardware and protocol, of sender and target.
@@ -157,7 +158,7 @@ mod tests {
             check(40 + bytes, 0x86dd, &v6(protocol, &transport));
             let options = [&[protocol, 1][..], &[0; 14], &transport].concat();
             check(40 + 16 + bytes, 0x86dd, &v6(60, &options));
-            // A later fragment has no header of its own.
+            // A later fragment has no transport header.
             let fragment = [&[protocol, 0, 0, 8, 0, 0, 0, 1], &transport[..]].concat();
             check(48, 0x86dd, &v6(44, &fragment));
             let mut fragment = v4(protocol, &transport);
@@ -206,7 +207,7 @@ mod tests {
         assert_eq!(outer(&frame), 42);
         let inner = |frame: &[u8]| headers_end(LinkType::ETHERNET, frame, Tunnel::Inner);
         assert_eq!(inner(&frame), frame.len() - PAYLOAD.len());
-        // What cannot be read is payload.
+        // Unreadable bytes are payload.
         let vxlan = [&[8, 0, 0, 0, 0, 0, 7, 0], PAYLOAD].concat();
         assert_eq!(inner(&ethernet(0x0800, &v4(17, &udp(9, 4789, &vxlan)))), 42);
     }

@@ -4,7 +4,7 @@ use super::Skip;
 use super::bytes::{array, be16, be32, byte, from, le16, le32};
 use super::layer::{Layer, Step};
 
-/// Radiotap: a bitmap of fields, of which only the flags matter here.
+/// Radiotap: a bitmap of fields; only the flags matter here.
 pub(super) fn radiotap(bytes: &[u8]) -> Step<'_> {
     const MORE_BITMAPS: u32 = 1 << 31;
     const TIMER: u32 = 1;
@@ -55,7 +55,7 @@ fn is_avs(bytes: &[u8]) -> Result<bool, Skip> {
     Ok(be32(bytes, 0)? & 0xffff_f000 == 0x8021_1000)
 }
 
-/// How an 802.11 frame was written.
+/// The byte order and padding of an 802.11 frame.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Form {
     /// As sent.
@@ -91,14 +91,14 @@ fn control(bytes: &[u8], form: Form) -> Result<[u8; 2], Skip> {
 /// An 802.11 frame; of use are data frames that are neither empty nor encrypted.
 pub(super) fn frame(bytes: &[u8], form: Form) -> Step<'_> {
     const AGGREGATE_HEADER: usize = 14;
-    // Of several packets in one frame the first counts.
+    // The first of several packets in one frame counts.
     let (header, aggregate) = behind_header(bytes, form)?;
     let header = if aggregate { header + AGGREGATE_HEADER } else { header };
     Ok((Layer::Llc, from(bytes, header)?))
 }
 
-/// Where what a data frame carries begins, and whether it is several packets, each with a header of
-/// its own.
+/// Returns the offset of a data frame's payload, and whether that is several packets with a header
+/// each.
 fn behind_header(bytes: &[u8], form: Form) -> Result<(usize, bool), Skip> {
     const AGGREGATE: u8 = 0x80;
     let [control, flags] = control(bytes, form)?;
@@ -154,7 +154,7 @@ pub(super) fn addresses(bytes: &[u8], form: Form, mut see: impl FnMut(usize)) {
     }
 }
 
-/// How many addresses the header of a frame has.
+/// Returns the number of addresses in the header of a frame.
 fn address_count(bytes: &[u8], form: Form) -> usize {
     const MANAGEMENT: u8 = 0;
     const CONTROL: u8 = 1;
@@ -172,8 +172,8 @@ fn address_count(bytes: &[u8], form: Form) -> usize {
     }
 }
 
-/// Bytes of the header of a frame that carries nothing readable: up to its addresses and its
-/// sequence number.
+/// Returns the length of the header of a frame without readable payload: up to its addresses and
+/// its sequence number.
 pub(super) fn header_bytes(bytes: &[u8], form: Form) -> usize {
     [0, 10, 16, 24, 30][address_count(bytes, form)]
 }

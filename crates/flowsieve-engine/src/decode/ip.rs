@@ -91,8 +91,8 @@ pub struct Elsewhere {
     pub destination: bool,
 }
 
-/// Where the addresses of an IPv6 packet's pseudo-header stand. Looks at the extension headers a
-/// second time, so that those who do not need it do not pay for it.
+/// Returns which addresses of an IPv6 packet's pseudo-header are in extension headers. Walks over
+/// these a second time, so that callers who do not need it do not pay for it.
 pub(super) fn pseudo_header(bytes: &[u8]) -> Elsewhere {
     let mut elsewhere = Elsewhere::default();
     let mut kind = bytes.get(6).copied().unwrap_or_default();
@@ -161,7 +161,7 @@ pub(super) fn extension(protocol: u8, head: [u8; 4]) -> (usize, bool) {
     }
 }
 
-/// What stands behind a header.
+/// The layer behind an IP header.
 struct Upper<'a> {
     protocol: u8,
     later_fragment: bool,

@@ -12,10 +12,10 @@ use std::ops::Range;
 /// stays below twenty headers; one that comes here was built to see where a reader gives up.
 pub(super) const STEPS_MAX: usize = 256;
 
-/// What begins at a position of a frame.
+/// The layer that begins at a position of a frame.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Layer {
-    /// What a link type says.
+    /// The layer of a link type.
     Link(LinkType),
     /// An Ethernet frame, from its destination address on.
     Ethernet,
@@ -51,7 +51,7 @@ pub(super) enum Layer {
     Ipv6,
 }
 
-/// What follows, and where.
+/// The next layer and its bytes, or why there is none.
 pub(super) type Step<'a> = Result<(Layer, &'a [u8]), Skip>;
 
 /// Reads one header that is not IP.
@@ -131,8 +131,8 @@ pub(super) fn to_ip(link: LinkType, frame: &[u8]) -> Result<&[u8], Skip> {
     Err(Skip::TooDeep)
 }
 
-/// Walks on to the next IP packet, at whose header `at` stands then; none if what `at` stands at
-/// cannot be read.
+/// Walks to the next IP packet and leaves `at` at its header; `None` if the layer at `at` cannot be
+/// read.
 pub(super) fn next_packet<'a>(
     at: &mut (Layer, &'a [u8]),
     steps: &mut Range<usize>,

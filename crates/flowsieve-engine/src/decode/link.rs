@@ -1,4 +1,4 @@
-//! Where the walk begins for a link type.
+//! The first layer of each link type.
 
 use super::layer::{Layer, Step};
 use super::{Skip, bytes, cooked, ieee80211, meta, ppp};

@@ -1,4 +1,4 @@
-//! What a record of a log says of packets.
+//! The packet fields that a record of a log has.
 
 use std::net::IpAddr;
 

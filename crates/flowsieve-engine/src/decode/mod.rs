@@ -92,7 +92,7 @@ pub enum Addresses {
 }
 
 impl Addresses {
-    /// Source and destination.
+    /// Returns source and destination.
     pub fn ends(self) -> (IpAddr, IpAddr) {
         match self {
             Self::V4 { source, destination } => (source.into(), destination.into()),
@@ -100,7 +100,7 @@ impl Addresses {
         }
     }
 
-    /// Source and destination exchanged.
+    /// Returns the addresses with source and destination exchanged.
     #[must_use]
     pub fn reversed(self) -> Self {
         match self {
@@ -125,8 +125,8 @@ pub struct IpPacket<'a> {
     pub later_fragment: bool,
     /// Captured bytes of the upper layer (never beyond the length that the IP header states).
     pub transport: &'a [u8],
-    /// Bytes of the packet from its IP header on, as that states. Where it states none
-    /// (segmentation offload, jumbograms), those that were captured.
+    /// Bytes of the packet from its IP header on, as stated there. If none are stated (segmentation
+    /// offload, jumbograms), the captured bytes.
     pub bytes: u32,
     /// Identifier of the outermost VLAN tag before the IP header.
     pub vlan: Option<u16>,
@@ -144,7 +144,7 @@ static HAS_PORTS: [bool; 256] = {
 };
 
 impl IpPacket<'_> {
-    /// Whether another IP header may stand inside: yes wherever [`Tunnel::Inner`] finds one.
+    /// Whether another IP header may be inside: `true` wherever [`Tunnel::Inner`] finds one.
     #[inline]
     pub fn may_be_tunnel(&self) -> bool {
         match self.protocol {
@@ -154,7 +154,7 @@ impl IpPacket<'_> {
         }
     }
 
-    /// Whether the protocol has neither ports nor types of message.
+    /// Whether the protocol has neither ports nor message types.
     #[inline]
     pub fn is_portless(&self) -> bool {
         !HAS_PORTS[usize::from(self.protocol)] && !matches!(self.protocol, ip::ICMP | ip::ICMPV6)
@@ -179,7 +179,7 @@ impl IpPacket<'_> {
         self.transport.first_chunk().copied()
     }
 
-    /// Source and destination port of TCP, UDP and SCTP, where both were captured.
+    /// Returns source and destination port of TCP, UDP and SCTP, if both were captured.
     #[inline]
     pub fn ports(&self) -> Option<(u16, u16)> {
         if self.later_fragment || !HAS_PORTS[usize::from(self.protocol)] {

@@ -1,5 +1,5 @@
-//! Where in a frame the network layer begins, and what stands before it: for those who look at the
-//! bytes of headers themselves.
+//! The beginning of the network layer in a frame, for callers that read the bytes of headers
+//! themselves.
 //!
 //! Unlike [`Decoder::decode`](super::Decoder::decode) this does not ask whether the IP header is
 //! whole or makes sense: what it carries is what the header before it says.
@@ -15,7 +15,7 @@ const TAG: usize = 4;
 const IPV4: u16 = 0x0800;
 const IPV6: u16 = 0x86dd;
 
-/// What a network layer is.
+/// A kind of network layer.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum NetworkKind {
     /// IPv4.
@@ -26,7 +26,7 @@ pub enum NetworkKind {
     Arp,
     /// Reverse address resolution.
     ReverseArp,
-    /// Something else, or nothing that can be reached.
+    /// Another network layer, or one that cannot be reached.
     Other,
     /// The captured bytes end before it is known.
     CutShort,
@@ -35,9 +35,9 @@ pub enum NetworkKind {
 /// The network layer of a frame.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Network {
-    /// What it is.
+    /// Its kind.
     pub kind: NetworkKind,
-    /// Where in the frame it begins.
+    /// Its offset in the frame.
     pub at: usize,
 }
 
@@ -198,12 +198,12 @@ fn reaches_end(frame: &[u8], piece: &[u8]) -> bool {
     place_in(frame, piece) + piece.len() == frame.len()
 }
 
-/// What an IP packet carries behind its extension headers.
+/// The transport layer of an IP packet, behind its extension headers.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Upper {
     /// Its protocol number; that of an extension header if `cut_short`.
     pub protocol: u8,
-    /// Where in the frame it begins.
+    /// Its offset in the frame.
     pub at: usize,
     /// It is a piece from the middle of something, and has no header.
     pub later_fragment: bool,
@@ -211,8 +211,8 @@ pub struct Upper {
     pub cut_short: bool,
 }
 
-/// Walks over the extension headers of an IP packet in a frame and shows the number of each. None
-/// if a byte of the IP header that says what follows was not captured.
+/// Walks over the extension headers of an IP packet in a frame and shows the number of each.
+/// Returns `None` if the byte of the IP header with the next protocol was not captured.
 pub fn upper(frame: &[u8], network: Network, mut see: impl FnMut(u8)) -> Option<Upper> {
     let header = frame.get(network.at..)?;
     let v6 = network.kind == NetworkKind::Ipv6;

@@ -1,4 +1,5 @@
-//! Where in a frame addresses stand: in every header on the way inwards, and in address resolution.
+//! The places of addresses in a frame: in every header from the outside in, and in address
+//! resolution.
 
 use super::bytes::place_in;
 use super::ethernet::{ARP, REVERSE_ARP};
@@ -13,46 +14,45 @@ use crate::trace::LinkType;
 pub enum Place {
     /// An IPv4 header whose addresses are there.
     Ipv4 {
-        /// Where in the frame it begins.
+        /// Its offset in the frame.
         at: usize,
-        /// What it carries.
+        /// Its payload.
         carried: Carried,
     },
     /// An IPv6 header whose addresses are there.
     Ipv6 {
-        /// Where in the frame it begins.
+        /// Its offset in the frame.
         at: usize,
-        /// What it carries.
+        /// Its payload.
         carried: Carried,
         /// Addresses of the pseudo-header that are not those of this header.
         elsewhere: Elsewhere,
     },
-    /// What should be an IP header and cannot be read, or was cut off within its addresses. Nothing
-    /// follows.
+    /// An unreadable IP header, or one that was cut off within its addresses. It is the last place.
     Unreadable {
-        /// Where in the frame it begins.
+        /// Its offset in the frame.
         at: usize,
-        /// Whether it should be IPv6.
+        /// Whether IPv6 was announced.
         v6: bool,
     },
     /// An address resolution message. Nothing follows.
     Arp {
-        /// Where in the frame it begins.
+        /// Its offset in the frame.
         at: usize,
     },
     /// A link-layer address, perhaps cut off.
     Hardware {
-        /// Where in the frame it begins.
+        /// Its offset in the frame.
         at: usize,
-        /// What it is.
+        /// Its kind.
         kind: Hardware,
     },
 }
 
-/// What an IP packet carries behind its header and extension headers.
+/// The payload of an IP packet, behind its header and extension headers.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Carried {
-    /// Where in the frame it begins.
+    /// Its offset in the frame.
     pub at: usize,
     /// Captured bytes of it.
     pub length: usize,
@@ -66,7 +66,7 @@ pub struct Carried {
 /// errors quote included: those of IP and of the link layers. `places` is cleared first.
 pub fn address_places(link: LinkType, frame: &[u8], places: &mut Vec<Place>) {
     places.clear();
-    // What a step leaves is a piece of the frame, or empty.
+    // The rest after a step is a piece of the frame, or empty.
     let offset = |bytes: &[u8]| place_in(frame, bytes);
     let mut layer = Layer::Link(link);
     let mut bytes = frame;

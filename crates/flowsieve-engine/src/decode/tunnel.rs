@@ -1,4 +1,4 @@
-//! What may stand inside an IP packet, by its protocol number.
+//! The layers that may be inside an IP packet, by protocol number.
 
 use super::bytes::{array, be16, byte, from};
 use super::layer::{Layer, Step};
@@ -51,7 +51,7 @@ pub(super) fn gre(bytes: &[u8]) -> Step<'_> {
         at = behind_source_routes(bytes, at)?;
     }
     match protocol {
-        // Mirrored traffic: type I has no header of its own, which is told by the flags.
+        // Mirrored traffic: the flags say whether it is of type I, which has no header.
         0x88be => {
             let header = if flags & SEQUENCE == 0 { 0 } else { 8 };
             Ok((Layer::Ethernet, from(bytes, at + header)?))
@@ -70,7 +70,7 @@ pub(super) fn gre(bytes: &[u8]) -> Step<'_> {
     }
 }
 
-/// Source routes: family, offset, length, addresses; the last has neither family nor length.
+/// Skips source routes: family, offset, length, addresses; the last has neither family nor length.
 fn behind_source_routes(bytes: &[u8], mut at: usize) -> Result<usize, Skip> {
     loop {
         let [family_high, family_low, _, length] = array(bytes, at)?;

@@ -1,11 +1,11 @@
-//! What may stand inside a UDP datagram, by its ports.
+//! The layers that may be inside a UDP datagram, by port.
 
 use super::DNS_PORT;
 use super::bytes::{array, be16, byte, from};
 use super::layer::{Layer, Step};
 use super::{IpPacket, Skip, ip, tunnel};
 
-/// Whether a packet that the common path decoded could be a tunnel's; yes for all that are.
+/// Whether a packet that the common path decoded could belong to a tunnel; `true` for all that do.
 ///
 /// Without a branch on the protocol, which traffic mixes at random.
 #[inline]
@@ -30,7 +30,7 @@ static MARKED: [bool; 1024] = {
 const PORTS: [u16; 13] =
     [1701, 2152, 3544, 4341, 4342, 4754, 4789, 8472, 4790, 5072, 5247, 6081, 6635];
 
-/// How a tunnel's own header is read.
+/// Reads the header of a tunnel.
 type Header = for<'a> fn(&'a [u8]) -> Step<'a>;
 
 /// The tunnel that a port belongs to.
@@ -218,7 +218,7 @@ fn capwap(bytes: &[u8]) -> Step<'_> {
     let frame = from(bytes, usize::from(length >> 3) * 4)?;
     match (native, kind >> 1 & 31) {
         (false, _) => Ok((Layer::Ethernet, frame)),
-        // Some makers' access points swap the two bytes of frame control. In data frames between
+        // Some vendors' access points swap the two bytes of frame control. In data frames between
         // the two the first byte has a bit where the version, always 0, would be.
         (true, 1) if byte(frame, 0)? & 3 != 0 => Ok((Layer::Ieee80211Swapped, frame)),
         (true, 1) => Ok((Layer::Ieee80211, frame)),

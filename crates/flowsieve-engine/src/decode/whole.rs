@@ -11,12 +11,12 @@ const TAG: usize = 4;
 /// An IP packet of a frame.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct IpBytes<'a> {
-    /// What was captured of it, from its header on, without what a link layer appends. The fixed
-    /// header is there as a whole, and its first four bits are 4 or 6.
+    /// Its captured bytes from the header on, without trailers of the link layer. The fixed header
+    /// is complete, and its first four bits are 4 or 6.
     pub bytes: &'a [u8],
-    /// Bytes that its header states, of which those missing were not captured.
+    /// Bytes that its header states; those missing were not captured.
     pub stated: usize,
-    /// Where in the frame it begins.
+    /// Its offset in the frame.
     pub offset: usize,
 }
 
@@ -77,7 +77,8 @@ fn common(link: LinkType, frame: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// The VLAN identifiers of an Ethernet frame's tags, from the outermost on; none for other links.
+/// Returns the VLAN identifiers of an Ethernet frame's tags, from the outside in; none for other
+/// links.
 pub fn vlan_ids(link: LinkType, frame: &[u8]) -> impl Iterator<Item = u16> {
     let mut at = if link == LinkType::ETHERNET { ETHERNET_HEADER - 2 } else { frame.len() };
     std::iter::from_fn(move || {
@@ -176,7 +177,7 @@ mod tests {
             if let Some(bytes) = common(LinkType::ETHERNET, &frame) {
                 prop_assert_eq!(layer::to_ip(LinkType::ETHERNET, &frame), Ok(bytes));
             }
-            // What is read as IP elsewhere is IP here, and nothing else is.
+            // Exactly the packets that are decoded as IP elsewhere are IP here.
             let decoded = super::super::Decoder::default().decode(LinkType::ETHERNET, &frame);
             prop_assert_eq!(decoded.map(|_| ()), ip_bytes(LinkType::ETHERNET, &frame).map(|_| ()));
         }
