@@ -29,7 +29,7 @@
 //! | to | begin with |
 //! |---|---|
 //! | count what is distinct | [`Count`], or [`pipeline::count`] with a plan of all choices |
-//! | divide a count among processes or machines | [`pieces`] |
+//! | divide a count among processes or machines | [`distributed`] |
 //! | keep the packets that match an expression | [`capture_filter`] |
 //! | list flows | [`flows::list`] |
 //! | drop duplicates of packets | [`dedup`] |
@@ -67,7 +67,7 @@ pub use flowsieve_engine::internal::Shown;
 pub use flowsieve_engine::{anonymize, comparison, decode};
 #[doc(inline)]
 pub use flowsieve_engine::{
-    capture_filter, dedup, elements, export, flows, pieces, pipeline, plan, selection, top, trace,
+    capture_filter, dedup, distributed, elements, export, flows, pipeline, plan, selection, top, trace,
     zone,
 };
 

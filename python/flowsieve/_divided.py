@@ -223,8 +223,9 @@ class Divided:
         room = 0
         for piece in self.pieces if pieces is None else pieces:
             parsed = json.loads(piece)
-            begin, end = parsed["bytes"] or (0, self._sizes[parsed["input"]])
-            size = min(end, self._sizes[parsed["input"]]) - begin
+            length = self._sizes[parsed["input"]]
+            span = parsed["bytes"] or {"start": 0, "end": length}
+            size = min(span["end"], length) - span["start"]
             if not tasks or size > room:
                 tasks.append([])
                 room = self._task_bytes

@@ -3,9 +3,9 @@
 //! This crate knows no option and no column. A command is a list of words, as in a shell; its rows
 //! come back as Arrow record batches, and everything else as the JSON document that follows them.
 
+mod distributed;
 mod figure;
 mod filter;
-mod pieces;
 mod run;
 mod table;
 
@@ -40,11 +40,11 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_function(wrap_pyfunction!(describe, module)?)?;
     module.add_function(wrap_pyfunction!(figure::draw_count, module)?)?;
-    module.add_function(wrap_pyfunction!(pieces::captures, module)?)?;
+    module.add_function(wrap_pyfunction!(distributed::captures, module)?)?;
     module.add_class::<filter::Filter>()?;
-    module.add_class::<pieces::DividedJob>()?;
-    module.add_class::<pieces::PartsOfPiece>()?;
-    module.add_class::<pieces::Shards>()?;
+    module.add_class::<distributed::DividedJob>()?;
+    module.add_class::<distributed::PartsOfPiece>()?;
+    module.add_class::<distributed::Shards>()?;
     module.add_class::<run::Run>()?;
     module.add_class::<table::Table>()?;
     Ok(())

@@ -348,7 +348,8 @@ def test_ranges_that_are_not_read_are_bounded_and_named(tmp_path):
     assert divided.join([parts[piece] for piece in divided.pieces]) == []
     # The second range never begins where the first one ended.
     first, second, *others = divided.pieces
-    moved = unread(json.dumps({**json.loads(second), "start": [json.loads(others[0])["bytes"][0], 7]}))
+    start = {"offset": json.loads(others[0])["bytes"]["start"], "packets": 7}
+    moved = unread(json.dumps({**json.loads(second), "start": start}))
     inputs = [parts[first], moved, *(parts[piece] for piece in others)]
     [again] = divided.join(inputs)
     assert json.loads(again)["range"] == 1 and json.loads(again)["start"]

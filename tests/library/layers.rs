@@ -34,7 +34,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         ],
     ),
     (
-        "pieces",
+        "distributed",
         &[
             "plan",
             "selection",

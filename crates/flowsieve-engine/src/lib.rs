@@ -12,13 +12,14 @@ pub mod comparison;
 #[doc(hidden)]
 pub mod decode;
 pub mod dedup;
+pub mod distributed;
 pub mod elements;
 pub mod export;
 pub mod flows;
 mod guard;
 mod inputs;
 mod memory;
-pub mod pieces;
+
 pub mod pipeline;
 pub mod plan;
 pub mod selection;

@@ -1,8 +1,8 @@
 //! Why a frame yields no IP packet, or an IP packet no DNS message.
 
-use std::borrow::Cow;
-
 use crate::trace::LinkType;
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 
 /// First code of the unsupported link types; the codes below it are fieldless reasons.
 const LINK_CODES: u32 = 256;
@@ -11,7 +11,8 @@ const LINK_CODES: u32 = 256;
 macro_rules! skips {
     ($($(#[$doc:meta])* $variant:ident = $code:literal $name:literal $words:literal $has_ip:literal,)*) => {
         /// Why a frame yields no IP packet, or an IP packet no element.
-        #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+        #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
+        #[serde(into = "u32", try_from = "u32")]
         #[non_exhaustive]
         pub enum Skip {
             $($(#[$doc])* $variant,)*
@@ -46,7 +47,7 @@ macro_rules! skips {
                 }
             }
 
-            /// Whether the packet's IP header was readable, so that only the rest was in the way.
+            /// Whether the packet's IP header was readable, and only a later layer was not.
             pub fn has_ip(self) -> bool {
                 match self {
                     $(Self::$variant => $has_ip,)*
@@ -54,22 +55,28 @@ macro_rules! skips {
                 }
             }
 
-            /// A number for the reason: below 256 for the reasons without a field, 256 plus the
-            /// link type for the others.
-            pub fn code(self) -> u32 {
-                match self {
-                    $(Self::$variant => $code,)*
-                    Self::UnsupportedLink(link) => LINK_CODES + u32::from(link.0),
+        }
+
+        /// Below 256 for the reasons without a field, 256 plus the link type for the others.
+        impl From<Skip> for u32 {
+            fn from(skip: Skip) -> Self {
+                match skip {
+                    $(Skip::$variant => $code,)*
+                    Skip::UnsupportedLink(link) => LINK_CODES + Self::from(link.0),
                 }
             }
+        }
 
-            /// The reason that [`Self::code`] gave this number, if there is one.
-            pub fn from_code(code: u32) -> Option<Self> {
+        impl TryFrom<u32> for Skip {
+            type Error = &'static str;
+
+            fn try_from(code: u32) -> Result<Self, Self::Error> {
                 match code {
-                    $($code => Some(Self::$variant),)*
+                    $($code => Ok(Self::$variant),)*
                     _ => {
-                        let link = u16::try_from(code.checked_sub(LINK_CODES)?).ok()?;
-                        Some(Self::UnsupportedLink(LinkType(link)))
+                        let link = code.checked_sub(LINK_CODES);
+                        let link = link.and_then(|link| u16::try_from(link).ok());
+                        link.map(LinkType).map(Self::UnsupportedLink).ok_or("unknown reason")
                     }
                 }
             }
@@ -98,7 +105,7 @@ skips! {
     LinkFragment = 9 "link_fragment" "later fragments of frames" false,
     /// A link or tunnel header that contradicts itself.
     BadLinkHeader = 10 "bad_link_header" "with a malformed link or tunnel header" false,
-    /// What should be an IP header has another version, or lengths that cannot be.
+    /// The announced IP header has another version, or impossible lengths.
     BadIpHeader = 11 "bad_ip_header" "with a malformed IP header" false,
     /// More nested headers than are followed.
     TooDeep = 12 "too_deep" "with too many nested headers" false,
@@ -142,8 +149,8 @@ mod tests {
     fn codes_and_names_are_unique_and_codes_come_back() {
         let (mut names, mut phrases) = (HashSet::new(), HashSet::new());
         for &skip in Skip::ALL {
-            assert!(skip.code() < LINK_CODES);
-            assert_eq!(Skip::from_code(skip.code()), Some(skip));
+            assert!(u32::from(skip) < LINK_CODES);
+            assert_eq!(Skip::try_from(u32::from(skip)), Ok(skip));
             let name = skip.name();
             assert!(name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_'), "{name}");
             assert!(names.insert(name));
@@ -151,12 +158,12 @@ mod tests {
         }
         for link in [0, 1, 147, u16::MAX] {
             let skip = Skip::UnsupportedLink(LinkType(link));
-            assert_eq!(Skip::from_code(skip.code()), Some(skip));
+            assert_eq!(Skip::try_from(u32::from(skip)), Ok(skip));
             assert!(!skip.has_ip());
         }
-        assert_eq!(Skip::from_code(0), None);
-        assert_eq!(Skip::from_code(255), None);
-        assert_eq!(Skip::from_code(LINK_CODES + 0x1_0000), None);
+        for code in [0, 255, LINK_CODES + 0x1_0000] {
+            assert!(Skip::try_from(code).is_err());
+        }
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What packets show, in compact form, for whoever puts an export together from pieces.
+//! What packets show, in compact form, for distributed exports.
 //!
 //! ```text
 //!   number among those of the packet │ sighting │ name

@@ -1,10 +1,11 @@
-//! The packets of flows in compact form, for whoever puts a list of flows together from pieces.
+//! The packets of flows in compact form, for distributed lists of flows.
 //!
 //! ```text
 //!   bits │ protocol │ addresses │ ports │ type and code of ICMP │ TCP flags │ [VLAN] │ bytes │ [messages │ first name]
 //! ```
 //!
-//! Addresses and ports are those of the flow's key. Numbers without a fixed size are LEB128.
+//! Addresses and ports are those of the flow's key. Bytes and messages are numbers as postcard writes
+//! them.
 
 use super::batch::{FlowBatch, FlowMaker, FlowPacket, UpperKind};
 use super::key::FlowKey;
@@ -63,7 +64,7 @@ impl Maker for PackedMaker {
             let name = (messages > 0).then(|| made.names.get(message));
             message += messages;
             bytes.clear();
-            pack(packet, messages as u64, name, &mut bytes);
+            pack(packet, messages as u32, name, &mut bytes);
             out.elements.digests.push(digest(self.digester, packet.key));
             out.elements.keys.push(&bytes);
         }
@@ -74,7 +75,7 @@ fn digest(digester: Digester, key: FlowKey) -> Digest {
     digester.digest(&key.to_bytes())
 }
 
-fn pack(packet: &FlowPacket, messages: u64, name: Option<&[u8]>, out: &mut Vec<u8>) {
+fn pack(packet: &FlowPacket, messages: u32, name: Option<&[u8]>, out: &mut Vec<u8>) {
     let addresses = packet.key.addresses();
     let upper = UPPERS.iter().position(|&upper| upper == packet.upper);
     let bits = [
@@ -97,7 +98,7 @@ fn pack(packet: &FlowPacket, messages: u64, name: Option<&[u8]>, out: &mut Vec<u
     out.extend(packet.icmp);
     out.push(packet.tcp_flags);
     out.extend(packet.vlan.iter().flat_map(|vlan| vlan.to_be_bytes()));
-    put_number(out, packet.bytes.into());
+    put_number(out, packet.bytes);
     if let Some(name) = name {
         put_number(out, messages);
         out.extend_from_slice(name);
@@ -133,7 +134,7 @@ impl<'a> Packed<'a> {
         let packet = FlowPacket {
             key,
             hash: 0,
-            bytes: u32::try_from(from.number()?).ok()?,
+            bytes: from.number()?,
             tcp_flags,
             reversed,
             vlan,
@@ -143,7 +144,7 @@ impl<'a> Packed<'a> {
         let (messages, name) = if bits & HAS_MESSAGES == 0 {
             (0, None)
         } else {
-            (from.number()?, Some(std::mem::take(&mut from.0)))
+            (from.number()?.into(), Some(std::mem::take(&mut from.0)))
         };
         let fits = bits & !ALL_BITS == 0
             && is_of_run
@@ -154,12 +155,10 @@ impl<'a> Packed<'a> {
     }
 }
 
-fn put_number(out: &mut Vec<u8>, mut number: u64) {
-    while number >= 0x80 {
-        out.push(number as u8 | 0x80);
-        number >>= 7;
-    }
-    out.push(number as u8);
+fn put_number(out: &mut Vec<u8>, number: u32) {
+    let mut buffer = [0; 5];
+    let written = postcard::to_slice(&number, &mut buffer);
+    out.extend_from_slice(written.expect("five bytes hold every number"));
 }
 
 /// Takes fields from the front.
@@ -172,16 +171,10 @@ impl Fields<'_> {
         Some(*taken)
     }
 
-    fn number(&mut self) -> Option<u64> {
-        let mut number = 0_u64;
-        for shift in (0..63).step_by(7) {
-            let [byte] = self.take()?;
-            number |= u64::from(byte & 0x7f) << shift;
-            if byte < 0x80 {
-                return Some(number);
-            }
-        }
-        None
+    fn number(&mut self) -> Option<u32> {
+        let (number, rest) = postcard::take_from_bytes(self.0).ok()?;
+        self.0 = rest;
+        Some(number)
     }
 }
 

@@ -4,6 +4,7 @@ use super::last::LastFlows;
 use super::record::{DnsRecord, Ended, FlowRecord};
 use crate::decode::Skip;
 use crate::inputs::InputResult;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io;
 
@@ -93,7 +94,7 @@ impl FlowTotals {
 }
 
 /// Flows by the reason why they ended.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct EndedFlows([u64; Ended::ALL.len()]);
 
 impl EndedFlows {

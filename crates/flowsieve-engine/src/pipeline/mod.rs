@@ -51,7 +51,7 @@ pub(crate) use run::{Read, Reading};
 #[doc(hidden)]
 pub use sample::{SKEWED, SamplePlan, SampleResult, Spread, sample};
 pub(crate) use sequencer::{Closing, Stage, StageError};
-pub(crate) use shard::{CombinationTally, Shard, ShardSpec, ShardTally};
+pub(crate) use shard::{Shard, ShardSpec, ShardTally};
 pub(crate) use slice_set::SliceSet;
 pub(crate) use slice_sum::ClosedSlice;
 pub use time_slice::{Align, SliceGrid};

@@ -34,7 +34,7 @@ pub(crate) struct ShardSpec {
 }
 
 /// A shard's part of a slice's answer.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Deserialize, Serialize)]
 pub(crate) struct ShardTally {
     pub(crate) first: Option<u64>,
     pub(crate) estimate: Option<Estimate>,
@@ -48,8 +48,10 @@ pub(crate) struct ShardTally {
     /// The counter has no estimate and was too full to count.
     pub(crate) saturated: bool,
     /// The filter, if it is to be kept.
+    #[serde(skip)]
     pub(crate) filter: Option<Box<dyn MembershipFilter>>,
     /// The elements that count the slice again, if they are wanted.
+    #[serde(skip)]
     pub(crate) journal: Option<ElementColumns>,
 }
 

@@ -183,35 +183,24 @@ impl TopSlice {
         self.index
     }
 
-    /// Appends a binary form.
-    pub(crate) fn write(&self, out: &mut Vec<u8>) {
-        // Writing into memory does not fail.
-        if let Ok(bytes) = postcard::to_allocvec(self) {
-            out.extend(bytes);
-        }
-    }
-
-    /// Reads it; none if the bytes are none, or their numbers contradict each other.
-    pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
-        let (slice, rest): (Self, _) = postcard::take_from_bytes(bytes).ok()?;
+    /// Whether the numbers, which may come from another process, do not contradict each other.
+    pub(crate) fn is_consistent(&self) -> bool {
         let is_count = |number: f64| number.is_finite() && number >= 0.0;
         let is_share = |share: f64| (0.0..=1.0).contains(&share);
         let is_spread = |spread: &Spread| {
             [spread.estimate, spread.std_error, spread.weight].into_iter().all(is_count)
                 && spread.lower <= spread.upper
         };
-        let fits = rest.is_empty()
-            && slice.start_ns <= slice.end_ns
-            && is_count(slice.distinct)
-            && is_share(slice.seen_share)
-            && slice.exact.is_none_or(|exact| exact <= slice.elements)
-            && slice.recall.iter().all(|it| it.found <= it.keys)
-            && slice.keys.iter().zip(1..).all(|(key, rank)| {
+        self.start_ns <= self.end_ns
+            && is_count(self.distinct)
+            && is_share(self.seen_share)
+            && self.exact.is_none_or(|exact| exact <= self.elements)
+            && self.recall.iter().all(|it| it.found <= it.keys)
+            && self.keys.iter().zip(1..).all(|(key, rank)| {
                 key.rank == rank
                     && key.share.is_none_or(is_share)
                     && key.spread.iter().all(is_spread)
-            });
-        fits.then_some(slice)
+            })
     }
 
     /// Distinct elements of all keys: exact, else the estimate.

@@ -4,6 +4,7 @@
 //! Where the first of them begins is a guess, as in [`super::segments`]: it is right if the range
 //! before ends exactly there, and else the range has to be read again from where that one ended.
 
+use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::ops::Range;
@@ -17,7 +18,7 @@ use super::segments::{BYTES_TO_LOOK_AT, Segments};
 use super::stop::{StopFlag, Stoppable};
 
 /// Where the first record of a range is known to begin.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct RangeStart {
     /// Its offset in the file.
     pub offset: u64,

@@ -1,4 +1,4 @@
-//! Why pieces could not be put together.
+//! Why a distributed run failed.
 
 use crate::guard::WorkerGone;
 use crate::pipeline::PlanError;
@@ -13,28 +13,28 @@ pub enum PieceError {
     /// The plan contradicts itself.
     #[error(transparent)]
     Plan(#[from] PlanError),
-    /// The system did not give an input's bytes: reading it again may help. (Damage is no error; it
-    /// is listed with its input.)
+    /// The system did not deliver the bytes of an input: reading it again may help. (Damage is no
+    /// error; it is listed with its input.)
     #[error(transparent)]
     Unreadable(#[from] TraceError),
-    /// These bytes are none of the form that is to be read.
+    /// These bytes cannot be read as this form.
     #[error("these bytes are no {form} that this version of flowsieve can read: {reason}")]
     Bytes {
-        /// What they were taken for.
+        /// Name of the form.
         form: &'static str,
         /// What is wrong with them.
         reason: &'static str,
     },
-    /// A file is not what it was when the run was planned, or when it was read before.
+    /// A file changed after the run was planned, or since it was read before.
     #[error("{}: this file changed while it was read; run again when it is whole", .0.shown())]
     Changed(PathBuf),
-    /// Parts that are not of one count, or not all that there are.
+    /// Parts that belong to different runs, or an incomplete set of parts.
     #[error("the pieces do not make one count: {0}")]
     Mismatch(String),
-    /// The slices could not be handed on.
+    /// The results could not be written.
     #[error("the results could not be written: {0}")]
     Sink(#[from] io::Error),
-    /// Counting panicked, which is a mistake of flowsieve's own.
+    /// Counting panicked, which is a bug in flowsieve.
     #[error(
         "counting failed ({0}); this is a mistake in flowsieve, please report it with the options and the capture"
     )]

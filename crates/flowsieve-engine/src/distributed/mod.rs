@@ -1,15 +1,15 @@
-//! Counting in pieces: a count, a ranking, a list of flows or an export, divided among processes or
-//! machines, and put together again so that its report is that of one run, byte for byte.
+//! Distributed runs: a count, a ranking, a list of flows or an export is divided among processes or
+//! machines, and joined again so that its report is that of a single run, byte for byte.
 //!
 //! ```text
 //!   divide ─► Piece ─► PieceReader ─► SlicePart ─┐ by (slice, shard)
 //!                          └► InputPart ─► InputTable ─► ShardCount ─► ShardTally ─► SliceSums ─► report
 //! ```
 //!
-//! This relies on three facts. Repeats change no reported number, so a piece passes on each
-//! distinct element of a (slice, shard) once, in the order of first sight, with its time. Merging
-//! inputs by time is the same as sorting by the running maximum of time within an input, then by
-//! input, then by place. And a shard of a slice is independent of all others.
+//! This relies on three facts. Repeats change no reported number, so a piece emits each distinct
+//! element of a (slice, shard) once, in the order of first sight, with its time. Merging inputs by
+//! time equals sorting by the running maximum of time within an input, then by input, then by
+//! position. And a shard of a slice is independent of all others.
 //!
 //! A ranking has one filter and one summary for all elements of a slice, so its parts are those of
 //! shard 0 and a slice is ranked as a whole:
@@ -19,11 +19,11 @@
 //!   InputTable ─► SliceRanking ─► RankedSlice ─► RankingSums ─► report
 //! ```
 //!
-//! Repeats only matter for the packets and bytes of keys, whose sums are part of a part. Without an
-//! exact count, one run adds these up only while it holds the key; here they are complete.
+//! Repeats matter only for the packets and bytes of keys, so each part has their sums. Without an
+//! exact count, a single run adds these up only while it holds the key; here they are complete.
 //!
-//! Flows belong to no slice: all parts are of slice 0 and have every packet, because the end of a
-//! flow may depend on any of them. Each shard lists its flows, and these are ordered over all
+//! Flows belong to no slice: all parts are of slice 0 and contain every packet, because any packet
+//! may decide when a flow ends. Each shard lists its flows, and these are ordered over all
 //! shards:
 //!
 //! ```text
@@ -32,7 +32,7 @@
 //!                     └► FlowTally ─► FlowSums ─► totals
 //! ```
 //!
-//! An export is in slices as a count is. Its parts have each packet too, since a row adds up the
+//! An export has slices like a count. Its parts contain every packet too, since a row adds up the
 //! bytes and flags of all:
 //!
 //! ```text
@@ -41,18 +41,16 @@
 //!                     └► RowTally ─► RowSums ─► totals
 //! ```
 //!
-//! The set of an exact count starts empty in every slice, while one run keeps its memory. So close
-//! to the limit of the exact count, one of them may give up and the other not.
+//! The set of an exact count starts empty in every slice, while a single run reuses its memory. So
+//! close to the limit of the exact count, one of them may give up and the other not.
 //!
-//! Parts, tallies and tables have a compact binary form with a version. Reading checks it.
+//! Parts, tallies and tables have a binary form with a version ([`WireFormat`]), which is checked
+//! when it is read.
 
-mod bytes;
 mod count;
 mod divide;
-mod elements;
 mod error;
 mod flows;
-mod merge;
 mod part;
 mod plan;
 mod rank;
@@ -61,17 +59,15 @@ mod rows;
 mod sums;
 mod table;
 mod tally;
+mod trace_order;
+mod wire;
 
-pub use bytes::Exchanged;
 pub use count::ShardCount;
 #[doc(hidden)]
 pub use divide::{OpenPiece, divide_by};
 pub use divide::{Piece, divide, grid_of};
-#[doc(hidden)]
-pub use elements::{PlacedElement, PlacedElements};
 pub use error::PieceError;
 pub use flows::{FlowSums, FlowTally, PlacedFlow, ShardFlows};
-pub use merge::PacketPlace;
 pub use part::{InputPart, SlicePart};
 #[doc(hidden)]
 pub use plan::Outline;
@@ -83,3 +79,5 @@ pub use rows::{RowPlace, RowSums, RowTally, ShardRows};
 pub use sums::SliceSums;
 pub use table::{InputTable, Joined};
 pub use tally::ShardTally;
+pub use trace_order::PacketPlace;
+pub use wire::WireFormat;

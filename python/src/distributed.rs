@@ -9,23 +9,21 @@ use crate::table::Table;
 use arrow_array::{ArrayRef, Int64Array, RecordBatch};
 use arrow_schema::{DataType, Field, Schema};
 use flowsieve::cli::{DividedPlan, DividedRun, captures_of, conclude};
+use flowsieve::distributed::{
+    FlowSums, FlowTally, InputPart, InputTable, Joined, OpenPiece, PacketPlace, Piece, PieceError,
+    PieceReader, PlacedFlow, RankedSlice, RankingSums, RowPlace, RowSums, RowTally, ShardCount,
+    ShardFlows, ShardRows, ShardTally, SlicePart, SliceRanking, SliceSums, WireFormat as _, divide,
+    divide_by, grid_of,
+};
 use flowsieve::export::{ExportRows, ExportSink as _};
 use flowsieve::flows::FlowSink as _;
 use flowsieve::output::{
     CountParameters, CountReport, FlowParameters, FlowReport, Look, RecordBatches, ReportFormat,
 };
-use flowsieve::pieces::{
-    Exchanged as _, FlowSums, FlowTally, InputPart, InputTable, Joined, OpenPiece, PacketPlace,
-    Piece, PieceError, PieceReader, PlacedFlow, RankedSlice, RankingSums, RowPlace, RowSums,
-    RowTally, ShardCount, ShardFlows, ShardRows, ShardTally, SlicePart, SliceRanking, SliceSums,
-    divide, divide_by, grid_of,
-};
 use flowsieve::pipeline::{Align, CountSummary, SliceGrid, Totals};
 use flowsieve::report::{ExportFormat, ExportParameters, ExportReport, TopParameters, TopReport};
 use flowsieve::selection::TimeBound;
-use flowsieve::trace::{
-    Capture, InputFormat, RangeStart, Source, StopFlag, TraceError, TraceErrorKind,
-};
+use flowsieve::trace::{Capture, InputFormat, Source, StopFlag, TraceError, TraceErrorKind};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 use serde::{Deserialize, Serialize};
@@ -55,41 +53,6 @@ struct Job {
     /// All that the result depends on, defaults included: a process that takes the words for
     /// something else refuses the run.
     parameters: Map<String, Value>,
-}
-
-/// A piece as text.
-#[derive(Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-struct PieceText {
-    input: u32,
-    range: u32,
-    bytes: Option<(u64, u64)>,
-    start: Option<(u64, u64)>,
-    part: Option<(u64, u64)>,
-}
-
-impl From<&Piece> for PieceText {
-    fn from(piece: &Piece) -> Self {
-        Self {
-            input: piece.input,
-            range: piece.range,
-            bytes: piece.bytes.clone().map(|bytes| (bytes.start, bytes.end)),
-            start: piece.start.map(|start| (start.offset, start.packets)),
-            part: piece.part.clone().map(|bytes| (bytes.start, bytes.end)),
-        }
-    }
-}
-
-impl From<PieceText> for Piece {
-    fn from(text: PieceText) -> Self {
-        Self {
-            input: text.input,
-            range: text.range,
-            bytes: text.bytes.map(|(start, end)| start..end),
-            start: text.start.map(|(offset, packets)| RangeStart { offset, packets }),
-            part: text.part.map(|(start, end)| start..end),
-        }
-    }
 }
 
 /// Bytes of a file that Python reads.
@@ -226,13 +189,12 @@ fn planned(words: &[OsString]) -> PyResult<DividedRun> {
 }
 
 fn text_of(pieces: &[Piece]) -> Vec<String> {
-    let texts = pieces.iter().map(PieceText::from);
-    texts.map(|piece| serde_json::to_string(&piece).expect("numbers are JSON")).collect()
+    let texts = pieces.iter().map(serde_json::to_string);
+    texts.map(|text| text.expect("numbers are JSON")).collect()
 }
 
 fn pieces_of(texts: &[String]) -> PyResult<Vec<Piece>> {
-    let pieces = texts.iter().map(|text| serde_json::from_str::<PieceText>(text));
-    let pieces = pieces.map(|piece| piece.map(Piece::from)).collect::<Result<_, _>>();
+    let pieces = texts.iter().map(|text| serde_json::from_str(text)).collect::<Result<_, _>>();
     pieces.map_err(|error| wrong(&format!("this text is no piece: {error}")))
 }
 

@@ -1,30 +1,29 @@
-//! Reads a piece and hands on the distinct elements of its slices.
+//! Reads a piece and emits the distinct elements of its slices.
 
-use super::bytes::put_number;
-use super::elements::packets;
-use super::part::put_repeats;
+use super::part::FirstSighting;
 use super::plan::Form;
+use super::wire::append;
 use super::{InputPart, OpenPiece, Piece, PieceError, PiecePlan, SlicePart};
 use crate::elements::ElementBatch;
 use crate::hashing::shard_of;
 use crate::inputs::{Maker, read_on};
 use crate::pipeline::{ExactSet, SliceGrid};
-use crate::top::{Record, Repeats};
+use crate::top::Record;
 use crate::trace::{Capture, TraceError, TraceErrorKind};
 use ahash::RandomState;
 use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::ops::Range;
 use std::sync::atomic::Ordering;
 
-/// Bytes that a key's sums are charged besides the key.
+/// Bytes that the budget is charged for the sums of a key, in addition to the key.
 const BYTES_A_KEY: usize = 64;
 
-/// Bytes that a shard of a slice is charged besides its elements.
+/// Bytes that the budget is charged for a shard of a slice, in addition to its elements.
 const BYTES_A_SHARD: usize = 256;
 
-/// The parts of a piece, in an order that depends on nothing but its packets and the budget.
+/// Yields the parts of a piece, in an order that depends only on its packets and the budget.
 ///
-/// [`Self::finish`] has to be called when there are no more: only it says whether the bytes could
-/// be read.
+/// Call [`Self::finish`] after the last part: only it reports whether the bytes could be read.
 pub struct PieceReader {
     capture: Option<Capture>,
     maker: Box<dyn Maker<Batch = ElementBatch>>,
@@ -41,7 +40,7 @@ pub struct PieceReader {
     unreadable: Option<TraceError>,
 }
 
-/// What is at hand of a shard of a slice.
+/// A shard of a slice that is not emitted yet.
 #[derive(Debug)]
 struct OpenShard {
     packets: u64,
@@ -50,13 +49,13 @@ struct OpenShard {
     firsts: Vec<u8>,
     last_ns: i64,
     seen: ExactSet,
-    /// Packets and bytes of each key, besides first sightings.
+    /// Packets and bytes of each key, except those of first sightings.
     repeats: HashMap<Box<[u8]>, (u64, u64), RandomState>,
 }
 
 impl PieceReader {
-    /// Reads a piece of an input that is a file. `budget` bytes of elements are kept before they
-    /// are handed on.
+    /// Reads a piece of an input that is a file. Up to `budget` bytes of elements are kept before
+    /// they are emitted.
     ///
     /// # Errors
     ///
@@ -70,7 +69,7 @@ impl PieceReader {
         Self::begin(plan, grid, piece, OpenPiece::open(plan, piece), budget)
     }
 
-    /// Reads a piece that somebody opened, or tried to: damage is noted with the input.
+    /// Reads a piece that the caller opened, or tried to open: damage is noted with the input.
     ///
     /// # Errors
     ///
@@ -83,39 +82,29 @@ impl PieceReader {
         opened: Result<OpenPiece, PieceError>,
         budget: usize,
     ) -> Result<Self, PieceError> {
-        match opened {
-            Ok(open) => Ok(Self::new(plan, grid, piece, open, budget)),
-            Err(PieceError::Unreadable(error)) if !is_refusal(&error) => {
-                let nothing = InputPart::unread(piece, &error);
-                Ok(Self::of(plan, grid, None, nothing, budget))
+        let (capture, input) = match opened {
+            Ok(open) => {
+                let input = InputPart {
+                    input: piece.input,
+                    range: piece.range,
+                    entered: open.entered,
+                    packets_before: open.packets_before,
+                    unread_bytes: open.unread_bytes,
+                    is_log: open.capture.is_log(),
+                    container: Some(open.capture.description()),
+                    ..InputPart::default()
+                };
+                (Some(open.capture), input)
             }
-            Err(error) => Err(error),
-        }
-    }
-
-    /// Reads a piece from where it was opened.
-    #[doc(hidden)]
-    pub fn new(
-        plan: &impl PiecePlan,
-        grid: SliceGrid,
-        piece: &Piece,
-        open: OpenPiece,
-        budget: usize,
-    ) -> Self {
-        let input = InputPart {
-            input: piece.input,
-            range: piece.range,
-            entered: open.entered,
-            packets_before: open.packets_before,
-            unread_bytes: open.unread_bytes,
-            is_log: open.capture.is_log(),
-            container: Some(open.capture.description()),
-            ..InputPart::default()
+            Err(PieceError::Unreadable(error)) if !is_refusal(&error) => {
+                (None, InputPart::unread(piece, &error))
+            }
+            Err(error) => return Err(error),
         };
-        Self::of(plan, grid, Some(open.capture), input, budget)
+        Ok(Self::new(plan, grid, capture, input, budget))
     }
 
-    fn of(
+    fn new(
         plan: &impl PiecePlan,
         grid: SliceGrid,
         mut capture: Option<Capture>,
@@ -143,11 +132,11 @@ impl PieceReader {
         }
     }
 
-    /// Reads what is left, and says what became of the input.
+    /// Reads the rest, and returns what became of the input.
     ///
     /// # Errors
     ///
-    /// The system did not give all bytes: what was handed on before does not count.
+    /// The system did not deliver all bytes: what was emitted before does not count.
     pub fn finish(mut self) -> Result<InputPart, PieceError> {
         while self.next().is_some() {}
         match self.unreadable {
@@ -156,7 +145,7 @@ impl PieceReader {
         }
     }
 
-    /// Takes the next batch; at the end hands on everything.
+    /// Reads the next batch; emits everything at the end.
     fn read(&mut self) {
         let Some(capture) = &mut self.capture else {
             return;
@@ -173,7 +162,7 @@ impl PieceReader {
         self.input.left_out = capture.left_out().load(Ordering::Relaxed);
         self.input.times_out_of_range = capture.times_out_of_range().load(Ordering::Relaxed);
         self.capture = None;
-        self.hand_on();
+        self.emit();
     }
 
     fn take(&mut self) {
@@ -208,22 +197,21 @@ impl PieceReader {
                     Form::Record => shard.record(latest, columns.keys.get(element)),
                     Form::Packet => {
                         packed.clear();
-                        put_number(&mut packed, latest.abs_diff(time_ns));
-                        put_number(&mut packed, number);
+                        append(&mut packed, &(latest.abs_diff(time_ns), number));
                         packed.extend_from_slice(columns.keys.get(element));
                         shard.keep(latest, &packed)
                     }
                 };
             }
             if self.used >= self.budget {
-                self.hand_on();
+                self.emit();
             }
         }
         self.batch = batch;
     }
 
-    /// Makes parts of everything at hand.
-    fn hand_on(&mut self) {
+    /// Makes parts of all open shards.
+    fn emit(&mut self) {
         self.used = 0;
         let part = self.next_part;
         self.next_part += 1;
@@ -248,7 +236,7 @@ impl PieceReader {
     }
 }
 
-/// Whether the system refused, rather than the capture being damaged.
+/// Whether the system refused to read; otherwise the capture is damaged.
 fn is_refusal(error: &TraceError) -> bool {
     matches!(error.kind, TraceErrorKind::Io(_))
 }
@@ -271,7 +259,7 @@ impl Iterator for PieceReader {
 }
 
 impl InputPart {
-    /// Result of a piece that could not be read at all.
+    /// Returns the result of a piece that could not be read at all.
     #[doc(hidden)]
     pub fn unread(piece: &Piece, error: &TraceError) -> Self {
         Self {
@@ -299,7 +287,7 @@ impl OpenShard {
         }
     }
 
-    /// Takes a record; how many bytes were kept for it.
+    /// Adds a record; returns the bytes that were kept for it.
     fn record(&mut self, latest_ns: i64, record: &[u8]) -> usize {
         let parts = Record::of(record);
         let kept = self.element(latest_ns, parts.element, record);
@@ -316,17 +304,13 @@ impl OpenShard {
         parts.key.len() + BYTES_A_KEY
     }
 
-    /// The binary form of what there was besides first sightings, by key.
+    /// Returns the packets and bytes of each key, except those of first sightings, ordered by key.
     fn repeats(&self) -> Vec<u8> {
-        let mut repeats: Vec<Repeats<'_>> = self
-            .repeats
-            .iter()
-            .map(|(key, &(packets, bytes))| Repeats { key, packets, bytes })
-            .collect();
-        repeats.sort_unstable_by_key(|repeats| repeats.key);
+        let mut repeats: Vec<_> = self.repeats.iter().collect();
+        repeats.sort_unstable();
         let mut out = Vec::new();
-        for repeats in &repeats {
-            put_repeats(&mut out, repeats);
+        for (key, (packets, bytes)) in repeats {
+            append(&mut out, &(key, packets, bytes));
         }
         out
     }
@@ -337,8 +321,8 @@ impl OpenShard {
         self.times_ns = Some((first.min(time_ns), last.max(time_ns)));
     }
 
-    /// Takes an element that is known by `key`, of which `bytes` are handed on; how many bytes were
-    /// kept for it.
+    /// Adds an element that is identified by `key` and emitted as `bytes`; returns the bytes that
+    /// were kept for it.
     fn element(&mut self, latest_ns: i64, key: &[u8], bytes: &[u8]) -> usize {
         if !self.seen.insert(key) {
             self.elements += 1;
@@ -347,14 +331,30 @@ impl OpenShard {
         self.keep(latest_ns, bytes)
     }
 
-    /// Hands on these bytes of an element; how many are kept for it.
+    /// Keeps the bytes of an element to be emitted; returns how many.
     fn keep(&mut self, latest_ns: i64, bytes: &[u8]) -> usize {
         self.elements += 1;
         let before = self.firsts.len();
-        put_number(&mut self.firsts, latest_ns.abs_diff(self.last_ns));
-        put_number(&mut self.firsts, bytes.len() as u64);
-        self.firsts.extend_from_slice(bytes);
+        let since_ns = latest_ns.abs_diff(self.last_ns);
+        append(&mut self.firsts, &FirstSighting { since_ns, bytes });
         self.last_ns = latest_ns;
         self.firsts.len() - before
     }
+}
+
+/// Returns the time of each packet of a batch, and the numbers of its elements.
+fn packets(batch: &ElementBatch) -> impl Iterator<Item = (i64, Range<usize>)> {
+    let mut skipped = batch.skipped.iter().map(|&(packet, _)| packet).peekable();
+    let mut further = batch.further.iter().copied().peekable();
+    let mut element = 0;
+    (0_u32..).zip(&batch.times_ns).map(move |(packet, &time_ns)| {
+        let first = element;
+        if skipped.next_if_eq(&packet).is_none() {
+            element += 1;
+        }
+        while further.next_if_eq(&packet).is_some() {
+            element += 1;
+        }
+        (time_ns, first..element)
+    })
 }

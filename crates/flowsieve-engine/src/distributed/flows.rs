@@ -1,16 +1,18 @@
-//! Lists the flows of one shard from the packets that all pieces have of it, and puts the shards
-//! together.
+//! Lists the flows of one shard from the packets of all pieces, and joins the shards.
 //!
-//! When a flow ends may depend on every packet of it, so pieces hand on packets and not parts of
-//! flows; and a flow is in one shard only, so each shard lists its own, with the table of one run.
+//! Any packet of a flow may decide when it ends, so pieces emit packets and not parts of flows. A
+//! flow is in one shard only, so each shard lists its own flows, with the table of a single run.
 
-use super::bytes::{Exchanged, Reader, Writer};
-use super::merge::{Merged, PacketPlace};
+use super::trace_order::{PacketPlace, TraceOrder};
+use super::wire::WireFormat;
 use super::{InputTable, PieceError, PiecePlan, SlicePart};
-use crate::flows::{Ended, FlowPlan, FlowRecord, FlowSummary, FlowTotals, PackedFlows, Taken};
+use crate::flows::{
+    Ended, EndedFlows, FlowPlan, FlowRecord, FlowSummary, FlowTotals, PackedFlows, Taken,
+};
 use crate::guard::guarded;
 use crate::hashing::{Digest, shard_of};
 use crate::pipeline::CountSummary;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, HashMap};
 use std::io;
 
@@ -20,25 +22,27 @@ pub struct ShardFlows {
     plan: FlowPlan,
 }
 
-/// A flow, and where in the order of the trace it began.
+/// A flow and the place of its first packet.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct PlacedFlow {
-    /// Flows that start at the same time are in the order of this.
+    /// Orders flows that start at the same time.
     pub begun: PacketPlace,
-    /// The flow. Its number is one of its shard.
+    /// The flow. Its number is unique within its shard.
     pub flow: FlowRecord,
 }
 
-/// What is known over all flows of a shard, to be sent to whoever puts the shards together.
-#[derive(Clone, Debug, Default, PartialEq)]
+/// The totals of a shard, which [`FlowSums`] adds up.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct FlowTally {
     /// Number of the shard.
     pub shard: u32,
-    totals: FlowTotals,
+    bytes: u64,
+    dns_messages: u64,
+    ended: EndedFlows,
 }
 
 impl ShardFlows {
-    /// For the shards of this plan.
+    /// Lists the flows of this plan.
     ///
     /// # Errors
     ///
@@ -49,13 +53,13 @@ impl ShardFlows {
     }
 
     /// Lists the flows of one shard from its parts, which may come in any order. Parts of pieces
-    /// that do not count are passed over, as is a part that came twice. `take` gets flows as they
-    /// end. Each shard may take the memory of the plan, so the flows are those of one run whose
-    /// memory was enough.
+    /// that do not count are ignored, as is the second copy of a part. `take` gets flows as they
+    /// end. Each shard may take the memory of the plan, so the flows are those of a single run
+    /// with enough memory.
     ///
     /// # Errors
     ///
-    /// A part is of another shard, or its packets are none; `take` failed.
+    /// A part is of another shard, or its packets are invalid; `take` failed.
     pub fn list(
         &self,
         shard: u32,
@@ -65,11 +69,11 @@ impl ShardFlows {
     ) -> Result<FlowTally, PieceError> {
         let outline = self.plan.outline();
         let is_here = |digest: Digest| shard_of(digest, outline.shards.into()) as u32 == shard;
-        let mut merged = Merged::of(0, shard, parts, table)?;
+        let mut packets = TraceOrder::new(0, shard, parts, table)?;
         let mut flows = PackedFlows::new(&self.plan, outline.digester());
         let mut totals = FlowTotals::default();
         let mut places = Places::default();
-        while let Some(next) = merged.next_placed()? {
+        while let Some(next) = packets.next_placed()? {
             let (time_ns, packet, from) = next.packet("packet of a flow")?;
             let end = |flow| take(placed(flow, &mut places));
             let taken = guarded(|| flows.take(time_ns, from.rest, is_here, &mut totals, end))??;
@@ -78,52 +82,31 @@ impl ShardFlows {
                 Taken::Begun(number) => {
                     places.insert(number, next.place(packet));
                 }
-                Taken::Refused => return Err(from.wrong("it is not of this shard and plan")),
+                Taken::Refused => return Err(from.error("it is not of this shard and plan")),
             }
         }
         let end = |flow| take(placed(flow, &mut places));
         guarded(|| flows.finish(&mut totals, end))??;
-        Ok(FlowTally { shard, totals })
+        let FlowTotals { bytes, dns_messages, ended, .. } = totals;
+        Ok(FlowTally { shard, bytes, dns_messages, ended })
     }
 }
 
-/// Where the flows of the table began, by their numbers.
+/// The places of the first packets of live flows, by the numbers of the flows.
 type Places = HashMap<u64, PacketPlace, ahash::RandomState>;
 
-/// A flow that has ended.
+/// Adds its place to a flow that has ended.
 fn placed(flow: FlowRecord, places: &mut Places) -> PlacedFlow {
     let begun = places.remove(&flow.number);
     PlacedFlow { begun: begun.expect("a flow begins before it ends"), flow }
 }
 
-const FLOW_TALLY: u8 = b'F';
-
-impl Exchanged for FlowTally {
-    fn to_bytes(&self) -> Vec<u8> {
-        let mut out = Writer::begin(FLOW_TALLY);
-        out.number(self.shard.into());
-        out.number(self.totals.bytes);
-        out.number(self.totals.dns_messages);
-        for ended in Ended::ALL {
-            out.number(self.totals.ended.of(ended));
-        }
-        out.0
-    }
-
-    fn from_bytes(bytes: &[u8]) -> Result<Self, PieceError> {
-        let mut from = Reader::begin(bytes, FLOW_TALLY, "tally of flows")?;
-        let mut read = Self { shard: from.small()?, ..Self::default() };
-        read.totals.bytes = from.number()?;
-        read.totals.dns_messages = from.number()?;
-        for ended in Ended::ALL {
-            read.totals.end_many(ended, from.number()?);
-        }
-        from.end()?;
-        Ok(read)
-    }
+impl WireFormat for FlowTally {
+    const LETTER: u8 = b'F';
+    const NAME: &'static str = "tally of flows";
 }
 
-/// Adds up what is known over all flows.
+/// Adds up the tallies of shards.
 #[derive(Debug, Default)]
 pub struct FlowSums {
     seen: BTreeSet<u32>,
@@ -131,11 +114,11 @@ pub struct FlowSums {
 }
 
 impl FlowSums {
-    /// Takes the tally of a shard, in any order. A shard without parts need not have one.
+    /// Adds the tally of a shard, in any order. A shard without parts may have none.
     ///
     /// # Errors
     ///
-    /// There was one of this shard before.
+    /// The shard had one before.
     pub fn shard(&mut self, tally: &FlowTally) -> Result<(), PieceError> {
         if !self.seen.insert(tally.shard) {
             return Err(PieceError::Mismatch(format!(
@@ -143,16 +126,16 @@ impl FlowSums {
                 tally.shard
             )));
         }
-        let (sum, add) = (&mut self.totals, &tally.totals);
-        sum.bytes = sum.bytes.saturating_add(add.bytes);
-        sum.dns_messages = sum.dns_messages.saturating_add(add.dns_messages);
+        let sum = &mut self.totals;
+        sum.bytes = sum.bytes.saturating_add(tally.bytes);
+        sum.dns_messages = sum.dns_messages.saturating_add(tally.dns_messages);
         for ended in Ended::ALL {
-            sum.end_many(ended, add.ended.of(ended));
+            sum.end_many(ended, tally.ended.of(ended));
         }
         Ok(())
     }
 
-    /// Adds what became of the inputs.
+    /// Adds the results of the inputs.
     pub fn finish(self, inputs: Box<CountSummary>) -> FlowSummary {
         let CountSummary { inputs, totals, .. } = *inputs;
         FlowSummary {

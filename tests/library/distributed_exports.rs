@@ -1,12 +1,12 @@
 //! An export put together from pieces has the rows and totals of one run.
 
-use super::pieces::{Division, WHOLE, division, inputs, plan, read_in_pieces, shuffle};
+use super::distributed::{Division, WHOLE, division, inputs, plan, read_in_pieces, shuffle};
+use flowsieve::distributed::{
+    PieceError, RowPlace, RowSums, RowTally, ShardRows, SlicePart, WireFormat as _, grid_of,
+};
 use flowsieve::elements::ElementKind;
 use flowsieve::export::{
     ExportPlan, ExportRows, ExportSink, ExportSummary, ExportTotals, ExportWhat, export,
-};
-use flowsieve::pieces::{
-    Exchanged as _, PieceError, RowPlace, RowSums, RowTally, ShardRows, SlicePart, grid_of,
 };
 use flowsieve::pipeline::SliceGrid;
 use flowsieve::plan::TracePlan;

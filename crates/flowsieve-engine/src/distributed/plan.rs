@@ -1,4 +1,4 @@
-//! What pieces know of the run that is divided.
+//! What the processes of a distributed run know of its plan.
 
 use crate::elements::ElementBatch;
 use crate::export::{ExportPlan, ExportWhat, PackedSightingMaker};
@@ -9,9 +9,9 @@ use crate::pipeline::{Align, CountPlan, PlanError, Slicing};
 use crate::plan::TracePlan;
 use crate::top::{TopExtractor, TopPlan};
 
-/// A plan of a run that can be divided: of a count, a ranking, a list of flows, or an export.
+/// A plan of a run that can be distributed: a count, a ranking, a list of flows, or an export.
 pub trait PiecePlan {
-    /// Checks what the types cannot say.
+    /// Checks what the types cannot express.
     ///
     /// # Errors
     ///
@@ -19,12 +19,12 @@ pub trait PiecePlan {
     #[doc(hidden)]
     fn check(&self) -> Result<(), PlanError>;
 
-    /// What pieces know of it.
+    /// Returns what pieces know of the plan.
     #[doc(hidden)]
     fn outline(&self) -> Outline<'_>;
 }
 
-/// Of a plan: what is read, how it is cut into slices, and what is handed on.
+/// The parts of a plan that pieces know: what is read, and how it is cut into slices and shards.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub struct Outline<'a> {
@@ -42,29 +42,32 @@ enum Run<'a> {
     Export(&'a ExportPlan),
 }
 
-/// Among how many shards flows are divided.
+/// Number of shards of a list of flows.
 const FLOW_SHARDS: u32 = 64;
 
-/// Among how many shards the elements of a slice are divided that are exported; slices are many.
+/// Number of shards of each slice of an export; there are many slices.
 const EXPORT_SHARDS: u32 = 8;
 
-/// What is handed on of an element.
+/// Slices of flows and packets, which have none.
+const NO_SLICES: Slicing = Slicing { width_ns: None, align: Align::Epoch };
+
+/// What a piece emits of an element.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Form {
     /// Its digest.
     Digest,
     /// Its bytes.
     Bytes,
-    /// A record with a key and one of its others; and what packets and bytes there were of each key
-    /// besides.
+    /// A record with a key and one of its others. The packets and bytes of each key's repeats are
+    /// emitted as sums.
     Record,
-    /// The packet, and each one: how far its time is behind the latest, its number in the piece,
-    /// and its compact form.
+    /// Every packet: how far its time is behind the latest, its number in the piece, and its
+    /// compact form.
     Packet,
 }
 
 impl Outline<'_> {
-    /// What turns packets into elements.
+    /// Returns what turns packets into elements.
     pub(super) fn maker(&self) -> Box<dyn Maker<Batch = ElementBatch>> {
         match self.run {
             Run::Count(plan) => Box::new(plan.extractor(false, self.form() == Form::Bytes)),
@@ -93,9 +96,6 @@ impl Outline<'_> {
         })
     }
 }
-
-/// Of flows and packets, which know no slices.
-const NO_SLICES: Slicing = Slicing { width_ns: None, align: Align::Epoch };
 
 impl PiecePlan for CountPlan {
     fn check(&self) -> Result<(), PlanError> {

@@ -1,14 +1,14 @@
 //! The elements of the parts of one shard of one slice, in the order of the trace.
 
-use super::bytes::Reader;
 use super::part::FirstSightings;
+use super::wire::Values;
 use super::{InputTable, PieceError, SlicePart};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
-/// What the parts have together, and their elements.
+/// The sums of the parts, and their elements one after the other.
 #[derive(Default)]
-pub(super) struct Merged<'a> {
+pub(super) struct TraceOrder<'a> {
     /// Packets of the slice, if the parts are of shard 0.
     pub(super) packets: u64,
     /// Elements, repeats included.
@@ -23,7 +23,7 @@ pub(super) struct Merged<'a> {
     heads: BinaryHeap<Reverse<Sighted<'a>>>,
 }
 
-/// What is left of a part.
+/// The elements of a part that are not merged yet.
 struct Placed<'a> {
     range: u32,
     /// Latest time in the pieces before.
@@ -31,7 +31,7 @@ struct Placed<'a> {
     sightings: FirstSightings<'a>,
 }
 
-/// An element; those of several inputs compare as they are in the trace.
+/// An element. Elements of several inputs compare as they stand in the trace.
 #[derive(Clone, Copy, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) struct Sighted<'a> {
     /// Latest time of its input up to it.
@@ -46,7 +46,7 @@ pub(super) struct Sighted<'a> {
     pub(super) bytes: &'a [u8],
 }
 
-/// Where a packet stands. Places compare as packets do in the order of the trace.
+/// The place of a packet. Places compare as packets do in the order of the trace.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct PacketPlace {
     /// Latest time in the input up to the packet, in nanoseconds since the epoch.
@@ -60,26 +60,26 @@ pub struct PacketPlace {
 }
 
 impl<'a> Sighted<'a> {
-    /// Of a packet that is handed on as such: its time, its number within the piece, and what is
-    /// said of it.
-    pub(super) fn packet(self, form: &'static str) -> Result<(i64, u64, Reader<'a>), PieceError> {
-        let mut from = Reader::of(self.bytes, form);
-        let (behind, packet) = (from.number()?, from.number()?);
-        let time_ns = self.latest_in_range_ns.checked_sub_unsigned(behind);
-        let time_ns = time_ns.ok_or_else(|| from.wrong("its time is beyond the range"))?;
-        Ok((time_ns, packet, from))
+    /// Returns the time of an element that is a packet, its number within the piece, and its
+    /// compact form.
+    pub(super) fn packet(self, name: &'static str) -> Result<(i64, u64, Values<'a>), PieceError> {
+        let mut values = Values::new(self.bytes, name);
+        let (behind_ns, packet) = values.next()?;
+        let time_ns = self.latest_in_range_ns.checked_sub_unsigned(behind_ns);
+        let time_ns = time_ns.ok_or_else(|| values.error("its time is beyond the range"))?;
+        Ok((time_ns, packet, values))
     }
 
-    /// The place of such a packet.
+    /// Returns the place of such a packet.
     pub(super) fn place(self, packet: u64) -> PacketPlace {
         PacketPlace { latest_ns: self.latest_ns, input: self.input, range: self.range, packet }
     }
 }
 
-impl<'a> Merged<'a> {
-    /// Of parts in any order. Those of pieces that do not count are passed over, as is a part that
-    /// came twice.
-    pub(super) fn of(
+impl<'a> TraceOrder<'a> {
+    /// Orders the elements of these parts, which may come in any order. Parts of pieces that do not
+    /// count are ignored, as is the second copy of a part.
+    pub(super) fn new(
         slice: i64,
         shard: u32,
         parts: &'a [SlicePart],
@@ -107,7 +107,7 @@ impl<'a> Merged<'a> {
             };
             merged.parts.push(part);
             let sightings =
-                Placed { range: part.range, earlier_ns, sightings: FirstSightings::of(part) };
+                Placed { range: part.range, earlier_ns, sightings: FirstSightings::new(part) };
             match merged.inputs.last_mut() {
                 Some((last, parts)) if *last == input => parts.push(sightings),
                 _ => merged.inputs.push((input, vec![sightings])),
@@ -119,12 +119,12 @@ impl<'a> Merged<'a> {
         Ok(merged)
     }
 
-    /// The bytes of the next element.
+    /// Returns the bytes of the next element.
     pub(super) fn next(&mut self) -> Result<Option<&'a [u8]>, PieceError> {
         Ok(self.next_placed()?.map(|sighted| sighted.bytes))
     }
 
-    /// The next element.
+    /// Returns the next element.
     pub(super) fn next_placed(&mut self) -> Result<Option<Sighted<'a>>, PieceError> {
         let Some(Reverse(sighted)) = self.heads.pop() else {
             return Ok(None);
@@ -133,7 +133,7 @@ impl<'a> Merged<'a> {
         Ok(Some(sighted))
     }
 
-    /// Looks for the next element of an input.
+    /// Puts the next element of an input among the heads.
     fn follow(&mut self, at: usize) -> Result<(), PieceError> {
         let (input, parts) = &mut self.inputs[at];
         while let Some(part) = parts.last_mut() {

@@ -3,17 +3,17 @@
 use super::common;
 use flowsieve::capture_filter::CaptureFilter;
 use flowsieve::decode::{Headers, Tunnel};
+use flowsieve::distributed::{
+    FlowSums, FlowTally, InputPart, InputTable, Joined, OpenPiece, Piece, PieceError, PiecePlan,
+    PieceReader, PlacedFlow, RankedSlice, RankingSums, ShardCount, ShardFlows, ShardTally,
+    SlicePart, SliceRanking, SliceSums, WireFormat as _, divide, grid_of,
+};
 use flowsieve::elements::{ElementKind, ElementRule};
 use flowsieve::filters::{
     FilterKind, FilterSpec, PlannedCombination, Sizing, Structure, SubsetSpec,
 };
 use flowsieve::flows::{FlowPlan, FlowRecord, FlowSummary, SortedFlows, list};
 use flowsieve::generate::{GenerateKind, GeneratePlan, generate};
-use flowsieve::pieces::{
-    Exchanged as _, FlowSums, FlowTally, InputPart, InputTable, Joined, OpenPiece, Piece,
-    PieceError, PiecePlan, PieceReader, PlacedElements, PlacedFlow, RankedSlice, RankingSums,
-    ShardCount, ShardFlows, ShardTally, SlicePart, SliceRanking, SliceSums, divide, grid_of,
-};
 use flowsieve::pipeline::{
     Align, CountExtras, CountPlan, CountSummary, CounterChoice, Slicing, count,
 };
@@ -853,42 +853,9 @@ fn a_reader_of_any_kind_makes_the_same_parts() {
         let source = Box::new(&bytes[begin..]);
         let range = head().range(source, range, piece.start).unwrap();
         let open = OpenPiece::range(range, piece.start);
-        let mut ours = PieceReader::new(&plan, grid, &piece, open, 10_000);
+        let mut ours = PieceReader::begin(&plan, grid, &piece, Ok(open), 10_000).unwrap();
         let mut theirs = PieceReader::open(&plan, grid, &piece, 10_000).unwrap();
         assert!(ours.by_ref().eq(theirs.by_ref()));
         assert_eq!(ours.finish().unwrap(), theirs.finish().unwrap());
     }
-}
-
-#[test]
-fn placed_elements_are_those_of_the_parts() {
-    use flowsieve::elements::{ElementBatch, Extractor};
-    use flowsieve::hashing::Digester;
-    let plan = common::plan(&["traces/netns-dns.pcap".into()], ElementKind::Dns);
-    let grid = grid_of(&plan).unwrap();
-    let piece = Piece { part: None, input: 0, range: 0, bytes: None, start: None };
-    let mut parts: BTreeMap<(i64, u32), u64> = BTreeMap::new();
-    for part in PieceReader::open(&plan, grid, &piece, 64 << 20).unwrap() {
-        if part.elements > 0 {
-            *parts.entry((part.slice, part.shard)).or_default() += part.elements;
-        }
-    }
-    let extractor = Extractor::new(
-        plan.rule.clone(),
-        &plan.trace.headers,
-        Digester::new(plan.seed),
-        false,
-        true,
-    );
-    let mut capture = Capture::open(plan.trace.inputs[0].path(), InputFormat::Auto).unwrap();
-    let mut placed: BTreeMap<(i64, u32), u64> = BTreeMap::new();
-    while let Some(packets) = capture.next_batch().unwrap() {
-        let mut batch = ElementBatch::default();
-        extractor.extract(packets, &mut batch);
-        for element in PlacedElements::of(&batch, grid, plan.shards) {
-            assert_eq!(Digester::new(plan.seed).digest(element.key.unwrap()), element.digest);
-            *placed.entry((element.slice, element.shard)).or_default() += 1;
-        }
-    }
-    assert_eq!(placed, parts);
 }

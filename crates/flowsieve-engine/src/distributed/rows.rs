@@ -1,18 +1,18 @@
-//! Makes the rows of an export, shard by shard, from what all pieces saw, and puts the shards
-//! together.
+//! Makes the rows of an export, shard by shard, from the parts of all pieces, and joins the shards.
 
-use super::bytes::{Exchanged, Reader, Writer};
-use super::merge::{Merged, PacketPlace};
+use super::trace_order::{PacketPlace, TraceOrder};
+use super::wire::WireFormat;
 use super::{InputTable, PieceError, PiecePlan, SlicePart};
 use crate::export::{ExportPlan, ExportRows, ExportSummary, ExportTotals, ExportWhat};
 use crate::export::{PackedRows, Taken};
 use crate::guard::guarded;
 use crate::hashing::{Digest, shard_of};
 use crate::pipeline::CountSummary;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::io;
 
-/// Rows that are handed on together.
+/// Rows that are emitted together.
 const ROWS_AT_ONCE: usize = 4096;
 
 /// Makes the rows of shards, one after the other.
@@ -21,7 +21,7 @@ pub struct ShardRows {
     plan: ExportPlan,
 }
 
-/// Where a row stands among all: rows are in the order of this.
+/// The position of a row: the rows of an export are sorted by it.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct RowPlace {
     /// Number of the slice; 0 if each row is a packet.
@@ -32,8 +32,8 @@ pub struct RowPlace {
     pub element: u64,
 }
 
-/// What is known over all rows of a shard, to be sent to whoever puts the shards together.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+/// The totals of a shard, which [`RowSums`] adds up.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct RowTally {
     /// Number of the slice.
     pub slice: i64,
@@ -41,14 +41,14 @@ pub struct RowTally {
     pub shard: u32,
     /// Rows.
     pub rows: u64,
-    /// Packets that they stand for.
+    /// Packets in these rows.
     pub row_packets: u64,
     /// Their bytes, from the IP header on.
     pub bytes: u64,
 }
 
 impl ShardRows {
-    /// For the shards of this plan.
+    /// Makes the rows of this plan.
     ///
     /// # Errors
     ///
@@ -59,13 +59,13 @@ impl ShardRows {
     }
 
     /// Makes the rows of one shard of a slice from its parts, which may come in any order. Parts of
-    /// pieces that do not count are passed over, as is a part that came twice. `take` gets rows and
+    /// pieces that do not count are ignored, as is the second copy of a part. `take` gets rows and
     /// their places, in order. The elements of a shard of a slice are in memory together, so the
-    /// rows are those of one run whose memory was enough.
+    /// rows are those of a single run with enough memory.
     ///
     /// # Errors
     ///
-    /// A part is of another shard, or its elements are none; the system does not give the memory;
+    /// A part is of another shard, or its elements are invalid; the system refuses the memory;
     /// `take` failed.
     pub fn rows(
         &self,
@@ -77,11 +77,11 @@ impl ShardRows {
     ) -> Result<RowTally, PieceError> {
         let outline = self.plan.outline();
         let is_here = |digest: Digest| shard_of(digest, outline.shards.into()) as u32 == shard;
-        let mut merged = Merged::of(slice, shard, parts, table)?;
+        let mut elements = TraceOrder::new(slice, shard, parts, table)?;
         let mut made = PackedRows::new(&self.plan, outline.digester());
         let mut places = Vec::new();
         let mut rows = 0;
-        let mut hand_on = |made: &PackedRows, places: &[RowPlace]| {
+        let mut emit = |made: &PackedRows, places: &[RowPlace]| {
             let mut batch = ExportRows::default();
             for first in (0..made.len()).step_by(ROWS_AT_ONCE) {
                 let range = first..made.len().min(first + ROWS_AT_ONCE);
@@ -92,23 +92,23 @@ impl ShardRows {
             rows += made.len() as u64;
             Ok::<(), io::Error>(())
         };
-        while let Some(next) = merged.next_placed()? {
+        while let Some(next) = elements.next_placed()? {
             let (time_ns, packet, from) = next.packet("element of a packet")?;
             match guarded(|| made.take(time_ns, from.rest, is_here))? {
                 Taken::Added => {}
                 Taken::Begun(element) => {
                     places.push(RowPlace { slice, packet: next.place(packet), element });
                 }
-                Taken::Refused => return Err(from.wrong("it is not of this shard and plan")),
+                Taken::Refused => return Err(from.error("it is not of this shard and plan")),
                 Taken::NoMemory => return Err(no_memory()),
             }
             if made.are_final() && made.len() == ROWS_AT_ONCE {
-                hand_on(&made, &places)?;
+                emit(&made, &places)?;
                 made.clear();
                 places.clear();
             }
         }
-        hand_on(&made, &places)?;
+        emit(&made, &places)?;
         Ok(RowTally { slice, shard, rows, row_packets: made.sightings, bytes: made.bytes })
     }
 }
@@ -121,43 +121,22 @@ fn no_memory() -> PieceError {
     .into()
 }
 
-const ROW_TALLY: u8 = b'E';
-
-impl Exchanged for RowTally {
-    fn to_bytes(&self) -> Vec<u8> {
-        let mut out = Writer::begin(ROW_TALLY);
-        out.signed(self.slice);
-        for number in [self.shard.into(), self.rows, self.row_packets, self.bytes] {
-            out.number(number);
-        }
-        out.0
-    }
-
-    fn from_bytes(bytes: &[u8]) -> Result<Self, PieceError> {
-        let mut from = Reader::begin(bytes, ROW_TALLY, "tally of rows")?;
-        let read = Self {
-            slice: from.signed()?,
-            shard: from.small()?,
-            rows: from.number()?,
-            row_packets: from.number()?,
-            bytes: from.number()?,
-        };
-        from.end()?;
-        Ok(read)
-    }
+impl WireFormat for RowTally {
+    const LETTER: u8 = b'E';
+    const NAME: &'static str = "tally of rows";
 }
 
-/// Adds up what is known over all rows.
+/// Adds up the tallies of shards.
 #[derive(Debug)]
 pub struct RowSums {
-    /// Slices with rows; none if each row is a packet.
+    /// Slices with rows; `None` if each row is a packet.
     slices: Option<BTreeSet<i64>>,
     seen: BTreeSet<(i64, u32)>,
     totals: ExportTotals,
 }
 
 impl RowSums {
-    /// Begins, for the rows of this plan.
+    /// Adds up the tallies of this plan.
     pub fn new(plan: &ExportPlan) -> Self {
         let has_slices = matches!(plan.what, ExportWhat::Elements { .. });
         Self {
@@ -167,11 +146,11 @@ impl RowSums {
         }
     }
 
-    /// Takes the tally of a shard, in any order. A shard without parts need not have one.
+    /// Adds the tally of a shard, in any order. A shard without parts may have none.
     ///
     /// # Errors
     ///
-    /// There was one of this shard before.
+    /// The shard had one before.
     pub fn shard(&mut self, tally: &RowTally) -> Result<(), PieceError> {
         if !self.seen.insert((tally.slice, tally.shard)) {
             return Err(PieceError::Mismatch(format!(
@@ -189,7 +168,7 @@ impl RowSums {
         Ok(())
     }
 
-    /// Adds what became of the inputs.
+    /// Adds the results of the inputs.
     pub fn finish(self, inputs: Box<CountSummary>) -> ExportSummary {
         let CountSummary { inputs, totals, .. } = *inputs;
         ExportSummary {

@@ -1,26 +1,28 @@
-//! Which pieces there are: inputs, and byte ranges of large plain pcap files.
+//! Divides inputs into pieces: whole inputs, and byte ranges of large plain pcap files.
 
 use super::{PieceError, PiecePlan};
 use crate::pipeline::{Align, SliceGrid};
 use crate::trace::{Capture, CaptureRange, FilePart, RangeStart, Source, StopFlag};
+use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
-/// What is read at one place: an input, or a range of one.
-#[derive(Clone, Debug, Eq, PartialEq)]
+/// An input or a range of one, which one process reads.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
 pub struct Piece {
     /// Number of the input, in the order given.
     pub input: u32,
     /// Number of the piece within its input.
     pub range: u32,
-    /// Where its records begin; none for the whole input.
+    /// Range of offsets at which its records begin; `None` for the whole input.
     pub bytes: Option<Range<u64>>,
-    /// Where the first of them begins, if that is known.
+    /// Where the first record begins, if that is known.
     pub start: Option<RangeStart>,
-    /// Where the records of the input begin that are read at all; none if all of them are.
+    /// Range of offsets at which the records of the input begin that are read; `None` if all are.
     pub part: Option<Range<u64>>,
 }
 
-/// A piece that can be read.
+/// A piece that was opened.
 #[derive(Debug)]
 pub struct OpenPiece {
     pub(super) capture: Capture,
@@ -30,13 +32,13 @@ pub struct OpenPiece {
 }
 
 impl OpenPiece {
-    /// A whole input.
+    /// Reads a whole input.
     #[doc(hidden)]
     pub fn whole(capture: Capture) -> Self {
         Self { unread_bytes: capture.unread_bytes(), capture, entered: Some(0), packets_before: 0 }
     }
 
-    /// A range of an input, which begins where `start` says if that is known.
+    /// Reads a range of an input, which begins at `start` if that is known.
     #[doc(hidden)]
     pub fn range(range: CaptureRange, start: Option<RangeStart>) -> Self {
         Self {
@@ -74,7 +76,7 @@ impl OpenPiece {
         let range = Capture::open_range(path, bytes.clone(), piece.start, &stop)?;
         let range = range.ok_or_else(|| PieceError::Changed(path.to_owned()))?;
         let mut open = Self::range(range, piece.start);
-        // All pieces of an input together have it once.
+        // Counted once per input, with its first piece.
         let is_first = part.as_ref().is_some_and(|part| part.bytes.start == bytes.start);
         open.capture.set_part(part);
         open.unread_bytes = if is_first { open.capture.unread_bytes() } else { 0 };
@@ -82,12 +84,12 @@ impl OpenPiece {
     }
 }
 
-/// The pieces of a plan: a range of this many bytes wherever an input can be divided, else the
-/// whole of it.
+/// Returns the pieces of a plan: ranges of this many bytes of each input that can be divided, and
+/// the others whole.
 ///
 /// # Panics
 ///
-/// If ranges are to have no bytes.
+/// If `bytes` is 0.
 pub fn divide(plan: &impl PiecePlan, bytes: u64) -> Vec<Piece> {
     let format = plan.outline().trace.input_format;
     divide_by(plan, bytes, |source, least| {
@@ -103,12 +105,12 @@ pub fn divide(plan: &impl PiecePlan, bytes: u64) -> Vec<Piece> {
     })
 }
 
-/// The same for inputs that somebody else opens: `length_of` an input is its bytes, and none if it
-/// has fewer than the bytes that it is asked with or [has no ranges](Capture::has_ranges).
+/// Divides inputs that the caller opens. `length_of` returns the length of an input, or `None` if it
+/// is shorter than the bytes that are asked for or [has no ranges](Capture::has_ranges).
 ///
 /// # Panics
 ///
-/// If ranges are to have no bytes.
+/// If `bytes` is 0.
 #[doc(hidden)]
 pub fn divide_by(
     plan: &impl PiecePlan,
@@ -148,8 +150,8 @@ pub fn divide_by(
     pieces
 }
 
-/// The slices of a plan. If where they begin depends on the first packet, all inputs are read up to
-/// the first that takes part.
+/// Returns the slices of a plan. If their beginning depends on the first packet, every input is read
+/// up to its first packet that takes part.
 ///
 /// # Errors
 ///

@@ -1,7 +1,7 @@
 //! Counts one shard of one slice from the parts that all pieces have of it.
 
-use super::merge::Merged;
 use super::plan::{Form, PiecePlan};
+use super::trace_order::TraceOrder;
 use super::{InputTable, PieceError, ShardTally, SlicePart};
 use crate::elements::{ElementColumns, ElementKind};
 use crate::guard::guarded;
@@ -24,7 +24,7 @@ pub struct ShardCount {
 }
 
 impl ShardCount {
-    /// For the shards of this plan.
+    /// Counts the shards of this plan.
     ///
     /// # Errors
     ///
@@ -43,11 +43,11 @@ impl ShardCount {
     }
 
     /// Counts the parts of one shard of one slice, which may come in any order. Parts of pieces
-    /// that do not count are passed over, as is a part that came twice.
+    /// that do not count are ignored, as is the second copy of a part.
     ///
     /// # Errors
     ///
-    /// A part is of another shard or slice, or its elements are none.
+    /// A part is of another shard or slice, or its elements are invalid.
     pub fn count(
         &mut self,
         slice: i64,
@@ -55,24 +55,24 @@ impl ShardCount {
         parts: &[SlicePart],
         table: &InputTable,
     ) -> Result<ShardTally, PieceError> {
-        let mut merged = Merged::of(slice, shard, parts, table)?;
+        let mut elements = TraceOrder::new(slice, shard, parts, table)?;
         let mut tally = ShardTally {
             slice,
             shard,
-            packets: merged.packets,
-            elements: merged.elements,
-            times_ns: merged.times_ns,
+            packets: elements.packets,
+            elements: elements.elements,
+            times_ns: elements.times_ns,
             counts: Counts::default(),
         };
-        while let Some(key) = merged.next()? {
-            self.take(shard, key)?;
+        while let Some(key) = elements.next()? {
+            self.push(shard, key)?;
         }
-        self.hand_over()?;
+        self.flush()?;
         tally.counts = guarded(|| self.shard.close(0, slice))?;
         Ok(tally)
     }
 
-    fn take(&mut self, shard: u32, key: &[u8]) -> Result<(), PieceError> {
+    fn push(&mut self, shard: u32, key: &[u8]) -> Result<(), PieceError> {
         let digest = if self.with_keys {
             self.digester.digest(key)
         } else {
@@ -93,12 +93,12 @@ impl ShardCount {
             columns.attributes.extend(digests);
         }
         if columns.len() == BATCH {
-            self.hand_over()?;
+            self.flush()?;
         }
         Ok(())
     }
 
-    fn hand_over(&mut self) -> Result<(), PieceError> {
+    fn flush(&mut self) -> Result<(), PieceError> {
         if !self.columns.is_empty() {
             guarded(|| self.shard.add(0, &self.columns))?;
             self.columns.clear();
@@ -107,7 +107,7 @@ impl ShardCount {
     }
 }
 
-/// An element that is not of this plan and shard.
+/// Error for an element of another plan or shard.
 fn mismatch() -> PieceError {
     PieceError::Mismatch("an element is not of this shard, or not of this plan".to_owned())
 }

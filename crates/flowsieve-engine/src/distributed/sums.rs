@@ -1,4 +1,4 @@
-//! Makes the slices' rows of the shards' tallies, and the totals.
+//! Adds the tallies of shards up to rows of slices, and to totals.
 
 use super::{PieceError, ShardTally};
 use crate::pipeline::{
@@ -18,7 +18,7 @@ pub struct SliceSums<'a> {
 }
 
 impl<'a> SliceSums<'a> {
-    /// For a count of this plan.
+    /// Adds up the tallies of this plan.
     pub fn new(plan: &CountPlan, grid: SliceGrid, sink: &'a mut dyn SliceSink) -> Self {
         let spec = ShardSpec::of(plan, 1, false);
         let edges = Edges::new(plan.slicing, &plan.trace.selection, grid);
@@ -36,13 +36,13 @@ impl<'a> SliceSums<'a> {
         }
     }
 
-    /// Takes all tallies of a slice, in any order. Slices come in the order of time; those without
-    /// packets need not come, and a shard without elements need not have a tally.
+    /// Adds all tallies of a slice, in any order. Slices must come in the order of time; those
+    /// without packets may be missing, as may the tally of a shard without elements.
     ///
     /// # Errors
     ///
-    /// The tallies are of several slices, twice of one shard, or not of this plan; the slice is not
-    /// behind the one before; the sink failed.
+    /// The tallies are of several slices or another plan, or a shard has two; the slice is not later
+    /// than the one before; the sink failed.
     pub fn slice(
         &mut self,
         tallies: impl IntoIterator<Item = ShardTally>,
@@ -102,7 +102,7 @@ impl<'a> SliceSums<'a> {
         Ok(())
     }
 
-    /// Adds the slices' totals to what became of the inputs.
+    /// Adds the totals of the slices to the results of the inputs.
     ///
     /// # Errors
     ///

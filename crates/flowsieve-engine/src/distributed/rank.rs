@@ -1,13 +1,14 @@
-//! Ranks a slice from the parts that all pieces have of it, and puts the slices together.
+//! Ranks a slice from the parts of all pieces, and joins the slices.
 
-use super::bytes::{Exchanged, Reader, Writer};
-use super::merge::Merged;
+use super::trace_order::TraceOrder;
+use super::wire::WireFormat;
 use super::{InputTable, PieceError, PiecePlan, SlicePart};
 use crate::elements::ElementColumns;
 use crate::guard::guarded;
 use crate::hashing::Digester;
 use crate::pipeline::{ClosedSlice, CountSummary, Cut, Edges, SliceGrid};
 use crate::top::{Ranker, Record, Sums, TopPlan, TopSink, TopSlice, TopSummary};
+use serde::{Deserialize, Serialize};
 
 /// Elements that are ranked at a time.
 const BATCH: usize = 1024;
@@ -22,8 +23,8 @@ pub struct SliceRanking {
     columns: ElementColumns,
 }
 
-/// The ranking of one slice, to be sent to whoever puts them together.
-#[derive(Clone, Debug, PartialEq)]
+/// The ranking of one slice, which [`RankingSums`] joins with the others.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct RankedSlice {
     /// Number of the slice in the grid.
     pub slice: i64,
@@ -31,11 +32,11 @@ pub struct RankedSlice {
 }
 
 impl SliceRanking {
-    /// For the slices of this plan.
+    /// Ranks the slices of this plan.
     ///
     /// # Errors
     ///
-    /// The plan contradicts itself, or the system does not give its memory.
+    /// The plan contradicts itself, or the system refuses its memory.
     pub fn new(plan: &TopPlan, grid: SliceGrid) -> Result<Self, PieceError> {
         plan.check()?;
         plan.check_memory()?;
@@ -49,19 +50,19 @@ impl SliceRanking {
     }
 
     /// Ranks the parts of one slice, which may come in any order. Parts of pieces that do not count
-    /// are passed over, as is a part that came twice. None if no packet is left.
+    /// are ignored, as is the second copy of a part. Returns `None` if no packet is left.
     ///
     /// # Errors
     ///
-    /// A part is of another slice, or its elements are none.
+    /// A part is of another slice, or its elements are invalid.
     pub fn rank(
         &mut self,
         slice: i64,
         parts: &[SlicePart],
         table: &InputTable,
     ) -> Result<Option<RankedSlice>, PieceError> {
-        let mut merged = Merged::of(slice, 0, parts, table)?;
-        let Some((first_ns, last_ns)) = merged.times_ns.filter(|_| merged.packets > 0) else {
+        let mut elements = TraceOrder::new(slice, 0, parts, table)?;
+        let Some((first_ns, last_ns)) = elements.times_ns.filter(|_| elements.packets > 0) else {
             return Ok(None);
         };
         let (start_ns, end_ns) =
@@ -70,31 +71,31 @@ impl SliceRanking {
             index: slice,
             start_ns,
             end_ns,
-            packets: merged.packets,
-            elements: merged.elements,
+            packets: elements.packets,
+            elements: elements.elements,
         };
-        let filled = self.fill(&mut merged);
-        // Also after a mistake, so that the next slice begins with nothing.
+        let filled = self.fill(&mut elements);
+        // Also after an error, so that the next slice begins empty.
         self.columns.clear();
         let ranked = guarded(|| self.ranker.close(0, closed))?;
         filled?;
         Ok(Some(RankedSlice { slice, ranked }))
     }
 
-    /// Takes all elements in the order of the trace, and then what there was besides them.
-    fn fill(&mut self, merged: &mut Merged<'_>) -> Result<(), PieceError> {
-        while let Some(bytes) = merged.next()? {
+    /// Adds all elements in the order of the trace, and then the repeats.
+    fn fill(&mut self, elements: &mut TraceOrder<'_>) -> Result<(), PieceError> {
+        while let Some(bytes) = elements.next()? {
             let record = Record::parse(bytes).ok_or_else(mismatch)?;
             let columns = &mut self.columns;
             columns.digests.push(self.digester.digest(record.element));
             columns.attributes.push(self.digester.digest(record.key));
             columns.keys.push(bytes);
             if columns.len() == BATCH {
-                self.hand_over()?;
+                self.flush()?;
             }
         }
-        self.hand_over()?;
-        for part in &merged.parts {
+        self.flush()?;
+        for part in &elements.parts {
             for repeats in part.repeats()? {
                 let (ranker, digest) = (&mut self.ranker, self.digester.digest(repeats.key));
                 if !guarded(|| ranker.add_repeats(0, digest, &repeats))? {
@@ -105,7 +106,7 @@ impl SliceRanking {
         Ok(())
     }
 
-    fn hand_over(&mut self) -> Result<(), PieceError> {
+    fn flush(&mut self) -> Result<(), PieceError> {
         if !self.columns.is_empty() {
             guarded(|| self.ranker.add(0, &self.columns))?;
             self.columns.clear();
@@ -118,48 +119,37 @@ fn mismatch() -> PieceError {
     PieceError::Mismatch("an element has no key, or is not of this plan".to_owned())
 }
 
-const RANKED_SLICE: u8 = b'R';
+impl WireFormat for RankedSlice {
+    const LETTER: u8 = b'R';
+    const NAME: &'static str = "ranking of a slice";
 
-impl Exchanged for RankedSlice {
-    fn to_bytes(&self) -> Vec<u8> {
-        let mut out = Writer::begin(RANKED_SLICE);
-        out.signed(self.slice);
-        self.ranked.write(&mut out.0);
-        out.0
-    }
-
-    fn from_bytes(bytes: &[u8]) -> Result<Self, PieceError> {
-        let mut from = Reader::begin(bytes, RANKED_SLICE, "ranking of a slice")?;
-        let slice = from.signed()?;
-        let ranked = TopSlice::read(from.rest);
-        let ranked = ranked.filter(|ranked| ranked.index() == slice);
-        let ranked = ranked.ok_or_else(|| from.wrong("its numbers contradict each other"))?;
-        Ok(Self { slice, ranked })
+    fn check(&self) -> Result<(), &'static str> {
+        let fits = self.ranked.index() == self.slice && self.ranked.is_consistent();
+        fits.then_some(()).ok_or("its numbers contradict each other")
     }
 }
 
-/// Hands the rankings of all slices to a sink in the order of time, and adds up what is known over
-/// all of them.
+/// Passes the rankings of all slices to a sink in the order of time, and adds up their totals.
 pub struct RankingSums<'a> {
     plan: &'a TopPlan,
     sink: &'a mut dyn TopSink,
     sums: Sums,
-    /// The last one that came, since the last of all is marked.
+    /// The latest slice, which is held back because the last of all is marked.
     held: Option<TopSlice>,
 }
 
 impl<'a> RankingSums<'a> {
-    /// For a ranking of this plan.
+    /// Joins the slices of this plan.
     pub fn new(plan: &'a TopPlan, grid: SliceGrid, sink: &'a mut dyn TopSink) -> Self {
         let edges = Edges::new(plan.slicing, &plan.trace.selection, grid);
         Self { plan, sink, sums: Sums::new(edges), held: None }
     }
 
-    /// Takes the ranking of a slice. Slices come in the order of time.
+    /// Adds the ranking of a slice. Slices must come in the order of time.
     ///
     /// # Errors
     ///
-    /// The slice is not behind the one before, or not of this plan; the sink failed.
+    /// The slice is not later than the one before, or of another plan; the sink failed.
     pub fn slice(&mut self, slice: &RankedSlice) -> Result<(), PieceError> {
         if self.held.as_ref().is_some_and(|last| last.index() >= slice.slice) {
             return Err(PieceError::Mismatch("a slice came after a later one".to_owned()));
@@ -169,22 +159,22 @@ impl<'a> RankingSums<'a> {
             return Err(PieceError::Mismatch("a slice has more keys than are listed".to_owned()));
         }
         let before = self.held.replace(slice.ranked.clone());
-        self.hand_on(before, None)
+        self.emit(before, None)
     }
 
-    fn hand_on(&mut self, slice: Option<TopSlice>, cut: Option<Cut>) -> Result<(), PieceError> {
+    fn emit(&mut self, slice: Option<TopSlice>, cut: Option<Cut>) -> Result<(), PieceError> {
         let marked = slice.map(|slice| self.sums.add(slice, cut));
         Ok(marked.map_or(Ok(()), |slice| self.sink.slice(&slice))?)
     }
 
-    /// Adds what is known over all slices to what became of the inputs.
+    /// Adds the totals of the slices to the results of the inputs.
     ///
     /// # Errors
     ///
     /// The sink failed.
     pub fn finish(mut self, inputs: Box<CountSummary>) -> Result<TopSummary, PieceError> {
         let last = self.held.take();
-        self.hand_on(last, Some(Cut::AtEnd))?;
+        self.emit(last, Some(Cut::AtEnd))?;
         let CountSummary { inputs, mut totals, .. } = *inputs;
         totals.slices = self.sums.slices;
         Ok(self.sums.summary(&self.plan.question, inputs, totals))
