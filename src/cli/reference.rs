@@ -94,7 +94,10 @@ fn option(page: &mut String, argument: &Arg) {
         write!(page, " Default: `{}`.", default.to_string_lossy()).expect("text is written");
     }
     let values = argument.get_possible_values();
-    let values: Vec<&PossibleValue> = values.iter().filter(|value| !value.is_hide_set()).collect();
+    // The page describes a default build, also where it is written by one with all features.
+    let is_default = |value: &PossibleValue| !value.get_name().starts_with("arrow");
+    let shown = values.iter().filter(|value| !value.is_hide_set() && is_default(value));
+    let values: Vec<&PossibleValue> = shown.collect();
     let explained = values.iter().any(|value| value.get_help().is_some());
     if explained && !argument.is_hide_possible_values_set() {
         page.push_str("\n\n");
