@@ -2,16 +2,7 @@
 
 use super::bytes::{be16, byte, from, le32};
 use super::layer::{Layer, Step};
-use super::{Skip, ethernet};
-
-/// An IP header of the version in its first nibble.
-pub(super) fn by_version(bytes: &[u8]) -> Step<'_> {
-    match byte(bytes, 0)? >> 4 {
-        4 => Ok((Layer::Ipv4, bytes)),
-        6 => Ok((Layer::Ipv6, bytes)),
-        _ => Err(Skip::BadIpHeader),
-    }
-}
+use super::{Skip, ethernet, ip};
 
 /// An address family as operating systems number it.
 pub(super) fn family(number: u32, bytes: &[u8]) -> Step<'_> {
@@ -106,7 +97,7 @@ pub(super) fn slip(bytes: &[u8]) -> Step<'_> {
 pub(super) fn atm(bytes: &[u8]) -> Step<'_> {
     // An LLC header that matters begins with an even, high number.
     match byte(bytes, 0)? >> 4 {
-        4 | 6 => by_version(bytes),
+        4 | 6 => ip::by_version(bytes),
         _ => Ok((Layer::Llc, bytes)),
     }
 }

@@ -2,7 +2,7 @@
 
 use super::bytes::{be16, be32, byte, from};
 use super::layer::{Layer, Step};
-use super::{Skip, cooked};
+use super::{Skip, ip};
 use etherparse::EtherType;
 
 /// Smallest `EtherType`; smaller numbers are lengths, and those above 1500 are neither.
@@ -153,7 +153,7 @@ pub(super) fn mpls(bytes: &[u8]) -> Step<'_> {
         return Err(Skip::NotIp);
     }
     match byte(bytes, 0)? >> 4 {
-        4 | 6 => cooked::by_version(bytes),
+        4 | 6 => ip::by_version(bytes),
         0 => Ok((Layer::Ethernet, from(bytes, PSEUDOWIRE_CONTROL_WORD)?)),
         _ => Err(Skip::NotIp),
     }

@@ -2,7 +2,8 @@
 
 use super::ethernet::{ARP, REVERSE_ARP};
 use super::ieee80211::{self, Form};
-use super::layer::{Layer, STEPS_MAX, next_packet};
+use super::layer::Layer;
+use super::walk::{STEPS_MAX, next_packet};
 use super::{IpPacket, Tunnel, ip, tunnel};
 use crate::trace::LinkType;
 

@@ -7,6 +7,7 @@
 //! against each other wherever both have an answer.
 
 use super::bytes::{array, be16, byte};
+use super::layer::{Layer, Step};
 use super::{Addresses, IpPacket, Skip};
 use etherparse::IpNumber;
 
@@ -33,6 +34,15 @@ const FRAGMENT: u8 = IpNumber::IPV6_FRAGMENTATION_HEADER.0;
 const AUTHENTICATION: u8 = IpNumber::AUTHENTICATION_HEADER.0;
 const DESTINATION_OPTIONS: u8 = IpNumber::IPV6_DESTINATION_OPTIONS.0;
 const SHIM6: u8 = IpNumber::SHIM6.0;
+
+/// Chooses the layer by the version in the first nibble of an IP header.
+pub(super) fn by_version(bytes: &[u8]) -> Step<'_> {
+    match byte(bytes, 0)? >> 4 {
+        4 => Ok((Layer::Ipv4, bytes)),
+        6 => Ok((Layer::Ipv6, bytes)),
+        _ => Err(Skip::BadIpHeader),
+    }
+}
 
 /// Reads an IPv4 header.
 pub(super) fn v4(bytes: &[u8]) -> Result<IpPacket<'_>, Skip> {

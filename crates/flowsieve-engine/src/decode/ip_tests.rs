@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::link::DECODED;
 use super::packets::{V4, V6, join, udp, v4, v6};
-use super::{Addresses, Decoder, IpPacket, Skip, Tunnel, common, layer};
+use super::{Addresses, Decoder, IpPacket, Skip, Tunnel, common, walk};
 use crate::trace::LinkType;
 
 fn outer(link: u16, frame: &[u8]) -> Result<IpPacket<'_>, Skip> {
@@ -149,11 +149,11 @@ proptest! {
     #[test]
     fn the_common_path_agrees_with_the_general(frame in nearly_common()) {
         if let Some(packet) = common::decode(&frame) {
-            let general = layer::walk(LinkType(1), &frame, Tunnel::Outer);
+            let general = walk::walk(LinkType(1), &frame, Tunnel::Outer);
             prop_assert_eq!(Ok(packet), general);
         }
         let inside = Decoder::new(Tunnel::Inner).decode(LinkType(1), &frame);
-        prop_assert_eq!(inside, layer::walk(LinkType(1), &frame, Tunnel::Inner));
+        prop_assert_eq!(inside, walk::walk(LinkType(1), &frame, Tunnel::Inner));
     }
 
     #[test]

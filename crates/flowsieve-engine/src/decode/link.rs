@@ -8,12 +8,10 @@ use crate::trace::LinkType;
 pub(super) fn begin(link: LinkType, frame: &[u8]) -> Step<'_> {
     match link.0 {
         1 => Ok((Layer::Ethernet, frame)),
-
         // Raw IP; headers that carry a link type carry it as BSD systems number it, too.
         12 | 14 | 101 => Ok((Layer::Ip, frame)),
         228 => Ok((Layer::Ipv4, frame)),
         229 => Ok((Layer::Ipv6, frame)),
-
         // Loopback, Linux cooked captures, packet filters, an encrypting interface.
         0 | 108 => cooked::loopback(frame),
         113 => cooked::linux_cooked(frame),
@@ -21,7 +19,6 @@ pub(super) fn begin(link: LinkType, frame: &[u8]) -> Step<'_> {
         109 => cooked::encrypting_interface(frame),
         117 => cooked::packet_filter_log(frame),
         239 => meta::nflog(frame),
-
         // PPP: perhaps in HDLC framing of either kind, over Ethernet, with a byte of direction in
         // the place of the address field or before it; SLIP.
         9 | 50 => Ok((Layer::Hdlc, frame)),
@@ -30,24 +27,20 @@ pub(super) fn begin(link: LinkType, frame: &[u8]) -> Step<'_> {
         166 => Ok((Layer::Ppp, frame)),
         204 => Ok((Layer::Ppp, bytes::from(frame, 1)?)),
         8 => cooked::slip(frame),
-
         // Cisco HDLC and Frame Relay, plain and behind a byte of direction; MPLS.
         104 => Ok((Layer::CiscoHdlc, frame)),
         205 => Ok((Layer::CiscoHdlc, bytes::from(frame, 1)?)),
         107 => ppp::frame_relay(frame),
         206 => ppp::frame_relay(bytes::from(frame, 1)?),
         219 => Ok((Layer::Mpls, frame)),
-
         // 802.11: bare, and behind the headers of radiotap, Prism, AVS.
         105 => Ok((Layer::Ieee80211, frame)),
         127 => ieee80211::radiotap(frame),
         119 => ieee80211::prism(frame),
         163 => ieee80211::avs(frame),
-
         // Headers that name the link type of what follows.
         192 => meta::ppi(frame),
         149 | 258 => meta::pktap(frame),
-
         // Token ring, FDDI, ARCNET, ATM, Fibre Channel, FireWire, InfiniBand.
         6 => cooked::token_ring(frame),
         10 => cooked::fddi(frame),
@@ -58,16 +51,13 @@ pub(super) fn begin(link: LinkType, frame: &[u8]) -> Step<'_> {
         122 => Ok((Layer::Llc, bytes::from(frame, 16)?)),
         138 => Ok((Layer::EtherType(bytes::be16(frame, 16)?), bytes::from(frame, 18)?)),
         242 => cooked::infiniband(frame),
-
         // Ethernet behind a header of fixed length: a card's own, preambles, a switch's tag.
         240 | 282 => Ok((Layer::Ethernet, bytes::from(frame, 4)?)),
         241 => Ok((Layer::Ethernet, bytes::from(frame, 12)?)),
         274 => Ok((Layer::Ethernet, bytes::from(frame, 8)?)),
-
         // Ethernet with a switch's tag between addresses and EtherType.
         281 | 284 => cooked::switch_tag(frame, 4),
         285 => cooked::switch_tag(frame, 8),
-
         _ => Err(Skip::UnsupportedLink(link)),
     }
 }

@@ -10,13 +10,13 @@
 //! | file | what it reads |
 //! |---|---|
 //! | `common` | the few frame shapes that are nearly all of the traffic, in one go |
-//! | `layer`, `link` | the walk itself; where it begins for a link type |
+//! | `layer`, `walk`, `link` | the layers; the walk from one to the next; its beginning for each link type |
 //! | `ethernet`, `ieee80211`, `ppp`, `cooked`, `meta` | link layers by family |
 //! | `ip` | IPv4 and IPv6 with extension headers |
-//! | `tunnel`, `udp_tunnel` | what may stand inside an IP packet |
-//! | `network` | where the network layer begins, and what stands before it |
-//! | `places`, `hardware` | where in a frame addresses stand, for those who replace them; those of link layers |
-//! | `headers` | where the headers of a frame end, for those who cut it there |
+//! | `tunnel`, `gre`, `udp_tunnel` | what may be inside an IP packet |
+//! | `network` | where the network layer begins, and the headers before it |
+//! | `places`, `hardware` | the places of addresses in a frame, for replacing them; those of link layers |
+//! | `headers` | the end of the headers of a frame, for cutting packets off there |
 //! | `whole` | an IP packet as bytes, and the VLANs before it |
 //! | `dns`, `dns_name` | DNS messages, names |
 //! | `skip` | the reasons why there is nothing to count |
@@ -29,6 +29,7 @@ mod cooked;
 mod dns;
 mod dns_name;
 mod ethernet;
+mod gre;
 mod hardware;
 mod headers;
 mod ieee80211;
@@ -43,6 +44,7 @@ mod ppp;
 mod skip;
 mod tunnel;
 mod udp_tunnel;
+mod walk;
 mod whole;
 
 #[cfg(test)]
@@ -255,7 +257,7 @@ impl Decoder {
                 }
             }
         }
-        layer::walk(link, frame, self.tunnel)
+        walk::walk(link, frame, self.tunnel)
     }
 
     /// The bytes of the IP packet that [`Self::decode`] finds.

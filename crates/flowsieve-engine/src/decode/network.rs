@@ -6,7 +6,8 @@
 
 use super::bytes::{be16, be32, place_in};
 use super::ethernet::{ARP, REVERSE_ARP, vlan};
-use super::layer::{Layer, STEPS_MAX, step};
+use super::layer::Layer;
+use super::walk::{STEPS_MAX, step};
 use super::{Skip, Tunnel, ip, tunnel};
 use crate::trace::LinkType;
 

@@ -4,7 +4,8 @@
 use super::bytes::place_in;
 use super::ethernet::{ARP, REVERSE_ARP};
 use super::ip::Elsewhere;
-use super::layer::{Layer, STEPS_MAX, step};
+use super::layer::Layer;
+use super::walk::{STEPS_MAX, step};
 use super::{Hardware, IpPacket, hardware, ip, tunnel};
 use crate::trace::LinkType;
 

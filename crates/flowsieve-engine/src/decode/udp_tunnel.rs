@@ -3,7 +3,7 @@
 use super::DNS_PORT;
 use super::bytes::{array, be16, byte, from};
 use super::layer::{Layer, Step};
-use super::{IpPacket, Skip, ip, tunnel};
+use super::{IpPacket, Skip, gre, ip};
 
 /// Whether a packet that the common path decoded could belong to a tunnel; `true` for all that do.
 ///
@@ -41,7 +41,7 @@ fn header_of(port: u16) -> Option<Header> {
         3544 => teredo,
         4341 => lisp_data,
         4342 => lisp_control,
-        4754 => tunnel::gre,
+        4754 => gre::gre,
         4789 | 8472 => vxlan,
         4790 => vxlan_gpe,
         5072 => ayiya,

@@ -2,7 +2,7 @@
 
 use super::bytes::place_in;
 use super::ip::{V4_HEADER, V6_HEADER};
-use super::{Skip, Tunnel, common as frames, layer};
+use super::{Skip, Tunnel, common as frames, walk};
 use crate::trace::LinkType;
 
 const ETHERNET_HEADER: usize = 14;
@@ -36,9 +36,9 @@ pub(super) fn find(link: LinkType, frame: &[u8], tunnel: Tunnel) -> Result<IpByt
     let short = common(link, frame);
     let bytes = match (tunnel, short) {
         (Tunnel::Outer, Some(bytes)) => bytes,
-        (Tunnel::Outer, None) => layer::to_ip(link, frame)?,
+        (Tunnel::Outer, None) => walk::to_ip(link, frame)?,
         (Tunnel::Inner, Some(bytes)) if frames::decode_no_tunnel(frame).is_some() => bytes,
-        (Tunnel::Inner, _) => layer::to_innermost_ip(link, frame)?,
+        (Tunnel::Inner, _) => walk::to_innermost_ip(link, frame)?,
     };
     let stated = match bytes {
         [first, _, high, low, ..] if first >> 4 == 4 => u16::from_be_bytes([*high, *low]).into(),
@@ -175,7 +175,7 @@ mod tests {
             let at = 12 + 4 * tags.min(2);
             frame[at..at + 2].copy_from_slice(&[[8, 0], [0x86, 0xdd], [8, 6]][kind]);
             if let Some(bytes) = common(LinkType::ETHERNET, &frame) {
-                prop_assert_eq!(layer::to_ip(LinkType::ETHERNET, &frame), Ok(bytes));
+                prop_assert_eq!(walk::to_ip(LinkType::ETHERNET, &frame), Ok(bytes));
             }
             // Exactly the packets that are decoded as IP elsewhere are IP here.
             let decoded = super::super::Decoder::default().decode(LinkType::ETHERNET, &frame);
