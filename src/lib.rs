@@ -67,8 +67,8 @@ pub use flowsieve_engine::internal::Shown;
 pub use flowsieve_engine::{anonymize, comparison, decode};
 #[doc(inline)]
 pub use flowsieve_engine::{
-    capture_filter, dedup, distributed, elements, export, flows, pipeline, plan, selection, top, trace,
-    zone,
+    capture_filter, dedup, distributed, elements, export, flows, pipeline, plan, selection, top,
+    trace, zone,
 };
 
 // The program's module speaks of the library as others do.

@@ -5,7 +5,7 @@
 //! bounds the work for a frame.
 
 use super::layer::{Layer, Step};
-use super::{IpPacket, Skip, Tunnel, cooked, ethernet, ieee80211, ip, link, meta, ppp, tunnel};
+use super::{IpPacket, Skip, Tunnel, ethernet, ieee80211, ip, link, meta, ppp, tunnel};
 use crate::trace::LinkType;
 use std::ops::Range;
 

@@ -3,7 +3,7 @@
 use super::{PieceError, ShardTally};
 use crate::pipeline::{
     ClosedSlice, Collector, CountPlan, CountSummary, Cut, Edges, InputResult, Rows, ShardSpec,
-    SliceGrid, SliceSink, Totals,
+    ShardTally as Counts, SliceGrid, SliceSink, Totals,
 };
 
 /// Adds tallies up to slices, which go to a sink in the order of time.
@@ -47,44 +47,52 @@ impl<'a> SliceSums<'a> {
         &mut self,
         tallies: impl IntoIterator<Item = ShardTally>,
     ) -> Result<(), PieceError> {
-        let empty = self.spec.empty_tally();
-        let mut shards: Vec<Option<ShardTally>> = (0..self.shards).map(|_| None).collect();
-        let mut slice: Option<ClosedSlice> = None;
+        let mut shards: Vec<Option<Counts>> = (0..self.shards).map(|_| None).collect();
+        let mut sum: Option<ClosedSlice> = None;
         for tally in tallies {
-            let counts = &tally.counts;
-            let masks = |counts: &crate::pipeline::ShardTally| {
-                let masks = counts.combinations.iter();
-                masks.map(|tally| tally.count.mask).collect::<Vec<u32>>()
-            };
-            let is_ours = counts.first.is_some() == empty.first.is_some()
-                && (counts.exact.is_some() || counts.exact_over_limit) == empty.exact.is_some()
-                && (empty.estimate.is_some() || counts.estimate.is_none())
-                && masks(counts) == masks(&empty);
-            let sum = slice.get_or_insert(ClosedSlice {
+            let sum = sum.get_or_insert(ClosedSlice {
                 index: tally.slice,
                 start_ns: i64::MAX,
                 end_ns: i64::MIN,
                 packets: 0,
                 elements: 0,
             });
-            let place = shards.get_mut(tally.shard as usize);
-            let Some(place) = place.filter(|place| place.is_none() && is_ours) else {
-                return Err(mismatch("a tally came twice, or is not of this plan"));
-            };
             if sum.index != tally.slice {
                 return Err(mismatch("tallies of several slices came together"));
             }
             sum.packets = sum.packets.saturating_add(tally.packets);
             sum.elements = sum.elements.saturating_add(tally.elements);
             if let Some((first, last)) = tally.times_ns {
-                sum.start_ns = sum.start_ns.min(first);
-                sum.end_ns = sum.end_ns.max(last);
+                (sum.start_ns, sum.end_ns) = (sum.start_ns.min(first), sum.end_ns.max(last));
             }
-            *place = Some(tally);
+            match shards.get_mut(tally.shard as usize) {
+                Some(shard @ None) if self.is_ours(&tally.counts) => *shard = Some(tally.counts),
+                _ => return Err(mismatch("a tally came twice, or is not of this plan")),
+            }
         }
-        let Some(mut slice) = slice.filter(|slice| slice.packets > 0) else {
-            return Ok(());
+        match sum {
+            Some(slice) if slice.packets > 0 => self.close(slice, shards),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether the tally of a shard has the numbers that this plan asks for.
+    fn is_ours(&self, counts: &Counts) -> bool {
+        let empty = self.spec.empty_tally();
+        let masks = |counts: &Counts| -> Vec<u32> {
+            counts.combinations.iter().map(|tally| tally.count.mask).collect()
         };
+        counts.first.is_some() == empty.first.is_some()
+            && (counts.exact.is_some() || counts.exact_over_limit) == empty.exact.is_some()
+            && (empty.estimate.is_some() || counts.estimate.is_none())
+            && masks(counts) == masks(&empty)
+    }
+
+    fn close(
+        &mut self,
+        mut slice: ClosedSlice,
+        shards: Vec<Option<Counts>>,
+    ) -> Result<(), PieceError> {
         if self.last.is_some_and(|last| last >= slice.index) {
             return Err(mismatch("a slice came after a later one"));
         }
@@ -95,8 +103,8 @@ impl<'a> SliceSums<'a> {
         let number = self.slices;
         self.slices += 1;
         self.collector.announce(number, slice);
-        for (shard, tally) in shards.into_iter().enumerate() {
-            let counts = tally.map_or_else(|| self.spec.empty_tally(), |tally| tally.counts);
+        for (shard, counts) in shards.into_iter().enumerate() {
+            let counts = counts.unwrap_or_else(|| self.spec.empty_tally());
             self.collector.tally(number, shard, counts)?;
         }
         Ok(())
