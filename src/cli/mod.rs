@@ -49,7 +49,7 @@ use flowsieve::bits::MEMORY_REFUSED;
 use flowsieve::capture_filter::CaptureFilter;
 use flowsieve::decode::Tunnel;
 use flowsieve::pipeline::PlanError;
-use flowsieve_engine::internal::{Shown, is_room_to_run};
+use flowsieve_engine::internal::{Shown, can_run};
 pub use host::{Host, Place, captures_of, run_for};
 use run::Run;
 use say::say;
@@ -371,7 +371,7 @@ impl Command {
 
     fn run(&self, run: &mut Run) -> anyhow::Result<Outcome> {
         self.check()?;
-        if !is_room_to_run() {
+        if !can_run() {
             return Err(anyhow!(NO_ROOM));
         }
         run.command(|run| match self {

@@ -1,7 +1,7 @@
 //! Columns of Parquet files, in memory: one row group, written and read by column.
 
 use bytes::Bytes;
-use flowsieve_engine::internal::{WorkerGone, guarded};
+use flowsieve_engine::internal::{WorkerPanicked, catch_panic};
 use parquet::basic::{Compression, Encoding, LogicalType, Repetition, TimeUnit, Type as Physical};
 use parquet::column::reader::{ColumnReaderImpl, get_typed_column_reader};
 use parquet::data_type::{ByteArray, DataType};
@@ -124,7 +124,7 @@ pub(super) fn put<T: DataType>(
 
 /// The reader of Parquet trusts the lengths in pages, and panics where they are wrong.
 fn shielded<T>(read: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, ParquetError> {
-    guarded(read).unwrap_or_else(|WorkerGone(reason)| Err(ParquetError::General(reason)))
+    catch_panic(read).unwrap_or_else(|WorkerPanicked(reason)| Err(ParquetError::General(reason)))
 }
 
 /// Checks that pages claim no more than `most` values, as many as a column of a region can have:

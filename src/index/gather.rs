@@ -25,7 +25,7 @@ use crate::trace::{
     Capture, InputFormat, LogBatch, LogContent, LogEntry, LogQuestion, LoggedFlow, TraceBatch,
     TraceError,
 };
-use flowsieve_engine::internal::{Watch, given_of};
+use flowsieve_engine::internal::{Watch, allocatable};
 use std::collections::HashMap;
 use std::io;
 use std::net::IpAddr;
@@ -53,7 +53,7 @@ const LEAST_BYTES: u64 = 1 << 20;
 /// Whether the system gives the least memory with which a capture can be indexed.
 pub(super) fn check_memory() -> Result<(), IndexError> {
     let bytes = REGION_BYTES;
-    if given_of(bytes, LEAST_BYTES) == bytes {
+    if allocatable(bytes, LEAST_BYTES) == bytes {
         return Ok(());
     }
     Err(IndexError::Refused(format!(
@@ -100,7 +100,7 @@ pub(super) fn regions(
     // Regions are made while flows are in memory, and where the system gives less than that, flows
     // get less.
     let memory_bytes =
-        given_of(memory_bytes + REGION_BYTES, REGION_BYTES + LEAST_BYTES) - REGION_BYTES;
+        allocatable(memory_bytes + REGION_BYTES, REGION_BYTES + LEAST_BYTES) - REGION_BYTES;
     let plan = FlowPlan {
         trace: TracePlan {
             selection: selection.clone(),

@@ -1,23 +1,28 @@
-//! A panic is a mistake of flowsieve's own. It ends the run, or an input, with an error that says
-//! where in the trace it happened, and nobody waits for a thread that is gone.
+//! Panics as errors. A panic is a mistake in flowsieve: it ends the run, or an input, with an error
+//! that says where in the trace it happened, and no thread waits for one that is gone.
 
 use crate::bits::MEMORY_REFUSED;
 use crate::untrusted::Shown;
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
 
-/// A worker stopped before its work was done, and why.
+/// A worker panicked; the message says why.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct WorkerGone(pub String);
+pub struct WorkerPanicked(pub String);
 
-impl WorkerGone {
-    /// It left no word.
+impl WorkerPanicked {
+    /// Panics with the worker's message, which was shown when the worker panicked.
+    pub fn resume(self) -> ! {
+        resume_unwind(Box::new(self.0))
+    }
+
+    /// A worker that ended without a message.
     pub fn silent() -> Self {
         Self("a thread ended before its work was done".to_owned())
     }
 
-    /// It was to work on this many packets of an input, behind the first `before` ones.
+    /// Names the packets it was working on: `packets` of an input after the first `before` ones.
     pub fn at(self, path: &Path, before: u64, packets: u64) -> Broken {
         Broken {
             path: path.to_owned(),
@@ -28,17 +33,16 @@ impl WorkerGone {
     }
 }
 
-/// What was to be done with some packets panicked: a mistake of flowsieve's own, unless the system
-/// refused memory.
+/// Processing some packets panicked: a mistake in flowsieve, unless the system refused memory.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub struct Broken {
-    /// Their input.
+    /// Input of the packets.
     pub path: PathBuf,
-    /// Number of the first of them, from 1.
+    /// Number of the first one, from 1.
     pub first: u64,
-    /// How many follow it.
+    /// Number of packets after it.
     pub others: u64,
-    /// What was said.
+    /// Message of the panic.
     pub reason: String,
 }
 
@@ -56,15 +60,15 @@ impl fmt::Display for Broken {
     }
 }
 
-/// Does the work; what it was working on is not to be used any more if it panics.
+/// Calls `work`. If it panics, what it was changing must not be used any more.
 ///
 /// # Errors
 ///
-/// It panicked.
-pub fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, WorkerGone> {
+/// `work` panicked.
+pub fn catch_panic<T>(work: impl FnOnce() -> T) -> Result<T, WorkerPanicked> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|panic| {
         let text = panic.downcast_ref::<&str>().copied();
         let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-        WorkerGone(text.unwrap_or("a panic without a word").to_owned())
+        WorkerPanicked(text.unwrap_or("a panic without a word").to_owned())
     })
 }

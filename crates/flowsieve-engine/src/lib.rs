@@ -34,10 +34,12 @@ pub mod zone;
 #[doc(hidden)]
 pub mod internal {
     pub use crate::bits::MEMORY_REFUSED;
-    pub use crate::guard::{Broken, WorkerGone, guarded};
+    pub use crate::guard::{Broken, WorkerPanicked, catch_panic};
     pub use crate::inputs::{Input, Merge, RecordInput, RunError, Watch};
-    pub use crate::memory::{Reservation, given_of, is_room_to_run};
-    pub use crate::threads::{IdleThread, refused_threads, spawn, spawn_scoped, spawn_up_to};
+    pub use crate::memory::{Reservation, allocatable, can_run};
+    pub use crate::threads::{
+        IdleThread, MapWorker, OrderedWorkers, refused_threads, spawn, spawn_scoped, spawn_up_to,
+    };
     pub use crate::untrusted::{Shown, Untrusted};
 }
 

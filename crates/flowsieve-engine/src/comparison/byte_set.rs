@@ -1,6 +1,6 @@
 //! A set of byte strings from which one can be drawn: the truth about elements and their parts.
 
-use crate::memory::is_given;
+use crate::memory::can_allocate;
 use ahash::RandomState;
 use hashbrown::HashTable;
 
@@ -38,7 +38,7 @@ impl ByteSet {
         // Whatever grows doubles, and the old and the new one are there together for a while.
         if (grows
             && (3 * self.memory_bytes() + 1024 + string.len() as u64 > limit
-                || !is_given(2 * self.memory_bytes())))
+                || !can_allocate(2 * self.memory_bytes())))
             || self.ends.len() > u32::MAX as usize
         {
             return None;

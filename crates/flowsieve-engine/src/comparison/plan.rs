@@ -4,7 +4,7 @@ use super::candidate::sized;
 use super::results::Expected;
 use crate::elements::{ElementKind, ElementRule};
 use crate::filters::{FilterKind, FilterSpec, Structure, Workload};
-use crate::memory::is_given;
+use crate::memory::can_allocate;
 use crate::pipeline::{PlanError, Slicing};
 use crate::plan::TracePlan;
 
@@ -197,7 +197,7 @@ impl ComparePlan {
     #[doc(hidden)]
     pub fn check_memory(&self) -> Result<(), PlanError> {
         let (structures, bytes) = (self.contenders.len(), self.structure_bytes());
-        if is_given(bytes.saturating_add(SETS_BYTES)) {
+        if can_allocate(bytes.saturating_add(SETS_BYTES)) {
             return Ok(());
         }
         Err(PlanError::new(format!(

@@ -11,9 +11,9 @@ use super::truth::{Counted, Truth};
 use super::workers::{self, Task, Worker};
 use super::{ComparePlan, Comparison, Contender, Entry};
 use crate::elements::ElementColumns;
-use crate::guard::{WorkerGone, guarded};
+use crate::guard::{WorkerPanicked, catch_panic};
 use crate::hashing::{Digest, Digester};
-use crate::memory::is_given;
+use crate::memory::can_allocate;
 use crate::pipeline::{Closing, Stage, StageError};
 use crate::threads::Pool;
 use std::mem::size_of;
@@ -91,9 +91,9 @@ impl<'scope, 'env, 'plan> Bench<'scope, 'env, 'plan> {
         &mut self,
         slot: usize,
         elements: &mut ElementColumns,
-    ) -> Result<ElementColumns, WorkerGone> {
+    ) -> Result<ElementColumns, WorkerPanicked> {
         self.new.clear();
-        guarded(|| self.truth.add(slot, &elements.keys, &mut self.new))?;
+        catch_panic(|| self.truth.add(slot, &elements.keys, &mut self.new))?;
         let mut first = match &mut self.phase {
             // What is held has no more memory than it needs, and the memory of the batch is used
             // again.
@@ -140,14 +140,14 @@ impl Stage for Bench<'_, '_, '_> {
             Phase::Holding { held, bytes, .. } => {
                 held.push(Held::Add { slot, elements });
                 *bytes += size;
-                if *bytes >= HELD_BYTES || !is_given(self.plan.structure_bytes() + SETS_BYTES) {
+                if *bytes >= HELD_BYTES || !can_allocate(self.plan.structure_bytes() + SETS_BYTES) {
                     return self.start();
                 }
                 Ok(())
             }
             Phase::Running(workers) => {
                 let elements = Arc::new(elements);
-                workers.give_all(Task::Add { slot, elements })?;
+                workers.push_all(Task::Add { slot, elements })?;
                 self.collect(MAX_OUTSTANDING)
             }
         }
@@ -165,10 +165,10 @@ impl Stage for Bench<'_, '_, '_> {
                 Ok(())
             }
             Phase::Running(workers) => {
-                let questions = Arc::new(guarded(|| truth.questions(&closing))?);
+                let questions = Arc::new(catch_panic(|| truth.questions(&closing))?);
                 truth.clear(slot);
                 self.gather.announce(closing.number, closing.slice, Arc::clone(&questions));
-                workers.give_all(Task::Close { number: closing.number, slot, questions })?;
+                workers.push_all(Task::Close { number: closing.number, slot, questions })?;
                 self.collect(MAX_OUTSTANDING)
             }
         }

@@ -50,7 +50,7 @@ pub(super) fn start<'scope>(
         workers[number % count].candidates.push((number, candidate));
     }
     match workers.pop() {
-        Some(worker) if threads.is_empty() => Pool::here(worker),
+        Some(worker) if threads.is_empty() => Pool::inline(worker),
         last => {
             workers.extend(last);
             Pool::start(workers, QUEUED_BATCHES, threads)

@@ -21,7 +21,7 @@ use crate::bits::Lines;
 use crate::filters::sizing::blocked_fpr;
 use crate::filters::{BloomLineFilter, ElementDigests, MembershipFilter, Sighting};
 use crate::hashing::Digest;
-use crate::memory::is_given;
+use crate::memory::can_allocate;
 use std::collections::VecDeque;
 
 /// Bits that a packet sets in a line.
@@ -187,7 +187,11 @@ impl Approximate {
 
     /// These lines, or the fewest if the system does not give so many.
     fn given(&self, lines: u64) -> u64 {
-        if is_given(lines * Lines::LINE_BYTES) { lines } else { LEAST_LINES.min(self.most_lines) }
+        if can_allocate(lines * Lines::LINE_BYTES) {
+            lines
+        } else {
+            LEAST_LINES.min(self.most_lines)
+        }
     }
 
     /// Goes on with a larger filter, if there is memory for it.
@@ -197,7 +201,7 @@ impl Approximate {
         let left = self.most_lines - parts.map(|part| part.lines).sum::<u64>().min(self.most_lines);
         let lines = (2 * self.parts[0].lines).min(left);
         // A smaller one would be full at once.
-        if lines >= self.parts[0].lines && is_given(lines * Lines::LINE_BYTES) {
+        if lines >= self.parts[0].lines && can_allocate(lines * Lines::LINE_BYTES) {
             self.parts[0].take_rate();
             self.add(Part::new(lines, self.turn));
         } else {

@@ -3,7 +3,7 @@
 use super::key::{Key, Keyer};
 use super::results::DropKind;
 use super::tcp::TcpFlows;
-use crate::inputs::{Batch, Maker};
+use crate::inputs::{Batch, BatchBuilder};
 use crate::trace::{PacketRef, TraceBatch};
 
 /// A run of packets in the order of their input.
@@ -51,10 +51,10 @@ impl Batch for KeyBatch {
 #[derive(Debug)]
 pub(super) struct KeyMaker(pub(super) Keyer);
 
-impl Maker for KeyMaker {
+impl BatchBuilder for KeyMaker {
     type Batch = KeyBatch;
 
-    fn make(&self, batch: TraceBatch<'_>, out: &mut KeyBatch) {
+    fn append(&self, batch: TraceBatch<'_>, out: &mut KeyBatch) {
         // A log has no packets.
         let TraceBatch::Packets { bytes, packets } = batch else {
             return;

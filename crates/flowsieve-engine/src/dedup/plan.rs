@@ -2,7 +2,7 @@
 
 use crate::decode::Tunnel;
 use crate::inputs::PlanError;
-use crate::memory::is_given;
+use crate::memory::can_allocate;
 use crate::plan::TracePlan;
 use crate::trace::Source;
 
@@ -198,7 +198,7 @@ impl DedupPlan {
     /// It would not.
     #[doc(hidden)]
     pub fn check_memory(&self) -> Result<(), PlanError> {
-        if !self.approximate || is_given(self.memory_bytes) {
+        if !self.approximate || can_allocate(self.memory_bytes) {
             return Ok(());
         }
         Err(PlanError::new(format!(

@@ -21,7 +21,7 @@ use super::results::WindowReport;
 use super::window_filter::{BYTES_A_PACKET as FILTER_BYTES_A_PACKET, WindowFilter};
 use crate::filters::Sighting;
 use crate::hashing::Digest;
-use crate::memory::is_given;
+use crate::memory::can_allocate;
 use std::hint::black_box;
 
 /// Packets that the smallest window has room for.
@@ -205,7 +205,7 @@ impl Window {
     fn grow(&mut self, room: u64) {
         let mut given = room;
         // Digests of what moves are there besides for a while.
-        while given > self.ring.len() as u64 && !is_given(given * (BYTES_A_PACKET + 8)) {
+        while given > self.ring.len() as u64 && !can_allocate(given * (BYTES_A_PACKET + 8)) {
             given /= 2;
         }
         if given < room {

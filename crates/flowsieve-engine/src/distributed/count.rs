@@ -4,7 +4,7 @@ use super::plan::{Form, PiecePlan};
 use super::trace_order::TraceOrder;
 use super::{InputTable, PieceError, ShardTally, SlicePart};
 use crate::elements::{ElementColumns, ElementKind};
-use crate::guard::guarded;
+use crate::guard::catch_panic;
 use crate::hashing::{Digest, Digester, shard_of};
 use crate::pipeline::{CountPlan, Shard, ShardSpec, ShardTally as Counts};
 
@@ -67,8 +67,13 @@ impl ShardCount {
         while let Some(key) = elements.next()? {
             self.push(shard, key)?;
         }
+<<<<<<< HEAD:crates/flowsieve-engine/src/distributed/count.rs
         self.flush()?;
-        tally.counts = guarded(|| self.shard.close(0, slice))?;
+        tally.counts = catch_panic(|| self.shard.close(0, slice))?;
+=======
+        self.hand_over()?;
+        tally.counts = catch_panic(|| self.shard.close(0, slice))?;
+>>>>>>> 1c38f7d (Share threads by a pipe and an ordered parallel map):crates/flowsieve-engine/src/pieces/count.rs
         Ok(tally)
     }
 
@@ -100,7 +105,7 @@ impl ShardCount {
 
     fn flush(&mut self) -> Result<(), PieceError> {
         if !self.columns.is_empty() {
-            guarded(|| self.shard.add(0, &self.columns))?;
+            catch_panic(|| self.shard.add(0, &self.columns))?;
             self.columns.clear();
         }
         Ok(())

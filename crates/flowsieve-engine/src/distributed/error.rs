@@ -1,6 +1,6 @@
 //! Why a distributed run failed.
 
-use crate::guard::WorkerGone;
+use crate::guard::WorkerPanicked;
 use crate::pipeline::PlanError;
 use crate::trace::TraceError;
 use crate::untrusted::Shown;
@@ -41,8 +41,8 @@ pub enum PieceError {
     Broken(String),
 }
 
-impl From<WorkerGone> for PieceError {
-    fn from(gone: WorkerGone) -> Self {
+impl From<WorkerPanicked> for PieceError {
+    fn from(gone: WorkerPanicked) -> Self {
         Self::Broken(gone.0)
     }
 }

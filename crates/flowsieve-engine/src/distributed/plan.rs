@@ -4,7 +4,7 @@ use crate::elements::ElementBatch;
 use crate::export::{ExportPlan, ExportWhat, PackedSightingMaker};
 use crate::flows::{FlowPlan, PackedMaker};
 use crate::hashing::Digester;
-use crate::inputs::Maker;
+use crate::inputs::BatchBuilder;
 use crate::pipeline::{Align, CountPlan, PlanError, Slicing};
 use crate::plan::TracePlan;
 use crate::top::{TopExtractor, TopPlan};
@@ -67,8 +67,13 @@ pub(super) enum Form {
 }
 
 impl Outline<'_> {
+<<<<<<< HEAD:crates/flowsieve-engine/src/distributed/plan.rs
     /// Returns what turns packets into elements.
-    pub(super) fn maker(&self) -> Box<dyn Maker<Batch = ElementBatch>> {
+    pub(super) fn maker(&self) -> Box<dyn BatchBuilder<Batch = ElementBatch>> {
+=======
+    /// What turns packets into elements.
+    pub(super) fn maker(&self) -> Box<dyn BatchBuilder<Batch = ElementBatch>> {
+>>>>>>> 1c38f7d (Share threads by a pipe and an ordered parallel map):crates/flowsieve-engine/src/pieces/plan.rs
         match self.run {
             Run::Count(plan) => Box::new(plan.extractor(false, self.form() == Form::Bytes)),
             Run::Top(plan) => Box::new(TopExtractor::of(plan)),

@@ -4,7 +4,7 @@ use super::trace_order::TraceOrder;
 use super::wire::WireFormat;
 use super::{InputTable, PieceError, PiecePlan, SlicePart};
 use crate::elements::ElementColumns;
-use crate::guard::guarded;
+use crate::guard::catch_panic;
 use crate::hashing::Digester;
 use crate::pipeline::{ClosedSlice, CountSummary, Cut, Edges, SliceGrid};
 use crate::top::{Ranker, Record, Sums, TopPlan, TopSink, TopSlice, TopSummary};
@@ -77,7 +77,7 @@ impl SliceRanking {
         let filled = self.fill(&mut elements);
         // Also after an error, so that the next slice begins empty.
         self.columns.clear();
-        let ranked = guarded(|| self.ranker.close(0, closed))?;
+        let ranked = catch_panic(|| self.ranker.close(0, closed))?;
         filled?;
         Ok(Some(RankedSlice { slice, ranked }))
     }
@@ -98,7 +98,7 @@ impl SliceRanking {
         for part in &elements.parts {
             for repeats in part.repeats()? {
                 let (ranker, digest) = (&mut self.ranker, self.digester.digest(repeats.key));
-                if !guarded(|| ranker.add_repeats(0, digest, &repeats))? {
+                if !catch_panic(|| ranker.add_repeats(0, digest, &repeats))? {
                     return Err(mismatch());
                 }
             }
@@ -108,7 +108,7 @@ impl SliceRanking {
 
     fn flush(&mut self) -> Result<(), PieceError> {
         if !self.columns.is_empty() {
-            guarded(|| self.ranker.add(0, &self.columns))?;
+            catch_panic(|| self.ranker.add(0, &self.columns))?;
             self.columns.clear();
         }
         Ok(())

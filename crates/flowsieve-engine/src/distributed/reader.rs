@@ -6,7 +6,7 @@ use super::wire::append;
 use super::{InputPart, OpenPiece, Piece, PieceError, PiecePlan, SlicePart};
 use crate::elements::ElementBatch;
 use crate::hashing::shard_of;
-use crate::inputs::{Maker, read_on};
+use crate::inputs::{BatchBuilder, read_batch};
 use crate::pipeline::{ExactSet, SliceGrid};
 use crate::top::Record;
 use crate::trace::{Capture, TraceError, TraceErrorKind};
@@ -26,7 +26,7 @@ const BYTES_A_SHARD: usize = 256;
 /// Call [`Self::finish`] after the last part: only it reports whether the bytes could be read.
 pub struct PieceReader {
     capture: Option<Capture>,
-    maker: Box<dyn Maker<Batch = ElementBatch>>,
+    maker: Box<dyn BatchBuilder<Batch = ElementBatch>>,
     grid: SliceGrid,
     shards: u32,
     form: Form,
@@ -152,7 +152,7 @@ impl PieceReader {
         };
         self.batch.clear();
         let before = self.input.packets_before + self.input.packets;
-        match read_on(capture, &*self.maker, &mut self.batch, before) {
+        match read_batch(capture, &*self.maker, &mut self.batch, before) {
             Ok(true) => return self.take(),
             Ok(false) => {}
             Err(error) if is_refusal(&error) => self.unreadable = Some(error),

@@ -5,7 +5,7 @@ use super::wire::WireFormat;
 use super::{InputTable, PieceError, PiecePlan, SlicePart};
 use crate::export::{ExportPlan, ExportRows, ExportSummary, ExportTotals, ExportWhat};
 use crate::export::{PackedRows, Taken};
-use crate::guard::guarded;
+use crate::guard::catch_panic;
 use crate::hashing::{Digest, shard_of};
 use crate::pipeline::CountSummary;
 use serde::{Deserialize, Serialize};
@@ -94,7 +94,7 @@ impl ShardRows {
         };
         while let Some(next) = elements.next_placed()? {
             let (time_ns, packet, from) = next.packet("element of a packet")?;
-            match guarded(|| made.take(time_ns, from.rest, is_here))? {
+            match catch_panic(|| made.take(time_ns, from.rest, is_here))? {
                 Taken::Added => {}
                 Taken::Begun(element) => {
                     places.push(RowPlace { slice, packet: next.place(packet), element });

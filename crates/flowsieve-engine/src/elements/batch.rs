@@ -2,7 +2,7 @@
 
 use crate::decode::{Addresses, Skip};
 use crate::hashing::{Digest, Digester, shard_of};
-use crate::memory::fetch;
+use crate::memory::prefetch;
 use crate::trace::{LinkType, LogBatch, LogEntry, PacketRef};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -129,14 +129,14 @@ impl Keys {
         &self.bytes[start as usize..self.ends[index] as usize]
     }
 
-    /// [`fetch`] of some of them; there need not be this many.
-    fn fetch(&self, keys: Range<usize>) {
+    /// [`prefetch`] of some of them; there need not be this many.
+    fn prefetch(&self, keys: Range<usize>) {
         let place = |key: usize| {
             let before = key.min(self.len()).checked_sub(1);
             before.map_or(0, |before| self.ends[before] as usize)
         };
-        fetch(&self.ends, &keys, u64::from);
-        fetch(&self.bytes, &(place(keys.start)..place(keys.end)), u64::from);
+        prefetch(&self.ends, &keys, u64::from);
+        prefetch(&self.bytes, &(place(keys.start)..place(keys.end)), u64::from);
     }
 
     /// All of them, in order.
@@ -204,12 +204,12 @@ impl ElementColumns {
         }
     }
 
-    /// [`fetch`] of some elements, of this many attributes; there need not be this many.
-    pub(crate) fn fetch(&self, elements: Range<usize>, arity: usize) {
+    /// [`prefetch`] of some elements, of this many attributes; there need not be this many.
+    pub(crate) fn prefetch(&self, elements: Range<usize>, arity: usize) {
         let attributes = elements.start * arity..elements.end * arity;
-        fetch(&self.digests, &elements, Digest::value);
-        fetch(&self.attributes, &attributes, Digest::value);
-        self.keys.fetch(elements);
+        prefetch(&self.digests, &elements, Digest::value);
+        prefetch(&self.attributes, &attributes, Digest::value);
+        self.keys.prefetch(elements);
     }
 
     /// The same for many, one after the other.

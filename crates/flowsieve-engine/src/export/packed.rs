@@ -11,8 +11,8 @@ use super::table::SliceTable;
 use crate::decode::NAME_MAX;
 use crate::elements::{ElementBatch, ElementKind};
 use crate::hashing::{Digest, Digester};
-use crate::inputs::Maker;
-use crate::memory::is_given;
+use crate::inputs::BatchBuilder;
+use crate::memory::can_allocate;
 use crate::trace::TraceBatch;
 use std::ops::Range;
 
@@ -59,12 +59,12 @@ impl PackedSightingMaker {
     }
 }
 
-impl Maker for PackedSightingMaker {
+impl BatchBuilder for PackedSightingMaker {
     type Batch = ElementBatch;
 
-    fn make(&self, batch: TraceBatch<'_>, out: &mut ElementBatch) {
+    fn append(&self, batch: TraceBatch<'_>, out: &mut ElementBatch) {
         let mut made = SightingBatch::default();
-        self.maker.make(batch, &mut made);
+        self.maker.append(batch, &mut made);
         let first = out.times_ns.len() as u32;
         out.times_ns.extend(&made.times_ns);
         let skipped = made.skipped.iter();
@@ -199,7 +199,7 @@ impl PackedRows {
     }
 
     fn has_room(&self, name: usize) -> bool {
-        self.table.has_numbers() && is_given(self.table.growth_bytes(name))
+        self.table.has_numbers() && can_allocate(self.table.growth_bytes(name))
     }
 
     /// Whether rows change no more: each is a packet.

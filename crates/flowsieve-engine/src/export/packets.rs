@@ -3,7 +3,7 @@
 use super::rows::{ExportRows, Question};
 use crate::decode::{Decoder, Headers, IpPacket, NAME_MAX, Skip, Tunnel, dns_messages};
 use crate::flows::Upper;
-use crate::inputs::{Batch, Maker};
+use crate::inputs::{Batch, BatchBuilder};
 use crate::trace::{LinkType, TraceBatch};
 
 /// A run of packets in trace order: each has a row or an entry in `skipped`.
@@ -109,10 +109,10 @@ pub(super) fn tcp_flags(packet: &IpPacket<'_>) -> Option<u8> {
     (packet.protocol == TCP).then(|| packet.tcp_flags().unwrap_or_default())
 }
 
-impl Maker for PacketMaker {
+impl BatchBuilder for PacketMaker {
     type Batch = PacketBatch;
 
-    fn make(&self, batch: TraceBatch<'_>, out: &mut PacketBatch) {
+    fn append(&self, batch: TraceBatch<'_>, out: &mut PacketBatch) {
         let first = out.times_ns.len() as u32;
         match batch {
             TraceBatch::Packets { bytes, packets } => {

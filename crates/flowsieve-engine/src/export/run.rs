@@ -6,7 +6,7 @@ use super::results::{ExportSink, ExportSummary, ExportTotals};
 use super::sightings::{SightingBatch, SightingMaker};
 use super::slices::{Order, Slices};
 use crate::decode::Skip;
-use crate::inputs::{Feed, InputResult, RunError, TimeMaker, Watch};
+use crate::inputs::{Feed, InputResult, RunError, TimeBuilder, Watch};
 use crate::pipeline::{SliceGrid, SliceSet, Slicing};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -99,7 +99,7 @@ fn elements(
 /// The slices of which packets come late.
 fn order(plan: &ExportPlan, slicing: Slicing, watch: &dyn Watch) -> Result<SliceSet, RunError> {
     thread::scope(|scope| {
-        let maker = Arc::new(TimeMaker);
+        let maker = Arc::new(TimeBuilder);
         let begin = |capture, open| Feed::start(scope, capture, &maker, plan.ahead(), open);
         let merge = plan.trace.merge(watch, begin);
         let mut order = Order::new(grid(slicing, merge.first_ns()));

@@ -6,8 +6,8 @@ use super::rows::Question;
 use crate::decode::{Addresses, Decoder, IpPacket, Skip, Tunnel, dns_messages};
 use crate::elements::{ElementKind, Keys};
 use crate::flows::{FlowKey, Upper};
-use crate::inputs::{Batch, Maker};
-use crate::memory::fetch;
+use crate::inputs::{Batch, BatchBuilder};
+use crate::memory::prefetch;
 use crate::trace::{LinkType, TraceBatch};
 use serde::{Deserialize, Serialize};
 use std::hash::{BuildHasher as _, Hash as _, Hasher as _};
@@ -58,11 +58,11 @@ impl Batch for SightingBatch {
         &self.times_ns
     }
 
-    fn fetch(&self, cursor: &Cursor, packets: usize) {
+    fn prefetch(&self, cursor: &Cursor, packets: usize) {
         let (packet, sighting) = (cursor.packet, cursor.sighting);
-        fetch(&self.times_ns, &(packet..packet + packets), i64::cast_unsigned);
+        prefetch(&self.times_ns, &(packet..packet + packets), i64::cast_unsigned);
         let sightings = sighting..sighting + packets;
-        fetch(&self.sightings, &sightings, |sighting| sighting.hash);
+        prefetch(&self.sightings, &sightings, |sighting| sighting.hash);
     }
 
     fn clear(&mut self) {
@@ -223,10 +223,10 @@ fn only(addresses: Addresses, is_source: bool) -> Addresses {
     addresses
 }
 
-impl Maker for SightingMaker {
+impl BatchBuilder for SightingMaker {
     type Batch = SightingBatch;
 
-    fn make(&self, batch: TraceBatch<'_>, out: &mut SightingBatch) {
+    fn append(&self, batch: TraceBatch<'_>, out: &mut SightingBatch) {
         let first = out.times_ns.len() as u32;
         match batch {
             TraceBatch::Packets { bytes, packets } => {

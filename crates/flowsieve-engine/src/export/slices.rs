@@ -12,7 +12,7 @@ use super::rows::Left;
 use super::sightings::Sighting;
 use super::table::SliceTable;
 use crate::elements::{ElementKind, Keys};
-use crate::memory::is_given;
+use crate::memory::can_allocate;
 use crate::pipeline::{Gathered, OpenSlices, Place, SliceGrid, SliceSet};
 use serde::{Deserialize, Serialize};
 use std::io;
@@ -257,7 +257,7 @@ impl<'a> Slices<'a> {
                 self.under_way.clear();
             }
             let fits = used + growth <= self.memory_bytes && table.has_numbers();
-            if fits && is_given(growth) {
+            if fits && can_allocate(growth) {
                 return Ok(());
             }
             let largest =

@@ -9,8 +9,8 @@ use crate::decode::{
     labels_from_text, logged_addresses,
 };
 use crate::elements::Keys;
-use crate::inputs::{Batch, Maker};
-use crate::memory::fetch;
+use crate::inputs::{Batch, BatchBuilder};
+use crate::memory::prefetch;
 use crate::trace::{LinkType, LogBatch, LogContent, LogEntry, LogQuestion, TraceBatch};
 use std::sync::Arc;
 
@@ -181,10 +181,10 @@ impl Batch for FlowBatch {
         &self.times_ns
     }
 
-    fn fetch(&self, cursor: &Cursor, packets: usize) {
+    fn prefetch(&self, cursor: &Cursor, packets: usize) {
         let (packet, flow) = (cursor.packet, cursor.flow);
-        fetch(&self.times_ns, &(packet..packet + packets), i64::cast_unsigned);
-        fetch(&self.flows, &(flow..flow + packets), |packet| packet.hash);
+        prefetch(&self.times_ns, &(packet..packet + packets), i64::cast_unsigned);
+        prefetch(&self.flows, &(flow..flow + packets), |packet| packet.hash);
     }
 
     fn clear(&mut self) {
@@ -332,7 +332,7 @@ impl FlowMaker {
     }
 }
 
-impl Maker for FlowMaker {
+impl BatchBuilder for FlowMaker {
     type Batch = FlowBatch;
 
     fn assist(&self) -> bool {
@@ -340,7 +340,7 @@ impl Maker for FlowMaker {
         shards.is_some_and(|shards| shards.serve(Wait::Never))
     }
 
-    fn make(&self, batch: TraceBatch<'_>, out: &mut FlowBatch) {
+    fn append(&self, batch: TraceBatch<'_>, out: &mut FlowBatch) {
         let first = out.times_ns.len() as u32;
         match batch {
             TraceBatch::Packets { bytes, packets } => {
@@ -430,7 +430,7 @@ mod tests {
         let batch = TraceBatch::Packets { bytes: frame, packets: &[packet] };
         let mut out = FlowBatch::default();
         FlowMaker::new(&Headers { tunnel, dns_ports: vec![5353] }, false, false)
-            .make(batch, &mut out);
+            .append(batch, &mut out);
         assert_eq!(out.messages.len(), out.names.iter().count());
         let names = out.names.iter().map(<[u8]>::to_vec).collect();
         (names, out.flows[0].key.addresses().ends().0)

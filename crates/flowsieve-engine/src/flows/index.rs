@@ -11,7 +11,7 @@
 //! bits than the choice of a slot, and both parts fit. Whole hashes are kept by place elsewhere.
 
 use crate::bits::Pages;
-use crate::memory::is_given;
+use crate::memory::can_allocate;
 
 /// Slots of the smallest index.
 const LEAST_SLOTS: usize = 1024;
@@ -119,7 +119,7 @@ impl Index {
             return true;
         }
         let slots = self.slots.len() * 2;
-        if !is_given((slots * size_of::<u32>()) as u64) {
+        if !can_allocate((slots * size_of::<u32>()) as u64) {
             return false;
         }
         let Some(slots) = Pages::try_new(slots) else {

@@ -7,7 +7,7 @@
 use super::index::Index;
 use super::record::{Ended, FlowRecord};
 use super::table::Flows;
-use crate::memory::is_given;
+use crate::memory::can_allocate;
 use std::fmt;
 use std::ops::Range;
 
@@ -68,7 +68,7 @@ impl Run {
         let mut listed: Vec<(i64, u32)> = Vec::new();
         let order = if is_in_order {
             Order::Places
-        } else if is_given((live * size_of::<(i64, u32)>()) as u64)
+        } else if can_allocate((live * size_of::<(i64, u32)>()) as u64)
             && listed.try_reserve_exact(live).is_ok()
         {
             drop(index);

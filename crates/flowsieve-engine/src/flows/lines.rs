@@ -10,7 +10,7 @@
 
 use super::batch::{FlowPacket, UpperKind};
 use crate::bits::Pages;
-use crate::memory::is_given;
+use crate::memory::can_allocate;
 use std::hint::black_box;
 
 /// Lines of the first piece.
@@ -243,7 +243,7 @@ impl Lines {
         while self.capacity < lines {
             let whole = FIRST << self.pieces.len().min(SHORT_PIECES);
             let piece = whole.min(most.saturating_sub(self.capacity)).max(1);
-            if !is_given((piece * size_of::<Line>()) as u64) {
+            if !can_allocate((piece * size_of::<Line>()) as u64) {
                 return false;
             }
             // Other tables ask at the same time.

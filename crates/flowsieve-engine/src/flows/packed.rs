@@ -16,7 +16,7 @@ use super::table::FlowTable;
 use crate::decode::{Addresses, NAME_MAX};
 use crate::elements::ElementBatch;
 use crate::hashing::{Digest, Digester};
-use crate::inputs::Maker;
+use crate::inputs::BatchBuilder;
 use crate::trace::TraceBatch;
 use std::io;
 
@@ -46,12 +46,12 @@ impl PackedMaker {
     }
 }
 
-impl Maker for PackedMaker {
+impl BatchBuilder for PackedMaker {
     type Batch = ElementBatch;
 
-    fn make(&self, batch: TraceBatch<'_>, out: &mut ElementBatch) {
+    fn append(&self, batch: TraceBatch<'_>, out: &mut ElementBatch) {
         let mut made = FlowBatch::default();
-        self.maker.make(batch, &mut made);
+        self.maker.append(batch, &mut made);
         let first = out.times_ns.len() as u32;
         out.times_ns.extend(&made.times_ns);
         let skipped = made.skipped.iter();

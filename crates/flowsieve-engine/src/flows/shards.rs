@@ -14,7 +14,7 @@ use super::batch::{FlowBatch, Place};
 use super::plan::FlowPlan;
 use super::record::FlowRecord;
 use super::table::{FLOW_BYTES, FlowTable};
-use crate::guard::{WorkerGone, guarded};
+use crate::guard::{WorkerPanicked, catch_panic};
 use crate::inputs::Batch as _;
 use std::collections::{BTreeMap, VecDeque};
 use std::convert::Infallible;
@@ -73,7 +73,7 @@ struct Done {
     spare: Vec<FlowBatch>,
     /// Flows that ended, by the number of the batch.
     ended: BTreeMap<u64, Vec<EndedAt>>,
-    failed: Option<WorkerGone>,
+    failed: Option<WorkerPanicked>,
 }
 
 /// Whether a thread waits for a shard that another one serves.
@@ -179,7 +179,7 @@ impl Shards {
     }
 
     /// What a thread said that panicked. No packets go into tables any more then.
-    pub(super) fn failure(&self) -> Option<WorkerGone> {
+    pub(super) fn failure(&self) -> Option<WorkerPanicked> {
         locked(&self.done).failed.clone()
     }
 
@@ -218,7 +218,7 @@ impl Shards {
             if failed.is_some() {
                 break;
             }
-            match guarded(|| add(&mut table, given, &given.batch.of_shards[number])) {
+            match catch_panic(|| add(&mut table, given, &given.batch.of_shards[number])) {
                 Ok(ended) if ended.is_empty() => {}
                 Ok(ended) => locked(&given.ended).extend(ended),
                 Err(gone) => failed = Some(gone),

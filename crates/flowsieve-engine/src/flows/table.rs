@@ -25,7 +25,7 @@ use super::last::{LastFlows, Run};
 use super::lines::{FlowLine as _, LONGEST_PIECE, Line, Lines};
 use super::plan::FlowPlan;
 use super::record::{Direction, Ended, FlowRecord};
-use crate::memory::{MEMORY_REFUSED, is_given};
+use crate::memory::{MEMORY_REFUSED, can_allocate};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::hint::black_box;
@@ -665,5 +665,5 @@ pub(super) fn reserve<T>(column: &mut Vec<T>, items: usize, most: usize) -> bool
     }
     let capacity = items.max((2 * column.capacity()).max(1024).min(most));
     let more = capacity - column.len();
-    is_given((capacity * size_of::<T>()) as u64) && column.try_reserve_exact(more).is_ok()
+    can_allocate((capacity * size_of::<T>()) as u64) && column.try_reserve_exact(more).is_ok()
 }

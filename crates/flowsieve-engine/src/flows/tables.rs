@@ -11,9 +11,9 @@ use super::plan::FlowPlan;
 use super::run::{FlowTaker, Output};
 use super::shards::{Shards, Wait};
 use super::table::{FLOW_BYTES, FlowTable, MOST_FLOWS, bytes_to_join, name_cost};
-use crate::guard::{WorkerGone, guarded};
+use crate::guard::{WorkerPanicked, catch_panic};
 use crate::inputs::{RunError, is_read_in_segments};
-use crate::memory::{MEMORY_REFUSED, is_given};
+use crate::memory::{MEMORY_REFUSED, can_allocate};
 use std::mem;
 use std::sync::Arc;
 use std::thread;
@@ -82,7 +82,7 @@ impl<'a> Tables<'a> {
 
     /// Ends all flows.
     pub(super) fn finish(self, output: &mut Output<'_>) -> Result<LastFlows, RunError> {
-        let finished = guarded(|| match self {
+        let finished = catch_panic(|| match self {
             Self::Joined(joined) => Ok(joined.table.finish()),
             Self::Divided(divided) => divided.finish(output),
         });
@@ -218,7 +218,7 @@ impl<'a> Divided<'a> {
             return Ok(true);
         }
         let to_join = bytes_to_join(used, self.shards.len() as u64);
-        if !self.shards.is_short() && is_given(to_join) {
+        if !self.shards.is_short() && can_allocate(to_join) {
             return Ok(false);
         }
         self.shards.limit();
@@ -289,7 +289,7 @@ impl<'a> Divided<'a> {
 }
 
 /// Why a run ends in which a thread panicked.
-fn gone_wrong(WorkerGone(reason): WorkerGone, output: &Output<'_>) -> RunError {
+fn gone_wrong(WorkerPanicked(reason): WorkerPanicked, output: &Output<'_>) -> RunError {
     if reason == MEMORY_REFUSED {
         return RunError::Memory;
     }

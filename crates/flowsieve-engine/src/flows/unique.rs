@@ -18,7 +18,7 @@ use crate::filters::{
 };
 use crate::hashing::Digester;
 use crate::inputs::{PlanError, RunError, Watch};
-use crate::memory::{given_of, is_given};
+use crate::memory::{allocatable, can_allocate};
 use hashbrown::HashTable;
 
 /// Least memory of the filter.
@@ -116,7 +116,7 @@ impl Seen {
         let mut filter = self.filter();
         let mut keys: Vec<FlowKey> = Vec::new();
         let bytes = (exact.len() * size_of::<FlowKey>()) as u64;
-        if is_given(bytes) && keys.try_reserve_exact(exact.len()).is_ok() {
+        if can_allocate(bytes) && keys.try_reserve_exact(exact.len()).is_ok() {
             // The filter's count depends on the order, and the set's order is another in every run.
             keys.extend(exact.into_iter().map(|(_, key)| key));
             keys.sort_unstable();
@@ -134,7 +134,7 @@ impl Seen {
 
     /// A filter of the memory that is planned, or of half of it as often as the system gives less.
     fn filter(&self) -> Box<dyn MembershipFilter> {
-        let bytes = given_of(self.filter_bytes, LEAST_FILTER_BYTES);
+        let bytes = allocatable(self.filter_bytes, LEAST_FILTER_BYTES);
         filter_spec(bytes).build()
     }
 
@@ -158,7 +158,7 @@ fn has_room(exact: &HashTable<(u64, FlowKey)>, limit_bytes: u64) -> bool {
     let grows = exact.len() == exact.capacity();
     let bytes = exact.allocation_size() as u64;
     // Both tables, and the least filter if there is no more.
-    !grows || (3 * bytes <= limit_bytes && is_given(2 * bytes))
+    !grows || (3 * bytes <= limit_bytes && can_allocate(2 * bytes))
 }
 
 fn element(digester: Digester, key: FlowKey) -> ElementDigests<'static> {

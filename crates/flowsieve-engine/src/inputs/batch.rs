@@ -1,6 +1,6 @@
 //! Batches of packets as their takers want them, and how they are made of what a reader yields.
 
-use crate::guard::{WorkerGone, guarded};
+use crate::guard::{WorkerPanicked, catch_panic};
 use crate::trace::{Capture, TraceBatch, TraceError, TraceErrorKind};
 
 /// A run of packets in the order of their input.
@@ -14,7 +14,7 @@ pub(crate) trait Batch: Default + Send {
     /// Reads ahead of the cursor what is taken of this many packets, so that it is near when one
     /// after the other is taken between those of other inputs: this way the processor fetches many
     /// places at a time.
-    fn fetch(&self, _cursor: &Self::Cursor, _packets: usize) {}
+    fn prefetch(&self, _cursor: &Self::Cursor, _packets: usize) {}
 
     /// Forgets all and keeps the memory.
     fn clear(&mut self);
@@ -24,17 +24,17 @@ pub(crate) trait Batch: Default + Send {
 }
 
 /// Makes batches of what readers yield.
-pub(crate) trait Maker: Send + Sync {
+pub(crate) trait BatchBuilder: Send + Sync {
     /// What it makes.
     type Batch: Batch;
 
     /// Appends what a reader yielded to `out`.
-    fn make(&self, batch: TraceBatch<'_>, out: &mut Self::Batch);
+    fn append(&self, batch: TraceBatch<'_>, out: &mut Self::Batch);
 
     /// The same where several threads make batches for one that takes them, and should have little
     /// to do.
-    fn make_for_one(&self, batch: TraceBatch<'_>, out: &mut Self::Batch) {
-        self.make(batch, out);
+    fn append_for_one(&self, batch: TraceBatch<'_>, out: &mut Self::Batch) {
+        self.append(batch, out);
     }
 
     /// Does some of what is to be done with batches that were taken, while there is nothing to
@@ -47,11 +47,11 @@ pub(crate) trait Maker: Send + Sync {
 /// What makes batches as one of several threads.
 pub(super) struct OneOfMany<'a, M>(pub(super) &'a M);
 
-impl<M: Maker> Maker for OneOfMany<'_, M> {
+impl<M: BatchBuilder> BatchBuilder for OneOfMany<'_, M> {
     type Batch = M::Batch;
 
-    fn make(&self, batch: TraceBatch<'_>, out: &mut Self::Batch) {
-        self.0.make_for_one(batch, out);
+    fn append(&self, batch: TraceBatch<'_>, out: &mut Self::Batch) {
+        self.0.append_for_one(batch, out);
     }
 }
 
@@ -60,23 +60,23 @@ enum Made {
     Batch,
     End,
     /// The maker panicked at the packet with this number in the batch.
-    Broken(u64, WorkerGone),
+    Broken(u64, WorkerPanicked),
 }
 
 /// Reads a batch and appends what is made of it to `out`, before which there were `before` packets;
 /// false at the end.
-pub(crate) fn read_on<M: Maker + ?Sized>(
+pub(crate) fn read_batch<M: BatchBuilder + ?Sized>(
     capture: &mut Capture,
     maker: &M,
     out: &mut M::Batch,
     before: u64,
 ) -> Result<bool, TraceError> {
     let already = out.times_ns().len() as u64;
-    let made = guarded(|| {
+    let made = catch_panic(|| {
         let Some(batch) = capture.next_batch()? else {
             return Ok(Made::End);
         };
-        Ok(match guarded(|| maker.make(batch, out)) {
+        Ok(match catch_panic(|| maker.append(batch, out)) {
             Ok(()) => Made::Batch,
             Err(gone) => {
                 let (place, gone) = culprit(maker, batch).unwrap_or((0, gone));
@@ -103,7 +103,7 @@ pub(super) fn undecodable(
     capture: &Capture,
     packet: u64,
     lost_from: u64,
-    WorkerGone(reason): WorkerGone,
+    WorkerPanicked(reason): WorkerPanicked,
 ) -> TraceError {
     TraceError {
         path: capture.path().to_path_buf(),
@@ -113,13 +113,16 @@ pub(super) fn undecodable(
 }
 
 /// The first packet of a batch that the maker panics at, by its number in the batch.
-fn culprit<M: Maker + ?Sized>(maker: &M, batch: TraceBatch<'_>) -> Option<(u64, WorkerGone)> {
+fn culprit<M: BatchBuilder + ?Sized>(
+    maker: &M,
+    batch: TraceBatch<'_>,
+) -> Option<(u64, WorkerPanicked)> {
     let TraceBatch::Packets { bytes, packets } = batch else {
         return None;
     };
     packets.chunks(1).enumerate().find_map(|(number, packets)| {
         let alone = TraceBatch::Packets { bytes, packets };
-        let gone = guarded(|| maker.make(alone, &mut M::Batch::default())).err()?;
+        let gone = catch_panic(|| maker.append(alone, &mut M::Batch::default())).err()?;
         Some((number as u64, gone))
     })
 }
@@ -146,12 +149,12 @@ impl Batch for Times {
 
 /// Takes the times and nothing else.
 #[derive(Debug)]
-pub(crate) struct TimeMaker;
+pub(crate) struct TimeBuilder;
 
-impl Maker for TimeMaker {
+impl BatchBuilder for TimeBuilder {
     type Batch = Times;
 
-    fn make(&self, batch: TraceBatch<'_>, out: &mut Times) {
+    fn append(&self, batch: TraceBatch<'_>, out: &mut Times) {
         match batch {
             TraceBatch::Packets { packets, .. } => {
                 out.0.extend(packets.iter().map(|packet| packet.time_ns));

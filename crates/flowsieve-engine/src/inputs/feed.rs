@@ -1,68 +1,66 @@
-//! One input: its packets become batches, in threads of its own or in the caller's.
+//! One input: its packets become batches, in its own threads or in the caller's.
 
-use super::batch::{Batch, Maker, read_on};
+use super::batch::{Batch, BatchBuilder, read_batch};
 use super::merge::{Input, count_until};
 use super::segments::SegmentFeed;
-use crate::threads::{Batches, Crossbeam, Filler, handover, spawn_scoped};
+use crate::threads::{Crossbeam, PipeReceiver, PipeSender, pipe, spawn_scoped};
 use crate::trace::{self, Capture, InputFormat, StopFlag, TraceError};
 use std::sync::Arc;
 use std::thread::Scope;
 use std::time::Duration;
 
-/// Inputs that overlap in time and are decoded by a thread each; further ones are decoded by the
-/// caller's thread.
+/// Most inputs that overlap in time and have a thread each; the caller's thread decodes the others.
 const MAX_DECODE_THREADS: usize = 64;
 
 /// Batches under way from one input.
 const QUEUED_BATCHES: usize = 8;
 
-/// Packets handed over at once. What a reader yields at a time may be far fewer, where packets are
-/// long, and every handing over may have to wake the other thread: on whole frames 4096 instead of
-/// one buffer's 600 took the run from 1.56 to 1.20 times the limit of `docs/performance.md`.
+/// Least packets sent at once. A reader may yield far fewer at a time where packets are long, and
+/// every send may have to wake the other thread: on whole frames 4096 instead of one buffer's 600
+/// took the run from 1.56 to 1.20 times the limit of `docs/performance.md`.
 const PACKETS_AT_ONCE: usize = 4096;
 
-/// Bytes of a pcap file that are read as one, apart from what stands before: some thousand packets'
-/// headers, and few enough that their batch stays in the second-level cache.
+/// Bytes of a segment of a pcap file: some thousand packets' headers, and few enough that their
+/// batch stays in the second-level cache.
 const SEGMENT_BYTES: u64 = 1 << 20;
 
 /// Memory of a thread that decodes one input: its reader, and the batches under way.
 const THREAD_BYTES: u64 = 8 << 20;
 
-/// Packets of a batch that are fetched at once: few enough that those of many inputs stay in the
+/// Packets of a batch that are prefetched at once: few enough that those of many inputs stay in the
 /// second-level cache.
-const FETCHED_AT_ONCE: usize = 256;
+const PREFETCH_PACKETS: usize = 256;
 
-/// Whether an input is a file that threads read at several places at once. Those threads assist
-/// whoever takes their batches.
+/// Returns whether an input is a file that threads read at several places at once. Those threads
+/// assist the consumer of their batches.
 pub(crate) fn is_read_in_segments(source: &trace::Source, format: InputFormat) -> bool {
     let capture = source.open(format, &StopFlag::default());
     capture.is_ok_and(|capture| !capture.is_short() && capture.segments(SEGMENT_BYTES).is_some())
 }
 
-/// An open input and the batch that is being taken from it.
-pub(crate) struct Feed<M: Maker> {
+/// An open input and its present batch.
+pub(crate) struct Feed<M: BatchBuilder> {
     source: Source<M>,
     /// The present batch.
     pub(crate) batch: M::Batch,
-    /// How far it has been taken.
+    /// How far it has been consumed.
     pub(crate) cursor: <M::Batch as Batch>::Cursor,
-    /// Packets in the batches before, and in the present one, which may have been taken away.
+    /// Packets in the batches before, and in the present one, which the consumer may have taken.
     packets: u64,
     at_hand: u64,
-    /// Packets of the batch that were fetched.
-    fetched: usize,
+    /// Packets of the batch that were prefetched.
+    prefetched: usize,
 }
 
-enum Source<M: Maker> {
+enum Source<M: BatchBuilder> {
     Here { capture: Box<Capture>, maker: Arc<M> },
-    Thread(Batches<M::Batch, TraceError>),
+    Thread(PipeReceiver<M::Batch, TraceError>),
     Segments(Box<SegmentFeed<M>>),
 }
 
-impl<M: Maker> Feed<M> {
-    /// A feed that decodes in this many threads of its own, if the input can be divided among them,
-    /// or in one; with none, and if it is short, whenever it is asked. `open` others have threads
-    /// already.
+impl<M: BatchBuilder> Feed<M> {
+    /// Starts a feed that decodes in this many threads, if the input can be divided among them, or
+    /// in one; with none, and if it is short, in the caller's. `open` others have threads already.
     pub(crate) fn start<'scope>(
         scope: &'scope Scope<'scope, '_>,
         mut capture: Capture,
@@ -98,17 +96,19 @@ impl<M: Maker> Feed<M> {
     {
         let maker = Arc::clone(maker);
         let capture = Box::new(capture);
-        Self::of(if threads == 0 {
-            Source::Here { capture, maker }
-        } else if let Some(segments) = capture.segments(segment_bytes) {
-            let feed = SegmentFeed::start(scope, segments, &maker, threads);
-            Source::Segments(Box::new(feed))
-        } else {
-            Source::ahead(scope, capture, maker, PACKETS_AT_ONCE)
+        if threads == 0 {
+            return Self::new(Source::Here { capture, maker });
+        }
+        Self::new(match capture.segments(segment_bytes) {
+            Some(segments) => match SegmentFeed::start(scope, segments, &maker, threads) {
+                Some(feed) => Source::Segments(Box::new(feed)),
+                None => Source::Here { capture, maker },
+            },
+            None => Source::ahead(scope, capture, maker, PACKETS_AT_ONCE),
         })
     }
 
-    /// A feed with a thread of its own that hands packets on as soon as they come.
+    /// Starts a feed with a thread that sends packets as soon as they come.
     pub(crate) fn start_prompt<'scope>(
         scope: &'scope Scope<'scope, '_>,
         capture: Capture,
@@ -118,21 +118,21 @@ impl<M: Maker> Feed<M> {
         M: 'scope,
     {
         let (capture, maker) = (Box::new(capture), Arc::clone(maker));
-        Self::of(Source::ahead(scope, capture, maker, 1))
+        Self::new(Source::ahead(scope, capture, maker, 1))
     }
 
-    fn of(source: Source<M>) -> Self {
+    fn new(source: Source<M>) -> Self {
         Self {
             source,
             batch: M::Batch::default(),
             cursor: Default::default(),
             packets: 0,
             at_hand: 0,
-            fetched: 0,
+            prefetched: 0,
         }
     }
 
-    /// Replaces the batch by the next one; false at the end.
+    /// Replaces the batch by the next one; returns false at the end.
     fn next_batch(&mut self) -> Result<bool, TraceError> {
         if let Source::Segments(segments) = &mut self.source {
             if segments.refill(&mut self.batch) {
@@ -148,13 +148,13 @@ impl<M: Maker> Feed<M> {
             Source::Segments(_) => Ok(false),
             Source::Here { capture, maker } => {
                 while self.batch.times_ns().is_empty() {
-                    if !read_on(capture, &**maker, &mut self.batch, self.packets)? {
+                    if !read_batch(capture, &**maker, &mut self.batch, self.packets)? {
                         return Ok(false);
                     }
                 }
                 Ok(true)
             }
-            Source::Thread(batches) => match batches.next(std::mem::take(&mut self.batch)) {
+            Source::Thread(batches) => match batches.receive(std::mem::take(&mut self.batch)) {
                 None => Ok(false),
                 Some(next) => {
                     self.batch = next?;
@@ -164,13 +164,13 @@ impl<M: Maker> Feed<M> {
         }
     }
 
-    fn fetch(&mut self) {
-        self.fetched = M::Batch::taken(&self.cursor) + FETCHED_AT_ONCE;
-        self.batch.fetch(&self.cursor, FETCHED_AT_ONCE);
+    fn prefetch(&mut self) {
+        self.prefetched = M::Batch::taken(&self.cursor) + PREFETCH_PACKETS;
+        self.batch.prefetch(&self.cursor, PREFETCH_PACKETS);
     }
 }
 
-impl<M: Maker> Input for Feed<M> {
+impl<M: BatchBuilder> Input for Feed<M> {
     #[inline]
     fn time_ns(&self, behind: usize) -> Option<i64> {
         let number = M::Batch::taken(&self.cursor) + behind;
@@ -182,19 +182,19 @@ impl<M: Maker> Input for Feed<M> {
         count_until(times_ns.iter().copied(), until_ns)
     }
 
-    /// Whoever takes packets moves the cursor.
+    /// The consumer moves the cursor.
     #[inline]
     fn pass(&mut self, _packets: usize) {
-        if M::Batch::taken(&self.cursor) >= self.fetched {
-            self.fetch();
+        if M::Batch::taken(&self.cursor) >= self.prefetched {
+            self.prefetch();
         }
     }
 
     fn refill(&mut self) -> Result<bool, TraceError> {
-        // The batch was taken.
+        // The batch was consumed.
         self.packets += std::mem::take(&mut self.at_hand);
         self.cursor = Default::default();
-        self.fetched = 0;
+        self.prefetched = 0;
         let more = self.next_batch()?;
         self.at_hand = self.batch.times_ns().len() as u64;
         Ok(more)
@@ -211,9 +211,9 @@ impl<M: Maker> Input for Feed<M> {
     }
 }
 
-impl<M: Maker> Source<M> {
-    /// Starts a thread that reads an input to its end, and hands on this many packets at once; if
-    /// there is none, the caller reads.
+impl<M: BatchBuilder> Source<M> {
+    /// Starts a thread that reads an input to its end and sends at least this many packets at once;
+    /// the caller reads if the system refuses the thread.
     fn ahead<'scope>(
         scope: &'scope Scope<'scope, '_>,
         mut capture: Box<Capture>,
@@ -223,43 +223,43 @@ impl<M: Maker> Source<M> {
     where
         M: 'scope,
     {
-        let read = move |(capture, maker, filler): (_, Arc<M>, _)| {
-            decode(capture, &*maker, filler, at_once);
+        let read = move |(capture, maker, sender): (_, Arc<M>, _)| {
+            decode(capture, &*maker, sender, at_once);
         };
         let Some(thread) = spawn_scoped(scope, "decode", THREAD_BYTES, read) else {
             return Self::Here { capture, maker };
         };
         capture.decompress_ahead();
-        let (filler, batches) = handover::<_, _, Crossbeam>(QUEUED_BATCHES);
-        thread.begin((capture, maker, filler));
+        let (sender, batches) = pipe::<_, _, Crossbeam>(QUEUED_BATCHES);
+        thread.begin((capture, maker, sender));
         Self::Thread(batches)
     }
 }
 
-/// Reads an input to its end, in a thread of its own.
-fn decode<M: Maker>(
+/// Reads an input to its end, in its thread.
+fn decode<M: BatchBuilder>(
     mut capture: Box<Capture>,
     maker: &M,
-    filler: Filler<M::Batch, TraceError>,
+    sender: PipeSender<M::Batch, TraceError>,
     at_once: usize,
 ) {
     let mut out = M::Batch::default();
     let mut sent = 0;
     loop {
-        let more = read_on(&mut capture, maker, &mut out, sent);
+        let more = read_batch(&mut capture, maker, &mut out, sent);
         let made = out.times_ns().len();
         if matches!(more, Ok(true)) && made < at_once {
             continue;
         }
         sent += made as u64;
-        // If nobody takes batches any more, the run was given up.
-        if made > 0 && !filler.hand_on(&mut out) {
+        // Without a receiver the run was aborted.
+        if made > 0 && !sender.send(&mut out) {
             return;
         }
         match more {
             Ok(true) => {}
             Ok(false) => return,
-            Err(error) => return filler.fail(error),
+            Err(error) => return sender.fail(error),
         }
     }
 }
@@ -277,10 +277,10 @@ mod tests {
     /// Panics at the packet of this time.
     struct Trap(i64);
 
-    impl Maker for Trap {
+    impl BatchBuilder for Trap {
         type Batch = Times;
 
-        fn make(&self, batch: TraceBatch<'_>, out: &mut Times) {
+        fn append(&self, batch: TraceBatch<'_>, out: &mut Times) {
             let TraceBatch::Packets { packets, .. } = batch else {
                 return;
             };
@@ -297,7 +297,7 @@ mod tests {
         let open = || Capture::open(Path::new(path), InputFormat::Auto).unwrap();
         let mut capture = open();
         let mut times = Times::default();
-        while read_on(&mut capture, &Trap(-1), &mut times, 0).unwrap() {}
+        while read_batch(&mut capture, &Trap(-1), &mut times, 0).unwrap() {}
         assert_eq!(times.0.len(), 8000);
         for (threads, segment_bytes) in [(0, 1 << 20), (1, 1 << 20), (1, 4096), (3, 4096)] {
             let number = 6000;

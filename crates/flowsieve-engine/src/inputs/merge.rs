@@ -3,7 +3,7 @@
 
 use super::order::{Key, Order};
 use super::results::{InputResult, Watch};
-use crate::guard::{Broken, guarded};
+use crate::guard::{Broken, catch_panic};
 use crate::trace::{Capture, InputFormat, Source, StopFlag, TraceError, first_time_ns};
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -258,7 +258,7 @@ impl<'a, I: Input> Merge<'a, I> {
     ) -> Result<(Vec<InputResult>, bool), E> {
         // What was read before the flag was set is taken still: then the readers end, and the loop.
         while !self.open.is_empty() {
-            let empty = guarded(|| self.take_at_hand(taker)).map_err(|gone| {
+            let empty = catch_panic(|| self.take_at_hand(taker)).map_err(|gone| {
                 let (number, packets) = self.taking;
                 let result = &self.inputs[number];
                 gone.at(&result.path, result.packets, packets as u64)
@@ -426,7 +426,7 @@ impl<'a, I: Input> Merge<'a, I> {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
 
-    use super::super::{Feed, RecordInput, TimeMaker};
+    use super::super::{Feed, RecordInput, TimeBuilder};
     use super::*;
     use crate::trace::{LogBatch, PacketRef, Select};
     use std::sync::Mutex;
@@ -492,7 +492,7 @@ mod tests {
         let counters = Arc::new(Counters::default());
         let source = Source::from(PATH).selected_by(Arc::clone(&counters) as Arc<dyn Select>);
         thread::scope(|scope| {
-            let maker = Arc::new(TimeMaker);
+            let maker = Arc::new(TimeBuilder);
             let begin = |capture, open| Feed::start(scope, capture, &maker, threads, open);
             let merge = Merge::new(&[source], InputFormat::Auto, &*counters, begin);
             let drained = merge.drain(&*counters, |_, _, _| Ok::<(), Broken>(()));
@@ -540,7 +540,7 @@ mod tests {
     fn a_taker_that_panics_is_an_error_that_names_its_packets_and_no_hang() {
         for threads in [0, 1, 3] {
             thread::scope(|scope| {
-                let maker = Arc::new(TimeMaker);
+                let maker = Arc::new(TimeBuilder);
                 let begin = |capture, open| Feed::start(scope, capture, &maker, threads, open);
                 trapped(begin, |feed, packets| feed.cursor += packets);
             });

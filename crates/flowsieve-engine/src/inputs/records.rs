@@ -3,7 +3,7 @@
 
 use super::batch::undecodable;
 use super::merge::{Input, count_until};
-use crate::guard::guarded;
+use crate::guard::catch_panic;
 use crate::trace::{Annotation, Capture, Lost, RecordBatch, TraceError};
 use std::cell::RefCell;
 use std::ops::Range;
@@ -89,7 +89,7 @@ impl Input for RecordInput<'_> {
             self.before += self.at as u64;
             self.at = 0;
             let next = self.before + 1;
-            match guarded(|| Ok(self.capture.next_batch()?.is_some())) {
+            match catch_panic(|| Ok(self.capture.next_batch()?.is_some())) {
                 Ok(Ok(true)) => {}
                 Ok(end) => {
                     self.leave();

@@ -1,152 +1,160 @@
-//! One large pcap file decoded at several places at once: by threads of its own, and by the taker's
-//! thread whenever it would have to wait for them. Threads that have no batch to fill do what is to
-//! be done with batches that were taken.
+//! One large pcap file decoded at several places at once: by threads, and by the consumer's thread
+//! whenever it would have to wait for them. A thread without a segment to read works off batches
+//! that were consumed.
 //!
 //! Where a segment's first record begins is a guess until the segment before has been read to its
 //! end. So segments are taken in order, each only if it was entered exactly where the one before
-//! ended; if it was not, the taker reads it again from there. What cannot be read is left to an
+//! ended; otherwise the consumer reads it again from there. What cannot be read is left to an
 //! ordinary reader, with everything behind it: errors are the same as without segments.
 
-use super::batch::{Batch, Maker, OneOfMany, read_on};
-use crate::guard::guarded;
-use crate::threads::spawn_up_to;
+use super::batch::{Batch, BatchBuilder, OneOfMany, read_batch};
+use crate::guard::catch_panic;
+use crate::threads::{MapWorker, OrderedWorkers};
 use crate::trace::{Capture, SegmentReader, Segments};
-use crossbeam_channel::{Receiver, Sender, TryRecvError, bounded};
-use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::Scope;
 
-/// Batches, each for a segment: those under way to the taker, and one in each hand.
+/// Batches for each thread, each for a segment: those under way, and one in each hand.
 const BATCHES_A_THREAD: usize = 4;
 
 /// Memory of a thread: its reader, and its batches.
 const THREAD_BYTES: u64 = 10 << 20;
 
 /// The segments of an input, as batches in the order of the file.
-pub(super) struct SegmentFeed<M: Maker> {
+pub(super) struct SegmentFeed<M: BatchBuilder> {
     segments: Segments,
-    maker: Arc<M>,
-    /// The taker's own.
-    reader: SegmentReader,
+    /// Reads segments in the consumer's thread.
+    worker: SegmentWorker<M>,
+    workers: OrderedWorkers<Task<M::Batch>, ReadSegment<M::Batch>>,
+    /// Number of the next segment to queue.
+    unqueued: u64,
     /// Number of the next segment to take.
     next: u64,
-    /// Where the one before ended.
-    place: u64,
-    /// Number of the next segment that nobody reads yet.
-    unclaimed: Arc<AtomicU64>,
-    /// Segments that were ready before their turn.
-    ready: BTreeMap<u64, Made<M::Batch>>,
-    full: Receiver<Made<M::Batch>>,
-    empty: Sender<M::Batch>,
-    emptied: Receiver<M::Batch>,
+    /// Offset at which the one before ended.
+    end: u64,
 }
 
-/// A thread that reads segments ahead.
-struct SegmentThread<M: Maker> {
-    reader: SegmentReader,
-    maker: Arc<M>,
-    full: Sender<Made<M::Batch>>,
-    emptied: Receiver<M::Batch>,
-    unclaimed: Arc<AtomicU64>,
-    /// How many segments there are.
-    count: u64,
-}
+/// Number of a segment, and an empty batch for it.
+type Task<B> = (u64, B);
 
-impl<M: Maker> SegmentThread<M> {
-    /// Reads segments until there are no more, then assists.
-    fn read(mut self) {
-        while let Some(batch) = next_emptied(&self.emptied, &*self.maker) {
-            let number = self.unclaimed.fetch_add(1, Ordering::Relaxed);
-            if number >= self.count {
-                break;
-            }
-            let made = make(&mut self.reader, &*self.maker, number, None, batch);
-            if self.full.send(made).is_err() {
-                break;
-            }
-        }
-        while self.maker.assist() {}
-    }
-}
-
-/// What was made of a segment.
-struct Made<B> {
+/// The batch of a segment.
+struct ReadSegment<B> {
     number: u64,
-    /// Where it was entered, if anywhere.
+    /// Offset of its first record; `None` if none was found.
     entered: Option<u64>,
-    /// Where it ended.
-    left: u64,
+    /// Offset behind its last record.
+    end: u64,
     batch: B,
     /// Packets that were not wanted.
     left_out: u64,
     failed: bool,
 }
 
-impl<M: Maker> SegmentFeed<M> {
-    /// Starts up to this many threads that read ahead.
+/// Reads segments, in any order.
+struct SegmentWorker<M> {
+    reader: SegmentReader,
+    maker: Arc<M>,
+}
+
+impl<M: BatchBuilder> MapWorker<Task<M::Batch>> for SegmentWorker<M> {
+    type Result = ReadSegment<M::Batch>;
+
+    fn map(&mut self, (number, batch): Task<M::Batch>) -> Self::Result {
+        self.read(number, None, batch)
+    }
+
+    fn assist(&mut self) -> bool {
+        self.maker.assist()
+    }
+}
+
+impl<M: BatchBuilder> SegmentWorker<M> {
+    /// Reads a segment from `exact`, or from where its first record seems to begin.
+    fn read(
+        &mut self,
+        number: u64,
+        exact: Option<u64>,
+        mut batch: M::Batch,
+    ) -> ReadSegment<M::Batch> {
+        batch.clear();
+        self.reader.take_left_out();
+        let entered = catch_panic(|| self.reader.enter(number, exact));
+        let mut failed = entered.is_err();
+        let entered = entered.unwrap_or(None);
+        let mut more = entered.is_some();
+        let maker = OneOfMany(&*self.maker);
+        while more {
+            let another = read_batch(self.reader.capture(), &maker, &mut batch, 0);
+            failed = another.is_err();
+            more = another.unwrap_or(false);
+        }
+        let left_out = self.reader.take_left_out();
+        ReadSegment { number, entered, end: self.reader.offset(), batch, left_out, failed }
+    }
+}
+
+impl<M: BatchBuilder> SegmentFeed<M> {
+    /// Starts up to this many threads that read ahead; `None` if the system refuses all of them.
     pub(super) fn start<'scope>(
         scope: &'scope Scope<'scope, '_>,
         segments: Segments,
         maker: &Arc<M>,
         threads: usize,
-    ) -> Self
+    ) -> Option<Self>
     where
         M: 'scope,
     {
-        // All batches that there are fit into either channel, so that nobody waits to hand one on.
-        // A thread claims a segment only when it has a batch for it: so the lowest that is not
-        // taken is always ready, or being read, or free to claim.
-        let threads = spawn_up_to(scope, "decode", threads, THREAD_BYTES, SegmentThread::read);
-        let batches = (threads.len() + 1) * BATCHES_A_THREAD;
-        let (send, full) = bounded(batches);
-        let (empty, emptied) = bounded(batches);
-        for _ in 0..batches {
-            let _ = empty.send(M::Batch::default());
-        }
-        let unclaimed = Arc::new(AtomicU64::new(segments.first()));
-        for thread in threads {
-            thread.begin(SegmentThread {
-                reader: segments.reader(),
-                maker: Arc::clone(maker),
-                full: send.clone(),
-                emptied: emptied.clone(),
-                unclaimed: Arc::clone(&unclaimed),
-                count: segments.count(),
-            });
-        }
-        Self {
-            reader: segments.reader(),
-            place: segments.begin(),
+        let worker = || SegmentWorker { reader: segments.reader(), maker: Arc::clone(maker) };
+        // The number of batches, fewer than these, bounds what is under way.
+        let limit = 2 * BATCHES_A_THREAD;
+        let workers =
+            OrderedWorkers::start_scoped(scope, "decode", threads, THREAD_BYTES, limit, worker)?;
+        let batches = (workers.workers() + 1) * BATCHES_A_THREAD;
+        let mut feed = Self {
+            worker: worker(),
+            workers,
+            unqueued: segments.first(),
             next: segments.first(),
+            end: segments.begin(),
             segments,
-            maker: Arc::clone(maker),
-            unclaimed,
-            ready: BTreeMap::new(),
-            full,
-            empty,
-            emptied,
+        };
+        for _ in 0..batches {
+            feed.queue(M::Batch::default());
+        }
+        Some(feed)
+    }
+
+    /// Has the next segment read into an empty batch, if there is one.
+    fn queue(&mut self, batch: M::Batch) {
+        if self.unqueued < self.segments.count() {
+            let earlier = self.workers.push((self.unqueued, batch));
+            debug_assert!(earlier.is_none(), "there is room for every batch");
+            self.unqueued += 1;
+        }
+        if self.unqueued == self.segments.count() {
+            self.workers.close();
         }
     }
 
-    /// Replaces a used batch by the next one that is not empty; false if the rest of the file is
-    /// for another reader.
+    /// Replaces a used batch by the next one that is not empty; returns false if the rest of the
+    /// file is for another reader.
     pub(super) fn refill(&mut self, used: &mut M::Batch) -> bool {
         while self.next < self.segments.count() {
-            let mut made = self.obtain();
-            if made.entered != Some(self.place) {
-                made = self.read(made.number, Some(self.place), made.batch);
+            let Some(mut read) = self.obtain() else {
+                return false;
+            };
+            if read.entered != Some(self.end) {
+                read = self.worker.read(read.number, Some(self.end), read.batch);
             }
-            if made.failed {
+            if read.failed {
                 return false;
             }
             self.next += 1;
-            self.place = made.left;
-            self.segments.leave_out(made.left_out);
-            std::mem::swap(used, &mut made.batch);
-            made.batch.clear();
-            // The threads may be gone: then nobody needs it.
-            let _ = self.empty.try_send(made.batch);
+            self.end = read.end;
+            self.segments.leave_out(read.left_out);
+            std::mem::swap(used, &mut read.batch);
+            read.batch.clear();
+            self.queue(read.batch);
             if !used.times_ns().is_empty() {
                 return true;
             }
@@ -154,85 +162,30 @@ impl<M: Maker> SegmentFeed<M> {
         false
     }
 
-    /// What follows the segments taken, before which there were this many packets. The threads end.
+    /// Opens what follows the segments taken, before which there were this many packets.
     pub(super) fn rest(&self, packets: u64) -> Capture {
-        self.unclaimed.store(self.segments.count(), Ordering::Relaxed);
-        self.segments.rest(self.place, packets)
+        self.segments.rest(self.end, packets)
     }
 
-    /// What makes batches of packets.
+    /// The builder of the batches.
     pub(super) fn maker(&self) -> Arc<M> {
-        Arc::clone(&self.maker)
+        Arc::clone(&self.worker.maker)
     }
 
-    /// What was made of the next segment, by whomever.
-    fn obtain(&mut self) -> Made<M::Batch> {
+    /// Returns the next segment, whichever thread reads it; `None` if a thread panicked.
+    fn obtain(&mut self) -> Option<ReadSegment<M::Batch>> {
         loop {
-            if let Some(made) = self.ready.remove(&self.next) {
-                return made;
+            if let Some(read) = self.workers.try_next() {
+                return read.ok();
             }
-            let made = if let Ok(made) = self.full.try_recv() {
-                made
-            } else if let Some((number, batch)) = self.claim() {
-                self.read(number, None, batch)
-            } else if self.maker.assist() {
-                continue;
-            } else {
-                match self.full.recv() {
-                    Ok(made) => made,
-                    // The threads are gone without having read it.
-                    Err(_) => self.read(self.next, Some(self.place), M::Batch::default()),
-                }
-            };
-            self.ready.insert(made.number, made);
+            if let Some((place, task)) = self.workers.claim() {
+                let read = self.worker.map(task);
+                self.workers.complete(place, read);
+            } else if !self.worker.assist() {
+                return self.workers.next()?.ok();
+            }
         }
     }
-
-    /// A segment for the taker to read.
-    fn claim(&self) -> Option<(u64, M::Batch)> {
-        let batch = self.emptied.try_recv().ok()?;
-        let number = self.unclaimed.fetch_add(1, Ordering::Relaxed);
-        (number < self.segments.count()).then_some((number, batch))
-    }
-
-    fn read(&mut self, number: u64, exact: Option<u64>, batch: M::Batch) -> Made<M::Batch> {
-        make(&mut self.reader, &*self.maker, number, exact, batch)
-    }
-}
-
-/// The next batch to fill; while there is none, the thread assists whoever takes them. None if
-/// nobody takes any more.
-fn next_emptied<M: Maker>(emptied: &Receiver<M::Batch>, maker: &M) -> Option<M::Batch> {
-    loop {
-        match emptied.try_recv() {
-            Ok(batch) => return Some(batch),
-            Err(TryRecvError::Disconnected) => return None,
-            Err(TryRecvError::Empty) if maker.assist() => {}
-            Err(TryRecvError::Empty) => return emptied.recv().ok(),
-        }
-    }
-}
-
-/// Reads a segment, from where its first record is known or seems to begin.
-fn make<M: Maker>(
-    reader: &mut SegmentReader,
-    maker: &M,
-    number: u64,
-    exact: Option<u64>,
-    mut batch: M::Batch,
-) -> Made<M::Batch> {
-    batch.clear();
-    reader.take_left_out();
-    let entered = guarded(|| reader.enter(number, exact));
-    let mut failed = entered.is_err();
-    let entered = entered.unwrap_or(None);
-    let mut more = entered.is_some();
-    while more {
-        let another = read_on(reader.capture(), &OneOfMany(maker), &mut batch, 0);
-        failed = another.is_err();
-        more = another.unwrap_or(false);
-    }
-    Made { number, entered, left: reader.offset(), batch, left_out: reader.take_left_out(), failed }
 }
 
 #[cfg(test)]
@@ -274,10 +227,10 @@ mod tests {
         }
     }
 
-    impl Maker for Copy {
+    impl BatchBuilder for Copy {
         type Batch = Copies;
 
-        fn make(&self, batch: TraceBatch<'_>, out: &mut Copies) {
+        fn append(&self, batch: TraceBatch<'_>, out: &mut Copies) {
             let TraceBatch::Packets { bytes, packets } = batch else {
                 return;
             };
@@ -392,11 +345,11 @@ mod tests {
     /// Has work besides.
     struct Busy(AtomicU64);
 
-    impl Maker for Busy {
+    impl BatchBuilder for Busy {
         type Batch = Copies;
 
-        fn make(&self, batch: TraceBatch<'_>, out: &mut Copies) {
-            Copy.make(batch, out);
+        fn append(&self, batch: TraceBatch<'_>, out: &mut Copies) {
+            Copy.append(batch, out);
         }
 
         fn assist(&self) -> bool {

@@ -9,7 +9,7 @@ use super::slice_set::SliceSet;
 use super::time_slice::SliceGrid;
 use crate::elements::{ElementBatch, ElementColumns};
 use crate::hashing::Digest;
-use crate::memory::given_of;
+use crate::memory::allocatable;
 use crate::sorted::{Item, Sorted};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -67,9 +67,9 @@ impl<T: Default + Serialize + DeserializeOwned> Gathered<T> {
             blocks: BTreeMap::new(),
             bytes: 0,
             // What is gathered takes more than its bytes, since vectors grow ahead.
-            limit_bytes: given_of(2 * GATHERED_BYTES, LEAST_BYTES) as usize / 2,
+            limit_bytes: allocatable(2 * GATHERED_BYTES, LEAST_BYTES) as usize / 2,
             count: 0,
-            sorted: Sorted::new(given_of(SORTED_BYTES, LEAST_BYTES)),
+            sorted: Sorted::new(allocatable(SORTED_BYTES, LEAST_BYTES)),
         }
     }
 

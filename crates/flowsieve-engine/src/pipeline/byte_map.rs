@@ -1,6 +1,6 @@
 //! Elements themselves, each with a value, with a limit on their memory.
 
-use crate::memory::is_given;
+use crate::memory::can_allocate;
 use ahash::RandomState;
 use hashbrown::{HashMap, HashTable};
 
@@ -131,7 +131,7 @@ impl<V: Copy> ByteMap<V> {
     #[cold]
     fn may_grow(&mut self, part: usize, least: usize) -> bool {
         let growth = (2 * part).max(least) as u64;
-        if self.memory_bytes() + growth <= self.limit_bytes && is_given(growth) {
+        if self.memory_bytes() + growth <= self.limit_bytes && can_allocate(growth) {
             return true;
         }
         self.give_up();

@@ -2,8 +2,8 @@
 
 use crate::decode::Skip;
 use crate::elements::{ElementBatch, Extractor};
-use crate::inputs::{Batch, Maker};
-use crate::memory::fetch;
+use crate::inputs::{Batch, BatchBuilder};
+use crate::memory::prefetch;
 use crate::trace::TraceBatch;
 use std::ops::Range;
 
@@ -57,12 +57,12 @@ impl Batch for ElementBatch {
         &self.times_ns
     }
 
-    fn fetch(&self, cursor: &Cursor, packets: usize) {
+    fn prefetch(&self, cursor: &Cursor, packets: usize) {
         let Cursor { packet, element, .. } = *cursor;
-        fetch(&self.times_ns, &(packet..packet + packets), i64::cast_unsigned);
+        prefetch(&self.times_ns, &(packet..packet + packets), i64::cast_unsigned);
         let columns = &self.elements;
         let arity = columns.attributes.len() / columns.len().max(1);
-        columns.fetch(element..element + packets, arity);
+        columns.prefetch(element..element + packets, arity);
     }
 
     fn clear(&mut self) {
@@ -74,14 +74,14 @@ impl Batch for ElementBatch {
     }
 }
 
-impl Maker for Extractor {
+impl BatchBuilder for Extractor {
     type Batch = ElementBatch;
 
-    fn make(&self, batch: TraceBatch<'_>, out: &mut ElementBatch) {
+    fn append(&self, batch: TraceBatch<'_>, out: &mut ElementBatch) {
         self.extract(batch, out);
     }
 
-    fn make_for_one(&self, batch: TraceBatch<'_>, out: &mut ElementBatch) {
+    fn append_for_one(&self, batch: TraceBatch<'_>, out: &mut ElementBatch) {
         self.extract_divided(batch, out);
     }
 }

@@ -4,7 +4,7 @@
 use super::beside::Beside;
 use super::sequencer::{Sequencer, Stage, StageError};
 use crate::elements::ElementBatch;
-use crate::inputs::{A_WHILE, CaptureClock, Feed, Maker, Taker};
+use crate::inputs::{A_WHILE, BatchBuilder, CaptureClock, Feed, Taker};
 use std::time::{Duration, Instant};
 
 /// Takes packets as they come, and has rows handed on meanwhile.
@@ -38,7 +38,9 @@ impl<'a, 't, S: Stage> Live<'a, 't, S> {
     }
 }
 
-impl<S: Stage, M: Maker<Batch = ElementBatch>> Taker<Feed<M>, StageError> for Live<'_, '_, S> {
+impl<S: Stage, M: BatchBuilder<Batch = ElementBatch>> Taker<Feed<M>, StageError>
+    for Live<'_, '_, S>
+{
     fn take(
         &mut self,
         _number: usize,

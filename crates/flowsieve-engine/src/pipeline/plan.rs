@@ -8,7 +8,7 @@ use crate::filters::{
 };
 use crate::hashing::Digester;
 use crate::inputs::PlanError;
-use crate::memory::is_given;
+use crate::memory::can_allocate;
 use crate::plan::TracePlan;
 
 /// How packet time is cut.
@@ -383,7 +383,7 @@ impl CountPlan {
     pub fn check_memory(&self) -> Result<(), PlanError> {
         let slices = self.open_slices();
         let bytes = self.counter_bytes().unwrap_or(0).saturating_mul(slices as u64);
-        if is_given(bytes) {
+        if can_allocate(bytes) {
             return Ok(());
         }
         Err(PlanError::new(format!(

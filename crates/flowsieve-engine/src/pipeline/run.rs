@@ -17,8 +17,8 @@ use super::traffic::Traffic;
 use super::workers::CountStage;
 use crate::elements::{ElementBatch, Extractor};
 use crate::filters::saved::SavedFilter;
-use crate::guard::WorkerGone;
-use crate::inputs::{Feed, InputResult, Maker, Merge, PlanError, RunError, Watch};
+use crate::guard::WorkerPanicked;
+use crate::inputs::{BatchBuilder, Feed, InputResult, Merge, PlanError, RunError, Watch};
 use crate::memory::MEMORY_REFUSED;
 use crate::trace::{InputFormat, Source};
 use std::mem;
@@ -232,7 +232,7 @@ pub(crate) struct Read<T> {
     pub(crate) outcome: T,
 }
 
-impl<M: Maker<Batch = ElementBatch>> Reading<'_, M> {
+impl<M: BatchBuilder<Batch = ElementBatch>> Reading<'_, M> {
     /// Reads all inputs as one trace in time order, through the stage that `stage` makes when it is
     /// known where slices begin.
     pub(crate) fn run<'scope, S: Stage>(
@@ -326,8 +326,10 @@ fn finished<S: Stage>(
     let ((inputs, interrupted), (mut totals, disordered, outcome)) =
         finished.map_err(|error| match error {
             StageError::Sink(error) => RunError::Sink(error),
-            StageError::Worker(WorkerGone(reason)) if reason == MEMORY_REFUSED => RunError::Memory,
-            StageError::Worker(WorkerGone(reason)) => RunError::Worker { packets, reason },
+            StageError::Worker(WorkerPanicked(reason)) if reason == MEMORY_REFUSED => {
+                RunError::Memory
+            }
+            StageError::Worker(WorkerPanicked(reason)) => RunError::Worker { packets, reason },
             StageError::Broken(broken) if broken.reason == MEMORY_REFUSED => RunError::Memory,
             StageError::Broken(broken) => broken.into(),
         })?;

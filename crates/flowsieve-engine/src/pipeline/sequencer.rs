@@ -9,7 +9,7 @@ use super::slice_sum::ClosedSlice;
 use super::time_slice::{OpenSlices, Place, SliceGrid};
 use crate::decode::Skip;
 use crate::elements::{ElementBatch, ElementColumns, ShardElements};
-use crate::guard::{Broken, WorkerGone};
+use crate::guard::{Broken, WorkerPanicked};
 use crate::hashing::shard_of;
 use std::collections::BTreeMap;
 use std::io;
@@ -34,7 +34,7 @@ pub(crate) enum StageError {
     /// The results could not be handed on.
     Sink(io::Error),
     /// A worker panicked.
-    Worker(WorkerGone),
+    Worker(WorkerPanicked),
     /// What takes the packets panicked.
     Broken(Broken),
 }
@@ -51,8 +51,8 @@ impl From<Broken> for StageError {
     }
 }
 
-impl From<WorkerGone> for StageError {
-    fn from(gone: WorkerGone) -> Self {
+impl From<WorkerPanicked> for StageError {
+    fn from(gone: WorkerPanicked) -> Self {
         Self::Worker(gone)
     }
 }

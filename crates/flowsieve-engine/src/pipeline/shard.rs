@@ -8,7 +8,7 @@ use crate::filters::{
     CombinationCount, Counter, CounterSpec, DigestColumns, Estimate, MembershipFilter, Sighting,
 };
 use crate::hashing::Digest;
-use crate::memory::is_little;
+use crate::memory::is_small;
 use serde::{Deserialize, Serialize};
 
 /// What a shard is made of.
@@ -74,7 +74,7 @@ impl ShardSpec {
             panes: plan.panes(),
             window_limit_bytes: plan.window_limit(),
             open_slices,
-            at_once: !is_little(
+            at_once: !is_small(
                 plan.counter_bytes().unwrap_or(0).saturating_mul(open_slices as u64),
             ),
             keep,

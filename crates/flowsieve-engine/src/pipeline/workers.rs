@@ -114,7 +114,7 @@ impl<'a> CountStage<'a> {
         let threads =
             spawn_up_to(scope, "shards", threads.min(shards), WORKER_BYTES, Worker::serve);
         let workers = if threads.is_empty() {
-            Pool::here(Shards((0..shards).map(shard).collect()))
+            Pool::inline(Shards((0..shards).map(shard).collect()))
         } else {
             let mut own = |worker: usize| {
                 Shards((worker..shards).step_by(threads.len()).map(&mut shard).collect())
@@ -128,7 +128,7 @@ impl<'a> CountStage<'a> {
     fn give(&mut self, shard: usize, slot: usize, order: Order) -> Result<(), StageError> {
         let workers = self.workers.workers();
         let task = Task { shard: shard / workers, slot, order };
-        Ok(self.workers.give(shard % workers, task)?)
+        Ok(self.workers.push(shard % workers, task)?)
     }
 
     /// Asks all shards for their tallies of a slice.

@@ -7,7 +7,7 @@
 mod run;
 
 use self::run::{Run, RunReader, RunWriter, refused};
-use crate::memory::is_given;
+use crate::memory::can_allocate;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::cmp::Reverse;
@@ -40,13 +40,13 @@ pub(crate) struct Sorted<T> {
     /// Runs by how often their items were written.
     levels: Vec<Vec<Run>>,
     /// Whether the system gives so many bytes.
-    is_given: fn(u64) -> bool,
+    can_allocate: fn(u64) -> bool,
 }
 
 impl<T> Sorted<T> {
     /// Keeps this many bytes of items in memory, and further ones in temporary files.
     pub(crate) const fn new(limit_bytes: u64) -> Self {
-        Self { items: Vec::new(), bytes: 0, limit_bytes, levels: Vec::new(), is_given }
+        Self { items: Vec::new(), bytes: 0, limit_bytes, levels: Vec::new(), can_allocate }
     }
 }
 
@@ -74,8 +74,8 @@ impl<T: Item> Sorted<T> {
             let bytes = (length + more) * size_of::<T>();
             // The first items do not ask: if there were room for only a few at a time, every few
             // items would become a file.
-            let is_given = length == 0 || (self.is_given)(bytes as u64);
-            if !is_given || self.items.try_reserve_exact(more).is_err() {
+            let can_allocate = length == 0 || (self.can_allocate)(bytes as u64);
+            if !can_allocate || self.items.try_reserve_exact(more).is_err() {
                 // What the system does not give, a file has.
                 if length > 0 {
                     self.spill()?;
@@ -236,7 +236,7 @@ mod tests {
     #[test]
     fn a_sorter_that_is_given_no_memory_writes_long_runs() {
         let mut sorted = Sorted::new(u64::MAX);
-        sorted.is_given = |_| false;
+        sorted.can_allocate = |_| false;
         for number in 0..5000 {
             sorted.push((0, number, Vec::new())).unwrap();
         }

@@ -1,40 +1,40 @@
-//! Channels as the protocols need them: crossbeam's, or those of a model checker.
+//! The channels that the threads use: crossbeam's, or those of a model checker.
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded, unbounded};
 use std::time::Duration;
 
 /// A kind of channel with one receiver.
 pub(crate) trait Channels {
-    /// The end that items go into.
+    /// The sending end.
     type Sender<T: Send>: Clone + Send;
 
-    /// The end that they come out of.
+    /// The receiving end.
     type Receiver<T: Send>: Send;
 
-    /// A channel with room for this many items; whoever sends more waits.
+    /// Creates a channel with room for this many items; sending more waits.
     fn bounded<T: Send>(room: usize) -> (Self::Sender<T>, Self::Receiver<T>);
 
-    /// A channel that nobody waits to send to.
+    /// Creates a channel in which sending never waits.
     fn unbounded<T: Send>() -> (Self::Sender<T>, Self::Receiver<T>);
 
-    /// Sends an item; false if nobody is left to receive it.
+    /// Sends an item; returns false if the receiver is gone.
     fn send<T: Send>(to: &Self::Sender<T>, item: T) -> bool;
 
-    /// Waits for the next item; none if nobody is left to send one.
+    /// Waits for the next item; `None` if every sender is gone.
     fn receive<T: Send>(from: &Self::Receiver<T>) -> Option<T>;
 
-    /// The same, but for no longer than this.
+    /// Waits up to `at_most` for the next item; `None` if the time is over.
     fn receive_within<T: Send>(from: &Self::Receiver<T>, at_most: Duration) -> Option<Next<T>>;
 
-    /// The next item, if one is there.
+    /// Returns the next item, if one is there.
     fn try_receive<T: Send>(from: &Self::Receiver<T>) -> Option<T>;
 }
 
-/// What comes next.
+/// The next item, or the end.
 #[derive(Debug)]
 pub(crate) enum Next<T> {
     Item(T),
-    /// Nobody is left to send one.
+    /// Every sender is gone.
     End,
 }
 

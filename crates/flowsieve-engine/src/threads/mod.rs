@@ -1,17 +1,23 @@
-//! Threads that work for others: the channels between them, a pool of workers, and batches that go
-//! from one thread to another and back.
+//! Threads that share work. Three ways, each bounded in memory:
 //!
-//! The protocols are generic over the channels, so that a model checker runs them under thousands
-//! of schedules (`model`).
+//! - [`pipe`](mod@pipe): one thread fills buffers, another empties them and sends them back;
+//! - [`ordered`]: workers map tasks to results, which come back in order;
+//! - [`pool`]: each worker has a part of the state, and does the tasks that belong to it.
+//!
+//! All are generic over their channels or locks, so that a model checker runs the same code under
+//! thousands of schedules (`model`).
 
 mod channels;
-mod handover;
 #[cfg(test)]
 mod model;
+mod monitor;
+mod ordered;
+mod pipe;
 mod pool;
 mod spawn;
 
 pub(crate) use channels::Crossbeam;
-pub(crate) use handover::{Batches, Filler, handover};
+pub use ordered::{MapWorker, OrderedWorkers};
+pub(crate) use pipe::{PipeReceiver, PipeSender, pipe};
 pub(crate) use pool::{Pool, Reply, Work, Worker};
 pub use spawn::{IdleThread, refused_threads, spawn, spawn_scoped, spawn_up_to};

@@ -5,12 +5,15 @@
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
 
 use super::channels::{Channels, Next};
-use super::handover::handover;
+use super::monitor::Monitors;
+use super::ordered::{OrderedWorkers, serve};
+use super::pipe::pipe;
 use super::pool::{Pool, Reply, Work};
-use crate::guard::WorkerGone;
+use crate::guard::WorkerPanicked;
 use shuttle::sync::mpsc::{
     Receiver, RecvError, SendError, Sender, SyncSender, channel, sync_channel,
 };
+use shuttle::sync::{Condvar, Mutex};
 use shuttle::thread::{self, JoinHandle};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -77,6 +80,36 @@ impl Channels for Shuttle {
     }
 }
 
+/// Shuttle's lock and condition.
+struct ShuttleMonitor<S>(Mutex<S>, Condvar);
+
+impl Monitors for Shuttle {
+    type Monitor<S: Send> = ShuttleMonitor<S>;
+
+    fn monitor<S: Send>(state: S) -> ShuttleMonitor<S> {
+        ShuttleMonitor(Mutex::new(state), Condvar::new())
+    }
+
+    fn update<S: Send, R>(monitor: &ShuttleMonitor<S>, change: impl FnOnce(&mut S) -> R) -> R {
+        let result = change(&mut monitor.0.lock().unwrap());
+        monitor.1.notify_all();
+        result
+    }
+
+    fn wait<S: Send, R>(
+        monitor: &ShuttleMonitor<S>,
+        mut take: impl FnMut(&mut S) -> Option<R>,
+    ) -> R {
+        let mut state = monitor.0.lock().unwrap();
+        loop {
+            if let Some(result) = take(&mut state) {
+                return result;
+            }
+            state = monitor.1.wait(state).unwrap();
+        }
+    }
+}
+
 /// Sums of the elements of each shard.
 #[derive(Default)]
 struct Sums([u32; SHARDS]);
@@ -136,7 +169,7 @@ impl Collector {
         &mut self,
         pool: &mut Pool<Sums, Shuttle>,
         outstanding: usize,
-    ) -> Result<(), WorkerGone> {
+    ) -> Result<(), WorkerPanicked> {
         while let Some(answer) = pool.answer(self.waiting.len() >= outstanding)? {
             self.take(&answer);
         }
@@ -146,13 +179,13 @@ impl Collector {
 
 /// A run over batches, each of which is a slice, as the sequencer does it; the sums of the slices.
 /// With `give_up` the run is given up after this many slices.
-fn run(batches: Vec<Vec<u32>>, give_up: Option<usize>) -> Result<Vec<u32>, WorkerGone> {
-    let (filler, mut full) = handover::<Vec<u32>, WorkerGone, Shuttle>(QUEUED);
+fn run(batches: Vec<Vec<u32>>, give_up: Option<usize>) -> Result<Vec<u32>, WorkerPanicked> {
+    let (sender, mut receiver) = pipe::<Vec<u32>, WorkerPanicked, Shuttle>(QUEUED);
     let decoder = thread::spawn(move || {
         let mut out = Vec::new();
         for batch in batches {
             out.extend(batch);
-            if !filler.hand_on(&mut out) {
+            if !sender.send(&mut out) {
                 return;
             }
         }
@@ -166,17 +199,17 @@ fn run(batches: Vec<Vec<u32>>, give_up: Option<usize>) -> Result<Vec<u32>, Worke
         let mut collector = Collector::default();
         let mut used = Vec::new();
         let mut closing = 0;
-        while let Some(batch) = full.next(std::mem::take(&mut used)) {
+        while let Some(batch) = receiver.receive(std::mem::take(&mut used)) {
             used = batch?;
             for (number, element) in used.drain(..).enumerate() {
                 let shard = number % SHARDS;
                 let mut elements = pool.fresh();
                 elements.push(element);
-                pool.give(shard % WORKERS, Task::Add { shard, elements })?;
+                pool.push(shard % WORKERS, Task::Add { shard, elements })?;
             }
             collector.waiting.insert(closing, vec![None; SHARDS]);
             for shard in 0..SHARDS {
-                pool.give(shard % WORKERS, Task::Close { shard, closing })?;
+                pool.push(shard % WORKERS, Task::Close { shard, closing })?;
             }
             collector.collect(&mut pool, MAX_OUTSTANDING)?;
             closing += 1;
@@ -219,7 +252,7 @@ fn a_worker_that_fails_ends_the_run_in_every_schedule() {
         check(move || {
             let mut batches = batches();
             batches[at].push(TRAP);
-            let WorkerGone(reason) = run(batches, None).unwrap_err();
+            let WorkerPanicked(reason) = run(batches, None).unwrap_err();
             assert_eq!(reason, "the trap");
         });
     }
@@ -231,4 +264,64 @@ fn a_run_that_is_given_up_leaves_no_thread_behind() {
         let done = run(batches(), Some(2)).unwrap();
         assert!(done.len() <= 2);
     });
+}
+
+/// Squares of 0 to 5 by workers that map tasks in order, with a bound on those under way. The
+/// caller takes results until one is an error, or `give_up` of them; `help` lets it do tasks, too.
+fn squares(give_up: usize, trap: u32, help: bool) -> Result<Vec<u32>, WorkerPanicked> {
+    let mut workers = OrderedWorkers::<u32, u32, Shuttle>::new(WORKERS, MAX_OUTSTANDING);
+    let square = move |number: u32| {
+        assert_ne!(number, trap, "the trap");
+        number * number
+    };
+    let threads: Vec<JoinHandle<()>> = (0..WORKERS)
+        .map(|_| {
+            let shared = workers.shared();
+            thread::spawn(move || serve::<_, _, _, Shuttle>(square, &shared))
+        })
+        .collect();
+    let mut squares = Vec::new();
+    let mut map = || {
+        for number in 0..6 {
+            squares.extend(workers.push(number).transpose()?);
+            if help && let Some((place, task)) = workers.claim() {
+                workers.complete(place, square(task));
+            }
+            if squares.len() == give_up {
+                return Ok(());
+            }
+        }
+        workers.close();
+        squares.extend(workers.by_ref().collect::<Result<Vec<_>, _>>()?);
+        Ok(())
+    };
+    let mapped = map();
+    drop(workers);
+    for thread in threads {
+        thread.join().unwrap();
+    }
+    mapped.map(|()| squares)
+}
+
+#[test]
+fn every_schedule_gives_all_results_in_the_order_of_their_tasks() {
+    check(|| {
+        let expected: Vec<u32> = (0..6).map(|number| number * number).collect();
+        for help in [false, true] {
+            assert_eq!(squares(usize::MAX, TRAP, help).unwrap(), expected);
+        }
+    });
+}
+
+#[test]
+fn a_task_that_panics_is_an_error_in_every_schedule() {
+    check(|| {
+        let WorkerPanicked(reason) = squares(usize::MAX, 4, false).unwrap_err();
+        assert!(reason.contains("the trap"));
+    });
+}
+
+#[test]
+fn a_map_that_is_given_up_leaves_no_thread_behind() {
+    check(|| assert_eq!(squares(1, TRAP, false).unwrap(), [0]));
 }

@@ -1,59 +1,60 @@
-//! A pool of workers: tasks go out through bounded channels, answers and emptied batches come back.
+//! A pool of workers, each with its part of the state: tasks for a part go to its worker through a
+//! bounded channel, answers and emptied batches come back.
 //!
-//! A worker does its tasks in the order in which they were given. It never waits to give something
-//! back, so whoever gives tasks and the workers cannot wait for each other in a circle.
+//! A worker does its tasks in the order in which they were pushed. It never waits to send something
+//! back, so the caller and the workers cannot wait for each other in a circle.
 
 use super::channels::{Channels, Crossbeam};
 use super::spawn::IdleThread;
-use crate::guard::{WorkerGone, guarded};
+use crate::guard::{WorkerPanicked, catch_panic};
 use std::collections::VecDeque;
 
-/// What a worker does, with its state.
+/// The work of a worker, with its state.
 pub(crate) trait Work {
-    /// What it is asked to do.
+    /// A request.
     type Task: Send;
 
-    /// What it answers to some tasks.
+    /// The answer to some tasks.
     type Answer: Send;
 
-    /// What tasks bring along and what is filled again afterwards.
+    /// A buffer that tasks carry, which is filled again afterwards.
     type Batch: Default + Send;
 
     /// Does a task.
     fn work(&mut self, task: Self::Task) -> Reply<Self::Answer, Self::Batch>;
 }
 
-/// What comes back of a task.
+/// The outcome of a task.
 pub(crate) enum Reply<A, B> {
     /// An answer.
     Answer(A),
-    /// A batch that is empty now.
+    /// Its batch, emptied.
     Emptied(B),
     /// Nothing.
     Nothing,
 }
 
-/// Workers in threads, or one in the thread that gives the tasks.
+/// Workers in threads, or one in the caller's thread.
 pub(crate) enum Pool<W: Work, C: Channels = Crossbeam> {
-    Here {
+    Inline {
         work: Box<W>,
         answers: VecDeque<W::Answer>,
         emptied: Vec<W::Batch>,
     },
     Threads {
         tasks: Vec<C::Sender<W::Task>>,
-        answers: C::Receiver<Result<W::Answer, WorkerGone>>,
+        answers: C::Receiver<Result<W::Answer, WorkerPanicked>>,
         emptied: C::Receiver<W::Batch>,
     },
 }
 
 impl<W: Work, C: Channels> Pool<W, C> {
-    /// One worker in this thread.
-    pub(crate) fn here(work: W) -> Self {
-        Self::Here { work: Box::new(work), answers: VecDeque::new(), emptied: Vec::new() }
+    /// A worker in the caller's thread.
+    pub(crate) fn inline(work: W) -> Self {
+        Self::Inline { work: Box::new(work), answers: VecDeque::new(), emptied: Vec::new() }
     }
 
-    /// A worker for each `work`, with room for `queued` tasks, in a thread that calls
+    /// Starts a worker for each `work`, with room for `queued` tasks, in a thread that calls
     /// [`Worker::serve`].
     pub(crate) fn start<H>(
         works: Vec<W>,
@@ -67,14 +68,14 @@ impl<W: Work, C: Channels> Pool<W, C> {
         })
     }
 
-    /// The same with workers that `spawn` gives a thread.
+    /// Like [`start`](Self::start), with threads by `spawn`.
     pub(super) fn start_with(
         works: Vec<W>,
         queued: usize,
         mut spawn: impl FnMut(Worker<W, C>),
     ) -> Self {
-        // What comes back is bounded by the tasks under way and by the answers that whoever gives
-        // tasks lets be outstanding.
+        // What comes back is bounded by the tasks under way and by the answers that the caller
+        // lets be outstanding.
         let (answer, answers) = C::unbounded();
         let (empty, emptied) = C::unbounded();
         let tasks = works.into_iter().map(|work| {
@@ -85,28 +86,28 @@ impl<W: Work, C: Channels> Pool<W, C> {
         Self::Threads { tasks: tasks.collect(), answers, emptied }
     }
 
-    /// Number of workers.
+    /// Returns the number of workers.
     pub(crate) fn workers(&self) -> usize {
         match self {
-            Self::Here { .. } => 1,
+            Self::Inline { .. } => 1,
             Self::Threads { tasks, .. } => tasks.len(),
         }
     }
 
-    /// An empty batch, used before if there is one.
+    /// Returns an empty batch, a used one if there is one.
     pub(crate) fn fresh(&mut self) -> W::Batch {
         match self {
-            Self::Here { emptied, .. } => emptied.pop(),
+            Self::Inline { emptied, .. } => emptied.pop(),
             Self::Threads { emptied, .. } => C::try_receive(emptied),
         }
         .unwrap_or_default()
     }
 
-    /// Gives a task to a worker.
-    pub(crate) fn give(&mut self, worker: usize, task: W::Task) -> Result<(), WorkerGone> {
+    /// Pushes a task to a worker.
+    pub(crate) fn push(&mut self, worker: usize, task: W::Task) -> Result<(), WorkerPanicked> {
         match self {
-            Self::Here { work, answers, emptied } => {
-                match guarded(|| work.work(task))? {
+            Self::Inline { work, answers, emptied } => {
+                match catch_panic(|| work.work(task))? {
                     Reply::Answer(answer) => answers.push_back(answer),
                     Reply::Emptied(batch) => emptied.push(batch),
                     Reply::Nothing => {}
@@ -119,54 +120,53 @@ impl<W: Work, C: Channels> Pool<W, C> {
                 }
                 // A worker that panicked says so in its last answer.
                 let mut last = std::iter::from_fn(|| C::try_receive(answers));
-                Err(last.find_map(Result::err).unwrap_or_else(WorkerGone::silent))
+                Err(last.find_map(Result::err).unwrap_or_else(WorkerPanicked::silent))
             }
         }
     }
 
-    /// Gives a task to every worker.
-    pub(crate) fn give_all(&mut self, task: W::Task) -> Result<(), WorkerGone>
+    /// Pushes a task to every worker.
+    pub(crate) fn push_all(&mut self, task: W::Task) -> Result<(), WorkerPanicked>
     where
         W::Task: Clone,
     {
         let last = self.workers() - 1;
-        (0..last).try_for_each(|worker| self.give(worker, task.clone()))?;
-        self.give(last, task)
+        (0..last).try_for_each(|worker| self.push(worker, task.clone()))?;
+        self.push(last, task)
     }
 
-    /// The next answer that has come; waits for it if `wait`.
-    pub(crate) fn answer(&mut self, wait: bool) -> Result<Option<W::Answer>, WorkerGone> {
+    /// Returns the next answer; waits for it if `wait`, otherwise `None` if none has come.
+    pub(crate) fn answer(&mut self, wait: bool) -> Result<Option<W::Answer>, WorkerPanicked> {
         match self {
-            Self::Here { answers, .. } => Ok(answers.pop_front()),
+            Self::Inline { answers, .. } => Ok(answers.pop_front()),
             Self::Threads { answers, .. } if wait => {
-                C::receive(answers).ok_or_else(WorkerGone::silent)?.map(Some)
+                C::receive(answers).ok_or_else(WorkerPanicked::silent)?.map(Some)
             }
             Self::Threads { answers, .. } => C::try_receive(answers).transpose(),
         }
     }
 }
 
-/// A worker for a thread of its own.
+/// A worker, for its thread.
 pub(crate) struct Worker<W: Work, C: Channels = Crossbeam> {
     work: W,
     tasks: C::Receiver<W::Task>,
-    answers: C::Sender<Result<W::Answer, WorkerGone>>,
+    answers: C::Sender<Result<W::Answer, WorkerPanicked>>,
     emptied: C::Sender<W::Batch>,
 }
 
 impl<W: Work, C: Channels> Worker<W, C> {
-    /// Does tasks until there are no more. If the work panics, that is the last answer: whoever
-    /// gives the tasks would wait forever otherwise, since the other workers keep the channel open.
+    /// Does tasks until there are no more. If the work panics, that is the last answer: the caller
+    /// would wait forever otherwise, since the other workers keep the channel open.
     pub(crate) fn serve(mut self) {
         while let Some(task) = C::receive(&self.tasks) {
-            // A closed channel on the other side means that the run was given up: nothing is left
-            // to do.
-            let goes_on = match guarded(|| self.work.work(task)) {
+            // A closed channel on the other side means that the run was aborted.
+            let goes_on = match catch_panic(|| self.work.work(task)) {
                 Ok(Reply::Answer(answer)) => C::send(&self.answers, Ok(answer)),
                 Ok(Reply::Emptied(batch)) => C::send(&self.emptied, batch),
                 Ok(Reply::Nothing) => true,
-                Err(gone) => {
-                    C::send(&self.answers, Err(gone));
+                Err(panicked) => {
+                    C::send(&self.answers, Err(panicked));
                     false
                 }
             };

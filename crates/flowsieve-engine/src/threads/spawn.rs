@@ -10,15 +10,15 @@ use std::thread::{Builder, JoinHandle, Scope, ScopedJoinHandle};
 /// Bytes of a thread's stack, which count towards limits of the address space.
 const STACK_BYTES: u64 = 2 << 20;
 
-/// Threads that were refused since the program began.
+/// Number of threads that the system has refused.
 static REFUSED: AtomicU64 = AtomicU64::new(0);
 
-/// Returns how many threads were refused since the program began.
+/// Returns how many threads the system has refused since the program began.
 pub fn refused_threads() -> u64 {
     REFUSED.load(Ordering::Relaxed)
 }
 
-/// A thread that waits for its work. It is there before the work is handed over, so that the caller
+/// A thread that waits for its work. It exists before the work is handed over, so that the caller
 /// still has the work if there is no thread. Dropping it ends the thread.
 #[derive(Debug)]
 pub struct IdleThread<T, H> {
@@ -67,7 +67,7 @@ pub fn spawn<T: Send + 'static, R: Send + 'static>(
     spawn_by(bytes, work, |run| Builder::new().name(name.to_owned()).spawn(run))
 }
 
-/// What a thread runs: it waits for its work, and gives its memory back when it has ended.
+/// The body of a thread: it waits for its work, and releases its memory at the end.
 type Run<'run, R> = Box<dyn FnOnce() -> Option<R> + Send + 'run>;
 
 fn spawn_by<'run, T: Send + 'run, R, H>(

@@ -2,7 +2,7 @@
 
 use super::extract::{Record, Repeats};
 use super::results::Exact;
-use crate::memory::is_given;
+use crate::memory::can_allocate;
 use crate::pipeline::ExactSet;
 use ahash::RandomState;
 use hashbrown::HashTable;
@@ -176,7 +176,8 @@ impl Keys {
         let memory = (self.index.allocation_size()
             + self.bytes.capacity()
             + self.entries.capacity() * size_of::<Entry>()) as u64;
-        let fits = 3 * memory + 1024 + length as u64 <= self.limit_bytes && is_given(2 * memory);
+        let fits =
+            3 * memory + 1024 + length as u64 <= self.limit_bytes && can_allocate(2 * memory);
         if !fits || self.entries.len() >= u32::MAX as usize {
             return None;
         }

@@ -20,7 +20,7 @@ use crate::decode::{
 };
 use crate::elements::{ElementBatch, ElementColumns};
 use crate::hashing::Digester;
-use crate::inputs::Maker;
+use crate::inputs::BatchBuilder;
 use crate::trace::{LogBatch, LogContent, LogEntry, LogQuestion, TraceBatch};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -471,10 +471,10 @@ fn registered(labels: &[u8]) -> &[u8] {
     &labels[usize::from(first)..]
 }
 
-impl Maker for TopExtractor {
+impl BatchBuilder for TopExtractor {
     type Batch = ElementBatch;
 
-    fn make(&self, batch: TraceBatch<'_>, out: &mut ElementBatch) {
+    fn append(&self, batch: TraceBatch<'_>, out: &mut ElementBatch) {
         match batch {
             TraceBatch::Packets { bytes, packets } => match (self.need, self.form) {
                 (Need::Names, _) => out.packets(bytes, packets, |link, frame, out| {

@@ -2,7 +2,7 @@
 
 use super::question::Question;
 use super::summary::LEAST_BYTES;
-use crate::memory::is_given;
+use crate::memory::can_allocate;
 use crate::pipeline::{PlanError, Slicing};
 use crate::plan::TracePlan;
 
@@ -81,7 +81,7 @@ impl TopPlan {
     pub fn check_memory(&self) -> Result<(), PlanError> {
         let slices = self.open_slices() as u64;
         let bytes = self.memory_bytes.saturating_mul(slices);
-        if is_given(bytes) {
+        if can_allocate(bytes) {
             return Ok(());
         }
         Err(PlanError::new(format!(

@@ -35,7 +35,7 @@ impl TopStage {
         let threads = usize::from(plan.trace.threads >= 2);
         let threads = spawn_up_to(scope, "ranking", threads, WORKER_BYTES, Worker::serve);
         let workers = if threads.is_empty() {
-            Pool::here(ranker)
+            Pool::inline(ranker)
         } else {
             Pool::start(vec![ranker], QUEUED_BATCHES, threads)
         };
@@ -69,12 +69,12 @@ impl Stage for TopStage {
     ) -> Result<(), StageError> {
         let fresh = self.workers.fresh();
         let elements = std::mem::replace(elements, fresh);
-        Ok(self.workers.give(0, Task::Add { slot, elements })?)
+        Ok(self.workers.push(0, Task::Add { slot, elements })?)
     }
 
     fn close(&mut self, closing: Closing) -> Result<(), StageError> {
         let Closing { slot, slice, .. } = closing;
-        self.workers.give(0, Task::Close { slot, slice })?;
+        self.workers.push(0, Task::Close { slot, slice })?;
         self.outstanding += 1;
         self.collect(MOST_OUTSTANDING)
     }

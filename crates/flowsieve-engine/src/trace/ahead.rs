@@ -1,76 +1,64 @@
-//! Reading ahead: a source that takes its time, such as a decompressor, reads in a thread of its
-//! own.
+//! Reading ahead: a slow source, such as a decompressor, is read by a thread.
 
 use std::io::{self, Read};
 
-use crossbeam_channel::{Receiver, Sender, bounded};
+use crate::guard::{WorkerPanicked, catch_panic};
+use crate::threads::{Crossbeam, PipeReceiver, PipeSender, pipe, spawn};
 
-use crate::threads::spawn;
-
-/// Size of a buffer: large enough that waking the one who waits for it costs little a byte.
+/// Size of a buffer: large enough that waking the consumer costs little a byte.
 const BUFFER_BYTES: usize = 512 * 1024;
 
-/// Buffers that are filled, read or on their way.
-const BUFFERS: usize = 4;
+/// Buffers that wait for the consumer, besides the ones that are filled and read.
+const QUEUED: usize = 2;
 
-/// What another thread read. The bytes and the error are those of the source, in its order.
+/// The bytes and the error of a source that a thread reads, in its order.
 ///
-/// When this is dropped the thread ends with the read that it is in; nobody waits for it.
+/// Dropping it ends the thread after its present read; nobody waits for it.
 pub(super) struct ReadAhead {
-    full: Receiver<io::Result<Buffer>>,
-    empty: Sender<Vec<u8>>,
-    buffer: Buffer,
+    buffers: PipeReceiver<Vec<u8>, io::Error>,
+    buffer: Vec<u8>,
     read: usize,
     ended: bool,
 }
 
-#[derive(Default)]
-struct Buffer {
-    bytes: Vec<u8>,
-    /// How many of them were read; none at the end.
-    len: usize,
-}
-
 impl ReadAhead {
-    /// Reads `source` ahead; if there is no thread to be had, the source itself.
-    pub(super) fn of(source: Box<dyn Read + Send>) -> Box<dyn Read + Send> {
-        let (send, full) = bounded(BUFFERS);
-        let (empty, emptied) = bounded(BUFFERS);
-        let bytes = (BUFFERS * BUFFER_BYTES) as u64;
-        let work = move |source| read_all(source, &send, &emptied);
+    /// Reads `source` ahead; returns the source itself if the system refuses a thread.
+    pub(super) fn start(source: Box<dyn Read + Send>) -> Box<dyn Read + Send> {
+        let bytes = ((QUEUED + 2) * BUFFER_BYTES) as u64;
+        let work = |(source, sender)| read_all(source, sender);
         let Some(thread) = spawn("decompress", bytes, work) else {
             return source;
         };
-        for _ in 0..BUFFERS {
-            let _ = empty.send(Vec::new());
-        }
-        thread.begin(source);
-        Box::new(Self { full, empty, buffer: Buffer::default(), read: 0, ended: false })
+        let (sender, buffers) = pipe::<_, _, Crossbeam>(QUEUED);
+        thread.begin((source, sender));
+        Box::new(Self { buffers, buffer: Vec::new(), read: 0, ended: false })
     }
 }
 
-/// Ends with the source, or when nobody wants more. What was read before an error goes before it.
-fn read_all(
-    mut source: Box<dyn Read + Send>,
-    full: &Sender<io::Result<Buffer>>,
-    emptied: &Receiver<Vec<u8>>,
-) {
-    while let Ok(mut bytes) = emptied.recv() {
-        bytes.resize(BUFFER_BYTES, 0);
-        let (len, error) = fill(&mut source, &mut bytes);
-        let last = len < BUFFER_BYTES;
-        if len > 0 && full.send(Ok(Buffer { bytes, len })).is_err() {
+/// Reads to the end of the source, or until the receiver is gone. Bytes before an error are sent
+/// before it.
+fn read_all(mut source: Box<dyn Read + Send>, sender: PipeSender<Vec<u8>, io::Error>) {
+    let mut buffer = Vec::new();
+    loop {
+        buffer.resize(BUFFER_BYTES, 0);
+        let filled = catch_panic(|| fill(&mut source, &mut buffer));
+        let (len, error) = filled.unwrap_or_else(|panicked| (0, Some(broken(&panicked))));
+        buffer.truncate(len);
+        let is_last = len < BUFFER_BYTES;
+        if len > 0 && !sender.send(&mut buffer) {
             return;
         }
-        if last {
-            let end = error.map_or_else(|| Ok(Buffer::default()), Err);
-            let _ = full.send(end);
-            return;
+        if is_last {
+            return error.map_or((), |error| sender.fail(error));
         }
     }
 }
 
-/// Reads until the buffer is full, or the source at its end; how much, and the error at the end.
+fn broken(WorkerPanicked(reason): &WorkerPanicked) -> io::Error {
+    io::Error::other(format!("decompression ended early ({reason}); please report it"))
+}
+
+/// Reads until the buffer is full or the source ends; returns the length and the error at its end.
 fn fill(source: &mut dyn Read, bytes: &mut [u8]) -> (usize, Option<io::Error>) {
     let mut len = 0;
     while len < bytes.len() {
@@ -86,21 +74,17 @@ fn fill(source: &mut dyn Read, bytes: &mut [u8]) -> (usize, Option<io::Error>) {
 
 impl Read for ReadAhead {
     fn read(&mut self, target: &mut [u8]) -> io::Result<usize> {
-        if self.read == self.buffer.len {
-            if self.ended {
-                return Ok(0);
-            }
-            let gone =
-                || io::Error::other("the thread that decompresses has ended; please report it");
-            let next = self.full.recv().map_err(|_| gone())?;
-            self.ended = !matches!(&next, Ok(Buffer { len: 1.., .. }));
-            let emptied = std::mem::replace(&mut self.buffer, next?);
+        if self.read == self.buffer.len() && !self.ended {
             self.read = 0;
-            if !emptied.bytes.is_empty() {
-                let _ = self.empty.send(emptied.bytes);
+            match self.buffers.receive(std::mem::take(&mut self.buffer)) {
+                Some(Ok(buffer)) => self.buffer = buffer,
+                end => {
+                    self.ended = true;
+                    end.map_or(Ok(()), |error| error.map(drop))?;
+                }
             }
         }
-        let here = &self.buffer.bytes[self.read..self.buffer.len];
+        let here = &self.buffer[self.read..];
         let count = here.len().min(target.len());
         target[..count].copy_from_slice(&here[..count]);
         self.read += count;
@@ -137,7 +121,7 @@ mod tests {
     #[test]
     fn bytes_and_end_are_those_of_the_source() {
         for source in [bytes(), Vec::new()] {
-            let mut ahead = ReadAhead::of(Box::new(Cursor::new(source.clone())));
+            let mut ahead = ReadAhead::start(Box::new(Cursor::new(source.clone())));
             let mut read = Vec::new();
             ahead.read_to_end(&mut read).unwrap();
             assert!(read == source);
@@ -147,7 +131,7 @@ mod tests {
 
     #[test]
     fn an_error_comes_after_all_bytes_before_it_and_once() {
-        let mut ahead = ReadAhead::of(Box::new(Failing(Cursor::new(bytes()))));
+        let mut ahead = ReadAhead::start(Box::new(Failing(Cursor::new(bytes()))));
         let mut read = Vec::new();
         let error = ahead.read_to_end(&mut read).unwrap_err();
         assert_eq!(error.to_string(), "it fails");
@@ -163,7 +147,7 @@ mod tests {
                 panic!("on purpose")
             }
         }
-        let mut ahead = ReadAhead::of(Box::new(Panics));
+        let mut ahead = ReadAhead::start(Box::new(Panics));
         let error = ahead.read(&mut [0; 10]).unwrap_err();
         assert!(error.to_string().contains("please report"));
     }
@@ -182,7 +166,7 @@ mod tests {
             }
         }
         let ended = Arc::new(AtomicBool::new(false));
-        let mut ahead = ReadAhead::of(Box::new(Endless(Arc::clone(&ended))));
+        let mut ahead = ReadAhead::start(Box::new(Endless(Arc::clone(&ended))));
         assert_eq!(ahead.read(&mut [0; 10]).unwrap(), 10);
         drop(ahead);
         let since = Instant::now();

@@ -68,7 +68,7 @@ impl ReadBuffer {
     /// From now on the source reads ahead, in a thread of its own; if there is none to be had, not.
     pub(super) fn read_ahead(&mut self) {
         let idle = Box::new(io::empty());
-        self.source = ReadAhead::of(std::mem::replace(&mut self.source, idle));
+        self.source = ReadAhead::start(std::mem::replace(&mut self.source, idle));
     }
 
     /// The whole buffer up to the last byte read: what the positions of packets refer to.

@@ -8,4 +8,4 @@ mod pages;
 pub use bit_array::BitArray;
 pub use counter_array::CounterArray;
 pub use lines::{Line, Lines, WORDS_PER_LINE};
-pub use pages::{MEMORY_REFUSED, Pages, is_given};
+pub use pages::{MEMORY_REFUSED, Pages, can_allocate};

@@ -23,7 +23,7 @@ pub struct Pages<T> {
 }
 
 /// Whether the system would give this many bytes of pages now.
-pub fn is_given(bytes: u64) -> bool {
+pub fn can_allocate(bytes: u64) -> bool {
     usize::try_from(bytes).is_ok_and(|bytes| MmapMut::map_anon(bytes).is_ok())
 }
 

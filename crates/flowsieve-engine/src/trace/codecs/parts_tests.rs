@@ -1,16 +1,13 @@
 //! What workers decompress against what the codec does alone: the same bytes, and the same end.
 
 use std::io::{Cursor, Read, Write};
-use std::thread;
-use std::time::{Duration, Instant};
 
 use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::super::error::CodecDamage;
-use super::parts::{Divided, Parts, Workers, start};
+use super::parts::{Divided, Parts, Workers};
 use super::{Compression, Decompressor, decompressor_with, gzip, input::Input, zstd};
-use crate::bits::Pages;
 
 /// A frame or a member of a file.
 #[derive(Clone, Debug)]
@@ -340,19 +337,6 @@ fn a_worker_that_panics_leaves_its_part_to_the_codec() {
     assert!(damage.is_none(), "{damage:?}");
     assert!(all == read(&file, 1).0);
     assert_eq!(taken, 0);
-}
-
-#[test]
-fn workers_end_when_nobody_gives_tasks() {
-    let divided = Divided { extent: gzip::extent, codec: |input| Box::new(gzip::Gzip::new(input)) };
-    let crew = start(divided, 3);
-    drop(crew.tasks);
-    let since = Instant::now();
-    // Whoever is left would take it.
-    while !matches!(crew.emptied.try_send(Pages::new(1)), Err(error) if error.is_disconnected()) {
-        assert!(since.elapsed() < Duration::from_secs(60));
-        thread::sleep(Duration::from_millis(1));
-    }
 }
 
 /// What is done with an input.

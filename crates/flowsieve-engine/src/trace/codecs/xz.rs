@@ -4,7 +4,7 @@ use lzma_rust2::{Action, Status, XzStream};
 
 use super::input::Input;
 use super::{Codec, Step};
-use crate::memory::given_of;
+use crate::memory::allocatable;
 
 /// Memory that a stream may ask for. The strongest preset of xz(1) takes 65 MiB; a dictionary of
 /// 256 MiB is more than any capture is written with.
@@ -26,7 +26,7 @@ pub(super) struct Xz {
 impl Xz {
     pub(super) fn new(input: Input) -> Self {
         // The decoder ends the program if memory is refused, so it is limited to what there is.
-        let limit = given_of(u64::from(MEMORY_LIMIT_KIB) << 10, LEAST_MEMORY_KIB << 10) >> 10;
+        let limit = allocatable(u64::from(MEMORY_LIMIT_KIB) << 10, LEAST_MEMORY_KIB << 10) >> 10;
         Self { input, stream: XzStream::new_mem_limit(true, limit as u32) }
     }
 

@@ -1,24 +1,23 @@
 //! Write-behind: blocks go to a thread that compresses and writes them, while the next is filled.
 
+use std::convert::Infallible;
 use std::io::{self, Write};
 use std::thread::JoinHandle;
 
-use crossbeam_channel::{Receiver, Sender, bounded};
-
 use super::super::compression::Compression;
 use super::compress::Compressor;
-use crate::guard::{WorkerGone, guarded};
-use crate::threads::spawn;
+use crate::guard::{WorkerPanicked, catch_panic};
+use crate::threads::{Crossbeam, PipeReceiver, PipeSender, pipe, spawn};
 
-/// Bytes of a block: large enough that handing it over costs nothing, small enough that it is still
-/// in the cache when it is written.
+/// Bytes of a block: large enough that sending it costs nothing, small enough that it is still in
+/// the cache when it is written.
 const BLOCK_BYTES: usize = 512 << 10;
 
-/// Blocks under way.
-const BLOCKS: usize = 4;
+/// Blocks that wait for the thread.
+const QUEUED: usize = 4;
 
-/// The way to a writer, in another thread if there is one.
-pub(super) struct Behind<W: Write> {
+/// A writer behind a thread, or in the caller's if the system refuses one.
+pub(super) struct WriteBehind<W: Write> {
     block: Vec<u8>,
     writer: Writer<W>,
 }
@@ -26,34 +25,26 @@ pub(super) struct Behind<W: Write> {
 enum Writer<W: Write> {
     Here(Box<Compressor<W>>),
     Thread {
-        full: Sender<Vec<u8>>,
-        empty: Receiver<Vec<u8>>,
+        blocks: PipeSender<Vec<u8>, Infallible>,
         thread: JoinHandle<Option<io::Result<W>>>,
     },
     /// It was asked to end, or has failed.
     Ended,
 }
 
-impl<W: Write + Send + 'static> Behind<W> {
+impl<W: Write + Send + 'static> WriteBehind<W> {
     pub(super) fn new(out: W, compression: Compression) -> io::Result<Self> {
         let out = Box::new(Compressor::new(out, compression)?);
-        let (full, filled) = bounded::<Vec<u8>>(BLOCKS);
-        let (used, empty) = bounded::<Vec<u8>>(BLOCKS + 2);
-        let serve = move |mut out: Box<Compressor<W>>| {
-            let work = move || {
-                for mut block in filled {
-                    out.write_all(&block)?;
-                    block.clear();
-                    // The other side may be gone: then nobody needs the block.
-                    let _ = used.try_send(block);
-                }
-                out.finish()
-            };
-            guarded(work).unwrap_or_else(|gone| Err(broken(&gone)))
+        let work = |(out, blocks): (Box<Compressor<W>>, _)| {
+            catch_panic(|| write_all(*out, blocks))
+                .unwrap_or_else(|panicked| Err(broken(&panicked)))
         };
-        let bytes = ((BLOCKS + 2) * BLOCK_BYTES) as u64;
-        let writer = match spawn("writer", bytes, serve) {
-            Some(idle) => Writer::Thread { full, empty, thread: idle.begin(out) },
+        let bytes = ((QUEUED + 2) * BLOCK_BYTES) as u64;
+        let writer = match spawn("writer", bytes, work) {
+            Some(idle) => {
+                let (blocks, receiver) = pipe::<_, _, Crossbeam>(QUEUED);
+                Writer::Thread { blocks, thread: idle.begin((out, receiver)) }
+            }
             None => Writer::Here(out),
         };
         Ok(Self { block: Vec::with_capacity(BLOCK_BYTES), writer })
@@ -64,75 +55,89 @@ impl<W: Write + Send + 'static> Behind<W> {
     pub(super) fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
         for piece in bytes.chunks(BLOCK_BYTES) {
             if self.block.len() + piece.len() > BLOCK_BYTES {
-                self.hand_over()?;
+                self.send_block()?;
             }
             self.block.extend_from_slice(piece);
         }
         Ok(())
     }
 
-    fn hand_over(&mut self) -> io::Result<()> {
+    fn send_block(&mut self) -> io::Result<()> {
         if self.block.is_empty() {
             return Ok(());
         }
         match &mut self.writer {
             Writer::Here(out) => {
                 let block = &mut self.block;
-                let written = guarded(|| out.write_all(block));
+                let written = catch_panic(|| out.write_all(block));
                 block.clear();
-                written.unwrap_or_else(|gone| Err(broken(&gone)))
+                written.unwrap_or_else(|panicked| Err(broken(&panicked)))
             }
-            Writer::Thread { full, empty, .. } => {
-                let fresh = empty.try_recv().unwrap_or_else(|_| Vec::with_capacity(BLOCK_BYTES));
-                if full.send(std::mem::replace(&mut self.block, fresh)).is_ok() {
+            Writer::Thread { blocks, .. } => {
+                if blocks.send(&mut self.block) {
                     return Ok(());
                 }
-                // The writer has given up: its end says why.
-                Err(self.end().err().unwrap_or_else(gone))
+                // The thread has ended early: its result says why.
+                Err(self.end().err().unwrap_or_else(failed_before))
             }
-            Writer::Ended => Err(gone()),
+            Writer::Ended => Err(failed_before()),
         }
     }
 
     fn end(&mut self) -> io::Result<W> {
         match std::mem::replace(&mut self.writer, Writer::Ended) {
             Writer::Here(out) => out.finish(),
-            Writer::Thread { full, thread, .. } => {
-                drop(full);
+            Writer::Thread { blocks, thread } => {
+                drop(blocks);
                 let ended = thread.join().ok().flatten();
-                ended.unwrap_or_else(|| Err(broken(&WorkerGone::silent())))
+                ended.unwrap_or_else(|| Err(broken(&WorkerPanicked::silent())))
             }
-            Writer::Ended => Err(gone()),
+            Writer::Ended => Err(failed_before()),
         }
     }
 
-    /// Hands over the rest and waits until everything is written.
+    /// Sends the rest and waits until everything is written.
     pub(super) fn finish(mut self) -> io::Result<W> {
-        self.hand_over()?;
+        self.send_block()?;
         self.end()
     }
 }
 
-/// What is given up is waited for, too: then its temporary file is gone before the program is.
-impl<W: Write> Drop for Behind<W> {
+/// Waits for the thread also if the run was aborted: then its temporary file is gone before the
+/// program ends.
+impl<W: Write> Drop for WriteBehind<W> {
     fn drop(&mut self) {
         let writer = std::mem::replace(&mut self.writer, Writer::Ended);
-        if let Writer::Thread { full, thread, .. } = writer {
-            drop(full);
-            // Nobody asks any more how it ended.
+        if let Writer::Thread { blocks, thread } = writer {
+            drop(blocks);
+            // Its result is of no use any more.
             let _ = thread.join();
         }
     }
 }
 
-/// The thread that writes panicked, which is a mistake of flowsieve's own.
-fn broken(WorkerGone(reason): &WorkerGone) -> io::Error {
+/// Writes the blocks of a pipe until it ends.
+fn write_all<W: Write>(
+    mut out: Compressor<W>,
+    mut blocks: PipeReceiver<Vec<u8>, Infallible>,
+) -> io::Result<W> {
+    let mut block = Vec::new();
+    while let Some(Ok(next)) = blocks.receive(block) {
+        block = next;
+        out.write_all(&block)?;
+        block.clear();
+    }
+    out.finish()
+}
+
+/// The error of a writer that panicked, which is a mistake in flowsieve.
+fn broken(WorkerPanicked(reason): &WorkerPanicked) -> io::Error {
     io::Error::other(format!(
         "writing ended early ({reason}); this is a mistake in flowsieve, please report it"
     ))
 }
 
-fn gone() -> io::Error {
+fn failed_before() -> io::Error {
     io::Error::other("writing had failed before")
 }
 
@@ -160,7 +165,7 @@ mod tests {
     #[test]
     fn a_writer_that_panics_is_an_error_and_no_hang() {
         for taken in [0, BLOCK_BYTES, 3 * BLOCK_BYTES + 7, 20 * BLOCK_BYTES] {
-            let mut behind = Behind::new(Trap(taken), Compression::None).unwrap();
+            let mut behind = WriteBehind::new(Trap(taken), Compression::None).unwrap();
             let block = vec![0; BLOCK_BYTES];
             let mut put = Ok(());
             for _ in 0..20 {

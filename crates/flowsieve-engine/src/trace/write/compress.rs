@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use super::super::compression::Compression;
-use crate::memory::{MEMORY_REFUSED, is_given};
+use crate::memory::{MEMORY_REFUSED, can_allocate};
 
 /// Level of zstd: its own default.
 #[cfg(feature = "zstd")]
@@ -35,7 +35,7 @@ const fn memory_bytes(compression: Compression) -> u64 {
 
 impl<W: Write> Compressor<W> {
     pub(super) fn new(out: W, compression: Compression) -> io::Result<Self> {
-        if !is_given(memory_bytes(compression)) {
+        if !can_allocate(memory_bytes(compression)) {
             return Err(io::Error::new(io::ErrorKind::OutOfMemory, MEMORY_REFUSED));
         }
         Ok(match compression {

@@ -18,7 +18,7 @@ mod tests;
 use std::io::{self, Write};
 use std::path::Path;
 
-use self::behind::Behind;
+use self::behind::WriteBehind;
 use self::pcap::PcapWriter;
 use self::pcapng::PcapngWriter;
 use super::annotation::{Annotation, Lost};
@@ -132,7 +132,7 @@ pub struct Written {
 /// Writes packets of one or more captures.
 pub struct CaptureWriter<W: Write + Send + 'static> {
     container: Container,
-    out: Behind<W>,
+    out: WriteBehind<W>,
     written: Written,
     /// Annotations are kept. Those of several inputs might contradict each other.
     annotates: bool,
@@ -155,7 +155,7 @@ impl<W: Write + Send + 'static> CaptureWriter<W> {
                 CaptureFormat::Pcap => Container::Pcap(PcapWriter::new(single_input)),
                 CaptureFormat::Pcapng => Container::Pcapng(PcapngWriter::default()),
             },
-            out: Behind::new(out, format.compression)?,
+            out: WriteBehind::new(out, format.compression)?,
             annotates: single_input && format.container == CaptureFormat::Pcapng,
             written: Written::default(),
         })

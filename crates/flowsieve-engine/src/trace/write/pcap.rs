@@ -5,7 +5,7 @@ use std::io::Write;
 use super::super::packet::{LinkType, PacketRef};
 use super::super::record::{InterfaceInfo, RecordBatch};
 use super::super::time::NANOS_PER_SECOND;
-use super::behind::Behind;
+use super::behind::WriteBehind;
 use super::{WriteError, snap_length};
 
 const MICROSECONDS: u32 = 0xa1b2_c3d4;
@@ -46,7 +46,7 @@ impl PcapWriter {
         batch: &RecordBatch<'_>,
         from: usize,
         to: usize,
-        out: &mut Behind<W>,
+        out: &mut WriteBehind<W>,
     ) -> Result<u64, WriteError> {
         if self.first.is_none() {
             self.first = batch.interfaces.first().cloned();
@@ -97,7 +97,7 @@ impl PcapWriter {
         &mut self,
         batch: &RecordBatch<'_>,
         link: LinkType,
-        out: &mut Behind<W>,
+        out: &mut WriteBehind<W>,
     ) -> Result<Head, WriteError> {
         let one = match batch.interfaces {
             // Of a pcap file: its interfaces have no options, and no packet has a record.
@@ -111,7 +111,7 @@ impl PcapWriter {
         &mut self,
         only: Option<&InterfaceInfo>,
         link: LinkType,
-        out: &mut Behind<W>,
+        out: &mut WriteBehind<W>,
     ) -> Result<Head, WriteError> {
         let microseconds = only.is_some_and(|only| only.resolution() == 6);
         let stated = only.map_or(LARGEST_SNAP_LENGTH, |only| only.snap_length);
@@ -130,7 +130,7 @@ impl PcapWriter {
     /// Writes the head if there was no packet.
     pub(super) fn finish<W: Write + Send + 'static>(
         &mut self,
-        out: &mut Behind<W>,
+        out: &mut WriteBehind<W>,
     ) -> Result<(), WriteError> {
         if self.head.is_none() {
             let first = self.first.take();

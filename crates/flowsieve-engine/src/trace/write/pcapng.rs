@@ -5,7 +5,7 @@ use std::io::Write;
 use super::super::annotation::{Annotation, AnnotationKind};
 use super::super::packet::LinkType;
 use super::super::record::{InterfaceInfo, RecordBatch};
-use super::behind::Behind;
+use super::behind::WriteBehind;
 use super::options::{self, Block};
 use super::{WriteError, between, snap_length};
 
@@ -42,7 +42,7 @@ impl PcapngWriter {
         batch: &RecordBatch<'_>,
         from: usize,
         to: usize,
-        out: &mut Behind<W>,
+        out: &mut WriteBehind<W>,
     ) -> Result<(), WriteError> {
         self.begin(batch.annotations, out)?;
         if self.numbers.len() <= input {
@@ -70,7 +70,7 @@ impl PcapngWriter {
     pub(super) fn annotate<W: Write + Send + 'static>(
         &mut self,
         annotations: &[Annotation],
-        out: &mut Behind<W>,
+        out: &mut WriteBehind<W>,
     ) -> Result<(), WriteError> {
         self.begin(annotations, out)?;
         for annotation in annotations {
@@ -84,7 +84,7 @@ impl PcapngWriter {
     fn put_annotation<W: Write + Send + 'static>(
         &mut self,
         annotation: &Annotation,
-        out: &mut Behind<W>,
+        out: &mut WriteBehind<W>,
     ) -> Result<(), WriteError> {
         let Some(kind) = annotation.kind.block() else {
             return Ok(());
@@ -100,7 +100,7 @@ impl PcapngWriter {
     fn begin<W: Write + Send + 'static>(
         &mut self,
         first: &[Annotation],
-        out: &mut Behind<W>,
+        out: &mut WriteBehind<W>,
     ) -> Result<(), WriteError> {
         if self.begun {
             return Ok(());
@@ -124,7 +124,7 @@ impl PcapngWriter {
     fn put_interface<W: Write + Send + 'static>(
         &mut self,
         interface: &InterfaceInfo,
-        out: &mut Behind<W>,
+        out: &mut WriteBehind<W>,
     ) -> Result<(), WriteError> {
         self.start(INTERFACE);
         let snap_length = snap_length(interface.snap_length, self.snap_limit);
@@ -146,7 +146,7 @@ impl PcapngWriter {
         input: usize,
         batch: &RecordBatch<'_>,
         index: usize,
-        out: &mut Behind<W>,
+        out: &mut WriteBehind<W>,
     ) -> Result<(), WriteError> {
         let record = batch.record(index);
         let interface = &batch.interfaces[record.interface as usize];
@@ -182,7 +182,10 @@ impl PcapngWriter {
     }
 
     /// Puts the block's length at both of its places, and hands it on.
-    fn end<W: Write + Send + 'static>(&mut self, out: &mut Behind<W>) -> Result<(), WriteError> {
+    fn end<W: Write + Send + 'static>(
+        &mut self,
+        out: &mut WriteBehind<W>,
+    ) -> Result<(), WriteError> {
         let length = self.block.len() as u32 + 4;
         self.block[4..8].copy_from_slice(&length.to_le_bytes());
         self.words(&[length]);
@@ -192,7 +195,7 @@ impl PcapngWriter {
     /// A file without packets has a section, and an interface for readers that insist on one.
     pub(super) fn finish<W: Write + Send + 'static>(
         &mut self,
-        out: &mut Behind<W>,
+        out: &mut WriteBehind<W>,
     ) -> Result<(), WriteError> {
         self.begin(&[], out)?;
         self.have_interface(out)
@@ -200,7 +203,7 @@ impl PcapngWriter {
 
     fn have_interface<W: Write + Send + 'static>(
         &mut self,
-        out: &mut Behind<W>,
+        out: &mut WriteBehind<W>,
     ) -> Result<(), WriteError> {
         if self.interfaces == 0 {
             let clock = super::super::pcapng_clock::Clock::of(MICROSECONDS);
