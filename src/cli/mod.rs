@@ -90,6 +90,17 @@ const COLORS: &[options::Choice<ColorChoice>] = &[
     ("never", "Never", ColorChoice::Never),
 ];
 
+/// Help of `count`, with the formats that are recognised.
+fn count_help() -> String {
+    format!(
+        "Count distinct host pairs, flows or DNS triples in each time slice\n\nSeveral captures are one \
+         trace in the order of time; directories are searched for captures. Recognised by content: \
+         {}, plain or compressed by gzip, zstd, xz, bzip2 or lz4. A log of flows says when a flow \
+         began, not when its packets came, so a flow counts in the slice in which it began.",
+        flowsieve_engine::trace::recognised_formats()
+    )
+}
+
 /// What a command line says of colours, also if the rest of it is wrong or asks for help.
 fn color_of(words: impl IntoIterator<Item = OsString>) -> ColorChoice {
     let words = words.into_iter().map(|word| word.to_string_lossy().into_owned());
@@ -133,13 +144,7 @@ pub(crate) enum Command {
     Compare(Box<compare::CompareArgs>),
     /// Count distinct host pairs, flows or DNS triples in each time slice
     ///
-    /// Several captures are one trace in the order of time; directories are searched for captures.
-    /// Recognised by content: pcap, pcapng, ERF, dnstap, C-DNS, Zeek's dns.log and conn.log,
-    /// Suricata's eve.json, nfdump's CSV, lists of flows as CSV or Parquet, and DNS queries as both
-    /// (columns ts, src, dst, qname), all but Parquet plain or compressed by gzip, zstd, xz, bzip2
-    /// or lz4. A log of flows says when a flow began, not when its packets came, so a flow counts
-    /// in the slice in which it began.
-    #[command(display_order = 1)]
+    #[command(display_order = 1, long_about = count_help())]
     Count(Box<count::CountArgs>),
     /// Write captures without their duplicates
     ///

@@ -104,81 +104,30 @@ fn a_list_of_flows_counts_like_its_packets() {
             &["--names", "zeek"],
             &["--bidirectional", "--names", "ecs"],
         ] {
-            for format in ["csv", "parquet"] {
-                let list = list_as(format, folder.path(), capture, options);
-                for element in ["host-pair", "flow", "src", "dst"] {
-                    assert_eq!(
-                        exact(&["--element", element, &list]),
-                        exact(&["--element", element, capture]),
-                        "{capture} {options:?} {element} {format}"
-                    );
-                }
+            let list = list(folder.path(), capture, options);
+            for element in ["host-pair", "flow", "src", "dst"] {
+                assert_eq!(
+                    exact(&["--element", element, &list]),
+                    exact(&["--element", element, capture]),
+                    "{capture} {options:?} {element}"
+                );
             }
         }
     }
-    let generated = list_as("parquet", folder.path(), "traces/generated.pcap", &[]);
+    let generated = list(folder.path(), "traces/generated.pcap", &[]);
     assert_eq!(exact(&["--element", "flow", &generated]), 3_953);
 }
 
 #[test]
-fn a_list_in_parquet_is_the_same_input_as_in_csv() {
-    let folder = tempfile::tempdir().unwrap();
-    let capture = "traces/generated.pcap";
-    let export = |format: &str, options: &[&str]| {
-        let path = folder.path().join(format!("export.{format}"));
-        let path = path.to_str().unwrap().to_owned();
-        let line = ["export", "--format", format, "-q", "-o", &path];
-        flowsieve(&[&line[..], options, &[capture]].concat()).done();
-        path
-    };
-    for options in [&[][..], &["--all"], &["--names", "zeek"], &["--all", "--names", "ecs"]] {
-        let [csv, parquet] = ["csv", "parquet"].map(|format| export(format, options));
-        for line in [
-            &["count", "--element", "flow", "--format", "csv"][..],
-            &["count", "--where", "tcp port 80", "--element", "flow", "--format", "csv"],
-            &["top", "--by", "src", "--distinct", "dst", "--format", "csv"],
-            &["flows", "--unique", "--format", "csv"],
-        ] {
-            let [from_csv, from_parquet] = [&csv, &parquet].map(|list| {
-                let run = flowsieve(&[line, &["-q", list]].concat());
-                run.done()
-            });
-            assert_eq!(from_csv, from_parquet, "{options:?} {line:?}");
-            assert!(from_parquet.lines().count() > 2, "{options:?} {line:?}");
-        }
-    }
-    let archives = [export("csv", &[]), export("parquet", &[])].map(|list| {
-        let archive = format!("{list}.index");
-        flowsieve(&["index", "build", "--quiet", &archive, &list]).done();
-        let line = ["index", "search", &archive, "--format", "jsonl", "--port", "53"];
-        let run = flowsieve(&line);
-        run.done().replace("export.parquet", "export.csv")
-    });
-    assert_eq!(archives[0], archives[1]);
-    assert!(archives[0].lines().count() > 2);
-}
-
-#[test]
-fn parquet_is_read_from_plain_files_with_known_columns() {
+fn parquet_is_refused_with_its_remedy() {
     let folder = tempfile::tempdir().unwrap();
     let list = list_as("parquet", folder.path(), "traces/netns-web-loss.pcap", &[]);
-    let bytes = fs::read(&list).unwrap();
-    let run = feed(&["count", "-"], &bytes);
-    assert_eq!(run.code, Some(1));
-    assert!(run.sentence().contains("not a pipe"), "{}", run.err);
-    let packed = folder.path().join("list.zst");
-    fs::write(&packed, zstd::encode_all(&bytes[..], 1).unwrap()).unwrap();
-    let run = flowsieve(&["count", packed.to_str().unwrap()]);
-    assert!(run.sentence().contains("give the path of the plain file"), "{}", run.err);
-    let slices = folder.path().join("slices.parquet");
-    let slices = slices.to_str().unwrap();
-    let line = ["count", "-q", "--format", "parquet", "-o", slices];
-    flowsieve(&[&line[..], &["traces/generated.pcap"]].concat()).done();
-    let run = flowsieve(&["count", slices]);
-    assert!(run.sentence().contains("without the columns of a list of flows"), "{}", run.err);
-    fs::write(&list, &bytes[..bytes.len() - 1]).unwrap();
-    let run = flowsieve(&["count", &list]);
-    assert!(run.sentence().contains("does not end with its footer"), "{}", run.err);
+    let piped = feed(&["count", "-"], &fs::read(&list).unwrap());
+    for run in [piped, flowsieve(&["count", &list])] {
+        assert_eq!(run.code, Some(1));
+        assert!(run.sentence().contains("it is a Parquet file; write it as CSV"), "{}", run.err);
+        assert!(run.err.contains("COPY 'list.parquet' TO 'list.csv'"), "{}", run.err);
+    }
 }
 
 #[test]

@@ -13,7 +13,6 @@ mod filters;
 mod index_lies;
 mod mutate;
 mod mutations;
-mod parquet_lists;
 mod random;
 mod regressions;
 mod samples;

@@ -18,6 +18,7 @@ pub mod export;
 pub mod flows;
 mod guard;
 mod inputs;
+mod interner;
 mod memory;
 
 pub mod pipeline;

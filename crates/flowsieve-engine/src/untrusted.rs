@@ -38,8 +38,8 @@ impl Display for Untrusted<'_> {
     }
 }
 
-/// Whether a terminal does something else than showing it: control characters, ends of lines and
-/// changes of the direction.
+/// Returns whether a terminal does something else than showing it: control characters, ends of
+/// lines and changes of the direction.
 fn is_obeyed(c: char) -> bool {
     c.is_control()
         || matches!(

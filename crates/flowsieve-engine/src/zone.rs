@@ -1,7 +1,7 @@
 //! Time zones, as tables of their offsets: which time of day it is somewhere, and which time a time
 //! of day there is.
 //!
-//! Who makes a zone has read the tables of the world's zones; here are only numbers.
+//! The tables of the world's zones are read elsewhere; here are only numbers.
 
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
@@ -27,7 +27,7 @@ pub struct Zone(Option<&'static Table>);
 #[derive(Eq, PartialEq)]
 struct Table {
     name: String,
-    /// From this nanosecond since the epoch on, local time is so many seconds ahead of UTC; in
+    /// From this nanosecond since the epoch on, local time is this many seconds ahead of UTC; in
     /// order, from the first time there is.
     offsets: Vec<(i64, i32)>,
 }
@@ -41,7 +41,7 @@ impl Zone {
     pub const UTC: Self = Self(None);
 
     /// The zone of this name, with its offsets: from a time on (nanoseconds since the epoch), local
-    /// time is so many seconds ahead of UTC. The first offset holds for all time before it, too;
+    /// time is this many seconds ahead of UTC. The first offset holds for all time before it, too;
     /// without offsets it is [`Zone::UTC`].
     pub fn new(name: &str, mut offsets: Vec<(i64, i32)>) -> Self {
         offsets.sort_by_key(|&(from, _)| from);
@@ -60,7 +60,7 @@ impl Zone {
         })))
     }
 
-    /// Whether it is UTC itself.
+    /// Returns whether it is UTC itself.
     #[doc(hidden)]
     pub const fn is_utc(self) -> bool {
         self.0.is_none()
@@ -77,7 +77,7 @@ impl Zone {
         self.0.map_or("UTC", |table| &table.name)
     }
 
-    /// How far local time is ahead of UTC at this time, in nanoseconds.
+    /// Returns how far local time is ahead of UTC at this time, in nanoseconds.
     #[doc(hidden)]
     pub fn offset_ns(self, time_ns: i64) -> i64 {
         self.0.map_or(0, |table| i64::from(table.offset_at(time_ns)) * SECOND_NS)

@@ -14,7 +14,6 @@
 //! are held back until it is known how many a slice has: from that follow the numbers of hash
 //! functions.
 
-mod byte_set;
 mod candidate;
 mod expected;
 mod gather;

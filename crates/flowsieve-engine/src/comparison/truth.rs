@@ -1,9 +1,9 @@
 //! The truth about open slices: sets of the elements' bytes, and of the bytes of their parts. It
 //! knows neither digests nor filters.
 
-use super::byte_set::ByteSet;
 use super::negatives::{Asking, Questions};
 use crate::elements::{ElementKind, Keys};
+use crate::interner::Interner;
 use crate::pipeline::Closing;
 
 /// The truth about all open slices.
@@ -85,7 +85,7 @@ impl Counted {
 #[derive(Debug)]
 pub(super) struct SliceSets {
     /// One for each combination that is counted.
-    sets: Vec<ByteSet>,
+    sets: Vec<Interner>,
     /// Bytes that each of them may take.
     limit: u64,
     over_limit: bool,
@@ -97,7 +97,7 @@ impl SliceSets {
     pub(super) fn new(counted: &Counted, limit: u64) -> Self {
         let sets = counted.masks.len();
         Self {
-            sets: (0..sets).map(|_| ByteSet::new()).collect(),
+            sets: (0..sets).map(|_| Interner::new()).collect(),
             limit: limit / sets as u64,
             over_limit: false,
             part: Vec::new(),
@@ -111,7 +111,7 @@ impl SliceSets {
                 break;
             }
             // Of an element that was there before, no part is new.
-            let is_new = self.sets[0].insert(key, self.limit);
+            let is_new = self.sets[0].intern(key, 0, self.limit).map(|(_, is_new)| is_new);
             if is_new != Some(false) {
                 new.push(number);
                 self.over_limit = is_new.is_none() || self.add_parts(counted, key).is_none();
@@ -119,7 +119,7 @@ impl SliceSets {
         }
         if self.over_limit {
             // The memory is given back; there is no answer for the rest of the slice.
-            self.sets.iter_mut().for_each(|set| *set = ByteSet::new());
+            self.sets.iter_mut().for_each(|set| *set = Interner::new());
         }
     }
 
@@ -127,23 +127,23 @@ impl SliceSets {
         for (&mask, set) in counted.masks.iter().zip(&mut self.sets).skip(1) {
             self.part.clear();
             counted.kind.part(key, mask, &mut self.part);
-            set.insert(&self.part, self.limit)?;
+            set.intern(&self.part, 0, self.limit)?;
         }
         Some(())
     }
 
     /// The set of the combination at this place of the list; `None` if the limit was passed.
-    pub(super) fn of(&self, place: usize) -> Option<&ByteSet> {
+    pub(super) fn of(&self, place: usize) -> Option<&Interner> {
         (!self.over_limit).then(|| &self.sets[place])
     }
 
     /// Distinct values of each combination; `None` if the limit was passed.
     pub(super) fn counts(&self) -> Option<Vec<u64>> {
-        (!self.over_limit).then(|| self.sets.iter().map(ByteSet::len).collect())
+        (!self.over_limit).then(|| self.sets.iter().map(Interner::len).collect())
     }
 
     pub(super) fn clear(&mut self) {
-        self.sets.iter_mut().for_each(ByteSet::clear);
+        self.sets.iter_mut().for_each(Interner::clear);
         self.over_limit = false;
     }
 }

@@ -1,50 +1,49 @@
-//! Batches of packets as their takers want them, and how they are made of what a reader yields.
+//! Batches of packets in the form that an analysis consumes, built from what a reader yields.
 
 use crate::guard::{WorkerPanicked, catch_panic};
 use crate::trace::{Capture, TraceBatch, TraceError, TraceErrorKind};
 
-/// A run of packets in the order of their input.
+/// Consecutive packets of an input.
 pub(crate) trait Batch: Default + Send {
-    /// How far a batch has been taken.
+    /// Position in a batch.
     type Cursor: Default;
 
-    /// Time of each packet in nanoseconds since the epoch.
+    /// Returns the time of each packet in nanoseconds since the epoch.
     fn times_ns(&self) -> &[i64];
 
-    /// Reads ahead of the cursor what is taken of this many packets, so that it is near when one
-    /// after the other is taken between those of other inputs: this way the processor fetches many
-    /// places at a time.
+    /// Prefetches the data of this many packets behind the cursor, before they are consumed one by
+    /// one between those of other inputs: their cache misses overlap.
     fn prefetch(&self, _cursor: &Self::Cursor, _packets: usize) {}
 
-    /// Forgets all and keeps the memory.
+    /// Removes all packets and keeps the memory.
     fn clear(&mut self);
 
-    /// Packets taken.
+    /// Returns the number of packets consumed.
     fn taken(cursor: &Self::Cursor) -> usize;
 }
 
-/// Makes batches of what readers yield.
+/// Builds batches from what readers yield.
 pub(crate) trait BatchBuilder: Send + Sync {
-    /// What it makes.
+    /// The batches.
     type Batch: Batch;
 
     /// Appends what a reader yielded to `out`.
     fn append(&self, batch: TraceBatch<'_>, out: &mut Self::Batch);
 
-    /// The same where several threads make batches for one that takes them, and should have little
-    /// to do.
+    /// Like [`append`](Self::append), where several threads build batches for one consumer, which
+    /// should have little work left.
     fn append_for_one(&self, batch: TraceBatch<'_>, out: &mut Self::Batch) {
         self.append(batch, out);
     }
 
-    /// Does some of what is to be done with batches that were taken, while there is nothing to
-    /// make; whether there was something.
+    /// Works off some of the consumed batches while there is nothing to build; returns whether
+    /// there were any.
     fn assist(&self) -> bool {
         false
     }
 }
 
-/// What makes batches as one of several threads.
+/// A builder in one of several threads.
 pub(super) struct OneOfMany<'a, M>(pub(super) &'a M);
 
 impl<M: BatchBuilder> BatchBuilder for OneOfMany<'_, M> {
@@ -55,16 +54,16 @@ impl<M: BatchBuilder> BatchBuilder for OneOfMany<'_, M> {
     }
 }
 
-/// What came of reading a batch.
+/// The outcome of reading a batch.
 enum Made {
     Batch,
     End,
-    /// The maker panicked at the packet with this number in the batch.
+    /// The builder panicked at the packet with this number in the batch.
     Broken(u64, WorkerPanicked),
 }
 
-/// Reads a batch and appends what is made of it to `out`, before which there were `before` packets;
-/// false at the end.
+/// Reads a batch and appends it to `out`, before which there were `before` packets; returns false
+/// at the end.
 pub(crate) fn read_batch<M: BatchBuilder + ?Sized>(
     capture: &mut Capture,
     maker: &M,
@@ -92,13 +91,13 @@ pub(crate) fn read_batch<M: BatchBuilder + ?Sized>(
         // The reader itself.
         Err(gone) => (0, gone),
     };
-    // It may be half made.
+    // It may be half built.
     out.clear();
     Err(undecodable(capture, before + already + place + 1, before + 1, gone))
 }
 
-/// The error of an input whose reader or maker panicked at a packet; what was read of it from
-/// `lost_from` on is not used.
+/// Creates the error of an input whose reader or builder panicked at a packet; packets from number
+/// `lost_from` on are not used.
 pub(super) fn undecodable(
     capture: &Capture,
     packet: u64,
@@ -112,7 +111,7 @@ pub(super) fn undecodable(
     }
 }
 
-/// The first packet of a batch that the maker panics at, by its number in the batch.
+/// Returns the number of the first packet of a batch at which the builder panics.
 fn culprit<M: BatchBuilder + ?Sized>(
     maker: &M,
     batch: TraceBatch<'_>,
@@ -147,7 +146,7 @@ impl Batch for Times {
     }
 }
 
-/// Takes the times and nothing else.
+/// Builds batches of times.
 #[derive(Debug)]
 pub(crate) struct TimeBuilder;
 

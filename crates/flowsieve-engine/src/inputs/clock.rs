@@ -1,4 +1,4 @@
-//! What time it is in captures that are read while packets come.
+//! The time in captures that are read while packets arrive.
 
 use std::time::{Duration, Instant};
 
@@ -40,7 +40,7 @@ impl PacketClock {
     }
 }
 
-/// What time it is in the capture: that of the packets, and while none come, that of this machine.
+/// The time in the capture: that of the packets, and while none arrive, that of this machine.
 #[derive(Debug)]
 pub(crate) struct CaptureClock {
     packets: PacketClock,
@@ -71,7 +71,7 @@ impl CaptureClock {
         self.packets.now_ns
     }
 
-    /// The same, if packets would have come since.
+    /// Returns the time as if packets had arrived since.
     pub(crate) fn of_silence(&self) -> i64 {
         let since = i64::try_from(self.at.elapsed().as_nanos()).unwrap_or(i64::MAX);
         let last_ns = match self.packets.packets {

@@ -38,10 +38,10 @@ pub enum RunError {
     Worker {
         /// Packets of the trace handed on by then.
         packets: u64,
-        /// What the thread said.
+        /// Message of the thread.
         reason: String,
     },
-    /// What takes the packets panicked.
+    /// The consumer of the packets panicked.
     #[error(transparent)]
     Broken(#[from] Broken),
     /// Memory was given when the run began, and refused later.

@@ -16,24 +16,25 @@ const PACKETS_A_REPORT: u64 = 1 << 14;
 
 /// An open input.
 pub trait Input {
-    /// Time of the packet this many behind the next one, if it is at hand.
+    /// Returns the time of the packet this many behind the next one, if it is at hand.
     fn time_ns(&self, behind: usize) -> Option<i64>;
 
-    /// How many of the packets at hand may be taken together: up to this time, but at least one.
+    /// Returns how many of the packets at hand may be taken together: up to this time, but at least
+    /// one.
     fn ready(&self, until_ns: Option<i64>) -> usize;
 
-    /// Goes behind this many packets at hand, which were taken.
+    /// Steps over this many packets at hand, which were taken.
     fn pass(&mut self, packets: usize);
 
-    /// Gets further packets when all that were at hand are taken; false at the end.
+    /// Gets further packets once all at hand are taken; returns false at the end.
     ///
     /// # Errors
     ///
     /// The input is damaged or cannot be read further. It is at its end then.
     fn refill(&mut self) -> Result<bool, TraceError>;
 
-    /// Waits for the next packet, or the end, but not longer than this; whether one of them is
-    /// there. Inputs that cannot say so say yes.
+    /// Waits for the next packet or the end, but not longer than this; returns whether either is
+    /// there. Inputs that cannot wait return true.
     fn wait(&mut self, _at_most: Duration) -> bool {
         true
     }
@@ -41,15 +42,15 @@ pub trait Input {
 
 /// Takes packets from inputs.
 pub(crate) trait Taker<I, E> {
-    /// Gets an input with its number, and how many of its next packets it has to take.
+    /// Takes the next packets of an input, which has this number.
     fn take(&mut self, number: usize, input: &mut I, packets: usize) -> Result<(), E>;
 
-    /// For how long it may be left without packets; none for as long as it takes.
+    /// Returns how long it may be left without packets; `None` for any time.
     fn patience(&self) -> Option<Duration> {
         None
     }
 
-    /// There were no packets for so long.
+    /// Called after such a time without packets.
     fn idle(&mut self) -> Result<(), E> {
         Ok(())
     }
@@ -74,7 +75,7 @@ fn await_next<I: Input, E>(input: &mut I, taker: &mut impl Taker<I, E>) -> Resul
     Ok(())
 }
 
-/// How many of these times, of which the first is taken in any case, may be taken together.
+/// Returns how many of these times may be taken together: the first in any case.
 pub(super) fn count_until(
     times_ns: impl ExactSizeIterator<Item = i64>,
     until_ns: Option<i64>,
@@ -96,7 +97,7 @@ pub struct Merge<'a, I> {
     /// In the order in which they were given. All have packets at hand.
     open: Vec<Open<I>>,
     order: Order,
-    /// Makes an input of a capture when this many others are open.
+    /// Creates the input of a capture while this many others are open.
     begin: Box<dyn FnMut(Capture, usize) -> I + 'a>,
     inputs: Vec<InputResult>,
     /// Followed directories, with their numbers.
@@ -120,11 +121,11 @@ struct Upcoming {
     first_ns: i64,
 }
 
-/// Files that everything else may open meanwhile: results, and temporary files.
+/// Files that the rest of the program may have open: results and temporary files.
 #[cfg(unix)]
 const OTHER_FILES: u64 = 64;
 
-/// How many inputs may be open at the same time.
+/// Returns how many inputs may be open at the same time.
 #[cfg(unix)]
 fn most_open() -> usize {
     use rustix::process::{Resource, getrlimit};
@@ -146,7 +147,7 @@ struct Open<I> {
     left_out: Counter,
 }
 
-/// Counts for the captures of an input, of which there may be several.
+/// A count over the captures of an input.
 struct Counter {
     of_capture: Arc<AtomicU64>,
     before: u64,
@@ -160,8 +161,8 @@ impl Counter {
 }
 
 impl<'a, I: Input> Merge<'a, I> {
-    /// Puts the inputs in the order of their first packets and opens those that are due. One of
-    /// which the time is not known is opened first.
+    /// Puts the inputs in the order of their first packets and opens those that are due. One whose
+    /// time is not known is opened first.
     pub fn new<S: Clone + Into<Source>>(
         sources: &[S],
         format: InputFormat,
@@ -178,7 +179,7 @@ impl<'a, I: Input> Merge<'a, I> {
         Self::with_times(sources, format, watch, begin)
     }
 
-    /// Inputs of which is known before which time none of their packets is.
+    /// Inputs with a known lower bound on their timestamps.
     pub fn with_times(
         sources: impl IntoIterator<Item = (impl Into<Source>, i64)>,
         format: InputFormat,
@@ -227,14 +228,14 @@ impl<'a, I: Input> Merge<'a, I> {
         merge
     }
 
-    /// Time of the earliest packet at hand.
+    /// Returns the time of the earliest packet at hand.
     pub(crate) fn first_ns(&self) -> Option<i64> {
         let open = self.open.iter();
         open.filter_map(|open| open.input.time_ns(0)).min()
     }
 
-    /// Hands all packets to `take`; what became of the inputs, and whether the reading was ended
-    /// before they were.
+    /// Passes all packets to `take`; returns the result of each input, and whether reading was
+    /// stopped before their ends.
     ///
     /// `take` gets an input with its number, and how many of its next packets it has to take. If it
     /// panics, that is an error.
@@ -250,13 +251,13 @@ impl<'a, I: Input> Merge<'a, I> {
         self.drain_into(watch, &mut TakeBy(take))
     }
 
-    /// The same for somebody who wants to know when no packets come.
+    /// Like [`drain`](Self::drain), with a taker that is told when no packets come.
     pub(crate) fn drain_into<E: From<Broken>>(
         mut self,
         watch: &dyn Watch,
         taker: &mut impl Taker<I, E>,
     ) -> Result<(Vec<InputResult>, bool), E> {
-        // What was read before the flag was set is taken still: then the readers end, and the loop.
+        // Packets read before the flag was set are still taken; then the readers end, and the loop.
         while !self.open.is_empty() {
             let empty = catch_panic(|| self.take_at_hand(taker)).map_err(|gone| {
                 let (number, packets) = self.taking;
@@ -288,8 +289,8 @@ impl<'a, I: Input> Merge<'a, I> {
         Ok((self.inputs, self.stop.is_set()))
     }
 
-    /// Has packets taken until an input has none at hand, whose place this is; or until another
-    /// input is to be opened, or progress to be reported.
+    /// Has packets taken until an input has none at hand, and returns its place; or until another
+    /// input is due, or progress.
     fn take_at_hand<E>(&mut self, taker: &mut impl Taker<I, E>) -> Result<Option<usize>, E> {
         let due = self.upcoming.front();
         let due = due.map_or(Key::NEVER, |next| Key::of(next.first_ns, 0));
@@ -353,7 +354,7 @@ impl<'a, I: Input> Merge<'a, I> {
             let result = &mut self.inputs[number];
             let capture = match source.open(self.format, &self.stop) {
                 Ok(capture) => capture,
-                // What it says is not of the input.
+                // The error comes from stopping.
                 Err(_) if self.stop.is_set() => return Ok(()),
                 Err(error) => {
                     result.error.get_or_insert(error);
@@ -399,7 +400,7 @@ impl<'a, I: Input> Merge<'a, I> {
         self.order.begin(times_ns);
     }
 
-    /// Gets further packets of an open input; false if it is at its end.
+    /// Gets further packets of an open input; returns false at its end.
     fn refill(&mut self, at: usize) -> bool {
         let Open { source, number, input, bytes, times_out_of_range, left_out } =
             &mut self.open[at];

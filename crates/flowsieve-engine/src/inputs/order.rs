@@ -1,4 +1,4 @@
-//! Which of several inputs goes on: a tournament of the times of their next packets.
+//! Which of several inputs comes next: a tournament of the times of their next packets.
 
 /// The inputs that have packets at hand, by their places. Of equal times the one at the lower place
 /// goes first.
@@ -20,7 +20,7 @@ impl Key {
     /// Later than every packet.
     pub(super) const NEVER: Self = Self(u128::MAX);
 
-    /// Of a packet at this time, of the input at this place.
+    /// Creates the key of a packet at this time, of the input at this place.
     pub(super) fn of(time_ns: i64, place: usize) -> Self {
         let time = time_ns.cast_unsigned() ^ SIGN;
         Self(u128::from(time) << 64 | place as u128)
@@ -30,7 +30,8 @@ impl Key {
         self.0 as u64 as usize
     }
 
-    /// The last time at which a packet of this place goes before this key; none if all of them do.
+    /// Returns the last time at which a packet of this place comes before this key; `None` if all
+    /// do.
     pub(super) fn last_before(self, place: usize) -> Option<i64> {
         let time_ns = ((self.0 >> 64) as u64 ^ SIGN).cast_signed();
         let is_before = place < self.place();
@@ -59,7 +60,7 @@ impl Order {
         first.filter(|&first| first < key).map(Key::place)
     }
 
-    /// Takes note of the next packet of an input; none if it has none at hand.
+    /// Notes the time of the next packet of an input; `None` if it has none at hand.
     #[inline]
     pub(super) fn set(&mut self, place: usize, time_ns: Option<i64>) {
         let mut least = time_ns.map_or(Key::NEVER, |time_ns| Key::of(time_ns, place));

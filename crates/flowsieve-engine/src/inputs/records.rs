@@ -16,7 +16,7 @@ pub struct RecordInput<'a> {
     at: usize,
     /// Packets in the batches before.
     before: u64,
-    /// Where annotations go that stand behind the last packet.
+    /// Receives the annotations behind the last packet.
     rest: Option<&'a RefCell<Rest>>,
 }
 
@@ -25,7 +25,7 @@ pub struct RecordInput<'a> {
 pub(crate) struct Rest {
     /// Those behind the last packet of the first capture that had come to its end.
     pub(crate) annotations: Vec<Annotation>,
-    /// How many there were besides.
+    /// Number of annotations that were not kept.
     pub(crate) others: Lost,
     has_ended: bool,
 }
@@ -95,7 +95,7 @@ impl Input for RecordInput<'_> {
                     self.leave();
                     return end;
                 }
-                // What the reader holds is not to be used any more.
+                // The reader must not be used any more.
                 Err(gone) => return Err(undecodable(&self.capture, next, next, gone)),
             }
         }

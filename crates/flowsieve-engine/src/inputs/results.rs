@@ -1,45 +1,45 @@
-//! What became of the inputs, and who hears of progress.
+//! Results of the inputs, and reports of progress.
 
 use crate::trace::{StopFlag, TraceError};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-/// What became of one input.
+/// Result of one input.
 #[derive(Debug)]
 pub struct InputResult {
     /// The file, or `-`.
     pub path: PathBuf,
-    /// Name of the container, and of the compression if there is one; none if it was not opened.
+    /// Name of the container, and of the compression if there is one; `None` if it was not opened.
     pub container: Option<String>,
-    /// Packets read (records of a DNS log), of those that were wanted.
+    /// Packets (or log records) that were read and wanted.
     pub packets: u64,
-    /// Packets that were left out by the capture filter, or are outside the range of time.
+    /// Packets that the capture filter or the range of time excluded.
     pub left_out: u64,
-    /// Bytes of the file that were not read, since no packet in the range of time stands there.
+    /// Bytes of the file that were not read, because they hold no packet in the range of time.
     pub unread_bytes: u64,
     /// Packets whose times are outside 1677 to 2262. They count at the nearest time in that range.
     pub times_out_of_range: u64,
     /// Why reading it stopped early, if it did.
     pub error: Option<TraceError>,
-    /// What is uncertain about files of a followed directory, in sentences.
+    /// Sentences about what is uncertain in a followed directory.
     #[doc(hidden)]
     pub remarks: Vec<String>,
-    /// It is a DNS log, which has no packets.
+    /// It is a log, which has no packets.
     pub is_log: bool,
 }
 
 impl InputResult {
-    /// Whether all inputs were read to their ends.
+    /// Returns whether all inputs were read to their ends.
     #[doc(hidden)]
     pub fn all_read(inputs: &[Self], interrupted: bool) -> bool {
         !interrupted && inputs.iter().all(|input| input.error.is_none())
     }
 }
 
-/// Hears of progress now and then, and may end the run.
+/// Receives reports of progress, and may end the run.
 pub trait Watch {
-    /// So many bytes of the inputs (as they are on disk) and packets are done.
+    /// Called now and then with the bytes of the inputs (as on disk) and the packets done.
     fn progress(&self, bytes: u64, packets: u64);
 
     /// These inputs are open now, and inputs of `done` bytes are at their end. Each counter says
@@ -51,14 +51,14 @@ pub trait Watch {
         let _ = (done, open);
     }
 
-    /// A flag that ends the run when it is set: what was read until then is the result, and is
-    /// marked. Asked for once, when the run begins.
+    /// Returns a flag that ends the run when it is set: what was read until then is the result, and
+    /// is marked. Called once, when the run begins.
     fn stop(&self) -> StopFlag {
         StopFlag::default()
     }
 }
 
-/// Nobody watches; whoever has the flag can end the run.
+/// No reports; the flag ends the run.
 impl Watch for StopFlag {
     fn progress(&self, _: u64, _: u64) {}
 
@@ -67,7 +67,7 @@ impl Watch for StopFlag {
     }
 }
 
-/// Nobody watches.
+/// No reports.
 impl Watch for () {
     fn progress(&self, _: u64, _: u64) {}
 }

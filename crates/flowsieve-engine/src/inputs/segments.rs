@@ -199,6 +199,7 @@ mod tests {
     use proptest::prelude::*;
     use std::io::Write as _;
     use std::path::Path;
+    use std::sync::atomic::{AtomicU64, Ordering};
     use std::thread;
 
     /// Takes packets down as they are.

@@ -19,15 +19,15 @@ use std::vec;
 /// Runs of one size that are merged to one.
 const RUNS_MERGED: usize = 64;
 
-/// What can be put in order.
+/// An item that can be sorted.
 pub(crate) trait Item: Serialize + DeserializeOwned {
-    /// What decides. No two items are equal.
+    /// The sort key. No two items are equal.
     type Order: Ord;
 
-    /// Where the item belongs.
+    /// Returns the sort key.
     fn order(&self) -> Self::Order;
 
-    /// Bytes that it takes in memory besides its own size.
+    /// Returns the bytes that it has in memory in addition to its own size.
     fn further_bytes(&self) -> usize;
 }
 
@@ -39,7 +39,7 @@ pub(crate) struct Sorted<T> {
     limit_bytes: u64,
     /// Runs by how often their items were written.
     levels: Vec<Vec<Run>>,
-    /// Whether the system gives so many bytes.
+    /// Returns whether the system gives this many bytes.
     can_allocate: fn(u64) -> bool,
 }
 
@@ -51,7 +51,7 @@ impl<T> Sorted<T> {
 }
 
 impl<T: Item> Sorted<T> {
-    /// Whether there is no item.
+    /// Returns whether it has no item.
     pub(crate) const fn is_empty(&self) -> bool {
         self.items.is_empty() && self.levels.is_empty()
     }
@@ -74,9 +74,9 @@ impl<T: Item> Sorted<T> {
             let bytes = (length + more) * size_of::<T>();
             // The first items do not ask: if there were room for only a few at a time, every few
             // items would become a file.
-            let can_allocate = length == 0 || (self.can_allocate)(bytes as u64);
-            if !can_allocate || self.items.try_reserve_exact(more).is_err() {
-                // What the system does not give, a file has.
+            let has_room = length == 0 || (self.can_allocate)(bytes as u64);
+            if !has_room || self.items.try_reserve_exact(more).is_err() {
+                // Without memory, a file takes it.
                 if length > 0 {
                     self.spill()?;
                 }

@@ -45,7 +45,7 @@ pub struct OrderedWorkers<T: Send, R: Send, M: Monitors = StdMonitors> {
 type TaskResult<R> = Result<R, WorkerPanicked>;
 
 /// What the threads share.
-pub struct State<T, R> {
+pub(super) struct State<T, R> {
     tasks: VecDeque<(u64, T)>,
     /// A place for each task under way, from number `first` on.
     results: VecDeque<Option<TaskResult<R>>>,

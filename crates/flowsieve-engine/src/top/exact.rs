@@ -2,10 +2,8 @@
 
 use super::extract::{Record, Repeats};
 use super::results::Exact;
-use crate::memory::can_allocate;
+use crate::interner::Interner;
 use crate::pipeline::ExactSet;
-use ahash::RandomState;
-use hashbrown::HashTable;
 
 /// The truth about a slice.
 #[derive(Debug)]
@@ -32,10 +30,10 @@ impl Truth {
 
     /// Takes packets of a key that are no first sightings; false if the key never came.
     pub(super) fn add_repeats(&mut self, repeats: &Repeats<'_>) -> bool {
-        let Some(number) = self.keys.number_of(repeats.key) else {
+        let Some(number) = self.keys.keys.number(repeats.key) else {
             return self.keys.over_limit;
         };
-        let exact = &mut self.keys.entries[number].exact;
+        let exact = &mut self.keys.numbers[number];
         exact.packets = exact.packets.saturating_add(repeats.packets);
         exact.bytes = exact.bytes.saturating_add(repeats.bytes);
         true
@@ -48,24 +46,24 @@ impl Truth {
 
     /// Number of keys.
     pub(super) fn keys(&self) -> u64 {
-        self.keys.entries.len() as u64
+        self.keys.numbers.len() as u64
     }
 
     /// What is known of a key; nothing if it never came.
     pub(super) fn of_key(&self, key: &[u8]) -> Exact {
-        let entry = self.keys.find(key);
-        entry.map_or_else(Exact::default, |entry| entry.exact.clone())
+        let number = self.keys.keys.number(key);
+        number.map_or_else(Exact::default, |number| self.keys.numbers[number].clone())
     }
 
     /// The keys with `least` distinct others or more, at most `most` of them: the largest first,
     /// equal ones by key.
     pub(super) fn largest(&self, least: u64, most: usize) -> Vec<(Vec<u8>, Exact)> {
-        let entries = self.keys.entries.iter();
-        let mut largest: Vec<&Entry> =
-            entries.filter(|entry| entry.exact.distinct >= least).collect();
-        let order = |a: &&Entry, b: &&Entry| {
-            let by_number = b.exact.distinct.cmp(&a.exact.distinct);
-            by_number.then_with(|| self.keys.key(a).cmp(self.keys.key(b)))
+        let Keys { keys, numbers, .. } = &self.keys;
+        let mut largest: Vec<usize> =
+            (0..numbers.len()).filter(|&number| numbers[number].distinct >= least).collect();
+        let order = |&a: &usize, &b: &usize| {
+            let by_number = numbers[b].distinct.cmp(&numbers[a].distinct);
+            by_number.then_with(|| keys.get(a as u64).cmp(keys.get(b as u64)))
         };
         if largest.len() > most {
             if most > 0 {
@@ -75,7 +73,7 @@ impl Truth {
         }
         largest.sort_unstable_by(order);
         let found = largest.into_iter();
-        found.map(|entry| (self.keys.key(entry).to_vec(), entry.exact.clone())).collect()
+        found.map(|number| (keys.get(number as u64).to_vec(), numbers[number].clone())).collect()
     }
 
     /// Forgets everything and keeps the memory.
@@ -85,119 +83,48 @@ impl Truth {
     }
 }
 
-/// Numbers by key. Hashed with random keys, so that nobody can choose keys that collide; nothing
-/// that is reported depends on them.
+/// Numbers by key.
 #[derive(Debug)]
 struct Keys {
-    hasher: RandomState,
-    /// Numbers of the entries.
-    index: HashTable<u32>,
-    entries: Vec<Entry>,
-    bytes: Vec<u8>,
+    keys: Interner,
+    /// One for each key, by its number.
+    numbers: Vec<Exact>,
     limit_bytes: u64,
     over_limit: bool,
 }
 
-#[derive(Debug)]
-struct Entry {
-    at: u64,
-    length: u16,
-    exact: Exact,
-}
-
 impl Keys {
     fn new(limit_bytes: u64) -> Self {
-        Self {
-            hasher: RandomState::new(),
-            index: HashTable::new(),
-            entries: Vec::new(),
-            bytes: Vec::new(),
-            limit_bytes,
-            over_limit: false,
-        }
-    }
-
-    fn key(&self, entry: &Entry) -> &[u8] {
-        key_of(&self.bytes, entry)
-    }
-
-    fn find(&self, key: &[u8]) -> Option<&Entry> {
-        Some(&self.entries[self.number_of(key)?])
-    }
-
-    fn number_of(&self, key: &[u8]) -> Option<usize> {
-        let is = |&number: &u32| self.key(&self.entries[number as usize]) == key;
-        let number = self.index.find(self.hasher.hash_one(key), is)?;
-        Some(*number as usize)
+        Self { keys: Interner::new(), numbers: Vec::new(), limit_bytes, over_limit: false }
     }
 
     #[inline]
     fn add(&mut self, key: &[u8], is_new: bool, bytes: u32) {
-        let hash = self.hasher.hash_one(key);
-        let is = |&number: &u32| self.key(&self.entries[number as usize]) == key;
-        let number = if let Some(number) = self.index.find(hash, is) {
-            *number as usize
-        } else if self.reserve(key.len()).is_some() {
-            self.append(hash, key)
-        } else {
+        let Some(number) = self.intern(key) else {
             *self = Self { over_limit: true, ..Self::new(self.limit_bytes) };
             return;
         };
-        let exact = &mut self.entries[number].exact;
+        let exact = &mut self.numbers[number];
         exact.distinct += u64::from(is_new);
         exact.packets += 1;
         exact.bytes += u64::from(bytes);
     }
 
-    fn append(&mut self, hash: u64, key: &[u8]) -> usize {
-        let number = self.entries.len();
-        self.entries.push(Entry {
-            at: self.bytes.len() as u64,
-            length: key.len() as u16,
-            exact: Exact::default(),
-        });
-        self.bytes.extend_from_slice(key);
-        let Self { hasher, index, entries, bytes, .. } = self;
-        index.insert_unique(hash, number as u32, |&number| {
-            hasher.hash_one(key_of(bytes, &entries[number as usize]))
-        });
-        number
-    }
-
-    /// Room for one key more; `None` if that passes the limit, or the system does not give it.
-    fn reserve(&mut self, length: usize) -> Option<()> {
-        let grows = self.index.len() == self.index.capacity()
-            || self.entries.len() == self.entries.capacity()
-            || self.bytes.len() + length > self.bytes.capacity();
-        if !grows {
-            return Some(());
+    /// Returns the number of a key; `None` if it passes the limit, or the system gives no memory.
+    fn intern(&mut self, key: &[u8]) -> Option<usize> {
+        let (number, is_new) = self.keys.intern(key, size_of::<Exact>(), self.limit_bytes)?;
+        if is_new {
+            self.numbers.try_reserve(1).ok()?;
+            self.numbers.push(Exact::default());
         }
-        // Whatever grows doubles, and the old and the new one are there together for a while.
-        let memory = (self.index.allocation_size()
-            + self.bytes.capacity()
-            + self.entries.capacity() * size_of::<Entry>()) as u64;
-        let fits =
-            3 * memory + 1024 + length as u64 <= self.limit_bytes && can_allocate(2 * memory);
-        if !fits || self.entries.len() >= u32::MAX as usize {
-            return None;
-        }
-        let Self { hasher, index, entries, bytes, .. } = self;
-        bytes.try_reserve(length).ok()?;
-        entries.try_reserve(1).ok()?;
-        let hash = |&number: &u32| hasher.hash_one(key_of(bytes, &entries[number as usize]));
-        index.try_reserve(1, hash).ok()
+        Some(number)
     }
 
     fn clear(&mut self) {
-        self.index.clear();
-        self.entries.clear();
-        self.bytes.clear();
+        self.keys.clear();
+        self.numbers.clear();
         self.over_limit = false;
     }
-}
-
-fn key_of<'a>(bytes: &'a [u8], entry: &Entry) -> &'a [u8] {
-    &bytes[entry.at as usize..][..usize::from(entry.length)]
 }
 
 #[cfg(test)]

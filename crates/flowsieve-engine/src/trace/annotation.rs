@@ -1,7 +1,7 @@
-//! What a pcapng file holds besides packets and interfaces, and what a writer puts down again:
-//! secrets, names, comments on sections, and blocks of a maker's own.
+//! Annotations of a pcapng file, which a writer copies: secrets, names, comments on sections, and
+//! custom blocks.
 //!
-//! They are taken down with their numbers in little-endian order, for any order of their section.
+//! Their numbers are stored in little-endian order, whatever the order of their section.
 
 use super::record::Records;
 use super::write::options::{self, Block};
@@ -11,7 +11,7 @@ const SECRETS: u32 = 10;
 const CUSTOM: u32 = 0x0000_0bad;
 const CUSTOM_NOT_TO_COPY: u32 = 0x4000_0bad;
 
-/// Annotations that are kept at one time, in bytes: those between two batches of packets.
+/// Bytes of annotations that are kept between two batches of packets.
 const MAX_BYTES: usize = 64 << 20;
 
 /// Kind of an annotation.
@@ -21,13 +21,13 @@ pub enum AnnotationKind {
     Secrets,
     /// Names of addresses.
     Names,
-    /// A block of a maker's own.
+    /// A custom block.
     Custom,
     /// A comment on the first section.
     Comment,
     /// A comment on another section; what is written has one.
     LaterComment,
-    /// A block of a maker's own that only a program that knows it may copy.
+    /// A custom block that only a program that knows it may copy.
     NotToCopy,
     /// A block that is too large, of too many, or contradicts itself.
     Unreadable,
@@ -45,7 +45,7 @@ impl AnnotationKind {
         Self::Unreadable,
     ];
 
-    /// So many of this kind, in words.
+    /// Returns a number of this kind in words.
     fn counted(self, count: u64) -> String {
         let (noun, rest) = match self {
             Self::Secrets => ("decryption secrets block", ""),
@@ -60,7 +60,7 @@ impl AnnotationKind {
         format!("{count} {noun}{plural}{rest}")
     }
 
-    /// Number of its block, if it can be written as one.
+    /// Returns the type of its block, if it can be written as one.
     pub(super) fn block(self) -> Option<u32> {
         match self {
             Self::Secrets => Some(SECRETS),
@@ -70,7 +70,7 @@ impl AnnotationKind {
         }
     }
 
-    /// Whether a writer can put it down in a pcapng file.
+    /// Returns whether a writer can write it to a pcapng file.
     fn is_kept(self) -> bool {
         self == Self::Comment || self.block().is_some()
     }
@@ -81,13 +81,13 @@ impl AnnotationKind {
 pub struct Lost([u64; AnnotationKind::ALL.len()]);
 
 impl Lost {
-    /// Those that at least one of two files lacks.
+    /// Returns those that at least one of two files lacks.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         Self(std::array::from_fn(|kind| self.0[kind].max(other.0[kind])))
     }
 
-    /// How many there are of each kind, in words; none if there are none at all.
+    /// Returns the number of each kind in words, or `None` if there are none.
     pub fn in_words(&self) -> Option<String> {
         let counts = AnnotationKind::ALL.into_iter().zip(self.0);
         let words = counts.filter(|&(_, count)| count > 0);
@@ -117,7 +117,7 @@ impl Lost {
     }
 }
 
-/// What stands between packets.
+/// An annotation between packets.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Annotation {
     /// Its kind.
@@ -136,12 +136,12 @@ impl Annotation {
     }
 }
 
-/// Whether blocks of this kind are annotations.
+/// Returns whether blocks of this type are annotations.
 pub(super) fn is_one(block: u32) -> bool {
     matches!(block, NAMES | SECRETS | CUSTOM | CUSTOM_NOT_TO_COPY)
 }
 
-/// Takes down a block that stands behind this many packets of the batch.
+/// Stores a block that follows this many packets of the batch.
 pub(super) fn take_down(
     block: u32,
     body: &[u8],
@@ -162,7 +162,7 @@ pub(super) fn take_down(
     }
 }
 
-/// Takes down the comments of a section from its options.
+/// Stores the comments of a section, which are among its options.
 pub(super) fn take_down_section(
     bytes: &[u8],
     big_endian: bool,
@@ -182,7 +182,7 @@ pub(super) fn take_down_section(
     });
 }
 
-/// Takes down that there was a block too long to be kept.
+/// Notes a block that is too long to be kept.
 pub(super) fn take_down_long(records: &mut Records) {
     records.unkept += 1;
 }
@@ -197,7 +197,7 @@ fn put(kind: AnnotationKind, body: Vec<u8>, before: usize, records: &mut Records
     records.annotations.push(Annotation { kind, before: before as u32, body });
 }
 
-/// The body with this many words at its beginning in little-endian order; none if it is too short.
+/// Returns the body with the first words in little-endian order; `None` if it is too short.
 fn turned(body: &[u8], words: usize, big_endian: bool) -> Option<Vec<u8>> {
     let mut body = body.to_vec();
     let head = body.get_mut(..4 * words)?;

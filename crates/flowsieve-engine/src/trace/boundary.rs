@@ -1,4 +1,4 @@
-//! Where a record begins in the middle of a pcap file: guessed, from a run of plausible record
+//! Guesses where a record begins in the middle of a pcap file, from a run of plausible record
 //! headers.
 
 use super::pcap::{MAX_PACKET_BYTES, Pcap, RECORDS_TO_TRY};
@@ -7,11 +7,11 @@ use super::time::NANOS_PER_SECOND;
 /// Plausible records in a row that mark a boundary between records.
 const RECORDS_TO_SEE: usize = 16;
 
-/// How far their times may lie apart, in seconds.
+/// Largest difference of their times, in seconds.
 const SECONDS_APART: u32 = 86_400;
 
 impl Pcap {
-    /// The first place in `bytes` where a run of plausible records begins: a guess.
+    /// Returns the first place in `bytes` where a run of plausible records begins.
     pub(super) fn guess_boundary(&self, bytes: &[u8]) -> Option<usize> {
         (0..bytes.len()).find(|&at| self.looks_like_records(&bytes[at..]))
     }

@@ -1,59 +1,38 @@
 //! A capture: opened, recognised, and read batch by batch.
 
+use std::any::Any;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::cdns::Cdns;
 use super::codecs;
 use super::compression::Compression;
-use super::dnstap::{Dnstap, DnstapTypes};
-use super::erf::Erf;
-use super::error::{Fault, TraceError, TraceErrorKind};
-use super::eve::Eve;
+use super::error::{ReadError, TraceError, TraceErrorKind};
 use super::followed_files::{Noting, SharedProgress};
-use super::log_columns::Rows;
-use super::log_csv::LogCsv;
-use super::log_entries::Entries;
-use super::packet::{MAX_BATCH, PacketRef, TraceBatch};
-use super::parquet::{Parquet, Place};
+use super::format::{Batch, Class, Format, InputFormat, PacketSource};
+use super::formats;
+use super::packet::{MAX_BATCH, TraceBatch};
 use super::pcap::Pcap;
-use super::pcapng::Pcapng;
 use super::read_buffer::ReadBuffer;
 use super::record::{RecordBatch, Records};
 use super::seek::FilePart;
 use super::segments::Segments;
 use super::select::{Chooser, Select};
-use super::sniff::{self, Container};
 use super::stop::{Ending, StopFlag, Stoppable};
 use super::time;
-use super::tsh::Tsh;
-use super::zeek::{ZeekJson, ZeekTsv};
+use super::tsh;
 
-/// How far a damaged compressed stream is read on to see whether its codec finds the damage too:
+/// Bytes that are read behind damage of a compressed stream, to see whether its codec finds it too:
 /// more than the largest block of any codec but LZMA's.
 const DAMAGE_SEARCH_BYTES: u64 = 16 << 20;
 
 /// Files up to this size are read before another thread has begun.
 const SHORT_BYTES: u64 = 128 << 10;
 
-/// The same for compressed files, which are longer than they look.
+/// The limit for compressed files, which are longer than they look.
 const SHORT_COMPRESSED_BYTES: u64 = 16 << 10;
-
-/// How the container of an input is found.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub enum InputFormat {
-    /// By its content.
-    #[default]
-    Auto,
-    /// By its content; of dnstap files messages of these types are records, and not those that
-    /// [`DnstapTypes::default`] names.
-    AutoWith(DnstapTypes),
-    /// TSH, which cannot be recognised by its content. Compression is still recognised.
-    Tsh,
-}
 
 /// A capture file or a log, from which packets or records are read in batches.
 ///
@@ -61,23 +40,21 @@ pub enum InputFormat {
 pub struct Capture {
     path: PathBuf,
     buffer: ReadBuffer,
-    reader: Reader,
-    container: Container,
+    source: Box<dyn PacketSource>,
+    class: Class,
+    container: &'static str,
     compression: Compression,
-    /// Those that help to decompress.
+    /// Number of threads that help to decompress.
     decompress: codecs::Workers,
     bytes_read: Arc<AtomicU64>,
     times_out_of_range: Arc<AtomicU64>,
-    packets: Vec<PacketRef>,
-    entries: Entries,
-    /// What a writer needs besides, if it was asked for.
-    records: Option<Box<Records>>,
+    batch: Batch,
     /// Chooses among the packets, if not all of them are wanted.
     chooser: Option<Box<Chooser>>,
     /// The part of the file that is read, if not all of it is.
     part: Option<FilePart>,
     /// The error that follows the batch just delivered.
-    pending: Option<Fault>,
+    pending: Option<ReadError>,
     finished: bool,
     /// The file itself, where it can be read from anywhere.
     file: Option<PlainFile>,
@@ -93,22 +70,8 @@ pub struct Capture {
 struct PlainFile {
     file: File,
     stop: StopFlag,
-    /// How many bytes it had when it was opened.
+    /// Its length when it was opened.
     length: u64,
-}
-
-enum Reader {
-    Pcap(Pcap),
-    Pcapng(Pcapng),
-    Erf(Erf),
-    Tsh(Tsh),
-    ZeekTsv(ZeekTsv),
-    ZeekJson(ZeekJson),
-    LogCsv(Box<LogCsv>),
-    Parquet(Box<Parquet>),
-    Dnstap(Dnstap),
-    Cdns(Cdns),
-    Eve(Eve),
 }
 
 impl Capture {
@@ -120,8 +83,8 @@ impl Capture {
         Self::open_until(path, format, &StopFlag::default())
     }
 
-    /// Opens a capture as [`Self::open`] does. Once `stop` is set, reading it fails: whoever set
-    /// the flag takes that for the end.
+    /// Opens a capture as [`Self::open`] does. Once `stop` is set, reading it fails, which is then
+    /// taken for the end.
     ///
     /// # Errors
     /// As [`Self::open`].
@@ -132,8 +95,8 @@ impl Capture {
         stop: &StopFlag,
     ) -> Result<Self, TraceError> {
         let refused = |error| {
-            let fault = Fault { offset: None, kind: TraceErrorKind::Io(error) };
-            fault.in_file(path)
+            let error = ReadError { offset: None, kind: TraceErrorKind::Io(error) };
+            error.in_file(path)
         };
         let file = if path.as_os_str() == "-" { standard_input() } else { File::open(path) };
         let file = file.map_err(refused)?;
@@ -160,7 +123,7 @@ impl Capture {
         Self::begin(name, reader, format, &StopFlag::default(), None, None)
     }
 
-    /// The same for a followed file, of which is noted how far it was read.
+    /// Opens a followed file, and notes in `progress` how far it was read.
     pub(super) fn from_followed(
         name: &Path,
         reader: Box<dyn Read + Send>,
@@ -182,7 +145,7 @@ impl Capture {
         let source = Box::new(CountedReader { source: reader, count: Arc::clone(&bytes_read) });
         let decompress = codecs::Workers::default();
         let (compression, source) = codecs::decompressor_with(source, &decompress);
-        // The little that a codec holds may become a lot.
+        // A codec may turn few bytes into many.
         let source: Box<dyn Read + Send> = match compression {
             Compression::None => source,
             _ => Box::new(Ending::new(source, stop.clone())),
@@ -196,35 +159,37 @@ impl Capture {
             Some(plain) => ReadBuffer::for_bytes(source, plain.length),
             None => ReadBuffer::new(source),
         };
-        let opened = match open_container(&mut buffer, format) {
-            Ok(None) => open_parquet(plain, &bytes_read),
-            Ok(Some(found)) => Ok(found),
-            Err(fault) => Err(fault),
-        };
-        let (container, reader) = opened.map_err(|fault| fault.in_file(name))?;
+        let opened = open_source(&mut buffer, format);
+        let (format, container, source) = opened.map_err(|error| error.in_file(name))?;
         Ok(Self {
+            class: format.class,
             container,
             compression,
             decompress,
             file,
             progress,
-            ..Self::of(name, buffer, reader, bytes_read)
+            ..Self::new(name, buffer, source, bytes_read)
         })
     }
 
-    fn of(name: &Path, buffer: ReadBuffer, reader: Reader, bytes_read: Arc<AtomicU64>) -> Self {
+    fn new(
+        name: &Path,
+        buffer: ReadBuffer,
+        source: Box<dyn PacketSource>,
+        bytes_read: Arc<AtomicU64>,
+    ) -> Self {
+        let batch = Batch { packets: Vec::with_capacity(MAX_BATCH), ..Batch::default() };
         Self {
             path: name.to_path_buf(),
             buffer,
-            reader,
-            container: Container::Pcap,
+            source,
+            class: Class::Capture,
+            container: "pcap",
             compression: Compression::None,
             decompress: codecs::Workers::default(),
             bytes_read,
             times_out_of_range: Arc::default(),
-            packets: Vec::with_capacity(MAX_BATCH),
-            entries: Entries::default(),
-            records: None,
+            batch,
             chooser: None,
             part: None,
             pending: None,
@@ -236,18 +201,22 @@ impl Capture {
         }
     }
 
-    /// A pcap file of which the header is known, read by a source that can be put to any place of
-    /// it.
+    /// Opens a pcap file with a known header; `source` can be put to any place of it.
     pub(super) fn of_pcap(
         path: &Path,
         source: Box<dyn Read + Send>,
         pcap: Pcap,
         bytes_read: Arc<AtomicU64>,
     ) -> Self {
-        Self::of(path, ReadBuffer::new(source), Reader::Pcap(pcap), bytes_read)
+        Self::new(path, ReadBuffer::new(source), Box::new(pcap), bytes_read)
     }
 
-    /// Reads only a part of a plain pcap file; to be asked for before the first batch.
+    fn pcap(&self) -> Option<&Pcap> {
+        let source: &dyn Any = &*self.source;
+        source.downcast_ref()
+    }
+
+    /// Reads only a part of a plain pcap file; call it before the first batch.
     pub(crate) fn read_part(&mut self, part: FilePart) {
         let from = SeekFrom::Start(part.bytes.start);
         let can_be_entered = self.enterable().is_some();
@@ -259,18 +228,17 @@ impl Capture {
         }
     }
 
-    /// The part of the file that is read, of which the source was put to its begin by somebody
-    /// else.
+    /// Sets the part of the file that is read; the source already stands at its beginning.
     pub(crate) fn set_part(&mut self, part: Option<FilePart>) {
         self.part = part;
     }
 
-    /// Bytes of the file that are not read, since no packet that is wanted stands there.
+    /// Returns the bytes of the file that are not read, because no wanted packet is there.
     pub(crate) fn unread_bytes(&self) -> u64 {
         self.part.as_ref().map_or(0, |part| part.unread_bytes)
     }
 
-    /// From now on yields only what is wanted.
+    /// Yields only wanted packets from now on.
     #[doc(hidden)]
     pub fn select(&mut self, select: Arc<dyn Select>) {
         self.chooser = Some(Box::new(Chooser::new(select, Arc::default())));
@@ -280,24 +248,25 @@ impl Capture {
         self.chooser = chooser.map(Box::new);
     }
 
-    /// Counter of the packets or records read so far that were not wanted. It may be read from
-    /// another thread.
+    /// Returns the counter of packets or records that were read and not wanted. Another thread may
+    /// read it.
     pub(crate) fn left_out(&self) -> Arc<AtomicU64> {
         let chooser = self.chooser.as_deref();
         chooser.map_or_else(Arc::default, |chooser| Arc::clone(chooser.left_out()))
     }
 
-    /// Goes on at `offset`, where its source was put, with the record after `packets` others, up to
-    /// those that begin at `until` or later.
+    /// Continues at `offset`, where its source stands, with the record after `packets` others, up
+    /// to records that begin at `until` or later.
     pub(super) fn restart(&mut self, offset: u64, packets: u64, until: u64) {
         self.buffer.restart(offset);
-        if let Reader::Pcap(pcap) = &mut self.reader {
+        let source: &mut dyn Any = &mut *self.source;
+        if let Some(pcap) = source.downcast_mut::<Pcap>() {
             pcap.restart(packets, until);
         }
         (self.pending, self.finished) = (None, false);
     }
 
-    /// Goes on at `offset` of a followed file, where it was put, behind `packets` others.
+    /// Continues at `offset` of a followed file, where its source stands, behind `packets` others.
     pub(super) fn resume(&mut self, offset: u64, packets: u64) {
         if let Some(progress) = &self.progress {
             progress.lock().seek(offset);
@@ -306,42 +275,34 @@ impl Capture {
         self.handed_out = packets;
     }
 
-    /// Passes over the first packets or records.
+    /// Skips the first packets or records.
     pub(super) fn pass(&mut self, packets: u64) {
         self.passed = packets;
     }
 
-    /// Steps on to the first place at hand that looks like a record boundary; false if none does.
+    /// Steps to the first place at hand that looks like a record boundary; returns false if none
+    /// does.
     pub(super) fn step_to_boundary(&mut self, at_hand: usize) -> bool {
         self.buffer.fill(at_hand);
-        let guess = match &self.reader {
-            Reader::Pcap(pcap) => pcap.guess_boundary(self.buffer.unread()),
-            _ => None,
-        };
+        let guess = self.pcap().and_then(|pcap| pcap.guess_boundary(self.buffer.unread()));
         self.buffer.consume(guess.unwrap_or(0));
         guess.is_some()
     }
 
-    /// Offset of the next record in the container.
+    /// Returns the offset of the next record in the container.
     #[doc(hidden)]
     pub fn offset(&self) -> u64 {
         self.buffer.offset()
     }
 
-    /// The dialect of a plain pcap file, whose records can be found from any place of it.
+    /// Returns the dialect of a plain pcap file whose records can be found from any place.
     pub(super) fn enterable(&self) -> Option<&Pcap> {
-        match &self.reader {
-            Reader::Pcap(pcap)
-                if self.compression == Compression::None && pcap.can_be_entered() =>
-            {
-                Some(pcap)
-            }
-            _ => None,
-        }
+        let pcap = self.pcap().filter(|_| self.compression == Compression::None);
+        pcap.filter(|pcap| pcap.can_be_entered())
     }
 
-    /// The capture in segments of this many bytes that can be read in any order, if it is a plain
-    /// pcap file with several of them. To be asked before the first batch is read.
+    /// Returns segments of this many bytes that can be read in any order, if the capture is a plain
+    /// pcap file with several of them. Call it before the first batch is read.
     pub(crate) fn segments(&self, bytes: u64) -> Option<Segments> {
         let PlainFile { file, stop, .. } = self.file.as_ref()?;
         let pcap = self.enterable()?;
@@ -356,8 +317,7 @@ impl Capture {
         }
     }
 
-    /// Whether it was opened as a file so short that reading it takes less time than starting a
-    /// thread for it.
+    /// Returns whether the file is so short that reading it takes less time than starting a thread.
     pub(crate) fn is_short(&self) -> bool {
         let most = match self.compression {
             Compression::None => SHORT_BYTES,
@@ -374,92 +334,60 @@ impl Capture {
     /// The capture is cut or damaged here, or cannot be read on. All packets before that place have
     /// been returned; the next call returns `None`.
     pub fn next_batch(&mut self) -> Result<Option<TraceBatch<'_>>, TraceError> {
-        if let Some(records) = &mut self.records
+        if let Some(records) = &mut self.batch.records
             && !self.finished
         {
             records.clear_batch();
         }
         loop {
-            if !self.fill()? {
+            if !self.read_batch()? {
                 return Ok(None);
             }
-            if !self.packets.is_empty() || !self.entries.is_empty() {
+            if !self.batch.is_empty() {
                 break;
             }
         }
-        Ok(Some(if self.packets.is_empty() {
-            TraceBatch::Log(self.entries.batch_in(self.log_text()))
+        Ok(Some(if self.batch.packets.is_empty() {
+            let text = self.log_text().unwrap_or(self.batch.entries.text());
+            TraceBatch::Log(self.batch.entries.batch_in(text))
         } else {
-            TraceBatch::Packets { bytes: self.buffer.buffered(), packets: &self.packets }
+            TraceBatch::Packets { bytes: self.buffer.buffered(), packets: &self.batch.packets }
         }))
     }
 
-    /// Reads packets or records, of which perhaps none are wanted; false at the end.
-    fn fill(&mut self) -> Result<bool, TraceError> {
-        if let Some(fault) = self.pending.take() {
+    /// Reads packets or records, perhaps none that are wanted; returns false at the end.
+    fn read_batch(&mut self) -> Result<bool, TraceError> {
+        if let Some(error) = self.pending.take() {
             self.finished = true;
-            return Err(self.cause_of(fault).in_file(&self.path));
+            return Err(self.cause_of(error).in_file(&self.path));
         }
         if self.finished {
             return Ok(false);
         }
-        self.packets.clear();
-        self.entries.clear();
-        let (buffer, packets, entries) = (&mut self.buffer, &mut self.packets, &mut self.entries);
-        let mut records = self.records.as_deref_mut();
-        let annotations = records.as_deref().map_or(0, |kept| kept.annotations.len());
-        if let Some(records) = records.as_deref_mut() {
-            records.batch.clear();
-        }
-        let result = match &mut self.reader {
-            Reader::Pcap(reader) => reader.fill(buffer, packets, records.as_deref_mut()),
-            Reader::Pcapng(reader) => reader.fill(buffer, packets, records.as_deref_mut()),
-            Reader::Erf(reader) => reader.fill(buffer, packets),
-            Reader::Tsh(reader) => reader.fill(buffer, packets),
-            Reader::ZeekTsv(reader) => reader.fill(buffer, entries),
-            Reader::ZeekJson(reader) => reader.fill(buffer, entries),
-            Reader::LogCsv(reader) => reader.fill(entries),
-            Reader::Parquet(reader) => reader.fill(entries),
-            Reader::Dnstap(reader) => reader.fill(buffer, entries),
-            Reader::Cdns(reader) => reader.fill(buffer, entries),
-            Reader::Eve(reader) => reader.fill(buffer, entries),
-        };
-        if let (Some(records), Reader::Erf(_) | Reader::Tsh(_)) = (records, &self.reader) {
-            records.by_link(&self.packets);
-        }
+        self.batch.clear();
+        let records = self.batch.records.as_deref();
+        let annotations = records.map_or(0, |records| records.annotations.len());
+        let result = self.source.fill(&mut self.buffer, &mut self.batch);
         if let Some(progress) = &self.progress {
-            self.handed_out += (self.packets.len() + self.entries.len()) as u64;
+            self.handed_out += self.batch.len() as u64;
             progress.lock().note_packets(self.handed_out, self.buffer.offset());
         }
         self.count_times();
-        let nothing = self.packets.is_empty() && self.entries.is_empty();
-        match result {
-            Err(fault) if nothing => {
-                self.finished = true;
-                return Err(self.cause_of(fault).in_file(&self.path));
-            }
-            Err(fault) => self.pending = Some(fault),
-            Ok(()) if nothing => {
-                self.finished = true;
-                return match self.entries.take_skipped() {
-                    Some(fault) => Err(fault.in_file(&self.path)),
-                    None => Ok(false),
-                };
-            }
-            Ok(()) => {}
+        if self.batch.is_empty() {
+            self.finished = true;
+            result.map_err(|error| self.cause_of(error).in_file(&self.path))?;
+            let skipped = self.batch.entries.take_skipped();
+            return skipped.map_or(Ok(false), |error| Err(error.in_file(&self.path)));
         }
+        self.pending = result.err();
         if self.passed > 0 {
-            let known = usize::try_from(self.passed).unwrap_or(usize::MAX);
-            let known = known.min(self.packets.len().max(self.entries.len()));
-            self.packets.drain(..known.min(self.packets.len()));
-            self.entries.pass(known);
-            self.passed -= known as u64;
+            self.passed -= self.batch.remove_first(self.passed) as u64;
         }
         self.choose(annotations);
         Ok(true)
     }
 
-    /// Time of the first packet or record that follows, if any does.
+    /// Returns the time of the next packet or record, if there is one.
     pub(super) fn first_time_ns(&mut self) -> Result<Option<i64>, TraceError> {
         Ok(match self.next_batch()? {
             Some(TraceBatch::Packets { packets, .. }) => {
@@ -470,101 +398,88 @@ impl Capture {
         })
     }
 
-    /// What the records of the present batch point into.
-    fn log_text(&self) -> &[u8] {
-        match &self.reader {
-            Reader::Dnstap(_) => self.buffer.buffered(),
-            _ => self.entries.text(),
-        }
+    /// Returns the text that the log records of the present batch point into, if it is not that of
+    /// the batch.
+    fn log_text(&self) -> Option<&[u8]> {
+        self.source.points_into_buffer().then(|| self.buffer.buffered())
     }
 
-    /// Removes what is not wanted of what was just read, before which there were this many
+    /// Removes what is not wanted from the present batch, before which there were this many
     /// annotations.
     fn choose(&mut self, annotations: usize) {
         let Some(chooser) = &mut self.chooser else {
             return;
         };
-        if self.packets.is_empty() {
-            let in_buffer = matches!(self.reader, Reader::Dnstap(_));
-            let text = in_buffer.then(|| self.buffer.buffered());
-            self.entries.choose(chooser, text);
+        let bytes = self.buffer.buffered();
+        let Batch { packets, entries, records } = &mut self.batch;
+        if packets.is_empty() {
+            entries.choose(chooser, self.source.points_into_buffer().then_some(bytes));
         } else {
-            let records = self.records.as_deref_mut();
-            let bytes = self.buffer.buffered();
-            chooser.packets(bytes, &mut self.packets, records, annotations);
+            chooser.packets(bytes, packets, records.as_deref_mut(), annotations);
         }
     }
 
-    /// Counts the times of the present batch that are out of range. Other containers have no such
-    /// times.
+    /// Counts the times of the present batch that are out of range.
     fn count_times(&self) {
-        let count = match &self.reader {
-            Reader::Pcapng(_) => {
-                let times = self.packets.iter().map(|packet| packet.time_ns);
-                times.filter(|&time| time::is_out_of_range(time)).count()
-            }
-            Reader::Pcap(_) | Reader::Erf(_) | Reader::Tsh(_) => return,
-            _ => {
-                let times = self.entries.batch().entries.iter();
-                times.filter(|entry| time::is_out_of_range(entry.time_ns)).count()
-            }
-        };
+        let entries = self.batch.entries.batch().entries.iter().map(|entry| entry.time_ns);
+        let mut count = entries.filter(|&time| time::is_out_of_range(time)).count();
+        if self.source.has_far_times() {
+            let packets = self.batch.packets.iter().map(|packet| packet.time_ns);
+            count += packets.filter(|&time| time::is_out_of_range(time)).count();
+        }
         if count > 0 {
             self.times_out_of_range.fetch_add(count as u64, Ordering::Relaxed);
         }
     }
 
-    /// From now on decompresses frames or members of a file in this many threads, if their ends can
-    /// be seen. Batches and errors stay the same.
+    /// Decompresses frames or members of a file in this many threads from now on, if their ends can
+    /// be found. Batches and errors stay the same.
     pub(crate) fn decompress_in(&mut self, threads: usize) {
-        // A pipe lets whoever looks ahead wait, even if the next bytes are there.
+        // Looking ahead in a pipe may wait, even if the next bytes are there.
         if self.file.is_some() {
             self.decompress.set(threads);
         }
     }
 
-    /// From now on decompresses in a thread of its own, if there is anything to decompress. Batches
-    /// and errors stay the same.
+    /// Decompresses in another thread from now on, if there is anything to decompress. Batches and
+    /// errors stay the same.
     pub(crate) fn decompress_ahead(&mut self) {
         if self.compression != Compression::None {
             self.buffer.read_ahead();
         }
     }
 
-    /// From now on takes down what a writer needs besides the packets; to be called before the
-    /// first batch is read. It costs some time.
+    /// Stores what a writer needs in addition to the packets; call it before the first batch is
+    /// read. It costs some time.
     #[doc(hidden)]
     pub fn keep_records(&mut self) {
         let mut records = Box::<Records>::default();
-        if let Reader::Pcap(reader) = &self.reader {
-            reader.describe(&mut records);
-        }
-        self.records = Some(records);
+        self.source.describe(&mut records);
+        self.batch.records = Some(records);
     }
 
-    /// From now on takes down the annotations of pcapng, too; to be called behind
-    /// [`Self::keep_records`]. At the end of the capture those behind the last packet are in
-    /// [`Self::record_batch`].
+    /// Stores the annotations of pcapng, too; call it after [`Self::keep_records`]. At the end of
+    /// the capture those behind the last packet are in [`Self::record_batch`].
     #[doc(hidden)]
     pub fn keep_annotations(&mut self) {
-        if let Some(records) = &mut self.records {
+        if let Some(records) = &mut self.batch.records {
             records.keeps_annotations = true;
         }
     }
 
-    /// Annotations that were too long, or too many, to be kept.
+    /// Returns the number of annotations that were too long, or too many, to be kept.
     pub(crate) fn unkept_annotations(&self) -> u64 {
-        self.records.as_ref().map_or(0, |records| records.unkept)
+        self.batch.records.as_ref().map_or(0, |records| records.unkept)
     }
 
-    /// The batch of packets that [`Self::next_batch`] read last, as [`Self::keep_records`] took it
-    /// down; without it there are packets and nothing besides.
+    /// Returns the batch of packets that [`Self::next_batch`] read last, with what
+    /// [`Self::keep_records`] stored; without that, only the packets.
     #[doc(hidden)]
     pub fn record_batch(&self) -> RecordBatch<'_> {
-        let records = self.records.as_deref();
+        let records = self.batch.records.as_deref();
         RecordBatch {
             bytes: self.buffer.buffered(),
-            packets: &self.packets,
+            packets: &self.batch.packets,
             records: records.map_or(&[], |records| &records.batch),
             interfaces: records.map_or(&[], |records| &records.interfaces),
             annotations: records.map_or(&[], |records| &records.annotations),
@@ -572,37 +487,32 @@ impl Capture {
         }
     }
 
-    /// Codecs find damage later than they hand over bytes that are wrong. What the container trips
-    /// over is then not the cause, and not the place to look at.
-    fn cause_of(&mut self, fault: Fault) -> Fault {
+    /// Returns the damage of the compressed stream if there is any behind an error of the
+    /// container: codecs yield wrong bytes before they find damage.
+    fn cause_of(&mut self, error: ReadError) -> ReadError {
         if self.compression == Compression::None {
             let before = self.part.as_ref().map(|part| self.packets_before(part));
-            return fault.behind(before.unwrap_or(0));
+            return error.behind(before.unwrap_or(0));
         }
         match self.buffer.skip(DAMAGE_SEARCH_BYTES) {
             Err(cause) => cause,
-            Ok(_) => fault,
+            Ok(_) => error,
         }
     }
 
-    /// Name of the container: `pcap`, `pcapng`, `erf`, `tsh`, or for a log `dnstap`, `cdns`,
-    /// `zeek-dns-tsv`, `zeek-dns-json`, `zeek-conn-tsv`, `zeek-conn-json`, `eve-json`, `dns-csv`,
-    /// `flow-csv`, `nfdump-csv`, `flow-parquet` or `dns-parquet`.
+    /// Returns the name of the container: `pcap`, `zeek-dns-tsv` and so on.
     #[doc(hidden)]
     pub fn container(&self) -> &'static str {
-        self.container.name()
+        self.container
     }
 
-    /// Whether it is a log, which has records and no packets.
+    /// Returns whether it is a log, which has records and no packets.
     #[doc(hidden)]
     pub fn is_log(&self) -> bool {
-        !matches!(
-            self.container,
-            Container::Pcap | Container::Pcapng | Container::Erf | Container::Tsh
-        )
+        self.class != Class::Capture
     }
 
-    /// Names of the container and of the compression, if there is one: `pcap in gzip`.
+    /// Returns the names of the container and of the compression, if there is one: `pcap in gzip`.
     #[doc(hidden)]
     pub fn description(&self) -> String {
         match self.compression {
@@ -611,27 +521,27 @@ impl Capture {
         }
     }
 
-    /// Compression around the container.
+    /// Returns the compression around the container.
     #[doc(hidden)]
     pub fn compression(&self) -> Compression {
         self.compression
     }
 
-    /// Counter of the bytes taken from the file so far, as they are on disk, that is, compressed.
-    /// It may be read from another thread.
+    /// Returns the counter of bytes read from the file, as they are on disk, that is, compressed.
+    /// Another thread may read it.
     #[doc(hidden)]
     pub fn bytes_read(&self) -> Arc<AtomicU64> {
         Arc::clone(&self.bytes_read)
     }
 
-    /// Counter of the packets or records read so far whose times are outside 1677 to 2262, beyond
-    /// what nanoseconds in 64 bits can hold. They have the nearest time in that range.
+    /// Returns the counter of packets or records whose times are outside 1677 to 2262, beyond what
+    /// nanoseconds in 64 bits can hold. They have the nearest time in that range.
     #[doc(hidden)]
     pub fn times_out_of_range(&self) -> Arc<AtomicU64> {
         Arc::clone(&self.times_out_of_range)
     }
 
-    /// Path, or name, under which it was opened.
+    /// Returns the path, or name, under which it was opened.
     #[doc(hidden)]
     pub fn path(&self) -> &Path {
         &self.path
@@ -648,61 +558,20 @@ impl std::fmt::Debug for Capture {
     }
 }
 
-/// Parquet, which is read from its end.
-fn open_parquet(
-    plain: Option<&PlainFile>,
-    bytes_read: &Arc<AtomicU64>,
-) -> Result<(Container, Reader), Fault> {
-    let place = plain.map(|plain| Place::new(plain.file.try_clone()?, &plain.stop));
-    let Some(place) = place else {
-        let looks_like = Some(
-            "it is a Parquet file, which is read from its end; give the path of the plain file, not a pipe or a compressed \
-             file",
-        );
-        return Err(Fault::at(0, TraceErrorKind::NotACapture { looks_like }));
+/// A recognised stream: its format, its container and what reads it.
+type Opened = (&'static Format, &'static str, Box<dyn PacketSource>);
+
+/// Recognises the container and opens it.
+fn open_source(buffer: &mut ReadBuffer, format: InputFormat) -> Result<Opened, ReadError> {
+    let (found, container) = match format {
+        InputFormat::Auto | InputFormat::AutoWith(_) => formats::recognise(buffer)?,
+        InputFormat::Tsh => (&tsh::FORMAT, "tsh"),
     };
-    let place = place.map_err(|error| Fault::from_io(error, 0))?;
-    let reader = Parquet::open(place, Arc::clone(bytes_read))?;
-    let container = match reader.rows() {
-        Rows::Queries => Container::DnsParquet,
-        Rows::Flows | Rows::Nfdump => Container::FlowParquet,
-    };
-    Ok((container, Reader::Parquet(Box::new(reader))))
+    Ok((found, container, (found.open)(buffer, format)?))
 }
 
-/// Recognises the container and opens it; none for Parquet, which is not read through the buffer.
-fn open_container(
-    buffer: &mut ReadBuffer,
-    format: InputFormat,
-) -> Result<Option<(Container, Reader)>, Fault> {
-    let container = match format {
-        InputFormat::Auto | InputFormat::AutoWith(_) => sniff::sniff(buffer)?,
-        InputFormat::Tsh => Container::Tsh,
-    };
-    let reader = match container {
-        Container::Pcap => Reader::Pcap(Pcap::open(buffer)?),
-        Container::Pcapng => Reader::Pcapng(Pcapng::open(buffer)?),
-        Container::Erf => Reader::Erf(Erf::default()),
-        Container::Tsh => Reader::Tsh(Tsh::open(buffer)?),
-        Container::Dnstap => Reader::Dnstap(Dnstap::new(match format {
-            InputFormat::AutoWith(types) => types,
-            _ => DnstapTypes::default(),
-        })),
-        Container::Cdns => Reader::Cdns(Cdns::open(buffer)?),
-        Container::ZeekDnsTsv | Container::ZeekConnTsv => Reader::ZeekTsv(ZeekTsv::default()),
-        Container::ZeekDnsJson | Container::ZeekConnJson => Reader::ZeekJson(ZeekJson::default()),
-        Container::EveJson => Reader::Eve(Eve::default()),
-        Container::DnsCsv | Container::FlowCsv | Container::NfdumpCsv => {
-            let taken = std::mem::replace(buffer, ReadBuffer::new(Box::new(io::empty())));
-            Reader::LogCsv(Box::new(LogCsv::open(taken)?))
-        }
-        Container::FlowParquet | Container::DnsParquet => return Ok(None),
-    };
-    Ok(Some((container, reader)))
-}
-
-/// Whether [`Capture::open`] would recognise the file as this format, from its first bytes: for
-/// walking through directories.
+/// Returns whether [`Capture::open`] would recognise the file, from its first bytes: for searching
+/// directories.
 ///
 /// # Errors
 /// The file cannot be read.
@@ -713,7 +582,7 @@ pub fn is_capture(path: &Path, format: InputFormat) -> Result<bool, TraceError> 
     }
     match Capture::open(path, format) {
         Ok(_) => Ok(true),
-        // What is a capture in a bad state is better reported than passed over.
+        // A damaged capture is better reported than skipped.
         Err(error) => match &error.kind {
             TraceErrorKind::NotACapture { .. } | TraceErrorKind::Empty => Ok(false),
             TraceErrorKind::Io(_) => Err(error),
@@ -722,8 +591,8 @@ pub fn is_capture(path: &Path, format: InputFormat) -> Result<bool, TraceError> 
     }
 }
 
-/// Time of the first packet or record of a capture, in nanoseconds since the epoch; `None` if it
-/// has none. Only the start of the file is read.
+/// Returns the time of the first packet or record of a capture, in nanoseconds since the epoch;
+/// `None` if it has none. Only the start of the file is read.
 ///
 /// # Errors
 /// The file cannot be opened, or is damaged before its first packet.
@@ -731,7 +600,7 @@ pub(crate) fn first_time_ns(path: &Path, format: InputFormat) -> Result<Option<i
     Capture::open(path, format)?.first_time_ns()
 }
 
-/// Standard input without a buffer of its own, in which bytes would be that no wait knows of.
+/// Opens standard input without a buffer, whose bytes a wait for more would not see.
 ///
 /// # Errors
 ///

@@ -7,13 +7,13 @@ use ciborium_ll::{Decoder, Error, Header};
 /// Items within items that are followed.
 const MAX_DEPTH: usize = 32;
 
-/// Why an item cannot be read.
+/// Reason that an item cannot be read.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Trouble {
-    /// It goes on behind the bytes at hand.
-    Short,
+pub(super) enum ParseError {
+    /// It continues behind the bytes at hand.
+    Incomplete,
     /// It contradicts the format.
-    Broken(&'static str),
+    Malformed(&'static str),
 }
 
 /// A place in bytes. Ranges are from their first byte.
@@ -23,7 +23,7 @@ pub(super) struct Cursor<'a> {
     pub(super) at: usize,
 }
 
-/// Items of an array, or pairs of a map, that are still to come; none if a break ends them.
+/// Items of an array, or pairs of a map, that are still to come; `None` if a break ends them.
 pub(super) type Left = Option<u64>;
 
 impl<'a> Cursor<'a> {
@@ -31,36 +31,36 @@ impl<'a> Cursor<'a> {
         Self { bytes, at }
     }
 
-    fn header(&mut self) -> Result<Header, Trouble> {
+    fn header(&mut self) -> Result<Header, ParseError> {
         let mut decoder = Decoder::from(&self.bytes[self.at..]);
         match decoder.pull() {
             Ok(header) => {
                 self.at += decoder.offset();
                 Ok(header)
             }
-            Err(Error::Io(_)) => Err(Trouble::Short),
-            Err(Error::Syntax(_)) => Err(Trouble::Broken("an item has no valid header")),
+            Err(Error::Io(_)) => Err(ParseError::Incomplete),
+            Err(Error::Syntax(_)) => Err(ParseError::Malformed("an item has no valid header")),
         }
     }
 
     /// Begins an array.
-    pub(super) fn array(&mut self) -> Result<Left, Trouble> {
+    pub(super) fn array(&mut self) -> Result<Left, ParseError> {
         match self.header()? {
             Header::Array(length) => Ok(length.map(|length| length as u64)),
-            _ => Err(Trouble::Broken("an array is missing")),
+            _ => Err(ParseError::Malformed("an array is missing")),
         }
     }
 
     /// Begins a map.
-    pub(super) fn map(&mut self) -> Result<Left, Trouble> {
+    pub(super) fn map(&mut self) -> Result<Left, ParseError> {
         match self.header()? {
             Header::Map(length) => Ok(length.map(|length| length as u64)),
-            _ => Err(Trouble::Broken("a map is missing")),
+            _ => Err(ParseError::Malformed("a map is missing")),
         }
     }
 
-    /// Whether there is one more item, which is next.
-    pub(super) fn more(&mut self, left: &mut Left) -> Result<bool, Trouble> {
+    /// Returns whether there is another item, which is next.
+    pub(super) fn more(&mut self, left: &mut Left) -> Result<bool, ParseError> {
         match left {
             Some(0) => Ok(false),
             Some(left) => {
@@ -68,7 +68,7 @@ impl<'a> Cursor<'a> {
                 Ok(true)
             }
             None => match self.bytes.get(self.at) {
-                None => Err(Trouble::Short),
+                None => Err(ParseError::Incomplete),
                 Some(0xff) => {
                     self.at += 1;
                     *left = Some(0);
@@ -79,39 +79,39 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// An integer.
-    pub(super) fn integer(&mut self) -> Result<i128, Trouble> {
+    /// Reads an integer.
+    pub(super) fn integer(&mut self) -> Result<i128, ParseError> {
         match self.header()? {
             Header::Positive(number) => Ok(i128::from(number)),
             Header::Negative(number) => Ok(!i128::from(number)),
-            _ => Err(Trouble::Broken("a number is missing")),
+            _ => Err(ParseError::Malformed("a number is missing")),
         }
     }
 
-    /// An integer that is not negative.
-    pub(super) fn number(&mut self) -> Result<u64, Trouble> {
+    /// Reads an integer that is not negative.
+    pub(super) fn number(&mut self) -> Result<u64, ParseError> {
         let number = u64::try_from(self.integer()?);
-        number.map_err(|_| Trouble::Broken("a number is negative"))
+        number.map_err(|_| ParseError::Malformed("a number is negative"))
     }
 
-    /// Where a byte string in one piece stands.
-    pub(super) fn string(&mut self) -> Result<Range<usize>, Trouble> {
+    /// Reads a byte string in one piece; returns its range.
+    pub(super) fn string(&mut self) -> Result<Range<usize>, ParseError> {
         match self.header()? {
             Header::Bytes(Some(length)) => self.step(length),
-            _ => Err(Trouble::Broken("a byte string is missing")),
+            _ => Err(ParseError::Malformed("a byte string is missing")),
         }
     }
 
-    fn step(&mut self, length: usize) -> Result<Range<usize>, Trouble> {
+    fn step(&mut self, length: usize) -> Result<Range<usize>, ParseError> {
         let end = self.at.checked_add(length);
         match end.filter(|&end| end <= self.bytes.len()) {
             Some(end) => Ok(std::mem::replace(&mut self.at, end)..end),
-            None => Err(Trouble::Short),
+            None => Err(ParseError::Incomplete),
         }
     }
 
     /// Steps over an item, whatever it is.
-    pub(super) fn skip(&mut self) -> Result<(), Trouble> {
+    pub(super) fn skip(&mut self) -> Result<(), ParseError> {
         // Items still to come of those that are open.
         let mut open: [Left; MAX_DEPTH] = [None; MAX_DEPTH];
         let mut depth = 0;
@@ -122,7 +122,7 @@ impl<'a> Cursor<'a> {
                     depth -= 1;
                     Some(Some(0))
                 }
-                Header::Break => return Err(Trouble::Broken("a break ends nothing")),
+                Header::Break => return Err(ParseError::Malformed("a break ends nothing")),
                 Header::Bytes(Some(length)) | Header::Text(Some(length)) => {
                     self.step(length)?;
                     None
@@ -133,7 +133,8 @@ impl<'a> Cursor<'a> {
                 _ => None,
             };
             if let Some(inside) = inside.filter(|inside| *inside != Some(0)) {
-                *open.get_mut(depth).ok_or(Trouble::Broken("items are nested too deep"))? = inside;
+                *open.get_mut(depth).ok_or(ParseError::Malformed("items are nested too deep"))? =
+                    inside;
                 depth += 1;
                 continue;
             }
@@ -159,7 +160,7 @@ impl<'a> Cursor<'a> {
 mod tests {
     use super::*;
 
-    fn skipped(bytes: &[u8]) -> Result<usize, Trouble> {
+    fn skipped(bytes: &[u8]) -> Result<usize, ParseError> {
         let mut cursor = Cursor::new(bytes, 0);
         cursor.skip()?;
         Ok(cursor.at)
@@ -185,7 +186,7 @@ mod tests {
             let followed = [item, &[0xff]].concat();
             assert_eq!(skipped(&followed), Ok(item.len()), "{item:x?}");
             for cut in 0..item.len() {
-                assert_eq!(skipped(&item[..cut]), Err(Trouble::Short), "{item:x?}");
+                assert_eq!(skipped(&item[..cut]), Err(ParseError::Incomplete), "{item:x?}");
             }
         }
     }

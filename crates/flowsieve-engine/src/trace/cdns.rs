@@ -11,8 +11,9 @@
 use std::net::IpAddr;
 use std::ops::Range;
 
-use super::cbor::{Cursor, Left, Trouble};
-use super::error::{Fault, TraceErrorKind};
+use super::cbor::{Cursor, Left, ParseError};
+use super::error::{ReadError, TraceErrorKind};
+use super::format::{Batch, Class, Format, PacketSource};
 use super::log_entries::Entries;
 use super::packet::{LogContent, LogEntry, LogQuestion, MAX_BATCH};
 use super::read_buffer::ReadBuffer;
@@ -30,15 +31,27 @@ const MAX_PREAMBLE: usize = 1 << 20;
 /// Most items of a table.
 const MAX_ITEMS: usize = 1 << 18;
 
-/// Whether a file that begins with these bytes is C-DNS.
-pub(super) fn is_one(head: &[u8]) -> bool {
+pub(super) const FORMAT: Format = Format {
+    containers: &[NAME],
+    words: "C-DNS",
+    class: Class::BinaryLog,
+    recognise: |buffer| {
+        let may_be = matches!(buffer.unread(), [_, b'\x65', b'C', b'-', ..]);
+        let is_one = may_be && buffer.fill(MARK_BYTES) > 0 && has_mark(buffer.unread());
+        is_one.then_some(NAME)
+    },
+    open: |buffer, _| Ok(Box::new(Cdns::open(buffer)?)),
+};
+
+/// Returns whether a stream with this start is C-DNS.
+fn has_mark(head: &[u8]) -> bool {
     matches!(head, [0x83 | 0x9f, rest @ ..] if rest.starts_with(b"\x65C-DNS"))
 }
 
-/// Bytes that [`is_one`] looks at.
-pub(super) const MARK_BYTES: usize = 7;
+/// Bytes that [`has_mark`] needs.
+const MARK_BYTES: usize = 7;
 
-/// Reads a file of C-DNS.
+/// A C-DNS file.
 #[derive(Debug)]
 pub(super) struct Cdns {
     /// Ticks a second, for each of the parameters that a block may name.
@@ -49,7 +62,7 @@ pub(super) struct Cdns {
     number: u64,
 }
 
-/// A block, all of which is in the buffer. Ranges are from its first byte.
+/// A block that is whole in the buffer. Ranges count from its first byte.
 #[derive(Debug, Default)]
 struct Block {
     length: usize,
@@ -58,14 +71,14 @@ struct Block {
     addresses: Vec<Range<u32>>,
     names: Vec<Range<u32>>,
     signatures: Vec<Signature>,
-    /// Where the next query stands, and how many there are from there on.
+    /// Position of the next query, and how many there are from there on.
     next: usize,
     left: Left,
-    /// Why it is not whole: then what is there of it is read.
-    trouble: Option<Trouble>,
+    /// Reason that it is not whole: then its beginning is read.
+    error: Option<ParseError>,
 }
 
-/// What many queries have in common.
+/// Fields that many queries share.
 #[derive(Clone, Copy, Debug, Default)]
 struct Signature {
     server: Option<u64>,
@@ -87,23 +100,23 @@ struct Exchange {
 
 impl Cdns {
     /// Reads up to the first block.
-    pub(super) fn open(buffer: &mut ReadBuffer) -> Result<Self, Fault> {
+    fn open(buffer: &mut ReadBuffer) -> Result<Self, ReadError> {
         let mut needed = MARK_BYTES;
         loop {
             let present = buffer.require(needed)?;
             if present < needed {
-                return Err(Fault::cut_in_header(NAME, needed, present));
+                return Err(ReadError::cut_in_header(NAME, needed, present));
             }
             match preamble(buffer.unread()) {
                 Ok((ticks, blocks, length)) => {
                     buffer.consume(length);
                     return Ok(Self { ticks, blocks, block: None, number: 0 });
                 }
-                Err(Trouble::Short) if present <= MAX_PREAMBLE => needed = present + 1,
-                Err(trouble) => {
-                    let reason = match trouble {
-                        Trouble::Short => "its preamble does not end",
-                        Trouble::Broken(reason) => reason,
+                Err(ParseError::Incomplete) if present <= MAX_PREAMBLE => needed = present + 1,
+                Err(error) => {
+                    let reason = match error {
+                        ParseError::Incomplete => "its preamble does not end",
+                        ParseError::Malformed(reason) => reason,
                     };
                     let kind = match draft_version(buffer.unread()) {
                         Some((major, minor)) => {
@@ -114,57 +127,20 @@ impl Cdns {
                             reason: reason.to_owned(),
                         },
                     };
-                    return Err(Fault::at(0, kind));
+                    return Err(ReadError::at(0, kind));
                 }
             }
         }
     }
 
-    /// Appends records to `out` (empty when called); leaves it empty at the end.
-    pub(super) fn fill(&mut self, buffer: &mut ReadBuffer, out: &mut Entries) -> Result<(), Fault> {
-        loop {
-            if let Some(block) = &mut self.block {
-                let bytes = &buffer.unread()[..block.length];
-                let offset = buffer.offset();
-                loop {
-                    if out.len() + 1 >= MAX_BATCH {
-                        return Ok(());
-                    }
-                    match block.exchange(bytes) {
-                        Ok(Some(exchange)) => {
-                            self.number += 1;
-                            if let Err(reason) = block.records(exchange, bytes, out) {
-                                out.skip_for(|| Fault::record(offset, self.number, reason));
-                            }
-                        }
-                        Ok(None) => break,
-                        Err(trouble) => {
-                            let trouble = block.trouble.unwrap_or(trouble);
-                            let place = offset + block.next as u64;
-                            return Err(fault(place, self.number, bytes.len(), trouble));
-                        }
-                    }
-                }
-                if let Some(trouble) = block.trouble {
-                    return Err(fault(offset, self.number, bytes.len(), trouble));
-                }
-                buffer.consume(block.length);
-                self.block = None;
-            }
-            if !out.is_empty() || !self.next_block(buffer)? {
-                return Ok(());
-            }
-        }
-    }
-
-    /// Reads the next block; false if there is none.
-    fn next_block(&mut self, buffer: &mut ReadBuffer) -> Result<bool, Fault> {
+    /// Reads the next block; returns false if there is none.
+    fn next_block(&mut self, buffer: &mut ReadBuffer) -> Result<bool, ReadError> {
         if self.blocks == Some(0) {
             return Ok(false);
         }
-        // How long a block is shows at its end only.
+        // The length of a block is known at its end only.
         let mut needed = 1;
-        let (length, trouble) = loop {
+        let (length, error) = loop {
             let present = buffer.require(needed)?;
             let mut cursor = Cursor::new(buffer.unread(), 0);
             let mut blocks = self.blocks;
@@ -182,35 +158,76 @@ impl Cdns {
                     }
                     break (cursor.at, None);
                 }
-                Err(Trouble::Short) if present >= needed && present <= MAX_BLOCK => {
+                Err(ParseError::Incomplete) if present >= needed && present <= MAX_BLOCK => {
                     needed = (present * 2).min(MAX_BLOCK + 1);
                 }
-                Err(trouble) => break (present, Some(trouble)),
+                Err(error) => break (present, Some(error)),
             }
         };
-        let block = Block::read(&buffer.unread()[..length], &self.ticks, trouble);
+        let block = Block::read(&buffer.unread()[..length], &self.ticks, error);
         self.block = Some(block.map_err(|found| {
-            fault(buffer.offset(), self.number, length, trouble.unwrap_or(found))
+            fault(buffer.offset(), self.number, length, error.unwrap_or(found))
         })?);
         Ok(true)
     }
 }
 
-/// What is wrong with a block of which this many bytes are there, behind this many queries.
-fn fault(offset: u64, number: u64, length: usize, trouble: Trouble) -> Fault {
+impl PacketSource for Cdns {
+    fn fill(&mut self, buffer: &mut ReadBuffer, batch: &mut Batch) -> Result<(), ReadError> {
+        let out = &mut batch.entries;
+        loop {
+            if let Some(block) = &mut self.block {
+                let bytes = &buffer.unread()[..block.length];
+                let offset = buffer.offset();
+                loop {
+                    if out.len() + 1 >= MAX_BATCH {
+                        return Ok(());
+                    }
+                    match block.exchange(bytes) {
+                        Ok(Some(exchange)) => {
+                            self.number += 1;
+                            if let Err(reason) = block.records(exchange, bytes, out) {
+                                out.skip_for(|| ReadError::record(offset, self.number, reason));
+                            }
+                        }
+                        Ok(None) => break,
+                        Err(error) => {
+                            let error = block.error.unwrap_or(error);
+                            let place = offset + block.next as u64;
+                            return Err(fault(place, self.number, bytes.len(), error));
+                        }
+                    }
+                }
+                if let Some(error) = block.error {
+                    return Err(fault(offset, self.number, bytes.len(), error));
+                }
+                buffer.consume(block.length);
+                self.block = None;
+            }
+            if !out.is_empty() || !self.next_block(buffer)? {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// Creates the error of a block with this many bytes, behind this many queries.
+fn fault(offset: u64, number: u64, length: usize, error: ParseError) -> ReadError {
     let (packet, length) = (number + 1, length as u64);
     let limit = MAX_BLOCK as u64;
-    let kind = match trouble {
-        Trouble::Short if length > limit => TraceErrorKind::RecordTooLong { packet, length, limit },
-        Trouble::Short => return Fault::cut(offset, packet, length + 1, length),
-        Trouble::Broken(reason) => {
+    let kind = match error {
+        ParseError::Incomplete if length > limit => {
+            TraceErrorKind::RecordTooLong { packet, length, limit }
+        }
+        ParseError::Incomplete => return ReadError::cut(offset, packet, length + 1, length),
+        ParseError::Malformed(reason) => {
             TraceErrorKind::CorruptBlock { packet, reason: reason.to_owned() }
         }
     };
-    Fault::at(offset, kind)
+    ReadError::at(offset, kind)
 }
 
-/// The version of a file that is not as RFC 8618 has it, but for its begin.
+/// Returns the version of a file from before RFC 8618.
 fn draft_version(bytes: &[u8]) -> Option<(u16, u16)> {
     let mut cursor = Cursor::new(bytes, 0);
     let mut parts = cursor.array().ok()?;
@@ -226,29 +243,30 @@ fn draft_version(bytes: &[u8]) -> Option<(u16, u16)> {
         match key {
             0 => major = u16::try_from(cursor.number()?).ok(),
             1 => minor = u16::try_from(cursor.number()?).unwrap_or(u16::MAX),
-            _ => return Err(Trouble::Broken("the versions are over")),
+            _ => return Err(ParseError::Malformed("the versions are over")),
         }
         Ok(())
     });
     major.filter(|&major| major != 1).map(|major| (major, minor))
 }
 
-/// Ticks a second of all parameters, blocks, and bytes before the first of them.
-fn preamble(bytes: &[u8]) -> Result<(Vec<u64>, Left, usize), Trouble> {
+/// Returns the ticks a second of all parameters, the number of blocks, and the bytes before the
+/// first.
+fn preamble(bytes: &[u8]) -> Result<(Vec<u64>, Left, usize), ParseError> {
     let mut cursor = Cursor::new(bytes, 0);
     let mut parts = cursor.array()?;
     if !cursor.more(&mut parts)? {
-        return Err(Trouble::Broken("there is nothing in it"));
+        return Err(ParseError::Malformed("there is nothing in it"));
     }
     cursor.skip()?;
     if !cursor.more(&mut parts)? {
-        return Err(Trouble::Broken("it has no preamble"));
+        return Err(ParseError::Malformed("it has no preamble"));
     }
     let mut ticks = Vec::new();
     each(&mut cursor, |key, cursor| {
         match key {
             0 if cursor.number()? != 1 => {
-                return Err(Trouble::Broken("its version is not 1"));
+                return Err(ParseError::Malformed("its version is not 1"));
             }
             0 => {}
             3 => {
@@ -256,7 +274,7 @@ fn preamble(bytes: &[u8]) -> Result<(Vec<u64>, Left, usize), Trouble> {
                 while cursor.more(&mut all)? {
                     ticks.push(ticks_of(cursor)?);
                     if ticks.len() > MAX_ITEMS {
-                        return Err(Trouble::Broken("it has too many parameters"));
+                        return Err(ParseError::Malformed("it has too many parameters"));
                     }
                 }
             }
@@ -265,14 +283,14 @@ fn preamble(bytes: &[u8]) -> Result<(Vec<u64>, Left, usize), Trouble> {
         Ok(())
     })?;
     if !cursor.more(&mut parts)? {
-        return Err(Trouble::Broken("it has no blocks"));
+        return Err(ParseError::Malformed("it has no blocks"));
     }
     let blocks = cursor.array()?;
     Ok((ticks, blocks, cursor.at))
 }
 
-/// Ticks a second in the parameters that are next.
-fn ticks_of(cursor: &mut Cursor<'_>) -> Result<u64, Trouble> {
+/// Reads the ticks a second of the next parameters.
+fn ticks_of(cursor: &mut Cursor<'_>) -> Result<u64, ParseError> {
     let mut ticks = 0;
     each(cursor, |key, cursor| match key {
         0 => each(cursor, |key, cursor| match key {
@@ -285,16 +303,16 @@ fn ticks_of(cursor: &mut Cursor<'_>) -> Result<u64, Trouble> {
         _ => cursor.skip(),
     })?;
     match ticks {
-        0 => Err(Trouble::Broken("a second has no ticks")),
+        0 => Err(ParseError::Malformed("a second has no ticks")),
         _ => Ok(ticks),
     }
 }
 
-/// Takes each pair of a map whose keys are numbers.
+/// Calls `take` with each pair of a map whose keys are numbers.
 fn each(
     cursor: &mut Cursor<'_>,
-    mut take: impl FnMut(i128, &mut Cursor<'_>) -> Result<(), Trouble>,
-) -> Result<(), Trouble> {
+    mut take: impl FnMut(i128, &mut Cursor<'_>) -> Result<(), ParseError>,
+) -> Result<(), ParseError> {
     let mut left = cursor.map()?;
     while cursor.more(&mut left)? {
         let key = cursor.integer()?;
@@ -303,24 +321,24 @@ fn each(
     Ok(())
 }
 
-/// Takes each item of an array, into a table.
+/// Reads the items of an array into a table.
 fn table<T>(
     cursor: &mut Cursor<'_>,
-    mut take: impl FnMut(&mut Cursor<'_>) -> Result<T, Trouble>,
-) -> Result<Vec<T>, Trouble> {
+    mut take: impl FnMut(&mut Cursor<'_>) -> Result<T, ParseError>,
+) -> Result<Vec<T>, ParseError> {
     let mut items = Vec::new();
     let mut left = cursor.array()?;
     while cursor.more(&mut left)? {
         if items.len() == MAX_ITEMS {
-            return Err(Trouble::Broken("a table has too many items"));
+            return Err(ParseError::Malformed("a table has too many items"));
         }
         items.push(take(cursor)?);
     }
     Ok(items)
 }
 
-/// Seconds and ticks.
-fn timestamp(cursor: &mut Cursor<'_>) -> Result<[u64; 2], Trouble> {
+/// Reads seconds and ticks.
+fn timestamp(cursor: &mut Cursor<'_>) -> Result<[u64; 2], ParseError> {
     let mut parts = [0, 0];
     let mut left = cursor.array()?;
     for part in &mut parts {
@@ -334,19 +352,19 @@ fn timestamp(cursor: &mut Cursor<'_>) -> Result<[u64; 2], Trouble> {
     Ok(parts)
 }
 
-fn string(cursor: &mut Cursor<'_>) -> Result<Range<u32>, Trouble> {
+fn string(cursor: &mut Cursor<'_>) -> Result<Range<u32>, ParseError> {
     let range = cursor.string()?;
     Ok(range.start as u32..range.end as u32)
 }
 
-fn port(cursor: &mut Cursor<'_>) -> Result<Option<u16>, Trouble> {
+fn port(cursor: &mut Cursor<'_>) -> Result<Option<u16>, ParseError> {
     Ok(u16::try_from(cursor.number()?).ok())
 }
 
 impl Block {
-    /// Reads all but the queries. Of a block that is not whole this is what stands before them.
-    fn read(bytes: &[u8], ticks: &[u64], trouble: Option<Trouble>) -> Result<Self, Trouble> {
-        let mut block = Self { length: bytes.len(), left: Some(0), trouble, ..Self::default() };
+    /// Reads all but the queries. Of a block that is not whole, it reads what precedes them.
+    fn read(bytes: &[u8], ticks: &[u64], error: Option<ParseError>) -> Result<Self, ParseError> {
+        let mut block = Self { length: bytes.len(), left: Some(0), error, ..Self::default() };
         let (mut earliest, mut parameters) = ([0, 0], 0);
         let outcome = each(&mut Cursor::new(bytes, 0), |key, cursor| match key {
             0 => each(cursor, |key, cursor| match key {
@@ -367,7 +385,7 @@ impl Block {
             }
             _ => cursor.skip(),
         });
-        if block.next == 0 || trouble.is_none() {
+        if block.next == 0 || error.is_none() {
             outcome?;
         }
         if block.next > 0 {
@@ -376,13 +394,14 @@ impl Block {
             block.next = cursor.at;
         }
         let ticks = usize::try_from(parameters).ok().and_then(|at| ticks.get(at));
-        block.ticks = *ticks.ok_or(Trouble::Broken("it names parameters that are not there"))?;
+        block.ticks =
+            *ticks.ok_or(ParseError::Malformed("it names parameters that are not there"))?;
         block.earliest_ns = i128::from(earliest[0]) * i128::from(NANOS_PER_SECOND)
             + block.ns(i128::from(earliest[1]));
         Ok(block)
     }
 
-    fn tables(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Trouble> {
+    fn tables(&mut self, cursor: &mut Cursor<'_>) -> Result<(), ParseError> {
         each(cursor, |key, cursor| {
             match key {
                 0 => self.addresses = table(cursor, string)?,
@@ -398,8 +417,8 @@ impl Block {
         ticks.saturating_mul(i128::from(NANOS_PER_SECOND)) / i128::from(self.ticks)
     }
 
-    /// The next query with its response.
-    fn exchange(&mut self, bytes: &[u8]) -> Result<Option<Exchange>, Trouble> {
+    /// Reads the next query with its response.
+    fn exchange(&mut self, bytes: &[u8]) -> Result<Option<Exchange>, ParseError> {
         let mut cursor = Cursor::new(bytes, self.next);
         if !cursor.more(&mut self.left)? {
             return Ok(None);
@@ -499,7 +518,7 @@ fn item<T>(table: &[T], at: u64) -> Option<&T> {
 }
 
 impl Signature {
-    fn read(cursor: &mut Cursor<'_>) -> Result<Self, Trouble> {
+    fn read(cursor: &mut Cursor<'_>) -> Result<Self, ParseError> {
         let mut found = Self::default();
         each(cursor, |key, cursor| {
             match key {

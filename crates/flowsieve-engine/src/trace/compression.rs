@@ -1,4 +1,4 @@
-//! Which compression a stream is in, recognised by its first bytes.
+//! The compression of a stream, recognised by its first bytes.
 
 /// Compression around a capture.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
@@ -32,7 +32,7 @@ impl Compression {
         }
     }
 
-    /// How many bytes [`Self::sniff`] looks at.
+    /// Number of bytes that [`Self::sniff`] looks at.
     pub(super) const SNIFF_BYTES: usize = 6;
 
     /// Recognises the compression by the first bytes of a stream.

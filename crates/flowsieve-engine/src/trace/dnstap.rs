@@ -6,88 +6,46 @@
 use std::net::IpAddr;
 use std::ops::Range;
 
-use super::error::Fault;
-use super::frame_streams::{Frames, Next};
-use super::log_entries::Entries;
+use super::dnstap_types::DnstapTypes;
+use super::error::ReadError;
+use super::format::{Batch, Class, Format, InputFormat, PacketSource};
+use super::frame_streams::{self, Frames, Next};
 use super::packet::{LogContent, LogEntry, LogQuestion, MAX_BATCH};
-use super::protobuf::{Broken, Fields, Value};
+use super::protobuf::{Fields, Malformed, Value};
 use super::read_buffer::ReadBuffer;
 use super::time::{NANOS_PER_SECOND, saturate};
 
-/// What the frame START says of a file of dnstap.
-pub(super) const CONTENT_TYPE: &[u8] = b"protobuf:dnstap.Dnstap";
-
-/// Who talks with whom. Of each kind there are queries, with the odd number of a pair, and
-/// responses.
-const KINDS: [&str; 7] = ["auth", "resolver", "client", "forwarder", "stub", "tool", "update"];
-
-/// A set of dnstap's types of messages.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct DnstapTypes(u16);
-
-impl DnstapTypes {
-    /// Messages between a server and those who ask it: of clients with a resolver, and of resolvers
-    /// with an authoritative server.
-    pub(crate) const ASKED: Self = Self(0b0110_0110);
-
-    /// All types, also those that nobody knows yet.
-    #[doc(hidden)]
-    pub const ALL: Self = Self(u16::MAX);
-
-    /// The names that [`Self::of_name`] knows: kinds, each with its queries and responses.
-    #[doc(hidden)]
-    pub const NAMES: [&str; 7] = KINDS;
-
-    /// The types of this name: a kind such as `client`, one type such as `client-query`, or `all`.
-    pub fn of_name(name: &str) -> Option<Self> {
-        if name == "all" {
-            return Some(Self::ALL);
-        }
-        let (kind, bits) = match name.rsplit_once('-') {
-            Some((kind, "query")) => (kind, 1),
-            Some((kind, "response")) => (kind, 2),
-            _ => (name, 3),
+pub(super) const FORMAT: Format = Format {
+    containers: &["dnstap"],
+    words: "dnstap",
+    class: Class::BinaryLog,
+    recognise: |buffer| {
+        let content = frame_streams::content_type(buffer);
+        (content == Some(CONTENT_TYPE)).then_some("dnstap")
+    },
+    open: |_, format| {
+        let types = match format {
+            InputFormat::AutoWith(types) => types,
+            _ => DnstapTypes::default(),
         };
-        let place = KINDS.iter().position(|known| *known == kind)?;
-        Some(Self(bits << (2 * place + 1)))
-    }
+        Ok(Box::new(Dnstap { frames: Frames::default(), types }))
+    },
+};
 
-    /// The types of both sets.
-    #[must_use]
-    #[doc(hidden)]
-    pub const fn and(self, other: Self) -> Self {
-        Self(self.0 | other.0)
-    }
+/// Content that the frame START names in a dnstap file.
+const CONTENT_TYPE: &[u8] = b"protobuf:dnstap.Dnstap";
 
-    fn has(self, number: u64) -> bool {
-        match number {
-            1..16 => self.0 >> number & 1 == 1,
-            _ => self == Self::ALL,
-        }
-    }
-}
-
-impl Default for DnstapTypes {
-    fn default() -> Self {
-        Self::ASKED
-    }
-}
-
-/// Reads a file of dnstap.
+/// A dnstap file.
 #[derive(Debug)]
 pub(super) struct Dnstap {
     frames: Frames,
     types: DnstapTypes,
 }
 
-impl Dnstap {
-    pub(super) fn new(types: DnstapTypes) -> Self {
-        Self { frames: Frames::default(), types }
-    }
-
-    /// Appends records to `out` (empty when called); leaves it empty at the end. Their messages
-    /// stay in the buffer: ranges are positions in [`ReadBuffer::buffered`].
-    pub(super) fn fill(&mut self, buffer: &mut ReadBuffer, out: &mut Entries) -> Result<(), Fault> {
+impl PacketSource for Dnstap {
+    /// Messages stay in the buffer: ranges are positions in [`ReadBuffer::buffered`].
+    fn fill(&mut self, buffer: &mut ReadBuffer, batch: &mut Batch) -> Result<(), ReadError> {
+        let out = &mut batch.entries;
         while out.len() < MAX_BATCH {
             let Next::Data(length) = self.frames.next(buffer, out.is_empty())? else {
                 return Ok(());
@@ -97,17 +55,27 @@ impl Dnstap {
                 Ok(Some(entry)) => out.add(entry),
                 Ok(None) => {}
                 Err(reason) => {
-                    out.skip_for(|| Fault::record(buffer.offset(), self.frames.number(), reason));
+                    out.skip_for(|| {
+                        ReadError::record(buffer.offset(), self.frames.number(), reason)
+                    });
                 }
             }
             buffer.consume(4 + length);
         }
         Ok(())
     }
+
+    fn points_into_buffer(&self) -> bool {
+        true
+    }
 }
 
-/// The record in a frame; none if it is no message.
-fn read(bytes: &[u8], frame: Range<usize>, types: DnstapTypes) -> Result<Option<LogEntry>, Broken> {
+/// Reads the record in a frame; `None` if it is no message.
+fn read(
+    bytes: &[u8],
+    frame: Range<usize>,
+    types: DnstapTypes,
+) -> Result<Option<LogEntry>, Malformed> {
     const MESSAGE: u64 = 14;
     let mut message = None;
     let mut fields = Fields::new(bytes, frame);
@@ -127,7 +95,7 @@ fn read(bytes: &[u8], frame: Range<usize>, types: DnstapTypes) -> Result<Option<
 struct Message {
     kind: u64,
     protocol: Option<u64>,
-    /// Of who asks, and of who is asked.
+    /// Of the side that asks, and of the side that is asked.
     addresses: [Option<IpAddr>; 2],
     ports: [Option<u64>; 2],
     /// Of the query, and of the response: seconds, nanoseconds, and the message.
@@ -137,7 +105,7 @@ struct Message {
 }
 
 impl Message {
-    fn read(bytes: &[u8], range: Range<usize>) -> Result<Self, Broken> {
+    fn read(bytes: &[u8], range: Range<usize>) -> Result<Self, Malformed> {
         let mut message = Self::default();
         let mut fields = Fields::new(bytes, range);
         while let Some(field) = fields.next()? {
@@ -160,8 +128,8 @@ impl Message {
         Ok(message)
     }
 
-    /// As a record: a response goes from who was asked to who asked.
-    fn entry(self, types: DnstapTypes) -> Result<LogEntry, Broken> {
+    /// Turns it into a record: a response goes from the side that was asked to the side that asked.
+    fn entry(self, types: DnstapTypes) -> Result<LogEntry, Malformed> {
         if self.kind == 0 {
             return Err("the message has no type");
         }
@@ -197,7 +165,7 @@ impl Message {
         })
     }
 
-    /// The time of this side, else of the other.
+    /// Returns the time of this side, or else of the other.
     fn time_ns(&self, side: usize) -> Option<i64> {
         let of = |side: usize| {
             let seconds = i128::from(self.seconds[side]?) * i128::from(NANOS_PER_SECOND);
@@ -207,7 +175,7 @@ impl Message {
     }
 }
 
-fn address(bytes: &[u8]) -> Result<Option<IpAddr>, Broken> {
+fn address(bytes: &[u8]) -> Result<Option<IpAddr>, Malformed> {
     match bytes.len() {
         0 => Ok(None),
         4 => Ok(bytes.first_chunk::<4>().map(|&bytes| bytes.into())),

@@ -6,12 +6,24 @@
 //!     little-endian               everything else is big-endian
 //! ```
 
-use super::error::{Fault, TraceErrorKind};
+use super::error::{ReadError, TraceErrorKind};
+use super::format::{self, Batch, Class, Format, PacketSource};
 use super::packet::{LinkType, MAX_BATCH, PacketRef};
 use super::read_buffer::ReadBuffer;
 use super::record::Records;
 use super::scan::{self, RecordReader, ScanEnd};
 use super::time;
+
+pub(super) const FORMAT: Format = Format {
+    containers: &["erf"],
+    words: "ERF",
+    class: Class::Capture,
+    recognise: |buffer| {
+        format::head(buffer);
+        is_plausible(buffer.unread(), buffer.is_complete()).then_some("erf")
+    },
+    open: |_, _| Ok(Box::new(Erf::default())),
+};
 
 const HEADER_BYTES: usize = 16;
 
@@ -25,7 +37,7 @@ const PAD: u8 = 48;
 const ENOUGH_RECORDS: usize = 3;
 const RECORDS_TO_TRY: usize = 10;
 
-/// What an ERF record wraps, as seen from the first byte of its header.
+/// The packet in an ERF record; places count from the first byte of its header.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 struct Inner {
     start: usize,
@@ -34,7 +46,7 @@ struct Inner {
     link: LinkType,
 }
 
-/// What stands between the headers and the packet, by record type.
+/// Bytes between the headers and the packet, by record type.
 #[derive(Clone, Copy)]
 enum Payload {
     /// Two bytes of alignment.
@@ -47,7 +59,7 @@ enum Payload {
     Other,
 }
 
-/// Payload by record type, and the length of the multichannel header before it.
+/// Returns the payload of a record type, and the length of the multichannel header before it.
 fn payload(kind: u8) -> (Payload, usize) {
     match kind & !EXTENDED {
         1 | 10 | 15 | 19 => (Payload::Hdlc, 0),
@@ -61,7 +73,8 @@ fn payload(kind: u8) -> (Payload, usize) {
     }
 }
 
-/// Length of the header and the extension headers of a record; `None` if they are not complete.
+/// Returns the length of the header and the extension headers of a record; `None` if they are not
+/// complete.
 fn headers_bytes(record: &[u8]) -> Option<usize> {
     let mut more = record.first_chunk::<HEADER_BYTES>()?[8] & EXTENDED != 0;
     let mut length = HEADER_BYTES;
@@ -72,8 +85,8 @@ fn headers_bytes(record: &[u8]) -> Option<usize> {
     Some(length)
 }
 
-/// What a packet of link type ERF holds behind its headers, which have the time and other marks of
-/// the card that captured it. A record with incomplete headers stays whole.
+/// Returns the content of a packet of link type ERF, behind the headers with the time and other
+/// marks of the capturing card. A record with incomplete headers stays whole.
 pub(crate) fn erf_content(record: &[u8]) -> &[u8] {
     headers_bytes(record).and_then(|length| record.get(length..)).unwrap_or(record)
 }
@@ -109,7 +122,7 @@ fn hdlc_link(frame: &[u8]) -> LinkType {
     }
 }
 
-/// An AAL5 frame is LLC encapsulated (RFC 2684), or bare IP on a virtual circuit of its own.
+/// An AAL5 frame is LLC encapsulated (RFC 2684), or bare IP on its own virtual circuit.
 fn atm_link(frame: &[u8]) -> LinkType {
     match frame {
         [0x45..=0x4f, ..] | [0x60..=0x6f, 0, ..] => LinkType::RAW_IP,
@@ -117,8 +130,8 @@ fn atm_link(frame: &[u8]) -> LinkType {
     }
 }
 
-/// Narrows `packet`, whose bytes are an ERF record in `bytes`, to the packet inside. What wraps
-/// nothing that is known keeps the link type ERF.
+/// Narrows `packet`, whose bytes are an ERF record in `bytes`, to the packet inside. A record
+/// without a known packet keeps the link type ERF.
 fn unwrap(bytes: &[u8], packet: &mut PacketRef) {
     let start = packet.start as usize;
     let record = &bytes[start..start + packet.captured as usize];
@@ -144,7 +157,7 @@ pub(super) fn unwrap_all(bytes: &[u8], packets: &mut [PacketRef]) {
 
 /// ERF has no magic number: the first records must have known types, legal lengths, and times that
 /// neither go back nor leap more than a week.
-pub(super) fn is_plausible(head: &[u8], complete: bool) -> bool {
+fn is_plausible(head: &[u8], complete: bool) -> bool {
     const WEEK_SECONDS: u64 = 7 * 86_400;
     let mut before = None;
     let mut rest = head;
@@ -158,7 +171,7 @@ pub(super) fn is_plausible(head: &[u8], complete: bool) -> bool {
         let time = u64::from_le_bytes(*rest.first_chunk().expect("the header is longer"));
         let length = usize::from(u16::from_be_bytes([header[10], header[11]]));
         let kind = header[8] & !EXTENDED;
-        // What comes after enough good records is damage, which does not make it another format.
+        // Behind enough good records it is damage, not another format.
         if length < HEADER_BYTES || !(matches!(kind, 1..=28) || kind == PAD) {
             return seen >= ENOUGH_RECORDS;
         }
@@ -188,15 +201,14 @@ pub(super) struct Erf {
     packets: u64,
 }
 
-impl Erf {
-    /// Appends packets to `out` (empty when called); leaves it empty at the end.
-    pub(super) fn fill(
-        &mut self,
-        buffer: &mut ReadBuffer,
-        out: &mut Vec<PacketRef>,
-    ) -> Result<(), Fault> {
+impl PacketSource for Erf {
+    fn fill(&mut self, buffer: &mut ReadBuffer, batch: &mut Batch) -> Result<(), ReadError> {
+        let Batch { packets: out, records, .. } = batch;
         scan::fill(self, buffer, out, None)?;
         unwrap_all(buffer.buffered(), out);
+        if let Some(records) = records {
+            records.by_link(out);
+        }
         Ok(())
     }
 }

@@ -1,4 +1,4 @@
-//! The one error of this layer: which file, where in it, what was wrong, what to do.
+//! The error of this layer: the file, the place in it, what is wrong and what to do.
 
 use crate::untrusted::Shown;
 use std::fmt;
@@ -14,24 +14,23 @@ use super::compression::Compression;
 pub struct TraceError {
     /// The file, or `-` for standard input.
     pub path: PathBuf,
-    /// Byte offset at which the trouble begins, where one is known: in the decompressed stream,
-    /// except for [`TraceErrorKind::DamagedCompression`], where it counts bytes of the compressed
-    /// file.
+    /// Byte offset of the damage, if it is known: in the decompressed stream, except for
+    /// [`TraceErrorKind::DamagedCompression`], where it counts bytes of the compressed file.
     pub offset: Option<u64>,
-    /// What was wrong.
+    /// What is wrong.
     pub kind: TraceErrorKind,
 }
 
-/// What can be wrong with a capture.
+/// Kind of a [`TraceError`].
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum TraceErrorKind {
     /// The operating system refused.
     Io(io::Error),
-    /// The content is of no kind that can be read.
+    /// The content is in no format that can be read.
     NotACapture {
-        /// What it seems to be, where that can be recognised, with its remedy.
-        looks_like: Option<&'static str>,
+        /// What it seems to be, and what to do about it.
+        reason: String,
     },
     /// The file (or what it decompresses to) has no bytes at all.
     Empty,
@@ -101,7 +100,7 @@ pub enum TraceErrorKind {
         /// What it would need.
         reason: String,
     },
-    /// Taking a packet apart panicked, which is a mistake of flowsieve's own.
+    /// Decoding a packet panicked, which is a mistake in flowsieve.
     Undecodable {
         /// Number of the packet, from 1, or of the first of those among which it is.
         packet: u64,
@@ -110,7 +109,7 @@ pub enum TraceErrorKind {
         /// What the decoder said.
         reason: String,
     },
-    /// What was wrong was found by another process.
+    /// An error that another process reported.
     Reported {
         /// Its whole sentence, with the file and the place.
         sentence: String,
@@ -119,14 +118,14 @@ pub enum TraceErrorKind {
     MalformedLine {
         /// Line number, from 1.
         line: u64,
-        /// What was wrong with it.
+        /// What is wrong with it.
         reason: String,
     },
     /// Lines of a log were not records and were skipped; all others were read.
     LinesSkipped {
         /// Number of the first of them, from 1.
         line: u64,
-        /// What was wrong with it.
+        /// What is wrong with it.
         reason: String,
         /// How many followed.
         others: u64,
@@ -135,33 +134,33 @@ pub enum TraceErrorKind {
     RecordsSkipped {
         /// Number of the first of them, from 1.
         record: u64,
-        /// What was wrong with it.
+        /// What is wrong with it.
         reason: String,
         /// How many followed.
         others: u64,
     },
 }
 
-/// Trouble before it knows which file it is in.
+/// An error that does not know its file yet.
 #[derive(Debug)]
-pub(super) struct Fault {
+pub(super) struct ReadError {
     pub(super) offset: Option<u64>,
     pub(super) kind: TraceErrorKind,
 }
 
-impl Fault {
+impl ReadError {
     pub(super) fn at(offset: u64, kind: TraceErrorKind) -> Self {
         Self { offset: Some(offset), kind }
     }
 
-    /// A file that ends inside its header.
+    /// Creates the error of a file that ends inside its header.
     pub(super) fn cut_in_header(container: &'static str, needed: usize, present: usize) -> Self {
         let (needed, present) = (needed as u64, present as u64);
         let kind = TraceErrorKind::CutInHeader { container, needed, present };
         Self::at(0, kind)
     }
 
-    /// A stream that ends inside a record.
+    /// Creates the error of a stream that ends inside a record.
     pub(super) fn cut(offset: u64, packet: u64, promised: u64, present: u64) -> Self {
         let kind = TraceErrorKind::CutInRecord { packet, promised, present };
         Self::at(offset, kind)
@@ -172,14 +171,14 @@ impl Fault {
         Self::at(offset, TraceErrorKind::MalformedLine { line, reason })
     }
 
-    /// A record of a log in binary form that cannot be used.
+    /// Creates the error of a record of a binary log that cannot be used.
     pub(super) fn record(offset: u64, record: u64, reason: impl Into<String>) -> Self {
         let (reason, others) = (reason.into(), 0);
         let kind = TraceErrorKind::RecordsSkipped { record, reason, others };
         Self::at(offset, kind)
     }
 
-    /// The same for a line or record that was skipped, as were this many after it.
+    /// Turns it into the error of a line or record that was skipped, and `others` after it.
     pub(super) fn skipped(self, others: u64) -> Self {
         match self.kind {
             TraceErrorKind::RecordsSkipped { record, reason, .. } => {
@@ -192,7 +191,7 @@ impl Fault {
         }
     }
 
-    /// The same where this many packets stand before those that were numbered.
+    /// Adds packets that stand before the numbered ones.
     pub(super) fn behind(mut self, packets: u64) -> Self {
         if let TraceErrorKind::CutInRecord { packet, .. }
         | TraceErrorKind::RecordTooLong { packet, .. }
@@ -208,13 +207,13 @@ impl Fault {
     }
 }
 
-/// Damage of a compressed stream, on its way through `std::io::Read` up to the window.
+/// Damage of a compressed stream, on its way through `std::io::Read` up to the buffer.
 #[derive(Debug)]
 pub(super) struct CodecDamage {
     pub(super) codec: Compression,
     pub(super) offset: u64,
     pub(super) cut: bool,
-    /// It is no damage: this program does not go so far.
+    /// It is no damage, but not supported.
     pub(super) unsupported: bool,
     pub(super) reason: String,
 }
@@ -227,9 +226,9 @@ impl fmt::Display for CodecDamage {
 
 impl std::error::Error for CodecDamage {}
 
-impl Fault {
-    /// A failed `read` at `offset`: either the damage of a compressed stream or a refusal of the
-    /// operating system.
+impl ReadError {
+    /// Creates the error of a failed `read` at `offset`: the damage of a compressed stream, or a
+    /// refusal of the operating system.
     pub(super) fn from_io(error: io::Error, offset: u64) -> Self {
         match error.downcast::<CodecDamage>() {
             Ok(CodecDamage { codec, offset, unsupported: true, reason, .. }) => {
@@ -258,32 +257,44 @@ impl fmt::Display for Bytes {
 }
 
 impl fmt::Display for TraceError {
-    #[expect(clippy::too_many_lines, reason = "a table of sentences")]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if matches!(self.kind, TraceErrorKind::Reported { .. }) {
-        } else if self.path.as_os_str() == "-" {
+        if let TraceErrorKind::Reported { sentence } = &self.kind {
+            return f.write_str(sentence);
+        }
+        if self.path.as_os_str() == "-" {
             write!(f, "standard input: ")?;
         } else {
             write!(f, "{}: ", self.path.shown())?;
         }
-        let offset = self.offset.unwrap_or(0);
         match &self.kind {
             TraceErrorKind::Io(error) => self.write_io(f, error),
-            TraceErrorKind::NotACapture { looks_like: Some(what) } => {
-                write!(f, "not a capture that can be read: {what}")
+            TraceErrorKind::NotACapture { .. }
+            | TraceErrorKind::Empty
+            | TraceErrorKind::CutInHeader { .. }
+            | TraceErrorKind::UnsupportedVersion { .. }
+            | TraceErrorKind::CorruptHeader { .. } => self.write_header(f),
+            TraceErrorKind::DamagedCompression { .. }
+            | TraceErrorKind::UnsupportedCompression { .. } => self.write_compression(f),
+            _ => self.write_record(f),
+        }
+    }
+}
+
+const UNTIL_HERE: &str = "everything before it was read, copy the file again for the rest";
+
+impl TraceError {
+    /// Writes what is wrong at the start of a file.
+    fn write_header(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.kind {
+            TraceErrorKind::NotACapture { reason } => {
+                write!(f, "not a capture that can be read: {reason}")
             }
-            TraceErrorKind::NotACapture { looks_like: None } => write!(
-                f,
-                "not a capture that can be read: its first bytes belong to no known container; pcap, \
-                 pcapng, ERF, dnstap and logs are recognised, TSH must be named with --input-format tsh"
-            ),
             TraceErrorKind::Empty => {
-                write!(f, "it is empty; perhaps its writer has not begun yet, or its copy failed")
+                f.write_str("it is empty; perhaps its writer has not begun yet, or its copy failed")
             }
             TraceErrorKind::CutInHeader { container, needed, present } => write!(
                 f,
-                "the file ends inside its {container} header: {} were expected, {}; copy the \
-                 file again",
+                "the file ends inside its {container} header: {} were expected, {}; copy the file again",
                 Bytes(*needed),
                 there(*present)
             ),
@@ -299,27 +310,18 @@ impl fmt::Display for TraceError {
             ),
             TraceErrorKind::CorruptHeader { container, reason } => write!(
                 f,
-                "the {container} header is damaged at offset {offset}: {reason}; nothing can be read, copy \
-                 the file again"
+                "the {container} header is damaged at offset {}: {reason}; nothing can be read, copy \
+                 the file again",
+                self.offset.unwrap_or(0)
             ),
-            TraceErrorKind::CutInRecord { packet, promised, present } => write!(
-                f,
-                "the file ends inside the record of packet {packet}, at offset {offset}: {} were promised, {}; \
-                 everything before it was read, copy the file again for the rest",
-                Bytes(*promised),
-                there(*present)
-            ),
-            TraceErrorKind::RecordTooLong { packet, length, limit } => write!(
-                f,
-                "the record of packet {packet}, at offset {offset}, claims {}, more than the {limit} that \
-                 are legal; everything before it was read, copy the file again for the rest",
-                Bytes(*length)
-            ),
-            TraceErrorKind::CorruptBlock { packet, reason } => write!(
-                f,
-                "the record of packet {packet}, at offset {offset}, is damaged: {reason}; everything \
-                 before it was read, copy the file again for the rest"
-            ),
+            _ => Ok(()),
+        }
+    }
+
+    /// Writes what is wrong with a compressed stream.
+    fn write_compression(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let offset = self.offset.unwrap_or(0);
+        match &self.kind {
             TraceErrorKind::DamagedCompression { codec, cut: true, .. } => write!(
                 f,
                 "the {} data ends too early, at offset {offset} of the compressed file; everything before \
@@ -335,51 +337,58 @@ impl fmt::Display for TraceError {
             TraceErrorKind::UnsupportedCompression { codec, reason } => {
                 write!(f, "the {} data cannot be decompressed: {reason}", codec.name())
             }
+            _ => Ok(()),
+        }
+    }
+
+    /// Writes what is wrong with a record.
+    fn write_record(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let offset = self.offset.unwrap_or(0);
+        match &self.kind {
+            TraceErrorKind::CutInRecord { packet, promised, present } => write!(
+                f,
+                "the file ends inside the record of packet {packet}, at offset {offset}: {} were promised, \
+                 {}; {UNTIL_HERE}",
+                Bytes(*promised),
+                there(*present)
+            ),
+            TraceErrorKind::RecordTooLong { packet, length, limit } => write!(
+                f,
+                "the record of packet {packet}, at offset {offset}, claims {}, more than the {limit} that \
+                 are legal; {UNTIL_HERE}",
+                Bytes(*length)
+            ),
+            TraceErrorKind::CorruptBlock { packet, reason } => write!(
+                f,
+                "the record of packet {packet}, at offset {offset}, is damaged: {reason}; {UNTIL_HERE}"
+            ),
             TraceErrorKind::Undecodable { packet, lost_from, reason } => write!(
                 f,
                 "packet {packet} could not be decoded ({reason}), and packets from number {lost_from} on are \
                  not counted; this is a mistake in flowsieve, please report it with the packet"
             ),
-            TraceErrorKind::Reported { sentence } => f.write_str(sentence),
-            TraceErrorKind::LinesSkipped { line, reason, others } => {
-                write!(
-                    f,
-                    "line {line}, at offset {offset}, is not a record of its log: {reason}; it was skipped"
-                )?;
-                match others {
-                    0 => f.write_str(", fix the line to have it counted"),
-                    1 => f.write_str(", and so was one more; fix the lines to have them counted"),
-                    _ => {
-                        write!(f, ", and so were {others} more; fix the lines to have them counted")
-                    }
-                }
-            }
-            TraceErrorKind::RecordsSkipped { record, reason, others } => {
-                write!(
-                    f,
-                    "record {record}, at offset {offset}, cannot be used: {reason}; it was skipped"
-                )?;
-                match others {
-                    0 => f.write_str(", copy the file again if it should be there"),
-                    1 => f.write_str(
-                        ", and so was one more; copy the file again if they should be there",
-                    ),
-                    _ => write!(
-                        f,
-                        ", and so were {others} more; copy the file again if they should be there"
-                    ),
-                }
-            }
             TraceErrorKind::MalformedLine { line, reason } => write!(
                 f,
                 "line {line}, at offset {offset}, is not a record of its log: {reason}; everything \
                  before it was read, fix the line to read the rest"
             ),
+            TraceErrorKind::LinesSkipped { line, reason, others } => {
+                write!(
+                    f,
+                    "line {line}, at offset {offset}, is not a record of its log: {reason}; "
+                )?;
+                let remedy = ["fix the line to have it", "fix the lines to have them"];
+                write_skipped(f, *others, remedy, "counted")
+            }
+            TraceErrorKind::RecordsSkipped { record, reason, others } => {
+                write!(f, "record {record}, at offset {offset}, cannot be used: {reason}; ")?;
+                let remedy = ["copy the file again if it", "copy the file again if they"];
+                write_skipped(f, *others, remedy, "should be there")
+            }
+            _ => Ok(()),
         }
     }
-}
 
-impl TraceError {
     fn write_io(&self, f: &mut fmt::Formatter<'_>, error: &io::Error) -> fmt::Result {
         match error.kind() {
             io::ErrorKind::NotFound => write!(f, "no such file; check the path"),
@@ -417,13 +426,26 @@ impl std::error::Error for TraceError {
     }
 }
 
-/// Whether the system refused because too many files are open: in this process (EMFILE) or in all
-/// of them (ENFILE).
+/// Returns whether too many files are open: in this process (EMFILE) or in all of them (ENFILE).
 fn is_out_of_files(code: i32) -> bool {
     cfg!(unix) && matches!(code, 23 | 24)
 }
 
-/// How many bytes are there instead.
+/// Writes that a record was skipped, and `others` like it, with the remedy for one and for several.
+fn write_skipped(
+    f: &mut fmt::Formatter<'_>,
+    others: u64,
+    [one, several]: [&str; 2],
+    end: &str,
+) -> fmt::Result {
+    match others {
+        0 => write!(f, "it was skipped, {one} {end}"),
+        1 => write!(f, "it was skipped, and so was one more; {several} {end}"),
+        _ => write!(f, "it was skipped, and so were {others} more; {several} {end}"),
+    }
+}
+
+/// Returns in words how many bytes are there instead.
 fn there(present: u64) -> String {
     if present == 1 { "1 is there".to_owned() } else { format!("{present} are there") }
 }
@@ -435,7 +457,7 @@ mod tests {
     #[test]
     fn a_cut_record_is_one_sentence_with_place_and_figures() {
         let kind = TraceErrorKind::CutInRecord { packet: 12, promised: 96, present: 40 };
-        let error = Fault::at(3312, kind).in_file(Path::new("x.pcap"));
+        let error = ReadError::at(3312, kind).in_file(Path::new("x.pcap"));
         assert_eq!(
             error.to_string(),
             "x.pcap: the file ends inside the record of packet 12, at offset 3312: 96 bytes were promised, \
@@ -445,7 +467,7 @@ mod tests {
 
     #[test]
     fn io_errors_have_a_remedy_and_a_source() {
-        let fault = Fault::from_io(io::ErrorKind::PermissionDenied.into(), 0);
+        let fault = ReadError::from_io(io::ErrorKind::PermissionDenied.into(), 0);
         let error = fault.in_file(Path::new("-"));
         assert!(error.to_string().starts_with("standard input: permission denied; "));
         assert!(std::error::Error::source(&error).is_some());
@@ -454,7 +476,7 @@ mod tests {
     #[cfg(unix)]
     #[test]
     fn too_many_open_files_have_a_remedy_of_their_own() {
-        let fault = Fault::from_io(io::Error::from_raw_os_error(24), 0);
+        let fault = ReadError::from_io(io::Error::from_raw_os_error(24), 0);
         let sentence = fault.in_file(Path::new("x.pcap")).to_string();
         assert!(sentence.contains("ulimit -n"), "{sentence}");
     }
@@ -468,7 +490,7 @@ mod tests {
             unsupported: false,
             reason: String::new(),
         };
-        let fault = Fault::from_io(io::Error::other(damage), 99);
+        let fault = ReadError::from_io(io::Error::other(damage), 99);
         assert_eq!(fault.offset, Some(7));
         assert!(matches!(fault.kind, TraceErrorKind::DamagedCompression { cut: true, .. }));
     }

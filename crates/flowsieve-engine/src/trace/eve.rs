@@ -6,16 +6,29 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::error::Fault;
+use super::error::ReadError;
+use super::format::{self, Batch, Class, Format, PacketSource};
 use super::log_entries::{Content, End, Entries, Fields, FlowFields, Lines, Time, as_written};
 use super::read_buffer::ReadBuffer;
+
+pub(super) const FORMAT: Format = Format {
+    containers: &["eve-json"],
+    words: "Suricata's eve.json",
+    class: Class::TextLog,
+    recognise: |buffer| {
+        let head = format::text_head(buffer);
+        let is_one = head.starts_with(b"{") && format::contains(head, b"\"event_type\"");
+        is_one.then_some("eve-json")
+    },
+    open: |_, _| Ok(Box::new(Eve::default())),
+};
 
 #[derive(Debug, Default)]
 pub(super) struct Eve {
     lines: Lines,
 }
 
-/// What all events have.
+/// The fields of all events.
 #[derive(Deserialize)]
 struct Event<'a> {
     #[serde(borrow)]
@@ -83,10 +96,9 @@ struct Query<'a> {
     rrname: Cow<'a, str>,
 }
 
-impl Eve {
-    /// Appends records to `out` (empty when called); leaves it empty at the end.
-    pub(super) fn fill(&mut self, buffer: &mut ReadBuffer, out: &mut Entries) -> Result<(), Fault> {
-        self.lines.read_each(buffer, out, read)
+impl PacketSource for Eve {
+    fn fill(&mut self, buffer: &mut ReadBuffer, batch: &mut Batch) -> Result<(), ReadError> {
+        self.lines.read_each(buffer, &mut batch.entries, read)
     }
 }
 
@@ -136,7 +148,7 @@ fn parse<'a, T: Deserialize<'a>>(text: &'a [u8]) -> Result<T, String> {
 }
 
 impl<'a> Event<'a> {
-    /// The record, with the ends exchanged where the event has them so.
+    /// Returns the record, with the ends exchanged where the event has them so.
     fn fields(&'a self, time: &'a str, content: Content<'a>, exchanged: bool) -> Fields<'a> {
         let mut ends = [
             (&*self.src_ip, as_written(self.src_port)),

@@ -1,9 +1,10 @@
 //! Reading what is still being written: a growing capture, or the captures that a program puts into
 //! a directory one after the other.
 
-use super::capture::{Capture, InputFormat};
-use super::error::{Fault, TraceError};
+use super::capture::Capture;
+use super::error::{ReadError, TraceError};
 use super::followed_files::{FollowedFiles, Next, SharedProgress, Version};
+use super::format::InputFormat;
 use super::stop::StopFlag;
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
@@ -41,7 +42,7 @@ impl Follow {
 
     /// Opens the file, or the next one of the directory as soon as there is one.
     pub(super) fn open(&self, format: InputFormat, stop: &StopFlag) -> Result<Capture, TraceError> {
-        let refused = |error| Fault::from_io(error, 0).in_file(&self.path);
+        let refused = |error| ReadError::from_io(error, 0).in_file(&self.path);
         if self.has_more() {
             self.files().close();
             loop {
@@ -85,7 +86,7 @@ impl Follow {
             (begun.packets, begun.offset)
         };
         let mut handle = file.try_clone().map_err(|error| {
-            let fault = Fault::from_io(error, 0);
+            let fault = ReadError::from_io(error, 0);
             fault.in_file(&path)
         })?;
         let directory = Some((self.clone(), format));

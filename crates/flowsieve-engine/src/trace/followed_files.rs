@@ -5,10 +5,11 @@
 //! linked, touched, copied or compressed, and not taken for itself when it was begun anew. Only what
 //! was compared counts as read.
 
-use super::capture::{Capture, InputFormat};
+use super::capture::Capture;
 use super::codecs;
 use super::error::{TraceError, TraceErrorKind};
 use super::follow::LEAST_BYTES;
+use super::format::InputFormat;
 use super::stop::{Ending, StopFlag};
 use crate::hashing::Checksum;
 use crate::untrusted::Shown;

@@ -10,7 +10,7 @@
 //! wherever its writer was ended. Files that were put together one behind the other are read to the
 //! end.
 
-use super::error::{Fault, TraceErrorKind};
+use super::error::{ReadError, TraceErrorKind};
 use super::read_buffer::ReadBuffer;
 
 /// Longest data frame. The format sets no limit; this is that of its reference library.
@@ -25,8 +25,8 @@ const CONTENT_TYPE: u32 = 1;
 /// Bytes of a control frame before its fields: escape, length, type.
 const CONTROL_HEAD: usize = 12;
 
-/// The content of the stream at the start of `buffer`, if it is one: what its frame START says.
-/// Reads no more than this frame, for a live stream may take long to bring more.
+/// Returns the content that the frame START of a stream names, if it is one. Reads no more than
+/// this frame, for a live stream may take long to bring more.
 pub(super) fn content_type(buffer: &mut ReadBuffer) -> Option<&[u8]> {
     if !buffer.unread().starts_with(&[0; 4]) || buffer.fill(CONTROL_HEAD) < CONTROL_HEAD {
         return None;
@@ -55,7 +55,7 @@ pub(super) struct Frames {
     number: u64,
 }
 
-/// What comes next.
+/// The next item.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Next {
     /// A data frame: `&buffer.unread()[4..4 + length]`.
@@ -66,14 +66,18 @@ pub(super) enum Next {
 }
 
 impl Frames {
-    /// Number, from 1, of the data frame handed out last.
+    /// Returns the number, from 1, of the last data frame.
     pub(super) fn number(&self) -> u64 {
         self.number
     }
 
     /// Finds the next data frame. With `may_move` it reads on where the buffer ends, which moves
     /// what is in it.
-    pub(super) fn next(&mut self, buffer: &mut ReadBuffer, may_move: bool) -> Result<Next, Fault> {
+    pub(super) fn next(
+        &mut self,
+        buffer: &mut ReadBuffer,
+        may_move: bool,
+    ) -> Result<Next, ReadError> {
         loop {
             if !self.is_here(buffer, 4, may_move)? {
                 return Ok(if may_move { Next::End } else { Next::NotHere });
@@ -98,7 +102,8 @@ impl Frames {
         }
     }
 
-    /// Length with its head of a frame that is wholly here; none if it is not.
+    /// Returns the length, with its head, of a frame that is all in the buffer; `None` if it is
+    /// not.
     fn record(
         &self,
         buffer: &mut ReadBuffer,
@@ -106,14 +111,14 @@ impl Frames {
         limit: u32,
         head: usize,
         may_move: bool,
-    ) -> Result<Option<usize>, Fault> {
+    ) -> Result<Option<usize>, ReadError> {
         if length > limit {
             let kind = TraceErrorKind::RecordTooLong {
                 packet: self.number + 1,
                 length: u64::from(length),
                 limit: u64::from(limit),
             };
-            return Err(Fault::at(buffer.offset(), kind));
+            return Err(ReadError::at(buffer.offset(), kind));
         }
         let whole = head + length as usize;
         Ok(self.is_here(buffer, whole, may_move)?.then_some(whole))
@@ -124,7 +129,7 @@ impl Frames {
         buffer: &mut ReadBuffer,
         count: usize,
         may_move: bool,
-    ) -> Result<bool, Fault> {
+    ) -> Result<bool, ReadError> {
         if buffer.unread().len() >= count {
             return Ok(true);
         }

@@ -2,7 +2,7 @@
 
 use super::packet::LinkType;
 
-/// Those that are decoded, by the names of the registry of tcpdump.org.
+/// Link types that are decoded, with the names of tcpdump.org's registry.
 #[doc(hidden)]
 impl LinkType {
     /// BSD loopback: a 4-byte address family in the byte order of the recording machine.
@@ -70,7 +70,8 @@ impl LinkType {
 }
 
 impl LinkType {
-    /// Name of the `LINKTYPE_` registry in lower case (`ethernet`, `linux_sll`, …), if it has one.
+    /// Returns the name of the `LINKTYPE_` registry in lower case (`ethernet`, `linux_sll`, …), if
+    /// it has one.
     #[doc(hidden)]
     pub fn name(self) -> Option<&'static str> {
         let run = NAMES.iter().rfind(|(first, _)| *first <= self.0)?;
@@ -78,8 +79,8 @@ impl LinkType {
     }
 }
 
-/// The number that the registry has for what some systems write with numbers of their own, of which
-/// those that are read here as Wireshark reads them.
+/// Returns the registry's number for a number of a single system; where these overlap, as Wireshark
+/// reads them.
 pub(super) fn canonical(number: u16) -> LinkType {
     LinkType(match number {
         11 => 100,

@@ -1,19 +1,19 @@
-//! Which columns a list of flows or of DNS queries has, under any of their names, and the records
-//! of its rows: for lists as CSV and as Parquet.
+//! The columns of a list of flows or of DNS queries, under any of their names, and the records of
+//! its rows.
 
 use super::log_entries::{Content, End, Entries, Fields, FlowFields, Time};
 
-/// What the rows are.
+/// Kind of the rows.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Rows {
     Queries,
     Flows,
-    /// Flows, and behind them a summary.
+    /// Flows, followed by a summary.
     Nfdump,
 }
 
-/// Names of a column, in lower case: of this program, of nfdump (before version 1.7.2 and since),
-/// of Zeek, of the Elastic Common Schema.
+/// Names of a column, in lower case: those of this program, nfdump (before version 1.7.2 and since),
+/// Zeek and the Elastic Common Schema.
 type Names = &'static [&'static str];
 
 const START: Names = &["start_ns", "ts", "firstseen", "event.start"];
@@ -35,7 +35,7 @@ const BYTES: [Names; 2] = [
 ];
 const FLAGS: [Names; 2] = [&["tcp_flags", "tcp_flags_fwd", "flg", "flags"], &["tcp_flags_rev"]];
 
-/// What rows below a header of these names are, if they can be read.
+/// Returns the kind of the rows below a header of these names, if they can be read.
 pub(super) fn rows(header: &[String]) -> Option<Rows> {
     let has = |names: Names| find(header, names).is_some();
     if ["ts", "src", "dst", "qname"].iter().all(|name| header.iter().any(|column| column == name)) {
@@ -48,7 +48,7 @@ pub(super) fn rows(header: &[String]) -> Option<Rows> {
     Some(if of_nfdump { Rows::Nfdump } else { Rows::Flows })
 }
 
-/// The names in a header line.
+/// Returns the names in a header line.
 pub(super) fn header<'a>(names: impl Iterator<Item = &'a [u8]>) -> Vec<String> {
     names
         .map(|name| {
@@ -94,9 +94,9 @@ enum ContentColumns {
 }
 
 impl Columns {
-    /// The columns of a list with this header, if it is one; `is_nanoseconds` says of which columns
-    /// the times are whole nanoseconds.
-    pub(super) fn of(header: &[String], is_nanoseconds: impl Fn(usize) -> bool) -> Option<Self> {
+    /// Finds the columns of a list by its header; `None` if it is no list that can be read.
+    pub(super) fn new(header: &[String]) -> Option<Self> {
+        let is_nanoseconds = |column: usize| header[column].ends_with("_ns");
         let rows = rows(header)?;
         let at = |names: Names| find(header, names);
         let time = if rows == Rows::Queries { at(&["ts"])? } else { at(START)? };
@@ -114,7 +114,7 @@ impl Columns {
             } else {
                 ContentColumns::Flow {
                     end: at(END),
-                    ends_in_nanoseconds: at(END).is_some_and(&is_nanoseconds),
+                    ends_in_nanoseconds: at(END).is_some_and(is_nanoseconds),
                     duration: at(DURATION),
                     packets: PACKETS.map(at),
                     bytes: BYTES.map(at),
@@ -124,42 +124,17 @@ impl Columns {
         })
     }
 
-    /// What the rows are.
+    /// Returns the kind of the rows.
     pub(super) fn rows(&self) -> Rows {
         self.rows
     }
 
-    /// The numbers of the columns that are read.
-    pub(super) fn used(&self) -> impl Iterator<Item = usize> {
-        let of_content = match self.content {
-            ContentColumns::Dns { name } => [Some(name), None, None, None, None, None, None, None],
-            ContentColumns::Flow {
-                end,
-                duration,
-                packets: [packets, packets_back],
-                bytes: [bytes, bytes_back],
-                tcp_flags: [flags, flags_back],
-                ..
-            } => [end, duration, packets, packets_back, bytes, bytes_back, flags, flags_back],
-        };
-        let all = [
-            Some(self.time),
-            Some(self.source),
-            Some(self.destination),
-            self.protocol,
-            self.source_port,
-            self.destination_port,
-        ];
-        all.into_iter().chain(of_content).flatten()
-    }
-
-    /// Adds the record of a row to `out`, or says what is wrong with it.
+    /// Adds the record of a row to `out`, or returns what is wrong with it.
     pub(super) fn read<'a>(
         &self,
         cell: impl Fn(usize) -> Option<&'a [u8]>,
         out: &mut Entries,
     ) -> Result<(), String> {
-        let columns = self;
         let field = |column: usize| {
             let bytes = cell(column).ok_or("it has too few columns")?;
             std::str::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned())
@@ -177,7 +152,7 @@ impl Columns {
                 Time::Text(text)
             }
         };
-        let content = match columns.content {
+        let content = match self.content {
             ContentColumns::Dns { name } => {
                 // An empty cell is a record without a query; the root is written as a dot.
                 let name = cell(name).ok_or("it has too few columns")?;
@@ -205,19 +180,19 @@ impl Columns {
             }
         };
         out.push(&Fields {
-            time: time(field(columns.time)?, columns.is_nanoseconds),
-            source: field(columns.source)?,
-            destination: field(columns.destination)?,
-            protocol: optional(columns.protocol),
-            source_port: optional(columns.source_port),
-            destination_port: optional(columns.destination_port),
+            time: time(field(self.time)?, self.is_nanoseconds),
+            source: field(self.source)?,
+            destination: field(self.destination)?,
+            protocol: optional(self.protocol),
+            source_port: optional(self.source_port),
+            destination_port: optional(self.destination_port),
             content,
         })
     }
 }
 
-/// Whether nfdump means milliseconds, which its format `csv-fast` has: as seconds they would be
-/// thousands of years from now.
+/// Returns whether a time of nfdump is in milliseconds, as in its format `csv-fast`: as seconds it
+/// would be thousands of years from now.
 fn is_milliseconds(text: &str) -> bool {
     text.len() >= 12 && text.bytes().all(|byte| byte.is_ascii_digit())
 }

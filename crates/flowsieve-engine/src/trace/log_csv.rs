@@ -10,13 +10,37 @@ use std::io::{self, Read};
 
 use csv::{ByteRecord, ErrorKind, ReaderBuilder};
 
-use super::error::{Fault, TraceErrorKind};
-use super::log_columns::{Columns, Rows, header};
-use super::log_entries::{Entries, MAX_LINE_BYTES};
+use super::error::{ReadError, TraceErrorKind};
+use super::format::{self, Batch, Class, Format, PacketSource};
+use super::log_columns::{Columns, Rows, header, rows};
+use super::log_entries::MAX_LINE_BYTES;
 use super::packet::MAX_BATCH;
 use super::read_buffer::ReadBuffer;
 
 const BUFFER_BYTES: usize = 64 * 1024;
+
+pub(super) const FORMAT: Format = Format {
+    containers: &["dns-csv", "flow-csv", "nfdump-csv"],
+    words: "nfdump's CSV, lists of flows as CSV, DNS queries as CSV (columns ts, src, dst, qname)",
+    class: Class::TextLog,
+    recognise: |buffer| {
+        let head = format::text_head(buffer);
+        let line = head.split(|&byte| byte == b'\n').next()?;
+        if line.starts_with(b"#") || line.starts_with(b"{") {
+            return None;
+        }
+        let names = header(line.split(|&byte| byte == b','));
+        Some(match rows(&names)? {
+            Rows::Queries => "dns-csv",
+            Rows::Flows => "flow-csv",
+            Rows::Nfdump => "nfdump-csv",
+        })
+    },
+    open: |buffer, _| {
+        let taken = std::mem::replace(buffer, ReadBuffer::new(Box::new(io::empty())));
+        Ok(Box::new(LogCsv::open(taken)?))
+    },
+};
 
 pub(super) struct LogCsv {
     reader: csv::Reader<Bounded>,
@@ -28,7 +52,7 @@ pub(super) struct LogCsv {
 
 impl LogCsv {
     /// Reads the header line.
-    pub(super) fn open(buffer: ReadBuffer) -> Result<Self, Fault> {
+    fn open(buffer: ReadBuffer) -> Result<Self, ReadError> {
         let mut reader = ReaderBuilder::new()
             .has_headers(false)
             .flexible(true)
@@ -38,17 +62,19 @@ impl LogCsv {
         let mut record = ByteRecord::new();
         advance(&mut reader, &mut record)?;
         let names = header(record.iter());
-        let columns = Columns::of(&names, |column| names[column].ends_with("_ns"));
+        let columns = Columns::new(&names);
         Ok(Self {
             reader,
-            columns: columns.ok_or_else(|| Fault::line(0, 1, "a column is missing"))?,
+            columns: columns.ok_or_else(|| ReadError::line(0, 1, "a column is missing"))?,
             record,
             ended: false,
         })
     }
+}
 
-    /// Appends records to `out` (empty when called); leaves it empty at the end.
-    pub(super) fn fill(&mut self, out: &mut Entries) -> Result<(), Fault> {
+impl PacketSource for LogCsv {
+    fn fill(&mut self, _: &mut ReadBuffer, batch: &mut Batch) -> Result<(), ReadError> {
+        let out = &mut batch.entries;
         while out.len() < MAX_BATCH && !self.ended && advance(&mut self.reader, &mut self.record)? {
             if self.columns.rows() == Rows::Nfdump && self.record.len() == 1 {
                 // The head of the summary, or a remark that there is no flow.
@@ -66,17 +92,17 @@ impl LogCsv {
 }
 
 /// Reads the next record; false at the end.
-fn advance(reader: &mut csv::Reader<Bounded>, record: &mut ByteRecord) -> Result<bool, Fault> {
+fn advance(reader: &mut csv::Reader<Bounded>, record: &mut ByteRecord) -> Result<bool, ReadError> {
     reader.get_mut().left = MAX_LINE_BYTES + BUFFER_BYTES;
     let position = reader.position().clone();
     reader.read_byte_record(record).map_err(|error| {
         let (offset, line) = (position.byte(), position.line());
         match error.into_kind() {
             ErrorKind::Io(error) if error.kind() == io::ErrorKind::InvalidData => {
-                Fault::line(offset, line, error.to_string())
+                ReadError::line(offset, line, error.to_string())
             }
-            ErrorKind::Io(error) => Fault::from_io(error, offset),
-            other => Fault::at(
+            ErrorKind::Io(error) => ReadError::from_io(error, offset),
+            other => ReadError::at(
                 offset,
                 TraceErrorKind::MalformedLine { line, reason: format!("{other:?}") },
             ),

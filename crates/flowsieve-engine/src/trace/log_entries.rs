@@ -1,12 +1,11 @@
-//! What all logs have in common: records and the text of their names; and lines, for those that are
-//! text.
+//! The records of all logs with the text of their names, and the lines of those that are text.
 
 use std::net::IpAddr;
 use std::ops::Range;
 
 use serde_json::value::RawValue;
 
-use super::error::Fault;
+use super::error::ReadError;
 use super::packet::{LogBatch, LogContent, LogEntry, LogQuestion, LoggedFlow, MAX_BATCH};
 use super::read_buffer::ReadBuffer;
 use super::select::Chooser;
@@ -15,8 +14,8 @@ use super::time;
 /// Longest line that is read. A DNS name has at most 255 bytes; the rest is room for answers.
 pub(super) const MAX_LINE_BYTES: usize = 1 << 20;
 
-/// Most of a name as written that is kept. A byte of a name takes at most seven: more than this is
-/// no name, and what is left of it is none, either.
+/// Most bytes of a written name that are kept. A byte of a name takes at most seven: a longer one
+/// is invalid, and so is the rest of it.
 const MAX_NAME_TEXT: usize = 2048;
 
 /// The records of one batch, reused for the next.
@@ -25,35 +24,33 @@ pub(super) struct Entries {
     records: Vec<LogEntry>,
     text: Vec<u8>,
     /// The first line that was skipped, and how many were after it.
-    skipped: Option<(Fault, u64)>,
+    skipped: Option<(ReadError, u64)>,
 }
 
 impl Entries {
     /// Notes a line that is not a record.
     pub(super) fn skip(&mut self, offset: u64, line: u64, reason: String) {
-        self.skip_for(|| Fault::line(offset, line, reason));
+        self.skip_for(|| ReadError::line(offset, line, reason));
     }
 
-    /// Notes a record that cannot be used. Only of the first the fault is made.
-    pub(super) fn skip_for(&mut self, fault: impl FnOnce() -> Fault) {
+    /// Notes a record that cannot be used. Only the first creates its error.
+    pub(super) fn skip_for(&mut self, fault: impl FnOnce() -> ReadError) {
         match &mut self.skipped {
             Some((_, others)) => *others += 1,
             None => self.skipped = Some((fault(), 0)),
         }
     }
 
-    /// Adds a record whose ranges point into another text than that of this batch: see
-    /// [`Self::batch_in`].
+    /// Adds a record whose ranges point into another text: see [`Self::batch_in`].
     pub(super) fn add(&mut self, entry: LogEntry) {
         self.records.push(entry);
     }
 
-    /// Adds a message that has a question of this name, in wire form, and nothing else; says where
-    /// it is.
+    /// Adds a message with nothing but a question of this name, in wire form; returns its range.
     pub(super) fn add_question(&mut self, name: &[u8]) -> Range<u32> {
         const ONE_QUESTION: [u8; 12] = [0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0];
         const TYPE_AND_CLASS: [u8; 4] = [0, 1, 0, 1];
-        // No name is longer; one that is will be found to be none.
+        // No valid name is longer.
         let name = &name[..name.len().min(256)];
         let start = self.text.len() as u32;
         for part in [&ONE_QUESTION[..], name, &TYPE_AND_CLASS] {
@@ -62,8 +59,8 @@ impl Entries {
         start..self.text.len() as u32
     }
 
-    /// The error that reports the skipped lines.
-    pub(super) fn take_skipped(&mut self) -> Option<Fault> {
+    /// Takes the error that reports the skipped lines.
+    pub(super) fn take_skipped(&mut self) -> Option<ReadError> {
         let (fault, others) = self.skipped.take()?;
         Some(fault.skipped(others))
     }
@@ -74,7 +71,7 @@ impl Entries {
     }
 
     /// Removes the first records, at most this many.
-    pub(super) fn pass(&mut self, records: usize) {
+    pub(super) fn remove_first(&mut self, records: usize) {
         self.records.drain(..records.min(self.records.len()));
     }
 
@@ -86,12 +83,12 @@ impl Entries {
         self.records.is_empty()
     }
 
-    /// The records, if they point into the text of this batch.
+    /// Returns the records, which point into the text of this batch.
     pub(super) fn batch(&self) -> LogBatch<'_> {
         self.batch_in(&self.text)
     }
 
-    /// Names, and messages that were made of names.
+    /// Returns the text: names, and messages made of names.
     pub(super) fn text(&self) -> &[u8] {
         &self.text
     }
@@ -101,12 +98,12 @@ impl Entries {
         chooser.entries(&mut self.records, text.unwrap_or(&self.text));
     }
 
-    /// The records, which point into this text.
+    /// Returns the records, which point into `text`.
     pub(super) fn batch_in<'a>(&'a self, text: &'a [u8]) -> LogBatch<'a> {
         LogBatch { entries: &self.records, text }
     }
 
-    /// Adds a record from its fields as written, or says which of them is wrong.
+    /// Adds a record from its fields as written, or returns which of them is wrong.
     pub(super) fn push(&mut self, fields: &Fields<'_>) -> Result<(), String> {
         let address = |name: &str, value: &str| {
             value.parse::<IpAddr>().map_err(|_| bad(name, value, "an IP address"))
@@ -156,7 +153,7 @@ impl Entries {
     }
 }
 
-/// The byte that Zeek writes as `\x2e`.
+/// Returns the byte that Zeek writes as `\x2e`.
 fn escaped_byte(text: &[u8]) -> Option<u8> {
     let &[b'\\', b'x', high, low, ..] = text else {
         return None;
@@ -177,11 +174,11 @@ pub(super) struct Fields<'a> {
     pub(super) content: Content<'a>,
 }
 
-/// What the record is about, as written.
+/// The content of a record, as written.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Content<'a> {
     Dns {
-        /// None if the record has no query.
+        /// `None` if the record has no query.
         name: Option<&'a [u8]>,
         /// The name may hold bytes as `\x2e`.
         escaped: bool,
@@ -190,7 +187,7 @@ pub(super) enum Content<'a> {
     Flow(FlowFields<'a>),
 }
 
-/// What a log says of a flow, as written.
+/// The fields of a flow, as written.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct FlowFields<'a> {
     pub(super) end: Option<End<'a>>,
@@ -199,7 +196,7 @@ pub(super) struct FlowFields<'a> {
     pub(super) tcp_flags: [Option<&'a str>; 2],
 }
 
-/// How a log says when a flow ended.
+/// The end of a flow, as written.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum End<'a> {
     Time(Time<'a>),
@@ -214,7 +211,7 @@ pub(super) enum Time<'a> {
     Text(&'a str),
     /// As a number of nanoseconds since the epoch.
     Nanoseconds(&'a str),
-    /// The same of milliseconds.
+    /// As a number of milliseconds since the epoch.
     Milliseconds(&'a str),
 }
 
@@ -238,7 +235,7 @@ impl<'a> Time<'a> {
 }
 
 impl FlowFields<'_> {
-    /// The numbers. One that is not there, or is no number, is 0.
+    /// Parses the numbers. A missing or malformed one is 0.
     fn read(&self, time_ns: i64) -> Result<LoggedFlow, String> {
         let number = |text: Option<&str>| text.and_then(|text| text.parse().ok()).unwrap_or(0);
         let end_ns = match self.end {
@@ -261,7 +258,7 @@ impl FlowFields<'_> {
     }
 }
 
-/// TCP flags as a number, or as the letters of those that are set.
+/// Parses TCP flags: a number, or the letters of those that are set.
 fn flags(text: Option<&str>) -> u8 {
     let Some(text) = text else { return 0 };
     text.parse().unwrap_or_else(|_| {
@@ -281,7 +278,8 @@ fn bad(name: &str, value: &str, wanted: &str) -> String {
     format!("{name} is \"{value}\", not {wanted}")
 }
 
-/// Number of a protocol by its number or name. Of ICMP the name does not say which version it is.
+/// Returns the number of a protocol from its number or name. The name of ICMP does not tell its
+/// version.
 fn protocol_number(text: &str, is_v6: bool) -> Option<u8> {
     const NAMES: [(&str, u8); 9] = [
         ("udp", 17),
@@ -301,15 +299,14 @@ fn protocol_number(text: &str, is_v6: bool) -> Option<u8> {
     known.map(|&(_, number)| if number == 1 && is_v6 { 58 } else { number })
 }
 
-/// Whether what a log writes into the columns of the ports are ports: of ICMP it may be type and
-/// code.
+/// Returns whether the port columns of a log have ports: for ICMP they may have type and code.
 const fn has_ports(protocol: u8) -> bool {
     const SCTP: u8 = 132;
     matches!(protocol, 6 | 17 | SCTP)
 }
 
 impl Fields<'_> {
-    /// Protocol and ports, if all three are there and make sense.
+    /// Returns protocol and ports, if all three are present and valid.
     fn transport(&self) -> Option<(u8, u16, u16)> {
         let protocol = protocol_number(self.protocol?, self.source.contains(':'))?;
         if !has_ports(protocol) {
@@ -319,12 +316,12 @@ impl Fields<'_> {
     }
 }
 
-/// A value of JSON as it is written.
+/// Returns a JSON value as it is written.
 pub(super) fn as_written(value: Option<&RawValue>) -> Option<&str> {
     value.map(RawValue::get)
 }
 
-/// Lines of a buffer, counted; none longer than [`MAX_LINE_BYTES`].
+/// Counts and bounds the lines of a buffer: none may be longer than [`MAX_LINE_BYTES`].
 #[derive(Debug, Default)]
 pub(super) struct Lines {
     number: u64,
@@ -335,20 +332,19 @@ pub(super) struct Lines {
 }
 
 impl Lines {
-    /// Number, from 1, of the line last handed out.
+    /// Returns the number, from 1, of the last line.
     pub(super) fn number(&self) -> u64 {
         self.number
     }
 
-    /// Appends the records of lines, which `read` takes, to `out` (empty when called); leaves it
-    /// empty at the end. Blank lines are passed over, and lines that `read` refuses are noted as
-    /// skipped.
+    /// Appends the records that `read` finds in lines to `out` (empty when called); leaves it empty
+    /// at the end. Blank lines are skipped; lines that `read` refuses are noted.
     pub(super) fn read_each(
         &mut self,
         buffer: &mut ReadBuffer,
         out: &mut Entries,
         read: impl Fn(&[u8], &mut Entries) -> Result<(), String>,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), ReadError> {
         while out.len() < MAX_BATCH {
             let Some(length) = self.advance(buffer)? else {
                 return Ok(());
@@ -363,9 +359,9 @@ impl Lines {
         Ok(())
     }
 
-    /// Consumes the line handed out before and finds the next one, without its end; false at the
+    /// Consumes the last line and returns the length of the next one without its end; `None` at the
     /// end of the stream. The line is `&buffer.unread()[..length]`.
-    pub(super) fn advance(&mut self, buffer: &mut ReadBuffer) -> Result<Option<usize>, Fault> {
+    pub(super) fn advance(&mut self, buffer: &mut ReadBuffer) -> Result<Option<usize>, ReadError> {
         buffer.consume(self.current);
         self.current = 0;
         loop {
@@ -381,7 +377,7 @@ impl Lines {
             let length = here.len();
             if length > MAX_LINE_BYTES {
                 let reason = format!("it is longer than {MAX_LINE_BYTES} bytes");
-                return Err(Fault::line(buffer.offset(), self.number + 1, reason));
+                return Err(ReadError::line(buffer.offset(), self.number + 1, reason));
             }
             self.searched = length;
             if buffer.require(length + 1)? == length {

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!   file ─► codecs ─► buffer ─► pcap │ pcapng │ erf │ tsh ─► batches of packets
-//!                            └► dnstap │ c-dns │ zeek │ eve │ csv │ parquet ─► batches of records
+//!                            └► dnstap │ c-dns │ zeek │ eve │ csv ─► batches of records
 //! ```
 //!
 //! Packets are never copied: [`PacketRef`] points into the buffer that `read` filled.
@@ -19,11 +19,14 @@ mod cdns;
 mod codecs;
 mod compression;
 mod dnstap;
+mod dnstap_types;
 mod erf;
 mod error;
 mod eve;
 mod follow;
 mod followed_files;
+mod format;
+mod formats;
 mod frame_streams;
 mod link_type;
 mod log_columns;
@@ -32,7 +35,6 @@ mod log_entries;
 #[cfg(test)]
 mod log_tests;
 mod packet;
-mod parquet;
 mod pcap;
 mod pcapng;
 mod pcapng_clock;
@@ -44,28 +46,34 @@ mod scan;
 mod seek;
 mod segments;
 mod select;
-mod sniff;
 mod source;
 mod stop;
+#[cfg(feature = "toy")]
+#[path = "../../tests/recipe/tally.rs"]
+mod tally;
 #[cfg(test)]
 mod tests;
 mod time;
 mod tsh;
+mod unreadable;
 pub mod write;
 mod zeek;
 
 #[doc(hidden)]
 pub use annotation::{Annotation, AnnotationKind, Lost};
+pub use capture::Capture;
 pub(crate) use capture::first_time_ns;
-pub use capture::{Capture, InputFormat};
 #[doc(hidden)]
 pub use capture::{is_capture, standard_input};
 #[doc(hidden)]
 pub use codecs::decompressed;
 pub use compression::Compression;
-pub use dnstap::DnstapTypes;
+pub use dnstap_types::DnstapTypes;
 pub(crate) use erf::erf_content;
 pub use error::{TraceError, TraceErrorKind};
+pub use format::InputFormat;
+#[doc(hidden)]
+pub use formats::{container_names, recognised_formats};
 pub use packet::{LinkType, PacketRef, TraceBatch};
 #[doc(hidden)]
 pub use packet::{LogBatch, LogContent, LogEntry, LogQuestion, LoggedFlow, MAX_BATCH};

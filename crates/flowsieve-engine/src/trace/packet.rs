@@ -1,4 +1,4 @@
-//! What every container is turned into: batches of packets, or of records of a log.
+//! Batches of packets or of log records: what every container is read into.
 
 use std::net::IpAddr;
 use std::ops::Range;
@@ -11,7 +11,7 @@ pub const MAX_BATCH: usize = 1024;
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct LinkType(pub u16);
 
-/// One captured packet: where its bytes stand in the batch, and what the container says of it.
+/// One captured packet: its place in the batch's bytes, and what the container says of it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct PacketRef {
     /// Capture time in nanoseconds since the epoch (saturated at the ends of the range).
@@ -22,7 +22,7 @@ pub struct PacketRef {
     pub captured: u32,
     /// Number of bytes that the packet had on the wire.
     pub wire: u32,
-    /// How the first byte is to be read.
+    /// Link type, by which the first byte is read.
     pub link: LinkType,
 }
 
@@ -31,37 +31,37 @@ pub struct PacketRef {
 pub struct LogEntry {
     /// Time of the message, or of the flow's first packet, in nanoseconds since the epoch.
     pub time_ns: i64,
-    /// Who sent the message, or began the flow, where the log has it.
+    /// Sender of the message, or the side that began the flow, if the log has it.
     pub source: Option<IpAddr>,
-    /// The other end, where the log has it.
+    /// The other end, if the log has it.
     pub destination: Option<IpAddr>,
-    /// Transport protocol number and ports (source, destination), where the log has them; ports are
-    /// 0 where the protocol has none.
+    /// Transport protocol number and ports (source, destination), if the log has them; ports are 0
+    /// if the protocol has none.
     pub transport: Option<(u8, u16, u16)>,
-    /// What the record is about.
+    /// Content of the record.
     pub content: LogContent,
 }
 
-/// What a record of a log is about.
+/// Content of a log record.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum LogContent {
     /// A DNS message.
     Dns {
-        /// Where its first question is found.
+        /// Its first question.
         question: LogQuestion,
-        /// Whether the message answers.
+        /// Whether it is a response.
         is_response: bool,
     },
     /// A flow.
     Flow(LoggedFlow),
-    /// A DNS message of a type that was not asked for.
+    /// A DNS message of a type that was not selected.
     NotSelected,
 }
 
-/// Where the question of a DNS message in a log is found: a range of the batch's text.
+/// The question of a DNS message in a log: a range of the batch's text.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum LogQuestion {
-    /// Nowhere: the record has none.
+    /// The record has none.
     None,
     /// Its name: labels separated by dots, as written in the log, without a final dot; empty for
     /// the root.
@@ -70,7 +70,7 @@ pub enum LogQuestion {
     Message(Range<u32>),
 }
 
-/// What a log says of a flow besides its ends. Numbers that it does not have are 0.
+/// Fields of a logged flow other than its ends. Missing numbers are 0.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct LoggedFlow {
     /// Time of the last packet in nanoseconds since the epoch.
@@ -84,8 +84,8 @@ pub struct LoggedFlow {
 }
 
 impl LoggedFlow {
-    /// Whether packets went from the source, and from the destination. A log without numbers tells
-    /// of the first only.
+    /// Returns whether packets went from the source, and from the destination. Without numbers,
+    /// only the first is known.
     #[doc(hidden)]
     pub const fn directions(&self) -> [bool; 2] {
         let back = self.packets[1] > 0 || self.bytes[1] > 0;
@@ -99,19 +99,19 @@ impl LoggedFlow {
 pub struct LogBatch<'a> {
     /// The records, in file order.
     pub entries: &'a [LogEntry],
-    /// What their names and messages point into.
+    /// The text that their names and messages point into.
     pub text: &'a [u8],
 }
 
 impl<'a> LogBatch<'a> {
-    /// The part of the text at this range.
+    /// Returns the part of the text at this range.
     pub fn at(&self, range: &Range<u32>) -> &'a [u8] {
         &self.text[range.start as usize..range.end as usize]
     }
 }
 
 impl TraceBatch<'_> {
-    /// How many packets or records it has.
+    /// Returns the number of packets or records.
     pub(super) fn count(&self) -> usize {
         match self {
             Self::Packets { packets, .. } => packets.len(),
@@ -120,7 +120,7 @@ impl TraceBatch<'_> {
     }
 }
 
-/// What one step of a reader yields; it borrows the reader's buffer.
+/// One step of a reader; it borrows the reader's buffer.
 #[derive(Clone, Copy, Debug)]
 pub enum TraceBatch<'a> {
     /// Packets whose bytes stand in `bytes`.

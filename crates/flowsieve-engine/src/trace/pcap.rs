@@ -1,16 +1,17 @@
 //! pcap: a file header of 24 bytes, then records of a header and a packet.
 //!
-//! Which of the many dialects a file is in is settled once, at its header; the loop over the
-//! records is compiled for each byte order, and for the common record header apart from the rest.
+//! The dialect of a file is determined once, at its header; the loop over the records is compiled
+//! for each byte order, and for the common record header apart from the rest.
 //!
-//! The loop is our own because pcap-parser's record functions know one dialect each, and no limit
-//! of length. It is not faster, nor slower: over 10 million packets of 90 bytes in the page cache,
+//! The loop is not pcap-parser's, whose record functions know one dialect each and no limit of
+//! length. It is not faster, nor slower: over 10 million packets of 90 bytes in the page cache,
 //! `read` alone took 10.5 ns a packet on a busy two-core virtual machine, with this loop 12.7 ns,
 //! which includes turning the time and writing a [`PacketRef`], and with `parse_pcap_frame` 12.6
 //! ns. Packets of 870 bytes took 54, 59 and 59 ns.
 
 use super::erf;
-use super::error::{Fault, TraceErrorKind};
+use super::error::{ReadError, TraceErrorKind};
+use super::format::{Batch, Class, Format, PacketSource};
 use super::link_type;
 use super::packet::{LinkType, MAX_BATCH, PacketRef};
 use super::pcapng_clock::Clock;
@@ -19,12 +20,35 @@ use super::record::{InterfaceInfo, RecordRef, Records};
 use super::scan::{self, RecordReader, ScanEnd};
 use super::time::NANOS_PER_SECOND;
 
+pub(super) const FORMAT: Format = Format {
+    containers: &[NAME],
+    words: NAME,
+    class: Class::Capture,
+    recognise: |buffer| {
+        // Four bytes first: a live stream may take long to bring more.
+        buffer.fill(4);
+        let is_one = matches!(
+            buffer.unread(),
+            [0xa1, 0xb2, 0xc3, 0xd4, ..]
+                | [0xd4, 0xc3, 0xb2, 0xa1, ..]
+                | [0xa1, 0xb2, 0x3c, 0x4d, ..]
+                | [0x4d, 0x3c, 0xb2, 0xa1, ..]
+                | [0xa1, 0xb2, 0xcd, 0x34, ..]
+                | [0x34, 0xcd, 0xb2, 0xa1, ..]
+        );
+        is_one.then_some(NAME)
+    },
+    open: |buffer, _| Ok(Box::new(Pcap::open(buffer)?)),
+};
+
+const NAME: &str = "pcap";
+
 /// Longest packet that a record may hold, in bytes: libpcap's largest snapshot length.
 pub(super) const MAX_PACKET_BYTES: u32 = 262_144;
 
 pub(super) const FILE_HEADER_BYTES: usize = 24;
 
-/// How many records the guess between dialects of the same magic number looks at.
+/// Number of records by which dialects with the same magic number are told apart.
 pub(super) const RECORDS_TO_TRY: usize = 3;
 
 /// Order of the two lengths in a record header.
@@ -47,20 +71,20 @@ pub(super) struct Pcap {
     /// Nanoseconds in one unit of the fraction of a second.
     pub(super) fraction: i64,
     link: LinkType,
-    /// What stands beside the link type in its field.
+    /// The other bits of the link type's field.
     flags: u32,
     snap_length: u32,
     packets: u64,
-    /// Offset in the stream from which on records are left to others.
+    /// Offset in the stream from which on other readers take the records.
     until: u64,
 }
 
 impl Pcap {
-    /// Reads the file header and settles the dialect.
-    pub(super) fn open(buffer: &mut ReadBuffer) -> Result<Self, Fault> {
+    /// Reads the file header and determines the dialect.
+    fn open(buffer: &mut ReadBuffer) -> Result<Self, ReadError> {
         let present = buffer.require(FILE_HEADER_BYTES)?;
         let Some(&head) = buffer.unread().first_chunk::<FILE_HEADER_BYTES>() else {
-            return Err(Fault::cut_in_header("pcap", FILE_HEADER_BYTES, present));
+            return Err(ReadError::cut_in_header(NAME, FILE_HEADER_BYTES, present));
         };
         let (mut pcap, snap_length) = Self::from_header(head)?;
         buffer.consume(FILE_HEADER_BYTES);
@@ -73,8 +97,8 @@ impl Pcap {
         Ok(pcap)
     }
 
-    /// Reads what the file header says; also returns the snapshot length.
-    fn from_header(head: [u8; FILE_HEADER_BYTES]) -> Result<(Self, u32), Fault> {
+    /// Reads the file header; also returns the snapshot length.
+    fn from_header(head: [u8; FILE_HEADER_BYTES]) -> Result<(Self, u32), ReadError> {
         // The modified magic number is not known to the parser in both byte orders.
         let mut standard = head;
         match head {
@@ -86,19 +110,22 @@ impl Pcap {
             }
             _ => {}
         }
-        let unknown = || Fault::at(0, TraceErrorKind::NotACapture { looks_like: None });
+        let unknown = || {
+            let reason = "its header is none of pcap".to_owned();
+            ReadError::at(0, TraceErrorKind::NotACapture { reason })
+        };
         let (_, header) = pcap_parser::parse_pcap_header(&standard).map_err(|_| unknown())?;
         let (major, minor) = (header.version_major, header.version_minor);
         let network = header.network.0.cast_unsigned();
-        let container = "pcap";
+        let container = NAME;
         if major < 2 {
             let kind = TraceErrorKind::UnsupportedVersion { container, major, minor };
-            return Err(Fault::at(4, kind));
+            return Err(ReadError::at(4, kind));
         }
         // Above these bits stands the length of the frame check sequence, below them the link type.
         if network & 0x03ff_0000 != 0 {
             let reason = format!("the reserved bits of its link type {network:#010x} are not zero");
-            return Err(Fault::at(20, TraceErrorKind::CorruptHeader { container, reason }));
+            return Err(ReadError::at(20, TraceErrorKind::CorruptHeader { container, reason }));
         }
         let mut fraction = if header.is_nanosecond_precision() { 1 } else { 1000 };
         let mut link = network as u16;
@@ -151,7 +178,7 @@ impl Pcap {
         }
     }
 
-    /// Counts what is strange about the first odd record among the first few. The weights are
+    /// Counts the oddities of the first odd record among the first few. The weights are
     /// Wireshark's, so that both take a damaged file for the same dialect.
     fn oddities(&self, bytes: &[u8], complete: bool, snap_length: u32) -> u32 {
         let mut rest = bytes;
@@ -184,7 +211,7 @@ impl Pcap {
         0
     }
 
-    /// Seconds, fraction, captured and wire length of a record.
+    /// Returns seconds, fraction, captured and wire length of a record.
     pub(super) fn header_fields(&self, header: &[u8; 16]) -> (u32, u32, u32, u32) {
         if self.big_endian {
             self.fields::<true, false>(header)
@@ -193,7 +220,7 @@ impl Pcap {
         }
     }
 
-    /// Seconds, fraction, captured and wire length of a record.
+    /// Returns seconds, fraction, captured and wire length of a record.
     #[inline]
     fn fields<const BIG: bool, const PLAIN: bool>(
         &self,
@@ -218,42 +245,14 @@ impl Pcap {
         self.record_header == 16 && self.lengths == Lengths::CapturedFirst
     }
 
-    /// Whether a record boundary can be found from the bytes around it.
+    /// Returns whether a record boundary can be found from the bytes around it.
     pub(super) fn can_be_entered(&self) -> bool {
         self.is_plain() && self.link != LinkType::ERF
     }
 
-    /// Goes on with the record after this many, up to those that begin at `until` or later.
+    /// Continues with the record after this many, up to records that begin at `until` or later.
     pub(super) fn restart(&mut self, packets: u64, until: u64) {
         (self.packets, self.until) = (packets, until);
-    }
-
-    /// Describes the only interface.
-    pub(super) fn describe(&self, records: &mut Records) {
-        records.interfaces.push(InterfaceInfo {
-            snap_length: self.snap_length,
-            pcap_flags: self.flags,
-            ..InterfaceInfo::plain(self.link, Clock::of(if self.fraction == 1 { 9 } else { 6 }))
-        });
-        records.is_plain_pcap = self.is_plain() && !self.big_endian && self.link != LinkType::ERF;
-    }
-
-    /// Appends packets to `out` (empty when called); leaves it empty at the end.
-    pub(super) fn fill(
-        &mut self,
-        buffer: &mut ReadBuffer,
-        out: &mut Vec<PacketRef>,
-        records: Option<&mut Records>,
-    ) -> Result<(), Fault> {
-        scan::fill(self, buffer, out, None)?;
-        if self.link == LinkType::ERF {
-            if let Some(records) = records {
-                let all = out.iter().map(|packet| RecordRef::of(packet, 0));
-                records.batch.extend(all);
-            }
-            erf::unwrap_all(buffer.buffered(), out);
-        }
-        Ok(())
     }
 
     #[inline]
@@ -305,6 +304,31 @@ impl Pcap {
     }
 }
 
+impl PacketSource for Pcap {
+    fn fill(&mut self, buffer: &mut ReadBuffer, batch: &mut Batch) -> Result<(), ReadError> {
+        let Batch { packets: out, records, .. } = batch;
+        scan::fill(self, buffer, out, None)?;
+        if self.link == LinkType::ERF {
+            if let Some(records) = records {
+                let all = out.iter().map(|packet| RecordRef::of(packet, 0));
+                records.batch.extend(all);
+            }
+            erf::unwrap_all(buffer.buffered(), out);
+        }
+        Ok(())
+    }
+
+    /// Describes the only interface.
+    fn describe(&self, records: &mut Records) {
+        records.interfaces.push(InterfaceInfo {
+            snap_length: self.snap_length,
+            pcap_flags: self.flags,
+            ..InterfaceInfo::plain(self.link, Clock::of(if self.fraction == 1 { 9 } else { 6 }))
+        });
+        records.is_plain_pcap = self.is_plain() && !self.big_endian && self.link != LinkType::ERF;
+    }
+}
+
 impl RecordReader for Pcap {
     fn packets(&mut self) -> &mut u64 {
         &mut self.packets
@@ -329,8 +353,8 @@ impl RecordReader for Pcap {
     }
 }
 
-/// Link types as AIX's tcpdump writes them (interface types of RFC 1573) in files of version 2.2,
-/// with fractions in nanoseconds.
+/// Returns the link type that AIX's tcpdump writes (interface types of RFC 1573) in files of
+/// version 2.2, with fractions in nanoseconds.
 fn aix_link_type(link: u16) -> Option<u16> {
     match link {
         6 => Some(1),

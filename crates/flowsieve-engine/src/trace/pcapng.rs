@@ -5,7 +5,10 @@
 //!   │ type │ length │ body, padded to 4 bytes │ length │
 //! ```
 //!
-//! Blocks that hold no packets are passed over without being kept, however long they are.
+//! Blocks without packets are skipped, however long they are. pcap-parser reads section headers and
+//! interface descriptions. The loop over the blocks and the packet blocks are read here: the parser
+//! allocates a list of options for each packet, requires the padding that some writers leave out of
+//! a block's length, and has no limit of length.
 
 use pcap_parser::pcapng::{
     parse_interfacedescriptionblock_be, parse_interfacedescriptionblock_le,
@@ -14,7 +17,8 @@ use pcap_parser::pcapng::{
 
 use super::annotation;
 use super::erf;
-use super::error::{Fault, TraceErrorKind};
+use super::error::{ReadError, TraceErrorKind};
+use super::format::{Batch, Class, Format, PacketSource};
 use super::link_type;
 use super::packet::{LinkType, MAX_BATCH, PacketRef};
 use super::pcap::MAX_PACKET_BYTES;
@@ -22,6 +26,19 @@ use super::pcapng_clock::Clock;
 use super::read_buffer::ReadBuffer;
 use super::record::{InterfaceInfo, MAX_INTERFACE_BYTES, RecordRef, Records};
 use super::scan::{self, RecordReader, ScanEnd};
+
+pub(super) const FORMAT: Format = Format {
+    containers: &[NAME],
+    words: NAME,
+    class: Class::Capture,
+    recognise: |buffer| {
+        buffer.fill(4);
+        buffer.unread().starts_with(&SECTION_HEADER.to_be_bytes()).then_some(NAME)
+    },
+    open: |buffer, _| Ok(Box::new(Pcapng::open(buffer)?)),
+};
+
+const NAME: &str = "pcapng";
 
 /// Longest block that is kept whole, in bytes; the same bound as Wireshark's.
 const MAX_BLOCK_BYTES: u32 = 16 << 20;
@@ -59,26 +76,60 @@ pub(super) struct Pcapng {
 }
 
 impl Pcapng {
-    pub(super) fn open(buffer: &mut ReadBuffer) -> Result<Self, Fault> {
+    fn open(buffer: &mut ReadBuffer) -> Result<Self, ReadError> {
         // A file of pcapng is at least a section header; a shorter one is cut there.
         const SECTION_HEADER_BYTES: usize = 28;
         let present = buffer.require(SECTION_HEADER_BYTES)?;
         if present < SECTION_HEADER_BYTES {
-            return Err(Fault::cut_in_header("pcapng", SECTION_HEADER_BYTES, present));
+            return Err(ReadError::cut_in_header(NAME, SECTION_HEADER_BYTES, present));
         }
         Ok(Self::default())
     }
 
-    /// Appends packets to `out` (empty when called); leaves it empty at the end.
-    pub(super) fn fill(
-        &mut self,
-        buffer: &mut ReadBuffer,
-        out: &mut Vec<PacketRef>,
-        records: Option<&mut Records>,
-    ) -> Result<(), Fault> {
-        scan::fill(self, buffer, out, records)?;
-        erf::unwrap_all(buffer.buffered(), out);
-        Ok(())
+    /// Returns the kind and the bytes of the block at the start of `bytes`, or why it cannot be read
+    /// yet.
+    #[inline]
+    fn next_block<'b>(&mut self, bytes: &'b [u8]) -> Result<(u32, &'b [u8]), ScanEnd> {
+        if bytes.len() < FRAME_BYTES {
+            return Err(ScanEnd::Need(FRAME_BYTES));
+        }
+        let kind = self.word_at(bytes, 0);
+        if kind == SECTION_HEADER {
+            self.enter_section(&bytes[8..12]).map_err(ScanEnd::Damaged)?;
+        }
+        let length = self.word_at(bytes, 4);
+        if (length as usize) < FRAME_BYTES {
+            let reason = format!("the length of the block is given as {length}, the least is 12");
+            return Err(ScanEnd::Damaged(self.corrupt(reason)));
+        }
+        let wanted = matches!(
+            kind,
+            SECTION_HEADER | INTERFACE | OBSOLETE_PACKET | SIMPLE_PACKET | ENHANCED_PACKET
+        );
+        if wanted && length > MAX_BLOCK_BYTES {
+            return Err(ScanEnd::Damaged(self.too_long(length, MAX_BLOCK_BYTES)));
+        }
+        // Some writers leave the padding out of the length; Wireshark reads them, so do we.
+        let padded = length.saturating_add(3) & !3;
+        let Some(block) = bytes.get(..padded as usize) else {
+            return Err(if wanted {
+                ScanEnd::Need(padded as usize)
+            } else {
+                ScanEnd::PassOver(padded, length)
+            });
+        };
+        let trailer = block.last_chunk().expect("a block has at least 12 bytes");
+        self.check_trailer(*trailer, padded, length).map_err(ScanEnd::Damaged)?;
+        Ok((kind, block))
+    }
+
+    #[cold]
+    fn too_long(&self, length: u32, limit: u32) -> TraceErrorKind {
+        TraceErrorKind::RecordTooLong {
+            packet: self.packets + 1,
+            length: length.into(),
+            limit: limit.into(),
+        }
     }
 
     fn check_trailer(
@@ -113,7 +164,7 @@ impl Pcapng {
         if self.big_endian { u16::from_be_bytes(bytes) } else { u16::from_le_bytes(bytes) }
     }
 
-    /// Takes over the byte order that a section header begins with.
+    /// Sets the byte order by the magic number of a section header.
     fn enter_section(&mut self, magic: &[u8]) -> Result<(), TraceErrorKind> {
         self.big_endian = match magic {
             [0x1a, 0x2b, 0x3c, 0x4d] => true,
@@ -143,8 +194,7 @@ impl Pcapng {
             .map_err(|_| self.corrupt("the section header cannot be read"))?;
         let (major, minor) = (section.major_version, section.minor_version);
         if major != 1 || !matches!(minor, 0 | 2) {
-            let container = "pcapng";
-            return Err(TraceErrorKind::UnsupportedVersion { container, major, minor });
+            return Err(TraceErrorKind::UnsupportedVersion { container: NAME, major, minor });
         }
         self.interfaces.clear();
         Ok(())
@@ -178,7 +228,7 @@ impl Pcapng {
     ///   │ interface │ time high │ time low │ captured │ wire │ packet, options
     /// ```
     ///
-    /// Decoded here rather than by the parser, which allocates a list of options for each packet.
+    /// The parser would allocate a list of options for each packet.
     fn read_packet(
         &mut self,
         kind: u32,
@@ -204,8 +254,7 @@ impl Pcapng {
         Ok(PacketRef { time_ns, start: (start + HEAD_BYTES) as u32, captured, wire, link })
     }
 
-    /// Takes down what a writer needs of a block that was read, behind this many packets of the
-    /// batch.
+    /// Stores what a writer needs of a block, which follows this many packets of the batch.
     fn take_down(
         &self,
         kind: u32,
@@ -310,11 +359,7 @@ impl Pcapng {
 
     fn check_captured(&self, captured: u32, room: usize) -> Result<(), TraceErrorKind> {
         if captured > MAX_PACKET_BYTES {
-            return Err(TraceErrorKind::RecordTooLong {
-                packet: self.packets + 1,
-                length: u64::from(captured),
-                limit: u64::from(MAX_PACKET_BYTES),
-            });
+            return Err(self.too_long(captured, MAX_PACKET_BYTES));
         }
         if captured as usize > room {
             return Err(self.corrupt(format!(
@@ -323,6 +368,36 @@ impl Pcapng {
         }
         Ok(())
     }
+}
+
+impl PacketSource for Pcapng {
+    fn fill(&mut self, buffer: &mut ReadBuffer, batch: &mut Batch) -> Result<(), ReadError> {
+        let Batch { packets: out, records, .. } = batch;
+        scan::fill(self, buffer, out, records.as_deref_mut())?;
+        erf::unwrap_all(buffer.buffered(), out);
+        Ok(())
+    }
+
+    fn has_far_times(&self) -> bool {
+        true
+    }
+}
+
+/// Decides about a block of no interest that is not all in the buffer: an annotation that a writer
+/// wants is waited for, unless it is too long.
+fn keep_or_pass_over(
+    kind: u32,
+    padded: u32,
+    length: u32,
+    is_first: bool,
+    records: Option<&mut Records>,
+) -> ScanEnd {
+    match records.filter(|records| records.keeps_annotations && annotation::is_one(kind)) {
+        Some(_) if length <= MAX_BLOCK_BYTES => return ScanEnd::Need(padded as usize),
+        Some(records) if is_first => annotation::take_down_long(records),
+        _ => {}
+    }
+    ScanEnd::PassOver(padded, length)
 }
 
 impl RecordReader for Pcapng {
@@ -341,63 +416,21 @@ impl RecordReader for Pcapng {
         let mut at = 0;
         let mut untimed = self.last_time_ns.is_none();
         while out.len() < MAX_BATCH {
-            let rest = &bytes[at..];
-            if rest.len() < FRAME_BYTES {
-                return (at, ScanEnd::Need(FRAME_BYTES));
-            }
-            let kind = self.word_at(rest, 0);
-            if kind == SECTION_HEADER
-                && let Err(damage) = self.enter_section(&rest[8..12])
-            {
-                return (at, ScanEnd::Damaged(damage));
-            }
-            let length = self.word_at(rest, 4);
-            // Some writers leave the padding out of the length; Wireshark reads them, so do we.
-            let padded = length.saturating_add(3) & !3;
-            let wanted = matches!(
-                kind,
-                SECTION_HEADER | INTERFACE | OBSOLETE_PACKET | SIMPLE_PACKET | ENHANCED_PACKET
-            );
-            if (length as usize) < FRAME_BYTES {
-                let reason =
-                    format!("the length of the block is given as {length}, the least is 12");
-                let kind = self.corrupt(reason);
-                return (at, ScanEnd::Damaged(kind));
-            }
-            if wanted && length > MAX_BLOCK_BYTES {
-                let (length, limit) = (u64::from(length), u64::from(MAX_BLOCK_BYTES));
-                let packet = self.packets + 1;
-                return (
-                    at,
-                    ScanEnd::Damaged(TraceErrorKind::RecordTooLong { packet, length, limit }),
-                );
-            }
-            let Some(block) = rest.get(..padded as usize) else {
-                let records =
-                    records.filter(|records| records.keeps_annotations && annotation::is_one(kind));
-                let stop = match records {
-                    _ if wanted => ScanEnd::Need(padded as usize),
-                    Some(_) if length <= MAX_BLOCK_BYTES => ScanEnd::Need(padded as usize),
-                    Some(records) if out.is_empty() => {
-                        annotation::take_down_long(records);
-                        ScanEnd::PassOver(padded, length)
-                    }
-                    _ => ScanEnd::PassOver(padded, length),
-                };
-                return (at, stop);
+            let (kind, block) = match self.next_block(&bytes[at..]) {
+                Ok(block) => block,
+                Err(ScanEnd::PassOver(padded, length)) => {
+                    let kind = self.word_at(bytes, at);
+                    return (at, keep_or_pass_over(kind, padded, length, out.is_empty(), records));
+                }
+                Err(end) => return (at, end),
             };
-            let trailer = block.last_chunk().expect("a block has at least 12 bytes");
-            let read = self
-                .check_trailer(*trailer, padded, length)
-                .and_then(|()| self.read_block(kind, block, base + at))
-                .and_then(|packet| match records.as_deref_mut() {
-                    Some(records) => {
-                        let before = out.len();
-                        self.take_down(kind, block, base + at, packet.as_ref(), before, records)?;
-                        Ok(packet)
-                    }
-                    None => Ok(packet),
-                });
+            let before = out.len();
+            let read = self.read_block(kind, block, base + at).and_then(|packet| {
+                if let Some(records) = records.as_deref_mut() {
+                    self.take_down(kind, block, base + at, packet.as_ref(), before, records)?;
+                }
+                Ok(packet)
+            });
             match read {
                 Ok(packet) => {
                     if let (true, Some(first)) = (untimed, self.last_time_ns) {
@@ -410,19 +443,24 @@ impl RecordReader for Pcapng {
                 }
                 Err(damage) => return (at, ScanEnd::Damaged(damage)),
             }
-            at += padded as usize;
+            at += block.len();
         }
         (at, ScanEnd::Full)
     }
 
-    fn pass_over(&self, buffer: &mut ReadBuffer, padded: u32, length: u32) -> Result<(), Fault> {
+    fn pass_over(
+        &self,
+        buffer: &mut ReadBuffer,
+        padded: u32,
+        length: u32,
+    ) -> Result<(), ReadError> {
         let offset = buffer.offset();
         let whole = buffer.skip(u64::from(padded) - 4)? && buffer.require(4)? >= 4;
         let Some(&trailer) = buffer.unread().first_chunk::<4>().filter(|_| whole) else {
             let present = buffer.offset() + buffer.unread().len() as u64 - offset;
-            return Err(Fault::cut(offset, self.packets + 1, padded.into(), present));
+            return Err(ReadError::cut(offset, self.packets + 1, padded.into(), present));
         };
-        self.check_trailer(trailer, padded, length).map_err(|kind| Fault::at(offset, kind))?;
+        self.check_trailer(trailer, padded, length).map_err(|kind| ReadError::at(offset, kind))?;
         buffer.consume(4);
         Ok(())
     }

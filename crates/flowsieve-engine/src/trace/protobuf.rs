@@ -1,7 +1,7 @@
-//! Messages of Protocol Buffers, field by field: the little of it that dnstap needs.
+//! Messages of Protocol Buffers, field by field, as far as dnstap needs them.
 //!
 //! A field is a key (number and wire type in one varint) and a value: a varint, 4 or 8 bytes, or a
-//! length and as many bytes. Fields that are not known are stepped over, as the format wants it.
+//! length and as many bytes. Unknown fields are skipped, as the format requires.
 
 use std::ops::Range;
 
@@ -19,17 +19,17 @@ pub(super) struct Fields<'a> {
     at: usize,
 }
 
-/// Why something is no message.
-pub(super) type Broken = &'static str;
+/// Reason that bytes are no message.
+pub(super) type Malformed = &'static str;
 
 impl<'a> Fields<'a> {
     pub(super) fn new(bytes: &'a [u8], range: Range<usize>) -> Self {
         Self { bytes: &bytes[..range.end], at: range.start }
     }
 
-    /// The next field, by its number; none at the end.
+    /// Returns the next field with its number; `None` at the end.
     #[inline]
-    pub(super) fn next(&mut self) -> Result<Option<(u64, Value)>, Broken> {
+    pub(super) fn next(&mut self) -> Result<Option<(u64, Value)>, Malformed> {
         if self.at >= self.bytes.len() {
             return Ok(None);
         }
@@ -54,7 +54,7 @@ impl<'a> Fields<'a> {
     }
 
     #[inline]
-    fn varint(&mut self) -> Result<u64, Broken> {
+    fn varint(&mut self) -> Result<u64, Malformed> {
         let mut number = 0;
         for (index, &byte) in self.bytes[self.at..].iter().take(10).enumerate() {
             number |= u64::from(byte & 0x7f) << (7 * index);
@@ -67,7 +67,7 @@ impl<'a> Fields<'a> {
     }
 
     #[inline]
-    fn fixed<const N: usize>(&mut self) -> Result<[u8; N], Broken> {
+    fn fixed<const N: usize>(&mut self) -> Result<[u8; N], Malformed> {
         let value = self.bytes[self.at..].first_chunk();
         self.at += N;
         value.copied().ok_or("a number breaks off")
@@ -78,7 +78,7 @@ impl<'a> Fields<'a> {
 mod tests {
     use super::*;
 
-    fn all(bytes: &[u8]) -> Result<Vec<(u64, Value)>, Broken> {
+    fn all(bytes: &[u8]) -> Result<Vec<(u64, Value)>, Malformed> {
         let mut fields = Fields::new(bytes, 0..bytes.len());
         let mut out = Vec::new();
         while let Some(field) = fields.next()? {

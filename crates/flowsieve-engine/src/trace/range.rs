@@ -1,8 +1,7 @@
-//! The records of a plain pcap file that begin in a range of its bytes, read by whoever has these
-//! bytes.
+//! The records of a plain pcap file that begin in a range of its bytes.
 //!
-//! Where the first of them begins is a guess, as in [`super::segments`]: it is right if the range
-//! before ends exactly there, and else the range has to be read again from where that one ended.
+//! The place of the first one is a guess, as in [`super::segments`]: it is right if the range
+//! before ends exactly there; otherwise the range has to be read again from there.
 
 use serde::{Deserialize, Serialize};
 use std::fs::File;
@@ -12,13 +11,19 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use super::capture::{Capture, CountedReader, InputFormat};
-use super::error::{Fault, TraceError};
+use super::capture::{Capture, CountedReader};
+use super::error::{ReadError, TraceError};
+use super::format::InputFormat;
 use super::segments::{BYTES_TO_LOOK_AT, Segments};
 use super::stop::{StopFlag, Stoppable};
 
+<<<<<<< HEAD
 /// Where the first record of a range is known to begin.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+=======
+/// Known beginning of the first record of a range.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+>>>>>>> c821069 (Read every container through one trait and a table of formats; retire Parquet as input)
 pub struct RangeStart {
     /// Its offset in the file.
     pub offset: u64,
@@ -26,24 +31,25 @@ pub struct RangeStart {
     pub packets: u64,
 }
 
-/// A capture that yields the packets of a range, and where it was entered.
+/// A capture that yields the packets of a range, and the place of the first one.
 #[derive(Debug)]
 pub struct CaptureRange {
     /// Yields the packets whose records begin in the range; [`Capture::offset`] is then where it
     /// ended.
     pub capture: Capture,
-    /// Offset of the first record; none if no place looked like one, and then there are no packets.
+    /// Offset of the first record; `None` if no place looked like one, and then there are no
+    /// packets.
     pub entered: Option<u64>,
 }
 
 impl Capture {
-    /// Whether parts of the file can be read on their own: it is plain pcap.
+    /// Returns whether ranges of the file can be read: it is plain pcap.
     #[doc(hidden)]
     pub fn has_ranges(&self) -> bool {
         self.enterable().is_some()
     }
 
-    /// A range of the file at `path`; none if it [has none](Self::has_ranges).
+    /// Opens a range of the file at `path`; `None` if it [has no ranges](Self::has_ranges).
     ///
     /// # Errors
     /// As [`Self::open`].
@@ -54,7 +60,7 @@ impl Capture {
         stop: &StopFlag,
     ) -> Result<Option<CaptureRange>, TraceError> {
         let whole = Self::open_until(path, InputFormat::Auto, stop)?;
-        let refused = |error| Fault::from_io(error, range.start).in_file(path);
+        let refused = |error| ReadError::from_io(error, range.start).in_file(path);
         let mut file = File::open(path).map_err(refused)?;
         let from = Self::range_begin(&range, start);
         file.seek(SeekFrom::Start(from)).map_err(refused)?;
@@ -62,8 +68,8 @@ impl Capture {
         Ok(whole.range(source, range, start))
     }
 
-    /// A range of this capture, of which only the head has to be at hand. `source` gives the bytes
-    /// of the file from [`Self::range_begin`] on. None if the capture [has no
+    /// Opens a range of this capture, which needs only its head. `source` yields the bytes of the
+    /// file from [`Self::range_begin`] on. Returns `None` if the capture [has no
     /// ranges](Self::has_ranges).
     #[doc(hidden)]
     pub fn range(
@@ -88,7 +94,7 @@ impl Capture {
         Some(CaptureRange { entered: found.then(|| capture.offset()), capture })
     }
 
-    /// Offset of the first byte that is needed to read a range.
+    /// Returns the offset of the first byte that is needed to read a range.
     #[doc(hidden)]
     pub fn range_begin(range: &Range<u64>, start: Option<RangeStart>) -> u64 {
         start.map_or(range.start.max(Segments::BEGIN), |start| start.offset)

@@ -4,7 +4,7 @@
 use std::io::{self, Read};
 
 use super::ahead::ReadAhead;
-use super::error::Fault;
+use super::error::ReadError;
 
 /// Size of the buffer. Large enough that `read` costs little a packet, small enough that what was
 /// just read is still in the second-level cache when it is decoded, and that a short capture does
@@ -14,11 +14,11 @@ const BUFFER_BYTES: usize = 128 * 1024;
 /// The least size of a buffer.
 const LEAST_BYTES: usize = 4 * 1024;
 
-/// Bytes are read to places that lie in their cache line as they do in the stream: then they lie as
-/// in the system's own pages too, and copying from these takes a tenth less time.
+/// Bytes are read to the same place in a cache line as in the stream, and so as in the system's
+/// pages: copying from these takes a tenth less time.
 const LINE: usize = 64;
 
-/// The buffered part of a stream, and where in the stream it stands.
+/// The buffered part of a stream, and its place in it.
 ///
 /// ```text
 ///   buffer   [ consumed │ unread │ free ]
@@ -31,7 +31,7 @@ const LINE: usize = 64;
 pub(super) struct ReadBuffer {
     source: Box<dyn Read + Send>,
     memory: Vec<u8>,
-    /// Where in the memory the buffer begins: at the first cache line.
+    /// Place in the memory at which the buffer begins: the first cache line.
     origin: usize,
     /// Its capacity when it is made.
     first_capacity: usize,
@@ -49,7 +49,7 @@ impl ReadBuffer {
         Self::for_bytes(source, BUFFER_BYTES as u64)
     }
 
-    /// A buffer for a stream that may have no more than this many bytes.
+    /// Creates a buffer for a stream that may have no more than this many bytes.
     pub(super) fn for_bytes(source: Box<dyn Read + Send>, bytes: u64) -> Self {
         let most = usize::try_from(bytes).unwrap_or(usize::MAX);
         Self {
@@ -65,13 +65,13 @@ impl ReadBuffer {
         }
     }
 
-    /// From now on the source reads ahead, in a thread of its own; if there is none to be had, not.
+    /// Reads the source ahead in another thread from now on, if the system gives one.
     pub(super) fn read_ahead(&mut self) {
         let idle = Box::new(io::empty());
         self.source = ReadAhead::start(std::mem::replace(&mut self.source, idle));
     }
 
-    /// The whole buffer up to the last byte read: what the positions of packets refer to.
+    /// Returns the whole buffer up to the last byte read; positions of packets refer to it.
     pub(super) fn buffered(&self) -> &[u8] {
         &self.memory[self.origin..self.origin + self.end]
     }
@@ -80,17 +80,17 @@ impl ReadBuffer {
         &self.buffered()[self.start..]
     }
 
-    /// Position in [`Self::buffered`] of the first unread byte.
+    /// Returns the position in [`Self::buffered`] of the first unread byte.
     pub(super) fn position(&self) -> usize {
         self.start
     }
 
-    /// Offset in the stream of the first unread byte.
+    /// Returns the offset in the stream of the first unread byte.
     pub(super) fn offset(&self) -> u64 {
         self.base.wrapping_add(self.start as u64)
     }
 
-    /// Forgets everything: the source goes on at this offset in the stream.
+    /// Discards the buffer: the source continues at this offset in the stream.
     pub(super) fn restart(&mut self, offset: u64) {
         (self.start, self.end, self.base) = (0, 0, offset);
         (self.ended, self.failure) = (false, None);
@@ -101,9 +101,9 @@ impl ReadBuffer {
         self.start += count;
     }
 
-    /// Consumes `count` bytes, which may be far more than the buffer holds; none of them is kept.
+    /// Consumes `count` bytes without keeping them; they may be far more than the buffer holds.
     /// Returns false if the stream ends inside them.
-    pub(super) fn skip(&mut self, count: u64) -> Result<bool, Fault> {
+    pub(super) fn skip(&mut self, count: u64) -> Result<bool, ReadError> {
         let here = (self.end - self.start) as u64;
         if count <= here {
             self.start += count as usize;
@@ -135,7 +135,7 @@ impl ReadBuffer {
     ///
     /// # Errors
     /// The source failed before `count` bytes were there.
-    pub(super) fn require(&mut self, count: usize) -> Result<usize, Fault> {
+    pub(super) fn require(&mut self, count: usize) -> Result<usize, ReadError> {
         let here = self.fill(count);
         if here < count {
             self.raise_failure()?;
@@ -143,21 +143,21 @@ impl ReadBuffer {
         Ok(here)
     }
 
-    /// As [`Self::require`], for `count` bytes of the record of packet number `packet`; false if
-    /// the stream ends before its first.
+    /// Like [`Self::require`], for `count` bytes of the record of packet number `packet`; returns
+    /// false if the stream ends before the first.
     ///
     /// # Errors
     /// The source failed, or the stream ends within the record.
-    pub(super) fn require_record(&mut self, count: usize, packet: u64) -> Result<bool, Fault> {
+    pub(super) fn require_record(&mut self, count: usize, packet: u64) -> Result<bool, ReadError> {
         let present = self.require(count)?;
         if present == 0 || present >= count {
             return Ok(present > 0);
         }
         let (promised, present) = (count as u64, present as u64);
-        Err(Fault::cut(self.offset(), packet, promised, present))
+        Err(ReadError::cut(self.offset(), packet, promised, present))
     }
 
-    /// As [`Self::require`], but keeps a failure of the source for later.
+    /// Like [`Self::require`], but keeps a failure of the source for later.
     pub(super) fn fill(&mut self, count: usize) -> usize {
         if self.end - self.start < count {
             self.allocate();
@@ -176,7 +176,7 @@ impl ReadBuffer {
         self.end - self.start
     }
 
-    /// True if the source has no more bytes than are here.
+    /// Returns whether the source has no more bytes.
     pub(super) fn is_complete(&self) -> bool {
         self.ended
     }
@@ -194,13 +194,13 @@ impl ReadBuffer {
         (self.memory, self.origin) = (memory, origin);
     }
 
-    /// Unread bytes that the buffer can hold.
+    /// Returns how many unread bytes the buffer can hold.
     fn capacity(&self) -> usize {
         self.memory.len() - 2 * LINE
     }
 
-    /// Moves what is unread to the front, but for the bytes before it that put the next read into
-    /// its place in a cache line.
+    /// Moves the unread bytes to the front, behind the lead that puts the next read into its place
+    /// in a cache line.
     fn make_room(&mut self) {
         let unread = self.end - self.start;
         let next_offset = self.base.wrapping_add(self.end as u64) as usize;
@@ -212,8 +212,8 @@ impl ReadBuffer {
         self.end = lead + unread;
     }
 
-    /// One `read` to positions `from..to`; 0 at the end of the stream or when the source has
-    /// failed.
+    /// Reads once, to positions `from..to`; returns 0 at the end of the stream or when the source
+    /// has failed.
     fn read_into(&mut self, from: usize, to: usize) -> usize {
         while !self.ended {
             let room = &mut self.memory[self.origin + from..self.origin + to];
@@ -231,19 +231,19 @@ impl ReadBuffer {
     }
 
     /// Returns the failure of the source, once, if it has failed.
-    pub(super) fn raise_failure(&mut self) -> Result<(), Fault> {
+    pub(super) fn raise_failure(&mut self) -> Result<(), ReadError> {
         match self.failure.take() {
             Some(error) => {
                 let offset = self.base.wrapping_add(self.end as u64);
-                Err(Fault::from_io(error, offset))
+                Err(ReadError::from_io(error, offset))
             }
             None => Ok(()),
         }
     }
 }
 
-/// Memory for a buffer of `capacity` bytes, one line of lead and what is before its first cache
-/// line; and where this line begins.
+/// Allocates a buffer of `capacity` bytes, one line of lead and the bytes before its first cache
+/// line; returns where this line begins, too.
 fn zeroed(capacity: usize) -> (Vec<u8>, usize) {
     // Zeroed by the system and not here: what a small file does not fill takes no memory.
     let memory = vec![0; capacity + 2 * LINE];
@@ -251,7 +251,7 @@ fn zeroed(capacity: usize) -> (Vec<u8>, usize) {
     (memory, origin)
 }
 
-/// Reads from the buffer on, for parsers that want a stream.
+/// Reads on from the buffer, for parsers that take a stream.
 impl Read for ReadBuffer {
     fn read(&mut self, target: &mut [u8]) -> io::Result<usize> {
         if self.start == self.end {

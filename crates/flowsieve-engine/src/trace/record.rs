@@ -1,7 +1,6 @@
-//! How packets stand in their container: what a writer needs to put them down again as they were.
+//! The records of packets in their container: what a writer needs to write them as they were.
 //!
-//! Only [`Capture::keep_records`](super::Capture::keep_records) makes readers take it down; a count
-//! does without.
+//! Readers store it only after [`Capture::keep_records`](super::Capture::keep_records).
 
 use super::annotation::Annotation;
 use super::packet::{LinkType, PacketRef};
@@ -14,7 +13,7 @@ pub(super) const MAX_INTERFACE_BYTES: usize = 64 << 20;
 /// An interface that packets were captured on.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct InterfaceInfo {
-    /// How its packets begin.
+    /// Link type of its packets.
     pub link: LinkType,
     /// Longest captured length; 0 for no limit.
     pub snap_length: u32,
@@ -24,18 +23,18 @@ pub struct InterfaceInfo {
     pub options: Vec<u8>,
     /// The options are big-endian.
     pub big_endian: bool,
-    /// How its time stamps become time.
+    /// Clock of its time stamps.
     pub(super) clock: Clock,
 }
 
 impl InterfaceInfo {
-    /// An interface of which there is no description.
+    /// Creates an interface without a description.
     pub(super) fn plain(link: LinkType, clock: Clock) -> Self {
         Self { link, snap_length: 0, pcap_flags: 0, options: Vec::new(), big_endian: false, clock }
     }
 
-    /// The same without the options that name or describe it, or give its addresses: those that say
-    /// how to read its packets and times stay.
+    /// Returns it without the options that name or describe it, or give its addresses; those by
+    /// which its packets and times are read stay.
     #[must_use]
     pub fn without_names(&self) -> Self {
         Self {
@@ -45,14 +44,14 @@ impl InterfaceInfo {
         }
     }
 
-    /// Resolution of its times, as pcapng's `if_tsresol` has it: 6 for microseconds, 9 for
-    /// nanoseconds.
+    /// Returns the resolution of its times, as pcapng's `if_tsresol` has it: 6 for microseconds, 9
+    /// for nanoseconds.
     pub fn resolution(&self) -> u8 {
         self.clock.resolution()
     }
 }
 
-/// A packet as it stands in its container, where that is more, or other, than a [`PacketRef`] says.
+/// The record of a packet, which may differ from its [`PacketRef`].
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct RecordRef {
     /// Offset of the first captured byte in the batch's bytes.
@@ -65,7 +64,7 @@ pub struct RecordRef {
     pub link: LinkType,
     /// Index among the capture's interfaces.
     pub interface: u32,
-    /// Time stamp in units of the interface, where the packet has one of its own.
+    /// Time stamp in units of the interface, if the packet has one.
     pub ticks: Option<u64>,
     /// Offset of the packet's options in the batch's bytes.
     pub options_start: u32,
@@ -76,7 +75,7 @@ pub struct RecordRef {
 }
 
 impl RecordRef {
-    /// What can be said of a packet without options, of this interface.
+    /// Creates the record of a packet without options, of this interface.
     pub(super) fn of(packet: &PacketRef, interface: u32) -> Self {
         Self {
             start: packet.start,
@@ -103,7 +102,7 @@ pub struct RecordBatch<'a> {
     pub records: &'a [RecordRef],
     /// The interfaces met so far.
     pub interfaces: &'a [InterfaceInfo],
-    /// What stands between the packets, if it was asked for.
+    /// The annotations between the packets, if they were asked for.
     pub annotations: &'a [Annotation],
     /// The 16 bytes before each packet are its header of a little-endian pcap file of the
     /// resolution of the only interface.
@@ -111,7 +110,7 @@ pub struct RecordBatch<'a> {
 }
 
 impl RecordBatch<'_> {
-    /// The packet's record.
+    /// Returns the record of a packet.
     #[inline]
     pub fn record(&self, index: usize) -> RecordRef {
         match self.records.get(index) {
@@ -130,7 +129,7 @@ pub(super) struct Records {
     /// Index of the first interface of the present section.
     pub(super) section: u32,
     pub(super) is_plain_pcap: bool,
-    /// What stands between packets is wanted, too.
+    /// Annotations are wanted, too.
     pub(super) keeps_annotations: bool,
     /// Annotations since the batch before.
     pub(super) annotations: Vec<Annotation>,
@@ -142,15 +141,14 @@ pub(super) struct Records {
 }
 
 impl Records {
-    /// Forgets the batch, for the next one.
+    /// Clears the batch, for the next one.
     pub(super) fn clear_batch(&mut self) {
         self.batch.clear();
         self.annotations.clear();
         self.annotation_bytes = 0;
     }
 
-    /// Takes down packets of a container that knows no interfaces: one interface for each link
-    /// type.
+    /// Stores packets of a container without interfaces: one interface for each link type.
     pub(super) fn by_link(&mut self, packets: &[PacketRef]) {
         for packet in packets {
             let known = self.interfaces.iter().position(|interface| interface.link == packet.link);

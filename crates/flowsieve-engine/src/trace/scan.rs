@@ -1,34 +1,34 @@
-//! What the readers of records have in common: as many records as are at hand go to a batch; then
+//! The loop of the record readers: as many records as are at hand go to a batch; if there is none,
 //! more bytes are read, until there is a packet or the end.
 
-use super::error::{Fault, TraceErrorKind};
+use super::error::{ReadError, TraceErrorKind};
 use super::packet::PacketRef;
 use super::read_buffer::ReadBuffer;
 use super::record::Records;
 
-/// What ends a scan of the bytes at hand. It counts only if there was no packet before it:
-/// otherwise it is met again after these were delivered.
+/// Reason that a scan of the bytes at hand ended. It counts only without a packet before it:
+/// otherwise it comes again after these were delivered.
 pub(super) enum ScanEnd {
     /// The batch is full.
     Full,
-    /// The next record begins where records are left to others.
+    /// The next record belongs to another reader.
     Elsewhere,
-    /// So many bytes must be at hand for the next record.
+    /// The next record needs this many bytes at hand.
     Need(usize),
-    /// A block of no interest that is not at hand as a whole: its padded length, and its length.
+    /// A block to skip that is not whole at hand: its padded length, and its length.
     PassOver(u32, u32),
-    /// The next record is not as its format allows.
+    /// The next record violates its format.
     Damaged(TraceErrorKind),
 }
 
 /// A reader of one format.
 pub(super) trait RecordReader {
-    /// Packets of the batches before.
+    /// Returns the number of packets in earlier batches.
     fn packets(&mut self) -> &mut u64;
 
     /// Appends the packets of the records that stand whole in `bytes`, which begin at position
-    /// `base` of the buffer and at `offset` of the stream; how many bytes these take, and why no
-    /// more.
+    /// `base` of the buffer and at `offset` of the stream; returns how many bytes these take, and
+    /// why no more.
     fn scan(
         &mut self,
         bytes: &[u8],
@@ -38,8 +38,13 @@ pub(super) trait RecordReader {
         records: Option<&mut Records>,
     ) -> (usize, ScanEnd);
 
-    /// Passes over a block, for formats that have such.
-    fn pass_over(&self, _window: &mut ReadBuffer, _padded: u32, _length: u32) -> Result<(), Fault> {
+    /// Skips a block, in formats that have such.
+    fn pass_over(
+        &self,
+        _window: &mut ReadBuffer,
+        _padded: u32,
+        _length: u32,
+    ) -> Result<(), ReadError> {
         Ok(())
     }
 }
@@ -50,7 +55,7 @@ pub(super) fn fill(
     buffer: &mut ReadBuffer,
     out: &mut Vec<PacketRef>,
     mut records: Option<&mut Records>,
-) -> Result<(), Fault> {
+) -> Result<(), ReadError> {
     loop {
         let (base, offset) = (buffer.position(), buffer.offset());
         let records = records.as_deref_mut();
@@ -70,7 +75,7 @@ pub(super) fn fill(
                 }
             }
             ScanEnd::PassOver(padded, length) => reader.pass_over(buffer, padded, length)?,
-            ScanEnd::Damaged(kind) => return Err(Fault::at(buffer.offset(), kind)),
+            ScanEnd::Damaged(kind) => return Err(ReadError::at(buffer.offset(), kind)),
         }
     }
 }

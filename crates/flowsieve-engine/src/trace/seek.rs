@@ -1,14 +1,14 @@
-//! Where in a large plain pcap file packets of a range of time stand, without reading all of it.
+//! Finds the packets of a range of time in a large plain pcap file without reading all of it.
 //!
-//! The file is looked into at some places, a record's time at each. If these times never go back,
-//! the file counts as in order, and what lies well before or behind the range is not read. What is
-//! found at a place is a guess; for the place at which reading begins it is confirmed by reading
-//! the records before it.
+//! The time of a record is read at some places. If these times never decrease, the file counts as
+//! in order, and what lies well before or behind the range is not read. A place is a guess; the one
+//! at which reading begins is confirmed by reading the records before it.
 
 use std::ops::Range;
 use std::path::Path;
 
-use super::capture::{Capture, InputFormat};
+use super::capture::Capture;
+use super::format::InputFormat;
 use super::segments::{SegmentReader, Segments};
 use super::stop::StopFlag;
 
@@ -21,7 +21,7 @@ const LEAST_STEP: u64 = 1 << 20;
 /// Files with fewer steps are read whole.
 const LEAST_STEPS: u64 = 16;
 
-/// How far out of order packets may stand in a file: ten seconds.
+/// Largest disorder of packets in a file: ten seconds.
 const DISORDER_NS: i64 = 10_000_000_000;
 
 /// Part of a plain pcap file.
@@ -29,12 +29,12 @@ const DISORDER_NS: i64 = 10_000_000_000;
 pub(crate) struct FilePart {
     /// The records that begin there.
     pub(crate) bytes: Range<u64>,
-    /// How much of the file besides is not read.
+    /// Bytes of the file that are not read.
     pub(crate) unread_bytes: u64,
 }
 
 impl FilePart {
-    /// The records that begin at these bytes of a file with this many.
+    /// Creates the part of a file of `length` bytes with the records that begin in `bytes`.
     pub(crate) fn of(bytes: Range<u64>, length: u64) -> Self {
         let before = bytes.start.saturating_sub(Segments::BEGIN);
         Self { unread_bytes: before + length.saturating_sub(bytes.end), bytes }
@@ -47,8 +47,8 @@ struct Place {
     time_ns: i64,
 }
 
-/// The part of a file outside which no packet is of this range of time; none if all of it has to be
-/// read.
+/// Returns the part of a file outside which no packet has a time in this range; `None` if all of it
+/// has to be read.
 pub(crate) fn part_in_time(
     path: &Path,
     format: InputFormat,
@@ -89,7 +89,7 @@ pub(crate) fn part_in_time(
     Some(FilePart::of(begin..end, length)).filter(|part| part.unread_bytes > 0)
 }
 
-/// Whether the records of a segment end exactly where the next one was entered.
+/// Returns whether the records of a segment end exactly where the next one was entered.
 fn is_confirmed(reader: &mut SegmentReader, number: u64, places: &[Place]) -> bool {
     let [this, next] = [number, number + 1].map(|number| places[number as usize].offset);
     reader.enter(number, Some(this));
@@ -103,7 +103,7 @@ fn is_confirmed(reader: &mut SegmentReader, number: u64, places: &[Place]) -> bo
 }
 
 impl Capture {
-    /// Packets that stand before the part that is read, if it is one.
+    /// Returns the number of packets before the part that is read.
     pub(super) fn packets_before(&self, part: &FilePart) -> u64 {
         let before = Segments::BEGIN..part.bytes.start;
         let Ok(Some(mut range)) = Self::open_range(self.path(), before, None, &StopFlag::default())

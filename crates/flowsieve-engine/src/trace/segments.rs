@@ -2,7 +2,7 @@
 //!
 //! A record is only found through the one before it, so a file has one place to begin. But a run of
 //! plausible record headers in the middle gives away a boundary with next to no doubt; and the
-//! doubt is gone when whoever reads the part before arrives exactly there. Segments are parts of
+//! doubt is gone when the reader of the part before arrives exactly there. Segments are parts of
 //! equal length of the file; to a segment belong the records that begin in it.
 
 use std::fs::File;
@@ -41,7 +41,7 @@ impl Segments {
     /// Offset of the first record of a file.
     pub(crate) const BEGIN: u64 = FILE_HEADER_BYTES as u64;
 
-    /// The segments of a file, if there are several and the system can read from any place.
+    /// Creates the segments of a file, if there are several and the system can read from any place.
     pub(super) fn new(
         path: &Path,
         file: File,
@@ -55,7 +55,7 @@ impl Segments {
         if cfg!(not(unix)) || count < 2 {
             return None;
         }
-        // What was read to recognise the file is read again.
+        // The bytes by which the file was recognised are read again.
         bytes_read.store(Self::BEGIN, Ordering::Relaxed);
         Some(Self {
             path: path.to_path_buf(),
@@ -70,12 +70,12 @@ impl Segments {
         })
     }
 
-    /// From now on yields only what is wanted.
+    /// Yields only wanted packets from now on.
     pub(super) fn choose(&mut self, chooser: Option<Chooser>) {
         self.chooser = chooser;
     }
 
-    /// The segments that a part of the file has, if there are several.
+    /// Restricts them to a part of the file, if that has several.
     pub(super) fn within(mut self, part: FilePart) -> Option<Self> {
         self.count = self.count.min(part.bytes.end / self.bytes);
         self.bytes_read.store(part.bytes.start, Ordering::Relaxed);
@@ -83,24 +83,23 @@ impl Segments {
         (self.first() + 1 < self.count).then_some(self)
     }
 
-    /// Number of the first.
+    /// Returns the number of the first one.
     pub(crate) fn first(&self) -> u64 {
         self.begin() / self.bytes
     }
 
-    /// Offset of the first record.
+    /// Returns the offset of the first record.
     pub(crate) fn begin(&self) -> u64 {
         let part = self.part.as_ref();
         part.map_or(Self::BEGIN, |part| part.bytes.start)
     }
 
-    /// Number behind that of the last. They are numbered from [`Self::first`] on.
+    /// Returns the number behind the last one. They are numbered from [`Self::first`] on.
     pub(crate) fn count(&self) -> u64 {
         self.count
     }
 
-    /// A reader of segments, with a buffer of its own, and a count of its own of what it leaves
-    /// out.
+    /// Creates a reader of segments with its own buffer and its own count of excluded packets.
     pub(crate) fn reader(&self) -> SegmentReader {
         let place = Arc::new(Place::default());
         let source = FromPlace {
@@ -122,14 +121,14 @@ impl Segments {
         }
     }
 
-    /// Counts what was left out of a segment that was taken.
+    /// Counts the packets that were excluded from a segment.
     pub(crate) fn leave_out(&self, packets: u64) {
         if let Some(chooser) = &self.chooser {
             chooser.left_out().fetch_add(packets, Ordering::Relaxed);
         }
     }
 
-    /// The file from `offset` to its end, wherever that is by now; before it `packets` were taken.
+    /// Opens the file from `offset` to its present end, behind `packets` others.
     pub(crate) fn rest(&self, offset: u64, packets: u64) -> Capture {
         let mut reader = self.reader();
         let mut before = packets;
@@ -155,8 +154,8 @@ pub(crate) struct SegmentReader {
 }
 
 impl SegmentReader {
-    /// Goes to the first record of a segment: to `exact` if that is known, else to where one seems
-    /// to begin. Returns its offset; none if no place looks like one.
+    /// Goes to the first record of a segment: to `exact` if that is known, or to where one seems to
+    /// begin. Returns its offset; `None` if no place looks like one.
     pub(crate) fn enter(&mut self, number: u64, exact: Option<u64>) -> Option<u64> {
         let until = (number + 1) * self.bytes;
         let (first, begin) = self.first;
@@ -166,17 +165,17 @@ impl SegmentReader {
         found.then(|| self.capture.offset())
     }
 
-    /// What yields the packets of the segment entered, and then nothing.
+    /// Returns the capture that yields the packets of the segment entered.
     pub(crate) fn capture(&mut self) -> &mut Capture {
         &mut self.capture
     }
 
-    /// Packets that were left out since this was asked last.
+    /// Returns the number of packets excluded since the last call.
     pub(crate) fn take_left_out(&self) -> u64 {
         self.left_out.swap(0, Ordering::Relaxed)
     }
 
-    /// Offset of the next record.
+    /// Returns the offset of the next record.
     pub(crate) fn offset(&self) -> u64 {
         self.capture.offset()
     }
@@ -188,8 +187,8 @@ impl SegmentReader {
     }
 }
 
-/// Where a source goes on, and up to where its bytes are wanted; it is only used by one thread at a
-/// time.
+/// The place at which a source continues, and up to which its bytes are wanted. Only one thread at
+/// a time uses it.
 #[derive(Default)]
 struct Place {
     next: AtomicU64,

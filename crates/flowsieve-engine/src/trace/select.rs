@@ -1,4 +1,4 @@
-//! Choosing among the packets of a capture before anything else looks at them.
+//! Selects packets of a capture before anything else looks at them.
 
 use super::annotation::Annotation;
 use super::packet::{LogBatch, LogEntry, PacketRef};
@@ -7,8 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Says which packets of a capture, or records of a log, are wanted. All others are as if they were
-/// not in it.
+/// Selects packets of a capture, or records of a log. All others are as if they were not in it.
 pub trait Select: fmt::Debug + Send + Sync {
     /// Appends, for each packet, whether it is wanted. The packets point into `bytes`.
     fn choose_packets(&self, bytes: &[u8], packets: &[PacketRef], chosen: &mut Vec<bool>);
@@ -17,7 +16,7 @@ pub trait Select: fmt::Debug + Send + Sync {
     fn choose_entries(&self, log: LogBatch<'_>, chosen: &mut Vec<bool>);
 }
 
-/// What chooses for one capture, and how many packets or records it left out.
+/// The selection for one capture, and the number of packets or records that it excluded.
 #[derive(Debug)]
 pub(super) struct Chooser {
     select: Arc<dyn Select>,
@@ -31,17 +30,17 @@ impl Chooser {
         Self { select, chosen: Vec::new(), left_out }
     }
 
-    /// The same choice for another reader, with a count of its own.
+    /// Returns the same selection for another reader, with its own count.
     pub(super) fn again(&self) -> Self {
         Self::new(Arc::clone(&self.select), Arc::default())
     }
 
-    /// The same choice for another reader, with the same count.
+    /// Returns the same selection for another reader, with the same count.
     pub(super) fn shared(&self) -> Self {
         Self::new(Arc::clone(&self.select), Arc::clone(&self.left_out))
     }
 
-    /// Counter of what it left out.
+    /// Returns the counter of excluded packets.
     pub(super) fn left_out(&self) -> &Arc<AtomicU64> {
         &self.left_out
     }
@@ -79,7 +78,7 @@ impl Chooser {
         }
     }
 
-    /// Counts what is left out; whether that is anything.
+    /// Counts the excluded packets; returns whether there are any.
     fn count(&self) -> bool {
         let left_out = self.chosen.iter().filter(|&&wanted| !wanted).count() as u64;
         if left_out > 0 {
@@ -100,7 +99,7 @@ fn keep<T: Copy>(items: &mut Vec<T>, chosen: &[bool]) {
     items.truncate(kept);
 }
 
-/// Annotations stand behind this many packets of their batch, of which only some stay.
+/// Adjusts the places of annotations to the packets that stay.
 fn stay_before(annotations: &mut [Annotation], chosen: &[bool]) {
     for annotation in annotations {
         let before = chosen.iter().take(annotation.before as usize);

@@ -1,4 +1,4 @@
-//! What is read: a file by its path, or any reader under a name.
+//! The source of a capture: a file by its path, or any reader under a name.
 
 use std::fmt;
 use std::fs;
@@ -7,9 +7,10 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::capture::{Capture, InputFormat};
-use super::error::{Fault, TraceError};
+use super::capture::Capture;
+use super::error::{ReadError, TraceError};
 use super::follow::Follow;
+use super::format::InputFormat;
 use super::seek::{FilePart, part_in_time};
 use super::select::Select;
 use super::stop::{Ending, StopFlag};
@@ -22,9 +23,9 @@ use super::stop::{Ending, StopFlag};
 pub struct Source {
     path: PathBuf,
     origin: Origin,
-    /// Which of its packets are wanted; all of them without it.
+    /// Selects its packets; `None` for all.
     select: Option<Arc<dyn Select>>,
-    /// The part of the file in which they stand, if it is known.
+    /// The part of the file that has them, if it is known.
     part: Option<FilePart>,
 }
 
@@ -35,11 +36,11 @@ enum Origin {
     Followed(Follow),
 }
 
-/// A reader until somebody takes it.
+/// A reader, until it is opened.
 type Once = Arc<Mutex<Option<Box<dyn Read + Send>>>>;
 
 impl Source {
-    /// A reader; results and errors call it `name`. It need not be buffered.
+    /// Creates a source from a reader; results and errors call it `name`. It need not be buffered.
     pub fn reader(name: impl Into<PathBuf>, reader: impl Read + Send + 'static) -> Self {
         Self {
             path: name.into(),
@@ -57,7 +58,7 @@ impl Source {
         Self { origin: Origin::Followed(Follow::new(&path)), path, select: None, part: None }
     }
 
-    /// The same, of which only some packets are wanted.
+    /// Restricts it to selected packets.
     #[doc(hidden)]
     #[must_use]
     pub fn selected_by(mut self, select: Arc<dyn Select>) -> Self {
@@ -65,8 +66,7 @@ impl Source {
         self
     }
 
-    /// The same, of which only packets in this range of time are wanted: the rest of a file in
-    /// order is not read.
+    /// Restricts it to packets in this range of time: the rest of a file in order is not read.
     #[must_use]
     pub(crate) fn within_times(mut self, times_ns: &Range<i64>, format: InputFormat) -> Self {
         if self.is_readable_twice() {
@@ -75,18 +75,18 @@ impl Source {
         self
     }
 
-    /// The part of the file that is read, if not all of it is.
+    /// Returns the part of the file that is read, if not all of it is.
     pub(crate) fn part(&self) -> Option<&FilePart> {
         self.part.as_ref()
     }
 
-    /// Its path, or name.
+    /// Returns its path, or name.
     #[doc(hidden)]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Whether it can be looked into, closed, and opened again: what came out of a pipe is gone.
+    /// Returns whether it can be closed and opened again: a pipe cannot.
     #[doc(hidden)]
     pub fn is_readable_twice(&self) -> bool {
         matches!(self.origin, Origin::File)
@@ -94,7 +94,7 @@ impl Source {
             && fs::metadata(&self.path).is_ok_and(|data| data.is_file())
     }
 
-    /// Whether it can be opened again at its end, for another capture.
+    /// Returns whether it can be opened again at its end, for another capture.
     pub(crate) fn has_more(&self) -> bool {
         matches!(&self.origin, Origin::Followed(follow) if follow.has_more())
     }
@@ -107,8 +107,8 @@ impl Source {
         }
     }
 
-    /// At the end of the run, returns the error of a followed file that was not continued, and what
-    /// is uncertain about files.
+    /// Returns, at the end of the run, the error of a followed file that was not continued, and
+    /// remarks about uncertain files.
     pub(crate) fn finish(&self, format: InputFormat) -> (Option<TraceError>, Vec<String>) {
         match &self.origin {
             Origin::Followed(follow) => follow.finish(format),
@@ -116,8 +116,8 @@ impl Source {
         }
     }
 
-    /// Time of its first packet that is wanted, in nanoseconds since the epoch. It is opened and
-    /// read up to there.
+    /// Returns the time of its first wanted packet, in nanoseconds since the epoch. Opens it and
+    /// reads up to there.
     ///
     /// # Errors
     /// It cannot be opened, or is damaged before that packet.
@@ -150,7 +150,7 @@ impl Source {
         let reader = reader.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(reader) = reader else {
             let error = io::Error::other("this reader was read before, and can be read once");
-            return Err(Fault::from_io(error, 0).in_file(&self.path));
+            return Err(ReadError::from_io(error, 0).in_file(&self.path));
         };
         Capture::from_reader(&self.path, Box::new(Ending::new(reader, stop.clone())), format)
     }

@@ -16,7 +16,7 @@ impl StopFlag {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// Whether it was set.
+    /// Returns whether it was set.
     #[inline]
     #[doc(hidden)]
     pub fn is_set(&self) -> bool {
@@ -63,7 +63,7 @@ impl<R: Seek> Seek for Ending<R> {
 #[derive(Debug)]
 pub struct Stoppable {
     file: Ending<File>,
-    /// Reads may wait for whoever writes: a pipe, a terminal, a socket.
+    /// Reads may wait for a writer: a pipe, a terminal, a socket.
     waits: bool,
 }
 

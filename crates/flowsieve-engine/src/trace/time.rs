@@ -11,8 +11,8 @@ pub(super) fn saturate(nanoseconds: i128) -> i64 {
     i64::try_from(nanoseconds).unwrap_or(if nanoseconds < 0 { i64::MIN } else { i64::MAX })
 }
 
-/// Whether a time lies outside the range of nanoseconds in an `i64`, which is from 1677 to 2262.
-/// The first and the last nanosecond of the range count as outside.
+/// Returns whether a time lies outside the range of nanoseconds in an `i64`, which is from 1677 to
+/// 2262. The first and the last nanosecond of the range count as outside.
 pub(crate) fn is_out_of_range(time_ns: i64) -> bool {
     time_ns == i64::MIN || time_ns == i64::MAX
 }

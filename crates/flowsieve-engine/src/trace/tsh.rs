@@ -8,13 +8,22 @@
 //! There is no magic number and nothing in a record that is always the same, so that it is read
 //! only when asked for.
 
-use super::error::{Fault, TraceErrorKind};
+use super::error::{ReadError, TraceErrorKind};
+use super::format::{Batch, Class, Format, PacketSource};
 use super::packet::{LinkType, MAX_BATCH, PacketRef};
 use super::read_buffer::ReadBuffer;
 use super::time::NANOS_PER_SECOND;
 
 const RECORD_BYTES: usize = 44;
 const STAMP_BYTES: usize = 8;
+
+pub(super) const FORMAT: Format = Format {
+    containers: &["tsh"],
+    words: "",
+    class: Class::Capture,
+    recognise: |_| None,
+    open: |buffer, _| Ok(Box::new(Tsh::open(buffer)?)),
+};
 
 #[derive(Debug, Default)]
 pub(super) struct Tsh {
@@ -23,32 +32,28 @@ pub(super) struct Tsh {
 
 impl Tsh {
     /// Checks that the first record holds an IPv4 header, which most other files do not.
-    pub(super) fn open(buffer: &mut ReadBuffer) -> Result<Self, Fault> {
+    pub(super) fn open(buffer: &mut ReadBuffer) -> Result<Self, ReadError> {
         let present = buffer.require(RECORD_BYTES)?;
         match buffer.unread().get(STAMP_BYTES) {
-            _ if present == 0 => Err(Fault::at(0, TraceErrorKind::Empty)),
+            _ if present == 0 => Err(ReadError::at(0, TraceErrorKind::Empty)),
             Some(version) if version >> 4 != 4 => {
-                let looks_like = Some(
-                    "its first record holds no IPv4 header where TSH has one; leave --input-format out",
-                );
-                Err(Fault::at(0, TraceErrorKind::NotACapture { looks_like }))
+                let reason = "its first record holds no IPv4 header where TSH has one; leave --input-format out";
+                Err(ReadError::at(0, TraceErrorKind::NotACapture { reason: reason.into() }))
             }
             _ => Ok(Self::default()),
         }
     }
+}
 
-    /// Appends packets to `out` (empty when called); leaves it empty at the end.
-    pub(super) fn fill(
-        &mut self,
-        buffer: &mut ReadBuffer,
-        out: &mut Vec<PacketRef>,
-    ) -> Result<(), Fault> {
+impl PacketSource for Tsh {
+    fn fill(&mut self, buffer: &mut ReadBuffer, batch: &mut Batch) -> Result<(), ReadError> {
+        let Batch { packets: out, records, .. } = batch;
         if !buffer.require_record(RECORD_BYTES, self.packets + 1)? {
             return Ok(());
         }
         let base = buffer.position() + STAMP_BYTES;
-        let records = buffer.unread().chunks_exact(RECORD_BYTES).take(MAX_BATCH).enumerate();
-        out.extend(records.map(|(index, record)| PacketRef {
+        let all = buffer.unread().chunks_exact(RECORD_BYTES).take(MAX_BATCH).enumerate();
+        out.extend(all.map(|(index, record)| PacketRef {
             time_ns: time_ns(record),
             start: (base + index * RECORD_BYTES) as u32,
             captured: (RECORD_BYTES - STAMP_BYTES) as u32,
@@ -57,6 +62,9 @@ impl Tsh {
         }));
         buffer.consume(out.len() * RECORD_BYTES);
         self.packets += out.len() as u64;
+        if let Some(records) = records {
+            records.by_link(out);
+        }
         Ok(())
     }
 }
@@ -77,7 +85,7 @@ mod tests {
         record
     }
 
-    fn read(bytes: Vec<u8>) -> (Vec<PacketRef>, Option<Fault>) {
+    fn read(bytes: Vec<u8>) -> (Vec<PacketRef>, Option<ReadError>) {
         let mut buffer = ReadBuffer::new(Box::new(std::io::Cursor::new(bytes)));
         let mut tsh = match Tsh::open(&mut buffer) {
             Ok(tsh) => tsh,
@@ -85,10 +93,10 @@ mod tests {
         };
         let mut all = Vec::new();
         loop {
-            let mut out = Vec::new();
-            match tsh.fill(&mut buffer, &mut out) {
-                Ok(()) if out.is_empty() => return (all, None),
-                Ok(()) => all.append(&mut out),
+            let mut batch = Batch::default();
+            match tsh.fill(&mut buffer, &mut batch) {
+                Ok(()) if batch.is_empty() => return (all, None),
+                Ok(()) => all.append(&mut batch.packets),
                 Err(fault) => return (all, Some(fault)),
             }
         }

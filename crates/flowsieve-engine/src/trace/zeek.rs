@@ -6,7 +6,8 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::error::Fault;
+use super::error::ReadError;
+use super::format::{self, Batch, Class, Format, PacketSource};
 use super::log_entries::{Content, End, Entries, Fields, FlowFields, Lines, Time, as_written};
 use super::packet::MAX_BATCH;
 use super::read_buffer::ReadBuffer;
@@ -20,7 +21,7 @@ pub(super) struct ZeekTsv {
     empty: Vec<u8>,
     /// Set by `#fields`.
     columns: Option<Columns>,
-    /// Where the fields of the current line begin and end.
+    /// Ranges of the fields of the current line.
     fields: Vec<(usize, usize)>,
 }
 
@@ -42,13 +43,6 @@ enum ContentColumns {
     Flow { duration: Option<usize>, packets: [Option<usize>; 2], bytes: [Option<usize>; 2] },
 }
 
-/// What records are about.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Kind {
-    Queries,
-    Connections,
-}
-
 /// Names of a field: Zeek's, with another separator of scopes, and as others often rename it.
 type Names = &'static [&'static str];
 
@@ -59,7 +53,7 @@ const SOURCE_PORT: Names = &["id.orig_p", "id_orig_p", "src_port", "source.port"
 const DESTINATION_PORT: Names =
     &["id.resp_p", "id_resp_p", "dst_port", "dest_port", "destination.port"];
 
-/// Fields of `conn.log`, of which a log of connections has at least one.
+/// Fields of `conn.log`; a log of connections has at least one.
 const OF_CONNECTIONS: Names = &[
     "conn_state",
     "orig_pkts",
@@ -70,35 +64,44 @@ const OF_CONNECTIONS: Names = &[
     "resp_ip_bytes",
 ];
 
-/// Finds out what the records of a log are about whose first bytes are these: lines that begin with
-/// `#`, or JSON.
-pub(super) fn kind(head: &[u8]) -> Option<Kind> {
-    if head.starts_with(b"#") {
+pub(super) const TSV: Format = Format {
+    containers: &["zeek-dns-tsv", "zeek-conn-tsv"],
+    words: "Zeek's dns.log and conn.log",
+    class: Class::TextLog,
+    recognise: |buffer| {
         let mut log = ZeekTsv::default();
-        for line in head.split(|&byte| byte == b'\n') {
+        for line in format::text_head(buffer).split(|&byte| byte == b'\n') {
             let line = line.strip_suffix(b"\r").unwrap_or(line);
             log.read_header(line.strip_prefix(b"#")?).ok()?;
             if let Some(columns) = log.columns {
                 return Some(match columns.content {
-                    ContentColumns::Dns { .. } => Kind::Queries,
-                    ContentColumns::Flow { .. } => Kind::Connections,
+                    ContentColumns::Dns { .. } => "zeek-dns-tsv",
+                    ContentColumns::Flow { .. } => "zeek-conn-tsv",
                 });
             }
         }
-        return None;
-    }
-    let has = |name: &str| {
-        let quoted = [b"\"", name.as_bytes(), b"\""].concat();
-        head.windows(quoted.len()).any(|part| part == quoted)
-    };
-    if !has("id.orig_h") {
         None
-    } else if has("query") {
-        Some(Kind::Queries)
-    } else {
-        OF_CONNECTIONS.iter().any(|name| has(name)).then_some(Kind::Connections)
-    }
-}
+    },
+    open: |_, _| Ok(Box::new(ZeekTsv::default())),
+};
+
+pub(super) const JSON: Format = Format {
+    containers: &["zeek-dns-json", "zeek-conn-json"],
+    words: TSV.words,
+    class: Class::TextLog,
+    recognise: |buffer| {
+        let head = format::text_head(buffer);
+        let has = |name: &str| format::contains(head, format!("\"{name}\"").as_bytes());
+        if !head.starts_with(b"{") || !has("id.orig_h") {
+            None
+        } else if has("query") {
+            Some("zeek-dns-json")
+        } else {
+            OF_CONNECTIONS.iter().any(|name| has(name)).then_some("zeek-conn-json")
+        }
+    },
+    open: |_, _| Ok(Box::new(ZeekJson::default())),
+};
 
 impl Default for ZeekTsv {
     fn default() -> Self {
@@ -114,28 +117,6 @@ impl Default for ZeekTsv {
 }
 
 impl ZeekTsv {
-    /// Appends records to `out` (empty when called); leaves it empty at the end.
-    pub(super) fn fill(&mut self, buffer: &mut ReadBuffer, out: &mut Entries) -> Result<(), Fault> {
-        while out.len() < MAX_BATCH {
-            let Some(length) = self.lines.advance(buffer)? else {
-                return Ok(());
-            };
-            let line = &buffer.unread()[..length];
-            let read = match line.split_first() {
-                None => Ok(()),
-                Some((b'#', header)) => self.read_header(header),
-                Some(_) => {
-                    if let Err(reason) = self.read_record(line, out) {
-                        out.skip(buffer.offset(), self.lines.number(), reason);
-                    }
-                    Ok(())
-                }
-            };
-            read.map_err(|reason| Fault::line(buffer.offset(), self.lines.number(), reason))?;
-        }
-        Ok(())
-    }
-
     fn read_header(&mut self, header: &[u8]) -> Result<(), String> {
         // The separator's own line is the only one separated by a blank.
         if let Some(separator) = header.strip_prefix(b"separator ") {
@@ -236,6 +217,30 @@ impl ZeekTsv {
     }
 }
 
+impl PacketSource for ZeekTsv {
+    fn fill(&mut self, buffer: &mut ReadBuffer, batch: &mut Batch) -> Result<(), ReadError> {
+        let out = &mut batch.entries;
+        while out.len() < MAX_BATCH {
+            let Some(length) = self.lines.advance(buffer)? else {
+                return Ok(());
+            };
+            let line = &buffer.unread()[..length];
+            let read = match line.split_first() {
+                None => Ok(()),
+                Some((b'#', header)) => self.read_header(header),
+                Some(_) => {
+                    if let Err(reason) = self.read_record(line, out) {
+                        out.skip(buffer.offset(), self.lines.number(), reason);
+                    }
+                    Ok(())
+                }
+            };
+            read.map_err(|reason| ReadError::line(buffer.offset(), self.lines.number(), reason))?;
+        }
+        Ok(())
+    }
+}
+
 /// The form of one JSON object a line.
 #[derive(Debug, Default)]
 pub(super) struct ZeekJson {
@@ -276,10 +281,9 @@ struct Record<'a> {
     resp_ip_bytes: Option<&'a RawValue>,
 }
 
-impl ZeekJson {
-    /// Appends records to `out` (empty when called); leaves it empty at the end.
-    pub(super) fn fill(&mut self, buffer: &mut ReadBuffer, out: &mut Entries) -> Result<(), Fault> {
-        self.lines.read_each(buffer, out, read_json)
+impl PacketSource for ZeekJson {
+    fn fill(&mut self, buffer: &mut ReadBuffer, batch: &mut Batch) -> Result<(), ReadError> {
+        self.lines.read_each(buffer, &mut batch.entries, read_json)
     }
 }
 

@@ -24,7 +24,7 @@ pub(super) struct Ahead {
     source: Box<dyn Read + Send>,
     /// Parts that were cut off and that the codec did not read yet, each with its offset.
     parts: VecDeque<(u64, Bytes)>,
-    /// What was read behind them.
+    /// Bytes behind them that were read.
     rest: Vec<u8>,
     /// Memory of a part that was read.
     spare: Vec<u8>,
@@ -50,13 +50,14 @@ impl Ahead {
         }
     }
 
-    /// Offset of the first byte that was not cut off.
+    /// Returns the offset of the first byte that was not cut off.
     pub(super) fn offset(&self) -> u64 {
         self.source_position - self.rest.len() as u64
     }
 
-    /// Goes on at this offset, where the codec stands, which has read `buffered` from there; false
-    /// if the system gives no memory. No part that the codec did not reach may have been cut off.
+    /// Continues at this offset, where the codec stands, which has read `buffered` from there;
+    /// returns false if the system gives no memory. No part that the codec did not reach may have
+    /// been cut off.
     pub(super) fn go_on_at(&mut self, offset: u64, buffered: &[u8]) -> bool {
         if offset == self.offset() {
             return true;
@@ -74,7 +75,7 @@ impl Ahead {
         true
     }
 
-    /// At least `count` bytes from where nothing was cut off; `None` if there are fewer, or no
+    /// Returns at least `count` bytes that were not cut off; `None` if there are fewer, or no
     /// memory for them.
     pub(super) fn look(&mut self, count: usize) -> Option<&[u8]> {
         while self.rest.len() < count {
@@ -114,7 +115,7 @@ impl Ahead {
         Some(part)
     }
 
-    /// Passes over bytes that were read ahead, as if they were read; false if there are fewer.
+    /// Skips bytes that were read ahead, as if they were read; returns false if there are fewer.
     pub(super) fn pass(&mut self, count: usize) -> bool {
         let is_known = self.source_position - self.position >= count as u64;
         if is_known {
@@ -136,7 +137,7 @@ impl Ahead {
         }
     }
 
-    /// Copies what was read ahead; how much.
+    /// Copies bytes that were read ahead; returns how many.
     fn read_known(&mut self, target: &mut [u8]) -> usize {
         let mut count = 0;
         while count < target.len() && self.position < self.source_position {

@@ -37,12 +37,12 @@ impl Input {
         }
     }
 
-    /// What is buffered, after a read if nothing was; empty at the end only.
+    /// Returns the buffered bytes, after a read if there were none; empty at the end only.
     pub(super) fn available(&mut self) -> &[u8] {
         self.peek(1)
     }
 
-    /// What is buffered, at least `count` bytes (few) unless the input ends before.
+    /// Returns the buffered bytes, at least `count` (few) unless the input ends before.
     pub(super) fn peek(&mut self, count: usize) -> &[u8] {
         if self.end - self.start < count && !self.ended {
             match self.buffer.len() {
@@ -69,7 +69,7 @@ impl Input {
         &self.buffer[self.start..self.end]
     }
 
-    /// True if more would have to be read from the source.
+    /// Returns whether more would have to be read from the source.
     pub(super) fn is_drained(&self) -> bool {
         self.start == self.end && !self.ended
     }
@@ -79,7 +79,7 @@ impl Input {
         self.start += count;
     }
 
-    /// Consumes `count` bytes; false if the input ends before.
+    /// Consumes `count` bytes; returns false if the input ends before.
     pub(super) fn skip(&mut self, mut count: u64) -> bool {
         while count > 0 {
             // A buffer that would be read and consumed as a whole need not be copied.
@@ -101,19 +101,19 @@ impl Input {
         true
     }
 
-    /// Lets what is read ahead begin here; false if the system gives no memory.
+    /// Begins to read ahead here; returns false if the system gives no memory.
     pub(super) fn go_on_ahead(&mut self) -> bool {
         let here = self.offset();
         let buffered = &self.buffer[self.start..self.end];
         self.source.go_on_at(here, buffered)
     }
 
-    /// What was read ahead, and more of it; the codec's reads stay what they are.
+    /// Returns the source, which can be read ahead; the codec's reads stay the same.
     pub(super) fn ahead(&mut self) -> &mut Ahead {
         &mut self.source
     }
 
-    /// True if nothing but zero bytes (of a tape block, say) is left; then they are consumed.
+    /// Returns whether only zero bytes (of a tape block, say) are left; consumes them.
     pub(super) fn only_zeros_left(&mut self) -> bool {
         loop {
             let here = self.available();
@@ -132,17 +132,17 @@ impl Input {
         self.available().is_empty()
     }
 
-    /// True if a codec has asked for more than there is.
+    /// Returns whether a codec has asked for more than there is.
     pub(super) fn is_overdrawn(&self) -> bool {
         self.overdrawn
     }
 
-    /// Number of bytes consumed.
+    /// Returns the number of bytes consumed.
     pub(super) fn offset(&self) -> u64 {
         self.base + self.start as u64
     }
 
-    /// The error of the source, which it shows as an end.
+    /// Returns the error of the source, which codecs see as an end.
     pub(super) fn take_failure(&mut self) -> Option<io::Error> {
         self.failure.take()
     }

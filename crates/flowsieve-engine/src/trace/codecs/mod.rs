@@ -26,7 +26,7 @@ use self::parts::{Divided, Parts};
 use super::compression::Compression;
 use super::error::CodecDamage;
 
-/// What one step of a codec brought.
+/// The outcome of one step of a codec.
 struct Step {
     /// Bytes written; 0 together with no damage means that all is complete, unless it goes on.
     produced: usize,
@@ -35,7 +35,7 @@ struct Step {
     damage: Option<Damage>,
 }
 
-/// Why decompression cannot go on.
+/// Reason that decompression cannot continue.
 struct Damage {
     cut: bool,
     unsupported: bool,
@@ -83,7 +83,7 @@ trait Codec: Send {
 
     fn input(&mut self) -> &mut Input;
 
-    /// Whether it stands behind a frame or a member, of which it remembers nothing.
+    /// Returns whether it stands behind a frame or a member, of which it keeps no state.
     fn is_between(&self) -> bool {
         false
     }
@@ -94,8 +94,8 @@ pub(super) fn decompressor(source: Box<dyn Read + Send>) -> (Compression, Box<dy
     decompressor_with(source, &Workers::default())
 }
 
-/// The same, with workers for frames and members as soon as there are any: only for files, where
-/// reading ahead does not wait.
+/// Like [`decompressor`], with workers for frames and members as soon as there are any: only for
+/// files, where reading ahead does not wait.
 pub(super) fn decompressor_with(
     source: Box<dyn Read + Send>,
     workers: &Workers,
@@ -135,12 +135,12 @@ pub(super) fn decompressor_with(
     )
 }
 
-/// The bytes of `source`, decompressed as those of a capture are.
+/// Decompresses `source` as a capture.
 pub fn decompressed(source: impl Read + Send + 'static) -> impl Read + Send {
     decompressor(Box::new(source)).1
 }
 
-/// A codec that this build does without.
+/// A codec that this build does not have.
 #[cfg(not(feature = "zstd"))]
 struct Unknown(Input);
 
@@ -158,7 +158,7 @@ impl Codec for Unknown {
 struct Decompressor {
     compression: Compression,
     codec: Box<dyn Codec>,
-    /// What workers do instead of the codec.
+    /// The parts that workers decompress instead of the codec.
     parts: Option<Parts>,
     /// The error that follows the bytes already handed over.
     pending: Option<io::Error>,

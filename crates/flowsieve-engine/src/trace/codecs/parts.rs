@@ -31,7 +31,7 @@ pub(super) const MOST_BYTES: usize = if cfg!(test) { 1 << 20 } else { 16 << 20 }
 /// A part has as many frames or members as it takes to reach this length, compressed or not.
 const PART_BYTES: usize = if cfg!(test) { 64 << 10 } else { 1 << 20 };
 
-/// Parts are looked for again so many bytes behind a place where there was none.
+/// Bytes behind a place without a part after which parts are looked for again.
 const NEXT_TRY_BYTES: u64 = if cfg!(test) { 8 << 10 } else { 256 << 10 };
 
 /// The most workers: one thread takes their output, and does not keep up with more.
@@ -66,7 +66,7 @@ impl Workers {
     }
 }
 
-/// Where a frame or a member ends in what was read ahead, and the most that it decompresses to.
+/// The end of a frame or member in the bytes read ahead, and its largest decompressed length.
 pub(super) struct Extent {
     pub(super) end: usize,
     pub(super) most: usize,
@@ -241,7 +241,7 @@ fn start(divided: Divided, workers: usize) -> Option<Decompressors> {
         move |part: Part| {
             let codec = codec.get_or_insert_with(|| (divided.codec)(empty_input()));
             let output = part.decompress(&mut **codec)?;
-            // Whoever cut off the bytes uses their memory again.
+            // The memory of the bytes is used again.
             *codec.input() = empty_input();
             Some(output)
         }

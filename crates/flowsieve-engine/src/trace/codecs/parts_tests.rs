@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::super::error::CodecDamage;
 use super::parts::{Divided, Parts, Workers};
-use super::{Compression, Decompressor, decompressor_with, gzip, input::Input, zstd};
+use super::{Compression, Decompressor, decompressor_with, input::Input, zstd};
 
 /// A frame or a member of a file.
 #[derive(Clone, Debug)]

@@ -1,14 +1,14 @@
-//! Formats of streams one after another, each of which begins with a mark: gzip and bzip2.
+//! Formats of consecutive streams, each of which begins with a mark: gzip and bzip2.
 
 use super::input::Input;
 use super::{Codec, Step, trailing};
 
 /// The decompressor of one stream.
 pub(super) trait Stream: Send {
-    /// What a stream begins with.
+    /// Mark at the start of a stream.
     const MARK: &'static [u8];
 
-    /// What to say of bytes behind the last stream.
+    /// Sentence about bytes behind the last stream.
     const TRAILING: &'static str;
 
     fn start() -> Self;

@@ -126,19 +126,13 @@ fn reason(error: &std::io::Error) -> String {
 /// Largest content of a block.
 const BLOCK_BYTES: usize = 128 * 1024;
 
-/// Extent of the frame at `at` of what was read ahead, from the heads of its blocks; `None` if it
-/// is not all there, too long, or unusual.
+/// Returns the extent of the frame at `at`, from the heads of its blocks; `None` if it is not all
+/// there, too long, or unusual.
 pub(super) fn extent(ahead: &mut Ahead, at: usize) -> Option<Extent> {
-    let mut head = |at: usize, count: usize| {
-        let bytes = ahead.look(at + count)?;
-        let mut eight = [0; 8];
-        eight[..count].copy_from_slice(&bytes[at..at + count]);
-        Some(u64::from_le_bytes(eight))
-    };
-    match head(at, 4)? {
+    match head(ahead, at, 4)? {
         0xfd2f_b528 => {}
         0x184d_2a50..=0x184d_2a5f => {
-            let length = head(at + 4, 4)? as usize;
+            let length = head(ahead, at + 4, 4)? as usize;
             if length > MOST_BYTES {
                 return None;
             }
@@ -148,60 +142,84 @@ pub(super) fn extent(ahead: &mut Ahead, at: usize) -> Option<Extent> {
         }
         _ => return None,
     }
-    let descriptor = head(at + 4, 1)?;
-    let is_single_segment = descriptor & 0x20 != 0;
-    let has_checksum = descriptor & 4 != 0;
-    // A reserved bit, and the identifier of a dictionary.
-    if descriptor & 0b1011 != 0 {
-        return None;
-    }
-    let mut next = at + 5;
-    let mut window = MOST_BYTES as u64;
-    if !is_single_segment {
-        let described = head(next, 1)?;
-        next += 1;
-        let base = 1_u64 << (10 + (described >> 3));
-        window = base + base / 8 * (described & 7);
-    }
-    let content = match (descriptor >> 6, is_single_segment) {
-        (0, false) => None,
-        (0, true) => Some((head(next, 1)?, 1)),
-        (1, _) => Some((head(next, 2)? + 256, 2)),
-        (2, _) => Some((head(next, 4)?, 4)),
-        _ => Some((head(next, 8)?, 8)),
-    };
-    let content = content.map(|(bytes, length)| {
-        next += length;
-        bytes
-    });
-    // The decoder needs memory for a window, but no more than for the content.
-    if window.min(content.unwrap_or(window)) > MOST_BYTES as u64 {
-        return None;
-    }
-    let content = content.map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
-    let most_of_block = window.min(BLOCK_BYTES as u64) as usize;
-    let mut most = 0;
+    let frame = FrameHeader::read(ahead, at + 4)?;
+    let most_of_block = frame.window.min(BLOCK_BYTES as u64) as usize;
+    let (mut next, mut most) = (frame.end, 0);
     loop {
-        let block = head(next, BLOCK_HEAD)? as usize;
+        let block = head(ahead, next, BLOCK_HEAD)? as usize;
         let (is_last, kind, size) = (block & 1 != 0, block >> 1 & 3, block >> 3);
-        next += BLOCK_HEAD;
         let (stored, made) = match kind {
             0 => (size, size),
             1 => (1, size),
             2 => (size, most_of_block),
             _ => return None,
         };
-        next += stored;
+        next += BLOCK_HEAD + stored;
         most += made;
-        if most.min(content.unwrap_or(most)) > MOST_BYTES || next - at > MOST_BYTES + BLOCK_BYTES {
+        if most.min(frame.content) > MOST_BYTES || next - at > MOST_BYTES + BLOCK_BYTES {
             return None;
         }
         if is_last {
             break;
         }
     }
-    let end = if has_checksum { next + 4 } else { next };
+    let end = if frame.has_checksum { next + 4 } else { next };
     ahead.look(end)?;
-    let most = most.min(content.unwrap_or(most));
-    Some(Extent { end, most })
+    Some(Extent { end, most: most.min(frame.content) })
+}
+
+/// Returns the little-endian number of `count` bytes at a place of what was read ahead.
+fn head(ahead: &mut Ahead, at: usize, count: usize) -> Option<u64> {
+    let bytes = ahead.look(at + count)?;
+    let mut eight = [0; 8];
+    eight[..count].copy_from_slice(&bytes[at..at + count]);
+    Some(u64::from_le_bytes(eight))
+}
+
+/// The header of a frame, behind its magic number.
+struct FrameHeader {
+    window: u64,
+    /// Length of the content, if it is given; the largest number if not.
+    content: usize,
+    has_checksum: bool,
+    /// Where the first block begins.
+    end: usize,
+}
+
+impl FrameHeader {
+    /// Reads a header; `None` if its frame needs too much memory or a dictionary, or is unusual.
+    fn read(ahead: &mut Ahead, at: usize) -> Option<Self> {
+        let descriptor = head(ahead, at, 1)?;
+        let is_single_segment = descriptor & 0x20 != 0;
+        // A reserved bit, and the identifier of a dictionary.
+        if descriptor & 0b1011 != 0 {
+            return None;
+        }
+        let mut end = at + 1;
+        let mut window = MOST_BYTES as u64;
+        if !is_single_segment {
+            let described = head(ahead, end, 1)?;
+            end += 1;
+            let base = 1_u64 << (10 + (described >> 3));
+            window = base + base / 8 * (described & 7);
+        }
+        let (length, offset) = match (descriptor >> 6, is_single_segment) {
+            (0, false) => (0, u64::MAX),
+            (0, true) => (1, 0),
+            (1, _) => (2, 256),
+            (2, _) => (4, 0),
+            _ => (8, 0),
+        };
+        let content = head(ahead, end, length)?.saturating_add(offset);
+        // The decoder needs memory for a window, but no more than for the content.
+        if window.min(content) > MOST_BYTES as u64 {
+            return None;
+        }
+        Some(Self {
+            window,
+            content: usize::try_from(content).unwrap_or(usize::MAX),
+            has_checksum: descriptor & 4 != 0,
+            end: end + length,
+        })
+    }
 }

@@ -5,7 +5,7 @@
 //! ```
 //!
 //! The container is fixed when the writer is made, its head when the first packet comes. What goes
-//! on behind the blocks happens in a thread of its own.
+//! on behind the blocks happens in another thread.
 
 mod behind;
 mod compress;

@@ -2,7 +2,7 @@
 
 const END: u16 = 0;
 
-/// Kind of the block that options stand in.
+/// Kind of the block that has the options.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(in crate::trace) enum Block {
     Interface,
@@ -11,7 +11,7 @@ pub(in crate::trace) enum Block {
     Other,
 }
 
-/// Width of the number that the option is; 1 for bytes, which have no order.
+/// Returns the width of the number in an option; 1 for bytes, which have no order.
 fn width(block: Block, code: u16) -> usize {
     match (block, code) {
         // Speeds, offset of the clock; packets lost before, identifier.
@@ -23,7 +23,7 @@ fn width(block: Block, code: u16) -> usize {
     }
 }
 
-/// The well-formed options at the beginning of `bytes`, up to the end mark, one by one.
+/// Calls `see` with each well-formed option at the start of `bytes`, up to the end mark.
 pub(in crate::trace) fn each(mut bytes: &[u8], big_endian: bool, mut see: impl FnMut(u16, &[u8])) {
     while let Some((&[a, b, c, d], rest)) = bytes.split_first_chunk::<4>() {
         let (code, length) = if big_endian {
@@ -68,7 +68,7 @@ pub(in crate::trace) fn convert(
     found
 }
 
-/// Of an interface's options those that say how to read its packets: speed, resolution and zone of
+/// Returns the options of an interface by which its packets are read: speed, resolution and zone of
 /// times, check sequence, offset of the clock; little-endian.
 pub(in crate::trace) fn about_packets(bytes: &[u8], big_endian: bool) -> Vec<u8> {
     const KEPT: [u16; 5] = [8, 9, 10, 13, 14];

@@ -27,7 +27,7 @@ pub(super) struct PcapWriter {
     first: Option<InterfaceInfo>,
 }
 
-/// What the file header said.
+/// The file header.
 #[derive(Clone, Copy, Debug)]
 struct Head {
     link: LinkType,

@@ -1,0 +1,57 @@
+//! Which types of dnstap messages are records.
+
+/// Who talks with whom. Each kind has queries, with the odd number of a pair, and responses.
+const KINDS: [&str; 7] = ["auth", "resolver", "client", "forwarder", "stub", "tool", "update"];
+
+/// A set of dnstap's types of messages.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct DnstapTypes(u16);
+
+impl DnstapTypes {
+    /// Messages between a server and its clients: clients of a resolver, and resolvers that ask an
+    /// authoritative server.
+    pub(crate) const ASKED: Self = Self(0b0110_0110);
+
+    /// All types, unknown ones too.
+    #[doc(hidden)]
+    pub const ALL: Self = Self(u16::MAX);
+
+    /// Names of the kinds, each with its queries and responses.
+    #[doc(hidden)]
+    pub const NAMES: [&str; 7] = KINDS;
+
+    /// Returns the types of a name: a kind such as `client`, one type such as `client-query`, or
+    /// `all`.
+    pub fn of_name(name: &str) -> Option<Self> {
+        if name == "all" {
+            return Some(Self::ALL);
+        }
+        let (kind, bits) = match name.rsplit_once('-') {
+            Some((kind, "query")) => (kind, 1),
+            Some((kind, "response")) => (kind, 2),
+            _ => (name, 3),
+        };
+        let place = KINDS.iter().position(|known| *known == kind)?;
+        Some(Self(bits << (2 * place + 1)))
+    }
+
+    /// Returns the union of two sets.
+    #[must_use]
+    #[doc(hidden)]
+    pub const fn and(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    pub(super) fn has(self, number: u64) -> bool {
+        match number {
+            1..16 => self.0 >> number & 1 == 1,
+            _ => self == Self::ALL,
+        }
+    }
+}
+
+impl Default for DnstapTypes {
+    fn default() -> Self {
+        Self::ASKED
+    }
+}

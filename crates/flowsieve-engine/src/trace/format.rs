@@ -1,0 +1,122 @@
+//! The interface of a container: a [`Format`], which recognises and opens it, and a
+//! [`PacketSource`], which reads it batch by batch.
+
+use std::any::Any;
+
+use super::dnstap_types::DnstapTypes;
+use super::error::ReadError;
+use super::log_entries::Entries;
+use super::packet::PacketRef;
+use super::read_buffer::ReadBuffer;
+use super::record::Records;
+
+/// Bytes of a stream without a magic number that are looked at.
+const SNIFF_BYTES: usize = 64 * 1024;
+
+/// How the container of an input is found.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum InputFormat {
+    /// By its content.
+    #[default]
+    Auto,
+    /// By its content; of dnstap files messages of these types are records, and not those that
+    /// [`DnstapTypes::default`] names.
+    AutoWith(DnstapTypes),
+    /// TSH, which cannot be recognised by its content. Compression is still recognised.
+    Tsh,
+}
+
+/// Content of a format.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Class {
+    /// Packets.
+    Capture,
+    /// Records of a log in binary form.
+    BinaryLog,
+    /// Records of a log in lines of text.
+    TextLog,
+}
+
+/// A format: one line of [`FORMATS`](super::formats::FORMATS).
+pub(super) struct Format {
+    /// Names of its containers in results.
+    pub(super) containers: &'static [&'static str],
+    /// Its name in sentences about what is recognised; empty if it never is.
+    pub(super) words: &'static str,
+    pub(super) class: Class,
+    /// Returns the container if the stream is in this format. Consumes nothing, and reads no more
+    /// than it needs: a live stream may take long to bring more.
+    pub(super) recognise: fn(&mut ReadBuffer) -> Option<&'static str>,
+    pub(super) open: fn(&mut ReadBuffer, InputFormat) -> Result<Box<dyn PacketSource>, ReadError>,
+}
+
+/// Packets or log records of one batch; the memory is used again for the next one.
+#[derive(Default)]
+pub(super) struct Batch {
+    pub(super) packets: Vec<PacketRef>,
+    pub(super) entries: Entries,
+    /// Details for a writer, if they were asked for.
+    pub(super) records: Option<Box<Records>>,
+}
+
+/// Reads a container batch by batch.
+pub(super) trait PacketSource: Any + Send {
+    /// Appends packets or log records to `batch`, which has none; leaves it so at the end.
+    fn fill(&mut self, buffer: &mut ReadBuffer, batch: &mut Batch) -> Result<(), ReadError>;
+
+    /// Describes the interfaces that the header of the container names.
+    fn describe(&self, _records: &mut Records) {}
+
+    /// Returns whether log records point into the buffer, and not into the text of their batch.
+    fn points_into_buffer(&self) -> bool {
+        false
+    }
+
+    /// Returns whether its packets may have times outside 1677 to 2262.
+    fn has_far_times(&self) -> bool {
+        false
+    }
+}
+
+/// Returns the first bytes of a stream without a magic number.
+pub(super) fn head(buffer: &mut ReadBuffer) -> &[u8] {
+    buffer.fill(SNIFF_BYTES);
+    buffer.unread()
+}
+
+/// Returns the first bytes of a text, without its byte order mark.
+pub(super) fn text_head(buffer: &mut ReadBuffer) -> &[u8] {
+    let head = head(buffer);
+    head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head)
+}
+
+pub(super) fn contains(haystack: &[u8], needle: &[u8]) -> bool {
+    haystack.windows(needle.len()).any(|part| part == needle)
+}
+
+impl Batch {
+    pub(super) fn clear(&mut self) {
+        self.packets.clear();
+        self.entries.clear();
+        if let Some(records) = &mut self.records {
+            records.batch.clear();
+        }
+    }
+
+    /// Returns the number of packets or log records.
+    pub(super) fn len(&self) -> usize {
+        self.packets.len() + self.entries.len()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Removes the first packets or records, at most `count`; returns how many.
+    pub(super) fn remove_first(&mut self, count: u64) -> usize {
+        let count = usize::try_from(count).unwrap_or(usize::MAX).min(self.len());
+        self.packets.drain(..count.min(self.packets.len()));
+        self.entries.remove_first(count);
+        count
+    }
+}
