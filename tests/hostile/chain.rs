@@ -44,16 +44,6 @@ pub(crate) fn read_from(
     case: u64,
 ) -> Outcome {
     let opened = Capture::from_reader(Path::new("hostile"), source, format);
-    read_opened(opened, length, case)
-}
-
-/// The same, of a file.
-pub(crate) fn read_file(path: &Path, case: u64) -> Outcome {
-    let length = std::fs::metadata(path).unwrap().len() as usize;
-    read_opened(Capture::open(path, InputFormat::Auto), length, case)
-}
-
-fn read_opened(opened: Result<Capture, TraceError>, length: usize, case: u64) -> Outcome {
     let mut outcome = Outcome::default();
     let mut capture = match opened {
         Ok(capture) => capture,

@@ -8,10 +8,8 @@ use flowsieve::pipeline::{
     Align, CountExtras, CountPlan, CounterChoice, SliceResult, SliceSink, Slicing, count,
 };
 use flowsieve::plan::TracePlan;
-use flowsieve::trace::{Capture, InputFormat, TraceBatch, TraceError, TraceErrorKind};
-use std::fs;
+use flowsieve::trace::TraceErrorKind;
 use std::io::Write;
-use std::path::Path;
 
 /// The reader's buffer and what goes with it.
 const SMALL: usize = 4 << 20;
