@@ -67,13 +67,8 @@ impl ShardCount {
         while let Some(key) = elements.next()? {
             self.push(shard, key)?;
         }
-<<<<<<< HEAD:crates/flowsieve-engine/src/distributed/count.rs
         self.flush()?;
         tally.counts = catch_panic(|| self.shard.close(0, slice))?;
-=======
-        self.hand_over()?;
-        tally.counts = catch_panic(|| self.shard.close(0, slice))?;
->>>>>>> 1c38f7d (Share threads by a pipe and an ordered parallel map):crates/flowsieve-engine/src/pieces/count.rs
         Ok(tally)
     }
 

@@ -6,15 +6,10 @@
 use super::trace_order::{PacketPlace, TraceOrder};
 use super::wire::WireFormat;
 use super::{InputTable, PieceError, PiecePlan, SlicePart};
-<<<<<<< HEAD:crates/flowsieve-engine/src/distributed/flows.rs
 use crate::flows::{
     Ended, EndedFlows, FlowPlan, FlowRecord, FlowSummary, FlowTotals, PackedFlows, Taken,
 };
 use crate::guard::catch_panic;
-=======
-use crate::flows::{Ended, FlowPlan, FlowRecord, FlowSummary, FlowTotals, PackedFlows, Taken};
-use crate::guard::catch_panic;
->>>>>>> 1c38f7d (Share threads by a pipe and an ordered parallel map):crates/flowsieve-engine/src/pieces/flows.rs
 use crate::hashing::{Digest, shard_of};
 use crate::pipeline::CountSummary;
 use serde::{Deserialize, Serialize};
@@ -91,14 +86,9 @@ impl ShardFlows {
             }
         }
         let end = |flow| take(placed(flow, &mut places));
-<<<<<<< HEAD:crates/flowsieve-engine/src/distributed/flows.rs
         catch_panic(|| flows.finish(&mut totals, end))??;
         let FlowTotals { bytes, dns_messages, ended, .. } = totals;
         Ok(FlowTally { shard, bytes, dns_messages, ended })
-=======
-        catch_panic(|| flows.finish(&mut totals, end))??;
-        Ok(FlowTally { shard, totals })
->>>>>>> 1c38f7d (Share threads by a pipe and an ordered parallel map):crates/flowsieve-engine/src/pieces/flows.rs
     }
 }
 

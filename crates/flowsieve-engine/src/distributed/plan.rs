@@ -67,13 +67,8 @@ pub(super) enum Form {
 }
 
 impl Outline<'_> {
-<<<<<<< HEAD:crates/flowsieve-engine/src/distributed/plan.rs
     /// Returns what turns packets into elements.
     pub(super) fn maker(&self) -> Box<dyn BatchBuilder<Batch = ElementBatch>> {
-=======
-    /// What turns packets into elements.
-    pub(super) fn maker(&self) -> Box<dyn BatchBuilder<Batch = ElementBatch>> {
->>>>>>> 1c38f7d (Share threads by a pipe and an ordered parallel map):crates/flowsieve-engine/src/pieces/plan.rs
         match self.run {
             Run::Count(plan) => Box::new(plan.extractor(false, self.form() == Form::Bytes)),
             Run::Top(plan) => Box::new(TopExtractor::of(plan)),

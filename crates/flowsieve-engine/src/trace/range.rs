@@ -17,13 +17,8 @@ use super::format::InputFormat;
 use super::segments::{BYTES_TO_LOOK_AT, Segments};
 use super::stop::{StopFlag, Stoppable};
 
-<<<<<<< HEAD
 /// Where the first record of a range is known to begin.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
-=======
-/// Known beginning of the first record of a range.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
->>>>>>> c821069 (Read every container through one trait and a table of formats; retire Parquet as input)
 pub struct RangeStart {
     /// Its offset in the file.
     pub offset: u64,
