@@ -214,9 +214,9 @@ fn pipeline(criterion: &mut Criterion) {
         file.write_all(&bytes).expect("there is room for a capture");
         let elements = match kind {
             GenerateKind::Traffic => {
-                vec![(ElementKind::HostPair, truth.pairs), (ElementKind::Flow, truth.flows)]
+                vec![(ElementKind::HOST_PAIR, truth.pairs), (ElementKind::FLOW, truth.flows)]
             }
-            GenerateKind::Dns => vec![(ElementKind::Dns, truth.dns_triples)],
+            GenerateKind::Dns => vec![(ElementKind::DNS, truth.dns_triples)],
         };
         for (element, distinct) in elements {
             for exact in [false, true] {

@@ -12,7 +12,7 @@ use std::time::Duration;
 /// Counts the flows of a capture.
 pub(crate) fn count(capture: &Path) -> Result<Counted, Box<dyn Error>> {
     let counted = Count::of([capture])
-        .element(ElementKind::Flow)
+        .element(ElementKind::FLOW)
         .slice(Duration::from_secs(1))
         .memory(8 << 10)
         .run()?;

@@ -106,9 +106,9 @@ pub(crate) fn measure(
     coverage: &mut Coverage,
 ) -> Result<(), Box<dyn Error>> {
     for capture in captures {
-        let kind = ElementKind::HostPair;
+        let kind = ElementKind::HOST_PAIR;
         let sizing = Sizing::Memory { bytes: memory.bytes, expected: None };
-        let attributes = kind.attributes().len();
+        let attributes = kind.arity();
         let is_tsh = capture.extension().is_some_and(|ending| ending == "tsh");
         let plan = CountPlan {
             trace: TracePlan {

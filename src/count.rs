@@ -35,7 +35,7 @@ const DEFAULT_EXACT_BYTES: u64 = 4 << 30;
 /// use std::time::Duration;
 ///
 /// let counted = Count::of(["traces/generated.pcap"])
-///     .element(ElementKind::Flow)
+///     .element(ElementKind::FLOW)
 ///     .slice(Duration::from_secs(2))
 ///     .memory(16 << 10)
 ///     .run()?;
@@ -77,7 +77,7 @@ impl Count {
         }
     }
 
-    /// What is counted: a kind, or a kind with more choices; [host pairs](ElementKind::HostPair) by
+    /// What is counted: a kind, or a kind with more choices; [host pairs](ElementKind::HOST_PAIR) by
     /// default.
     #[must_use]
     pub fn element(mut self, rule: impl Into<ElementRule>) -> Self {
@@ -257,7 +257,7 @@ impl Count {
             (Some(fpr), Some(expected)) => Sizing::Rate { fpr, expected },
             (_, expected) => Sizing::Memory { bytes: self.memory_bytes, expected },
         };
-        let attributes = self.rule.kind.attributes().len();
+        let attributes = self.rule.kind.arity();
         let every_ns = self.every.map(nanoseconds);
         let mut trace = self.trace.clone();
         trace.resolve(&StopFlag::default())?;

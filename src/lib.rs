@@ -9,7 +9,7 @@
 //! use std::time::Duration;
 //!
 //! let counted = Count::of(["traces/generated.pcap"])
-//!     .element(ElementKind::HostPair)
+//!     .element(ElementKind::HOST_PAIR)
 //!     .slice(Duration::from_secs(1))
 //!     .run()?;
 //! for second in &counted {

@@ -23,10 +23,9 @@ pub(crate) fn draw_count(py: Python<'_>, rows: &Table, element: &str, filter: &s
                 let _ = page.slice(&slice);
             }
         }
-        let mut kinds = ElementKind::ALL.into_iter();
-        let kind = kinds.find(|kind| kind.name() == element);
-        let plural = kind.map_or(element, |kind| kind.plural());
-        let figure = page.figure(plural, filter, zone_of(rows));
+        let kind: Option<ElementKind> = element.parse().ok();
+        let plural = kind.map_or_else(|| element.to_owned().into(), ElementKind::plural);
+        let figure = page.figure(&plural, filter, zone_of(rows));
         figure.map(|figure| svg::standalone(&figure)).unwrap_or_default()
     })
 }

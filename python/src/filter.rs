@@ -3,7 +3,7 @@
 use crate::failure;
 use crate::table::Reduced;
 use flowsieve::Shown;
-use flowsieve::elements::{ElementKind, ElementLabel, ElementQuery};
+use flowsieve::elements::{ElementLabel, ElementQuery};
 use flowsieve::filters::saved::SavedFilter;
 use flowsieve::filters::{
     DigestColumns, ElementDigests, FilterKind, FilterSpec, Pattern, PatternAnswer, Sizing,
@@ -158,8 +158,8 @@ impl Filter {
     fn described(&self) -> PyResult<(Vec<String>, Option<ElementLabel>)> {
         let filter = self.lock()?;
         if let Some(label) = ElementLabel::parse(filter.label()) {
-            let names = label.rule.kind.attributes().iter();
-            return Ok((names.map(ToString::to_string).collect(), Some(label)));
+            let names = label.rule.kind.attributes().into_iter();
+            return Ok((names.map(str::to_owned).collect(), Some(label)));
         }
         let text = std::str::from_utf8(filter.label()).unwrap_or_default();
         let names = text.strip_prefix(LABEL).ok_or_else(|| {
@@ -341,9 +341,9 @@ impl Filter {
     }
 
     /// Names of the attributes, and the kind of element of a filter that a count saved.
-    fn attributes(&self) -> PyResult<(Vec<String>, Option<&'static str>)> {
+    fn attributes(&self) -> PyResult<(Vec<String>, Option<String>)> {
         let (names, label) = self.described()?;
-        Ok((names, label.map(|label| ElementKind::name(label.rule.kind))))
+        Ok((names, label.map(|label| label.rule.kind.name().into_owned())))
     }
 
     /// Structure, bytes of its arrays, share of them in use, seed, shards.

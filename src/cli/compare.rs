@@ -310,7 +310,7 @@ impl CompareArgs {
 /// Returns combinations by the names of their attributes. All attributes together are always asked
 /// for.
 fn combinations(kind: ElementKind, wants: &[String]) -> Result<Vec<u32>, UsageError> {
-    let attributes: Vec<String> = kind.attributes().iter().map(ToString::to_string).collect();
+    let attributes: Vec<String> = kind.attributes().into_iter().map(str::to_owned).collect();
     let mut combinations = Vec::new();
     for want in wants {
         let mask = mask_of(&attributes, want)?;

@@ -21,12 +21,12 @@ use flowsieve::elements::{ElementKind, ElementLabel};
 use flowsieve::filters::saved::SavedFilter;
 use flowsieve::filters::{FilterKind, Sizing, Structure};
 use flowsieve::pipeline::{
-    Beside, CountExtras, CountPlan, CounterChoice, SliceResult, SliceSink, count,
+    CountExtras, CountPlan, CounterChoice, Observer, SliceResult, SliceSink, count,
 };
 use flowsieve::planner::Goal;
 use flowsieve::report::{CountPage, CountParameters, CountReport};
 use flowsieve::selection::SelectedPart;
-use flowsieve::top::{TopPlan, WhoBeside};
+use flowsieve::top::{TopObserver, TopPlan};
 use flowsieve_engine::internal::Shown;
 use std::io;
 use std::path::PathBuf;
@@ -178,10 +178,10 @@ pub(crate) fn run(args: &CountArgs, run: &mut Run) -> Result<Outcome> {
         page: args.od.page.is_wanted().then(CountPage::default),
     };
     let mut who = args.who(&plan)?;
-    let traffic = od.traffic.as_mut().map(|it| it as &mut dyn Beside);
-    let ranked = who.as_mut().map(|it| it as &mut dyn Beside);
+    let traffic = od.traffic.as_mut().map(|it| it as &mut dyn Observer);
+    let ranked = who.as_mut().map(|it| it as &mut dyn Observer);
     let extras = CountExtras {
-        beside: traffic.into_iter().chain(ranked).collect(),
+        observers: traffic.into_iter().chain(ranked).collect(),
         filter_label: saved.as_ref().map(|_| label_of_both(&plan, continued.as_ref())),
         continued,
     };
@@ -195,7 +195,7 @@ pub(crate) fn run(args: &CountArgs, run: &mut Run) -> Result<Outcome> {
     }
     let Sinks { report, page } = sinks;
     let page = page.unwrap_or_default();
-    let who = who.map(WhoBeside::finish).unwrap_or_default();
+    let who = who.map(TopObserver::finish).unwrap_or_default();
     od.finish(run, |traffic| page.finish(&parameters, &summary, traffic, &who))?;
     run.commit(report.finish(&summary).context(UNWRITTEN)?)?;
     let what = match &args.save_filter {
@@ -248,7 +248,7 @@ impl CountArgs {
     }
 
     /// Returns the ranking for the page, if one is wanted.
-    fn who(&self, plan: &CountPlan) -> Result<Option<WhoBeside>, UsageError> {
+    fn who(&self, plan: &CountPlan) -> Result<Option<TopObserver>, UsageError> {
         let Some(most) = self.top else {
             return Ok(None);
         };
@@ -266,7 +266,7 @@ impl CountArgs {
                 "--top lists 1 to 1,048,576 keys; --top 10 works",
             ),
         ])?;
-        let who = WhoBeside::new(&plan.rule, most as usize, plan.seed);
+        let who = TopObserver::new(&plan.rule, most as usize, plan.seed);
         who.map(Some).ok_or_else(|| {
             UsageError::new(
                 "--top needs elements with a source and something else: --element host-pair, flow or dns, without --undirected",
@@ -382,7 +382,7 @@ impl FilterArgs {
                 Sizing::Memory { bytes: self.memory.unwrap_or(DEFAULT_MEMORY_BYTES), expected }
             }
         };
-        Ok(counter(self.filter, panes, kind.attributes().len(), sizing, self.shards)?)
+        Ok(counter(self.filter, panes, kind.arity(), sizing, self.shards)?)
     }
 
     /// Returns the only number of `--expect`.

@@ -44,7 +44,7 @@ impl DesignArgs {
         goal: Goal,
     ) -> Result<CounterChoice, UsageError> {
         let filter = self.filter(structure)?;
-        let attributes = kind.attributes().iter().map(ToString::to_string);
+        let attributes = kind.attributes().into_iter().map(str::to_owned);
         let structures = vec![Structure::Filter(filter)];
         let mut request = self.request(attributes.collect(), structures, goal)?;
         request.elements = expected(&request, kind, expect)?;
@@ -148,6 +148,6 @@ fn expected(
         ));
     }
     let name = |mask| request.name(mask);
-    Elements::new(kind.most_values(), &numbers.known, numbers.for_all, name)
+    Elements::new(&kind.most_values(), &numbers.known, numbers.for_all, name)
         .map_err(UsageError::new)
 }

@@ -206,7 +206,7 @@ impl ExportArgs {
     fn check(&self) -> Result<(), UsageError> {
         check_ends(self.element, self.undirected)?;
         UsageError::check(&[(
-            self.queries_only && self.element != ElementKind::Dns,
+            self.queries_only && !self.element.has_name(),
             "--queries-only is about DNS messages: add --element dns, or leave it out; --where 'udp[10] & 0x80 = 0' leaves out responses of flows",
         )])?;
         match self.format {

@@ -186,7 +186,7 @@ impl Asked {
                 path.shown()
             )
         })?;
-        let attributes = label.rule.kind.attributes().len();
+        let attributes = label.rule.kind.arity();
         if filter.spec().attributes().is_some_and(|needed| needed != attributes) {
             return Err(anyhow!(
                 "{}: its label and its parameters contradict each other in the number of attributes",

@@ -14,7 +14,9 @@ use super::{Outcome, UsageError};
 use anyhow::{Context, Result};
 use clap::Args;
 use flowsieve::anonymize::AddressMap;
-use flowsieve::flows::{FlowPlan, FlowRecord, FlowSink, LastFlows, SortedFlows, list, list_unique};
+use flowsieve::flows::{
+    FlowPlan, FlowRecord, FlowSink, RemainingFlows, SortedFlows, list, list_unique,
+};
 use flowsieve::report::{FlowNames, FlowParameters, FlowReport, ReportFormat, flow_shortcomings};
 use std::io;
 use std::path::PathBuf;
@@ -149,7 +151,7 @@ impl FlowSink for Shown {
         self.report.flow(flow)
     }
 
-    fn last(&mut self, mut flows: LastFlows) -> io::Result<()> {
+    fn last(&mut self, mut flows: RemainingFlows) -> io::Result<()> {
         if self.addresses.is_some() {
             return flows.try_for_each(|flow| self.flow(flow));
         }

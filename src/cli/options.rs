@@ -11,7 +11,7 @@ use super::units::{
 };
 use anyhow::Result;
 use clap::Args;
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::builder::{PossibleValue, PossibleValuesParser, StringValueParser, TypedValueParser};
 use flowsieve::capture_filter::CaptureFilter;
 use flowsieve::decode::{Headers, Tunnel};
 use flowsieve::elements::{ElementKind, ElementRule};
@@ -277,23 +277,39 @@ pub(super) struct ElementArgs {
 
 /// Refuses `--undirected` for elements with one end.
 pub(super) fn check_ends(element: ElementKind, undirected: bool) -> Result<(), UsageError> {
-    let one_end = [ElementKind::Source, ElementKind::Destination];
-    if undirected && one_end.contains(&element) {
+    if undirected && !element.is_symmetric() {
         return Err(UsageError::new(
-            "--undirected needs two ends: it goes with host-pair, flow and dns",
+            "--undirected needs two ends: it goes with host-pair, flow, dns, and keys with both ends alike, such as src/24,dst/24",
         ));
     }
     Ok(())
 }
 
+/// Takes the name of a kind of element, or the fields of a key.
 pub(super) fn elements() -> impl TypedValueParser<Value = ElementKind> {
-    named(&ElementKind::ALL, ElementKind::name, |kind| match kind {
-        ElementKind::HostPair => "Source and destination address",
-        ElementKind::Flow => "Addresses, protocol and ports",
-        ElementKind::Dns => "Addresses and query name of DNS messages",
-        ElementKind::Source => "Source address",
-        ElementKind::Destination => "Destination address",
-    })
+    ElementParser
+}
+
+#[derive(Clone)]
+struct ElementParser;
+
+impl TypedValueParser for ElementParser {
+    type Value = ElementKind;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        argument: Option<&clap::Arg>,
+        value: &std::ffi::OsStr,
+    ) -> Result<ElementKind, clap::Error> {
+        let parser = StringValueParser::new().try_map(|text| text.parse::<ElementKind>());
+        parser.parse_ref(command, argument, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        let kinds = ElementKind::named();
+        Some(Box::new(kinds.map(|kind| PossibleValue::new(kind.name).help(kind.summary))))
+    }
 }
 
 impl ElementArgs {
@@ -310,7 +326,7 @@ impl ElementArgs {
     pub(super) fn check(&self) -> Result<(), UsageError> {
         check_ends(self.element, self.undirected)?;
         let about_dns = self.queries_only || !self.dns.dns_port.is_empty();
-        if about_dns && self.element != ElementKind::Dns {
+        if about_dns && !self.element.has_name() {
             return Err(UsageError::new(
                 "--queries-only and --dns-port are about DNS messages: add --element dns, or leave them out",
             ));

@@ -80,10 +80,10 @@ const LEAST_PAIRS: u64 = 10;
 /// The user's captures with the fullest seconds: first those of many hosts, then the others; and a
 /// sentence on where they come from.
 pub(super) fn busy(settings: &Settings) -> Result<(Vec<Busy>, String), ExperimentError> {
-    let kind = ElementKind::HostPair;
+    let kind = ElementKind::HOST_PAIR;
     let judged = |capture: ExperimentCapture| {
         let mut traffic = Traffic::new(32);
-        let extras = CountExtras { beside: vec![&mut traffic], ..CountExtras::default() };
+        let extras = CountExtras { observers: vec![&mut traffic], ..CountExtras::default() };
         let second = Some(1_000_000_000);
         let summary = count_with(capture.path(), kind, second, None, extras, &mut |_| {});
         Busy {

@@ -88,7 +88,7 @@ pub(super) fn generated(
     kind: ElementKind,
 ) -> Result<ExperimentCapture, ExperimentError> {
     let (kind, packets) = match kind {
-        ElementKind::Dns => (GenerateKind::Dns, settings.scale.pick(4_000, 200_000, 200_000)),
+        ElementKind::DNS => (GenerateKind::Dns, settings.scale.pick(4_000, 200_000, 200_000)),
         _ => (GenerateKind::Traffic, settings.scale.pick(5_000, 400_000, 4_000_000)),
     };
     let mut plan = GeneratePlan::new(kind, packets);

@@ -44,7 +44,7 @@ struct Triples {
 }
 
 pub(super) fn fig_8(settings: &Settings) -> Found {
-    let (captures, from) = traffic(settings, ElementKind::Dns, None)?;
+    let (captures, from) = traffic(settings, ElementKind::DNS, None)?;
     let mut found = Findings::new([
         from,
         "Negatives: values of different elements that do not occur together. MDBF reports all of them as contained, and so does the attribute stage of CMDBF. The formula for the matrices is (1), for evenly spread values; on traffic one resolver or one busy client owns rows of the matrix, and the rate is higher than the formula by a factor that no memory brings down. So it does not bind here. The subset filter is this program's own structure, one blocked array for the elements and their {source, domain} pairs.".into(),
@@ -161,7 +161,7 @@ fn read(
     capture: &ExperimentCapture,
     wanted: u64,
 ) -> Result<Triples, ExperimentError> {
-    let rule = ElementRule { kind: ElementKind::Dns, ..ElementRule::default() };
+    let rule = ElementRule { kind: ElementKind::DNS, ..ElementRule::default() };
     let extractor = Extractor::new(rule, &Headers::default(), Digester::new(0), true, false);
     let unreadable = |error: crate::trace::TraceError| ExperimentError::Capture(error.to_string());
     let mut reader = Capture::open(capture.path(), InputFormat::Auto).map_err(unreadable)?;

@@ -71,7 +71,7 @@ fn runs(
                 FilterSpec::Cmdbf(CmdbfSpec { attributes: 2, bits: BITS, probes, combination }),
             ),
         };
-        (name, capture.slices(ElementKind::HostPair, SECOND, (kind, spec)))
+        (name, capture.slices(ElementKind::HOST_PAIR, SECOND, (kind, spec)))
     };
     names.iter().map(slices).collect()
 }

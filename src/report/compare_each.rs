@@ -180,7 +180,7 @@ impl<'a> EachReport<'a> {
     /// The headings of a table in a terminal; what matters least goes first.
     fn headings(&self, table: &DataTable) -> Vec<Heading> {
         let slices = format!("{}s", SliceWords::of(self.plan.slicing.width_ns).one());
-        let order = ["estimate", self.plan.rule.kind.plural(), "worst", &slices, "equal"];
+        let order = ["estimate", &self.plan.rule.kind.plural(), "worst", &slices, "equal"];
         let heads = table.columns.iter().zip(&table.numeric);
         let heads: Vec<(String, bool)> =
             heads.map(|(text, &numeric)| (text.clone(), !numeric)).collect();
@@ -199,7 +199,7 @@ impl<'a> EachReport<'a> {
         let heads = [
             (format!("{} each", size(memory)), false),
             (format!("{}s", SliceWords::of(self.plan.slicing.width_ns).one()), true),
-            (elements.to_owned(), true),
+            (elements.to_string(), true),
             (format!("{a} nearer"), true),
             (format!("{b} nearer"), true),
             ("equal".to_owned(), true),

@@ -48,7 +48,7 @@ impl<'a> CompareReport<'a> {
 /// What a comparison depends on.
 pub(super) fn parameter_columns<'a>() -> Columns<Asked<'a>> {
     Columns::default()
-        .inlined("element", |asked: &Asked<'a>| asked.plan.rule.kind.name())
+        .inlined("element", |asked: &Asked<'a>| asked.plan.rule.kind.name().into_owned())
         .doc("as for `count`")
         .inlined("undirected", |asked| asked.plan.rule.undirected)
         .inlined("queries_only", |asked| asked.plan.rule.queries_only)
@@ -69,7 +69,7 @@ pub(super) fn parameter_columns<'a>() -> Columns<Asked<'a>> {
         .inlined("asked", |asked| {
             let attributes = asked.plan.rule.kind.attributes();
             let masks = asked.plan.asked().into_iter();
-            masks.map(|mask| names(attributes, mask)).collect::<Vec<_>>()
+            masks.map(|mask| names(&attributes, mask)).collect::<Vec<_>>()
         })
         .doc("combinations of attributes that queries ask for, each a list of names; all attributes first")
         .inlined("expected_elements", |asked| asked.expected.and_then(|expected| expected.elements))
@@ -321,7 +321,7 @@ impl CompareReport<'_> {
 
     /// Names of a combination's attributes.
     pub(super) fn attributes(&self, mask: u32) -> Vec<&'static str> {
-        names(self.plan.rule.kind.attributes(), mask)
+        names(&self.plan.rule.kind.attributes(), mask)
     }
 
     /// The entries of a memory that fit, the least mean error first; those without a count at the

@@ -157,7 +157,7 @@ impl CompareReport<'_> {
             ),
             drawing: Drawing::Lines {
                 x: Axis::time("beginning of the slice", self.plan.trace.selection.zone),
-                y: Axis::new(elements, Scale::Count),
+                y: Axis::new(&elements, Scale::Count),
                 series: std::iter::once(exact)
                     .chain(counting.map(of))
                     .collect(),

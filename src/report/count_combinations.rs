@@ -76,7 +76,7 @@ impl CountDesign {
         let counter = plan.counter.as_ref()?;
         let wanted = counter.combinations.as_ref()?;
         let attributes = plan.rule.kind.attributes();
-        let all = |masks: &[u32]| masks.iter().map(|&mask| names(attributes, mask)).collect();
+        let all = |masks: &[u32]| masks.iter().map(|&mask| names(&attributes, mask)).collect();
         let mut design = Self {
             combinations: all(wanted),
             stored: Vec::new(),
@@ -88,7 +88,7 @@ impl CountDesign {
             let stored = shape.stored.iter();
             design.stored = stored
                 .map(|&(mask, probes)| StoredCombination {
-                    attributes: names(attributes, mask),
+                    attributes: names(&attributes, mask),
                     probes,
                 })
                 .collect();

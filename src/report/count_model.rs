@@ -17,9 +17,9 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, PartialEq)]
 pub struct CountParameters {
     /// Kind of element.
-    pub element: &'static str,
+    pub element: String,
     /// The same for people, in the plural.
-    pub elements_plural: &'static str,
+    pub elements_plural: String,
     /// Both directions are one element.
     pub undirected: bool,
     /// Of DNS messages only the queries.
@@ -59,8 +59,8 @@ pub struct CountParameters {
 impl From<&CountPlan> for CountParameters {
     fn from(plan: &CountPlan) -> Self {
         Self {
-            element: plan.rule.kind.name(),
-            elements_plural: plan.rule.kind.plural(),
+            element: plan.rule.kind.name().into_owned(),
+            elements_plural: plan.rule.kind.plural().into_owned(),
             undirected: plan.rule.undirected,
             queries_only: plan.rule.queries_only,
             dns_ports: plan.trace.headers.dns_ports.clone(),
@@ -118,7 +118,7 @@ pub(super) fn tunnel_name(tunnel: Tunnel) -> &'static str {
 /// What the numbers depend on.
 pub(super) fn parameter_columns(with_design: bool) -> Columns<CountParameters> {
     let columns = Columns::default()
-        .field("element", |p: &CountParameters| p.element)
+        .field("element", |p: &CountParameters| p.element.clone())
         .doc("`host-pair`, `flow`, `dns`, `src` or `dst`")
         .field("undirected", |p| p.undirected)
         .doc("both directions are one element")

@@ -155,7 +155,7 @@ impl CountPage {
         if let Some(design) = design.filter(|design| !design.combinations.is_empty()) {
             sections.push(self.combinations(parameters, design, totals));
         }
-        if let Some(figure) = distribution(&self.counts, parameters.elements_plural) {
+        if let Some(figure) = distribution(&self.counts, &parameters.elements_plural) {
             sections.push(PageSection::new(
                 &format!("How large {}s are", parameters.slice()),
                 vec![Block::Figure(figure)],
@@ -204,7 +204,7 @@ impl CountPage {
         Series {
             slices: &self.kept,
             seen: self.seen,
-            plural: parameters.elements_plural,
+            plural: &parameters.elements_plural,
             has_filter: parameters.memory_bytes.is_some(),
             slice: parameters.slice(),
             has_exact: parameters.exact_limit_bytes.is_some(),
@@ -234,7 +234,7 @@ impl CountPage {
 
     /// The answer in words.
     fn words(&self, parameters: &CountParameters, summary: &CountSummary) -> Vec<String> {
-        let (totals, plural) = (&summary.totals, parameters.elements_plural);
+        let (totals, plural) = (&summary.totals, &parameters.elements_plural);
         let mut words = Vec::new();
         words.push(self.answer(totals, plural, parameters.slice()));
         words.push(match self.worst {
@@ -341,7 +341,7 @@ fn without(totals: &Totals, parameters: &CountParameters) -> Vec<Block> {
     if totals.skipped.is_empty() {
         return vec![Block::Text(format!(
             "There were none: every packet was counted among the {}.",
-            parameters.elements_plural
+            &parameters.elements_plural
         ))];
     }
     let mut reasons: Vec<_> = totals.skipped.iter().collect();
@@ -351,7 +351,7 @@ fn without(totals: &Totals, parameters: &CountParameters) -> Vec<Block> {
 
 fn title(parameters: &CountParameters, summary: &CountSummary) -> String {
     let slices = windows_of(parameters.slice_ns, parameters.every_ns);
-    let plural = parameters.elements_plural;
+    let plural = &parameters.elements_plural;
     let what = match summary.inputs.as_slice() {
         [input] => input.path.file_name().map_or_else(
             || input.path.shown().to_string(),
@@ -378,10 +378,8 @@ fn inputs(summary: &CountSummary) -> DataTable {
 
 fn described(parameters: &CountParameters, totals: &Totals) -> DataTable {
     let number = |value: Option<u64>| value.map_or_else(|| "\u{2013}".to_owned(), grouped);
-    let mut rows = vec![
-        ("elements", parameters.element.to_owned()),
-        ("structure", parameters.filter.to_owned()),
-    ];
+    let mut rows =
+        vec![("elements", parameters.element.clone()), ("structure", parameters.filter.to_owned())];
     if let Some(bytes) = parameters.memory_bytes {
         rows.push(("memory of the filters of a slice", size(bytes)));
     }

@@ -21,7 +21,7 @@ pub(super) struct CountTable<W: Write> {
     columns: TableColumns<SliceResult>,
     rows: TableRows,
     look: Look,
-    elements: &'static str,
+    elements: String,
     series: Sparkline,
     last_end_ns: Option<i64>,
     /// Slices whose exact set passed its limit.
@@ -45,7 +45,7 @@ impl<W: Write> CountTable<W> {
             columns,
             rows: TableRows::of(look),
             look,
-            elements: parameters.elements_plural,
+            elements: parameters.elements_plural.clone(),
             series: Sparkline::default(),
             last_end_ns: None,
             over_limit: 0,
@@ -106,7 +106,7 @@ impl<W: Write> CountTable<W> {
         let mut said = Vec::new();
         if let Some(q) = totals.quantiles.filter(|_| totals.slices > 1) {
             let [min, p50, p90, p99, max] = [q.min, q.p50, q.p90, q.p99, q.max].map(grouped);
-            let elements = self.elements;
+            let elements = &self.elements;
             let slice = if self.slides { "window" } else { "slice" };
             said.push(format!(
                 "{elements} a {slice}: min {min}, median {p50}, p90 {p90}, p99 {p99}, max {max}"
@@ -281,7 +281,7 @@ fn title(parameters: &CountParameters) -> String {
     let direction = if parameters.undirected { "undirected " } else { "" };
     format!(
         "distinct {direction}{} {slices}; {counter}{seed}{}",
-        parameters.elements_plural,
+        &parameters.elements_plural,
         parameters.selected.zone_words()
     )
 }

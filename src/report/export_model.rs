@@ -10,7 +10,7 @@ use super::number::grouped;
 use super::rows::{Frame, Section};
 use super::selection::{Selected, selection_columns};
 use super::values::RowBatch;
-use crate::elements::ElementKind;
+use crate::elements::{Attribute, ElementKind};
 use crate::export::{ExportPlan, ExportRows, ExportSummary, ExportWhat};
 use crate::pipeline::InputResult;
 use crate::zone::Zone;
@@ -67,7 +67,7 @@ impl ExportParameters {
 /// What the rows depend on.
 pub(super) fn parameter_columns() -> Columns<ExportParameters> {
     Columns::default()
-        .field("element", |p: &ExportParameters| p.kind.map(ElementKind::name))
+        .field("element", |p: &ExportParameters| p.kind.map(|kind| kind.name().into_owned()))
         .doc("`host-pair`, `flow`, `dns`, `src` or `dst`; null with `--all`, where each row is a packet")
         .field("undirected", |p| p.undirected)
         .doc("both directions are one element")
@@ -110,18 +110,20 @@ impl RowBatch for Row {
 
 /// The columns of a row: of an element of this kind, or of a packet.
 pub(super) fn export_columns(kind: Option<ElementKind>, names: FlowNames) -> Columns<Row> {
-    use ElementKind::{Destination, Dns, Flow, Source};
+    let has = |attribute| kind.is_none_or(|kind| kind.field(attribute).is_some());
+    let is_flow = kind.is_none_or(|kind| kind == ElementKind::FLOW);
+    let has_dns = is_flow || kind.is_some_and(|kind| kind.has_name());
     let mut columns = Columns::default()
         .times("start_ns", |row: &Row| &row.rows.start_ns)
         .doc("time of the packet; of an element's earliest packet in the slice")
         .elsewhere(["ts", "event.start", "flowStartNanoseconds"]);
-    if kind != Some(Destination) {
+    if has(Attribute::Source) {
         columns = columns
             .texts("src", |row| &row.rows.src)
             .doc("address of the sender; with `--undirected` of the first packet's")
             .elsewhere(["id.orig_h", "source.ip", "sourceIPv4Address or sourceIPv6Address"]);
     }
-    if kind != Some(Source) {
+    if has(Attribute::Destination) {
         columns =
             columns.texts("dst", |row| &row.rows.dst).doc("address of the receiver").elsewhere([
                 "id.resp_h",
@@ -129,15 +131,20 @@ pub(super) fn export_columns(kind: Option<ElementKind>, names: FlowNames) -> Col
                 "destinationIPv4Address or destinationIPv6Address",
             ]);
     }
-    let has_ports = matches!(kind, None | Some(Flow));
-    if has_ports {
+    if has(Attribute::SourcePort) {
         columns = columns
             .values("src_port", |row| &row.rows.src_port)
             .doc("port of the sender (TCP, UDP, SCTP); 0 if there is none or it was not captured")
-            .elsewhere(["id.orig_p", "source.port", "sourceTransportPort"])
+            .elsewhere(["id.orig_p", "source.port", "sourceTransportPort"]);
+    }
+    if has(Attribute::DestinationPort) {
+        columns = columns
             .values("dst_port", |row| &row.rows.dst_port)
             .doc("port of the receiver")
-            .elsewhere(["id.resp_p", "destination.port", "destinationTransportPort"])
+            .elsewhere(["id.resp_p", "destination.port", "destinationTransportPort"]);
+    }
+    if has(Attribute::Protocol) {
+        columns = columns
             .values("proto", |row| &row.rows.proto)
             .doc("protocol number behind all extension headers; Zeek: its name")
             .elsewhere(["proto", "network.iana_number", "protocolIdentifier"]);
@@ -152,16 +159,19 @@ pub(super) fn export_columns(kind: Option<ElementKind>, names: FlowNames) -> Col
         .values("bytes", |row| &row.rows.bytes)
         .doc("bytes from the IP header on, as it states; where it states none, those captured")
         .elsewhere(["orig_ip_bytes", "source.bytes", "octetDeltaCount"]);
-    if has_ports {
+    if is_flow {
         columns = columns
             .values("tcp_flags", |row| &row.rows.tcp_flags)
             .doc("TCP flags, of an element their union; null for other protocols")
-            .elsewhere(["", "", "tcpControlBits"])
+            .elsewhere(["", "", "tcpControlBits"]);
+    }
+    if is_flow || has(Attribute::Vlan) {
+        columns = columns
             .values("vlan", |row| &row.rows.vlan)
             .doc("outermost VLAN tag of the (first) packet")
             .elsewhere(["vlan", "network.vlan.id", "vlanId"]);
     }
-    if has_ports || kind == Some(Dns) {
+    if has_dns {
         columns = columns
             .optional_texts("domain", |row| &row.rows.domain)
             .doc("query name of the first DNS message: lower case, no final dot")
@@ -173,12 +183,11 @@ pub(super) fn export_columns(kind: Option<ElementKind>, names: FlowNames) -> Col
             .doc("response code in the header of that message, if it is a response: 0 is no error, 3 is no such domain; for ECS its name, which Zeek also has as `rcode_name`")
             .elsewhere(["rcode", "dns.response_code", ""]);
     }
-    let has_dns = has_ports || kind == Some(Dns);
     if has_dns && names == FlowNames::Zeek {
         columns =
             columns.inlined("qtype_name", dns_type_name).inlined("rcode_name", dns_rcode_name);
     }
-    if has_ports {
+    if is_flow {
         columns = columns
             .optional_texts("community_id", |row| &row.rows.community_id)
             .doc("Community ID version 1, seed 0; for ICMP from the (first) packet's type and code; null if the fields it needs were not captured")

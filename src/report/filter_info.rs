@@ -64,7 +64,7 @@ pub(super) fn filter_columns() -> Columns<FilterRow> {
     Columns::default()
         .field("path", |row: &FilterRow| row.path.clone())
         .doc("as given")
-        .field("element", |row| row.of_label(|label| label.rule.kind.name()))
+        .field("element", |row| row.of_label(|label| label.rule.kind.name().into_owned()))
         .doc("the elements, as for `count`; null if the file was not saved by `count`")
         .field("undirected", |row| row.of_label(|label| label.rule.undirected))
         .field("queries_only", |row| row.of_label(|label| label.rule.queries_only))
@@ -133,7 +133,7 @@ impl StoredRow {
         let known = known.filter(|known| known.len() == count);
         let row = |mask: u32| {
             let counts = filter.combination(mask);
-            let attributes = match known {
+            let attributes = match &known {
                 Some(known) => names(known, mask).into_iter().map(str::to_owned).collect(),
                 None => (0..count)
                     .filter(|attribute| mask >> attribute & 1 == 1)

@@ -5,7 +5,7 @@ use super::flows_table::FlowTable;
 use super::format::ReportFormat;
 use super::look::Look;
 use super::rows::RowWriter;
-use crate::flows::{FlowRecord, FlowSink, FlowSummary, LastFlows};
+use crate::flows::{FlowRecord, FlowSink, FlowSummary, RemainingFlows};
 use std::io::{self, Write};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -96,7 +96,7 @@ impl<W: Write> FlowSink for FlowReport<W> {
         self.flush()
     }
 
-    fn last(&mut self, mut flows: LastFlows) -> io::Result<()> {
+    fn last(&mut self, mut flows: RemainingFlows) -> io::Result<()> {
         let rows = match &mut self.writer {
             Writer::Rows(rows) => rows,
             Writer::Table(_) => return flows.try_for_each(|flow| self.flow(flow)),

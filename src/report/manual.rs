@@ -23,7 +23,7 @@ pub fn tables() -> Vec<(&'static str, Vec<FieldDoc>)> {
     let more: Vec<_> = more.collect();
     flows.0.extend(more);
     // Those of flows are all that there are.
-    let exported = export_columns(Some(ElementKind::Flow), FlowNames::Flowsieve);
+    let exported = export_columns(Some(ElementKind::FLOW), FlowNames::Flowsieve);
     vec![
         ("count.parameters", table(&count_model::parameter_columns(false))),
         ("count.design", table(&count_combinations::design_columns())),

@@ -16,7 +16,7 @@ pub(super) const SCHEMA: &str = "flowsieve.plan/1";
 #[derive(Debug)]
 pub struct PlanReport<'a> {
     /// Kind of element; none for abstract attributes.
-    pub element: Option<&'a str>,
+    pub element: Option<String>,
     /// What was asked.
     pub request: &'a PlanRequest,
     /// The answer.
@@ -46,7 +46,7 @@ fn fixed(report: &PlanReport<'_>) -> Fixed {
 /// What was asked.
 pub(super) fn parameter_columns<'a>() -> Columns<PlanReport<'a>> {
     Columns::default()
-        .inlined("element", |report: &PlanReport<'a>| report.element.map(str::to_owned))
+        .inlined("element", |report: &PlanReport<'a>| report.element.clone())
         .doc("kind of element; null for abstract attributes")
         .inlined("attributes", |report| report.request.attributes.clone())
         .doc("their names, in order")

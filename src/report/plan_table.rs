@@ -189,7 +189,7 @@ fn structures(
 
 fn title(report: &PlanReport<'_>) -> String {
     let request = report.request;
-    let of = match report.element {
+    let of = match &report.element {
         Some(element) => format!("{element} ({})", request.name(request.full())),
         None => format!("elements of {} attributes", request.attributes.len()),
     };

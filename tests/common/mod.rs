@@ -30,7 +30,7 @@ pub(crate) fn plan(inputs: &[PathBuf], kind: ElementKind) -> CountPlan {
         rule: ElementRule { kind, ..ElementRule::default() },
         slicing: Slicing { width_ns: Some(1_000_000_000), align: Align::Epoch },
         counter: Some(
-            CounterChoice::filter(FilterKind::Subset, kind.attributes().len(), sizing, shards)
+            CounterChoice::filter(FilterKind::Subset, kind.arity(), sizing, shards)
                 .expect("the defaults hold"),
         ),
         exact_limit_bytes: Some(1 << 30),

@@ -80,7 +80,7 @@ fn damaged_captures_are_counted_as_far_as_they_are_read() {
                 width_ns: [None, Some(1), Some(1_000_000_000), Some(i64::MAX)][number as usize % 4],
                 align: if number % 3 == 0 { Align::First } else { Align::Epoch },
             },
-            counter: CounterChoice::filter(filter, kind.attributes().len(), sizing, 2).ok(),
+            counter: CounterChoice::filter(filter, kind.arity(), sizing, 2).ok(),
             exact_limit_bytes: Some(1 << 22),
             seed: number,
             shards: 2,

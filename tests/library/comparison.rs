@@ -135,7 +135,7 @@ fn simulated(pcap: &[u8]) -> BTreeMap<u32, Second> {
 fn the_truth_is_what_sets_of_the_packets_bytes_say() {
     let folder = tempfile::tempdir().unwrap();
     let (path, pcap) = generated(&folder, GenerateKind::Traffic);
-    let comparison = run(&plan(&[path], ElementKind::HostPair, &[1 << 12]));
+    let comparison = run(&plan(&[path], ElementKind::HOST_PAIR, &[1 << 12]));
     let seconds = simulated(&pcap);
     let naive: Vec<Vec<u64>> = seconds
         .values()
@@ -163,7 +163,7 @@ fn the_truth_is_what_sets_of_the_packets_bytes_say() {
 fn mdbf_loses_what_it_loses_with_infinite_memory() {
     let folder = tempfile::tempdir().unwrap();
     let (path, pcap) = generated(&folder, GenerateKind::Traffic);
-    let mut plan = plan(&[path], ElementKind::HostPair, &[1 << 20]);
+    let mut plan = plan(&[path], ElementKind::HOST_PAIR, &[1 << 20]);
     plan.contenders = vec![Contender::from(FilterKind::Mdbf)];
     let comparison = run(&plan);
     let mdbf = filter(&comparison, FilterKind::Mdbf);
@@ -188,7 +188,7 @@ fn mdbf_loses_what_it_loses_with_infinite_memory() {
 fn counts_are_those_of_count() {
     let folder = tempfile::tempdir().unwrap();
     for (kind, element) in
-        [(GenerateKind::Traffic, ElementKind::HostPair), (GenerateKind::Dns, ElementKind::Dns)]
+        [(GenerateKind::Traffic, ElementKind::HOST_PAIR), (GenerateKind::Dns, ElementKind::DNS)]
     {
         let (path, _) = generated(&folder, kind);
         let inputs = [path];
@@ -196,7 +196,7 @@ fn counts_are_those_of_count() {
         let compared = ComparePlan { expected, ..plan(&inputs, element, &[memory]) };
         let comparison = run(&compared);
         let sizing = Sizing::Memory { bytes: memory, expected };
-        let attributes = element.attributes().len();
+        let attributes = element.arity();
         let filters = KINDS.map(|kind| {
             let counter = CounterChoice::filter(kind, attributes, sizing, 1).unwrap();
             (Contender::from(kind), counter)
@@ -238,7 +238,7 @@ fn answers_do_not_depend_on_the_repeats_that_are_left_out() {
     for exact_limit_bytes in [1 << 30, 2_000_000] {
         let all = ComparePlan {
             exact_limit_bytes,
-            ..plan(std::slice::from_ref(&path), ElementKind::HostPair, &[512, 8192])
+            ..plan(std::slice::from_ref(&path), ElementKind::HOST_PAIR, &[512, 8192])
         };
         let mut some = all.clone();
         some.contenders.retain(|contender| !counts_repeats(contender));
@@ -257,7 +257,7 @@ fn answers_do_not_depend_on_the_repeats_that_are_left_out() {
 fn results_do_not_depend_on_threads() {
     let folder = tempfile::tempdir().unwrap();
     for (kind, element) in
-        [(GenerateKind::Traffic, ElementKind::Flow), (GenerateKind::Dns, ElementKind::Dns)]
+        [(GenerateKind::Traffic, ElementKind::FLOW), (GenerateKind::Dns, ElementKind::DNS)]
     {
         let (path, _) = generated(&folder, kind);
         let written = |threads: usize| {
@@ -325,7 +325,7 @@ fn observed_rates_are_within_four_standard_errors_of_the_formulas() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("uniform.pcap");
     fs::write(&path, uniform(40, 2000, 1000)).unwrap();
-    let comparison = run(&plan(&[path], ElementKind::HostPair, &[2048]));
+    let comparison = run(&plan(&[path], ElementKind::HOST_PAIR, &[2048]));
     assert_eq!(comparison.slices.len(), 40);
     let mut compared = 0;
     for entry in &comparison.entries {
@@ -374,7 +374,7 @@ fn observed_rates_are_within_four_standard_errors_of_the_formulas() {
 fn of_dns_the_planned_subset_answers_for_source_and_domain() {
     let folder = tempfile::tempdir().unwrap();
     let (path, _) = generated(&folder, GenerateKind::Dns);
-    let comparison = run(&plan(&[path], ElementKind::Dns, &[1 << 15]));
+    let comparison = run(&plan(&[path], ElementKind::DNS, &[1 << 15]));
     let rate = |contender: Contender| {
         let query = entry(&comparison, contender).query(0b101, Negatives::Apart);
         query.unwrap().observed()
@@ -396,7 +396,7 @@ fn a_wcbfm_has_the_weights_that_a_plan_gives_it() {
         contenders: kinds.to_vec(),
         combinations: vec![0b101, 0b100],
         weigh: Some(flowsieve::planner::weighted),
-        ..plan(&[path], ElementKind::Dns, &[2048])
+        ..plan(&[path], ElementKind::DNS, &[2048])
     });
     let [equal, weighted] = kinds.map(|kind| {
         let queries = &entry(&compared, kind).queries;
@@ -417,7 +417,7 @@ fn a_wcbfm_has_the_weights_that_a_plan_gives_it() {
 fn what_does_not_fit_says_what_it_needs_and_stops_nobody() {
     let folder = tempfile::tempdir().unwrap();
     let (path, _) = generated(&folder, GenerateKind::Traffic);
-    let comparison = run(&plan(&[path], ElementKind::Flow, &[32]));
+    let comparison = run(&plan(&[path], ElementKind::FLOW, &[32]));
     let subset = filter(&comparison, FilterKind::Subset);
     assert_eq!((subset.needed_bytes, subset.memory_bytes), (Some(64), None));
     assert!(subset.unfit.is_some() && subset.counts.is_empty());
@@ -430,7 +430,7 @@ fn what_does_not_fit_says_what_it_needs_and_stops_nobody() {
 fn a_truth_that_passes_its_limit_is_none() {
     let folder = tempfile::tempdir().unwrap();
     let (path, pcap) = generated(&folder, GenerateKind::Traffic);
-    let mut plan = plan(&[path], ElementKind::HostPair, &[4096]);
+    let mut plan = plan(&[path], ElementKind::HOST_PAIR, &[4096]);
     plan.exact_limit_bytes = 100_000;
     let comparison = run(&plan);
     assert_eq!(comparison.slices.len(), simulated(&pcap).len());
@@ -449,7 +449,7 @@ fn no_packets_are_no_slices() {
     let path = folder.path().join("empty.pcap");
     fs::write(&path, uniform(0, 0, 1)).unwrap();
     for threads in [1, 4] {
-        let mut plan = plan(std::slice::from_ref(&path), ElementKind::HostPair, &[4096]);
+        let mut plan = plan(std::slice::from_ref(&path), ElementKind::HOST_PAIR, &[4096]);
         plan.trace.threads = threads;
         let comparison = run(&plan);
         assert!(comparison.slices.is_empty());
@@ -473,7 +473,7 @@ fn the_page_has_its_figures() {
     let folder = tempfile::tempdir().unwrap();
     let (path, _) = generated(&folder, GenerateKind::Traffic);
     let plan =
-        ComparePlan { timing: true, ..plan(&[path], ElementKind::HostPair, &[4096, 1024, 16384]) };
+        ComparePlan { timing: true, ..plan(&[path], ElementKind::HOST_PAIR, &[4096, 1024, 16384]) };
     let comparison = run(&plan);
     let page =
         CompareReport { pair: Some(PAIR), plan: &plan, comparison: &comparison, anonymized: false }
@@ -556,7 +556,7 @@ fn k_is_chosen_for_the_95th_percentile_of_the_slices() {
         (40, 3, 5000),
     ] {
         let path = flood(&folder, seconds, floods, 5000);
-        let mut plan = plan(&[path], ElementKind::HostPair, &[2048]);
+        let mut plan = plan(&[path], ElementKind::HOST_PAIR, &[2048]);
         plan.contenders = vec![Contender::from(FilterKind::Bloom)];
         let found = run(&plan).expected;
         assert_eq!(found.elements, Some(expected), "{floods} of {seconds}");
@@ -571,7 +571,7 @@ fn a_flood_is_counted_with_a_k_that_suits_it() {
     let folder = tempfile::tempdir().unwrap();
     let path = flood(&folder, 12, 1, 5000);
     let worst = |expected: Option<u64>| {
-        let mut plan = plan(std::slice::from_ref(&path), ElementKind::HostPair, &[3072]);
+        let mut plan = plan(std::slice::from_ref(&path), ElementKind::HOST_PAIR, &[3072]);
         plan.contenders = vec![Contender::from(FilterKind::Bloom)];
         plan.expected = expected;
         let comparison = run(&plan);
@@ -586,7 +586,7 @@ fn a_flood_is_counted_with_a_k_that_suits_it() {
 fn the_pair_is_judged_slice_by_slice() {
     let folder = tempfile::tempdir().unwrap();
     let (path, _) = generated(&folder, GenerateKind::Traffic);
-    let plan = plan(&[path], ElementKind::HostPair, &[64, 512, 4096]);
+    let plan = plan(&[path], ElementKind::HOST_PAIR, &[64, 512, 4096]);
     let comparison = run(&plan);
     for memory in [64, 512, 4096] {
         let pair = comparison.pair(PAIR, memory).unwrap();

@@ -350,7 +350,7 @@ fn counter(which: usize, kind: ElementKind, shards: u32, bytes: u64) -> Option<C
         FilterKind::Cbfm,
         FilterKind::Wcbfm,
     ];
-    let attributes = kind.attributes().len();
+    let attributes = kind.arity();
     let sizing = Sizing::Memory { bytes, expected: None };
     match which {
         0 => None,
@@ -612,7 +612,7 @@ proptest! {
 
     #[test]
     fn bytes_that_are_damaged_are_refused_or_read(at in any::<usize>(), value in any::<u8>(), cut in any::<bool>()) {
-        let plan = common::plan(&["traces/netns-dns.pcap".into()], ElementKind::Flow);
+        let plan = common::plan(&["traces/netns-dns.pcap".into()], ElementKind::FLOW);
         let grid = grid_of(&plan).unwrap();
         let pieces = divide(&plan, u64::MAX);
         let mut reader = PieceReader::open(&plan, grid, &pieces[0], 64 << 20).unwrap();
@@ -653,9 +653,9 @@ fn every_structure_counts_in_pieces_as_at_once() {
     for structure in 0..15 {
         for (memory, exact) in [(9, true), (12, true), (12, false)] {
             let shards = if structure == 2 { 1 } else { 4 };
-            let mut plan = common::plan(&paths, ElementKind::HostPair);
+            let mut plan = common::plan(&paths, ElementKind::HOST_PAIR);
             plan.counter =
-                counter(structure, ElementKind::HostPair, shards, u64::from(shards) << memory);
+                counter(structure, ElementKind::HOST_PAIR, shards, u64::from(shards) << memory);
             plan.shards = shards;
             if !exact && plan.counter.is_some() {
                 plan.exact_limit_bytes = None;
@@ -686,7 +686,7 @@ fn a_range_that_was_entered_in_the_wrong_place_is_read_again() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("nested.pcap");
     fs::write(&path, file).unwrap();
-    let plan = common::plan(&[path], ElementKind::Flow);
+    let plan = common::plan(&[path], ElementKind::FLOW);
     let division = Division { range_bytes: 10_000, ..WHOLE };
     let (pieces, again) = in_pieces(&plan, division);
     assert!(again > 10, "{again}");
@@ -704,7 +704,7 @@ fn an_exact_count_gives_up_in_pieces_where_it_does_at_once() {
     fs::write(&path, file).unwrap();
     let mut answers = [0, 0];
     for limit in (20_000..400_000).step_by(20_000) {
-        let mut plan = common::plan(std::slice::from_ref(&path), ElementKind::HostPair);
+        let mut plan = common::plan(std::slice::from_ref(&path), ElementKind::HOST_PAIR);
         plan.exact_limit_bytes = Some(limit);
         let expected = at_once(&plan);
         assert_eq!(in_pieces(&plan, WHOLE).0, expected, "{limit}");
@@ -717,7 +717,7 @@ fn an_exact_count_gives_up_in_pieces_where_it_does_at_once() {
 fn an_input_that_cannot_be_read_is_an_error_or_listed_if_that_is_wanted() {
     let folder = tempfile::tempdir().unwrap();
     let missing = folder.path().join("missing.pcap");
-    let plan = common::plan(&["traces/generated.pcap".into(), missing], ElementKind::Flow);
+    let plan = common::plan(&["traces/generated.pcap".into(), missing], ElementKind::FLOW);
     let grid = grid_of(&plan).unwrap();
     let pieces = divide(&plan, u64::MAX);
     let error = PieceReader::open(&plan, grid, &pieces[1], 1 << 20).unwrap_err();
@@ -742,7 +742,7 @@ fn a_range_that_cannot_be_read_ends_its_input_and_is_read_once() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("replaced.pcap");
     fs::copy("traces/generated.pcap", &path).unwrap();
-    let plan = common::plan(std::slice::from_ref(&path), ElementKind::Flow);
+    let plan = common::plan(std::slice::from_ref(&path), ElementKind::FLOW);
     let grid = grid_of(&plan).unwrap();
     let pieces = divide(&plan, 100_000);
     assert!(pieces.len() > 4);
@@ -787,7 +787,7 @@ fn a_range_that_cannot_be_read_ends_its_input_and_is_read_once() {
 
 #[test]
 fn what_does_not_belong_together_is_refused() {
-    let plan = common::plan(&["traces/generated.pcap".into()], ElementKind::Flow);
+    let plan = common::plan(&["traces/generated.pcap".into()], ElementKind::FLOW);
     let grid = grid_of(&plan).unwrap();
     let pieces = divide(&plan, u64::MAX);
     let mut reader = PieceReader::open(&plan, grid, &pieces[0], 64 << 20).unwrap();
@@ -827,7 +827,7 @@ fn a_range_of_time_of_a_long_capture_is_read_in_pieces_as_at_once() {
     let mut bytes = Vec::new();
     generate(&generated, &mut bytes).unwrap();
     fs::write(&path, bytes).unwrap();
-    let mut plan = common::plan(&[path], ElementKind::HostPair);
+    let mut plan = common::plan(&[path], ElementKind::HOST_PAIR);
     let at = |second: i64| Some(TimeBound::At((1_700_000_000 + second) * 1_000_000_000));
     plan.trace.selection = Selection { from: at(100), to: at(120), ..Selection::default() };
     let expected = at_once(&plan);
@@ -840,7 +840,7 @@ fn a_range_of_time_of_a_long_capture_is_read_in_pieces_as_at_once() {
 
 #[test]
 fn a_reader_of_any_kind_makes_the_same_parts() {
-    let plan = common::plan(&["traces/generated.pcap".into()], ElementKind::HostPair);
+    let plan = common::plan(&["traces/generated.pcap".into()], ElementKind::HOST_PAIR);
     let grid = grid_of(&plan).unwrap();
     let bytes: &'static [u8] = source(3).leak();
     let head = || {

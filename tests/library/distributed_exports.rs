@@ -102,11 +102,11 @@ fn in_pieces(plan: &ExportPlan, division: Division) -> Exported {
 
 fn exports() -> impl Strategy<Value = ExportPlan> {
     let kinds = prop::sample::select(vec![
-        ElementKind::Flow,
-        ElementKind::HostPair,
-        ElementKind::Dns,
-        ElementKind::Source,
-        ElementKind::Destination,
+        ElementKind::FLOW,
+        ElementKind::HOST_PAIR,
+        ElementKind::DNS,
+        ElementKind::SOURCE,
+        ElementKind::DESTINATION,
     ]);
     let what = (prop::option::weighted(0.8, kinds), any::<bool>(), any::<bool>());
     (plan(), what).prop_map(|(plan, (kind, undirected, queries_only))| ExportPlan {
@@ -114,8 +114,8 @@ fn exports() -> impl Strategy<Value = ExportPlan> {
         what: kind.map_or(ExportWhat::Packets, |kind| ExportWhat::Elements {
             kind,
             undirected: undirected
-                && !matches!(kind, ElementKind::Source | ElementKind::Destination),
-            queries_only: queries_only && kind == ElementKind::Dns,
+                && !matches!(kind, ElementKind::SOURCE | ElementKind::DESTINATION),
+            queries_only: queries_only && kind == ElementKind::DNS,
             slicing: plan.slicing,
             memory_bytes: 1 << 30,
         }),

@@ -18,9 +18,9 @@ fn inputs_and_totals(counted: &Counted) -> String {
 
 #[test]
 fn the_defaults_are_those_of_the_command_line() {
-    let plan = common::plan(&PATHS.map(Into::into), ElementKind::Flow);
+    let plan = common::plan(&PATHS.map(Into::into), ElementKind::FLOW);
     let (slices, _) = common::run(&plan);
-    let count = Count::of(PATHS).element(ElementKind::Flow);
+    let count = Count::of(PATHS).element(ElementKind::FLOW);
     let counted = count.run().unwrap();
     assert_eq!(counted.slices, slices);
     assert!(counted.into_iter().eq(slices));

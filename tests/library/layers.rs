@@ -14,7 +14,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("anonymize", &["decode", "trace"]),
     ("capture_filter", &["decode", "trace"]),
     ("selection", &["zone", "capture_filter", "decode", "trace"]),
-    ("elements", &["selection", "decode", "hashing", "memory", "trace"]),
+    ("elements", &["selection", "decode", "hashing", "inputs", "memory", "trace"]),
     (
         "pipeline",
         &[

@@ -59,7 +59,7 @@ fn slices_have_the_counts_of_the_naive_program() {
     let folder = tempfile::tempdir().unwrap();
     let (path, bytes) = generated(&folder, &traffic(60_000, 3));
     let expected = naive_pairs_a_second(&bytes);
-    let (slices, summary) = common::run(&common::plan(&[path], ElementKind::HostPair));
+    let (slices, summary) = common::run(&common::plan(&[path], ElementKind::HOST_PAIR));
     let ours: Vec<(i64, Option<u64>)> =
         slices.iter().map(|slice| (slice.start_ns / 1_000_000_000, slice.exact)).collect();
     let theirs: Vec<(i64, Option<u64>)> =
@@ -91,10 +91,10 @@ fn the_report_does_not_depend_on_the_number_of_threads() {
     let (traffic, _) = generated(&folder, &traffic(50_000, 4));
     let (dns, _) = generated(&folder, &GeneratePlan::new(GenerateKind::Dns, 20_000));
     let sizing = Sizing::Memory { bytes: 8 << 10, expected: None };
-    for kind in [ElementKind::HostPair, ElementKind::Flow, ElementKind::Dns, ElementKind::Source] {
+    for kind in [ElementKind::HOST_PAIR, ElementKind::FLOW, ElementKind::DNS, ElementKind::SOURCE] {
         for filter in [FilterKind::Subset, FilterKind::Bloom, FilterKind::Mdbf, FilterKind::Cmdbf] {
             let mut plan = common::plan(&[traffic.clone(), dns.clone()], kind);
-            let attributes = kind.attributes().len();
+            let attributes = kind.arity();
             let filter = CounterChoice::filter(filter, attributes, sizing, plan.shards).unwrap();
             counts_the_same_with_every_number_of_threads(&mut plan, filter);
         }
@@ -124,7 +124,7 @@ fn a_hyper_log_log_counts_and_tells_no_first() {
     let (path, bytes) = generated(&folder, &traffic(60_000, 3));
     let expected = naive_pairs_a_second(&bytes);
     for (memory, shards, registers) in [(1024, 1, 1024.0), (12_000, 8, 1024.0), (16, 1, 16.0)] {
-        let mut plan = common::plan(std::slice::from_ref(&path), ElementKind::HostPair);
+        let mut plan = common::plan(std::slice::from_ref(&path), ElementKind::HOST_PAIR);
         let sizing = Sizing::Memory { bytes: memory, expected: None };
         plan.shards = shards;
         plan.counter = Some(CounterChoice::registers(Structure::Hll, sizing, shards).unwrap());
@@ -159,7 +159,7 @@ fn several_files_are_one_trace_in_the_order_of_time() {
         fs::write(&path, [&[&bytes[..24]], records].concat().concat()).unwrap();
         path
     };
-    let expected = report(&common::plan(&[whole], ElementKind::HostPair));
+    let expected = report(&common::plan(&[whole], ElementKind::HOST_PAIR));
     // One after the other, named in the wrong order; and every second packet to another file.
     let (early, late) = records.split_at(11_111);
     let in_a_row = [write("late.pcap", late), write("early.pcap", early)];
@@ -168,7 +168,7 @@ fn several_files_are_one_trace_in_the_order_of_time() {
     let interleaved = [write("even.pcap", &even), write("odd.pcap", &odd)];
     for (inputs, threads) in [(&in_a_row, 1), (&in_a_row, 4), (&interleaved, 1), (&interleaved, 4)]
     {
-        let mut plan = common::plan(inputs, ElementKind::HostPair);
+        let mut plan = common::plan(inputs, ElementKind::HOST_PAIR);
         plan.trace.threads = threads;
         assert_eq!(report(&plan), expected, "{inputs:?} {threads}");
     }
@@ -223,7 +223,7 @@ proptest! {
             .collect();
         let captures: Vec<Vec<&[u8]>> = bytes.iter().map(|bytes| records(bytes)).collect();
         let one = [&[&bytes[0][..24]], &merged(&captures)[..]].concat().concat();
-        let mut plan = common::plan(&[write("one.pcap".to_owned(), &one)], ElementKind::HostPair);
+        let mut plan = common::plan(&[write("one.pcap".to_owned(), &one)], ElementKind::HOST_PAIR);
         plan.trace.headers.tunnel = Tunnel::Inner;
         plan.shards = shards;
         plan.slicing = Slicing { width_ns: width, align: if first { Align::First } else { Align::Epoch } };
@@ -262,9 +262,9 @@ fn large_overlapping_captures_count_as_the_one_that_they_make() {
     let parts: Vec<Source> =
         (0..3).map(|seed| folder.path().join(format!("40000-{seed}.pcap")).into()).collect();
     for (kind, width_ns, align) in [
-        (ElementKind::HostPair, Some(700_000_000), Align::First),
-        (ElementKind::Flow, Some(20_000_000), Align::Epoch),
-        (ElementKind::HostPair, None, Align::Epoch),
+        (ElementKind::HOST_PAIR, Some(700_000_000), Align::First),
+        (ElementKind::FLOW, Some(20_000_000), Align::Epoch),
+        (ElementKind::HOST_PAIR, None, Align::Epoch),
     ] {
         let mut plan = common::plan(std::slice::from_ref(&one), kind);
         plan.slicing = Slicing { width_ns, align };
@@ -328,7 +328,7 @@ fn stream_at(
     delay_ns: Option<i64>,
 ) -> (Vec<SliceResult>, Totals) {
     let bytes = std::io::Cursor::new(pcap_at(packets));
-    let mut plan = common::plan(&[], ElementKind::HostPair);
+    let mut plan = common::plan(&[], ElementKind::HOST_PAIR);
     plan.trace.inputs = vec![Source::reader("a stream", bytes)];
     plan.slicing = slicing;
     plan.trace.headers.tunnel = Tunnel::Inner;
@@ -358,7 +358,7 @@ fn totals_at(packets: &[(u32, u32, u16)], slicing: Slicing) -> (Vec<SliceResult>
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("times.pcap");
     fs::write(&path, pcap_at(packets)).unwrap();
-    let mut plan = common::plan(&[path], ElementKind::HostPair);
+    let mut plan = common::plan(&[path], ElementKind::HOST_PAIR);
     plan.slicing = slicing;
     plan.trace.headers.tunnel = Tunnel::Inner;
     let (slices, summary) = common::run(&plan);
@@ -416,7 +416,7 @@ fn totals_without_any_slice_are_null_where_there_can_be_no_answer() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("no-packets.pcap");
     fs::write(&path, pcap_at(&[])).unwrap();
-    let plan = common::plan(&[path], ElementKind::HostPair);
+    let plan = common::plan(&[path], ElementKind::HOST_PAIR);
     let answers = |plan: &CountPlan| {
         let (slices, CountSummary { totals, .. }) = common::run(plan);
         assert!(slices.is_empty() && totals.quantiles.is_none());

@@ -136,7 +136,7 @@ proptest! {
                 wanted.push(Wanted { mask, weight });
             }
         }
-        let attributes: Vec<String> = kind.attributes().iter().map(ToString::to_string).collect();
+        let attributes: Vec<String> = kind.attributes().into_iter().map(str::to_owned).collect();
         // The search for a WCBFM's weights takes seconds among the cuts of five attributes, or for
         // the most elements; what it finds has the shape of any other one.
         let cuts = (attributes.len() > 3).then(|| vec![0b00110, 0b11001]);
@@ -146,8 +146,8 @@ proptest! {
         let fewer = (1, first.min(elements), Origin::Given);
         let request = PlanRequest {
             elements: Elements::new(
-                kind.most_values(),
-                if kind.attributes().len() > 1 { std::slice::from_ref(&fewer) } else { &[] },
+                &kind.most_values(),
+                if kind.arity() > 1 { std::slice::from_ref(&fewer) } else { &[] },
                 Some(elements),
                 |mask| mask.to_string(),
             ).unwrap(),

@@ -132,7 +132,7 @@ fn selected_packets_count_as_a_capture_that_has_only_them() {
             let (bytes, others) = copy(&path, times, *keep);
             let alone = folder.path().join("alone.pcap");
             fs::write(&alone, bytes).unwrap();
-            let mut expected = common::plan(std::slice::from_ref(&alone), ElementKind::Flow);
+            let mut expected = common::plan(std::slice::from_ref(&alone), ElementKind::FLOW);
             let (rows, summary) = common::run(&expected);
             some += u32::from(!rows.is_empty() && others > 0);
             expected.trace.selection = selection(expression, times);
@@ -189,10 +189,10 @@ fn of_a_long_capture_in_order_the_rest_is_not_read_and_nothing_is_missed() {
         let alone = folder.path().join("alone.pcap");
         let (bytes, others) = copy(&path, &times, |_| true);
         fs::write(&alone, bytes).unwrap();
-        let expected = common::plan(std::slice::from_ref(&alone), ElementKind::Flow);
+        let expected = common::plan(std::slice::from_ref(&alone), ElementKind::FLOW);
         let (rows, summary) = common::run(&expected);
         for threads in [1, 2, 4] {
-            let mut plan = common::plan(std::slice::from_ref(&path), ElementKind::Flow);
+            let mut plan = common::plan(std::slice::from_ref(&path), ElementKind::FLOW);
             (plan.trace.selection, plan.trace.threads) = (selection("", &times), threads);
             let (found, selected) = common::run(&plan);
             assert_eq!(unmarked(found), unmarked(rows.clone()), "{times:?}, {threads} threads");
@@ -217,8 +217,8 @@ fn of_a_long_capture_out_of_order_everything_is_read() {
     let (bytes, others) = copy(&path, &times, |_| true);
     let alone = folder.path().join("alone.pcap");
     fs::write(&alone, bytes).unwrap();
-    let (rows, _) = common::run(&common::plan(&[alone], ElementKind::Flow));
-    let mut plan = common::plan(&[path], ElementKind::Flow);
+    let (rows, _) = common::run(&common::plan(&[alone], ElementKind::FLOW));
+    let mut plan = common::plan(&[path], ElementKind::FLOW);
     plan.trace.selection = selection("", &times);
     let (found, selected) = common::run(&plan);
     assert_eq!(unmarked(found), unmarked(rows));
@@ -233,7 +233,7 @@ fn damage_behind_what_is_not_read_has_the_number_of_its_packet() {
     let bytes = fs::read(&path).unwrap();
     fs::write(&path, &bytes[..bytes.len() - 5]).unwrap();
     let error = |selection, threads| {
-        let mut plan = common::plan(std::slice::from_ref(&path), ElementKind::Flow);
+        let mut plan = common::plan(std::slice::from_ref(&path), ElementKind::FLOW);
         (plan.trace.selection, plan.trace.threads) = (selection, threads);
         let (_, summary) = common::run(&plan);
         let input = &summary.inputs[0];

@@ -34,7 +34,7 @@ fn capture(packets: &[(i64, u16)]) -> Vec<u8> {
 
 fn sliding(input: Source, panes: u16, threads: usize) -> CountPlan {
     let sizing = Sizing::Memory { bytes: 64 << 10, expected: None };
-    let mut plan = common::plan(&[], ElementKind::HostPair);
+    let mut plan = common::plan(&[], ElementKind::HOST_PAIR);
     plan.trace.inputs = vec![input];
     plan.slicing.width_ns = Some(PANE_NS * i64::from(panes));
     plan.every_ns = Some(PANE_NS);

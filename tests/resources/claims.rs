@@ -33,7 +33,7 @@ fn a_record_that_claims_four_gibibytes_takes_no_memory() {
     let head = [pcap_header(101), good.clone(), good.clone(), good.clone(), good].concat();
     let place = head.len() as u64;
     let done =
-        work(Repeated::new([head, lie].concat(), vec![0; 4096], 4096), of(ElementKind::HostPair));
+        work(Repeated::new([head, lie].concat(), vec![0; 4096], 4096), of(ElementKind::HOST_PAIR));
     assert_eq!(done.packets, 4);
     let error = done.error.as_ref().unwrap();
     assert!(
@@ -57,7 +57,7 @@ fn a_pcapng_block_of_the_greatest_length_takes_no_memory() {
         lie[4..8].copy_from_slice(&u32::MAX.to_le_bytes());
         let head = [section(), interface, lie].concat();
         // 256 MiB of it are there.
-        let done = work(Repeated::new(head, vec![0; 1 << 16], 1 << 12), of(ElementKind::HostPair));
+        let done = work(Repeated::new(head, vec![0; 1 << 16], 1 << 12), of(ElementKind::HOST_PAIR));
         let error = done.error.as_ref().unwrap().to_string();
         assert!(error.contains(told), "{error}");
         check_work(&done);
@@ -72,7 +72,7 @@ fn a_packet_of_the_longest_legal_block_takes_what_the_format_allows() {
     let mut packet = vec![0; 20];
     packet.resize((16 << 20) - 12, 0);
     let head = [section(), interface].concat();
-    let done = work(Repeated::new(head, block(6, &packet), 8), of(ElementKind::HostPair));
+    let done = work(Repeated::new(head, block(6, &packet), 8), of(ElementKind::HOST_PAIR));
     assert!(done.error.is_none(), "{:?}", done.error);
     assert_eq!(done.packets, 8);
     // The block itself is 16 MiB of this test's memory.
@@ -84,7 +84,7 @@ fn a_million_interfaces_take_memory_for_a_million_and_no_more() {
     let measured = Measured::start();
     let interface =
         block(1, &[&[101, 0, 0, 0, 0, 0, 0, 0][..], &[1, 0, 60, 0], &[b'x'; 60], &[0; 4]].concat());
-    let done = work(Repeated::new(section(), interface, 2_000_000), of(ElementKind::HostPair));
+    let done = work(Repeated::new(section(), interface, 2_000_000), of(ElementKind::HOST_PAIR));
     let error = done.error.as_ref().unwrap().to_string();
     assert!(error.contains("more than a million interfaces"), "{error}");
     check_work(&done);
@@ -115,7 +115,7 @@ fn tags_and_headers_without_end_are_bounded_steps() {
     for frame in [tags, labels, ethernet([0x86, 0xdd], &options), ethernet([8, 0], &nested)] {
         let measured = Measured::start();
         let done =
-            work(Repeated::new(pcap_header(1), record(1, &frame), 400), of(ElementKind::Flow));
+            work(Repeated::new(pcap_header(1), record(1, &frame), 400), of(ElementKind::FLOW));
         assert_eq!(done.packets, 400);
         assert!(done.error.is_none());
         check_work(&done);
@@ -144,7 +144,7 @@ fn dns_names_that_point_in_circles_end() {
     }
     let measured = Measured::start();
     let done =
-        work(Repeated::new(pcap_header(101), answers.concat(), 20_000), of(ElementKind::Dns));
+        work(Repeated::new(pcap_header(101), answers.concat(), 20_000), of(ElementKind::DNS));
     assert_eq!((done.packets, done.elements), (80_000, 0));
     let mut reasons = done.skipped.keys().map(|skip| skip.name());
     assert!(reasons.all(|reason| reason.starts_with("dns_")), "{:?}", done.skipped);
@@ -202,7 +202,7 @@ fn a_frame_of_dnstap_that_claims_much_takes_no_memory() {
     for (length, is_legal) in [(u32::MAX, false), ((1 << 20) + 1, false), (1 << 20, true)] {
         let measured = Measured::start();
         let head = [DNSTAP, &length.to_be_bytes()].concat();
-        let done = work(Repeated::new(head, vec![0xff; 4096], 64), of(ElementKind::HostPair));
+        let done = work(Repeated::new(head, vec![0xff; 4096], 64), of(ElementKind::HOST_PAIR));
         assert_eq!(done.packets, 0);
         let kind = &done.error.as_ref().unwrap().kind;
         if is_legal {
@@ -228,7 +228,7 @@ fn a_block_of_cdns_without_end_takes_bounded_memory() {
     // A map of one pair, with a value of 255 bytes that nobody knows.
     let query = [&[0xa1, 0x18, 99, 0x58, 0xff][..], &[7; 255]].concat();
     let done =
-        work(Repeated::new(CDNS.to_vec(), query.repeat(16), 32_768), of(ElementKind::HostPair));
+        work(Repeated::new(CDNS.to_vec(), query.repeat(16), 32_768), of(ElementKind::HOST_PAIR));
     let error = done.error.as_ref().unwrap();
     assert!(matches!(error.kind, TraceErrorKind::RecordTooLong { .. }), "{error}");
     // What is there of the block is read.
@@ -246,7 +246,7 @@ fn lengths_in_cdns_take_no_memory() {
     ] {
         let measured = Measured::start();
         let head = [CDNS, claim].concat();
-        let done = work(Repeated::new(head, vec![0xa0; 64], 64), of(ElementKind::HostPair));
+        let done = work(Repeated::new(head, vec![0xa0; 64], 64), of(ElementKind::HOST_PAIR));
         assert!(done.error.is_some());
         assert!(measured.peak_bytes() < SMALL, "{} bytes", measured.peak_bytes());
     }

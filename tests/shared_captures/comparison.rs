@@ -8,9 +8,9 @@ use std::path::Path;
 pub(crate) fn the_truth_is_the_manifests(folder: &Path) {
     let manifest = Manifest::read(folder);
     for (name, kind, column) in [
-        ("backbone/auckland2-20000125-oc3atm.erf", ElementKind::HostPair, "pairs_outer"),
-        ("backbone/isp-10kp-anon.pcap.gz", ElementKind::Flow, "tuples5_outer"),
-        ("dns/zeek-ticks-dns.pcap", ElementKind::Dns, "dns_triples"),
+        ("backbone/auckland2-20000125-oc3atm.erf", ElementKind::HOST_PAIR, "pairs_outer"),
+        ("backbone/isp-10kp-anon.pcap.gz", ElementKind::FLOW, "tuples5_outer"),
+        ("dns/zeek-ticks-dns.pcap", ElementKind::DNS, "dns_triples"),
     ] {
         let mut plan = plan(&[folder.join(name)], kind, &[1 << 14]);
         plan.slicing.width_ns = None;

@@ -212,17 +212,17 @@ fn measure(path: &Path, name: &str) -> (Figures, Option<String>) {
         let exact: u64 = slices.iter().map(|slice| slice.exact.expect("within the limit")).sum();
         (exact, summary)
     };
-    let (pairs_outer, summary) = one(ElementKind::HostPair, &|_| {});
+    let (pairs_outer, summary) = one(ElementKind::HOST_PAIR, &|_| {});
     let error = summary.inputs[0].error.as_ref().map(ToString::to_string);
     let figures = Figures {
         packets: summary.totals.packets,
         ip_packets: summary.totals.ip_packets,
         pairs_outer,
-        pairs_inner: one(ElementKind::HostPair, &|plan| plan.trace.headers.tunnel = Tunnel::Inner)
+        pairs_inner: one(ElementKind::HOST_PAIR, &|plan| plan.trace.headers.tunnel = Tunnel::Inner)
             .0,
-        tuples5_outer: one(ElementKind::Flow, &|_| {}).0,
-        dns_triples: one(ElementKind::Dns, &|_| {}).0,
-        dns_query_triples: one(ElementKind::Dns, &|plan| plan.rule.queries_only = true).0,
+        tuples5_outer: one(ElementKind::FLOW, &|_| {}).0,
+        dns_triples: one(ElementKind::DNS, &|_| {}).0,
+        dns_query_triples: one(ElementKind::DNS, &|plan| plan.rule.queries_only = true).0,
     };
     (figures, error)
 }

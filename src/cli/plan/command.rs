@@ -24,12 +24,12 @@ impl PlanArgs {
         let mut words: Vec<String> = ["flowsieve", "count"].map(str::to_owned).into();
         let mut add = |option: &str, value: &str| words.push(format!("{option} {}", quoted(value)));
         if kind != ElementKind::default() {
-            add("--element", kind.name());
+            add("--element", &kind.name());
         }
         if self.read.tunnel == Tunnel::Inner {
             add("--tunnel", "inner");
         }
-        if kind == ElementKind::Dns {
+        if kind.has_name() {
             for port in &self.elements.dns.dns_port {
                 add("--dns-port", &port.to_string());
             }
@@ -65,7 +65,7 @@ impl PlanArgs {
         if self.elements.undirected {
             words.push("--undirected".into());
         }
-        if self.elements.queries_only && kind == ElementKind::Dns {
+        if self.elements.queries_only && kind.has_name() {
             words.push("--queries-only".into());
         }
         words.push("CAPTURE".into());
@@ -106,7 +106,7 @@ fn numbers(
     let mut numbers = vec![(whole as u64).to_string()];
     let derived = |known: &[_]| {
         let name = |mask| request.name(mask);
-        Elements::new(kind.most_values(), known, Some(whole as u64), name).ok()
+        Elements::new(&kind.most_values(), known, Some(whole as u64), name).ok()
     };
     for mask in relevant.iter().copied().filter(|&mask| mask != request.full()) {
         let number = elements.of(mask);
@@ -133,7 +133,7 @@ fn size(bytes: u64) -> String {
 
 /// A word as a shell takes it.
 fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || ",.:=_-+".contains(c);
+    let plain = |c: char| c.is_ascii_alphanumeric() || ",.:=_-+/".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         word.to_owned()
     } else {

@@ -134,7 +134,7 @@ pub(crate) fn run(args: &PlanArgs, run: &mut Run) -> Result<Outcome> {
     let output = run.output(args.output.path())?;
     let look = output.look(None);
     let report = PlanReport {
-        element: args.kind().map(ElementKind::name),
+        element: args.kind().map(|kind| kind.name().into_owned()),
         request: &request,
         plan: &plan,
         sample: sample.as_ref(),

@@ -21,7 +21,7 @@ impl PlanArgs {
             (Some(count), _) => (1..=count).map(|number| number.to_string()).collect(),
             (None, kind) => {
                 let names = kind.unwrap_or_default().attributes();
-                names.iter().map(ToString::to_string).collect()
+                names.into_iter().map(str::to_owned).collect()
             }
         };
         self.elements.check()?;
@@ -57,9 +57,9 @@ impl PlanArgs {
             ));
         }
         let key_bytes = match self.kind() {
-            Some(ElementKind::HostPair) => 8,
-            Some(ElementKind::Flow | ElementKind::Source | ElementKind::Destination) => 16,
-            Some(ElementKind::Dns) => 48,
+            Some(ElementKind::HOST_PAIR) => 8,
+            Some(kind) if kind.has_name() => 48,
+            Some(_) => 16,
             None => 8 * attributes.len() as u64,
         };
         let request = PlanRequest {
@@ -98,8 +98,8 @@ impl PlanArgs {
                 "a sample has the numbers of all combinations; leave out --expect, or give it for one of them, such as --expect src=5k",
             ));
         }
-        let none = vec![None; names.len()];
-        let caps = self.kind().map_or(none.as_slice(), |kind| kind.most_values());
-        Elements::new(caps, &known, for_all, |mask| request.name(mask)).map_err(UsageError::new)
+        let none = || vec![None; names.len()];
+        let caps = self.kind().map_or_else(none, |kind| kind.most_values());
+        Elements::new(&caps, &known, for_all, |mask| request.name(mask)).map_err(UsageError::new)
     }
 }

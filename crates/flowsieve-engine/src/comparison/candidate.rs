@@ -97,7 +97,7 @@ pub(super) fn sized(
         (Some(_), false) => Sizing::Memory { bytes, expected: None },
         _ => sizing,
     };
-    let spec = FilterSpec::new(kind, plan.rule.kind.attributes().len(), sizing)?;
+    let spec = FilterSpec::new(kind, plan.rule.kind.arity(), sizing)?;
     Ok(match (contender, plan.weigh) {
         (Contender::SubsetPlanned, _) => planned(plan, expected, spec.shape().size.unwrap_or(1)),
         (_, Some(weigh)) if kind.has_weights() => {
@@ -117,7 +117,7 @@ fn planned(plan: &ComparePlan, expected: &Expected, lines: u64) -> FilterSpec {
             asked[1..].iter().map(|&mask| PlannedCombination { mask, probes: DEFAULT_PROBES });
         SubsetSpec {
             halving: false,
-            attributes: plan.rule.kind.attributes().len(),
+            attributes: plan.rule.kind.arity(),
             lines,
             probes: DEFAULT_PROBES,
             combinations: combinations.collect(),
@@ -145,7 +145,7 @@ fn with_workload<T>(
     let share = 1.0 / asked.len() as f64;
     let wanted: Vec<(u32, f64)> = asked.iter().map(|&mask| (mask, share)).collect();
     Some(make(&Workload {
-        attributes: plan.rule.kind.attributes().len(),
+        attributes: plan.rule.kind.arity(),
         wanted: &wanted,
         known: 1.0,
         values: &|mask| values(mask).unwrap_or(1.0),

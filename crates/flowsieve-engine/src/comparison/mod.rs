@@ -15,8 +15,8 @@
 //! functions.
 
 mod candidate;
+mod collector;
 mod expected;
-mod gather;
 mod negatives;
 mod pair;
 mod plan;

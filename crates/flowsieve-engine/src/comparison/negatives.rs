@@ -1,6 +1,6 @@
 //! Queries for elements that are absent from a slice, drawn from the traffic itself.
 //!
-//! - *apart*: every attribute's value from a distinct element of its own, drawn evenly from those
+//! - *apart*: every attribute's value from a different distinct element, drawn evenly from those
 //!   of the slice; so a value comes as often as it has elements. Draws that give a combination that
 //!   does occur, or addresses of two families, are thrown away. Combinations of one attribute have
 //!   none of these.
@@ -116,7 +116,7 @@ impl Asking {
             part.clear();
             let mut family = None;
             let mut mixed = false;
-            for attribute in (0..kind.attributes().len()).filter(|one| mask >> one & 1 == 1) {
+            for attribute in (0..kind.arity()).filter(|one| mask >> one & 1 == 1) {
                 let element = whole.get(draws.below(whole.len()));
                 if kind.addresses() >> attribute & 1 == 1 {
                     if family.is_none() {
@@ -222,7 +222,7 @@ mod tests {
     fn questions_are_about_what_is_not_there() {
         let digester = Digester::new(3);
         let asking = Asking {
-            counted: Counted::new(ElementKind::HostPair, &[0b11, 0b01, 0b10]),
+            counted: Counted::new(ElementKind::HOST_PAIR, &[0b11, 0b01, 0b10]),
             asked: vec![0b11, 0b01, 0b10],
             digester,
         };
@@ -243,7 +243,7 @@ mod tests {
         let values = slices.each_ref().map(|pairs| -> [HashSet<Digest>; 2] {
             [0, 1].map(|attribute| {
                 let of = |pair: &Vec<u8>| {
-                    let value = ElementKind::HostPair.values(pair, 0b11).nth(attribute);
+                    let value = ElementKind::HOST_PAIR.values(pair, 0b11).nth(attribute);
                     digester.digest(value.unwrap().1)
                 };
                 pairs.iter().map(of).collect()

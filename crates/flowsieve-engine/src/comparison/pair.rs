@@ -1,4 +1,4 @@
-//! Two structures beside each other: which of them was nearer to the truth, slice by slice.
+//! Two structures compared: which of them was nearer to the truth, slice by slice.
 
 use super::Contender;
 use super::results::{Comparison, CountErrors, Entry, JudgedSlice, SliceCount};
@@ -111,7 +111,7 @@ impl Comparison {
             .collect()
     }
 
-    /// Two structures beside each other in a memory: raw count against raw count, as published; a
+    /// Compares two structures in a memory: raw count against raw count, as published; a
     /// structure without one takes part by its estimate.
     ///
     /// # Errors

@@ -117,14 +117,14 @@ impl ComparePlan {
     /// users of such elements ask for.
     pub fn usual_combinations(kind: ElementKind) -> Vec<u32> {
         match kind {
-            ElementKind::HostPair => vec![0b01, 0b10],
             // src,dst; src,dst_port; dst,dst_port.
-            ElementKind::Flow => {
+            ElementKind::FLOW => {
                 vec![0b0_0001, 0b0_0010, 0b0_0100, 0b0_1000, 0b1_0000, 0b0_0011, 0b1_0001, 0b1_0010]
             }
             // src,domain; src,dst.
-            ElementKind::Dns => vec![0b001, 0b010, 0b100, 0b101, 0b011],
-            ElementKind::Source | ElementKind::Destination => Vec::new(),
+            ElementKind::DNS => vec![0b001, 0b010, 0b100, 0b101, 0b011],
+            _ if kind.arity() < 2 => Vec::new(),
+            _ => (0..kind.arity()).map(|attribute| 1 << attribute).collect(),
         }
     }
 

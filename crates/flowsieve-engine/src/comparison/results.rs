@@ -92,7 +92,7 @@ pub struct Entry {
     pub unfit: Option<String>,
     /// Hash functions (k); binary logarithm of the registers of a `HyperLogLog` is no such number.
     pub probes: Option<u32>,
-    /// Combinations stored besides the whole element, with their bits an element.
+    /// Combinations stored in addition to the whole element, with their bits per element.
     pub stored: Vec<(u32, u32)>,
     /// Its counts, one a slice; empty if it does not fit.
     pub counts: Vec<SliceCount>,
@@ -118,7 +118,7 @@ pub struct SliceCount {
 /// Queries for absent elements.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Negatives {
-    /// Values that occur in the slice, each drawn from an element of its own, but not together.
+    /// Values that occur in the slice, each drawn from a different element, but not together.
     Apart,
     /// What occurs in the following slice and not in this one.
     Next,

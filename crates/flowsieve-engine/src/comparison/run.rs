@@ -1,12 +1,11 @@
 //! The run: the pipeline's reading and slicing, with the comparison as its stage.
 
-use super::stage::Bench;
+use super::stage::CompareStage;
 use super::{ComparePlan, Comparison};
 use crate::elements::Extractor;
 use crate::hashing::Digester;
 use crate::pipeline::{
-    Align, Beside, Cut, Edges, InputResult, Read, Reading, RunError, SliceGrid, Totals, Traffic,
-    Watch,
+    Cut, Edges, InputResult, Observer, Reread, RunError, SlicePipeline, Totals, Traffic, Watch,
 };
 use std::sync::Arc;
 use std::thread;
@@ -30,54 +29,50 @@ pub fn compare(
     let digester = Digester::new(plan.seed);
     let extractor = Extractor::new(plan.rule.clone(), &plan.trace.headers, digester, true, true);
     let can_read_again = !plan.trace.is_stream();
-    let mut reading = Reading {
+    let mut pipeline = SlicePipeline {
         inputs: plan.trace.sources(),
         input_format: plan.trace.input_format,
         extractor: Arc::new(if traffic.is_some() { extractor.with_addresses() } else { extractor }),
-        arity: plan.rule.kind.attributes().len(),
+        extractor_again: None,
+        arity: plan.rule.kind.arity(),
         slicing: plan.slicing,
         open_slices: plan.open_slices(),
         shards: 1,
         threads: usize::from(plan.trace.threads > 2),
-        beside: traffic.into_iter().map(|traffic| traffic as &mut dyn Beside).collect(),
+        observers: traffic.into_iter().map(|traffic| traffic as &mut dyn Observer).collect(),
         panes: None,
+        // Structures are judged by whole slices.
+        reread: if can_read_again { Reread::All } else { Reread::Never },
         recalls: false,
         delay_ns: None,
     };
-    let mut grid = SliceGrid::new(None, Align::Epoch, 0);
-    let read = thread::scope(|scope| {
-        reading.run(scope, watch, |of_trace| {
-            grid = of_trace;
-            Bench::new(scope, plan)
-        })
-    });
-    let Read { inputs, mut totals, disordered, mut outcome } = read?;
-    if !disordered.is_empty() && !totals.interrupted && can_read_again {
-        // Structures are judged by whole slices.
-        let again = thread::scope(|scope| {
-            reading.run_by_slice(scope, watch, None, |_| Bench::new(scope, plan))
-        })?;
-        totals.uncounted = again.totals.uncounted;
-        totals.interrupted = again.totals.interrupted;
-        outcome = again.outcome;
-    }
-    mark_partial(
-        &mut outcome,
-        Edges::new(plan.slicing, &plan.trace.selection, grid),
-        totals.interrupted,
-    );
+    // Workers start when the first elements have come, so a stage keeps its scope.
+    let first =
+        thread::scope(|scope| pipeline.run(scope, watch, |_| CompareStage::new(scope, plan)))?;
+    let read = match pipeline.wanted_again(&first) {
+        None => first,
+        Some(wanted) => thread::scope(|scope| {
+            let stage = CompareStage::new(scope, plan);
+            pipeline.run_by_slice(scope, watch, wanted.as_ref(), stage)
+        })?
+        .behind(first.inputs, first.totals),
+    };
+    let interrupted = read.totals.interrupted;
+    let mut comparison = read.outcome;
+    let edges = Edges::new(plan.slicing, &plan.trace.selection, read.grid);
+    mark_partial(&mut comparison, edges, interrupted);
     let is_full = |slice: &usize| {
-        let mut entries = outcome.entries.iter();
+        let mut entries = comparison.entries.iter();
         entries.any(|entry| entry.counts.get(*slice).is_some_and(|c| c.saturated))
     };
-    let kept = outcome.slices.len();
+    let kept = comparison.slices.len();
     let totals = Totals {
-        slices: kept as u64 + outcome.slices_omitted,
+        slices: kept as u64 + comparison.slices_omitted,
         saturated_slices: (0..kept).filter(is_full).count() as u64,
-        complete: InputResult::all_read(&inputs, totals.interrupted),
-        ..totals
+        complete: InputResult::all_read(&read.inputs, interrupted),
+        ..read.totals
     };
-    Ok(Comparison { inputs, totals, ..outcome })
+    Ok(Comparison { inputs: read.inputs, totals, ..comparison })
 }
 
 /// Marks the slices that the trace covers only in part.
@@ -86,7 +81,7 @@ fn mark_partial(outcome: &mut Comparison, edges: Edges, interrupted: bool) {
     // Slices that were left out are the last ones.
     let last = outcome.slices.len().checked_sub(1).filter(|_| outcome.slices_omitted == 0);
     for (number, slice) in outcome.slices.iter_mut().enumerate() {
-        let cut = (last == Some(number)).then_some(Cut::of(interrupted));
+        let cut = (last == Some(number)).then_some(Cut::new(interrupted));
         slice.partial = edges.is_partial((slice.start_ns, slice.end_ns), first_ns, cut);
     }
 }

@@ -2,8 +2,8 @@
 //! then makes the structures and gives them everything.
 
 use super::candidate::{Candidate, Design, Unfit};
+use super::collector::AnswerCollector;
 use super::expected::expected;
-use super::gather::Gather;
 use super::negatives::Asking;
 use super::plan::SETS_BYTES;
 use super::results::{Expected, SliceCount};
@@ -27,14 +27,14 @@ const HELD_BYTES: usize = 48 << 20;
 const MAX_OUTSTANDING: usize = 4;
 
 /// The state of a comparison.
-pub(super) struct Bench<'scope, 'env, 'plan> {
+pub(super) struct CompareStage<'scope, 'env, 'plan> {
     scope: &'scope Scope<'scope, 'env>,
     plan: &'plan ComparePlan,
     phase: Phase,
     truth: Truth,
     /// Numbers of the elements of a batch that are new to the truth.
     new: Vec<u32>,
-    gather: Gather,
+    collector: AnswerCollector,
 }
 
 enum Phase {
@@ -54,7 +54,7 @@ enum Held {
     Close(Closing),
 }
 
-impl<'scope, 'env, 'plan> Bench<'scope, 'env, 'plan> {
+impl<'scope, 'env, 'plan> CompareStage<'scope, 'env, 'plan> {
     pub(super) fn new(scope: &'scope Scope<'scope, 'env>, plan: &'plan ComparePlan) -> Self {
         Self {
             scope,
@@ -62,7 +62,7 @@ impl<'scope, 'env, 'plan> Bench<'scope, 'env, 'plan> {
             phase: Phase::Holding { held: Vec::new(), bytes: 0, slices: Vec::new() },
             truth: truth(plan),
             new: Vec::new(),
-            gather: Gather::new(plan.asked()),
+            collector: AnswerCollector::new(plan.asked()),
         }
     }
 
@@ -75,7 +75,7 @@ impl<'scope, 'env, 'plan> Bench<'scope, 'env, 'plan> {
         let plan = self.plan;
         let expected = expected(slices, plan.expected, self.truth.counted());
         let (entries, candidates) = entries(plan, &expected, set_limit(plan));
-        self.gather.begin(expected, entries);
+        self.collector.begin(expected, entries);
         self.phase = Phase::Running(workers::start(self.scope, candidates, plan.trace.threads));
         // Questions are about what was there when a slice closed.
         self.truth = truth(plan);
@@ -103,7 +103,7 @@ impl<'scope, 'env, 'plan> Bench<'scope, 'env, 'plan> {
         if self.plan.repeats_count() || self.new.len() == elements.len() {
             std::mem::swap(elements, &mut first);
         } else {
-            let arity = self.plan.rule.kind.attributes().len();
+            let arity = self.plan.rule.kind.arity();
             first.extend_from_some(elements, &self.new, arity);
             elements.clear();
         }
@@ -116,14 +116,14 @@ impl<'scope, 'env, 'plan> Bench<'scope, 'env, 'plan> {
         let Phase::Running(workers) = &mut self.phase else {
             return Ok(());
         };
-        while let Some(answer) = workers.answer(self.gather.outstanding() >= outstanding)? {
-            self.gather.take(answer);
+        while let Some(answer) = workers.answer(self.collector.outstanding() >= outstanding)? {
+            self.collector.take(answer);
         }
         Ok(())
     }
 }
 
-impl Stage for Bench<'_, '_, '_> {
+impl Stage for CompareStage<'_, '_, '_> {
     const LOOKS_AHEAD: bool = true;
 
     type Outcome = Comparison;
@@ -167,7 +167,7 @@ impl Stage for Bench<'_, '_, '_> {
             Phase::Running(workers) => {
                 let questions = Arc::new(catch_panic(|| truth.questions(&closing))?);
                 truth.clear(slot);
-                self.gather.announce(closing.number, closing.slice, Arc::clone(&questions));
+                self.collector.announce(closing.number, closing.slice, Arc::clone(&questions));
                 workers.push_all(Task::Close { number: closing.number, slot, questions })?;
                 self.collect(MAX_OUTSTANDING)
             }
@@ -177,7 +177,7 @@ impl Stage for Bench<'_, '_, '_> {
     fn finish(mut self) -> Result<Comparison, StageError> {
         self.start()?;
         self.collect(1)?;
-        Ok(self.gather.finish())
+        Ok(self.collector.finish())
     }
 }
 
@@ -201,7 +201,7 @@ fn truth(plan: &ComparePlan) -> Truth {
 fn size_of_columns(elements: &ElementColumns) -> usize {
     let digests = elements.digests.len() + elements.attributes.len();
     let keys: usize = elements.keys.iter().map(|key| key.len() + 4).sum();
-    // And what a batch takes besides: small slices have small ones.
+    // And the overhead of a batch: small slices have small ones.
     digests * size_of::<Digest>() + keys + 256
 }
 

@@ -70,7 +70,7 @@ impl Counted {
     /// What is asked for (all attributes first), and every single attribute.
     pub(super) fn new(kind: ElementKind, asked: &[u32]) -> Self {
         let mut masks = asked.to_vec();
-        let singles = (0..kind.attributes().len()).map(|attribute| 1 << attribute);
+        let singles = (0..kind.arity()).map(|attribute| 1 << attribute);
         masks.extend(singles.filter(|single| !asked.contains(single)));
         Self { kind, masks }
     }

@@ -1,5 +1,5 @@
-//! Who does the work: candidates in this thread, or divided among threads that are all fed with the
-//! same batches through bounded channels.
+//! The workers: candidates in this thread, or divided among threads that all get the same batches
+//! through bounded channels.
 
 use super::candidate::{Candidate, CandidateTally};
 use super::negatives::Questions;
@@ -11,7 +11,7 @@ use std::thread::Scope;
 /// Batches under way to a worker.
 const QUEUED_BATCHES: usize = 16;
 
-/// What everybody is asked to do.
+/// A task for every worker.
 #[derive(Clone, Debug)]
 pub(super) enum Task {
     Add { slot: usize, elements: Arc<ElementColumns> },
@@ -31,7 +31,7 @@ pub(super) struct Worker {
     candidates: Vec<(usize, Candidate)>,
 }
 
-/// Memory of a worker besides its candidates, which the plan has checked: batches under way to it.
+/// Memory of a worker in addition to its candidates, which the plan has checked: batches under way.
 const WORKER_BYTES: u64 = 2 << 20;
 
 /// Starts the workers: the candidates served by this many threads, or as many as there are; by the
@@ -69,7 +69,7 @@ impl Work for Worker {
                 for (_, candidate) in &mut self.candidates {
                     candidate.add(slot, &elements);
                 }
-                // Whoever is last gives the batch back.
+                // The last worker returns the batch.
                 Arc::into_inner(elements).map_or(Reply::Nothing, |mut elements| {
                     elements.clear();
                     Reply::Emptied(elements)

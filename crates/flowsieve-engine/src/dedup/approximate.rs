@@ -178,14 +178,14 @@ impl Approximate {
         self.began = Some(if stamp < began { stamp } else { began.saturating_add(whole) });
     }
 
-    /// Packets of the turn that was so many turns ago.
+    /// Packets of the turn `ago` turns before this one.
     fn packets_of(&self, ago: u64) -> u64 {
         let parts = self.parts.iter();
         let parts = parts.filter(|part| part.turn + ago == self.turn);
         parts.map(|part| part.packets).sum()
     }
 
-    /// These lines, or the fewest if the system does not give so many.
+    /// Returns this many lines, or the fewest if the system refuses their memory.
     fn given(&self, lines: u64) -> u64 {
         if can_allocate(lines * Lines::LINE_BYTES) {
             lines

@@ -1,4 +1,4 @@
-//! Packets as the window takes them: by column, without their bytes.
+//! Packets as columns, without their bytes.
 
 use super::key::{Key, Keyer};
 use super::results::DropKind;
@@ -13,8 +13,7 @@ pub(super) struct KeyBatch {
     /// Captured bytes.
     pub(super) captured: Vec<u32>,
     pub(super) digests: Vec<u128>,
-    /// What the packet is dropped as, if one of the same digest was seen; none if it is kept
-    /// anyway.
+    /// The drop reason if a packet with this digest was seen; `None` if it is always kept.
     pub(super) kinds: Vec<Option<DropKind>>,
 }
 

@@ -25,8 +25,7 @@ const ENCODING_BYTES: usize = 64;
 /// Bytes of XXH3's secret.
 const SECRET_BYTES: usize = 192;
 
-/// What is known of a packet, apart from its digest: what it is dropped as if one of the same
-/// digest was seen; none if it is kept anyway.
+/// The drop reason if a packet with this digest was seen; `None` if the packet is always kept.
 pub(super) type Key = (u128, Option<DropKind>);
 
 /// Turns packets into keys.

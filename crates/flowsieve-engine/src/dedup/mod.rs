@@ -14,7 +14,7 @@
 //! | file | what it does |
 //! |---|---|
 //! | `plan` | what is asked for |
-//! | `key`, `tcp` | what makes two packets the same; what is known of TCP connections |
+//! | `key`, `tcp` | what makes two packets the same; the state of TCP connections |
 //! | `batch` | packets by column, as the window takes them |
 //! | `window`, `window_filter` | the digests of the window; the filter that follows it |
 //! | `approximate` | the window without digests |
@@ -25,12 +25,12 @@
 
 mod approximate;
 mod batch;
-mod cut;
 mod key;
 mod plan;
 mod results;
 mod run;
 mod slices;
+mod snaplen;
 mod tcp;
 mod window;
 mod window_filter;

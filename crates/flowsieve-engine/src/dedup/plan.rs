@@ -1,4 +1,4 @@
-//! What is asked for, as data.
+//! The plan of a run, as data.
 
 use crate::decode::Tunnel;
 use crate::inputs::PlanError;
@@ -112,12 +112,12 @@ pub struct DedupPlan {
     pub approximate: bool,
     /// Memory of the window and its filter, in bytes.
     pub memory_bytes: u64,
-    /// How much of each packet is written; none for all that was captured. Packets are compared as
+    /// How much of each packet is written; `None` for all that was captured. Packets are compared as
     /// they were captured.
     pub snap_length: Option<SnapLength>,
-    /// Width of the slices that are reported, in nanoseconds; none if none are.
+    /// Width of the slices that are reported, in nanoseconds; `None` without slices.
     pub slice_ns: Option<i64>,
-    /// Seed of the digests; none for a random one, on which no result depends as long as nothing is
+    /// Seed of the digests; `None` for a random one, on which no result depends as long as nothing is
     /// approximate.
     pub seed: Option<u64>,
 }

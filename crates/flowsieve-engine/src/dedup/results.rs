@@ -108,7 +108,7 @@ pub struct WindowReport {
     pub expected_wrong: Option<f64>,
 }
 
-/// Everything that there is to say about a run.
+/// The result of a run.
 #[derive(Debug)]
 pub struct DedupSummary {
     /// One an input, in the order given.

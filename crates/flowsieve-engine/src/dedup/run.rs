@@ -1,12 +1,12 @@
-//! The loop: the packets that come next, their keys, the window's word on each, and where they go.
+//! The loop: the next packets, their keys, the window's answer for each, and their writers.
 
 use super::approximate::Approximate;
 use super::batch::{KeyBatch, KeyMaker};
-use super::cut::Cutter;
 use super::key::Keyer;
 use super::plan::{DedupPlan, SnapLength, WindowWidth};
 use super::results::{DedupSummary, DropKind, Drops};
 use super::slices::Slices;
+use super::snaplen::Cutter;
 use super::tcp::TcpFlows;
 use super::window::Window;
 use crate::anonymize::PacketAnonymizer;
@@ -23,7 +23,7 @@ use std::thread;
 /// Packets whose memory stays in the first-level cache while they are compared and tallied.
 const AT_ONCE: usize = 256;
 
-/// Where packets go.
+/// The writers of packets.
 #[derive(Debug)]
 pub struct Writers<W: Write + Send + 'static> {
     /// Those that are kept.
@@ -60,14 +60,14 @@ pub fn dedup<W: Write + Send + 'static>(
     }
 }
 
-/// Reads in this thread, for those who need the packets as they stand in the captures.
+/// Reads in this thread, which has the packets as they stand in the captures.
 fn filter<W: Write + Send + 'static>(
     plan: &DedupPlan,
     keyer: &Keyer,
     writers: &mut Writers<W>,
     watch: &dyn Watch,
 ) -> Result<DedupSummary, RunError> {
-    let mut run = Run::new(plan);
+    let mut run = DedupRun::new(plan);
     if let Some(SnapLength::Bytes(bytes)) = plan.snap_length {
         for writer in writers.kept.iter_mut().chain(&mut writers.dropped) {
             writer.limit_snap_length(bytes);
@@ -99,7 +99,7 @@ fn filter<W: Write + Send + 'static>(
 
 /// Makes keys in the threads that read, where nothing is written.
 fn tally(plan: &DedupPlan, keyer: Keyer, watch: &dyn Watch) -> Result<DedupSummary, RunError> {
-    let mut run = Run::new(plan);
+    let mut run = DedupRun::new(plan);
     let maker = Arc::new(KeyMaker(keyer));
     let threads = plan.trace.threads.saturating_sub(1);
     let (inputs, interrupted) = thread::scope(|scope| {
@@ -119,8 +119,8 @@ enum Memory {
     Approximate(Box<Approximate>),
 }
 
-/// What is kept from batch to batch.
-struct Run {
+/// The state of a run.
+struct DedupRun {
     memory: Memory,
     /// The window counts packets, so stamps are their numbers.
     by_number: bool,
@@ -138,7 +138,7 @@ struct Run {
     dropped: Vec<bool>,
 }
 
-impl Run {
+impl DedupRun {
     fn new(plan: &DedupPlan) -> Self {
         Self {
             memory: if plan.approximate {
@@ -159,7 +159,7 @@ impl Run {
         }
     }
 
-    /// Takes packets in, and leaves in `dropped` which of them are repeats.
+    /// Adds packets, and sets `dropped` for each of them.
     fn take(&mut self, keys: &mut KeyBatch, range: Range<usize>) {
         self.dropped.clear();
         for first in range.clone().step_by(AT_ONCE) {
@@ -183,7 +183,7 @@ impl Run {
         }
     }
 
-    /// Lets the window see the packets that can be repeats.
+    /// Compares the packets that can be repeats with the window.
     fn compare(&mut self, times_ns: &[i64], digests: &[u128], kinds: &mut [Option<DropKind>]) {
         self.digests.clear();
         self.stamps.clear();

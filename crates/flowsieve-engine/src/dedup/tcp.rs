@@ -1,4 +1,4 @@
-//! What is known of TCP connections: how far each side has sent, and how far the other has
+//! The state of TCP connections: how far each side has sent, and how far the other has
 //! confirmed it.
 //!
 //! # Definitions
@@ -81,7 +81,7 @@ pub(super) struct TcpFlows {
 }
 
 impl TcpFlows {
-    /// What the segment is dropped as if it was seen before; none if it has no data and is no
+    /// Returns the drop reason if the segment was seen before; `None` if it has no data and is no
     /// keep-alive. `there` and `back` name the two directions.
     pub(super) fn see(&mut self, there: u128, back: u128, segment: &Segment) -> Option<DropKind> {
         let direction = self.direction(there);

@@ -69,7 +69,7 @@ pub(super) struct Window {
 }
 
 impl Window {
-    /// A window of this width in so much memory.
+    /// A window of this width in this much memory.
     pub(super) fn new(width: WindowWidth, kind: WindowFilterKind, memory_bytes: u64) -> Self {
         let fitting = (memory_bytes / BYTES_A_PACKET).max(LEAST_ROOM);
         let most_room = (1 << fitting.ilog2()).min(MOST_ROOM);
@@ -144,8 +144,8 @@ impl Window {
         }
     }
 
-    /// Takes in a packet, of which the filter may have been asked; says whether it was in the
-    /// window.
+    /// Adds a packet, whose answer of the filter may be known already; returns whether it was in
+    /// the window.
     #[inline]
     fn see(&mut self, digest: u128, stamp: i64, sighting: Option<Sighting>) -> bool {
         self.expire(stamp);
@@ -200,11 +200,11 @@ impl Window {
         self.leave();
     }
 
-    /// Makes so much room, or half of it as often as the system does not give the memory; then
+    /// Makes this much room, halved as often as the system refuses the memory; then
     /// packets leave early, as they do when the memory that was asked for is full.
     fn grow(&mut self, room: u64) {
         let mut given = room;
-        // Digests of what moves are there besides for a while.
+        // The digests of moved packets exist in addition for a while.
         while given > self.ring.len() as u64 && !can_allocate(given * (BYTES_A_PACKET + 8)) {
             given /= 2;
         }

@@ -155,7 +155,7 @@ impl Rotating {
         }
     }
 
-    /// The last, of which nothing is needed any more, comes first.
+    /// Reuses the last filter, which is no longer needed, as the first.
     #[inline(never)]
     fn next_turn(&mut self, position: u64) {
         self.began = position;

@@ -32,7 +32,7 @@ impl ShardCount {
     pub fn new(plan: &CountPlan) -> Result<Self, PieceError> {
         PiecePlan::check(plan)?;
         Ok(Self {
-            shard: Shard::new(ShardSpec::of(plan, 1, false)),
+            shard: Shard::new(ShardSpec::new(plan, 1, false)),
             kind: plan.rule.kind,
             digester: Digester::new(plan.seed),
             shards: plan.shards,

@@ -71,7 +71,7 @@ impl Outline<'_> {
     pub(super) fn maker(&self) -> Box<dyn BatchBuilder<Batch = ElementBatch>> {
         match self.run {
             Run::Count(plan) => Box::new(plan.extractor(false, self.form() == Form::Bytes)),
-            Run::Top(plan) => Box::new(TopExtractor::of(plan)),
+            Run::Top(plan) => Box::new(TopExtractor::new(plan)),
             Run::Flows(plan) => Box::new(PackedMaker::of(plan, self.digester())),
             Run::Export(plan) => Box::new(PackedSightingMaker::of(plan, self.digester())),
         }

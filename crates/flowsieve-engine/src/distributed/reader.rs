@@ -289,7 +289,7 @@ impl OpenShard {
 
     /// Adds a record; returns the bytes that were kept for it.
     fn record(&mut self, latest_ns: i64, record: &[u8]) -> usize {
-        let parts = Record::of(record);
+        let parts = Record::read(record);
         let kept = self.element(latest_ns, parts.element, record);
         if kept > 0 {
             return kept;

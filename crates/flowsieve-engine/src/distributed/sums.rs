@@ -20,7 +20,7 @@ pub struct SliceSums<'a> {
 impl<'a> SliceSums<'a> {
     /// Adds up the tallies of this plan.
     pub fn new(plan: &CountPlan, grid: SliceGrid, sink: &'a mut dyn SliceSink) -> Self {
-        let spec = ShardSpec::of(plan, 1, false);
+        let spec = ShardSpec::new(plan, 1, false);
         let edges = Edges::new(plan.slicing, &plan.trace.selection, grid);
         Self {
             collector: Collector::new(

@@ -1,5 +1,6 @@
-//! Elements by column: what a decode thread hands on.
+//! Elements by column: the batches that decode threads make.
 
+use super::ElementKind;
 use crate::decode::{Addresses, Skip};
 use crate::hashing::{Digest, Digester, shard_of};
 use crate::memory::prefetch;
@@ -21,15 +22,15 @@ pub struct ElementBatch {
     pub further: Vec<u32>,
     /// The elements, in the order of their packets.
     pub elements: ElementColumns,
-    /// Addresses of each packet, none if it has none that can be read; empty if not wanted.
+    /// Addresses of each packet, `None` if they cannot be read; empty if not wanted.
     pub addresses: Vec<Option<Addresses>>,
-    /// What became of the elements, if they were divided.
+    /// Set if the elements were divided among shards.
     divided: Option<Divided>,
     /// The elements by shard, if they were divided.
     shards: Vec<ShardElements>,
 }
 
-/// What is known of a batch whose elements were divided.
+/// Times of a batch whose elements were divided.
 #[derive(Clone, Copy, Debug)]
 struct Divided {
     first_ns: i64,
@@ -42,11 +43,11 @@ pub(crate) struct ShardElements {
     pub(crate) columns: ElementColumns,
     /// Number in the batch of each element's packet, ascending.
     packets: Vec<u32>,
-    /// Elements of packets that were asked for.
+    /// Elements of packets that were consumed.
     taken: usize,
 }
 
-/// How far a batch was filled.
+/// Lengths of a batch's lists.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Filled {
     packets: usize,
@@ -72,19 +73,19 @@ pub struct Keys {
     ends: Vec<u32>,
 }
 
-/// Bytes that are moved at once where one of others is appended.
+/// Bytes that are moved at once when a string of another list is appended.
 const PADDED: usize = 32;
 
 impl Keys {
-    /// Appends one.
+    /// Appends a string.
     #[inline]
     pub(crate) fn push(&mut self, key: &[u8]) {
         self.bytes.extend_from_slice(key);
         self.ends.push(self.bytes.len() as u32);
     }
 
-    /// Appends one of the first `length` bytes of `key`: as many as are there are moved, which
-    /// takes less time than moving only those that count.
+    /// Appends the first `length` bytes of `key`. All bytes are moved, which takes less time than
+    /// moving a variable number of them.
     #[inline]
     pub(crate) fn push_padded<const N: usize>(&mut self, key: &[u8; N], length: usize) {
         let end = self.bytes.len() + length.min(N);
@@ -93,7 +94,7 @@ impl Keys {
         self.ends.push(end as u32);
     }
 
-    /// Appends the `index`-th of others.
+    /// Appends string `index` of another list.
     #[inline]
     pub(crate) fn push_from(&mut self, from: &Self, index: usize) {
         let key = from.get(index);
@@ -104,14 +105,14 @@ impl Keys {
         }
     }
 
-    /// Memory for those of others with these numbers.
+    /// Reserves memory for these strings of another list.
     fn reserve_from(&mut self, from: &Self, numbers: &[u32]) {
         let bytes = numbers.iter().map(|&number| from.get(number as usize).len());
         self.bytes.reserve(bytes.sum::<usize>() + PADDED);
         self.ends.reserve(numbers.len());
     }
 
-    /// Appends those of others with these numbers.
+    /// Appends these strings of another list.
     fn extend_from(&mut self, from: &Self, range: Range<usize>) {
         let place = |number: usize| number.checked_sub(1).map_or(0, |before| from.ends[before]);
         let (start, end) = (place(range.start), place(range.end));
@@ -129,7 +130,7 @@ impl Keys {
         &self.bytes[start as usize..self.ends[index] as usize]
     }
 
-    /// [`prefetch`] of some of them; there need not be this many.
+    /// [`prefetch`] of some strings; there may be fewer.
     fn prefetch(&self, keys: Range<usize>) {
         let place = |key: usize| {
             let before = key.min(self.len()).checked_sub(1);
@@ -144,19 +145,19 @@ impl Keys {
         (0..self.ends.len()).map(|index| self.get(index))
     }
 
-    /// How many there are.
+    /// Their number.
     #[doc(hidden)]
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Whether there are none.
+    /// Whether it is empty.
     #[doc(hidden)]
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
-    /// Forgets all and keeps the memory.
+    /// Removes all and keeps the memory.
     pub(crate) fn clear(&mut self) {
         self.bytes.clear();
         self.ends.clear();
@@ -170,13 +171,13 @@ impl ElementColumns {
         self.digests.len()
     }
 
-    /// Whether there are none.
+    /// Whether it is empty.
     #[doc(hidden)]
     pub fn is_empty(&self) -> bool {
         self.digests.is_empty()
     }
 
-    /// Appends an element of other columns, of this many attributes.
+    /// Appends an element of other columns, which has `arity` attributes.
     #[inline]
     pub(crate) fn push_from(&mut self, from: &Self, element: usize, arity: usize) {
         self.digests.push(from.digests[element]);
@@ -189,8 +190,8 @@ impl ElementColumns {
         }
     }
 
-    /// Appends those of other columns with these numbers, of this many attributes; takes the memory
-    /// for them at once.
+    /// Appends elements of other columns by number, each of `arity` attributes. Reserves the memory
+    /// for all of them first.
     pub(crate) fn extend_from_some(&mut self, from: &Self, elements: &[u32], arity: usize) {
         self.digests.reserve(elements.len());
         if !from.attributes.is_empty() {
@@ -204,7 +205,7 @@ impl ElementColumns {
         }
     }
 
-    /// [`prefetch`] of some elements, of this many attributes; there need not be this many.
+    /// [`prefetch`] of some elements, each of `arity` attributes; there may be fewer.
     pub(crate) fn prefetch(&self, elements: Range<usize>, arity: usize) {
         let attributes = elements.start * arity..elements.end * arity;
         prefetch(&self.digests, &elements, Digest::value);
@@ -212,7 +213,7 @@ impl ElementColumns {
         self.keys.prefetch(elements);
     }
 
-    /// The same for many, one after the other.
+    /// Appends consecutive elements of other columns.
     pub(crate) fn extend_from(&mut self, from: &Self, elements: Range<usize>, arity: usize) {
         self.digests.extend_from_slice(&from.digests[elements.clone()]);
         if !from.attributes.is_empty() {
@@ -231,7 +232,7 @@ impl ElementColumns {
             + self.keys.ends.len() * size_of::<u32>()
     }
 
-    /// Forgets all and keeps the memory.
+    /// Removes all and keeps the memory.
     pub(crate) fn clear(&mut self) {
         self.digests.clear();
         self.attributes.clear();
@@ -240,7 +241,7 @@ impl ElementColumns {
 }
 
 impl ElementBatch {
-    /// Forgets all and keeps the memory.
+    /// Removes all and keeps the memory.
     #[doc(hidden)]
     pub fn clear(&mut self) {
         self.times_ns.clear();
@@ -252,13 +253,13 @@ impl ElementBatch {
         self.shards.iter_mut().for_each(ShardElements::clear);
     }
 
-    /// The first and the last time, if the elements were divided.
+    /// Returns the first and the last time, if the elements were divided.
     pub(crate) fn span_ns(&self) -> Option<(i64, i64)> {
         let Divided { first_ns, last_ns } = self.divided?;
         Some((first_ns, last_ns))
     }
 
-    /// The elements by shard, if they were divided.
+    /// Returns the elements by shard, if they were divided.
     pub(crate) fn shards(&mut self) -> Option<&mut [ShardElements]> {
         self.divided.map(|_| &mut self.shards[..])
     }
@@ -271,8 +272,8 @@ impl ElementBatch {
         }
     }
 
-    /// Divides the elements, which are of packets behind `before` and have this many attributes,
-    /// among shards.
+    /// Divides the elements of the packets behind `before` among shards. Each element has `arity`
+    /// attributes.
     pub(crate) fn divide(&mut self, shards: u32, arity: usize, before: Filled) {
         let times_ns = &self.times_ns[before.packets..];
         let (Some(&first_ns), Some(&last_ns)) = (times_ns.iter().min(), times_ns.iter().max())
@@ -291,7 +292,7 @@ impl ElementBatch {
         let mut further = self.further[before.further..].iter().peekable();
         let mut packet = before.packets as u32;
         let from = &self.elements;
-        // Asked once, and not for each element.
+        // Once, and not for each element.
         let with_attributes = !from.attributes.is_empty();
         let with_keys = !from.keys.is_empty();
         for (element, &digest) in from.digests.iter().enumerate() {
@@ -315,7 +316,7 @@ impl ElementBatch {
         self.elements.clear();
     }
 
-    /// Appends packets, each of which gives as many elements as `extract` says.
+    /// Appends packets; `extract` appends the elements of one and returns their number.
     #[expect(
         clippy::inline_always,
         reason = "one loop a kind, so that the choice is made once a batch and not once a packet"
@@ -340,7 +341,7 @@ impl ElementBatch {
         }
     }
 
-    /// The same for the records of a log.
+    /// Appends the records of a log in the same way.
     pub(crate) fn records(
         &mut self,
         log: &LogBatch<'_>,
@@ -358,8 +359,8 @@ impl ElementBatch {
 }
 
 impl ShardElements {
-    /// Numbers of the elements of these packets, which stand behind those that were asked for
-    /// before.
+    /// Returns the numbers of the elements of these packets. Each call asks for later packets than
+    /// the one before.
     pub(crate) fn of_packets(&mut self, packets: &Range<usize>) -> Range<usize> {
         let is_before = |end: usize| move |&&packet: &&u32| (packet as usize) < end;
         let rest = &self.packets[self.taken..];
@@ -391,6 +392,19 @@ pub(super) struct Columns {
 }
 
 impl Columns {
+    /// Appends an element of this kind, encoded as `key`.
+    #[inline]
+    pub(super) fn push_key(self, to: &mut ElementColumns, kind: &ElementKind, key: &[u8]) {
+        to.digests.push(self.digester.digest(key));
+        if self.attributes {
+            let values = kind.values(key, kind.all());
+            to.attributes.extend(values.map(|(_, value)| self.digester.digest(value)));
+        }
+        if self.keys {
+            to.keys.push(key);
+        }
+    }
+
     /// Appends an element encoded as `key`, whose attributes stand one after the other between the
     /// `cuts`.
     #[expect(clippy::inline_always, reason = "so that keys of fixed length are digested as such")]

@@ -20,11 +20,11 @@ pub struct ElementLabel {
 const SCHEMA: &str = "flowsieve.elements/1";
 
 impl ElementLabel {
-    /// The label of this rule. What makes no difference to the kind is left out, and ports are
-    /// sorted, so that equal rules have equal labels.
+    /// The label of this rule. Leaves out what makes no difference to the kind, and sorts
+    /// ports, so that equal rules have equal labels.
     pub fn new(rule: &ElementRule, headers: &Headers) -> Self {
         let (mut rule, mut headers) = (rule.clone(), headers.clone());
-        if rule.kind == ElementKind::Dns {
+        if rule.kind.has_name() {
             headers.dns_ports.sort_unstable();
             headers.dns_ports.dedup();
         } else {
@@ -34,8 +34,8 @@ impl ElementLabel {
         Self { rule, headers, part: SelectedPart::default() }
     }
 
-    /// The label of a union, of which one part was labelled so and the other as `other`; none if
-    /// they have other elements. Only ranges of time may differ: the union's begins with the
+    /// The label of the union of elements labelled so and those labelled as `other`; `None` if the
+    /// elements are of different kinds. Only ranges of time may differ: the union's begins with the
     /// earlier and ends with the later.
     pub fn united(&self, other: &Self) -> Option<Self> {
         let united =
@@ -48,8 +48,7 @@ impl ElementLabel {
         let text = std::str::from_utf8(text).ok()?;
         let mut fields = text.strip_prefix(SCHEMA)?.split_ascii_whitespace();
         let mut field = |name: &str| fields.next()?.strip_prefix(name)?.strip_prefix('=');
-        let kind = ElementKind::ALL.into_iter().find(|kind| field_is(kind.name(), text))?;
-        field("element")?;
+        let kind: ElementKind = field("element")?.parse().ok()?;
         let undirected = field("undirected")? == "yes";
         let tunnel = match field("tunnel")? {
             "inner" => Tunnel::Inner,
@@ -57,7 +56,7 @@ impl ElementLabel {
         };
         let mut headers = Headers { tunnel, ..Headers::default() };
         let mut rule = ElementRule { kind, undirected, ..ElementRule::default() };
-        if kind == ElementKind::Dns {
+        if kind.has_name() {
             rule.queries_only = field("queries_only")? == "yes";
             let ports = field("dns_ports")?.split(',').filter(|port| !port.is_empty());
             headers.dns_ports = ports.map(|port| port.parse().ok()).collect::<Option<_>>()?;
@@ -110,11 +109,6 @@ fn unescaped(text: &str) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-/// Whether this is the kind that the text names.
-fn field_is(kind: &str, text: &str) -> bool {
-    text.split_ascii_whitespace().nth(1) == Some(&format!("element={kind}"))
-}
-
 impl fmt::Display for ElementLabel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let yes = |is| if is { "yes" } else { "no" };
@@ -129,7 +123,7 @@ impl fmt::Display for ElementLabel {
             rule.kind.name(),
             yes(rule.undirected)
         )?;
-        if rule.kind == ElementKind::Dns {
+        if rule.kind.has_name() {
             let ports = self.headers.dns_ports.iter();
             let ports: Vec<String> = ports.map(ToString::to_string).collect();
             let queries = yes(rule.queries_only);
@@ -149,6 +143,8 @@ impl fmt::Display for ElementLabel {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
+
     use super::*;
 
     #[test]
@@ -171,7 +167,8 @@ mod tests {
 
     #[test]
     fn labels_are_read_as_they_are_written() {
-        for kind in ElementKind::ALL {
+        let keys = ["src/24,dst-port", "domain2,vlan"].map(|key| key.parse().unwrap());
+        for kind in ElementKind::ALL.into_iter().chain(keys) {
             for (undirected, queries_only, dns_ports) in [
                 (false, false, vec![]),
                 (true, true, vec![5353]),
@@ -204,6 +201,7 @@ mod tests {
             b"flowsieve.elements/1 element=src undirected=maybe tunnel=outer",
             b"flowsieve.elements/1 element=src undirected=no tunnel=outer ",
             b"flowsieve.elements/1 element=src undirected=no tunnel=outer more=1",
+            b"flowsieve.elements/1 element=src,dst undirected=no tunnel=outer",
             b"\xff",
         ] {
             assert_eq!(ElementLabel::parse(wrong), None);

@@ -2,17 +2,30 @@
 //! or a record of a log to elements. This module knows no filter.
 
 mod batch;
+mod cursor;
 mod extract;
+mod field;
+mod headers;
+mod key;
 mod kind;
 mod label;
-mod parts;
+mod packet_rows;
 mod query;
 
 pub(crate) use batch::ShardElements;
 pub use batch::{ElementBatch, ElementColumns, Keys};
+pub(crate) use cursor::Cursor;
 pub use extract::Extractor;
-pub use kind::{ElementKind, ElementRule};
+pub use field::{Attribute, Field};
+pub(crate) use field::{all_decided, check_fields, names, plural};
+pub(crate) use headers::{HeaderFields, HeaderReader, PacketDecoder};
+pub(crate) use key::{
+    LONGEST_KEY, LONGEST_NAMELESS_KEY, NO_VLAN, ShortKey, has_address, is_short, key_text,
+    prefix_v4, prefix_v6, registered, write,
+};
+pub use kind::{ElementKind, ElementRule, NamedKind};
 #[doc(hidden)]
 pub use label::ElementLabel;
+pub(crate) use packet_rows::{PacketRows, RowCursor, Rows};
 #[doc(hidden)]
 pub use query::{ElementQuery, QueryError, QueryPattern};

@@ -1,6 +1,8 @@
-//! From what a person writes to the digests of an element, or of some of its attributes.
+//! From a question as text to the digests of an element, or of some of its attributes.
 
-use super::{ElementColumns, ElementKind, ElementRule, Extractor};
+use super::headers::HeaderFields;
+use super::key::{NO_VLAN_TEXT, prefix_v4, prefix_v6};
+use super::{Attribute, ElementColumns, ElementKind, ElementRule, Extractor, Field};
 use crate::decode::{Addresses, Headers, NAME_MAX, labels_from_text};
 use crate::hashing::{Digest, Digester};
 use std::net::IpAddr;
@@ -36,13 +38,21 @@ pub struct QueryPattern {
 #[error("{0}")]
 pub struct QueryError(String);
 
-/// The values of a question.
-#[derive(Clone, Debug, Default)]
+/// The values of a question, by field of the key.
+#[derive(Clone, Debug)]
 struct Values {
-    ends: [Option<IpAddr>; 2],
-    protocol: Option<u8>,
-    ports: [Option<u16>; 2],
-    name: Option<Vec<u8>>,
+    kind: ElementKind,
+    given: Vec<Option<Value>>,
+}
+
+/// The value of a field.
+#[derive(Clone, Debug, Eq, PartialEq)]
+enum Value {
+    Address(IpAddr),
+    Number(u16),
+    NoVlan,
+    /// Labels.
+    Name(Vec<u8>),
 }
 
 impl ElementQuery {
@@ -53,71 +63,46 @@ impl ElementQuery {
     /// Too few or too many values, a value that is none, addresses of two families.
     pub fn parse(text: &str, rule: &ElementRule, digester: Digester) -> Result<Self, QueryError> {
         let values = Values::parse(text, rule.kind)?;
-        // Attributes and no bytes.
-        let extractor = Extractor::new(rule.clone(), &Headers::default(), digester, true, false);
-        let given = values.given(rule.kind);
-        if given.iter().all(|&is| is) || !rule.undirected {
-            return Ok(Self { patterns: vec![values.pattern(rule, &extractor, &given)] });
+        let extractor = |undirected| {
+            let rule = ElementRule { undirected, ..rule.clone() };
+            // Attributes and no bytes.
+            Extractor::new(rule, &Headers::default(), digester, true, false)
+        };
+        if values.given.iter().all(Option::is_some) || !rule.undirected {
+            return Ok(Self { patterns: vec![values.pattern(&extractor(rule.undirected))] });
         }
         // Not all is given: the ends are put in order here, or asked for in both orders.
-        let directed = ElementRule { undirected: false, ..rule.clone() };
-        let extractor =
-            Extractor::new(directed.clone(), &Headers::default(), digester, true, false);
-        let turned = values.turned();
-        let orders = match values.ends {
+        let reversed = values.reversed();
+        let ends = [Attribute::Source, Attribute::Destination].map(|end| values.address(end));
+        let orders = match ends {
             [Some(a), Some(b)] if a < b => vec![values],
-            [Some(a), Some(b)] if a > b => vec![turned],
-            _ => vec![values, turned],
+            [Some(a), Some(b)] if a > b => vec![reversed],
+            _ => vec![values, reversed],
         };
-        let patterns = orders
-            .iter()
-            .map(|values| values.pattern(&directed, &extractor, &values.given(rule.kind)))
-            .collect();
+        let extractor = extractor(false);
+        let patterns = orders.iter().map(|values| values.pattern(&extractor)).collect();
         Ok(Self { patterns })
     }
 }
 
 impl Values {
     fn parse(text: &str, kind: ElementKind) -> Result<Self, QueryError> {
-        let names = kind.attributes();
-        let fields: Vec<&str> = match kind {
-            // A name may have commas.
-            ElementKind::Dns => text.splitn(names.len(), ',').collect(),
-            _ => text.split(',').collect(),
-        };
-        if fields.len() != names.len() {
-            return Err(QueryError(format!(
+        let fields = kind.fields();
+        let texts = texts(text, fields).ok_or_else(|| {
+            QueryError(format!(
                 "`{text}` has {} of the values {} that make one of the {}; separate them by commas, with * for any",
-                fields.len(),
-                names.join(","),
+                text.split(',').count(),
+                kind.attributes().join(","),
                 kind.plural()
-            )));
-        }
-        let mut values = Self::default();
-        for (&name, field) in names.iter().zip(fields) {
-            let field = field.trim();
-            if field == "*" {
-                continue;
-            }
-            match name {
-                "src" => values.ends[0] = Some(address(field)?),
-                "dst" => values.ends[1] = Some(address(field)?),
-                "proto" => values.protocol = Some(protocol(field)?),
-                "src_port" => values.ports[0] = Some(port(field)?),
-                "dst_port" => values.ports[1] = Some(port(field)?),
-                _ => {
-                    let mut buffer = [0; NAME_MAX];
-                    let labels =
-                        labels_from_text(field.as_bytes(), &mut buffer).ok_or_else(|| {
-                            QueryError(format!(
-                                "`{field}` is no domain name, nor * for any; www.example.com is one"
-                            ))
-                        })?;
-                    values.name = Some(labels.to_vec());
-                }
-            }
-        }
-        match values.ends {
+            ))
+        })?;
+        let value = |(field, text): (&Field, &str)| match text.trim() {
+            "*" => Ok(None),
+            text => value(*field, text).map(Some),
+        };
+        let given = fields.iter().zip(texts).map(value).collect::<Result<_, _>>()?;
+        let values = Self { kind, given };
+        match [Attribute::Source, Attribute::Destination].map(|end| values.address(end)) {
             [Some(a), Some(b)] if a.is_ipv4() != b.is_ipv4() => Err(QueryError(format!(
                 "{a} and {b} are of different families, so no packet has both; ask for two IPv4 or two IPv6 addresses"
             ))),
@@ -125,82 +110,149 @@ impl Values {
         }
     }
 
-    /// The same with source and destination exchanged.
-    fn turned(&self) -> Self {
-        let ([a, b], [p, q]) = (self.ends, self.ports);
-        Self { ends: [b, a], ports: [q, p], ..self.clone() }
+    /// The value of an attribute, if the key has it and it is given.
+    fn get(&self, attribute: Attribute) -> Option<&Value> {
+        let mut fields = self.kind.fields().iter();
+        let number = fields.position(|field| field.attribute == attribute)?;
+        self.given[number].as_ref()
     }
 
-    /// Which attributes are given, in the kind's order.
-    fn given(&self, kind: ElementKind) -> Vec<bool> {
-        let is_given = |name: &&str| match *name {
-            "src" => self.ends[0].is_some(),
-            "dst" => self.ends[1].is_some(),
-            "proto" => self.protocol.is_some(),
-            "src_port" => self.ports[0].is_some(),
-            "dst_port" => self.ports[1].is_some(),
-            _ => self.name.is_some(),
+    fn address(&self, attribute: Attribute) -> Option<IpAddr> {
+        match self.get(attribute)? {
+            Value::Address(address) => Some(*address),
+            _ => None,
+        }
+    }
+
+    fn number(&self, attribute: Attribute) -> Option<u16> {
+        match self.get(attribute)? {
+            Value::Number(number) => Some(*number),
+            _ => None,
+        }
+    }
+
+    /// The same with source and destination exchanged.
+    fn reversed(&self) -> Self {
+        let other = |attribute| match attribute {
+            Attribute::Source => Attribute::Destination,
+            Attribute::Destination => Attribute::Source,
+            Attribute::SourcePort => Attribute::DestinationPort,
+            Attribute::DestinationPort => Attribute::SourcePort,
+            attribute => attribute,
         };
-        kind.attributes().iter().map(is_given).collect()
+        let fields = self.kind.fields().iter();
+        let given = fields.map(|field| self.get(other(field.attribute)).cloned()).collect();
+        Self { given, ..*self }
     }
 
     /// The digests of an element with these values, and zeros where any will do, as far as its
     /// attributes are given.
-    fn pattern(&self, rule: &ElementRule, extractor: &Extractor, given: &[bool]) -> QueryPattern {
-        let addresses = match self.ends {
-            [Some(IpAddr::V6(a)), b] => v6(Some(IpAddr::V6(a)), b),
-            [a, Some(IpAddr::V6(b))] => v6(a, Some(IpAddr::V6(b))),
-            [a, b] => {
-                let octets = |end| match end {
-                    Some(IpAddr::V4(address)) => address.octets(),
-                    _ => [0; 4],
-                };
-                Addresses::V4 { source: octets(a), destination: octets(b) }
-            }
+    fn pattern(&self, extractor: &Extractor) -> QueryPattern {
+        let ends = [Attribute::Source, Attribute::Destination].map(|end| self.address(end));
+        let addresses = if ends.iter().flatten().any(IpAddr::is_ipv6) {
+            let octets = |end| match end {
+                Some(IpAddr::V6(address)) => address.octets(),
+                _ => [0; 16],
+            };
+            Addresses::V6 { source: octets(ends[0]), destination: octets(ends[1]) }
+        } else {
+            let octets = |end| match end {
+                Some(IpAddr::V4(address)) => address.octets(),
+                _ => [0; 4],
+            };
+            Addresses::V4 { source: octets(ends[0]), destination: octets(ends[1]) }
         };
+        let number = |attribute| self.number(attribute).unwrap_or_default();
+        let name = self.given.iter().flatten().find_map(|value| match value {
+            Value::Name(labels) => Some(labels.as_slice()),
+            _ => None,
+        });
         let mut columns = ElementColumns::default();
-        match rule.kind {
-            ElementKind::HostPair => extractor.push_pair(addresses, &mut columns),
-            ElementKind::Source | ElementKind::Destination => {
-                extractor.push_host(addresses, &mut columns);
-            }
-            ElementKind::Flow => {
-                let ports = self.ports.map(Option::unwrap_or_default);
-                let protocol = self.protocol.unwrap_or_default();
-                extractor.push_flow(addresses, protocol, (ports[0], ports[1]), &mut columns);
-            }
-            ElementKind::Dns => {
-                let name = self.name.as_deref().unwrap_or_default();
-                extractor.push_dns(addresses, name, &mut columns);
-            }
-        }
-        let attributes = columns.attributes.iter().zip(given);
+        let headers = HeaderFields {
+            protocol: number(Attribute::Protocol) as u8,
+            ports: (number(Attribute::SourcePort), number(Attribute::DestinationPort)),
+            vlan: self.number(Attribute::Vlan),
+            name: name.unwrap_or_default(),
+            ..HeaderFields::between(addresses)
+        };
+        extractor.push(&headers, &mut columns);
+        let attributes = columns.attributes.iter().zip(&self.given);
         QueryPattern {
-            whole: given.iter().all(|&is| is).then(|| columns.digests[0]),
-            attributes: attributes.map(|(&digest, &is)| is.then_some(digest)).collect(),
+            whole: self.given.iter().all(Option::is_some).then(|| columns.digests[0]),
+            attributes: attributes
+                .map(|(&digest, given)| given.is_some().then_some(digest))
+                .collect(),
         }
     }
 }
 
-fn v6(source: Option<IpAddr>, destination: Option<IpAddr>) -> Addresses {
-    let octets = |end| match end {
-        Some(IpAddr::V6(address)) => address.octets(),
-        _ => [0; 16],
+/// The text of each field; a name may have commas.
+fn texts<'a>(text: &'a str, fields: &[Field]) -> Option<Vec<&'a str>> {
+    let name = fields.iter().position(|field| field.attribute.is_name());
+    let Some(name) = name else {
+        let texts: Vec<&str> = text.split(',').collect();
+        return (texts.len() == fields.len()).then_some(texts);
     };
-    Addresses::V6 { source: octets(source), destination: octets(destination) }
+    let behind = fields.len() - name - 1;
+    let mut texts: Vec<&str> = text.splitn(name + 1, ',').collect();
+    let mut rest: Vec<&str> = texts.pop()?.rsplitn(behind + 1, ',').collect();
+    rest.reverse();
+    texts.append(&mut rest);
+    (texts.len() == fields.len()).then_some(texts)
 }
 
-fn address(text: &str) -> Result<IpAddr, QueryError> {
-    text.parse().map_err(|_| {
+fn value(field: Field, text: &str) -> Result<Value, QueryError> {
+    Ok(match field.attribute {
+        Attribute::Source | Attribute::Destination => Value::Address(address(text, field.prefix)?),
+        Attribute::Protocol => Value::Number(protocol(text)?.into()),
+        Attribute::SourcePort | Attribute::DestinationPort => Value::Number(port(text)?),
+        Attribute::Vlan if text == NO_VLAN_TEXT => Value::NoVlan,
+        Attribute::Vlan => Value::Number(vlan(text)?),
+        Attribute::Domain | Attribute::RegisteredDomain => {
+            let mut buffer = [0; NAME_MAX];
+            let labels = labels_from_text(text.as_bytes(), &mut buffer).ok_or_else(|| {
+                QueryError(format!(
+                    "`{text}` is no domain name, nor * for any; www.example.com is one"
+                ))
+            })?;
+            Value::Name(labels.to_vec())
+        }
+    })
+}
+
+/// An address; of a prefix, the length may follow it.
+fn address(text: &str, prefix: Option<u8>) -> Result<IpAddr, QueryError> {
+    let (address, bits) = match (prefix, text.split_once('/')) {
+        (Some(_), Some((address, bits))) => (address, Some(bits)),
+        _ => (text, None),
+    };
+    let address: IpAddr = address.parse().map_err(|_| {
         QueryError(format!(
             "`{text}` is no IP address, nor * for any; 192.0.2.1 and 2001:db8::1 are addresses"
         ))
-    })
+    })?;
+    let expected = prefix.map(|prefix| u16::from(prefix) * if address.is_ipv4() { 1 } else { 2 });
+    match bits.map(|bits| bits.parse().ok()) {
+        Some(given) if given != expected => Err(QueryError(format!(
+            "`{text}` is no prefix of {} bits, by which elements were counted",
+            expected.unwrap_or_default()
+        ))),
+        _ => Ok(match address {
+            IpAddr::V4(address) => prefix_v4(address.octets(), prefix).into(),
+            IpAddr::V6(address) => prefix_v6(address.octets(), prefix).into(),
+        }),
+    }
 }
 
 fn port(text: &str) -> Result<u16, QueryError> {
     text.parse().map_err(|_| {
         QueryError(format!("`{text}` is no port from 0 to 65535, nor * for any; 443 is one"))
+    })
+}
+
+fn vlan(text: &str) -> Result<u16, QueryError> {
+    text.parse().ok().filter(|&vlan| vlan < 1 << 12).ok_or_else(|| {
+        QueryError(format!("`{text}` is no VLAN from 0 to 4095, none or * for any; 100 is one"))
     })
 }
 
@@ -226,17 +278,17 @@ mod tests {
         ElementQuery::parse(text, &rule, Digester::new(3)).map_err(|error| error.to_string())
     }
 
-    /// The encodings of the head of `extract.rs`, written out.
+    /// The encodings of the head of `key.rs`, written out.
     #[test]
     fn digests_are_those_of_the_published_encoding() {
         let digest = |bytes: &[u8]| Digester::new(3).digest(bytes);
-        let query = parse(ElementKind::HostPair, false, "10.0.0.1, 10.0.0.2").unwrap();
+        let query = parse(ElementKind::HOST_PAIR, false, "10.0.0.1, 10.0.0.2").unwrap();
         let expected = QueryPattern {
             whole: Some(digest(&[4, 10, 0, 0, 1, 10, 0, 0, 2])),
             attributes: vec![Some(digest(&[10, 0, 0, 1])), Some(digest(&[10, 0, 0, 2]))],
         };
         assert_eq!(query.patterns, [expected]);
-        let query = parse(ElementKind::Flow, false, "*,::1,udp,*,53").unwrap();
+        let query = parse(ElementKind::FLOW, false, "*,::1,udp,*,53").unwrap();
         let mut loopback = [0; 16];
         loopback[15] = 1;
         let expected = QueryPattern {
@@ -250,9 +302,9 @@ mod tests {
             ],
         };
         assert_eq!(query.patterns, [expected]);
-        let query = parse(ElementKind::Dns, false, "1.2.3.4,*,WWW.example").unwrap();
+        let query = parse(ElementKind::DNS, false, "1.2.3.4,*,WWW.example").unwrap();
         assert_eq!(query.patterns[0].attributes[2], Some(digest(b"\x03www\x07example")));
-        let query = parse(ElementKind::Destination, false, "1.2.3.4").unwrap();
+        let query = parse(ElementKind::DESTINATION, false, "1.2.3.4").unwrap();
         assert_eq!(query.patterns[0].whole, Some(digest(&[4, 1, 2, 3, 4])));
     }
 
@@ -262,30 +314,46 @@ mod tests {
             ("1.1.1.1,2.2.2.2,6,9,8", "2.2.2.2,1.1.1.1,6,8,9"),
             ("1.1.1.1,2.2.2.2,*,9,8", "2.2.2.2,1.1.1.1,*,8,9"),
         ] {
-            let kind = ElementKind::Flow;
+            let kind = ElementKind::FLOW;
             assert_eq!(parse(kind, true, a), parse(kind, true, b));
             assert_ne!(parse(kind, false, a), parse(kind, false, b));
         }
-        let query = parse(ElementKind::HostPair, true, "1.1.1.1,*").unwrap();
-        let turned = parse(ElementKind::HostPair, false, "*,1.1.1.1").unwrap();
-        let straight = parse(ElementKind::HostPair, false, "1.1.1.1,*").unwrap();
+        let query = parse(ElementKind::HOST_PAIR, true, "1.1.1.1,*").unwrap();
+        let turned = parse(ElementKind::HOST_PAIR, false, "*,1.1.1.1").unwrap();
+        let straight = parse(ElementKind::HOST_PAIR, false, "1.1.1.1,*").unwrap();
         assert_eq!(query.patterns, [straight.patterns, turned.patterns].concat());
     }
 
     #[test]
     fn errors_are_sentences_that_show_the_way() {
         for (kind, text, words) in [
-            (ElementKind::HostPair, "1.1.1.1", "src,dst"),
-            (ElementKind::HostPair, "1.1.1.1,2.2.2.2,3.3.3.3", "3 of"),
-            (ElementKind::HostPair, "1.1.1.1,", "`` is no IP address"),
-            (ElementKind::HostPair, "1.1.1.1,x", "192.0.2.1"),
-            (ElementKind::HostPair, "1.1.1.1,::1", "families"),
-            (ElementKind::Flow, "*,*,tpc,*,*", "protocol"),
-            (ElementKind::Flow, "*,*,*,*,65536", "443"),
-            (ElementKind::Dns, "*,*,a..b", "www.example.com"),
+            (ElementKind::HOST_PAIR, "1.1.1.1", "src,dst"),
+            (ElementKind::HOST_PAIR, "1.1.1.1,2.2.2.2,3.3.3.3", "3 of"),
+            (ElementKind::HOST_PAIR, "1.1.1.1,", "`` is no IP address"),
+            (ElementKind::HOST_PAIR, "1.1.1.1,x", "192.0.2.1"),
+            (ElementKind::HOST_PAIR, "1.1.1.1,::1", "families"),
+            (ElementKind::FLOW, "*,*,tpc,*,*", "protocol"),
+            (ElementKind::FLOW, "*,*,*,*,65536", "443"),
+            (ElementKind::DNS, "*,*,a..b", "www.example.com"),
         ] {
             let error = parse(kind, false, text).unwrap_err();
             assert!(error.contains(words), "{error}");
         }
+    }
+
+    #[test]
+    fn keys_are_asked_for_by_their_fields() {
+        let digest = |bytes: &[u8]| Digester::new(3).digest(bytes);
+        let kind: ElementKind = "src/24,dst-port".parse().unwrap();
+        for text in ["10.0.0.0/24,443", "10.0.0.9,443"] {
+            let query = parse(kind, false, text).unwrap();
+            assert_eq!(query.patterns[0].whole, Some(digest(&[4, 10, 0, 0, 0, 1, 187])), "{text}");
+        }
+        assert!(parse(kind, false, "10.0.0.0/16,443").unwrap_err().contains("24 bits"));
+        let kind: ElementKind = "domain2,vlan".parse().unwrap();
+        let query = parse(kind, false, "www.example.org,none").unwrap();
+        let key = [&b"\x07example\x03org"[..], &[0xff, 0xff]].concat();
+        assert_eq!(query.patterns[0].whole, Some(digest(&key)));
+        assert!(parse(kind, false, "a.b,4096").unwrap_err().contains("VLAN"));
     }
 }

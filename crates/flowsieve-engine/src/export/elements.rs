@@ -23,12 +23,12 @@ impl ElementRows {
         Self { table: Arc::new(table), kind, left }
     }
 
-    /// How many there are.
+    /// Their number.
     pub fn len(&self) -> usize {
         self.table.len()
     }
 
-    /// Whether there are none.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.table.is_empty()
     }

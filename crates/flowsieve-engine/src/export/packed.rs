@@ -27,7 +27,7 @@ pub(crate) struct PackedSightingMaker {
 /// Which rows are made, and how they are shared out.
 #[derive(Clone, Copy, Debug)]
 struct PackedForm {
-    /// What an element is; none if each packet is a row.
+    /// The kind of element; `None` if each packet is a row.
     kind: Option<ElementKind>,
     digester: Digester,
 }
@@ -45,7 +45,7 @@ impl PackedForm {
     fn digest(self, time_ns: i64, sighting: &Sighting, name: Option<&[u8]>) -> Digest {
         let mut bytes = sighting.key.to_bytes().to_vec();
         match self.kind {
-            Some(ElementKind::Dns) => bytes.extend_from_slice(name.unwrap_or_default()),
+            Some(kind) if kind.has_name() => bytes.extend_from_slice(name.unwrap_or_default()),
             Some(_) => {}
             None => bytes.extend(time_ns.to_le_bytes()),
         }
@@ -71,14 +71,14 @@ impl BatchBuilder for PackedSightingMaker {
         out.skipped.extend(skipped.map(|&(packet, skip)| (first + packet, skip)));
         let mut last = None;
         let mut number = 0;
-        for sighting in &made.sightings {
+        for sighting in &made.rows.all {
             let packet = sighting.packet;
             number = if last == Some(packet) { number + 1 } else { 0 };
             last = Some(packet);
             if number > 0 {
                 out.further.push(first + packet);
             }
-            let name = sighting.question.map(|(_, name)| made.names.get(name as usize));
+            let name = sighting.question.map(|(_, name)| made.rows.names.get(name as usize));
             let time_ns = made.times_ns[packet as usize];
             let digest = self.form.digest(time_ns, sighting, name);
             out.elements.digests.push(digest);
@@ -109,7 +109,7 @@ struct Packed<'a> {
 }
 
 impl<'a> Packed<'a> {
-    /// Reads the compact form; none if the bytes are none.
+    /// Reads the compact form; `None` if the bytes are invalid.
     fn read(bytes: &'a [u8]) -> Option<Self> {
         let ((number, sighting), name) =
             postcard::take_from_bytes::<(u64, Sighting)>(bytes).ok()?;
@@ -168,13 +168,12 @@ impl PackedRows {
         };
         self.sightings += 1;
         self.bytes = self.bytes.saturating_add(sighting.bytes.into());
-        let kind = self.form.kind.unwrap_or(ElementKind::Flow);
-        let named = kind == ElementKind::Dns;
+        let named = self.form.kind.is_some_and(|kind| kind.has_name());
         if self.form.kind.is_none() {
             // Rows are not looked for again; they only must not all be in one place.
             sighting.hash = self.hasher.hash_one(self.sightings);
         } else {
-            sighting.hash = element_hash(&self.hasher, kind, sighting.key, name);
+            sighting.hash = element_hash(&self.hasher, sighting.key, name.filter(|_| named));
             if self.table.add(time_ns, &sighting, name, named) {
                 let lacking = match (named, sighting.question, name) {
                     (false, Some(question), Some(name)) => {
@@ -219,7 +218,7 @@ impl PackedRows {
 
     /// Appends the rows with these numbers.
     pub(crate) fn write(&self, range: Range<usize>, rows: &mut ExportRows) {
-        let kind = self.form.kind.unwrap_or(ElementKind::Flow);
+        let kind = self.form.kind.unwrap_or(ElementKind::FLOW);
         self.table.write(range, kind, Left::Slice, rows);
         if self.form.kind.is_none() {
             rows.packets.clear();

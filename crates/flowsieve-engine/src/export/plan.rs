@@ -25,7 +25,7 @@ pub enum ExportWhat {
         kind: ElementKind,
         /// Both directions are one element, whose ends are those of its first packet.
         undirected: bool,
-        /// DNS responses are no elements; for [`ElementKind::Dns`].
+        /// DNS responses are no elements; for [`ElementKind::DNS`].
         queries_only: bool,
         /// Time slices.
         slicing: Slicing,

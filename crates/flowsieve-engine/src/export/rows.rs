@@ -3,8 +3,8 @@
 use crate::decode::{Addresses, DnsMessage, push_dotted};
 use crate::flows::{Upper, push_community_id};
 use serde::{Deserialize, Serialize};
-use std::fmt::Write as _;
-use std::net::Ipv6Addr;
+use std::fmt::{self, Write as _};
+use std::net::IpAddr;
 
 /// Rows by column. A row is a packet, or an element of a slice with the packets that it had there.
 ///
@@ -17,7 +17,7 @@ pub struct ExportRows {
     pub src: Texts,
     /// Destination address.
     pub dst: Texts,
-    /// Source port; 0 where there is none.
+    /// Source port; 0 if there is none.
     pub src_port: Vec<u16>,
     /// Destination port.
     pub dst_port: Vec<u16>,
@@ -27,7 +27,7 @@ pub struct ExportRows {
     pub packets: Vec<u64>,
     /// Bytes from the IP header on.
     pub bytes: Vec<u64>,
-    /// Union of the TCP flags; none for other protocols.
+    /// Union of the TCP flags; `None` for other protocols.
     pub tcp_flags: Vec<Option<u8>>,
     /// Identifier of the outermost VLAN tag of the (first) packet.
     pub vlan: Vec<Option<u16>>,
@@ -50,7 +50,7 @@ pub enum Left {
     Slice,
     /// The memory was full: another row of the element may follow.
     Memory,
-    /// A packet that came after its slice was closed: a row of its own.
+    /// A packet that came after its slice was closed: a separate row.
     Late,
 }
 
@@ -75,7 +75,7 @@ pub struct Texts {
 }
 
 impl Texts {
-    /// The one with this number, if there is one.
+    /// Returns the text of a row, or `None` if it is missing.
     pub fn get(&self, index: usize) -> Option<&str> {
         (!self.missing[index]).then(|| &self.text[self.start(index)..self.ends[index] as usize])
     }
@@ -105,12 +105,27 @@ impl Texts {
         &self.missing
     }
 
-    /// Appends what `write` appends; it says whether there is a text.
+    /// Appends the text that `write` appends, or none if it returns false.
     #[inline]
     pub(super) fn push_with(&mut self, write: impl FnOnce(&mut String) -> bool) {
         let is_there = write(&mut self.text);
         self.ends.push(self.text.len() as u32);
         self.missing.push(!is_there);
+    }
+
+    /// Appends an address, or the prefix with this many bits of an IPv4 address.
+    pub(super) fn push_address(&mut self, address: IpAddr, prefix: Option<u8>) {
+        self.push_with(|text| {
+            match address {
+                IpAddr::V4(address) => push_v4(address.octets(), text),
+                IpAddr::V6(_) => push(text, format_args!("{address}")),
+            }
+            if let Some(bits) = prefix {
+                let times = if address.is_ipv4() { 1 } else { 2 };
+                push(text, format_args!("/{}", times * u16::from(bits)));
+            }
+            true
+        });
     }
 
     fn clear(&mut self) {
@@ -120,7 +135,7 @@ impl Texts {
     }
 }
 
-/// What is known of a packet's first DNS message.
+/// Type and response code of a packet's first DNS message.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 pub(super) struct Question {
     pub(super) kind: u16,
@@ -144,41 +159,23 @@ impl ExportRows {
         self.start_ns.len()
     }
 
-    /// Whether there are none.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.start_ns.is_empty()
-    }
-
-    pub(super) fn push_addresses(&mut self, addresses: Addresses) {
-        match addresses {
-            Addresses::V4 { source, destination } => {
-                self.src.push_with(|text| push_v4(source, text));
-                self.dst.push_with(|text| push_v4(destination, text));
-            }
-            Addresses::V6 { source, destination } => {
-                self.src.push_with(|text| push_v6(source, text));
-                self.dst.push_with(|text| push_v6(destination, text));
-            }
-        }
-    }
-
-    pub(super) fn push_ports(&mut self, ports: (u16, u16)) {
-        self.src_port.push(ports.0);
-        self.dst_port.push(ports.1);
     }
 
     pub(super) fn push_community_id(&mut self, addresses: Addresses, protocol: u8, upper: Upper) {
         self.community_id.push_with(|text| push_community_id(addresses, protocol, upper, text));
     }
 
-    /// Appends a DNS message, or that there is none; the name is in wire form.
+    /// Appends a DNS message or its absence; the name is in wire form.
     pub(super) fn push_question(&mut self, question: Option<(Question, &[u8])>) {
         self.dns_type.push(question.map(|(question, _)| question.kind));
         self.dns_rcode.push(question.and_then(|(question, _)| question.response_code));
         self.domain.push_with(|text| question.map(|(_, name)| push_dotted(name, text)).is_some());
     }
 
-    /// Forgets all and keeps the memory.
+    /// Removes all and keeps the memory.
     pub(crate) fn clear(&mut self) {
         self.start_ns.clear();
         self.src.clear();
@@ -215,7 +212,7 @@ static DIGITS: [([u8; 3], u8); 256] = {
 };
 
 /// Appends an IPv4 address. It is written for every packet, so it does without formatting.
-fn push_v4(address: [u8; 4], text: &mut String) -> bool {
+fn push_v4(address: [u8; 4], text: &mut String) {
     let mut buffer = [b'.'; 16];
     let mut end = 0;
     for byte in address {
@@ -226,12 +223,10 @@ fn push_v4(address: [u8; 4], text: &mut String) -> bool {
         end += 1;
     }
     text.push_str(str::from_utf8(&buffer[..end - 1]).expect("digits and dots"));
-    true
 }
 
-fn push_v6(address: [u8; 16], text: &mut String) -> bool {
-    write!(text, "{}", Ipv6Addr::from(address)).expect("a String takes all that is written");
-    true
+fn push(text: &mut String, words: fmt::Arguments<'_>) {
+    text.write_fmt(words).expect("a String takes all that is written");
 }
 
 #[cfg(test)]

@@ -1,19 +1,18 @@
 //! The run: captures in, rows out.
 
-use super::packets::{PacketBatch, PacketMaker};
+use super::packets::PacketMaker;
 use super::plan::{ExportPlan, ExportWhat};
 use super::results::{ExportSink, ExportSummary, ExportTotals};
-use super::sightings::{SightingBatch, SightingMaker};
+use super::sightings::SightingMaker;
 use super::slices::{Order, Slices};
-use crate::decode::Skip;
 use crate::inputs::{Feed, InputResult, RunError, TimeBuilder, Watch};
 use crate::pipeline::{SliceGrid, SliceSet, Slicing};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::thread;
 
-/// Sightings whose memory is read at once.
-const APPROACHED: usize = 64;
+/// Sightings whose memory is read together.
+const PREFETCHED: usize = 64;
 
 /// Hands the rows of the inputs, which are one trace in time order, to `sink`.
 ///
@@ -47,12 +46,12 @@ fn packets(
     let (inputs, interrupted) = thread::scope(|scope| {
         let begin = |capture, open| Feed::start(scope, capture, &maker, plan.ahead(), open);
         plan.trace.merge(watch, begin).drain(watch, |_, feed, packets| {
-            let PacketBatch { rows, skipped, .. } = &mut feed.batch;
-            let cursor = &mut feed.cursor;
+            let Feed { batch, cursor, .. } = feed;
             let first = cursor.packet - cursor.skipped;
             cursor.packet += packets;
-            pass_skipped(skipped, &mut cursor.skipped, cursor.packet, &mut totals.skipped);
+            batch.pass_skipped(cursor, cursor.packet, &mut totals.skipped);
             let range = first..cursor.packet - cursor.skipped;
+            let rows = &mut batch.rows;
             totals.packets += packets as u64;
             totals.rows += range.len() as u64;
             totals.bytes += rows.bytes[range.clone()].iter().sum::<u64>();
@@ -96,7 +95,7 @@ fn elements(
     Ok(elements_but(plan, disordered, sink, watch)?.0)
 }
 
-/// The slices of which packets come late.
+/// Finds the slices that have late packets.
 fn order(plan: &ExportPlan, slicing: Slicing, watch: &dyn Watch) -> Result<SliceSet, RunError> {
     thread::scope(|scope| {
         let maker = Arc::new(TimeBuilder);
@@ -117,8 +116,8 @@ fn order(plan: &ExportPlan, slicing: Slicing, watch: &dyn Watch) -> Result<Slice
     })
 }
 
-/// Hands on the elements; those of slices in `disordered`, as wholes, behind all others. Gives the
-/// slices of which packets came late.
+/// Emits the elements; those of slices in `disordered` as wholes, behind all others. Returns the
+/// slices that had late packets.
 fn elements_but(
     plan: &ExportPlan,
     disordered: SliceSet,
@@ -137,29 +136,30 @@ fn elements_but(
         let grid = grid(slicing, merge.first_ns());
         let mut slices = Slices::new(kind, grid, memory_bytes, disordered, sink);
         let (inputs, interrupted) = merge.drain(watch, |_, feed, packets| {
-            let batch: &SightingBatch = &feed.batch;
-            let cursor = &mut feed.cursor;
+            let Feed { batch, cursor, .. } = feed;
+            let sightings = &batch.rows;
             let end = cursor.packet + packets;
-            let mut approached = cursor.sighting;
+            let mut prefetched = cursor.rows;
             for number in cursor.packet..end {
                 let time_ns = batch.times_ns[number];
                 let goal = slices.goal(time_ns, packets_before)?;
                 packets_before += 1;
-                if cursor.sighting >= approached {
-                    // Packets that are not taken yet have most of them.
-                    let ahead = (end - number).min(APPROACHED);
-                    approached = batch.sightings.len().min(cursor.sighting + ahead);
-                    slices.approach(&batch.sightings[cursor.sighting..approached]);
+                if cursor.rows >= prefetched {
+                    // Packets that are still to come have most of them.
+                    let ahead = (end - number).min(PREFETCHED);
+                    prefetched = sightings.all.len().min(cursor.rows + ahead);
+                    slices.prefetch(&sightings.all[cursor.rows..prefetched]);
                 }
-                while let Some(sighting) = batch.sightings.get(cursor.sighting)
+                while let Some(sighting) = sightings.all.get(cursor.rows)
                     && sighting.packet as usize == number
                 {
                     let name = sighting.question.map(|(_, name)| name as usize);
-                    slices.take(goal, time_ns, sighting, name.map(|name| batch.names.get(name)))?;
-                    cursor.sighting += 1;
+                    let name = name.map(|name| sightings.names.get(name));
+                    slices.push(goal, time_ns, sighting, name)?;
+                    cursor.rows += 1;
                 }
             }
-            pass_skipped(&batch.skipped, &mut cursor.skipped, end, &mut skips);
+            batch.pass_skipped(cursor, end, &mut skips);
             cursor.packet = end;
             Ok::<(), RunError>(())
         })?;
@@ -175,28 +175,13 @@ fn grid(slicing: Slicing, first_ns: Option<i64>) -> SliceGrid {
     SliceGrid::new(slicing.width_ns, slicing.align, first_ns.unwrap_or(0))
 }
 
-/// Tallies the packets without a row up to the packet with this number.
-fn pass_skipped(
-    skipped: &[(u32, Skip)],
-    next: &mut usize,
-    end: usize,
-    tally: &mut BTreeMap<Skip, u64>,
-) {
-    while let Some(&(number, reason)) = skipped.get(*next)
-        && (number as usize) < end
-    {
-        *tally.entry(reason).or_default() += 1;
-        *next += 1;
-    }
-}
-
 fn summary(inputs: Vec<InputResult>, mut totals: ExportTotals, interrupted: bool) -> ExportSummary {
     totals.interrupted = interrupted;
     ExportSummary { inputs, totals }
 }
 
 impl ExportPlan {
-    /// Threads that decode, besides the one that takes.
+    /// Threads that decode, in addition to the one that consumes.
     fn ahead(&self) -> usize {
         self.trace.threads.saturating_sub(1)
     }

@@ -1,27 +1,29 @@
 //! From what a reader yields to the elements that each packet shows.
 
-use super::packets::tcp_flags;
+use super::packets::{first_question, tcp_flags};
 use super::plan::{ExportPlan, ExportWhat};
 use super::rows::Question;
-use crate::decode::{Addresses, Decoder, IpPacket, Skip, Tunnel, dns_messages};
-use crate::elements::{ElementKind, Keys};
-use crate::flows::{FlowKey, Upper};
-use crate::inputs::{Batch, BatchBuilder};
+use crate::decode::{IpPacket, NAME_MAX, Skip};
+use crate::elements::{
+    Attribute, ElementKind, Keys, NO_VLAN, PacketDecoder, PacketRows, Rows, registered,
+};
+use crate::flows::{FlowKey, KeyMask, Upper};
+use crate::inputs::BatchBuilder;
 use crate::memory::prefetch;
 use crate::trace::{LinkType, TraceBatch};
 use serde::{Deserialize, Serialize};
 use std::hash::{BuildHasher as _, Hash as _, Hasher as _};
 
-/// A run of packets in trace order: each has sightings or an entry in `skipped`.
+/// A batch of packets: each has sightings or is skipped.
+pub(super) type SightingBatch = PacketRows<Sightings>;
+
+/// What the packets of a batch show.
 #[derive(Debug, Default)]
-pub(super) struct SightingBatch {
-    pub(super) times_ns: Vec<i64>,
-    /// What the packets show, in their order.
-    pub(super) sightings: Vec<Sighting>,
+pub(super) struct Sightings {
+    /// The sightings, in the order of their packets.
+    pub(super) all: Vec<Sighting>,
     /// Names of DNS messages, each for the sightings that refer to it.
     pub(super) names: Keys,
-    /// Packets without an element, by their number in the batch, ascending.
-    pub(super) skipped: Vec<(u32, Skip)>,
 }
 
 /// An element that a packet shows.
@@ -43,37 +45,17 @@ pub(super) struct Sighting {
     pub(super) question: Option<(Question, u32)>,
 }
 
-/// How far a batch has been taken: numbers of the next packet and of the next entries of its lists.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Cursor {
-    pub(super) packet: usize,
-    pub(super) sighting: usize,
-    pub(super) skipped: usize,
-}
+impl Rows for Sightings {
+    /// Number of the next sighting.
+    type Cursor = usize;
 
-impl Batch for SightingBatch {
-    type Cursor = Cursor;
-
-    fn times_ns(&self) -> &[i64] {
-        &self.times_ns
-    }
-
-    fn prefetch(&self, cursor: &Cursor, packets: usize) {
-        let (packet, sighting) = (cursor.packet, cursor.sighting);
-        prefetch(&self.times_ns, &(packet..packet + packets), i64::cast_unsigned);
-        let sightings = sighting..sighting + packets;
-        prefetch(&self.sightings, &sightings, |sighting| sighting.hash);
+    fn prefetch(&self, next: usize, packets: usize) {
+        prefetch(&self.all, &(next..next + packets), |sighting| sighting.hash);
     }
 
     fn clear(&mut self) {
-        self.times_ns.clear();
-        self.sightings.clear();
+        self.all.clear();
         self.names.clear();
-        self.skipped.clear();
-    }
-
-    fn taken(cursor: &Cursor) -> usize {
-        cursor.packet
     }
 }
 
@@ -81,12 +63,10 @@ impl Batch for SightingBatch {
 #[derive(Debug)]
 pub(super) struct SightingMaker {
     kind: ElementKind,
+    mask: KeyMask,
     undirected: bool,
     queries_only: bool,
-    decoder: Decoder,
-    /// Finds DNS messages inside tunnels, whichever addresses count.
-    inner: Decoder,
-    dns_ports: Vec<u16>,
+    decoder: PacketDecoder,
     hasher: ahash::RandomState,
 }
 
@@ -95,18 +75,17 @@ impl SightingMaker {
     /// they are those of its flow, which has all that there is to say.
     pub(super) fn new(plan: &ExportPlan) -> Self {
         let (kind, undirected, queries_only) = match plan.what {
-            ExportWhat::Packets => (ElementKind::Flow, false, false),
+            ExportWhat::Packets => (ElementKind::FLOW, false, false),
             ExportWhat::Elements { kind, undirected, queries_only, .. } => {
                 (kind, undirected, queries_only)
             }
         };
         Self {
             kind,
+            mask: KeyMask::new(&kind),
             undirected,
             queries_only,
-            decoder: Decoder::new(plan.trace.headers.tunnel),
-            inner: Decoder::new(Tunnel::Inner),
-            dns_ports: plan.trace.headers.all_dns_ports(),
+            decoder: PacketDecoder::new(&plan.trace.headers),
             hasher: ahash::RandomState::new(),
         }
     }
@@ -116,135 +95,102 @@ impl SightingMaker {
         number: u32,
         link: LinkType,
         frame: &[u8],
-        out: &mut SightingBatch,
+        out: &mut Sightings,
     ) -> Result<(), Skip> {
         let ip = self.decoder.decode(link, frame)?;
-        let (key, is_reversed) =
-            if self.undirected { self.key(&ip).undirected() } else { (self.key(&ip), false) };
-        let sighting = Sighting {
-            packet: number,
+        if self.kind.has_name() {
+            return self.messages(number, &ip, link, frame, out);
+        }
+        let ports = match ip.ports() {
+            None if self.kind.needs_ports() => return Err(Skip::NoPorts),
+            ports => ports.unwrap_or_default(),
+        };
+        let mut sighting = self.sighting(number, &ip, ip.protocol, ports);
+        sighting.hash = sighting.key.hash_with(&self.hasher);
+        if self.kind == ElementKind::FLOW {
+            let mut name = [0; NAME_MAX];
+            let question = first_question(&self.decoder, &ip, link, frame, &mut name);
+            sighting.question = question.map(|(question, name)| {
+                out.names.push(name);
+                (question, out.names.len() as u32 - 1)
+            });
+        }
+        out.all.push(sighting);
+        Ok(())
+    }
+
+    /// The DNS messages of a packet, each of which is an element.
+    fn messages(
+        &self,
+        number: u32,
+        ip: &IpPacket<'_>,
+        link: LinkType,
+        frame: &[u8],
+        out: &mut Sightings,
+    ) -> Result<(), Skip> {
+        let before = out.all.len();
+        let is_registered = self.kind.field(Attribute::RegisteredDomain).is_some();
+        self.decoder.messages(link, frame, |innermost, message| {
+            if message.is_response && self.queries_only {
+                return;
+            }
+            let name = if is_registered { registered(message.name) } else { message.name };
+            let ports = innermost.ports().unwrap_or_default();
+            let sighting = self.sighting(number, ip, innermost.protocol, ports);
+            out.all.push(Sighting {
+                hash: element_hash(&self.hasher, sighting.key, Some(name)),
+                question: Some((Question::of(message), out.names.len() as u32)),
+                ..sighting
+            });
+            out.names.push(name);
+        })?;
+        if out.all.len() == before { Err(Skip::DnsResponse) } else { Ok(()) }
+    }
+
+    /// A sighting without hash and question.
+    fn sighting(
+        &self,
+        packet: u32,
+        ip: &IpPacket<'_>,
+        protocol: u8,
+        ports: (u16, u16),
+    ) -> Sighting {
+        let key = FlowKey::new(ip.addresses, protocol, ports);
+        let key = self.mask.apply(key.with_vlan(ip.vlan.unwrap_or(NO_VLAN)));
+        let (key, is_reversed) = if self.undirected { key.undirected() } else { (key, false) };
+        Sighting {
+            packet,
             key,
             is_reversed,
             hash: 0,
             bytes: ip.bytes,
-            tcp_flags: tcp_flags(&ip),
+            tcp_flags: tcp_flags(ip),
             vlan: ip.vlan,
-            upper: Upper::of(&ip),
+            upper: Upper::of(ip),
             question: None,
-        };
-        match self.kind {
-            ElementKind::Dns => {
-                let innermost = self.inner.decode(link, frame)?;
-                let before = out.sightings.len();
-                dns_messages(&innermost, &self.dns_ports, |message| {
-                    if message.is_response && self.queries_only {
-                        return;
-                    }
-                    let question = Question::of(&message);
-                    out.sightings.push(Sighting {
-                        hash: element_hash(&self.hasher, self.kind, key, Some(message.name)),
-                        question: Some((question, out.names.len() as u32)),
-                        ..sighting
-                    });
-                    out.names.push(message.name);
-                })?;
-                if out.sightings.len() == before {
-                    return Err(Skip::DnsResponse);
-                }
-                Ok(())
-            }
-            ElementKind::Flow => {
-                let mut question = None;
-                // No message is no error: most packets are no DNS traffic.
-                let innermost =
-                    if ip.may_be_tunnel() { self.inner.decode(link, frame).ok() } else { Some(ip) };
-                if let Some(innermost) = innermost {
-                    let _ = dns_messages(&innermost, &self.dns_ports, |message| {
-                        if question.is_none() {
-                            question = Some((Question::of(&message), out.names.len() as u32));
-                            out.names.push(message.name);
-                        }
-                    });
-                }
-                out.sightings.push(Sighting {
-                    hash: key.hash_with(&self.hasher),
-                    question,
-                    ..sighting
-                });
-                Ok(())
-            }
-            _ => {
-                out.sightings.push(Sighting { hash: key.hash_with(&self.hasher), ..sighting });
-                Ok(())
-            }
-        }
-    }
-
-    /// What the element has of the packet's five-tuple.
-    fn key(&self, ip: &IpPacket<'_>) -> FlowKey {
-        match self.kind {
-            ElementKind::Flow => {
-                FlowKey::new(ip.addresses, ip.protocol, ip.ports().unwrap_or_default())
-            }
-            ElementKind::HostPair | ElementKind::Dns => FlowKey::new(ip.addresses, 0, (0, 0)),
-            ElementKind::Source => FlowKey::new(only(ip.addresses, true), 0, (0, 0)),
-            ElementKind::Destination => FlowKey::new(only(ip.addresses, false), 0, (0, 0)),
         }
     }
 }
 
-/// The hash of a whole element; a name is part of those of DNS.
-pub(super) fn element_hash(
-    hasher: &ahash::RandomState,
-    kind: ElementKind,
-    key: FlowKey,
-    name: Option<&[u8]>,
-) -> u64 {
-    match (kind, name) {
-        (ElementKind::Dns, Some(name)) => {
-            let mut hasher = hasher.build_hasher();
-            key.hash(&mut hasher);
-            hasher.write(name);
-            hasher.finish()
-        }
-        _ => key.hash_with(hasher),
-    }
-}
-
-/// One of the addresses, with zeros in the place of the other.
-fn only(addresses: Addresses, is_source: bool) -> Addresses {
-    let mut addresses = addresses;
-    match (&mut addresses, is_source) {
-        (Addresses::V4 { destination, .. }, true) => *destination = [0; 4],
-        (Addresses::V4 { source, .. }, false) => *source = [0; 4],
-        (Addresses::V6 { destination, .. }, true) => *destination = [0; 16],
-        (Addresses::V6 { source, .. }, false) => *source = [0; 16],
-    }
-    addresses
+/// The hash of a whole element, and of its name if it has one.
+pub(super) fn element_hash(hasher: &ahash::RandomState, key: FlowKey, name: Option<&[u8]>) -> u64 {
+    let Some(name) = name else {
+        return key.hash_with(hasher);
+    };
+    let mut hasher = hasher.build_hasher();
+    key.hash(&mut hasher);
+    hasher.write(name);
+    hasher.finish()
 }
 
 impl BatchBuilder for SightingMaker {
     type Batch = SightingBatch;
 
     fn append(&self, batch: TraceBatch<'_>, out: &mut SightingBatch) {
-        let first = out.times_ns.len() as u32;
-        match batch {
-            TraceBatch::Packets { bytes, packets } => {
-                let times_ns = packets.iter().map(|packet| packet.time_ns);
-                out.times_ns.extend(times_ns);
-                for (number, packet) in (first..).zip(packets) {
-                    let frame = &bytes[packet.start as usize..][..packet.captured as usize];
-                    if let Err(skip) = self.packet(number, packet.link, frame, out) {
-                        out.skipped.push((number, skip));
-                    }
-                }
-            }
-            TraceBatch::Log(log) => {
-                for (number, entry) in (first..).zip(log.entries) {
-                    out.times_ns.push(entry.time_ns);
-                    out.skipped.push((number, Skip::LogRecord));
-                }
-            }
-        }
+        out.read(
+            batch,
+            |number, packet, frame, out| self.packet(number, packet.link, frame, out),
+            |_, _, _| Err(Skip::LogRecord),
+        );
     }
 }

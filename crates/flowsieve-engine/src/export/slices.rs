@@ -13,14 +13,14 @@ use super::sightings::Sighting;
 use super::table::SliceTable;
 use crate::elements::{ElementKind, Keys};
 use crate::memory::can_allocate;
-use crate::pipeline::{Gathered, OpenSlices, Place, SliceGrid, SliceSet};
+use crate::pipeline::{OpenSlices, Place, SliceGrid, SliceSet, SliceSorter};
 use serde::{Deserialize, Serialize};
 use std::io;
 
 /// Open slices at most, as many as of a count.
 const OPEN_SLICES: usize = 8;
 
-/// Packets that come late and are handed on together.
+/// Late packets that are emitted together.
 const LATE_AT_ONCE: usize = 1024;
 
 /// Which slices the packets of a trace in order belong to, and which slices have packets that come
@@ -58,7 +58,7 @@ impl Order {
 struct Slice {
     index: i64,
     table: SliceTable,
-    /// It has elements, perhaps none any more that are here.
+    /// It has had elements, though some may have left.
     is_used: bool,
     /// Its sightings wait until all are there.
     is_gathered: bool,
@@ -78,7 +78,7 @@ pub(super) enum Goal {
     Slice(usize),
     /// To those of this slice that wait.
     Gathered(i64),
-    /// A row of their own each.
+    /// Each is a separate row.
     Late,
 }
 
@@ -91,10 +91,10 @@ pub(super) struct Slices<'a> {
     tables: Vec<Slice>,
     /// The slices whose packets are not in the order of time, if an earlier reading found some.
     disordered: SliceSet,
-    gathered: Gathered<Waiting>,
-    /// Packets that came late, and are to be handed on before anything else.
+    gathered: SliceSorter<Waiting>,
+    /// Late packets, which are emitted before anything else.
     late: SliceTable,
-    /// Elements that were handed on, of which there may not be rows yet.
+    /// Elements that were emitted, for which there may not be rows yet.
     under_way: Vec<ElementMemory>,
     pub(super) totals: ExportTotals,
     sink: &'a mut dyn ExportSink,
@@ -115,7 +115,7 @@ impl<'a> Slices<'a> {
             order: Order::new(grid),
             tables: Vec::new(),
             disordered,
-            gathered: Gathered::new(),
+            gathered: SliceSorter::new(),
             late: SliceTable::default(),
             under_way: Vec::new(),
             totals: ExportTotals::default(),
@@ -150,16 +150,16 @@ impl<'a> Slices<'a> {
         Ok(if slice.is_gathered { Goal::Gathered(slice.index) } else { Goal::Slice(slot) })
     }
 
-    /// Reads what the next sightings need, so that it is near when one after the other is taken.
-    pub(super) fn approach(&self, sightings: &[Sighting]) {
+    /// Reads ahead the memory that the next sightings need.
+    pub(super) fn prefetch(&self, sightings: &[Sighting]) {
         if let Some(slice) = self.tables.get(self.order.open.current()) {
-            slice.table.approach(sightings);
+            slice.table.prefetch(sightings);
         }
     }
 
-    /// Takes a sighting.
+    /// Adds a sighting.
     #[inline]
-    pub(super) fn take(
+    pub(super) fn push(
         &mut self,
         goal: Goal,
         time_ns: i64,
@@ -184,7 +184,7 @@ impl<'a> Slices<'a> {
         sighting: &Sighting,
         name: Option<&[u8]>,
     ) -> io::Result<()> {
-        let named = self.kind == ElementKind::Dns;
+        let named = self.kind.has_name();
         let slice = &mut self.tables[slot];
         slice.is_used = true;
         let table = &mut slice.table;
@@ -212,7 +212,7 @@ impl<'a> Slices<'a> {
             self.close(slot)?;
         }
         self.tables.clear();
-        let gathered = std::mem::replace(&mut self.gathered, Gathered::new());
+        let gathered = std::mem::replace(&mut self.gathered, SliceSorter::new());
         gathered.drain(|index, waiting| self.take_gathered(index, &waiting))?;
         if !self.tables.is_empty() {
             self.close(0)?;

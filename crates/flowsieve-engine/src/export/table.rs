@@ -2,7 +2,7 @@
 
 use super::rows::{ExportRows, Left, Question};
 use super::sightings::Sighting;
-use crate::elements::ElementKind;
+use crate::elements::{Attribute, ElementKind, NO_VLAN};
 use crate::flows::{FlowKey, Upper};
 use hashbrown::HashTable;
 use std::hint::black_box;
@@ -87,8 +87,8 @@ impl SliceTable {
         self.entries.len() < MOST && self.names.len() < MOST
     }
 
-    /// Reads what these sightings need: these reads do not wait for each other.
-    pub(super) fn approach(&self, sightings: &[Sighting]) {
+    /// Reads ahead the memory that these sightings need: these reads do not wait for each other.
+    pub(super) fn prefetch(&self, sightings: &[Sighting]) {
         if self.entries.len() < FAR_FROM_ENTRIES {
             return;
         }
@@ -215,22 +215,33 @@ impl SliceTable {
 impl Entry {
     fn write(&self, kind: ElementKind, name: Option<&[u8]>, left: Left, rows: &mut ExportRows) {
         let key = if self.is_reversed { self.key.reversed() } else { self.key };
-        let addresses = key.addresses();
+        let (source, destination) = key.addresses().ends();
+        let ports = key.ports();
         rows.start_ns.push(self.start_ns);
-        rows.push_addresses(addresses);
         rows.packets.push(self.packets);
         rows.bytes.push(self.bytes);
         rows.left.push(left);
-        if matches!(kind, ElementKind::Flow | ElementKind::Dns) {
+        for field in kind.fields() {
+            match field.attribute {
+                Attribute::Source => rows.src.push_address(source, field.prefix),
+                Attribute::Destination => rows.dst.push_address(destination, field.prefix),
+                Attribute::Protocol => rows.proto.push(key.protocol()),
+                Attribute::SourcePort => rows.src_port.push(ports.0),
+                Attribute::DestinationPort => rows.dst_port.push(ports.1),
+                Attribute::Vlan => rows.vlan.push(Some(key.vlan()).filter(|&vlan| vlan != NO_VLAN)),
+                // With the question.
+                Attribute::Domain | Attribute::RegisteredDomain => {}
+            }
+        }
+        let is_flow = kind == ElementKind::FLOW;
+        if is_flow || kind.has_name() {
             let question = self.question.map(|(question, _)| question);
             rows.push_question(question.zip(name));
         }
-        if kind == ElementKind::Flow {
-            rows.push_ports(key.ports());
-            rows.proto.push(key.protocol());
+        if is_flow {
             rows.tcp_flags.push(self.tcp_flags);
             rows.vlan.push(self.vlan);
-            rows.push_community_id(addresses, key.protocol(), self.upper);
+            rows.push_community_id(key.addresses(), key.protocol(), self.upper);
         }
     }
 }

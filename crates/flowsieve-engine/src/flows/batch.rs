@@ -1,40 +1,65 @@
-//! From what a reader yields to a batch of flow keys: what a decode thread hands on.
+//! From what a reader yields to a batch of flow keys.
 
 use super::community_id::Upper;
 use super::key::FlowKey;
 use super::record::DnsRecord;
 use super::shards::{Shards, Wait};
 use crate::decode::{
-    Decoder, Headers, NAME_MAX, Skip, Tunnel, dns_message, dns_messages, has_ports, is_among,
-    labels_from_text, logged_addresses,
+    Headers, NAME_MAX, Skip, dns_message, has_ports, labels_from_text, logged_addresses,
 };
-use crate::elements::Keys;
-use crate::inputs::{Batch, BatchBuilder};
+use crate::elements::{Keys, PacketDecoder, PacketRows, RowCursor, Rows};
+use crate::inputs::BatchBuilder;
 use crate::memory::prefetch;
 use crate::trace::{LinkType, LogBatch, LogContent, LogEntry, LogQuestion, TraceBatch};
 use std::sync::Arc;
 
-/// A run of packets in trace order: each has an entry in `flows` or in `skipped`.
+/// A batch of packets of flows: each has an entry in [`FlowRows::flows`] or is skipped.
+pub(super) type FlowBatch = PacketRows<FlowRows>;
+
+/// How far a batch of packets of flows was consumed.
+pub(super) type FlowCursor = RowCursor<Next>;
+
+/// The packets of a batch that belong to flows.
 #[derive(Debug, Default)]
-pub(super) struct FlowBatch {
-    pub(super) times_ns: Vec<i64>,
-    /// The packets that belong to a flow, in order.
+pub(super) struct FlowRows {
+    /// The packets, in order.
     pub(super) flows: Vec<FlowPacket>,
-    /// Those that do not, by their number in the batch, ascending.
-    pub(super) skipped: Vec<(u32, Skip)>,
     /// DNS messages, by the number of their packet among `flows`, ascending.
     pub(super) messages: Vec<Message>,
     /// The names of `messages`.
     pub(super) names: Keys,
-    /// Bytes of the packets that belong to flows.
+    /// Bytes of the packets, if the flows are divided among shards.
     pub(super) bytes: u64,
     /// Where the flows are divided among shards: the packets of each, ascending.
-    pub(super) of_shards: Vec<Vec<Place>>,
+    pub(super) of_shards: Vec<Vec<FlowPlace>>,
+}
+
+/// Numbers of the next packet of a flow and of the next message.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Next {
+    pub(super) flow: usize,
+    pub(super) message: usize,
+}
+
+impl Rows for FlowRows {
+    type Cursor = Next;
+
+    fn prefetch(&self, next: Next, packets: usize) {
+        prefetch(&self.flows, &(next.flow..next.flow + packets), |packet| packet.hash);
+    }
+
+    fn clear(&mut self) {
+        self.flows.clear();
+        self.messages.clear();
+        self.names.clear();
+        self.bytes = 0;
+        self.of_shards.iter_mut().for_each(Vec::clear);
+    }
 }
 
 /// Where a packet is in a batch that belongs to a flow.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct FlowPlace {
     /// Among `flows`.
     pub(super) flow: u32,
     /// Among all packets.
@@ -81,7 +106,7 @@ impl FlowPacket {
         if self.reversed { self.key.reversed() } else { self.key }
     }
 
-    /// Its shard of so many, a power of two. The index of a table has other bits of the hash.
+    /// Its shard among `shards`, a power of two. The index of a table uses other bits of the hash.
     #[inline]
     const fn shard(&self, shards: usize) -> usize {
         self.hash as usize & (shards - 1)
@@ -97,7 +122,7 @@ impl FlowPacket {
 impl FlowBatch {
     /// Divides among shards the flows of the packets from this number on.
     fn divide(&mut self, first: u32, shards: usize) {
-        self.of_shards.resize_with(shards, Vec::new);
+        self.rows.of_shards.resize_with(shards, Vec::new);
         let before = self.skipped.partition_point(|&(number, _)| number < first);
         let mut skipped = self.skipped[before..].iter().peekable();
         let mut flow = first - before as u32;
@@ -105,10 +130,10 @@ impl FlowBatch {
             if skipped.next_if(|(skipped, _)| *skipped == number).is_some() {
                 continue;
             }
-            let packet = &self.flows[flow as usize];
-            self.bytes += u64::from(packet.bytes);
-            let place = Place { flow, packet: number };
-            self.of_shards[packet.shard(shards)].push(place);
+            let packet = &self.rows.flows[flow as usize];
+            self.rows.bytes += u64::from(packet.bytes);
+            let place = FlowPlace { flow, packet: number };
+            self.rows.of_shards[packet.shard(shards)].push(place);
             flow += 1;
         }
     }
@@ -121,15 +146,16 @@ impl FlowBatch {
         name: Option<&[u8]>,
         shards: usize,
     ) {
-        let place = Place { flow: self.flows.len() as u32, packet: self.times_ns.len() as u32 };
-        self.of_shards.resize_with(shards, Vec::new);
-        self.of_shards[packet.shard(shards)].push(place);
+        let rows = &mut self.rows;
+        let place = FlowPlace { flow: rows.flows.len() as u32, packet: self.times_ns.len() as u32 };
+        rows.of_shards.resize_with(shards, Vec::new);
+        rows.of_shards[packet.shard(shards)].push(place);
         self.times_ns.push(time_ns);
-        self.flows.push(*packet);
-        self.bytes += u64::from(packet.bytes);
+        rows.flows.push(*packet);
+        rows.bytes += u64::from(packet.bytes);
         if let Some(name) = name {
-            self.messages.push(Message { packet: place.flow, is_response: false });
-            self.names.push(name);
+            rows.messages.push(Message { packet: place.flow, is_response: false });
+            rows.names.push(name);
         }
     }
 }
@@ -165,52 +191,12 @@ impl Message {
     }
 }
 
-/// How far a batch has been taken: numbers of the next packet and of the next entries of its lists.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Cursor {
-    pub(super) packet: usize,
-    pub(super) flow: usize,
-    pub(super) skipped: usize,
-    pub(super) message: usize,
-}
-
-impl Batch for FlowBatch {
-    type Cursor = Cursor;
-
-    fn times_ns(&self) -> &[i64] {
-        &self.times_ns
-    }
-
-    fn prefetch(&self, cursor: &Cursor, packets: usize) {
-        let (packet, flow) = (cursor.packet, cursor.flow);
-        prefetch(&self.times_ns, &(packet..packet + packets), i64::cast_unsigned);
-        prefetch(&self.flows, &(flow..flow + packets), |packet| packet.hash);
-    }
-
-    fn clear(&mut self) {
-        self.times_ns.clear();
-        self.flows.clear();
-        self.skipped.clear();
-        self.messages.clear();
-        self.names.clear();
-        self.bytes = 0;
-        self.of_shards.iter_mut().for_each(Vec::clear);
-    }
-
-    fn taken(cursor: &Cursor) -> usize {
-        cursor.packet
-    }
-}
-
 /// Makes batches of flow keys.
 #[derive(Debug)]
 pub(super) struct FlowMaker {
-    decoder: Decoder,
-    /// Finds DNS messages inside tunnels, whichever addresses count.
-    inner: Decoder,
-    dns_ports: Vec<u16>,
+    decoder: PacketDecoder,
     bidirectional: bool,
-    /// Records of logs are taken, too. They tell nothing of packets but that there were some.
+    /// Log records count as packets, of which nothing but their flow is known.
     logs: bool,
     hasher: ahash::RandomState,
     /// Among which the flows are divided.
@@ -220,9 +206,7 @@ pub(super) struct FlowMaker {
 impl FlowMaker {
     pub(super) fn new(headers: &Headers, bidirectional: bool, logs: bool) -> Self {
         Self {
-            decoder: Decoder::new(headers.tunnel),
-            inner: Decoder::new(Tunnel::Inner),
-            dns_ports: headers.all_dns_ports(),
+            decoder: PacketDecoder::new(headers),
             bidirectional,
             logs,
             hasher: ahash::RandomState::new(),
@@ -237,7 +221,7 @@ impl FlowMaker {
     }
 
     #[inline]
-    fn packet(&self, link: LinkType, frame: &[u8], out: &mut FlowBatch) -> Result<(), Skip> {
+    fn packet(&self, link: LinkType, frame: &[u8], out: &mut FlowRows) -> Result<(), Skip> {
         let ip = self.decoder.decode(link, frame)?;
         let ports = ip.ports();
         let key = FlowKey::new(ip.addresses, ip.protocol, ports.unwrap_or_default());
@@ -259,8 +243,12 @@ impl FlowMaker {
                 _ => UpperKind::Unknown,
             },
         });
-        if ip.may_be_tunnel() || ports.is_some_and(|ports| is_among(&self.dns_ports, ports)) {
-            self.messages(link, frame, number, out);
+        if self.decoder.may_have_messages(&ip) {
+            // No message is no error: most packets are no DNS traffic.
+            let _ = self.decoder.messages(link, frame, |_, message| {
+                out.messages.push(Message { packet: number, is_response: message.is_response });
+                out.names.push(message.name);
+            });
         }
         Ok(())
     }
@@ -270,8 +258,11 @@ impl FlowMaker {
         &self,
         log: &LogBatch<'_>,
         entry: &LogEntry,
-        out: &mut FlowBatch,
+        out: &mut FlowRows,
     ) -> Result<(), Skip> {
+        if !self.logs {
+            return Err(Skip::LogRecord);
+        }
         if entry.content == LogContent::NotSelected {
             return Err(Skip::DnstapType);
         }
@@ -315,21 +306,6 @@ impl FlowMaker {
         }
         Ok(())
     }
-
-    /// The DNS messages in a packet, or in the innermost one if it is a tunnel's. The frame is
-    /// decoded again, because few packets need this, and keeping the decoded packet for it would
-    /// slow all of them down.
-    #[inline(never)]
-    fn messages(&self, link: LinkType, frame: &[u8], number: u32, out: &mut FlowBatch) {
-        let Ok(innermost) = self.inner.decode(link, frame) else {
-            return;
-        };
-        // No message is no error: most packets are no DNS traffic.
-        let _ = dns_messages(&innermost, &self.dns_ports, |message| {
-            out.messages.push(Message { packet: number, is_response: message.is_response });
-            out.names.push(message.name);
-        });
-    }
 }
 
 impl BatchBuilder for FlowMaker {
@@ -342,33 +318,14 @@ impl BatchBuilder for FlowMaker {
 
     fn append(&self, batch: TraceBatch<'_>, out: &mut FlowBatch) {
         let first = out.times_ns.len() as u32;
-        match batch {
-            TraceBatch::Packets { bytes, packets } => {
-                let times_ns = packets.iter().map(|packet| packet.time_ns);
-                out.times_ns.extend(times_ns);
-                for (number, packet) in (first..).zip(packets) {
-                    let frame = &bytes[packet.start as usize..][..packet.captured as usize];
-                    if let Err(skip) = self.packet(packet.link, frame, out) {
-                        out.skipped.push((number, skip));
-                    }
-                }
-                if let Some(shards) = &self.shards {
-                    out.divide(first, shards.len());
-                }
-            }
-            TraceBatch::Log(log) => {
-                for (number, entry) in (first..).zip(log.entries) {
-                    out.times_ns.push(entry.time_ns);
-                    let flow = if self.logs {
-                        self.log_entry(&log, entry, out)
-                    } else {
-                        Err(Skip::LogRecord)
-                    };
-                    if let Err(skip) = flow {
-                        out.skipped.push((number, skip));
-                    }
-                }
-            }
+        let is_log = matches!(batch, TraceBatch::Log(_));
+        out.read(
+            batch,
+            |_, packet, frame, out| self.packet(packet.link, frame, out),
+            |log, entry, out| self.log_entry(log, entry, out),
+        );
+        if let (Some(shards), false) = (&self.shards, is_log) {
+            out.divide(first, shards.len());
         }
     }
 }
@@ -378,6 +335,7 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
 
     use super::*;
+    use crate::decode::Tunnel;
     use crate::trace::PacketRef;
     use etherparse::{IpNumber, PacketBuilder};
 
@@ -431,6 +389,7 @@ mod tests {
         let mut out = FlowBatch::default();
         FlowMaker::new(&Headers { tunnel, dns_ports: vec![5353] }, false, false)
             .append(batch, &mut out);
+        let out = out.rows;
         assert_eq!(out.messages.len(), out.names.iter().count());
         let names = out.names.iter().map(<[u8]>::to_vec).collect();
         (names, out.flows[0].key.addresses().ends().0)

@@ -44,7 +44,7 @@ impl Upper {
     }
 }
 
-/// The Community ID, or none if what it is made of is unknown.
+/// Returns the Community ID, or `None` if the fields that it needs are unknown.
 pub fn community_id(addresses: Addresses, protocol: u8, upper: Upper) -> Option<String> {
     let mut text = String::with_capacity(30);
     push_community_id(addresses, protocol, upper, &mut text).then_some(text)
@@ -178,8 +178,8 @@ mod tests {
         (46, "10.1.12.2", "10.1.12.1", Portless, "1:KHlLkgoJW7ifUTyTSgyVfkFHzKw="),
     ];
 
-    /// Computed from the definition by a program of its own (Python's hashlib), which also gives
-    /// all that is published.
+    /// Computed from the definition by a separate program (Python's hashlib), which also gives all
+    /// published values.
     #[rustfmt::skip]
     const COMPUTED: [Vector; 33] = [
         (17, "10.0.0.1", "10.0.0.1", Ports(5, 4), "1:PbXEucXIxDu5UoupZ1rj7ybZ6vc="),

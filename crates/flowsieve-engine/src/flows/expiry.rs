@@ -50,7 +50,7 @@ impl Expiry {
         expiry
     }
 
-    /// Makes room for so many places; false if the system does not give the memory.
+    /// Makes room for this many places; false if the system does not give the memory.
     pub(super) fn make_room(&mut self, places: usize, most: usize) -> bool {
         reserve(&mut self.next, places, most)
     }

@@ -1,29 +1,29 @@
-//! Where the flow with a hash stands: one cache line a question.
+//! The places of flows by hash: one cache line per lookup.
 //!
 //! ```text
-//!     slot, 32 bits: what of the hash does not choose the slot │ place + 1; 0 is empty
+//!     entry, 32 bits: what of the hash does not choose the entry │ place + 1; 0 is empty
 //! ```
 //!
-//! A hash begins its search at the slot that its upper bits choose and goes on to the next ones
-//! (linear probing). Slots are in the order of hashes but for these steps, so a larger table is
+//! A hash begins its search at the entry that its upper bits choose and goes on to the next ones
+//! (linear probing). Entries are in the order of hashes but for these steps, so a larger table is
 //! filled from the old one from front to back. Where a flow leaves, those behind it move up: no
-//! marks of what was there are left. There are more slots than places, so a place needs no more
-//! bits than the choice of a slot, and both parts fit. Whole hashes are kept by place elsewhere.
+//! marks of what was there are left. There are more entries than places, so a place needs no more
+//! bits than the choice of an entry, and both parts fit. Whole hashes are kept by place elsewhere.
 
 use crate::bits::Pages;
 use crate::memory::can_allocate;
 
-/// Slots of the smallest index.
-const LEAST_SLOTS: usize = 1024;
+/// Entries of the smallest index.
+const LEAST_ENTRIES: usize = 1024;
 
-/// Slots from which a look leaves the caches near the processor.
-const FAR_FROM_SLOTS: usize = 1 << 15;
+/// Entries from which a lookup leaves the caches near the processor.
+const FAR_FROM_ENTRIES: usize = 1 << 15;
 
 /// The index.
 #[derive(Debug)]
 pub(super) struct Index {
-    slots: Pages<u32>,
-    /// Bits of a hash that choose the slot, and of a slot that are its place.
+    entries: Pages<u32>,
+    /// Bits of a hash that choose the entry, and of an entry that are its place.
     bits: u32,
     len: usize,
 }
@@ -31,11 +31,11 @@ pub(super) struct Index {
 impl Index {
     /// Nothing yet.
     pub(super) fn new() -> Self {
-        Self::of(Pages::new(LEAST_SLOTS))
+        Self::of(Pages::new(LEAST_ENTRIES))
     }
 
-    fn of(slots: Pages<u32>) -> Self {
-        Self { bits: slots.len().ilog2(), slots, len: 0 }
+    fn of(entries: Pages<u32>) -> Self {
+        Self { bits: entries.len().ilog2(), entries, len: 0 }
     }
 
     pub(super) const fn len(&self) -> usize {
@@ -48,87 +48,87 @@ impl Index {
 
     /// Whether looks are worth to be prepared.
     pub(super) const fn is_far(&self) -> bool {
-        self.slots.len() >= FAR_FROM_SLOTS
+        self.entries.len() >= FAR_FROM_ENTRIES
     }
 
     const fn home(&self, hash: u32) -> usize {
         (hash as u64 >> (u32::BITS - self.bits)) as usize
     }
 
-    /// What a slot with this hash has above its place.
+    /// What an entry with this hash has above its place.
     const fn rest(&self, hash: u32) -> u32 {
         ((hash as u64) << self.bits) as u32
     }
 
-    const fn place_in(&self, slot: u32) -> u32 {
-        let place = slot as u64 & ((1 << self.bits) - 1);
+    const fn place_in(&self, entry: u32) -> u32 {
+        let place = entry as u64 & ((1 << self.bits) - 1);
         (place as u32).wrapping_sub(1)
     }
 
-    const fn slot_of(&self, hash: u32, place: u32) -> u32 {
+    const fn entry_of(&self, hash: u32, place: u32) -> u32 {
         self.rest(hash) | (place + 1)
     }
 
-    /// The slot where the search for a hash begins, whatever is in it.
+    /// The entry where the search for a hash begins, whatever is in it.
     #[inline]
-    pub(super) fn first_slot(&self, hash: u32) -> u32 {
-        self.slots.as_slice()[self.home(hash)]
+    pub(super) fn first_entry(&self, hash: u32) -> u32 {
+        self.entries.as_slice()[self.home(hash)]
     }
 
     /// The place with this hash that `is_right` accepts. It may be asked about places with other
-    /// hashes, too, since a slot has only part of one.
+    /// hashes, too, since an entry has only part of one.
     #[inline]
     pub(super) fn find(&self, hash: u32, mut is_right: impl FnMut(u32) -> bool) -> Option<u32> {
-        let slots = self.slots.as_slice();
+        let entries = self.entries.as_slice();
         let rest = u64::from(self.rest(hash));
         let mut at = self.home(hash);
         loop {
-            let slot = slots[at];
-            if slot == 0 {
+            let entry = entries[at];
+            if entry == 0 {
                 return None;
             }
-            let has_rest = (u64::from(slot) ^ rest) >> self.bits == 0;
-            if has_rest && is_right(self.place_in(slot)) {
-                return Some(self.place_in(slot));
+            let has_rest = (u64::from(entry) ^ rest) >> self.bits == 0;
+            if has_rest && is_right(self.place_in(entry)) {
+                return Some(self.place_in(entry));
             }
-            at = (at + 1) & (slots.len() - 1);
+            at = (at + 1) & (entries.len() - 1);
         }
     }
 
     /// Forgets all and becomes a list of these places, which were in it.
     pub(super) fn become_list(&mut self, places: impl Iterator<Item = u32>) -> &mut [u32] {
-        let slots = self.slots.as_mut_slice();
+        let entries = self.entries.as_mut_slice();
         let mut len = 0;
-        for (slot, place) in slots.iter_mut().zip(places) {
-            *slot = place;
+        for (entry, place) in entries.iter_mut().zip(places) {
+            *entry = place;
             len += 1;
         }
-        &mut slots[..len]
+        &mut entries[..len]
     }
 
     /// The place with this number in the list.
     pub(super) fn listed(&self, number: usize) -> u32 {
-        self.slots.as_slice()[number]
+        self.entries.as_slice()[number]
     }
 
     /// Makes room for one more; false if the system does not give the memory. Hashes are those of
     /// places.
     pub(super) fn make_room(&mut self, hashes: &[u32]) -> bool {
         // At most three quarters full, so that searches are short and end.
-        if (self.len + 1) * 4 <= self.slots.len() * 3 {
+        if (self.len + 1) * 4 <= self.entries.len() * 3 {
             return true;
         }
-        let slots = self.slots.len() * 2;
-        if !can_allocate((slots * size_of::<u32>()) as u64) {
+        let entries = self.entries.len() * 2;
+        if !can_allocate((entries * size_of::<u32>()) as u64) {
             return false;
         }
-        let Some(slots) = Pages::try_new(slots) else {
+        let Some(entries) = Pages::try_new(entries) else {
             return false;
         };
-        let old = std::mem::replace(self, Self::of(slots));
-        for &slot in old.slots.as_slice() {
-            if slot != 0 {
-                let place = old.place_in(slot);
+        let old = std::mem::replace(self, Self::of(entries));
+        for &entry in old.entries.as_slice() {
+            if entry != 0 {
+                let place = old.place_in(entry);
                 self.insert(hashes[place as usize], place);
             }
         }
@@ -138,42 +138,42 @@ impl Index {
     /// Adds a place, which is not there yet, and for which there is room.
     #[inline]
     pub(super) fn insert(&mut self, hash: u32, place: u32) {
-        debug_assert!(u64::from(place) + 1 < 1 << self.bits, "places are fewer than slots");
-        let (mut at, new) = (self.home(hash), self.slot_of(hash, place));
-        let slots = self.slots.as_mut_slice();
-        while slots[at] != 0 {
-            at = (at + 1) & (slots.len() - 1);
+        debug_assert!(u64::from(place) + 1 < 1 << self.bits, "places are fewer than entries");
+        let (mut at, new) = (self.home(hash), self.entry_of(hash, place));
+        let entries = self.entries.as_mut_slice();
+        while entries[at] != 0 {
+            at = (at + 1) & (entries.len() - 1);
         }
-        slots[at] = new;
+        entries[at] = new;
         self.len += 1;
     }
 
     /// Removes a place, which is there. Hashes are those of places.
     pub(super) fn remove(&mut self, place: u32, hashes: &[u32]) {
         let hash = hashes[place as usize];
-        let gone = self.slot_of(hash, place);
-        let mask = self.slots.len() - 1;
+        let gone = self.entry_of(hash, place);
+        let mask = self.entries.len() - 1;
         let mut hole = self.home(hash);
-        while self.slots.as_slice()[hole] != gone {
-            let is_empty = self.slots.as_slice()[hole] == 0;
+        while self.entries.as_slice()[hole] != gone {
+            let is_empty = self.entries.as_slice()[hole] == 0;
             assert!(!is_empty, "every live flow is in the index");
             hole = (hole + 1) & mask;
         }
         let mut next = hole;
         loop {
             next = (next + 1) & mask;
-            let slot = self.slots.as_slice()[next];
-            if slot == 0 {
+            let entry = self.entries.as_slice()[next];
+            if entry == 0 {
                 break;
             }
-            let home = self.home(hashes[self.place_in(slot) as usize]);
+            let home = self.home(hashes[self.place_in(entry) as usize]);
             // What begins its search behind the hole stays.
             if (next.wrapping_sub(home) & mask) >= (next.wrapping_sub(hole) & mask) {
-                self.slots.as_mut_slice()[hole] = slot;
+                self.entries.as_mut_slice()[hole] = entry;
                 hole = next;
             }
         }
-        self.slots.as_mut_slice()[hole] = 0;
+        self.entries.as_mut_slice()[hole] = 0;
         self.len -= 1;
     }
 }
@@ -200,7 +200,7 @@ mod tests {
             for (adds, flow) in steps {
                 if adds && !places.contains_key(&flow) {
                     // Places are the first that are free, as in the table of flows: there are fewer
-                    // than slots.
+                    // than entries.
                     let place = free.pop().unwrap_or(hashes.len() as u32);
                     prop_assert!(index.make_room(&hashes));
                     hashes.resize(hashes.len().max(place as usize + 1), 0);

@@ -1,13 +1,14 @@
 //! A five-tuple in fixed bytes.
 
 use crate::decode::Addresses;
+use crate::elements::{Attribute, ElementKind, prefix_v4, prefix_v6};
 use serde::{Deserialize, Serialize};
 use std::hash::{Hash, Hasher};
 
 /// A five-tuple in 40 bytes, for any family, so that it is compared and hashed without a branch.
 ///
 /// ```text
-///     source address, 16 bytes │ destination address, 16 bytes │ ports, protocol, family
+///     source address, 16 bytes │ destination address, 16 bytes │ ports, VLAN, protocol, family
 /// ```
 ///
 /// Numbers in machine order: an IPv4 address is a number below 2^32.
@@ -35,6 +36,15 @@ impl FlowKey {
                 Self { source: halves(source), destination: halves(destination), rest: rest | V6 }
             }
         }
+    }
+
+    /// With a VLAN, which keys of flows do not have.
+    pub(crate) const fn with_vlan(self, vlan: u16) -> Self {
+        Self { rest: self.rest | (vlan as u64) << 16, ..self }
+    }
+
+    pub(crate) const fn vlan(self) -> u16 {
+        (self.rest >> 16) as u16
     }
 
     /// The same with the smaller (address, port) first, and whether that exchanged the ends.
@@ -94,7 +104,7 @@ impl FlowKey {
         }
     }
 
-    /// A key of its parts; `far` is not looked at where there was none.
+    /// Puts a key together from its parts; `far` is ignored if the addresses fit into `near`.
     pub(super) const fn joined(near: [u64; 2], rest: u64, far: [u64; 2]) -> Self {
         let (source, destination) =
             if rest & 0xff == V4 { ([0, near[0]], [0, near[1]]) } else { (near, far) };
@@ -114,6 +124,49 @@ impl FlowKey {
     #[inline]
     pub(crate) fn hash_with(&self, hasher: &ahash::RandomState) -> u64 {
         hasher.hash_one(self)
+    }
+}
+
+/// The bits of five-tuples that a key of other fields has.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct KeyMask {
+    v4: FlowKey,
+    v6: FlowKey,
+}
+
+impl KeyMask {
+    /// The bits of a key of this kind, but for a name.
+    pub(crate) fn new(kind: &ElementKind) -> Self {
+        let ones = |attribute| kind.field(attribute).map_or(0, |_| u16::MAX);
+        let [source, destination] =
+            [Attribute::Source, Attribute::Destination].map(|end| kind.field(end));
+        let protocol = ones(Attribute::Protocol) as u8;
+        let ports = (ones(Attribute::SourcePort), ones(Attribute::DestinationPort));
+        let mask =
+            |addresses| FlowKey::new(addresses, protocol, ports).with_vlan(ones(Attribute::Vlan));
+        Self {
+            v4: mask(Addresses::V4 {
+                source: source.map_or([0; 4], |field| prefix_v4([0xff; 4], field.prefix)),
+                destination: destination.map_or([0; 4], |field| prefix_v4([0xff; 4], field.prefix)),
+            }),
+            v6: mask(Addresses::V6 {
+                source: source.map_or([0; 16], |field| prefix_v6([0xff; 16], field.prefix)),
+                destination: destination
+                    .map_or([0; 16], |field| prefix_v6([0xff; 16], field.prefix)),
+            }),
+        }
+    }
+
+    /// What the key has of a five-tuple.
+    #[inline]
+    pub(crate) fn apply(&self, key: FlowKey) -> FlowKey {
+        let mask = if key.rest & 0xff == V4 { &self.v4 } else { &self.v6 };
+        let both = |a: [u64; 2], b: [u64; 2]| [a[0] & b[0], a[1] & b[1]];
+        FlowKey {
+            source: both(key.source, mask.source),
+            destination: both(key.destination, mask.destination),
+            rest: key.rest & mask.rest,
+        }
     }
 }
 
@@ -164,6 +217,8 @@ mod tests {
             prop_assert_eq!(key.ports(), ports);
             let turned = FlowKey::new(addresses.reversed(), protocol, (ports.1, ports.0));
             prop_assert_eq!(key.reversed(), turned);
+            prop_assert_eq!(key.with_vlan(7).vlan(), 7);
+            prop_assert_eq!(KeyMask::new(&ElementKind::FLOW).apply(key.with_vlan(7)), key);
             let (near, far) = key.split();
             prop_assert_eq!(FlowKey::joined(near, key.rest(), far.unwrap_or([5; 2])), key);
             prop_assert_eq!(key.undirected().0, turned.undirected().0);

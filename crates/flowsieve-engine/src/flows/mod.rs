@@ -16,14 +16,14 @@ mod community_id;
 mod expiry;
 mod index;
 mod key;
-mod last;
-mod lines;
 mod packed;
 mod plan;
 mod record;
+mod remaining;
 mod results;
 mod run;
 mod shards;
+mod slots;
 mod sorted;
 mod table;
 mod tables;
@@ -32,14 +32,14 @@ mod unique;
 pub(crate) use community_id::push_community_id;
 #[doc(hidden)]
 pub use community_id::{Upper, community_id};
-pub(crate) use key::FlowKey;
-#[doc(hidden)]
-pub use last::{LastFlows, LastPart};
+pub(crate) use key::{FlowKey, KeyMask};
 pub(crate) use packed::{PackedFlows, PackedMaker, Taken};
 pub use plan::FlowPlan;
 #[doc(hidden)]
 pub use record::DnsRecord;
 pub use record::{Direction, Ended, FlowRecord};
+#[doc(hidden)]
+pub use remaining::{RemainingFlows, RemainingPart};
 pub use results::{EndedFlows, FlowSink, FlowSummary, FlowTotals, Uniqueness};
 pub use run::list;
 #[doc(hidden)]

@@ -58,10 +58,10 @@ impl BatchBuilder for PackedMaker {
         out.skipped.extend(skipped.map(|&(packet, skip)| (first + packet, skip)));
         let mut message = 0;
         let mut bytes = Vec::new();
-        for (number, packet) in (0_u32..).zip(&made.flows) {
-            let rest = &made.messages[message..];
+        for (number, packet) in (0_u32..).zip(&made.rows.flows) {
+            let rest = &made.rows.messages[message..];
             let messages = rest.iter().take_while(|m| m.packet == number).count();
-            let name = (messages > 0).then(|| made.names.get(message));
+            let name = (messages > 0).then(|| made.rows.names.get(message));
             message += messages;
             bytes.clear();
             pack(packet, messages as u32, name, &mut bytes);
@@ -115,7 +115,7 @@ struct Packed<'a> {
 }
 
 impl<'a> Packed<'a> {
-    /// Reads the compact form; none if the bytes are none. The hash is still to be filled in.
+    /// Reads the compact form; `None` if the bytes are invalid. The hash is filled in later.
     fn read(bytes: &'a [u8], bidirectional: bool) -> Option<Self> {
         let mut from = Fields(bytes);
         let [bits, protocol] = from.take()?;

@@ -1,4 +1,4 @@
-//! What is known of a flow, and of a DNS message, as plain data.
+//! Flows and DNS messages as plain data.
 
 use super::community_id::{Upper, community_id, push_community_id};
 use crate::decode::{Addresses, dotted};
@@ -45,7 +45,7 @@ impl FlowRecord {
         self.forward.bytes + self.reverse.bytes
     }
 
-    /// Community ID version 1 with seed 0; none if the ports, or type and code of ICMP, were not
+    /// Community ID version 1 with seed 0; `None` if the ports, or type and code of ICMP, were not
     /// captured.
     pub fn community_id(&self) -> Option<String> {
         community_id(self.addresses, self.protocol, self.upper)

@@ -1,7 +1,7 @@
 //! What a run yields, as plain data, and who takes it.
 
-use super::last::LastFlows;
 use super::record::{DnsRecord, Ended, FlowRecord};
+use super::remaining::RemainingFlows;
 use crate::decode::Skip;
 use crate::inputs::InputResult;
 use serde::{Deserialize, Serialize};
@@ -17,17 +17,17 @@ pub trait FlowSink {
     /// It cannot be kept or written; the run ends.
     fn flow(&mut self, flow: FlowRecord) -> io::Result<()>;
 
-    /// Takes the flows that are there when the inputs end, which are the last ones.
+    /// Takes the flows that have not ended when the inputs end, which are the last ones.
     ///
     /// # Errors
     ///
     /// They cannot be kept or written; the run ends.
     #[doc(hidden)]
-    fn last(&mut self, mut flows: LastFlows) -> io::Result<()> {
+    fn last(&mut self, mut flows: RemainingFlows) -> io::Result<()> {
         flows.try_for_each(|flow| self.flow(flow))
     }
 
-    /// Hands on what it has gathered: no flow may come for a while.
+    /// Writes what it has buffered: no flow may come for a while.
     ///
     /// # Errors
     ///

@@ -1,6 +1,6 @@
 //! The run: captures in, flows and DNS messages out.
 
-use super::batch::{Cursor, FlowBatch, FlowMaker, FlowPacket};
+use super::batch::{FlowBatch, FlowCursor, FlowMaker, FlowPacket};
 use super::plan::FlowPlan;
 use super::record::Ended;
 use super::results::{FlowSink, FlowSummary, FlowTotals};
@@ -47,13 +47,13 @@ pub fn list(
     Ok(FlowSummary { inputs, totals, uniqueness: None })
 }
 
-/// Takes the packets that belong to flows, in the order of the trace.
-pub(super) trait FlowTaker {
-    /// Whether records of logs are taken, which stand for packets that are not there.
+/// Consumes the packets that belong to flows, in the order of the trace.
+pub(super) trait FlowConsumer {
+    /// Whether log records count as packets.
     const TAKES_LOGS: bool = false;
 
-    /// Reads ahead what the next packets need.
-    fn approach(&mut self, _packets: &[FlowPacket]) {}
+    /// Reads ahead the memory that the next packets need.
+    fn prefetch(&mut self, _packets: &[FlowPacket]) {}
 
     /// Takes a packet, and the name in its first DNS message.
     fn take(
@@ -64,36 +64,36 @@ pub(super) trait FlowTaker {
         output: &mut Output<'_>,
     ) -> Result<(), RunError>;
 
-    /// An empty batch in exchange for one that is taken as a whole; none if packets are taken one
-    /// by one.
+    /// Returns an empty batch in exchange for one that is consumed as a whole; `None` if packets are
+    /// consumed one by one.
     fn spare(&self) -> Option<FlowBatch> {
         None
     }
 
-    /// Takes all packets of a batch.
-    fn take_whole(&mut self, _batch: FlowBatch, _output: &mut Output<'_>) -> Result<(), RunError> {
+    /// Consumes all packets of a batch.
+    fn push_batch(&mut self, _batch: FlowBatch, _output: &mut Output<'_>) -> Result<(), RunError> {
         Ok(())
     }
 
-    /// Among which shards the flows are divided.
+    /// The shards among which the flows are divided.
     fn shards(&self) -> Option<Arc<Shards>> {
         None
     }
 
-    /// The capture's time is now this. Returns the time at which to call it next.
+    /// Ends flows by the time of the capture. Returns the time at which to call it next.
     fn expire(&mut self, _now_ns: i64, _output: &mut Output<'_>) -> Result<i64, RunError> {
         Ok(i64::MAX)
     }
 }
 
-/// What all packets are counted in, and where flows go.
+/// The totals of all packets, and the sink of flows.
 pub(super) struct Output<'a> {
     pub(super) totals: FlowTotals,
     pub(super) sink: &'a mut dyn FlowSink,
 }
 
-/// Reads all inputs into the taker.
-pub(super) fn read<T: FlowTaker>(
+/// Reads all inputs into the consumer.
+pub(super) fn read<T: FlowConsumer>(
     plan: &FlowPlan,
     taker: &mut T,
     sink: &mut dyn FlowSink,
@@ -103,7 +103,7 @@ pub(super) fn read<T: FlowTaker>(
     let maker = Arc::new(maker.for_shards(taker.shards()));
     let threads = plan.trace.threads.saturating_sub(1);
     let is_live = plan.trace.stream_delay_ns().is_some();
-    let mut taking = Taking {
+    let mut taking = Consuming {
         output: Output { totals: FlowTotals::default(), sink },
         taker,
         is_live,
@@ -127,8 +127,8 @@ pub(super) fn read<T: FlowTaker>(
     Ok((inputs, totals))
 }
 
-/// Takes packets as they come.
-struct Taking<'a, 's, T> {
+/// Consumes packets as they come.
+struct Consuming<'a, 's, T> {
     output: Output<'s>,
     taker: &'a mut T,
     /// Flows are shown as they end.
@@ -136,20 +136,20 @@ struct Taking<'a, 's, T> {
     clock: PacketClock,
     /// Time of the capture at which flows may have ended.
     expires_ns: i64,
-    /// When what was written was handed on last.
+    /// Time of the last flush.
     flushed: Instant,
 }
 
-/// Packets whose memory is read at once.
-const APPROACHED: usize = 64;
+/// Packets whose memory is read ahead together.
+const PREFETCHED: usize = 64;
 
 /// Time for which the sink may keep what was written.
 const FLUSH: Duration = Duration::from_millis(250);
 
-impl<T: FlowTaker> Taking<'_, '_, T> {
+impl<T: FlowConsumer> Consuming<'_, '_, T> {
     /// Takes packets up to number `end`. Flows end at the packet that moves the capture's time on,
     /// however many packets come at once.
-    fn take_live(&mut self, feed: &mut Feed<FlowMaker>, end: usize) -> Result<(), RunError> {
+    fn consume_live(&mut self, feed: &mut Feed<FlowMaker>, end: usize) -> Result<(), RunError> {
         while feed.cursor.packet < end {
             let (first, mut now_ns) = (feed.cursor.packet, i64::MIN);
             let mut times_ns = feed.batch.times_ns[first..end].iter();
@@ -166,7 +166,7 @@ impl<T: FlowTaker> Taking<'_, '_, T> {
         self.flush()
     }
 
-    /// Hands on what was written, now and then. This is all that the machine's clock decides.
+    /// Flushes the sink now and then. This is all that the machine's clock decides.
     fn flush(&mut self) -> Result<(), RunError> {
         if self.flushed.elapsed() >= FLUSH {
             self.output.sink.flush()?;
@@ -176,7 +176,7 @@ impl<T: FlowTaker> Taking<'_, '_, T> {
     }
 }
 
-impl<T: FlowTaker> Taker<Feed<FlowMaker>, RunError> for Taking<'_, '_, T> {
+impl<T: FlowConsumer> Taker<Feed<FlowMaker>, RunError> for Consuming<'_, '_, T> {
     fn take(
         &mut self,
         _number: usize,
@@ -191,10 +191,10 @@ impl<T: FlowTaker> Taker<Feed<FlowMaker>, RunError> for Taking<'_, '_, T> {
             let batch = mem::replace(&mut feed.batch, spare);
             feed.cursor.packet = end;
             self.output.note(&batch)?;
-            return self.taker.take_whole(batch, &mut self.output);
+            return self.taker.push_batch(batch, &mut self.output);
         }
         if self.is_live {
-            return self.take_live(feed, end);
+            return self.consume_live(feed, end);
         }
         self.output.take(&feed.batch, &mut feed.cursor, end, self.taker)
     }
@@ -209,7 +209,7 @@ impl<T: FlowTaker> Taker<Feed<FlowMaker>, RunError> for Taking<'_, '_, T> {
 }
 
 impl Output<'_> {
-    /// Adds a packet to a table, and hands on a flow that it ends.
+    /// Adds a packet to a table, and emits a flow that it ends.
     #[inline]
     pub(super) fn add_to(
         &mut self,
@@ -229,40 +229,40 @@ impl Output<'_> {
         Ok(())
     }
 
-    /// Counts a batch that is taken as a whole, and hands on its DNS messages.
+    /// Counts a batch that is consumed as a whole, and emits its DNS messages.
     fn note(&mut self, batch: &FlowBatch) -> io::Result<()> {
         self.totals.packets += batch.times_ns.len() as u64;
-        self.totals.ip_packets += batch.flows.len() as u64;
-        self.totals.bytes += batch.bytes;
+        self.totals.ip_packets += batch.rows.flows.len() as u64;
+        self.totals.bytes += batch.rows.bytes;
         for &(_, reason) in &batch.skipped {
             *self.totals.skipped.entry(reason).or_default() += 1;
         }
         let mut skipped = batch.skipped.iter().peekable();
         let mut before = 0;
-        for (number, message) in batch.messages.iter().enumerate() {
+        for (number, message) in batch.rows.messages.iter().enumerate() {
             while skipped.next_if(|(skipped, _)| *skipped <= message.packet + before).is_some() {
                 before += 1;
             }
             let time_ns = batch.times_ns[(message.packet + before) as usize];
-            let packet = &batch.flows[message.packet as usize];
-            let name = batch.names.get(number);
+            let packet = &batch.rows.flows[message.packet as usize];
+            let name = batch.rows.names.get(number);
             self.sink.dns(&message.record(time_ns, packet, name))?;
             self.totals.dns_messages += 1;
         }
         Ok(())
     }
 
-    /// Takes the packets of a batch up to number `end`, from where `cursor` stands.
+    /// Consumes the packets of a batch from the cursor up to number `end`.
     fn take(
         &mut self,
         batch: &FlowBatch,
-        cursor: &mut Cursor,
+        cursor: &mut FlowCursor,
         end: usize,
-        taker: &mut impl FlowTaker,
+        taker: &mut impl FlowConsumer,
     ) -> Result<(), RunError> {
         let (first, first_skipped) = (cursor.packet, cursor.skipped);
         let mut bytes = 0;
-        let mut approached = cursor.flow;
+        let mut prefetched = cursor.rows.flow;
         while cursor.packet < end {
             let (number, time_ns) = (cursor.packet, batch.times_ns[cursor.packet]);
             cursor.packet += 1;
@@ -273,25 +273,26 @@ impl Output<'_> {
                 cursor.skipped += 1;
                 continue;
             }
-            let packet = &batch.flows[cursor.flow];
-            if cursor.flow == approached {
-                approached = batch.flows.len().min(cursor.flow + (end - number).min(APPROACHED));
-                taker.approach(&batch.flows[cursor.flow..approached]);
+            let packet = &batch.rows.flows[cursor.rows.flow];
+            if cursor.rows.flow == prefetched {
+                prefetched =
+                    batch.rows.flows.len().min(cursor.rows.flow + (end - number).min(PREFETCHED));
+                taker.prefetch(&batch.rows.flows[cursor.rows.flow..prefetched]);
             }
             bytes += u64::from(packet.bytes);
-            let message_here = |cursor: &Cursor| {
-                let message = batch.messages.get(cursor.message).copied();
-                message.filter(|message| message.packet as usize == cursor.flow)
+            let message_here = |cursor: &FlowCursor| {
+                let message = batch.rows.messages.get(cursor.rows.message).copied();
+                message.filter(|message| message.packet as usize == cursor.rows.flow)
             };
-            let name = message_here(cursor).map(|_| batch.names.get(cursor.message));
+            let name = message_here(cursor).map(|_| batch.rows.names.get(cursor.rows.message));
             taker.take(time_ns, packet, name, self)?;
             while let Some(message) = message_here(cursor) {
-                let name = batch.names.get(cursor.message);
+                let name = batch.rows.names.get(cursor.rows.message);
                 self.sink.dns(&message.record(time_ns, packet, name))?;
                 self.totals.dns_messages += 1;
-                cursor.message += 1;
+                cursor.rows.message += 1;
             }
-            cursor.flow += 1;
+            cursor.rows.flow += 1;
         }
         let packets = end - first;
         let skipped = cursor.skipped - first_skipped;
@@ -302,9 +303,9 @@ impl Output<'_> {
     }
 }
 
-impl FlowTaker for FlowTable {
-    fn approach(&mut self, packets: &[FlowPacket]) {
-        self.approach(packets.iter());
+impl FlowConsumer for FlowTable {
+    fn prefetch(&mut self, packets: &[FlowPacket]) {
+        self.prefetch(packets.iter());
     }
 
     #[inline]

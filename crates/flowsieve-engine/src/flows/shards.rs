@@ -1,5 +1,4 @@
-//! The live flows divided among shards, each with a table of its own, which any thread serves that
-//! has nothing else to do.
+//! The live flows divided among shards, each with its own table, served by any idle thread.
 //!
 //! ```text
 //!     batch ──► waiting, one queue a shard ──► table of the shard     one thread at a time
@@ -10,7 +9,7 @@
 //! A shard takes batches in the order in which they were given, so each flow gets its packets in
 //! the order of the trace.
 
-use super::batch::{FlowBatch, Place};
+use super::batch::{FlowBatch, FlowPlace};
 use super::plan::FlowPlan;
 use super::record::FlowRecord;
 use super::table::{FLOW_BYTES, FlowTable};
@@ -23,8 +22,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread::{self, ThreadId};
 
-/// Packets whose memory is read at once.
-const APPROACHED: usize = 64;
+/// Packets whose memory is read ahead together.
+const PREFETCHED: usize = 64;
 
 /// The shards.
 #[derive(Debug)]
@@ -131,12 +130,11 @@ impl Shards {
         locked(&self.done).spare.pop().unwrap_or_default()
     }
 
-    /// Takes a batch, the one with this number, of which the first packet that belongs to a flow is
-    /// the one with number `first`.
+    /// Pushes batch `number`, whose first packet that belongs to a flow has number `first`.
     pub(super) fn give(&self, batch: FlowBatch, number: u64, first: u64) {
         let given = Arc::new(Given { batch, number, first, ended: Mutex::default() });
         self.under_way.fetch_add(1, Ordering::AcqRel);
-        for (shard, places) in self.each.iter().zip(&given.batch.of_shards) {
+        for (shard, places) in self.each.iter().zip(&given.batch.rows.of_shards) {
             if !places.is_empty() {
                 locked(&shard.waiting).batches.push_back(Arc::clone(&given));
             }
@@ -144,9 +142,9 @@ impl Shards {
         self.release(given);
     }
 
-    /// Lets a shard take the batches that wait for it; whether there was one. Shards that another
-    /// thread serves are passed over, unless the thread is to wait: then it takes further batches
-    /// of such a shard as soon as the other thread is done.
+    /// Processes queued batches of one shard; returns whether any were queued. Skips shards that
+    /// another thread serves, unless the thread is to wait: then it serves such a shard as soon as
+    /// the other thread is done.
     pub(super) fn serve(&self, wait: Wait) -> bool {
         let this_thread = thread::current().id();
         // Those that it served last come first.
@@ -164,21 +162,22 @@ impl Shards {
                 }
             }
         }
-        // Whoever serves a shard has taken its batches out of the queue, and may be the last one.
+        // The thread that serves a shard has taken its batches out of the queue, and may be the last
+        // one.
         let mut shards = self.each.iter().enumerate();
         wait == Wait::IfAllAreServed
             && shards.any(|(number, shard)| self.take_waiting(number, locked(&shard.table)))
     }
 
-    /// What the flows that ended in the batch with this number are, in the order in which they did;
-    /// none if it is under way.
+    /// Returns the flows that ended in the batch with this number, in the order in which they did;
+    /// `None` if it is under way.
     pub(super) fn ended(&self, number: u64) -> Option<Vec<EndedAt>> {
         let mut ended = locked(&self.done).ended.remove(&number)?;
         ended.sort_unstable_by_key(|&(at, _)| at);
         Some(ended)
     }
 
-    /// What a thread said that panicked. No packets go into tables any more then.
+    /// Returns the message of a thread that panicked; no packets go into tables any more then.
     pub(super) fn failure(&self) -> Option<WorkerPanicked> {
         locked(&self.done).failed.clone()
     }
@@ -188,7 +187,7 @@ impl Shards {
         self.is_short.load(Ordering::Acquire)
     }
 
-    /// Lets the flows of each shard have no more memory than they have now.
+    /// Limits the memory of each shard to what it has now.
     pub(super) fn limit(&self) {
         for shard in &self.each {
             let mut table = locked(&shard.table);
@@ -203,7 +202,7 @@ impl Shards {
         tables.map(|mut table| mem::replace(&mut *table, FlowTable::new(plan))).collect()
     }
 
-    /// Lets a shard take all batches that wait for it; whether there was one.
+    /// Processes all queued batches of one shard; returns whether any were queued.
     fn take_waiting(&self, number: usize, mut table: MutexGuard<'_, FlowTable>) -> bool {
         let mut waiting = locked(&self.each[number].waiting);
         let batches = mem::take(&mut waiting.batches);
@@ -218,7 +217,7 @@ impl Shards {
             if failed.is_some() {
                 break;
             }
-            match catch_panic(|| add(&mut table, given, &given.batch.of_shards[number])) {
+            match catch_panic(|| add(&mut table, given, &given.batch.rows.of_shards[number])) {
                 Ok(ended) if ended.is_empty() => {}
                 Ok(ended) => locked(&given.ended).extend(ended),
                 Err(gone) => failed = Some(gone),
@@ -239,7 +238,7 @@ impl Shards {
         true
     }
 
-    /// Lets go of a batch; if nobody else has it, it is done.
+    /// Releases a batch, which is done if no shard holds it any more.
     fn release(&self, given: Arc<Given>) {
         let Some(Given { mut batch, number, ended, .. }) = Arc::into_inner(given) else {
             return;
@@ -255,29 +254,29 @@ impl Shards {
 }
 
 /// Adds the packets of a shard to its table; flows that end.
-fn add(table: &mut FlowTable, given: &Given, places: &[Place]) -> Vec<EndedAt> {
+fn add(table: &mut FlowTable, given: &Given, places: &[FlowPlace]) -> Vec<EndedAt> {
     let batch = &given.batch;
     let mut ended = Vec::new();
     let mut message = 0;
-    for places in places.chunks(APPROACHED) {
-        table.approach(places.iter().map(|place| &batch.flows[place.flow as usize]));
-        for &Place { flow, packet } in places {
+    for places in places.chunks(PREFETCHED) {
+        table.prefetch(places.iter().map(|place| &batch.rows.flows[place.flow as usize]));
+        for &FlowPlace { flow, packet } in places {
             let number = given.first + u64::from(flow);
             let time_ns = batch.times_ns[packet as usize];
-            let at = table.add(time_ns, &batch.flows[flow as usize], number, &mut |flow| {
+            let at = table.add(time_ns, &batch.rows.flows[flow as usize], number, &mut |flow| {
                 ended.push((number, flow));
                 Ok::<_, Infallible>(())
             });
             let Ok(at) = at;
-            while let Some(other) = batch.messages.get(message)
+            while let Some(other) = batch.rows.messages.get(message)
                 && other.packet < flow
             {
                 message += 1;
             }
-            if let Some(named) = batch.messages.get(message)
+            if let Some(named) = batch.rows.messages.get(message)
                 && named.packet == flow
             {
-                table.name(at, batch.names.get(message));
+                table.name(at, batch.rows.names.get(message));
             }
         }
     }

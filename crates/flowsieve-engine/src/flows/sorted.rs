@@ -2,8 +2,8 @@
 //!
 //! Flows come as they end. Those beyond the memory go to temporary files.
 
-use super::last::LastFlows;
 use super::record::FlowRecord;
+use super::remaining::RemainingFlows;
 use super::results::FlowSink;
 use crate::sorted::{Item, Sorted};
 use std::io;
@@ -12,7 +12,7 @@ use std::io;
 #[derive(Debug)]
 pub struct SortedFlows {
     sorted: Sorted<FlowRecord>,
-    last: Option<LastFlows>,
+    last: Option<RemainingFlows>,
 }
 
 impl SortedFlows {
@@ -50,7 +50,7 @@ impl FlowSink for SortedFlows {
         self.sorted.push(flow)
     }
 
-    fn last(&mut self, flows: LastFlows) -> io::Result<()> {
+    fn last(&mut self, flows: RemainingFlows) -> io::Result<()> {
         // They are in order already, and where they are is memory of the table.
         match &mut self.last {
             None => self.last = Some(flows),

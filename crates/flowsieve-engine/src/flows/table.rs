@@ -1,8 +1,8 @@
 //! The flows that have not ended, in bounded memory.
 //!
 //! ```text
-//!     hash ──► index: (part of the hash, place) ──► line: key │ times │ packets, bytes, flags     one cache line
-//!                                       beside: hash │ reverse │ far │ number │ name
+//!     hash ──► index: (part of the hash, place) ──► slot: key │ times │ packets, bytes, flags     one cache line
+//!                                      columns: hash │ reverse │ far │ number │ name
 //!                                         ▲
 //!                                         hand ──► goes round when memory is short
 //! ```
@@ -10,8 +10,8 @@
 //! - A packet finds its flow, or begins one. If it comes later than a timeout allows, the flow ends
 //!   and another one begins in its place; so when a flow ends depends on its own packets only.
 //! - What a packet of a flow that goes on reads and changes is in one cache line. Before the
-//!   packets of a batch are taken, [`FlowTable::approach`] reads the slots and then the lines of
-//!   all of them: these reads do not wait for each other.
+//!   packets of a batch are added, [`FlowTable::prefetch`] reads the entries of the index and then
+//!   the slots of all of them: these reads do not wait for each other.
 //! - When memory is short, a hand goes round over the flows: a flow that has passed its idle
 //!   timeout ends; one that had packets since the hand was there last, or since it began, is left
 //!   for this time; any other ends early. That is the order of least recent use, to within one
@@ -21,35 +21,36 @@ use super::batch::FlowPacket;
 use super::expiry::Expiry;
 use super::index::Index;
 use super::key::FlowKey;
-use super::last::{LastFlows, Run};
-use super::lines::{FlowLine as _, LONGEST_PIECE, Line, Lines};
 use super::plan::FlowPlan;
 use super::record::{Direction, Ended, FlowRecord};
+use super::remaining::{RemainingFlows, Run};
+use super::slots::{FlowSlot, FlowSlots, LONGEST_PIECE, SlotFields as _};
 use crate::memory::{MEMORY_REFUSED, can_allocate};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::hint::black_box;
 
-/// Memory of a flow: its line and what is beside it, and its share of the index, which is at least
+/// Memory of a flow: its slot, its other columns, and its share of the index, which is at least
 /// 3/8 full and is there twice while it grows. When flows end for want of memory depends on it, so
 /// it is part of the answer, and lists are the same in all versions.
 pub(super) const FLOW_BYTES: u64 = 160;
 
-/// What a flow has beside its line, if it has all of it.
-const BESIDE_BYTES: usize = size_of::<u32>()
+/// Size of a flow's columns outside its slot, if it has all of them.
+const COLUMN_BYTES: usize = size_of::<u32>()
     + 2 * size_of::<[u64; 2]>()
     + 2 * size_of::<u64>()
     + size_of::<Option<Box<[u8]>>>();
 
-/// Share of the index: slots of 32 bits, of which three eighths are taken, and half as many while
-/// it grows.
+/// Share of the index: entries of 32 bits, three eighths of which are taken, and half as many more
+/// while it grows.
 const INDEX_BYTES: usize = size_of::<u32>() * 4;
 
 /// Share of the lists of a stream's flows.
 const EXPIRY_BYTES: usize = size_of::<u32>();
 
-const _: () =
-    assert!((size_of::<Line>() + BESIDE_BYTES + INDEX_BYTES + EXPIRY_BYTES) as u64 <= FLOW_BYTES);
+const _: () = assert!(
+    (size_of::<FlowSlot>() + COLUMN_BYTES + INDEX_BYTES + EXPIRY_BYTES) as u64 <= FLOW_BYTES
+);
 
 /// Least memory of a table: a thousand flows with the longest names.
 pub(super) const LEAST_MEMORY: u64 = 1 << 19;
@@ -60,20 +61,19 @@ const TOGETHER: usize = 1024;
 /// No place: there are fewer.
 const NOWHERE: u32 = u32::MAX;
 
-/// Bytes of the allocator beside a name.
+/// Overhead of the allocator for a name, in bytes.
 const NAME_OVERHEAD: u64 = 16;
 
-/// The most that joining tables takes of the memory of their flows: what stands beside the lines is
-/// there twice.
+/// Upper bound of the extra memory while tables are joined: all columns but the slots exist twice.
 pub(super) const fn bytes_to_join(used_bytes: u64, tables: u64) -> u64 {
     let flows = used_bytes / FLOW_BYTES;
     let piece = LONGEST_PIECE as u64 * tables;
-    let lines = flows * size_of::<Line>() as u64;
-    let most_lines = if piece < lines { piece } else { lines };
-    flows * (BESIDE_BYTES + INDEX_BYTES) as u64 + most_lines
+    let slots = flows * size_of::<FlowSlot>() as u64;
+    let most_slots = if piece < slots { piece } else { slots };
+    flows * (COLUMN_BYTES + INDEX_BYTES) as u64 + most_slots
 }
 
-/// Most flows: places have 32 bits, and one stands for none.
+/// Most flows: places have 32 bits, and one value means no place.
 pub(super) const MOST_FLOWS: usize = 1 << 31;
 
 /// The table.
@@ -105,24 +105,23 @@ pub(super) struct FlowTable {
 /// Flows by their place. What only some of them have takes memory up to the last one that has it.
 #[derive(Debug, Default)]
 pub(super) struct Flows {
-    lines: Lines,
+    slots: FlowSlots,
     /// Hashes, as the index has them.
     hashes: Vec<u32>,
     /// Packets and bytes in the other direction; empty if there is none.
     reverse: Vec<[u64; 2]>,
-    /// The halves of keys that do not fit into lines.
+    /// The halves of keys that do not fit into slots.
     far: Vec<[u64; 2]>,
     /// The numbers of flows, where they are not those of their places.
     numbers: Vec<u64>,
     /// The numbers of the first flows at their places, where others may have followed and tables
     /// are joined.
     first_numbers: Option<Vec<u64>>,
-    /// The names of those that are named: places that follow each other are together, and none if
-    /// none of them is named.
+    /// The names: consecutive places are together, and have no memory if none of them is named.
     names: Vec<Vec<Option<Box<[u8]>>>>,
 }
 
-/// What a flow may have besides its line and its hash.
+/// Optional columns of a flow.
 #[derive(Clone, Copy)]
 struct Parts {
     reverse: bool,
@@ -132,7 +131,7 @@ struct Parts {
 
 /// A flow on its way from one table to another.
 struct Moved {
-    line: Line,
+    slot: FlowSlot,
     hash: u32,
     number: u64,
     reverse: Option<[u64; 2]>,
@@ -174,15 +173,15 @@ impl FlowTable {
         let mut table = Self::new(plan);
         // Only with timeouts do places tell nothing of the order in which they were first taken.
         table.flows.first_numbers = table.has_timeouts().then(Vec::new);
-        // So that none is short of memory while it is empty; if this is refused, it is asked for
-        // again.
+        // So that no table is short of memory while it is empty; if refused, it is tried again later.
         let most = table.most();
-        table.flows.lines.make_room(1, most);
+        table.flows.slots.make_room(1, most);
         table
     }
 
-    /// The table that would have taken all packets of these, of which none was short of memory: but
-    /// for the flows' numbers, which have the same order. They give up their memory piece by piece.
+    /// Joins tables that were never short of memory into the one that would have taken all their
+    /// packets, except that numbers of flows differ, in the same order. The tables release their
+    /// memory piece by piece.
     ///
     /// # Panics
     ///
@@ -248,8 +247,8 @@ impl FlowTable {
         self.begun
     }
 
-    /// Reads what the next packets need, so that it is near when one after the other is added.
-    pub(super) fn approach<'a>(
+    /// Reads ahead the memory that the next packets need.
+    pub(super) fn prefetch<'a>(
         &mut self,
         packets: impl DoubleEndedIterator<Item = &'a FlowPacket> + Clone,
     ) {
@@ -257,15 +256,15 @@ impl FlowTable {
         if !self.index.is_far() {
             return;
         }
-        let slots = packets.clone();
-        let slots = slots.map(|packet| self.index.first_slot(hash_of(packet)));
-        black_box(slots.fold(0, |all, slot| all ^ slot));
+        let entries = packets.clone();
+        let entries = entries.map(|packet| self.index.first_entry(hash_of(packet)));
+        black_box(entries.fold(0, |all, entry| all ^ entry));
         let places = packets.rev().map(|packet| {
             let place = self.index.find(hash_of(packet), |_| true);
             place.unwrap_or(NOWHERE)
         });
         self.guesses.extend(places);
-        self.flows.lines.approach(&self.guesses);
+        self.flows.slots.prefetch(&self.guesses);
     }
 
     /// Adds a packet to its flow and says where that is. A flow that begins gets this number, which
@@ -282,23 +281,23 @@ impl FlowTable {
         self.latest_ns = self.latest_ns.max(time_ns);
         let (near, far) = packet.key.split();
         let is_right = |place: u32| {
-            let is_near = self.flows.lines.at(place).is_of(near, packet.key.rest());
+            let is_near = self.flows.slots.at(place).is_of(near, packet.key.rest());
             is_near && far.is_none_or(|far| self.flows.far[place as usize] == far)
         };
         let guess = self.guesses.pop().filter(|&place| place != NOWHERE);
-        // A flow that ended meanwhile may have left its line.
+        // A flow that ended meanwhile may have left its slot.
         let guess = guess.filter(|&place| self.flows.is_live(place) && is_right(place));
         let found = guess.or_else(|| self.index.find(hash_of(packet), is_right));
         let Some(at) = found else {
             return self.begin(time_ns, packet, number, end);
         };
-        let line = self.flows.lines.at_mut(at);
-        let ended = if time_ns.saturating_sub(line.end_ns()) > self.idle_ns {
+        let slot = self.flows.slots.at_mut(at);
+        let ended = if time_ns.saturating_sub(slot.end_ns()) > self.idle_ns {
             Ended::Idle
-        } else if time_ns.saturating_sub(line.start_ns()) > self.active_ns {
+        } else if time_ns.saturating_sub(slot.start_ns()) > self.active_ns {
             Ended::Active
         } else {
-            if line.add(time_ns, packet) {
+            if slot.add(time_ns, packet) {
                 let [packets, bytes] = &mut self.flows.reverse[at as usize];
                 *packets += 1;
                 *bytes += u64::from(packet.bytes);
@@ -322,8 +321,8 @@ impl FlowTable {
     }
 
     /// Ends all flows.
-    pub(super) fn finish(self) -> LastFlows {
-        LastFlows::of(vec![self.into_run()])
+    pub(super) fn finish(self) -> RemainingFlows {
+        RemainingFlows::of(vec![self.into_run()])
     }
 
     /// The flows of one of several tables that divide them.
@@ -409,13 +408,13 @@ impl FlowTable {
         loop {
             let at = self.hand;
             self.hand = (at + 1) % self.flows.len();
-            let line = self.flows.lines.at_mut(at as u32);
-            if !line.is_live() {
+            let slot = self.flows.slots.at_mut(at as u32);
+            if !slot.is_live() {
                 continue;
             }
-            let ended = if now_ns.saturating_sub(line.end_ns()) > self.idle_ns {
+            let ended = if now_ns.saturating_sub(slot.end_ns()) > self.idle_ns {
                 Ended::Idle
-            } else if line.take_used() {
+            } else if slot.take_used() {
                 continue;
             } else {
                 Ended::Memory
@@ -436,9 +435,9 @@ impl FlowTable {
         };
         let next_ns = expiry.set_now(now_ns);
         while let Some(at) = expiry.take_passed() {
-            let line = self.flows.lines.at(at);
-            if line.is_live() {
-                let end_ns = line.end_ns();
+            let slot = self.flows.slots.at(at);
+            if slot.is_live() {
+                let end_ns = slot.end_ns();
                 if expiry.is_over(end_ns, now_ns) {
                     end(self.take_out(at, Ended::Idle))?;
                 } else {
@@ -453,7 +452,7 @@ impl FlowTable {
     /// The flow at this place, which is free afterwards.
     fn take_out(&mut self, at: u32, ended: Ended) -> FlowRecord {
         let record = self.flows.take(at, ended);
-        self.flows.lines.at_mut(at).die();
+        self.flows.slots.at_mut(at).die();
         self.names_bytes -= name_cost(record.domain.as_deref());
         self.index.remove(at, &self.flows.hashes);
         self.free.push(at);
@@ -479,7 +478,7 @@ impl Flows {
 
     /// What puts a flow in order.
     pub(super) fn order(&self, at: u32) -> (i64, u64) {
-        (self.lines.at(at).start_ns(), self.number(at))
+        (self.slots.at(at).start_ns(), self.number(at))
     }
 
     /// The number of the flow in the order in which they began.
@@ -489,7 +488,7 @@ impl Flows {
     }
 
     /// Reads flows ahead.
-    pub(super) fn approach(&self, places: impl Iterator<Item = u32>) {
+    pub(super) fn prefetch(&self, places: impl Iterator<Item = u32>) {
         let words = places.map(|at| {
             let (start_ns, number) = self.order(at);
             start_ns.cast_unsigned() ^ number
@@ -499,13 +498,13 @@ impl Flows {
 
     #[inline]
     pub(super) fn is_live(&self, at: u32) -> bool {
-        self.lines.at(at).is_live()
+        self.slots.at(at).is_live()
     }
 
-    /// Makes room for so many places, of `most` that there may be; false if the system does not
+    /// Makes room for this many places, of `most` that there may be; false if the system does not
     /// give the memory.
     fn make_room(&mut self, places: usize, most: usize, parts: Parts) -> bool {
-        self.lines.make_room(places, most)
+        self.slots.make_room(places, most)
             && reserve(&mut self.hashes, places, most)
             && (!parts.reverse || reserve(&mut self.reverse, places, most))
             && (!parts.far || reserve(&mut self.far, places, most))
@@ -515,11 +514,11 @@ impl Flows {
     /// Puts a flow that begins with this packet at a place, for which there is room.
     fn put(&mut self, at: u32, time_ns: i64, packet: &FlowPacket, number: u64, has_reverse: bool) {
         let (near, far) = packet.key.split();
-        let mut line = Line::of_flow(near, packet, time_ns);
-        line.add(time_ns, packet);
+        let mut slot = FlowSlot::of_flow(near, packet, time_ns);
+        slot.add(time_ns, packet);
         // A first packet is no use: flows that never have another make room before all others.
-        line.take_used();
-        *self.lines.at_mut(at) = line;
+        slot.take_used();
+        *self.slots.at_mut(at) = slot;
         let place = u64::from(at);
         let at = at as usize;
         set(&mut self.hashes, at, hash_of(packet), |_| 0);
@@ -537,7 +536,7 @@ impl Flows {
     /// Puts a flow behind all others, for which there is room.
     fn adopt(&mut self, moved: Moved) {
         let at = self.len();
-        *self.lines.at_mut(at as u32) = moved.line;
+        *self.slots.at_mut(at as u32) = moved.slot;
         self.hashes.push(moved.hash);
         set(&mut self.numbers, at, moved.number, |place| place as u64);
         if let Some(reverse) = moved.reverse {
@@ -554,17 +553,17 @@ impl Flows {
     /// All flows in the order in which their places were first taken, with a number that has this
     /// order. Memory is given back piece by piece.
     fn drain(self) -> impl Iterator<Item = (u64, Moved)> {
-        let Self { lines, hashes, reverse, far, numbers, first_numbers, mut names } = self;
-        let lines = (0_u32..).zip(lines.drain().take(hashes.len()));
-        let lines = lines.filter(|(_, line)| line.is_live());
-        lines.map(move |(place, line)| {
+        let Self { slots, hashes, reverse, far, numbers, first_numbers, mut names } = self;
+        let slots = (0_u32..).zip(slots.drain().take(hashes.len()));
+        let slots = slots.filter(|(_, slot)| slot.is_live());
+        slots.map(move |(place, slot)| {
             let at = place as usize;
             let number = numbers.get(at).copied().unwrap_or(u64::from(place));
-            let ([near, further], rest) = line.key();
+            let ([near, further], rest) = slot.key();
             let far = far.get(at).copied().unwrap_or_default();
-            let (together, name) = Self::place_of_name(place);
+            let (together, name) = Self::name_place(place);
             let moved = Moved {
-                line,
+                slot,
                 hash: hashes[at],
                 number,
                 reverse: reverse.get(at).copied(),
@@ -576,19 +575,19 @@ impl Flows {
         })
     }
 
-    /// Gives the flow at this place a name, unless it has one; whether it had none.
+    /// Names the flow at this place unless it has a name; returns whether it had none.
     fn name(&mut self, at: u32, name: &[u8]) -> bool {
-        let line = self.lines.at_mut(at);
-        if line.is_named() {
+        let slot = self.slots.at_mut(at);
+        if slot.is_named() {
             return false;
         }
-        line.set_named();
+        slot.set_named();
         self.keep_name(at, name.into());
         true
     }
 
     fn keep_name(&mut self, at: u32, name: Box<[u8]>) {
-        let (together, at) = Self::place_of_name(at);
+        let (together, at) = Self::name_place(at);
         if self.names.len() <= together {
             self.names.resize(together + 1, Vec::new());
         }
@@ -598,48 +597,48 @@ impl Flows {
     }
 
     /// Where the name of a flow is that has one.
-    fn place_of_name(at: u32) -> (usize, usize) {
+    fn name_place(at: u32) -> (usize, usize) {
         (at as usize / TOGETHER, at as usize % TOGETHER)
     }
 
     /// The flow at this place, which keeps no name.
     pub(super) fn take(&mut self, at: u32, ended: Ended) -> FlowRecord {
-        let (together, place) = Self::place_of_name(at);
+        let (together, place) = Self::name_place(at);
         let domain =
-            if self.lines.at(at).is_named() { self.names[together][place].take() } else { None };
+            if self.slots.at(at).is_named() { self.names[together][place].take() } else { None };
         FlowRecord { domain, ..self.nameless(at, ended) }
     }
 
     /// A copy of the flow at this place.
     pub(super) fn copy(&self, at: u32, ended: Ended) -> FlowRecord {
-        let (together, place) = Self::place_of_name(at);
+        let (together, place) = Self::name_place(at);
         let domain =
-            if self.lines.at(at).is_named() { self.names[together][place].clone() } else { None };
+            if self.slots.at(at).is_named() { self.names[together][place].clone() } else { None };
         FlowRecord { domain, ..self.nameless(at, ended) }
     }
 
     /// The flow at this place without its name.
     #[inline]
     fn nameless(&self, at: u32, ended: Ended) -> FlowRecord {
-        let line = self.lines.at(at);
-        let (near, rest) = line.key();
+        let slot = self.slots.at(at);
+        let (near, rest) = slot.key();
         let far = self.far.get(at as usize).copied().unwrap_or_default();
         let key = FlowKey::joined(near, rest, far);
-        let key = if line.is_reversed() { key.reversed() } else { key };
+        let key = if slot.is_reversed() { key.reversed() } else { key };
         let reverse = self.reverse.get(at as usize).copied().unwrap_or_default();
         let direction =
             |[packets, bytes]: [u64; 2], tcp_flags| Direction { packets, bytes, tcp_flags };
-        let (tcp_flags, ports) = (line.tcp_flags(), key.ports());
+        let (tcp_flags, ports) = (slot.tcp_flags(), key.ports());
         FlowRecord {
-            start_ns: line.start_ns(),
-            end_ns: line.end_ns(),
+            start_ns: slot.start_ns(),
+            end_ns: slot.end_ns(),
             addresses: key.addresses(),
             protocol: key.protocol(),
             ports,
-            forward: direction(line.traffic(), tcp_flags[0]),
+            forward: direction(slot.traffic(), tcp_flags[0]),
             reverse: direction(reverse, tcp_flags[1]),
-            vlan: line.vlan(),
-            upper: line.upper().with(ports, line.icmp()),
+            vlan: slot.vlan(),
+            upper: slot.upper().with(ports, slot.icmp()),
             ended,
             number: self.number(at),
             domain: None,
@@ -657,7 +656,7 @@ pub(super) fn set<T>(column: &mut Vec<T>, at: usize, value: T, missing: impl Fn(
     }
 }
 
-/// Makes room for so many items, and for more as the column grows, but never for more than `most`;
+/// Makes room for this many items, and for more as the column grows, but never for more than `most`;
 /// false if the system does not give the memory.
 pub(super) fn reserve<T>(column: &mut Vec<T>, items: usize, most: usize) -> bool {
     if items <= column.capacity() {

@@ -6,9 +6,9 @@
 //! gives, and to which shard.
 
 use super::batch::{FlowBatch, FlowPacket};
-use super::last::LastFlows;
 use super::plan::FlowPlan;
-use super::run::{FlowTaker, Output};
+use super::remaining::RemainingFlows;
+use super::run::{FlowConsumer, Output};
 use super::shards::{Shards, Wait};
 use super::table::{FLOW_BYTES, FlowTable, MOST_FLOWS, bytes_to_join, name_cost};
 use crate::guard::{WorkerPanicked, catch_panic};
@@ -31,8 +31,8 @@ const MOST_SHARDS: usize = 64;
 /// Batches that shards have not taken yet when the next one waits.
 const MOST_UNDER_WAY: usize = 4;
 
-/// Packets that are gathered where inputs take turns.
-const GATHERED: usize = 4096;
+/// Packets that are collected where inputs take turns.
+const COLLECTED: usize = 4096;
 
 /// The tables of a run with several shards.
 pub(super) enum Tables<'a> {
@@ -51,14 +51,13 @@ pub(super) struct Divided<'a> {
     plan: &'a FlowPlan,
     shards: Arc<Shards>,
     /// Packets of batches that were not taken as a whole.
-    gathered: FlowBatch,
-    /// Batches given, and of how many of them the flows that ended were handed on.
+    collected: FlowBatch,
+    /// Batches that were pushed, and batches whose ended flows were emitted.
     given: u64,
-    handed_on: u64,
+    emitted: u64,
     /// Packets that belong to flows in the batches given.
     packets: u64,
-    /// The most memory that flows may take which begin in the batches given since none was under
-    /// way.
+    /// Upper bound of the memory of flows that begin in the batches under way.
     under_way_bytes: u64,
     /// The system refuses memory, so each shard has what it has.
     is_limited: bool,
@@ -81,7 +80,7 @@ impl<'a> Tables<'a> {
     }
 
     /// Ends all flows.
-    pub(super) fn finish(self, output: &mut Output<'_>) -> Result<LastFlows, RunError> {
+    pub(super) fn finish(self, output: &mut Output<'_>) -> Result<RemainingFlows, RunError> {
         let finished = catch_panic(|| match self {
             Self::Joined(joined) => Ok(joined.table.finish()),
             Self::Divided(divided) => divided.finish(output),
@@ -90,7 +89,7 @@ impl<'a> Tables<'a> {
     }
 }
 
-impl FlowTaker for Tables<'_> {
+impl FlowConsumer for Tables<'_> {
     fn shards(&self) -> Option<Arc<Shards>> {
         match self {
             Self::Joined(_) => None,
@@ -98,9 +97,9 @@ impl FlowTaker for Tables<'_> {
         }
     }
 
-    fn approach(&mut self, packets: &[FlowPacket]) {
+    fn prefetch(&mut self, packets: &[FlowPacket]) {
         if let Self::Joined(joined) = self {
-            joined.table.approach(packets.iter());
+            joined.table.prefetch(packets.iter());
         }
     }
 
@@ -115,12 +114,12 @@ impl FlowTaker for Tables<'_> {
             Self::Joined(joined) => joined.take(time_ns, packet, name, output),
             Self::Divided(divided) => {
                 let shards = divided.shards.len();
-                divided.gathered.push(time_ns, packet, name, shards);
-                if divided.gathered.flows.len() < GATHERED {
+                divided.collected.push(time_ns, packet, name, shards);
+                if divided.collected.rows.flows.len() < COLLECTED {
                     return Ok(());
                 }
-                let gathered = mem::replace(&mut divided.gathered, divided.shards.spare());
-                self.give(gathered, output)
+                let collected = mem::replace(&mut divided.collected, divided.shards.spare());
+                self.give(collected, output)
             }
         }
     }
@@ -132,12 +131,12 @@ impl FlowTaker for Tables<'_> {
         }
     }
 
-    fn take_whole(&mut self, batch: FlowBatch, output: &mut Output<'_>) -> Result<(), RunError> {
+    fn push_batch(&mut self, batch: FlowBatch, output: &mut Output<'_>) -> Result<(), RunError> {
         if let Self::Divided(divided) = self
-            && !divided.gathered.flows.is_empty()
+            && !divided.collected.rows.flows.is_empty()
         {
-            let gathered = mem::replace(&mut divided.gathered, divided.shards.spare());
-            self.give(gathered, output)?;
+            let collected = mem::replace(&mut divided.collected, divided.shards.spare());
+            self.give(collected, output)?;
         }
         self.give(batch, output)
     }
@@ -155,17 +154,17 @@ impl Tables<'_> {
         let Self::Joined(joined) = self else {
             return Ok(());
         };
-        let mut messages = (0..).zip(&batch.messages).peekable();
-        let mut places: Vec<_> = batch.of_shards.iter().flatten().collect();
+        let mut messages = (0..).zip(&batch.rows.messages).peekable();
+        let mut places: Vec<_> = batch.rows.of_shards.iter().flatten().collect();
         places.sort_unstable_by_key(|place| place.flow);
         for place in places {
             let mut name = None;
             while let Some((number, _)) =
                 messages.next_if(|(_, message)| message.packet == place.flow)
             {
-                name = name.or(Some(batch.names.get(number)));
+                name = name.or(Some(batch.rows.names.get(number)));
             }
-            let packet = &batch.flows[place.flow as usize];
+            let packet = &batch.rows.flows[place.flow as usize];
             joined.take(batch.times_ns[place.packet as usize], packet, name, output)?;
         }
         Ok(())
@@ -191,9 +190,9 @@ impl<'a> Divided<'a> {
         Self {
             plan,
             shards: Arc::new(Shards::new(plan, shards)),
-            gathered: FlowBatch::default(),
+            collected: FlowBatch::default(),
             given: 0,
-            handed_on: 0,
+            emitted: 0,
             packets: 0,
             under_way_bytes: 0,
             is_limited: false,
@@ -212,7 +211,7 @@ impl<'a> Divided<'a> {
         if self.is_limited || has_room(self.shards.used_bytes() + self.under_way_bytes) {
             return Ok(true);
         }
-        self.settle(output)?;
+        self.drain(output)?;
         let used = self.shards.used_bytes();
         if used + more <= most && !self.shards.is_short() {
             return Ok(true);
@@ -227,64 +226,64 @@ impl<'a> Divided<'a> {
     }
 
     fn give(&mut self, batch: FlowBatch, output: &mut Output<'_>) -> Result<(), RunError> {
-        let packets = batch.flows.len() as u64;
+        let packets = batch.rows.flows.len() as u64;
         self.under_way_bytes += most_bytes(&batch);
         self.shards.give(batch, self.given, self.packets);
         self.given += 1;
         self.packets += packets;
-        self.hand_on(output)
+        self.emit(output)
     }
 
-    /// Lets a shard take a batch.
+    /// Processes queued batches of one shard.
     fn serve(&mut self, output: &mut Output<'_>) -> Result<(), RunError> {
         if !self.shards.serve(Wait::IfAllAreServed) {
             // Another thread is about to let go of the last ones.
             thread::yield_now();
         }
-        self.hand_on(output)
+        self.emit(output)
     }
 
-    /// Lets shards take all batches.
-    fn settle(&mut self, output: &mut Output<'_>) -> Result<(), RunError> {
+    /// Processes all queued batches.
+    fn drain(&mut self, output: &mut Output<'_>) -> Result<(), RunError> {
         while self.shards.under_way() > 0 {
             self.serve(output)?;
         }
-        self.hand_on(output)
+        self.emit(output)
     }
 
-    /// Hands on the flows that ended, in the order in which they did.
-    fn hand_on(&mut self, output: &mut Output<'_>) -> Result<(), RunError> {
-        while let Some(ended) = self.shards.ended(self.handed_on) {
-            self.handed_on += 1;
+    /// Emits the flows that ended, in the order in which they did.
+    fn emit(&mut self, output: &mut Output<'_>) -> Result<(), RunError> {
+        while let Some(ended) = self.shards.ended(self.emitted) {
+            self.emitted += 1;
             for (_, flow) in ended {
                 output.totals.end(&flow);
                 output.sink.flow(flow)?;
             }
         }
-        if self.handed_on == self.given {
+        if self.emitted == self.given {
             self.under_way_bytes = 0;
         }
         let failure = self.shards.failure();
         failure.map_or(Ok(()), |gone| Err(gone_wrong(gone, output)))
     }
 
-    /// The one table that would have taken all packets.
+    /// Joins the tables of all shards into the one that would have taken all packets.
     fn join(&mut self) -> Joined {
         let tables = self.shards.take_tables(self.plan);
         Joined { table: FlowTable::joined(self.plan, tables), packets: self.packets }
     }
 
-    fn finish(mut self, output: &mut Output<'_>) -> Result<LastFlows, RunError> {
-        let gathered = mem::take(&mut self.gathered);
-        if !self.has_room(&gathered, output)? {
+    fn finish(mut self, output: &mut Output<'_>) -> Result<RemainingFlows, RunError> {
+        let collected = mem::take(&mut self.collected);
+        if !self.has_room(&collected, output)? {
             let mut tables = Tables::Joined(Box::new(self.join()));
-            tables.give(gathered, output)?;
+            tables.give(collected, output)?;
             return tables.finish(output);
         }
-        self.give(gathered, output)?;
-        self.settle(output)?;
+        self.give(collected, output)?;
+        self.drain(output)?;
         let tables = self.shards.take_tables(self.plan).into_iter();
-        Ok(LastFlows::of(tables.map(FlowTable::into_run).collect()))
+        Ok(RemainingFlows::of(tables.map(FlowTable::into_run).collect()))
     }
 }
 
@@ -298,15 +297,16 @@ fn gone_wrong(WorkerPanicked(reason): WorkerPanicked, output: &Output<'_>) -> Ru
 
 /// The most memory that flows may take which begin in a batch.
 fn most_bytes(batch: &FlowBatch) -> u64 {
-    let names = (0..batch.messages.len()).map(|name| name_cost(Some(batch.names.get(name))));
-    batch.flows.len() as u64 * FLOW_BYTES + names.sum::<u64>()
+    let names =
+        (0..batch.rows.messages.len()).map(|name| name_cost(Some(batch.rows.names.get(name))));
+    batch.rows.flows.len() as u64 * FLOW_BYTES + names.sum::<u64>()
 }
 
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
 
-    use super::super::batch::UpperKind;
+    use super::super::batch::{FlowRows, UpperKind};
     use super::super::key::FlowKey;
     use super::super::record::{DnsRecord, Ended, FlowRecord};
     use super::super::results::{FlowSink, FlowTotals};
@@ -393,9 +393,9 @@ mod tests {
         )
     }
 
-    /// Takes packets one by one, or in batches of so many.
+    /// Pushes packets one by one, or in batches of these sizes.
     fn take(
-        tables: &mut impl FlowTaker,
+        tables: &mut impl FlowConsumer,
         packets: &[Taken],
         at_once: &[usize],
         output: &mut Output<'_>,
@@ -406,12 +406,15 @@ mod tests {
             left = further;
             match tables.spare() {
                 Some(mut batch) if at_once > 2 => {
-                    assert!(batch.flows.is_empty() && batch.of_shards.iter().all(Vec::is_empty));
+                    assert!(
+                        batch.rows.flows.is_empty()
+                            && batch.rows.of_shards.iter().all(Vec::is_empty)
+                    );
                     let shards = tables.shards().unwrap().len();
                     for (time_ns, packet, name) in now {
                         batch.push(*time_ns, packet, name.as_deref(), shards);
                     }
-                    tables.take_whole(batch, output).unwrap();
+                    tables.push_batch(batch, output).unwrap();
                 }
                 _ => {
                     for (time_ns, packet, name) in now {
@@ -425,9 +428,9 @@ mod tests {
         }
     }
 
-    fn list<T: FlowTaker>(
+    fn list<T: FlowConsumer>(
         mut tables: T,
-        finish: fn(T, &mut Output<'_>) -> Result<LastFlows, RunError>,
+        finish: fn(T, &mut Output<'_>) -> Result<RemainingFlows, RunError>,
         packets: &[Taken],
         at_once: &[usize],
     ) -> (Listed, FlowTotals) {
@@ -554,7 +557,7 @@ mod tests {
         }
     }
 
-    /// Where tables cannot be joined each shard ends flows of its own: other ones, but no packet is
+    /// Where tables cannot be joined, each shard ends its own flows: other ones, but no packet is
     /// lost.
     #[test]
     fn shards_that_are_limited_keep_all_packets() {
@@ -595,12 +598,13 @@ mod tests {
         let mut sink = Listed::default();
         let mut output = Output { totals: FlowTotals::default(), sink: &mut sink };
         // Places of packets that are not there.
-        let place = super::super::batch::Place { flow: 7, packet: 7 };
-        let batch = FlowBatch { of_shards: vec![vec![place], Vec::new()], ..FlowBatch::default() };
-        let error = divided
-            .give(batch, &mut output)
-            .and_then(|()| divided.settle(&mut output))
-            .unwrap_err();
+        let place = super::super::batch::FlowPlace { flow: 7, packet: 7 };
+        let batch = FlowBatch {
+            rows: FlowRows { of_shards: vec![vec![place], Vec::new()], ..FlowRows::default() },
+            ..FlowBatch::default()
+        };
+        let error =
+            divided.give(batch, &mut output).and_then(|()| divided.drain(&mut output)).unwrap_err();
         assert!(matches!(error, RunError::Worker { .. }), "{error}");
         assert_eq!(divided.shards.under_way(), 0);
     }

@@ -10,7 +10,7 @@ use super::key::FlowKey;
 use super::plan::FlowPlan;
 use super::record::{Direction, Ended, FlowRecord};
 use super::results::{FlowSink, FlowSummary, Uniqueness};
-use super::run::{FlowTaker, Output, read};
+use super::run::{FlowConsumer, Output, read};
 use crate::filters::bits::Lines;
 use crate::filters::sizing::DEFAULT_PROBES;
 use crate::filters::{
@@ -55,7 +55,7 @@ fn filter_spec(bytes: u64) -> FilterSpec {
     SubsetSpec::knowing(1, lines, DEFAULT_PROBES).into()
 }
 
-/// What was seen.
+/// The flows that were seen.
 #[derive(Debug)]
 struct Seen {
     answer: Answer,
@@ -65,7 +65,7 @@ struct Seen {
     digester: Digester,
 }
 
-/// Who knows it.
+/// The memory of what was seen.
 #[derive(Debug)]
 enum Answer {
     /// Flows with their hashes.
@@ -107,7 +107,7 @@ impl Seen {
         }
     }
 
-    /// Puts what the exact set holds into a filter, which answers from now on.
+    /// Moves the exact set into a filter, which answers from now on.
     fn give_up(&mut self) {
         let Answer::Exact(exact) = &mut self.answer else {
             return;
@@ -165,7 +165,7 @@ fn element(digester: Digester, key: FlowKey) -> ElementDigests<'static> {
     ElementDigests { whole: digester.digest(&key.to_bytes()), attributes: &[] }
 }
 
-impl FlowTaker for Seen {
+impl FlowConsumer for Seen {
     const TAKES_LOGS: bool = true;
 
     fn take(

@@ -4,10 +4,9 @@
 //! What does not fit into memory waits in temporary files (an external merge sort), so memory is
 //! bounded for any order.
 
-use super::cursor::Cursor;
 use super::slice_set::SliceSet;
 use super::time_slice::SliceGrid;
-use crate::elements::{ElementBatch, ElementColumns};
+use crate::elements::{Cursor, ElementBatch, ElementColumns};
 use crate::hashing::Digest;
 use crate::memory::allocatable;
 use crate::sorted::{Item, Sorted};
@@ -17,7 +16,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::ops::Range;
 
-/// Bytes of elements that are gathered by slice before they are put in order, and of those that are
+/// Bytes of elements that are collected by slice before they are put in order, and of those that are
 /// in order.
 const GATHERED_BYTES: u64 = 32 << 20;
 const SORTED_BYTES: u64 = 64 << 20;
@@ -25,16 +24,16 @@ const SORTED_BYTES: u64 = 64 << 20;
 /// Bytes that are enough for both, where the system gives no more.
 const LEAST_BYTES: u64 = 1 << 20;
 
-/// Bytes that a slice takes besides its elements, about.
+/// Approximate overhead of a block, in bytes.
 const BYTES_A_BLOCK: usize = 256;
 
-/// What came for a slice until it was put in order.
+/// Content of a slice until it was put in order.
 #[derive(Debug, Deserialize, Serialize)]
 struct Block<T> {
     slice: i64,
     /// Blocks are numbered as they come.
     number: u64,
-    /// Bytes of what it holds.
+    /// Bytes of the content.
     bytes: usize,
     content: T,
 }
@@ -51,29 +50,29 @@ impl<T: Serialize + DeserializeOwned> Item for Block<T> {
     }
 }
 
-/// Gathers what comes for slices, and gives it back slice by slice, within a slice as it came.
-pub(crate) struct Gathered<T> {
+/// Sorts content by slice, and keeps its order within a slice.
+pub(crate) struct SliceSorter<T> {
     blocks: BTreeMap<i64, Block<T>>,
     bytes: usize,
-    /// Bytes that may be gathered.
+    /// Bytes that may be collected.
     limit_bytes: usize,
     count: u64,
     sorted: Sorted<Block<T>>,
 }
 
-impl<T: Default + Serialize + DeserializeOwned> Gathered<T> {
+impl<T: Default + Serialize + DeserializeOwned> SliceSorter<T> {
     pub(crate) fn new() -> Self {
         Self {
             blocks: BTreeMap::new(),
             bytes: 0,
-            // What is gathered takes more than its bytes, since vectors grow ahead.
+            // Vectors grow ahead, so content takes more than its bytes.
             limit_bytes: allocatable(2 * GATHERED_BYTES, LEAST_BYTES) as usize / 2,
             count: 0,
             sorted: Sorted::new(allocatable(SORTED_BYTES, LEAST_BYTES)),
         }
     }
 
-    /// Adds something for a slice; `add` says how many bytes that takes.
+    /// Adds content to a slice; `add` returns its bytes.
     pub(crate) fn add(&mut self, slice: i64, add: impl FnOnce(&mut T) -> usize) -> io::Result<()> {
         let block = self.blocks.entry(slice).or_insert_with(|| {
             self.bytes += BYTES_A_BLOCK;
@@ -98,7 +97,7 @@ impl<T: Default + Serialize + DeserializeOwned> Gathered<T> {
         Ok(())
     }
 
-    /// Gives all of it, in pieces, with the number of the slice.
+    /// Returns all content, in pieces, with the number of the slice.
     pub(crate) fn drain<E: From<io::Error>>(
         mut self,
         mut take: impl FnMut(i64, T) -> Result<(), E>,
@@ -117,21 +116,21 @@ pub(super) struct SlicePackets {
     pub(super) elements: ElementColumns,
 }
 
-/// Gathers packets by slice.
+/// Sorts packets by slice.
 pub(super) struct BySlice<'a> {
     grid: SliceGrid,
     arity: usize,
     /// The slices that are wanted; `None` is all of them.
     wanted: Option<&'a SliceSet>,
-    gathered: Gathered<SlicePackets>,
+    gathered: SliceSorter<SlicePackets>,
 }
 
 impl<'a> BySlice<'a> {
     pub(super) fn new(grid: SliceGrid, arity: usize, wanted: Option<&'a SliceSet>) -> Self {
-        Self { grid, arity, wanted, gathered: Gathered::new() }
+        Self { grid, arity, wanted, gathered: SliceSorter::new() }
     }
 
-    /// Takes the packets of a batch up to number `end`, from where `cursor` stands.
+    /// Consumes the packets of a batch from the cursor up to number `end`.
     pub(super) fn take(
         &mut self,
         batch: &ElementBatch,
@@ -180,7 +179,7 @@ impl<'a> BySlice<'a> {
         })
     }
 
-    /// Gives all of them, slice by slice.
+    /// Returns all packets, slice by slice.
     pub(super) fn drain<E: From<io::Error>>(
         self,
         mut take: impl FnMut(SlicePackets) -> Result<(), E>,

@@ -1,4 +1,4 @@
-//! Elements themselves, each with a value, with a limit on their memory.
+//! A map of elements in bounded memory.
 
 use crate::memory::can_allocate;
 use ahash::RandomState;
@@ -7,8 +7,8 @@ use hashbrown::{HashMap, HashTable};
 /// A map of byte strings of at most 65,535 bytes.
 ///
 /// Strings of 9 bytes that begin with a 4 (IPv4 pairs) and others of at most 15 (IPv4 flows) stand
-/// in tables of their own; longer ones in one growing array that a table points into. All are
-/// hashed with random keys, so that nobody can choose elements that collide.
+/// in separate tables; longer ones in one growing array that a table points into. All are
+/// hashed with random keys, so that an attacker cannot choose elements that collide.
 ///
 /// When more memory would be needed than the limit, or than the system gives, the map gives up: it
 /// frees everything, and from then on it refuses everything.
@@ -23,7 +23,7 @@ pub(super) struct ByteMap<V> {
     over_limit: bool,
 }
 
-/// What became of a string that was put into a map.
+/// The outcome of inserting a string.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Put<V> {
     /// It was not there.
@@ -138,7 +138,7 @@ impl<V: Copy> ByteMap<V> {
         false
     }
 
-    /// Room for one more long string of this many bytes; `None` if the system does not give it.
+    /// Reserves memory for one more long string; `None` if the system refuses it.
     fn reserve_long(&mut self, length: usize) -> Option<()> {
         let Self { long, bytes, hasher, .. } = self;
         bytes.try_reserve(length).ok()?;
@@ -189,7 +189,7 @@ impl<V: Copy> ByteMap<V> {
         (!self.over_limit).then_some(strings as u64)
     }
 
-    /// Forgets everything and keeps the memory.
+    /// Removes everything and keeps the memory.
     pub(super) fn clear(&mut self) {
         self.pairs.clear();
         self.short.clear();

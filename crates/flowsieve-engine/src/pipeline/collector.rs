@@ -1,4 +1,4 @@
-//! Puts the shards' tallies of a slice together.
+//! Collects the shards' tallies of a slice.
 
 use super::rows::Rows;
 use super::shard::ShardTally;
@@ -46,7 +46,7 @@ impl<'a> Collector<'a> {
         self.waiting.len()
     }
 
-    /// Takes a shard's tally.
+    /// Adds a shard's tally.
     pub(crate) fn tally(
         &mut self,
         closing: u64,

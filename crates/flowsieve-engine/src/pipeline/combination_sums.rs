@@ -3,7 +3,7 @@
 use super::results::CombinationResult;
 use super::shard::CombinationTally;
 
-/// Sums over the slices; none where a slice has none.
+/// Sums over the slices; `None` if a slice has no count.
 pub(super) struct CombinationSums(Vec<CombinationTally>);
 
 impl CombinationSums {

@@ -5,7 +5,7 @@ use super::plan::Slicing;
 use super::time_slice::{Align, SliceGrid};
 use crate::selection::{Selection, TimeBound};
 
-/// What is known of the beginning and the end of a trace, beyond its packets.
+/// Known beginning and end of a trace, beyond its packets.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Edges {
     /// Time at which it begins.
@@ -17,8 +17,8 @@ pub(crate) struct Edges {
 }
 
 impl Edges {
-    /// A trace of which these packets take part: a range of time counts as covered, and slices that
-    /// begin with the first packet begin with the trace.
+    /// The edges of a selection of packets: a range of time counts as covered, and slices that begin
+    /// with the first packet begin with the trace.
     pub(crate) fn new(slicing: Slicing, selection: &Selection, grid: SliceGrid) -> Self {
         let time = |bound: Option<TimeBound>| match bound {
             Some(TimeBound::At(time_ns)) => Some(time_ns),
@@ -66,7 +66,7 @@ pub(crate) enum Cut {
 }
 
 impl Cut {
-    pub(crate) const fn of(interrupted: bool) -> Self {
+    pub(crate) const fn new(interrupted: bool) -> Self {
         if interrupted { Self::Interrupted } else { Self::AtEnd }
     }
 }

@@ -37,7 +37,7 @@ impl ExactSet {
         self.0.len()
     }
 
-    /// Forgets everything and keeps the memory.
+    /// Removes everything and keeps the memory.
     pub(crate) fn clear(&mut self) {
         self.0.clear();
     }

@@ -1,37 +1,36 @@
-//! Counting while packets come: rows are handed on when nothing is expected to change them any
-//! more.
+//! Counting while packets come: rows are emitted when nothing is expected to change them.
 
-use super::beside::Beside;
+use super::observer::Observer;
 use super::sequencer::{Sequencer, Stage, StageError};
 use crate::elements::ElementBatch;
 use crate::inputs::{A_WHILE, BatchBuilder, CaptureClock, Feed, Taker};
 use std::time::{Duration, Instant};
 
-/// Takes packets as they come, and has rows handed on meanwhile.
+/// Consumes packets as they come, and emits rows meanwhile.
 pub(super) struct Live<'a, 't, S> {
     pub(super) sequencer: &'a mut Sequencer<S>,
-    pub(super) beside: Vec<&'t mut dyn Beside>,
-    /// Slices are final so long after their end; `None` is when all packets have come.
+    pub(super) observers: Vec<&'t mut dyn Observer>,
+    /// Time after their end at which slices are final; `None` if that is when all packets have come.
     pub(super) delay_ns: Option<i64>,
     clock: CaptureClock,
-    settled: Instant,
+    emitted: Instant,
 }
 
 impl<'a, 't, S: Stage> Live<'a, 't, S> {
     pub(super) fn new(
         sequencer: &'a mut Sequencer<S>,
-        beside: Vec<&'t mut dyn Beside>,
+        observers: Vec<&'t mut dyn Observer>,
         delay_ns: Option<i64>,
     ) -> Self {
-        Self { sequencer, beside, delay_ns, clock: CaptureClock::new(), settled: Instant::now() }
+        Self { sequencer, observers, delay_ns, clock: CaptureClock::new(), emitted: Instant::now() }
     }
 
-    fn settle(&mut self, now_ns: i64) -> Result<(), StageError> {
-        self.settled = Instant::now();
+    fn emit_final(&mut self, now_ns: i64) -> Result<(), StageError> {
+        self.emitted = Instant::now();
         match self.delay_ns {
             Some(delay_ns) => {
                 let final_ns = now_ns.saturating_sub(delay_ns);
-                self.sequencer.settle(final_ns, delay_ns)
+                self.sequencer.emit_final(final_ns, delay_ns)
             }
             None => Ok(()),
         }
@@ -52,13 +51,13 @@ impl<S: Stage, M: BatchBuilder<Batch = ElementBatch>> Taker<Feed<M>, StageError>
         let end = first + packets;
         let element = cursor.element;
         self.sequencer.take(batch, cursor, end)?;
-        for beside in &mut self.beside {
-            beside.take(batch, first..end, element..cursor.element);
+        for observer in &mut self.observers {
+            observer.observe(batch, first..end, element..cursor.element);
         }
         if self.delay_ns.is_some() {
             self.clock.note(&batch.times_ns[first..end]);
-            if self.settled.elapsed() >= A_WHILE {
-                self.settle(self.clock.of_packets())?;
+            if self.emitted.elapsed() >= A_WHILE {
+                self.emit_final(self.clock.of_packets())?;
             }
         }
         Ok(())
@@ -69,6 +68,6 @@ impl<S: Stage, M: BatchBuilder<Batch = ElementBatch>> Taker<Feed<M>, StageError>
     }
 
     fn idle(&mut self) -> Result<(), StageError> {
-        self.settle(self.clock.of_silence())
+        self.emit_final(self.clock.of_silence())
     }
 }

@@ -7,15 +7,14 @@
 //!   sink ◄── rows in order ◄── collector ════╧═══════════ tallies of a closed slice ══╛
 //! ```
 
-mod beside;
 mod by_slice;
 mod byte_map;
 mod collector;
 mod combination_sums;
-mod cursor;
 mod edges;
 mod exact;
 mod live;
+mod observer;
 mod plan;
 mod recent;
 mod results;
@@ -26,6 +25,7 @@ mod sequencer;
 #[cfg(test)]
 mod sequencer_tests;
 mod shard;
+mod slice_pipeline;
 mod slice_set;
 mod slice_sum;
 mod time_slice;
@@ -37,21 +37,21 @@ mod workers;
 pub use crate::decode::{Skip, Tunnel};
 pub use crate::guard::Broken;
 pub use crate::inputs::{InputResult, PlanError, RunError, Watch};
-#[doc(hidden)]
-pub use beside::Beside;
-pub(crate) use by_slice::Gathered;
+pub(crate) use by_slice::SliceSorter;
 pub(crate) use collector::Collector;
 pub(crate) use edges::{Cut, Edges};
 pub(crate) use exact::ExactSet;
+#[doc(hidden)]
+pub use observer::Observer;
 pub use plan::{CountPlan, CounterChoice, Slicing};
 pub use results::{CombinationResult, CountSummary, Quantiles, SliceResult, SliceSink, Totals};
 pub(crate) use rows::Rows;
 pub use run::{CountExtras, count};
-pub(crate) use run::{Read, Reading};
 #[doc(hidden)]
 pub use sample::{SKEWED, SamplePlan, SampleResult, Spread, sample};
 pub(crate) use sequencer::{Closing, Stage, StageError};
 pub(crate) use shard::{Shard, ShardSpec, ShardTally};
+pub(crate) use slice_pipeline::{Reread, SlicePipeline};
 pub(crate) use slice_set::SliceSet;
 pub(crate) use slice_sum::ClosedSlice;
 pub use time_slice::{Align, SliceGrid};

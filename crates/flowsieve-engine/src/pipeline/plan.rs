@@ -443,6 +443,6 @@ impl CountPlan {
     /// Number of attributes of the elements that are counted.
     #[doc(hidden)]
     pub fn attributes(&self) -> usize {
-        self.rule.kind.attributes().len()
+        self.rule.kind.arity()
     }
 }

@@ -2,7 +2,7 @@
 //! come for them, and a stream cannot be read twice.
 //!
 //! Repeats change nothing in a count, so the elements that were new to a slice, in their order,
-//! bring it back. They wait in temporary files, of which the first bytes are in memory, and which
+//! bring it back. They wait in temporary files, whose first bytes are in memory, and which
 //! are gone when nothing in them is needed.
 
 use super::slice_sum::{ClosedSlice, SliceSum};

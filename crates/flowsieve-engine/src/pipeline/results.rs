@@ -19,11 +19,11 @@ pub struct SliceResult {
     pub packets: u64,
     /// Elements seen, repeats included.
     pub elements: u64,
-    /// Distinct elements by the exact set; none if it is off or passed its limit.
+    /// Distinct elements by the exact set; `None` if it is off or passed its limit.
     pub exact: Option<u64>,
     /// The exact set was on and passed its limit.
     pub exact_over_limit: bool,
-    /// Elements that the filter called new: a lower bound; none without a filter.
+    /// Elements that the filter called new: a lower bound; `None` without a filter.
     pub first: Option<u64>,
     /// Unbiased estimate of the distinct elements, where the structure has one.
     pub estimate: Option<f64>,
@@ -32,16 +32,16 @@ pub struct SliceResult {
     /// Lower bound of the distinct elements: with the upper one it holds in 95 of 100 cases or
     /// more.
     pub lower: Option<u64>,
-    /// Upper bound; none if the filter is too full to say, or without an estimate.
+    /// Upper bound; `None` if the filter is too full, or without an estimate.
     pub upper: Option<u64>,
-    /// Share of the new elements that the filter called repeats; none without exact set or filter.
+    /// Share of the new elements that the filter called repeats; `None` without exact set or filter.
     pub observed_fpr: Option<f64>,
     /// A shard's filter was so full that it noticed too few new elements for a count: `first` is far
     /// below the distinct elements, and there is no upper bound.
     pub saturated: bool,
     /// Counts of the combinations that the plan names, in its order.
     pub combinations: Vec<CombinationResult>,
-    /// A row of this slice was handed on before, and packets came for it afterwards: this row
+    /// A row of this slice was emitted before, and packets came for it afterwards: this row
     /// replaces it.
     pub revised: bool,
     /// The trace covers the slice only in part, or is not known to cover all of it: it is the first
@@ -54,7 +54,7 @@ pub struct SliceResult {
 pub struct CombinationResult {
     /// The attributes, bit i for attribute i.
     pub mask: u32,
-    /// Values that the filter called new: a lower bound; none where the structure does not store
+    /// Values that the filter called new: a lower bound; `None` if the structure does not store
     /// the combination.
     pub first: Option<u64>,
     /// Unbiased estimate, where the structure has one.
@@ -65,7 +65,7 @@ pub struct CombinationResult {
     pub lower: Option<u64>,
     /// Upper bound.
     pub upper: Option<u64>,
-    /// Distinct values by the exact set; none if it is off or passed its limit.
+    /// Distinct values by the exact set; `None` if it is off or passed its limit.
     pub exact: Option<u64>,
 }
 
@@ -96,7 +96,7 @@ impl SliceResult {
         }
     }
 
-    /// The best count there is: exact, else the estimate, else the raw count; none if the exact set
+    /// The best count there is: exact, else the estimate, else the raw count; `None` if the exact set
     /// was alone and passed its limit.
     pub fn best(&self) -> Option<f64> {
         self.exact.map(|n| n as f64).or(self.estimate).or(self.first.map(|n| n as f64))
@@ -114,7 +114,7 @@ pub struct Totals {
     pub elements: u64,
     /// Packets without an element, by reason.
     pub skipped: BTreeMap<Skip, u64>,
-    /// Packets that came when the row of their slice had been handed on. They are counted, and the
+    /// Packets that came when the row of their slice had been emitted. They are counted, and the
     /// row was revised.
     pub late: u64,
     /// Packets that are in no slice: they came when it was not known any more what their slice had
@@ -129,7 +129,7 @@ pub struct Totals {
     pub slices: u64,
     /// Empty slices in long gaps, which are not reported.
     pub empty_slices_omitted: u64,
-    /// Sums over the slices; none if a slice has none.
+    /// Sums over the slices; `None` if a slice has no count.
     pub exact: Option<u64>,
     /// Sum of the raw counts.
     pub first: Option<u64>,
@@ -147,8 +147,24 @@ pub struct Totals {
     pub observed_fpr: Option<f64>,
     /// Slices that are [saturated](SliceResult::saturated).
     pub saturated_slices: u64,
-    /// Distinct elements of a slice at these quantiles; none if no slice has a count.
+    /// Distinct elements of a slice at these quantiles; `None` if no slice has a count.
     pub quantiles: Option<Quantiles>,
+}
+
+impl Totals {
+    /// These totals of slices, together with those of packets.
+    pub(super) fn with_packets(self, packets: Self) -> Self {
+        Self {
+            packets: packets.packets,
+            ip_packets: packets.ip_packets,
+            elements: packets.elements,
+            skipped: packets.skipped,
+            late: packets.late,
+            uncounted: packets.uncounted,
+            interrupted: packets.interrupted,
+            ..self
+        }
+    }
 }
 
 /// Quantiles of the distinct elements of a slice, over the slices reported that have a count; least

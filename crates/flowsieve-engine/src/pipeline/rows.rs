@@ -1,7 +1,7 @@
 //! The rows of the slices on their way to the sink, in the order of time, and their totals.
 //!
 //! A slice may have to be counted once more, when packets come after it was closed. So rows wait
-//! until nothing can change them: until all inputs were read, or, where somebody looks on
+//! until nothing can change them: until all inputs were read, or, in a live run
 //! ([`Recent`]), until they are final. Rows beyond a few MiB wait in a temporary file.
 
 use super::combination_sums::CombinationSums;
@@ -27,7 +27,7 @@ const MAX_GAP_SLICES: i64 = 60;
 /// Counts beyond this are recorded as this in the quantiles; no slice has as many elements.
 const MAX_RECORDED: u64 = 1 << 40;
 
-/// Takes the slices as they close, and hands their rows on.
+/// Collects the slices as they close, and emits their rows.
 pub(crate) struct Rows<'a> {
     sink: &'a mut dyn SliceSink,
     grid: SliceGrid,
@@ -88,7 +88,7 @@ impl<'a> Rows<'a> {
         self.recent = Some(Recent::default());
     }
 
-    /// Takes a slice, with the elements that count it again.
+    /// Adds a slice, with the elements that count it again.
     pub(super) fn take(&mut self, mut sum: SliceSum, journal: &Journal) -> io::Result<()> {
         let Some(recent) = &mut self.recent else {
             sum.revision = self.revision;
@@ -102,13 +102,13 @@ impl<'a> Rows<'a> {
         Ok(())
     }
 
-    /// What was known of a slice when it was closed, to go on from there; `None` if that is not
-    /// known any more.
+    /// Returns the state of a slice when it was closed, to continue from there; `None` if it is no
+    /// longer known.
     pub(super) fn recall(&mut self, index: i64) -> Option<(ClosedSlice, Vec<ElementColumns>)> {
         self.recent.as_mut()?.recall(index)
     }
 
-    /// Shows all rows of slices that end by this time, and have the sink hand them on.
+    /// Emits all rows of slices that end by this time, and flushes the sink.
     pub(super) fn show(&mut self, final_ns: i64) -> io::Result<()> {
         let Some(recent) = &mut self.recent else {
             return Ok(());
@@ -142,8 +142,8 @@ impl<'a> Rows<'a> {
         if shown { self.sink.flush() } else { Ok(()) }
     }
 
-    /// Hands on all rows that were not shown, of a trace that ended like this; the totals of all
-    /// slices.
+    /// Emits all rows that were not shown; returns the totals of all slices. `cut` says how the
+    /// trace ended.
     pub(crate) fn finish(self, cut: Cut) -> io::Result<Totals> {
         let Self { sink, grid, edges, empty, mut waiting, recent, last_shown, panes, .. } = self;
         let mut windows = panes.map(|panes| WindowRows::new(panes, grid));
@@ -216,7 +216,7 @@ fn gap(last: i64, next: i64) -> Result<std::ops::Range<i64>, u64> {
     Ok(last.saturating_add(1)..next)
 }
 
-/// A slice without packets, or a window of so many panes that ends with it.
+/// The row of a slice without packets, or of the window that ends with it.
 fn empty_row(empty: &SliceSum, grid: SliceGrid, panes: Option<u16>, index: i64) -> SliceResult {
     let first = panes.map_or(index, |panes| index.saturating_sub(i64::from(panes) - 1));
     SliceResult { start_ns: grid.bounds(first).0, end_ns: grid.bounds(index).1, ..empty.result() }

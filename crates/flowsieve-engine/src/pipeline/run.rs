@@ -1,55 +1,55 @@
 //! The run: the inputs, merged by time, go to the sequencer, and its slices to the sink.
 
-use super::beside::Beside;
-use super::by_slice::BySlice;
 use super::collector::Collector;
 use super::edges::{Cut, Edges};
-use super::live::Live;
-use super::plan::{CountPlan, Slicing};
+use super::observer::Observer;
+use super::plan::CountPlan;
 use super::results::{CountSummary, SliceSink, Totals};
 use super::rows::Rows;
-use super::sequencer::{Aside, Late, Sequencer, Stage, StageError};
 use super::shard::ShardSpec;
-use super::slice_set::SliceSet;
-use super::time_slice::SliceGrid;
+use super::slice_pipeline::{Reread, SlicePipeline};
 #[cfg(doc)]
 use super::traffic::Traffic;
 use super::workers::CountStage;
-use crate::elements::{ElementBatch, Extractor};
 use crate::filters::saved::SavedFilter;
-use crate::guard::WorkerPanicked;
-use crate::inputs::{BatchBuilder, Feed, InputResult, Merge, PlanError, RunError, Watch};
-use crate::memory::MEMORY_REFUSED;
-use crate::trace::{InputFormat, Source};
-use std::mem;
+use crate::filters::{FilterSpec, MembershipFilter};
+use crate::inputs::{InputResult, PlanError, RunError, Watch};
+use std::fmt;
 use std::sync::Arc;
-use std::thread::{self, Scope};
 
-/// What a count yields on request, besides slices and totals.
+/// Optional inputs and outputs of a count.
 #[derive(Default)]
 pub struct CountExtras<'a> {
-    /// What takes the packets besides, such as who sent them to whom ([`Traffic`]).
+    /// Observers of the packets, such as [`Traffic`].
     #[doc(hidden)]
-    pub beside: Vec<&'a mut dyn Beside>,
+    pub observers: Vec<&'a mut dyn Observer>,
     /// Label of the filter of the only slice, which is kept then as [`CountSummary::filter`].
     pub filter_label: Option<Vec<u8>>,
-    /// The filter that the only slice begins with: that of an earlier count, of the plan's
+    /// The filter that the only slice begins with: that of an earlier count, with the plan's
     /// parameters, seed and shards.
     pub continued: Option<SavedFilter>,
 }
 
-/// What the threads of a run do: some decode, one merges and slices, the others serve shards.
-struct Division {
+impl fmt::Debug for CountExtras<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CountExtras")
+            .field("filter_label", &self.filter_label)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The threads of a run: some decode, one merges and slices, the others serve shards.
+struct ThreadAssignment {
     /// Threads that decode.
     readers: usize,
     /// Threads that serve shards.
     workers: usize,
-    /// Shards among which those that decode divide elements.
+    /// Shards among which the readers divide elements.
     divided_among: u32,
 }
 
-impl Division {
-    fn of(plan: &CountPlan) -> Self {
+impl ThreadAssignment {
+    fn new(plan: &CountPlan) -> Self {
         // With two threads, the second serves the shards of one input as well.
         if plan.trace.inputs.len() == 1 {
             let readers = plan.trace.threads / 2;
@@ -59,8 +59,8 @@ impl Division {
                 divided_among: if readers > 0 { plan.shards } else { 1 },
             };
         }
-        // Several inputs may be open at the same time, with a thread each, and to merge them is
-        // work enough for one. Of each a few packets are taken at a time.
+        // Several inputs may be open at the same time, with a thread each, and merging them keeps
+        // one thread busy. A few packets of each are merged at a time.
         let readers = plan.trace.threads.saturating_sub(1).min(1);
         Self {
             readers,
@@ -86,261 +86,118 @@ pub fn count(
     sink: &mut dyn SliceSink,
     watch: &dyn Watch,
 ) -> Result<CountSummary, RunError> {
-    let CountExtras { beside, filter_label, continued } = extras;
+    let CountExtras { observers, filter_label, continued } = extras;
     if let Some(filter) = &continued {
         plan.check_continued(filter)?;
     }
-    let kept_spec = match &filter_label {
-        Some(_) => Some(plan.kept_filter()?),
+    let kept = match filter_label {
+        Some(label) => Some((plan.kept_filter()?.clone(), label)),
         None => None,
     };
     plan.check()?;
     plan.check_memory()?;
-    let with_keys =
-        plan.exact_limit_bytes.is_some() || beside.iter().any(|beside| beside.needs_keys());
-    let extractor = || plan.extractor(plan.needs_attributes(), with_keys);
-    let Division { readers, workers, divided_among } = Division::of(plan);
-    let can_read_again = !plan.trace.is_stream();
-    let has_slices = plan.slicing.width_ns.is_some();
-    let mut reading = Reading {
-        inputs: plan.trace.sources(),
-        input_format: plan.trace.input_format,
-        extractor: Arc::new(if beside.is_empty() {
-            extractor().dividing(divided_among)
-        } else {
-            extractor().with_addresses()
-        }),
-        beside,
-        arity: plan.attributes(),
-        slicing: plan.grid(),
-        panes: plan.panes(),
-        open_slices: plan.open_slices(),
-        shards: plan.shards as usize,
-        threads: readers,
-        // Of a window that slides nothing can be brought back.
-        recalls: has_slices && !can_read_again && plan.panes().is_none(),
-        delay_ns: plan.trace.delay_ns.filter(|_| has_slices && !can_read_again),
-    };
+    let threads = ThreadAssignment::new(plan);
+    let mut pipeline = pipeline(plan, &threads, observers);
+    let keeps_recent = pipeline.recalls || pipeline.delay_ns.is_some();
     let spec = ShardSpec {
-        journal: reading.recalls,
-        ..ShardSpec::of(plan, plan.open_slices(), filter_label.is_some())
+        journal: pipeline.recalls,
+        ..ShardSpec::new(plan, plan.open_slices(), kept.is_some())
     };
+    let is_continued = continued.is_some();
+    let begun = continued.map(SavedFilter::into_shards).unwrap_or_default();
     let shards = plan.shards as usize;
-    let keeps_recent = reading.recalls || reading.delay_ns.is_some();
-    let panes = plan.panes();
-    let continues = continued.is_some();
-    let mut begun = continued.map(SavedFilter::into_shards).unwrap_or_default();
-    let read = thread::scope(|scope| {
-        reading.run(scope, watch, |grid| {
+    let read = pipeline.read(
+        watch,
+        |scope, grid| {
             let edges = Edges::new(plan.grid(), &plan.trace.selection, grid);
-            let mut rows = Rows::new(sink, spec.empty_tally(), grid, edges, panes);
+            let mut rows = Rows::new(sink, spec.empty_tally(), grid, edges, plan.panes());
             if keeps_recent {
                 rows.keep_recent();
             }
             let collector = Collector::new(rows, shards);
-            let begun = mem::take(&mut begun);
-            CountStage::start(scope, &spec, shards, workers, begun, collector)
-        })
-    })?;
-    let Read { inputs, mut totals, disordered, outcome: (mut rows, filters) } = read;
-    if !disordered.is_empty() && !totals.interrupted && can_read_again {
-        // Slices take their elements in the order of packets.
-        reading.extractor = Arc::new(extractor());
-        let again = thread::scope(|scope| {
-            // Where windows slide, what came out of order changes all that follow.
-            let wanted = panes.is_none().then_some(&disordered);
-            reading.run_by_slice(scope, watch, wanted, |_| {
-                let collector = Collector::new(rows.again(), shards);
-                CountStage::start(scope, &spec, shards, workers, Vec::new(), collector)
-            })
-        })?;
-        (rows, _) = again.outcome;
-        totals.uncounted = again.totals.uncounted;
-        totals.interrupted = again.totals.interrupted;
-    }
-    let slices = rows.finish(Cut::of(totals.interrupted)).map_err(RunError::Sink)?;
-    if continues && totals.packets == 0 && !totals.interrupted {
+            CountStage::start(scope, &spec, shards, threads.workers, begun, collector)
+        },
+        |scope, (rows, _)| {
+            let collector = Collector::new(rows.again(), shards);
+            CountStage::start(scope, &spec, shards, threads.workers, Vec::new(), collector)
+        },
+    )?;
+    let (rows, filters) = read.outcome;
+    let slices = rows.finish(Cut::new(read.totals.interrupted)).map_err(RunError::Sink)?;
+    if is_continued && read.totals.packets == 0 && !read.totals.interrupted {
         return Err(PlanError::new(
             "no packet was read, so there is nothing to go on with: the saved filter stays as it is",
         )
         .into());
     }
     let totals = Totals {
-        packets: totals.packets,
-        ip_packets: totals.ip_packets,
-        elements: totals.elements,
-        skipped: totals.skipped,
-        late: totals.late,
-        uncounted: totals.uncounted,
-        interrupted: totals.interrupted,
-        complete: InputResult::all_read(&inputs, totals.interrupted),
-        ..slices
+        complete: InputResult::all_read(&read.inputs, read.totals.interrupted),
+        ..slices.with_packets(read.totals)
     };
-    let filter = match kept_spec.cloned().zip(filter_label) {
-        None => None,
+    let filter = kept.map(|kept| saved_filter(plan, kept, filters)).transpose()?;
+    Ok(CountSummary { inputs: read.inputs, totals, filter })
+}
+
+/// The reading and slicing of a count.
+fn pipeline<'a>(
+    plan: &CountPlan,
+    threads: &ThreadAssignment,
+    observers: Vec<&'a mut dyn Observer>,
+) -> SlicePipeline<'a> {
+    let needs_keys = observers.iter().any(|observer| observer.needs_keys());
+    let with_keys = plan.exact_limit_bytes.is_some() || needs_keys;
+    let extractor = || plan.extractor(plan.needs_attributes(), with_keys);
+    let is_live = plan.slicing.width_ns.is_some() && plan.trace.is_stream();
+    let first = if observers.is_empty() {
+        extractor().dividing(threads.divided_among)
+    } else {
+        extractor().with_addresses()
+    };
+    SlicePipeline {
+        inputs: plan.trace.sources(),
+        input_format: plan.trace.input_format,
+        extractor: Arc::new(first),
+        // Slices take their elements in the order of packets.
+        extractor_again: Some(Arc::new(extractor())),
+        observers,
+        arity: plan.attributes(),
+        slicing: plan.grid(),
+        panes: plan.panes(),
+        open_slices: plan.open_slices(),
+        shards: plan.shards as usize,
+        threads: threads.readers,
+        reread: match plan.panes() {
+            _ if plan.trace.is_stream() => Reread::Never,
+            // Where windows slide, packets out of order change all windows that follow.
+            Some(_) => Reread::All,
+            None => Reread::Disordered,
+        },
+        // Nothing of a window that slides can be restored.
+        recalls: is_live && plan.panes().is_none(),
+        delay_ns: plan.trace.delay_ns.filter(|_| is_live),
+    }
+}
+
+/// Puts the filters of all shards together.
+fn saved_filter(
+    plan: &CountPlan,
+    (spec, label): (FilterSpec, Vec<u8>),
+    filters: Vec<Box<dyn MembershipFilter>>,
+) -> Result<SavedFilter, PlanError> {
+    let filter = if filters.is_empty() {
         // There was no packet, so there was no slice.
-        Some((spec, label)) if filters.is_empty() => {
-            Some(SavedFilter::empty(spec, plan.seed, label, shards))
-        }
-        Some((spec, label)) => Some(SavedFilter::of_shards(spec, plan.seed, label, filters)),
+        SavedFilter::empty(spec, plan.seed, label, plan.shards as usize)
+    } else {
+        SavedFilter::of_shards(spec, plan.seed, label, filters)
     };
-    Ok(CountSummary { inputs, totals, filter: filter.transpose().map_err(PlanError::from)? })
-}
-
-impl std::fmt::Debug for CountExtras<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("CountExtras")
-            .field("filter_label", &self.filter_label)
-            .finish_non_exhaustive()
-    }
-}
-
-/// How inputs are read and cut into slices, whatever becomes of their elements.
-pub(crate) struct Reading<'a, M = Extractor> {
-    /// Captures, in the order given.
-    pub(crate) inputs: Vec<Source>,
-    pub(crate) input_format: InputFormat,
-    /// Makes elements of packets.
-    pub(crate) extractor: Arc<M>,
-    /// Attributes of an element.
-    pub(crate) arity: usize,
-    pub(crate) slicing: Slicing,
-    /// Where slices are panes of windows that slide: panes of a window.
-    pub(crate) panes: Option<u16>,
-    /// Slices that are open at the same time.
-    pub(crate) open_slices: usize,
-    /// Among how many the elements are divided.
-    pub(crate) shards: usize,
-    /// Threads that decode an input; with none, the one that cuts slices does.
-    pub(crate) threads: usize,
-    /// What takes the packets besides.
-    pub(crate) beside: Vec<&'a mut dyn Beside>,
-    /// The stage can bring closed slices back.
-    pub(crate) recalls: bool,
-    /// Results are handed on so long after the end of a slice, and not when all inputs were read.
-    pub(crate) delay_ns: Option<i64>,
-}
-
-/// What came of reading the inputs.
-pub(crate) struct Read<T> {
-    pub(crate) inputs: Vec<InputResult>,
-    /// Of these totals nothing is known that has to do with slices.
-    pub(crate) totals: Totals,
-    /// Slices that packets came for when they were closed, and that were not counted.
-    pub(crate) disordered: SliceSet,
-    /// The outcome of the stage.
-    pub(crate) outcome: T,
-}
-
-impl<M: BatchBuilder<Batch = ElementBatch>> Reading<'_, M> {
-    /// Reads all inputs as one trace in time order, through the stage that `stage` makes when it is
-    /// known where slices begin.
-    pub(crate) fn run<'scope, S: Stage>(
-        &mut self,
-        scope: &'scope Scope<'scope, '_>,
-        watch: &dyn Watch,
-        stage: impl FnOnce(SliceGrid) -> S,
-    ) -> Result<Read<S::Outcome>, RunError>
-    where
-        M: 'scope,
-    {
-        let (merge, grid) = self.merge(scope, watch);
-        let late = if self.recalls {
-            Late::Aside(Aside::default())
-        } else {
-            Late::Listed(SliceSet::default())
-        };
-        let mut sequencer = self.sequencer(grid, late, stage(grid));
-        let beside = mem::take(&mut self.beside);
-        let mut live = Live::new(&mut sequencer, beside, self.delay_ns);
-        // Threads that read ahead end with the merge: nobody takes their batches any more.
-        let drained = merge.drain_into(watch, &mut live);
-        finished(sequencer, drained)
-    }
-
-    /// Reads all inputs once more, for slices whose packets are not in the order of time: each
-    /// slice goes through the stage as a whole, its packets in the order in which they come.
-    pub(crate) fn run_by_slice<'scope, S: Stage>(
-        &mut self,
-        scope: &'scope Scope<'scope, '_>,
-        watch: &dyn Watch,
-        wanted: Option<&SliceSet>,
-        stage: impl FnOnce(SliceGrid) -> S,
-    ) -> Result<Read<S::Outcome>, RunError>
-    where
-        M: 'scope,
-    {
-        let (merge, grid) = self.merge(scope, watch);
-        let late = Late::Listed(SliceSet::default());
-        let mut sequencer = self.sequencer(grid, late, stage(grid));
-        let mut by_slice = BySlice::new(grid, self.arity, wanted);
-        let drained = merge.drain(watch, |_, feed, packets| {
-            let Feed { batch, cursor, .. } = feed;
-            let end = cursor.packet + packets;
-            Ok::<_, StageError>(by_slice.take(batch, cursor, end)?)
-        });
-        let drained = drained.and_then(|read| {
-            by_slice.drain(|block| sequencer.take_block(&block))?;
-            Ok(read)
-        });
-        finished(sequencer, drained)
-    }
-
-    fn merge<'scope>(
-        &self,
-        scope: &'scope Scope<'scope, '_>,
-        watch: &dyn Watch,
-    ) -> (Merge<'scope, Feed<M>>, SliceGrid)
-    where
-        M: 'scope,
-    {
-        let (maker, threads) = (Arc::clone(&self.extractor), self.threads);
-        let is_live = self.delay_ns.is_some();
-        let begin = move |capture, open| {
-            if is_live {
-                Feed::start_prompt(scope, capture, &maker)
-            } else {
-                Feed::start(scope, capture, &maker, threads, open)
-            }
-        };
-        let merge = Merge::new(&self.inputs, self.input_format, watch, begin);
-        let first_ns = merge.first_ns().unwrap_or(0);
-        let Slicing { width_ns, align } = self.slicing;
-        (merge, SliceGrid::new(width_ns, align, first_ns))
-    }
-
-    fn sequencer<S: Stage>(&self, grid: SliceGrid, late: Late, stage: S) -> Sequencer<S> {
-        let one_slice = self.slicing.width_ns.is_none();
-        let (open, arity, shards) = (self.open_slices, self.arity, self.shards);
-        Sequencer::new(grid, one_slice, open, arity, shards, late, stage).sliding(self.panes)
-    }
-}
-
-/// What came of reading, when all slices are closed.
-fn finished<S: Stage>(
-    sequencer: Sequencer<S>,
-    drained: Result<(Vec<InputResult>, bool), StageError>,
-) -> Result<Read<S::Outcome>, RunError> {
-    let packets = sequencer.packets();
-    let finished = drained.and_then(|read| Ok((read, sequencer.finish()?)));
-    let ((inputs, interrupted), (mut totals, disordered, outcome)) =
-        finished.map_err(|error| match error {
-            StageError::Sink(error) => RunError::Sink(error),
-            StageError::Worker(WorkerPanicked(reason)) if reason == MEMORY_REFUSED => {
-                RunError::Memory
-            }
-            StageError::Worker(WorkerPanicked(reason)) => RunError::Worker { packets, reason },
-            StageError::Broken(broken) if broken.reason == MEMORY_REFUSED => RunError::Memory,
-            StageError::Broken(broken) => broken.into(),
-        })?;
-    totals.interrupted = interrupted;
-    Ok(Read { inputs, totals, disordered, outcome })
+    filter.map_err(PlanError::from)
 }
 
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
 
+    use super::super::plan::Slicing;
     use super::*;
     use crate::elements::ElementRule;
     use crate::filters::{BloomLayout, BloomSpec, CounterSpec, FilterSpec};

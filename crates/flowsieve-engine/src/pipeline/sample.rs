@@ -13,25 +13,25 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::thread;
 
-/// What to measure.
+/// The parameters of a sample.
 #[derive(Clone, Debug)]
 pub struct SamplePlan {
     /// What is read.
     pub trace: TracePlan,
     /// Which elements.
     pub rule: ElementRule,
-    /// Combinations to count besides the whole element, bit i for attribute i.
+    /// Combinations to count in addition to the whole element, bit i for attribute i.
     pub masks: Vec<u32>,
     /// Bytes that all sets may take together.
     pub limit_bytes: u64,
 }
 
-/// What was measured.
+/// The result of a sample.
 #[derive(Debug, Default)]
 pub struct SampleResult {
     /// Which packets took part.
     pub selection: Selection,
-    /// What became of each input.
+    /// The outcome of each input.
     pub inputs: Vec<InputResult>,
     /// Packets read.
     pub packets: u64,
@@ -74,13 +74,13 @@ pub const SKEWED: f64 = 4.0;
 /// distinct values do not depend on the order.
 ///
 /// Damaged inputs are no error: [`InputResult::error`] says what happened. The flag of the watch
-/// ends the reading.
+/// ends the pipeline.
 ///
 /// # Errors
 ///
 /// Counting panicked, which is a mistake of flowsieve's own.
 pub fn sample(plan: &SamplePlan, watch: &dyn Watch) -> Result<SampleResult, Broken> {
-    let attributes = plan.rule.kind.attributes().len();
+    let attributes = plan.rule.kind.arity();
     let full = (1_u32 << attributes) - 1;
     let masks: Vec<u32> = plan.masks.iter().copied().filter(|&m| m != full).collect();
     // Sets for the combinations and for the whole, and tables for the spread.

@@ -2,40 +2,40 @@
 //! slices. The only place that knows the order of the trace.
 
 use super::by_slice::SlicePackets;
-use super::cursor::Cursor;
 use super::results::Totals;
 use super::slice_set::SliceSet;
 use super::slice_sum::ClosedSlice;
 use super::time_slice::{OpenSlices, Place, SliceGrid};
 use crate::decode::Skip;
-use crate::elements::{ElementBatch, ElementColumns, ShardElements};
+use crate::elements::{Cursor, ElementBatch, ElementColumns, ShardElements};
 use crate::guard::{Broken, WorkerPanicked};
 use crate::hashing::shard_of;
 use std::collections::BTreeMap;
 use std::io;
 use std::ops::Range;
 
-/// Elements handed to a shard at a time: enough that a channel's cost is shared by many, few enough
+/// Elements of a batch for a shard: enough that a channel's cost is shared by many, few enough
 /// that the batch stays in the first-level cache.
 const BATCH: usize = 1024;
 
-/// So few elements of a batch are moved to others of their shard: a channel costs as much as that.
+/// Fewer elements than this are moved to other ones of their shard, which costs no more than a
+/// channel.
 const FEW: usize = BATCH / 4;
 
-/// Bytes of elements of closed slices that are put aside before these slices are opened again:
-/// bringing one back takes time.
-const ASIDE_BYTES: usize = 32 << 20;
+/// Bytes of late elements that are buffered before their slices are opened again: restoring a
+/// slice takes time.
+const LATE_BYTES: usize = 32 << 20;
 
-/// Bytes that a slice takes there besides its elements, about.
+/// Approximate overhead of a slice, in bytes.
 const BYTES_A_SLICE: usize = 256;
 
 /// Why a stage cannot go on.
 pub(crate) enum StageError {
-    /// The results could not be handed on.
+    /// The sink failed.
     Sink(io::Error),
     /// A worker panicked.
     Worker(WorkerPanicked),
-    /// What takes the packets panicked.
+    /// The code that consumes the packets panicked.
     Broken(Broken),
 }
 
@@ -57,16 +57,16 @@ impl From<WorkerPanicked> for StageError {
     }
 }
 
-/// What the elements of open slices go to, and what answers for the slices that close.
+/// Consumes the elements of open slices, and closes slices.
 pub(crate) trait Stage {
-    /// Whether a slice closes only when the elements of the following one that came so far are
-    /// there.
+    /// Whether a slice closes only after all elements of the following one that came so far were
+    /// added.
     const LOOKS_AHEAD: bool;
 
-    /// What there is at the end.
+    /// The outcome of the run.
     type Outcome;
 
-    /// Takes elements of the slice in this slot of the table of open slices, and leaves an empty
+    /// Adds elements of the slice in this slot of the table of open slices, and leaves an empty
     /// batch in their place.
     fn add(
         &mut self,
@@ -78,24 +78,24 @@ pub(crate) trait Stage {
     /// Closes a slice; its slot is free for another one afterwards.
     fn close(&mut self, closing: Closing) -> Result<(), StageError>;
 
-    /// Closes a pane of which nothing came, where windows slide.
+    /// Closes a pane without packets, where windows slide.
     fn pass(&mut self, _number: u64, _pane: ClosedSlice) -> Result<(), StageError> {
         Ok(())
     }
 
-    /// Forgets what came of the pane in this slot, where windows slide.
+    /// Discards the elements of the pane in this slot, where windows slide.
     fn discard(&mut self, _slot: usize) -> Result<(), StageError> {
         Ok(())
     }
 
-    /// What was known of a slice when it was closed, and the elements of each shard that bring it
-    /// back; none if that is not known any more.
+    /// Returns the state of a slice when it was closed, and the elements of each shard that
+    /// restore it; `None` if they are no longer known.
     fn recall(&mut self, _index: i64) -> Result<Option<Recalled>, StageError> {
         Ok(None)
     }
 
-    /// Hands on the results of the closed slices that end by this time.
-    fn settle(&mut self, _final_ns: i64) -> Result<(), StageError> {
+    /// Emits the results of the closed slices that end by this time.
+    fn emit_final(&mut self, _final_ns: i64) -> Result<(), StageError> {
         Ok(())
     }
 
@@ -115,7 +115,7 @@ pub(crate) struct Closing {
     pub(crate) slot: usize,
     /// Where the following one is, among those that are open.
     pub(crate) next: Option<usize>,
-    /// What is known of it.
+    /// Its time and its packets.
     pub(crate) slice: ClosedSlice,
 }
 
@@ -146,24 +146,24 @@ struct Slot {
     is_open: bool,
 }
 
-/// What becomes of packets whose slice was closed.
+/// Treatment of packets whose slice was closed.
 pub(super) enum Late {
     /// They are not counted, and their slices are listed.
     Listed(SliceSet),
-    /// They are put aside, until their slices are opened again.
-    Aside(Aside),
+    /// They are buffered until their slices are opened again.
+    Buffered(LateBuffer),
 }
 
 /// Packets of closed slices.
 #[derive(Default)]
-pub(super) struct Aside {
+pub(super) struct LateBuffer {
     slices: BTreeMap<i64, (u64, ElementColumns)>,
     bytes: usize,
-    /// They have to be counted when slices that end by this time are final.
+    /// Time by which they must be counted: when slices that end by it are final.
     due_ns: Option<i64>,
 }
 
-/// What is counted here and not by the shards.
+/// Counts of packets, which shards do not see.
 #[derive(Default)]
 struct RunTotals {
     packets: u64,
@@ -200,8 +200,8 @@ impl<S: Stage> Sequencer<S> {
         }
     }
 
-    /// Slices are panes of windows that slide, if this says how many a window has: they are closed
-    /// in the order of time, with those between them of which nothing came.
+    /// Treats slices as the panes of windows that slide, `panes` a window: they are closed in the
+    /// order of time, together with the panes between them that have no packets.
     pub(super) fn sliding(mut self, panes: Option<u16>) -> Self {
         self.window = panes.map(|panes| (panes, None));
         self
@@ -212,7 +212,7 @@ impl<S: Stage> Sequencer<S> {
         self.totals.packets
     }
 
-    /// Takes the packets of a batch up to number `end`, from where `cursor` stands.
+    /// Consumes the packets of a batch from the cursor up to number `end`.
     pub(super) fn take(
         &mut self,
         batch: &mut ElementBatch,
@@ -242,14 +242,14 @@ impl<S: Stage> Sequencer<S> {
             }
             self.tally(slot, packets.len() as u64, elements.len() as u64);
             match batch.shards() {
-                Some(parts) => self.hand_on(slot, parts, &packets)?,
+                Some(parts) => self.emit_divided(slot, parts, &packets)?,
                 None => self.route(slot, &batch.elements, elements)?,
             }
         }
         Ok(())
     }
 
-    /// Takes packets of one slice. Slices come in the order of time.
+    /// Consumes packets of one slice. Slices come in the order of time.
     pub(super) fn take_block(&mut self, block: &SlicePackets) -> Result<(), StageError> {
         let Some(slot) = self.place(block.time_ns)? else {
             self.totals.uncounted += block.packets;
@@ -277,7 +277,7 @@ impl<S: Stage> Sequencer<S> {
         slice.elements += elements;
     }
 
-    /// Takes a packet whose slice was closed, with its elements.
+    /// Consumes a packet whose slice was closed, with its elements.
     fn take_late(
         &mut self,
         batch: &mut ElementBatch,
@@ -285,19 +285,19 @@ impl<S: Stage> Sequencer<S> {
         elements: Range<usize>,
     ) -> Result<(), StageError> {
         let index = self.grid.index(batch.times_ns[packet.start]);
-        let aside = match &mut self.late {
+        let buffer = match &mut self.late {
             Late::Listed(slices) => {
                 slices.insert(index);
                 self.totals.uncounted += 1;
                 return Ok(());
             }
-            Late::Aside(aside) => aside,
+            Late::Buffered(buffer) => buffer,
         };
         if self.grid.bounds(index).1 <= self.final_ns {
             self.totals.late += 1;
         }
-        let (packets, columns) = aside.slices.entry(index).or_insert_with(|| {
-            aside.bytes += BYTES_A_SLICE;
+        let (packets, columns) = buffer.slices.entry(index).or_insert_with(|| {
+            buffer.bytes += BYTES_A_SLICE;
             Default::default()
         });
         *packets += 1;
@@ -312,19 +312,19 @@ impl<S: Stage> Sequencer<S> {
             }),
             None => put(&batch.elements, elements),
         }
-        aside.bytes += columns.bytes() - before;
-        if aside.bytes >= ASIDE_BYTES {
-            self.count_aside()?;
+        buffer.bytes += columns.bytes() - before;
+        if buffer.bytes >= LATE_BYTES {
+            self.count_late()?;
         }
         Ok(())
     }
 
-    /// Opens slices again for the packets that were put aside.
-    fn count_aside(&mut self) -> Result<(), StageError> {
-        let Late::Aside(aside) = &mut self.late else {
+    /// Opens slices again for the late packets in the buffer.
+    fn count_late(&mut self) -> Result<(), StageError> {
+        let Late::Buffered(buffer) = &mut self.late else {
             return Ok(());
         };
-        for (index, (packets, columns)) in std::mem::take(aside).slices {
+        for (index, (packets, columns)) in std::mem::take(buffer).slices {
             let slot = if let Some(slot) = self.slices.place_of(index) {
                 slot
             } else if let Some(recalled) = self.stage.recall(index)? {
@@ -351,16 +351,16 @@ impl<S: Stage> Sequencer<S> {
         Ok(slot)
     }
 
-    /// Slices that end by this time are final: closes them, and hands their results on. `delay_ns`
-    /// later packets that come still are counted, too.
-    pub(super) fn settle(&mut self, final_ns: i64, delay_ns: i64) -> Result<(), StageError> {
+    /// Closes the slices that end by this time, which are final, and emits their results. Packets
+    /// that come still are counted within `delay_ns`.
+    pub(super) fn emit_final(&mut self, final_ns: i64, delay_ns: i64) -> Result<(), StageError> {
         self.final_ns = self.final_ns.max(final_ns);
-        if let Late::Aside(aside) = &mut self.late
-            && !aside.slices.is_empty()
+        if let Late::Buffered(buffer) = &mut self.late
+            && !buffer.slices.is_empty()
         {
-            let due_ns = aside.due_ns.get_or_insert(final_ns.saturating_add(delay_ns));
+            let due_ns = buffer.due_ns.get_or_insert(final_ns.saturating_add(delay_ns));
             if *due_ns <= final_ns {
-                self.count_aside()?;
+                self.count_late()?;
             }
         }
         for slot in self.in_time() {
@@ -370,10 +370,10 @@ impl<S: Stage> Sequencer<S> {
                 self.slices.close(slot);
             }
         }
-        self.stage.settle(final_ns)
+        self.stage.emit_final(final_ns)
     }
 
-    /// Number of the first packet from `from` on that does not lie in the current slice, or `end`.
+    /// Returns the number of the first packet from `from` on outside the current slice, or `end`.
     fn end_of_run(&self, batch: &ElementBatch, from: usize, end: usize) -> usize {
         let current = self.slices.current_range();
         if batch
@@ -383,8 +383,7 @@ impl<S: Stage> Sequencer<S> {
             return end;
         }
         let rest = &batch.times_ns[from..end];
-        // Nearly always all of them do; asked without leaving early, that takes vector
-        // instructions.
+        // Nearly always all of them do. A loop that does not end early uses vector instructions.
         if rest.iter().fold(true, |all, time| all & current.contains(time)) {
             return end;
         }
@@ -403,10 +402,10 @@ impl<S: Stage> Sequencer<S> {
         elements
     }
 
-    /// Closes all slices, in the order of time; what was counted here, the slices of packets that
-    /// were not counted, and the stage's outcome.
+    /// Closes all slices, in the order of time. Returns the counts of packets, the slices of packets
+    /// that were not counted, and the stage's outcome.
     pub(super) fn finish(mut self) -> Result<(Totals, SliceSet, S::Outcome), StageError> {
-        self.count_aside()?;
+        self.count_late()?;
         for slot in self.in_time() {
             if self.slots[slot].is_open {
                 self.close(slot)?;
@@ -431,12 +430,13 @@ impl<S: Stage> Sequencer<S> {
         };
         let listed = match self.late {
             Late::Listed(slices) => slices,
-            Late::Aside(_) => SliceSet::default(),
+            Late::Buffered(_) => SliceSet::default(),
         };
         Ok((totals, listed, outcome))
     }
 
-    /// The slot of the slice that holds this time, opened if need be; none if it is closed already.
+    /// Returns the slot of the slice that holds this time, and opens it if necessary; `None` if it
+    /// was closed.
     #[inline]
     fn place(&mut self, time_ns: i64) -> Result<Option<usize>, StageError> {
         if self.slices.is_current(time_ns) {
@@ -445,7 +445,7 @@ impl<S: Stage> Sequencer<S> {
         self.locate(time_ns)
     }
 
-    /// The same where it is not the slice used last.
+    /// [`Self::place`] where it is not the slice used last.
     #[cold]
     fn locate(&mut self, time_ns: i64) -> Result<Option<usize>, StageError> {
         match self.slices.locate(time_ns, self.totals.packets) {
@@ -482,12 +482,12 @@ impl<S: Stage> Sequencer<S> {
                 is_open: true,
             });
         }
-        self.hand_over(slot)
+        self.reuse_batches(slot)
     }
 
-    /// Gives this slot, which is empty, the batches of the one opened before it, since few elements
-    /// come to that one any more: slices that follow each other fill the same memory.
-    fn hand_over(&mut self, slot: usize) -> Result<(), StageError> {
+    /// Moves the batches of the slot that was opened before to this one, which is empty: few more
+    /// elements come to the former, so that consecutive slices fill the same memory.
+    fn reuse_batches(&mut self, slot: usize) -> Result<(), StageError> {
         let before = std::mem::replace(&mut self.newest, slot);
         if before != slot {
             self.flush(before)?;
@@ -522,8 +522,8 @@ impl<S: Stage> Sequencer<S> {
         self.stage.close(Closing { number, slot, next, slice })
     }
 
-    /// Closes the panes before the one in this slot of which nothing came, as far as windows reach;
-    /// false if that pane is not the next one in time. Then nothing of it is counted.
+    /// Closes the empty panes before the one in this slot, as far as windows reach. Returns false,
+    /// and discards the pane, if it is not the next one in time.
     fn pass_to(&mut self, slot: usize, panes: u16, last: Option<i64>) -> Result<bool, StageError> {
         let ClosedSlice { index, packets, .. } = self.slots[slot].slice;
         let is_open_before = |other: &Slot| other.is_open && other.slice.index < index;
@@ -551,7 +551,7 @@ impl<S: Stage> Sequencer<S> {
         Ok(true)
     }
 
-    /// Hands on what waits for a full batch.
+    /// Emits the elements that wait for a full batch.
     fn flush(&mut self, slot: usize) -> Result<(), StageError> {
         for (shard, waiting) in self.slots[slot].waiting.iter_mut().enumerate() {
             if !waiting.is_empty() {
@@ -577,9 +577,9 @@ impl<S: Stage> Sequencer<S> {
         }
     }
 
-    /// Hands the elements of packets of a batch, which were divided, to their shards: all of a
-    /// shard at once, unless they are few.
-    fn hand_on(
+    /// Emits the divided elements of packets of a batch to their shards: all of a shard at once,
+    /// unless they are few.
+    fn emit_divided(
         &mut self,
         slot: usize,
         parts: &mut [ShardElements],
@@ -600,7 +600,7 @@ impl<S: Stage> Sequencer<S> {
         Ok(())
     }
 
-    /// Puts elements behind those that wait for their shard, and hands on full batches.
+    /// Appends elements to those that wait for their shard, and emits full batches.
     fn append(
         &mut self,
         shard: usize,
@@ -621,7 +621,7 @@ impl<S: Stage> Sequencer<S> {
         Ok(())
     }
 
-    /// Hands each element to its shard, in batches.
+    /// Emits each element to its shard, in batches.
     fn route(
         &mut self,
         slot: usize,
@@ -633,7 +633,7 @@ impl<S: Stage> Sequencer<S> {
         if shards == 1 {
             return self.append(0, slot, from, elements);
         }
-        // Asked once, and not for each element.
+        // Once, and not for each element.
         let with_attributes = !from.attributes.is_empty();
         let with_keys = !from.keys.is_empty();
         let waiting = &mut self.slots[slot].waiting;

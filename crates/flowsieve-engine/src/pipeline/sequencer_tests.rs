@@ -3,17 +3,16 @@
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
 
 use super::collector::Collector;
-use super::cursor::Cursor;
 use super::edges::{Cut, Edges};
 use super::results::{SliceResult, SliceSink, Totals};
 use super::rows::Rows;
-use super::sequencer::{Aside, Late, Sequencer, StageError};
+use super::sequencer::{Late, LateBuffer, Sequencer, StageError};
 use super::shard::ShardSpec;
 use super::slice_set::SliceSet;
 use super::time_slice::{Align, SliceGrid};
 use super::workers::CountStage;
 use crate::decode::Skip;
-use crate::elements::{ElementBatch, ElementKind};
+use crate::elements::{Cursor, ElementBatch, ElementKind};
 use crate::filters::{CounterSpec, FilterKind, FilterSpec, Sizing};
 use crate::hashing::Digester;
 use proptest::prelude::*;
@@ -45,7 +44,7 @@ fn filter(kind: FilterKind, bytes: u64) -> CounterSpec {
 fn rows(steps: &[Step], counter: Option<CounterSpec>, exact: bool) -> (Vec<SliceResult>, Totals) {
     let spec = ShardSpec {
         counter,
-        kind: ElementKind::Source,
+        kind: ElementKind::SOURCE,
         combinations: Vec::new(),
         exact_limit_bytes: exact.then_some(1 << 20),
         panes: None,
@@ -64,7 +63,7 @@ fn rows(steps: &[Step], counter: Option<CounterSpec>, exact: bool) -> (Vec<Slice
         rows.keep_recent();
         let stage =
             CountStage::start(scope, &spec, shards, 0, Vec::new(), Collector::new(rows, shards));
-        let late = Late::Aside(Aside::default());
+        let late = Late::Buffered(LateBuffer::default());
         let mut sequencer = Sequencer::new(grid, false, 2, 1, shards, late, stage);
         let run = || -> Result<_, StageError> {
             for &(time_ns, host, final_ns) in steps {
@@ -76,7 +75,7 @@ fn rows(steps: &[Step], counter: Option<CounterSpec>, exact: bool) -> (Vec<Slice
                 }
                 sequencer.take(&mut batch, &mut Cursor::default(), 1)?;
                 if let Some(final_ns) = final_ns {
-                    sequencer.settle(final_ns, 50)?;
+                    sequencer.emit_final(final_ns, 50)?;
                 }
             }
             let (counted, _, (rows, _)) = sequencer.finish()?;
@@ -100,8 +99,8 @@ fn last_of_each(rows: Vec<SliceResult>) -> Vec<SliceResult> {
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
-    let settled = prop::option::weighted(0.3, 0_i64..2_500);
-    prop::collection::vec((0_i64..2_000, any::<u8>(), settled), 1..300)
+    let emitted = prop::option::weighted(0.3, 0_i64..2_500);
+    prop::collection::vec((0_i64..2_000, any::<u8>(), emitted), 1..300)
 }
 
 proptest! {
@@ -143,7 +142,7 @@ fn rows_of_batches(
     let shards = 3;
     let spec = ShardSpec {
         counter: Some(filter(FilterKind::Subset, 4096)),
-        kind: ElementKind::Source,
+        kind: ElementKind::SOURCE,
         combinations: Vec::new(),
         exact_limit_bytes: Some(1 << 20),
         panes: None,
@@ -165,7 +164,7 @@ fn rows_of_batches(
         let collector = Collector::new(rows, shards);
         let stage = CountStage::start(scope, &spec, shards, 2, Vec::new(), collector);
         let late = if is_stream {
-            Late::Aside(Aside::default())
+            Late::Buffered(LateBuffer::default())
         } else {
             Late::Listed(SliceSet::default())
         };

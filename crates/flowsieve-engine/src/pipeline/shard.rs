@@ -11,7 +11,7 @@ use crate::hashing::Digest;
 use crate::memory::is_small;
 use serde::{Deserialize, Serialize};
 
-/// What a shard is made of.
+/// Parameters of a shard.
 #[derive(Clone, Debug)]
 pub(crate) struct ShardSpec {
     pub(crate) counter: Option<CounterSpec>,
@@ -25,11 +25,12 @@ pub(crate) struct ShardSpec {
     /// Of the elements of a window.
     pub(crate) window_limit_bytes: Option<u64>,
     pub(crate) open_slices: usize,
-    /// Make what all open slices need when the first element comes, and not each when it is opened.
+    /// Allocate the state of all open slices when the first element comes, and not of each when it
+    /// is opened.
     pub(crate) at_once: bool,
-    /// Hand the filter out with the tally.
+    /// Return the filter with the tally.
     pub(crate) keep: bool,
-    /// Hand the elements out that count the slice again.
+    /// Return the elements that count the slice again.
     pub(crate) journal: bool,
 }
 
@@ -64,8 +65,8 @@ pub(crate) struct CombinationTally {
 }
 
 impl ShardSpec {
-    /// What this plan's shards are made of, with this many slices open at the same time.
-    pub(crate) fn of(plan: &CountPlan, open_slices: usize, keep: bool) -> Self {
+    /// The parameters of this plan's shards, with this many slices open at the same time.
+    pub(crate) fn new(plan: &CountPlan, open_slices: usize, keep: bool) -> Self {
         Self {
             counter: plan.counter.as_ref().map(|counter| counter.shard.clone()),
             kind: plan.rule.kind,
@@ -82,7 +83,7 @@ impl ShardSpec {
         }
     }
 
-    /// The answer for a slice of which no element came: zero wherever there can be an answer.
+    /// The answer for a slice without elements: zero wherever there can be an answer.
     pub(crate) fn empty_tally(&self) -> ShardTally {
         let counter = self.counter.as_ref();
         ShardTally {
@@ -145,7 +146,7 @@ impl OpenSlice {
         }
     }
 
-    /// Forgets everything and keeps the memory.
+    /// Removes everything and keeps the memory.
     fn clear(&mut self) {
         if let Some(counter) = &mut self.counter {
             counter.clear();
@@ -162,7 +163,7 @@ impl Shard {
     pub(crate) fn new(spec: ShardSpec) -> Self {
         Self {
             slices: Vec::new(),
-            window: ShardWindow::of(&spec),
+            window: ShardWindow::new(&spec),
             spec,
             sightings: Vec::new(),
             key: Vec::new(),
@@ -177,7 +178,7 @@ impl Shard {
         self.slices = vec![Some(slice)];
     }
 
-    /// Takes elements of the slice in this slot of the table of open slices.
+    /// Adds elements of the slice in this slot of the table of open slices.
     pub(crate) fn add(&mut self, slot: usize, elements: &ElementColumns) {
         let spec = &self.spec;
         if self.slices.is_empty() {
@@ -208,7 +209,7 @@ impl Shard {
             }
         }
         if let Some(journal) = &mut slice.journal {
-            let arity = self.spec.kind.attributes().len();
+            let arity = self.spec.kind.arity();
             journal.add(elements, &self.sightings, arity);
         }
         let masks = self.spec.combinations.iter();
@@ -281,7 +282,7 @@ impl Shard {
         tally
     }
 
-    /// The answer for the window that ends with slice `index`, of which nothing came.
+    /// The answer for the window that ends with slice `index`, which has no packets.
     pub(super) fn pass(&mut self, index: i64) -> ShardTally {
         if self.window.is_none() && self.slices.first().is_some_and(Option::is_some) {
             // It may have begun with a filter.
@@ -291,7 +292,7 @@ impl Shard {
         window.map_or_else(|| self.spec.empty_tally(), |window| window.pass(index))
     }
 
-    /// Forgets what came of the slice in this slot.
+    /// Discards the elements of the slice in this slot.
     pub(super) fn discard(&mut self, slot: usize) {
         if let Some(slice) = self.slices.get_mut(slot).and_then(Option::as_mut) {
             slice.clear();

@@ -16,7 +16,7 @@ pub(crate) struct SliceSet {
 const MAX_RANGES: usize = 1 << 16;
 
 impl SliceSet {
-    /// Whether there are none.
+    /// Whether it is empty.
     pub(crate) fn is_empty(&self) -> bool {
         self.ranges.is_empty()
     }

@@ -63,7 +63,7 @@ impl SliceGrid {
         self.origin_ns
     }
 
-    /// Nanoseconds of a slice; none if there is one for everything.
+    /// Nanoseconds of a slice; `None` for one slice over everything.
     #[doc(hidden)]
     pub const fn width_ns(self) -> Option<i64> {
         self.width_ns
@@ -117,10 +117,10 @@ pub(crate) enum Place {
 
 /// The table of open slices.
 ///
-/// At most `capacity` are open. When one more is needed, and there is no place left or nobody used
-/// the least recently used one for [`IDLE_PACKETS`], that one is closed: in a trace in time order
+/// At most `capacity` are open. When one more is needed, and there is no place left or the
+/// least recently used one was not used for [`IDLE_PACKETS`], that one is closed: in a trace in time order
 /// it is the oldest; and a single packet with a wild time, or two clocks an hour apart, take one
-/// place each and disturb nobody.
+/// place each and disturb no other slice.
 #[derive(Debug)]
 pub(crate) struct OpenSlices {
     grid: SliceGrid,
@@ -131,7 +131,7 @@ pub(crate) struct OpenSlices {
     closed: SliceSet,
 }
 
-/// Packets after which a slice that got none of them is not waited for any longer. In a fast trace
+/// Packets after which an idle slice may be closed. In a fast trace
 /// two slices take turns then, and their filters and sets stay in the cache; slices of a slow one
 /// stay open as long as there is place.
 const IDLE_PACKETS: u64 = 1 << 16;

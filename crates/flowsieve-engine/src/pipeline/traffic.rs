@@ -3,7 +3,7 @@
 //! Counted exactly, in the order of the trace, in a table of bounded size; packets of pairs that
 //! find it full are counted together, and the result says so.
 
-use super::beside::Beside;
+use super::observer::Observer;
 use crate::decode::Addresses;
 use crate::elements::ElementBatch;
 use ahash::RandomState;
@@ -138,8 +138,8 @@ fn order(addresses: &Addresses) -> (u8, u128, u128) {
     }
 }
 
-impl Beside for Traffic {
-    fn take(&mut self, batch: &ElementBatch, packets: Range<usize>, _elements: Range<usize>) {
+impl Observer for Traffic {
+    fn observe(&mut self, batch: &ElementBatch, packets: Range<usize>, _elements: Range<usize>) {
         self.add(&batch.addresses[packets]);
     }
 }

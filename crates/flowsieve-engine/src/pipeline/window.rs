@@ -21,7 +21,7 @@ pub(super) struct ShardWindow {
 
 impl ShardWindow {
     /// Of the windows that a shard counts, if they slide.
-    pub(super) fn of(spec: &ShardSpec) -> Option<Self> {
+    pub(super) fn new(spec: &ShardSpec) -> Option<Self> {
         let panes = spec.panes?;
         Some(Self {
             panes,
@@ -70,7 +70,7 @@ impl ShardWindow {
     fn skip_to(&mut self, pane: i64) {
         let since =
             self.last.replace(pane).map_or(0, |last| i128::from(pane) - i128::from(last) - 1);
-        // After so many nothing is left.
+        // Nothing is left after a whole window.
         for _ in 0..since.clamp(0, self.panes.into()) {
             if let Some(exact) = &mut self.exact {
                 exact.begin();

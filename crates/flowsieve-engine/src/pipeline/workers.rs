@@ -17,14 +17,14 @@ use std::thread::Scope;
 /// enough to stay in its cache.
 const QUEUED_BATCHES: usize = 8;
 
-/// Memory of a worker besides the filters of its shards: the batches under way to it, with an exact
-/// count's bytes, and the tables of that.
+/// Memory of a worker in addition to the filters of its shards: the batches under way to it, and the
+/// tables of an exact count.
 const WORKER_BYTES: u64 = 4 << 20;
 
 /// Closings whose tallies may be outstanding before the sequencer waits for them.
 const MAX_OUTSTANDING: usize = 64;
 
-/// What a worker is asked to do with one of its shards.
+/// A task for one of a worker's shards.
 pub(super) struct Task {
     /// Number of the shard among those of the worker.
     shard: usize,
@@ -147,7 +147,7 @@ impl<'a> CountStage<'a> {
         self.collect(MAX_OUTSTANDING)
     }
 
-    /// Takes the tallies that have come, and waits for more while `outstanding` or more closings
+    /// Collects the tallies that have come, and waits for more while `outstanding` or more closings
     /// lack some.
     fn collect(&mut self, outstanding: usize) -> Result<(), StageError> {
         loop {
@@ -195,7 +195,7 @@ impl<'a> Stage for CountStage<'a> {
         Ok(self.collector.recall(index))
     }
 
-    fn settle(&mut self, final_ns: i64) -> Result<(), StageError> {
+    fn emit_final(&mut self, final_ns: i64) -> Result<(), StageError> {
         self.collect(1)?;
         Ok(self.collector.show(final_ns)?)
     }

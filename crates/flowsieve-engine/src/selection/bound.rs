@@ -4,14 +4,14 @@ use super::Selection;
 use crate::trace::{Capture, InputFormat, Source, StopFlag, TraceBatch, TraceError};
 use std::path::Path;
 
-/// An end of a range of time.
+/// A boundary of a range of time.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum TimeBound {
     /// A time in nanoseconds since the epoch.
     At(i64),
-    /// So many nanoseconds after the first packet of the captures.
+    /// Nanoseconds after the first packet of the captures.
     AfterStart(i64),
-    /// So many nanoseconds before the last packet of the captures.
+    /// Nanoseconds before the last packet of the captures.
     BeforeEnd(i64),
 }
 
@@ -34,7 +34,7 @@ pub enum TimeRangeError {
 }
 
 impl Selection {
-    /// The same with times in place of those that are relative to these captures. Their beginning
+    /// Replaces times that are relative to these captures. Their beginning
     /// is the earliest of their first packets, and their end the latest of their last ones;
     /// captures that cannot be read do not count. A time after the beginning of a stream stays as
     /// it is: it holds from the first packet on.

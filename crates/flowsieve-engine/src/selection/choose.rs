@@ -47,7 +47,7 @@ impl Choose {
             return;
         }
         let Range { start, end } = *self.range(first_ns);
-        // The latest time of all is outside only if somebody says where the range ends.
+        // The latest time of all is outside only if the range has an end.
         let to_the_end = self.selection.to.is_none();
         chosen.extend(times_ns.map(|time| time >= start && (time < end || to_the_end)));
     }

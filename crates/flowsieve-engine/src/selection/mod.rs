@@ -30,7 +30,7 @@ pub struct Selection {
     pub from: Option<TimeBound>,
     /// Time before which they take part.
     pub to: Option<TimeBound>,
-    /// In which zone results show times. It changes nothing about the packets.
+    /// Zone in which results show times; it does not change which packets take part.
     pub zone: Zone,
 }
 
@@ -41,13 +41,13 @@ impl Selection {
         self.capture_filter.is_none() && self.from.is_none() && self.to.is_none()
     }
 
-    /// What chooses the packets, if not all of them take part. Captures of one run share it.
+    /// Returns the filter of packets, `None` if all of them take part. Captures of one run share it.
     #[doc(hidden)]
     pub fn select(&self) -> Option<Arc<dyn Select>> {
         (!self.is_everything()).then(|| Arc::new(Choose::new(self)) as Arc<dyn Select>)
     }
 
-    /// These inputs without the packets that take no part.
+    /// Restricts these inputs to the packets that take part.
     pub(crate) fn of<S: Clone + Into<Source>>(
         &self,
         sources: &[S],

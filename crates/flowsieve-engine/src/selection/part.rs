@@ -50,7 +50,7 @@ impl SelectedPart {
         })
     }
 
-    /// What holds everything of both parts; none if their expressions differ. The range of time
+    /// Returns the part that holds both; `None` if their expressions differ. The range of time
     /// begins with the earlier and ends with the later.
     pub fn united(&self, other: &Self) -> Option<Self> {
         (self.expression == other.expression).then(|| Self {

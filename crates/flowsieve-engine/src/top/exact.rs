@@ -18,7 +18,7 @@ impl Truth {
         Self { elements: ExactSet::new(limit_bytes / 3 * 2), keys: Keys::new(limit_bytes / 3) }
     }
 
-    /// Takes an element.
+    /// Adds an element.
     #[inline]
     pub(super) fn add(&mut self, record: &Record<'_>) {
         if self.keys.over_limit {
@@ -28,7 +28,7 @@ impl Truth {
         self.keys.add(record.key, is_new, record.bytes);
     }
 
-    /// Takes packets of a key that are no first sightings; false if the key never came.
+    /// Adds packets of a key that are no first sightings; false if the key never came.
     pub(super) fn add_repeats(&mut self, repeats: &Repeats<'_>) -> bool {
         let Some(number) = self.keys.keys.number(repeats.key) else {
             return self.keys.over_limit;
@@ -49,7 +49,7 @@ impl Truth {
         self.keys.numbers.len() as u64
     }
 
-    /// What is known of a key; nothing if it never came.
+    /// Returns the numbers of a key; zeros if it never came.
     pub(super) fn of_key(&self, key: &[u8]) -> Exact {
         let number = self.keys.keys.number(key);
         number.map_or_else(Exact::default, |number| self.keys.numbers[number].clone())
@@ -76,7 +76,7 @@ impl Truth {
         found.map(|number| (keys.get(number as u64).to_vec(), numbers[number].clone())).collect()
     }
 
-    /// Forgets everything and keeps the memory.
+    /// Removes everything and keeps the memory.
     pub(super) fn clear(&mut self) {
         self.elements.clear();
         self.keys.clear();

@@ -11,9 +11,9 @@
 //! summary of bounded size. Both see every element of a slice in the order of the trace, so that
 //! results depend on nothing but the plan and the inputs.
 
-mod beside;
 mod exact;
 mod extract;
+mod observer;
 mod plan;
 mod question;
 mod results;
@@ -23,11 +23,12 @@ mod stage;
 mod summary;
 mod workers;
 
-#[doc(hidden)]
-pub use beside::WhoBeside;
+pub use crate::elements::{Attribute, Field};
 pub(crate) use extract::{Record, Repeats, TopExtractor};
+#[doc(hidden)]
+pub use observer::TopObserver;
 pub use plan::TopPlan;
-pub use question::{Attribute, Field, Question};
+pub use question::Question;
 pub use results::{Certainty, Exact, Recall, Spread, TopKey, TopSink, TopSlice, TopSummary};
 pub(crate) use rows::Sums;
 pub use run::top;

@@ -48,7 +48,7 @@ impl Spread {
     }
 }
 
-/// What is known of a key without any error.
+/// Exact numbers of a key.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Exact {
     /// Distinct others.
@@ -91,7 +91,7 @@ pub struct TopKey {
     pub(super) id: Vec<u8>,
     /// The key as text, with commas between its fields.
     pub key: String,
-    /// What the summary knows; none if it does not hold the key.
+    /// Numbers of the summary; `None` if it does not hold the key.
     pub spread: Option<Spread>,
     /// The exact answer, if it is known.
     pub exact: Option<Exact>,
@@ -154,7 +154,7 @@ pub struct TopSlice {
     pub elements: u64,
     /// Estimate of the distinct elements of all keys.
     pub distinct: f64,
-    /// Distinct elements by the exact set; none if it is off or passed its limit.
+    /// Distinct elements by the exact set; `None` if it is off or passed its limit.
     pub exact: Option<u64>,
     /// Keys of the slice, if the exact set knows them.
     pub exact_keys: Option<u64>,
@@ -163,7 +163,7 @@ pub struct TopSlice {
     /// Keys that the summary holds.
     pub held: u64,
     /// The most others that a key can have which the summary does not hold, as far as it was seen;
-    /// none if it holds all.
+    /// `None` if it holds all.
     pub most_unheld: Option<u64>,
     /// Share of new elements that the filter noticed in the end.
     pub seen_share: f64,
@@ -236,16 +236,16 @@ pub trait TopSink {
     ///
     /// # Errors
     ///
-    /// It could not be handed on.
+    /// It could not be written.
     fn slice(&mut self, slice: &TopSlice) -> io::Result<()>;
 }
 
-/// What a run yields besides its slices.
+/// The result of a run, but for its slices.
 #[derive(Debug)]
 pub struct TopSummary {
     /// What was asked.
     pub question: Question,
-    /// What became of the inputs.
+    /// The outcome of each input.
     pub inputs: Vec<InputResult>,
     /// Packets, and why some had no element.
     pub totals: Totals,

@@ -1,4 +1,4 @@
-//! The slices on their way to the sink, in the order of time, and what is known over all of them.
+//! The slices on their way to the sink, in the order of time, and their sums.
 
 use super::question::Question;
 use super::results::{Recall, TopSink, TopSlice, TopSummary};
@@ -11,14 +11,14 @@ use std::io;
 /// Slices that wait in memory; others do in temporary files.
 const WAITING_BYTES: u64 = 8 << 20;
 
-/// Gathers slices. They wait until all inputs were read, since one may be counted once more.
+/// Collects slices until all inputs were read, since one may be counted once more.
 pub(super) struct TopRows {
     waiting: Sorted<TopSlice>,
     /// How often the inputs were read before.
     revision: u64,
 }
 
-/// What is known over all slices.
+/// Sums over all slices.
 #[derive(Debug, Default)]
 pub(crate) struct Sums {
     edges: Edges,
@@ -46,7 +46,7 @@ impl TopRows {
         self.waiting.push(slice)
     }
 
-    /// Hands on all slices of a trace that ended like this.
+    /// Emits all slices; `cut` says how the trace ended.
     pub(super) fn finish(self, edges: Edges, cut: Cut, sink: &mut dyn TopSink) -> io::Result<Sums> {
         let mut sums = Sums::new(edges);
         let mut held: Option<TopSlice> = None;
@@ -73,7 +73,7 @@ impl Sums {
         Self { edges, ..Self::default() }
     }
 
-    /// What a run yields besides its slices.
+    /// The result of a run, but for its slices.
     pub(crate) fn summary(
         self,
         question: &Question,

@@ -5,9 +5,8 @@ use super::plan::TopPlan;
 use super::results::{TopSink, TopSummary};
 use super::rows::TopRows;
 use super::stage::TopStage;
-use crate::pipeline::{Align, Cut, Edges, Read, Reading, RunError, SliceGrid, Watch};
+use crate::pipeline::{Cut, Edges, Reread, RunError, SlicePipeline, Watch};
 use std::sync::Arc;
-use std::thread;
 
 /// Finds the keys with the most distinct others in each slice of the inputs, which are one trace in
 /// time order.
@@ -31,41 +30,32 @@ pub fn top(
         _ => plan.trace.threads.saturating_sub(2).min(1),
     };
     let can_read_again = !plan.trace.is_stream();
-    let mut reading = Reading {
+    let mut pipeline = SlicePipeline {
         inputs: plan.trace.sources(),
         input_format: plan.trace.input_format,
-        extractor: Arc::new(TopExtractor::of(plan)),
+        extractor: Arc::new(TopExtractor::new(plan)),
+        extractor_again: None,
         // The digest of the key.
         arity: 1,
         slicing: plan.slicing,
         open_slices: plan.open_slices(),
         shards: 1,
         threads: readers,
-        beside: Vec::new(),
+        observers: Vec::new(),
         panes: None,
+        reread: if can_read_again { Reread::Disordered } else { Reread::Never },
         recalls: false,
         delay_ns: None,
     };
-    let mut grid = SliceGrid::new(None, Align::Epoch, 0);
-    let read = thread::scope(|scope| {
-        reading.run(scope, watch, |of_trace| {
-            grid = of_trace;
-            TopStage::start(scope, plan, TopRows::new())
-        })
-    })?;
-    let Read { inputs, mut totals, disordered, outcome: mut rows } = read;
-    if !disordered.is_empty() && !totals.interrupted && can_read_again {
-        let again = thread::scope(|scope| {
-            reading.run_by_slice(scope, watch, Some(&disordered), |_| {
-                TopStage::start(scope, plan, rows.again())
-            })
-        })?;
-        rows = again.outcome;
-        totals.uncounted = again.totals.uncounted;
-        totals.interrupted = again.totals.interrupted;
-    }
-    let edges = Edges::new(plan.slicing, &plan.trace.selection, grid);
-    let sums = rows.finish(edges, Cut::of(totals.interrupted), sink).map_err(RunError::Sink)?;
+    let read = pipeline.read(
+        watch,
+        |scope, _| TopStage::start(scope, plan, TopRows::new()),
+        |scope, rows| TopStage::start(scope, plan, rows.again()),
+    )?;
+    let mut totals = read.totals;
+    let edges = Edges::new(plan.slicing, &plan.trace.selection, read.grid);
+    let cut = Cut::new(totals.interrupted);
+    let sums = read.outcome.finish(edges, cut, sink).map_err(RunError::Sink)?;
     totals.slices = sums.slices;
-    Ok(sums.summary(&plan.question, inputs, totals))
+    Ok(sums.summary(&plan.question, read.inputs, totals))
 }

@@ -11,7 +11,7 @@ use std::thread::Scope;
 /// Batches under way to the worker.
 const QUEUED_BATCHES: usize = 8;
 
-/// Memory of the worker besides its filters, which the plan has checked: batches under way to it.
+/// Memory of the worker in addition to its filters, which the plan has checked: batches under way.
 const WORKER_BYTES: u64 = 4 << 20;
 
 pub(super) struct TopStage {
@@ -25,7 +25,7 @@ pub(super) struct TopStage {
 const MOST_OUTSTANDING: usize = 16;
 
 impl TopStage {
-    /// The worker has a thread of its own if there are two or more.
+    /// Starts a thread for the worker if there are two or more.
     pub(super) fn start<'scope>(
         scope: &'scope Scope<'scope, '_>,
         plan: &TopPlan,
@@ -42,7 +42,7 @@ impl TopStage {
         Self { workers, rows, outstanding: 0 }
     }
 
-    /// Takes the answers that have come, and waits for more while this many are outstanding.
+    /// Collects the answers that have come, and waits for more while this many are outstanding.
     fn collect(&mut self, outstanding: usize) -> Result<(), StageError> {
         while self.outstanding > 0 {
             let wait = self.outstanding >= outstanding;

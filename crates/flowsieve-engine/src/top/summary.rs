@@ -21,7 +21,7 @@
 
 use super::extract::Record;
 use super::results::Spread;
-use crate::elements::ElementColumns;
+use crate::elements::{ElementColumns, LONGEST_KEY};
 use crate::filters::{Basis, Estimate, Seen, Weight};
 use crate::hashing::{Digest, mix, reduce};
 use ahash::RandomState;
@@ -41,8 +41,9 @@ const IMMUNE: usize = 8;
 /// Keys that are looked up together.
 const TOGETHER: usize = 64;
 
-/// Longest key: a family, two addresses, ports, a protocol and a name.
-pub(super) const LONGEST_KEY: usize = 1 + 32 + 5 + 255;
+/// Bytes for keys beyond the usual ones, which even the longest key fits into together with them.
+/// When keys are evicted depends on it, so it is part of the answer.
+const SPARE_KEY_BYTES: usize = 293;
 
 /// Least memory of a summary.
 pub(super) const LEAST_BYTES: u64 = 4096;
@@ -114,11 +115,11 @@ impl Summary {
         Self {
             entries: Vec::with_capacity(most_entries),
             firsts_of: Vec::with_capacity(most_entries),
-            keys: Vec::with_capacity(most_entries * key_bytes + LONGEST_KEY),
+            keys: Vec::with_capacity(most_entries * key_bytes + SPARE_KEY_BYTES),
             left_key_bytes: 0,
             index: Index::new(most_entries),
             most_entries,
-            most_key_bytes: most_entries * key_bytes + LONGEST_KEY,
+            most_key_bytes: most_entries * key_bytes + SPARE_KEY_BYTES,
             row: vec![0; cells.max(2)],
             lost: 0,
             squares: 0,
@@ -131,7 +132,7 @@ impl Summary {
         }
     }
 
-    /// Takes packets of keys, with the weights of their elements.
+    /// Adds packets of keys, with the weights of their elements.
     ///
     /// Repeats only count for packets and bytes of keys that are held. So once keys are evicted,
     /// those of a batch come after its first sightings, which alone decide who is held: what is
@@ -161,7 +162,7 @@ impl Summary {
         }
     }
 
-    /// Takes a packet of a key that is no first sighting. Nothing branches on whether the key is
+    /// Adds a packet of a key that is no first sighting. Nothing branches on whether the key is
     /// held, unless its place is an odd one.
     #[inline]
     fn add_repeat(&mut self, digest: Digest, bytes: u32) {
@@ -180,8 +181,7 @@ impl Summary {
         entry.bytes += u64::from(bytes) * is_there;
     }
 
-    /// Where these keys are, most likely: all are looked at together, so that nobody waits for the
-    /// cache for each.
+    /// Guesses where these keys are. All are read together, so that their cache misses overlap.
     #[inline]
     fn touch(&self, digests: &[Digest]) -> [u32; TOGETHER] {
         let mut numbers = [0; TOGETHER];
@@ -198,7 +198,7 @@ impl Summary {
         numbers
     }
 
-    /// Takes a packet of a key, which is number `guess` or another one; `weight` is that of its
+    /// Adds a packet of a key, which is number `guess` or another one; `weight` is that of its
     /// element.
     #[inline]
     fn add(&mut self, guess: u32, digest: Digest, record: &[u8], weight: Weight) {
@@ -208,7 +208,7 @@ impl Summary {
             self.variance = self.variance.plus(weight.variance());
             self.firsts += 1;
         }
-        let record = Record::of(record);
+        let record = Record::read(record);
         let number = match found {
             Some(number) => number,
             // Before anything is evicted all keys are held, whatever the filter says, so that their
@@ -229,7 +229,7 @@ impl Summary {
         }
     }
 
-    /// Takes packets of a key that are no first sightings.
+    /// Adds packets of a key that are no first sightings.
     pub(super) fn add_repeats(&mut self, digest: Digest, packets: u64, bytes: u64) {
         if let Some(number) = self.find(digest) {
             let entry = &mut self.entries[number];
@@ -289,10 +289,10 @@ impl Summary {
         number
     }
 
-    /// What a key with this digest may have lost.
+    /// Estimates what a key with this digest may have lost.
     fn loss(&self, digest: Digest) -> Loss {
         let cell = self.row[cell_of(digest, self.row.len())];
-        // Without a branch, which nobody could predict.
+        // Without a branch, which would be unpredictable.
         let is_there = f64::from(u8::from(cell != 0));
         Loss {
             cell,
@@ -456,7 +456,7 @@ impl Summary {
         spreads
     }
 
-    /// What is known of a key, if it is held.
+    /// Returns the numbers of a key, if it is held.
     pub(super) fn of_key(&self, digest: Digest, seen_share: f64) -> Option<Spread> {
         let number = self.find(digest)?;
         Some(self.spread(number, seen_share))
@@ -480,7 +480,7 @@ impl Summary {
         }
     }
 
-    /// Forgets everything and keeps the memory.
+    /// Removes everything and keeps the memory.
     pub(super) fn clear(&mut self) {
         self.entries.clear();
         self.firsts_of.clear();
@@ -516,7 +516,7 @@ impl Summary {
 ///
 /// It is filled anew whenever keys are evicted, so nothing is ever taken out of it, and an ordinary
 /// hash table would take twice the time. Digests are multiplied with a random number, so that
-/// nobody can choose keys that collide; nothing that is reported depends on it.
+/// an attacker cannot choose keys that collide; nothing that is reported depends on it.
 #[derive(Debug)]
 struct Index {
     places: Vec<u32>,

@@ -1,11 +1,11 @@
-//! Who ranks: filter, summary and exact sets of all open slices, in one thread.
+//! The worker of a ranking: filter, summary and exact sets of all open slices, in one thread.
 
 use super::exact::Truth;
-use super::extract::{Record, Repeats, key_text};
+use super::extract::{Record, Repeats};
 use super::plan::TopPlan;
 use super::results::{Certainty, Exact, Recall, Spread, TopKey, TopSlice};
 use super::summary::Summary;
-use crate::elements::ElementColumns;
+use crate::elements::{ElementColumns, key_text};
 use crate::filters::{WeighingFilter, Weight};
 use crate::hashing::{Digest, Digester};
 use crate::pipeline::ClosedSlice;
@@ -15,7 +15,7 @@ use std::collections::HashSet;
 /// Missed keys that are named.
 pub(super) const MISSED_NAMED: usize = 20;
 
-/// What the worker is asked to do.
+/// A task for the worker.
 pub(crate) enum Task {
     Add { slot: usize, elements: ElementColumns },
     Close { slot: usize, slice: ClosedSlice },
@@ -72,13 +72,13 @@ impl Ranker {
         slice.summary.add_all(elements, &self.weights);
         if let Some(truth) = &mut slice.truth {
             for record in elements.keys.iter() {
-                truth.add(&Record::of(record));
+                truth.add(&Record::read(record));
             }
         }
     }
 
-    /// Takes packets of a key that are no first sightings, when those have come; false if the key
-    /// never did, as far as that is known.
+    /// Adds packets of a key that are no first sightings, after those; false if the key never came,
+    /// as far as that is known.
     pub(crate) fn add_repeats(
         &mut self,
         slot: usize,
@@ -114,7 +114,7 @@ impl OpenSlice {
         let most = plan.most.map_or(TopPlan::MOST_LISTED, |most| most.min(TopPlan::MOST_LISTED));
         let mut ranked = self.summary.largest(plan.least, most, seen_share);
         if plan.most.is_some() {
-            // A list of the largest has nobody in it whose number is most likely too small.
+            // A list of the largest keys has none whose number is most likely too small.
             ranked.retain(|spread| spread.likely_has(plan.least));
         }
         let truth = self.truth.as_ref();
@@ -270,8 +270,8 @@ mod tests {
         ranker.close(0, closed)
     }
 
-    /// A list of the largest keys has nobody with one other, and one of all with a bound says what
-    /// is sure.
+    /// A list of the largest keys has none with one other, and a list of all with a bound says which
+    /// are certain.
     #[test]
     fn keys_below_the_bound_are_not_listed() {
         let flood = || (0..200).map(|source| (source, 1));

@@ -1,19 +1,18 @@
-//! How a run makes batches of elements, and how far it has taken one.
+//! How far a batch of elements was consumed.
 
+use super::ElementBatch;
 use crate::decode::Skip;
-use crate::elements::{ElementBatch, Extractor};
-use crate::inputs::{Batch, BatchBuilder};
+use crate::inputs::Batch;
 use crate::memory::prefetch;
-use crate::trace::TraceBatch;
 use std::ops::Range;
 
-/// How far a batch has been taken.
+/// How far a batch was consumed.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Cursor {
     /// Next packet.
-    pub(super) packet: usize,
+    pub(crate) packet: usize,
     /// Next element.
-    pub(super) element: usize,
+    pub(crate) element: usize,
     /// Next entry of the list of skipped packets.
     skipped: usize,
     /// Next entry of the list of further elements.
@@ -21,9 +20,9 @@ pub(crate) struct Cursor {
 }
 
 impl Cursor {
-    /// Goes on to packet `end`; the numbers of the elements that it passes. `skip` gets the reason
-    /// of every packet on the way that has none.
-    pub(super) fn pass(
+    /// Moves to packet `end` and returns the numbers of the elements before it. Calls `skip` with
+    /// the reason of every packet on the way that has none.
+    pub(crate) fn pass(
         &mut self,
         batch: &ElementBatch,
         end: usize,
@@ -71,17 +70,5 @@ impl Batch for ElementBatch {
 
     fn taken(cursor: &Cursor) -> usize {
         cursor.packet
-    }
-}
-
-impl BatchBuilder for Extractor {
-    type Batch = ElementBatch;
-
-    fn append(&self, batch: TraceBatch<'_>, out: &mut ElementBatch) {
-        self.extract(batch, out);
-    }
-
-    fn append_for_one(&self, batch: TraceBatch<'_>, out: &mut ElementBatch) {
-        self.extract_divided(batch, out);
     }
 }

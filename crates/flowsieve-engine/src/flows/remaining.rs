@@ -1,4 +1,4 @@
-//! The flows that are there when the inputs end, in the order of their start.
+//! The flows that have not ended when the inputs end, in the order of their start.
 //!
 //! Each table of live flows becomes a run, which is in order already or is put in order where it
 //! is. The runs are merged as their flows are taken; a part of all flows is a range of each run, so
@@ -11,14 +11,14 @@ use crate::memory::can_allocate;
 use std::fmt;
 use std::ops::Range;
 
-/// Flows whose memory is read at once.
-const APPROACHED: usize = 32;
+/// Flows whose memory is read ahead together.
+const PREFETCHED: usize = 32;
 
 /// The flows that had not ended when the inputs did, in the order of their start; of equal ones, in
 /// the order in which they began.
 ///
 /// They stay where they were until they are taken, so they need little more memory.
-pub struct LastFlows {
+pub struct RemainingFlows {
     runs: Vec<Run>,
     /// What is still to come.
     left: Merged,
@@ -26,7 +26,7 @@ pub struct LastFlows {
 
 /// Flows that follow each other among the last ones.
 #[derive(Debug)]
-pub struct LastPart(Vec<Range<usize>>);
+pub struct RemainingPart(Vec<Range<usize>>);
 
 /// The flows of one table, in order.
 pub(super) struct Run {
@@ -108,10 +108,10 @@ impl Run {
     }
 
     /// Reads flows ahead that are taken next, whenever those before were taken.
-    fn approach(&self, next: &Range<usize>) {
-        if next.start.is_multiple_of(APPROACHED) {
-            let numbers = next.start..next.end.min(next.start + APPROACHED);
-            self.flows.approach(numbers.map(|number| self.place(number)));
+    fn prefetch(&self, next: &Range<usize>) {
+        if next.start.is_multiple_of(PREFETCHED) {
+            let numbers = next.start..next.end.min(next.start + PREFETCHED);
+            self.flows.prefetch(numbers.map(|number| self.place(number)));
         }
     }
 }
@@ -136,7 +136,7 @@ impl Merged {
             }
         }
         let (run, range) = (&runs[number], &mut self.ranges[number]);
-        run.approach(range);
+        run.prefetch(range);
         let place = run.place(range.start);
         range.start += 1;
         self.next[number] = run.order_of_first(range);
@@ -144,7 +144,7 @@ impl Merged {
     }
 }
 
-impl LastFlows {
+impl RemainingFlows {
     /// The flows of tables that divide them.
     pub(super) fn of(runs: Vec<Run>) -> Self {
         let ranges = runs.iter().map(|run| 0..run.len);
@@ -152,8 +152,8 @@ impl LastFlows {
     }
 
     /// This many flows behind those of another part, or the first ones; fewer if there are no more.
-    pub fn part_behind(&self, before: Option<&LastPart>, count: usize) -> LastPart {
-        let start = |run: usize| before.map_or(0, |LastPart(ranges)| ranges[run].end);
+    pub fn part_behind(&self, before: Option<&RemainingPart>, count: usize) -> RemainingPart {
+        let start = |run: usize| before.map_or(0, |RemainingPart(ranges)| ranges[run].end);
         let mut part: Vec<_> = (0..self.runs.len()).map(|run| start(run)..start(run)).collect();
         // Of each run a share of what is left. The share that ends first is part of what is left,
         // whatever the others are.
@@ -167,7 +167,7 @@ impl LastFlows {
             let parts = || part.iter().zip(&self.runs);
             let open = parts().filter(|(range, run)| range.end < run.len).count();
             if open == 0 || left == 0 {
-                return LastPart(part);
+                return RemainingPart(part);
             }
             // A power of two, so that it seldom changes: then only the end of the run that went on
             // is looked up.
@@ -186,7 +186,11 @@ impl LastFlows {
     }
 
     /// Gives copies of a part of the flows. Parts can be asked for in several threads.
-    pub fn copies(&self, LastPart(ranges): &LastPart, take: &mut dyn FnMut(&mut FlowRecord)) {
+    pub fn copies(
+        &self,
+        RemainingPart(ranges): &RemainingPart,
+        take: &mut dyn FnMut(&mut FlowRecord),
+    ) {
         let mut merged = Merged::new(&self.runs, ranges.clone());
         while let Some((run, place)) = merged.next(&self.runs) {
             take(&mut self.runs[run].flows.copy(place, Ended::Input));
@@ -194,7 +198,7 @@ impl LastFlows {
     }
 }
 
-impl LastPart {
+impl RemainingPart {
     /// Number of its flows.
     #[expect(clippy::len_without_is_empty, reason = "nobody asks")]
     pub fn len(&self) -> usize {
@@ -202,7 +206,7 @@ impl LastPart {
     }
 }
 
-impl Iterator for LastFlows {
+impl Iterator for RemainingFlows {
     type Item = FlowRecord;
 
     fn next(&mut self) -> Option<FlowRecord> {
@@ -215,10 +219,10 @@ impl Iterator for LastFlows {
     }
 }
 
-impl ExactSizeIterator for LastFlows {}
+impl ExactSizeIterator for RemainingFlows {}
 
-impl fmt::Debug for LastFlows {
+impl fmt::Debug for RemainingFlows {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LastFlows").field("left", &self.left.left).finish_non_exhaustive()
+        f.debug_struct("RemainingFlows").field("left", &self.left.left).finish_non_exhaustive()
     }
 }

@@ -1,4 +1,4 @@
-//! Puts the answers about a slice together, in the order of the closings, whoever answers first.
+//! Puts the answers about a slice together, in the order of the closings.
 
 use super::candidate::CandidateTally;
 use super::negatives::Questions;
@@ -16,7 +16,7 @@ const MAX_COUNTS: usize = 1 << 20;
 
 /// Collects what candidates say.
 #[derive(Debug)]
-pub(super) struct Gather {
+pub(super) struct AnswerCollector {
     asked: Vec<u32>,
     expected: Expected,
     entries: Vec<Entry>,
@@ -36,7 +36,7 @@ struct Waiting {
     tallies: BTreeMap<usize, CandidateTally>,
 }
 
-impl Gather {
+impl AnswerCollector {
     pub(super) fn new(asked: Vec<u32>) -> Self {
         Self {
             asked,

@@ -1,10 +1,10 @@
-//! A cache line a flow: what every packet of it reads or changes.
+//! A cache line per flow: the fields that every packet of it reads or changes.
 //!
 //! ```text
 //!     near half of the key, 2 words │ rest of the key │ start │ end │ packets │ bytes │ flags of TCP, ICMP, state
 //! ```
 //!
-//! Lines are in pieces, so none ever moves: each is as long as all before it, until they are long.
+//! Slots are in pieces, so none ever moves: each piece is as long as all before it, up to a limit.
 //! A piece comes from the system in pages that take memory when they are first written, large pages
 //! if it is large.
 
@@ -13,20 +13,20 @@ use crate::bits::Pages;
 use crate::memory::can_allocate;
 use std::hint::black_box;
 
-/// Lines of the first piece.
+/// Slots of the first piece.
 const FIRST: usize = 1024;
 
-/// Lines of a long piece: 8 MiB.
+/// Slots of a long piece: 8 MiB.
 const LONG: usize = 1 << 17;
 
 /// Pieces before the first long one.
 const SHORT_PIECES: usize = (LONG.ilog2() - FIRST.ilog2()) as usize;
 
 /// Bytes of a long piece.
-pub(super) const LONGEST_PIECE: usize = LONG * size_of::<Line>();
+pub(super) const LONGEST_PIECE: usize = LONG * size_of::<FlowSlot>();
 
-/// A flow's line: words, so that it can lie in pages of the system.
-pub(super) type Line = [u64; 8];
+/// A flow's slot: words, so that it can lie in pages of the system.
+pub(super) type FlowSlot = [u64; 8];
 
 const NEAR: usize = 0;
 const REST: usize = 2;
@@ -55,11 +55,11 @@ const VLAN_SHIFT: u32 = 48;
 const UPPERS: [UpperKind; 4] =
     [UpperKind::Ports, UpperKind::Icmp, UpperKind::Portless, UpperKind::Unknown];
 
-/// What the words of a line are.
-pub(super) trait FlowLine {
+/// What the words of a slot are.
+pub(super) trait SlotFields {
     /// A flow without packets, of the key and in the direction of this one.
     fn of_flow(near: [u64; 2], packet: &FlowPacket, time_ns: i64) -> Self;
-    /// Whether it is the line of this key, as far as the key is in it.
+    /// Whether it is the slot of this key, as far as the key is in it.
     fn is_of(&self, near: [u64; 2], rest: u64) -> bool;
     /// Near half and rest of the key.
     fn key(&self) -> ([u64; 2], u64);
@@ -87,7 +87,7 @@ pub(super) trait FlowLine {
     fn take_used(&mut self) -> bool;
 }
 
-impl FlowLine for Line {
+impl SlotFields for FlowSlot {
     fn of_flow([near, further]: [u64; 2], packet: &FlowPacket, time_ns: i64) -> Self {
         let [kind, code] = packet.icmp.map(u64::from);
         let state = kind << ICMP_SHIFT | code << (ICMP_SHIFT + 8);
@@ -183,14 +183,14 @@ impl FlowLine for Line {
     }
 }
 
-/// Lines by their place.
+/// FlowSlots by their place.
 #[derive(Debug, Default)]
-pub(super) struct Lines {
-    pieces: Vec<Pages<Line>>,
+pub(super) struct FlowSlots {
+    pieces: Vec<Pages<FlowSlot>>,
     capacity: usize,
 }
 
-/// The piece that a line is in, and where.
+/// The piece that a slot is in, and where.
 #[inline]
 const fn piece_of(at: u32) -> (usize, usize) {
     let at = at as usize + FIRST;
@@ -201,57 +201,57 @@ const fn piece_of(at: u32) -> (usize, usize) {
     ((piece - FIRST.ilog2()) as usize, at - (1 << piece))
 }
 
-impl Lines {
+impl FlowSlots {
     #[inline]
-    pub(super) fn at(&self, at: u32) -> &Line {
+    pub(super) fn at(&self, at: u32) -> &FlowSlot {
         let (piece, at) = piece_of(at);
         &self.pieces[piece].as_slice()[at]
     }
 
     #[inline]
-    pub(super) fn at_mut(&mut self, at: u32) -> &mut Line {
+    pub(super) fn at_mut(&mut self, at: u32) -> &mut FlowSlot {
         let (piece, at) = piece_of(at);
         &mut self.pieces[piece].as_mut_slice()[at]
     }
 
-    /// Reads the lines at these places; a place without a line is passed over. All lines are found
+    /// Reads the slots at these places; a place without a slot is passed over. All slots are found
     /// before the first is read, so that the reads follow each other closely and the processor has
     /// many under way at once.
-    pub(super) fn approach(&self, places: &[u32]) {
+    pub(super) fn prefetch(&self, places: &[u32]) {
         const AT_ONCE: usize = 64;
-        const NO_LINE: &Line = &[0; 8];
+        const NO_SLOT: &FlowSlot = &[0; 8];
         for places in places.chunks(AT_ONCE) {
-            let mut lines = [NO_LINE; AT_ONCE];
-            for (line, &place) in lines.iter_mut().zip(places) {
+            let mut slots = [NO_SLOT; AT_ONCE];
+            for (slot, &place) in slots.iter_mut().zip(places) {
                 let (piece, at) = piece_of(place);
                 let piece = self.pieces.get(piece).map(Pages::as_slice);
-                *line = piece.and_then(|piece| piece.get(at)).unwrap_or(NO_LINE);
+                *slot = piece.and_then(|piece| piece.get(at)).unwrap_or(NO_SLOT);
             }
-            black_box(lines.iter().fold(0, |all, line| all ^ line[START]));
+            black_box(slots.iter().fold(0, |all, slot| all ^ slot[START]));
         }
     }
 
-    /// All lines, those without a flow as well. Pieces go as soon as they were read.
-    pub(super) fn drain(self) -> impl Iterator<Item = Line> {
+    /// All slots, those without a flow as well. Pieces go as soon as they were read.
+    pub(super) fn drain(self) -> impl Iterator<Item = FlowSlot> {
         let pieces = self.pieces.into_iter();
         pieces.flat_map(|piece| (0..piece.len()).map(move |at| piece.as_slice()[at]))
     }
 
-    /// Makes room for so many lines, of `most` that there may be; false if the system does not give
+    /// Makes room for this many slots, of `most` that there may be; false if the system does not give
     /// the memory.
-    pub(super) fn make_room(&mut self, lines: usize, most: usize) -> bool {
-        while self.capacity < lines {
+    pub(super) fn make_room(&mut self, slots: usize, most: usize) -> bool {
+        while self.capacity < slots {
             let whole = FIRST << self.pieces.len().min(SHORT_PIECES);
             let piece = whole.min(most.saturating_sub(self.capacity)).max(1);
-            if !can_allocate((piece * size_of::<Line>()) as u64) {
+            if !can_allocate((piece * size_of::<FlowSlot>()) as u64) {
                 return false;
             }
             // Other tables ask at the same time.
-            let Some(lines) = Pages::try_new(piece) else {
+            let Some(slots) = Pages::try_new(piece) else {
                 return false;
             };
             self.capacity += piece;
-            self.pieces.push(lines);
+            self.pieces.push(slots);
         }
         true
     }
@@ -275,24 +275,24 @@ mod tests {
 
     #[test]
     fn there_is_no_more_room_than_there_may_be() {
-        let mut lines = Lines::default();
-        assert!(lines.make_room(1, 5000) && lines.make_room(5000, 5000));
-        assert_eq!(lines.capacity, 5000);
-        lines.at_mut(4999)[NEAR] = 7;
-        assert_eq!(lines.at(4999)[NEAR], 7);
+        let mut slots = FlowSlots::default();
+        assert!(slots.make_room(1, 5000) && slots.make_room(5000, 5000));
+        assert_eq!(slots.capacity, 5000);
+        slots.at_mut(4999)[NEAR] = 7;
+        assert_eq!(slots.at(4999)[NEAR], 7);
     }
 
     #[test]
     fn lines_stay_what_they_are_while_others_are_added() {
-        let mut lines = Lines::default();
+        let mut slots = FlowSlots::default();
         let most = 3 * LONG as u32 + 5;
         for at in 0..most {
-            assert!(lines.make_room(at as usize + 1, most as usize));
-            assert_eq!(lines.at(at), &[0; 8]);
-            lines.at_mut(at)[NEAR] = u64::from(at);
+            assert!(slots.make_room(at as usize + 1, most as usize));
+            assert_eq!(slots.at(at), &[0; 8]);
+            slots.at_mut(at)[NEAR] = u64::from(at);
         }
-        assert_eq!(lines.capacity, most as usize);
-        assert!((0..most).all(|at| lines.at(at)[NEAR] == u64::from(at)));
-        lines.approach(&[0, most, u32::MAX]);
+        assert_eq!(slots.capacity, most as usize);
+        assert!((0..most).all(|at| slots.at(at)[NEAR] == u64::from(at)));
+        slots.prefetch(&[0, most, u32::MAX]);
     }
 }

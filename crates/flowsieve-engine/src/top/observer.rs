@@ -1,14 +1,16 @@
-//! Rankings beside a count: who has the most distinct others over everything, from what the count
-//! reads anyway.
+//! Rankings that observe a count: the keys with the most distinct others over everything, from the
+//! packets that the count reads anyway.
 
 use super::extract::TopExtractor;
 use super::plan::TopPlan;
-use super::question::{Attribute, Field, Question};
+use super::question::Question;
 use super::results::TopSlice;
 use super::workers::Ranker;
 use crate::decode::Addresses;
-use crate::elements::{ElementBatch, ElementColumns, ElementKind, ElementRule};
-use crate::pipeline::{Align, Beside, ClosedSlice, Slicing};
+use crate::elements::{
+    Attribute, ElementBatch, ElementColumns, ElementKind, ElementRule, Field, HeaderFields,
+};
+use crate::pipeline::{Align, ClosedSlice, Observer, Slicing};
 use crate::plan::TracePlan;
 use std::ops::Range;
 
@@ -18,7 +20,7 @@ const BATCH: usize = 1024;
 /// Sources by distinct destinations and destinations by distinct sources, or sources by distinct
 /// names. In bounded memory, and without an exact count.
 #[derive(Debug)]
-pub struct WhoBeside {
+pub struct TopObserver {
     rankings: Vec<Ranking>,
     /// Names are asked for, and stand in the elements.
     of_names: bool,
@@ -35,21 +37,23 @@ struct Ranking {
     elements: u64,
 }
 
-impl WhoBeside {
-    /// At most `most` keys a question, for elements of this rule; none if these have no two ends,
-    /// or do not tell the ends apart.
+impl TopObserver {
+    /// Ranks at most `most` keys for each question, for elements of this rule; `None` if these do
+    /// not have two ends, or do not tell them apart.
     pub fn new(rule: &ElementRule, most: usize, seed: u64) -> Option<Self> {
         use Attribute::{Destination, Domain, Source};
-        let questions: &[(Attribute, Attribute)] = match rule.kind {
+        let kind = rule.kind;
+        let has = |end| kind.field(end) == Some(Field::whole(end));
+        let questions: &[(Attribute, Attribute)] = match kind {
             _ if rule.undirected => return None,
-            ElementKind::HostPair | ElementKind::Flow => {
+            ElementKind::DNS => &[(Source, Domain)],
+            _ if has(Source) && has(Destination) && !kind.has_name() => {
                 &[(Source, Destination), (Destination, Source)]
             }
-            ElementKind::Dns => &[(Source, Domain)],
-            ElementKind::Source | ElementKind::Destination => return None,
+            _ => return None,
         };
         let rankings = questions.iter().filter_map(|&(by, distinct)| {
-            let fields = [by, distinct].map(|attribute| vec![Field::of(attribute)]);
+            let fields = [by, distinct].map(|attribute| vec![Field::whole(attribute)]);
             let [by, distinct] = fields;
             let question = Question::new(by, distinct).ok()?;
             let plan = TopPlan {
@@ -65,7 +69,7 @@ impl WhoBeside {
             };
             Some(Ranking {
                 question,
-                extractor: TopExtractor::of(&plan),
+                extractor: TopExtractor::new(&plan),
                 ranker: Ranker::new(&plan),
                 waiting: ElementColumns::default(),
                 elements: 0,
@@ -73,7 +77,7 @@ impl WhoBeside {
         });
         Some(Self {
             rankings: rankings.collect(),
-            of_names: rule.kind == ElementKind::Dns,
+            of_names: kind == ElementKind::DNS,
             packets: 0,
             times_ns: None,
         })
@@ -95,7 +99,8 @@ impl WhoBeside {
 
 impl Ranking {
     fn push(&mut self, addresses: Addresses, name: &[u8]) {
-        self.extractor.push_end(addresses, name, &mut self.waiting);
+        let headers = HeaderFields { name, ..HeaderFields::between(addresses) };
+        self.extractor.push(&headers, &mut self.waiting);
         if self.waiting.len() == BATCH {
             self.hand_over();
         }
@@ -110,12 +115,12 @@ impl Ranking {
     }
 }
 
-impl Beside for WhoBeside {
+impl Observer for TopObserver {
     fn needs_keys(&self) -> bool {
         self.of_names
     }
 
-    fn take(&mut self, batch: &ElementBatch, packets: Range<usize>, elements: Range<usize>) {
+    fn observe(&mut self, batch: &ElementBatch, packets: Range<usize>, elements: Range<usize>) {
         self.packets += packets.len() as u64;
         for &time_ns in &batch.times_ns[packets.clone()] {
             let (first, last) = self.times_ns.unwrap_or((time_ns, time_ns));

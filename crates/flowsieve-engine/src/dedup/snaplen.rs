@@ -33,7 +33,7 @@ impl Cutter {
         grow(&mut self.records, batch.records);
         for index in range {
             let (packet, record) = (batch.packets[index], batch.record(index));
-            // A record can have a header of its own before the packet.
+            // A record can have a separate header before the packet.
             let before = packet.start.saturating_sub(record.start);
             let kept = match self.snap {
                 SnapLength::Bytes(bytes) => bytes.min(record.captured),

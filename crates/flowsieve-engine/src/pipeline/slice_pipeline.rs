@@ -1,0 +1,209 @@
+//! Reading and slicing, whatever becomes of the elements: the one driver of counts, rankings and
+//! comparisons.
+
+use super::by_slice::BySlice;
+use super::live::Live;
+use super::observer::Observer;
+use super::plan::Slicing;
+use super::results::Totals;
+use super::sequencer::{Late, LateBuffer, Sequencer, Stage, StageError};
+use super::slice_set::SliceSet;
+use super::time_slice::SliceGrid;
+use crate::elements::{ElementBatch, Extractor};
+use crate::guard::WorkerPanicked;
+use crate::inputs::{BatchBuilder, Feed, InputResult, Merge, RunError, Watch};
+use crate::memory::MEMORY_REFUSED;
+use crate::trace::{InputFormat, Source};
+use std::mem;
+use std::sync::Arc;
+use std::thread::{self, Scope};
+
+/// Reads inputs and cuts them into slices for any stage.
+pub(crate) struct SlicePipeline<'a, M = Extractor> {
+    /// Captures, in the order given.
+    pub(crate) inputs: Vec<Source>,
+    pub(crate) input_format: InputFormat,
+    /// Makes elements of packets.
+    pub(crate) extractor: Arc<M>,
+    /// Makes them in the second reading; `None` if that is the same.
+    pub(crate) extractor_again: Option<Arc<M>>,
+    /// Attributes of an element.
+    pub(crate) arity: usize,
+    pub(crate) slicing: Slicing,
+    /// Where slices are panes of windows that slide: panes of a window.
+    pub(crate) panes: Option<u16>,
+    /// Slices that are open at the same time.
+    pub(crate) open_slices: usize,
+    /// Among how many the elements are divided.
+    pub(crate) shards: usize,
+    /// Threads that decode an input; if 0, the thread that cuts slices decodes.
+    pub(crate) threads: usize,
+    /// Observers of the packets.
+    pub(crate) observers: Vec<&'a mut dyn Observer>,
+    /// Whether the inputs are read a second time if packets are out of order.
+    pub(crate) reread: Reread,
+    /// The stage can restore closed slices.
+    pub(crate) recalls: bool,
+    /// Results are emitted this long after the end of a slice, and not when all inputs were read.
+    pub(crate) delay_ns: Option<i64>,
+}
+
+/// Which slices of inputs are read a second time if packets came out of order.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Reread {
+    Never,
+    /// Those that had such packets.
+    Disordered,
+    All,
+}
+
+/// The result of reading the inputs.
+pub(crate) struct PipelineResult<T> {
+    pub(crate) inputs: Vec<InputResult>,
+    /// Totals of packets; those of slices are empty.
+    pub(crate) totals: Totals,
+    pub(crate) grid: SliceGrid,
+    /// Slices that packets came for when they were closed, and that were not counted.
+    disordered: SliceSet,
+    /// The outcome of the stage.
+    pub(crate) outcome: T,
+}
+
+impl<T> PipelineResult<T> {
+    /// The result of a second reading, together with the inputs and totals of the first.
+    pub(crate) fn behind(self, inputs: Vec<InputResult>, first: Totals) -> Self {
+        let Totals { uncounted, interrupted, .. } = self.totals;
+        Self { inputs, totals: Totals { uncounted, interrupted, ..first }, ..self }
+    }
+}
+
+impl<M: BatchBuilder<Batch = ElementBatch> + 'static> SlicePipeline<'_, M> {
+    /// Reads all inputs as one trace in time order, through the stage that `stage` makes when it is
+    /// known where slices begin; a second time, slice by slice and through the stage that `again`
+    /// makes of the outcome, if packets were out of order.
+    pub(crate) fn read<S: Stage>(
+        &mut self,
+        watch: &dyn Watch,
+        stage: impl for<'s, 'e> FnOnce(&'s Scope<'s, 'e>, SliceGrid) -> S,
+        again: impl for<'s, 'e> FnOnce(&'s Scope<'s, 'e>, S::Outcome) -> S,
+    ) -> Result<PipelineResult<S::Outcome>, RunError> {
+        let first = thread::scope(|scope| self.run(scope, watch, |grid| stage(scope, grid)))?;
+        let Some(wanted) = self.wanted_again(&first) else {
+            return Ok(first);
+        };
+        let PipelineResult { outcome, inputs, totals, .. } = first;
+        let second = thread::scope(|scope| {
+            let stage = again(scope, outcome);
+            self.run_by_slice(scope, watch, wanted.as_ref(), stage)
+        })?;
+        Ok(second.behind(inputs, totals))
+    }
+
+    /// Returns the slices that have to be read a second time, `Some(None)` for all of them; `None`
+    /// if the first reading is enough.
+    pub(crate) fn wanted_again<T>(&self, first: &PipelineResult<T>) -> Option<Option<SliceSet>> {
+        if first.disordered.is_empty() || first.totals.interrupted {
+            return None;
+        }
+        match self.reread {
+            Reread::Never => None,
+            Reread::Disordered => Some(Some(first.disordered.clone())),
+            Reread::All => Some(None),
+        }
+    }
+
+    /// Reads all inputs as one trace in time order.
+    pub(crate) fn run<'scope, S: Stage>(
+        &mut self,
+        scope: &'scope Scope<'scope, '_>,
+        watch: &dyn Watch,
+        stage: impl FnOnce(SliceGrid) -> S,
+    ) -> Result<PipelineResult<S::Outcome>, RunError> {
+        let (merge, grid) = self.merge(scope, watch);
+        let late = if self.recalls {
+            Late::Buffered(LateBuffer::default())
+        } else {
+            Late::Listed(SliceSet::default())
+        };
+        let mut sequencer = self.sequencer(grid, late, stage(grid));
+        let observers = mem::take(&mut self.observers);
+        let mut live = Live::new(&mut sequencer, observers, self.delay_ns);
+        // Threads that read ahead end with the merge.
+        let drained = merge.drain_into(watch, &mut live);
+        finished(sequencer, grid, drained)
+    }
+
+    /// Reads all inputs slice by slice: each slice goes through the stage as a whole, its packets in
+    /// the order in which they come.
+    pub(crate) fn run_by_slice<'scope, S: Stage>(
+        &mut self,
+        scope: &'scope Scope<'scope, '_>,
+        watch: &dyn Watch,
+        wanted: Option<&SliceSet>,
+        stage: S,
+    ) -> Result<PipelineResult<S::Outcome>, RunError> {
+        self.extractor = self.extractor_again.take().unwrap_or_else(|| Arc::clone(&self.extractor));
+        let (merge, grid) = self.merge(scope, watch);
+        let late = Late::Listed(SliceSet::default());
+        let mut sequencer = self.sequencer(grid, late, stage);
+        let mut by_slice = BySlice::new(grid, self.arity, wanted);
+        let drained = merge.drain(watch, |_, feed, packets| {
+            let Feed { batch, cursor, .. } = feed;
+            let end = cursor.packet + packets;
+            Ok::<_, StageError>(by_slice.take(batch, cursor, end)?)
+        });
+        let drained = drained.and_then(|read| {
+            by_slice.drain(|block| sequencer.take_block(&block))?;
+            Ok(read)
+        });
+        finished(sequencer, grid, drained)
+    }
+
+    fn merge<'scope>(
+        &self,
+        scope: &'scope Scope<'scope, '_>,
+        watch: &dyn Watch,
+    ) -> (Merge<'scope, Feed<M>>, SliceGrid) {
+        let (maker, threads) = (Arc::clone(&self.extractor), self.threads);
+        let is_live = self.delay_ns.is_some();
+        let begin = move |capture, open| {
+            if is_live {
+                Feed::start_prompt(scope, capture, &maker)
+            } else {
+                Feed::start(scope, capture, &maker, threads, open)
+            }
+        };
+        let merge = Merge::new(&self.inputs, self.input_format, watch, begin);
+        let first_ns = merge.first_ns().unwrap_or(0);
+        let Slicing { width_ns, align } = self.slicing;
+        (merge, SliceGrid::new(width_ns, align, first_ns))
+    }
+
+    fn sequencer<S: Stage>(&self, grid: SliceGrid, late: Late, stage: S) -> Sequencer<S> {
+        let one_slice = self.slicing.width_ns.is_none();
+        let (open, arity, shards) = (self.open_slices, self.arity, self.shards);
+        Sequencer::new(grid, one_slice, open, arity, shards, late, stage).sliding(self.panes)
+    }
+}
+
+/// The result of reading, when all slices are closed.
+fn finished<S: Stage>(
+    sequencer: Sequencer<S>,
+    grid: SliceGrid,
+    drained: Result<(Vec<InputResult>, bool), StageError>,
+) -> Result<PipelineResult<S::Outcome>, RunError> {
+    let packets = sequencer.packets();
+    let finished = drained.and_then(|read| Ok((read, sequencer.finish()?)));
+    let ((inputs, interrupted), (mut totals, disordered, outcome)) =
+        finished.map_err(|error| match error {
+            StageError::Sink(error) => RunError::Sink(error),
+            StageError::Worker(WorkerPanicked(reason)) if reason == MEMORY_REFUSED => {
+                RunError::Memory
+            }
+            StageError::Worker(WorkerPanicked(reason)) => RunError::Worker { packets, reason },
+            StageError::Broken(broken) if broken.reason == MEMORY_REFUSED => RunError::Memory,
+            StageError::Broken(broken) => broken.into(),
+        })?;
+    totals.interrupted = interrupted;
+    Ok(PipelineResult { inputs, totals, grid, disordered, outcome })
+}
