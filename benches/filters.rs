@@ -10,9 +10,8 @@
 use criterion::{BenchmarkGroup, Criterion, Throughput, measurement::WallTime};
 use flowsieve::bits::Lines;
 use flowsieve::filters::{
-    BloomLayout, BloomLineFilter, BloomSpec, CountingSpec, DigestColumns, DleftSpec,
-    ElementDigests, FilterSpec, MatrixSpec, MembershipFilter, PlannedCombination, Sighting,
-    SubsetSpec,
+    BloomSpec, CountingSpec, DigestColumns, DleftSpec, ElementDigests, FilterSpec, MatrixSpec,
+    MembershipFilter, PlannedCombination, Sighting, SubsetFilter, SubsetSpec,
 };
 use flowsieve::hashing::{Digest, reduce};
 use std::hint::black_box;
@@ -467,7 +466,7 @@ fn filters(criterion: &mut Criterion) {
                 combinations: Vec::new(),
             })
         };
-        let bloom = |probes, layout| FilterSpec::Bloom(BloomSpec { bits, probes, layout });
+        let bloom = FilterSpec::Bloom(BloomSpec { bits, probes: PROBES });
         {
             // Everything is there, in a manner of speaking.
             let mut fetch = None;
@@ -488,18 +487,15 @@ fn filters(criterion: &mut Criterion) {
         }
         let with_repeats = [Hit, Miss, HalfNew, New, MostlyRepeats];
         rows(&mut group, "subset", load, &with_repeats, || Ours::new(&subset()));
-        rows(&mut group, "bloom in lines", load, &with_repeats, || {
-            Ours::new(&bloom(LINE_PROBES, BloomLayout::Lines))
-        });
         let inserts = [HalfNew, MostlyRepeats];
         rows(&mut group, "in lines uncounted", load, &inserts, || Ours {
-            filter: Box::new(BloomLineFilter::without_count(lines, LINE_PROBES)),
+            filter: Box::new(SubsetFilter::without_count(lines, LINE_PROBES)),
             sightings: Vec::with_capacity(CHUNK),
         });
         let fewer = (load.0 / Planned::VALUES, load.1 / Planned::VALUES);
         let inserts = [HalfNew, New, MostlyRepeats];
         rows(&mut group, "subset, 3 combinations", fewer, &inserts, || Planned::new(lines));
-        rows(&mut group, "bloom", load, &all, || Ours::new(&bloom(PROBES, BloomLayout::Anywhere)));
+        rows(&mut group, "bloom", load, &all, || Ours::new(&bloom));
         rows(&mut group, "fastbloom", load, &all, || Fast::<false>::new(bits, elements));
         rows(&mut group, "fastbloom hashing", load, &all, || Fast::<true>::new(bits, elements));
         rows(&mut group, "sbbf-rs-safe", load, &all, || {

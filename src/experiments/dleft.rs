@@ -7,8 +7,8 @@ use super::statistics::{deviation, mean_of, rate_of};
 use super::{Findings, Found, Settings};
 use crate::filters::sizing::{best_probes, bloom_bits, dleft_fpr};
 use crate::filters::{
-    BloomLayout, BloomSpec, Bucket32, CountingSpec, DleftFilter, DleftSpec, ElementDigests,
-    FilterSpec, MembershipFilter,
+    BloomSpec, Bucket32, CountingSpec, DleftFilter, DleftSpec, ElementDigests, FilterSpec,
+    MembershipFilter,
 };
 use crate::hashing::{Digest, Digester};
 use std::cell::RefCell;
@@ -148,14 +148,7 @@ fn alike() -> (f64, f64, u32) {
 /// The structures by name.
 fn structures(bits: f64, probes: u32) -> [(&'static str, FilterSpec); 3] {
     [
-        (
-            "Bloom",
-            FilterSpec::from(BloomSpec {
-                bits: bits as u64,
-                probes,
-                layout: BloomLayout::Anywhere,
-            }),
-        ),
+        ("Bloom", FilterSpec::from(BloomSpec { bits: bits as u64, probes })),
         (
             "counting",
             FilterSpec::Counting(CountingSpec { counters: bits as u64, probes, counter_bits: 4 }),

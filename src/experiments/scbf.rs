@@ -8,7 +8,7 @@ use super::statistics::{binomial_reaches, mean_of, rate_of};
 use super::{Findings, Found, Settings};
 use crate::bits::CounterArray;
 use crate::filters::sizing::{counter_reaches, scalable_fpr, split_design, split_fpr};
-use crate::filters::{MembershipFilter, SplitCountingFilter};
+use crate::filters::{CountingFilter, MembershipFilter};
 use crate::hashing::{Digester, Probes};
 use std::f64::consts::{E, LN_2, PI};
 
@@ -57,7 +57,7 @@ pub(super) fn table_1(settings: &Settings) -> Found {
                 .rounded(if what == "k" { 0.0 } else { 1.0 });
         }
         let hits = false_positives(settings, (runs, n, queries), || {
-            Box::new(SplitCountingFilter::new(m, k, 4))
+            Box::new(CountingFilter::split(m, k, 4))
         });
         let formula = split_fpr(m as f64, k, n as f64);
         let cell = found
@@ -230,9 +230,9 @@ pub(super) fn deletion(settings: &Settings) -> Found {
             let hits = in_parallel(settings.threads, runs, |run| {
                 let digester = Digester::new(settings.run_seed(run));
                 let element = |number: u64| element(digester, number);
-                let mut chain: Vec<SplitCountingFilter> = Vec::new();
+                let mut chain: Vec<CountingFilter> = Vec::new();
                 for slice in 0..u64::from(slices) {
-                    let mut filter = SplitCountingFilter::new(part, probes, 4);
+                    let mut filter = CountingFilter::split(part, probes, 4);
                     for number in slice * elements..(slice + 1) * elements {
                         filter.insert(element(number));
                     }

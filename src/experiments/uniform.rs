@@ -7,8 +7,8 @@ use crate::filters::matrix_sizing::{
 };
 use crate::filters::sizing::bloom_fpr;
 use crate::filters::{
-    BloomLayout, BloomSpec, CartesianSpec, CmdbfSpec, Combination, ElementDigests, FilterSpec,
-    MatrixSpec, MdbfSpec, MembershipFilter, Pattern, PatternAnswer,
+    BloomSpec, CartesianSpec, CmdbfSpec, Combination, ElementDigests, FilterSpec, MatrixSpec,
+    MdbfSpec, MembershipFilter, Pattern, PatternAnswer,
 };
 use crate::hashing::{Digest, Digester};
 
@@ -121,7 +121,7 @@ pub(super) fn structures_of(
     let matrix =
         |cuts: &[u32]| FilterSpec::Matrix(MatrixSpec::cbfm(attributes, size(cuts), cuts, probes));
     let stage = |stages: usize| (bits / stages as u64).max(64);
-    let sbf = BloomSpec { bits: stage(1), probes, layout: BloomLayout::Anywhere };
+    let sbf = BloomSpec { bits: stage(1), probes };
     let mdbf = MdbfSpec { attributes, bits: stage(attributes), probes };
     let combination = Combination::Joint;
     let cmdbf = CmdbfSpec { attributes, bits: stage(attributes + 1), probes, combination };

@@ -18,7 +18,7 @@ use super::blocks::{self, Blocks};
 use super::disk::{self, FileMark, NewFiles};
 use super::elements::{Element, Family, SEED};
 use super::query::Route;
-use crate::filters::saved::{FilterInPlace, SavedFilter};
+use crate::filters::saved::SavedFilter;
 use crate::filters::{
     ElementDigests, FilterSpec, QuotientFilter, QuotientInPlace, Refill, ScalableSpec,
 };
@@ -276,10 +276,10 @@ pub(super) fn may_have(
         }
         GlobalFilter::Scalable => {
             let bytes = disk::read_checked(path, mark)?;
-            match FilterInPlace::open(&bytes) {
-                Ok(Some(filter)) => any_route(routes, |key| Ok(filter.contains(key))),
+            match SavedFilter::read(&mut &*bytes, bytes.len() as u64) {
+                Ok(filter) => any_route(routes, |key| Ok(filter.contains(element(&key)))),
                 // One that cannot be asked may.
-                _ => Ok(true),
+                Err(_) => Ok(true),
             }
         }
     }

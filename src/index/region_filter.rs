@@ -6,7 +6,7 @@
 //! structures compare.
 
 use super::elements::{Element, FULL, Family, REGION_MASKS, SEED};
-use crate::filters::saved::{FilterInPlace, LoadError, SavedFilter};
+use crate::filters::saved::{LoadError, SavedFilter};
 use crate::filters::{
     DigestColumns, FilterKind, FilterSpec, Pattern, PatternAnswer, Reach, RibbonFilter,
     RibbonInPlace, Sizing, SpecError, Structure, SubsetSpec, Workload,
@@ -216,15 +216,9 @@ pub(super) fn may_have_any<'q>(
             questions.any(|attributes| ribbon_may_have(filter, attributes))
         });
     }
-    let mut any = |contains_where: &dyn Fn(Pattern<'_>) -> PatternAnswer| {
-        questions.any(|attributes| may_have(attributes, contains_where))
-    };
-    match FilterInPlace::open(bytes) {
-        Ok(Some(filter)) => any(&|pattern| filter.contains_where(pattern)),
-        Ok(None) => match read(bytes) {
-            Ok(Some(filter)) => any(&|pattern| filter.contains_where(pattern)),
-            _ => true,
-        },
-        Err(_) => true,
+    match read(bytes) {
+        Ok(Some(filter)) => questions
+            .any(|attributes| may_have(attributes, |pattern| filter.contains_where(pattern))),
+        _ => true,
     }
 }

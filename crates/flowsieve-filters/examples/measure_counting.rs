@@ -6,7 +6,7 @@
 //! mean stated variance, half the mean distance between the bounds, the mean squared error over the
 //! stated variance, how often the bounds hold, and bits times relative variance.
 
-use flowsieve_filters::hashing::{Digest, shard_of};
+use flowsieve_filters::hashing::Digest;
 use flowsieve_filters::{DigestColumns, Estimate, MembershipFilter, SubsetFilter};
 
 /// Random digests: those of distinct elements.
@@ -27,33 +27,74 @@ impl Random {
         mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
         mixed ^ mixed >> 31
     }
+
+    /// A number in (0, 1].
+    fn share(&mut self) -> f64 {
+        ((self.next() >> 11) + 1) as f64 / (1_u64 << 53) as f64
+    }
+
+    /// A standard normal number, by the method of Box and Muller.
+    fn normal(&mut self) -> f64 {
+        (-2.0 * self.share().ln()).sqrt() * (std::f64::consts::TAU * self.share()).cos()
+    }
+
+    /// How many of this many elements go to one shard of `shards` that are left.
+    fn of_shard(&mut self, elements: u64, shards: u64) -> u64 {
+        if shards == 1 {
+            return elements;
+        }
+        let (n, p) = (elements as f64, (shards as f64).recip());
+        if elements < 1000 {
+            return (0..elements).map(|_| u64::from(self.share() <= p)).sum();
+        }
+        // Nearly normal from so many on.
+        let number = (n * p + (n * p * (1.0 - p)).sqrt() * self.normal()).round();
+        number.clamp(0.0, n) as u64
+    }
+
+    /// The next element that a filter of this stage looks at, and how many elements it takes to
+    /// come to it: those that begin with fewer zeros are not looked at.
+    fn sampled(&mut self, stage: u32) -> (u64, Digest) {
+        let skipped = match stage {
+            0 => 0.0,
+            _ => (self.share().ln() / (-(0.5_f64.powi(stage as i32))).ln_1p()).floor(),
+        };
+        (1 + skipped as u64, Digest::from_value(self.next() >> stage))
+    }
+}
+
+/// Inserts this many elements, of which those that the filter does not look at are only counted.
+fn insert(filter: &mut SubsetFilter, elements: u64, random: &mut Random) {
+    let (mut left, mut batch, mut sightings) = (elements, Vec::new(), Vec::new());
+    while left > 0 {
+        // What these are does not depend on a stage that they may end.
+        let stage = filter.stage();
+        while batch.len() < 1024 {
+            let (steps, digest) = random.sampled(stage);
+            if steps > left {
+                left = 0;
+                break;
+            }
+            left -= steps;
+            batch.push(digest);
+        }
+        filter.insert_batch(DigestColumns { whole: &batch, attributes: &[] }, &mut sightings);
+        batch.clear();
+        sightings.clear();
+    }
 }
 
 fn estimate(bytes: u64, shards: u64, probes: u32, elements: u64, seed: u64) -> Estimate {
     let lines = (bytes / 64 / shards).max(1);
-    let mut filters: Vec<SubsetFilter> =
-        (0..shards).map(|_| SubsetFilter::halving(lines, probes)).collect();
     let mut random = Random::of_run([bytes, shards, u64::from(probes), elements, seed]);
-    let mut batches: Vec<Vec<Digest>> = vec![Vec::new(); shards as usize];
-    let mut sightings = Vec::new();
-    let mut insert = |filter: &mut SubsetFilter, batch: &mut Vec<Digest>| {
-        let columns = DigestColumns { whole: batch, attributes: &[] };
-        filter.insert_batch(columns, &mut sightings);
-        sightings.clear();
-        batch.clear();
-    };
-    for _ in 0..elements {
-        let digest = Digest::from_value(random.next());
-        let shard = shard_of(digest, shards);
-        batches[shard].push(digest);
-        if batches[shard].len() == 1024 {
-            insert(&mut filters[shard], &mut batches[shard]);
-        }
-    }
-    for (filter, batch) in filters.iter_mut().zip(&mut batches) {
-        insert(filter, batch);
-    }
-    let counts = filters.iter().filter_map(MembershipFilter::distinct);
+    let mut left = elements;
+    let counts = (1..=shards).rev().map(|shards| {
+        let own = random.of_shard(left, shards);
+        left -= own;
+        let mut filter = SubsetFilter::halving(lines, probes);
+        insert(&mut filter, own, &mut random);
+        filter.distinct().unwrap_or_default()
+    });
     counts.fold(Estimate::default(), Estimate::plus)
 }
 

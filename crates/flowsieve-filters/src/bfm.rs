@@ -41,7 +41,7 @@
 //! let mut filter = MatrixFilter::bfm(3, 40, 3)?;
 //! filter.insert(ElementDigests::of_attributes(&flow(["a", "b", "53"])));
 //! let [a, b, port] = flow(["a", "b", "53"]);
-//! // Every combination of attributes has cells of its own.
+//! // Every combination of attributes has its own cells.
 //! let pattern = Pattern { whole: None, attributes: &[Some(a), None, Some(port)] };
 //! assert_eq!(filter.contains_where(pattern), PatternAnswer::Present);
 //! # let _ = b;

@@ -26,13 +26,6 @@
 //! | 9.6 | 7 | 0.010 |
 //! | 14.4 | 10 | 0.0010 |
 //!
-//! # In cache lines
-//!
-//! [`BloomLayout::Lines`] puts an element's bits into one line of 512 bits, one bit in each of k ≤
-//! 8 consecutive 64-bit words: one cache line an operation for a somewhat higher rate
-//! ([`super::sizing::blocked_fpr`]; 0.0105 instead of 0.0082 at 10 bits an element). A new element
-//! is then called a repeat with p = product of its words' shares of set bits, and counted with that.
-//!
 //! # Distinct elements
 //!
 //! A new element is called a repeat with p = (share of set bits)^k, exactly; the count is
@@ -59,20 +52,15 @@
 //! ```
 //!
 //! Reference: Bloom, "Space/time trade-offs in hash coding with allowable errors", CACM 13(7),
-//! 1970; for the lines Putze, Sanders, Singler, "Cache-, hash- and space-efficient Bloom filters",
-//! WEA 2007.
+//! 1970.
 
 use super::fill;
-use super::lines::{LineArray, LineCounter};
-use super::saved::{FilterState, LoadError, StateReader, StateWriter, UnionError, same};
-use super::sizing::{
-    MAX_PROBES, blocked_count_variance, blocked_fpr, bloom_count_variance, bloom_fpr, table_size,
-};
+use super::saved::{FilterState, LoadError, Saved, StateReader, StateWriter, UnionError, same};
+use super::sizing::{MAX_PROBES, bloom_count_variance, bloom_fpr, table_size};
 use super::spec::{
-    Descriptor, FilterKind, FilterSpec, Parameters, Query, Reach, Search, Shape, Sizing, SpecError,
+    Descriptor, FilterKind, FilterSpec, Parameters, Query, Reach, Search, Shape, SpecError,
     Workload, array_bits, check_bits, check_probes, probes_for,
 };
-use super::subset::{LINE_BITS, line_size};
 use super::{
     DigestColumns, DistinctCounter, ElementDigests, Estimate, FilterStats, MembershipFilter,
     Sighting,
@@ -83,25 +71,13 @@ use std::io;
 use std::slice;
 use std::sync::Arc;
 
-/// Where the bits of one element stand.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub enum BloomLayout {
-    /// Anywhere in the array, as published.
-    #[default]
-    Anywhere,
-    /// In one cache line.
-    Lines,
-}
-
-/// Parameters of a [`BloomFilter`] or a [`BloomLineFilter`].
+/// Parameters of a [`BloomFilter`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BloomSpec {
     /// Bits of the array (m).
     pub bits: u64,
     /// Hash functions (k).
     pub probes: u32,
-    /// Where the bits of an element stand.
-    pub layout: BloomLayout,
 }
 
 pub(crate) const BLOOM: Descriptor = Descriptor {
@@ -112,17 +88,17 @@ pub(crate) const BLOOM: Descriptor = Descriptor {
     size: |_, sizing| {
         let (bits, expected) = array_bits(FilterKind::Bloom, 1, sizing)?;
         let probes = probes_for(bits, expected, MAX_PROBES as u32);
-        Ok(BloomSpec::anywhere(bits, probes).into())
+        Ok(BloomSpec { bits, probes }.into())
     },
     search: Some(Search {
         size_in: |_, bytes| bytes / 8 * 64,
         least: 64,
         most: 1 << 48,
-        fit: |workload, bits| workload.best_probes(|k| BloomSpec::anywhere(bits, k).into()),
+        fit: |workload, bits| workload.best_probes(|probes| BloomSpec { bits, probes }.into()),
         by_attribute_rate: Some(|workload, fpr| {
             let elements = (workload.values)(workload.full());
             let (bits, probes) = table_size(fpr, elements);
-            BloomSpec::anywhere(bits, probes).into()
+            BloomSpec { bits, probes }.into()
         }),
         out_of_reach: |_| {
             "it answers for all attributes together only, which are not wanted".to_owned()
@@ -130,61 +106,31 @@ pub(crate) const BLOOM: Descriptor = Descriptor {
     }),
 };
 
-impl BloomSpec {
-    pub(crate) const NUMBER: u8 = 1;
-
-    const fn anywhere(bits: u64, probes: u32) -> Self {
-        Self { bits, probes, layout: BloomLayout::Anywhere }
+impl Saved for BloomSpec {
+    fn save(&self, out: &mut StateWriter<'_>) -> io::Result<()> {
+        out.u64(self.bits)?;
+        out.u32(self.probes)?;
+        // There was another layout once.
+        out.u8(0)
     }
 
-    /// Parameters of a filter in cache lines ([`BloomLayout::Lines`]).
-    ///
-    /// # Errors
-    ///
-    /// As for [`FilterSpec::new`](crate::FilterSpec::new) of a subset filter.
-    pub fn in_lines(sizing: Sizing) -> Result<Self, SpecError> {
-        let (lines, probes) = line_size(sizing)?;
-        Ok(Self { bits: lines * LINE_BITS, probes, layout: BloomLayout::Lines })
-    }
-
-    pub(crate) fn load(input: &mut StateReader<'_>) -> Result<Self, LoadError> {
-        Ok(Self {
-            bits: input.u64()?,
-            probes: input.u32()?,
-            layout: match input.u8()? {
-                0 => BloomLayout::Anywhere,
-                1 => BloomLayout::Lines,
-                _ => return Err(input.damaged("a Bloom filter of an unknown layout")),
-            },
-        })
+    fn load(input: &mut StateReader<'_>) -> Result<Self, LoadError> {
+        let spec = Self { bits: input.u64()?, probes: input.u32()? };
+        match input.u8()? {
+            0 => Ok(spec),
+            _ => Err(input.damaged("a Bloom filter of an unknown layout")),
+        }
     }
 }
 
 impl Parameters for BloomSpec {
-    fn kind(&self) -> FilterKind {
-        FilterKind::Bloom
-    }
-
     fn check(&self) -> Result<(), SpecError> {
-        let in_lines = self.layout == BloomLayout::Lines;
         check_probes(self.probes, MAX_PROBES as u32)?;
-        check_bits(self.bits.into())?;
-        if in_lines && !self.bits.is_multiple_of(LINE_BITS) {
-            return Err(SpecError::new(format!(
-                "a filter in cache lines has a multiple of 512 bits, not {}; {} works",
-                self.bits,
-                self.bits.next_multiple_of(LINE_BITS)
-            )));
-        }
-        Ok(())
+        check_bits(self.bits.into())
     }
 
     fn memory_bytes(&self) -> u64 {
         self.bits.div_ceil(8)
-    }
-
-    fn probes(&self) -> u32 {
-        self.probes
     }
 
     fn with_probes(&self, probes: u32) -> Option<FilterSpec> {
@@ -192,48 +138,23 @@ impl Parameters for BloomSpec {
     }
 
     fn build(&self) -> Box<dyn MembershipFilter> {
-        match self.layout {
-            BloomLayout::Anywhere => Box::new(BloomFilter::new(self.bits, self.probes)),
-            BloomLayout::Lines => {
-                Box::new(BloomLineFilter::new(self.bits / LINE_BITS, self.probes))
-            }
-        }
-    }
-
-    fn save(&self, out: &mut StateWriter<'_>) -> io::Result<()> {
-        out.u64(self.bits)?;
-        out.u32(self.probes)?;
-        out.u8(match self.layout {
-            BloomLayout::Anywhere => 0,
-            BloomLayout::Lines => 1,
-        })
+        Box::new(BloomFilter::new(self.bits, self.probes))
     }
 
     fn rate(&self, query: &Query<'_>) -> Option<f64> {
-        query.of_whole(|n| match self.layout {
-            BloomLayout::Anywhere => bloom_fpr(self.bits as f64, self.probes, n),
-            BloomLayout::Lines => blocked_fpr((self.bits / LINE_BITS) as f64, self.probes, n),
-        })
+        query.of_whole(|n| bloom_fpr(self.bits as f64, self.probes, n))
     }
 
     fn count_variance(&self, workload: &Workload<'_>) -> Option<f64> {
-        let (k, n) = (self.probes, workload.elements());
-        Some(match self.layout {
-            BloomLayout::Anywhere => bloom_count_variance(self.bits as f64, k, n),
-            BloomLayout::Lines => blocked_count_variance(self.bits / LINE_BITS, k, &[(n, k)], n),
-        })
+        Some(bloom_count_variance(self.bits as f64, self.probes, workload.elements()))
     }
 
     fn shape(&self) -> Shape {
-        Shape { probes: Some(self.probes), size: Some(self.bits), unit: "bits", ..Shape::default() }
+        Shape::new(self.probes, self.bits, "bits")
     }
 
     fn describe(&self) -> String {
-        let (bits, k) = (self.bits, self.probes);
-        match self.layout {
-            BloomLayout::Anywhere => format!("m = {bits} bits, k = {k}"),
-            BloomLayout::Lines => format!("m = {bits} bits in lines of 512, k = {k}"),
-        }
+        format!("m = {} bits, k = {}", self.bits, self.probes)
     }
 }
 
@@ -267,7 +188,7 @@ impl MembershipFilter for BloomFilter {
             let before = ones_before(ones, fresh);
             let repeats = |number: usize| self.core.repeat_probability_at(before[number]);
             self.counter.record_all(fresh, repeats);
-            sightings.extend(fresh.iter().map(|&fresh| Sighting::of_fresh(fresh)));
+            sightings.extend(fresh.iter().map(|&fresh| Sighting::of_fresh(fresh.into())));
         }
     }
 
@@ -289,11 +210,7 @@ impl MembershipFilter for BloomFilter {
     }
 
     fn stats(&self) -> FilterStats {
-        FilterStats {
-            memory_bytes: self.core.bits.memory_bytes(),
-            fill_ratio: self.core.bits.fill_ratio(),
-            counters: None,
-        }
+        FilterStats::of_bits(&self.core.bits)
     }
 
     fn distinct(&self) -> Option<Estimate> {
@@ -324,90 +241,8 @@ impl FilterState for BloomFilter {
     }
 }
 
-/// Bloom filter in cache lines over the whole element: [`BloomLayout::Lines`].
-#[derive(Clone, Debug)]
-pub struct BloomLineFilter {
-    array: LineArray,
-    counter: LineCounter,
-}
-
-impl BloomLineFilter {
-    /// A filter of `lines` ≥ 1 lines of 512 bits with `probes` (k, 1 to 32) bits an element.
-    pub fn new(lines: u64, probes: u32) -> Self {
-        Self { counter: LineCounter::empty(probes), array: LineArray::new(lines) }
-    }
-
-    /// The same filter without a running count, which makes insertions cheaper: its count is that
-    /// of its fill.
-    pub fn without_count(lines: u64, probes: u32) -> Self {
-        Self { counter: LineCounter::off(probes), array: LineArray::new(lines) }
-    }
-}
-
-impl MembershipFilter for BloomLineFilter {
-    fn insert(&mut self, element: ElementDigests<'_>) -> Sighting {
-        self.array.insert(&mut self.counter, element.whole)
-    }
-
-    fn insert_batch(&mut self, elements: DigestColumns<'_>, sightings: &mut Vec<Sighting>) {
-        self.array.insert_all(&mut self.counter, elements.whole, sightings);
-    }
-
-    fn contains(&self, element: ElementDigests<'_>) -> bool {
-        self.array.contains(self.counter.probes(), element.whole)
-    }
-
-    fn contains_batch(&self, elements: DigestColumns<'_>, answers: &mut Vec<bool>) {
-        self.array.contains_all(self.counter.probes(), elements.whole, answers);
-    }
-
-    fn clear(&mut self) {
-        self.array.clear();
-        self.counter.clear();
-    }
-
-    fn stats(&self) -> FilterStats {
-        FilterStats {
-            memory_bytes: self.array.lines.memory_bytes(),
-            fill_ratio: self.array.fill_ratio(),
-            counters: None,
-        }
-    }
-
-    fn distinct(&self) -> Option<Estimate> {
-        self.array.estimate(&self.counter)
-    }
-}
-
-impl FilterState for BloomLineFilter {
-    fn save_state(&self, state: &mut StateWriter<'_>) -> io::Result<()> {
-        state.distinct(self.counter.count())?;
-        state.lines(&self.array.lines)
-    }
-
-    fn load_state(&mut self, state: &mut StateReader<'_>) -> Result<(), LoadError> {
-        self.counter.restore(Some(state.lasting_distinct()?));
-        state.lines(&mut self.array.lines)
-    }
-
-    fn unite(&mut self, other: &dyn FilterState) -> Result<(), UnionError> {
-        let other: &Self = same(other)?;
-        let (counters, others) = (&mut self.counter, &other.counter);
-        self.array.unite(slice::from_mut(counters), &other.array, slice::from_ref(others));
-        Ok(())
-    }
-}
-
-/// The answer for an element this many bits of which were clear.
-const fn told(fresh: u64) -> Sighting {
-    match fresh {
-        0 => Sighting::Repeat,
-        _ => Sighting::First,
-    }
-}
-
-/// Set bits before each element of a batch, where there were so many before the first and each set
-/// `fresh` more.
+/// Set bits before each element of a batch, given those before the first; each element set `fresh`
+/// more.
 #[inline]
 pub(super) fn ones_before(ones: u64, fresh: &[u8]) -> [u64; ProbeBatch::MOST] {
     let mut before = [ones; ProbeBatch::MOST];
@@ -492,7 +327,7 @@ impl BloomCore {
                 self.bits.set_all(positions)
             }
         };
-        told(fresh)
+        Sighting::of_fresh(fresh)
     }
 
     /// Inserts up to [`ProbeBatch::MOST`] digests in order, and adds how many bits of each were
@@ -559,7 +394,7 @@ impl BloomCore {
 
     /// Sets the bits at these addresses.
     pub(super) fn set_all(&mut self, addresses: &[u64]) -> Sighting {
-        told(self.bits.set_all(addresses.iter().copied()))
+        Sighting::of_fresh(self.bits.set_all(addresses.iter().copied()))
     }
 
     /// Whether the bits at these addresses are all set.

@@ -13,7 +13,7 @@
 //!
 //! # Operations
 //!
-//! 1. insert: each attribute has k hash functions of its own; for each of the k, set the cell at
+//! 1. insert: each attribute has its own k hash functions; for each of the k, set the cell at
 //!    the attributes' addresses. The element was new if any was clear.
 //! 2. contains: the k cells are set.
 //! 3. attributes left open: for each function, traverse the cells that have the given addresses,
@@ -61,7 +61,7 @@ use super::fill;
 use super::matrix::{check_attributes, usual_elements};
 use super::matrix_sizing::{MAX_ATTRIBUTES, members};
 use super::matrix_sizing::{largest_cartesian_size, rate_of_query};
-use super::saved::{FilterState, LoadError, StateReader, StateWriter, UnionError, same};
+use super::saved::{FilterState, LoadError, StateReader, StateWriter, UnionError, same, saved};
 use super::sizing::{MAX_PROBES, best_probes, least_bloom_bits};
 use super::spec::{
     Descriptor, FilterKind, FilterSpec, MAX_BYTES, Parameters, Query, Reach, Shape, Sizing,
@@ -130,19 +130,9 @@ pub(crate) const CARTESIAN: Descriptor = Descriptor {
     search: None,
 };
 
-impl CartesianSpec {
-    pub(crate) const NUMBER: u8 = 9;
-
-    pub(crate) fn load(input: &mut StateReader<'_>) -> Result<Self, LoadError> {
-        Ok(Self { attributes: input.u32()? as usize, size: input.u64()?, probes: input.u32()? })
-    }
-}
+saved!(CartesianSpec { attributes, size, probes });
 
 impl Parameters for CartesianSpec {
-    fn kind(&self) -> FilterKind {
-        FilterKind::Cartesian
-    }
-
     fn check(&self) -> Result<(), SpecError> {
         check_probes(self.probes, MAX_PROBES as u32)?;
         check_attributes(self.attributes)?;
@@ -158,10 +148,6 @@ impl Parameters for CartesianSpec {
 
     fn memory_bytes(&self) -> u64 {
         self.size.saturating_pow(self.attributes as u32).div_ceil(8)
-    }
-
-    fn probes(&self) -> u32 {
-        self.probes
     }
 
     fn with_probes(&self, probes: u32) -> Option<FilterSpec> {
@@ -181,12 +167,6 @@ impl Parameters for CartesianSpec {
         Box::new(CartesianFilter::new(self.attributes, self.size, self.probes))
     }
 
-    fn save(&self, out: &mut StateWriter<'_>) -> io::Result<()> {
-        out.u32(self.attributes as u32)?;
-        out.u64(self.size)?;
-        out.u32(self.probes)
-    }
-
     fn rate(&self, query: &Query<'_>) -> Option<f64> {
         let sizes = vec![self.size as f64; self.attributes];
         Some(rate_of_query(&sizes, &[], self.probes, query))
@@ -194,11 +174,8 @@ impl Parameters for CartesianSpec {
 
     fn shape(&self) -> Shape {
         Shape {
-            probes: Some(self.probes),
-            size: Some(self.size),
-            unit: "values",
             cells: Some((self.size as f64).powi(self.attributes as i32)),
-            ..Shape::default()
+            ..Shape::new(self.probes, self.size, "values")
         }
     }
 
@@ -274,11 +251,11 @@ impl MembershipFilter for CartesianFilter {
     fn insert(&mut self, element: ElementDigests<'_>) -> Sighting {
         let repeat_probability = self.repeat_probability();
         let cells = self.cells_of(element);
-        let mut new = false;
+        let mut fresh = 0;
         for &cell in &cells[..self.probes as usize] {
-            new |= self.bits.set(cell);
+            fresh += u64::from(self.bits.set(cell));
         }
-        let sighting = if new { Sighting::First } else { Sighting::Repeat };
+        let sighting = Sighting::of_fresh(fresh);
         if self.strides.len() == 1 {
             self.counter.record(sighting, || repeat_probability);
         }
@@ -296,11 +273,7 @@ impl MembershipFilter for CartesianFilter {
     }
 
     fn stats(&self) -> FilterStats {
-        FilterStats {
-            memory_bytes: self.bits.memory_bytes(),
-            fill_ratio: self.bits.fill_ratio(),
-            counters: None,
-        }
+        FilterStats::of_bits(&self.bits)
     }
 
     fn distinct(&self) -> Option<Estimate> {

@@ -1,4 +1,4 @@
-//! CBFM, the cutted Bloom filter matrix: a BFM without the combinations that nobody needs.
+//! CBFM, the cutted Bloom filter matrix: a BFM without the combinations that are not needed.
 //!
 //! # Memory
 //!

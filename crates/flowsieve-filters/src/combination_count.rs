@@ -15,7 +15,7 @@ pub struct CombinationCount {
 }
 
 impl CombinationCount {
-    /// Of a filter; of one that is `None`, no answer.
+    /// The counts of a filter; none without a filter.
     pub(super) fn of(filter: Option<&dyn MultiAttributeFilter>, mask: u32) -> Self {
         let Some(filter) = filter else {
             return Self { mask, ..Self::default() };
@@ -23,8 +23,7 @@ impl CombinationCount {
         Self { mask, first: filter.first_of(mask), distinct: filter.distinct_of(mask) }
     }
 
-    /// Of a filter with these parameters into which nothing was inserted: zero wherever there can
-    /// be a count.
+    /// The counts of an empty filter with these parameters: zero wherever there can be a count.
     pub fn empty(spec: &FilterSpec, mask: u32) -> Self {
         Self {
             mask,

@@ -1,12 +1,12 @@
-//! What counts the elements of a stream: a filter, which also says which of them are new, or a
-//! [`HyperLogLog`] or an [`ExaLogLog`], which do not.
+//! Counters of the elements of a stream: a filter, which also says which of them are new, a
+//! [`HyperLogLog`], an [`ExaLogLog`], or a pane of a sliding window.
 
 use super::{
     CombinationCount, DigestColumns, Estimate, ExaLogLog, FilterSpec, HyperLogLog,
     MembershipFilter, PaneBitmap, Sighting, SlidingBitmap, Structure,
 };
 
-/// What counter is wanted, as plain data.
+/// Parameters of a counter.
 #[derive(Clone, Debug, PartialEq)]
 pub enum CounterSpec {
     /// A filter.
@@ -61,7 +61,7 @@ impl CounterSpec {
     }
 
     /// The registers of an [`ExaLogLog`], or else of a [`HyperLogLog`], of the highest precision
-    /// within so many bytes, if any is; and the fewest bytes that it takes.
+    /// within `bytes`, if any is; and the fewest bytes that it takes.
     pub fn of_registers(structure: Structure, bytes: u64) -> (Option<Self>, u64) {
         if structure == Structure::Ell {
             let precision = ExaLogLog::precision_within(bytes);
@@ -92,7 +92,7 @@ impl CounterSpec {
         }
     }
 
-    /// Whether the counter looks at the attributes' digests besides the whole element's.
+    /// Whether the counter needs the attributes' digests, not just the whole element's.
     pub fn needs_attributes(&self) -> bool {
         self.filter().is_some_and(FilterSpec::needs_attributes)
     }
@@ -186,7 +186,7 @@ impl Counter {
         filter.stats().fill_ratio.powf(probes) > MOST_REPEATS
     }
 
-    /// Forgets everything.
+    /// Clears it.
     pub fn clear(&mut self) {
         match self {
             Self::Filter(filter) => filter.clear(),

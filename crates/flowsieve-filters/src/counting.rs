@@ -65,7 +65,7 @@
 //! protocol", IEEE/ACM Transactions on Networking 8(3), 2000, section V-C.
 
 use super::fill;
-use super::saved::{FilterState, LoadError, StateReader, StateWriter, UnionError, same};
+use super::saved::{FilterState, LoadError, StateReader, StateWriter, UnionError, same, saved};
 use super::sizing::{MAX_PROBES, bloom_fpr};
 use super::spec::{
     DEFAULT_COUNTER_BITS, Descriptor, FilterKind, FilterSpec, Parameters, Query, Reach, Shape,
@@ -105,19 +105,9 @@ pub(crate) const COUNTING: Descriptor = Descriptor {
     search: None,
 };
 
-impl CountingSpec {
-    pub(crate) const NUMBER: u8 = 5;
-
-    pub(crate) fn load(input: &mut StateReader<'_>) -> Result<Self, LoadError> {
-        Ok(Self { counters: input.u64()?, probes: input.u32()?, counter_bits: input.u32()? })
-    }
-}
+saved!(CountingSpec { counters, probes, counter_bits });
 
 impl Parameters for CountingSpec {
-    fn kind(&self) -> FilterKind {
-        FilterKind::Counting
-    }
-
     fn check(&self) -> Result<(), SpecError> {
         check_probes(self.probes, MAX_PROBES as u32)?;
         check_counters(self.counters, 1, self.counter_bits)
@@ -125,10 +115,6 @@ impl Parameters for CountingSpec {
 
     fn memory_bytes(&self) -> u64 {
         CounterArray::bytes_of(self.counters, self.counter_bits)
-    }
-
-    fn probes(&self) -> u32 {
-        self.probes
     }
 
     fn with_probes(&self, probes: u32) -> Option<FilterSpec> {
@@ -139,23 +125,14 @@ impl Parameters for CountingSpec {
         Box::new(CountingFilter::new(self.counters, self.probes, self.counter_bits))
     }
 
-    fn save(&self, out: &mut StateWriter<'_>) -> io::Result<()> {
-        out.u64(self.counters)?;
-        out.u32(self.probes)?;
-        out.u32(self.counter_bits)
-    }
-
     fn rate(&self, query: &Query<'_>) -> Option<f64> {
         query.of_whole(|n| bloom_fpr(self.counters as f64, self.probes, n))
     }
 
     fn shape(&self) -> Shape {
         Shape {
-            probes: Some(self.probes),
-            size: Some(self.counters),
-            unit: "counters",
             counter_bits: Some(self.counter_bits),
-            ..Shape::default()
+            ..Shape::new(self.probes, self.counters, "counters")
         }
     }
 
@@ -165,11 +142,11 @@ impl Parameters for CountingSpec {
     }
 }
 
-/// Counting Bloom filter over the whole element.
+/// Counting Bloom filter over the whole element, of one array for all hash functions or of a part
+/// for each ([`super::split_counting`]).
 #[derive(Clone, Debug)]
 pub struct CountingFilter {
-    counters: CounterArray,
-    probes: u32,
+    core: Counters,
     /// `None` from the first removal on.
     counter: Option<DistinctCounter>,
 }
@@ -178,31 +155,31 @@ impl CountingFilter {
     /// A filter of `counters` (m ≥ 1) of `counter_bits` (c, 1 to 8) with `probes` (k ≥ 1) hash
     /// functions.
     pub fn new(counters: u64, probes: u32, counter_bits: u32) -> Self {
-        Self {
+        Self::of_core(Counters {
             counters: CounterArray::new(counters, counter_bits),
+            part: counters,
             probes,
-            counter: Some(DistinctCounter::default()),
-        }
+            nonzero: vec![0],
+            repeat_probability: 0.0,
+            function_set: 0,
+        })
     }
 
-    /// Probability that a new element is called a repeat in the present state.
-    fn repeat_probability(&self) -> f64 {
-        self.counters.fill_ratio().powi(self.probes as i32)
+    /// A split filter of `probes` (k ≥ 1) parts of `part` (m ≥ 1) counters of `counter_bits` (1 to
+    /// 8).
+    pub fn split(part: u64, probes: u32, counter_bits: u32) -> Self {
+        Self::of_core(Counters::split(part, probes, counter_bits, 0))
     }
 
-    fn positions(&self, digest: Digest) -> Probes {
-        Probes::new(digest, 0, self.probes, self.counters.len())
+    fn of_core(core: Counters) -> Self {
+        Self { core, counter: Some(DistinctCounter::default()) }
     }
 }
 
 impl MembershipFilter for CountingFilter {
     fn insert(&mut self, element: ElementDigests<'_>) -> Sighting {
-        let repeat_probability = self.repeat_probability();
-        let mut fresh = false;
-        for position in self.positions(element.whole) {
-            fresh |= self.counters.increment(position) == 0;
-        }
-        let sighting = if fresh { Sighting::First } else { Sighting::Repeat };
+        let repeat_probability = self.core.repeat_probability();
+        let sighting = self.core.insert(element.whole);
         if let Some(counter) = &mut self.counter {
             counter.record(sighting, || repeat_probability);
         }
@@ -210,20 +187,20 @@ impl MembershipFilter for CountingFilter {
     }
 
     fn contains(&self, element: ElementDigests<'_>) -> bool {
-        self.positions(element.whole).all(|position| self.counters.get(position) != 0)
+        self.core.contains(element.whole)
     }
 
     fn clear(&mut self) {
-        self.counters.clear();
+        self.core.clear();
         self.counter = Some(DistinctCounter::default());
     }
 
     fn stats(&self) -> FilterStats {
-        FilterStats::of_counters(&self.counters)
+        self.core.stats()
     }
 
     fn distinct(&self) -> Option<Estimate> {
-        Some(self.counter?.estimate(|| self.repeat_probability()))
+        Some(self.counter?.estimate(|| self.core.repeat_probability()))
     }
 
     fn as_removable(&mut self) -> Option<&mut dyn RemovableFilter> {
@@ -234,20 +211,20 @@ impl MembershipFilter for CountingFilter {
 impl FilterState for CountingFilter {
     fn save_state(&self, state: &mut StateWriter<'_>) -> io::Result<()> {
         state.distinct(self.counter.as_ref())?;
-        state.counters(&self.counters)
+        self.core.save_state(state)
     }
 
     fn load_state(&mut self, state: &mut StateReader<'_>) -> Result<(), LoadError> {
         self.counter = state.distinct()?;
-        state.counters(&mut self.counters)
+        self.core.load_state(state)
     }
 
     fn unite(&mut self, other: &dyn FilterState) -> Result<(), UnionError> {
         let other: &Self = same(other)?;
         let of_both = [self.distinct(), other.distinct()];
-        let counters = &mut self.counters;
-        counters.unite(&other.counters);
-        let fill = fill::independent(counters.nonzero(), counters.len(), self.probes);
+        self.core.unite(&other.core);
+        let Counters { counters, probes, .. } = &self.core;
+        let fill = fill::independent(counters.nonzero(), counters.len(), *probes);
         let more = other.counter.as_ref();
         DistinctCounter::unite_where_known(&mut self.counter, more, of_both, fill);
         Ok(())
@@ -256,12 +233,139 @@ impl FilterState for CountingFilter {
 
 impl RemovableFilter for CountingFilter {
     fn remove(&mut self, element: ElementDigests<'_>) {
-        if !self.contains(element) {
-            return;
+        if self.core.contains(element.whole) {
+            self.core.remove(element.whole);
+            self.counter = None;
         }
-        for position in self.positions(element.whole) {
+    }
+}
+
+/// Counters and their hash functions, without an estimate: what a scalable filter is a chain of.
+#[derive(Clone, Debug)]
+pub(super) struct Counters {
+    /// One part that all hash functions share, or one for each: part i begins at counter i m.
+    counters: CounterArray,
+    /// Counters of a part (m).
+    part: u64,
+    probes: u32,
+    /// Counters above zero in each part.
+    nonzero: Vec<u64>,
+    /// Probability that a new element is called a repeat in the present state.
+    repeat_probability: f64,
+    function_set: u64,
+}
+
+impl Counters {
+    /// `probes` parts. `function_set` numbers the family of hash functions, as in a Bloom filter's
+    /// core.
+    pub(super) fn split(part: u64, probes: u32, counter_bits: u32, function_set: u64) -> Self {
+        Self {
+            counters: CounterArray::new(part * u64::from(probes), counter_bits),
+            part,
+            probes,
+            nonzero: vec![0; probes as usize],
+            repeat_probability: 0.0,
+            function_set,
+        }
+    }
+
+    pub(super) fn memory_bytes(&self) -> u64 {
+        self.counters.memory_bytes()
+    }
+
+    pub(super) const fn function_set(&self) -> u64 {
+        self.function_set
+    }
+
+    /// Share of counters above zero.
+    pub(super) fn fill_ratio(&self) -> f64 {
+        self.counters.fill_ratio()
+    }
+
+    pub(super) const fn is_empty(&self) -> bool {
+        self.counters.nonzero() == 0
+    }
+
+    pub(super) const fn repeat_probability(&self) -> f64 {
+        self.repeat_probability
+    }
+
+    pub(super) fn insert(&mut self, digest: Digest) -> Sighting {
+        let mut fresh = false;
+        for (part, position) in self.positions(digest) {
+            if self.counters.increment(position) == 0 {
+                self.nonzero[part] += 1;
+                fresh = true;
+            }
+        }
+        if !fresh {
+            return Sighting::Repeat;
+        }
+        self.weigh();
+        Sighting::First
+    }
+
+    pub(super) fn contains(&self, digest: Digest) -> bool {
+        self.positions(digest).all(|(_, position)| self.counters.get(position) != 0)
+    }
+
+    /// Takes one from each counter of an element that is contained.
+    pub(super) fn remove(&mut self, digest: Digest) {
+        for (part, position) in self.positions(digest) {
+            let nonzero = self.counters.nonzero();
             self.counters.decrement(position);
+            self.nonzero[part] -= nonzero - self.counters.nonzero();
         }
-        self.counter = None;
+        self.weigh();
+    }
+
+    pub(super) fn save_state(&self, state: &mut StateWriter<'_>) -> io::Result<()> {
+        state.counters(&self.counters)
+    }
+
+    pub(super) fn load_state(&mut self, state: &mut StateReader<'_>) -> Result<(), LoadError> {
+        state.counters(&mut self.counters)?;
+        self.recount();
+        Ok(())
+    }
+
+    pub(super) fn unite(&mut self, other: &Self) {
+        self.counters.unite(&other.counters);
+        self.recount();
+    }
+
+    /// Counts the counters above zero of each part.
+    fn recount(&mut self) {
+        for (nonzero, first) in self.nonzero.iter_mut().zip((0..).step_by(self.part as usize)) {
+            let counters = first..first + self.part;
+            *nonzero = counters.filter(|&at| self.counters.get(at) != 0).count() as u64;
+        }
+        self.weigh();
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.counters.clear();
+        self.nonzero.fill(0);
+        self.repeat_probability = 0.0;
+    }
+
+    pub(super) fn stats(&self) -> FilterStats {
+        FilterStats::of_counters(&self.counters)
+    }
+
+    fn weigh(&mut self) {
+        let shares = self.nonzero.iter().map(|&nonzero| nonzero as f64 / self.part as f64);
+        let functions = self.probes as usize / self.nonzero.len();
+        self.repeat_probability = shares.product::<f64>().powi(functions as i32);
+    }
+
+    /// The number of the part, and the position in the whole array, for each hash function.
+    fn positions(&self, digest: Digest) -> impl Iterator<Item = (usize, u64)> + use<> {
+        let (part, is_split) = (self.part, self.nonzero.len() > 1);
+        let positions = Probes::new(digest, self.function_set, self.probes, part).enumerate();
+        positions.map(move |(number, position)| {
+            let number = if is_split { number } else { 0 };
+            (number, number as u64 * part + position)
+        })
     }
 }

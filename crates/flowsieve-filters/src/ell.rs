@@ -81,7 +81,7 @@ pub struct ExaLogLog {
     registers: Vec<u32>,
     /// Probability that a new element changes a register, in units of 2^-64.
     changes: u128,
-    /// The count of the stream and its variance; none after a union.
+    /// The count of the stream and its variance; `None` after a union.
     stream: Option<(f64, f64)>,
 }
 
@@ -95,7 +95,7 @@ impl ExaLogLog {
     /// Bytes of a register.
     pub const REGISTER_BYTES: u64 = 4;
 
-    /// The highest precision whose registers fit into so many bytes, if any does.
+    /// The highest precision whose registers fit into `bytes`, if any does.
     pub fn precision_within(bytes: u64) -> Option<u8> {
         let precision = (bytes / Self::REGISTER_BYTES).checked_ilog2()?;
         let precision = precision.min(Self::MAX_PRECISION.into()) as u8;
@@ -179,7 +179,7 @@ impl ExaLogLog {
         self.registers.len() as u64 * Self::REGISTER_BYTES
     }
 
-    /// Forgets everything.
+    /// Clears it.
     pub fn clear(&mut self) {
         self.registers.fill(0);
         self.changes = 1 << 64;
@@ -201,7 +201,7 @@ impl ExaLogLog {
         bytes
     }
 
-    /// What [`ExaLogLog::to_bytes`] has written; `None` if it is nothing of the kind.
+    /// Reads the output of [`ExaLogLog::to_bytes`]; `None` if the bytes are anything else.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (&[precision, is_stream, ref numbers @ ..], registers) =
             bytes.split_first_chunk::<18>()?;

@@ -29,18 +29,18 @@ pub struct Estimate {
     pub distinct: f64,
     /// Its variance, itself estimated without bias.
     pub variance: f64,
-    /// What it rests on.
+    /// Where it comes from.
     pub basis: Basis,
 }
 
-/// What an [`Estimate`] rests on: its bounds depend on it.
+/// Where an [`Estimate`] comes from: its bounds depend on it.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 pub enum Basis {
     /// A stream of insertions that was watched.
     Stream(Seen),
     /// The state of an array or of registers alone.
     Scatter,
-    /// A union of sets of which only the sizes are known: there is no estimate, only bounds.
+    /// A union of sets whose sizes alone are known: there is no estimate, only bounds.
     Bounds {
         /// Lower bound.
         lower: u64,
@@ -49,7 +49,7 @@ pub enum Basis {
     },
 }
 
-/// What was seen in streams of insertions.
+/// Elements seen in streams of insertions.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct Seen {
     /// Elements that were noticed as new: there are at least this many (X). The rest of the count

@@ -2,12 +2,12 @@
 
 use super::saved::FilterState;
 use crate::Estimate;
-use crate::bits::CounterArray;
+use crate::bits::{BitArray, CounterArray};
 use crate::hashing::Digest;
 use crate::matrix_sizing::members;
 use std::fmt::Debug;
 
-/// What a filter says when an element is inserted.
+/// Answer of a filter to an insertion.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Sighting {
     /// The element was not there before. This is always true.
@@ -19,9 +19,9 @@ pub enum Sighting {
 }
 
 impl Sighting {
-    /// Of an element this many bits of which were clear.
+    /// The answer for an element of which this many bits were clear.
     #[inline]
-    pub(crate) const fn of_fresh(bits: u8) -> Self {
+    pub(crate) const fn of_fresh(bits: u64) -> Self {
         match bits {
             0 => Self::Repeat,
             _ => Self::First,
@@ -40,12 +40,12 @@ pub struct ElementDigests<'a> {
 }
 
 impl<'a> ElementDigests<'a> {
-    /// Of an element whose attributes nobody asks for.
+    /// The digests of an element whose attributes are not needed.
     pub const fn of_whole(whole: Digest) -> Self {
         Self { whole, attributes: &[] }
     }
 
-    /// Of an element that is its attributes: the digest of the whole joins theirs.
+    /// The digests of an element that consists of its attributes: the whole joins theirs.
     pub fn of_attributes(attributes: &'a [Digest]) -> Self {
         let all = ((1_u64 << attributes.len()) - 1) as u32;
         Self { whole: Digest::join(all, attributes.iter().copied()), attributes }
@@ -91,7 +91,12 @@ pub struct FilterStats {
 }
 
 impl FilterStats {
-    /// Of a filter that is an array of counters.
+    /// Memory and fill of an array of bits.
+    pub(super) fn of_bits(bits: &BitArray) -> Self {
+        Self { memory_bytes: bits.memory_bytes(), fill_ratio: bits.fill_ratio(), counters: None }
+    }
+
+    /// Memory, fill and losses of an array of counters.
     pub(super) fn of_counters(counters: &CounterArray) -> Self {
         Self {
             memory_bytes: counters.memory_bytes(),
@@ -121,7 +126,7 @@ pub struct CounterStats {
 }
 
 impl CounterStats {
-    /// Of two filters together.
+    /// The sums of two filters.
     pub(super) fn plus(self, other: Self) -> Self {
         let sum = |of: fn(Self) -> u64| of(self).saturating_add(of(other));
         Self {
@@ -145,7 +150,7 @@ pub trait MembershipFilter: FilterState + Debug + Send {
     /// Whether the element was inserted (true for all that were, and for false positives).
     fn contains(&self, element: ElementDigests<'_>) -> bool;
 
-    /// Forgets everything and keeps the memory: the start of a new time slice.
+    /// Clears the filter and keeps its memory, for the next time slice.
     fn clear(&mut self);
 
     /// Memory and fill, in time proportional to the size.
@@ -272,7 +277,7 @@ impl PatternColumns<'_> {
     }
 }
 
-/// What a filter knows of a pattern.
+/// Answer of a filter to a pattern.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum PatternAnswer {
     /// No such element was inserted: always true.
@@ -287,7 +292,7 @@ pub enum PatternAnswer {
 }
 
 impl PatternAnswer {
-    /// What is known of the elements of two filters together: the stronger answer.
+    /// Returns the stronger of two answers: that of both filters together.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         let strength = |answer| match answer {

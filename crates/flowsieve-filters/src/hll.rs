@@ -150,7 +150,7 @@ impl HyperLogLog {
         self.sketch.estimated_size() as u64
     }
 
-    /// Forgets everything.
+    /// Clears it.
     pub fn clear(&mut self) {
         *self = Self::new(self.precision);
     }
@@ -160,7 +160,7 @@ fn empty_sketch(precision: u8) -> HllSketch {
     HllSketch::new(precision, HllType::Hll8).expect("a precision lies between 4 and 21")
 }
 
-/// Probability that an element raises its register, after so many elements a register.
+/// Probability that an element raises its register, after `load` elements per register.
 fn rise_probability(load: f64) -> f64 {
     let (mut below, mut sum, mut rate) = (0.0, 0.0, 1.0);
     for _ in 0..=u64::BITS {

@@ -97,7 +97,7 @@ pub mod split_counting;
 pub mod subset;
 pub mod wcbfm;
 
-pub use bloom::{BloomFilter, BloomLayout, BloomLineFilter, BloomSpec};
+pub use bloom::{BloomFilter, BloomSpec};
 pub use cartesian::{CartesianFilter, CartesianSpec};
 pub use cmdbf::{Cmdbf, CmdbfSpec, Combination};
 pub use combination_count::CombinationCount;
@@ -123,5 +123,5 @@ pub use spec::{
     FilterKind, FilterSpec, Known, Query, Reach, Search, Shape, Sizing, SpecError, Structure,
     Workload,
 };
-pub use split_counting::{SplitCountingFilter, SplitCountingSpec};
+pub use split_counting::SplitCountingSpec;
 pub use subset::{PlannedCombination, SubsetFilter, SubsetSpec};

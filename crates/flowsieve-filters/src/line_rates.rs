@@ -183,8 +183,8 @@ const fn window(start: u32, probes: u32) -> usize {
     ((low << start) | (low << start >> WORDS)) & (SETS - 1)
 }
 
-/// Most bits that an element has in a filter of `lines` with so many elements, whatever their kind:
-/// as many as its lines have room for. `rate` is that of the filter with at most so many bits.
+/// Most bits of an element in a filter of `lines` with this many elements of all kinds: as many as
+/// its lines have room for. `rate` is that of the filter with at most the given bits.
 pub(super) fn most_line_probes(lines: f64, elements: f64, rate: impl Fn(u32) -> f64) -> u32 {
     let bits = lines * f64::from(WORDS) * 64.0 / elements;
     let mut most = MAX_LINE_PROBES;

@@ -23,7 +23,7 @@ use crate::hashing::ProbeBatch;
 /// Share of the new elements that a filter has to notice for its count to have an upper bound.
 const LEAST_SEEN: f64 = 0.01;
 
-/// Running count of distinct elements beside a filter.
+/// Running count of the distinct elements in a filter.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct DistinctCounter {
     base: Base,
@@ -106,9 +106,8 @@ impl DistinctCounter {
         }
     }
 
-    /// Records insertions of up to [`ProbeBatch::MOST`] elements in order, of which those were new
-    /// that changed bits in the filter, as `fresh` says; `repeat_probability` is asked for these by
-    /// their number.
+    /// Records insertions of up to [`ProbeBatch::MOST`] elements in order, the new ones
+    /// being those that changed bits (`fresh`); `repeat_probability` is called with their number.
     #[inline]
     pub(crate) fn record_all(&mut self, fresh: &[u8], repeat_probability: impl Fn(usize) -> f64) {
         // Found without a branch: whether an element is new is a coin's toss.

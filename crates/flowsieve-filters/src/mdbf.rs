@@ -52,7 +52,7 @@
 
 use super::bloom::{BloomCore, Positions};
 use super::matrix_sizing::{MAX_ATTRIBUTES, members};
-use super::saved::{FilterState, LoadError, StateReader, StateWriter, UnionError, same};
+use super::saved::{FilterState, LoadError, StateReader, StateWriter, UnionError, same, saved};
 use super::sizing::{MAX_PROBES, bloom_fpr, table_size};
 use super::spec::{
     Descriptor, FilterKind, FilterSpec, Parameters, Query, Reach, Search, Shape, Sizing, SpecError,
@@ -139,25 +139,15 @@ pub(crate) fn rate_of_attributes(bits: u64, probes: u32, query: &Query<'_>) -> f
     members(query.mask).map(rate).product()
 }
 
-/// What holds for the rates of filters with an array for each attribute.
+/// Caveats about the rates of filters with an array for each attribute.
 pub(crate) fn remarks_of_attributes(workload: &Workload<'_>) -> Vec<String> {
     let remark = "part of the attributes is answered by the attributes' own filters, which cannot tell values that occur apart";
     if workload.asks_for_known_parts() { vec![remark.to_owned()] } else { Vec::new() }
 }
 
-impl MdbfSpec {
-    pub(crate) const NUMBER: u8 = 2;
-
-    pub(crate) fn load(input: &mut StateReader<'_>) -> Result<Self, LoadError> {
-        Ok(Self { attributes: input.u32()? as usize, bits: input.u64()?, probes: input.u32()? })
-    }
-}
+saved!(MdbfSpec { attributes, bits, probes });
 
 impl Parameters for MdbfSpec {
-    fn kind(&self) -> FilterKind {
-        FilterKind::Mdbf
-    }
-
     fn check(&self) -> Result<(), SpecError> {
         check_probes(self.probes, MAX_PROBES as u32)?;
         check_attributes(self.attributes)?;
@@ -166,10 +156,6 @@ impl Parameters for MdbfSpec {
 
     fn memory_bytes(&self) -> u64 {
         self.attributes as u64 * self.bits.div_ceil(8)
-    }
-
-    fn probes(&self) -> u32 {
-        self.probes
     }
 
     fn with_probes(&self, probes: u32) -> Option<FilterSpec> {
@@ -188,12 +174,6 @@ impl Parameters for MdbfSpec {
         Box::new(Mdbf::new(self.attributes, self.bits, self.probes))
     }
 
-    fn save(&self, out: &mut StateWriter<'_>) -> io::Result<()> {
-        out.u32(self.attributes as u32)?;
-        out.u64(self.bits)?;
-        out.u32(self.probes)
-    }
-
     fn rate(&self, query: &Query<'_>) -> Option<f64> {
         Some(rate_of_attributes(self.bits, self.probes, query))
     }
@@ -204,11 +184,8 @@ impl Parameters for MdbfSpec {
 
     fn shape(&self) -> Shape {
         Shape {
-            probes: Some(self.probes),
-            size: Some(self.bits),
-            unit: "bits",
             arrays: (self.attributes > 1).then_some(self.attributes as u32),
-            ..Shape::default()
+            ..Shape::new(self.probes, self.bits, "bits")
         }
     }
 
@@ -218,7 +195,7 @@ impl Parameters for MdbfSpec {
     }
 }
 
-/// One standard Bloom filter for each attribute, each with hash functions of its own.
+/// One standard Bloom filter for each attribute, with independent hash functions.
 #[derive(Clone, Debug)]
 pub struct Mdbf {
     filters: Vec<BloomCore>,
@@ -244,8 +221,8 @@ impl Mdbf {
         }
     }
 
-    /// Inserts the attributes of up to [`ProbeBatch::MOST`] elements in order; `fresh` gets another
-    /// number than 0 for those of which one was new.
+    /// Inserts the attributes of up to [`ProbeBatch::MOST`] elements in order; `fresh` becomes
+    /// nonzero for elements with a new attribute.
     pub(super) fn insert_all(&mut self, attributes: &[Digest], fresh: &mut [u8]) {
         let arity = self.filters.len();
         for (attribute, filter) in self.filters.iter_mut().enumerate() {
@@ -258,8 +235,8 @@ impl Mdbf {
         }
     }
 
-    /// Takes away what `there` says of each of up to [`ProbeBatch::MOST`] elements of which one of
-    /// the attributes in `mask` is not contained. `attributes` has these attributes of one element
+    /// Clears `there` for each of up to [`ProbeBatch::MOST`] elements if one of its attributes in
+    /// `mask` is not contained. `attributes` has these attributes of one element
     /// after the other.
     pub(super) fn ask_all(&self, mask: u32, attributes: &[Digest], there: &mut [u8]) {
         let given = mask.count_ones() as usize;
@@ -278,13 +255,12 @@ impl Mdbf {
     }
 }
 
-/// The mask of so many attributes.
+/// The mask of all `arity` attributes.
 pub(super) const fn all_of(arity: usize) -> u32 {
     ((1_u64 << arity) - 1) as u32
 }
 
-/// The answer for so many given attributes that all occur. One value, or none, is all that there is
-/// to ask; several may stand in different elements.
+/// The answer if all `given` attributes occur: several may stand in different elements.
 const fn present(given: usize) -> PatternAnswer {
     if given < 2 { PatternAnswer::Present } else { PatternAnswer::PresentApart }
 }
@@ -305,7 +281,7 @@ impl MembershipFilter for Mdbf {
         for attributes in elements.attributes.chunks(ProbeBatch::MOST * arity) {
             let fresh = &mut [0; ProbeBatch::MOST][..attributes.len() / arity];
             self.insert_all(attributes, fresh);
-            sightings.extend(fresh.iter().map(|&fresh| Sighting::of_fresh(fresh)));
+            sightings.extend(fresh.iter().map(|&fresh| Sighting::of_fresh(fresh.into())));
         }
     }
 

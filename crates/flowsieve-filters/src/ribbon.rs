@@ -85,7 +85,7 @@ const VERSION: u16 = 1;
 const HEAD: usize = 32;
 const TAIL: usize = 8;
 
-/// What the columns are of.
+/// Parameters of the columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Shape {
     /// Number of the hash functions.
@@ -249,16 +249,10 @@ impl RibbonFilter {
         bytes.extend(slots.to_le_bytes());
         bytes.extend(elements.to_le_bytes());
         bytes.extend(&self.columns);
-        let checksum = checksum(&bytes);
+        let checksum = Checksum::of(&bytes);
         bytes.extend(checksum.to_le_bytes());
         bytes
     }
-}
-
-fn checksum(bytes: &[u8]) -> u64 {
-    let mut checksum = Checksum::new();
-    checksum.update(bytes);
-    checksum.value()
 }
 
 impl<'a> RibbonInPlace<'a> {
@@ -317,7 +311,7 @@ impl<'a> RibbonInPlace<'a> {
     pub fn check(bytes: &'a [u8]) -> Result<Self, LoadError> {
         let filter = Self::open(bytes)?;
         let (before, stored) = bytes.split_at(bytes.len() - TAIL);
-        if checksum(before).to_le_bytes() != stored {
+        if Checksum::of(before).to_le_bytes() != stored {
             return Err(LoadError::Damaged {
                 offset: before.len() as u64,
                 reason: "its checksum is another one",
@@ -387,7 +381,7 @@ fn rows(shape: Shape, elements: &[u128]) -> Option<Vec<(u128, u32)>> {
     Some(rows)
 }
 
-/// What is left to do when rows are known.
+/// Back substitution, once the rows are known.
 struct Substitute<'a> {
     shape: Shape,
     rows: &'a [(u128, u32)],

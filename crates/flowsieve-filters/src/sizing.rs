@@ -187,12 +187,6 @@ pub fn scalable_fpr(link_fpr: f64, links: u32) -> f64 {
     -(f64::from(links) * (-link_fpr).ln_1p()).exp_m1()
 }
 
-/// Most links of a chain that keeps within `fpr`, with the rate `link_fpr` each.
-pub fn most_scalable_links(link_fpr: f64, fpr: f64) -> u32 {
-    // A chain that reaches the rate exactly must not be lost to rounding.
-    ((-fpr).ln_1p() / (-link_fpr).ln_1p() + 1e-9) as u32
-}
-
 /// False-positive rate of a d-left filter whose elements hash to q = b + r bits and all find room:
 /// 1 - (1 - 2^-q)^n. [`dleft_overfull_fpr`] is that of any filter.
 pub fn dleft_fpr(hash_bits: u32, elements: f64) -> f64 {
@@ -317,10 +311,6 @@ mod tests {
         ] {
             assert_close(scalable_fpr(link, links), rate, 1e-12);
         }
-        let most = |link, fpr| most_scalable_links(link, fpr);
-        assert_eq!([most(0.01, 0.01), most(0.01, 0.05)], [1, 5]);
-        assert_eq!([most(0.001, 0.01), most(0.001, 0.05)], [10, 51]);
-        assert_eq!([most(0.000_1, 0.01), most(0.000_1, 0.05)], [100, 512]);
     }
 
     #[test]

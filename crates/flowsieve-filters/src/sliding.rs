@@ -169,7 +169,7 @@ impl Layout {
         }
     }
 
-    /// The most likely number of elements, if so many cells of each level were hit.
+    /// The most likely number of elements, given the cells of each level that were hit.
     fn estimate(self, hit: [u64; LEVELS]) -> Estimate {
         let seen: u64 = hit.iter().sum();
         if seen == 0 {
@@ -251,7 +251,7 @@ pub struct PaneBitmap {
 }
 
 impl PaneBitmap {
-    /// No cell of about so many is hit.
+    /// An empty bitmap of about this many cells.
     pub fn new(cells: usize) -> Self {
         let layout = Layout::of(cells);
         Self { layout, words: vec![0; layout.cells() / WORD] }
@@ -278,7 +278,7 @@ impl PaneBitmap {
         size_of_val(&self.words[..]) as u64
     }
 
-    /// Forgets everything.
+    /// Clears it.
     pub fn clear(&mut self) {
         self.words.fill(0);
     }

@@ -49,11 +49,11 @@
 //!
 //! ```
 //! use flowsieve_filters::hashing::Digester;
-//! use flowsieve_filters::{ElementDigests, MembershipFilter, RemovableFilter, SplitCountingFilter};
+//! use flowsieve_filters::{CountingFilter, ElementDigests, MembershipFilter, RemovableFilter};
 //!
 //! let hasher = Digester::new(0);
 //! let word = |word: &str| ElementDigests::of_whole(hasher.digest(word.as_bytes()));
-//! let mut filter = SplitCountingFilter::new(2_000, 5, 4);
+//! let mut filter = CountingFilter::split(2_000, 5, 4);
 //! filter.insert(word("in"));
 //! filter.remove(word("in"));
 //! assert!(!filter.contains(word("in")));
@@ -62,22 +62,16 @@
 //! Reference: the split counting Bloom filter is equations and table 1 of the SCBF paper; the parts
 //! are those of Mullin, "A second look at Bloom filters", CACM 26(8), 1983.
 
-use super::fill;
-use super::saved::{FilterState, LoadError, StateReader, StateWriter, UnionError, same};
+use super::saved::saved;
 use super::sizing::{MAX_PROBES, best_probes, least_bloom_bits, split_fpr};
 use super::spec::{
     DEFAULT_COUNTER_BITS, Descriptor, FilterKind, FilterSpec, Parameters, Query, Reach, Shape,
     Sizing, SpecError, check_counters, check_memory, check_probes, check_rate, probes_for,
 };
-use super::{
-    DistinctCounter, ElementDigests, Estimate, FilterStats, MembershipFilter, RemovableFilter,
-    Sighting,
-};
+use super::{CountingFilter, MembershipFilter};
 use crate::bits::CounterArray;
-use crate::hashing::{Digest, Probes};
-use std::io;
 
-/// Parameters of a [`SplitCountingFilter`].
+/// Parameters of a [split counting filter](CountingFilter::split).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SplitCountingSpec {
     /// Counters of a part (m).
@@ -144,24 +138,9 @@ pub(crate) fn counter_sizes(
     }
 }
 
-/// Counters of a part if these counters are shared out to so many parts.
-pub(crate) fn part_among(counters: u64, probes: u32) -> u64 {
-    counters / u64::from(probes.max(1))
-}
-
-impl SplitCountingSpec {
-    pub(crate) const NUMBER: u8 = 6;
-
-    pub(crate) fn load(input: &mut StateReader<'_>) -> Result<Self, LoadError> {
-        Ok(Self { part: input.u64()?, probes: input.u32()?, counter_bits: input.u32()? })
-    }
-}
+saved!(SplitCountingSpec { part, probes, counter_bits });
 
 impl Parameters for SplitCountingSpec {
-    fn kind(&self) -> FilterKind {
-        FilterKind::SplitCounting
-    }
-
     fn check(&self) -> Result<(), SpecError> {
         check_probes(self.probes, MAX_PROBES as u32)?;
         check_counters(self.part, self.probes.into(), self.counter_bits)
@@ -171,25 +150,13 @@ impl Parameters for SplitCountingSpec {
         CounterArray::bytes_of(self.part * u64::from(self.probes), self.counter_bits)
     }
 
-    fn probes(&self) -> u32 {
-        self.probes
-    }
-
     fn with_probes(&self, probes: u32) -> Option<FilterSpec> {
-        Some(
-            Self { part: part_among(self.part * u64::from(self.probes), probes), probes, ..*self }
-                .into(),
-        )
+        let part = self.part * u64::from(self.probes) / u64::from(probes.max(1));
+        Some(Self { part, probes, ..*self }.into())
     }
 
     fn build(&self) -> Box<dyn MembershipFilter> {
-        Box::new(SplitCountingFilter::new(self.part, self.probes, self.counter_bits))
-    }
-
-    fn save(&self, out: &mut StateWriter<'_>) -> io::Result<()> {
-        out.u64(self.part)?;
-        out.u32(self.probes)?;
-        out.u32(self.counter_bits)
+        Box::new(CountingFilter::split(self.part, self.probes, self.counter_bits))
     }
 
     fn rate(&self, query: &Query<'_>) -> Option<f64> {
@@ -198,237 +165,14 @@ impl Parameters for SplitCountingSpec {
 
     fn shape(&self) -> Shape {
         Shape {
-            probes: Some(self.probes),
-            size: Some(self.part),
-            unit: "counters",
             arrays: Some(self.probes),
             counter_bits: Some(self.counter_bits),
-            ..Shape::default()
+            ..Shape::new(self.probes, self.part, "counters")
         }
     }
 
     fn describe(&self) -> String {
         let (part, bits, k) = (self.part, self.counter_bits, self.probes);
         format!("k = {k} parts of m = {part} counters of {bits} bits")
-    }
-}
-
-/// Split counting Bloom filter over the whole element.
-#[derive(Clone, Debug)]
-pub struct SplitCountingFilter {
-    core: SplitCounters,
-    /// `None` from the first removal on.
-    counter: Option<DistinctCounter>,
-}
-
-impl SplitCountingFilter {
-    /// A filter of `probes` (k ≥ 1) parts of `part` (m ≥ 1) counters of `counter_bits` (1 to 8).
-    pub fn new(part: u64, probes: u32, counter_bits: u32) -> Self {
-        Self {
-            core: SplitCounters::new(part, probes, counter_bits, 0),
-            counter: Some(DistinctCounter::default()),
-        }
-    }
-}
-
-impl MembershipFilter for SplitCountingFilter {
-    fn insert(&mut self, element: ElementDigests<'_>) -> Sighting {
-        let repeat_probability = self.core.repeat_probability();
-        let sighting = self.core.insert(element.whole);
-        if let Some(counter) = &mut self.counter {
-            counter.record(sighting, || repeat_probability);
-        }
-        sighting
-    }
-
-    fn contains(&self, element: ElementDigests<'_>) -> bool {
-        self.core.contains(element.whole)
-    }
-
-    fn clear(&mut self) {
-        self.core.clear();
-        self.counter = Some(DistinctCounter::default());
-    }
-
-    fn stats(&self) -> FilterStats {
-        self.core.stats()
-    }
-
-    fn distinct(&self) -> Option<Estimate> {
-        Some(self.counter?.estimate(|| self.core.repeat_probability()))
-    }
-
-    fn as_removable(&mut self) -> Option<&mut dyn RemovableFilter> {
-        Some(self)
-    }
-}
-
-impl FilterState for SplitCountingFilter {
-    fn save_state(&self, state: &mut StateWriter<'_>) -> io::Result<()> {
-        state.distinct(self.counter.as_ref())?;
-        self.core.save_state(state)
-    }
-
-    fn load_state(&mut self, state: &mut StateReader<'_>) -> Result<(), LoadError> {
-        self.counter = state.distinct()?;
-        self.core.load_state(state)
-    }
-
-    fn unite(&mut self, other: &dyn FilterState) -> Result<(), UnionError> {
-        let other: &Self = same(other)?;
-        let of_both = [self.distinct(), other.distinct()];
-        self.core.unite(&other.core);
-        let (more, fill) = (other.counter.as_ref(), self.core.fill_estimate());
-        DistinctCounter::unite_where_known(&mut self.counter, more, of_both, fill);
-        Ok(())
-    }
-}
-
-impl RemovableFilter for SplitCountingFilter {
-    fn remove(&mut self, element: ElementDigests<'_>) {
-        if self.core.contains(element.whole) {
-            self.core.remove(element.whole);
-            self.counter = None;
-        }
-    }
-}
-
-/// Positions of a digest in the whole array, one in each part.
-pub(super) fn positions(
-    digest: Digest,
-    function_set: u64,
-    probes: u32,
-    part: u64,
-) -> impl Iterator<Item = u64> {
-    let parts = (0..).step_by(part as usize);
-    Probes::new(digest, function_set, probes, part)
-        .zip(parts)
-        .map(|(position, first): (u64, u64)| first + position)
-}
-
-/// The parts and their hash functions, without an estimate: what a scalable filter is a chain of.
-#[derive(Clone, Debug)]
-pub(super) struct SplitCounters {
-    /// Part i is the counters from i m on.
-    counters: CounterArray,
-    part: u64,
-    /// Counters above zero in each part.
-    nonzero: Vec<u64>,
-    /// Product of the parts' shares of counters above zero.
-    repeat_probability: f64,
-    function_set: u64,
-}
-
-impl SplitCounters {
-    /// `function_set` numbers the family of hash functions, as in a Bloom filter's core.
-    pub(super) fn new(part: u64, probes: u32, counter_bits: u32, function_set: u64) -> Self {
-        Self {
-            counters: CounterArray::new(part * u64::from(probes), counter_bits),
-            part,
-            nonzero: vec![0; probes as usize],
-            repeat_probability: 0.0,
-            function_set,
-        }
-    }
-
-    pub(super) fn memory_bytes(&self) -> u64 {
-        self.counters.memory_bytes()
-    }
-
-    pub(super) const fn function_set(&self) -> u64 {
-        self.function_set
-    }
-
-    /// Share of counters above zero.
-    pub(super) fn fill_ratio(&self) -> f64 {
-        self.counters.fill_ratio()
-    }
-
-    pub(super) const fn is_empty(&self) -> bool {
-        self.counters.nonzero() == 0
-    }
-
-    /// Probability that a new element is called a repeat in the present state.
-    pub(super) const fn repeat_probability(&self) -> f64 {
-        self.repeat_probability
-    }
-
-    pub(super) fn insert(&mut self, digest: Digest) -> Sighting {
-        let mut fresh = false;
-        for (i, position) in self.positions(digest) {
-            if self.counters.increment(position) == 0 {
-                self.nonzero[i] += 1;
-                fresh = true;
-            }
-        }
-        if !fresh {
-            return Sighting::Repeat;
-        }
-        self.weigh();
-        Sighting::First
-    }
-
-    pub(super) fn contains(&self, digest: Digest) -> bool {
-        self.positions(digest).all(|(_, position)| self.counters.get(position) != 0)
-    }
-
-    /// Takes one from each counter of an element that is contained.
-    pub(super) fn remove(&mut self, digest: Digest) {
-        for (i, position) in self.positions(digest) {
-            let nonzero = self.counters.nonzero();
-            self.counters.decrement(position);
-            self.nonzero[i] -= nonzero - self.counters.nonzero();
-        }
-        self.weigh();
-    }
-
-    pub(super) fn fill_estimate(&self) -> Option<Estimate> {
-        let probes = self.nonzero.len() as u32;
-        fill::independent(self.counters.nonzero(), self.counters.len(), probes)
-    }
-
-    pub(super) fn save_state(&self, state: &mut StateWriter<'_>) -> io::Result<()> {
-        state.counters(&self.counters)
-    }
-
-    pub(super) fn load_state(&mut self, state: &mut StateReader<'_>) -> Result<(), LoadError> {
-        state.counters(&mut self.counters)?;
-        self.recount();
-        Ok(())
-    }
-
-    pub(super) fn unite(&mut self, other: &Self) {
-        self.counters.unite(&other.counters);
-        self.recount();
-    }
-
-    /// Counts the counters above zero of each part.
-    fn recount(&mut self) {
-        for (nonzero, first) in self.nonzero.iter_mut().zip((0..).step_by(self.part as usize)) {
-            let counters = first..first + self.part;
-            *nonzero = counters.filter(|&at| self.counters.get(at) != 0).count() as u64;
-        }
-        self.weigh();
-    }
-
-    pub(super) fn clear(&mut self) {
-        self.counters.clear();
-        self.nonzero.fill(0);
-        self.repeat_probability = 0.0;
-    }
-
-    pub(super) fn stats(&self) -> FilterStats {
-        FilterStats::of_counters(&self.counters)
-    }
-
-    fn weigh(&mut self) {
-        self.repeat_probability =
-            self.nonzero.iter().map(|&nonzero| nonzero as f64 / self.part as f64).product();
-    }
-
-    /// Each part's number and the position in the whole array.
-    fn positions(&self, digest: Digest) -> impl Iterator<Item = (usize, u64)> + use<> {
-        let probes = self.nonzero.len() as u32;
-        positions(digest, self.function_set, probes, self.part).enumerate()
     }
 }

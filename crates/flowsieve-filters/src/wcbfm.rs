@@ -1,4 +1,4 @@
-//! WCBFM, the weighted CBFM: each attribute has a size of its own.
+//! WCBFM, the weighted CBFM: each attribute has its own size.
 //!
 //! # Memory
 //!

@@ -19,7 +19,7 @@ use super::plan::WindowWidth;
 use super::results::WindowReport;
 use crate::bits::Lines;
 use crate::filters::sizing::blocked_fpr;
-use crate::filters::{BloomLineFilter, ElementDigests, MembershipFilter, Sighting};
+use crate::filters::{ElementDigests, MembershipFilter, Sighting, SubsetFilter};
 use crate::hashing::Digest;
 use crate::memory::can_allocate;
 use std::collections::VecDeque;
@@ -42,7 +42,7 @@ const RATE_EVERY: u64 = 1024;
 /// A filter of a turn.
 #[derive(Debug)]
 struct Part {
-    filter: BloomLineFilter,
+    filter: SubsetFilter,
     lines: u64,
     packets: u64,
     /// Packets that it takes before a larger one is tried.
@@ -73,7 +73,7 @@ pub(super) struct Approximate {
 impl Part {
     fn new(lines: u64, turn: u64) -> Self {
         Self {
-            filter: BloomLineFilter::new(lines, PROBES),
+            filter: SubsetFilter::new(lines, PROBES),
             lines,
             packets: 0,
             room: lines * PACKETS_A_LINE,

@@ -6,8 +6,8 @@
 
 use super::plan::WindowFilterKind;
 use crate::filters::{
-    BloomLineFilter, DigestColumns, ElementDigests, FilterKind, FilterSpec, MembershipFilter,
-    Sighting, Sizing,
+    DigestColumns, ElementDigests, FilterKind, FilterSpec, MembershipFilter, Sighting, Sizing,
+    SubsetFilter,
 };
 use crate::hashing::Digest;
 
@@ -90,7 +90,7 @@ impl WindowFilter {
 #[derive(Debug)]
 pub(super) struct Rotating {
     /// The one that is filled, then the others, from the youngest on.
-    turns: [BloomLineFilter; TURNS],
+    turns: [SubsetFilter; TURNS],
     /// Position behind the last packet in each; 0 if it is empty. It is empty to the window, too,
     /// if that is not behind the window's front.
     ends: [u64; TURNS],
@@ -108,7 +108,7 @@ impl Rotating {
     fn new(packets: u64) -> Self {
         let lines = (packets * BYTES_A_PACKET / 64 / TURNS as u64).max(1);
         Self {
-            turns: std::array::from_fn(|_| BloomLineFilter::without_count(lines, PROBES)),
+            turns: std::array::from_fn(|_| SubsetFilter::without_count(lines, PROBES)),
             ends: [0; TURNS],
             began: 0,
             turn_packets: (packets / 2).max(1),

@@ -200,7 +200,7 @@ mod tests {
     use super::super::plan::Slicing;
     use super::*;
     use crate::elements::ElementRule;
-    use crate::filters::{BloomLayout, BloomSpec, CounterSpec, FilterSpec};
+    use crate::filters::{BloomSpec, CounterSpec, FilterSpec};
     use crate::pipeline::{Align, CounterChoice, SliceResult};
     use crate::plan::TracePlan;
     use std::io;
@@ -220,11 +220,7 @@ mod tests {
     #[test]
     fn a_counter_that_panics_is_an_error_with_its_place_for_every_number_of_threads() {
         // Building a filter without bits panics; a plan does not look that closely.
-        let broken = CounterSpec::Filter(FilterSpec::Bloom(BloomSpec {
-            bits: 0,
-            probes: 1,
-            layout: BloomLayout::Anywhere,
-        }));
+        let broken = CounterSpec::Filter(FilterSpec::Bloom(BloomSpec { bits: 0, probes: 1 }));
         for threads in [1, 2, 3, 5] {
             let plan = CountPlan {
                 trace: TracePlan::new([concat!(

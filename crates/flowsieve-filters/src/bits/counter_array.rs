@@ -3,8 +3,8 @@
 /// Counters of 1 to 8 bits in 64-bit words. Reading and writing take a position below
 /// [`CounterArray::len`].
 ///
-/// A counter that has reached its largest value is *saturated*: nobody knows any more how often it
-/// was incremented, so it is never decremented again.
+/// A counter that has reached its largest value is *saturated*: it may have been incremented more
+/// often, so it is never decremented again.
 ///
 /// No counter lies in two words: a word holds 64 / width of them, and widths that do not divide 64
 /// waste up to 4 bits of it (6 %) instead of making every access two.
@@ -129,8 +129,8 @@ impl CounterArray {
     }
 
     /// Replaces the words by what `write` makes of them and the number of lost increments by
-    /// `overflows`, and counts the rest anew. Whether nothing stands beside the counters; if
-    /// something does, the array is of no use.
+    /// `overflows`, and counts the rest anew. Returns whether all bits belong to counters;
+    /// if not, the array must not be used.
     ///
     /// # Errors
     ///

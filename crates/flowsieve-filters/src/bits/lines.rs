@@ -10,7 +10,7 @@ pub const WORDS_PER_LINE: usize = 8;
 /// The words of one line.
 pub type Line = [u64; WORDS_PER_LINE];
 
-/// Lines from which an array has pages of its own. A shard's share of a filter has fewer: to ask
+/// Lines from which an array has its own pages. A shard's share of a filter has fewer: to ask
 /// the system for them, once for each, and to give them back would cost more than to fill them.
 const OWN_PAGES_FROM: u64 = (64 << 10) / Lines::LINE_BYTES;
 

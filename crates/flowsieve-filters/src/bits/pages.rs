@@ -8,7 +8,7 @@ use std::marker::PhantomData;
 /// that is larger than the caches has a second miss, that of the page table.
 const LARGE_PAGES_FROM_BYTES: usize = 4 << 20;
 
-/// What a panic says if the system does not give memory that it would have given a moment before:
+/// Panic message if the system refuses memory that it would have given a moment before:
 /// so the sentence is distinguished from one about a mistake.
 pub const MEMORY_REFUSED: &str = "the system refused memory that the run needs; ask for less with --memory, or allow the program more (ulimit -v)";
 
@@ -37,7 +37,7 @@ impl<T: Pod> Pages<T> {
         Self::try_new(len).unwrap_or_else(|| panic!("{MEMORY_REFUSED}"))
     }
 
-    /// `len` zeros; none if the system does not give the memory.
+    /// `len` zeros; `None` if the system does not give the memory.
     pub fn try_new(len: usize) -> Option<Self> {
         let memory = MmapMut::map_anon(len * size_of::<T>()).ok()?;
         if memory.len() >= LARGE_PAGES_FROM_BYTES {

@@ -205,7 +205,7 @@ impl MembershipFilter for Cmdbf {
                 // What the attributes tell leaves nothing to chance.
                 _ => 0.0,
             });
-            sightings.extend(fresh.iter().map(|&fresh| Sighting::of_fresh(fresh)));
+            sightings.extend(fresh.iter().map(|&fresh| Sighting::of_fresh(fresh.into())));
         }
     }
 

@@ -3,13 +3,12 @@
 use super::{Cmdbf, Combination};
 use crate::MembershipFilter;
 use crate::mdbf::{check_attributes, no_size, rate_of_attributes, remarks_of_attributes};
-use crate::saved::{LoadError, StateReader, StateWriter};
+use crate::saved::saved;
 use crate::sizing::{MAX_PROBES, bloom_fpr, table_size};
 use crate::spec::{
     Descriptor, FilterKind, FilterSpec, Parameters, Query, Reach, Search, Shape, SpecError,
     Workload, array_bits, check_bits, check_probes, probes_for,
 };
-use std::io;
 
 /// Parameters of a [`Cmdbf`].
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -55,29 +54,15 @@ fn with(attributes: usize, bits: u64, probes: u32) -> FilterSpec {
     CmdbfSpec { attributes, bits, probes, combination: Combination::default() }.into()
 }
 
-impl CmdbfSpec {
-    pub(crate) const NUMBER: u8 = 3;
-
-    pub(crate) fn load(input: &mut StateReader<'_>) -> Result<Self, LoadError> {
-        Ok(Self {
-            attributes: input.u32()? as usize,
-            bits: input.u64()?,
-            probes: input.u32()?,
-            combination: match input.u8()? {
-                0 => Combination::Joint,
-                1 => Combination::XorIndependent,
-                2 => Combination::XorSame,
-                _ => return Err(input.damaged("a combination of addresses that is not known")),
-            },
-        })
-    }
-}
+saved!(CmdbfSpec { attributes, bits, probes, combination });
+saved!(Combination {
+    Joint = 0,
+    XorIndependent = 1,
+    XorSame = 2;
+    else "a combination of addresses that is not known"
+});
 
 impl Parameters for CmdbfSpec {
-    fn kind(&self) -> FilterKind {
-        FilterKind::Cmdbf
-    }
-
     fn check(&self) -> Result<(), SpecError> {
         check_probes(self.probes, MAX_PROBES as u32)?;
         check_attributes(self.attributes)?;
@@ -96,10 +81,6 @@ impl Parameters for CmdbfSpec {
         (self.attributes as u64 + 1) * self.bits.div_ceil(8)
     }
 
-    fn probes(&self) -> u32 {
-        self.probes
-    }
-
     fn with_probes(&self, probes: u32) -> Option<FilterSpec> {
         Some(Self { probes, ..*self }.into())
     }
@@ -116,17 +97,6 @@ impl Parameters for CmdbfSpec {
         Box::new(Cmdbf::new(self.attributes, self.bits, self.probes, self.combination))
     }
 
-    fn save(&self, out: &mut StateWriter<'_>) -> io::Result<()> {
-        out.u32(self.attributes as u32)?;
-        out.u64(self.bits)?;
-        out.u32(self.probes)?;
-        out.u8(match self.combination {
-            Combination::Joint => 0,
-            Combination::XorIndependent => 1,
-            Combination::XorSame => 2,
-        })
-    }
-
     fn rate(&self, query: &Query<'_>) -> Option<f64> {
         let attributes = rate_of_attributes(self.bits, self.probes, query);
         let combined = query.of_whole(|n| bloom_fpr(self.bits as f64, self.probes, n));
@@ -139,11 +109,8 @@ impl Parameters for CmdbfSpec {
 
     fn shape(&self) -> Shape {
         Shape {
-            probes: Some(self.probes),
-            size: Some(self.bits),
-            unit: "bits",
             arrays: Some(self.attributes as u32 + 1),
-            ..Shape::default()
+            ..Shape::new(self.probes, self.bits, "bits")
         }
     }
 

@@ -33,7 +33,7 @@
 //!
 //! # When four buckets are full
 //!
-//! The element goes to the stash, a small table of (H, count) beside the buckets. It holds up to B
+//! The element goes to the stash, a small table of (H, count). It holds up to B
 //! / 16 + 64 elements; when that is full as well, the element's bucket in subtable 1 is *given up*:
 //! from then on everything that hashes to it is contained (until the filter is cleared). An
 //! inserted element is thus contained in every case; the price of a bucket given up is 1/B on the
@@ -57,7 +57,7 @@
 //!
 //! Cells of exactly r + c bits are the paper's; here a cell takes 16, 24 or 32 bits, so r = 14, 22
 //! or 30 are the choices that waste nothing. For a rate,
-//! [`FilterSpec::new`](super::FilterSpec::new) takes the smallest filter of which at most 75 % of
+//! [`FilterSpec::new`](super::FilterSpec::new) takes the smallest filter with at most 75 % of
 //! the cells are filled; in given memory that with the least rate:
 //!
 //! | f | bits an element | of a 4-bit counting filter of that f |
@@ -128,7 +128,7 @@ use super::{
     MembershipFilter, RemovableFilter, Sighting,
 };
 use crate::bits::{BitArray, Pages};
-use crate::hashing::Digest;
+use crate::hashing::{Digest, run_with_products};
 use std::collections::BTreeMap;
 
 /// Subtables (d).
@@ -259,7 +259,7 @@ impl<B: Bucket> DleftFilter<B> {
         if count == STASH_LARGEST { self.largest() } else { count }
     }
 
-    /// What a cell holds of a count.
+    /// The part of a count that a cell can hold.
     fn in_cell(&self, count: u32) -> u32 {
         count.min(self.largest())
     }
@@ -445,8 +445,8 @@ impl<B: Bucket> MembershipFilter for DleftFilter<B> {
     }
 
     /// Beyond the caches, the buckets of some elements are all asked for before the first of them
-    /// is looked at: what is to be done depends on them, and a wrong guess would throw away the
-    /// loads that were begun behind it.
+    /// is looked at: the next steps depend on them, and a mispredicted branch would discard the
+    /// loads begun behind it.
     fn insert_batch(&mut self, elements: DigestColumns<'_>, sightings: &mut Vec<Sighting>) {
         if self.is_cached() {
             sightings.extend(elements.iter().map(|element| self.insert(element)));
@@ -460,7 +460,8 @@ impl<B: Bucket> MembershipFilter for DleftFilter<B> {
     }
 
     fn contains_batch(&self, elements: DigestColumns<'_>, answers: &mut Vec<bool>) {
-        Query { filter: self, digests: elements.whole, answers }.run();
+        // 0 fits all products: the places of a group are looked at when they are computed.
+        run_with_products(0, Query { filter: self, digests: elements.whole, answers });
     }
 
     fn contains(&self, element: ElementDigests<'_>) -> bool {

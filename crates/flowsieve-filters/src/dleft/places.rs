@@ -27,7 +27,7 @@ const OFFSETS: u64 = 0x21;
 pub(super) const MULTIPLIERS: [u64; SUBTABLES] =
     [0x243f_6a88_85a3_08d3, 0x1319_8a2e_0370_7345, 0xa409_3822_299f_31d1, 0x082e_fa98_ec4e_6c89];
 
-/// What undoes each multiplier, mod 2^64 and so mod 2^q.
+/// The inverse of each multiplier mod 2^64, and so mod 2^q.
 const INVERSES: [u64; SUBTABLES] = {
     let mut inverses = [0; SUBTABLES];
     let mut i = 0;

@@ -11,7 +11,7 @@
 
 use super::places::{GROUP, Group};
 use super::{Bucket, DleftFilter, SUBTABLES};
-use crate::hashing::{Digest, Products, WholeProducts};
+use crate::hashing::{Digest, ProductWork, Products};
 use std::hint::black_box;
 
 /// Groups whose buckets are touched before they are compared: enough for all loads that a core has
@@ -25,21 +25,7 @@ pub(super) struct Query<'a, B: Bucket> {
     pub(super) answers: &'a mut Vec<bool>,
 }
 
-impl<B: Bucket> Query<'_, B> {
-    /// Asks for all; the answers are appended.
-    pub(super) fn run(self) {
-        #[cfg(target_arch = "x86_64")]
-        {
-            if let Some(simd) = pulp::x86::V4::try_new() {
-                return simd.vectorize(vectors::Eight(self));
-            }
-            if let Some(simd) = pulp::x86::V3::try_new() {
-                return simd.vectorize(vectors::Four(self));
-            }
-        }
-        self.run_with::<WholeProducts>();
-    }
-
+impl<B: Bucket> ProductWork for Query<'_, B> {
     #[inline(always)]
     fn run_with<P: Products>(self) {
         let filter = self.filter;
@@ -62,36 +48,6 @@ impl<B: Bucket> Query<'_, B> {
         for (answer, &digest) in rest_answers.iter_mut().zip(rest) {
             let hash = filter.hash(digest);
             *answer = filter.holds(hash, &filter.places(hash));
-        }
-    }
-}
-
-/// The query for machines with vectors of eight and of four words.
-#[cfg(target_arch = "x86_64")]
-mod vectors {
-    use super::{Bucket, Query, WholeProducts};
-    use crate::hashing::HalfProducts;
-    use pulp::NullaryFnOnce;
-
-    pub(super) struct Eight<'a, B: Bucket>(pub(super) Query<'a, B>);
-
-    impl<B: Bucket> NullaryFnOnce for Eight<'_, B> {
-        type Output = ();
-
-        #[inline(always)]
-        fn call(self) {
-            self.0.run_with::<HalfProducts>();
-        }
-    }
-
-    pub(super) struct Four<'a, B: Bucket>(pub(super) Query<'a, B>);
-
-    impl<B: Bucket> NullaryFnOnce for Four<'_, B> {
-        type Output = ();
-
-        #[inline(always)]
-        fn call(self) {
-            self.0.run_with::<WholeProducts>();
         }
     }
 }

@@ -17,7 +17,7 @@ fn hashes(buckets: u64, remainder_bits: u32) -> f64 {
     buckets as f64 * f64::from(remainder_bits).exp2()
 }
 
-/// False-positive rate of a d-left filter with so many H, whose elements all find room.
+/// False-positive rate of a d-left filter with this many H, whose elements all find room.
 pub(crate) fn fpr_of_hashes(hashes: f64, elements: f64) -> f64 {
     -(elements * (-hashes.recip()).ln_1p()).exp_m1()
 }

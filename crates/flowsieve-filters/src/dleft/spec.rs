@@ -4,7 +4,7 @@ use super::bucket::{Bucket, Bucket16, Bucket24, Bucket32};
 use super::rate::{dleft_given_up, dleft_overfull_fpr};
 use super::{CELLS, DleftFilter, SUBTABLES};
 use crate::MembershipFilter;
-use crate::saved::{LoadError, StateReader, StateWriter};
+use crate::saved::{LoadError, Saved, StateReader, StateWriter};
 use crate::spec::{
     Descriptor, FilterKind, Parameters, Query, Reach, Shape, Sizing, SpecError, Workload,
     check_memory, check_rate,
@@ -20,7 +20,7 @@ const ELEMENTS_A_ROW: u64 = (SUBTABLES * CELLS * 3 / 4) as u64;
 /// Most buckets of a subtable: 2^40 bytes of 32-byte buckets in all.
 const MAX_BUCKETS: u64 = 1 << 33;
 
-/// What a file has in place of the binary logarithm of B where it has none; B follows the other
+/// Stands in a file for the binary logarithm of a B that has none; B then follows the other
 /// numbers.
 const ANY_NUMBER: u32 = 64;
 
@@ -89,7 +89,7 @@ fn in_memory(bytes: u64, expected: Option<u64>) -> DleftSpec {
     best.unwrap_or(in_width(WIDTHS[0]))
 }
 
-/// The smallest filter with this rate of which no more than three quarters of the cells are filled.
+/// The smallest filter with this rate that is at most three quarters full.
 fn for_rate(fpr: f64, expected: u64) -> Result<DleftSpec, SpecError> {
     // The hashes with 1 - (1 - 1/hashes)^n = fpr.
     let hashes = -((-fpr).ln_1p() / expected as f64).exp_m1().recip();
@@ -114,10 +114,16 @@ fn for_rate(fpr: f64, expected: u64) -> Result<DleftSpec, SpecError> {
     })
 }
 
-impl DleftSpec {
-    pub(crate) const NUMBER: u8 = 8;
+impl Saved for DleftSpec {
+    fn save(&self, out: &mut StateWriter<'_>) -> io::Result<()> {
+        let is_power = self.buckets.is_power_of_two();
+        out.u32(if is_power { self.buckets.trailing_zeros() } else { ANY_NUMBER })?;
+        out.u32(self.remainder_bits)?;
+        out.u32(self.counter_bits)?;
+        if is_power { Ok(()) } else { out.u64(self.buckets) }
+    }
 
-    pub(crate) fn load(input: &mut StateReader<'_>) -> Result<Self, LoadError> {
+    fn load(input: &mut StateReader<'_>) -> Result<Self, LoadError> {
         let bucket_bits = input.u32()?;
         let (remainder_bits, counter_bits) = (input.u32()?, input.u32()?);
         let buckets = match bucket_bits {
@@ -129,7 +135,9 @@ impl DleftSpec {
         }
         Ok(Self { buckets, remainder_bits, counter_bits })
     }
+}
 
+impl DleftSpec {
     /// Bits that a cell takes. There were no cells of 24 bits when B was a power of two, so filters
     /// with such a B have none.
     const fn width(self) -> u32 {
@@ -147,10 +155,6 @@ impl DleftSpec {
 }
 
 impl Parameters for DleftSpec {
-    fn kind(&self) -> FilterKind {
-        FilterKind::Dleft
-    }
-
     fn check(&self) -> Result<(), SpecError> {
         let Self { buckets, remainder_bits, counter_bits } = *self;
         if counter_bits != 2 && counter_bits != 4 {
@@ -178,10 +182,6 @@ impl Parameters for DleftSpec {
         SUBTABLES as u64 * self.buckets * u64::from(self.width())
     }
 
-    fn probes(&self) -> u32 {
-        SUBTABLES as u32
-    }
-
     fn build(&self) -> Box<dyn MembershipFilter> {
         let Self { buckets: b, remainder_bits: r, counter_bits: c } = *self;
         match self.width() {
@@ -189,14 +189,6 @@ impl Parameters for DleftSpec {
             Bucket24::CELL_BITS => Box::new(DleftFilter::<Bucket24>::new(b, r, c)),
             _ => Box::new(DleftFilter::<Bucket32>::new(b, r, c)),
         }
-    }
-
-    fn save(&self, out: &mut StateWriter<'_>) -> io::Result<()> {
-        let is_power = self.buckets.is_power_of_two();
-        out.u32(if is_power { self.buckets.trailing_zeros() } else { ANY_NUMBER })?;
-        out.u32(self.remainder_bits)?;
-        out.u32(self.counter_bits)?;
-        if is_power { Ok(()) } else { out.u64(self.buckets) }
     }
 
     fn rate(&self, query: &Query<'_>) -> Option<f64> {

@@ -13,6 +13,13 @@ impl Checksum {
         Self::default()
     }
 
+    /// The checksum of these bytes.
+    pub fn of(bytes: &[u8]) -> u64 {
+        let mut checksum = Self::new();
+        checksum.update(bytes);
+        checksum.value()
+    }
+
     /// Takes in further bytes.
     pub fn update(&mut self, bytes: &[u8]) {
         self.0.update(bytes);

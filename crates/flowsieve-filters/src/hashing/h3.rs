@@ -28,7 +28,7 @@ impl H3 {
 
     /// A random function to `0..2^bits` (1 ≤ bits ≤ 32), the same for the same seed and number.
     pub fn random(seed: u64, number: u64, bits: u32) -> Self {
-        // Each row is a number of its own: the digest of the function's number, at 32 streams.
+        // Each row is an independent number: the digest of the function's number, at 32 streams.
         let function = Digest::from_value(mix(Digest::from_value(seed), number));
         Self { rows: std::array::from_fn(|row| (mix(function, row as u64) >> (64 - bits)) as u32) }
     }

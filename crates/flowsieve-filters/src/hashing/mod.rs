@@ -15,5 +15,5 @@ pub use h3::H3;
 pub(crate) use order::in_order_of;
 pub use order::sorted;
 pub use probes::{NumberedProbes, ProbeBatch, Probes, mix, mix_all, reduce};
-pub use products::{HalfProducts, Products, WholeProducts};
+pub use products::{HalfProducts, ProductWork, Products, WholeProducts, run_with_products};
 pub use shard::shard_of;

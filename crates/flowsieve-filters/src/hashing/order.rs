@@ -2,7 +2,7 @@
 
 use super::{Digest, mix};
 
-/// Digests of a part, about: so many are sorted in the caches next to the processor.
+/// Digests of a part, about: these are sorted within the second-level cache.
 const PART: usize = 256;
 
 /// Most parts: to more places at once a processor writes slowly.

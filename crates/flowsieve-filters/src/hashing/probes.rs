@@ -2,16 +2,14 @@
 //!
 //! A digest is uniform already; what is needed of it are several numbers that do not depend on each
 //! other. Each comes from a folded multiplication (the two halves of a 64 x 64 -> 128 bit product,
-//! combined by XOR) of the digest and a constant of its own, which costs about a nanosecond.
+//! combined by XOR) of the digest and a constant per stream, which costs about a nanosecond.
 
 #![expect(
     clippy::inline_always,
     reason = "a call that is not inlined runs without the vector instructions of this machine"
 )]
 
-#[cfg(target_arch = "x86_64")]
-use super::HalfProducts;
-use super::{Digest, Products, WholeProducts};
+use super::{Digest, ProductWork, Products, run_with_products};
 
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 const FOLD: u64 = 0xbf58_476d_1ce4_e5b9;
@@ -102,7 +100,7 @@ impl NumberedProbes {
         probe(self.state.wrapping_add(step_to(number)), self.positions)
     }
 
-    /// What is kept of many digests at once: [`NumberedProbes::positions_of`] takes it.
+    /// Computes the states of many digests for [`NumberedProbes::positions_of`].
     #[inline(always)]
     pub fn states_of<P: Products>(digests: &mut [u64], function_set: u64) {
         mix_all::<P>(digests, 0x100 + function_set);
@@ -136,8 +134,8 @@ impl ProbeBatch {
     /// Most digests.
     pub const MOST: usize = 128;
 
-    /// Those of these digests, of which only the first [`Self::MOST`] count, by the family of hash
-    /// functions `function_set`.
+    /// Positions of the first [`Self::MOST`] of these digests, by the family of hash functions
+    /// `function_set`.
     pub fn new(digests: impl Iterator<Item = Digest>, function_set: u64) -> Self {
         let mut states = [0; Self::MOST];
         let mut len = 0;
@@ -146,7 +144,7 @@ impl ProbeBatch {
             len += 1;
         }
         let mut batch = Self { states, len };
-        with_products(u32::MAX.into(), States(batch.padded_states(), function_set));
+        run_with_products(u32::MAX.into(), States(batch.padded_states(), function_set));
         batch
     }
 
@@ -159,7 +157,7 @@ impl ProbeBatch {
             places: positions,
             found: &mut found[..width],
         };
-        with_products(positions, work);
+        run_with_products(positions, work);
     }
 
     /// In whole groups, so that no vector is left half full.
@@ -170,11 +168,6 @@ impl ProbeBatch {
 
 /// Words of the largest vectors.
 const GROUP: usize = 8;
-
-/// What is computed by products.
-trait ProductWork {
-    fn run_with<P: Products>(self);
-}
 
 struct States<'a>(&'a mut [u64], u64);
 
@@ -199,31 +192,6 @@ impl ProductWork for Positions<'_> {
     }
 }
 
-/// Does it by the products that are the fastest on this machine and can reduce to `positions`.
-fn with_products(positions: u64, work: impl ProductWork) {
-    #[cfg(target_arch = "x86_64")]
-    if HalfProducts::fits(positions)
-        && let Some(simd) = pulp::x86::V4::try_new()
-    {
-        return simd.vectorize(InVectors(work));
-    }
-    work.run_with::<WholeProducts>();
-}
-
-/// [`ProductWork`] on a machine with vectors of eight words.
-#[cfg(target_arch = "x86_64")]
-struct InVectors<W>(W);
-
-#[cfg(target_arch = "x86_64")]
-impl<W: ProductWork> pulp::NullaryFnOnce for InVectors<W> {
-    type Output = ();
-
-    #[inline(always)]
-    fn call(self) {
-        self.0.run_with::<HalfProducts>();
-    }
-}
-
 #[inline]
 const fn step_to(number: u32) -> u64 {
     GOLDEN.wrapping_mul(number as u64 + 1)
@@ -237,9 +205,7 @@ const fn probe(state: u64, positions: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::hashing::Digester;
-    #[cfg(not(target_arch = "x86_64"))]
-    use crate::hashing::HalfProducts;
+    use crate::hashing::{Digester, HalfProducts};
 
     #[test]
     fn positions_are_in_range_and_reproducible() {

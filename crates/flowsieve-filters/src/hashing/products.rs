@@ -69,6 +69,57 @@ impl Products for HalfProducts {
     }
 }
 
+/// A computation that is generic over its products.
+pub trait ProductWork {
+    /// Computes it by these products.
+    fn run_with<P: Products>(self);
+}
+
+/// Does the work by the products that are the fastest on this machine and can reduce to `n`.
+pub fn run_with_products(n: u64, work: impl ProductWork) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        if HalfProducts::fits(n)
+            && let Some(simd) = pulp::x86::V4::try_new()
+        {
+            return simd.vectorize(vectors::OfHalves(work));
+        }
+        if let Some(simd) = pulp::x86::V3::try_new() {
+            return simd.vectorize(vectors::Whole(work));
+        }
+    }
+    work.run_with::<WholeProducts>();
+}
+
+/// The work on machines with vectors of eight words, and of four.
+#[cfg(target_arch = "x86_64")]
+mod vectors {
+    use super::{HalfProducts, ProductWork, WholeProducts};
+    use pulp::NullaryFnOnce;
+
+    pub(super) struct OfHalves<W>(pub(super) W);
+
+    impl<W: ProductWork> NullaryFnOnce for OfHalves<W> {
+        type Output = ();
+
+        #[inline(always)]
+        fn call(self) {
+            self.0.run_with::<HalfProducts>();
+        }
+    }
+
+    pub(super) struct Whole<W>(pub(super) W);
+
+    impl<W: ProductWork> NullaryFnOnce for Whole<W> {
+        type Output = ();
+
+        #[inline(always)]
+        fn call(self) {
+            self.0.run_with::<WholeProducts>();
+        }
+    }
+}
+
 #[inline(always)]
 const fn low(word: u64) -> u64 {
     word & 0xffff_ffff

@@ -18,12 +18,12 @@ pub(crate) struct LineCounter {
 }
 
 impl LineCounter {
-    /// The count for values of `probes` (1 to 32) bits each.
-    pub(crate) const fn new(probes: u32, count: DistinctCounter) -> Self {
-        Self { probes, count: Some(count) }
+    /// The count of no values yet, of `probes` (1 to 32) bits each.
+    pub(crate) fn empty(probes: u32) -> Self {
+        Self { probes, count: Some(DistinctCounter::default()) }
     }
 
-    /// The same without a count: for filters of which only membership is asked.
+    /// The same without a count, for membership only.
     pub(crate) const fn off(probes: u32) -> Self {
         Self { probes, count: None }
     }
@@ -54,7 +54,7 @@ impl LineCounter {
         self.count?.seen()
     }
 
-    /// Forgets everything.
+    /// Clears it.
     pub(crate) fn clear(&mut self) {
         self.count = self.count.map(|_| DistinctCounter::default());
     }

@@ -49,9 +49,9 @@
 use super::full::{WINDOWS_LOG2, chances_in, chances_of_some, full_places, number};
 use super::instructions::{self, AnyMachine, Instructions, Work};
 use super::places::{BATCH, MULTIPLIERS, bits_of, probed};
-use super::probe::{InsertAll, Told};
-use super::row::{DIGESTS, Digests, Row};
-use super::{LineArray, LineCounter, TOUCH_FROM_BYTES};
+use super::probe::{InsertAll, Outcome};
+use super::row::{DIGESTS, Digests, ROW, Row};
+use super::{LineArray, LineCounter};
 use crate::bits::{Line, Lines, WORDS_PER_LINE};
 use crate::fill;
 use crate::hashing::{Digest, reduce};
@@ -78,7 +78,7 @@ const LATER_MULTIPLIERS: [u64; 2] = [0xbf58_476d_1ce4_e5b9, 0x94d0_49bb_1331_11e
 /// Bits of [`later_places`] for each generation.
 const PLACE_BITS: u32 = 9;
 
-/// The lines that an array of at most so many has, so that it can be halved often: most of them.
+/// Rounds a number of lines down so that the array can be halved often.
 pub(crate) fn halving_lines(lines: u64) -> u64 {
     let steps = [64, 32, 16, 8].into_iter();
     let mut rounded = steps.map(|step| lines / step * step);
@@ -276,7 +276,7 @@ impl HalvingLines {
         Ok(Some(()))
     }
 
-    /// Forgets everything.
+    /// Clears it.
     pub(crate) fn clear(&mut self) {
         if !self.is_empty() {
             self.array.clear();
@@ -471,7 +471,7 @@ impl HalvingLines {
     }
 
     #[inline(always)]
-    fn insert_one<T: Told>(&mut self, instructions: impl Instructions, digest: Digest) -> T {
+    fn insert_one<T: Outcome>(&mut self, instructions: impl Instructions, digest: Digest) -> T {
         if !self.samples(digest) {
             return T::UNSAMPLED;
         }
@@ -487,7 +487,7 @@ impl HalvingLines {
 
     /// Sets the bits of an element in stage 0.
     #[inline(always)]
-    fn write_first<T: Told>(&mut self, instructions: impl Instructions, digest: Digest) -> T {
+    fn write_first<T: Outcome>(&mut self, instructions: impl Instructions, digest: Digest) -> T {
         let (blocks, probes) = (self.blocks, self.probes());
         let bits = bits_of(digest);
         let probed = probed(bits, probes);
@@ -518,7 +518,7 @@ impl HalvingLines {
 
     /// Sets the bit of an element that is in no older generation.
     #[inline(always)]
-    fn write_later<T: Told>(&mut self, digest: Digest) -> T {
+    fn write_later<T: Outcome>(&mut self, digest: Digest) -> T {
         let (blocks, stage) = (self.blocks, self.stage);
         let (word, bit) = blocks.bit_of(stage, stage, digest.value(), later_places(digest));
         let word = &mut self.array.lines.as_mut_slice().as_flattened_mut()[word];
@@ -532,23 +532,23 @@ impl HalvingLines {
         self.record(chances, 1)
     }
 
-    /// Counts an element that has set so many bits.
+    /// Counts an element that has set `set` bits.
     #[inline(always)]
-    fn record<T: Told>(&mut self, chances: Chances, set: u64) -> T {
-        let mut told = T::FIRST;
-        told.missed(self.counter.record(std::iter::once((chances.missed, chances.seen))));
+    fn record<T: Outcome>(&mut self, chances: Chances, set: u64) -> T {
+        let mut outcome = T::FIRST;
+        outcome.missed(self.counter.record(std::iter::once((chances.missed, chances.seen))));
         self.ones += set;
         self.lower_limit();
         self.relieve();
-        told
+        outcome
     }
 
     /// Inserts many elements in order; the answer for each is appended.
-    pub(crate) fn insert_all<T: Told>(&mut self, digests: &[Digest], told: &mut Vec<T>) {
+    pub(crate) fn insert_all<T: Outcome>(&mut self, digests: &[Digest], outcomes: &mut Vec<T>) {
         self.relieve();
-        let start = told.len();
-        told.resize(start + digests.len(), T::REPEAT);
-        instructions::run(InsertHalving { lines: self, digests, told: &mut told[start..] });
+        let start = outcomes.len();
+        outcomes.resize(start + digests.len(), T::REPEAT);
+        instructions::run(InsertHalving { lines: self, digests, outcomes: &mut outcomes[start..] });
     }
 
     /// Sets the bits of another array of the same length as well, and counts both together.
@@ -579,134 +579,108 @@ impl HalvingLines {
 struct InsertHalving<'a, T> {
     lines: &'a mut HalvingLines,
     digests: &'a [Digest],
-    told: &'a mut [T],
+    outcomes: &'a mut [T],
 }
 
-impl<T: Told> Work for InsertHalving<'_, T> {
+impl<T: Outcome> Work for InsertHalving<'_, T> {
     #[inline(always)]
     fn run_with(self, instructions: impl Instructions) {
-        let Self { lines, digests, told } = self;
-        let mut at = 0;
-        while at < digests.len() {
-            let rest = &digests[at..];
-            let told = &mut told[at..];
-            at += if !lines.blocks.are_lines() {
-                one_by_one(lines, instructions, rest, told)
-            } else if lines.stage > 0 {
-                insert_later(lines, instructions, rest, told)
+        let Self { lines, mut digests, mut outcomes } = self;
+        while !digests.is_empty() {
+            let done = if lines.stage > 0 && lines.blocks.are_lines() {
+                lines.insert_later(instructions, digests, outcomes)
             } else {
-                // What surely leaves the lines below the mark.
-                let room = lines.full_at().saturating_sub(lines.ones + 1);
-                let many = (room / u64::from(lines.probes())).min(rest.len() as u64) as usize;
-                if many < BATCH {
-                    let few = rest.len().min(DIGESTS);
-                    one_by_one(lines, instructions, &rest[..few], told)
-                } else {
-                    insert_first(lines, instructions, &rest[..many], &mut told[..many])
-                }
+                lines.insert_first(instructions, digests, outcomes)
             };
+            digests = &digests[done..];
+            outcomes = &mut outcomes[done..];
         }
     }
-}
-
-#[inline(always)]
-fn one_by_one<T: Told>(
-    lines: &mut HalvingLines,
-    instructions: impl Instructions,
-    digests: &[Digest],
-    told: &mut [T],
-) -> usize {
-    for (&digest, told) in digests.iter().zip(told) {
-        *told = lines.insert_one(instructions, digest);
-    }
-    digests.len()
-}
-
-/// Inserts elements in stage 0, which is not going to end with them.
-#[inline(always)]
-fn insert_first<T: Told>(
-    lines: &mut HalvingLines,
-    instructions: impl Instructions,
-    digests: &[Digest],
-    told: &mut [T],
-) -> usize {
-    let work = InsertAll {
-        touch: lines.array.is_touched_first(),
-        lines: lines.array.lines.as_mut_slice(),
-        counter: &mut lines.counter,
-        digests,
-        told,
-        cleared: &mut lines.ones,
-    };
-    work.run_with(instructions);
-    digests.len()
-}
-
-/// Inserts elements from stage 1 on, as a row of those that are sampled; returns how many of
-/// `digests` were looked at.
-#[inline(always)]
-fn insert_later<T: Told>(
-    lines: &mut HalvingLines,
-    instructions: impl Instructions,
-    digests: &[Digest],
-    told: &mut [T],
-) -> usize {
-    let touch = lines.array.lines.memory_bytes() >= TOUCH_FROM_BYTES;
-    let mut row = Row::new(std::iter::once(lines.probes()), false);
-    let (mut sampled, mut numbers) = ([[Digest::from_value(0); BATCH]; 4], [0_u32; DIGESTS]);
-    let mut begin = 0;
-    let stage = lines.stage;
-    while begin < digests.len() && lines.stage == stage {
-        let (end, found) = lines.find_sampled(&digests[begin..], &mut sampled, &mut numbers);
-        let told = &mut told[begin..begin + end];
-        told.fill(T::UNSAMPLED);
-        begin += end;
-        let batches = &sampled[..found.div_ceil(BATCH)];
-        // Padded with what was there before: it is asked for in vain.
-        row.find(instructions, lines.blocks.count, batches, batches.len() * BATCH);
-        row.contains(instructions, lines.array.lines.as_slice(), touch);
-        let digests = &sampled.as_flattened()[..found];
-        let mut absent = [false; DIGESTS];
-        let (mut left, mut some) = ([0_u8; DIGESTS], 0);
-        for (number, &digest) in digests.iter().enumerate() {
-            let (places, words) = (later_places(digest), lines.words());
-            let mut is_absent = row.is_absent(number);
-            for generation in 1..stage {
-                let (word, bit) = lines.blocks.bit_of(stage, generation, digest.value(), places);
-                is_absent &= words[word] & bit == 0;
-            }
-            absent[number] = is_absent;
-            left[some % DIGESTS] = number as u8;
-            some += usize::from(is_absent);
-            told[numbers[number] as usize] = T::REPEAT;
-        }
-        if stage == lines.blocks.stages {
-            // Each one that is new may lower the limit for the next ones.
-            for (number, &digest) in digests.iter().enumerate() {
-                let told = &mut told[numbers[number] as usize];
-                if !lines.samples(digest) {
-                    *told = T::UNSAMPLED;
-                } else if absent[number] {
-                    *told = lines.write_later(digest);
-                }
-            }
-            continue;
-        }
-        for &number in &left[..some] {
-            let number = usize::from(number);
-            told[numbers[number] as usize] = lines.write_later(digests[number]);
-            if lines.stage != stage {
-                for (&digest, &number) in digests.iter().zip(&numbers).skip(number + 1) {
-                    told[number as usize] = lines.insert_one(instructions, digest);
-                }
-                break;
-            }
-        }
-    }
-    begin
 }
 
 impl HalvingLines {
+    /// Inserts the next elements in stage 0, or in small blocks; returns how many.
+    #[inline(always)]
+    fn insert_first<T: Outcome>(
+        &mut self,
+        instructions: impl Instructions,
+        digests: &[Digest],
+        outcomes: &mut [T],
+    ) -> usize {
+        // These surely do not end the stage.
+        let room = self.full_at().saturating_sub(self.ones + 1) / u64::from(self.probes());
+        let many = room.min(digests.len() as u64) as usize;
+        if many < BATCH || !self.blocks.are_lines() {
+            let few = digests.len().min(DIGESTS);
+            for (&digest, outcome) in digests[..few].iter().zip(outcomes) {
+                *outcome = self.insert_one(instructions, digest);
+            }
+            return few;
+        }
+        let work = InsertAll {
+            touch: self.array.is_touched_first(),
+            lines: self.array.lines.as_mut_slice(),
+            counter: &mut self.counter,
+            digests: &digests[..many],
+            outcomes: &mut outcomes[..many],
+            cleared: &mut self.ones,
+        };
+        work.run_with(instructions);
+        many
+    }
+
+    /// Inserts the next elements from stage 1 on, rows of those that are sampled, until the stage
+    /// ends; returns how many.
+    #[inline(always)]
+    fn insert_later<T: Outcome>(
+        &mut self,
+        instructions: impl Instructions,
+        digests: &[Digest],
+        outcomes: &mut [T],
+    ) -> usize {
+        let touch = self.array.is_touched_first();
+        let mut row = Row::new(std::iter::once(self.probes()), false);
+        let (mut sampled, mut numbers) = ([[Digest::from_value(0); BATCH]; ROW], [0_u32; DIGESTS]);
+        let mut begin = 0;
+        let stage = self.stage;
+        while begin < digests.len() && self.stage == stage {
+            let (end, found) = self.find_sampled(&digests[begin..], &mut sampled, &mut numbers);
+            let outcomes = &mut outcomes[begin..begin + end];
+            outcomes.fill(T::UNSAMPLED);
+            begin += end;
+            let batches = &sampled[..found.div_ceil(BATCH)];
+            // Padded with what was there before: it is asked for in vain.
+            row.find(instructions, self.blocks.count, batches, batches.len() * BATCH);
+            row.contains(instructions, self.array.lines.as_slice(), touch);
+            let digests = &sampled.as_flattened()[..found];
+            let (mut absent, mut some) = ([0_u8; DIGESTS], 0);
+            for (number, &digest) in digests.iter().enumerate() {
+                let (places, words) = (later_places(digest), self.words());
+                let mut is_absent = row.is_absent(number);
+                for generation in 1..stage {
+                    let (word, bit) = self.blocks.bit_of(stage, generation, digest.value(), places);
+                    is_absent &= words[word] & bit == 0;
+                }
+                absent[some % DIGESTS] = number as u8;
+                some += usize::from(is_absent);
+                outcomes[numbers[number] as usize] = T::REPEAT;
+            }
+            let limit = self.limit;
+            for &number in &absent[..some] {
+                let number = usize::from(number);
+                outcomes[numbers[number] as usize] = self.write_later(digests[number]);
+                // The next ones may be sampled no more.
+                if (self.stage, self.limit) != (stage, limit) {
+                    for (&digest, &number) in digests.iter().zip(&numbers).skip(number + 1) {
+                        outcomes[number as usize] = self.insert_one(instructions, digest);
+                    }
+                    break;
+                }
+            }
+        }
+        begin
+    }
+
     /// Finds the next elements that are sampled, at most a row of them, among `digests`: returns
     /// how many were looked at, and how many are sampled.
     #[inline(always)]

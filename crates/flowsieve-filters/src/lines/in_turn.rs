@@ -1,7 +1,7 @@
 //! Setting the bits of elements of several digests each: the whole and its combinations, in turn,
 //! in the same lines; and of each as many digests as it has lines.
 //!
-//! A digest sees the bits of all digests before it, also those of its own element. So rows are
+//! A digest sees the bits of all digests before it, including those of its element. So rows are
 //! filled in that order, and each counter takes those at its own places.
 
 #![expect(
@@ -12,7 +12,7 @@
 use super::count::LineCounter;
 use super::instructions::{Instructions, Work};
 use super::places::BATCH;
-use super::probe::Told;
+use super::probe::Outcome;
 use super::row::{DIGESTS, Digests, Row};
 use super::shares;
 use crate::bits::Line;
@@ -68,10 +68,10 @@ pub(super) struct InsertInTurn<'a, T> {
     /// How many elements.
     pub(super) elements: usize,
     /// The answer for the first counter's digest of each element.
-    pub(super) told: &'a mut Vec<T>,
+    pub(super) outcomes: &'a mut Vec<T>,
 }
 
-impl<T: Told> Work for InsertInTurn<'_, T> {
+impl<T: Outcome> Work for InsertInTurn<'_, T> {
     #[inline(always)]
     fn run_with(self, instructions: impl Instructions) {
         let columns = self.columns.len();
@@ -79,9 +79,9 @@ impl<T: Told> Work for InsertInTurn<'_, T> {
         let batches = &self.digests[..len.div_ceil(BATCH)];
         self.row.find(instructions, self.lines.len() as u64, batches, len);
         self.row.insert(instructions, self.lines, self.touch);
-        let told = &mut [T::REPEAT; DIGESTS];
+        let outcomes = &mut [T::REPEAT; DIGESTS];
         let leads = (&*self.columns.leads, columns);
-        self.row.count_in_turn(instructions, self.counters, leads, told);
-        self.told.extend(told[..len].iter().step_by(columns));
+        self.row.count_in_turn(instructions, self.counters, leads, outcomes);
+        self.outcomes.extend(outcomes[..len].iter().step_by(columns));
     }
 }

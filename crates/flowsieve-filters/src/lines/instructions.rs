@@ -1,5 +1,5 @@
-//! What instructions do with digests and lines: those of every machine, whose answers all others
-//! give too.
+//! Operations on digests and lines, with the instructions that every machine has; vectors give the
+//! same answers.
 
 #![expect(
     clippy::inline_always,
@@ -14,7 +14,7 @@ use super::vectors::Run;
 use crate::bits::{Line, WORDS_PER_LINE};
 use crate::hashing::{Digest, reduce};
 
-/// What instructions do with digests and lines: what every machine does, unless it has better ones.
+/// Operations on digests and lines; the default is what every machine can do.
 pub(super) trait Instructions: Copy {
     /// Finds the places of a batch in one of this many lines, in the words of these [`windows`]
     /// each.
@@ -63,12 +63,12 @@ pub(super) struct AnyMachine;
 
 impl Instructions for AnyMachine {}
 
-/// What is done with the instructions of the machine at hand.
+/// A computation that is generic over its instructions.
 pub(super) trait Work {
     fn run_with(self, instructions: impl Instructions);
 }
 
-/// Does it.
+/// Runs it with the best instructions of this machine.
 pub(super) fn run(work: impl Work) {
     #[cfg(target_arch = "x86_64")]
     {

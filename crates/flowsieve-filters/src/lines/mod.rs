@@ -28,15 +28,15 @@ pub(super) use shares::shares;
 pub use weighing::{WeighingFilter, Weight};
 
 use super::saved::unite_lines;
-use super::{DistinctCounter, Estimate, Sighting, fill};
-use crate::bits::{Line, Lines};
+use super::{Estimate, Sighting, fill};
+use crate::bits::Lines;
 use crate::hashing::Digest;
 use crate::martingale::Chances;
 use crate::sizing::MAX_LINE_PROBES;
 use in_turn::{Columns, InsertInTurn};
 use instructions::AnyMachine;
 use places::BATCH;
-use probe::{ContainsAll, InsertAll, Told};
+use probe::{ContainsAll, InsertAll, Outcome};
 use row::{DIGESTS, Digests, ROW, Row};
 
 /// Bytes from which lines are touched first: what is well beyond the second-level cache.
@@ -46,17 +46,6 @@ const TOUCH_FROM_BYTES: u64 = 4 << 20;
 #[derive(Clone, Debug)]
 pub(super) struct LineArray {
     pub(super) lines: Lines,
-}
-
-/// Whether the bits of `digest` are all set in lines that lie in `bytes`, at least one,
-/// little-endian.
-pub(super) fn bytes_contain(bytes: &[u8], probes: u32, digest: Digest) -> bool {
-    let lines = bytes.as_chunks::<{ Lines::LINE_BYTES as usize }>().0;
-    shares::of_digest(digest, probes).all(|(digest, probes)| {
-        let line = lines[places::line_of(digest, lines.len())].as_chunks().0;
-        let line: Line = std::array::from_fn(|word| u64::from_le_bytes(line[word]));
-        probe::contains(&[line], probes, digest)
-    })
 }
 
 impl LineArray {
@@ -76,21 +65,21 @@ impl LineArray {
         &mut self,
         counter: &mut LineCounter,
         digests: &[Digest],
-        told: &mut Vec<impl Told>,
+        outcomes: &mut Vec<impl Outcome>,
     ) {
         if counter.probes() > MAX_LINE_PROBES {
             let digests_of = |number: usize, of_one: &mut [Digest]| of_one[0] = digests[number];
             let counters = std::slice::from_mut(counter);
-            return self.insert_in_turn(counters, digests.len(), digests_of, told);
+            return self.insert_in_turn(counters, digests.len(), digests_of, outcomes);
         }
-        let start = told.len();
-        told.resize(start + digests.len(), Told::REPEAT);
+        let start = outcomes.len();
+        outcomes.resize(start + digests.len(), Outcome::REPEAT);
         instructions::run(InsertAll {
             touch: self.is_touched_first(),
             lines: self.lines.as_mut_slice(),
             counter,
             digests,
-            told: &mut told[start..],
+            outcomes: &mut outcomes[start..],
             cleared: &mut 0,
         });
     }
@@ -111,7 +100,7 @@ impl LineArray {
         counters: &mut [LineCounter],
         elements: usize,
         mut digests_of: impl FnMut(usize, &mut [Digest]),
-        told: &mut Vec<impl Told>,
+        outcomes: &mut Vec<impl Outcome>,
     ) {
         let touch = self.is_touched_first();
         let columns = &Columns::new(counters);
@@ -143,7 +132,7 @@ impl LineArray {
                 row: &mut row,
                 digests: this,
                 elements: of_this,
-                told,
+                outcomes,
             });
             (this, next, of_this) = (next, this, of_next);
         }
@@ -194,11 +183,6 @@ impl LineArray {
         self.lines.clear();
     }
 
-    /// Share of set bits: counts them, in time proportional to the size.
-    pub(super) fn fill_ratio(&self) -> f64 {
-        self.lines.ones() as f64 / (self.lines.memory_bytes() * 8) as f64
-    }
-
     /// The count; of the fill if it was not kept and no other bits are in the array.
     pub(super) fn estimate(&self, counter: &LineCounter) -> Option<Estimate> {
         let estimate = counter.estimate(|| self.chances(counter.probes()));
@@ -229,7 +213,7 @@ impl LineArray {
             .map(|(one, more)| [of_both(self, one), of_both(other, more)])
             .collect();
         unite_lines(&mut self.lines, &other.lines);
-        // With several kinds of values nobody knows whose bits fill the lines.
+        // With several kinds of values it is unknown whose bits fill the lines.
         let fill = match counters {
             [counter] => self.count_from_fill(counter.probes()),
             _ => None,
@@ -241,12 +225,5 @@ impl LineArray {
 
     fn is_touched_first(&self) -> bool {
         self.lines.memory_bytes() >= TOUCH_FROM_BYTES
-    }
-}
-
-impl LineCounter {
-    /// The count of values of `probes` (1 to 32) bits each.
-    pub(super) fn empty(probes: u32) -> Self {
-        Self::new(probes, DistinctCounter::default())
     }
 }

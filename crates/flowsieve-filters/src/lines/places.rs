@@ -21,11 +21,11 @@ pub(super) const BATCH: usize = 32;
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 pub(super) struct Places {
-    /// What [`line_of`] gives.
+    /// [`line_of`] each digest.
     pub(super) lines: [u64; BATCH],
-    /// What [`bits_of`] gives.
+    /// [`bits_of`] each digest.
     pub(super) bits: [u64; BATCH],
-    /// The words that [`probed`] gives.
+    /// The [`probed`] words of each digest.
     pub(super) probed: [u8; BATCH],
 }
 

@@ -20,8 +20,8 @@ use crate::bits::Line;
 use crate::hashing::Digest;
 use crate::sizing::MAX_LINE_PROBES;
 
-/// The answer for a digest that was inserted.
-pub(crate) trait Told: Copy {
+/// Answer for a digest that was inserted.
+pub(crate) trait Outcome: Copy {
     /// All of its bits were set.
     const REPEAT: Self;
 
@@ -31,18 +31,18 @@ pub(crate) trait Told: Copy {
     /// It was not looked at.
     const UNSAMPLED: Self;
 
-    /// So many others were missed beside it, which was seen.
+    /// Adds the mean number of others that were missed with it.
     fn missed(&mut self, _others: f64) {}
 }
 
-impl Told for Sighting {
+impl Outcome for Sighting {
     const REPEAT: Self = Self::Repeat;
     const FIRST: Self = Self::First;
     const UNSAMPLED: Self = Self::Unknown;
 }
 
 /// No answer.
-impl Told for () {
+impl Outcome for () {
     const REPEAT: Self = ();
     const FIRST: Self = ();
     const UNSAMPLED: Self = ();
@@ -50,7 +50,7 @@ impl Told for () {
 
 /// Sets the bits of `digest` and counts it if it is new.
 #[inline(always)]
-pub(super) fn insert<T: Told>(
+pub(super) fn insert<T: Outcome>(
     instructions: impl Instructions,
     lines: &mut [Line],
     counter: &mut LineCounter,
@@ -69,16 +69,16 @@ pub(super) fn insert<T: Told>(
         return T::REPEAT;
     }
     lines[index] = after;
-    let mut told = T::FIRST;
+    let mut outcome = T::FIRST;
     if counter.is_on() {
         let in_line = chances_in(&instructions.only(&before, probed), probes);
-        told.missed(counter.record(std::iter::once(in_line)));
+        outcome.missed(counter.record(std::iter::once(in_line)));
     }
-    told
+    outcome
 }
 
 /// The same for bits in more than one line.
-fn insert_in_lines<T: Told>(lines: &mut [Line], counter: &mut LineCounter, digest: Digest) -> T {
+fn insert_in_lines<T: Outcome>(lines: &mut [Line], counter: &mut LineCounter, digest: Digest) -> T {
     let probes = counter.probes();
     let of_lines = || {
         of_digest(digest, probes).map(|(digest, share)| {
@@ -96,10 +96,10 @@ fn insert_in_lines<T: Told>(lines: &mut [Line], counter: &mut LineCounter, diges
     if !is_new {
         return T::REPEAT;
     }
-    let mut told = T::FIRST;
+    let mut outcome = T::FIRST;
     if counter.is_on() {
         let of_each = before.iter().zip(of_lines());
-        told.missed(counter.record(of_each.map(|(before, (_, probed, share, _))| {
+        outcome.missed(counter.record(of_each.map(|(before, (_, probed, share, _))| {
             chances_in(&AnyMachine.only(before, probed), share)
         })));
     }
@@ -107,7 +107,7 @@ fn insert_in_lines<T: Told>(lines: &mut [Line], counter: &mut LineCounter, diges
         let line = &mut lines[line_of(digest, lines.len())];
         (*line, _) = AnyMachine.set(line, bits, probed);
     }
-    told
+    outcome
 }
 
 /// Whether the bits of `digest` are all set, which lie in one line.
@@ -125,18 +125,18 @@ pub(super) struct InsertAll<'a, T> {
     pub(super) touch: bool,
     pub(super) counter: &'a mut LineCounter,
     pub(super) digests: &'a [Digest],
-    pub(super) told: &'a mut [T],
+    pub(super) outcomes: &'a mut [T],
     /// The number of bits that were clear is added to it.
     pub(super) cleared: &'a mut u64,
 }
 
-impl<T: Told> Work for InsertAll<'_, T> {
+impl<T: Outcome> Work for InsertAll<'_, T> {
     #[inline(always)]
     fn run_with(self, instructions: impl Instructions) {
         let mut row = Row::new(std::iter::once(self.counter.probes()), false);
         let mut padded = [[Digest::from_value(0); BATCH]; ROW];
-        let rows = self.digests.chunks(BATCH * ROW).zip(self.told.chunks_mut(BATCH * ROW));
-        for (digests, told) in rows {
+        let rows = self.digests.chunks(BATCH * ROW).zip(self.outcomes.chunks_mut(BATCH * ROW));
+        for (digests, outcomes) in rows {
             let (batches, rest) = digests.as_chunks::<BATCH>();
             let batches = if rest.is_empty() {
                 batches
@@ -146,7 +146,7 @@ impl<T: Told> Work for InsertAll<'_, T> {
             };
             row.find(instructions, self.lines.len() as u64, batches, digests.len());
             row.insert(instructions, self.lines, self.touch);
-            *self.cleared += row.count(instructions, self.counter, told);
+            *self.cleared += row.count(instructions, self.counter, outcomes);
         }
     }
 }

@@ -1,5 +1,5 @@
-//! A row of batches: their bits are set or asked one after the other, and the answer for them is
-//! told after that.
+//! A row of batches: their bits are set or asked one after the other, and the answers are
+//! given after that.
 //!
 //! Whether an element is new is a coin's toss that no branch predictor knows. So a row has no
 //! branch on it: every line is written back, and the line as it was before is kept where the next
@@ -14,7 +14,7 @@ use super::count::LineCounter;
 use super::full::chances_in;
 use super::instructions::Instructions;
 use super::places::{BATCH, Places, windows};
-use super::probe::Told;
+use super::probe::Outcome;
 use super::shares;
 use crate::bits::{Line, WORDS_PER_LINE};
 use crate::hashing::Digest;
@@ -44,7 +44,7 @@ const WINDOWS: [u64; WORDS_PER_LINE + 1] = {
 
 /// Batches of digests.
 pub(super) struct Row {
-    /// What [`windows`] gives for each digest.
+    /// The [`windows`] of each digest.
     windows: [[u64; BATCH]; ROW],
     /// How many bits each digest sets.
     probes: [u8; DIGESTS],
@@ -86,8 +86,7 @@ impl Row {
         }
     }
 
-    /// Finds the places of these, of which the first `len` (at least one) count, and forgets those
-    /// that were there.
+    /// Finds the places of the first `len` (at least one) digests, in place of those before.
     #[inline(always)]
     pub(super) fn find(
         &mut self,
@@ -169,22 +168,22 @@ impl Row {
     /// Counts what was new of a row that was inserted, in order, one digest an element; returns how
     /// many bits were clear. The answer for each is made complete.
     #[inline(always)]
-    pub(super) fn count<T: Told>(
+    pub(super) fn count<T: Outcome>(
         &self,
         instructions: impl Instructions,
         counter: &mut LineCounter,
-        told: &mut [T],
+        outcomes: &mut [T],
     ) -> u64 {
         let mut bits = 0;
         let probes = counter.probes();
         for (&number, before) in self.new.iter().zip(&self.before).take(self.found) {
             let (batch, i) = place_of(number.into());
             bits += u64::from(self.cleared[batch][i].count_ones());
-            let told = &mut told[usize::from(number)];
-            *told = T::FIRST;
+            let outcome = &mut outcomes[usize::from(number)];
+            *outcome = T::FIRST;
             if counter.is_on() {
                 let probed = instructions.only(before, self.places[batch].probed[i]);
-                told.missed(counter.record(std::iter::once(chances_in(&probed, probes))));
+                outcome.missed(counter.record(std::iter::once(chances_in(&probed, probes))));
             }
         }
         bits
@@ -195,12 +194,12 @@ impl Row {
     /// Each counter is given with its first digest in a turn of `columns`. The answer for each
     /// element is that for its first digest.
     #[inline(always)]
-    pub(super) fn count_in_turn<T: Told>(
+    pub(super) fn count_in_turn<T: Outcome>(
         &self,
         instructions: impl Instructions,
         counters: &mut [LineCounter],
         (leads, columns): (&[usize], usize),
-        told: &mut [T],
+        outcomes: &mut [T],
     ) {
         for begin in (0..self.len).step_by(columns) {
             for (&lead, counter) in leads.iter().zip(&mut *counters) {
@@ -211,7 +210,7 @@ impl Row {
                     continue;
                 }
                 if lead == 0 {
-                    told[begin] = T::FIRST;
+                    outcomes[begin] = T::FIRST;
                 }
                 if !counter.is_on() {
                     continue;
@@ -230,7 +229,7 @@ impl Row {
                 });
                 let missed = counter.record(of_lines);
                 if lead == 0 {
-                    told[begin].missed(missed);
+                    outcomes[begin].missed(missed);
                 }
             }
         }

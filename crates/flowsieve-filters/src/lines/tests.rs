@@ -71,10 +71,10 @@ fn digests_in_turn_count_to_the_bit_as_one_by_one() {
         let (mut one_by_one, mut firsts) = (counters, Vec::new());
         for element in 0..elements {
             let all = one_by_one.iter_mut().enumerate();
-            let told: Vec<Sighting> = all
+            let outcome: Vec<Sighting> = all
                 .map(|(column, counter)| array.insert(counter, digest(element, column)))
                 .collect();
-            firsts.push(told[0]);
+            firsts.push(outcome[0]);
         }
         assert_eq!(sightings, firsts);
         assert_eq!(in_turn.lines, array.lines);

@@ -27,7 +27,7 @@ impl<I: Instructions, T: Work> NullaryFnOnce for Run<I, T> {
 
 const PLACES: u64x8 = u64x8(0, 6, 12, 18, 24, 30, 36, 42);
 
-/// What [`super::places::bits_of`] does, eight times.
+/// [`super::places::bits_of`] eight digests.
 #[inline(always)]
 fn bits_v4(simd: V4, digests: u64x8) -> u64x8 {
     let (f, dq) = (simd.avx512f, simd.avx512dq);
@@ -40,7 +40,7 @@ fn bits_v4(simd: V4, digests: u64x8) -> u64x8 {
     bytemuck::cast(bits)
 }
 
-/// What [`super::places::probed`] does, eight times, with its answers for each first word.
+/// [`super::places::probed`] for eight digests, from its answers for each first word.
 #[inline(always)]
 fn probed_v4(simd: V4, bits: u64x8, windows: u64x8) -> [u8; 8] {
     let f = simd.avx512f;
@@ -52,7 +52,7 @@ fn probed_v4(simd: V4, bits: u64x8, windows: u64x8) -> [u8; 8] {
     probed
 }
 
-/// What [`HalfProducts::reduce`] does, eight times: its products as one instruction each, which the
+/// [`HalfProducts::reduce`] for eight digests: its products as one instruction each, which the
 /// compiler does not find.
 #[inline(always)]
 fn reduce_v4(simd: V4, digests: u64x8, n: u64) -> u64x8 {

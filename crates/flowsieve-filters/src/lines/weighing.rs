@@ -1,8 +1,8 @@
 //! First sightings with weights: the filter says of each element how many elements its sighting
 //! stands for.
 //!
-//! The martingale ([`crate::DistinctCounter`]) counts 1 for an element that is seen, and what was
-//! missed beside it: u / (1 - u), where u is the probability that a new element is not seen. The
+//! The martingale ([`crate::DistinctCounter`]) counts 1 for an element that is seen, plus those that
+//! were missed with it: u / (1 - u), where u is the probability that a new element is not seen. The
 //! weight of an element is what it adds to that count, and 0 if it is not seen. So every new element has the weight 1 in expectation, whatever came before, and sums
 //! of weights over any choice of elements are unbiased counts of those that are distinct. The
 //! variance of such a sum is the expectation of the sum of w (w - 1).
@@ -12,7 +12,7 @@
 //! Reference: Cohen, "All-distances sketches, revisited", PODS 2014, for the weights.
 
 use super::halving::{HalvingLines, halving_lines};
-use super::probe::Told;
+use super::probe::Outcome;
 use crate::hashing::Digest;
 
 /// Bits behind the point of a [`Weight`].
@@ -51,7 +51,7 @@ impl Weight {
         self.0 != 0
     }
 
-    /// What this sighting adds to the variance of a sum of weights, w (w - 1), in units of 2^-20.
+    /// Returns this sighting's part of the variance of a sum of weights, w (w - 1), in units of 2^-20.
     #[inline]
     #[must_use]
     pub const fn variance(self) -> Self {
@@ -68,7 +68,7 @@ impl Weight {
     }
 }
 
-impl Told for Weight {
+impl Outcome for Weight {
     const REPEAT: Self = Self::NONE;
     const FIRST: Self = Self::ONE;
     const UNSAMPLED: Self = Self::NONE;
@@ -110,7 +110,7 @@ impl WeighingFilter {
         self.0.lines().memory_bytes()
     }
 
-    /// Forgets everything and keeps the memory.
+    /// Clears it and keeps the memory.
     pub fn clear(&mut self) {
         self.0.clear();
     }

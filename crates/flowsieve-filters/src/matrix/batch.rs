@@ -13,9 +13,7 @@
 
 use super::MatrixFilter;
 use super::layout::Layout;
-#[cfg(target_arch = "x86_64")]
-use crate::hashing::HalfProducts;
-use crate::hashing::{Digest, NumberedProbes, Products, WholeProducts};
+use crate::hashing::{Digest, NumberedProbes, ProductWork, Products, run_with_products};
 use crate::matrix_sizing::{MAX_ATTRIBUTES, members};
 
 /// Elements that are asked for together: their numbers fit in a byte.
@@ -45,21 +43,30 @@ impl MatrixFilter {
             answers.resize(answers.len() + elements, true);
             return;
         }
-        let query = Query { filter: self, mask, places: &places, attributes, answers };
+        let largest = self.sizes.iter().copied().max().unwrap_or(0);
+        let places = &*places;
+        macro_rules! run {
+            ($room:expr) => {
+                run_with_products(
+                    largest,
+                    Query::<'_, { $room }> { filter: self, mask, places, attributes, answers },
+                )
+            };
+        }
         match Layout::room(mask.count_ones() as usize) {
-            1 => query.run::<1>(),
-            2 => query.run::<2>(),
-            3 => query.run::<3>(),
-            4 => query.run::<4>(),
-            8 => query.run::<8>(),
-            _ => query.run::<MAX_ATTRIBUTES>(),
+            1 => run!(1),
+            2 => run!(2),
+            3 => run!(3),
+            4 => run!(4),
+            8 => run!(8),
+            _ => run!(MAX_ATTRIBUTES),
         }
     }
 }
 
 /// The elements that are asked for, the attributes in `mask` of one after the other, and the
 /// answers.
-struct Query<'a> {
+struct Query<'a, const MOST: usize> {
     filter: &'a MatrixFilter,
     mask: u32,
     places: &'a [u16],
@@ -67,19 +74,9 @@ struct Query<'a> {
     answers: &'a mut Vec<bool>,
 }
 
-impl Query<'_> {
-    fn run<const MOST: usize>(self) {
-        #[cfg(target_arch = "x86_64")]
-        if self.filter.sizes.iter().all(|&size| HalfProducts::fits(size))
-            && let Some(simd) = pulp::x86::V4::try_new()
-        {
-            return simd.vectorize(WithVectors::<MOST>(self));
-        }
-        self.run_with::<WholeProducts, MOST>();
-    }
-
+impl<const MOST: usize> ProductWork for Query<'_, MOST> {
     #[inline(always)]
-    fn run_with<P: Products, const MOST: usize>(self) {
+    fn run_with<P: Products>(self) {
         let Self { filter, mask, places, attributes, answers } = self;
         let given: Vec<usize> = members(mask).collect();
         let sizes: Vec<u64> = given.iter().map(|&member| filter.sizes[member]).collect();
@@ -106,20 +103,6 @@ impl Query<'_> {
                 answers[first + usize::from(asked.elements[at])] = asked.there[at] != 0;
             }
         }
-    }
-}
-
-/// [`Query::run_with`] for a machine with vectors of eight words.
-#[cfg(target_arch = "x86_64")]
-struct WithVectors<'a, const MOST: usize>(Query<'a>);
-
-#[cfg(target_arch = "x86_64")]
-impl<const MOST: usize> pulp::NullaryFnOnce for WithVectors<'_, MOST> {
-    type Output = ();
-
-    #[inline(always)]
-    fn call(self) {
-        self.0.run_with::<HalfProducts, MOST>();
     }
 }
 

@@ -17,7 +17,7 @@ type Row = [u64; ProbeBatch::MOST];
 /// Memory of batches, kept so that none is allocated.
 #[derive(Clone, Debug)]
 pub(super) struct Rows {
-    /// The index of each attribute under each function, attribute by attribute; none if elements
+    /// The index of each attribute under each function, attribute by attribute; empty if elements
     /// have too many cells.
     indices: Vec<Row>,
     /// The cell of a combination under each function.
@@ -25,8 +25,7 @@ pub(super) struct Rows {
 }
 
 impl Rows {
-    /// Of elements with so many attributes and hash functions, of which so many combinations are
-    /// stored.
+    /// Rows for this many attributes, hash functions and stored combinations.
     pub(super) fn new(attributes: usize, probes: usize, combinations: usize) -> Self {
         let rows = if combinations * probes > MOST_CELLS { 0 } else { probes };
         Self {
@@ -82,7 +81,7 @@ impl MatrixFilter {
                 self.singles[step.attribute].record_all(fresh, size, self.probes);
             }
         }
-        sightings.extend(any.iter().map(|&fresh| Sighting::of_fresh(fresh)));
+        sightings.extend(any.iter().map(|&fresh| Sighting::of_fresh(fresh.into())));
     }
 
     /// Sets the cells of a combination, and adds how many of each element were clear to `fresh`.

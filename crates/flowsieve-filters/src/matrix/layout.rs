@@ -56,7 +56,7 @@ pub(super) struct Step {
 }
 
 impl Layout {
-    /// Of parameters that passed [`FilterSpec::check`](crate::FilterSpec::check).
+    /// The layout for parameters that passed [`FilterSpec::check`](crate::FilterSpec::check).
     pub(super) fn new(sizes: &[u64], cuts: &[u32], index_map: IndexMap) -> Self {
         let combinations = legal_combinations(sizes.len(), cuts);
         let place = |combination: u32| {

@@ -18,7 +18,7 @@
 //!
 //! # Operations
 //!
-//! 1. insert: each attribute has k hash functions of its own. For each of the k, set the cells of
+//! 1. insert: each attribute has its own k hash functions. For each of the k, set the cells of
 //!    all combinations in L, with null for the attributes that a combination leaves out. The
 //!    element was new if any cell was clear.
 //! 2. query with the attributes Q: for each maximal legal subset of Q and each of the k functions,
@@ -128,7 +128,7 @@ pub struct MatrixFilter {
     singles: Vec<Single>,
     /// Insertions that set a new cell of each stored combination.
     firsts: Vec<u64>,
-    /// After a union nobody knows how many of the other's were new here.
+    /// Whether it is a union: then it is unknown how many of the other's values were new here.
     united: bool,
     scratch: Scratch,
     rows: Rows,
@@ -238,7 +238,7 @@ impl Single {
         self.fresh = 0;
     }
 
-    /// Records values of a batch, each of which has set so many new cells.
+    /// Records the values of a batch, each with the number of new cells that it set.
     fn record_all(&mut self, fresh: &[u8], size: u64, probes: u32) {
         let before = ones_before(self.ones, fresh);
         let repeats = |number: usize| repeat_probability(before[number], size, probes);
@@ -304,11 +304,7 @@ impl MembershipFilter for MatrixFilter {
     }
 
     fn stats(&self) -> FilterStats {
-        FilterStats {
-            memory_bytes: self.bits.memory_bytes(),
-            fill_ratio: self.bits.fill_ratio(),
-            counters: None,
-        }
+        FilterStats::of_bits(&self.bits)
     }
 
     fn distinct(&self) -> Option<Estimate> {

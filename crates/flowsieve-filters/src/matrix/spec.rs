@@ -6,12 +6,11 @@ use crate::matrix_sizing::{
     MAX_ATTRIBUTES, best_plan, cells as cells_of, is_legal, least_plan, legal_combinations,
     rate_of_query,
 };
-use crate::saved::{LoadError, StateReader, StateWriter};
+use crate::saved::{MAX_LIST, saved};
 use crate::sizing::{DEFAULT_PROBES, MAX_PROBES};
 use crate::spec::{
     FilterKind, FilterSpec, Parameters, Query, Shape, Sizing, SpecError, array_bits,
 };
-use std::io;
 
 /// Most combinations that a matrix stores: an insert sets k cells of each.
 pub const MAX_COMBINATIONS: usize = 4096;
@@ -96,11 +95,6 @@ pub(crate) fn check_attributes(attributes: usize) -> Result<(), SpecError> {
 }
 
 impl MatrixSpec {
-    pub(crate) const NUMBER: u8 = 10;
-
-    /// Most cuts in a file: there are not more different ones.
-    const MAX_CUTS: usize = 1 << 16;
-
     /// Cells of the matrix (M); `None` beyond 2^64, which [`FilterSpec::check`] rejects.
     pub fn cells(&self) -> Option<u64> {
         cells_of(&self.sizes, &self.cuts)?.try_into().ok()
@@ -109,30 +103,15 @@ impl MatrixSpec {
     fn is_weighted(&self) -> bool {
         self.sizes.windows(2).any(|pair| pair[0] != pair[1])
     }
-
-    pub(crate) fn load(input: &mut StateReader<'_>) -> Result<Self, LoadError> {
-        Ok(Self {
-            sizes: input.list(64, StateReader::u64)?,
-            cuts: input.list(Self::MAX_CUTS, StateReader::u32)?,
-            probes: input.u32()?,
-            index_map: match input.u8()? {
-                0 => IndexMap::Offset,
-                1 => IndexMap::Rank,
-                _ => return Err(input.damaged("a numbering of cells that is not known")),
-            },
-        })
-    }
 }
 
+saved!(MatrixSpec { sizes, cuts, probes, index_map });
+saved!(IndexMap { Offset = 0, Rank = 1; else "a numbering of cells that is not known" });
+
 impl Parameters for MatrixSpec {
-    fn kind(&self) -> FilterKind {
-        if self.is_weighted() {
-            FilterKind::Wcbfm
-        } else if self.cuts.is_empty() {
-            FilterKind::Bfm
-        } else {
-            FilterKind::Cbfm
-        }
+    fn variety(&self) -> usize {
+        // As in the registry: BFM, CBFM, WCBFM.
+        if self.is_weighted() { 2 } else { usize::from(!self.cuts.is_empty()) }
     }
 
     fn check(&self) -> Result<(), SpecError> {
@@ -182,10 +161,6 @@ impl Parameters for MatrixSpec {
         self.cells().unwrap_or(u64::MAX).div_ceil(8)
     }
 
-    fn probes(&self) -> u32 {
-        self.probes
-    }
-
     fn with_probes(&self, probes: u32) -> Option<FilterSpec> {
         let spec = self.clone();
         Some(Self { probes, ..spec }.into())
@@ -219,26 +194,12 @@ impl Parameters for MatrixSpec {
     }
 
     fn can_be_saved(&self) -> Result<(), SpecError> {
-        if self.cuts.len() > Self::MAX_CUTS {
+        if self.cuts.len() > MAX_LIST {
             return Err(SpecError::new(
                 "a matrix with more than 65536 cuts cannot be saved; leave out those that are there twice",
             ));
         }
         Ok(())
-    }
-
-    fn save(&self, out: &mut StateWriter<'_>) -> io::Result<()> {
-        out.u32(self.sizes.len() as u32)?;
-        out.words(&self.sizes)?;
-        out.u32(self.cuts.len() as u32)?;
-        for &cut in &self.cuts {
-            out.u32(cut)?;
-        }
-        out.u32(self.probes)?;
-        out.u8(match self.index_map {
-            IndexMap::Offset => 0,
-            IndexMap::Rank => 1,
-        })
     }
 
     fn rate(&self, query: &Query<'_>) -> Option<f64> {
@@ -247,10 +208,9 @@ impl Parameters for MatrixSpec {
     }
 
     fn shape(&self) -> Shape {
-        let is_weighted = self.is_weighted();
         Shape {
             probes: Some(self.probes),
-            size: self.sizes.first().copied().filter(|_| !is_weighted),
+            size: self.sizes.first().copied().filter(|_| !self.is_weighted()),
             unit: "values",
             sizes: self.sizes.clone(),
             cells: cells_of(&self.sizes, &self.cuts).map(|cells| cells as f64),

@@ -18,24 +18,6 @@ pub fn cells(sizes: &[u64], cuts: &[u32]) -> Option<u128> {
         })
 }
 
-/// Cells M by inclusion and exclusion over the cuts, or `None` beyond 2^127. Costs 2^(number of
-/// cuts), where [`cells`] costs 2^(number of attributes).
-pub fn cells_by_inclusion_exclusion(sizes: &[u64], cuts: &[u32]) -> Option<i128> {
-    (0..1_u64 << cuts.len()).try_fold(0_i128, |sum, chosen| {
-        let union = cuts
-            .iter()
-            .enumerate()
-            .filter(|(index, _)| chosen >> index & 1 == 1)
-            .fold(0, |union, (_, cut)| union | cut);
-        let mut product = 1_i128;
-        for (attribute, &size) in sizes.iter().enumerate() {
-            let factor = i128::from(size) + i128::from(union >> attribute & 1 == 0);
-            product = product.checked_mul(factor)?;
-        }
-        sum.checked_add(if chosen.count_ones() % 2 == 0 { product } else { -product })
-    })
-}
-
 /// Cells M by formula (4): d attributes of size m, *pairwise disjoint* cuts of `cut_sizes` (rᵢ)
 /// attributes each.
 pub fn cells_of_disjoint_cuts(size: f64, attributes: u32, cut_sizes: &[u32]) -> f64 {

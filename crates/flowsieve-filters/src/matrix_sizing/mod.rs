@@ -51,13 +51,13 @@ mod plans;
 mod rates;
 
 pub use cells::{
-    cells, cells_by_inclusion_exclusion, cells_of_disjoint_cuts, combination_cells,
-    largest_cartesian_size, largest_size, weighted_sizes,
+    cells, cells_of_disjoint_cuts, combination_cells, largest_cartesian_size, largest_size,
+    weighted_sizes,
 };
 pub use plans::{MatrixPlan, best_plan, cut_families, least_plan};
 pub use rates::{
-    PartLoad, attribute_size, cmdbf_fpr, load_of_rows, matrix_fpr, mdbf_fpr, rate_in_rows,
-    rate_of_query, rate_with_rows, table_probes, uncut_fpr,
+    PartLoad, attribute_size, cmdbf_fpr, load_of_rows, matrix_fpr, mdbf_fpr, rate_of_query,
+    rate_with_rows, table_probes, uncut_fpr,
 };
 
 /// Most attributes of an element.

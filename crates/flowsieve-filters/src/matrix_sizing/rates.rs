@@ -71,24 +71,6 @@ pub(super) fn rate_of_subsets(
         .product()
 }
 
-/// False-positive rate of a stored combination (`subset`) of values all of which occur, though not
-/// together: `elements_of` says how many distinct values a combination has.
-///
-/// A value that occurs with D others has filled 1 - e^(-D/c) of the c cells that it shares with
-/// them, on top of the share ρ that is set everywhere; so the rate is (1 - (1-ρ) Π e^(-D/c))^k. D
-/// is the same for all values here: n of the combination over n of the attribute.
-pub fn rate_in_rows(
-    sizes: &[f64],
-    subset: u32,
-    probes: u32,
-    elements_of: impl Fn(u32) -> f64,
-) -> f64 {
-    let elements = elements_of(subset);
-    let cells: f64 = members(subset).map(|member| sizes[member]).product();
-    let of_rows = load_of_rows(sizes, subset, elements_of);
-    rate_with_rows(cells, of_rows, probes, elements)
-}
-
 /// False-positive rate of a query to a matrix with these sizes and cuts: the product over the
 /// stored parts that answer it. Values that occur do so apart from each other: those of a part all
 /// or none.
@@ -101,7 +83,7 @@ pub fn rate_of_query(sizes: &[f64], cuts: &[u32], probes: u32, query: &Query<'_>
     maximal_legal_subsets(query.mask, cuts).into_iter().map(of).product()
 }
 
-/// What a stored combination is filled with.
+/// Load of a stored combination.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PartLoad {
     cells: f64,
@@ -111,7 +93,7 @@ pub struct PartLoad {
 }
 
 impl PartLoad {
-    /// Of a combination of attributes of these sizes. The load of its rows counts only if its
+    /// The load of a combination of attributes of these sizes. That of its rows counts only if its
     /// values may occur.
     pub fn new(
         sizes: &[f64],
@@ -147,15 +129,20 @@ impl PartLoad {
     }
 }
 
-/// What the values of a query have filled of the cells that they share with others, as a load: the
-/// sum of D/c over the attributes of [`rate_in_rows`].
+/// Load of the cells that the values of a query, which all occur though not together, share with
+/// other values.
+///
+/// A value that occurs with D others has filled 1 - e^(-D/c) of the c cells that it shares with
+/// them, on top of the share ρ that is set everywhere; so the rate is (1 - (1-ρ) Π e^(-D/c))^k. D
+/// is the same for all values here: n of the combination over n of the attribute. The load is the
+/// sum of D/c over the attributes.
 pub fn load_of_rows(sizes: &[f64], subset: u32, elements_of: impl Fn(u32) -> f64) -> f64 {
     let elements = elements_of(subset);
     let cells: f64 = members(subset).map(|member| sizes[member]).product();
     members(subset).map(|member| elements / elements_of(1 << member) * sizes[member] / cells).sum()
 }
 
-/// [`rate_in_rows`] of a combination of this many `cells`, with the [`load_of_rows`].
+/// The rate of a combination of this many `cells`, with the [`load_of_rows`].
 pub fn rate_with_rows(cells: f64, of_rows: f64, probes: u32, elements: f64) -> f64 {
     let load = f64::from(probes) * elements / cells;
     (-(-load - of_rows).exp_m1()).powi(probes as i32)

@@ -11,6 +11,23 @@ fn near(ours: f64, theirs: f64) -> bool {
     (ours / theirs - 1.0).abs() < 1e-9
 }
 
+/// Cells M by inclusion and exclusion over the cuts, or `None` beyond 2^127.
+fn cells_by_inclusion_exclusion(sizes: &[u64], cuts: &[u32]) -> Option<i128> {
+    (0..1_u64 << cuts.len()).try_fold(0_i128, |sum, chosen| {
+        let union = cuts
+            .iter()
+            .enumerate()
+            .filter(|(index, _)| chosen >> index & 1 == 1)
+            .fold(0, |union, (_, cut)| union | cut);
+        let mut product = 1_i128;
+        for (attribute, &size) in sizes.iter().enumerate() {
+            let factor = i128::from(size) + i128::from(union >> attribute & 1 == 0);
+            product = product.checked_mul(factor)?;
+        }
+        sum.checked_add(if chosen.count_ones() % 2 == 0 { product } else { -product })
+    })
+}
+
 /// Counts from an independent computation.
 #[test]
 fn cells_of_cut_families() {

@@ -85,7 +85,7 @@ const STREAM: u64 = 0x2100_0000;
 /// A multiset of elements that grows and shrinks.
 #[derive(Clone, Debug)]
 pub struct QuotientFilter {
-    /// What is in its place, as it is saved.
+    /// The sorted fingerprints, as they are saved.
     packed: Vec<u8>,
     /// By how much the counts of fingerprints differ from those in their places.
     changes: HashMap<u64, i64>,
@@ -103,7 +103,7 @@ fn fingerprint(element: Digest, bits: u32) -> u64 {
 }
 
 impl QuotientFilter {
-    /// An empty filter with fingerprints of so many bits (8 to 56).
+    /// An empty filter with fingerprints of this many bits (8 to 56).
     ///
     /// # Errors
     ///
@@ -224,7 +224,7 @@ impl QuotientFilter {
         }
     }
 
-    /// Puts all changes in their places.
+    /// Merges all changes into the sorted fingerprints.
     fn settle(&mut self) {
         if !self.changes.is_empty() {
             let changes = self.sorted_changes();
@@ -233,7 +233,7 @@ impl QuotientFilter {
         }
     }
 
-    /// Puts changes in their places, which are in ascending order.
+    /// Merges changes in ascending order into the sorted fingerprints.
     fn apply(&mut self, changes: &[(u64, i64)]) {
         let bits = self.packed().fingerprint_bits();
         let entries = Merged::new(self.packed().entries(), changes);
@@ -300,8 +300,7 @@ impl QuotientFilter {
 }
 
 impl<W: Words> QuotientInPlace<W> {
-    /// The filter that these words are, of so many bytes. They are not compared with their
-    /// checksum.
+    /// Opens a filter of `length` bytes, without comparing them with their checksum.
     ///
     /// # Errors
     ///

@@ -68,7 +68,7 @@ impl Words for &[u8] {
     }
 }
 
-/// What the head says.
+/// The head of a saved filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Head {
     /// Bits of a fingerprint (p).
@@ -140,7 +140,7 @@ impl Part {
 }
 
 impl Layout {
-    /// The layout of a filter of so many bytes.
+    /// Reads the layout of a filter of `length` bytes.
     pub(super) fn read<W: Words>(of: &W, length: u64) -> Result<Result<Self, LoadError>, W::Error> {
         let damaged = |offset, reason| Ok(Err(LoadError::Damaged { offset, reason }));
         if length < (HEAD + TAIL) as u64 {
@@ -210,7 +210,7 @@ impl Layout {
         Ok(None)
     }
 
-    /// The place in the runs behind so many zeros from a place on; fewer than 64.
+    /// The place in the runs behind `zeros` zeros (fewer than 64) from a place on.
     fn behind_zeros<W: Words>(
         &self,
         of: &W,
@@ -254,7 +254,7 @@ impl<'a> Packed<'a> {
         let packed = Self::open(bytes)?;
         let damaged = |offset, reason| LoadError::Damaged { offset, reason };
         let (before, stored) = bytes.split_at(bytes.len() - TAIL);
-        if checksum(before).to_le_bytes() != stored {
+        if Checksum::of(before).to_le_bytes() != stored {
             return Err(damaged(before.len() as u64, "its checksum is another one"));
         }
         let (distinct, insertions) = sums(packed.entries());
@@ -335,7 +335,7 @@ impl<'a> Packed<'a> {
     }
 }
 
-/// What cannot fail, since all bytes are there.
+/// Unwraps a result that cannot be an error, since all bytes are in memory.
 fn whole<T>(of: Result<T, Infallible>) -> T {
     let Ok(of) = of;
     of
@@ -440,15 +440,9 @@ pub(super) fn pack(
     for bits in [runs, remainders, counts] {
         bytes.extend(bits.into_bytes());
     }
-    let checksum = checksum(&bytes);
+    let checksum = Checksum::of(&bytes);
     bytes.extend(checksum.to_le_bytes());
     bytes
-}
-
-fn checksum(bytes: &[u8]) -> u64 {
-    let mut checksum = Checksum::new();
-    checksum.update(bytes);
-    checksum.value()
 }
 
 /// The lowest bits, 63 at most.

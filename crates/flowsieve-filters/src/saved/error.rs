@@ -15,7 +15,7 @@ pub enum LoadError {
         "this is no saved filter: its first bytes are not those that `flowsieve count --save-filter` writes"
     )]
     Foreign,
-    /// Of a version that is not known here.
+    /// An unknown version.
     #[error(
         "this saved filter is of version {0} of the format, and only version {known} is known here; make it again",
         known = super::VERSION
@@ -26,7 +26,7 @@ pub enum LoadError {
     CutShort {
         /// Bytes that are there.
         length: u64,
-        /// What would have come.
+        /// The part that is cut short.
         part: &'static str,
     },
     /// The file has another length than its head says.
@@ -54,7 +54,7 @@ pub enum LoadError {
     Damaged {
         /// Where the value stands, or just before.
         offset: u64,
-        /// What is wrong.
+        /// The reason.
         reason: &'static str,
     },
     /// Parameters that no filter can have.

@@ -13,12 +13,10 @@
 //! the parameters have been compared with the length of the file.
 
 mod error;
-mod in_place;
 mod state;
 
 pub use self::error::{LoadError, UnionError};
-pub use self::in_place::FilterInPlace;
-pub(crate) use self::state::{FilterState, StateReader, StateWriter};
+pub(crate) use self::state::{FilterState, MAX_LIST, Saved, StateReader, StateWriter, saved};
 pub(super) use self::state::{same, unite_lines};
 
 use super::{
@@ -115,7 +113,7 @@ impl SavedFilter {
         self.seed
     }
 
-    /// What the elements are, in the words of who made the filter.
+    /// Description of the elements, written by the maker of the filter.
     pub fn label(&self) -> &[u8] {
         &self.label
     }
@@ -380,7 +378,7 @@ impl SavedFilter {
     }
 }
 
-/// What stands before the parameters.
+/// The head before the parameters.
 struct Head {
     shards: u32,
     seed: u64,
@@ -404,7 +402,7 @@ fn read_head(input: &mut StateReader<'_>, length: u64) -> Result<Head, LoadError
     Ok(Head { shards: start.shards, seed, self_check, label })
 }
 
-/// What the first bytes say.
+/// The first bytes.
 struct Start {
     shards: u32,
     length: u64,

@@ -65,6 +65,109 @@ pub(crate) fn unite_lines(lines: &mut Lines, others: &Lines) {
     }
 }
 
+/// A parameter, or all parameters of a structure, in a saved filter.
+pub(crate) trait Saved: Sized {
+    fn save(&self, out: &mut StateWriter<'_>) -> io::Result<()>;
+
+    fn load(input: &mut StateReader<'_>) -> Result<Self, LoadError>;
+}
+
+impl Saved for u32 {
+    fn save(&self, out: &mut StateWriter<'_>) -> io::Result<()> {
+        out.u32(*self)
+    }
+
+    fn load(input: &mut StateReader<'_>) -> Result<Self, LoadError> {
+        input.u32()
+    }
+}
+
+impl Saved for u64 {
+    fn save(&self, out: &mut StateWriter<'_>) -> io::Result<()> {
+        out.u64(*self)
+    }
+
+    fn load(input: &mut StateReader<'_>) -> Result<Self, LoadError> {
+        input.u64()
+    }
+}
+
+/// In 32 bits.
+impl Saved for usize {
+    fn save(&self, out: &mut StateWriter<'_>) -> io::Result<()> {
+        out.u32(*self as u32)
+    }
+
+    fn load(input: &mut StateReader<'_>) -> Result<Self, LoadError> {
+        Ok(input.u32()? as Self)
+    }
+}
+
+impl Saved for bool {
+    fn save(&self, out: &mut StateWriter<'_>) -> io::Result<()> {
+        out.u8(u8::from(*self))
+    }
+
+    fn load(input: &mut StateReader<'_>) -> Result<Self, LoadError> {
+        input.flag()
+    }
+}
+
+/// Behind the number of entries; the list grows as they come.
+impl<T: Saved> Saved for Vec<T> {
+    fn save(&self, out: &mut StateWriter<'_>) -> io::Result<()> {
+        self.len().save(out)?;
+        self.iter().try_for_each(|entry| entry.save(out))
+    }
+
+    fn load(input: &mut StateReader<'_>) -> Result<Self, LoadError> {
+        let count = usize::load(input)?;
+        if count > MAX_LIST {
+            return Err(input.damaged("a list of parameters is longer than any can be"));
+        }
+        (0..count).map(|_| T::load(input)).collect()
+    }
+}
+
+/// Implements [`Saved`] for a structure, field after field, or for an enum, as a byte.
+macro_rules! saved {
+    ($type:ty { $($field:ident),+ }) => {
+        impl $crate::saved::Saved for $type {
+            fn save(&self, out: &mut $crate::saved::StateWriter<'_>) -> std::io::Result<()> {
+                $($crate::saved::Saved::save(&self.$field, out)?;)+
+                Ok(())
+            }
+
+            fn load(
+                input: &mut $crate::saved::StateReader<'_>,
+            ) -> Result<Self, $crate::saved::LoadError> {
+                Ok(Self { $($field: $crate::saved::Saved::load(input)?),+ })
+            }
+        }
+    };
+    ($type:ty { $($variant:ident = $number:literal),+; else $unknown:literal }) => {
+        impl $crate::saved::Saved for $type {
+            fn save(&self, out: &mut $crate::saved::StateWriter<'_>) -> std::io::Result<()> {
+                out.u8(match self { $(Self::$variant => $number),+ })
+            }
+
+            fn load(
+                input: &mut $crate::saved::StateReader<'_>,
+            ) -> Result<Self, $crate::saved::LoadError> {
+                match input.u8()? {
+                    $($number => Ok(Self::$variant),)+
+                    _ => Err(input.damaged($unknown)),
+                }
+            }
+        }
+    };
+}
+
+pub(crate) use saved;
+
+/// Most entries of a list of parameters.
+pub(crate) const MAX_LIST: usize = 1 << 16;
+
 /// Bytes converted at a time.
 const PIECE: usize = 4096;
 
@@ -324,19 +427,6 @@ impl<'a> StateReader<'a> {
             }
         }
         Ok(())
-    }
-
-    /// A number, and this many entries; the list grows as they come.
-    pub(crate) fn list<T>(
-        &mut self,
-        most: usize,
-        entry: impl Fn(&mut Self) -> Result<T, LoadError>,
-    ) -> Result<Vec<T>, LoadError> {
-        let count = self.u32()? as usize;
-        if count > most {
-            return Err(self.damaged("a list of parameters is longer than any can be"));
-        }
-        (0..count).map(|_| entry(self)).collect()
     }
 
     /// A count of what happened, in a range that leaves room for more.

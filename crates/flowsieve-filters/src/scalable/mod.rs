@@ -8,8 +8,8 @@
 //!     k parts of m      k parts of m            k parts of m counters
 //! ```
 //!
-//! Each link is the memory of a [split counting filter](super::SplitCountingFilter) with hash
-//! functions of its own.
+//! Each link is the memory of a [split counting filter](super::CountingFilter::split) with hash
+//! functions.
 //!
 //! # Operations
 //!
@@ -119,9 +119,7 @@ mod union;
 
 pub(crate) use self::spec::SCALABLE;
 pub use self::spec::ScalableSpec;
-pub(super) use self::state::SavedLinks;
-use super::split_counting::SplitCounters;
-pub(super) use super::split_counting::positions;
+use super::counting::Counters;
 use super::{
     CounterStats, DistinctCounter, ElementDigests, Estimate, FilterStats, MembershipFilter,
     RemovableFilter, Sighting,
@@ -152,7 +150,7 @@ const MAX_FUNCTION_SET: u64 = 1 << 48;
 #[derive(Clone, Debug)]
 pub struct ScalableFilter {
     /// At least one.
-    links: Vec<SplitCounters>,
+    links: Vec<Counters>,
     shape: LinkShape,
     most_links: u32,
     refill: Refill,
@@ -171,8 +169,8 @@ struct LinkShape {
 }
 
 impl LinkShape {
-    fn link(self, function_set: u64) -> SplitCounters {
-        SplitCounters::new(self.part, self.probes, self.counter_bits, function_set)
+    fn link(self, function_set: u64) -> Counters {
+        Counters::split(self.part, self.probes, self.counter_bits, function_set)
     }
 }
 
@@ -219,7 +217,7 @@ impl ScalableFilter {
     }
 
     /// The link that takes a new element.
-    fn taker(&mut self) -> &mut SplitCounters {
+    fn taker(&mut self) -> &mut Counters {
         let last = self.links.len() - 1;
         let candidates = match self.rule() {
             Refill::FirstNotFull => 0..=last,
@@ -228,7 +226,7 @@ impl ScalableFilter {
         let mut taker = candidates.into_iter().find(|&link| self.links[link].fill_ratio() < FULL);
         if taker.is_none() && self.links.len() < self.most_links as usize {
             // The number after the largest: a chain that grew and shrank again is as before.
-            let numbers = self.links.iter().map(SplitCounters::function_set);
+            let numbers = self.links.iter().map(Counters::function_set);
             let number = numbers.fold(FIRST_FUNCTION_SET, u64::max) + 1;
             if number <= MAX_FUNCTION_SET {
                 self.links.push(self.shape.link(number));
@@ -240,7 +238,7 @@ impl ScalableFilter {
 }
 
 /// Probability that a new element is called a repeat by one of these links.
-fn repeat_probability(links: &[SplitCounters]) -> f64 {
+fn repeat_probability(links: &[Counters]) -> f64 {
     let none: f64 = links.iter().map(|link| 1.0 - link.repeat_probability()).product();
     1.0 - none
 }
@@ -276,10 +274,10 @@ impl MembershipFilter for ScalableFilter {
     }
 
     fn stats(&self) -> FilterStats {
-        let links = || self.links.iter().map(SplitCounters::stats);
+        let links = || self.links.iter().map(Counters::stats);
         let counters = || links().filter_map(|stats| stats.counters);
         FilterStats {
-            memory_bytes: self.links.iter().map(SplitCounters::memory_bytes).sum(),
+            memory_bytes: self.links.iter().map(Counters::memory_bytes).sum(),
             fill_ratio: links().map(|stats| stats.fill_ratio).sum::<f64>()
                 / self.links.len() as f64,
             counters: Some(CounterStats {

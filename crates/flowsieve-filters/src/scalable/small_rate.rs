@@ -89,7 +89,7 @@ impl Range {
         Self { first: self.first + other.first, values }
     }
 
-    /// The distribution of the sum of so many numbers.
+    /// The distribution of the sum of `count` numbers.
     fn times(&self, count: u32) -> Self {
         if count == 1 {
             return self.clone();
@@ -99,7 +99,7 @@ impl Range {
         if count.is_multiple_of(2) { even } else { even.plus(self) }
     }
 
-    /// The weight of all below `limit` of the sum of so many numbers.
+    /// The weight below `limit` of the sum of `count` numbers.
     fn sum_below(&self, count: u32, limit: usize) -> f64 {
         let halves = [count / 2, count - count / 2];
         let zero = Self { first: 0, values: vec![1.0] };

@@ -4,15 +4,14 @@ use super::rate::chain_fpr;
 use super::{Refill, ScalableFilter};
 use crate::MembershipFilter;
 use crate::bits::CounterArray;
-use crate::saved::{LoadError, StateReader, StateWriter};
+use crate::saved::saved;
 use crate::sizing::MAX_PROBES;
 use crate::spec::{
     DEFAULT_COUNTER_BITS, Descriptor, FilterKind, FilterSpec, Parameters, Query, Reach, Shape,
     Sizing, SpecError, check_counters, check_memory, check_probes, check_rate,
 };
-use crate::split_counting::{CounterSizes, counter_sizes, part_among};
+use crate::split_counting::counter_sizes;
 use std::f64::consts::LN_2;
-use std::io;
 
 /// Links of a chain when nothing else is asked for.
 const DEFAULT_LINKS: u32 = 8;
@@ -44,9 +43,8 @@ pub(crate) const SCALABLE: Descriptor = Descriptor {
         let links = u64::from(DEFAULT_LINKS);
         let (part, probes) = match sizing {
             Sizing::Memory { .. } => {
-                let CounterSizes { part, probes, .. } =
-                    counter_sizes(FilterKind::Scalable, links, sizing)?;
-                (part, probes)
+                let sizes = counter_sizes(FilterKind::Scalable, links, sizing)?;
+                (sizes.part, sizes.probes)
             }
             Sizing::Rate { fpr, expected } => {
                 check_rate(fpr)?;
@@ -70,29 +68,10 @@ pub(crate) const SCALABLE: Descriptor = Descriptor {
     search: None,
 };
 
-impl ScalableSpec {
-    pub(crate) const NUMBER: u8 = 7;
-
-    pub(crate) fn load(input: &mut StateReader<'_>) -> Result<Self, LoadError> {
-        Ok(Self {
-            part: input.u64()?,
-            probes: input.u32()?,
-            counter_bits: input.u32()?,
-            most_links: input.u32()?,
-            refill: match input.u8()? {
-                0 => Refill::FirstNotFull,
-                1 => Refill::Newest,
-                _ => return Err(input.damaged("a chain of an unknown rule")),
-            },
-        })
-    }
-}
+saved!(ScalableSpec { part, probes, counter_bits, most_links, refill });
+saved!(Refill { FirstNotFull = 0, Newest = 1; else "a chain of an unknown rule" });
 
 impl Parameters for ScalableSpec {
-    fn kind(&self) -> FilterKind {
-        FilterKind::Scalable
-    }
-
     fn check(&self) -> Result<(), SpecError> {
         check_probes(self.probes, MAX_PROBES as u32)?;
         if self.most_links == 0 || self.most_links > MAX_LINKS {
@@ -113,15 +92,9 @@ impl Parameters for ScalableSpec {
         CounterArray::bytes_of(self.part * u64::from(self.probes), self.counter_bits)
     }
 
-    fn probes(&self) -> u32 {
-        self.probes
-    }
-
     fn with_probes(&self, probes: u32) -> Option<FilterSpec> {
-        Some(
-            Self { part: part_among(self.part * u64::from(self.probes), probes), probes, ..*self }
-                .into(),
-        )
+        let part = self.part * u64::from(self.probes) / u64::from(probes.max(1));
+        Some(Self { part, probes, ..*self }.into())
     }
 
     fn build(&self) -> Box<dyn MembershipFilter> {
@@ -134,29 +107,15 @@ impl Parameters for ScalableSpec {
         ))
     }
 
-    fn save(&self, out: &mut StateWriter<'_>) -> io::Result<()> {
-        out.u64(self.part)?;
-        out.u32(self.probes)?;
-        out.u32(self.counter_bits)?;
-        out.u32(self.most_links)?;
-        out.u8(match self.refill {
-            Refill::FirstNotFull => 0,
-            Refill::Newest => 1,
-        })
-    }
-
     fn rate(&self, query: &Query<'_>) -> Option<f64> {
         query.of_whole(|n| chain_fpr(self.part, self.probes, self.most_links, n))
     }
 
     fn shape(&self) -> Shape {
         Shape {
-            probes: Some(self.probes),
-            size: Some(self.part),
-            unit: "counters",
             arrays: Some(self.most_links),
             counter_bits: Some(self.counter_bits),
-            ..Shape::default()
+            ..Shape::new(self.probes, self.part, "counters")
         }
     }
 

@@ -160,7 +160,7 @@ fn a_union_has_the_links_of_both_and_adds_up_small_ones() {
     // Two full ones of each stay apart, and so do those with 64 and 54, which would fill more than
     // half.
     assert_eq!(union.links(), 6);
-    let numbers: Vec<u64> = union.links.iter().map(SplitCounters::function_set).collect();
+    let numbers: Vec<u64> = union.links.iter().map(Counters::function_set).collect();
     assert_eq!(numbers[..3], numbers[3..]);
     let estimate = union.distinct().unwrap();
     let exact = first.iter().chain(&second).collect::<HashSet<_>>().len() as u64;

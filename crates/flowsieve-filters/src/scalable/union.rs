@@ -1,6 +1,6 @@
 //! The union of two chains.
 
-use super::{FULL, ScalableFilter, SplitCounters};
+use super::{Counters, FULL, ScalableFilter};
 use crate::saved::UnionError;
 use crate::{DistinctCounter, MembershipFilter};
 
@@ -21,7 +21,7 @@ impl ScalableFilter {
     /// The links of the union: ours and then the other's, each the oldest first. One of the other's
     /// that has the functions of one of ours, and fills at most half of a link together with it, is
     /// added to it.
-    pub(super) fn links_with(&self, other: &Self) -> Result<Vec<SplitCounters>, UnionError> {
+    pub(super) fn links_with(&self, other: &Self) -> Result<Vec<Counters>, UnionError> {
         if self.is_empty() {
             return Ok(other.links.clone());
         }
@@ -49,6 +49,6 @@ impl ScalableFilter {
 
     /// Whether nothing is in it.
     fn is_empty(&self) -> bool {
-        self.links.iter().all(SplitCounters::is_empty)
+        self.links.iter().all(Counters::is_empty)
     }
 }

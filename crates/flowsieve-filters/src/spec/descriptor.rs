@@ -1,15 +1,16 @@
 //! What a structure's own file says about it.
 
-use super::{FilterKind, FilterSpec, Query, Shape, Sizing, SpecError, Workload};
+use super::{FilterSpec, Query, Shape, Sizing, SpecError, Workload};
 use crate::MembershipFilter;
-use crate::saved::StateWriter;
 use std::fmt::Debug;
-use std::io;
 
 /// Parameters of a filter: everything that depends on the structure. [`FilterSpec`] documents the
 /// methods.
 pub(crate) trait Parameters: Debug {
-    fn kind(&self) -> FilterKind;
+    /// Which of the structure's kinds this is, as the registry lists them.
+    fn variety(&self) -> usize {
+        0
+    }
 
     fn check(&self) -> Result<(), SpecError>;
 
@@ -18,8 +19,6 @@ pub(crate) trait Parameters: Debug {
     fn built_bytes(&self) -> u64 {
         self.memory_bytes()
     }
-
-    fn probes(&self) -> u32;
 
     fn with_probes(&self, _probes: u32) -> Option<FilterSpec> {
         None
@@ -55,8 +54,6 @@ pub(crate) trait Parameters: Debug {
         Ok(())
     }
 
-    fn save(&self, out: &mut StateWriter<'_>) -> io::Result<()>;
-
     fn rate(&self, query: &Query<'_>) -> Option<f64>;
 
     fn count_variance(&self, _workload: &Workload<'_>) -> Option<f64> {
@@ -76,7 +73,7 @@ pub(crate) trait Parameters: Debug {
 pub(crate) struct Descriptor {
     /// In the command line and in reports.
     pub(crate) name: &'static str,
-    /// What it is, in a line, with its source.
+    /// Help line, with the source.
     pub(crate) summary: &'static str,
     pub(crate) reach: Reach,
     /// Whether an element that was inserted before changes nothing.
@@ -100,7 +97,7 @@ pub enum Reach {
     Matrix {
         /// Combinations can be cut.
         cuts: bool,
-        /// Each attribute can have a size of its own.
+        /// Each attribute can have its own size.
         weights: bool,
     },
 }

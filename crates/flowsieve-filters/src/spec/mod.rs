@@ -26,8 +26,6 @@ pub(crate) use self::sizing::{
 };
 
 use super::MembershipFilter;
-use super::saved::StateWriter;
-use std::io;
 
 /// A structure that is compared, planned or counted with: a filter, or one of the three that are
 /// none.
@@ -72,7 +70,7 @@ impl Structure {
         }
     }
 
-    /// What it is, in a line.
+    /// Help line.
     pub fn summary(self) -> &'static str {
         match self {
             Self::Filter(kind) => kind.summary(),
@@ -106,7 +104,7 @@ impl FilterKind {
         self.descriptor().name
     }
 
-    /// What the structure is, in a line, with its source.
+    /// Help line, with the source.
     pub fn summary(self) -> &'static str {
         self.descriptor().summary
     }
@@ -131,7 +129,7 @@ impl FilterKind {
         matches!(self.reach(), Reach::Matrix { cuts: true, .. })
     }
 
-    /// Whether its attributes have sizes of their own.
+    /// Whether each attribute has its own size.
     pub fn has_weights(self) -> bool {
         matches!(self.reach(), Reach::Matrix { weights: true, .. })
     }
@@ -205,11 +203,6 @@ impl FilterSpec {
         self.parameters().check()
     }
 
-    /// The structure.
-    pub fn kind(&self) -> FilterKind {
-        self.parameters().kind()
-    }
-
     /// The structure's name in the command line.
     pub fn name(&self) -> &'static str {
         self.kind().name()
@@ -227,7 +220,8 @@ impl FilterSpec {
 
     /// Hash functions (k); the subtables of a d-left filter.
     pub fn probes(&self) -> u32 {
-        self.parameters().probes()
+        let shape = self.shape();
+        shape.probes.or(shape.arrays).unwrap_or(1)
     }
 
     /// The filter of the same size with this many hash functions; `None` if the structure has no
@@ -249,7 +243,7 @@ impl FilterSpec {
         self.parameters().attributes()
     }
 
-    /// Whether the filter looks at the attributes' digests besides the whole element's.
+    /// Whether the filter needs the attributes' digests, not just the whole element's.
     pub fn needs_attributes(&self) -> bool {
         self.attributes().is_some()
     }
@@ -265,7 +259,7 @@ impl FilterSpec {
         self.parameters().stored()
     }
 
-    /// Bits that each value of a combination sets, where it has bits of its own: in a subset filter
+    /// Bits that each value of a combination sets, if it has its own: in a subset filter
     /// (`k_S`).
     pub fn probes_of(&self, mask: u32) -> Option<u32> {
         self.parameters().probes_of(mask)
@@ -301,7 +295,7 @@ impl FilterSpec {
         (elements > 0.0).then(|| (variance / elements).sqrt())
     }
 
-    /// What there is to say about the predicted rates of these queries.
+    /// Caveats about the predicted rates of these queries.
     pub fn remarks(&self, workload: &Workload<'_>) -> Vec<String> {
         self.parameters().remarks(workload)
     }
@@ -319,11 +313,5 @@ impl FilterSpec {
     /// Whether the lists among the parameters are short enough to be read again.
     pub(crate) fn can_be_saved(&self) -> Result<(), SpecError> {
         self.parameters().can_be_saved()
-    }
-
-    /// Writes the structure's number and its parameters.
-    pub(crate) fn save(&self, out: &mut StateWriter<'_>) -> io::Result<()> {
-        out.u8(self.number())?;
-        self.parameters().save(out)
     }
 }

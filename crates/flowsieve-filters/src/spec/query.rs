@@ -55,7 +55,7 @@ impl Query<'_> {
     }
 }
 
-/// What a filter is asked: a mixture of queries about some elements.
+/// A mixture of queries to a filter, and the elements in it.
 #[derive(Clone, Copy)]
 pub struct Workload<'a> {
     /// Number of attributes of an element.
@@ -120,7 +120,7 @@ impl Workload<'_> {
         self.weighted(&self.rates(spec), None)
     }
 
-    /// Of filters that differ in k alone, the one with the lowest rate of what they answer.
+    /// Returns the k with the lowest mean rate among filters that differ in k only.
     pub(crate) fn best_probes(&self, with: impl Fn(u32) -> FilterSpec) -> FilterSpec {
         (1..=MAX_PROBES as u32)
             .map(with)

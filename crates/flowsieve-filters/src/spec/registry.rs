@@ -1,16 +1,18 @@
 //! The structures. A new one has a line here and all else in its own file.
 
 use super::{Descriptor, Parameters};
-use crate::saved::{LoadError, StateReader};
+use crate::saved::{LoadError, Saved, StateReader, StateWriter};
 use crate::{
     bfm, bloom, cartesian, cbfm, cmdbf, counting, dleft, matrix, mdbf, scalable, split_counting,
     subset, wcbfm,
 };
+use std::io;
 
-/// One variant and one arm for each line: `structure(its parameters): name = descriptor, …`. What a
-/// condition stands before, as in `[cfg(test)] name`, is there only under that condition.
+/// One variant and one arm for each line: `number structure(its parameters): name = descriptor, …`.
+/// The number is that of the structure in saved files. What a condition stands before, as in
+/// `[cfg(test)] name`, is there only under that condition.
 macro_rules! registry {
-    ($($(#[$doc:meta])* $([$if:meta])? $structure:ident($parameters:ty):
+    ($($(#[$doc:meta])* $([$if:meta])? $number:literal $structure:ident($parameters:ty):
         $($([$kind_if:meta])? $kind:ident = $descriptor:path),+;)+) => {
         /// The structures by their names, in the order in which they are listed.
         #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -44,17 +46,30 @@ macro_rules! registry {
                 }
             }
 
-            /// The structure's number in files.
-            pub(super) const fn number(&self) -> u8 {
+            /// The structure.
+            pub fn kind(&self) -> FilterKind {
                 match self {
-                    $($(#[$if])? Self::$structure(_) => <$parameters>::NUMBER,)+
+                    $($(#[$if])? Self::$structure(parameters) => {
+                        let kinds = &[$($(#[$kind_if])? FilterKind::$kind),+];
+                        kinds[parameters.variety()]
+                    })+
+                }
+            }
+
+            /// Writes the structure's number and its parameters.
+            pub(crate) fn save(&self, out: &mut StateWriter<'_>) -> io::Result<()> {
+                match self {
+                    $($(#[$if])? Self::$structure(parameters) => {
+                        out.u8($number)?;
+                        parameters.save(out)
+                    })+
                 }
             }
 
             /// Reads what was saved; it need not be such that a filter can have it.
             pub(crate) fn load(input: &mut StateReader<'_>) -> Result<Self, LoadError> {
                 match input.u8()? {
-                    $($(#[$if])? <$parameters>::NUMBER => <$parameters>::load(input).map(Self::$structure),)+
+                    $($(#[$if])? $number => Saved::load(input).map(Self::$structure),)+
                     _ => Err(input.damaged("a structure that is not known")),
                 }
             }
@@ -89,25 +104,25 @@ impl FilterKind {
 
 registry! {
     /// [`SubsetFilter`](crate::SubsetFilter).
-    Subset(subset::SubsetSpec): Subset = subset::SUBSET;
-    /// [`BloomFilter`](crate::BloomFilter), or [`BloomLineFilter`](crate::BloomLineFilter).
-    Bloom(bloom::BloomSpec): Bloom = bloom::BLOOM;
+    4 Subset(subset::SubsetSpec): Subset = subset::SUBSET;
+    /// [`BloomFilter`](crate::BloomFilter).
+    1 Bloom(bloom::BloomSpec): Bloom = bloom::BLOOM;
     /// [`Mdbf`](crate::Mdbf).
-    Mdbf(mdbf::MdbfSpec): Mdbf = mdbf::MDBF;
+    2 Mdbf(mdbf::MdbfSpec): Mdbf = mdbf::MDBF;
     /// [`Cmdbf`](crate::Cmdbf).
-    Cmdbf(cmdbf::CmdbfSpec): Cmdbf = cmdbf::CMDBF;
+    3 Cmdbf(cmdbf::CmdbfSpec): Cmdbf = cmdbf::CMDBF;
     /// [`CartesianFilter`](crate::CartesianFilter).
-    Cartesian(cartesian::CartesianSpec): Cartesian = cartesian::CARTESIAN;
+    9 Cartesian(cartesian::CartesianSpec): Cartesian = cartesian::CARTESIAN;
     /// [`MatrixFilter`](crate::MatrixFilter): BFM, CBFM or WCBFM.
-    Matrix(matrix::MatrixSpec): Bfm = bfm::BFM, Cbfm = cbfm::CBFM, Wcbfm = wcbfm::WCBFM;
+    10 Matrix(matrix::MatrixSpec): Bfm = bfm::BFM, Cbfm = cbfm::CBFM, Wcbfm = wcbfm::WCBFM;
     /// [`CountingFilter`](crate::CountingFilter).
-    Counting(counting::CountingSpec): Counting = counting::COUNTING;
-    /// [`SplitCountingFilter`](crate::SplitCountingFilter).
-    SplitCounting(split_counting::SplitCountingSpec): SplitCounting = split_counting::SPLIT_COUNTING;
+    5 Counting(counting::CountingSpec): Counting = counting::COUNTING;
+    /// [`CountingFilter`](crate::CountingFilter) whose hash functions have a part each.
+    6 SplitCounting(split_counting::SplitCountingSpec): SplitCounting = split_counting::SPLIT_COUNTING;
     /// [`ScalableFilter`](crate::ScalableFilter).
-    Scalable(scalable::ScalableSpec): Scalable = scalable::SCALABLE;
+    7 Scalable(scalable::ScalableSpec): Scalable = scalable::SCALABLE;
     /// [`DleftFilter`](crate::DleftFilter).
-    Dleft(dleft::DleftSpec): Dleft = dleft::DLEFT;
+    8 Dleft(dleft::DleftSpec): Dleft = dleft::DLEFT;
     /// The toy of the recipe in CONTRIBUTING.md, which only tests have.
-    [cfg(feature = "toy")] Bitmap(crate::bitmap::BitmapSpec): [cfg(feature = "toy")] Bitmap = crate::bitmap::BITMAP;
+    [cfg(feature = "toy")] 200 Bitmap(crate::bitmap::BitmapSpec): [cfg(feature = "toy")] Bitmap = crate::bitmap::BITMAP;
 }

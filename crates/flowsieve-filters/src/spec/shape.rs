@@ -8,7 +8,7 @@ pub struct Shape {
     pub probes: Option<u32>,
     /// Size of each array, part or attribute (m).
     pub size: Option<u64>,
-    /// What `size` counts: `bits`, `lines`, `counters`, `buckets`, `values`, `registers`.
+    /// Unit of `size`: `bits`, `lines`, `counters`, `buckets`, `values`, `registers`.
     pub unit: &'static str,
     /// Arrays, links or subtables of that size.
     pub arrays: Option<u32>,
@@ -24,4 +24,11 @@ pub struct Shape {
     pub remainder_bits: Option<u32>,
     /// Bits of a counter.
     pub counter_bits: Option<u32>,
+}
+
+impl Shape {
+    /// An array, or several, of `size` (m) units for `probes` (k) hash functions.
+    pub(crate) fn new(probes: u32, size: u64, unit: &'static str) -> Self {
+        Self { probes: Some(probes), size: Some(size), unit, ..Self::default() }
+    }
 }

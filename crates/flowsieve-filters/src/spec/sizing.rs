@@ -1,13 +1,13 @@
-//! How large a filter is to be, and the rules that sizes have in common.
+//! Sizes of filters, and the checks that they share.
 
 use super::{FilterKind, SpecError};
 use crate::bits::CounterArray;
 use crate::sizing::{DEFAULT_PROBES, best_probes, least_bloom_bits};
 
-/// How large a filter is to be.
+/// Size of a filter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Sizing {
-    /// So many bytes, for `expected` distinct elements if that is known.
+    /// In this many bytes, for `expected` distinct elements if that is known.
     Memory {
         /// Bytes of all arrays together.
         bytes: u64,

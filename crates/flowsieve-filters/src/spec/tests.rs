@@ -4,10 +4,8 @@
 
 use super::*;
 use crate::sizing::{bloom_fpr, dleft_overfull_fpr, scalable_fpr, split_fpr};
-use crate::{BloomLayout, MatrixSpec, PlannedCombination, Refill};
-use crate::{
-    BloomSpec, CartesianSpec, CountingSpec, DleftSpec, ScalableSpec, SplitCountingSpec, SubsetSpec,
-};
+use crate::{CartesianSpec, CountingSpec, DleftSpec, ScalableSpec, SplitCountingSpec, SubsetSpec};
+use crate::{MatrixSpec, PlannedCombination, Refill};
 
 const WITH_COUNTERS: [FilterKind; 4] =
     [FilterKind::Counting, FilterKind::SplitCounting, FilterKind::Scalable, FilterKind::Dleft];
@@ -112,10 +110,6 @@ fn errors_name_the_rule_and_a_way_out() {
     assert_eq!(
         error(FilterSpec::Dleft(DleftSpec { buckets: 16, remainder_bits: 31, counter_bits: 2 })),
         "the remainder of a d-left cell has 1 to 30 bits, not 31; 14 works"
-    );
-    assert_eq!(
-        error(FilterSpec::Bloom(BloomSpec { bits: 700, probes: 8, layout: BloomLayout::Lines })),
-        "a filter in cache lines has a multiple of 512 bits, not 700; 1024 works"
     );
     let tiny = Sizing::Memory { bytes: 63, expected: None };
     assert_eq!(

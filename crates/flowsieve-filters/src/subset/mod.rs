@@ -50,7 +50,7 @@
 //!
 //! Given its line and its words, the bits of a new element, or of a new value of a combination, are
 //! uniform in the words; so it is called a repeat with p = product of (set bits of the word / 64)
-//! over its k words, of all its lines, exactly, whoever set them. The count of each combination is
+//! over its k words, of all its lines, exactly, whichever elements set them. The count of each combination is
 //! [`super::DistinctCounter`]'s with that p: unbiased, from the line just loaded, and only for what
 //! is new. When nearly all of the words are full it has no upper bound.
 //!
@@ -92,7 +92,7 @@
 
 mod spec;
 
-pub(crate) use self::spec::{LINE_BITS, SUBSET, line_size};
+pub(crate) use self::spec::{LINE_BITS, SUBSET};
 pub use self::spec::{PlannedCombination, SubsetSpec};
 use crate::bits::Lines;
 use crate::hashing::Digest;
@@ -136,6 +136,13 @@ impl SubsetFilter {
     /// element alone. It knows all elements, and loses count when it is full.
     pub fn new(lines: u64, probes: u32) -> Self {
         let array = Array::Lines(LineArray::new(lines), vec![LineCounter::empty(probes)]);
+        Self { array, full: None, masks: Vec::new() }
+    }
+
+    /// The same filter without a running count, which makes insertions cheaper: its count is that
+    /// of its fill.
+    pub fn without_count(lines: u64, probes: u32) -> Self {
+        let array = Array::Lines(LineArray::new(lines), vec![LineCounter::off(probes)]);
         Self { array, full: None, masks: Vec::new() }
     }
 
@@ -200,7 +207,7 @@ impl SubsetFilter {
         Some(self.masks.iter().position(|&part| part == mask)? + 1)
     }
 
-    /// What is known of a whole element.
+    /// The answer for a whole element.
     fn answer_of(&self, whole: Digest) -> PatternAnswer {
         match &self.array {
             Array::Halving(lines) => lines.contains(whole).map_or(PatternAnswer::Unknown, of_bits),
@@ -209,36 +216,9 @@ impl SubsetFilter {
     }
 }
 
-/// What bits that are set, or not, say of an element that they stand for.
-pub(super) const fn of_bits(set: bool) -> PatternAnswer {
+/// The answer for an element whose bits are all set, or not.
+const fn of_bits(set: bool) -> PatternAnswer {
     if set { PatternAnswer::Present } else { PatternAnswer::Absent }
-}
-
-/// The answer for some attributes of a filter that stores these combinations (mask and bits of
-/// each), where `is_set` looks for a digest's bits.
-pub(super) fn answer(
-    pattern: Pattern<'_>,
-    parts: impl Iterator<Item = (u32, u32)> + Clone,
-    is_set: impl Fn(u32, Digest) -> bool,
-) -> PatternAnswer {
-    let query = pattern.mask();
-    let part_is_set = |(mask, probes): (u32, u32)| {
-        let digest = |attribute: usize| {
-            pattern.attributes[attribute].expect("the part has attributes of the query only")
-        };
-        is_set(probes, Digest::join(mask, members(mask).map(digest)))
-    };
-    if let Some(part) = parts.clone().find(|&(mask, _)| mask == query) {
-        return of_bits(part_is_set(part));
-    }
-    let mut covered = 0;
-    for part in parts.filter(|&(mask, _)| mask & !query == 0) {
-        if !part_is_set(part) {
-            return PatternAnswer::Absent;
-        }
-        covered |= part.0;
-    }
-    if covered == query { PatternAnswer::PresentApart } else { PatternAnswer::Unknown }
 }
 
 impl MembershipFilter for SubsetFilter {
@@ -392,9 +372,24 @@ impl MultiAttributeFilter for SubsetFilter {
         let Array::Lines(array, counters) = &self.array else {
             return PatternAnswer::Unknown;
         };
-        let probes = counters[1..].iter().map(LineCounter::probes);
-        let parts = self.masks.iter().copied().zip(probes);
-        answer(pattern, parts, |probes, digest| array.contains(probes, digest))
+        let query = pattern.mask();
+        let digest = |attribute: usize| {
+            pattern.attributes[attribute].expect("the part has attributes of the query only")
+        };
+        let is_set =
+            |mask, counter: &LineCounter| array.contains(counter.probes(), join(mask, digest));
+        let parts = self.masks.iter().copied().zip(&counters[1..]);
+        if let Some((mask, counter)) = parts.clone().find(|&(mask, _)| mask == query) {
+            return of_bits(is_set(mask, counter));
+        }
+        let mut covered = 0;
+        for (mask, counter) in parts.filter(|&(mask, _)| mask & !query == 0) {
+            if !is_set(mask, counter) {
+                return PatternAnswer::Absent;
+            }
+            covered |= mask;
+        }
+        if covered == query { PatternAnswer::PresentApart } else { PatternAnswer::Unknown }
     }
 
     fn contains_where_batch(&self, patterns: PatternColumns<'_>, answers: &mut Vec<PatternAnswer>) {

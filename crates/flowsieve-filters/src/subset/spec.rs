@@ -6,7 +6,7 @@ use crate::allocation::{Demand, shared_probes, weighted_fpr};
 use crate::bits::Lines;
 use crate::lines::halving_lines;
 use crate::matrix_sizing::MAX_ATTRIBUTES;
-use crate::saved::{LoadError, StateReader, StateWriter};
+use crate::saved::saved;
 use crate::sizing::{
     DEFAULT_PROBES, MAX_LINE_PROBES, MAX_PROBES, best_line_probes, blocked_count_variance,
     blocked_fpr, blocked_lines, halving_count_variance, most_line_probes, shared_blocked_fpr,
@@ -15,7 +15,6 @@ use crate::spec::{
     Descriptor, FilterKind, FilterSpec, MAX_BYTES, Parameters, Query, Reach, Search, Shape, Sizing,
     SpecError, Workload, check_bits, check_memory, check_probes, check_rate,
 };
-use std::io;
 
 /// Bits of a cache line.
 pub(crate) const LINE_BITS: u64 = Lines::LINE_BYTES * 8;
@@ -29,14 +28,14 @@ pub struct SubsetSpec {
     pub lines: u64,
     /// Bits an element (k, 1 to 32), up to eight in each of its lines.
     pub probes: u32,
-    /// Combinations stored besides the whole element.
+    /// Combinations stored in addition to the whole element.
     pub combinations: Vec<PlannedCombination>,
     /// Whether it halves what it watches when it is crowded ([`SubsetFilter::halving`]): for counts
     /// of the whole element alone, with at most eight bits.
     pub halving: bool,
 }
 
-/// A combination of attributes, besides all of them, that a subset filter stores.
+/// A combination of some attributes that a subset filter stores.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct PlannedCombination {
     /// Its attributes, bit i for attribute i.
@@ -51,11 +50,21 @@ pub(crate) const SUBSET: Descriptor = Descriptor {
     reach: Reach::Planned,
     ignores_repeats: true,
     size: |attributes, sizing| {
-        let (lines, probes) = line_size(sizing)?;
+        let best = |lines: u64, n: u64| best_line_probes(lines as f64, n as f64);
         Ok(match sizing {
             // Memory is given to count in, and a rate for membership.
-            Sizing::Memory { .. } => SubsetSpec::counting(attributes, lines, probes),
-            Sizing::Rate { .. } => SubsetSpec::knowing(attributes, lines, probes),
+            Sizing::Memory { bytes, expected } => {
+                check_memory(FilterKind::Subset, bytes, Lines::LINE_BYTES)?;
+                let lines = bytes / Lines::LINE_BYTES;
+                let probes = expected.map_or(DEFAULT_PROBES, |n| best(lines, n));
+                SubsetSpec::counting(attributes, lines, probes)
+            }
+            Sizing::Rate { fpr, expected } => {
+                check_rate(fpr)?;
+                let lines = blocked_lines(fpr, expected as f64);
+                let lines = lines.ok_or_else(|| out_of_reach(fpr, expected))?;
+                SubsetSpec::knowing(attributes, lines, best(lines, expected))
+            }
         }
         .into())
     },
@@ -72,24 +81,6 @@ pub(crate) const SUBSET: Descriptor = Descriptor {
         },
     }),
 };
-
-/// Lines and k of a filter in cache lines that stores whole elements only.
-pub(crate) fn line_size(sizing: Sizing) -> Result<(u64, u32), SpecError> {
-    let (lines, expected) = match sizing {
-        Sizing::Memory { bytes, expected } => {
-            check_memory(FilterKind::Subset, bytes, Lines::LINE_BYTES)?;
-            (bytes / Lines::LINE_BYTES, expected)
-        }
-        Sizing::Rate { fpr, expected } => {
-            check_rate(fpr)?;
-            let lines =
-                blocked_lines(fpr, expected as f64).ok_or_else(|| out_of_reach(fpr, expected))?;
-            (lines, Some(expected))
-        }
-    };
-    let probes = expected.map_or(DEFAULT_PROBES, |n| best_line_probes(lines as f64, n as f64));
-    Ok((lines, probes))
-}
 
 /// The lines that a rate takes grow with a root of it, and in the end exceed the most memory.
 fn out_of_reach(fpr: f64, expected: u64) -> SpecError {
@@ -151,8 +142,6 @@ fn best_shared_probes(demands: &[Demand], lines: u64) -> Vec<u32> {
 }
 
 impl SubsetSpec {
-    pub(crate) const NUMBER: u8 = 4;
-
     /// A filter of most of these lines that counts whole elements at any load, and knows a sample of
     /// them when it is crowded.
     pub fn counting(attributes: usize, lines: u64, probes: u32) -> Self {
@@ -164,9 +153,6 @@ impl SubsetSpec {
     pub const fn knowing(attributes: usize, lines: u64, probes: u32) -> Self {
         Self { attributes, lines, probes, combinations: Vec::new(), halving: false }
     }
-
-    /// Most combinations in a file.
-    const MAX_COMBINATIONS: usize = 1 << 16;
 
     /// The best filter of this many lines for these queries: it stores the whole element and the
     /// combinations asked for, each with the bits that serve the mixture best.
@@ -201,25 +187,12 @@ impl SubsetSpec {
         let parts = parts.map(|part| (values(part.mask), part.probes));
         std::iter::once((elements, self.probes)).chain(parts).collect()
     }
-
-    pub(crate) fn load(input: &mut StateReader<'_>) -> Result<Self, LoadError> {
-        Ok(Self {
-            attributes: input.u32()? as usize,
-            lines: input.u64()?,
-            probes: input.u32()?,
-            combinations: input.list(Self::MAX_COMBINATIONS, |input| {
-                Ok(PlannedCombination { mask: input.u32()?, probes: input.u32()? })
-            })?,
-            halving: input.flag()?,
-        })
-    }
 }
 
-impl Parameters for SubsetSpec {
-    fn kind(&self) -> FilterKind {
-        FilterKind::Subset
-    }
+saved!(SubsetSpec { attributes, lines, probes, combinations, halving });
+saved!(PlannedCombination { mask, probes });
 
+impl Parameters for SubsetSpec {
     fn check(&self) -> Result<(), SpecError> {
         check_probes(self.probes, MAX_PROBES as u32)?;
         check_bits(u128::from(self.lines) * u128::from(LINE_BITS))?;
@@ -244,10 +217,6 @@ impl Parameters for SubsetSpec {
 
     fn memory_bytes(&self) -> u64 {
         self.lines * Lines::LINE_BYTES
-    }
-
-    fn probes(&self) -> u32 {
-        self.probes
     }
 
     fn with_probes(&self, probes: u32) -> Option<FilterSpec> {
@@ -293,18 +262,6 @@ impl Parameters for SubsetSpec {
         Box::new(filter.expect("the parameters were checked"))
     }
 
-    fn save(&self, out: &mut StateWriter<'_>) -> io::Result<()> {
-        out.u32(self.attributes as u32)?;
-        out.u64(self.lines)?;
-        out.u32(self.probes)?;
-        out.u32(self.combinations.len() as u32)?;
-        for combination in &self.combinations {
-            out.u32(combination.mask)?;
-            out.u32(combination.probes)?;
-        }
-        out.u8(u8::from(self.halving))
-    }
-
     fn rate(&self, query: &Query<'_>) -> Option<f64> {
         let probes =
             if query.mask == query.full { self.probes } else { self.probes_of(query.mask)? };
@@ -324,11 +281,8 @@ impl Parameters for SubsetSpec {
     fn shape(&self) -> Shape {
         let stored = self.combinations.iter();
         Shape {
-            probes: Some(self.probes),
-            size: Some(self.lines),
-            unit: "lines",
             stored: stored.map(|part| (part.mask, part.probes)).collect(),
-            ..Shape::default()
+            ..Shape::new(self.probes, self.lines, "lines")
         }
     }
 

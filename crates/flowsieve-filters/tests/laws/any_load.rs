@@ -9,9 +9,9 @@ use crate::elements::{Elements, insert_all};
 use crate::specs::{bloom, subset};
 use flowsieve_filters::hashing::{Digest, Digester, shard_of};
 use flowsieve_filters::{
-    BloomLayout, CartesianSpec, CmdbfSpec, Combination, CountingSpec, DigestColumns, DleftSpec,
-    ElementDigests, Estimate, FilterSpec, IndexMap, MatrixSpec, MdbfSpec, MembershipFilter,
-    PlannedCombination, Refill, ScalableSpec, SplitCountingSpec, SubsetFilter,
+    CartesianSpec, CmdbfSpec, Combination, CountingSpec, DigestColumns, DleftSpec, ElementDigests,
+    Estimate, FilterSpec, IndexMap, MatrixSpec, MdbfSpec, MembershipFilter, PlannedCombination,
+    Refill, ScalableSpec, SplitCountingSpec, SubsetFilter,
 };
 
 /// What many counts of the same number of elements were.
@@ -170,8 +170,8 @@ fn combinations_count_at_any_load() {
 fn every_structure_counts_at_any_load() {
     const LOADS: [u32; 4] = [30, 300, 3_000, 12_000];
     let specs = [
-        bloom(600, 3, BloomLayout::Anywhere),
-        bloom(1024, 6, BloomLayout::Lines),
+        bloom(600, 3),
+        subset(2, 2, 6, &[]),
         subset(2, 3, 8, &[]),
         FilterSpec::Cmdbf(CmdbfSpec {
             attributes: 2,

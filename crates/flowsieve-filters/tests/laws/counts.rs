@@ -8,8 +8,8 @@ use flowsieve_filters::sizing::{
     blocked_count_variance, bloom_count_variance, halving_count_variance,
 };
 use flowsieve_filters::{
-    BloomLayout, CmdbfSpec, Combination, CountingSpec, DigestColumns, DleftSpec, ElementDigests,
-    FilterSpec, Refill, ScalableSpec, Sighting, SplitCountingSpec, SubsetSpec,
+    CmdbfSpec, Combination, CountingSpec, DigestColumns, DleftSpec, ElementDigests, FilterSpec,
+    Refill, ScalableSpec, Sighting, SplitCountingSpec, SubsetSpec,
 };
 
 /// Estimates of many runs over `elements` distinct elements, each of which comes twice; with what
@@ -37,8 +37,8 @@ fn counts_are_unbiased_and_as_exact_as_they_say() {
     const ELEMENTS: u32 = 1500;
     const RUNS: u64 = 400;
     for spec in [
-        bloom(6000, 3, BloomLayout::Anywhere),
-        bloom(512 * 14, 6, BloomLayout::Lines),
+        bloom(6000, 3),
+        subset(2, 14, 6, &[]),
         subset(2, 14, 8, &[]),
         FilterSpec::Cmdbf(CmdbfSpec {
             attributes: 2,
@@ -97,7 +97,7 @@ fn raw_and_unbiased_counts_of_the_bloom_filter() {
         (16, 4, -0.000_52, 0.000_228),
     ] {
         let n = f64::from(ELEMENTS);
-        let spec = bloom(u64::from(bits * ELEMENTS), probes, BloomLayout::Anywhere);
+        let spec = bloom(u64::from(bits * ELEMENTS), probes);
         let (raw, unbiased): (Vec<f64>, Vec<f64>) = (0..RUNS)
             .map(|run| {
                 let mut filter = spec.build();
@@ -141,7 +141,7 @@ fn errors_are_those_predicted() {
         for (spec, variance) in [
             (halving.into(), halving_count_variance(4 * BITS / 512, 4, 4.0 * n)),
             (subset(1, BITS / 512, 4, &[]), blocked_count_variance(BITS / 512, 4, &[(n, 4)], n)),
-            (bloom(BITS, 3, BloomLayout::Anywhere), bloom_count_variance(BITS as f64, 3, n)),
+            (bloom(BITS, 3), bloom_count_variance(BITS as f64, 3, n)),
         ] {
             let is_halving = matches!(&spec, FilterSpec::Subset(spec) if spec.halving);
             if bits_an_element < if is_halving { 0.0 } else { 1.1 } {

@@ -145,11 +145,7 @@ fn counters_saturate_as_often_as_the_formula_says() {
 #[test]
 fn the_dictionary_of_the_course_report() {
     const WORDS: u32 = 466_550;
-    let spec = FilterSpec::Bloom(BloomSpec {
-        bits: 4_471_909,
-        probes: 7,
-        layout: flowsieve_filters::BloomLayout::Anywhere,
-    });
+    let spec = FilterSpec::Bloom(BloomSpec { bits: 4_471_909, probes: 7 });
     let mut filter = spec.build();
     let lost = (0..WORDS)
         .filter(|&number| filter.insert(element(digest(5, number))) == Sighting::Repeat)

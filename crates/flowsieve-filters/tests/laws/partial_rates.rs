@@ -8,7 +8,7 @@
 use crate::elements::{Elements, ask, insert_all};
 use crate::specs::{matrix, subset};
 use crate::statistics::Count;
-use flowsieve_filters::matrix_sizing::{cmdbf_fpr, matrix_fpr, mdbf_fpr, rate_in_rows, uncut_fpr};
+use flowsieve_filters::matrix_sizing::{PartLoad, cmdbf_fpr, matrix_fpr, mdbf_fpr, uncut_fpr};
 use flowsieve_filters::sizing::shared_blocked_fpr;
 use flowsieve_filters::{
     CartesianSpec, CmdbfSpec, Combination, FilterSpec, MatrixSpec, MdbfSpec, PatternAnswer,
@@ -232,7 +232,8 @@ fn pairs_of_known_values_meet_the_rows_of_both() {
             0b11 => f64::from(values * partners),
             _ => f64::from(values),
         };
-        let rate = rate_in_rows(&[f64::from(size); 2], 0b11, probes, elements_of);
+        let load = PartLoad::new(&[f64::from(size); 2], 0b11, true, elements_of);
+        let rate = load.rate(probes, 1.0);
         counts[0].assert_near(rate, &format!("{size} k = {probes}, D = {partners}"));
         // The formula for what is evenly spread does not know of that.
         let even = uncut_fpr(f64::from(size), probes, elements_of(0b11), 2);

@@ -1,9 +1,9 @@
 //! The structures and parameters for which the laws hold.
 
 use flowsieve_filters::{
-    BloomLayout, BloomSpec, CartesianSpec, CmdbfSpec, Combination, CountingSpec, DleftSpec,
-    FilterKind, FilterSpec, IndexMap, MatrixSpec, MdbfSpec, PlannedCombination, Refill,
-    ScalableSpec, Sizing, SplitCountingSpec, SubsetSpec,
+    BloomSpec, CartesianSpec, CmdbfSpec, Combination, CountingSpec, DleftSpec, FilterKind,
+    FilterSpec, IndexMap, MatrixSpec, MdbfSpec, PlannedCombination, Refill, ScalableSpec, Sizing,
+    SplitCountingSpec, SubsetSpec,
 };
 
 /// Small filters, some of them far too small for the elements of the laws.
@@ -23,7 +23,7 @@ pub(crate) fn specs() -> Vec<FilterSpec> {
 fn of_bits() -> Vec<FilterSpec> {
     let mut specs = Vec::new();
     for (bits, probes) in [(1, 1), (100, 3), (1 << 13, 4), (100_003, 7), (1 << 17, 32)] {
-        specs.push(bloom(bits, probes, BloomLayout::Anywhere));
+        specs.push(bloom(bits, probes));
         for attributes in 1..=4 {
             specs.push(FilterSpec::Mdbf(MdbfSpec { attributes, bits, probes }));
         }
@@ -54,7 +54,6 @@ fn of_bits() -> Vec<FilterSpec> {
 fn of_lines() -> Vec<FilterSpec> {
     let mut specs = Vec::new();
     for (lines, probes) in [(1, 1), (16, 4), (200, 8), (60, 13), (300, 32)] {
-        specs.push(bloom(lines * 512, probes, BloomLayout::Lines));
         for (attributes, combinations) in [
             (2, &[][..]),
             (2, &[(0b01, 2), (0b10, 5)]),
@@ -191,6 +190,6 @@ pub(crate) fn matrix(sizes: &[u64], cuts: &[u32], probes: u32) -> FilterSpec {
     })
 }
 
-pub(crate) fn bloom(bits: u64, probes: u32, layout: BloomLayout) -> FilterSpec {
-    FilterSpec::Bloom(BloomSpec { bits, probes, layout })
+pub(crate) fn bloom(bits: u64, probes: u32) -> FilterSpec {
+    FilterSpec::Bloom(BloomSpec { bits, probes })
 }

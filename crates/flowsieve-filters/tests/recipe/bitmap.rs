@@ -2,7 +2,7 @@
 
 use super::bits::BitArray;
 use super::hashing::{Digest, reduce};
-use super::saved::{FilterState, LoadError, StateReader, StateWriter, UnionError, same};
+use super::saved::{FilterState, LoadError, StateReader, StateWriter, UnionError, same, saved};
 use super::sizing::bloom_fpr;
 use super::spec::{
     Descriptor, FilterKind, Parameters, Query, Reach, Shape, SpecError, array_bits, check_bits,
@@ -29,29 +29,15 @@ pub(crate) const BITMAP: Descriptor = Descriptor {
     search: None,
 };
 
-impl BitmapSpec {
-    pub(crate) const NUMBER: u8 = 200;
-
-    pub(crate) fn load(input: &mut StateReader<'_>) -> Result<Self, LoadError> {
-        Ok(Self { bits: input.u64()? })
-    }
-}
+saved!(BitmapSpec { bits });
 
 impl Parameters for BitmapSpec {
-    fn kind(&self) -> FilterKind {
-        FilterKind::Bitmap
-    }
-
     fn check(&self) -> Result<(), SpecError> {
         check_bits(self.bits.into())
     }
 
     fn memory_bytes(&self) -> u64 {
         self.bits.div_ceil(8)
-    }
-
-    fn probes(&self) -> u32 {
-        1
     }
 
     fn build(&self) -> Box<dyn MembershipFilter> {
@@ -61,16 +47,12 @@ impl Parameters for BitmapSpec {
         })
     }
 
-    fn save(&self, out: &mut StateWriter<'_>) -> io::Result<()> {
-        out.u64(self.bits)
-    }
-
     fn rate(&self, query: &Query<'_>) -> Option<f64> {
         query.of_whole(|n| bloom_fpr(self.bits as f64, 1, n))
     }
 
     fn shape(&self) -> Shape {
-        Shape { probes: Some(1), size: Some(self.bits), unit: "bits", ..Shape::default() }
+        Shape::new(1, self.bits, "bits")
     }
 
     fn describe(&self) -> String {
@@ -113,11 +95,7 @@ impl MembershipFilter for BitmapFilter {
     }
 
     fn stats(&self) -> FilterStats {
-        FilterStats {
-            memory_bytes: self.bits.memory_bytes(),
-            fill_ratio: self.bits.fill_ratio(),
-            counters: None,
-        }
+        FilterStats::of_bits(&self.bits)
     }
 
     fn distinct(&self) -> Option<Estimate> {
