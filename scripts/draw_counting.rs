@@ -45,7 +45,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             series: series.collect(),
         },
     };
-    std::io::stdout().write_all(standalone(&figure).as_bytes())?;
+    std::io::stdout().write_all(standalone(&figure, &[]).as_bytes())?;
     Ok(())
 }
 

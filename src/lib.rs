@@ -81,7 +81,7 @@ pub mod output {
     pub use crate::report::RecordBatches;
     pub use crate::report::{
         CountParameters, CountReport, ExportFormat, ExportParameters, ExportReport, FlowNames,
-        FlowParameters, FlowReport, Look, ReportFormat,
+        FlowParameters, FlowReport, ReportFormat, TerminalStyle,
     };
 }
 

@@ -18,7 +18,8 @@ use flowsieve::distributed::{
 use flowsieve::export::{ExportRows, ExportSink as _};
 use flowsieve::flows::FlowSink as _;
 use flowsieve::output::{
-    CountParameters, CountReport, FlowParameters, FlowReport, Look, RecordBatches, ReportFormat,
+    CountParameters, CountReport, FlowParameters, FlowReport, RecordBatches, ReportFormat,
+    TerminalStyle,
 };
 use flowsieve::pipeline::{Align, CountSummary, SliceGrid, Totals};
 use flowsieve::report::{ExportFormat, ExportParameters, ExportReport, TopParameters, TopReport};
@@ -465,7 +466,7 @@ impl DividedJob {
                 }
                 let parameters = CountParameters::from(plan);
                 let mut report =
-                    CountReport::begin(format, &parameters, Look::default(), Vec::new())?;
+                    CountReport::begin(format, &parameters, TerminalStyle::default(), Vec::new())?;
                 let mut sums = SliceSums::new(plan, self.grid, &mut report);
                 for tallies in slices.into_values() {
                     sums.slice(tallies)?;
@@ -479,7 +480,7 @@ impl DividedJob {
                 slices.sort_by_key(|ranked| ranked.slice);
                 let parameters = TopParameters::from(plan);
                 let mut report =
-                    TopReport::begin(format, &parameters, Look::default(), Vec::new())?;
+                    TopReport::begin(format, &parameters, TerminalStyle::default(), Vec::new())?;
                 let mut sums = RankingSums::new(plan, self.grid, &mut report);
                 for slice in &slices {
                     sums.slice(slice)?;
@@ -493,7 +494,8 @@ impl DividedJob {
                     sums.shard(&tally?)?;
                 }
                 let summary = sums.finish(summary);
-                let report = FlowReport::begin(format, parameters, Look::default(), Vec::new())?;
+                let report =
+                    FlowReport::begin(format, parameters, TerminalStyle::default(), Vec::new())?;
                 Ok(report.finish(&summary)?)
             }
             DividedPlan::Export(plan, parameters) => {

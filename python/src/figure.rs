@@ -26,7 +26,7 @@ pub(crate) fn draw_count(py: Python<'_>, rows: &Table, element: &str, filter: &s
         let kind: Option<ElementKind> = element.parse().ok();
         let plural = kind.map_or_else(|| element.to_owned().into(), ElementKind::plural);
         let figure = page.figure(&plural, filter, zone_of(rows));
-        figure.map(|figure| svg::standalone(&figure)).unwrap_or_default()
+        figure.map(|figure| svg::standalone(&figure, &[])).unwrap_or_default()
     })
 }
 

@@ -167,8 +167,8 @@ pub(crate) fn run(args: &CompareArgs, run: &mut Run) -> Result<Outcome> {
         anonymized: args.od.is_anonymized(),
     };
     od.finish(run, |traffic| report.page(traffic))?;
-    let look = output.look(None);
-    run.commit(report.write(args.format.format, look, output).context(UNWRITTEN)?)?;
+    let style = output.style(None);
+    run.commit(report.write(args.format.format, style, output).context(UNWRITTEN)?)?;
     Ok(run.end(&comparison, args.speech, PARTIAL))
 }
 
@@ -205,8 +205,8 @@ fn each(args: &CompareArgs, run: &mut Run, plan: ComparePlan) -> Result<Outcome>
         Ok(all)
     })?;
     od.finish(run, |_| report.page())?;
-    let look = output.look(None);
-    run.commit(report.write(args.format.format, look, output).context(UNWRITTEN)?)?;
+    let style = output.style(None);
+    run.commit(report.write(args.format.format, style, output).context(UNWRITTEN)?)?;
     Ok(run.end(&all, args.speech, PARTIAL))
 }
 

@@ -167,12 +167,12 @@ pub(crate) fn run(args: &CountArgs, run: &mut Run) -> Result<Outcome> {
     if is_live {
         run.hide_progress();
     }
-    let look = output.look(args.rows.shown().filter(|_| !is_live));
+    let style = output.style(args.rows.shown().filter(|_| !is_live));
     let saved = Output::named(&run.partials, args.save_filter.as_deref())?;
     let mut od = args.od.begin(run)?;
     let parameters =
         CountParameters { anonymized: args.od.is_anonymized(), ..CountParameters::from(&plan) };
-    let report = CountReport::begin(args.format.format, &parameters, look, output);
+    let report = CountReport::begin(args.format.format, &parameters, style, output);
     let mut sinks = Sinks {
         report: report.context(UNWRITTEN)?,
         page: args.od.page.is_wanted().then(CountPage::default),

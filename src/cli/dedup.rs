@@ -205,8 +205,8 @@ pub(crate) fn run(args: &DedupArgs, run: &mut Run) -> Result<Outcome> {
     run.check_read(&summary.inputs, summary.interrupted)?;
     let written = files.finish(run, writers)?;
     let report = DedupReport { plan: &plan, summary: &summary, anonymized: key.is_some() };
-    let look = output.look(args.rows.shown());
-    let reported = report.write(args.format.format, look, &mut output);
+    let style = output.style(args.rows.shown());
+    let reported = report.write(args.format.format, style, &mut output);
     reported.context("cannot write the summary")?;
     run.commit(output)?;
     run.add_problems(summary.inputs.iter().filter(|input| input.is_log).map(no_packets).collect());

@@ -160,7 +160,8 @@ fn info(args: &InfoArgs, run: &mut Run) -> Result<Outcome> {
             Err(error) => run.problem(format!("{error:#}")),
         }
     }
-    finish(run, info.write(args.format.format, output))
+    let style = output.style(None);
+    finish(run, info.write(args.format.format, style, output))
 }
 
 /// Puts results in place, which are partial if a signal has come.

@@ -105,12 +105,12 @@ pub(crate) fn run(args: &FlowsArgs, run: &mut Run) -> Result<Outcome> {
     if is_live {
         run.hide_progress();
     }
-    let look = output.look(args.rows.shown().filter(|_| !is_live));
+    let style = output.style(args.rows.shown().filter(|_| !is_live));
     let parameters = FlowParameters {
         anonymized: key.is_some(),
         ..FlowParameters::new(&plan, args.memory, args.unique, args.names)
     };
-    let report = FlowReport::begin(args.format.format, &parameters, look, output);
+    let report = FlowReport::begin(args.format.format, &parameters, style, output);
     let addresses = key.as_ref().map(AddressMap::new);
     let mut shown = Shown { report: report.context(UNWRITTEN)?, addresses };
     // In the order of their start the flows of a stream would come at its end only.

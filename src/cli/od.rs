@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 use flowsieve::anonymize::{AddressMap, AnonymizeKey};
 use flowsieve::pipeline::Traffic;
-use flowsieve::report::figure::Page;
+use flowsieve::report::document::Document;
 use flowsieve::report::{ReportFormat, traffic_table};
 use flowsieve_engine::internal::Shown;
 use std::ffi::OsStr;
@@ -116,7 +116,7 @@ impl Od<'_> {
         }
         let traffic = self.traffic.as_ref();
         if self.args.page.is_wanted() {
-            self.args.page.write(run, self.html, &page(traffic))?;
+            self.args.page.write(run, self.html, page(traffic))?;
         }
         let (Some(path), Some(output), Some(traffic)) = (&self.args.out, self.matrix, traffic)
         else {

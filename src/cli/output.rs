@@ -7,7 +7,7 @@ use super::host::{self, HostWriter};
 use super::new_file::NewFile;
 use anstream::{AutoStream, ColorChoice};
 use anyhow::{Context, Result, bail};
-use flowsieve::report::Look;
+use flowsieve::report::TerminalStyle;
 use flowsieve_engine::internal::Shown;
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
@@ -145,11 +145,11 @@ impl Output {
     }
 
     /// Returns the style of a table there, with at most this many rows on a terminal.
-    pub(crate) fn look(&self, rows: Option<usize>) -> Look {
+    pub(crate) fn style(&self, rows: Option<usize>) -> TerminalStyle {
         let is_standard = matches!(self.target(), Some(Target::Standard(_)));
         let colors = AutoStream::choice(&io::stdout());
         let is_terminal = self.is_terminal();
-        Look {
+        TerminalStyle {
             bold: is_standard && colors != ColorChoice::Never,
             width: is_terminal.then(terminal_width),
             rows: rows.filter(|_| is_terminal),

@@ -5,10 +5,10 @@ use super::output::{Output, is_standard};
 use super::run::Run;
 use anyhow::{Context, Result};
 use clap::Args;
-use flowsieve::report::figure::Page;
+use flowsieve::report::document::Document;
 use flowsieve::report::{html, svg};
 use flowsieve_engine::internal::Shown;
-use std::fs;
+use std::{env, fs};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -64,18 +64,26 @@ impl PageArgs {
     }
 
     /// Writes the page and its figures where they are wanted.
-    pub(crate) fn write(&self, run: &Run, html: Option<Output>, page: &Page) -> Result<()> {
+    pub(crate) fn write(&self, run: &Run, html: Option<Output>, mut page: Document) -> Result<()> {
+        page.command = Some(command_line());
         if let Some(output) = html {
-            write_text(run, output, &html::page(page))?;
+            write_text(run, output, &html::page(&page))?;
         }
         if let Some(folder) = &self.svg {
+            let provenance = page.provenance();
             for figure in page.figures() {
                 let path = folder.join(format!("{}.svg", figure.name));
-                write_text(run, run.output(Some(&path))?, &svg::standalone(figure))?;
+                write_text(run, run.output(Some(&path))?, &svg::standalone(figure, &provenance))?;
             }
         }
         Ok(())
     }
+}
+
+/// The command line of this run.
+fn command_line() -> String {
+    let words: Vec<String> = env::args_os().skip(1).map(|word| word.shown().to_string()).collect();
+    format!("flowsieve {}", words.join(" "))
 }
 
 fn write_text(run: &Run, mut output: Output, text: &str) -> Result<()> {

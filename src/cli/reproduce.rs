@@ -127,13 +127,13 @@ pub(crate) fn run(args: &ReproduceArgs, run: &mut Run) -> Result<Outcome> {
         day: &today(),
         experiments: &experiments,
     };
-    let look = output.look(None);
-    run.commit(report.write(args.format.format, look, output).context(UNWRITTEN)?)?;
+    let style = output.style(None);
+    run.commit(report.write(args.format.format, style, output).context(UNWRITTEN)?)?;
     if let (Some(page), Some(path)) = (page, &args.markdown) {
         write_markdown(run, &report, page, path)?;
     }
     if args.page.is_wanted() {
-        args.page.write(run, html, &report.page())?;
+        args.page.write(run, html, report.page())?;
     }
     for experiment in &experiments {
         for cell in experiment.departures() {
@@ -253,7 +253,7 @@ fn write_markdown(
 ) -> Result<()> {
     let figures = PageArgs { html: None, svg: Some(path.with_file_name(FIGURES)) };
     let html = figures.open(run)?;
-    figures.write(run, html, &report.page())?;
+    figures.write(run, html, report.page())?;
     run.commit(report.write_markdown(FIGURES, page).with_context(|| unwritten(path))?)
 }
 

@@ -116,17 +116,17 @@ pub(crate) fn run(args: &TopArgs, run: &mut Run) -> Result<Outcome> {
     plan.check_memory().map_err(UsageError::new)?;
     run.open(&mut plan.trace)?;
     let output = run.output(args.output.path())?;
-    let look = output.look(args.rows.shown());
+    let style = output.style(args.rows.shown());
     let parameters = TopParameters::from(&plan);
     let html = args.page.open(run)?;
-    let report = TopReport::begin(args.format.format, &parameters, look, output);
+    let report = TopReport::begin(args.format.format, &parameters, style, output);
     let mut sinks = Sinks {
         report: report.context(UNWRITTEN)?,
         page: args.page.is_wanted().then(TopPage::default),
     };
     let summary = run.read(&plan.trace.inputs, |watch| top(&plan, &mut sinks, watch))?;
     if let Some(page) = sinks.page {
-        args.page.write(run, html, &page.finish(&parameters, &summary))?;
+        args.page.write(run, html, page.finish(&parameters, &summary))?;
     }
     run.commit(sinks.report.finish(&summary).context(UNWRITTEN)?)?;
     Ok(run.end(&summary, args.speech, PARTIAL))

@@ -1,4 +1,4 @@
-//! Answers of a saved filter, in every format, written as they come.
+//! Answers of a saved filter, in every format.
 
 use super::column::Columns;
 use super::format::ReportFormat;
@@ -6,7 +6,7 @@ use super::rows::{CellRows, Frame};
 use flowsieve_engine::internal::Shown;
 use std::io::{self, Write};
 
-/// A question as it was given, and what the filter says.
+/// A question as given, and the answer of the filter.
 pub(super) type Answer = (String, &'static str);
 
 /// The columns of an answer.
@@ -18,7 +18,7 @@ pub(super) fn answer_columns() -> Columns<Answer> {
         .doc("`yes` (seen, or a false positive), `no` (not seen, for certain), `apart` (each value was seen, but perhaps in different elements) or `unknown` (the filter keeps nothing about such a question)")
 }
 
-/// Writes answers: the table is a line each, with a tab between question and answer.
+/// Writes answers. The table has a line for each, with a tab between question and answer.
 #[derive(Debug)]
 pub struct AnswerReport<W: Write>(Writer<W>);
 

@@ -1,9 +1,11 @@
-//! The table behind a chart: what it shows, in words and figures.
+//! The values of a chart as a table.
 
-use super::figure::{DataTable, Drawing, Figure, Point, Scale, Series};
+use super::document::TableView;
+use super::figure::{Drawing, Figure, Point, Scale, Series};
+use super::heading::Heading;
 use super::svg::written;
 
-/// Rows of a table behind a chart, at most.
+/// Largest number of rows of the table.
 const MOST_ROWS: usize = 1000;
 
 /// The places on the horizontal axis that have a row.
@@ -11,20 +13,20 @@ const MOST_ROWS: usize = 1000;
 pub(super) struct LineRows {
     /// The places, ascending.
     pub(super) x: Vec<f64>,
-    /// How many places there are in all.
+    /// Number of places before thinning out.
     pub(super) places: usize,
 }
 
 impl LineRows {
-    /// All places if they are few, else so many that each curve's lowest and highest value in every
-    /// stretch of the axis is among them, and as many at equal distances, so that what is usual is
-    /// seen, too.
-    pub(super) fn of(series: &[Series]) -> Self {
-        Self::of_most(series, MOST_ROWS)
+    /// The places for a table.
+    pub(super) fn new(series: &[Series]) -> Self {
+        Self::most(series, MOST_ROWS)
     }
 
-    /// The same with at most so many places.
-    pub(super) fn of_most(series: &[Series], most: usize) -> Self {
+    /// At most this many places: all if they are few, otherwise the lowest and highest value of
+    /// each curve in every part of the axis, and as many at equal distances, which show what is
+    /// usual.
+    pub(super) fn most(series: &[Series], most: usize) -> Self {
         let mut x: Vec<f64> = series
             .iter()
             .flat_map(|series| series.points.iter().map(|point| point.x))
@@ -67,11 +69,11 @@ impl LineRows {
     }
 }
 
-/// The table behind a chart, and what is to be said about it.
-pub(super) fn table(figure: &Figure) -> (DataTable, Option<String>) {
+/// The values of a figure as a table, with a note if values are left out.
+pub(super) fn table(figure: &Figure) -> (TableView, Option<String>) {
     match &figure.drawing {
         Drawing::Lines { x, y, series } | Drawing::Strips { x, y, series } => {
-            let rows = LineRows::of(series);
+            let rows = LineRows::new(series);
             let note = (rows.x.len() < rows.places).then(|| {
                 format!(
                     "{} of {} places, among them the lowest and the highest values.",
@@ -79,38 +81,34 @@ pub(super) fn table(figure: &Figure) -> (DataTable, Option<String>) {
                     rows.places
                 )
             });
-            let cells = |at: f64| {
-                let values = series.iter().map(move |series| text_at(series, at, y.scale));
-                [written(x.scale, at)].into_iter().chain(values).collect()
-            };
-            let names = series.iter().map(|series| series.name.clone());
-            let table = table_of(&x.label, names, rows.x.iter().map(|at| cells(*at)).collect());
-            (table, note)
+            let values = rows.x.iter().map(|at| {
+                let values = series.iter().map(|series| text_at(series, *at, y.scale));
+                (written(x.scale, *at), values.collect())
+            });
+            (table_of(&x.label, series.iter().map(|series| &series.name), values), note)
         }
         Drawing::Bars { categories, y, series } => {
             let rows = categories.iter().enumerate().map(|(i, category)| {
-                let values = series.iter().map(|(_, values)| {
-                    let value = values.get(i).copied().flatten();
-                    value.map_or_else(String::new, |value| written(y.scale, value))
-                });
-                [category.clone()].into_iter().chain(values).collect()
+                let values = series.iter().map(|(_, values)| values.get(i).copied().flatten());
+                (category.clone(), values.map(|value| optional(y.scale, value)).collect())
             });
-            let names = series.iter().map(|(name, _)| name.clone());
-            (table_of("", names, rows.collect()), None)
+            (table_of("", series.iter().map(|(name, _)| name), rows), None)
         }
         Drawing::HeatMap { rows, columns, values, shade } => {
-            let lines = rows.iter().zip(values).map(|(row, values)| {
-                let values = values.iter().map(|value| {
-                    value.map_or_else(String::new, |value| written(shade.scale, value))
-                });
-                [row.clone()].into_iter().chain(values).collect()
+            let rows = rows.iter().zip(values).map(|(row, values)| {
+                let values = values.iter().map(|value| optional(shade.scale, *value));
+                (row.clone(), values.collect())
             });
-            (table_of("", columns.iter().cloned(), lines.collect()), None)
+            (table_of("", columns.iter(), rows), None)
         }
     }
 }
 
-/// What a table has of a series at this place.
+fn optional(scale: Scale, value: Option<f64>) -> String {
+    value.map_or_else(String::new, |value| written(scale, value))
+}
+
+/// The values of a series at this place.
 pub(super) fn text_at(series: &Series, x: f64, scale: Scale) -> String {
     let points = LineRows::values(series, x).iter();
     let texts: Vec<String> =
@@ -123,9 +121,15 @@ fn with_error(point: &Point, scale: Scale) -> String {
     if point.error > 0.0 { format!("{value} ± {}", written(scale, point.error)) } else { value }
 }
 
-fn table_of(first: &str, names: impl Iterator<Item = String>, rows: Vec<Vec<String>>) -> DataTable {
-    let columns: Vec<String> = [first.to_owned()].into_iter().chain(names).collect();
-    DataTable { numeric: (0..columns.len()).map(|i| i > 0).collect(), columns, rows }
+/// A table with the names of the series and of the rows.
+fn table_of<'a>(
+    first: &str,
+    names: impl Iterator<Item = &'a String>,
+    rows: impl Iterator<Item = (String, Vec<String>)>,
+) -> TableView {
+    let names = names.map(|name| Heading::number(name.clone()));
+    let headings = std::iter::once(Heading::text(first.to_owned())).chain(names);
+    TableView::new(headings, rows.map(|(first, values)| [vec![first], values].concat()))
 }
 
 #[cfg(test)]
@@ -143,7 +147,7 @@ mod tests {
         let points = (0..20_000).map(|i| Point { x: f64::from(i), y: y(i), error: 0.0 });
         let series =
             [Series { name: "a".into(), points: points.collect(), style: SeriesStyle::Line }];
-        let rows = LineRows::of(&series);
+        let rows = LineRows::new(&series);
         assert_eq!(rows.places, 20_000);
         assert!(rows.x.len() <= MOST_ROWS);
         assert!(rows.x.contains(&7_777.0) && rows.x.contains(&8_888.0));

@@ -3,8 +3,8 @@
 //! tables of `docs/output.md`.
 
 use super::cell::{Cell, IntoCell, Kind, Name, Time, names_in_text, push_field};
+use super::heading::Heading;
 use super::number::{grouped, offset_width, percent, time};
-use super::table::Heading;
 use super::values::{ColumnValue, RowBatch, Values};
 use crate::export::Texts;
 use crate::zone::Zone;

@@ -11,22 +11,27 @@ use super::count_model::total_columns;
 use super::format::ReportFormat;
 use super::inputs::{inputs_cell, inputs_section};
 use super::json::{JsonLines, Layout, object, write_document};
-use super::look::Look;
 use super::rows::{CellRows, Frame, Section};
+use super::terminal::TerminalStyle;
 use std::io::{self, Write};
 
 /// Name and version of the document.
 const SCHEMA: &str = "flowsieve.compare/1";
 
 impl CompareReport<'_> {
-    /// Writes it; `look` is that of the table.
+    /// Writes it; `style` is that of the table.
     ///
     /// # Errors
     ///
     /// Writing failed.
-    pub fn write<W: Write>(&self, format: ReportFormat, look: Look, mut out: W) -> io::Result<W> {
+    pub fn write<W: Write>(
+        &self,
+        format: ReportFormat,
+        style: TerminalStyle,
+        mut out: W,
+    ) -> io::Result<W> {
         match format {
-            ReportFormat::Table => compare_table::write(self, look, &mut out)?,
+            ReportFormat::Table => compare_table::write(self, style, &mut out)?,
             ReportFormat::Json => write_document(
                 &mut out,
                 Layout::Compact,

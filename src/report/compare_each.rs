@@ -4,12 +4,15 @@ use super::column::Columns;
 use super::compare_model::{Asked, parameter_columns};
 use super::compare_pair::{PairRow, SliceWords, pair_columns};
 use super::compare_words::{answers, middle, short_percent};
-use super::figure::{Axis, Block, DataTable, Drawing, Figure, Page, PageSection, Scale};
+use super::document::{Block, Document, TableView};
+use super::figure::{Axis, Drawing, Figure, Scale};
 use super::format::ReportFormat;
-use super::look::Look;
+use super::heading::Heading;
+use super::layout::{Layout, fitted};
 use super::number::{grouped, size, slices_of};
 use super::rows::{CellRows, Frame, Section};
-use super::table::{Heading, bold, fitted, head, layout, wrapped};
+use super::terminal::{TerminalStyle, write_lines};
+use super::wrapping::wrapped;
 use crate::comparison::{ComparePlan, Comparison, Contender};
 use std::collections::HashSet;
 use std::io::{self, Write};
@@ -93,14 +96,19 @@ impl<'a> EachReport<'a> {
         )
     }
 
-    /// Writes it; `look` is that of the table.
+    /// Writes it; `style` is that of the table.
     ///
     /// # Errors
     ///
     /// Writing failed.
-    pub fn write<W: Write>(&self, format: ReportFormat, look: Look, mut out: W) -> io::Result<W> {
+    pub fn write<W: Write>(
+        &self,
+        format: ReportFormat,
+        style: TerminalStyle,
+        mut out: W,
+    ) -> io::Result<W> {
         if format == ReportFormat::Table {
-            self.table(look, &mut out)?;
+            self.table(style, &mut out)?;
             out.flush()?;
             return Ok(out);
         }
@@ -123,8 +131,8 @@ impl<'a> EachReport<'a> {
         Ok(out)
     }
 
-    fn table(&self, look: Look, out: &mut dyn Write) -> io::Result<()> {
-        let width = look.width_within(USUAL_WIDTH);
+    fn table(&self, style: TerminalStyle, out: &mut dyn Write) -> io::Result<()> {
+        let width = style.width_within(USUAL_WIDTH);
         for text in self.sentences() {
             for line in wrapped(&text, width.min(96)) {
                 writeln!(out, "{line}")?;
@@ -134,20 +142,15 @@ impl<'a> EachReport<'a> {
         for line in wrapped(&self.title(), width) {
             writeln!(out, "{line}")?;
         }
-        let mut gone = None;
+        let mut dropped = None;
         for &memory in &self.plan.memories {
             writeln!(out)?;
-            let table = self.fitting(memory, width);
-            let layout = layout(&self.headings(&table), Some(width));
-            bold(out, look.bold, &head(&layout.headings))?;
-            gone = gone.or(layout.remark());
-            for row in table.rows {
-                writeln!(out, "{}", layout.line(row))?;
-            }
+            let table = self.fitting(memory, style.width);
+            let (lines, remark) = style.table(&table, width);
+            dropped = dropped.or(remark);
+            write_lines(out, lines)?;
         }
-        for line in gone.iter().flat_map(|remark| wrapped(remark, width)) {
-            writeln!(out, "{line}")?;
-        }
+        write_lines(out, dropped.iter().flat_map(|remark| wrapped(remark, width)).collect())?;
         for row in self.rows.iter().filter(|row| row.result.is_err()) {
             let capture = row.capture.as_deref().unwrap_or_default();
             let capture = capture.replace(char::is_control, "?");
@@ -160,15 +163,14 @@ impl<'a> EachReport<'a> {
         Ok(())
     }
 
-    /// The same for a terminal of this many columns: with the names of files instead of their
-    /// paths, if need be.
-    fn fitting(&self, memory: u64, width: usize) -> DataTable {
+    /// The same for a terminal of this many columns, with file names instead of paths if these do
+    /// not fit.
+    fn fitting(&self, memory: u64, width: Option<usize>) -> TableView {
         let mut table = self.data(memory);
-        if layout(&self.headings(&table), Some(width)).is_whole() {
+        if Layout::new(&fitted(&table.headings, &table.rows), width).is_whole() {
             return table;
         }
-        let names = table.rows.iter().map(|row| file_name(&row[0]));
-        let names: Vec<String> = names.collect();
+        let names: Vec<String> = table.rows.iter().map(|row| file_name(&row[0])).collect();
         if names.iter().collect::<HashSet<_>>().len() == names.len() {
             for (row, name) in table.rows.iter_mut().zip(names) {
                 row[0] = name;
@@ -177,66 +179,47 @@ impl<'a> EachReport<'a> {
         table
     }
 
-    /// The headings of a table in a terminal; what matters least goes first.
-    fn headings(&self, table: &DataTable) -> Vec<Heading> {
-        let slices = format!("{}s", SliceWords::of(self.plan.slicing.width_ns).one());
-        let order = ["estimate", &self.plan.rule.kind.plural(), "worst", &slices, "equal"];
-        let heads = table.columns.iter().zip(&table.numeric);
-        let heads: Vec<(String, bool)> =
-            heads.map(|(text, &numeric)| (text.clone(), !numeric)).collect();
-        let headings = fitted(&heads, &table.rows).into_iter();
-        let headings = headings.map(|heading| {
-            let place = order.iter().position(|name| *name == heading.text);
-            heading.gap(2).goes(place.map_or(0, |place| place as u8 + 1))
-        });
-        headings.collect()
-    }
-
     /// The captures at a memory, and all of them together.
-    fn data(&self, memory: u64) -> DataTable {
+    fn data(&self, memory: u64) -> TableView {
         let [a, b] = self.pair.map(Contender::name);
-        let elements = self.plan.rule.kind.plural();
-        let heads = [
-            (format!("{} each", size(memory)), false),
-            (format!("{}s", SliceWords::of(self.plan.slicing.width_ns).one()), true),
-            (elements.to_string(), true),
-            (format!("{a} nearer"), true),
-            (format!("{b} nearer"), true),
-            ("equal".to_owned(), true),
-            (format!("{a} mean"), true),
-            ("worst".to_owned(), true),
-            ("estimate".to_owned(), true),
-            (format!("{b} mean"), true),
-            ("worst".to_owned(), true),
-            ("estimate".to_owned(), true),
+        let slices = format!("{}s", SliceWords::of(self.plan.slicing.width_ns).one());
+        // What matters least is dropped first.
+        let number =
+            |text: &str, priority| Heading::number(text.to_owned()).gap(2).drop_priority(priority);
+        let headings = [
+            Heading::text(format!("{} each", size(memory))),
+            number(&slices, 4),
+            number(&self.plan.rule.kind.plural(), 2),
+            number(&format!("{a} nearer"), 0),
+            number(&format!("{b} nearer"), 0),
+            number("equal", 5),
+            number(&format!("{a} mean"), 0),
+            number("worst", 3),
+            number("estimate", 1),
+            number(&format!("{b} mean"), 0),
+            number("worst", 3),
+            number("estimate", 1),
         ];
-        let heads: Vec<(&str, bool)> =
-            heads.iter().map(|(text, numeric)| (text.as_str(), *numeric)).collect();
         let rows = self.rows.iter().filter(|row| row.memory == memory).cloned();
         let all = self.summary().into_iter().filter(|row| row.memory == memory);
         let rows = rows.chain(all.filter(|row| row.captures > 1));
-        let table = DataTable::new(&heads, rows.map(|row| cells(&row)));
+        let table = TableView::new(headings, rows.map(|row| cells(&row)));
         // A structure without an estimate needs no column for it.
         let is_empty = |column: usize| table.rows.iter().all(|row| row[column] == "–");
         chosen(&table, |column| table.rows.is_empty() || !is_empty(column))
     }
 
     /// Everything to look at: the answer, the mean errors of both by capture, and the table.
-    pub fn page(&self) -> Page {
-        let mut blocks = Vec::new();
+    pub fn page(&self) -> Document {
+        let mut page =
+            Document { zone: self.plan.trace.selection.zone, title: self.title(), ..Document::default() };
+        page.page(self.sentences().into_iter().map(Block::Answer));
+        page.page([Block::Section("Which was nearer to the truth".to_owned())]);
         let mut memories = self.plan.memories.clone();
         memories.sort_unstable();
-        if let Some(memory) = middle(&memories) {
-            blocks.push(Block::Figure(self.figure(memory)));
-        }
-        blocks.extend(memories.iter().map(|&memory| Block::Table(self.data(memory))));
-        Page {
-            zone: self.plan.trace.selection.zone,
-            title: self.title(),
-            summary: self.sentences(),
-            warnings: Vec::new(),
-            sections: vec![PageSection::new("Which was nearer to the truth", blocks)],
-        }
+        page.page(middle(&memories).map(|memory| Block::Figure(self.figure(memory))));
+        page.page(memories.iter().map(|&memory| Block::Table(self.data(memory))));
+        page
     }
 
     fn figure(&self, memory: u64) -> Figure {
@@ -252,7 +235,7 @@ impl<'a> EachReport<'a> {
         });
         Figure::new(
             "mean-error-by-capture",
-            &format!("Mean error by capture, {} each", size(memory)),
+            format!("Mean error by capture, {} each", size(memory)),
             "Of the raw count, or of the estimate of a structure that has no raw count.",
             Drawing::Bars {
                 categories: names.collect(),
@@ -292,15 +275,12 @@ fn cells(row: &PairRow) -> Vec<String> {
 }
 
 /// The columns of a table that are chosen, by number.
-fn chosen(table: &DataTable, is_chosen: impl Fn(usize) -> bool) -> DataTable {
-    let columns = (0..table.columns.len()).filter(|&column| is_chosen(column));
-    let columns: Vec<usize> = columns.collect();
-    let of = |row: &Vec<String>| columns.iter().map(|&column| row[column].clone()).collect();
-    DataTable {
-        columns: of(&table.columns),
-        numeric: columns.iter().map(|&column| table.numeric[column]).collect(),
-        rows: table.rows.iter().map(of).collect(),
-    }
+fn chosen(table: &TableView, is_chosen: impl Fn(usize) -> bool) -> TableView {
+    let columns: Vec<usize> = (0..table.headings.len()).filter(|&i| is_chosen(i)).collect();
+    let headings = columns.iter().map(|&column| table.headings[column].clone());
+    let rows = table.rows.iter();
+    let rows = rows.map(|row| columns.iter().map(|&column| row[column].clone()).collect());
+    TableView::new(headings, rows)
 }
 
 fn file_name(capture: &str) -> String {

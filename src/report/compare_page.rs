@@ -7,16 +7,15 @@ use super::compare_words::{
     basis, entry, full_filters, middle, pair_sentences, short_percent, sorted_memories, summary,
     title,
 };
-use super::count_table::late;
-use super::figure::{
-    Axis, Block, DataTable, Drawing, Figure, Page, PageSection, Point, Scale, Series, SeriesStyle,
-};
+use super::document::{Block, Document, TableView};
+use super::figure::{Axis, Drawing, Figure, Point, Scale, Series, SeriesStyle};
+use super::heading::Heading;
 use super::number::{capitalised, grouped, size};
-use super::over_time::{Place, caption, curve, leaves_out, troubles};
+use super::over_time::{Place, caption, curve, leaves_out};
+use super::run_view::{INTERRUPTED, inputs_table, packets_read, problems};
 use super::traffic_page::{skipped, who_talks};
 use crate::comparison::{Contender, CountErrors, CountKind, Entry, Negatives, SliceCount};
 use crate::pipeline::Traffic;
-use flowsieve_engine::internal::Shown;
 
 /// Smallest error that a figure shows: it would take the room of those that matter.
 const LEAST_SHOWN: f64 = 1e-6;
@@ -25,55 +24,54 @@ impl CompareReport<'_> {
     /// Everything to look at: the answer in words, counts over time, error against memory, false
     /// positives by combination, time, who talks to whom if that was counted, and packets without
     /// an element.
-    pub fn page(&self, traffic: Option<&Traffic>) -> Page {
-        let mut counts = vec![Block::Text(basis(self) + ".")];
+    pub fn page(&self, traffic: Option<&Traffic>) -> Document {
+        let section = |title: &str| [Block::Section(title.to_owned())];
+        let mut page = Document {
+            title: capitalised(&title(self)),
+            label: basis(self),
+            zone: self.plan.trace.selection.zone,
+            ..Document::default()
+        };
+        // That filters were full is a warning here.
+        let full = full_filters(self);
+        let sentences = pair_sentences(self).into_iter().chain(summary(self));
+        let sentences = sentences.filter(|words| Some(words) != full.as_ref());
+        page.page(sentences.map(Block::Answer));
+        let totals = &self.comparison.totals;
+        page.page(packets_read(totals));
+        let interrupted = totals.interrupted.then(|| INTERRUPTED.to_owned());
+        let warnings = [full, not_judged(self), omitted(self), interrupted];
+        page.page(warnings.into_iter().flatten().map(Block::Warning));
+        page.page(problems(&self.comparison.inputs));
+        page.page(section("How exact the counts are"));
+        page.page([Block::Sentence(basis(self))]);
         let memories = sorted_memories(self);
         if let Some(memory) = middle(&memories) {
-            counts.extend(self.pair_over_time(memory).map(Block::Figure));
-            counts.push(Block::Figure(self.over_time(memory)));
+            page.page(self.pair_over_time(memory).map(Block::Figure));
+            page.page([Block::Figure(self.over_time(memory))]);
         }
         if memories.len() > 1 {
-            counts.push(Block::Figure(self.error_by_memory(&memories)));
+            page.page([Block::Figure(self.error_by_memory(&memories))]);
         }
-        counts.push(Block::Table(self.error_table(&memories)));
-        let mut sections = vec![PageSection::new("How exact the counts are", counts)];
+        page.page([Block::Table(self.error_table(&memories))]);
         if let Some(memory) = middle(&memories) {
-            sections.push(PageSection::new(
-                "How often the answer is a wrong yes",
-                self.rates(memory, &memories),
-            ));
+            page.page(section("How often the answer is a wrong yes"));
+            page.page(self.rates(memory, &memories));
         }
         if self.plan.timing {
-            sections.push(PageSection::new("How fast insertions are", self.times(&memories)));
+            page.page(section("How fast insertions are"));
+            page.page([self.times(&memories)]);
         }
         if let Some(traffic) = traffic {
-            sections.push(PageSection::new("Who talks to whom", who_talks(traffic)));
+            page.page(section("Who talks to whom"));
+            page.page(who_talks(traffic));
         }
-        sections.push(PageSection::new("What was read", self.read()));
-        Page {
-            title: capitalised(&title(self)),
-            zone: self.plan.trace.selection.zone,
-            summary: {
-                // That filters were full is a warning here.
-                let full = full_filters(self);
-                let sentences = pair_sentences(self).into_iter().chain(summary(self));
-                sentences.filter(|words| Some(words) != full.as_ref()).collect()
-            },
-            warnings: self.warnings(),
-            sections,
+        page.page(section("What was read"));
+        if !totals.skipped.is_empty() {
+            page.page([Block::Figure(skipped("skipped-packets", &totals.skipped))]);
         }
-    }
-
-    /// What makes the answer worth less.
-    fn warnings(&self) -> Vec<String> {
-        let comparison = self.comparison;
-        let totals = &comparison.totals;
-        let words = [full_filters(self), not_judged(self), omitted(self), late(totals)];
-        let words = words.into_iter().flatten();
-        let mut words: Vec<String> =
-            words.map(|words| capitalised(words.trim_end_matches('.')) + ".").collect();
-        words.extend(troubles(&comparison.inputs, totals.uncounted, totals.interrupted));
-        words
+        page.page([inputs_table(&self.comparison.inputs)]);
+        page
     }
 
     fn leaves_out(&self) -> bool {
@@ -116,8 +114,8 @@ impl CompareReport<'_> {
         };
         Some(Figure::new(
             "pair-over-time",
-            &format!("{a} against {b}: error by {one}, {} each", size(memory)),
-            &caption(
+            format!("{a} against {b}: error by {one}, {} each", size(memory)),
+            caption(
                 format!(
                     "{counted}: how far it is from the exact one, as a share of that. The lower curve is the nearer one."
                 ),
@@ -200,7 +198,7 @@ impl CompareReport<'_> {
     }
 
     /// All errors, a row a structure and memory.
-    fn error_table(&self, memories: &[u64]) -> DataTable {
+    fn error_table(&self, memories: &[u64]) -> TableView {
         let columns = [
             ("memory", true),
             ("structure", false),
@@ -216,7 +214,10 @@ impl CompareReport<'_> {
         ];
         let asked = memories.iter().map(|&memory| Some(memory));
         let entries = asked.chain(std::iter::once(None)).flat_map(|memory| self.ranked(memory));
-        DataTable::new(&columns, entries.map(|(entry, errors)| self.error_row(entry, errors)))
+        TableView::new(
+            columns.map(heading),
+            entries.map(|(entry, errors)| self.error_row(entry, errors)),
+        )
     }
 
     fn error_row(&self, entry: &Entry, errors: Option<CountErrors>) -> Vec<String> {
@@ -255,7 +256,7 @@ impl CompareReport<'_> {
 
     /// False-positive rates: a figure for each kind of negatives, and a table of everything.
     fn rates(&self, memory: u64, memories: &[u64]) -> Vec<Block> {
-        let mut blocks = vec![Block::Text(
+        let mut blocks = vec![Block::Sentence(
             "Queries for absent elements, drawn from the traffic itself. Apart: values that occur in the slice but not together. Next: what the following slice has and this one has not. Predicted is what the formulas say for the numbers of elements that were there, with evenly spread values.".into(),
         )];
         for negatives in Negatives::ALL {
@@ -289,7 +290,7 @@ impl CompareReport<'_> {
                 ]
             })
         });
-        blocks.push(Block::Table(DataTable::new(&columns, rows)));
+        blocks.push(Block::Table(TableView::new(columns.map(heading), rows)));
         blocks
     }
 
@@ -341,12 +342,12 @@ impl CompareReport<'_> {
         })
     }
 
-    fn times(&self, memories: &[u64]) -> Vec<Block> {
+    fn times(&self, memories: &[u64]) -> Block {
         let series = self.plan.contenders.iter().map(|&contender| {
             let of = |&memory: &u64| entry(self, contender, memory)?.ns_per_element;
             (contender.name().to_owned(), memories.iter().map(of).collect::<Vec<_>>())
         });
-        vec![Block::Figure(Figure {
+        Block::Figure(Figure {
             name: "time-an-element".into(),
             title: "Time of an insertion".into(),
             caption: "Measured in this run, on this machine, beside everything else that it did: the only figures that differ from run to run.".into(),
@@ -357,33 +358,16 @@ impl CompareReport<'_> {
                     .filter(|(_, times)| times.iter().any(Option::is_some))
                     .collect(),
             ),
-        })]
-    }
-
-    fn read(&self) -> Vec<Block> {
-        let totals = &self.comparison.totals;
-        let numbers = [totals.packets, totals.ip_packets, totals.elements];
-        let [packets, ip, elements] = numbers.map(grouped);
-        let mut blocks =
-            vec![Block::Text(format!("{packets} packets, {ip} of them IP; {elements} elements."))];
-        if !totals.skipped.is_empty() {
-            let reasons = totals.skipped.iter();
-            blocks.push(Block::Figure(skipped("skipped-packets", reasons)));
-        }
-        let columns = [("input", false), ("container", false), ("packets", true), ("error", false)];
-        let inputs = self.comparison.inputs.iter().map(|input| {
-            vec![
-                input.path.shown().to_string(),
-                input.container.clone().unwrap_or_default(),
-                grouped(input.packets),
-                input.error.as_ref().map(ToString::to_string).unwrap_or_default(),
-            ]
-        });
-        blocks.push(Block::Table(DataTable::new(&columns, inputs)));
-        blocks
+        })
     }
 }
 
+/// The heading of a column of numbers or of texts.
+fn heading((text, is_number): (&'static str, bool)) -> Heading {
+    if is_number { Heading::number(text) } else { Heading::text(text) }
+}
+
+/// The best count of a structure: its estimate if it has one.
 fn best(count: &SliceCount) -> Option<f64> {
     count.estimate.or(count.first.map(|first| first as f64))
 }

@@ -1,14 +1,16 @@
 //! A comparison for people: a block a memory, the best structure first.
 
-use super::INTERRUPTED;
 use super::compare_model::CompareReport;
 use super::compare_words::{
     bare, basis, pair_sentences, short_percent, sorted_memories, summary, title,
 };
-use super::count_table::write_read;
-use super::look::Look;
+use super::document::Block;
+use super::heading::Heading;
+use super::layout::{Layout, fitted, line};
 use super::number::{grouped, size};
-use super::table::{Heading, bold, fitted, head, layout, line, wrapped};
+use super::run_view::{INTERRUPTED, packets_read};
+use super::terminal::{TerminalStyle, write_lines};
+use super::wrapping::wrapped;
 use crate::comparison::{CountErrors, Entry, Negatives};
 use std::io::{self, Write};
 
@@ -21,16 +23,20 @@ const USUAL_WIDTH: usize = 120;
 /// Width of the structures' names.
 const NAME: usize = 16;
 
-pub(super) fn write(report: &CompareReport<'_>, look: Look, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write(
+    report: &CompareReport<'_>,
+    style: TerminalStyle,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let pair = pair_sentences(report);
     for text in &pair {
-        sentence(text, look, out)?;
+        sentence(text, style, out)?;
     }
     if !pair.is_empty() {
         writeln!(out)?;
     }
-    sentence(&title(report), look, out)?;
-    sentence(&basis(report), look, out)?;
+    sentence(&title(report), style, out)?;
+    sentence(&basis(report), style, out)?;
     let mut gone = None;
     for memory in sorted_memories(report) {
         let heading = format!("{} a slice", size(memory));
@@ -38,18 +44,18 @@ pub(super) fn write(report: &CompareReport<'_>, look: Look, out: &mut dyn Write)
         // The exact set knows no memory and stands for comparison in every block.
         entries.extend(report.ranked(None));
         writeln!(out)?;
-        let remark = counts(report, &heading, &entries, look, out)?;
+        let remark = counts(report, &heading, &entries, style, out)?;
         gone = gone.or(remark);
-        rates(report, &entries, look, out)?;
+        rates(report, &entries, style, out)?;
     }
     writeln!(out)?;
     if let Some(remark) = gone {
-        sentence(&remark, look, out)?;
+        sentence(&remark, style, out)?;
     }
     for text in summary(report) {
-        sentence(&text, look, out)?;
+        sentence(&text, style, out)?;
     }
-    foot(report, look, out)
+    foot(report, style, out)
 }
 
 /// What stands in a column of the counts.
@@ -65,7 +71,7 @@ fn counts(
     report: &CompareReport<'_>,
     heading: &str,
     entries: &[(&Entry, Option<CountErrors>)],
-    look: Look,
+    style: TerminalStyle,
     out: &mut dyn Write,
 ) -> io::Result<Option<String>> {
     let slices = &report.comparison.slices;
@@ -101,8 +107,11 @@ fn counts(
         };
         format!("{mark}{}", entry.contender.name())
     };
-    let heads = columns.iter().map(|(text, ..)| ((*text).to_owned(), false));
-    let heads: Vec<_> = std::iter::once((heading.to_owned(), true)).chain(heads).collect();
+    let heads = columns
+        .iter()
+        .map(|(text, goes, _)| Heading::number((*text).to_owned()).gap(2).drop_priority(*goes));
+    let heads = std::iter::once(Heading::text(heading.to_owned()).gap(2)).chain(heads);
+    let heads: Vec<Heading> = heads.collect();
     let rows: Vec<Vec<String>> = fitting
         .map(|entry| {
             let cells =
@@ -110,24 +119,21 @@ fn counts(
             std::iter::once(name(entry)).chain(cells).collect()
         })
         .collect();
-    let goes = std::iter::once(0).chain(columns.iter().map(|(_, goes, _)| *goes));
-    let headings = fitted(&heads, &rows).into_iter().zip(goes);
-    let headings: Vec<Heading> =
-        headings.map(|(heading, goes)| heading.gap(2).goes(goes)).collect();
-    let layout = layout(&headings, look.width);
+    let layout = Layout::new(&fitted(&heads, &rows), style.width);
     let mut rows = rows.into_iter();
-    bold(out, look.bold, &head(&layout.headings))?;
+    write_lines(out, layout.head().iter().map(|line| style.bold(line)).collect())?;
     for &(entry, _) in entries {
         if let Some(why) = &entry.unfit {
             let text = format!("{} does not fit: {why}", entry.contender.name());
-            for line in wrapped(&text, look.width_within(USUAL_WIDTH) - 2) {
+            for line in wrapped(&text, style.width_within(USUAL_WIDTH) - 2) {
                 writeln!(out, "  {line}")?;
             }
             continue;
         }
         let cells = rows.next().unwrap_or_default();
-        let bright = look.bold && is_best(report, entry);
-        bold(out, bright, &layout.line(cells))?;
+        let line = layout.line(&cells);
+        let line = if is_best(report, entry) { style.bold(&line) } else { line };
+        writeln!(out, "{line}")?;
     }
     Ok(layout.remark())
 }
@@ -141,7 +147,7 @@ fn is_best(report: &CompareReport<'_>, entry: &Entry) -> bool {
 fn rates(
     report: &CompareReport<'_>,
     entries: &[(&Entry, Option<CountErrors>)],
-    look: Look,
+    style: TerminalStyle,
     out: &mut dyn Write,
 ) -> io::Result<()> {
     // Columns: those about which anybody was asked.
@@ -159,7 +165,7 @@ fn rates(
     if answering.is_empty() {
         return Ok(());
     }
-    let room = look.width_within(USUAL_WIDTH).saturating_sub(NAME + 1 + RATE);
+    let room = style.width_within(USUAL_WIDTH).saturating_sub(NAME + 1 + RATE);
     for columns in columns.chunks(1 + room / (RATE + 1)) {
         // The name stands close to the first rate.
         let mut headings = vec![Heading::left(0, NAME + 1, "  false positives")];
@@ -169,7 +175,8 @@ fn rates(
             let gap = usize::from(headings.len() > 1);
             headings.push(Heading::right(0, RATE, format!("{name} {}", negatives.name())).gap(gap));
         }
-        bold(out, look.bold, &head(&headings))?;
+        let head = line(headings.iter().map(|heading| (heading, &*heading.text)));
+        writeln!(out, "{}", style.bold(&head))?;
         for entry in &answering {
             let cells = columns.iter().map(|&(mask, negatives)| {
                 let query = entry.query(mask, negatives);
@@ -182,24 +189,29 @@ fn rates(
                 }
             });
             let name = format!("  {}", entry.contender.name());
-            let cells = [name].into_iter().chain(cells);
-            writeln!(out, "{}", line(headings.iter().zip(cells)))?;
+            let cells: Vec<String> = std::iter::once(name).chain(cells).collect();
+            writeln!(out, "{}", line(headings.iter().zip(cells.iter().map(String::as_str))))?;
         }
     }
     Ok(())
 }
 
-fn foot(report: &CompareReport<'_>, look: Look, out: &mut dyn Write) -> io::Result<()> {
+fn foot(report: &CompareReport<'_>, style: TerminalStyle, out: &mut dyn Write) -> io::Result<()> {
     let comparison = report.comparison;
-    sentence(FALSE_POSITIVES, look, out)?;
+    sentence(FALSE_POSITIVES, style, out)?;
     for text in [not_judged(report), omitted(report)].into_iter().flatten() {
-        sentence(&text, look, out)?;
+        sentence(&text, style, out)?;
     }
     let totals = &comparison.totals;
     if totals.interrupted {
         writeln!(out, "{INTERRUPTED}")?;
     }
-    write_read(out, totals, look)
+    for block in packets_read(totals) {
+        if let Block::Answer(text) = block {
+            style.sentence(out, &text)?;
+        }
+    }
+    Ok(())
 }
 
 /// Says that slices have no exact count.
@@ -232,7 +244,7 @@ const FALSE_POSITIVES: &str = "False positives: false-positive rate over queries
 const WIDTH: usize = 96;
 
 /// Writes a sentence in lines of at most [`WIDTH`] characters.
-fn sentence(text: &str, look: Look, out: &mut dyn Write) -> io::Result<()> {
-    let mut lines = wrapped(text, look.width_within(WIDTH)).into_iter();
+fn sentence(text: &str, style: TerminalStyle, out: &mut dyn Write) -> io::Result<()> {
+    let mut lines = wrapped(text, style.width_within(WIDTH)).into_iter();
     lines.try_for_each(|line| writeln!(out, "{line}"))
 }

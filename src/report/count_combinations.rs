@@ -2,9 +2,8 @@
 
 use super::column::Columns;
 use super::count_model::count_columns;
-use super::figure::DataTable;
+use super::heading::Heading;
 use super::number::grouped;
-use super::table::Heading;
 use crate::pipeline::{CombinationResult, CountPlan};
 use std::fmt::Write as _;
 
@@ -104,17 +103,6 @@ impl CountDesign {
         names.zip(counts.iter().copied()).collect()
     }
 
-    /// The counts of all slices, for a page.
-    pub(super) fn table(&self, counts: &[CombinationResult], slices: u64) -> DataTable {
-        let rows = self.combinations.iter().zip(counts);
-        let sum = match slices {
-            0 | 1 => "distinct values".to_owned(),
-            slices => format!("distinct values, sum of {} slices", grouped(slices)),
-        };
-        let rows = rows.map(|(names, count)| vec![names.join(","), cell(count)]);
-        DataTable::new(&[("combination", false), (&sum, true)], rows)
-    }
-
     /// The parameters besides k, for people: `, src k = 7`.
     pub(super) fn words(&self) -> String {
         let mut words = String::new();
@@ -140,7 +128,7 @@ const LEAST_WIDTH: usize = 16;
 /// The heading of a combination in a table for people.
 pub(super) fn heading(names: &[&'static str]) -> Heading {
     let name = names.join(",");
-    Heading::right(u8::MAX, name.len().max(LEAST_WIDTH), name).goes(8)
+    Heading::right(u8::MAX, name.len().max(LEAST_WIDTH), name).drop_priority(8)
 }
 
 /// What is to be said of counts that are none, or not unbiased.

@@ -1,29 +1,28 @@
 //! The figures of a count.
 
 use super::count_combinations::CountDesign;
-use super::figure::{Axis, DataTable, Drawing, Figure, Scale, Series as Curve, SeriesStyle};
-use super::number::{grouped, percent, time};
-use super::over_time;
-use super::over_time::{Place, curve, leaves_out};
-use crate::pipeline::SliceResult;
+use super::figure::{Axis, Drawing, Figure, Scale, Series as Curve, SeriesStyle};
+use super::number::grouped;
+use super::over_time::{self, Place, curve, leaves_out};
+use crate::pipeline::{CombinationResult, SliceResult};
 use crate::zone::Zone;
 use hdrhistogram::Histogram;
 
-/// Bars of a distribution, about.
+/// Approximate number of bars of a distribution.
 const BARS: u64 = 16;
 
-/// Curves that can be distinguished by their colours.
+/// Number of curves that colours can tell apart.
 const COLOURS: usize = 8;
 
-/// What the figures over time are made of.
+/// The slices of the figures over time, and their names.
 #[derive(Debug)]
 pub(super) struct Series<'a> {
     pub(super) slices: &'a [SliceResult],
-    /// Slices that there were, of which these are some.
+    /// Number of slices before thinning out.
     pub(super) seen: u64,
     pub(super) plural: &'a str,
     pub(super) has_filter: bool,
-    /// What a row is called.
+    /// `slice` or `window`.
     pub(super) slice: &'static str,
     pub(super) has_exact: bool,
     pub(super) filter: &'a str,
@@ -64,15 +63,10 @@ impl Series<'_> {
                 self.filter
             ));
         }
-        figure(
-            self.places(),
-            "elements-over-time",
-            format!("Distinct {} in each {}", self.plural, self.slice),
-            caption.join(" "),
-            format!("distinct {} a {}", self.plural, self.slice),
-            Scale::Count,
-            series,
-        )
+        let (plural, slice) = (self.plural, self.slice);
+        let title = format!("Distinct {plural} in each {slice}");
+        let y = Axis::new(format!("distinct {plural} a {slice}"), Scale::Count);
+        self.figure("elements-over-time", title, caption.join(" "), y, series)
     }
 
     fn has_estimate(&self) -> bool {
@@ -83,12 +77,12 @@ impl Series<'_> {
         self.slices.iter().any(|slice| slice.first.is_some())
     }
 
-    /// The raw count stands behind the estimate, if there is one.
+    /// The raw count is less prominent than an estimate.
     fn raw_style(&self) -> SeriesStyle {
         if self.has_estimate() { SeriesStyle::Dashed } else { SeriesStyle::Line }
     }
 
-    /// Relative errors, where both counts are there.
+    /// Relative errors; `None` without exact counts.
     pub(super) fn errors(&self) -> Option<Figure> {
         if !self.slices.iter().any(|slice| error_of(slice).is_some()) {
             return None;
@@ -103,18 +97,12 @@ impl Series<'_> {
                 (first_error_of(slice), None)
             }));
         }
-        Some(figure(
-            self.places(),
-            "error-over-time",
-            "How far from exact".to_owned(),
-            format!("Error of each {}'s count, as a share of the exact count.", self.slice),
-            "relative error".to_owned(),
-            Scale::Percent,
-            series,
-        ))
+        let text = format!("Error of each {}'s count, as a share of the exact count.", self.slice);
+        let y = Axis::new("relative error", Scale::Percent);
+        Some(self.figure("error-over-time", "How far from exact".to_owned(), text, y, series))
     }
 
-    /// How much there was to count.
+    /// Packets and elements.
     pub(super) fn packets(&self) -> Figure {
         let mut series = vec![
             self.curve("packets", SeriesStyle::Line, |slice| (Some(slice.packets as f64), None)),
@@ -124,41 +112,32 @@ impl Series<'_> {
                 (Some(slice.elements as f64), None)
             }));
         }
-        figure(
-            self.places(),
-            "packets-over-time",
-            format!("Packets in each {}", self.slice),
-            String::new(),
-            format!("packets a {}", self.slice),
-            Scale::Count,
-            series,
-        )
+        let title = format!("Packets in each {}", self.slice);
+        let y = Axis::new(format!("packets a {}", self.slice), Scale::Count);
+        self.figure("packets-over-time", title, String::new(), y, series)
     }
 
-    /// The counts of the first combinations that are counted: there are colours for [`COLOURS`].
+    /// The counts of the first [`COLOURS`] combinations.
     pub(super) fn combinations(&self, design: &CountDesign) -> Option<Figure> {
         let names = design.combinations.iter().map(|names| names.join(","));
         let count = |slice: &SliceResult, index: usize| slice.combinations.get(index).copied();
-        let mut series: Vec<Curve> = names
-            .enumerate()
-            .filter_map(|(index, name)| {
-                let counts = || self.slices.iter().filter_map(|slice| count(slice, index));
-                if counts().any(|count| count.estimate.is_some()) {
-                    Some(self.curve(&name, SeriesStyle::Line, |slice| {
-                        let count = count(slice, index).unwrap_or_default();
-                        (count.estimate, count.std_error)
-                    }))
-                } else if counts().any(|count| count.first.is_some()) {
-                    let name = format!("{name}, lower bound");
-                    Some(self.curve(&name, SeriesStyle::Dashed, |slice| {
-                        let count = count(slice, index).unwrap_or_default();
-                        (count.first.map(|n| n as f64), None)
-                    }))
-                } else {
-                    None
-                }
+        let curves = names.enumerate().filter_map(|(index, name)| {
+            let has = |has: fn(&CombinationResult) -> bool| {
+                self.slices.iter().filter_map(|slice| count(slice, index)).any(|count| has(&count))
+            };
+            let value = |slice: &SliceResult| count(slice, index).unwrap_or_default();
+            if has(|count| count.estimate.is_some()) {
+                return Some(self.curve(&name, SeriesStyle::Line, |slice| {
+                    (value(slice).estimate, value(slice).std_error)
+                }));
+            }
+            has(|count| count.first.is_some()).then(|| {
+                self.curve(&format!("{name}, lower bound"), SeriesStyle::Dashed, |slice| {
+                    (value(slice).first.map(|n| n as f64), None)
+                })
             })
-            .collect();
+        });
+        let mut series: Vec<Curve> = curves.collect();
         if series.is_empty() {
             return None;
         }
@@ -175,20 +154,23 @@ impl Series<'_> {
             [only] => format!("Distinct values of {} in each slice", only.name),
             _ => "Distinct values of combinations in each slice".to_owned(),
         };
-        Some(figure(
-            self.places(),
-            "combinations-over-time",
-            title,
-            caption.join(" "),
-            "distinct values a slice".to_owned(),
-            Scale::Count,
-            series,
-        ))
+        let y = Axis::new("distinct values a slice", Scale::Count);
+        Some(self.figure("combinations-over-time", title, caption.join(" "), y, series))
     }
 
-    /// The zone, and whether curves leave slices out.
-    fn places(&self) -> (Zone, bool) {
-        (self.zone, leaves_out(self.slices.iter().map(|slice| slice.partial)))
+    /// A figure over time.
+    fn figure(
+        &self,
+        name: &str,
+        title: String,
+        caption: String,
+        y: Axis,
+        series: Vec<Curve>,
+    ) -> Figure {
+        let leaves_out = leaves_out(self.slices.iter().map(|slice| slice.partial));
+        let x = Axis::time("beginning of the slice", self.zone);
+        let drawing = Drawing::Lines { x, y, series };
+        Figure::new(name, title, over_time::caption(caption, leaves_out), drawing)
     }
 
     /// A value of each slice.
@@ -213,29 +195,7 @@ impl Series<'_> {
     }
 }
 
-/// A figure over time.
-fn figure(
-    (zone, leaves_out): (Zone, bool),
-    name: &str,
-    title: String,
-    caption: String,
-    label: String,
-    scale: Scale,
-    series: Vec<Curve>,
-) -> Figure {
-    Figure {
-        name: name.to_owned(),
-        title,
-        caption: over_time::caption(caption, leaves_out),
-        drawing: Drawing::Lines {
-            x: Axis::time("beginning of the slice", zone),
-            y: Axis { label, scale },
-            series,
-        },
-    }
-}
-
-/// How many slices have how many elements, in stretches of equal width.
+/// How many slices have how many elements, in intervals of equal width.
 pub(super) fn distribution(counts: &Histogram<u64>, plural: &str) -> Option<Figure> {
     if counts.len() < 3 {
         return None;
@@ -245,7 +205,7 @@ pub(super) fn distribution(counts: &Histogram<u64>, plural: &str) -> Option<Figu
     let first = low / width;
     let bars = (high / width - first + 1).min(4 * BARS);
     let mut heights = vec![0_u64; bars as usize];
-    // The histogram gives the upper end of each of its own small stretches.
+    // The histogram reports the upper end of each of its buckets.
     for recorded in counts.iter_recorded() {
         let bar = (recorded.value_iterated_to() / width).saturating_sub(first).min(bars - 1);
         heights[bar as usize] += recorded.count_at_value();
@@ -257,19 +217,16 @@ pub(super) fn distribution(counts: &Histogram<u64>, plural: &str) -> Option<Figu
             _ => format!("{}\u{2013}{}", grouped(from), grouped(from + width - 1)),
         }
     });
-    Some(Figure {
-        name: "distribution".to_owned(),
-        title: format!("Slices by their number of distinct {plural}"),
-        caption: "By the exact count, else the estimate, else the raw count; to three significant digits.".to_owned(),
-        drawing: Drawing::Bars {
-            categories: names.collect(),
-            y: Axis::new("slices", Scale::Count),
-            series: vec![(
-                "slices".to_owned(),
-                heights.into_iter().map(|n| Some(n as f64)).collect(),
-            )],
-        },
-    })
+    let heights = heights.into_iter().map(|n| Some(n as f64)).collect();
+    let drawing = Drawing::Bars {
+        categories: names.collect(),
+        y: Axis::new("slices", Scale::Count),
+        series: vec![("slices".to_owned(), heights)],
+    };
+    let title = format!("Slices by their number of distinct {plural}");
+    let caption =
+        "By the exact count, else the estimate, else the raw count; to three significant digits.";
+    Some(Figure::new("distribution", title, caption, drawing))
 }
 
 /// The next of 1, 2 and 5 times a power of ten.
@@ -285,37 +242,6 @@ fn round_width(least: u64) -> u64 {
         }
         power = power.saturating_mul(10);
     }
-}
-
-/// Slices as a table, where there are too few for a figure.
-pub(super) fn slices_of(slices: &[SliceResult], zone: Zone) -> DataTable {
-    let number = |n: Option<u64>| n.map_or_else(|| "\u{2013}".to_owned(), grouped);
-    let share = |n: Option<f64>| n.map_or_else(|| "\u{2013}".to_owned(), percent);
-    let rows = slices.iter().map(|slice| {
-        vec![
-            time(slice.start_ns, 3, zone),
-            time(slice.end_ns, 3, zone),
-            if slice.partial { "in part" } else { "whole" }.to_owned(),
-            grouped(slice.packets),
-            number(slice.exact),
-            number(slice.estimate.map(|n| n.round() as u64)),
-            number(slice.first),
-            share(error_of(slice)),
-            share(slice.observed_fpr),
-        ]
-    });
-    let columns = [
-        ("from", false),
-        ("to", false),
-        ("covered", false),
-        ("packets", true),
-        ("exact", true),
-        ("estimate", true),
-        ("raw count (first)", true),
-        ("relative error", true),
-        ("observed FPR", true),
-    ];
-    DataTable::new(&columns, rows)
 }
 
 /// Relative error of the estimate, or of the raw count where the structure has no estimate.

@@ -3,11 +3,11 @@
 use super::cell::{Cell, Tally, Time};
 use super::column::Columns;
 use super::count_combinations::{CountDesign, combination_columns, design_columns};
+use super::heading::Heading;
 use super::inputs::{inputs_cell, inputs_section};
 use super::number::grouped;
 use super::rows::{Frame, Section};
 use super::selection::{Selected, selection_columns};
-use super::table::Heading;
 use crate::decode::{Skip, Tunnel};
 use crate::filters::FilterSpec;
 use crate::pipeline::{CombinationResult, CountPlan, CountSummary, Quantiles, SliceResult, Totals};
@@ -171,13 +171,13 @@ pub(super) fn slice_columns(decimals: usize) -> Columns<SliceResult> {
         .doc("first nanosecond after the slice; for one slice over everything the time of the last packet")
         .field("packets", |slice| slice.packets)
         .doc("packets in the slice")
-        .heading(Heading::right(1, 12, "packets").tight(9, "packets").goes(7))
+        .heading(Heading::right(1, 12, "packets").narrow(9, "packets").drop_priority(7))
         .field("elements", |slice| slice.elements)
         .doc("elements seen, repeats included")
-        .heading(Heading::right(2, 12, "elements").tight(9, "elements").goes(1))
+        .heading(Heading::right(2, 12, "elements").narrow(9, "elements").drop_priority(1))
         .field("exact", |slice| slice.exact)
         .doc("distinct elements by the exact set; null if the set is off or reached its limit")
-        .heading(Heading::right(3, 11, "exact").tight(9, "exact"))
+        .heading(Heading::right(3, 11, "exact").narrow(9, "exact"))
         .text(|slice| match slice.exact {
             _ if slice.exact_over_limit => "over limit".to_owned(),
             exact => exact.map_or_else(|| "–".to_owned(), grouped),
@@ -186,20 +186,20 @@ pub(super) fn slice_columns(decimals: usize) -> Columns<SliceResult> {
         .doc("the exact set reached its limit in this slice")
         .field("first", |slice| slice.first)
         .doc("elements that the filter saw as new: never too many, and too few by its false positives; null for `hll`, `ell` and `sliding`, which cannot say")
-        .heading(Heading::right(4, 11, "first").tight(9, "first").goes(2))
+        .heading(Heading::right(4, 11, "first").narrow(9, "first").drop_priority(2))
         .field("estimate", |slice| slice.estimate)
         .doc("unbiased estimate of the distinct elements; null if the structure has none (`mdbf`)")
-        .heading(Heading::right(5, 11, "estimate").tight(9, "estimate"))
+        .heading(Heading::right(5, 11, "estimate").narrow(9, "estimate"))
         .field("std_error", |slice| slice.std_error)
         .doc("standard error of the estimate")
-        .heading(Heading::right(6, 12, "± std error").tight(11, "± std error").goes(4))
+        .heading(Heading::right(6, 12, "± std error").narrow(11, "± std error").drop_priority(4))
         .text(|slice| slice.std_error.map_or_else(|| "–".to_owned(), |error| format!("{error:.1}")))
         .field("lower", |slice| slice.lower)
         .doc("lower bound of the distinct elements: `lower` and `upper` enclose the true number in at least 95 of 100 slices")
-        .heading(Heading::right(7, 11, "lower").tight(9, "lower").goes(5))
+        .heading(Heading::right(7, 11, "lower").narrow(9, "lower").drop_priority(5))
         .field("upper", |slice| slice.upper)
         .doc("upper bound of the distinct elements; null if a filter was full")
-        .heading(Heading::right(8, 11, "upper").tight(9, "upper").goes(5))
+        .heading(Heading::right(8, 11, "upper").narrow(9, "upper").drop_priority(5))
         .text(|slice| match slice.upper {
             Some(upper) => grouped(upper),
             None if slice.saturated => "full".to_owned(),
@@ -208,11 +208,11 @@ pub(super) fn slice_columns(decimals: usize) -> Columns<SliceResult> {
         .field("rel_error", SliceResult::rel_error)
         .doc("(estimate - exact) / exact")
         .unit("share")
-        .heading(Heading::right(9, 11, "rel. error").tight(9, "rel. err.").goes(6))
+        .heading(Heading::right(9, 11, "rel. error").narrow(9, "rel. err.").drop_priority(6))
         .field("observed_fpr", |slice| slice.observed_fpr)
         .doc("new elements that the filter took for repeats / new elements; null for `hll`, `ell` and `sliding`")
         .unit("share")
-        .heading(Heading::right(10, 13, "observed FPR").tight(8, "obs. FPR").goes(3))
+        .heading(Heading::right(10, 13, "observed FPR").narrow(8, "obs. FPR").drop_priority(3))
         .field("saturated", |slice| slice.saturated)
         .doc("a filter was so full that it noticed too few new elements for a count: `first` is far too low, and there is no upper bound")
         .field("revised", |slice| slice.revised)

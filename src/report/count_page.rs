@@ -1,30 +1,28 @@
 //! A count as a page: the answer in words, figures over time, what was skipped, who talks to whom.
 //!
-//! Slices are taken as they come; of many a bounded number is kept, with the peaks of counts and
-//! errors.
+//! Of many slices a bounded number is kept, with the peaks of counts and errors.
 
-use super::count_combinations::{CountDesign, remark};
-use super::count_figures::{Series, distribution, error_of, slices_of};
+use super::count_combinations::remark;
+use super::count_figures::{Series, distribution, error_of};
 use super::count_model::CountParameters;
-use super::count_table::{full_filters, late, over_limit, reasons};
-use super::figure::{Block, DataTable, Figure, Page, PageSection, Scale};
-use super::number::{capitalised, grouped, percent, size, windows_of};
-use super::over_time::troubles;
+use super::count_table::{Seen, closing, slices_view, title};
+use super::document::{Block, Document};
+use super::figure::{Figure, Scale};
+use super::number::{grouped, percent, windows_of};
+use super::run_view::{captures, inputs_table, problems};
 use super::svg::written;
 use super::traffic_page::{skipped, who_talks};
 use super::who_page::who;
 use crate::pipeline::{CountSummary, SliceResult, SliceSink, Totals, Traffic};
 use crate::top::{Question, TopSlice};
 use crate::zone::Zone;
-use flowsieve_engine::internal::Shown;
 use hdrhistogram::Histogram;
 use std::io;
 
-/// Slices that are kept for the figures.
+/// Number of slices that are kept for the figures.
 const MOST_SLICES: usize = 10_000;
 
-/// Stretches of the time whose extremes stay when slices are thinned out: about one for each column
-/// of a figure.
+/// Number of parts of the time whose extremes are kept: about one for each column of a figure.
 const STRETCHES: usize = 250;
 
 /// Gathers slices for a page.
@@ -32,7 +30,8 @@ const STRETCHES: usize = 250;
 pub struct CountPage {
     kept: Vec<SliceResult>,
     seen: u64,
-    over_limit: u64,
+    remarks: Seen,
+    /// The largest error, and the start of its slice.
     worst: Option<(f64, i64)>,
     counts: Histogram<u64>,
 }
@@ -42,7 +41,7 @@ impl Default for CountPage {
         Self {
             kept: Vec::new(),
             seen: 0,
-            over_limit: 0,
+            remarks: Seen::default(),
             worst: None,
             counts: Histogram::new(3).expect("three significant digits are allowed"),
         }
@@ -55,7 +54,7 @@ impl SliceSink for CountPage {
             self.forget(slice.start_ns);
         }
         self.seen += 1;
-        self.over_limit += u64::from(slice.exact_over_limit);
+        self.remarks.add(slice);
         if let Some(count) = slice.best() {
             self.counts.saturating_record(count.round() as u64);
         }
@@ -74,9 +73,9 @@ impl SliceSink for CountPage {
     }
 }
 
-/// Keeps every second slice, so that what is usual stays as usual as it was; and of each stretch of
-/// the time the slices with the largest and the smallest count and the one with the largest error.
-/// So the largest of all stay, however often this is done.
+/// Keeps every second slice, which keeps the distribution, and in each part of the time the slices
+/// with the largest count, the smallest count and the largest error. The extremes of all stay,
+/// however often this is done.
 fn halve(slices: &mut Vec<SliceResult>) {
     let count = |slice: &SliceResult| slice.best().unwrap_or(0.0);
     let error = |slice: &SliceResult| error_of(slice).unwrap_or(0.0).abs();
@@ -93,7 +92,7 @@ fn halve(slices: &mut Vec<SliceResult>) {
 }
 
 impl CountPage {
-    /// Forgets a slice whose row is replaced.
+    /// Removes a slice whose row is replaced.
     fn forget(&mut self, start_ns: i64) {
         let same = |kept: &SliceResult| kept.start_ns == start_ns;
         let Some(place) = self.kept.iter().rposition(same) else {
@@ -101,11 +100,11 @@ impl CountPage {
         };
         let before = self.kept.remove(place);
         self.seen -= 1;
-        self.over_limit -= u64::from(before.exact_over_limit);
+        self.remarks.remove(&before);
         if let Some(count) = before.best() {
             let mut once = Histogram::new_from(&self.counts);
             once.saturating_record(count.round() as u64);
-            // What was recorded before can be taken out again.
+            // The count was recorded before.
             let _ = self.counts.subtract(&once);
         }
         if self.worst.is_some_and(|(_, at)| at == start_ns) {
@@ -115,81 +114,90 @@ impl CountPage {
         }
     }
 
-    /// The figure of counts over time alone, of what the parameters name `element` and `filter`;
-    /// none of a single slice.
-    pub fn figure(mut self, elements_plural: &str, filter: &str, zone: Zone) -> Option<Figure> {
+    /// Thins out the slices to the number that is drawn.
+    fn thin_out(&mut self) {
         while self.kept.len() > MOST_SLICES {
             halve(&mut self.kept);
         }
+    }
+
+    /// Only the figure of counts over time, for these names of elements and filter; `None` for a
+    /// single slice.
+    pub fn figure(mut self, elements_plural: &str, filter: &str, zone: Zone) -> Option<Figure> {
+        self.thin_out();
+        let has = |value: fn(&SliceResult) -> bool| self.kept.iter().any(value);
         let series = Series {
             slices: &self.kept,
             seen: self.seen,
             plural: elements_plural,
-            has_filter: (self.kept.iter())
-                .any(|slice| slice.first.is_some() || slice.estimate.is_some()),
+            has_filter: has(|slice| slice.first.is_some() || slice.estimate.is_some()),
             slice: match &self.kept[..] {
                 [one, next, ..] if next.start_ns < one.end_ns => "window",
                 _ => "slice",
             },
-            has_exact: self.kept.iter().any(|slice| slice.exact.is_some()),
+            has_exact: has(|slice| slice.exact.is_some()),
             filter,
             zone,
         };
         (self.kept.len() > 1).then(|| series.counts())
     }
 
-    /// The page, once all slices have come.
+    /// The page of all slices.
     pub fn finish(
         mut self,
         parameters: &CountParameters,
         summary: &CountSummary,
         traffic: Option<&Traffic>,
         answers: &[(Question, TopSlice)],
-    ) -> Page {
-        while self.kept.len() > MOST_SLICES {
-            halve(&mut self.kept);
-        }
-        let totals = &summary.totals;
-        let mut sections = vec![self.over_time(parameters)];
-        let design = parameters.design.as_ref();
-        if let Some(design) = design.filter(|design| !design.combinations.is_empty()) {
-            sections.push(self.combinations(parameters, design, totals));
-        }
-        if let Some(figure) = distribution(&self.counts, &parameters.elements_plural) {
-            sections.push(PageSection::new(
-                &format!("How large {}s are", parameters.slice()),
-                vec![Block::Figure(figure)],
-            ));
+    ) -> Document {
+        self.thin_out();
+        let (totals, plural) = (&summary.totals, &parameters.elements_plural);
+        let selected = &parameters.selected;
+        let slices = windows_of(parameters.slice_ns, parameters.every_ns);
+        let captures = captures(&summary.inputs);
+        let mut page = Document {
+            title: format!("Distinct {plural} of {captures}, {slices}{}", selected.zone_words()),
+            label: title(parameters),
+            zone: selected.zone,
+            ..Document::default()
+        };
+        let answer = self.answer(totals, plural, parameters.slice());
+        page.page([Block::Answer(answer), Block::Answer(self.accuracy(parameters, totals))]);
+        page.page(closing(parameters, summary, self.remarks));
+        page.page(problems(&summary.inputs));
+        page.page(self.over_time(parameters, totals));
+        page.page(self.combinations(parameters, totals));
+        if let Some(figure) = distribution(&self.counts, plural) {
+            let title = format!("How large {}s are", parameters.slice());
+            page.page([Block::Section(title), Block::Figure(figure)]);
         }
         if !answers.is_empty() {
-            sections.push(PageSection::new("Who", who(answers)));
+            page.page([Block::Section("Who".into())]);
+            page.page(who(answers));
         }
         if let Some(traffic) = traffic {
-            sections.push(PageSection::new("Who talks to whom", who_talks(traffic)));
+            page.page([Block::Section("Who talks to whom".into())]);
+            page.page(who_talks(traffic));
         }
-        sections.push(PageSection::new("Packets without an element", without(totals, parameters)));
-        sections.push(PageSection::new(
-            "What was read",
-            vec![Block::Table(inputs(summary)), Block::Table(described(parameters, totals))],
-        ));
-        Page {
-            title: title(parameters, summary),
-            summary: self.words(parameters, summary),
-            warnings: self.warnings(summary),
-            sections,
-            zone: parameters.selected.zone,
-        }
+        page.page([Block::Section("Packets without an element".into())]);
+        page.page([if totals.skipped.is_empty() {
+            Block::Sentence(format!("none: every packet was counted among the {plural}"))
+        } else {
+            Block::Figure(skipped("skipped", &totals.skipped))
+        }]);
+        page.page([Block::Section("What was read".into()), inputs_table(&summary.inputs)]);
+        page
     }
 
-    fn over_time(&self, parameters: &CountParameters) -> PageSection {
+    fn over_time(&self, parameters: &CountParameters, totals: &Totals) -> Vec<Block> {
         if self.kept.len() < 2 {
-            let table = slices_of(&self.kept, parameters.selected.zone);
-            return PageSection::new("The count", vec![Block::Table(table)]);
+            let table = slices_view(parameters, &self.kept, totals);
+            return vec![Block::Section("The count".into()), Block::Table(table)];
         }
         let series = self.series(parameters);
-        let mut blocks = Vec::new();
+        let mut blocks = vec![Block::Section("Over time".into())];
         if (self.kept.len() as u64) < self.seen {
-            blocks.push(Block::Text(format!(
+            blocks.push(Block::Sentence(format!(
                 "The figures show {} of {} slices, among them those with the largest and smallest counts and the largest errors. All of them are in the results for programs (--format).",
                 grouped(self.kept.len() as u64),
                 grouped(self.seen)
@@ -197,7 +205,8 @@ impl CountPage {
         }
         let figures = [Some(series.counts()), series.errors(), Some(series.packets())];
         blocks.extend(figures.into_iter().flatten().map(Block::Figure));
-        PageSection::new("Over time", blocks)
+        blocks.push(Block::Table(slices_view(parameters, &[], totals)));
+        blocks
     }
 
     fn series<'a>(&'a self, parameters: &'a CountParameters) -> Series<'a> {
@@ -213,85 +222,51 @@ impl CountPage {
         }
     }
 
-    /// How many distinct values some of the attributes have.
-    fn combinations(
-        &self,
-        parameters: &CountParameters,
-        design: &CountDesign,
-        totals: &Totals,
-    ) -> PageSection {
-        let mut blocks = Vec::new();
+    /// How many distinct values some of the attributes have; empty if that was not asked.
+    fn combinations(&self, parameters: &CountParameters, totals: &Totals) -> Vec<Block> {
+        let design = parameters.design.as_ref();
+        let Some(design) = design.filter(|design| !design.combinations.is_empty()) else {
+            return Vec::new();
+        };
+        let mut blocks = vec![Block::Section("Combinations of attributes".into())];
         if self.kept.len() > 1 {
             let figure = self.series(parameters).combinations(design);
             blocks.extend(figure.map(Block::Figure));
         }
-        let counts = &totals.combinations;
-        blocks.push(Block::Table(design.table(counts, totals.slices)));
-        let words = remark(counts);
-        blocks.extend(words.map(|words| Block::Text(format!("{words}."))));
-        PageSection::new("Combinations of attributes", blocks)
+        blocks.extend(remark(&totals.combinations).map(|text| Block::Sentence(text.to_owned())));
+        blocks
     }
 
-    /// The answer in words.
-    fn words(&self, parameters: &CountParameters, summary: &CountSummary) -> Vec<String> {
-        let (totals, plural) = (&summary.totals, &parameters.elements_plural);
-        let mut words = Vec::new();
-        words.push(self.answer(totals, plural, parameters.slice()));
-        words.push(match self.worst {
-            Some((0.0, _)) => format!(
-                "The {} {}'s count was right in every {}.",
-                parameters.filter,
-                parameters.counter(),
-                parameters.slice()
-            ),
-            Some((error, at)) => {
-                let zone = parameters.selected.zone;
-                let largest = share(error);
-                let counter = parameters.counter();
-                let overall = totals.estimate.zip(totals.exact.filter(|&n| n > 0));
-                let overall = overall.map_or_else(String::new, |(estimate, exact)| {
-                    format!(" Over all slices it is {}.", share((estimate - exact as f64) / exact as f64))
-                });
-                let what = if totals.first.is_some() && totals.estimate.is_none() { "raw count" } else { "estimate" };
-                match self.seen {
-                    1 => format!("The {} {counter}'s {what} is off by {largest}.", parameters.filter),
-                    _ => format!(
-                        "The largest error of the {} {counter}'s {what} in a {} is {largest}, at {} {zone}.{overall}",
-                        parameters.filter,
-                        parameters.slice(),
-                        written(Scale::Time(zone), at as f64 / 1e9)
-                    ),
-                }
+    /// How far the counts are from the exact ones, in words.
+    fn accuracy(&self, parameters: &CountParameters, totals: &Totals) -> String {
+        let (filter, counter) = (parameters.filter, parameters.counter());
+        let (slice, zone) = (parameters.slice(), parameters.selected.zone);
+        let (error, at) = match self.worst {
+            Some((0.0, _)) => {
+                return format!("The {filter} {counter}'s count was right in every {slice}.");
             }
+            Some(worst) => worst,
             None if parameters.memory_bytes.is_none() => {
-                "The count is exact: there was no filter.".to_owned()
+                return "The count is exact: there was no filter.".to_owned();
             }
-            None => "How large the error is was not measured: there is no exact count to compare with.".to_owned(),
+            None => return "How large the error is was not measured: there is no exact count to compare with.".to_owned(),
+        };
+        let share = |share: f64| percent(share).replace('<', "below ");
+        let largest = share(error);
+        let is_raw = totals.first.is_some() && totals.estimate.is_none();
+        let what = if is_raw { "raw count" } else { "estimate" };
+        if self.seen == 1 {
+            return format!("The {filter} {counter}'s {what} is off by {largest}.");
+        }
+        let overall = totals.estimate.zip(totals.exact.filter(|&n| n > 0));
+        let overall = overall.map(|(estimate, exact)| (estimate - exact as f64) / exact as f64);
+        let overall = overall.map_or_else(String::new, |error| {
+            format!(" The sum of all {slice}s is off by {}.", share(error))
         });
-        let skipped: u64 = totals.skipped.values().sum();
-        words.push(match skipped {
-            0 if totals.packets == 0 => "There were no packets.".to_owned(),
-            0 => format!("All {} packets had elements.", grouped(totals.packets)),
-            _ => format!(
-                "{} of {} packets had no element: {}.",
-                grouped(skipped),
-                grouped(totals.packets),
-                reasons(&totals.skipped)
-            ),
-        });
-        let selected = parameters.selected.words(&summary.inputs);
-        words.extend(selected.map(|words| format!("{words}.")));
-        words
-    }
-
-    /// What makes the answer worth less.
-    fn warnings(&self, summary: &CountSummary) -> Vec<String> {
-        let totals = &summary.totals;
-        let words = [full_filters(totals), over_limit(self.over_limit, self.seen), late(totals)];
-        let words = words.into_iter().flatten();
-        let mut words: Vec<String> = words.map(|words| capitalised(&words) + ".").collect();
-        words.extend(troubles(&summary.inputs, totals.uncounted, totals.interrupted));
-        words
+        let at = written(Scale::Time(zone), at as f64 / 1e9);
+        format!(
+            "The largest error of the {filter} {counter}'s {what} in a {slice} is {largest}, at {at} {zone}.{overall}"
+        )
     }
 
     fn answer(&self, totals: &Totals, plural: &str, slice: &str) -> String {
@@ -330,83 +305,6 @@ impl CountPage {
             ),
         }
     }
-}
-
-/// A share in words, with the digits of the table.
-fn share(share: f64) -> String {
-    percent(share).replace('<', "below ")
-}
-
-fn without(totals: &Totals, parameters: &CountParameters) -> Vec<Block> {
-    if totals.skipped.is_empty() {
-        return vec![Block::Text(format!(
-            "There were none: every packet was counted among the {}.",
-            &parameters.elements_plural
-        ))];
-    }
-    let mut reasons: Vec<_> = totals.skipped.iter().collect();
-    reasons.sort_by_key(|(skip, count)| (u64::MAX - **count, skip.name()));
-    vec![Block::Figure(skipped("skipped", reasons.into_iter()))]
-}
-
-fn title(parameters: &CountParameters, summary: &CountSummary) -> String {
-    let slices = windows_of(parameters.slice_ns, parameters.every_ns);
-    let plural = &parameters.elements_plural;
-    let what = match summary.inputs.as_slice() {
-        [input] => input.path.file_name().map_or_else(
-            || input.path.shown().to_string(),
-            |name| name.to_string_lossy().into_owned(),
-        ),
-        inputs => format!("{} captures", grouped(inputs.len() as u64)),
-    };
-    let zone = parameters.selected.zone_words();
-    format!("Distinct {plural} of {what}, {slices}{zone}")
-}
-
-fn inputs(summary: &CountSummary) -> DataTable {
-    let rows = summary.inputs.iter().map(|input| {
-        vec![
-            input.path.shown().to_string(),
-            input.container.clone().unwrap_or_else(|| "not recognised".to_owned()),
-            grouped(input.packets),
-            input.error.as_ref().map_or_else(|| "complete".to_owned(), ToString::to_string),
-        ]
-    });
-    let columns = [("input", false), ("format", false), ("packets", true), ("how it went", false)];
-    DataTable::new(&columns, rows)
-}
-
-fn described(parameters: &CountParameters, totals: &Totals) -> DataTable {
-    let number = |value: Option<u64>| value.map_or_else(|| "\u{2013}".to_owned(), grouped);
-    let mut rows =
-        vec![("elements", parameters.element.clone()), ("structure", parameters.filter.to_owned())];
-    if let Some(bytes) = parameters.memory_bytes {
-        rows.push(("memory of the filters of a slice", size(bytes)));
-    }
-    if let Some(probes) = parameters.probes {
-        rows.push(("hash functions (k)", probes.to_string()));
-    }
-    rows.extend([
-        ("shards", parameters.shards.to_string()),
-        ("seed", parameters.seed.to_string()),
-        ("packets", grouped(totals.packets)),
-        ("packets with a readable IP header", grouped(totals.ip_packets)),
-        ("elements seen, repeats included", grouped(totals.elements)),
-    ]);
-    // Windows overlap.
-    if parameters.every_ns.is_none() {
-        rows.extend([
-            ("sum of the exact counts of the slices", number(totals.exact)),
-            ("sum of the raw counts", number(totals.first)),
-            ("sum of the estimates", number(totals.estimate.map(|n| n.round() as u64))),
-        ]);
-    }
-    rows.extend([(
-        "observed false-positive rate",
-        totals.observed_fpr.map_or_else(|| "\u{2013}".to_owned(), percent),
-    )]);
-    let rows = rows.into_iter().map(|(name, value)| vec![name.to_owned(), value]);
-    DataTable::new(&[("what", false), ("value", true)], rows)
 }
 
 #[cfg(test)]

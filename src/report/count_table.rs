@@ -1,58 +1,72 @@
-//! A count for people: a line a slice, a picture of the series, and the totals.
+//! A count for people: a line for each slice, a sparkline of the series, and the totals.
 
-use super::INTERRUPTED;
 use super::column::Columns;
 use super::count_combinations::{CountDesign, cell, heading, remark};
 use super::count_model::{CountParameters, slice_columns};
-use super::look::Look;
-use super::number::{counted, duration, grouped, size, windows_of};
-use super::selection::Selected;
+use super::document::{Block, Document, TableView};
+use super::number::{duration, grouped, size, windows_of};
+use super::run_view::{INTERRUPTED, packets_read};
 use super::sparkline::Sparkline;
 use super::table_columns::TableColumns;
 use super::table_rows::TableRows;
-use crate::decode::Skip;
+use super::terminal::{TerminalStyle, print};
 use crate::pipeline::{CountSummary, SliceResult, Totals};
-use std::collections::BTreeMap;
 use std::io::{self, Write};
 
+/// Prints slices as they come.
 #[derive(Debug)]
 pub(super) struct CountTable<W: Write> {
     out: W,
     columns: TableColumns<SliceResult>,
     rows: TableRows,
-    look: Look,
-    elements: String,
+    style: TerminalStyle,
+    parameters: CountParameters,
     series: Sparkline,
     last_end_ns: Option<i64>,
+    seen: Seen,
+}
+
+/// Number of slices to which a remark applies.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Seen {
     /// Slices whose exact set passed its limit.
-    over_limit: u64,
-    selected: Selected,
-    /// Slices that are covered in part.
-    partial: u64,
-    /// There is more than one slice over everything.
-    has_slices: bool,
-    /// Windows slide.
-    slides: bool,
+    pub(super) over_limit: u64,
+    /// Slices that the capture covers only in part.
+    pub(super) partial: u64,
+}
+
+impl Seen {
+    /// Adds a slice.
+    pub(super) fn add(&mut self, slice: &SliceResult) {
+        self.over_limit += u64::from(slice.exact_over_limit);
+        self.partial += u64::from(slice.partial);
+    }
+
+    /// Removes a slice that is replaced.
+    pub(super) fn remove(&mut self, slice: &SliceResult) {
+        self.over_limit -= u64::from(slice.exact_over_limit);
+        self.partial -= u64::from(slice.partial);
+    }
 }
 
 impl<W: Write> CountTable<W> {
-    pub(super) fn begin(mut out: W, parameters: &CountParameters, look: Look) -> io::Result<Self> {
-        let columns = TableColumns::of(shown_columns(parameters), look);
-        look.sentence(&mut out, &title(parameters))?;
+    pub(super) fn begin(
+        mut out: W,
+        parameters: &CountParameters,
+        style: TerminalStyle,
+    ) -> io::Result<Self> {
+        let columns = TableColumns::new(shown_columns(parameters), style);
+        style.sentence(&mut out, &title(parameters))?;
         columns.head(&mut out)?;
         Ok(Self {
             out,
             columns,
-            rows: TableRows::of(look),
-            look,
-            elements: parameters.elements_plural.clone(),
+            rows: TableRows::new(style),
+            style,
+            parameters: parameters.clone(),
             series: Sparkline::default(),
             last_end_ns: None,
-            over_limit: 0,
-            partial: 0,
-            selected: parameters.selected.clone(),
-            has_slices: parameters.slice_ns.is_some(),
-            slides: parameters.every_ns.is_some(),
+            seen: Seen::default(),
         })
     }
 
@@ -69,8 +83,7 @@ impl<W: Write> CountTable<W> {
         }
         self.last_end_ns = Some(slice.end_ns);
         self.series.push(slice.best().unwrap_or(0.0));
-        self.over_limit += u64::from(slice.exact_over_limit);
-        self.partial += u64::from(slice.partial);
+        self.seen.add(slice);
         self.rows.row(&mut self.out, None, row)
     }
 
@@ -82,90 +95,105 @@ impl<W: Write> CountTable<W> {
         let totals = &summary.totals;
         self.rows.finish(&mut self.out)?;
         if totals.slices > 1 {
-            self.sums(totals)?;
+            let (sum, label) = sums(totals, &self.parameters);
+            writeln!(self.out, "{}", self.columns.row(&sum, Some(label)))?;
         }
         self.columns.foot(&mut self.out)?;
-        let before = format!("{} over time: ", self.elements);
-        let room = self.look.width.map(|width| width.saturating_sub(before.chars().count()));
+        let before = format!("{} over time: ", self.parameters.elements_plural);
+        let room = self.style.width.map(|width| width.saturating_sub(before.chars().count()));
         let line = self.series.draw(room);
         if !line.is_empty() {
             writeln!(self.out, "{before}{line}")?;
         }
-        for sentence in self.sentences(totals) {
-            self.look.sentence(&mut self.out, &sentence)?;
-        }
-        write_read(&mut self.out, totals, self.look)?;
-        if let Some(words) = self.selected.words(&summary.inputs) {
-            self.look.sentence(&mut self.out, &words)?;
-        }
+        let mut document = Document::default();
+        document.terminal(quantiles(totals, &self.parameters).map(Block::Sentence));
+        let remark = remark(&totals.combinations).map(str::to_owned);
+        document.terminal(remark.map(Block::Sentence));
+        document.terminal(closing(&self.parameters, summary, self.seen));
+        print(&document, self.style, &mut self.out)?;
         Ok(self.out)
-    }
-
-    /// What people should know of the slices.
-    fn sentences(&self, totals: &Totals) -> Vec<String> {
-        let mut said = Vec::new();
-        if let Some(q) = totals.quantiles.filter(|_| totals.slices > 1) {
-            let [min, p50, p90, p99, max] = [q.min, q.p50, q.p90, q.p99, q.max].map(grouped);
-            let elements = &self.elements;
-            let slice = if self.slides { "window" } else { "slice" };
-            said.push(format!(
-                "{elements} a {slice}: min {min}, median {p50}, p90 {p90}, p99 {p99}, max {max}"
-            ));
-        }
-        said.extend(remark(&totals.combinations).map(str::to_owned));
-        if totals.interrupted {
-            said.push(INTERRUPTED.to_owned());
-        }
-        if self.partial > 0 && self.has_slices {
-            let slices = if self.slides { "windows" } else { "slices" };
-            said.push(format!(
-                "{slices} at the beginning or the end that may be covered only in part: {}",
-                grouped(self.partial)
-            ));
-        }
-        let words = [full_filters(totals), over_limit(self.over_limit, totals.slices)];
-        said.extend(words.into_iter().flatten());
-        if totals.empty_slices_omitted > 0 {
-            let omitted = grouped(totals.empty_slices_omitted);
-            said.push(format!("{omitted} empty slices in long gaps are not listed"));
-        }
-        said
-    }
-
-    fn sums(&mut self, totals: &Totals) -> io::Result<()> {
-        let sum = SliceResult {
-            start_ns: 0,
-            end_ns: 0,
-            packets: totals.packets,
-            elements: totals.elements,
-            exact: totals.exact,
-            exact_over_limit: false,
-            first: totals.first,
-            estimate: totals.estimate,
-            std_error: totals.std_error,
-            lower: totals.lower,
-            upper: totals.upper,
-            observed_fpr: totals.observed_fpr,
-            saturated: false,
-            combinations: totals.combinations.clone(),
-            revised: false,
-            partial: false,
-        };
-        let slices = grouped(totals.slices);
-        let label = if self.slides {
-            format!("in {slices} windows")
-        } else {
-            format!("sum of {slices} slices")
-        };
-        writeln!(self.out, "{}", self.columns.row(&sum, Some(label)))
     }
 }
 
-/// The columns of a slice that people see: not every run has all of them.
+/// What is known of the whole.
+pub(super) fn closing(
+    parameters: &CountParameters,
+    summary: &CountSummary,
+    seen: Seen,
+) -> Vec<Block> {
+    let totals = &summary.totals;
+    let mut blocks = Vec::new();
+    blocks.extend(totals.interrupted.then(|| Block::Warning(INTERRUPTED.to_owned())));
+    if seen.partial > 0 && parameters.slice_ns.is_some() {
+        let (slice, number) = (parameters.slice(), grouped(seen.partial));
+        blocks.push(Block::Answer(format!(
+            "{slice}s at the beginning or the end that may be covered only in part: {number}"
+        )));
+    }
+    let limits = [full_filters(totals), over_limit(seen.over_limit, totals.slices)];
+    blocks.extend(limits.into_iter().flatten().map(Block::Warning));
+    if totals.empty_slices_omitted > 0 {
+        let omitted = grouped(totals.empty_slices_omitted);
+        blocks.push(Block::Answer(format!("{omitted} empty slices in long gaps are not listed")));
+    }
+    blocks.extend(packets_read(totals));
+    blocks.extend(parameters.selected.words(&summary.inputs).map(Block::Answer));
+    blocks
+}
+
+/// The slices, with their sum, as the table of a page.
+pub(super) fn slices_view(
+    parameters: &CountParameters,
+    slices: &[SliceResult],
+    totals: &Totals,
+) -> TableView {
+    let columns = TableColumns::new(shown_columns(parameters), TerminalStyle::default());
+    let sum = (totals.slices > 1).then(|| sums(totals, parameters));
+    let sum = sum.iter().map(|(sum, label)| (sum, Some(label.clone())));
+    columns.view(slices.iter().map(|slice| (slice, None)).chain(sum))
+}
+
+/// How many distinct elements a slice has.
+fn quantiles(totals: &Totals, parameters: &CountParameters) -> Option<String> {
+    let q = totals.quantiles.filter(|_| totals.slices > 1)?;
+    let [min, p50, p90, p99, max] = [q.min, q.p50, q.p90, q.p99, q.max].map(grouped);
+    let (elements, slice) = (&parameters.elements_plural, parameters.slice());
+    Some(format!("{elements} a {slice}: min {min}, median {p50}, p90 {p90}, p99 {p99}, max {max}"))
+}
+
+/// The sum of all slices as a row, with its first cell.
+fn sums(totals: &Totals, parameters: &CountParameters) -> (SliceResult, String) {
+    let sum = SliceResult {
+        start_ns: 0,
+        end_ns: 0,
+        packets: totals.packets,
+        elements: totals.elements,
+        exact: totals.exact,
+        exact_over_limit: false,
+        first: totals.first,
+        estimate: totals.estimate,
+        std_error: totals.std_error,
+        lower: totals.lower,
+        upper: totals.upper,
+        observed_fpr: totals.observed_fpr,
+        saturated: false,
+        combinations: totals.combinations.clone(),
+        revised: false,
+        partial: false,
+    };
+    let slices = grouped(totals.slices);
+    let label = match parameters.every_ns {
+        Some(_) => format!("in {slices} windows"),
+        None => format!("sum of {slices} slices"),
+    };
+    (sum, label)
+}
+
+/// The columns of a slice that people see in this run.
 fn shown_columns(parameters: &CountParameters) -> Columns<SliceResult> {
     let exact = parameters.exact_limit_bytes.is_some();
     let counter = parameters.memory_bytes.is_some();
-    // The counter says which elements are new.
+    // Only a filter says which elements are new.
     let filter = parameters.probes.is_some();
     let zone = parameters.selected.zone;
     let mut columns = slice_columns(decimals(parameters.slice_ns)).in_zone(zone);
@@ -194,7 +222,7 @@ fn shown_columns(parameters: &CountParameters) -> Columns<SliceResult> {
 }
 
 /// Says that filters were full.
-pub(super) fn full_filters(totals: &Totals) -> Option<String> {
+fn full_filters(totals: &Totals) -> Option<String> {
     let [full, all] = [totals.saturated_slices, totals.slices].map(grouped);
     (totals.saturated_slices > 0).then(|| {
         format!(
@@ -203,8 +231,8 @@ pub(super) fn full_filters(totals: &Totals) -> Option<String> {
     })
 }
 
-/// Says that exact sets passed their limit in so many of the slices.
-pub(super) fn over_limit(over: u64, slices: u64) -> Option<String> {
+/// Says in how many slices the exact set passed its limit.
+fn over_limit(over: u64, slices: u64) -> Option<String> {
     let [number, all] = [over, slices].map(grouped);
     (over > 0).then(|| {
         format!(
@@ -213,45 +241,8 @@ pub(super) fn over_limit(over: u64, slices: u64) -> Option<String> {
     })
 }
 
-/// Says that slices were revised.
-pub(super) fn late(totals: &Totals) -> Option<String> {
-    (totals.late > 0).then(|| {
-        format!(
-            "{} came too late for the row of a slice, which was revised",
-            counted(totals.late, "packet", "packets")
-        )
-    })
-}
-
-/// What was read, and what of it could not be counted.
-pub(super) fn write_read(out: &mut dyn Write, totals: &Totals, look: Look) -> io::Result<()> {
-    let [packets, ip] = [totals.packets, totals.ip_packets].map(grouped);
-    let mut read = vec![format!("{packets} packets, {ip} of them IP")];
-    if totals.late > 0 {
-        let late = grouped(totals.late);
-        read.push(format!("{late} after the row of their slice, which was revised"));
-    }
-    if totals.uncounted > 0 {
-        let uncounted = grouped(totals.uncounted);
-        read.push(format!("{uncounted} in no slice, since they came too late"));
-    }
-    look.sentence(out, &read.join(", "))?;
-    if totals.skipped.is_empty() {
-        return Ok(());
-    }
-    let reasons = reasons(&totals.skipped);
-    look.sentence(out, &format!("without an element: {reasons}"))
-}
-
-/// Packets by reason, in a sentence.
-pub(super) fn reasons(skipped: &BTreeMap<Skip, u64>) -> String {
-    let reasons = skipped.iter();
-    let reasons: Vec<String> =
-        reasons.map(|(skip, &count)| format!("{} {}", grouped(count), skip.words())).collect();
-    reasons.join(", ")
-}
-
-fn title(parameters: &CountParameters) -> String {
+/// What is counted, and how.
+pub(super) fn title(parameters: &CountParameters) -> String {
     let slices = windows_of(parameters.slice_ns, parameters.every_ns);
     let counter = parameters.memory_bytes.map_or_else(
         || "exact set only".to_owned(),
@@ -281,7 +272,7 @@ fn title(parameters: &CountParameters) -> String {
     let direction = if parameters.undirected { "undirected " } else { "" };
     format!(
         "distinct {direction}{} {slices}; {counter}{seed}{}",
-        &parameters.elements_plural,
+        parameters.elements_plural,
         parameters.selected.zone_words()
     )
 }
@@ -295,7 +286,7 @@ fn decimals(slice_ns: Option<i64>) -> usize {
     }
 }
 
-/// The time between two slices, in whole seconds if it has any: it may be longer than an `i64` of
+/// The time between two slices, in whole seconds if it has any. It may exceed an `i64` of
 /// nanoseconds.
 fn gap(start_ns: i64, end_ns: i64) -> String {
     let ns = i128::from(start_ns) - i128::from(end_ns);

@@ -1,19 +1,19 @@
 //! What `dedup` did, in every format.
 
-use super::INTERRUPTED;
 use super::cell::{Cell, Time};
 use super::column::Columns;
 use super::count_model::tunnel_name;
+use super::document::{Block, Document, TableView};
 use super::format::ReportFormat;
+use super::heading::Heading;
 use super::inputs::{inputs_cell, inputs_section};
 use super::json::{Layout, object, write_document};
-use super::look::Look;
 use super::number::{duration, grouped, percent, size, time};
 use super::rows::{CellRows, Frame, Section};
+use super::run_view::INTERRUPTED;
 use super::selection::{Selected, selection_columns, zone_words};
-use super::table::Heading;
 use super::table_columns::TableColumns;
-use super::table_rows::TableRows;
+use super::terminal::{self, TerminalStyle};
 use crate::decode::Tunnel;
 use crate::dedup::{
     DedupPlan, DedupSlice, DedupSummary, Difference, DropKind, Drops, SnapLength, WindowWidth,
@@ -37,15 +37,20 @@ pub struct DedupReport<'a> {
 }
 
 impl DedupReport<'_> {
-    /// Writes the summary; `look` is that of the table.
+    /// Writes the summary; `style` is that of the table.
     ///
     /// # Errors
     ///
     /// Writing failed.
-    pub fn write(&self, format: ReportFormat, look: Look, out: &mut dyn Write) -> io::Result<()> {
+    pub fn write(
+        &self,
+        format: ReportFormat,
+        style: TerminalStyle,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
         let DedupReport { plan, summary, .. } = *self;
         match format {
-            ReportFormat::Table => return write_table(plan, summary, look, out),
+            ReportFormat::Table => return terminal::print(&document(self, style), style, out),
             ReportFormat::Json => return write_document(out, Layout::Sorted, &self.document()),
             _ => {}
         }
@@ -173,13 +178,13 @@ pub(super) fn drop_columns() -> Columns<Drops> {
     let columns = Columns::default()
         .field("packets", |drops: &Drops| drops.packets)
         .doc("packets read")
-        .heading(Heading::right(1, 13, "packets").gap(0).tight(10, "packets"))
+        .heading(Heading::right(1, 13, "packets").gap(0).narrow(10, "packets"))
         .field("kept", Drops::kept)
         .doc("packets written")
-        .heading(Heading::right(2, 13, "kept").gap(0).tight(10, "kept"))
+        .heading(Heading::right(2, 13, "kept").gap(0).narrow(10, "kept"))
         .field("dropped", Drops::dropped)
         .doc("packets left out")
-        .heading(Heading::right(3, 13, "dropped").gap(0).tight(10, "dropped"))
+        .heading(Heading::right(3, 13, "dropped").gap(0).narrow(10, "dropped"))
         .field("bytes", |drops| drops.bytes)
         .doc("captured bytes of the packets read")
         .field("dropped_bytes", |drops| drops.dropped_bytes)
@@ -228,12 +233,51 @@ pub(super) fn total_columns() -> Columns<DedupSummary> {
         .doc("expected number of packets dropped wrongly; null unless approximate")
 }
 
-fn write_table(
-    plan: &DedupPlan,
-    summary: &DedupSummary,
-    look: Look,
-    out: &mut dyn Write,
-) -> io::Result<()> {
+/// What people read.
+fn document(report: &DedupReport<'_>, style: TerminalStyle) -> Document {
+    let DedupReport { plan, summary, .. } = *report;
+    let (totals, window) = (&summary.totals, &summary.window);
+    let zone = plan.trace.selection.zone;
+    let mut document = Document { zone, ..Document::default() };
+    document.both([Block::Sentence(title(plan))]);
+    if let Some(width) = plan.slice_ns {
+        let columns = row_columns(decimals_of(width)).in_zone(zone);
+        let rows: Vec<Row> = summary.slices.iter().map(Row::from).collect();
+        let columns = TableColumns::new(columns, style);
+        document.both([Block::Table(columns.view(rows.iter().map(|row| (row, None))))]);
+    }
+    let share = totals.dropped() as f64 / totals.packets.max(1) as f64;
+    let mut numbers = vec![
+        ("packets".to_owned(), totals.packets, String::new()),
+        ("kept".to_owned(), totals.kept(), String::new()),
+        ("dropped".to_owned(), totals.dropped(), percent(share)),
+    ];
+    let kinds = DropKind::ALL.into_iter().zip(totals.by_kind).filter(|(_, count)| *count > 0);
+    let name = |kind: DropKind| format!("  {}", kind.name().replace('_', " "));
+    numbers.extend(kinds.map(|(kind, count)| (name(kind), count, String::new())));
+    numbers.push(("dropped bytes".to_owned(), totals.dropped_bytes, String::new()));
+    let rare = [
+        ("not compared", summary.not_compared),
+        ("out of order", summary.out_of_order),
+        ("in no slice", summary.outside_slices),
+    ];
+    let rare = rare.into_iter().filter(|(_, count)| *count > 0);
+    numbers.extend(rare.map(|(name, count)| (name.to_owned(), count, String::new())));
+    let mut rows: Vec<_> =
+        numbers.into_iter().map(|(name, count, note)| vec![name, grouped(count), note]).collect();
+    let wrong = window.expected_wrong.map(|wrong| format!("{wrong:.3}"));
+    rows.extend(wrong.map(|wrong| vec!["expected wrong drops".to_owned(), wrong, String::new()]));
+    let headings =
+        [Heading::left(0, 26, ""), Heading::right(0, 15, "").gap(0), Heading::text("").gap(2)];
+    document.both([Block::Table(TableView::new(headings, rows))]);
+    let selected = Selected::from(&plan.trace.selection).words(&summary.inputs);
+    document.both(selected.map(Block::Sentence));
+    document.both(summary.interrupted.then(|| Block::Warning(INTERRUPTED.to_owned())));
+    document.both(shrunk(plan, summary).map(Block::Warning));
+    document
+}
+
+fn title(plan: &DedupPlan) -> String {
     let window = match plan.window {
         WindowWidth::Time(width) => duration(width),
         WindowWidth::Packets(count) => format!("{} packets", grouped(count)),
@@ -243,81 +287,33 @@ fn write_table(
         Tunnel::Outer => "",
         Tunnel::Inner => " inside tunnels",
     };
-    let title = format!(
+    format!(
         "duplicates by {}{inside} in a window of {window}; {} filter, {how}{}",
         plan.by.name(),
         plan.filter.name(),
         zone_words(plan.trace.selection.zone)
-    );
-    look.sentence(out, &title)?;
-    if let Some(width) = plan.slice_ns {
-        let decimals = [(1_000_000_000, 0), (1_000_000, 3), (1_000, 6)]
-            .into_iter()
-            .find(|(unit, _)| width % unit == 0)
-            .map_or(9, |(_, decimals)| decimals);
-        let columns =
-            TableColumns::of(row_columns(decimals).in_zone(plan.trace.selection.zone), look);
-        let mut rows = TableRows::of(look);
-        columns.head(out)?;
-        for slice in &summary.slices {
-            rows.row(out, None, columns.row(&Row::from(slice), None))?;
-        }
-        rows.finish(out)?;
-        columns.foot(out)?;
-    }
-    write_totals(plan, summary, look, out)
+    )
 }
 
-fn write_totals(
-    plan: &DedupPlan,
-    summary: &DedupSummary,
-    look: Look,
-    out: &mut dyn Write,
-) -> io::Result<()> {
-    let (totals, report) = (&summary.totals, &summary.window);
-    let mut line = |name: &str, count: u64, note: &str| {
-        let text = format!("{name:<26}{:>15}{note}", grouped(count));
-        writeln!(out, "{}", text.trim_end())
+/// How far the window shrank, if it did not fit into the memory.
+fn shrunk(plan: &DedupPlan, summary: &DedupSummary) -> Option<String> {
+    let reach = match (summary.window.least_reach?, plan.window) {
+        (reach, WindowWidth::Time(_)) => duration(i64::try_from(reach).unwrap_or(i64::MAX)),
+        (reach, WindowWidth::Packets(_)) => format!("{} packets", grouped(reach)),
     };
-    let share = totals.dropped() as f64 / totals.packets.max(1) as f64;
-    line("packets", totals.packets, "")?;
-    line("kept", totals.kept(), "")?;
-    line("dropped", totals.dropped(), &format!("  {}", percent(share)))?;
-    for (kind, count) in DropKind::ALL.into_iter().zip(totals.by_kind) {
-        if count > 0 {
-            line(&format!("  {}", kind.name().replace('_', " ")), count, "")?;
-        }
+    Some(format!(
+        "the window did not fit into {}: {} packets left it early, and it shrank to {reach}",
+        size(plan.memory_bytes),
+        grouped(summary.window.left_early)
+    ))
+}
+
+/// Decimals of the second of slices of this width.
+fn decimals_of(width_ns: i64) -> usize {
+    match width_ns {
+        _ if width_ns % 1_000_000_000 == 0 => 0,
+        _ if width_ns % 1_000_000 == 0 => 3,
+        _ if width_ns % 1_000 == 0 => 6,
+        _ => 9,
     }
-    line("dropped bytes", totals.dropped_bytes, "")?;
-    for (name, count) in [
-        ("not compared", summary.not_compared),
-        ("out of order", summary.out_of_order),
-        ("in no slice", summary.outside_slices),
-    ] {
-        if count > 0 {
-            line(name, count, "")?;
-        }
-    }
-    if let Some(words) = Selected::from(&plan.trace.selection).words(&summary.inputs) {
-        look.sentence(out, &words)?;
-    }
-    if summary.interrupted {
-        writeln!(out, "{INTERRUPTED}")?;
-    }
-    if let Some(expected) = report.expected_wrong {
-        writeln!(out, "{:<26}{expected:>15.3}", "expected wrong drops")?;
-    }
-    if let Some(reach) = report.least_reach {
-        let reach = match plan.window {
-            WindowWidth::Time(_) => duration(i64::try_from(reach).unwrap_or(i64::MAX)),
-            WindowWidth::Packets(_) => format!("{} packets", grouped(reach)),
-        };
-        let sentence = format!(
-            "the window did not fit into {}: {} packets left it early, and it shrank to {reach}",
-            size(plan.memory_bytes),
-            grouped(report.left_early)
-        );
-        look.sentence(out, &sentence)?;
-    }
-    Ok(())
 }

@@ -1,5 +1,4 @@
-//! What a page shows, as plain data: figures, tables and text. Results become these; [`super`]'s
-//! writers make SVG, HTML and Markdown of them, and know nothing of results.
+//! Figures as plain data. Results become these; `svg` draws them and knows nothing of results.
 
 use crate::zone::Zone;
 
@@ -124,52 +123,6 @@ pub enum SeriesStyle {
     Points,
 }
 
-/// A table for people.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct DataTable {
-    /// Names of the columns.
-    pub columns: Vec<String>,
-    /// Which columns hold numbers and stand to the right.
-    pub numeric: Vec<bool>,
-    /// Written values, one list a row.
-    pub rows: Vec<Vec<String>>,
-}
-
-/// A page: what a report says, in order.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Page {
-    /// Heading of the page.
-    pub title: String,
-    /// The answer in words, a sentence each.
-    pub summary: Vec<String>,
-    /// What makes the answer worth less than it looks, a sentence each.
-    pub warnings: Vec<String>,
-    /// Everything else.
-    pub sections: Vec<PageSection>,
-    /// The zone in which it shows times.
-    pub zone: Zone,
-}
-
-/// A part of a page.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct PageSection {
-    /// Its heading.
-    pub title: String,
-    /// What is in it.
-    pub blocks: Vec<Block>,
-}
-
-/// What stands in a section.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Block {
-    /// A paragraph of plain text.
-    Text(String),
-    /// A chart, with its table behind it.
-    Figure(Figure),
-    /// A table.
-    Table(DataTable),
-}
-
 impl Drawing {
     /// Bars in groups. Of more than eight series each is a group, with its name beside it: so many
     /// colours cannot be told apart.
@@ -197,56 +150,25 @@ impl Drawing {
 
 impl Figure {
     /// A figure with its heading and what to see in it.
-    pub(super) fn new(name: &str, title: &str, caption: &str, drawing: Drawing) -> Self {
-        Self {
-            name: name.to_owned(),
-            title: title.to_owned(),
-            caption: caption.to_owned(),
-            drawing,
-        }
+    pub(super) fn new(
+        name: impl Into<String>,
+        title: impl Into<String>,
+        caption: impl Into<String>,
+        drawing: Drawing,
+    ) -> Self {
+        Self { name: name.into(), title: title.into(), caption: caption.into(), drawing }
     }
 }
 
 impl Axis {
     /// An axis with its label.
-    pub(super) fn new(label: &str, scale: Scale) -> Self {
-        Self { label: label.to_owned(), scale }
+    pub(super) fn new(label: impl Into<String>, scale: Scale) -> Self {
+        Self { label: label.into(), scale }
     }
-}
 
-impl Axis {
-    /// An axis of time in this zone, with what lies there: its name stands behind that.
-    pub(super) fn time(what: &str, zone: Zone) -> Self {
-        Self::new(&format!("{what}, {zone}"), Scale::Time(zone))
-    }
-}
-
-impl DataTable {
-    /// A table of these columns, each with whether it holds numbers.
-    pub(super) fn new(columns: &[(&str, bool)], rows: impl Iterator<Item = Vec<String>>) -> Self {
-        Self {
-            columns: columns.iter().map(|(name, _)| (*name).to_owned()).collect(),
-            numeric: columns.iter().map(|&(_, numeric)| numeric).collect(),
-            rows: rows.collect(),
-        }
-    }
-}
-
-impl PageSection {
-    /// A section with its heading.
-    pub(super) fn new(title: &str, blocks: Vec<Block>) -> Self {
-        Self { title: title.to_owned(), blocks }
-    }
-}
-
-impl Page {
-    /// All figures, in order.
-    pub fn figures(&self) -> impl Iterator<Item = &Figure> {
-        let blocks = self.sections.iter().flat_map(|section| &section.blocks);
-        blocks.filter_map(|block| match block {
-            Block::Figure(figure) => Some(figure),
-            _ => None,
-        })
+    /// An axis of time in this zone, whose name follows the label.
+    pub(super) fn time(label: &str, zone: Zone) -> Self {
+        Self::new(format!("{label}, {zone}"), Scale::Time(zone))
     }
 }
 

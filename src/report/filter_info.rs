@@ -4,11 +4,13 @@ use super::cell::Cell;
 use super::column::Columns;
 use super::count_combinations::{cell, names};
 use super::count_model::{count_columns, tunnel_name};
+use super::document::{Block, Document, TableView};
 use super::format::ReportFormat;
 use super::json::{Layout, object, write_document};
 use super::number::{grouped, percent, rfc3339, size};
 use super::rows::{CellRows, Frame};
 use super::selection::part_columns;
+use super::terminal::{self, TerminalStyle};
 use crate::decode::Tunnel;
 use crate::elements::ElementLabel;
 use crate::filters::saved::SavedFilter;
@@ -29,7 +31,7 @@ pub struct FilterInfo {
     rows: Vec<FilterRow>,
 }
 
-/// What there is to say about a saved filter, without its arrays.
+/// The properties of a saved filter, without its arrays.
 #[derive(Debug)]
 pub(super) struct FilterRow {
     path: String,
@@ -124,8 +126,8 @@ pub(super) fn stored_columns() -> Columns<StoredRow> {
 }
 
 impl StoredRow {
-    /// All that the filter stores besides the whole element; attributes without a name have a
-    /// number.
+    /// All combinations that the filter stores besides the whole element; attributes without a
+    /// name have a number.
     pub(super) fn all(filter: &SavedFilter, label: Option<&ElementLabel>) -> Vec<Self> {
         let spec = filter.spec();
         let count = spec.attributes().unwrap_or(0);
@@ -149,7 +151,7 @@ impl StoredRow {
         spec.stored().into_iter().map(row).collect()
     }
 
-    /// The bits and the count, for people.
+    /// The count, and the bits, as people read them.
     fn words(&self) -> String {
         let count = match self.count {
             CombinationResult { estimate: None, first: None, .. } => "not counted".to_owned(),
@@ -163,7 +165,7 @@ impl StoredRow {
 }
 
 impl FilterInfo {
-    /// Nothing yet; times will be shown in this zone.
+    /// Begins a report without filters, with times in this zone.
     pub fn in_zone(zone: Zone) -> Self {
         Self { zone, rows: Vec::new() }
     }
@@ -184,14 +186,19 @@ impl FilterInfo {
         });
     }
 
-    /// Writes them.
+    /// Writes the filters; `style` is that of the table.
     ///
     /// # Errors
     ///
     /// Writing failed.
-    pub fn write<W: Write>(&self, format: ReportFormat, mut out: W) -> io::Result<W> {
+    pub fn write<W: Write>(
+        &self,
+        format: ReportFormat,
+        style: TerminalStyle,
+        mut out: W,
+    ) -> io::Result<W> {
         match format {
-            ReportFormat::Table => self.write_table(&mut out)?,
+            ReportFormat::Table => terminal::print(&self.view(), style, &mut out)?,
             ReportFormat::Json => write_document(&mut out, Layout::Sorted, &self.document())?,
             _ => {
                 let frame = Frame::of_rows(SCHEMA, "filters", "filter").in_zone(self.zone);
@@ -215,25 +222,27 @@ impl FilterInfo {
         object([("schema", Cell::Text(SCHEMA.into())), ("filters", filters)])
     }
 
-    fn write_table(&self, out: &mut dyn Write) -> io::Result<()> {
+    /// What people read.
+    fn view(&self) -> Document {
+        let mut document = Document { zone: self.zone, ..Document::default() };
         for (index, row) in self.rows.iter().enumerate() {
-            if index > 0 {
-                writeln!(out)?;
-            }
-            writeln!(out, "{}", row.path.shown())?;
-            for (name, value) in lines(row, self.zone) {
-                writeln!(out, "  {name:<11} {}", value.shown())?;
-            }
-            for stored in &row.combinations {
-                let name = stored.attributes.join(",");
-                writeln!(out, "  {:<11} {}", name.shown(), stored.words())?;
-            }
+            document.both((index > 0).then_some(Block::Gap));
+            let stored = row.combinations.iter();
+            let stored = stored.map(|stored| (stored.attributes.join(","), stored.words()));
+            let facts = facts(row, self.zone).into_iter();
+            let facts = facts.map(|(name, text)| (name.to_owned(), text)).chain(stored);
+            let facts = facts.map(|(name, text)| (format!("  {name}"), text));
+            let table = TableView::facts(NAME, facts);
+            document.both([Block::Sentence(row.path.clone()), Block::Table(table)]);
         }
-        Ok(())
+        document
     }
 }
 
-/// How much of the elements a filter of this stage knows.
+/// Width of the names of facts.
+const NAME: usize = 13;
+
+/// The share of the elements that a filter of this stage knows.
 fn known(stage: u32) -> String {
     match stage {
         0 => "all elements".to_owned(),
@@ -241,7 +250,8 @@ fn known(stage: u32) -> String {
     }
 }
 
-fn lines(row: &FilterRow, zone: Zone) -> Vec<(&'static str, String)> {
+/// What there is to say about a filter.
+fn facts(row: &FilterRow, zone: Zone) -> Vec<(&'static str, String)> {
     let shards = if row.shards == 1 { "shard" } else { "shards" };
     let mut lines = vec![
         (
@@ -256,26 +266,7 @@ fn lines(row: &FilterRow, zone: Zone) -> Vec<(&'static str, String)> {
         ("knows", known(row.stage)),
         ("seed", row.seed.to_string()),
     ];
-    lines.push((
-        "distinct",
-        match row.distinct {
-            Some(estimate) => {
-                let lower = grouped(estimate.lower());
-                let bounds = match estimate.upper() {
-                    Some(upper) => format!("from {lower} to {}", grouped(upper)),
-                    None => format!("at least {lower}: the filter is full"),
-                };
-                match estimate.point() {
-                    Some(count) => {
-                        let count = grouped(count.round() as u64);
-                        format!("{count} ± {:.1}, {bounds}", estimate.std_error())
-                    }
-                    None => bounds,
-                }
-            }
-            None => "this filter does not tell".to_owned(),
-        },
-    ));
+    lines.push(("distinct", row.distinct.map_or("this filter does not tell".into(), distinct)));
     if let Some(counters) = &row.stats.counters {
         lines.push((
             "counters",
@@ -301,6 +292,20 @@ fn lines(row: &FilterRow, zone: Zone) -> Vec<(&'static str, String)> {
     lines
 }
 
+/// A number of distinct elements with its bounds.
+fn distinct(estimate: Estimate) -> String {
+    let lower = grouped(estimate.lower());
+    let bounds = match estimate.upper() {
+        Some(upper) => format!("from {lower} to {}", grouped(upper)),
+        None => format!("at least {lower}: the filter is full"),
+    };
+    match estimate.point().map(|count| grouped(count.round() as u64)) {
+        Some(count) => format!("{count} ± {:.1}, {bounds}", estimate.std_error()),
+        None => bounds,
+    }
+}
+
+/// The elements of a filter.
 fn described(label: &ElementLabel, zone: Zone) -> String {
     let rule = &label.rule;
     let undirected = if rule.undirected { "undirected " } else { "" };

@@ -3,8 +3,8 @@
 use super::flows_model::{FlowParameters, flow_columns, frame, tail};
 use super::flows_table::FlowTable;
 use super::format::ReportFormat;
-use super::look::Look;
 use super::rows::RowWriter;
+use super::terminal::TerminalStyle;
 use crate::flows::{FlowRecord, FlowSink, FlowSummary, RemainingFlows};
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -28,7 +28,7 @@ enum Writer<W: Write> {
 }
 
 impl<W: Write> FlowReport<W> {
-    /// Begins a report; `look` is that of the table.
+    /// Begins a report; `style` is that of the table.
     ///
     /// # Errors
     ///
@@ -36,11 +36,11 @@ impl<W: Write> FlowReport<W> {
     pub fn begin(
         format: ReportFormat,
         parameters: &FlowParameters,
-        look: Look,
+        style: TerminalStyle,
         out: W,
     ) -> io::Result<Self> {
         let writer = if format == ReportFormat::Table {
-            Writer::Table(Box::new(FlowTable::begin(out, parameters, look)?))
+            Writer::Table(Box::new(FlowTable::begin(out, parameters, style)?))
         } else {
             let columns = flow_columns(parameters.shape(), parameters.names);
             let rows = RowWriter::begin(format, frame(parameters), columns, out)?;

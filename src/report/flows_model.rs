@@ -3,10 +3,10 @@
 use super::cell::{Cell, Clock, IntoCell as _, Kind, Time};
 use super::column::Columns;
 use super::count_model::{tally, tunnel_name};
+use super::heading::Heading;
 use super::inputs::{inputs_cell, inputs_section};
 use super::rows::{Frame, Section};
 use super::selection::{Selected, selection_columns};
-use super::table::Heading;
 use crate::flows::{Direction, Ended, EndedFlows, FlowPlan, FlowRecord, FlowSummary};
 use crate::pipeline::InputResult;
 use crate::zone::Zone;
@@ -127,14 +127,14 @@ pub(super) fn flow_columns(shape: FlowShape, names: FlowNames) -> Columns<FlowRe
         .inlined("start_ns", |flow: &FlowRecord| Time(flow.start_ns))
         .doc("time of the earliest packet")
         .elsewhere(["ts", "event.start", "flowStartNanoseconds"])
-        .heading(Heading::left(0, 27, "start").tight(20, "start"))
+        .heading(Heading::left(0, 27, "start").narrow(20, "start"))
         .decimals(DECIMALS, 0);
     if !is(FlowShape::Unique) {
         columns = columns
             .inlined("end_ns", |flow| Time(flow.end_ns))
             .doc("time of the latest packet")
             .elsewhere(["duration", "event.end", "flowEndNanoseconds"])
-            .heading(Heading::right(1, 12, "seconds").gap(2).tight(10, "seconds").goes(2))
+            .heading(Heading::right(1, 12, "seconds").gap(2).narrow(10, "seconds").drop_priority(2))
             .text(seconds);
     }
     columns = columns
@@ -157,7 +157,7 @@ pub(super) fn flow_columns(shape: FlowShape, names: FlowNames) -> Columns<FlowRe
         .inlined("proto", |flow| flow.protocol)
         .doc("protocol number behind all extension headers; Zeek: its name")
         .elsewhere(["proto", "network.iana_number", "protocolIdentifier"])
-        .heading(Heading::left(8, 5, "proto").gap(2).tight(5, "proto"))
+        .heading(Heading::left(8, 5, "proto").gap(2).narrow(5, "proto"))
         .text(|flow| protocol_name(flow.protocol));
     columns = match shape {
         FlowShape::Unique => columns,
@@ -173,7 +173,7 @@ pub(super) fn flow_columns(shape: FlowShape, names: FlowNames) -> Columns<FlowRe
         .elsewhere(["query", "dns.question.name", ""])
         // What varies most in width stands at the end of a line, so that it moves nothing out of
         // its column.
-        .heading(Heading::left(9, 0, "flow").gap(2).tight(USUAL_ENDS, "flow").room(WIDE_ENDS))
+        .heading(Heading::left(9, 0, "flow").gap(2).narrow(USUAL_ENDS, "flow").min_width(WIDE_ENDS))
         .text(ends)
         .written("community_id", true, FlowRecord::push_community_id)
         .doc("Community ID version 1, seed 0; for ICMP from the first packet's type and code; null if the fields it needs were not captured")
@@ -212,15 +212,15 @@ fn traffic_columns(columns: Columns<FlowRecord>) -> Columns<FlowRecord> {
         .inlined("packets", |flow| flow.forward.packets)
         .doc("IP packets")
         .elsewhere(["orig_pkts", "source.packets", "packetDeltaCount"])
-        .heading(Heading::right(2, 8, "packets").gap(2).tight(7, "packets"))
+        .heading(Heading::right(2, 8, "packets").gap(2).narrow(7, "packets"))
         .inlined("bytes", |flow| flow.forward.bytes)
         .doc("bytes from the IP header on, as it states; where it states none, those captured")
         .elsewhere(["orig_ip_bytes", "source.bytes", "octetDeltaCount"])
-        .heading(Heading::right(3, 12, "bytes").gap(2).tight(7, "bytes"))
+        .heading(Heading::right(3, 12, "bytes").gap(2).narrow(7, "bytes"))
         .inlined("tcp_flags", |flow| flags(flow, &flow.forward))
         .doc("union of the TCP flags; null for other protocols")
         .elsewhere(["", "", "tcpControlBits"])
-        .heading(Heading::left(4, 6, "flags").gap(2).tight(5, "flags").goes(1))
+        .heading(Heading::left(4, 6, "flags").gap(2).narrow(5, "flags").drop_priority(1))
         .text(|flow| letters(flow, &flow.forward))
 }
 
@@ -230,27 +230,27 @@ fn both_ways_columns(columns: Columns<FlowRecord>) -> Columns<FlowRecord> {
         .inlined("packets_fwd", |flow| flow.forward.packets)
         .doc("with `--bidirectional`: IP packets in the direction of the first one")
         .elsewhere(["orig_pkts", "source.packets", "packetDeltaCount"])
-        .heading(Heading::right(2, 8, "packets→").gap(2).tight(8, "packets→"))
+        .heading(Heading::right(2, 8, "packets→").gap(2).narrow(8, "packets→"))
         .inlined("packets_rev", |flow| flow.reverse.packets)
         .doc("with `--bidirectional`: IP packets in the other direction")
         .elsewhere(["resp_pkts", "destination.packets", ""])
-        .heading(Heading::right(3, 8, "←packets").gap(2).tight(8, "←packets"))
+        .heading(Heading::right(3, 8, "←packets").gap(2).narrow(8, "←packets"))
         .inlined("bytes_fwd", |flow| flow.forward.bytes)
         .doc("with `--bidirectional`: the bytes of the former")
         .elsewhere(["orig_ip_bytes", "source.bytes", "octetDeltaCount"])
-        .heading(Heading::right(4, 11, "bytes→").gap(2).tight(9, "bytes→").goes(3))
+        .heading(Heading::right(4, 11, "bytes→").gap(2).narrow(9, "bytes→").drop_priority(3))
         .inlined("bytes_rev", |flow| flow.reverse.bytes)
         .doc("with `--bidirectional`: the bytes of the latter")
         .elsewhere(["resp_ip_bytes", "destination.bytes", ""])
-        .heading(Heading::right(5, 11, "←bytes").gap(2).tight(9, "←bytes").goes(3))
+        .heading(Heading::right(5, 11, "←bytes").gap(2).narrow(9, "←bytes").drop_priority(3))
         .inlined("tcp_flags_fwd", |flow| flags(flow, &flow.forward))
         .doc("with `--bidirectional`: the TCP flags of the former")
         .elsewhere(["", "", "tcpControlBits"])
-        .heading(Heading::left(6, 6, "flags→").gap(2).tight(6, "flags→").goes(1))
+        .heading(Heading::left(6, 6, "flags→").gap(2).narrow(6, "flags→").drop_priority(1))
         .text(|flow| letters(flow, &flow.forward))
         .inlined("tcp_flags_rev", |flow| flags(flow, &flow.reverse))
         .doc("with `--bidirectional`: the TCP flags of the latter")
-        .heading(Heading::left(7, 6, "←flags").gap(2).tight(6, "←flags").goes(1))
+        .heading(Heading::left(7, 6, "←flags").gap(2).narrow(6, "←flags").drop_priority(1))
         .text(|flow| letters(flow, &flow.reverse))
 }
 

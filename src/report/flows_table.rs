@@ -1,13 +1,12 @@
 //! Flows for people: a line a flow, and the totals.
 
-use super::INTERRUPTED;
-use super::count_table::reasons;
 use super::flows_model::{FlowParameters, FlowShape, flow_columns};
-use super::look::Look;
 use super::number::{counted, duration, grouped, size};
+use super::run_view::{INTERRUPTED, reasons};
 use super::selection::Selected;
 use super::table_columns::TableColumns;
 use super::table_rows::TableRows;
+use super::terminal::TerminalStyle;
 use crate::flows::{Ended, FlowRecord, FlowSummary};
 use std::io::{self, Write};
 
@@ -16,21 +15,25 @@ pub(super) struct FlowTable<W: Write> {
     out: W,
     columns: TableColumns<FlowRecord>,
     rows: TableRows,
-    look: Look,
+    style: TerminalStyle,
     selected: Selected,
 }
 
 impl<W: Write> FlowTable<W> {
-    pub(super) fn begin(mut out: W, parameters: &FlowParameters, look: Look) -> io::Result<Self> {
+    pub(super) fn begin(
+        mut out: W,
+        parameters: &FlowParameters,
+        style: TerminalStyle,
+    ) -> io::Result<Self> {
         let columns = flow_columns(parameters.shape(), parameters.names);
-        let columns = TableColumns::of(columns.in_zone(parameters.selected.zone), look);
-        look.sentence(&mut out, &title(parameters))?;
+        let columns = TableColumns::new(columns.in_zone(parameters.selected.zone), style);
+        style.sentence(&mut out, &title(parameters))?;
         columns.head(&mut out)?;
         Ok(Self {
             out,
             columns,
-            rows: TableRows::of(look),
-            look,
+            rows: TableRows::new(style),
+            style,
             selected: parameters.selected.clone(),
         })
     }
@@ -61,7 +64,7 @@ impl<W: Write> FlowTable<W> {
             said.push(format!("in no flow: {}", reasons(&totals.skipped)));
         }
         for sentence in said {
-            self.look.sentence(&mut self.out, &sentence)?;
+            self.style.sentence(&mut self.out, &sentence)?;
         }
         Ok(self.out)
     }

@@ -2,12 +2,12 @@
 
 use super::cell::{Cell, Time};
 use super::column::Columns;
+use super::document::Wrapping;
 use super::format::ReportFormat;
-use super::look::Look;
 use super::number::{counted, grouped, time};
 use super::rows::{CellRows, Frame, Section};
-use super::table::hanging;
 use super::table_rows::TableRows;
+use super::terminal::{TerminalStyle, write_lines};
 use crate::decode::dotted;
 use crate::index::{Explained, Hit, HitSink, Record};
 use crate::zone::Zone;
@@ -17,6 +17,9 @@ use std::net::{IpAddr, SocketAddr};
 
 /// Decimals of the second that people see.
 const DECIMALS: usize = 6;
+
+/// Further lines of a text are indented.
+const WRAPPING: Wrapping = Wrapping { width: usize::MAX, hanging: 4 };
 
 /// Name and version of the document.
 const SCHEMA: &str = "flowsieve.index-search/1";
@@ -42,8 +45,7 @@ impl Answer {
         }
     }
 
-    /// A value of a flow: a DNS record is of many packets, whose bytes and client ports it does not
-    /// have.
+    /// A value of a flow; `None` for a DNS record, which has no bytes and client ports.
     fn of_flow<T>(&self, value: impl Fn(&Record) -> T) -> Option<T> {
         self.record.domain.is_none().then(|| value(&self.record))
     }
@@ -129,14 +131,14 @@ pub(super) fn explained_columns() -> Columns<Explained> {
         .doc("those ruled out by time or by their global filters")
 }
 
-/// Writes answers as they come.
+/// Writes answers as they are found.
 #[derive(Debug)]
 pub struct SearchReport<W: Write> {
     writer: Writer<W>,
     hits: u64,
     zone: Zone,
     explain: bool,
-    look: Look,
+    style: TerminalStyle,
 }
 
 #[derive(Debug)]
@@ -146,9 +148,9 @@ enum Writer<W: Write> {
 }
 
 impl<W: Write> SearchReport<W> {
-    /// Begins a report; with `explain` a table ends with what each level ruled out, as JSON always
-    /// does. JSON says whether the addresses of the answers are `anonymized`, that is replaced.
-    /// `look` is that of the table.
+    /// Begins a report. With `explain` a table ends with what each level ruled out, as JSON always
+    /// does. JSON says whether the addresses of the answers are replaced (`anonymized`). `style` is
+    /// that of the table.
     ///
     /// # Errors
     ///
@@ -158,11 +160,11 @@ impl<W: Write> SearchReport<W> {
         explain: bool,
         anonymized: bool,
         zone: Zone,
-        look: Look,
+        style: TerminalStyle,
         out: W,
     ) -> io::Result<Self> {
         let writer = if format == ReportFormat::Table {
-            Writer::Table { out, rows: TableRows::of(look) }
+            Writer::Table { out, rows: TableRows::new(style) }
         } else {
             let frame = Frame {
                 tail: vec![Section::of("explain", "explain", &explained_columns())],
@@ -175,7 +177,7 @@ impl<W: Write> SearchReport<W> {
             let rows = CellRows::begin(format, frame, answer_columns(), out)?;
             Writer::Rows(Box::new(rows))
         };
-        Ok(Self { writer, hits: 0, explain, zone, look })
+        Ok(Self { writer, hits: 0, explain, zone, style })
     }
 
     /// Ends the report and gives the writer back, flushed.
@@ -195,7 +197,9 @@ impl<W: Write> SearchReport<W> {
                 }
                 if self.explain {
                     writeln!(out)?;
-                    explain(&mut out, explained, self.look)?;
+                    for text in explanation(explained) {
+                        write_lines(&mut out, self.style.lines(&text, WRAPPING))?;
+                    }
                 }
                 out
             }
@@ -220,26 +224,12 @@ impl<W: Write> HitSink for SearchReport<W> {
                     time(hit.region.start_ns, DECIMALS, self.zone),
                     time(hit.region.end_ns, DECIMALS, self.zone)
                 );
-                let above = lines(&above, "", self.look);
-                rows.row(out, Some(&above), lines(&line(hit.record, self.zone), "  ", self.look))
+                let lines = |text: &str| self.style.lines(text, WRAPPING).join("\n");
+                let row = lines(&format!("  {}", line(hit.record, self.zone)));
+                rows.row(out, Some(&lines(&above)), row)
             }
         }
     }
-}
-
-/// The text as lines that begin with these spaces; those behind the first with four more.
-fn lines(text: &str, indent: &str, look: Look) -> String {
-    let text = &text.shown().to_string();
-    let room = |width: usize| width.saturating_sub(indent.len());
-    let Some(width) = look.width.map(room).filter(|&width| text.chars().count() > width) else {
-        return format!("{indent}{text}");
-    };
-    let lines = hanging(text, width, width.saturating_sub(4)).into_iter().enumerate();
-    let lines = lines.map(|(number, line)| match number {
-        0 => format!("{indent}{line}"),
-        _ => format!("{indent}    {line}"),
-    });
-    lines.collect::<Vec<_>>().join("\n")
 }
 
 fn line(record: &Record, zone: Zone) -> String {
@@ -274,40 +264,36 @@ fn line(record: &Record, zone: Zone) -> String {
     format!("{when}  {proto}  {forward} + {reverse} packets, {bytes} + {bytes_back} bytes")
 }
 
-fn explain(out: &mut impl Write, explained: &Explained, look: Look) -> io::Result<()> {
+/// What each level ruled out, a line for each.
+fn explanation(explained: &Explained) -> [String; 4] {
     let percent = |rate: Option<f64>| {
         rate.map_or_else(|| "–".to_owned(), |rate| format!("{:.2} %", rate * 100.0))
     };
-    let Explained {
-        nodes,
-        nodes_ruled_out,
-        segments,
-        segments_ruled_out,
-        regions,
-        regions_by_node,
-        regions_by_time,
-        regions_by_filter,
-        regions_opened,
-        regions_in_vain,
-        records,
-        records_listed,
-        hits,
-        ..
-    } = explained;
-    let nodes = format!(
-        "nodes    {nodes}: {nodes_ruled_out} ruled out by their global filters; observed FPR {}",
-        percent(explained.node_fpr())
-    );
-    let segments = format!(
-        "segments {segments}: {segments_ruled_out} ruled out by time or by their global filters"
-    );
-    let regions = format!(
-        "regions  {regions}: {regions_by_node} ruled out by global filters, {regions_by_time} by time or kind of records, {regions_by_filter} by their filter; {regions_opened} opened, {regions_in_vain} in vain; observed FPR {}",
-        percent(explained.region_fpr())
-    );
-    let records = format!(
-        "records  {records} in regions opened: {records_listed} in all lists asked, {hits} found"
-    );
-    let texts = [nodes, segments, regions, records].into_iter();
-    texts.map(|text| lines(&text, "", look)).try_for_each(|text| writeln!(out, "{text}"))
+    let e = explained;
+    [
+        format!(
+            "nodes    {}: {} ruled out by their global filters; observed FPR {}",
+            e.nodes,
+            e.nodes_ruled_out,
+            percent(e.node_fpr())
+        ),
+        format!(
+            "segments {}: {} ruled out by time or by their global filters",
+            e.segments, e.segments_ruled_out
+        ),
+        format!(
+            "regions  {}: {} ruled out by global filters, {} by time or kind of records, {} by their filter; {} opened, {} in vain; observed FPR {}",
+            e.regions,
+            e.regions_by_node,
+            e.regions_by_time,
+            e.regions_by_filter,
+            e.regions_opened,
+            e.regions_in_vain,
+            percent(e.region_fpr())
+        ),
+        format!(
+            "records  {} in regions opened: {} in all lists asked, {} found",
+            e.records, e.records_listed, e.hits
+        ),
+    ]
 }

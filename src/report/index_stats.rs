@@ -2,13 +2,13 @@
 
 use super::cell::Cell;
 use super::column::Columns;
+use super::document::{Block, Document, TableView};
 use super::format::ReportFormat;
 use super::json::{Layout, write_document};
-use super::look::Look;
-use super::number::grouped;
+use super::number::{counted, grouped};
 use super::rows::{CellRows, Frame, Section};
 use super::selection::part_columns;
-use super::table::hanging;
+use super::terminal::{self, TerminalStyle};
 use crate::index::{CaptureEntry, IndexStats, NodeStats, Region};
 use crate::zone::Zone;
 use flowsieve_engine::internal::Shown;
@@ -111,8 +111,8 @@ pub(super) fn capture_columns() -> Columns<CaptureEntry> {
         .part(None, &part_columns(), |entry| entry.part.clone())
 }
 
-/// Writes what an index holds. Rows are of its nodes; with `captures` of its captures, which the
-/// table and the document have beside the nodes. Times are in `zone`; `look` is that of the table.
+/// Writes the contents of an index. Rows are its nodes, or its captures with `captures`; the table
+/// and the document then have both. Times are in `zone`; `style` is that of the table.
 ///
 /// # Errors
 ///
@@ -122,7 +122,7 @@ pub fn write_index_stats<W: Write>(
     format: ReportFormat,
     captures: bool,
     zone: Zone,
-    look: Look,
+    style: TerminalStyle,
     mut out: W,
 ) -> io::Result<W> {
     let frame = |rows, row| Frame {
@@ -131,7 +131,7 @@ pub fn write_index_stats<W: Write>(
     };
     let whole = whole_columns().object_of(stats);
     match format {
-        ReportFormat::Table => write_table(stats, captures, look, &mut out)?,
+        ReportFormat::Table => terminal::print(&document(stats, captures), style, &mut out)?,
         ReportFormat::Json => {
             let mut fields = vec![("schema".into(), Cell::Text(SCHEMA.into()))];
             if let Cell::Object(whole) = whole {
@@ -158,80 +158,68 @@ pub fn write_index_stats<W: Write>(
     Ok(out)
 }
 
-fn write_table(
-    stats: &IndexStats,
-    captures: bool,
-    look: Look,
-    out: &mut dyn Write,
-) -> io::Result<()> {
+/// What people read.
+fn document(stats: &IndexStats, with_captures: bool) -> Document {
     let columns = whole_columns();
     let number = |name| columns.number(name, stats);
     let text = |name| grouped(number(name));
-    let mut line = |name: &str, text: &str| {
-        let text = &text.shown().to_string();
-        let width = look.width.map_or(usize::MAX, |width| width.saturating_sub(NAME + 1));
-        let mut lines = if text.chars().count() > width {
-            hanging(text, width, width)
-        } else {
-            vec![text.to_owned()]
-        };
-        for (number, text) in lines.drain(..).enumerate() {
-            let name = if number == 0 { name } else { "" };
-            writeln!(out, "{name:<NAME$} {text}")?;
-        }
-        Ok::<_, io::Error>(())
-    };
     let [all, bytes, packets] = ["captures", "capture_bytes", "packets"].map(text);
-    line("captures", &format!("{all} with {bytes} bytes and {packets} packets"))?;
     let [regions, flows, dns] = ["regions", "flows", "dns"].map(text);
     let (seconds, filter) = (stats.region_ns as f64 / 1e9, stats.filter);
-    line(
-        "regions",
-        &format!(
-            "{regions} of {seconds} s with {flows} flows and {dns} DNS records; filters: {filter}"
+    let mut facts = vec![
+        ("captures", format!("{all} with {bytes} bytes and {packets} packets")),
+        (
+            "regions",
+            format!(
+                "{regions} of {seconds} s with {flows} flows and {dns} DNS records; filters: {filter}"
+            ),
         ),
-    )?;
-    line("segments", &format!("{}; global filters: {}", text("segments"), stats.global_filter))?;
-    for (name, column) in [
+        ("segments", format!("{}; global filters: {}", text("segments"), stats.global_filter)),
+    ];
+    let files = [
         ("index", "index_bytes"),
         ("  records", "records_bytes"),
         ("  lists", "lists_bytes"),
         ("  filters", "region_filters_bytes"),
         ("  global filters", "global_filters_bytes"),
         ("  catalogue", "catalog_bytes"),
-    ] {
+    ];
+    facts.extend(files.map(|(name, column)| {
         let bytes = number(column);
         let share = bytes as f64 / number("capture_bytes").max(1) as f64 * 100.0;
-        line(name, &format!("{} bytes, {share:.2} % of the captures", grouped(bytes)))?;
+        (name, format!("{} bytes, {share:.2} % of the captures", grouped(bytes)))
+    }));
+    facts.extend(stats.nodes.iter().map(|node| ("node", node_words(node))));
+    let captures = stats.captures.iter().filter(|_| with_captures);
+    facts.extend(captures.map(|entry| ("capture", capture_words(entry))));
+    let mut document = Document::default();
+    document.both([Block::Table(TableView::facts(NAME, facts))]);
+    document
+}
+
+/// A node in words.
+fn node_words(node: &NodeStats) -> String {
+    let mut parts = vec![format!("{}: {} regions", node.folder.shown(), grouped(node.regions))];
+    let share = node.fpr.map(share);
+    parts.extend(share.map(|share| format!("global filters let {share} of absent values through")));
+    if let (Some(fill), Some(saturated), Some(overflows)) =
+        (node.fill, node.saturated, node.overflows)
+    {
+        let [saturated, overflows] = [saturated, overflows].map(grouped);
+        parts.push(format!("global filters {:.1} % full", fill * 100.0));
+        parts.push(format!("{saturated} counters saturated"));
+        parts.push(format!("{overflows} overflows"));
     }
-    for node in &stats.nodes {
-        let folder = node.folder.shown();
-        let mut parts = vec![format!("{folder}: {} regions", grouped(node.regions))];
-        if let Some(fpr) = node.fpr {
-            let share = share(fpr);
-            parts.push(format!("global filters let {share} of absent values through"));
-        }
-        if let (Some(fill), Some(saturated), Some(overflows)) =
-            (node.fill, node.saturated, node.overflows)
-        {
-            let [saturated, overflows] = [saturated, overflows].map(grouped);
-            parts.push(format!("global filters {:.1} % full", fill * 100.0));
-            parts.push(format!("{saturated} counters saturated"));
-            parts.push(format!("{overflows} overflows"));
-        }
-        line("node", &parts.join(", "))?;
-    }
-    for entry in stats.captures.iter().filter(|_| captures) {
-        let damage = entry.damage.as_ref().map_or("", |_| ", damaged");
-        let part = entry.part.as_ref().map_or("", |_| ", in part");
-        let noun = if entry.regions.len() == 1 { "region" } else { "regions" };
-        let [packets, regions] = [entry.packets, entry.regions.len() as u64].map(grouped);
-        line(
-            "capture",
-            &format!("{}: {packets} packets in {regions} {noun}{damage}{part}", entry.path.shown()),
-        )?;
-    }
-    Ok(())
+    parts.join(", ")
+}
+
+/// A capture in words.
+fn capture_words(entry: &CaptureEntry) -> String {
+    let damage = if entry.damage.is_some() { ", damaged" } else { "" };
+    let part = if entry.part.is_some() { ", in part" } else { "" };
+    let regions = counted(entry.regions.len() as u64, "region", "regions");
+    let packets = grouped(entry.packets);
+    format!("{}: {packets} packets in {regions}{damage}{part}", entry.path.shown())
 }
 
 /// A share in words, such as `1 in 10,000`.
@@ -243,5 +231,5 @@ fn share(of: f64) -> String {
     }
 }
 
-/// Width of what stands before a line.
+/// Width of the names of facts.
 const NAME: usize = 16;

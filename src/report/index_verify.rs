@@ -1,4 +1,4 @@
-//! What checking an archive index found, in every format.
+//! The result of checking an archive index, in every format.
 
 use super::cell::Cell;
 use super::column::Columns;
@@ -12,7 +12,7 @@ use std::io::{self, Write};
 /// Name and version of the document.
 const SCHEMA: &str = "flowsieve.index-verify/1";
 
-/// What was compared.
+/// The columns of the comparison.
 pub(super) fn verified_columns() -> Columns<Verified> {
     Columns::default()
         .field("captures", |verified: &Verified| verified.captures)
@@ -25,14 +25,14 @@ pub(super) fn verified_columns() -> Columns<Verified> {
         .doc("there are no problems")
 }
 
-/// What is not as it should be.
+/// The columns of a problem.
 pub(super) fn problem_columns() -> Columns<String> {
     Columns::default()
         .field("problem", String::clone)
         .doc("what is wrong, in a sentence; it also goes to standard error, and the exit code is 1")
 }
 
-/// Writes it; rows are of the problems.
+/// Writes the result; rows are problems.
 ///
 /// # Errors
 ///

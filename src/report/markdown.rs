@@ -1,48 +1,45 @@
-//! A page as Markdown, with its figures as images beside it.
+//! Documents as Markdown, with their figures as image files.
 
-use super::figure::{Block, DataTable, Page};
+use super::document::{Block, Document, Medium, TableView, as_sentence};
 use std::io::{self, Write};
 
-/// Writes the page. A figure is the image `<folder>/<name>.svg`.
-pub(super) fn write(page: &Page, folder: &str, out: &mut impl Write) -> io::Result<()> {
-    writeln!(out, "# {}", escaped(&page.title))?;
-    writeln!(out)?;
-    for sentence in &page.summary {
-        writeln!(out, "- {}", escaped(sentence))?;
-    }
-    for section in &page.sections {
-        writeln!(out, "\n## {}", escaped(&section.title))?;
-        for block in &section.blocks {
-            writeln!(out)?;
-            match block {
-                Block::Text(text) => writeln!(out, "{}", escaped(text))?,
-                Block::Table(rows) => table(rows, out)?,
-                Block::Figure(figure) => {
-                    let title = escaped(&figure.title);
-                    writeln!(out, "![{title}]({folder}/{}.svg)", figure.name)?;
-                    writeln!(out, "\n*{title}.* {}", escaped(&figure.caption))?;
-                }
+/// Writes the document. A figure is the image `<folder>/<name>.svg`.
+pub(super) fn write(document: &Document, folder: &str, out: &mut impl Write) -> io::Result<()> {
+    writeln!(out, "# {}\n", escaped(&document.title))?;
+    for block in document.shown_on(Medium::Page) {
+        match block {
+            Block::Section(title) => writeln!(out, "\n## {}", escaped(title))?,
+            Block::Answer(text) | Block::Warning(text) => {
+                writeln!(out, "- {}", escaped(&as_sentence(text)))?;
+            }
+            Block::Sentence(text) => writeln!(out, "\n{}", escaped(&as_sentence(text)))?,
+            Block::Command(words) => writeln!(out, "\n    {}", words.join(" "))?,
+            Block::Gap => {}
+            Block::Table(view) => table(view, out)?,
+            Block::Figure(figure) => {
+                let title = escaped(&figure.title);
+                writeln!(out, "\n![{title}]({folder}/{}.svg)", figure.name)?;
+                writeln!(out, "\n*{title}.* {}", escaped(&figure.caption))?;
             }
         }
     }
     Ok(())
 }
 
-fn table(table: &DataTable, out: &mut impl Write) -> io::Result<()> {
+fn table(table: &TableView, out: &mut impl Write) -> io::Result<()> {
     let line = |cells: Vec<String>| format!("| {} |", cells.join(" | "));
-    let texts = |cells: &[String]| cells.iter().map(|cell| escaped(cell)).collect();
-    writeln!(out, "{}", line(texts(&table.columns)))?;
-    let rules = table.numeric.iter();
-    let rules = rules.map(|&numeric| if numeric { "--:" } else { "---" }.to_owned());
-    writeln!(out, "{}", line(rules.collect()))?;
+    let names = table.headings.iter().map(|heading| escaped(&heading.text));
+    let rules = table.headings.iter().map(|heading| if heading.is_left { "---" } else { "--:" });
+    writeln!(out, "\n{}", line(names.collect()))?;
+    writeln!(out, "{}", line(rules.map(str::to_owned).collect()))?;
     for row in &table.rows {
-        writeln!(out, "{}", line(texts(row)))?;
+        writeln!(out, "{}", line(row.iter().map(|cell| escaped(cell)).collect()))?;
     }
     Ok(())
 }
 
-/// Text that stays text: what comes from a capture's name must not become markup. Code between
-/// backquotes is our own and stays.
+/// Escapes a text, so that the name of a capture cannot become markup. Code between backquotes is
+/// our own and stays.
 fn escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for character in text.chars() {
@@ -63,29 +60,21 @@ fn escaped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::figure::PageSection;
+    use crate::report::heading::Heading;
 
     #[test]
     fn text_stays_text() {
-        let page = Page {
-            zone: crate::zone::Zone::UTC,
-            warnings: Vec::new(),
-            title: "<b> & [x](y)".into(),
-            summary: vec!["a|b".into()],
-            sections: vec![PageSection {
-                title: "s".into(),
-                blocks: vec![Block::Table(DataTable {
-                    columns: vec!["n\nm".into(), "*v*".into()],
-                    numeric: vec![true, false],
-                    rows: vec![vec!["1".into(), "a|b".into()]],
-                })],
-            }],
-        };
+        let headings = [Heading::number("n\nm"), Heading::text("*v*")];
+        let table = TableView::new(headings, [vec!["1".into(), "a|b".into()]]);
+        let blocks =
+            [Block::Answer("a|b.".into()), Block::Section("s".into()), Block::Table(table)];
+        let mut document = Document { title: "<b> & [x](y)".into(), ..Document::default() };
+        document.both(blocks);
         let mut text = Vec::new();
-        write(&page, "figures", &mut text).unwrap();
+        write(&document, "figures", &mut text).unwrap();
         assert_eq!(
             String::from_utf8(text).unwrap(),
-            "# &lt;b> &amp; \\[x\\](y)\n\n- a\\|b\n\n## s\n\n| n m | \\*v\\* |\n| --: | --- |\n| 1 | a\\|b |\n"
+            "# &lt;b> &amp; \\[x\\](y)\n\n- a\\|b.\n\n## s\n\n| n m | \\*v\\* |\n| --: | --- |\n| 1 | a\\|b |\n"
         );
     }
 }

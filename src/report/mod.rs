@@ -29,6 +29,7 @@ mod crew;
 mod csv;
 mod dedup;
 mod dns_names;
+pub mod document;
 mod export;
 mod export_model;
 pub mod figure;
@@ -37,6 +38,7 @@ mod flows;
 mod flows_model;
 mod flows_table;
 mod format;
+mod heading;
 pub mod html;
 #[cfg(feature = "parquet")]
 mod index;
@@ -46,7 +48,7 @@ mod index_stats;
 mod index_verify;
 mod inputs;
 mod json;
-mod look;
+mod layout;
 #[cfg(feature = "cli")]
 pub mod manual;
 mod markdown;
@@ -56,19 +58,19 @@ mod over_time;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod plan;
+mod plan_document;
 mod plan_model;
-mod plan_table;
 mod reproduce;
+mod reproduce_document;
 mod reproduce_model;
-mod reproduce_page;
-mod reproduce_table;
 mod rows;
+mod run_view;
 mod selection;
 mod sparkline;
 pub mod svg;
-mod table;
 mod table_columns;
 mod table_rows;
+mod terminal;
 mod top;
 mod top_model;
 mod top_page;
@@ -77,6 +79,7 @@ mod traffic_page;
 pub mod traffic_table;
 mod values;
 mod who_page;
+mod wrapping;
 
 pub use answers::AnswerReport;
 #[cfg(feature = "arrow")]
@@ -100,11 +103,11 @@ pub use index::SearchReport;
 pub use index_stats::write_index_stats;
 #[cfg(feature = "parquet")]
 pub use index_verify::write_index_verify;
-pub use look::Look;
 pub use plan_model::PlanReport;
 pub use reproduce::write_experiments;
 pub use reproduce_model::ReproduceReport;
 pub use selection::Selected;
+pub use terminal::TerminalStyle;
 pub use top::TopReport;
 pub use top_model::TopParameters;
 pub use top_page::TopPage;
@@ -112,14 +115,6 @@ pub use top_page::TopPage;
 use self::rows::CellRows;
 use crate::pipeline::{CountSummary, SliceResult, SliceSink};
 use std::io::{self, Write};
-
-/// What people are told of a run that a signal ended.
-const INTERRUPTED: &str = "interrupted: there was more to read; this is what was read until then";
-
-/// The same on a page.
-fn interrupted_sentence() -> String {
-    "The run was interrupted: there was more to read.".to_owned()
-}
 
 /// Writes the report of a count in one of the formats.
 #[derive(Debug)]
@@ -135,7 +130,7 @@ enum Writer<W: Write> {
 }
 
 impl<W: Write> CountReport<W> {
-    /// Begins a report; `look` is that of the table.
+    /// Begins a report; `style` is that of the table.
     ///
     /// # Errors
     ///
@@ -143,11 +138,11 @@ impl<W: Write> CountReport<W> {
     pub fn begin(
         format: ReportFormat,
         parameters: &CountParameters,
-        look: Look,
+        style: TerminalStyle,
         out: W,
     ) -> io::Result<Self> {
         let writer = if format == ReportFormat::Table {
-            Writer::Table(Box::new(count_table::CountTable::begin(out, parameters, look)?))
+            Writer::Table(Box::new(count_table::CountTable::begin(out, parameters, style)?))
         } else {
             let columns =
                 count_model::all_slice_columns(parameters.design.as_ref(), format.is_flat());

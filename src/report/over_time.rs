@@ -1,22 +1,19 @@
-//! Curves over time, and what the head of every page says of how the run went.
+//! Curves over time.
 
 use super::figure::{Point, Series, SeriesStyle};
-use super::number::grouped;
-use crate::pipeline::InputResult;
-use flowsieve_engine::internal::Shown;
 
-/// A slice as a curve has it.
+/// The value of a slice.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
     pub(super) start_ns: i64,
     pub(super) end_ns: i64,
     pub(super) value: Option<f64>,
     pub(super) std_error: Option<f64>,
-    /// The capture covers it only in part.
+    /// The capture covers the slice only in part.
     pub(super) partial: bool,
 }
 
-/// Adds to a caption that curves leave out slices that the capture covers only in part, if they do.
+/// Adds a remark to a caption if curves leave out partial slices.
 pub(super) fn caption(mut text: String, leaves_out: bool) -> String {
     if leaves_out {
         if !text.is_empty() {
@@ -27,13 +24,13 @@ pub(super) fn caption(mut text: String, leaves_out: bool) -> String {
     text
 }
 
-/// Whether curves leave out slices of which this says whether they are partial.
+/// Whether curves leave out partial slices: some slices are partial, but not all.
 pub(super) fn leaves_out(partial: impl Iterator<Item = bool> + Clone) -> bool {
     partial.clone().any(|partial| partial) && partial.into_iter().any(|partial| !partial)
 }
 
-/// A value of each slice at its beginning; a gap where there are no slices. Each place stands for
-/// `each` slices, of which the others were left out.
+/// A value of each slice at its beginning, with a gap where there are no slices. `each` is the
+/// number of slices that each place stands for after thinning out.
 pub(super) fn curve(
     name: &str,
     style: SeriesStyle,
@@ -42,8 +39,7 @@ pub(super) fn curve(
 ) -> Series {
     let widths = places.clone().map(|s| s.end_ns.saturating_sub(s.start_ns));
     let width = widths.max().unwrap_or(0);
-    // Up to 60 empty slices are slices too; and where slices were thinned out, those between two
-    // that were kept are no gap.
+    // Up to 60 empty slices are listed, and thinning out leaves no gaps.
     let widest = match each {
         0 | 1 => width / 2,
         _ => width.saturating_mul((60 * each).min(1 << 40) as i64),
@@ -70,33 +66,6 @@ pub(super) fn curve(
 
 fn seconds(ns: i64) -> f64 {
     ns as f64 / 1e9
-}
-
-/// What went wrong while the inputs were read, a sentence each.
-pub(super) fn troubles(inputs: &[InputResult], uncounted: u64, interrupted: bool) -> Vec<String> {
-    let mut words = Vec::new();
-    for input in inputs {
-        if let Some(error) = &input.error {
-            words.push(format!("Reading stopped early: {error}."));
-        }
-        if input.times_out_of_range > 0 {
-            words.push(format!(
-                "{} packets of {} have times that no slice can have.",
-                grouped(input.times_out_of_range),
-                input.path.shown()
-            ));
-        }
-    }
-    if uncounted > 0 {
-        words.push(format!(
-            "{} packets are in no slice, since they came too late.",
-            grouped(uncounted)
-        ));
-    }
-    if interrupted {
-        words.push(super::interrupted_sentence());
-    }
-    words
 }
 
 #[cfg(test)]

@@ -2,21 +2,28 @@
 
 use super::format::ReportFormat;
 use super::json::{Layout, write_document};
-use super::look::Look;
+use super::plan_document;
 use super::plan_model::{PlanReport, line_columns};
-use super::plan_table;
 use super::rows::CellRows;
+use super::terminal::{self, TerminalStyle};
 use std::io::{self, Write};
 
 impl PlanReport<'_> {
-    /// Writes it; `look` is that of the table.
+    /// Writes the plan; `style` is that of the table.
     ///
     /// # Errors
     ///
     /// Writing failed.
-    pub fn write<W: Write>(&self, format: ReportFormat, look: Look, mut out: W) -> io::Result<W> {
+    pub fn write<W: Write>(
+        &self,
+        format: ReportFormat,
+        style: TerminalStyle,
+        mut out: W,
+    ) -> io::Result<W> {
         match format {
-            ReportFormat::Table => plan_table::write(self, look, &mut out)?,
+            ReportFormat::Table => {
+                terminal::print(&plan_document::document(self), style, &mut out)?;
+            }
             ReportFormat::Json => write_document(&mut out, Layout::Pretty, &self.document())?,
             _ => {
                 let frame = self.frame().followed_by(format, || self.document());

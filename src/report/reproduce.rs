@@ -1,16 +1,15 @@
-//! Recomputed tables and figures in each of the formats, and as a page.
+//! Recomputed tables and figures in each of the formats.
 
-use super::figure::Page;
 use super::format::ReportFormat;
 use super::json::{Layout, write_document};
-use super::look::Look;
 use super::reproduce_model::{ReproduceReport, line_columns, listed_columns};
 use super::rows::{CellRows, Frame};
-use super::{markdown, reproduce_page, reproduce_table};
+use super::terminal::TerminalStyle;
+use super::{markdown, terminal};
 use crate::experiments::ALL;
 use std::io::{self, Write};
 
-/// Writes what can be recomputed, a line or a row an experiment.
+/// Writes the list of experiments, a line or a row each.
 ///
 /// # Errors
 ///
@@ -28,14 +27,19 @@ pub fn write_experiments<W: Write>(format: ReportFormat, mut out: W) -> io::Resu
 }
 
 impl ReproduceReport<'_> {
-    /// Writes it; `look` is that of tables.
+    /// Writes the report; `style` is that of tables.
     ///
     /// # Errors
     ///
     /// Writing failed.
-    pub fn write<W: Write>(&self, format: ReportFormat, look: Look, mut out: W) -> io::Result<W> {
+    pub fn write<W: Write>(
+        &self,
+        format: ReportFormat,
+        style: TerminalStyle,
+        mut out: W,
+    ) -> io::Result<W> {
         match format {
-            ReportFormat::Table => reproduce_table::write(self, look, &mut out)?,
+            ReportFormat::Table => terminal::print(&self.page(), style, &mut out)?,
             ReportFormat::Json => write_document(&mut out, Layout::Pretty, &self.document())?,
             _ => {
                 let frame = self.frame().followed_by(format, || self.document());
@@ -47,12 +51,7 @@ impl ReproduceReport<'_> {
         Ok(out)
     }
 
-    /// The page with everything: text, tables and charts.
-    pub fn page(&self) -> Page {
-        reproduce_page::page(self)
-    }
-
-    /// The page as Markdown, with each figure as the image `<folder>/<name>.svg`.
+    /// Writes the document as Markdown, with each figure as the image `<folder>/<name>.svg`.
     ///
     /// # Errors
     ///

@@ -1,17 +1,19 @@
-//! Columns as people see them: those that have room, at the width that they have.
+//! Columns of rows as people see them: those that have room, at the width that they have.
 
 use super::column::{Column, Columns};
-use super::look::Look;
-use super::table::{Heading, Layout, bold, layout};
+use super::document::TableView;
+use super::heading::Heading;
+use super::layout::Layout;
+use super::terminal::{TerminalStyle, write_lines};
 use std::fmt;
 use std::io::{self, Write};
 
-/// The columns of a table, from the left.
+/// The columns of a table that have a heading, from the left.
 pub(super) struct TableColumns<R> {
-    /// None in the place of one that has no room.
-    columns: Vec<Option<Column<R>>>,
+    columns: Vec<Column<R>>,
+    headings: Vec<Heading>,
     layout: Layout,
-    look: Look,
+    style: TerminalStyle,
 }
 
 impl<R> fmt::Debug for TableColumns<R> {
@@ -21,45 +23,53 @@ impl<R> fmt::Debug for TableColumns<R> {
 }
 
 impl<R> TableColumns<R> {
-    /// Those that have a heading, as far as they have room.
-    pub(super) fn of(columns: Columns<R>, look: Look) -> Self {
+    /// Lays out the columns that have a heading.
+    pub(super) fn new(columns: Columns<R>, style: TerminalStyle) -> Self {
         let mut shown: Vec<(Heading, Column<R>)> = columns
             .0
             .into_iter()
             .filter_map(|mut column| Some((column.heading.take()?, column)))
             .collect();
         shown.sort_by_key(|(heading, _)| heading.place);
-        let (headings, columns): (Vec<_>, Vec<_>) = shown.into_iter().unzip();
-        let layout = layout(&headings, look.width);
-        let stays = columns.into_iter().zip(&layout.stays);
-        let columns = stays.map(|(column, &stays)| stays.then_some(column));
-        Self { columns: columns.collect(), layout, look }
+        let (headings, columns): (Vec<_>, _) = shown.into_iter().unzip();
+        let layout = Layout::new(&headings, style.width);
+        Self { columns, headings, layout, style }
     }
 
     /// Writes the line of headings.
     pub(super) fn head(&self, out: &mut dyn Write) -> io::Result<()> {
-        let mut lines = self.layout.head().into_iter();
-        lines.try_for_each(|line| bold(out, self.look.bold, &line))
+        write_lines(out, self.layout.head().iter().map(|line| self.style.bold(line)).collect())
     }
 
-    /// The line of a row, or its lines; `first` takes the place of its first cell.
-    pub(super) fn row(&self, row: &R, first: Option<String>) -> String {
-        let columns = self.columns.iter().map(|column| match column {
-            Some(column) => column.for_people(row, self.layout.tight),
-            None => String::new(),
-        });
-        let mut cells: Vec<String> = columns.collect();
+    /// The cells of a row; `first` replaces the first of them.
+    fn cells(&self, row: &R, first: Option<String>) -> Vec<String> {
+        let cells = self.columns.iter().map(|column| column.for_people(row, self.layout.is_narrow));
+        let mut cells: Vec<String> = cells.collect();
         if let (Some(first), Some(cell)) = (first, cells.first_mut()) {
             *cell = first;
         }
-        self.layout.lines(cells, self.look.width).join("\n")
+        cells
     }
 
-    /// Writes what people should know of columns that have no room.
+    /// The lines of a row; `first` replaces its first cell.
+    pub(super) fn row(&self, row: &R, first: Option<String>) -> String {
+        self.layout.lines(&self.cells(row, first), self.style.width).join("\n")
+    }
+
+    /// A table of these rows, each perhaps with another first cell.
+    pub(super) fn view<'a>(
+        &self,
+        rows: impl IntoIterator<Item = (&'a R, Option<String>)>,
+    ) -> TableView
+    where
+        R: 'a,
+    {
+        let rows = rows.into_iter().map(|(row, first)| self.cells(row, first));
+        TableView::new(self.headings.iter().cloned(), rows)
+    }
+
+    /// Writes a remark on columns that have no room.
     pub(super) fn foot(&self, out: &mut dyn Write) -> io::Result<()> {
-        match self.layout.remark() {
-            Some(remark) => self.look.sentence(out, &remark),
-            None => Ok(()),
-        }
+        self.layout.remark().map_or(Ok(()), |remark| self.style.sentence(out, &remark))
     }
 }

@@ -1,33 +1,32 @@
 //! The rows of a table: all of them, or the first and the last.
 
-use super::look::Look;
 use super::number::grouped;
+use super::terminal::TerminalStyle;
 use std::collections::VecDeque;
 use std::io::{self, Write};
 
-/// Writes rows. Where not all are shown, the last ones are held back until it is known that they
-/// are.
+/// Writes rows. If not all are shown, rows are held back until they are known to be the last.
 #[derive(Debug, Default)]
 pub(super) struct TableRows {
-    /// Lines at the beginning, and as many at the end; none for all.
+    /// Lines shown at the beginning, and again at the end; `None` shows all.
     half: Option<usize>,
     written: usize,
-    /// Rows that may be the last, with what stands above them.
+    /// Rows that may be the last, with the headings above them.
     last: VecDeque<(Option<String>, String)>,
-    /// Their lines.
+    /// Lines of the rows in `last`.
     held: usize,
     left_out: u64,
-    /// What stands above the row that was written last.
+    /// Heading above the row that was written last.
     above: Option<String>,
 }
 
 impl TableRows {
-    pub(super) fn of(look: Look) -> Self {
-        Self { half: look.rows.map(|rows| rows.div_ceil(2)), ..Self::default() }
+    pub(super) fn new(style: TerminalStyle) -> Self {
+        Self { half: style.rows.map(|rows| rows.div_ceil(2)), ..Self::default() }
     }
 
-    /// Takes a row, of one line or several, without the last line feed; `above` stands above all
-    /// rows that have it, behind a blank line.
+    /// Adds a row of one or more lines, without the last line feed. Rows with the same heading
+    /// `above` have it once, below a blank line.
     pub(super) fn row(
         &mut self,
         out: &mut dyn Write,
@@ -48,13 +47,13 @@ impl TableRows {
         Ok(())
     }
 
-    /// Writes what was held back.
+    /// Writes the rows that were held back.
     pub(super) fn finish(&mut self, out: &mut dyn Write) -> io::Result<()> {
         if self.left_out > 0 {
             let rows = if self.left_out == 1 { "row" } else { "rows" };
             let left_out = grouped(self.left_out);
             writeln!(out, "… {left_out} {rows} between; --rows all shows them")?;
-            // Whoever looks at the rows below has not what stood above.
+            // The heading above may be among the rows that are left out.
             self.above = None;
         }
         while let Some((above, row)) = self.last.pop_front() {
@@ -81,7 +80,7 @@ mod tests {
     use super::*;
 
     fn shown(rows: Option<usize>, count: usize) -> String {
-        let mut table = TableRows::of(Look { rows, ..Look::default() });
+        let mut table = TableRows::new(TerminalStyle { rows, ..TerminalStyle::default() });
         let mut out = Vec::new();
         for row in 0..count {
             let above = format!("of {}", row / 5);
@@ -104,8 +103,8 @@ mod tests {
 
     #[test]
     fn rows_of_several_lines_count_by_their_lines() {
-        let look = Look { rows: Some(4), ..Look::default() };
-        let (mut table, mut out) = (TableRows::of(look), Vec::new());
+        let style = TerminalStyle { rows: Some(4), ..TerminalStyle::default() };
+        let (mut table, mut out) = (TableRows::new(style), Vec::new());
         for row in ["a\na", "b\nb", "c\nc", "d\nd\nd"] {
             table.row(&mut out, None, row.to_owned()).unwrap();
         }

@@ -1,8 +1,8 @@
-//! The largest keys in one of the formats, written slice by slice.
+//! The largest keys in one of the formats, slice by slice.
 
 use super::format::ReportFormat;
-use super::look::Look;
 use super::rows::CellRows;
+use super::terminal::TerminalStyle;
 use super::top_model::{TopParameters, TopRow, frame, key_columns, tail};
 use super::top_table::TopTable;
 use crate::top::{TopSink, TopSlice, TopSummary};
@@ -21,7 +21,7 @@ enum Writer<W: Write> {
 }
 
 impl<W: Write> TopReport<W> {
-    /// Begins a report; `look` is that of the table.
+    /// Begins a report; `style` is that of the table.
     ///
     /// # Errors
     ///
@@ -29,11 +29,11 @@ impl<W: Write> TopReport<W> {
     pub fn begin(
         format: ReportFormat,
         parameters: &TopParameters,
-        look: Look,
+        style: TerminalStyle,
         out: W,
     ) -> io::Result<Self> {
         let writer = if format == ReportFormat::Table {
-            let table = TopTable::begin(out, parameters, look)?;
+            let table = TopTable::begin(out, parameters, style)?;
             Writer::Table(Box::new(table))
         } else {
             let rows = CellRows::begin(format, frame(parameters), key_columns(), out)?;

@@ -1,58 +1,50 @@
-//! The largest keys for people: a block a slice, a bar a key, and what is known of the whole.
+//! The largest keys for people: a table for each slice, and what is known of the whole.
 
-use super::INTERRUPTED;
-use super::count_table::write_read;
-use super::look::Look;
+use super::document::{Block, Document, TableView, Wrapping};
+use super::heading::Heading;
 use super::number::{grouped, size, slices_of, time};
-use super::table::{Heading, bold_text, fitted, head, layout, wrapped};
+use super::run_view::{INTERRUPTED, packets_read};
 use super::table_rows::TableRows;
+use super::terminal::{TerminalStyle, print, write_lines};
 use super::top_model::TopParameters;
 use crate::top::{Certainty, TopKey, TopSlice, TopSummary};
 use std::io::{self, Write};
 
-/// Columns of a line that does not go to a terminal.
-const USUAL_WIDTH: usize = 120;
+/// Longest line in a text file.
+const WRAPPING: Wrapping = Wrapping { width: 120, hanging: 0 };
 
-/// Columns of the longest and of the shortest bar.
-const LONGEST_BAR: usize = 40;
-const SHORTEST_BAR: usize = 8;
-
-/// Letters of a key that have room in its column, at least.
-const LEAST_KEY: usize = 16;
-
-/// What stands for a value that is not there.
+/// Placeholder for a missing value.
 const NONE: &str = "–";
 
+/// Prints slices as they come.
 #[derive(Debug)]
 pub(super) struct TopTable<W: Write> {
     out: W,
     parameters: TopParameters,
-    look: Look,
-    /// Columns of a line.
-    width: usize,
+    style: TerminalStyle,
     rows: TableRows,
-    /// The sentence about columns that have no room.
-    gone: Option<String>,
+    /// The remark on columns without room.
+    dropped: Option<String>,
     any: bool,
-    /// Keys of slices without an exact answer that are not certain.
+    /// Number of listed keys that are not certain, in slices without an exact answer.
     uncertain: u64,
-    /// The most others of a key that is not held, over all slices.
+    /// Largest number of others of a key that the summary does not hold, over all slices.
     most_unheld: Option<u64>,
 }
 
 impl<W: Write> TopTable<W> {
-    pub(super) fn begin(mut out: W, parameters: &TopParameters, look: Look) -> io::Result<Self> {
-        let width = look.width.unwrap_or(USUAL_WIDTH);
-        for line in wrapped(&title(parameters), width) {
-            writeln!(out, "{line}")?;
-        }
+    pub(super) fn begin(
+        mut out: W,
+        parameters: &TopParameters,
+        style: TerminalStyle,
+    ) -> io::Result<Self> {
+        write_lines(&mut out, style.lines(&title(parameters), WRAPPING))?;
         Ok(Self {
             out,
             parameters: parameters.clone(),
-            look,
-            width,
-            rows: TableRows::of(look),
-            gone: None,
+            style,
+            rows: TableRows::new(style),
+            dropped: None,
             any: false,
             uncertain: 0,
             most_unheld: None,
@@ -70,151 +62,123 @@ impl<W: Write> TopTable<W> {
             return Ok(());
         }
         self.any = true;
+        let width = self.style.width.unwrap_or(WRAPPING.width);
+        let (table, dropped) = self.style.table(&key_view(&self.parameters, slice), width);
+        self.dropped = self.dropped.take().or(dropped);
         let mut block = vec![String::new()];
-        block.extend(wrapped(&self.about(slice), self.width));
-        self.keys(slice, &mut block);
+        block.extend(self.style.lines(&heading(&self.parameters, slice), WRAPPING));
+        block.extend(table);
         self.rows.row(&mut self.out, None, block.join("\n"))
-    }
-
-    /// The slice in a sentence.
-    fn about(&self, slice: &TopSlice) -> String {
-        let pairs = match slice.exact {
-            Some(exact) => grouped(exact),
-            None => format!("about {}", grouped(slice.distinct.round() as u64)),
-        };
-        let zone = self.parameters.selected.zone;
-        let when = match self.parameters.slice_ns {
-            None => String::new(),
-            Some(width) if width % 1_000_000_000 == 0 => {
-                format!("{}: ", time(slice.start_ns, 0, zone))
-            }
-            Some(_) => format!("{}: ", time(slice.start_ns, 9, zone)),
-        };
-        let part = if slice.partial { " (slice covered in part)" } else { "" };
-        let (listed, plural) = (grouped(slice.keys.len() as u64), &self.parameters.keys_plural);
-        let all =
-            slice.exact_keys.map_or_else(String::new, |keys| format!(" of {}", grouped(keys)));
-        format!(
-            "{when}{plural}: {listed}{all}; {pairs} distinct pairs in {} packets{part}",
-            grouped(slice.packets)
-        )
-    }
-
-    /// Appends the lines of its keys.
-    fn keys(&mut self, slice: &TopSlice, lines: &mut Vec<String>) {
-        let exact = slice.exact.is_some();
-        let rows: Vec<Vec<String>> = slice.keys.iter().map(|key| self.cells(key, exact)).collect();
-        // How soon a column goes where there is no room stands behind its name.
-        let mut heads = vec![("", false, 0), (self.parameters.by.as_str(), true, 0)];
-        if exact {
-            heads.extend([("exact", false, 0), ("estimate", false, 3)]);
-        } else {
-            heads.extend([("estimate", false, 0), ("lower", false, 4), ("upper", false, 4)]);
-        }
-        heads.extend([("share", false, 5), ("packets", false, 2), ("bytes", false, 1)]);
-        if self.shows_certainty(exact) {
-            heads.push(("", true, 0));
-        }
-        let goes: Vec<u8> = heads.iter().map(|(.., goes)| *goes).collect();
-        let heads = heads.into_iter();
-        let heads: Vec<(String, bool)> =
-            heads.map(|(text, left, _)| (text.to_owned(), left)).collect();
-        let columns = fitted(&heads, &rows).into_iter().zip(goes);
-        let mut columns: Vec<Heading> = columns.map(|(head, goes)| head.goes(goes)).collect();
-        let room = |columns: &[Heading]| {
-            let used: usize = columns.iter().map(|column| column.width + 1).sum();
-            self.width.saturating_sub(used + 1)
-        };
-        // Long keys are written whole, and make their own lines longer rather than all.
-        let missing = SHORTEST_BAR.saturating_sub(room(&columns));
-        let key = columns[1].width;
-        columns[1].width = key.saturating_sub(missing).max(LEAST_KEY.min(key));
-        let layout = layout(&columns, self.look.width);
-        self.gone = self.gone.take().or_else(|| layout.remark());
-        let columns = &layout.headings;
-        let bar = room(columns).min(LONGEST_BAR);
-        lines.push(bold_text(self.look.bold, &head(columns)));
-        let most = slice.keys.iter().map(TopKey::best).fold(0.0, f64::max);
-        let bar_at = columns.iter().map(|column| column.width + 1).sum::<usize>();
-        for (key, cells) in slice.keys.iter().zip(rows) {
-            let mut text = layout.line(cells);
-            let missing = bar_at.saturating_sub(text.chars().count());
-            if bar >= SHORTEST_BAR && missing > 0 {
-                text.extend(std::iter::repeat_n(' ', missing));
-                text.push_str(&bar_of(key.best() / most, bar));
-            }
-            lines.push(text);
-        }
-    }
-
-    fn shows_certainty(&self, exact: bool) -> bool {
-        !exact && self.parameters.most.is_none()
-    }
-
-    fn cells(&self, key: &TopKey, exact: bool) -> Vec<String> {
-        let spread = key.spread.as_ref();
-        let number = |number: Option<f64>| {
-            number.map_or_else(|| NONE.to_owned(), |number| grouped(number.round() as u64))
-        };
-        let mut cells = vec![grouped(key.rank), key.key.clone()];
-        if exact {
-            cells.push(number(key.exact.as_ref().map(|exact| exact.distinct as f64)));
-        }
-        cells.push(number(spread.map(|spread| spread.estimate)));
-        if !exact {
-            cells.push(number(spread.map(|spread| spread.lower as f64)));
-            cells.push(number(spread.map(|spread| spread.upper as f64)));
-        }
-        cells.push(key.share.map_or_else(|| NONE.to_owned(), share));
-        cells.push(grouped(key.packets()));
-        cells.push(grouped(key.bytes()));
-        if self.shows_certainty(exact) {
-            cells.push(key.certainty.name().to_owned());
-        }
-        cells
     }
 
     pub(super) fn finish(mut self, summary: &TopSummary) -> io::Result<W> {
         self.rows.finish(&mut self.out)?;
-        let mut said: Vec<String> = self.gone.take().into_iter().collect();
-        if !self.any {
-            said.push(nothing(&self.parameters));
-        }
-        if summary.totals.interrupted {
-            said.push(INTERRUPTED.to_owned());
-        }
-        said.extend(remarks(&self.parameters, summary));
+        let mut remarks = Vec::new();
         if self.uncertain > 0 && self.parameters.most.is_none() {
-            said.push(format!(
+            remarks.push(format!(
                 "{} rows are not certain: likely ones have an estimate of {} or more, possible ones only an upper bound",
                 grouped(self.uncertain),
                 grouped(self.parameters.least)
             ));
         }
-        if let Some(most) = self.most_unheld {
-            said.push(format!(
-                "keys that the summary does not hold have at most {} others that the filter noticed",
-                grouped(most)
-            ));
-        }
-        writeln!(self.out)?;
-        for text in said {
-            for line in wrapped(&text, self.width) {
-                writeln!(self.out, "{line}")?;
-            }
-        }
-        write_read(&mut self.out, &summary.totals, self.look)?;
-        if let Some(words) = self.parameters.selected.words(&summary.inputs) {
-            for line in wrapped(&words, self.width) {
-                writeln!(self.out, "{line}")?;
-            }
-        }
+        remarks.extend(self.most_unheld.map(|most| {
+            let most = grouped(most);
+            format!("keys that the summary does not hold have at most {most} others that the filter noticed")
+        }));
+        let mut document = Document { wrapping: WRAPPING, ..Document::default() };
+        document.terminal([Block::Gap]);
+        document.terminal(self.dropped.take().map(Block::Sentence));
+        document.terminal(closing(&self.parameters, summary, self.any, remarks));
+        print(&document, self.style, &mut self.out)?;
         Ok(self.out)
     }
 }
 
-/// Where no key has as many others as are asked for.
-pub(super) fn nothing(parameters: &TopParameters) -> String {
+/// What is known of the whole, with the remarks of the table.
+pub(super) fn closing(
+    parameters: &TopParameters,
+    summary: &TopSummary,
+    any: bool,
+    remarks: Vec<String>,
+) -> Vec<Block> {
+    let mut blocks = Vec::new();
+    if !any {
+        blocks.push(Block::Answer(nothing(parameters)));
+    }
+    blocks.extend(summary.totals.interrupted.then(|| Block::Warning(INTERRUPTED.to_owned())));
+    blocks.extend(recall(parameters, summary).map(Block::Answer));
+    blocks.extend(limits(summary).into_iter().map(Block::Warning));
+    blocks.extend(remarks.into_iter().map(Block::Sentence));
+    blocks.extend(packets_read(&summary.totals));
+    blocks.extend(parameters.selected.words(&summary.inputs).map(Block::Answer));
+    blocks
+}
+
+/// The heading of a slice.
+pub(super) fn heading(parameters: &TopParameters, slice: &TopSlice) -> String {
+    let pairs = match slice.exact {
+        Some(exact) => grouped(exact),
+        None => format!("about {}", grouped(slice.distinct.round() as u64)),
+    };
+    let zone = parameters.selected.zone;
+    let when = match parameters.slice_ns {
+        None => String::new(),
+        Some(width) if width % 1_000_000_000 == 0 => {
+            format!("{}: ", time(slice.start_ns, 0, zone))
+        }
+        Some(_) => format!("{}: ", time(slice.start_ns, 9, zone)),
+    };
+    let part = if slice.partial { " (slice covered in part)" } else { "" };
+    let (listed, plural) = (grouped(slice.keys.len() as u64), &parameters.keys_plural);
+    let all = slice.exact_keys.map_or_else(String::new, |keys| format!(" of {}", grouped(keys)));
+    let packets = grouped(slice.packets);
+    format!("{when}{plural}: {listed}{all}; {pairs} distinct pairs in {packets} packets{part}")
+}
+
+/// The keys of a slice.
+pub(super) fn key_view(parameters: &TopParameters, slice: &TopSlice) -> TableView {
+    let exact = slice.exact.is_some();
+    let number = |text: &'static str, priority| Heading::number(text).drop_priority(priority);
+    let mut headings = vec![number("", 0), Heading::text(parameters.by.clone())];
+    if exact {
+        headings.extend([number("exact", 0), number("estimate", 3)]);
+    } else {
+        headings.extend([number("estimate", 0), number("lower", 4), number("upper", 4)]);
+    }
+    headings.extend([number("share", 5), number("packets", 2), number("bytes", 1)]);
+    let shows_certainty = !exact && parameters.most.is_none();
+    headings.extend(shows_certainty.then(|| Heading::text("")));
+    let rows = slice.keys.iter().map(|key| {
+        let mut cells = cells(key, exact);
+        cells.extend(shows_certainty.then(|| key.certainty.name().to_owned()));
+        cells
+    });
+    let most = slice.keys.iter().map(TopKey::best).fold(0.0, f64::max);
+    let bars = slice.keys.iter().map(|key| key.best() / most).collect();
+    TableView { bars, ..TableView::new(headings, rows) }
+}
+
+fn cells(key: &TopKey, exact: bool) -> Vec<String> {
+    let spread = key.spread.as_ref();
+    let number = |number: Option<f64>| {
+        number.map_or_else(|| NONE.to_owned(), |number| grouped(number.round() as u64))
+    };
+    let mut cells = vec![grouped(key.rank), key.key.clone()];
+    if exact {
+        cells.push(number(key.exact.as_ref().map(|exact| exact.distinct as f64)));
+    }
+    cells.push(number(spread.map(|spread| spread.estimate)));
+    if !exact {
+        cells.push(number(spread.map(|spread| spread.lower as f64)));
+        cells.push(number(spread.map(|spread| spread.upper as f64)));
+    }
+    cells.push(key.share.map_or_else(|| NONE.to_owned(), share));
+    cells.extend([key.packets(), key.bytes()].map(grouped));
+    cells
+}
+
+/// Says that no key has enough others to be listed.
+fn nothing(parameters: &TopParameters) -> String {
     format!(
         "none of the {} has {} or more distinct {}",
         parameters.keys_plural,
@@ -223,14 +187,8 @@ pub(super) fn nothing(parameters: &TopParameters) -> String {
     )
 }
 
-/// What people should know of the whole.
-pub(super) fn remarks(parameters: &TopParameters, summary: &TopSummary) -> Vec<String> {
-    let recall = recall(parameters, summary).into_iter();
-    recall.chain(limits(summary)).collect()
-}
-
 /// How many keys of the exact answer the summary finds.
-pub(super) fn recall(parameters: &TopParameters, summary: &TopSummary) -> Option<String> {
+fn recall(parameters: &TopParameters, summary: &TopSummary) -> Option<String> {
     let memory = size(parameters.memory_bytes);
     let recall = summary.recall.as_ref().filter(|recall| recall.keys > 0);
     recall.map(|recall| {
@@ -257,8 +215,8 @@ pub(super) fn recall(parameters: &TopParameters, summary: &TopSummary) -> Option
     })
 }
 
-/// Which bounds of memory the run met.
-pub(super) fn limits(summary: &TopSummary) -> Vec<String> {
+/// Which limits of memory the run reached.
+fn limits(summary: &TopSummary) -> Vec<String> {
     let mut said = Vec::new();
     let all = grouped(summary.slices);
     if summary.crowded > 0 {
@@ -276,8 +234,8 @@ pub(super) fn limits(summary: &TopSummary) -> Vec<String> {
     said
 }
 
-/// What is listed, in a line.
-fn title(parameters: &TopParameters) -> String {
+/// What is listed, and how it is counted.
+pub(super) fn title(parameters: &TopParameters) -> String {
     let exact = match parameters.exact_limit_bytes {
         Some(_) => "exact count beside",
         None => "no exact count",
@@ -310,36 +268,10 @@ pub(super) fn subject(parameters: &TopParameters) -> String {
 }
 
 /// A share with one digit behind the point.
-pub(super) fn share(share: f64) -> String {
+fn share(share: f64) -> String {
     let percent = share * 100.0;
     if percent > 0.0 && percent < 0.05 {
         return "<0.1 %".to_owned();
     }
     format!("{percent:.1} %")
-}
-
-/// A bar of at most this many columns.
-fn bar_of(share: f64, width: usize) -> String {
-    const EIGHTHS: [char; 7] = ['▏', '▎', '▍', '▌', '▋', '▊', '▉'];
-    let eighths = (share.clamp(0.0, 1.0) * width as f64 * 8.0).round() as usize;
-    let eighths = eighths.max(1);
-    let mut bar = "█".repeat(eighths / 8);
-    if let Some(rest) = (eighths % 8).checked_sub(1) {
-        bar.push(EIGHTHS[rest]);
-    }
-    bar
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn bars_are_as_long_as_their_share() {
-        assert_eq!(bar_of(1.0, 4), "████");
-        assert_eq!(bar_of(0.5, 4), "██");
-        assert_eq!(bar_of(0.53, 4), "██▏");
-        assert_eq!(bar_of(0.0, 4), "▏");
-        assert_eq!(bar_of(f64::NAN, 4), "▏");
-    }
 }

@@ -1,52 +1,47 @@
-//! What pages of all kinds show of the traffic: who talks to whom, and what could not be counted.
+//! Figures of the traffic: who talks to whom, and packets without an element.
 
-use super::figure::{Axis, Block, Drawing, Figure, Scale};
+use super::document::Block;
+use super::figure::{Axis, Drawing, Figure, Scale};
 use super::number::grouped;
 use crate::decode::Skip;
 use crate::pipeline::Traffic;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
-/// Origins and destinations of a heat map, besides "other".
+/// Number of origins and of destinations in a heat map, without "other".
 const TOP: usize = 24;
 
 const OTHER: &str = "other";
 
 /// Who talks to whom.
 pub(super) fn who_talks(traffic: &Traffic) -> Vec<Block> {
-    let mut blocks = Vec::new();
-    match heat_map(traffic) {
-        Some(figure) => blocks.push(Block::Figure(figure)),
-        None => blocks.push(Block::Text("No packet had addresses that can be read.".to_owned())),
-    }
+    let figure = heat_map(traffic).map(Block::Figure);
+    let none = || Block::Sentence("no packet had addresses that can be read".to_owned());
+    let mut blocks = vec![figure.unwrap_or_else(none)];
     if traffic.beyond() > 0 {
-        blocks.push(Block::Text(format!(
-            "There were more pairs than the table holds: {} packets of the later ones are counted as other. A shorter prefix (--od) makes fewer.",
+        blocks.push(Block::Sentence(format!(
+            "there were more pairs than the table holds: {} packets of the later ones are counted as other; a shorter prefix (--od) makes fewer",
             grouped(traffic.beyond())
         )));
     }
     blocks
 }
 
-/// Packets without an element, by reason.
-pub(super) fn skipped<'a>(
-    name: &str,
-    reasons: impl Iterator<Item = (&'a Skip, &'a u64)>,
-) -> Figure {
-    let (names, counts) =
+/// Packets without an element, by reason, the most frequent first.
+pub(super) fn skipped(name: &str, skipped: &BTreeMap<Skip, u64>) -> Figure {
+    let mut reasons: Vec<_> = skipped.iter().collect();
+    reasons.sort_by_key(|(skip, count)| (u64::MAX - **count, skip.name()));
+    let reasons = reasons.into_iter();
+    let (categories, counts) =
         reasons.map(|(skip, &count)| (skip.words().into_owned(), Some(count as f64))).unzip();
-    Figure {
-        name: name.to_owned(),
-        title: "Packets without an element, by reason".to_owned(),
-        caption: String::new(),
-        drawing: Drawing::Bars {
-            categories: names,
-            y: Axis::new("packets", Scale::Count),
-            series: vec![("packets".to_owned(), counts)],
-        },
-    }
+    let drawing = Drawing::Bars {
+        categories,
+        y: Axis::new("packets", Scale::Count),
+        series: vec![("packets".to_owned(), counts)],
+    };
+    Figure::new(name, "Packets without an element, by reason", "", drawing)
 }
 
-/// Who sends packets to whom: the origins and destinations with most packets, the rest together.
+/// The origins and destinations with most packets, and the rest together.
 fn heat_map(traffic: &Traffic) -> Option<Figure> {
     let pairs = traffic.pairs();
     if pairs.is_empty() {
@@ -80,18 +75,16 @@ fn heat_map(traffic: &Traffic) -> Option<Figure> {
     packets[rows.len() - 1][columns.len() - 1] += traffic.beyond();
     let (four, six) = traffic.bits();
     let value = |n: u64| (n > 0).then_some(n as f64);
-    Some(Figure {
-        name: "origin-destination".to_owned(),
-        title: "Packets from origin (row) to destination (column)".to_owned(),
-        caption: format!(
-            "The {TOP} prefixes with most packets on each side (/{four} for IPv4, /{six} for IPv6), of {} pairs. All packets with readable addresses count, whatever the elements are.",
-            grouped(pairs.len() as u64)
-        ),
-        drawing: Drawing::HeatMap {
-            values: packets.into_iter().map(|row| row.into_iter().map(value).collect()).collect(),
-            rows,
-            columns,
-            shade: Axis::new("packets", Scale::Log),
-        },
-    })
+    let caption = format!(
+        "The {TOP} prefixes with most packets on each side (/{four} for IPv4, /{six} for IPv6), of {} pairs. All packets with readable addresses count, whatever the elements are.",
+        grouped(pairs.len() as u64)
+    );
+    let drawing = Drawing::HeatMap {
+        values: packets.into_iter().map(|row| row.into_iter().map(value).collect()).collect(),
+        rows,
+        columns,
+        shade: Axis::new("packets", Scale::Log),
+    };
+    let title = "Packets from origin (row) to destination (column)";
+    Some(Figure::new("origin-destination", title, caption, drawing))
 }

@@ -8,7 +8,7 @@ use flowsieve::index::{
     CaptureEntry, ExtractPlan, GlobalFilter, Hit, HitSink, IndexQuery, IndexWriter, Settings,
     extract, search, stats, verify,
 };
-use flowsieve::report::{Look, ReportFormat, write_index_stats};
+use flowsieve::report::{ReportFormat, TerminalStyle, write_index_stats};
 use flowsieve::selection::Selection;
 use flowsieve::trace::StopFlag;
 use flowsieve::trace::write::WriteFormat;
@@ -244,7 +244,7 @@ fn places(value: &Value, path: &str, found: &mut Vec<String>) {
 /// Everything that reads and writes an index; what is outside it stays as it is.
 fn use_index(folder: &Path, archive: &Path) {
     let query = IndexQuery { host: "0.0.0.0/0".parse().ok(), ..IndexQuery::default() };
-    let look = Look::default();
+    let look = TerminalStyle::default();
     let mut found = Captures::default();
     let _ = search(archive, &query, &StopFlag::default(), &mut found);
     let plan = ExtractPlan {

@@ -10,8 +10,9 @@ use flowsieve::filters::{FilterKind, Sizing, Structure};
 use flowsieve::generate::{GenerateKind, GeneratePlan, generate};
 use flowsieve::pipeline::{Align, CounterChoice, Slicing};
 use flowsieve::plan::TracePlan;
-use flowsieve::report::figure::{Block, Drawing};
-use flowsieve::report::{CompareReport, Look, ReportFormat};
+use flowsieve::report::document::Block;
+use flowsieve::report::figure::Drawing;
+use flowsieve::report::{CompareReport, ReportFormat, TerminalStyle};
 use std::collections::{BTreeMap, HashSet};
 use std::fs;
 use std::path::PathBuf;
@@ -272,7 +273,7 @@ fn results_do_not_depend_on_threads() {
             };
             let formats = [ReportFormat::Json, ReportFormat::Csv, ReportFormat::Table];
             let texts = formats.map(|format| {
-                let text = report.write(format, Look::default(), Vec::new()).unwrap();
+                let text = report.write(format, TerminalStyle::default(), Vec::new()).unwrap();
                 String::from_utf8(text).unwrap()
             });
             (texts, report.page(None))
@@ -462,7 +463,7 @@ fn no_packets_are_no_slices() {
         for format in
             [ReportFormat::Table, ReportFormat::Json, ReportFormat::Csv, ReportFormat::JsonLines]
         {
-            assert!(!report.write(format, Look::default(), Vec::new()).unwrap().is_empty());
+            assert!(!report.write(format, TerminalStyle::default(), Vec::new()).unwrap().is_empty());
         }
         report.page(None);
     }
@@ -479,7 +480,7 @@ fn the_page_has_its_figures() {
         CompareReport { pair: Some(PAIR), plan: &plan, comparison: &comparison, anonymized: false }
             .page(None);
     let mut names = Vec::new();
-    for block in page.sections.iter().flat_map(|section| &section.blocks) {
+    for (_, block) in &page.blocks {
         match block {
             Block::Figure(figure) => {
                 names.push(figure.name.as_str());
@@ -499,10 +500,9 @@ fn the_page_has_its_figures() {
                 }
             }
             Block::Table(table) => {
-                assert_eq!(table.columns.len(), table.numeric.len());
-                assert!(table.rows.iter().all(|row| row.len() == table.columns.len()));
+                assert!(table.rows.iter().all(|row| row.len() == table.headings.len()));
             }
-            Block::Text(_) => {}
+            _ => {}
         }
     }
     assert_eq!(names[0], "pair-over-time");

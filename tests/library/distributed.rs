@@ -19,7 +19,7 @@ use flowsieve::pipeline::{
 };
 use flowsieve::plan::TracePlan;
 use flowsieve::report::{
-    CountParameters, CountReport, Look, ReportFormat, TopParameters, TopReport,
+    CountParameters, CountReport, ReportFormat, TerminalStyle, TopParameters, TopReport,
 };
 use flowsieve::selection::{Selection, TimeBound};
 use flowsieve::top::{Question, TopPlan, top};
@@ -49,7 +49,8 @@ pub(super) const WHOLE: Division =
 fn at_once(plan: &CountPlan) -> String {
     let parameters = CountParameters::from(plan);
     let mut report =
-        CountReport::begin(ReportFormat::Json, &parameters, Look::default(), Vec::new()).unwrap();
+        CountReport::begin(ReportFormat::Json, &parameters, TerminalStyle::default(), Vec::new())
+            .unwrap();
     let summary = count(plan, CountExtras::default(), &mut report, &()).unwrap();
     let report = report.finish(&summary).unwrap();
     String::from_utf8(report).unwrap()
@@ -121,7 +122,8 @@ fn in_pieces(plan: &CountPlan, division: Division) -> (String, usize) {
     let grid = grid_of(plan).unwrap();
     let parameters = CountParameters::from(plan);
     let mut report =
-        CountReport::begin(ReportFormat::Json, &parameters, Look::default(), Vec::new()).unwrap();
+        CountReport::begin(ReportFormat::Json, &parameters, TerminalStyle::default(), Vec::new())
+            .unwrap();
     let mut counter = ShardCount::new(plan).unwrap();
     let mut sums = SliceSums::new(plan, grid, &mut report);
     for (slice, shards) in read.parts {
@@ -170,7 +172,7 @@ fn ranked_in_pieces(plan: &TopPlan, division: Division) -> String {
 
 fn ranking_report(plan: &TopPlan) -> TopReport<Vec<u8>> {
     let parameters = TopParameters::from(plan);
-    TopReport::begin(ReportFormat::Json, &parameters, Look::default(), Vec::new()).unwrap()
+    TopReport::begin(ReportFormat::Json, &parameters, TerminalStyle::default(), Vec::new()).unwrap()
 }
 
 /// Everything that is reported of a list of flows: the flows in their order, and what became of the

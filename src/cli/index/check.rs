@@ -65,9 +65,9 @@ pub(super) fn verify(args: &VerifyArgs, run: &Run) -> Result<Outcome> {
 pub(super) fn stats(args: &StatsArgs, run: &Run) -> Result<Outcome> {
     let (format, output) = args.results.open(run)?;
     let stats = of_index(&args.index.archive).map_err(explained)?;
-    let look = output.look(None);
+    let style = output.style(None);
     let zone = args.zone.zone();
-    run.commit(write_index_stats(&stats, format, args.captures, zone, look, output)?)?;
+    run.commit(write_index_stats(&stats, format, args.captures, zone, style, output)?)?;
     Ok(outcome(&stats.problems))
 }
 

@@ -161,9 +161,9 @@ pub(super) fn run(args: &SearchArgs, run: &mut Run) -> Result<Outcome> {
     let key = args.anonymize.key(false)?;
     run.start(false)?;
     let output = run.output(args.output.path())?;
-    let look = output.look(args.rows.shown());
+    let style = output.style(args.rows.shown());
     let (format, is_anonymized) = (args.format.format, key.is_some());
-    let report = SearchReport::begin(format, args.explain, is_anonymized, zone, look, output);
+    let report = SearchReport::begin(format, args.explain, is_anonymized, zone, style, output);
     let mut noting = Noting {
         report: report.context(UNWRITTEN)?,
         addresses: key.as_ref().map(AddressMap::new),

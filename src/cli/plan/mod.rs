@@ -132,7 +132,7 @@ pub(crate) fn run(args: &PlanArgs, run: &mut Run) -> Result<Outcome> {
     request.elements = args.numbers(&request, sample.as_ref())?;
     let plan = plan(&request).map_err(UsageError::new)?;
     let output = run.output(args.output.path())?;
-    let look = output.look(None);
+    let style = output.style(None);
     let report = PlanReport {
         element: args.kind().map(|kind| kind.name().into_owned()),
         request: &request,
@@ -141,7 +141,7 @@ pub(crate) fn run(args: &PlanArgs, run: &mut Run) -> Result<Outcome> {
         command: args.command(&request, &plan),
     };
     let written =
-        report.write(args.format.format, look, output).context("cannot write the plan")?;
+        report.write(args.format.format, style, output).context("cannot write the plan")?;
     run.commit(written)?;
     Ok(run.finish(PARTIAL))
 }

@@ -1,17 +1,18 @@
-//! Pages as HTML: one file that needs nothing besides itself.
+//! Documents as HTML pages: one file that needs nothing else.
 //!
 //! The page is complete without its script, which adds values under the pointer, series that can be
 //! hidden, sorting, and any part of the time at full width. A content security policy allows the
 //! one style and the one script that are written here, by their digests, and nothing else: no
-//! request can leave the page, and a name out of a capture that became markup after all could still
-//! do nothing.
+//! request can leave the page, and a name from a capture could do nothing even if it became markup.
 
 #[cfg(test)]
 mod tests;
 
-use super::figure::{Block, DataTable, Drawing, Figure, Page};
-use super::markup::{Markup, json_in_script};
+use super::document::{Block, Document, Medium, TableView, as_sentence};
+use super::figure::{Drawing, Figure};
+use super::markup::{Attributes, Markup, json_in_script};
 use super::number::grouped;
+use super::terminal::bar;
 use super::{chart_rows, svg};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -22,14 +23,17 @@ use std::collections::BTreeMap;
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = concat!(include_str!("time.js"), include_str!("page.js"));
 
-/// Rows up to which a table is seen as a whole.
+/// Number of rows up to which a table is shown as a whole.
 const WHOLE: usize = 14;
 
-/// Characters up to which the cells of a column stay in one line.
+/// Number of characters up to which the cells of a column stay in one line.
 const SHORT: usize = 32;
 
-/// The page as a file of its own.
-pub fn page(page: &Page) -> String {
+/// Longest bar of a table, in characters.
+const BAR: usize = 24;
+
+/// The document as a page.
+pub fn page(document: &Document) -> String {
     let style = format!("\n{STYLE}{}", svg::STYLE);
     let script = format!("\n{SCRIPT}");
     let policy = format!(
@@ -51,7 +55,7 @@ pub fn page(page: &Page) -> String {
     let generator = concat!("flowsieve ", env!("CARGO_PKG_VERSION"));
     html.empty("meta", &[("name", &"generator"), ("content", &generator)]);
     html.line();
-    html.leaf("title", &[], &page.title);
+    html.leaf("title", &[], &document.title);
     html.open("style", &[]);
     html.own(&style);
     html.close("style");
@@ -59,7 +63,7 @@ pub fn page(page: &Page) -> String {
     html.line();
     html.open("body", &[]);
     html.line();
-    let places = body(&mut html, page);
+    let places = body(&mut html, document);
     let places = json!(places).to_string();
     html.open("script", &[("type", &"application/json"), ("id", &"places")]);
     html.own(&json_in_script(&places));
@@ -79,65 +83,93 @@ fn digest(text: &str) -> String {
     format!("sha256-{}", STANDARD.encode(Sha256::digest(text)))
 }
 
-/// Writes what is to be seen, and tells where the parts of each figure are.
-fn body(html: &mut Markup, page: &Page) -> BTreeMap<String, svg::Geometry> {
-    html.open("header", &[]);
-    html.leaf("h1", &[], &page.title);
-    if !page.summary.is_empty() {
-        html.open("ul", &[("class", &"summary")]);
-        for sentence in &page.summary {
-            html.leaf("li", &[], sentence);
-        }
-        html.close("ul");
-    }
-    if !page.warnings.is_empty() {
-        html.open("ul", &[("class", &"warnings"), ("aria-label", &"Warnings")]);
-        for sentence in &page.warnings {
-            html.leaf("li", &[], sentence);
-        }
-        html.close("ul");
-    }
-    html.close("header");
-    html.line();
+/// Writes the content. Returns where the parts of each figure are.
+fn body(html: &mut Markup, document: &Document) -> BTreeMap<String, svg::Geometry> {
+    head(html, document);
     html.open("main", &[]);
     html.line();
     let mut places = BTreeMap::new();
-    for section in &page.sections {
-        html.open("section", &[]);
-        if !section.title.is_empty() {
-            html.leaf("h2", &[], &section.title);
+    let mut is_open = false;
+    for block in document.shown_on(Medium::Page) {
+        if let Block::Section(title) = block {
+            if is_open {
+                html.close("section");
+                html.line();
+            }
+            is_open = true;
+            html.open("section", &[]);
+            html.leaf("h2", &[], title);
+            html.line();
+            continue;
+        }
+        match block {
+            Block::Sentence(text) => html.leaf("p", &[], as_sentence(text)),
+            Block::Command(words) => html.leaf("pre", &[], words.join(" ")),
+            Block::Table(table) => data_table(html, table),
+            Block::Figure(figure) => {
+                let place = chart(html, figure, places.len());
+                places.insert(format!("figure-{}", places.len()), place);
+            }
+            // Answers and warnings are in the head.
+            Block::Answer(_) | Block::Warning(_) | Block::Gap | Block::Section(_) => continue,
         }
         html.line();
-        for block in &section.blocks {
-            match block {
-                Block::Text(text) => html.leaf("p", &[], text),
-                Block::Table(table) => data_table(html, table),
-                Block::Figure(figure) => {
-                    let place = chart(html, figure, places.len());
-                    places.insert(format!("figure-{}", places.len()), place);
-                }
-            }
-            html.line();
-        }
+    }
+    if is_open {
         html.close("section");
         html.line();
     }
     html.close("main");
     html.line();
+    let of = if document.zone.is_utc() { "" } else { "of " };
     let about = concat!(
         "Made by flowsieve ",
         env!("CARGO_PKG_VERSION"),
         ". This page is one file and asks nothing of the network. Times are"
     );
-    let of = if page.zone.is_utc() { "" } else { "of " };
-    html.leaf("footer", &[], format!("{about} {of}{}.", page.zone));
+    html.leaf("footer", &[], format!("{about} {of}{}.", document.zone));
     html.line();
     places
 }
 
-/// A figure with its legend, its caption, and the table behind it.
+/// Writes the title, the answers and the warnings.
+fn head(html: &mut Markup, document: &Document) {
+    html.open("header", &[]);
+    html.leaf("h1", &[], &document.title);
+    let sentences = |is_wanted: fn(&Block) -> Option<&String>| {
+        document.shown_on(Medium::Page).filter_map(is_wanted).map(|text| as_sentence(text))
+    };
+    let answers = sentences(|block| match block {
+        Block::Answer(text) => Some(text),
+        _ => None,
+    });
+    let warnings = sentences(|block| match block {
+        Block::Warning(text) => Some(text),
+        _ => None,
+    });
+    list(html, &[("class", &"summary")], answers.collect());
+    list(html, &[("class", &"warnings"), ("aria-label", &"Warnings")], warnings.collect());
+    for line in document.provenance() {
+        html.leaf("p", &[("class", &"provenance")], line);
+    }
+    html.close("header");
+    html.line();
+}
+
+fn list(html: &mut Markup, attributes: Attributes<'_>, sentences: Vec<String>) {
+    if sentences.is_empty() {
+        return;
+    }
+    html.open("ul", attributes);
+    for sentence in sentences {
+        html.leaf("li", &[], sentence);
+    }
+    html.close("ul");
+}
+
+/// Writes a figure with its legend, its caption, and its values as a table.
 fn chart(html: &mut Markup, figure: &Figure, number: usize) -> svg::Geometry {
-    let drawn = svg::draw(figure, false);
+    let drawn = svg::draw(figure, None);
     let unit = match &figure.drawing {
         Drawing::HeatMap { shade, .. } => shade.label.as_str(),
         _ => "",
@@ -153,33 +185,8 @@ fn chart(html: &mut Markup, figure: &Figure, number: usize) -> svg::Geometry {
         html.leaf("span", &[("class", &"dense")], how);
     }
     html.close("figcaption");
-    let keys = svg::keys(figure);
-    if !keys.is_empty() {
-        let about = "Series; press one to hide or show it";
-        html.open("div", &[("class", &"legend"), ("role", &"group"), ("aria-label", &about)]);
-        for key in &keys {
-            html.open("button", &[("type", &"button"), ("aria-pressed", &"true")]);
-            let class = format!("fs {}", key.class);
-            html.open(
-                "svg",
-                &[
-                    ("class", &"fs"),
-                    ("viewBox", &"0 0 26 14"),
-                    ("width", &26),
-                    ("height", &14),
-                    ("aria-hidden", &"true"),
-                ],
-            );
-            html.open("g", &[("class", &class)]);
-            svg::swatch(html, key.swatch, 0.0, 7.0);
-            html.close("g");
-            html.close("svg");
-            html.leaf("span", &[], &key.name);
-            html.close("button");
-        }
-        html.close("div");
-    }
-    // On paper, what is higher than wide may take a page.
+    legend(html, &svg::keys(figure));
+    // On paper, a figure that is higher than wide may take a page.
     let class = if drawn.geometry.is_tall() { "plot tall" } else { "plot" };
     let hint = format!("{}; arrow keys show its values", figure.title);
     html.open(
@@ -201,41 +208,64 @@ fn chart(html: &mut Markup, figure: &Figure, number: usize) -> svg::Geometry {
     drawn.geometry
 }
 
-/// A table that can be sorted by its columns.
-fn data_table(html: &mut Markup, table: &DataTable) {
-    let classes: Vec<&str> = (0..table.columns.len())
-        .map(|column| {
-            let cells = || table.rows.iter().filter_map(|row| row.get(column));
-            match table.numeric.get(column) {
-                Some(true) => "number",
-                _ if cells().all(|cell| cell.chars().count() <= SHORT) => "short",
-                // A line of blocks is a picture.
-                _ if cells().all(|cell| cell.chars().all(is_block)) => "short blocks",
-                _ => "text",
-            }
-        })
-        .collect();
-    let class = |column: usize| classes[column];
+/// Writes a button for each series.
+fn legend(html: &mut Markup, keys: &[svg::Key]) {
+    if keys.is_empty() {
+        return;
+    }
+    let about = "Series; press one to hide or show it";
+    html.open("div", &[("class", &"legend"), ("role", &"group"), ("aria-label", &about)]);
+    let icon: Attributes<'_> = &[
+        ("class", &"fs"),
+        ("viewBox", &"0 0 26 14"),
+        ("width", &26),
+        ("height", &14),
+        ("aria-hidden", &"true"),
+    ];
+    for key in keys {
+        html.open("button", &[("type", &"button"), ("aria-pressed", &"true")]);
+        let class = format!("fs {}", key.class);
+        html.open("svg", icon);
+        html.open("g", &[("class", &class)]);
+        svg::swatch(html, key.swatch, 0.0, 7.0);
+        html.close("g");
+        html.close("svg");
+        html.leaf("span", &[], &key.name);
+        html.close("button");
+    }
+    html.close("div");
+}
+
+/// Writes a table that can be sorted by its columns.
+fn data_table(html: &mut Markup, table: &TableView) {
+    let mut classes: Vec<&str> = (0..table.headings.len()).map(|i| class(table, i)).collect();
+    let mut names: Vec<&str> = table.headings.iter().map(|heading| &*heading.text).collect();
+    if !table.bars.is_empty() {
+        classes.push("short blocks");
+        names.push("");
+    }
     let long = table.rows.len() > WHOLE;
     let box_class = if long { "scroll long" } else { "scroll" };
     html.open("div", &[("class", &box_class), ("tabindex", &0)]);
     html.open("table", &[]);
-    html.open("thead", &[]);
-    html.open("tr", &[]);
-    for (column, name) in table.columns.iter().enumerate() {
-        html.open("th", &[("class", &class(column)), ("scope", &"col")]);
-        html.leaf("button", &[("type", &"button")], name);
-        html.close("th");
-    }
-    html.close("tr");
-    html.close("thead");
-    html.line();
-    html.open("tbody", &[]);
-    for row in &table.rows {
+    if table.has_head() {
+        html.open("thead", &[]);
         html.open("tr", &[]);
-        for column in 0..table.columns.len() {
-            let text = row.get(column).map_or("", String::as_str);
-            html.leaf("td", &[("class", &class(column))], text);
+        for (class, name) in classes.iter().zip(names) {
+            html.open("th", &[("class", class), ("scope", &"col")]);
+            html.leaf("button", &[("type", &"button")], name);
+            html.close("th");
+        }
+        html.close("tr");
+        html.close("thead");
+        html.line();
+    }
+    html.open("tbody", &[]);
+    for (number, row) in table.rows.iter().enumerate() {
+        let bar = table.bars.get(number).map(|share| bar(*share, BAR));
+        html.open("tr", &[]);
+        for (class, text) in classes.iter().zip(row.iter().chain(&bar)) {
+            html.leaf("td", &[("class", class)], text);
         }
         html.close("tr");
         html.line();
@@ -249,7 +279,17 @@ fn data_table(html: &mut Markup, table: &DataTable) {
     }
 }
 
-/// Whether it is one of the blocks that a sparkline is made of.
-fn is_block(letter: char) -> bool {
-    ('\u{2581}'..='\u{2588}').contains(&letter)
+/// The class of a column.
+fn class(table: &TableView, column: usize) -> &'static str {
+    let mut cells = table.rows.iter().filter_map(|row| row.get(column));
+    let is_sparkline = |letter: char| ('\u{2581}'..='\u{2588}').contains(&letter);
+    if !table.headings[column].is_left {
+        "number"
+    } else if cells.clone().all(|cell| cell.chars().count() <= SHORT) {
+        "short"
+    } else if cells.all(|cell| cell.chars().all(is_sparkline)) {
+        "short blocks"
+    } else {
+        "text"
+    }
 }

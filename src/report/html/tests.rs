@@ -1,63 +1,48 @@
 //! Pages are well formed, hold what was put into them, and nothing in them can do anything.
 
 use super::*;
-use crate::report::figure::{Axis, PageSection, Point, Scale, Series, SeriesStyle};
+use crate::report::figure::{Axis, Point, Scale, Series, SeriesStyle};
+use crate::report::heading::Heading;
 use crate::zone::Zone;
-use roxmltree::{Document, Node, ParsingOptions};
+use roxmltree::{Document as Xml, Node, ParsingOptions};
 
 const HOSTILE: &str = "</script></style><img src=x onerror=alert(1)>\"'&lt;<!--\u{2028}";
 
-fn example() -> Page {
+fn example() -> Document {
     let axis = |scale| Axis { label: HOSTILE.into(), scale };
     let points = (0..5).map(|i| Point { x: f64::from(i), y: f64::from(i * i), error: 0.0 });
-    let figure = |drawing| {
-        Block::Figure(Figure {
-            name: HOSTILE.into(),
-            title: HOSTILE.into(),
-            caption: HOSTILE.into(),
-            drawing,
-        })
-    };
-    Page {
-        zone: Zone::UTC,
+    let figure = |drawing| Block::Figure(Figure::new(HOSTILE, HOSTILE, HOSTILE, drawing));
+    let curve = Series { name: HOSTILE.into(), points: points.collect(), style: SeriesStyle::Line };
+    let mut document = Document {
         title: HOSTILE.into(),
-        summary: vec![HOSTILE.into()],
-        warnings: vec![HOSTILE.into()],
-        sections: vec![PageSection {
-            title: HOSTILE.into(),
-            blocks: vec![
-                Block::Text(HOSTILE.into()),
-                figure(Drawing::Lines {
-                    x: axis(Scale::Time(Zone::UTC)),
-                    y: axis(Scale::Linear),
-                    series: vec![
-                        Series {
-                            name: HOSTILE.into(),
-                            points: points.collect(),
-                            style: SeriesStyle::Line,
-                        };
-                        2
-                    ],
-                }),
-                figure(Drawing::Bars {
-                    categories: vec![HOSTILE.into()],
-                    y: axis(Scale::Linear),
-                    series: vec![(HOSTILE.into(), vec![Some(1.0)])],
-                }),
-                figure(Drawing::HeatMap {
-                    rows: vec![HOSTILE.into()],
-                    columns: vec![HOSTILE.into()],
-                    values: vec![vec![Some(3.0)]],
-                    shade: axis(Scale::Log),
-                }),
-                Block::Table(DataTable {
-                    columns: vec![HOSTILE.into()],
-                    numeric: vec![false],
-                    rows: vec![vec![HOSTILE.into()]],
-                }),
-            ],
-        }],
-    }
+        label: HOSTILE.into(),
+        command: Some(HOSTILE.into()),
+        ..Document::default()
+    };
+    document.both([
+        Block::Answer(HOSTILE.into()),
+        Block::Warning(HOSTILE.into()),
+        Block::Section(HOSTILE.into()),
+        Block::Sentence(HOSTILE.into()),
+        figure(Drawing::Lines {
+            x: axis(Scale::Time(Zone::UTC)),
+            y: axis(Scale::Linear),
+            series: vec![curve; 2],
+        }),
+        figure(Drawing::Bars {
+            categories: vec![HOSTILE.into()],
+            y: axis(Scale::Linear),
+            series: vec![(HOSTILE.into(), vec![Some(1.0)])],
+        }),
+        figure(Drawing::HeatMap {
+            rows: vec![HOSTILE.into()],
+            columns: vec![HOSTILE.into()],
+            values: vec![vec![Some(3.0)]],
+            shade: axis(Scale::Log),
+        }),
+        Block::Table(TableView::new([Heading::text(HOSTILE)], [vec![HOSTILE.into()]])),
+    ]);
+    document
 }
 
 /// The page without the code's own style and script, which are no XML.
@@ -71,7 +56,7 @@ fn hostile_names_are_text_everywhere() {
     let html = page(&example());
     let text = markup_of(&html);
     let options = ParsingOptions { allow_dtd: true, ..ParsingOptions::default() };
-    let document = Document::parse_with_options(&text, options).unwrap();
+    let document = Xml::parse_with_options(&text, options).unwrap();
     let elements = || document.descendants().filter(Node::is_element);
     let count = |name: &str| elements().filter(|n| n.tag_name().name() == name).count();
     assert_eq!(count("img"), 0);
@@ -133,7 +118,7 @@ fn places_are_told_for_every_figure() {
 
 #[test]
 fn a_page_of_nothing_is_a_page() {
-    let html = page(&Page::default());
+    let html = page(&Document::default());
     assert!(html.starts_with("<!DOCTYPE html>") && html.ends_with("</html>\n"));
 }
 
@@ -142,18 +127,17 @@ fn warnings_stand_before_everything_else() {
     let html = page(&example());
     let [warnings, main] = ["class=\"warnings\"", "<main>"].map(|text| html.find(text).unwrap());
     assert!(warnings < main);
-    assert!(!page(&Page::default()).contains("class=\"warnings\""));
+    assert!(!page(&Document::default()).contains("class=\"warnings\""));
 }
 
 #[test]
 fn a_long_table_says_how_long_it_is() {
     let of = |rows: usize| {
         let rows = (0..rows).map(|i| vec!["2023-11-14T22:13:20.000Z".to_owned(), i.to_string()]);
-        let table = DataTable::new(&[("from", false), ("n", true)], rows);
-        page(&Page {
-            sections: vec![PageSection::new("", vec![Block::Table(table)])],
-            ..Page::default()
-        })
+        let table = TableView::new([Heading::text("from"), Heading::number("n")], rows);
+        let mut document = Document::default();
+        document.page([Block::Table(table)]);
+        page(&document)
     };
     assert!(of(72).contains("72 rows; scroll for more"));
     assert!(!of(9).contains("scroll for more"));

@@ -1,21 +1,21 @@
-//! Bars in groups: upright, or lying where the names of the groups need the room.
+//! Bars in groups: vertical, or horizontal if the names of the groups need the room.
 
-use super::frame::{self, Key, RIGHT, Rect, Swatch, WIDTH};
+use super::frame::{self, Frame, Key, RIGHT, Rect, Swatch, WIDTH};
 use super::scale::Span;
 use super::{Drawn, Geometry, Shape};
-use crate::report::figure::{Axis, Figure};
+use crate::report::figure::Axis;
 use crate::report::markup::{Markup, px};
 
 /// A series: its name, and a value for each group.
 type BarSeries = (String, Vec<Option<f64>>);
 
-/// Height of a plot of upright bars.
+/// Height of a plot of vertical bars.
 const HEIGHT: f64 = 230.0;
 
-/// Thickness of a lying bar.
-const LYING: f64 = 15.0;
+/// Thickness of a horizontal bar.
+const THICKNESS: f64 = 15.0;
 
-/// A bar is at most so wide.
+/// Largest width of a bar.
 const WIDEST: f64 = 56.0;
 
 pub(super) fn keys(series: &[BarSeries]) -> Vec<Key> {
@@ -34,12 +34,12 @@ fn class(index: usize) -> String {
     format!("s{}", index % 8)
 }
 
-/// Where the bars lie.
+/// Where the bars are.
 struct Layout {
     plot: Rect,
-    /// Bars lie, and groups are one below the other.
-    lying: bool,
-    /// Room of a group.
+    /// Bars are horizontal, and groups are one below the other.
+    horizontal: bool,
+    /// Extent of a group.
     band: f64,
     /// Thickness of a bar.
     thick: f64,
@@ -49,21 +49,18 @@ struct Layout {
 }
 
 pub(super) fn draw(
-    figure: &Figure,
+    frame: &Frame<'_>,
     categories: &[String],
     axis: &Axis,
     series: &[BarSeries],
-    alone: bool,
 ) -> Drawn {
-    let keys = keys(series);
     let names: Vec<String> = categories.iter().map(|name| frame::short(name)).collect();
-    let top = frame::head_height(figure, &keys, alone);
-    let layout = Layout::new(&names, axis, series, top);
+    let layout = Layout::new(&names, axis, series, frame.head_height());
     let plot = layout.plot;
     let mut svg = Markup::default();
-    let room = if layout.lying { 50.0 } else { 30.0 };
-    frame::begin(&mut svg, figure, &keys, plot.bottom() + room, alone);
-    if layout.lying {
+    let room = if layout.horizontal { 50.0 } else { 30.0 };
+    frame.begin(&mut svg, plot.bottom() + room);
+    if layout.horizontal {
         frame::horizontal(&mut svg, plot, axis, &layout.span, true);
     } else {
         frame::axis_name(&mut svg, plot, axis);
@@ -87,8 +84,8 @@ pub(super) fn draw(
         svg: svg.finish(),
         geometry: Geometry {
             bands: (categories.len(), series.len()),
-            horizontal: layout.lying,
-            ..Geometry::of(Shape::Bars, plot)
+            horizontal: layout.horizontal,
+            ..Geometry::new(Shape::Bars, plot)
         },
     }
 }
@@ -101,23 +98,23 @@ impl Layout {
         let widest = names.iter().map(|name| frame::text_width(name));
         let widest = widest.fold(0.0, f64::max);
         let left = frame::labels_width(&span.ticks());
-        let lying = widest + 6.0 > (WIDTH - left - RIGHT) / groups;
-        let (left, top, height) = if lying {
-            (widest + 24.0, top + 6.0, groups * (count * LYING + 9.0))
+        let horizontal = widest + 6.0 > (WIDTH - left - RIGHT) / groups;
+        let (left, top, height) = if horizontal {
+            (widest + 24.0, top + 6.0, groups * (count * THICKNESS + 9.0))
         } else {
             (left, top + 28.0, HEIGHT)
         };
         let plot = Rect { left, top, width: WIDTH - left - RIGHT, height };
-        let band = if lying { plot.height } else { plot.width } / groups;
+        let band = if horizontal { plot.height } else { plot.width } / groups;
         let thick = ((band * 0.8).min(WIDEST * count) / count).max(0.5);
-        Self { plot, lying, band, thick, begin: (band - thick * count) / 2.0, span }
+        Self { plot, horizontal, band, thick, begin: (band - thick * count) / 2.0, span }
     }
 
     fn names(&self, svg: &mut Markup, names: &[String]) {
         let plot = self.plot;
         for (i, name) in names.iter().enumerate() {
             let middle = (i as f64 + 0.5) * self.band;
-            let (x, y, anchor) = if self.lying {
+            let (x, y, anchor) = if self.horizontal {
                 (plot.left - 10.0, plot.top + middle + 4.0, "end")
             } else {
                 (plot.left + middle, plot.bottom() + 19.0, "middle")
@@ -127,7 +124,7 @@ impl Layout {
         svg.line();
     }
 
-    /// The bar of a series in a group.
+    /// Draws the bar of a series in a group.
     fn bar(&self, svg: &mut Markup, group: usize, series: usize, value: f64) {
         let Some(at) = self.span.place(value) else {
             return;
@@ -137,18 +134,18 @@ impl Layout {
         let ground = self.span.ground();
         let (low, high) = (at.min(ground), at.max(ground));
         let thick = self.thick - if self.thick > 4.0 { 1.0 } else { 0.0 };
-        // What is not zero can be seen, and zero is written.
+        // A small value can still be seen, and zero is written as a number.
         let least = if value == 0.0 { 0.0 } else { 1.0 };
         if value == 0.0 {
             let middle = across + thick / 2.0;
-            let (place, anchor) = if self.lying {
+            let (place, anchor) = if self.horizontal {
                 ((plot.left + low * plot.width + 3.0, plot.top + middle + 4.0), "start")
             } else {
                 ((plot.left + middle, plot.bottom() - low * plot.height - 3.0), "middle")
             };
             frame::text(svg, place, anchor, 0);
         }
-        let (x, y, width, height) = if self.lying {
+        let (x, y, width, height) = if self.horizontal {
             let long = ((high - low) * plot.width).max(least);
             (plot.left + low * plot.width, plot.top + across, long, thick)
         } else {
@@ -168,10 +165,10 @@ impl Layout {
         );
     }
 
-    /// The line on which the bars stand.
+    /// Draws the line on which the bars stand.
     fn ground(&self, svg: &mut Markup) {
         let (plot, ground) = (self.plot, self.span.ground());
-        let line = if self.lying {
+        let line = if self.horizontal {
             let x = plot.left + ground * plot.width;
             format!("M{} {}V{}", px(x), px(plot.top), px(plot.bottom()))
         } else {

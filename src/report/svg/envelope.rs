@@ -1,22 +1,21 @@
-//! Thousands of points as what can be seen of them: in each narrow column of the drawing the
-//! lowest, the median and the highest one. A peak of a single point stays, and what is usual can
-//! still be told from what is rare.
+//! Thousands of points reduced to the lowest, the median and the highest in each narrow column of
+//! the drawing, so that a peak of a single point stays visible.
 //!
-//! A page's script (`html/time.js`) does the same for the part of the time that its reader chooses.
+//! The script of a page (`html/time.js`) does the same for the part of the time that is chosen.
 
 use crate::report::markup::px;
 use std::fmt::Write as _;
 
-/// A point on the drawing; none where the curve has a gap.
+/// A point on the drawing; `None` for a gap of the curve.
 pub(super) type Spot = Option<(f64, f64)>;
 
-/// Points of a curve above which it is drawn by columns.
+/// Number of points above which a curve is drawn by columns.
 pub(super) const MANY: usize = 1000;
 
 /// Width of a column.
 pub(super) const COLUMN: f64 = 3.0;
 
-/// What lies in a column. Heights count from above, so the highest point has the least.
+/// The points in a column. Heights count from above, so the highest point has the least.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Column {
     x: f64,
@@ -80,21 +79,23 @@ pub(super) fn paths(parts: &[Vec<Column>]) -> (String, String) {
     for part in parts {
         let there = part.iter().map(|column| (column.x, column.top));
         let back = part.iter().rev().map(|column| (column.x, column.bottom));
-        for (i, (x, y)) in there.chain(back).enumerate() {
-            let command = if i == 0 { 'M' } else { 'L' };
-            // Writing to a String cannot fail.
-            let _ = write!(band, "{command}{} {}", px(x), px(y));
-        }
+        push_path(&mut band, there.chain(back));
         band.push('z');
-        for (i, column) in part.iter().enumerate() {
-            let command = if i == 0 { 'M' } else { 'L' };
-            let _ = write!(line, "{command}{} {}", px(column.x), px(column.median));
-        }
+        push_path(&mut line, part.iter().map(|column| (column.x, column.median)));
         if part.len() == 1 {
             line.push_str("h0.1");
         }
     }
     (band, line)
+}
+
+/// Appends a line through these places to a path.
+pub(super) fn push_path(path: &mut String, places: impl Iterator<Item = (f64, f64)>) {
+    for (i, (x, y)) in places.enumerate() {
+        let command = if i == 0 { 'M' } else { 'L' };
+        // Writing to a String cannot fail.
+        let _ = write!(path, "{command}{} {}", px(x), px(y));
+    }
 }
 
 #[cfg(test)]

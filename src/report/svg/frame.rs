@@ -1,22 +1,27 @@
-//! What all drawings have around them: the picture itself, its words for screen readers, axes,
-//! legend.
+//! What all drawings share: the picture itself, its words for screen readers, axes, legend.
 
-use super::scale::{Span, Tick};
+use super::scale::Span;
+use super::ticks::Tick;
 use crate::report::figure::{Axis, Figure, SeriesStyle};
 use crate::report::markup::{Attributes, Markup, px};
+use crate::report::wrapping::wrapped;
 use std::fmt::{Display, Write as _};
 
 /// Width of every picture.
 pub(super) const WIDTH: f64 = 760.0;
 
-/// Room to the right of the plot, for half a label.
+/// Space to the right of the plot, for half a label.
 pub(super) const RIGHT: f64 = 24.0;
 
-/// Width of a letter, about: for what must have room.
+/// Approximate width of a letter.
 const LETTER: f64 = 6.6;
 
-/// Letters of the longest name that is written whole.
+/// Letters of the longest name that is not shortened.
 const LONGEST: usize = 34;
+
+/// Height of a line below the figure, and the largest number of such lines.
+const NOTE: f64 = 16.0;
+const MOST_NOTES: usize = 6;
 
 /// A part of the picture.
 #[derive(Clone, Copy, Debug)]
@@ -41,7 +46,7 @@ impl Rect {
 #[derive(Clone, Debug)]
 pub(in crate::report) struct Key {
     pub(in crate::report) name: String,
-    /// Class of its colour.
+    /// CSS class of its colour.
     pub(in crate::report) class: String,
     pub(in crate::report) swatch: Swatch,
 }
@@ -54,12 +59,12 @@ pub(in crate::report) enum Swatch {
     Bar,
 }
 
-/// About how wide the text is.
+/// Approximate width of a text.
 pub(super) fn text_width(text: &str) -> f64 {
     text.chars().count() as f64 * LETTER
 }
 
-/// The text, cut where it is too long to stand in a picture.
+/// The text, shortened if it is too long for a picture.
 pub(super) fn short(text: &str) -> String {
     if text.chars().count() <= LONGEST {
         return text.to_owned();
@@ -68,64 +73,98 @@ pub(super) fn short(text: &str) -> String {
     format!("{begin}…")
 }
 
-/// Begins the picture: title and description for screen readers; if it stands alone, also style,
-/// ground, heading and legend. Returns how much room these take from the top.
-pub(super) fn head_height(figure: &Figure, keys: &[Key], alone: bool) -> f64 {
-    if !alone {
-        return 10.0;
-    }
-    let heading = if figure.title.is_empty() { 10.0 } else { 34.0 };
-    heading + legend_lines(keys).len() as f64 * 20.0
+/// What surrounds a drawing.
+#[derive(Debug)]
+pub(super) struct Frame<'a> {
+    pub(super) figure: &'a Figure,
+    /// The legend.
+    pub(super) keys: Vec<Key>,
+    /// For a separate file: the lines below the figure that say what made it.
+    pub(super) provenance: Option<&'a [String]>,
 }
 
-pub(super) fn begin(svg: &mut Markup, figure: &Figure, keys: &[Key], height: f64, alone: bool) {
-    let [title, text] = ["title", "desc"].map(|part| format!("{}-{part}", figure.name));
-    let (height, width) = (px(height), px(WIDTH));
-    let view = format!("0 0 {width} {height}");
-    let labels = format!("{title} {text}");
-    svg.open(
-        "svg",
-        &[
-            ("xmlns", &"http://www.w3.org/2000/svg"),
-            ("viewBox", &view),
-            ("width", &width),
-            ("height", &height),
-            ("class", &"fs"),
-            ("role", &"img"),
-            ("aria-labelledby", &labels),
-        ],
-    );
-    svg.leaf("title", &[("id", &title)], &figure.title);
-    let (caption, how) = super::caption(figure);
-    let words = [Some(caption), how].into_iter().flatten();
-    let words: Vec<&str> = words.filter(|words| !words.is_empty()).collect();
-    svg.leaf("desc", &[("id", &text)], words.join(" "));
-    svg.line();
-    if !alone {
-        return;
-    }
-    svg.open("style", &[]);
-    svg.own(super::STYLE);
-    svg.close("style");
-    svg.line();
-    svg.empty("rect", &[("class", &"ground"), ("width", &width), ("height", &height)]);
-    let mut y = 24.0;
-    if !figure.title.is_empty() {
-        svg.leaf("text", &[("class", &"heading"), ("x", &12), ("y", &y)], &figure.title);
-        y += 20.0;
-    }
-    for line in legend_lines(keys) {
-        let mut x = 12.0;
-        for key in line {
-            svg.open("g", &[("class", &key.class)]);
-            swatch(svg, key.swatch, x, y - 4.0);
-            svg.close("g");
-            let name = short(&key.name);
-            svg.leaf("text", &[("x", &px(x + 32.0)), ("y", &px(y))], &name);
-            x += 52.0 + text_width(&name);
+impl Frame<'_> {
+    /// Height that heading and legend take above the drawing.
+    pub(super) fn head_height(&self) -> f64 {
+        if self.provenance.is_none() {
+            return 10.0;
         }
-        y += 20.0;
+        let heading = if self.figure.title.is_empty() { 10.0 } else { 34.0 };
+        heading + legend_lines(&self.keys).len() as f64 * 20.0
+    }
+
+    /// Begins the picture: title and description for screen readers; in a separate file also style,
+    /// background, heading, legend and provenance.
+    pub(super) fn begin(&self, svg: &mut Markup, height: f64) {
+        let figure = self.figure;
+        let [title, text] = ["title", "desc"].map(|part| format!("{}-{part}", figure.name));
+        let notes = self.notes();
+        let all = height + notes.len() as f64 * NOTE;
+        let (all, width) = (px(all), px(WIDTH));
+        let view = format!("0 0 {width} {all}");
+        let labels = format!("{title} {text}");
+        svg.open(
+            "svg",
+            &[
+                ("xmlns", &"http://www.w3.org/2000/svg"),
+                ("viewBox", &view),
+                ("width", &width),
+                ("height", &all),
+                ("class", &"fs"),
+                ("role", &"img"),
+                ("aria-labelledby", &labels),
+            ],
+        );
+        svg.leaf("title", &[("id", &title)], &figure.title);
+        let (caption, how) = super::caption(figure);
+        let words = [Some(caption), how].into_iter().flatten();
+        let words: Vec<&str> = words.filter(|words| !words.is_empty()).collect();
+        svg.leaf("desc", &[("id", &text)], words.join(" "));
         svg.line();
+        if self.provenance.is_none() {
+            return;
+        }
+        svg.open("style", &[]);
+        svg.own(super::STYLE);
+        svg.close("style");
+        svg.line();
+        svg.empty("rect", &[("class", &"ground"), ("width", &width), ("height", &all)]);
+        self.heading(svg);
+        for (number, note) in notes.iter().enumerate() {
+            label(svg, (12.0, height + number as f64 * NOTE + 4.0), "start", note);
+        }
+        svg.line();
+    }
+
+    /// Writes the heading and the legend.
+    fn heading(&self, svg: &mut Markup) {
+        let mut y = 24.0;
+        if !self.figure.title.is_empty() {
+            let place: Attributes<'_> = &[("class", &"heading"), ("x", &12), ("y", &y)];
+            svg.leaf("text", place, &self.figure.title);
+            y += 20.0;
+        }
+        for line in legend_lines(&self.keys) {
+            let mut x = 12.0;
+            for key in line {
+                svg.open("g", &[("class", &key.class)]);
+                swatch(svg, key.swatch, x, y - 4.0);
+                svg.close("g");
+                let name = short(&key.name);
+                svg.leaf("text", &[("x", &px(x + 32.0)), ("y", &px(y))], &name);
+                x += 52.0 + text_width(&name);
+            }
+            y += 20.0;
+            svg.line();
+        }
+    }
+
+    /// The lines of the provenance.
+    fn notes(&self) -> Vec<String> {
+        let width = (WIDTH / LETTER) as usize - 4;
+        let lines = self.provenance.iter().flat_map(|lines| lines.iter());
+        let cut = |line: String| line.chars().take(width).collect();
+        lines.flat_map(|line| wrapped(line, width)).map(cut).take(MOST_NOTES).collect()
     }
 }
 
@@ -147,7 +186,7 @@ fn legend_lines(keys: &[Key]) -> Vec<Vec<&Key>> {
     lines
 }
 
-/// A piece of the series, 26 wide, around `y`.
+/// A sample of the series, 26 wide, around `y`.
 pub(in crate::report) fn swatch(svg: &mut Markup, swatch: Swatch, x: f64, y: f64) {
     match swatch {
         Swatch::Bar => svg.empty(
@@ -184,7 +223,7 @@ pub(super) fn style_class(style: SeriesStyle) -> &'static str {
     }
 }
 
-/// A marker: each number has a shape of its own.
+/// A marker; each number has its own shape.
 pub(super) fn mark(svg: &mut Markup, number: usize, (x, y): (f64, f64)) {
     let (x, y) = (px(x), px(y));
     let class = if number % 8 < 4 { "mark" } else { "open" };
@@ -197,13 +236,13 @@ pub(super) fn mark(svg: &mut Markup, number: usize, (x, y): (f64, f64)) {
     svg.empty("path", &[("class", &class), ("d", &path)]);
 }
 
-/// A text that begins, ends or has its middle at this place, as `anchor` says.
+/// Writes a text whose start, middle or end is at this place, as `anchor` says.
 pub(super) fn text(svg: &mut Markup, (x, y): (f64, f64), anchor: &str, text: impl Display) {
     let place: Attributes<'_> = &[("x", &px(x)), ("y", &px(y)), ("text-anchor", &anchor)];
     svg.leaf("text", place, text);
 }
 
-/// The same in a quiet colour: what is written along an axis.
+/// The same in a quiet colour, for labels of axes.
 pub(super) fn label(svg: &mut Markup, (x, y): (f64, f64), anchor: &str, text: impl Display) {
     let (x, y) = (px(x), px(y));
     let place: Attributes<'_> =
@@ -211,19 +250,18 @@ pub(super) fn label(svg: &mut Markup, (x, y): (f64, f64), anchor: &str, text: im
     svg.leaf("text", place, text);
 }
 
-/// Room that the labels of a vertical axis take, with its name above them.
+/// Width of the labels of a vertical axis.
 pub(super) fn labels_width(ticks: &[Tick]) -> f64 {
     let widest = ticks.iter().map(|tick| text_width(&tick.label));
     widest.fold(20.0, f64::max) + 20.0
 }
 
-/// The name of the vertical axis, above the plot.
+/// Writes the name of the vertical axis above the plot.
 pub(super) fn axis_name(svg: &mut Markup, plot: Rect, axis: &Axis) {
     svg.leaf("text", &[("class", &"quiet"), ("x", &12), ("y", &px(plot.top - 15.0))], &axis.label);
 }
 
-/// The ticks of a vertical axis on the left of the plot, a line for each; and the line at zero, if
-/// it is wanted.
+/// Writes the ticks of a vertical axis, with a grid line for each, and the line at `ground`.
 pub(super) fn levels(svg: &mut Markup, plot: Rect, ticks: &[Tick], ground: Option<f64>) {
     let mut grid = String::new();
     for tick in ticks {
@@ -241,7 +279,7 @@ pub(super) fn levels(svg: &mut Markup, plot: Rect, ticks: &[Tick], ground: Optio
     svg.line();
 }
 
-/// A horizontal axis below the plot, its name below it.
+/// Writes a horizontal axis with its name below the plot.
 pub(super) fn horizontal(svg: &mut Markup, plot: Rect, axis: &Axis, span: &Span, lines: bool) {
     svg.open("g", &[("class", &"axis-x")]);
     let mut marks = String::new();
@@ -252,7 +290,7 @@ pub(super) fn horizontal(svg: &mut Markup, plot: Rect, axis: &Axis, span: &Span,
             if lines { (plot.top, plot.bottom()) } else { (plot.bottom(), plot.bottom() + 5.0) };
         let _ = write!(marks, "M{} {}V{}", px(x), px(from), px(to));
         let half = text_width(&tick.label) / 2.0;
-        // A label at the end stands within the picture, beside its tick rather than below it.
+        // A label at the end stays within the picture, even if it is not centred below its tick.
         let x = x.min(WIDTH - half - 2.0).max(half + 2.0);
         if x - half < free {
             continue;

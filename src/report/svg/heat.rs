@@ -1,16 +1,17 @@
 //! A matrix of shades: from the colour of the ground to full colour, so that it reads in grey too.
 
-use super::frame::{self, RIGHT, Rect, WIDTH};
-use super::scale::{Span, written};
+use super::frame::{self, Frame, RIGHT, Rect, WIDTH};
+use super::numbers::written;
+use super::scale::Span;
 use super::{Drawn, Geometry, Shape};
-use crate::report::figure::{Axis, Figure, Scale};
+use crate::report::figure::{Axis, Scale};
 use crate::report::markup::{Markup, px};
 
-/// Cells are at most so wide and high.
+/// Largest width and height of a cell.
 const WIDEST: f64 = 48.0;
 const HIGHEST: f64 = 24.0;
 
-/// Shade of the smallest value: it can still be told from nothing.
+/// Shade of the smallest value, which differs from no value.
 const FAINTEST: f64 = 0.08;
 
 /// Steps of the legend.
@@ -20,43 +21,27 @@ const STEPS: usize = 5;
 const STEP: f64 = 86.0;
 
 pub(super) fn draw(
-    figure: &Figure,
+    frame: &Frame<'_>,
     (rows, columns): (&[String], &[String]),
     values: &[Vec<Option<f64>>],
     shade: &Axis,
-    alone: bool,
 ) -> Drawn {
-    let row_names: Vec<String> = rows.iter().map(|name| frame::short(name)).collect();
-    let column_names: Vec<String> = columns.iter().map(|name| frame::short(name)).collect();
-    let widest = |names: &[String]| {
+    let short = |names: &[String]| names.iter().map(|name| frame::short(name)).collect();
+    let names: [Vec<String>; 2] = [short(rows), short(columns)];
+    // The names of columns stand upright above them, as high as they are wide.
+    let [left, above] = names.each_ref().map(|names| {
         let widths = names.iter().map(|name| frame::text_width(name));
         widths.fold(20.0, f64::max)
-    };
-    // Names of columns stand upright above them: as high as they are wide.
-    let left = widest(&row_names) + 20.0;
-    let above = widest(&column_names) + 12.0;
+    });
+    let (left, above) = (left + 20.0, above + 12.0);
     let (across, down) = (columns.len().max(1) as f64, rows.len().max(1) as f64);
     let cell = ((WIDTH - left - RIGHT) / across).min(WIDEST);
     let high = cell.clamp(14.0, HIGHEST);
-    let plot = Rect {
-        left,
-        top: frame::head_height(figure, &[], alone) + above,
-        width: cell * across,
-        height: high * down,
-    };
+    let top = frame.head_height() + above;
+    let plot = Rect { left, top, width: cell * across, height: high * down };
     let mut svg = Markup::default();
-    frame::begin(&mut svg, figure, &[], plot.bottom() + 58.0, alone);
-    for (i, name) in row_names.iter().enumerate() {
-        let y = plot.top + (i as f64 + 0.5) * high + 4.0;
-        frame::text(&mut svg, (plot.left - 8.0, y), "end", name);
-    }
-    svg.line();
-    for (i, name) in column_names.iter().enumerate() {
-        let x = plot.left + (i as f64 + 0.5) * cell + 4.0;
-        let turned = format!("translate({} {}) rotate(-90)", px(x), px(plot.top - 7.0));
-        svg.leaf("text", &[("transform", &turned)], name);
-    }
-    svg.line();
+    frame.begin(&mut svg, plot.bottom() + 58.0);
+    write_names(&mut svg, plot, (cell, high), &names);
     let numbers = || values.iter().flatten().flatten().copied();
     let span = Span::over(shade.scale, numbers(), false);
     svg.open("g", &[("class", &"shade")]);
@@ -77,13 +62,28 @@ pub(super) fn draw(
     svg.empty("path", &[("class", &"grid"), ("d", &frame)]);
     legend(&mut svg, plot, shade, numbers(), &span);
     svg.close("svg");
-    Drawn {
-        svg: svg.finish(),
-        geometry: Geometry {
-            bands: (rows.len(), columns.len()),
-            ..Geometry::of(Shape::Heat, plot)
-        },
+    let bands = (rows.len(), columns.len());
+    Drawn { svg: svg.finish(), geometry: Geometry { bands, ..Geometry::new(Shape::Heat, plot) } }
+}
+
+/// Writes the names of the rows and of the columns.
+fn write_names(
+    svg: &mut Markup,
+    plot: Rect,
+    (cell, high): (f64, f64),
+    [rows, columns]: &[Vec<String>; 2],
+) {
+    for (i, name) in rows.iter().enumerate() {
+        let y = plot.top + (i as f64 + 0.5) * high + 4.0;
+        frame::text(svg, (plot.left - 8.0, y), "end", name);
     }
+    svg.line();
+    for (i, name) in columns.iter().enumerate() {
+        let x = plot.left + (i as f64 + 0.5) * cell + 4.0;
+        let turned = format!("translate({} {}) rotate(-90)", px(x), px(plot.top - 7.0));
+        svg.leaf("text", &[("transform", &turned)], name);
+    }
+    svg.line();
 }
 
 fn shaded(svg: &mut Markup, at: f64, (x, y): (f64, f64), (width, height): (f64, f64)) {
@@ -101,7 +101,7 @@ fn shaded(svg: &mut Markup, at: f64, (x, y): (f64, f64), (width, height): (f64, 
     );
 }
 
-/// What the shades mean, below the plot.
+/// Writes the meaning of the shades below the plot.
 fn legend(
     svg: &mut Markup,
     plot: Rect,

@@ -1,33 +1,33 @@
-//! Curves and points over a common axis: all in one panel, or each in a strip of its own below the
-//! other.
+//! Curves and points over a common axis: all in one panel, or each in its own strip.
 
 use super::envelope::{self, Spot};
-use super::frame::{self, Key, RIGHT, Rect, Swatch, WIDTH};
-use super::scale::{Span, Tick, is_logarithmic};
+use super::frame::{self, Frame, Key, RIGHT, Rect, Swatch, WIDTH};
+use super::scale::{Span, is_logarithmic};
+use super::ticks::Tick;
 use super::time::Times;
 use super::{Drawn, Geometry, Shape};
 use crate::report::chart_rows::LineRows;
-use crate::report::figure::{Axis, Figure, Point, Scale, Series, SeriesStyle};
+use crate::report::figure::{Axis, Point, Scale, Series, SeriesStyle};
 use crate::report::markup::{Markup, px};
 use std::fmt::Write as _;
 
 /// Height of the plot itself.
 pub(super) const HEIGHT: f64 = 250.0;
 
-/// Height of a strip, and of what stands above it.
+/// Heights of a strip and of its name.
 const STRIP: f64 = 40.0;
 const NAME: f64 = 24.0;
 
-/// Colours there are: of more curves each has a strip of its own.
+/// Number of colours; more curves have a strip each.
 const COLOURS: usize = 8;
 
-/// Points up to which each has a marker.
+/// Number of points up to which each has a marker.
 const FEW: usize = 40;
 
-/// Markers of a curve of more points: enough to tell it from others without colour.
+/// Number of markers of a curve with more points, to tell curves apart without colour.
 const MARKERS: usize = 9;
 
-/// Points up to which bars of errors have feet.
+/// Number of points up to which error bars have feet.
 const FEET: usize = 60;
 
 /// Whether these curves cannot be told apart in one panel.
@@ -49,17 +49,16 @@ pub(super) fn keys(series: &[Series]) -> Vec<Key> {
         .collect()
 }
 
-/// Whether the curves have so many points that they are drawn by columns.
+/// Whether the curves have too many points to draw each.
 pub(super) fn is_dense(series: &[Series]) -> bool {
     let drawn = series.iter().filter(|s| s.style != SeriesStyle::Points);
     drawn.map(|s| s.points.len()).max() > Some(envelope::MANY)
 }
 
-/// What ends the name of a curve that is by formula, behind the name of what was measured.
+/// Suffix of the name of a curve by formula, after the name of the measured one.
 const FORMULA: &str = ", formula";
 
-/// Each series with its number among those that have a colour of their own. A formula has that of
-/// the series that was measured for it.
+/// Each series with the number of its colour. A formula has the number of the measured series.
 fn numbered(series: &[Series]) -> impl Iterator<Item = (Option<usize>, &Series)> {
     let mut next = 0;
     let mut known: Vec<(&str, usize)> = Vec::new();
@@ -86,12 +85,12 @@ fn class(number: Option<usize>) -> String {
 struct Layout {
     /// All of them together.
     plot: Rect,
-    /// Tops of the strips; none if there is one panel.
+    /// Tops of the strips; empty for one panel.
     strips: Vec<f64>,
 }
 
 impl Layout {
-    /// The panels of a curve by its number: a reference is in every one.
+    /// The panels of a curve by its number; a reference is in all of them.
     fn panels(&self, number: Option<usize>) -> Vec<Rect> {
         let strip = |&top: &f64| Rect { top, height: STRIP, ..self.plot };
         match number {
@@ -102,62 +101,40 @@ impl Layout {
     }
 }
 
-/// Draws the curves: in strips, if that is asked for or they are too many to be told apart.
+/// Draws the curves: in strips, if that is asked for or they are too many for one panel.
 pub(super) fn draw(
-    figure: &Figure,
+    frame: &Frame<'_>,
     (x_axis, y_axis): (&Axis, &Axis),
     series: &[Series],
-    (strips, alone): (bool, bool),
+    strips: bool,
 ) -> Drawn {
     let strips = strips || needs_strips(series);
-    let points = || series.iter().flat_map(|series| &series.points);
-    let x_span = Span::over(x_axis.scale, points().map(|p| p.x), false);
-    let y_span = Span::over(
-        y_axis.scale,
-        points().flat_map(|p| {
-            // Bars of errors must not make a logarithmic axis endless.
-            if y_axis.scale != Scale::Bytes && is_logarithmic(y_axis.scale) {
-                let high = if p.y > 0.0 { p.y + p.error } else { p.y };
-                [p.y, p.y, high]
-            } else {
-                [p.y, p.y - p.error, p.y + p.error]
-            }
-        }),
-        true,
-    );
-    let (keys, mut ticks) = (keys(series), y_span.ticks());
-    // The lowest and the highest tick are enough in a strip, with one between them where steps are
-    // not even.
-    if strips && ticks.len() > 2 {
-        let last = ticks.len() - 1;
-        let middle = is_logarithmic(y_axis.scale).then_some(last.div_ceil(2));
-        let mut number = 0;
-        ticks.retain(|_| {
-            number += 1;
-            [Some(0), middle, Some(last)].contains(&Some(number - 1))
-        });
+    let points = series.iter().flat_map(|series| &series.points);
+    let spans = Spans {
+        x: Span::over(x_axis.scale, points.map(|p| p.x), false),
+        y: y_span(y_axis.scale, series),
+    };
+    let mut ticks = spans.y.ticks();
+    if strips {
+        thin_out(&mut ticks, is_logarithmic(y_axis.scale));
     }
-    let names: Vec<&str> = panel_names(series);
-    let layout = Layout::new(figure, &keys, &ticks, strips.then_some(names.len()), alone);
+    let names = panel_names(series);
+    let layout = Layout::new(frame, &ticks, strips.then_some(names.len()));
     let plot = layout.plot;
     let mut svg = Markup::default();
-    frame::begin(&mut svg, figure, &keys, plot.bottom() + 50.0, alone);
+    frame.begin(&mut svg, plot.bottom() + 50.0);
     frame::axis_name(&mut svg, plot, y_axis);
     for (strip, name) in layout.strips.iter().zip(&names) {
-        let name = frame::short(name);
-        frame::text(&mut svg, (plot.left, strip - 7.0), "start", name);
+        frame::text(&mut svg, (plot.left, strip - 7.0), "start", frame::short(name));
     }
-    let ground = (!strips).then(|| y_span.ground());
+    let ground = (!strips).then(|| spans.y.ground());
     svg.open("g", &[("class", &"axis-y")]);
-    for panel in layout.all() {
+    for panel in layout.panels(None) {
         frame::levels(&mut svg, panel, &ticks, ground);
     }
     svg.close("g");
-    frame::horizontal(&mut svg, plot, x_axis, &x_span, false);
-    let lowest = |y: f64| {
-        if y_span.place(y).is_some() { y } else { f64::MIN_POSITIVE }
-    };
-    // Alone in its strip a curve has the ground below it in its colour.
+    frame::horizontal(&mut svg, plot, x_axis, &spans.x, false);
+    // The area below a curve that is alone in its strip is filled.
     let filled = strips && series.iter().all(|s| s.style == SeriesStyle::Line);
     for (index, (number, series)) in numbered(series).enumerate() {
         let colour = if strips { number.map(|_| 0) } else { number };
@@ -165,24 +142,11 @@ pub(super) fn draw(
         let class = format!("series {} {style}", class(colour));
         svg.open("g", &[("class", &class), ("data-series", &index)]);
         for panel in layout.panels(number) {
-            let place = |x: f64, y: f64| -> Spot {
-                let (x, y) = (x_span.place(x)?, y_span.place(y)?);
-                Some((panel.left + x * panel.width, panel.bottom() - y * panel.height))
-            };
-            let curve = Curve {
-                series,
-                number: colour,
-                several: keys.len() > 1,
-                filled,
-                panel,
-                spots: series.points.iter().map(|p| place(p.x, p.y)).collect(),
-            };
+            let spots = series.points.iter().map(|p| spans.spot(panel, p.x, p.y)).collect();
+            let several = frame.keys.len() > 1;
+            let curve = Curve { series, number: colour, several, filled, panel, spots };
             if curve.spots.len() <= envelope::MANY {
-                errors(&mut svg, series, panel, |point, y| {
-                    place(point.x, point.y)?;
-                    let (x, y) = place(point.x, lowest(y))?;
-                    Some((x, y.clamp(panel.top, panel.bottom())))
-                });
+                errors(&mut svg, series, panel, &spans);
             }
             curve.draw(&mut svg);
         }
@@ -190,22 +154,56 @@ pub(super) fn draw(
         svg.line();
     }
     svg.close("svg");
-    Drawn {
-        svg: svg.finish(),
-        geometry: layout.geometry((x_axis, y_axis), (x_span, y_span), series, filled),
+    let geometry = layout.geometry((x_axis, y_axis), &spans, series, filled);
+    Drawn { svg: svg.finish(), geometry }
+}
+
+/// The axes of the panels.
+struct Spans {
+    x: Span,
+    y: Span,
+}
+
+impl Spans {
+    /// Where a point is in a panel; `None` if an axis cannot show it.
+    fn spot(&self, panel: Rect, x: f64, y: f64) -> Spot {
+        let (x, y) = (self.x.place(x)?, self.y.place(y)?);
+        Some((panel.left + x * panel.width, panel.bottom() - y * panel.height))
+    }
+
+    /// An end of an error bar: within the panel, even if the axis cannot show it.
+    fn end(&self, panel: Rect, x: f64, y: f64) -> Spot {
+        let y = if self.y.place(y).is_some() { y } else { f64::MIN_POSITIVE };
+        let (x, y) = self.spot(panel, x, y)?;
+        Some((x, y.clamp(panel.top, panel.bottom())))
     }
 }
 
+/// The vertical axis with room for all points and their errors.
+fn y_span(scale: Scale, series: &[Series]) -> Span {
+    let points = series.iter().flat_map(|series| &series.points);
+    // Error bars must not make a logarithmic axis endless.
+    let is_cut = scale != Scale::Bytes && is_logarithmic(scale);
+    let numbers = points.flat_map(|point| match is_cut {
+        true if point.y > 0.0 => [point.y, point.y, point.y + point.error],
+        true => [point.y; 3],
+        false => [point.y, point.y - point.error, point.y + point.error],
+    });
+    Span::over(scale, numbers, true)
+}
+
+/// Keeps the lowest and the highest tick of a strip, with one between them if steps are not even.
+fn thin_out(ticks: &mut Vec<Tick>, is_logarithmic: bool) {
+    let last = ticks.len().saturating_sub(1);
+    let middle = if is_logarithmic { last.div_ceil(2) } else { 0 };
+    let mut number = 0..;
+    ticks.retain(|_| number.next().is_some_and(|number| [0, middle, last].contains(&number)));
+}
+
 impl Layout {
-    fn new(
-        figure: &Figure,
-        keys: &[Key],
-        ticks: &[Tick],
-        strips: Option<usize>,
-        alone: bool,
-    ) -> Self {
+    fn new(frame: &Frame<'_>, ticks: &[Tick], strips: Option<usize>) -> Self {
         let left = frame::labels_width(ticks);
-        let top = frame::head_height(figure, keys, alone) + 28.0;
+        let top = frame.head_height() + 28.0;
         let height = strips.map_or(HEIGHT, |strips| (NAME + STRIP) * strips.max(1) as f64);
         let strip = |number: usize| top + NAME + (NAME + STRIP) * number as f64;
         Self {
@@ -214,25 +212,21 @@ impl Layout {
         }
     }
 
-    fn all(&self) -> Vec<Rect> {
-        self.panels(None)
-    }
-
     /// Where the values are, for the script of a page.
     fn geometry(
         &self,
         axes: (&Axis, &Axis),
-        (x_span, y_span): (Span, Span),
+        spans: &Spans,
         series: &[Series],
         filled: bool,
     ) -> Geometry {
         let plot = self.plot;
-        let rows = LineRows::of(series);
-        let across = |x: f64| x_span.place(x).map(|x| round(plot.left + x * plot.width));
+        let rows = LineRows::new(series);
+        let across = |x: f64| spans.x.place(x).map(|x| round(plot.left + x * plot.width));
         let height = |number, point: &Point| {
             let panel = self.panels(number).into_iter().next()?;
-            x_span.place(point.x)?;
-            Some(round(panel.bottom() - y_span.place(point.y)? * panel.height))
+            spans.x.place(point.x)?;
+            Some(round(panel.bottom() - spans.y.place(point.y)? * panel.height))
         };
         let heights = numbered(series).map(|(number, series)| {
             let points = rows.x.iter().map(|x| LineRows::values(series, *x).first());
@@ -242,7 +236,7 @@ impl Layout {
             let panels = self.panels(number).into_iter();
             panels.map(|panel| (panel.top, panel.height)).collect()
         });
-        let mut times = Times::of(axes, series, x_span.ends());
+        let mut times = Times::new(axes, series, spans.x.ends());
         if let Some(times) = &mut times {
             times.panels = panels.collect();
             times.strips = !self.strips.is_empty();
@@ -252,12 +246,12 @@ impl Layout {
             x: rows.x.iter().map(|x| across(*x)).collect(),
             y: heights.collect(),
             times,
-            ..Geometry::of(Shape::Lines, plot)
+            ..Geometry::new(Shape::Lines, plot)
         }
     }
 }
 
-/// What stands above each strip: the name of the first of its curves.
+/// The heading of each strip: the name of its first curve.
 fn panel_names(series: &[Series]) -> Vec<&str> {
     let mut names: Vec<&str> = Vec::new();
     for (number, series) in numbered(series) {
@@ -275,7 +269,7 @@ fn round(length: f64) -> f64 {
 /// A curve in a panel.
 struct Curve<'a> {
     series: &'a Series,
-    /// Which marker it has; none for a reference.
+    /// Number of its marker; `None` for a reference.
     number: Option<usize>,
     several: bool,
     filled: bool,
@@ -314,11 +308,11 @@ impl Curve<'_> {
         let spots = || self.spots.iter().copied();
         match self.series.style {
             SeriesStyle::Points => spots().flatten().collect(),
-            // The markers are those of what was measured.
+            // The measured series has the markers.
             SeriesStyle::Dashed if self.series.name.ends_with(FORMULA) => Vec::new(),
             _ if self.spots.len() <= FEW => spots().flatten().collect(),
             _ if self.several => {
-                // Markers of different curves stand beside each other and not on top of each other.
+                // Markers of different curves do not overlap.
                 let step = self.spots.len() / MARKERS;
                 let first = step / 2 + step * (self.number.unwrap_or(0) % 4) / 4;
                 spots().skip(first).step_by(step).flatten().collect()
@@ -328,16 +322,11 @@ impl Curve<'_> {
     }
 }
 
-/// A line through the spots, broken at gaps; and the spots that stand alone between gaps, which are
-/// dots.
+/// A line through the spots, broken at gaps, and dots for spots that are alone between gaps.
 fn path(spots: &[Spot]) -> (String, String) {
     let (mut path, mut lone) = (String::new(), String::new());
     for part in spots.split(Option::is_none) {
-        for (i, (x, y)) in part.iter().flatten().enumerate() {
-            let command = if i == 0 { 'M' } else { 'L' };
-            // Writing to a String cannot fail.
-            let _ = write!(path, "{command}{} {}", px(*x), px(*y));
-        }
+        envelope::push_path(&mut path, part.iter().flatten().copied());
         if let [Some((x, y))] = part {
             path.push_str("h0.1");
             let _ = write!(lone, "M{} {}h0.1", px(*x), px(*y));
@@ -353,28 +342,30 @@ fn area(spots: &[Spot], bottom: f64) -> String {
         let (Some(Some(first)), Some(Some(last))) = (part.first(), part.last()) else {
             continue;
         };
-        let _ = write!(area, "M{} {}", px(first.0), px(bottom));
-        for (x, y) in part.iter().flatten() {
-            let _ = write!(area, "L{} {}", px(*x), px(*y));
-        }
-        let _ = write!(area, "L{} {}z", px(last.0), px(bottom));
+        let places = part.iter().flatten().copied();
+        let ends = [(first.0, bottom), (last.0, bottom)];
+        envelope::push_path(&mut area, ends[..1].iter().copied().chain(places).chain([ends[1]]));
+        area.push('z');
     }
     area
 }
 
-/// Bars of standard errors up and down of the points that have a place, with feet where there are
-/// few.
-fn errors(svg: &mut Markup, series: &Series, plot: Rect, place: impl Fn(&Point, f64) -> Spot) {
+/// Draws standard errors as bars around the points, with feet if there are few.
+fn errors(svg: &mut Markup, series: &Series, plot: Rect, spans: &Spans) {
     let mut path = String::new();
     let feet = series.points.len() <= FEET;
     let mut column = f64::NEG_INFINITY;
     for point in series.points.iter().filter(|point| point.error > 0.0) {
-        let low = place(point, point.y - point.error);
-        let high = place(point, point.y + point.error);
-        let (Some((x, low)), Some((_, high))) = (low, high) else {
+        let end = |y: f64| {
+            spans.spot(plot, point.x, point.y)?;
+            spans.end(plot, point.x, y)
+        };
+        let (Some((x, low)), Some((_, high))) =
+            (end(point.y - point.error), end(point.y + point.error))
+        else {
             continue;
         };
-        // What cannot be seen is not drawn, and of many only as many as there are columns.
+        // Bars that cannot be seen are not drawn, and at most one in each column.
         if low - high < 0.5 || (!feet && x < column + 0.5) || x > plot.right() + 0.5 {
             continue;
         }

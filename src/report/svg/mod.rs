@@ -2,11 +2,11 @@
 //!
 //! A small writer of our own: a picture is a hundred shapes, and what matters (few bytes for many
 //! points, colours for light and dark, names that cannot become markup, places that a page's script
-//! can use) is what the known chart crates leave to their users.
+//! can use) is what chart crates leave to their users.
 //!
 //! | file | what it does |
 //! |---|---|
-//! | `scale` | where numbers lie, ticks, how numbers are written |
+//! | `scale`, `ticks`, `numbers` | where numbers lie, ticks, how numbers are written |
 //! | `frame` | the picture, axes, legend, markers |
 //! | `lines`, `bars`, `heat` | the drawings |
 //! | `envelope` | thousands of points as what can be seen of them |
@@ -17,29 +17,32 @@ mod envelope;
 mod frame;
 mod heat;
 mod lines;
+mod numbers;
 mod scale;
+mod ticks;
 mod time;
 
 #[cfg(test)]
 mod tests;
 
 pub(super) use frame::{Key, swatch};
-pub(super) use scale::written;
+pub(super) use numbers::written;
 
 use super::figure::{Drawing, Figure};
-use frame::Rect;
+use frame::{Frame, Rect};
 use serde::Serialize;
 use time::Times;
 
 /// Colours and strokes; a page has them once for all its figures.
 pub(super) const STYLE: &str = include_str!("figure.css");
 
-/// The figure as a file of its own, with heading, legend and colours.
-pub fn standalone(figure: &Figure) -> String {
-    draw(figure, true).svg
+/// The figure as a separate file, with heading, legend and colours. The lines of `provenance` are
+/// printed below it: what made the figure, and from what.
+pub fn standalone(figure: &Figure, provenance: &[String]) -> String {
+    draw(figure, Some(provenance)).svg
 }
 
-/// A figure to stand in a page, and where its parts are.
+/// A figure for a page, and where its parts are.
 #[derive(Debug)]
 pub(super) struct Drawn {
     pub(super) svg: String,
@@ -77,12 +80,12 @@ pub(super) enum Shape {
 }
 
 impl Geometry {
-    /// Whether it needs more height than most figures.
+    /// Whether it is higher than most figures.
     pub(super) fn is_tall(&self) -> bool {
         self.height > 1.3 * lines::HEIGHT
     }
 
-    fn of(shape: Shape, plot: Rect) -> Self {
+    fn new(shape: Shape, plot: Rect) -> Self {
         Self {
             shape,
             left: plot.left,
@@ -98,20 +101,20 @@ impl Geometry {
     }
 }
 
-/// Draws a figure for a page, or to stand alone.
-pub(super) fn draw(figure: &Figure, alone: bool) -> Drawn {
+/// Draws a figure for a page, or as a separate file with its provenance.
+pub(super) fn draw(figure: &Figure, provenance: Option<&[String]>) -> Drawn {
+    let frame = Frame { figure, keys: keys(figure), provenance };
     match &figure.drawing {
-        Drawing::Lines { x, y, series } => lines::draw(figure, (x, y), series, (false, alone)),
-        Drawing::Strips { x, y, series } => lines::draw(figure, (x, y), series, (true, alone)),
-        Drawing::Bars { categories, y, series } => bars::draw(figure, categories, y, series, alone),
+        Drawing::Lines { x, y, series } => lines::draw(&frame, (x, y), series, false),
+        Drawing::Strips { x, y, series } => lines::draw(&frame, (x, y), series, true),
+        Drawing::Bars { categories, y, series } => bars::draw(&frame, categories, y, series),
         Drawing::HeatMap { rows, columns, values, shade } => {
-            heat::draw(figure, (rows, columns), values, shade, alone)
+            heat::draw(&frame, (rows, columns), values, shade)
         }
     }
 }
 
-/// What to see in a figure, and how to read it where that is not plain: there are more values than
-/// it is wide.
+/// The caption of a figure, and how to read it if it has more values than columns.
 pub(super) fn caption(figure: &Figure) -> (&str, Option<&'static str>) {
     let is_dense = match &figure.drawing {
         Drawing::Lines { series, .. } | Drawing::Strips { series, .. } => lines::is_dense(series),
@@ -121,7 +124,7 @@ pub(super) fn caption(figure: &Figure) -> (&str, Option<&'static str>) {
     (&figure.caption, is_dense.then_some(how))
 }
 
-/// The legend of a figure: empty where there is nothing to tell apart.
+/// The legend of a figure; empty for a single series.
 pub(super) fn keys(figure: &Figure) -> Vec<Key> {
     match &figure.drawing {
         Drawing::Lines { series, .. } => lines::keys(series),

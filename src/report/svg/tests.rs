@@ -26,8 +26,8 @@ fn lines(x: Scale, y: Scale, series: Vec<Series>) -> Figure {
 
 /// Draws it both ways; checks that it is well formed and has nothing but drawing in it.
 fn drawn(figure: &Figure) -> (String, Geometry) {
-    let alone = standalone(figure);
-    let Drawn { svg, geometry } = draw(figure, false);
+    let alone = standalone(figure, &[]);
+    let Drawn { svg, geometry } = draw(figure, None);
     for text in [&alone, &svg] {
         let document = Document::parse(text).unwrap();
         let seen = HOSTILE.replace(['\u{202e}', '\u{0}'], "\u{fffd}");

@@ -1,13 +1,13 @@
-//! What the script of a page needs to draw any part of the time: the values of curves over time, as
-//! texts.
+//! Curves over time for the script of a page, which draws any part of the time.
 
 use super::envelope::{COLUMN, MANY};
-use super::scale::{TIME_STEPS, least};
+use super::scale::least;
+use super::ticks::TIME_STEPS;
 use crate::report::chart_rows::{LineRows, text_at};
 use crate::report::figure::{Axis, Scale, Series};
 use serde::Serialize;
 
-/// Places in time that a page has of a figure, at most, and values of all its curves.
+/// Largest number of places in time of a figure on a page, and of values of all its curves.
 const MOST_PLACES: usize = 10_000;
 const MOST_VALUES: usize = 100_000;
 
@@ -17,26 +17,25 @@ pub(super) struct Times {
     /// Ends of the axis, in microseconds since the epoch.
     from: i64,
     to: i64,
-    /// The first place, in microseconds; each further one lies so many steps behind the one before.
+    /// The first place in microseconds, the step, and the distance between places in steps.
     first: i64,
     step: i64,
     gaps: Vec<u64>,
-    /// The values of each curve at these places, as the table behind the figure has them, with `|`
-    /// between them.
+    /// The values of each curve at these places, as in the table of the figure, separated by `|`.
     values: Vec<String>,
-    /// Places that there are in all.
+    /// Number of places before thinning out.
     places: usize,
     /// Top and height of the panels that each curve is in.
     pub(super) panels: Vec<Vec<(f64, f64)>>,
     pub(super) strips: bool,
     pub(super) filled: bool,
-    /// What is written below the axis of time, and behind numbers on the other one.
+    /// Label of the time axis, and unit of the other one.
     label: String,
     unit: &'static str,
-    /// The vertical axis reaches at least so far; its ticks are whole numbers.
+    /// Least extent of the vertical axis, and whether its ticks are whole numbers.
     least: f64,
     whole: bool,
-    /// Points above which a curve is drawn by columns, and the width of a column.
+    /// Number of points above which a curve is drawn by columns, and the width of a column.
     many: usize,
     column: f64,
     /// Seconds between ticks.
@@ -47,8 +46,8 @@ pub(super) struct Times {
 }
 
 impl Times {
-    /// The values of curves over time; nothing where the axes are others.
-    pub(super) fn of((x, y): (&Axis, &Axis), series: &[Series], ends: (f64, f64)) -> Option<Self> {
+    /// The values of curves over time; `None` for other axes.
+    pub(super) fn new((x, y): (&Axis, &Axis), series: &[Series], ends: (f64, f64)) -> Option<Self> {
         let even = matches!(y.scale, Scale::Linear | Scale::Percent | Scale::Count);
         let Scale::Time(zone) = x.scale else {
             return None;
@@ -57,7 +56,7 @@ impl Times {
             return None;
         }
         let most = MOST_PLACES.min(MOST_VALUES / series.len().max(1));
-        let rows = LineRows::of_most(series, most);
+        let rows = LineRows::most(series, most);
         let micros = |seconds: f64| (seconds * 1e6).round() as i64;
         let mut at: Vec<i64> = rows.x.iter().map(|x| micros(*x)).collect();
         at.dedup();
@@ -111,7 +110,7 @@ mod tests {
     fn times(points: Vec<Point>, copies: usize) -> Option<Times> {
         let axes = (&Axis::new("time", Scale::Time(Zone::UTC)), &Axis::new("n", Scale::Percent));
         let series = Series { name: "a".into(), points, style: SeriesStyle::Line };
-        Times::of(axes, &vec![series; copies], (1_700_000_000.0, 1_700_000_009.0))
+        Times::new(axes, &vec![series; copies], (1_700_000_000.0, 1_700_000_009.0))
     }
 
     fn point(x: f64, y: f64, error: f64) -> Point {

@@ -1,0 +1,311 @@
+//! A plan for people: the request, a row for each structure, remarks, and the recommendation.
+
+use super::compare_words::short_percent;
+use super::document::{Block, Document, Medium, TableView, Wrapping};
+use super::heading::Heading;
+use super::number::{grouped, size};
+use super::plan_model::PlanReport;
+use super::run_view::INTERRUPTED;
+use super::selection::Selected;
+use crate::filters::{FilterKind, Shape};
+use crate::planner::{Goal, PlanRow, RateRule, Structure};
+
+/// Longest line, and spaces before further lines of a sentence.
+const WRAPPING: Wrapping = Wrapping { width: 98, hanging: 2 };
+
+/// Largest number of rates in the row of a structure; more rates get tables of their own.
+const RATES_IN_LINE: usize = 3;
+
+/// Number of rates in each of these tables, which fit any terminal.
+const RATES_IN_TABLE: usize = 4;
+
+/// Least room for parameters beside the other columns.
+const MIN_PARAMETERS: usize = 24;
+
+/// Largest number of cuts that are spelt out.
+const CUTS_SPELT: usize = 4;
+
+/// What people read of a plan.
+pub(super) fn document(report: &PlanReport<'_>) -> Document {
+    let (request, plan) = (report.request, report.plan);
+    let title = title(report);
+    let mut document = Document { title: title.clone(), wrapping: WRAPPING, ..Document::default() };
+    document.push(Medium::Terminal, Block::Sentence(title));
+    document.both(wanted(report).into_iter().map(Block::Sentence));
+    document.both(sample(report).into_iter().map(Block::Sentence));
+    document.push(Medium::Terminal, Block::Gap);
+    let in_line = request.wanted.len() <= RATES_IN_LINE;
+    document.both([Block::Table(structures(report, in_line))]);
+    if !in_line {
+        for table in rates(report) {
+            document.both([Block::Gap, Block::Table(table)]);
+        }
+    }
+    document.push(Medium::Terminal, Block::Gap);
+    if plan.rows.iter().any(|row| row.design.is_some() && row.rates.contains(&None)) {
+        let text = "n/a: not answered; in the weighted rate it counts as 1, since it is never a no";
+        document.both([Block::Sentence(text.to_owned())]);
+    }
+    document.both(notes(report).into_iter().map(Block::Sentence));
+    let recommended = plan.recommended.map_or("none", Structure::name);
+    let reason = format!("recommended: {recommended}; {}", report.reason());
+    document.both([Block::Answer(reason)]);
+    if let Some(words) = &report.command {
+        let build = Block::Sentence("to build it:".to_owned());
+        document.both([build, Block::Command(words.clone())]);
+    }
+    document
+}
+
+/// The wanted combinations, a sentence each.
+fn wanted(report: &PlanReport<'_>) -> Vec<String> {
+    let request = report.request;
+    let wanted = request.wanted.iter().zip(request.shares()).enumerate();
+    let sentences = wanted.map(|(number, (wanted, share))| {
+        let (number, name) = (number + 1, request.name(wanted.mask));
+        let text = format!("  [{number}] {name}: {:.1} % of the queries", share * 100.0);
+        if report.is_most() {
+            return text;
+        }
+        let values = grouped(request.elements.of(wanted.mask) as u64);
+        format!("{text}, {values} values ({})", request.elements.origin(wanted.mask).name())
+    });
+    sentences.collect()
+}
+
+/// What a sample of a capture showed.
+fn sample(report: &PlanReport<'_>) -> Vec<String> {
+    let Some(sample) = report.sample else {
+        return Vec::new();
+    };
+    let [packets, elements] = [sample.packets, sample.elements].map(grouped);
+    let spread = sample.spread.iter().zip(&report.request.attributes).map(|(spread, name)| {
+        format!(
+            "{name}: {} values, the most frequent in {:.1} % of the distinct elements, skew {:.1}",
+            grouped(spread.values),
+            100.0 * spread.most as f64 / spread.elements.max(1) as f64,
+            spread.skew()
+        )
+    });
+    let parts: Vec<String> =
+        std::iter::once(format!("sample of {packets} packets, {elements} elements"))
+            .chain(spread)
+            .collect();
+    let selected = Selected::from(&sample.selection).words(&sample.inputs);
+    let interrupted = sample.interrupted.then(|| INTERRUPTED.to_owned());
+    let sentences = [Some(parts.join("; ")), selected, interrupted].into_iter().flatten();
+    sentences.map(|text| format!("  {text}")).collect()
+}
+
+/// The written cell of a structure.
+type Text<'a> = Box<dyn Fn(&PlanRow) -> String + 'a>;
+
+/// A row for each structure.
+fn structures(report: &PlanReport<'_>, in_line: bool) -> TableView {
+    let (request, plan) = (report.request, report.plan);
+    let none = || "-".to_owned();
+    let number = |text: &'static str, priority| Heading::number(text).drop_priority(priority);
+    let mut columns: Vec<(Heading, Text<'_>)> = vec![
+        (Heading::text("structure"), Box::new(|row| row.structure.name().into())),
+        (number("memory", 3), Box::new(|row| bytes(row.memory_bytes))),
+    ];
+    if report.is_most() {
+        let elements = |row: &PlanRow| row.elements.map_or_else(none, grouped);
+        columns.push((number("elements", 0), Box::new(elements)));
+    }
+    for index in (0..request.wanted.len()).filter(|_| in_line) {
+        let rate = move |row: &PlanRow| rate_or(row, row.rates.get(index).copied().flatten());
+        let heading = Heading::number(format!("FPR [{}]", index + 1)).drop_priority(4);
+        columns.push((heading, Box::new(rate)));
+    }
+    let is_weighted = !in_line || request.wanted.len() > 1;
+    if is_weighted {
+        let weighted = |row: &PlanRow| row.weighted.map_or_else(none, rate_text);
+        columns.push((number("weighted", 0), Box::new(weighted)));
+    }
+    if plan.rows.iter().any(|row| row.same_rate_bytes.is_some()) {
+        let same = |row: &PlanRow| bytes(row.same_rate_bytes);
+        columns.push((number("for same FPR", 2), Box::new(same)));
+    }
+    // There is room for it beside a single rate.
+    if !is_weighted {
+        let error = |row: &PlanRow| row.count_std_error.map_or_else(none, short_percent);
+        columns.push((number("count ±", 1), Box::new(error)));
+    }
+    columns.push((
+        Heading::text("parameters").gap(2).min_width(MIN_PARAMETERS),
+        Box::new(|row| match &row.shape() {
+            Some(design) => parameters(report, row.structure, design),
+            None => "none".into(),
+        }),
+    ));
+    let (headings, texts): (Vec<Heading>, Vec<Text<'_>>) = columns.into_iter().unzip();
+    let rows = plan.rows.iter().map(|row| texts.iter().map(|text| text(row)).collect());
+    let recommended = plan.rows.iter().enumerate();
+    let recommended = recommended.filter(|(_, row)| plan.recommended == Some(row.structure));
+    let bold = recommended.map(|(number, _)| number).collect();
+    TableView { bold, ..TableView::new(headings, rows) }
+}
+
+fn title(report: &PlanReport<'_>) -> String {
+    let request = report.request;
+    let of = match &report.element {
+        Some(element) => format!("{element} ({})", request.name(request.full())),
+        None => format!("elements of {} attributes", request.attributes.len()),
+    };
+    let goal = match request.goal {
+        Goal::Memory { bytes } => size(bytes),
+        Goal::Rate { fpr } => format!("a false-positive rate of {}", rate_text(fpr)),
+        Goal::AttributeRate { fpr } => {
+            format!("a false-positive rate of {} of single attributes", rate_text(fpr))
+        }
+        Goal::MostElements { bytes, rate } => {
+            let (fpr, what) = match rate {
+                RateRule::Weighted(fpr) => (fpr, ""),
+                RateRule::Attribute(fpr) => (fpr, " of single attributes"),
+            };
+            format!(
+                "as many elements as have a false-positive rate of {}{what} in {}",
+                rate_text(fpr),
+                size(bytes)
+            )
+        }
+    };
+    let negatives = if request.known >= 1.0 {
+        "all of their values occur, not together".to_owned()
+    } else {
+        format!("each of their values occurs with probability {}", request.known)
+    };
+    format!("plan for {of}, {goal}; negatives: {negatives}")
+}
+
+/// Predicted rates, if they are too many for the rows of the structures.
+fn rates(report: &PlanReport<'_>) -> Vec<TableView> {
+    let numbers: Vec<usize> = (0..report.request.wanted.len()).collect();
+    let tables = numbers.chunks(RATES_IN_TABLE).map(|numbers| {
+        let rates = numbers.iter().map(|n| Heading::right(0, 9, format!("FPR [{}]", n + 1)));
+        let headings = std::iter::once(Heading::left(0, 14, "structure")).chain(rates);
+        let rows = report.plan.rows.iter().map(|row| {
+            let rates = numbers.iter().map(|&number| rate_or(row, row.rates[number]));
+            std::iter::once(row.structure.name().to_owned()).chain(rates).collect()
+        });
+        TableView::new(headings, rows)
+    });
+    tables.collect()
+}
+
+/// Each note once, with the structures that it is about.
+fn notes(report: &PlanReport<'_>) -> Vec<String> {
+    let mut notes: Vec<(&str, Vec<&str>)> = Vec::new();
+    for row in &report.plan.rows {
+        for note in &row.notes {
+            let name = row.structure.name();
+            match notes.iter_mut().find(|(text, _)| *text == note.as_str()) {
+                Some((_, names)) => names.push(name),
+                None => notes.push((note.as_str(), vec![name])),
+            }
+        }
+    }
+    notes.into_iter().map(|(note, names)| format!("{}: {note}", names.join(", "))).collect()
+}
+
+fn parameters(report: &PlanReport<'_>, structure: Structure, design: &Shape) -> String {
+    let mut parts = Vec::new();
+    if let Some(size) = design.size {
+        let size = grouped(size);
+        let many = design.arrays.map_or(String::new(), |arrays| format!("{arrays} x "));
+        parts.push(match (design.unit, design.counter_bits) {
+            ("values", _) => format!("m {size}"),
+            ("counters", Some(bits)) => format!("{many}{size} x {bits} bits"),
+            (unit, _) => format!("{many}{size} {unit}"),
+        });
+    }
+    if !design.sizes.is_empty() {
+        let sizes: Vec<String> = design.sizes.iter().map(|&size| grouped(size)).collect();
+        parts.push(format!("m {}", sizes.join(" ")));
+    }
+    if let Some(probes) = design.probes {
+        parts.push(format!("k {probes}"));
+    }
+    for &(mask, probes) in design.stored.iter().take(CUTS_SPELT) {
+        parts.push(format!("{} k {probes}", label(report, mask)));
+    }
+    if design.stored.len() > CUTS_SPELT {
+        parts.push(format!("{} more", design.stored.len() - CUTS_SPELT));
+    }
+    match design.cuts.len() {
+        0 if structure.filter().is_some_and(FilterKind::has_cuts) => parts.push("uncut".into()),
+        0 => {}
+        1..=CUTS_SPELT => {
+            let cuts = design.cuts.iter().map(|&cut| report.request.name(cut));
+            parts.push(format!("cuts {}", cuts.collect::<Vec<_>>().join("; ")));
+        }
+        many => parts.push(format!("{many} cuts")),
+    }
+    if let Some(bits) = design.remainder_bits {
+        parts.push(format!("r {bits}"));
+    }
+    parts.join(", ")
+}
+
+/// The number of a wanted combination, or the name of another one.
+fn label(report: &PlanReport<'_>, mask: u32) -> String {
+    let wanted = report.request.wanted.iter();
+    wanted
+        .enumerate()
+        .find(|(_, wanted)| wanted.mask == mask)
+        .map_or_else(|| report.request.name(mask), |(number, _)| format!("[{}]", number + 1))
+}
+
+fn rate_or(row: &PlanRow, rate: Option<f64>) -> String {
+    match rate {
+        Some(rate) => rate_text(rate),
+        None if row.design.is_some() => "n/a".into(),
+        None => "-".into(),
+    }
+}
+
+/// A rate with three significant digits.
+fn rate_text(rate: f64) -> String {
+    if rate == 0.0 {
+        "0".into()
+    } else if rate < 0.000_1 {
+        format!("{rate:.1e}")
+    } else if rate > 0.999_95 {
+        "1".into()
+    } else {
+        let decimals = (2 - rate.log10().floor() as i32).clamp(3, 6) as usize;
+        format!("{rate:.decimals$}")
+    }
+}
+
+/// Bytes, in MiB where there are many.
+fn bytes(bytes: Option<f64>) -> String {
+    const MIB: f64 = 1_048_576.0;
+    let Some(bytes) = bytes else {
+        return "-".into();
+    };
+    if bytes < 65_536.0 {
+        format!("{} B", grouped(bytes as u64))
+    } else if bytes < MIB {
+        format!("{:.2} KiB", bytes / 1024.0)
+    } else if bytes < MIB * 1e8 {
+        let hundredths = (bytes / MIB * 100.0).round() as u64;
+        format!("{}.{:02} MiB", grouped(hundredths / 100), hundredths % 100)
+    } else {
+        format!("{:.2e} MiB", bytes / MIB)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_and_sizes_are_readable() {
+        let rates = [0.0, 1e-12, 0.000_5, 0.012_34, 0.123_4, 0.999_99, 1.0].map(rate_text);
+        assert_eq!(rates, ["0", "1.0e-12", "0.000500", "0.0123", "0.123", "1", "1"]);
+        let sizes = [4000.0, 65_536.0, 13_763_608_158.0, 1e20].map(|size| bytes(Some(size)));
+        assert_eq!(sizes, ["4,000 B", "64.00 KiB", "13,126.00 MiB", "9.54e13 MiB"]);
+    }
+}

@@ -1,0 +1,268 @@
+//! Recomputed tables and figures of the papers, for people.
+
+use super::document::{Block, Document, Medium, TableView, Wrapping};
+use super::figure::{Axis, Drawing, Figure, Point, Scale, Series, SeriesStyle};
+use super::heading::Heading;
+use super::reproduce_model::ReproduceReport;
+use super::run_view::INTERRUPTED;
+use crate::experiments::{
+    Agreement, Cell, Chart, ChartAxis, ChartScale, Curve, CurveKind, Experiment, Measured,
+    Scale as Size,
+};
+
+/// Longest line in a text file.
+const WIDTH: usize = 120;
+
+/// Least room for verdicts beside the figures; with less they are printed below.
+const VERDICT: usize = 26;
+
+impl ReproduceReport<'_> {
+    /// Everything that people read: text, tables and charts.
+    pub fn page(&self) -> Document {
+        let mut document = Document {
+            title: "The papers' tables and figures, recomputed".into(),
+            wrapping: Wrapping { width: WIDTH, hanging: 0 },
+            ..Document::default()
+        };
+        document.page(summary(self).into_iter().map(Block::Answer));
+        for (number, experiment) in self.experiments.iter().enumerate() {
+            if number > 0 {
+                document.push(Medium::Terminal, Block::Gap);
+            }
+            add_experiment(&mut document, experiment, self.machine);
+        }
+        let cells = self.experiments.iter().map(|e| e.cells.len()).sum::<usize>();
+        let departures = self.experiments.iter().map(|e| e.departures().count());
+        let sums = format!(
+            "{} experiments, {cells} figures, {} of them away from their formula by more than 4 standard errors",
+            self.experiments.len(),
+            departures.sum::<usize>()
+        );
+        document.terminal([Block::Gap, Block::Sentence(sums)]);
+        document.both(self.interrupted.then(|| Block::Warning(INTERRUPTED.to_owned())));
+        document
+    }
+}
+
+fn summary(report: &ReproduceReport<'_>) -> Vec<String> {
+    let cells = || report.experiments.iter().flat_map(|experiment| &experiment.cells);
+    let count = |wanted| cells().filter(|cell| cell.agreement() == wanted).count();
+    let held = cells()
+        .filter(|cell| cell.binding && cell.formula.is_some() && cell.measured.is_some())
+        .count();
+    let scale = match report.scale {
+        Size::Small => "at a small scale, which shows that they run and no more",
+        Size::Default => "at the default scale",
+        Size::Full => "at full scale",
+    };
+    vec![
+        format!(
+            "{} experiments {scale}, seed {}: {} figures, {held} of them measured and compared with a formula; {} leave it by more than 4 standard errors.",
+            report.experiments.len(),
+            report.seed,
+            cells().count(),
+            count(Agreement::Departs)
+        ),
+        format!(
+            "{} figures differ in the paper; the verdict says why.",
+            count(Agreement::PaperDiffers)
+        ),
+        "Paper: as printed. Formula: the correct one, which is not always the paper's. Measured: on the filters of this library, mean ± standard error; no error is given for values without chance.".into(),
+        format!("Times were measured on {}, on {}.", report.machine, report.day),
+    ]
+}
+
+fn add_experiment(document: &mut Document, experiment: &Experiment, machine: &str) {
+    document.both([
+        Block::Section(format!("{} – {}", experiment.name, experiment.title)),
+        Block::Sentence(format!(
+            "Command: flowsieve reproduce {}. Source: {}.",
+            experiment.name, experiment.source
+        )),
+    ]);
+    document.both(experiment.remarks.iter().cloned().map(Block::Sentence));
+    if experiment.cells.iter().any(|cell| cell.is_time) {
+        document.page([Block::Sentence(format!("Times on {machine}."))]);
+    }
+    let rows = experiment.cells.iter().map(|cell| {
+        let mut row = figures(cell);
+        row.push(cell.verdict());
+        row
+    });
+    let headings = [
+        Heading::text(""),
+        Heading::number("paper").gap(2),
+        Heading::number("formula").gap(2),
+        Heading::number("measured").gap(2),
+        Heading::text("verdict").gap(2).wrapped(VERDICT),
+    ];
+    document.both([Block::Table(TableView::new(headings, rows))]);
+    document.page(experiment.charts.iter().map(figure).map(Block::Figure));
+}
+
+fn figure(chart: &Chart) -> Figure {
+    let axis = |axis: &ChartAxis| Axis {
+        label: axis.label.clone(),
+        scale: match axis.scale {
+            ChartScale::Linear => Scale::Linear,
+            ChartScale::Log => Scale::Log,
+            ChartScale::Bytes => Scale::Bytes,
+        },
+    };
+    let drawing = Drawing::Lines {
+        x: axis(&chart.x),
+        y: axis(&chart.y),
+        series: chart.curves.iter().map(|c| series(c, chart)).collect(),
+    };
+    Figure::new(&*chart.name, &*chart.title, &*chart.caption, drawing)
+}
+
+fn series(curve: &Curve, chart: &Chart) -> Series {
+    // Where there is a formula, its line passes through the points that were measured.
+    let has_formula = chart.curves.iter().any(|c| c.kind == CurveKind::Formula);
+    Series {
+        name: curve.name.clone(),
+        style: match curve.kind {
+            CurveKind::Exact => SeriesStyle::Reference,
+            CurveKind::Formula => SeriesStyle::Dashed,
+            CurveKind::Measured if has_formula => SeriesStyle::Points,
+            CurveKind::Measured => SeriesStyle::Line,
+        },
+        points: curve.points.iter().map(|&(x, y, error)| Point { x, y, error }).collect(),
+    }
+}
+
+/// Label, paper, formula and measurement of a cell, as written.
+fn figures(cell: &Cell) -> Vec<String> {
+    let label = if cell.unit.is_empty() {
+        cell.label.clone()
+    } else {
+        format!("{}, {}", cell.label, cell.unit)
+    };
+    vec![
+        label,
+        cell.paper.map_or_else(String::new, |paper| number(paper.value)),
+        cell.formula.map_or_else(String::new, number),
+        cell.measured.map_or_else(String::new, measured),
+    ]
+}
+
+/// The mean to the second digit of its standard error: what follows says nothing.
+fn measured(measured: Measured) -> String {
+    let Measured { mean, std_error } = measured;
+    if std_error <= 0.0 {
+        return number(mean);
+    }
+    let exponent = |value: f64| value.log10().floor() as i32;
+    let error = digits(std_error, 2);
+    let decimals = 1 - exponent(std_error);
+    if mean == 0.0 || (1e-4..1e6).contains(&mean.abs()) {
+        return format!("{mean:.0$} ± {error}", decimals.clamp(0, 9) as usize);
+    }
+    let decimals = (exponent(mean.abs()) + decimals).clamp(0, 9) as usize;
+    format!("{mean:.decimals$e} ± {error}")
+}
+
+/// Five significant digits; whole numbers and what is large with all before the point.
+fn number(value: f64) -> String {
+    if value.fract().abs() < f64::MIN_POSITIVE && value.abs() < 1e15 {
+        return format!("{value:.0}");
+    }
+    if value.abs() >= 1e4 && value.abs() < 1e12 {
+        return format!("{value:.2}");
+    }
+    digits(value, 5)
+}
+
+fn digits(value: f64, significant: usize) -> String {
+    let magnitude = value.abs();
+    if magnitude == 0.0 {
+        return "0".into();
+    }
+    if !(1e-4..1e6).contains(&magnitude) {
+        return format!("{value:.0$e}", significant - 1);
+    }
+    let before = magnitude.log10().floor() as i32 + 1;
+    let decimals = (significant as i32 - before).max(0) as usize;
+    let text = format!("{value:.decimals$}");
+    if decimals == 0 {
+        return text;
+    }
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiments::{ALL, Scale, Settings};
+    use crate::report::terminal::{TerminalStyle, print};
+
+    #[test]
+    fn numbers_are_readable() {
+        let texts = [0.0, 3.0, 0.061_009_9, 6.457_6e-5, 13_125.999_6, 240.250_26, 1.5e20, -0.25]
+            .map(number);
+        assert_eq!(
+            texts,
+            ["0", "3", "0.06101", "6.4576e-5", "13126.00", "240.25", "1.5000e20", "-0.25"]
+        );
+    }
+
+    #[test]
+    fn means_end_where_their_errors_do() {
+        let texts = [
+            (0.061_097, 0.000_25),
+            (-2.824_8, 2.3),
+            (5.754e-5, 5.7e-6),
+            (6.8e-5, 1.2e-4),
+            (0.0, 0.000_31),
+            (12_345.678, 150.0),
+            (0.25, 0.0),
+        ]
+        .map(|(mean, std_error)| measured(Measured { mean, std_error }));
+        assert_eq!(
+            texts,
+            [
+                "0.06110 ± 0.00025",
+                "-2.8 ± 2.3",
+                "5.75e-5 ± 5.7e-6",
+                "7e-5 ± 0.00012",
+                "0.00000 ± 0.00031",
+                "12346 ± 150",
+                "0.25"
+            ]
+        );
+    }
+
+    #[test]
+    fn tables_keep_to_their_width() {
+        let settings = Settings {
+            scale: Scale::Small,
+            seed: 1,
+            threads: 1,
+            captures: Vec::new(),
+            words: None,
+        };
+        let entry = ALL.iter().find(|entry| entry.name == "cbfm-table-3").unwrap();
+        let experiments = [entry.run(&settings).unwrap()];
+        let report = ReproduceReport {
+            scale: Scale::Small,
+            seed: 1,
+            captures: 0,
+            interrupted: false,
+            words: false,
+            machine: "a machine",
+            day: "2026-11-24",
+            experiments: &experiments,
+        };
+        for width in [60, 90, 140, 200] {
+            let mut text = Vec::new();
+            let style = TerminalStyle { width: Some(width), ..TerminalStyle::default() };
+            print(&report.page(), style, &mut text).unwrap();
+            let text = String::from_utf8(text).unwrap();
+            // The figures themselves are not broken, and need 70 columns.
+            let most = text.lines().map(|line| line.chars().count()).max().unwrap();
+            assert!(most <= width.max(100), "{width}: {most}\n{text}");
+            assert!(text.contains("13126.00"), "{text}");
+        }
+    }
+}

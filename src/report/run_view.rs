@@ -1,0 +1,82 @@
+//! What people read about a run: its inputs, what was skipped, and what went wrong.
+
+use super::document::{Block, TableView};
+use super::heading::Heading;
+use super::number::grouped;
+use crate::decode::Skip;
+use crate::pipeline::{InputResult, Totals};
+use flowsieve_engine::internal::Shown;
+use std::collections::BTreeMap;
+
+/// Note on a run that a signal ended.
+pub(super) const INTERRUPTED: &str =
+    "the run was interrupted: there was more to read; this is what was read until then";
+
+/// The name of the only capture, or the number of captures.
+pub(super) fn captures(inputs: &[InputResult]) -> String {
+    match inputs {
+        [input] => {
+            let name = input.path.file_name().map(|name| name.to_string_lossy().into_owned());
+            name.unwrap_or_else(|| input.path.shown().to_string())
+        }
+        inputs => format!("{} captures", grouped(inputs.len() as u64)),
+    }
+}
+
+/// The inputs, each with its format and how reading ended.
+pub(super) fn inputs_table(inputs: &[InputResult]) -> Block {
+    let rows = inputs.iter().map(|input| {
+        let error = input.error.as_ref();
+        vec![
+            input.path.shown().to_string(),
+            input.container.clone().unwrap_or_else(|| "not recognised".to_owned()),
+            grouped(input.packets),
+            error.map_or_else(|| "complete".to_owned(), ToString::to_string),
+        ]
+    });
+    let [input, format, packets, end] = ["input", "format", "packets", "how it went"];
+    let headings =
+        [Heading::text(input), Heading::text(format), Heading::number(packets), Heading::text(end)];
+    Block::Table(TableView::new(headings, rows))
+}
+
+/// What went wrong with the inputs, as warnings.
+pub(super) fn problems(inputs: &[InputResult]) -> Vec<Block> {
+    let mut warnings = Vec::new();
+    for input in inputs {
+        if let Some(error) = &input.error {
+            warnings.push(Block::Warning(format!("reading stopped early: {error}")));
+        }
+        if input.times_out_of_range > 0 {
+            let (number, path) = (grouped(input.times_out_of_range), input.path.shown());
+            let text = format!("{number} packets of {path} have times that no slice can have");
+            warnings.push(Block::Warning(text));
+        }
+    }
+    warnings
+}
+
+/// What was read, and what of it was not counted.
+pub(super) fn packets_read(totals: &Totals) -> Vec<Block> {
+    let [packets, ip] = [totals.packets, totals.ip_packets].map(grouped);
+    let mut read = format!("{packets} packets, {ip} of them IP");
+    if totals.late > 0 {
+        let late = grouped(totals.late);
+        read += &format!(", {late} after the row of their slice, which was revised");
+    }
+    if totals.uncounted > 0 {
+        let uncounted = grouped(totals.uncounted);
+        read += &format!(", {uncounted} in no slice, since they came too late");
+    }
+    let skipped = (!totals.skipped.is_empty())
+        .then(|| format!("without an element: {}", reasons(&totals.skipped)));
+    [Some(read), skipped].into_iter().flatten().map(Block::Answer).collect()
+}
+
+/// Packets by reason, in a sentence.
+pub(super) fn reasons(skipped: &BTreeMap<Skip, u64>) -> String {
+    let reasons = skipped.iter();
+    let reasons: Vec<String> =
+        reasons.map(|(skip, &count)| format!("{} {}", grouped(count), skip.words())).collect();
+    reasons.join(", ")
+}
