@@ -146,9 +146,10 @@ impl<'a> EachReport<'a> {
         for &memory in &self.plan.memories {
             writeln!(out)?;
             let table = self.fitting(memory, style.width);
-            let (lines, remark) = style.table(&table, width);
-            dropped = dropped.or(remark);
-            write_lines(out, lines)?;
+            let table = style.table(&table, width);
+            dropped = dropped.or(table.remark);
+            write_lines(out, table.head)?;
+            write_lines(out, table.rows)?;
         }
         write_lines(out, dropped.iter().flat_map(|remark| wrapped(remark, width)).collect())?;
         for row in self.rows.iter().filter(|row| row.result.is_err()) {

@@ -1,19 +1,17 @@
-//! Counts of combinations of attributes, in every format of a count.
+//! Counts of combinations of attributes.
 
 use super::column::Columns;
-use super::count_model::count_columns;
 use super::heading::Heading;
 use super::number::grouped;
 use crate::pipeline::{CombinationResult, CountPlan};
 use std::fmt::Write as _;
 
-/// What a filter was designed for, and how.
+/// The combinations that a filter was designed for, and its design.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CountDesign {
-    /// Combinations of some of the attributes whose counts are reported, in the order in which they
-    /// were wanted.
+    /// Combinations of attributes whose counts are reported, in the order of the request.
     pub combinations: Vec<Vec<&'static str>>,
-    /// Combinations that a subset filter stores besides the whole element.
+    /// Combinations that a subset filter stores in addition to the whole element.
     pub stored: Vec<StoredCombination>,
     /// Sizes of a matrix's attributes (mᵢ).
     pub sizes: Vec<u64>,
@@ -47,6 +45,23 @@ pub(super) fn combination_columns() -> Columns<NamedCount> {
         .part(None, &count_columns(), |(_, count)| Some(*count))
 }
 
+/// The counts of a combination.
+pub(super) fn count_columns() -> Columns<CombinationResult> {
+    Columns::default()
+        .field("first", |count: &CombinationResult| count.first)
+        .doc("values that the filter called new: never too many; null where it does not store the combination")
+        .field("estimate", |count| count.estimate)
+        .doc("unbiased estimate of the distinct values, for `subset` and for single attributes in `bfm`, `cbfm` and `wcbfm`; otherwise null")
+        .field("std_error", |count| count.std_error)
+        .doc("standard error of the estimate")
+        .field("lower", |count| count.lower)
+        .doc("lower bound of the distinct values: `lower` and `upper` enclose the true number in at least 95 of 100 cases")
+        .field("upper", |count| count.upper)
+        .doc("upper bound of the distinct values")
+        .field("exact", |count| count.exact)
+        .doc("distinct values by the exact set; null if the set is off or reached its limit")
+}
+
 /// A combination that a subset filter stores.
 pub(super) fn stored_columns() -> Columns<StoredCombination> {
     Columns::default()
@@ -56,7 +71,7 @@ pub(super) fn stored_columns() -> Columns<StoredCombination> {
         .doc("bits that each of its values sets (k_S)")
 }
 
-/// What a filter was designed for.
+/// The columns of a design.
 pub(super) fn design_columns() -> Columns<CountDesign> {
     Columns::default()
         .field("combinations", |design: &CountDesign| design.combinations.clone())
@@ -70,8 +85,8 @@ pub(super) fn design_columns() -> Columns<CountDesign> {
 }
 
 impl CountDesign {
-    /// Of a plan with a filter that was designed.
-    pub(super) fn of(plan: &CountPlan) -> Option<Self> {
+    /// Returns the design of a plan; `None` if its filter was not designed.
+    pub(super) fn new(plan: &CountPlan) -> Option<Self> {
         let counter = plan.counter.as_ref()?;
         let wanted = counter.combinations.as_ref()?;
         let attributes = plan.rule.kind.attributes();
@@ -103,7 +118,7 @@ impl CountDesign {
         names.zip(counts.iter().copied()).collect()
     }
 
-    /// The parameters besides k, for people: `, src k = 7`.
+    /// The parameters other than k as text: `, src k = 7`.
     pub(super) fn words(&self) -> String {
         let mut words = String::new();
         for StoredCombination { attributes, probes } in &self.stored {
@@ -122,16 +137,16 @@ impl CountDesign {
     }
 }
 
-/// Narrowest column: `1,234,567 ± 12.3`.
-const LEAST_WIDTH: usize = 16;
+/// Least width of a column: `1,234,567 ± 12.3`.
+const MIN_WIDTH: usize = 16;
 
 /// The heading of a combination in a table for people.
 pub(super) fn heading(names: &[&'static str]) -> Heading {
     let name = names.join(",");
-    Heading::right(u8::MAX, name.len().max(LEAST_WIDTH), name).drop_priority(8)
+    Heading::right(u8::MAX, name.len().max(MIN_WIDTH), name).drop_priority(8)
 }
 
-/// What is to be said of counts that are none, or not unbiased.
+/// A remark on combinations that are not counted, or only from below.
 pub(super) fn remark(counts: &[CombinationResult]) -> Option<&'static str> {
     let without = counts.iter().filter(|count| count.estimate.is_none());
     let bounds = without.clone().filter(|count| count.first.is_some());

@@ -2,7 +2,7 @@
 
 use super::cell::{Cell, Tally, Time};
 use super::column::Columns;
-use super::count_combinations::{CountDesign, combination_columns, design_columns};
+use super::count_combinations::{CountDesign, combination_columns, count_columns, design_columns};
 use super::heading::Heading;
 use super::inputs::{inputs_cell, inputs_section};
 use super::number::grouped;
@@ -10,7 +10,7 @@ use super::rows::{Frame, Section};
 use super::selection::{Selected, selection_columns};
 use crate::decode::{Skip, Tunnel};
 use crate::filters::FilterSpec;
-use crate::pipeline::{CombinationResult, CountPlan, CountSummary, Quantiles, SliceResult, Totals};
+use crate::pipeline::{CountPlan, CountSummary, Quantiles, SliceResult, Totals};
 use std::collections::BTreeMap;
 
 /// What a count depends on, as its report says.
@@ -81,7 +81,7 @@ impl From<&CountPlan> for CountParameters {
             seed: plan.seed,
             exact_limit_bytes: plan.exact_limit_bytes,
             anonymized: false,
-            design: CountDesign::of(plan),
+            design: CountDesign::new(plan),
         }
     }
 }
@@ -250,23 +250,6 @@ pub(super) fn with_marks(columns: Columns<SliceResult>) -> Columns<SliceResult> 
         .doc("it is the first or the last slice that there is: packets with times outside 1677 to 2262 count here")
         .field("partial", |slice: &SliceResult| slice.partial)
         .doc(PARTIAL_DOC)
-}
-
-/// The counts of a combination.
-pub(super) fn count_columns() -> Columns<CombinationResult> {
-    Columns::default()
-        .field("first", |count: &CombinationResult| count.first)
-        .doc("values that the filter called new: never too many; null where it does not store the combination")
-        .field("estimate", |count| count.estimate)
-        .doc("unbiased estimate of the distinct values, for `subset` and for single attributes in `bfm`, `cbfm` and `wcbfm`; otherwise null")
-        .field("std_error", |count| count.std_error)
-        .doc("standard error of the estimate")
-        .field("lower", |count| count.lower)
-        .doc("lower bound of the distinct values: `lower` and `upper` enclose the true number in at least 95 of 100 cases")
-        .field("upper", |count| count.upper)
-        .doc("upper bound of the distinct values")
-        .field("exact", |count| count.exact)
-        .doc("distinct values by the exact set; null if the set is off or reached its limit")
 }
 
 /// Distinct elements of a slice at these quantiles.

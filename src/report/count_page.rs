@@ -1,6 +1,6 @@
 //! A count as a page: the answer in words, figures over time, what was skipped, who talks to whom.
 //!
-//! Of many slices a bounded number is kept, with the peaks of counts and errors.
+//! A bounded number of slices is kept, with the peaks of counts and errors.
 
 use super::count_combinations::remark;
 use super::count_figures::{Series, distribution, error_of};

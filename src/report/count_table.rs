@@ -61,7 +61,7 @@ impl<W: Write> CountTable<W> {
         Ok(Self {
             out,
             columns,
-            rows: TableRows::new(style),
+            rows: TableRows::new(style.rows),
             style,
             parameters: parameters.clone(),
             series: Sparkline::default(),
@@ -115,7 +115,7 @@ impl<W: Write> CountTable<W> {
     }
 }
 
-/// What is known of the whole.
+/// Sentences about the whole run.
 pub(super) fn closing(
     parameters: &CountParameters,
     summary: &CountSummary,
@@ -241,7 +241,7 @@ fn over_limit(over: u64, slices: u64) -> Option<String> {
     })
 }
 
-/// What is counted, and how.
+/// What is counted and how, in a line.
 pub(super) fn title(parameters: &CountParameters) -> String {
     let slices = windows_of(parameters.slice_ns, parameters.every_ns);
     let counter = parameters.memory_bytes.map_or_else(

@@ -1,4 +1,4 @@
-//! What `dedup` did, in every format.
+//! The summary of `dedup` in every format.
 
 use super::cell::{Cell, Time};
 use super::column::Columns;
@@ -25,14 +25,14 @@ use std::io::{self, Write};
 /// Name and version of the document.
 const SCHEMA: &str = "flowsieve.dedup/1";
 
-/// What was done, and how.
+/// A summary of removed duplicates.
 #[derive(Clone, Copy, Debug)]
 pub struct DedupReport<'a> {
-    /// What was asked.
+    /// The request.
     pub plan: &'a DedupPlan,
-    /// What came of it.
+    /// The result.
     pub summary: &'a DedupSummary,
-    /// The addresses in what was written are replaced.
+    /// Addresses in the written captures are replaced.
     pub anonymized: bool,
 }
 
@@ -91,7 +91,7 @@ impl DedupReport<'_> {
     }
 }
 
-/// What the summary depends on.
+/// The columns of the parameters.
 pub(super) fn parameter_columns<'a>() -> Columns<DedupReport<'a>> {
     Columns::default()
         .inlined("by", |report: &DedupReport<'a>| report.plan.by.name())
@@ -134,7 +134,7 @@ pub(super) fn parameter_columns<'a>() -> Columns<DedupReport<'a>> {
         .doc("addresses in the captures that were written are replaced ([privacy.md](privacy.md))")
 }
 
-/// What counts as a difference.
+/// The columns of the differences that count.
 pub(super) fn difference_columns() -> Columns<Difference> {
     Columns::default()
         .field("vlan", |difference: &Difference| difference.vlan)
@@ -233,7 +233,7 @@ pub(super) fn total_columns() -> Columns<DedupSummary> {
         .doc("expected number of packets dropped wrongly; null unless approximate")
 }
 
-/// What people read.
+/// The summary as a document.
 fn document(report: &DedupReport<'_>, style: TerminalStyle) -> Document {
     let DedupReport { plan, summary, .. } = *report;
     let (totals, window) = (&summary.totals, &summary.window);

@@ -24,7 +24,7 @@ pub enum Block {
     Section(String),
     /// An answer in words; a page begins with all of them.
     Answer(String),
-    /// What limits the answers; a page lists all warnings below the answers.
+    /// A limit of the answers; a page lists all warnings below the answers.
     Warning(String),
     /// A paragraph. Leading spaces indent it on a terminal.
     Sentence(String),
@@ -66,12 +66,12 @@ impl Default for Wrapping {
     }
 }
 
-/// What people read of a result.
+/// A result for people.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Document {
     /// Heading of a page.
     pub title: String,
-    /// What was done, with the structures and their memory: the label of pages and figures.
+    /// Label of pages and figures: the analysis with its structures and their memory.
     pub label: String,
     /// The command line that made it.
     pub command: Option<String>,

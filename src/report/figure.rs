@@ -9,13 +9,13 @@ pub struct Figure {
     pub name: String,
     /// Heading.
     pub title: String,
-    /// What to see in it, in a sentence or two; may be empty.
+    /// A caption of a sentence or two; may be empty.
     pub caption: String,
     /// The drawing.
     pub drawing: Drawing,
 }
 
-/// The drawings there are.
+/// The kinds of drawings.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Drawing {
     /// Curves or points over a common x axis.
@@ -27,7 +27,7 @@ pub enum Drawing {
         /// One curve each.
         series: Vec<Series>,
     },
-    /// Curves one below the other over a common x axis, each with the same scale.
+    /// Curves one below the other over a common x axis, all with the same scale.
     Strips {
         /// Horizontal.
         x: Axis,
@@ -42,7 +42,7 @@ pub enum Drawing {
         categories: Vec<String>,
         /// Vertical.
         y: Axis,
-        /// Name of a series, and its value in each category; `None` where there is none.
+        /// Each series with its name, and its value in each category.
         series: Vec<(String, Vec<Option<f64>>)>,
     },
     /// A matrix of shades.
@@ -51,9 +51,9 @@ pub enum Drawing {
         rows: Vec<String>,
         /// Names of the columns, from the left.
         columns: Vec<String>,
-        /// One list a row; `None` where there is nothing.
+        /// The values of each row.
         values: Vec<Vec<Option<f64>>>,
-        /// What the shades mean.
+        /// Meaning of the shades.
         shade: Axis,
     },
 }
@@ -61,30 +61,28 @@ pub enum Drawing {
 /// A scale with its name.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Axis {
-    /// What it shows, with the unit, such as `memory, KiB`.
+    /// Its quantity with the unit, such as `memory, KiB`.
     pub label: String,
-    /// How numbers are laid out and written.
+    /// How the axis maps and writes numbers.
     pub scale: Scale,
 }
 
-/// How numbers lie along an axis.
+/// How an axis maps and writes numbers.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Scale {
-    /// Evenly.
+    /// Linear.
     Linear,
-    /// By their logarithm; zero has a place of its own below all others, and what is below zero is
-    /// left out.
+    /// Logarithmic; zero has a separate place below all others, and negative numbers are not shown.
     Log,
-    /// Evenly, as seconds since the epoch, written as times of day in this zone.
+    /// Seconds since the epoch, written as times of day in this zone.
     Time(Zone),
-    /// By their logarithm, as sizes in bytes, written `4 KiB`.
+    /// Logarithmic sizes in bytes, written as `4 KiB`.
     Bytes,
-    /// Evenly, as shares, written in per cent.
+    /// Linear shares in per cent.
     Percent,
-    /// Evenly, what is counted: ticks are whole numbers.
+    /// Linear counts, with ticks at whole numbers.
     Count,
-    /// By their logarithm, as shares, written in per cent; zero has a place of its own below all
-    /// others.
+    /// Logarithmic shares in per cent; zero has a separate place below all others.
     PercentLog,
 }
 
@@ -113,7 +111,7 @@ pub struct Point {
 /// How a curve is drawn.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum SeriesStyle {
-    /// The truth: a thick quiet line behind the others.
+    /// Ground truth: a thick, pale line behind the others.
     Reference,
     /// A line with points if there are few.
     Line,
@@ -124,8 +122,8 @@ pub enum SeriesStyle {
 }
 
 impl Drawing {
-    /// Bars in groups. Of more than eight series each is a group, with its name beside it: so many
-    /// colours cannot be told apart.
+    /// Bars in groups. With more than eight series, whose colours cannot be told apart, each series
+    /// becomes a group with its name.
     pub(super) fn bars(
         categories: Vec<String>,
         y: Axis,

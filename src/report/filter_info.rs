@@ -1,9 +1,9 @@
-//! What saved filters are, in every format.
+//! Saved filters in every format.
 
 use super::cell::Cell;
 use super::column::Columns;
-use super::count_combinations::{cell, names};
-use super::count_model::{count_columns, tunnel_name};
+use super::count_combinations::{cell, count_columns, names};
+use super::count_model::tunnel_name;
 use super::document::{Block, Document, TableView};
 use super::format::ReportFormat;
 use super::json::{Layout, object, write_document};
@@ -54,7 +54,7 @@ impl FilterRow {
         self.stats.counters.as_ref().map(value)
     }
 
-    /// Numbers of the overflow of a d-left filter.
+    /// A number about the overflow of a d-left filter; `None` for other filters.
     fn of_overflow(&self, value: fn(&CounterStats) -> u64) -> Option<u64> {
         let has_stash = self.spec.kind() == FilterKind::Dleft;
         self.of_counters(value).filter(|_| has_stash)
@@ -126,8 +126,8 @@ pub(super) fn stored_columns() -> Columns<StoredRow> {
 }
 
 impl StoredRow {
-    /// All combinations that the filter stores besides the whole element; attributes without a
-    /// name have a number.
+    /// All combinations that the filter stores in addition to the whole element; attributes
+    /// without a name have a number.
     pub(super) fn all(filter: &SavedFilter, label: Option<&ElementLabel>) -> Vec<Self> {
         let spec = filter.spec();
         let count = spec.attributes().unwrap_or(0);
@@ -222,7 +222,7 @@ impl FilterInfo {
         object([("schema", Cell::Text(SCHEMA.into())), ("filters", filters)])
     }
 
-    /// What people read.
+    /// The filters as a document.
     fn view(&self) -> Document {
         let mut document = Document { zone: self.zone, ..Document::default() };
         for (index, row) in self.rows.iter().enumerate() {
@@ -250,7 +250,7 @@ fn known(stage: u32) -> String {
     }
 }
 
-/// What there is to say about a filter.
+/// The properties of a filter with their names.
 fn facts(row: &FilterRow, zone: Zone) -> Vec<(&'static str, String)> {
     let shards = if row.shards == 1 { "shard" } else { "shards" };
     let mut lines = vec![

@@ -32,7 +32,7 @@ impl<W: Write> FlowTable<W> {
         Ok(Self {
             out,
             columns,
-            rows: TableRows::new(style),
+            rows: TableRows::new(style.rows),
             style,
             selected: parameters.selected.clone(),
         })

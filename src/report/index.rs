@@ -15,7 +15,7 @@ use flowsieve_engine::internal::Shown;
 use std::io::{self, Write};
 use std::net::{IpAddr, SocketAddr};
 
-/// Decimals of the second that people see.
+/// Decimals of the second in tables.
 const DECIMALS: usize = 6;
 
 /// Further lines of a text are indented.
@@ -88,7 +88,7 @@ pub(super) fn answer_columns() -> Columns<Answer> {
         .doc("query name; null in flow records")
 }
 
-/// What each level ruled out.
+/// The columns of the search's explanation.
 pub(super) fn explained_columns() -> Columns<Explained> {
     Columns::default()
         .field("nodes", |explained: &Explained| explained.nodes)
@@ -164,7 +164,7 @@ impl<W: Write> SearchReport<W> {
         out: W,
     ) -> io::Result<Self> {
         let writer = if format == ReportFormat::Table {
-            Writer::Table { out, rows: TableRows::new(style) }
+            Writer::Table { out, rows: TableRows::new(style.rows) }
         } else {
             let frame = Frame {
                 tail: vec![Section::of("explain", "explain", &explained_columns())],

@@ -1,4 +1,4 @@
-//! What an archive index holds, in every format.
+//! The contents of an archive index in every format.
 
 use super::cell::Cell;
 use super::column::Columns;
@@ -158,7 +158,7 @@ pub fn write_index_stats<W: Write>(
     Ok(out)
 }
 
-/// What people read.
+/// The contents as a document.
 fn document(stats: &IndexStats, with_captures: bool) -> Document {
     let columns = whole_columns();
     let number = |name| columns.number(name, stats);

@@ -1,15 +1,14 @@
-//! Markup text: the one place where names become part of a figure or a page.
+//! Markup: the one place where names become part of a figure or a page.
 //!
-//! Everything between tags and in attributes is escaped here, whoever wrote it. Names out of
-//! captures are hostile: they must not become markup, nor turn the direction of the text around
-//! them.
+//! All text and all attributes are escaped here. Names from captures are hostile: they must not
+//! become markup, nor change the direction of the surrounding text.
 
 use std::fmt::{self, Display, Write as _};
 
-/// Attributes of an element: names from the code, values from anywhere.
+/// Attributes of an element, with trusted names and untrusted values.
 pub(super) type Attributes<'a> = &'a [(&'static str, &'a dyn Display)];
 
-/// Writes elements. What it writes is well formed as HTML and, but for raw text, as XML.
+/// Writes elements. The output is well-formed HTML and, except for raw text, well-formed XML.
 #[derive(Debug, Default)]
 pub(super) struct Markup {
     text: String,
@@ -53,12 +52,12 @@ impl Markup {
         let _ = write!(Escaping(&mut self.text), "{text}");
     }
 
-    /// Text of the code's own (a style sheet, a script, another markup): not escaped.
+    /// Appends trusted text (a style sheet, a script, other markup) without escaping.
     pub(super) fn own(&mut self, text: &str) {
         self.text.push_str(text);
     }
 
-    /// A new line, so that the text can be read.
+    /// Appends a line feed, which makes the text readable.
     pub(super) fn line(&mut self) {
         self.text.push('\n');
     }
@@ -100,7 +99,7 @@ impl fmt::Write for Escaping<'_> {
     }
 }
 
-/// Characters that XML does not allow, and those that turn the direction of the text behind them.
+/// Whether XML does not allow the character, or it changes the direction of text.
 fn is_unwelcome(c: char) -> bool {
     matches!(c,
         '\0'..='\u{8}' | '\u{b}'..='\u{1f}' | '\u{7f}'..='\u{9f}'
@@ -108,7 +107,7 @@ fn is_unwelcome(c: char) -> bool {
         | '\u{fffe}' | '\u{ffff}')
 }
 
-/// A JSON document as the contents of a script element: nothing in it can end that.
+/// A JSON document as the contents of a script element, which it cannot end.
 pub(super) fn json_in_script(json: &str) -> String {
     json.replace('<', "\\u003c")
         .replace('>', "\\u003e")
@@ -117,7 +116,7 @@ pub(super) fn json_in_script(json: &str) -> String {
         .replace('\u{2029}', "\\u2029")
 }
 
-/// A length in a drawing, with as many decimals as can be seen.
+/// A length in a drawing, with the decimals that are visible.
 pub(super) fn px(length: f64) -> String {
     let text = format!("{length:.1}");
     let text = text.strip_suffix(".0").unwrap_or(&text);

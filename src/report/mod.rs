@@ -1,5 +1,4 @@
-//! What the user gets: results as a table for people, as JSON, JSON lines, CSV and Parquet for
-//! programs.
+//! Results as tables and pages for people, and as JSON, JSON lines, CSV and Parquet for programs.
 //!
 //! Slices are written as they come, so a report of any length needs no memory.
 

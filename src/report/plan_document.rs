@@ -25,7 +25,7 @@ const MIN_PARAMETERS: usize = 24;
 /// Largest number of cuts that are spelt out.
 const CUTS_SPELT: usize = 4;
 
-/// What people read of a plan.
+/// The plan as a document.
 pub(super) fn document(report: &PlanReport<'_>) -> Document {
     let (request, plan) = (report.request, report.plan);
     let title = title(report);
@@ -73,7 +73,7 @@ fn wanted(report: &PlanReport<'_>) -> Vec<String> {
     sentences.collect()
 }
 
-/// What a sample of a capture showed.
+/// The sample of a capture, in sentences.
 fn sample(report: &PlanReport<'_>) -> Vec<String> {
     let Some(sample) = report.sample else {
         return Vec::new();

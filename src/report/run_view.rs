@@ -1,4 +1,4 @@
-//! What people read about a run: its inputs, what was skipped, and what went wrong.
+//! A run for people: its inputs, skipped packets and problems.
 
 use super::document::{Block, TableView};
 use super::heading::Heading;
@@ -40,7 +40,7 @@ pub(super) fn inputs_table(inputs: &[InputResult]) -> Block {
     Block::Table(TableView::new(headings, rows))
 }
 
-/// What went wrong with the inputs, as warnings.
+/// Problems of the inputs, as warnings.
 pub(super) fn problems(inputs: &[InputResult]) -> Vec<Block> {
     let mut warnings = Vec::new();
     for input in inputs {
@@ -56,7 +56,7 @@ pub(super) fn problems(inputs: &[InputResult]) -> Vec<Block> {
     warnings
 }
 
-/// What was read, and what of it was not counted.
+/// Packets that were read, and those without an element.
 pub(super) fn packets_read(totals: &Totals) -> Vec<Block> {
     let [packets, ip] = [totals.packets, totals.ip_packets].map(grouped);
     let mut read = format!("{packets} packets, {ip} of them IP");

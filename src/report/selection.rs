@@ -1,4 +1,4 @@
-//! Which packets took part, in every format.
+//! The selection of packets in every format.
 
 use super::cell::Time;
 use super::column::Columns;
@@ -7,16 +7,16 @@ use crate::pipeline::InputResult;
 use crate::selection::{SelectedPart, Selection, TimeBound};
 use crate::zone::Zone;
 
-/// Which packets took part, as results say it.
+/// The packets that were selected.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Selected {
     /// The capture filter.
     pub expression: Option<String>,
-    /// Beginning of the range of time.
+    /// Start of the time range.
     pub from: Option<TimeBound>,
-    /// Its end.
+    /// End of the time range.
     pub to: Option<TimeBound>,
-    /// The zone in which times are shown.
+    /// Time zone for text output.
     pub zone: Zone,
 }
 
@@ -63,7 +63,7 @@ pub(super) fn selection_columns() -> Columns<Selected> {
         .doc("zone in which times are shown (`--timezone`)")
 }
 
-/// A bound in nanoseconds since the epoch, if it is known.
+/// A bound in nanoseconds since the epoch; `None` if it is relative.
 fn nanoseconds(bound: TimeBound) -> Option<i64> {
     match bound {
         TimeBound::At(time_ns) => Some(time_ns),
@@ -80,12 +80,12 @@ impl Selected {
         self.to.map(|to| bound(to, self.zone))
     }
 
-    /// `; times of Europe/Berlin`, unless they are of UTC.
+    /// The zone in a heading.
     pub(super) fn zone_words(&self) -> String {
         zone_words(self.zone)
     }
 
-    /// Which packets took part, and how many did not; none if all did by design.
+    /// Which packets were selected, and how many were not; `None` if all were selected.
     pub(super) fn words(&self, inputs: &[InputResult]) -> Option<String> {
         let parts = [
             ("where", self.expression.clone()),
@@ -114,12 +114,12 @@ impl Selected {
     }
 }
 
-/// What headings say of the zone: `; times of Europe/Berlin`, and nothing of UTC.
+/// The zone in a heading: `; times of Europe/Berlin`, or nothing for UTC.
 pub(super) fn zone_words(zone: Zone) -> String {
     if zone.is_utc() { String::new() } else { format!("; times of {zone}") }
 }
 
-/// The columns of what is known of a selection later.
+/// The columns of the selection that a saved filter or index states.
 pub(super) fn part_columns() -> Columns<SelectedPart> {
     Columns::default()
         .field("where", |part: &SelectedPart| part.expression.clone())

@@ -1,17 +1,17 @@
 //! A series of any length as one line of blocks.
 
-/// Collects a series in bounded memory: when there are too many values, neighbours are replaced by
-/// the larger of the two.
+/// Collects a series in bounded memory: neighbours are merged to the larger of the two when there
+/// are too many values.
 #[derive(Debug)]
 pub(super) struct Sparkline {
     values: Vec<f64>,
-    /// Values of the series that each kept value stands for.
+    /// Number of values of the series per kept value.
     each: usize,
-    /// Values of the series in the last one.
+    /// Number of values in the last one.
     in_last: usize,
 }
 
-/// Most columns of the line.
+/// Largest number of columns.
 const COLUMNS: usize = 64;
 
 const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];

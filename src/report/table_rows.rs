@@ -1,7 +1,6 @@
 //! The rows of a table: all of them, or the first and the last.
 
 use super::number::grouped;
-use super::terminal::TerminalStyle;
 use std::collections::VecDeque;
 use std::io::{self, Write};
 
@@ -21,8 +20,9 @@ pub(super) struct TableRows {
 }
 
 impl TableRows {
-    pub(super) fn new(style: TerminalStyle) -> Self {
-        Self { half: style.rows.map(|rows| rows.div_ceil(2)), ..Self::default() }
+    /// Shows this many lines, or all.
+    pub(super) fn new(shown: Option<usize>) -> Self {
+        Self { half: shown.map(|lines| lines.div_ceil(2)), ..Self::default() }
     }
 
     /// Adds a row of one or more lines, without the last line feed. Rows with the same heading
@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     fn shown(rows: Option<usize>, count: usize) -> String {
-        let mut table = TableRows::new(TerminalStyle { rows, ..TerminalStyle::default() });
+        let mut table = TableRows::new(rows);
         let mut out = Vec::new();
         for row in 0..count {
             let above = format!("of {}", row / 5);
@@ -103,8 +103,7 @@ mod tests {
 
     #[test]
     fn rows_of_several_lines_count_by_their_lines() {
-        let style = TerminalStyle { rows: Some(4), ..TerminalStyle::default() };
-        let (mut table, mut out) = (TableRows::new(style), Vec::new());
+        let (mut table, mut out) = (TableRows::new(Some(4)), Vec::new());
         for row in ["a\na", "b\nb", "c\nc", "d\nd\nd"] {
             table.row(&mut out, None, row.to_owned()).unwrap();
         }

@@ -3,6 +3,7 @@
 use super::document::{Block, Document, Medium, TableView, Wrapping};
 use super::heading::Heading;
 use super::layout::{Layout, fitted};
+use super::table_rows::TableRows;
 use super::wrapping::hanging;
 use flowsieve_engine::internal::Shown;
 use std::io::{self, Write};
@@ -57,34 +58,44 @@ impl TerminalStyle {
         write_lines(out, self.lines(text, Wrapping::default()))
     }
 
-    /// The lines of a table, and a remark if it has columns without room.
-    pub(super) fn table(
-        self,
-        view: &TableView,
-        line_width: usize,
-    ) -> (Vec<String>, Option<String>) {
+    /// The lines of a table.
+    pub(super) fn table(self, view: &TableView, line_width: usize) -> TableLines {
         let mut headings = fitted(&view.headings, &view.rows);
+        let line_width = self.width_within(line_width);
         if !view.bars.is_empty() {
-            shrink_name(&mut headings, self.width_within(line_width));
+            shrink_name(&mut headings, line_width);
         }
         let layout = Layout::new(&headings, self.width);
         let is_wrapped = layout.headings.last().is_some_and(|last| last.is_wrapped);
-        let cell_width = if is_wrapped { Some(self.width_within(line_width)) } else { self.width };
-        let mut lines = Vec::new();
-        if view.has_head() {
-            lines.extend(layout.head().iter().map(|line| self.bold(line)));
-        }
-        let bar = bar_room(&layout.headings, self.width_within(line_width)).min(LONGEST_BAR);
-        for (number, cells) in view.rows.iter().enumerate() {
+        let cell_width = if is_wrapped { Some(line_width) } else { self.width };
+        let head = layout.head().into_iter().filter(|_| view.has_head());
+        let bar = bar_room(&layout.headings, line_width).min(LONGEST_BAR);
+        let rows = view.rows.iter().enumerate().map(|(number, cells)| {
             let mut row = layout.lines(cells, cell_width);
             if let (Some(share), Some(line)) = (view.bars.get(number), row.last_mut()) {
                 push_bar(line, *share, bar_place(&layout.headings), bar);
             }
-            let is_bold = view.bold.contains(&number);
-            lines.extend(row.into_iter().map(|line| if is_bold { self.bold(&line) } else { line }));
+            if view.bold.contains(&number) {
+                row = row.iter().map(|line| self.bold(line)).collect();
+            }
+            row.join("\n")
+        });
+        TableLines {
+            head: head.map(|line| self.bold(&line)).collect(),
+            rows: rows.collect(),
+            remark: layout.remark(),
         }
-        (lines, layout.remark())
     }
+}
+
+/// A table as text.
+#[derive(Debug)]
+pub(super) struct TableLines {
+    pub(super) head: Vec<String>,
+    /// The rows, each of one or more lines.
+    pub(super) rows: Vec<String>,
+    /// A remark on columns without room.
+    pub(super) remark: Option<String>,
 }
 
 /// Prints the blocks of a document that terminals show.
@@ -108,9 +119,13 @@ pub(super) fn print(
             Block::Command(words) => command_lines(words, style.width_within(wrapping.width)),
             Block::Gap => vec![String::new()],
             Block::Table(view) => {
-                let (lines, dropped) = style.table(view, wrapping.width);
-                remark = remark.or(dropped);
-                lines
+                let table = style.table(view, wrapping.width);
+                remark = remark.or(table.remark);
+                write_lines(out, table.head)?;
+                let mut rows = TableRows::new(style.rows);
+                table.rows.into_iter().try_for_each(|row| rows.row(out, None, row))?;
+                rows.finish(out)?;
+                Vec::new()
             }
             Block::Figure(_) => Vec::new(),
         };

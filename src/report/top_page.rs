@@ -1,6 +1,6 @@
 //! The largest keys as a page: the answer in words, the keys over time, a table.
 //!
-//! Of many slices a bounded number is kept: in each part of the time the one with the most pairs.
+//! A bounded number of slices is kept: in each part of the time the one with the most pairs.
 
 use super::document::{Block, Document, TableView};
 use super::figure::{Axis, Drawing, Figure, Scale, Series, SeriesStyle};

@@ -43,7 +43,7 @@ impl<W: Write> TopTable<W> {
             out,
             parameters: parameters.clone(),
             style,
-            rows: TableRows::new(style),
+            rows: TableRows::new(style.rows),
             dropped: None,
             any: false,
             uncertain: 0,
@@ -63,11 +63,11 @@ impl<W: Write> TopTable<W> {
         }
         self.any = true;
         let width = self.style.width.unwrap_or(WRAPPING.width);
-        let (table, dropped) = self.style.table(&key_view(&self.parameters, slice), width);
-        self.dropped = self.dropped.take().or(dropped);
+        let table = self.style.table(&key_view(&self.parameters, slice), width);
+        self.dropped = self.dropped.take().or(table.remark);
         let mut block = vec![String::new()];
         block.extend(self.style.lines(&heading(&self.parameters, slice), WRAPPING));
-        block.extend(table);
+        block.extend(table.head.into_iter().chain(table.rows));
         self.rows.row(&mut self.out, None, block.join("\n"))
     }
 
@@ -94,7 +94,7 @@ impl<W: Write> TopTable<W> {
     }
 }
 
-/// What is known of the whole, with the remarks of the table.
+/// Sentences about the whole run, with the remarks of the table.
 pub(super) fn closing(
     parameters: &TopParameters,
     summary: &TopSummary,
@@ -234,7 +234,7 @@ fn limits(summary: &TopSummary) -> Vec<String> {
     said
 }
 
-/// What is listed, and how it is counted.
+/// What is listed and how it is counted, in a line.
 pub(super) fn title(parameters: &TopParameters) -> String {
     let exact = match parameters.exact_limit_bytes {
         Some(_) => "exact count beside",

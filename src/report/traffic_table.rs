@@ -1,4 +1,4 @@
-//! An origin-destination matrix for programs: a row a pair.
+//! An origin-destination matrix for programs, with a row for each pair.
 
 use super::column::Columns;
 use super::format::ReportFormat;
@@ -6,7 +6,7 @@ use super::rows::{CellRows, Frame};
 use crate::pipeline::{Traffic, TrafficPair};
 use std::io::{self, Write};
 
-/// A pair and its packets.
+/// The columns of a pair.
 pub(super) fn pair_columns() -> Columns<TrafficPair> {
     Columns::default()
         .field("origin", |pair: &TrafficPair| pair.origin.clone())
@@ -17,7 +17,7 @@ pub(super) fn pair_columns() -> Columns<TrafficPair> {
         .doc("packets from one to the other")
 }
 
-/// Writes all pairs, and one named `other` for packets that found the table full.
+/// Writes all pairs, and one named `other` for packets that did not fit into the table.
 ///
 /// # Errors
 ///

@@ -26,11 +26,11 @@ const SCRIPT: &str = concat!(include_str!("time.js"), include_str!("page.js"));
 /// Number of rows up to which a table is shown as a whole.
 const WHOLE: usize = 14;
 
-/// Number of characters up to which the cells of a column stay in one line.
-const SHORT: usize = 32;
+/// Number of characters up to which the cells of a column stay in one line: any address does.
+const SHORT: usize = 43;
 
 /// Longest bar of a table, in characters.
-const BAR: usize = 24;
+const BAR: usize = 16;
 
 /// The document as a page.
 pub fn page(document: &Document) -> String {
@@ -281,14 +281,15 @@ fn data_table(html: &mut Markup, table: &TableView) {
 
 /// The class of a column.
 fn class(table: &TableView, column: usize) -> &'static str {
-    let mut cells = table.rows.iter().filter_map(|row| row.get(column));
-    let is_sparkline = |letter: char| ('\u{2581}'..='\u{2588}').contains(&letter);
+    let cells = || table.rows.iter().filter_map(|row| row.get(column));
+    let is_block = |letter: char| ('\u{2581}'..='\u{2588}').contains(&letter);
     if !table.headings[column].is_left {
         "number"
-    } else if cells.clone().all(|cell| cell.chars().count() <= SHORT) {
-        "short"
-    } else if cells.all(|cell| cell.chars().all(is_sparkline)) {
+    } else if cells().any(|cell| !cell.is_empty()) && cells().all(|cell| cell.chars().all(is_block))
+    {
         "short blocks"
+    } else if cells().all(|cell| cell.chars().count() <= SHORT) {
+        "short"
     } else {
         "text"
     }

@@ -5,6 +5,7 @@ use super::scale::Span;
 use super::{Drawn, Geometry, Shape};
 use crate::report::figure::Axis;
 use crate::report::markup::{Markup, px};
+use std::fmt::Display;
 
 /// A series: its name, and a value for each group.
 type BarSeries = (String, Vec<Option<f64>>);
@@ -110,16 +111,24 @@ impl Layout {
         Self { plot, horizontal, band, thick, begin: (band - thick * count) / 2.0, span }
     }
 
-    fn names(&self, svg: &mut Markup, names: &[String]) {
+    /// A place in the picture: `value` along the axis from 0 to 1, `across` from the first group.
+    fn place(&self, value: f64, across: f64) -> (f64, f64) {
         let plot = self.plot;
+        if self.horizontal {
+            (plot.left + value * plot.width, plot.top + across)
+        } else {
+            (plot.left + across, plot.bottom() - value * plot.height)
+        }
+    }
+
+    fn names(&self, svg: &mut Markup, names: &[String]) {
         for (i, name) in names.iter().enumerate() {
-            let middle = (i as f64 + 0.5) * self.band;
-            let (x, y, anchor) = if self.horizontal {
-                (plot.left - 10.0, plot.top + middle + 4.0, "end")
+            let (x, y) = self.place(0.0, (i as f64 + 0.5) * self.band);
+            if self.horizontal {
+                frame::text(svg, (x - 10.0, y + 4.0), "end", name);
             } else {
-                (plot.left + middle, plot.bottom() + 19.0, "middle")
-            };
-            frame::text(svg, (x, y), anchor, name);
+                frame::text(svg, (x, y + 19.0), "middle", name);
+            }
         }
         svg.line();
     }
@@ -129,7 +138,6 @@ impl Layout {
         let Some(at) = self.span.place(value) else {
             return;
         };
-        let plot = self.plot;
         let across = group as f64 * self.band + self.begin + series as f64 * self.thick;
         let ground = self.span.ground();
         let (low, high) = (at.min(ground), at.max(ground));
@@ -137,44 +145,29 @@ impl Layout {
         // A small value can still be seen, and zero is written as a number.
         let least = if value == 0.0 { 0.0 } else { 1.0 };
         if value == 0.0 {
-            let middle = across + thick / 2.0;
-            let (place, anchor) = if self.horizontal {
-                ((plot.left + low * plot.width + 3.0, plot.top + middle + 4.0), "start")
+            let (x, y) = self.place(low, across + thick / 2.0);
+            if self.horizontal {
+                frame::text(svg, (x + 3.0, y + 4.0), "start", 0);
             } else {
-                ((plot.left + middle, plot.bottom() - low * plot.height - 3.0), "middle")
-            };
-            frame::text(svg, place, anchor, 0);
+                frame::text(svg, (x, y - 3.0), "middle", 0);
+            }
         }
-        let (x, y, width, height) = if self.horizontal {
-            let long = ((high - low) * plot.width).max(least);
-            (plot.left + low * plot.width, plot.top + across, long, thick)
-        } else {
-            let long = ((high - low) * plot.height).max(least);
-            let y = plot.bottom() - low * plot.height - long;
-            (plot.left + across, y, thick, long)
-        };
-        svg.empty(
-            "rect",
-            &[
-                ("class", &"bar"),
-                ("x", &px(x)),
-                ("y", &px(y)),
-                ("width", &px(width)),
-                ("height", &px(height)),
-            ],
-        );
+        let (x, y) = self.place(low, across);
+        let extent = if self.horizontal { self.plot.width } else { self.plot.height };
+        let long = ((high - low) * extent).max(least);
+        let (y, width, height) =
+            if self.horizontal { (y, long, thick) } else { (y - long, thick, long) };
+        let [x, y, width, height] = [x, y, width, height].map(px);
+        let class = ("class", &"bar" as &dyn Display);
+        svg.empty("rect", &[class, ("x", &x), ("y", &y), ("width", &width), ("height", &height)]);
     }
 
     /// Draws the line on which the bars stand.
     fn ground(&self, svg: &mut Markup) {
-        let (plot, ground) = (self.plot, self.span.ground());
-        let line = if self.horizontal {
-            let x = plot.left + ground * plot.width;
-            format!("M{} {}V{}", px(x), px(plot.top), px(plot.bottom()))
-        } else {
-            let y = plot.bottom() - ground * plot.height;
-            format!("M{} {}H{}", px(plot.left), px(y), px(plot.right()))
-        };
+        let ground = self.span.ground();
+        let across = if self.horizontal { self.plot.height } else { self.plot.width };
+        let [from, to] = [0.0, across].map(|across| self.place(ground, across));
+        let line = format!("M{} {}L{} {}", px(from.0), px(from.1), px(to.0), px(to.1));
         svg.empty("path", &[("class", &"base"), ("d", &line)]);
     }
 }

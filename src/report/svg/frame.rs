@@ -1,4 +1,4 @@
-//! What all drawings share: the picture itself, its words for screen readers, axes, legend.
+//! The parts that all drawings share: the picture, its words for screen readers, axes, legend.
 
 use super::scale::Span;
 use super::ticks::Tick;
@@ -73,7 +73,7 @@ pub(super) fn short(text: &str) -> String {
     format!("{begin}…")
 }
 
-/// What surrounds a drawing.
+/// The surroundings of a drawing.
 #[derive(Debug)]
 pub(super) struct Frame<'a> {
     pub(super) figure: &'a Figure,

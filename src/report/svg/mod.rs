@@ -1,8 +1,8 @@
 //! Figures as SVG.
 //!
-//! A small writer of our own: a picture is a hundred shapes, and what matters (few bytes for many
-//! points, colours for light and dark, names that cannot become markup, places that a page's script
-//! can use) is what chart crates leave to their users.
+//! A small writer instead of a chart crate: a picture is a hundred shapes, and chart crates leave to
+//! their users what matters here (few bytes for many points, colours for light and dark, names that
+//! cannot become markup, places that the script of a page can use).
 //!
 //! | file | what it does |
 //! |---|---|
@@ -62,7 +62,7 @@ pub(super) struct Geometry {
     x: Vec<Option<f64>>,
     /// Height of each series at each row, where it has a value there.
     y: Vec<Vec<Option<f64>>>,
-    /// Rows, and columns beside the first, of what is laid out in bands.
+    /// Number of rows and of columns after the first, for drawings in bands.
     bands: (usize, usize),
     /// Bands lie one below the other.
     horizontal: bool,
@@ -70,7 +70,7 @@ pub(super) struct Geometry {
     times: Option<Times>,
 }
 
-/// What kind of drawing it is.
+/// The kind of a drawing.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Shape {
