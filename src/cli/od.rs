@@ -108,7 +108,7 @@ impl Od<'_> {
     pub(crate) fn finish(
         mut self,
         run: &Run,
-        page: impl FnOnce(Option<&Traffic>) -> Page,
+        page: impl FnOnce(Option<&Traffic>) -> Document,
     ) -> Result<()> {
         if let Some((traffic, key)) = self.traffic.as_mut().zip(self.key) {
             let mut map = AddressMap::new(&key);

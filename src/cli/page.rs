@@ -8,9 +8,9 @@ use clap::Args;
 use flowsieve::report::document::Document;
 use flowsieve::report::{html, svg};
 use flowsieve_engine::internal::Shown;
-use std::{env, fs};
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::{env, fs};
 
 // Where a page and its figures go. (No doc comment: it would stand for the description of each
 // command with these.)

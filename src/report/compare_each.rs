@@ -212,8 +212,11 @@ impl<'a> EachReport<'a> {
 
     /// Everything to look at: the answer, the mean errors of both by capture, and the table.
     pub fn page(&self) -> Document {
-        let mut page =
-            Document { zone: self.plan.trace.selection.zone, title: self.title(), ..Document::default() };
+        let mut page = Document {
+            zone: self.plan.trace.selection.zone,
+            title: self.title(),
+            ..Document::default()
+        };
         page.page(self.sentences().into_iter().map(Block::Answer));
         page.page([Block::Section("Which was nearer to the truth".to_owned())]);
         let mut memories = self.plan.memories.clone();

@@ -463,7 +463,9 @@ fn no_packets_are_no_slices() {
         for format in
             [ReportFormat::Table, ReportFormat::Json, ReportFormat::Csv, ReportFormat::JsonLines]
         {
-            assert!(!report.write(format, TerminalStyle::default(), Vec::new()).unwrap().is_empty());
+            assert!(
+                !report.write(format, TerminalStyle::default(), Vec::new()).unwrap().is_empty()
+            );
         }
         report.page(None);
     }
