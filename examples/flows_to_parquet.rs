@@ -4,7 +4,7 @@
 
 use flowsieve::flows::{FlowPlan, list};
 use flowsieve::output::ReportFormat;
-use flowsieve::output::{FlowNames, FlowParameters, FlowReport, Look};
+use flowsieve::output::{FlowNames, FlowParameters, FlowReport, TerminalStyle};
 use std::error::Error;
 use std::fs::File;
 use std::io::BufWriter;
@@ -15,7 +15,7 @@ pub(crate) fn convert(capture: &Path, parquet: &Path) -> Result<u64, Box<dyn Err
     let plan = FlowPlan { bidirectional: true, ..FlowPlan::new([capture]) };
     let parameters = FlowParameters::new(&plan, plan.memory_bytes, false, FlowNames::Flowsieve);
     let out = BufWriter::new(File::create(parquet)?);
-    let mut report = FlowReport::begin(ReportFormat::Parquet, &parameters, Look::default(), out)?;
+    let mut report = FlowReport::begin(ReportFormat::Parquet, &parameters, TerminalStyle::default(), out)?;
     let summary = list(&plan, &mut report, &())?;
     report.finish(&summary)?;
     Ok(summary.totals.flows)

@@ -146,21 +146,14 @@ impl CompareReport<'_> {
             .filter_map(|&contender| entry(self, contender, memory))
             .filter(|entry| entry.best_errors(slices).is_some());
         let elements = self.plan.rule.kind.plural();
-        Figure {
-            name: "counts-over-time".into(),
-            title: format!("Distinct {elements} over time, {} each", size(memory)),
-            caption: caption(
-                "Each structure by its unbiased estimate with its standard error, or by its raw count where it has no estimate. The grey band is the exact count.".into(),
-                self.leaves_out(),
-            ),
-            drawing: Drawing::Lines {
-                x: Axis::time("beginning of the slice", self.plan.trace.selection.zone),
-                y: Axis::new(&elements, Scale::Count),
-                series: std::iter::once(exact)
-                    .chain(counting.map(of))
-                    .collect(),
-            },
-        }
+        let text = "Each structure by its unbiased estimate with its standard error, or by its raw count where it has no estimate. The grey band is the exact count.";
+        let drawing = Drawing::Lines {
+            x: Axis::time("beginning of the slice", self.plan.trace.selection.zone),
+            y: Axis::new(&*elements, Scale::Count),
+            series: std::iter::once(exact).chain(counting.map(of)).collect(),
+        };
+        let title = format!("Distinct {elements} over time, {} each", size(memory));
+        Figure::new("counts-over-time", title, caption(text.into(), self.leaves_out()), drawing)
     }
 
     /// The mean error of every structure against the memory.
@@ -185,16 +178,13 @@ impl CompareReport<'_> {
                 style: SeriesStyle::Line,
             })
         };
-        Figure {
-            name: "error-by-memory".into(),
-            title: "Mean error against memory".into(),
-            caption: "Mean of the absolute relative errors over all slices. Both scales are logarithmic, with 0 below: an error below 0.0001 % counts as 0.".into(),
-            drawing: Drawing::Lines {
-                x: Axis::new("memory of a slice", Scale::Bytes),
-                y: Axis::new("mean relative error", Scale::PercentLog),
-                series: self.plan.contenders.iter().filter_map(series).collect(),
-            },
-        }
+        let text = "Mean of the absolute relative errors over all slices. Both scales are logarithmic, with 0 below: an error below 0.0001 % counts as 0.";
+        let drawing = Drawing::Lines {
+            x: Axis::new("memory of a slice", Scale::Bytes),
+            y: Axis::new("mean relative error", Scale::PercentLog),
+            series: self.plan.contenders.iter().filter_map(series).collect(),
+        };
+        Figure::new("error-by-memory", "Mean error against memory", text, drawing)
     }
 
     /// All errors, a row a structure and memory.
@@ -328,18 +318,16 @@ impl CompareReport<'_> {
                 "What a filter that is asked about the present second would see.",
             ),
         };
-        Some(Figure {
-            name: format!("false-positives-{}", negatives.name()),
-            title: format!("False positives at {}: {title}", size(memory)),
-            caption: format!(
-                "{caption} The scale is logarithmic, with 0 below; what has no bar gives no answer."
-            ),
-            drawing: Drawing::bars(
-                masks.iter().map(|&mask| self.attributes(mask).join(",")).collect(),
-                Axis::new("false-positive rate", Scale::PercentLog),
-                series.collect(),
-            ),
-        })
+        let drawing = Drawing::bars(
+            masks.iter().map(|&mask| self.attributes(mask).join(",")).collect(),
+            Axis::new("false-positive rate", Scale::PercentLog),
+            series.collect(),
+        );
+        let caption = format!(
+            "{caption} The scale is logarithmic, with 0 below; what has no bar gives no answer."
+        );
+        let title = format!("False positives at {}: {title}", size(memory));
+        Some(Figure::new(format!("false-positives-{}", negatives.name()), title, caption, drawing))
     }
 
     fn times(&self, memories: &[u64]) -> Block {
@@ -347,18 +335,13 @@ impl CompareReport<'_> {
             let of = |&memory: &u64| entry(self, contender, memory)?.ns_per_element;
             (contender.name().to_owned(), memories.iter().map(of).collect::<Vec<_>>())
         });
-        Block::Figure(Figure {
-            name: "time-an-element".into(),
-            title: "Time of an insertion".into(),
-            caption: "Measured in this run, on this machine, beside everything else that it did: the only figures that differ from run to run.".into(),
-            drawing: Drawing::bars(
-                memories.iter().map(|&memory| size(memory)).collect(),
-                Axis::new("ns an element", Scale::Linear),
-                series
-                    .filter(|(_, times)| times.iter().any(Option::is_some))
-                    .collect(),
-            ),
-        })
+        let text = "Measured in this run, on this machine, beside everything else that it did: the only figures that differ from run to run.";
+        let drawing = Drawing::bars(
+            memories.iter().map(|&memory| size(memory)).collect(),
+            Axis::new("ns an element", Scale::Linear),
+            series.filter(|(_, times)| times.iter().any(Option::is_some)).collect(),
+        );
+        Block::Figure(Figure::new("time-an-element", "Time of an insertion", text, drawing))
     }
 }
 

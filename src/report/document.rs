@@ -136,6 +136,22 @@ impl Document {
         blocks.filter(move |(on, _)| shown(*on)).map(|(_, block)| block)
     }
 
+    /// The answers in words, in order.
+    pub fn answers(&self) -> impl Iterator<Item = &str> {
+        self.shown_on(Medium::Page).filter_map(|block| match block {
+            Block::Answer(text) => Some(text.as_str()),
+            _ => None,
+        })
+    }
+
+    /// The warnings, in order.
+    pub fn warnings(&self) -> impl Iterator<Item = &str> {
+        self.shown_on(Medium::Page).filter_map(|block| match block {
+            Block::Warning(text) => Some(text.as_str()),
+            _ => None,
+        })
+    }
+
     /// All figures, in order.
     pub fn figures(&self) -> impl Iterator<Item = &Figure> {
         self.blocks.iter().filter_map(|(_, block)| match block {

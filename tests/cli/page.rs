@@ -127,6 +127,30 @@ fn a_page_leaves_the_results_as_they_are() {
     }
 }
 
+/// A page and each of its figures name the command line, the capture, the filter and its memory.
+#[test]
+fn a_page_and_its_figures_say_what_made_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let (page, figures) = (folder.path().join("page.html"), folder.path().join("figures"));
+    let files = ["--html", page.to_str().unwrap(), "--svg", figures.to_str().unwrap()];
+    let line = [&["count", "-q", "traces/generated.pcap", "--memory", "4KiB"], &files[..]].concat();
+    flowsieve(&line).done();
+    let command = line.join(" ");
+    let html = fs::read_to_string(&page).unwrap();
+    let version = env!("CARGO_PKG_VERSION");
+    assert!(html.contains(&format!("flowsieve {command} (flowsieve {version})")), "{command}");
+    assert!(html.contains("subset filter, 4 KiB a slice"));
+    for file in fs::read_dir(&figures).unwrap() {
+        let text = fs::read_to_string(file.unwrap().path()).unwrap();
+        let document = Document::parse(&text).unwrap();
+        let texts: Vec<&str> = document.descendants().filter_map(|node| node.text()).collect();
+        let notes = texts.join(" ");
+        for part in ["subset filter, 4 KiB a slice", "flowsieve count -q traces/generated.pcap"] {
+            assert!(notes.contains(part), "{part}: {notes}");
+        }
+    }
+}
+
 /// What makes an answer worth less stands at the top, in a list of its own.
 #[test]
 fn a_page_begins_with_warnings() {

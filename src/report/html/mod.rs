@@ -136,19 +136,8 @@ fn body(html: &mut Markup, document: &Document) -> BTreeMap<String, svg::Geometr
 fn head(html: &mut Markup, document: &Document) {
     html.open("header", &[]);
     html.leaf("h1", &[], &document.title);
-    let sentences = |is_wanted: fn(&Block) -> Option<&String>| {
-        document.shown_on(Medium::Page).filter_map(is_wanted).map(|text| as_sentence(text))
-    };
-    let answers = sentences(|block| match block {
-        Block::Answer(text) => Some(text),
-        _ => None,
-    });
-    let warnings = sentences(|block| match block {
-        Block::Warning(text) => Some(text),
-        _ => None,
-    });
-    list(html, &[("class", &"summary")], answers.collect());
-    list(html, &[("class", &"warnings"), ("aria-label", &"Warnings")], warnings.collect());
+    list(html, &[("class", &"summary")], document.answers());
+    list(html, &[("class", &"warnings"), ("aria-label", &"Warnings")], document.warnings());
     for line in document.provenance() {
         html.leaf("p", &[("class", &"provenance")], line);
     }
@@ -156,14 +145,17 @@ fn head(html: &mut Markup, document: &Document) {
     html.line();
 }
 
-fn list(html: &mut Markup, attributes: Attributes<'_>, sentences: Vec<String>) {
-    if sentences.is_empty() {
+fn list<'a>(
+    html: &mut Markup,
+    attributes: Attributes<'_>,
+    sentences: impl Iterator<Item = &'a str>,
+) {
+    let mut sentences = sentences.peekable();
+    if sentences.peek().is_none() {
         return;
     }
     html.open("ul", attributes);
-    for sentence in sentences {
-        html.leaf("li", &[], sentence);
-    }
+    sentences.for_each(|sentence| html.leaf("li", &[], as_sentence(sentence)));
     html.close("ul");
 }
 

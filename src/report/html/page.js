@@ -509,7 +509,7 @@ function overview(main, zoom, times) {
 }
 
 function sortable(table) {
-  [...table.tHead.rows[0].cells].forEach((head, column) => {
+  [...(table.tHead?.rows[0].cells ?? [])].forEach((head, column) => {
     head.querySelector("button").addEventListener("click", () => {
       const down = head.getAttribute("aria-sort") === "ascending";
       for (const other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");

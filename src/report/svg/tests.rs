@@ -26,7 +26,7 @@ fn lines(x: Scale, y: Scale, series: Vec<Series>) -> Figure {
 
 /// Draws it both ways; checks that it is well formed and has nothing but drawing in it.
 fn drawn(figure: &Figure) -> (String, Geometry) {
-    let alone = standalone(figure, &[]);
+    let alone = standalone(figure, &[HOSTILE.to_owned()]);
     let Drawn { svg, geometry } = draw(figure, None);
     for text in [&alone, &svg] {
         let document = Document::parse(text).unwrap();
@@ -54,6 +54,24 @@ fn paths<'a>(document: &'a Document<'_>, class: &str) -> Vec<&'a str> {
         .filter(|node| node.attribute("class") == Some(class))
         .filter_map(|node| node.attribute("d"))
         .collect()
+}
+
+#[test]
+fn a_file_names_what_made_it() {
+    let drawing = Drawing::Bars {
+        categories: vec!["a".into()],
+        y: axis("packets", Scale::Count),
+        series: vec![("packets".into(), vec![Some(1.0)])],
+    };
+    let lines = ["subset filter, 256 KiB".to_owned(), "flowsieve count ".repeat(20)];
+    let (with, without) = (standalone(&figure(drawing.clone()), &lines), figure(drawing));
+    let document = Document::parse(&with).unwrap();
+    let texts: Vec<&str> = document.descendants().filter_map(|node| node.text()).collect();
+    assert!(texts.contains(&"subset filter, 256 KiB"), "{texts:?}");
+    let command: Vec<&str> =
+        texts.iter().copied().filter(|text| text.starts_with("flowsieve count")).collect();
+    assert!(command.len() > 2 && command.iter().all(|line| line.len() < 115), "{command:?}");
+    assert!(!draw(&without, None).svg.contains("flowsieve count"));
 }
 
 #[test]
