@@ -272,7 +272,7 @@ pub(super) fn title(parameters: &CountParameters) -> String {
     let direction = if parameters.undirected { "undirected " } else { "" };
     format!(
         "distinct {direction}{} {slices}; {counter}{seed}{}",
-        parameters.elements_plural,
+        &parameters.elements_plural,
         parameters.selected.zone_words()
     )
 }
