@@ -42,12 +42,13 @@ pub(crate) struct CompareArgs {
     /// [default: mdbf, cmdbf, bfm, cbfm, bloom, subset, subset-planned, hll, exact]
     ///
     /// subset stores whole elements only, as count does; subset-planned also every combination that
-    /// is asked for, in the same memory.
+    /// is asked for, in the same memory. All structures: `flowsieve help structures`.
     #[arg(
         long,
         value_parser = contenders(),
         value_name = "NAMES",
         value_delimiter = ',',
+        hide_possible_values = true,
         help_heading = "Structures"
     )]
     filter: Vec<Contender>,

@@ -11,7 +11,7 @@ use super::output::{Output, is_standard};
 use super::run::{PARTIAL, Run, UNWRITTEN};
 use super::same_file::keep_apart;
 use super::structure::structures;
-use super::units::{in_short, parse_count, parse_size, parse_width_ns, with_values};
+use super::units::{in_short, parse_count, parse_share, parse_size, parse_width_ns, with_values};
 use super::wanted::parse_expected;
 use super::{Outcome, UsageError};
 use crate::count::{DEFAULT_MEMORY_BYTES, counter};
@@ -107,7 +107,9 @@ pub(crate) struct CountArgs {
 #[derive(Args, Clone, Debug)]
 struct FilterArgs {
     /// The structure that counts [default: subset]
-    #[arg(long, value_name = "NAME", value_parser = structures())]
+    ///
+    /// All structures, most of them those of papers: `flowsieve help structures`.
+    #[arg(long, value_name = "NAME", value_parser = structures(), hide_possible_values = true)]
     filter: Option<Structure>,
 
     /// Go on from the filter that an earlier count saved
@@ -132,7 +134,7 @@ struct FilterArgs {
     memory: Option<u64>,
 
     /// Size the filter for this false-positive rate at --expect elements
-    #[arg(long, value_name = "RATE", requires = "expect", hide_short_help = true)]
+    #[arg(long, value_name = "RATE", requires = "expect", value_parser = parse_share, hide_short_help = true)]
     fpr: Option<f64>,
 
     /// Distinct elements expected per slice; with --want also src=5k for one combination

@@ -62,23 +62,23 @@ pub(crate) struct GenerateArgs {
     nanoseconds: bool,
 
     /// Share of exact repeats of a frame shortly before
-    #[arg(long, value_name = "PERCENT", default_value_t = 5, value_parser = percent(), hide_short_help = true)]
+    #[arg(long, value_name = "PERCENT", default_value_t = 5, value_parser = parse_percent, hide_short_help = true)]
     repeat: u8,
 
     /// Share of packets from one host that scans the others [default: 0; none with `--kind dns`]
-    #[arg(long, value_name = "PERCENT", value_parser = percent())]
+    #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]
     scan: Option<u8>,
 
     /// Share of DNS messages in ordinary traffic [default: 2; all with `--kind dns`]
-    #[arg(long, value_name = "PERCENT", value_parser = percent())]
+    #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]
     dns: Option<u8>,
 
     /// Share of host pairs that talk in a VLAN
-    #[arg(long, value_name = "PERCENT", default_value_t = 10, value_parser = percent(), hide_short_help = true)]
+    #[arg(long, value_name = "PERCENT", default_value_t = 10, value_parser = parse_percent, hide_short_help = true)]
     vlan: u8,
 
     /// Share of host pairs that talk IPv6
-    #[arg(long, value_name = "PERCENT", default_value_t = 10, value_parser = percent(), hide_short_help = true)]
+    #[arg(long, value_name = "PERCENT", default_value_t = 10, value_parser = parse_percent, hide_short_help = true)]
     ipv6: u8,
 }
 
@@ -95,8 +95,12 @@ fn parse_snaplen(text: &str) -> Result<u32, String> {
     })
 }
 
-fn percent() -> clap::builder::RangedI64ValueParser<u8> {
-    clap::value_parser!(u8).range(0..=100)
+/// Parses a whole percentage, `5` or `5%`.
+fn parse_percent(text: &str) -> Result<u8, String> {
+    let percent = text.strip_suffix('%').unwrap_or(text).parse().ok();
+    percent
+        .filter(|percent| *percent <= 100)
+        .ok_or_else(|| "a percentage is a whole number from 0 to 100, such as 5 or 5%".to_owned())
 }
 
 /// Generates the capture and says what is in it.

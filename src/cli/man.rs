@@ -42,7 +42,7 @@ pub(crate) fn run(args: &ManArgs, run: &Run) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// The command with the texts of those options, too, that `-h` leaves out.
+/// Returns the command with the help of all options, also of those that `-h` leaves out.
 fn in_full(command: Command) -> Command {
     command.mut_args(|argument| argument.hide_short_help(false)).mut_subcommands(in_full)
 }
@@ -52,7 +52,7 @@ fn write_all(command: &Command, folder: &Path, run: &Run) -> Result<()> {
     command.get_subcommands().try_for_each(|command| write_all(command, folder, run))
 }
 
-/// Writes the page of this command, to standard output or into a folder.
+/// Writes the page of a command to standard output, or into a folder.
 fn write(command: &Command, folder: Option<&Path>, run: &Run) -> Result<()> {
     let man = Man::new(command.clone())
         .source(concat!("flowsieve ", env!("CARGO_PKG_VERSION")))
@@ -61,6 +61,7 @@ fn write(command: &Command, folder: Option<&Path>, run: &Run) -> Result<()> {
     let mut page = Vec::new();
     man.render(&mut page).context("cannot make a manual page")?;
     let page = String::from_utf8(page).context("a manual page is text")?;
+    let page = with_short_synopsis(&page, command);
     let mut output = run.output(file.as_deref())?;
     output
         .write_all(with_plain_examples(&page).as_bytes())
@@ -68,7 +69,19 @@ fn write(command: &Command, folder: Option<&Path>, run: &Run) -> Result<()> {
     run.commit(output)
 }
 
-/// The page with what follows the options, examples above all, in lines as they are, under a
+/// Returns the page with the usage of the command as its synopsis: clap lists every option there.
+fn with_short_synopsis(page: &str, command: &Command) -> String {
+    const SYNOPSIS: &str = ".SH SYNOPSIS\n";
+    let Some((head, rest)) = page.split_once(SYNOPSIS) else {
+        return page.to_owned();
+    };
+    let behind = rest.find(".SH ").map_or("", |end| &rest[end..]);
+    let usage = command.clone().render_usage().to_string();
+    let usage = usage.trim_start_matches("Usage: ").trim().replace('-', "\\-");
+    format!("{head}{SYNOPSIS}{usage}\n{behind}")
+}
+
+/// Returns the page with what follows the options, examples above all, in lines as they are, under a
 /// heading that says so.
 fn with_plain_examples(page: &str) -> String {
     page.replacen(".SH EXTRA\nExamples:\n", ".SH EXAMPLES\n.nf\n", 1).replacen(

@@ -297,6 +297,11 @@ pub(crate) fn is_shown() -> bool {
     host::current().is_none() && io::stdout().is_terminal()
 }
 
+/// Returns whether standard input is a terminal.
+pub(crate) fn is_typed() -> bool {
+    host::current().is_none() && io::stdin().is_terminal()
+}
+
 /// Returns whether this name stands for standard input or output.
 pub(crate) fn is_standard(path: &Path) -> bool {
     path.as_os_str() == "-"

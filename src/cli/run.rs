@@ -14,7 +14,7 @@
 use super::host::Problem;
 use super::inputs::{Inputs, total_bytes, twice};
 use super::options::{InputArgs, SpeechArgs};
-use super::output::{Ending, Output, Partials, is_piped, is_standard};
+use super::output::{Ending, Output, Partials, is_piped, is_standard, is_typed};
 use super::problems::{ProblemList, outcome, say_times_out_of_range};
 use super::progress::Progress;
 use super::say::{is_seen, say};
@@ -156,6 +156,9 @@ impl Run {
             streams > 1,
             "standard input can be read only once; name - once, or files",
         )])?;
+        if streams > 0 && is_typed() {
+            self.remark("waiting for a capture on standard input; name a file, or pipe one in");
+        }
         if follow {
             return Ok(input.captures.clone());
         }

@@ -15,7 +15,10 @@ const TOPICS: [Topic; 7] = [
     ("environment", || ENVIRONMENT.to_owned()),
     ("exit-codes", || EXIT_CODES.to_owned()),
     ("formats", formats),
-    ("structures", || listed("What counts (--filter)", &structures())),
+    ("structures", || {
+        let own = "In compare also subset-planned: subset with every combination that is asked for";
+        format!("{}\n\n{own}", listed("Structures (--filter)", &structures()))
+    }),
     ("values", || VALUES.to_owned()),
 ];
 

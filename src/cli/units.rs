@@ -10,15 +10,16 @@ use flowsieve::trace::time_from_text;
 use flowsieve::zone::Zone;
 use std::hash::{BuildHasher, RandomState};
 
-/// What options take, as `flowsieve --help` says it.
+/// The values of options, as `flowsieve --help` explains them.
 pub(crate) const VALUES: &str = "\
 Values:
   SIZE      bytes (65536), or 64KiB, 64K (powers of two), 64kB, 64KB (powers of ten); also M, G, T
   COUNT     2500, 10k, 1.5M, 2G
-  DURATION  seconds (60, 0.5), or with a unit: ns, us, ms, s, min or m, h, d or day
+  DURATION  seconds (60, 0.5), or with a unit: ns, us, ms, s, min or m, h, d or day (1h30m)
+  RATE      a share (0.001) or a percentage (0.1%)
   TIME      2014-01-01 and 2014-01-01T12:30 (of --timezone), RFC 3339, or seconds since 1970";
 
-/// A port, by its number or its name.
+/// Parses a port by its number or its name.
 pub(crate) fn parse_port(text: &str) -> Result<u16, String> {
     // What everybody calls the port of DNS; its registered name is domain.
     let name = if text == "dns" { "domain" } else { text };
@@ -28,7 +29,7 @@ pub(crate) fn parse_port(text: &str) -> Result<u16, String> {
     })
 }
 
-/// The first two examples of a command.
+/// Returns the first two examples of a command.
 pub(crate) fn in_short(examples: &str) -> String {
     // What an example is for is indented by two, and its command lines by more.
     let is_title = |line: &&str| line.starts_with("  ") && !line.starts_with("   ");
@@ -41,12 +42,12 @@ pub(crate) fn in_short(examples: &str) -> String {
     lines.join("\n")
 }
 
-/// Examples of a command, and where its values are explained.
+/// Returns examples of a command, and where its values are explained.
 pub(crate) fn with_values(examples: &str) -> String {
     format!("{examples}\n\nHow sizes, counts, durations and times are written: flowsieve --help")
 }
 
-/// What was typed breaks the rule for its kind; the message states that rule with an example.
+/// Why a value was not understood; the message states the rule with an example.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub(crate) enum UnitError {
     /// See [`parse_count`].
@@ -55,7 +56,7 @@ pub(crate) enum UnitError {
     /// See [`parse_duration_ns`].
     #[error(
         "a duration is a number of seconds, or one with its unit (ns, us, ms, s, min, h or d), \
-         such as 500ms or 1min"
+         such as 500ms or 1h30m"
     )]
     Duration,
     /// See [`parse_width_ns`].
@@ -82,12 +83,21 @@ pub(crate) enum UnitError {
          +90s after the first packet, or -5min before the last"
     )]
     Bound,
+    /// See [`parse_time`].
+    #[error(
+        "{0} would be {0} seconds after 1970 began; a time is a date, such as {0}-01-01, or seconds \
+         since 1970"
+    )]
+    Year(u16),
+    /// See [`parse_share`].
+    #[error("a share is a number, such as 0.001, or a percentage, such as 0.1%")]
+    Share,
     /// See [`parse_seed`].
     #[error("a seed is a number from 0 to 2^64 - 1, or random")]
     Seed,
 }
 
-/// `10M`, `2.5k`, `400`: a number with a decimal suffix or none.
+/// Parses `10M`, `2.5k` or `400`: a number with a decimal suffix or none.
 pub(crate) fn parse_count(text: &str) -> Result<u64, UnitError> {
     let unit = |suffix: &str| match suffix {
         "" => Some(1),
@@ -99,7 +109,8 @@ pub(crate) fn parse_count(text: &str) -> Result<u64, UnitError> {
     parse(text, unit).ok_or(UnitError::Count)
 }
 
-/// `500ms`, `1s`, `5min`, `1h`, `60`, in nanoseconds: a number with its unit, or of seconds.
+/// Parses `500ms`, `1h`, `1h30m` or `60` into nanoseconds: numbers with units that become smaller,
+/// or a number of seconds.
 pub(crate) fn parse_duration_ns(text: &str) -> Result<u64, UnitError> {
     let unit = |suffix: &str| match suffix {
         "ns" => Some(1),
@@ -111,22 +122,47 @@ pub(crate) fn parse_duration_ns(text: &str) -> Result<u64, UnitError> {
         "d" | "day" | "days" => Some(86_400_000_000_000),
         _ => None,
     };
-    parse(text, unit).ok_or(UnitError::Duration)
+    let is_number = |c: char| c.is_ascii_digit() || c == '.';
+    let mut parts = Vec::new();
+    let mut rest = text;
+    while !rest.is_empty() {
+        let number = rest.find(|c| !is_number(c)).unwrap_or(rest.len());
+        let end = rest[number..].find(is_number).map_or(rest.len(), |end| number + end);
+        parts.push((unit(&rest[number..end]).ok_or(UnitError::Duration)?, &rest[..end]));
+        rest = &rest[end..];
+    }
+    let is_seconds = text.ends_with(|c: char| c.is_ascii_digit());
+    if parts.is_empty() || !parts.is_sorted_by(|a, b| a.0 > b.0) || (is_seconds && parts.len() > 1)
+    {
+        return Err(UnitError::Duration);
+    }
+    let sum = parts.iter().try_fold(0_u64, |sum, (_, part)| sum.checked_add(parse(part, unit)?));
+    sum.ok_or(UnitError::Duration)
 }
 
-/// A duration above 0, as a difference of two times.
+/// Parses `0.001` or `0.1%`.
+pub(crate) fn parse_share(text: &str) -> Result<f64, UnitError> {
+    let share = match text.strip_suffix('%') {
+        // Exactly what the digits say: a division would round twice.
+        Some(percent) if !percent.contains(['e', 'E']) => format!("{percent}e-2").parse(),
+        _ => text.parse(),
+    };
+    share.map_err(|_| UnitError::Share)
+}
+
+/// Parses a duration above 0, as a difference of two times.
 pub(crate) fn parse_width_ns(text: &str) -> Result<i64, UnitError> {
     let width = i64::try_from(parse_duration_ns(text)?);
     width.ok().filter(|&ns| ns > 0).ok_or(UnitError::Width)
 }
 
-/// A duration from 0 on, as a difference of two times.
+/// Parses a duration from 0 on, as a difference of two times.
 pub(crate) fn parse_delay_ns(text: &str) -> Result<i64, UnitError> {
     i64::try_from(parse_duration_ns(text)?).map_err(|_| UnitError::Delay)
 }
 
-/// `64KiB`, `64K`, `64kB`, `65536`, in bytes: powers of two but where a B follows the letter, as in
-/// GNU's tools; large and small letters mean the same.
+/// Parses `64KiB`, `64K`, `64kB` or `65536` into bytes: powers of two unless a B follows the letter,
+/// as in GNU's tools; upper and lower case mean the same.
 pub(crate) fn parse_size(text: &str) -> Result<u64, UnitError> {
     let unit = |suffix: &str| match suffix.to_ascii_lowercase().as_str() {
         "" | "b" => Some(1),
@@ -143,8 +179,8 @@ pub(crate) fn parse_size(text: &str) -> Result<u64, UnitError> {
     parse(text, unit).ok_or(UnitError::Size)
 }
 
-/// A time as it was typed, in nanoseconds since 1970 began: in UTC, or on the clocks of a zone that
-/// is known later.
+/// A time as it was typed, in nanoseconds since 1970 began: in UTC, or in the local time of a zone
+/// that is known later.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum TypedTime {
     Utc(i64),
@@ -152,7 +188,7 @@ pub(crate) enum TypedTime {
 }
 
 impl TypedTime {
-    /// In nanoseconds since the epoch.
+    /// Returns the time in nanoseconds since the epoch.
     pub(crate) fn in_zone(self, zone: Zone) -> i64 {
         match self {
             Self::Utc(time_ns) => time_ns,
@@ -161,9 +197,13 @@ impl TypedTime {
     }
 }
 
-/// `2014-01-01`, `2014-01-01T12:30`, RFC 3339 and seconds since 1970. A date is the time at which
-/// it begins.
+/// Parses `2014-01-01`, `2014-01-01T12:30`, RFC 3339 or seconds since 1970. A date is the time at
+/// which it begins.
 pub(crate) fn parse_time(text: &str) -> Result<TypedTime, UnitError> {
+    // Nobody who types a year means a time in the first hour of 1970.
+    if let (4, Ok(year @ 1970..=2262)) = (text.len(), text.parse()) {
+        return Err(UnitError::Year(year));
+    }
     let civil = || {
         let at_begin = |day: NaiveDate| day.and_hms_opt(0, 0, 0);
         let of_day = || at_begin(text.parse().ok()?);
@@ -189,7 +229,7 @@ pub(crate) enum TypedBound {
 }
 
 impl TypedBound {
-    /// The end, where times without an offset are of this zone.
+    /// Returns the end; times without an offset are in this zone.
     pub(crate) fn in_zone(self, zone: Zone) -> TimeBound {
         match self {
             Self::Time(time) => TimeBound::At(time.in_zone(zone)),
@@ -198,8 +238,8 @@ impl TypedBound {
     }
 }
 
-/// An end of a range of time: a time as [`parse_time`] reads it, or `+90s` after the first packet,
-/// or `-5min` before the last.
+/// Parses an end of a range of time: a time as in [`parse_time`], `+90s` after the first packet, or
+/// `-5min` before the last.
 pub(crate) fn parse_bound(text: &str) -> Result<TypedBound, UnitError> {
     let relative = |sign| parse_delay_ns(text.strip_prefix(sign)?).ok();
     if let Some(after) = relative('+') {
@@ -207,12 +247,15 @@ pub(crate) fn parse_bound(text: &str) -> Result<TypedBound, UnitError> {
     } else if let Some(before) = relative('-') {
         Ok(TypedBound::Relative(TimeBound::BeforeEnd(before)))
     } else {
-        parse_time(text).map(TypedBound::Time).map_err(|_| UnitError::Bound)
+        parse_time(text).map(TypedBound::Time).map_err(|error| match error {
+            UnitError::Year(_) => error,
+            _ => UnitError::Bound,
+        })
     }
 }
 
-/// A number, or `random`: one that nobody knows beforehand, of 53 bits, which every reader of JSON
-/// keeps.
+/// Parses a number, or `random`: one that nobody knows beforehand, of 53 bits, which every reader of
+/// JSON keeps.
 pub(crate) fn parse_seed(text: &str) -> Result<u64, UnitError> {
     if text == "random" {
         return Ok(RandomState::new().hash_one(0_u8) >> 11);
@@ -220,8 +263,8 @@ pub(crate) fn parse_seed(text: &str) -> Result<u64, UnitError> {
     text.parse().map_err(|_| UnitError::Seed)
 }
 
-/// Digits, perhaps a point and more digits, then a unit; `None` if it is anything else, too large
-/// or not whole.
+/// Parses digits, perhaps a point and more digits, then a unit. `None` if it is anything else, too
+/// large or not whole.
 fn parse(text: &str, unit: impl Fn(&str) -> Option<u64>) -> Option<u64> {
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, suffix) = text.split_at(end);
@@ -327,8 +370,14 @@ mod tests {
                 ("1d", 86_400_000_000_000),
                 ("1day", 86_400_000_000_000),
                 ("2days", 172_800_000_000_000),
+                ("1h30m", 5_400_000_000_000),
+                ("1d2h3min4s5ms", 93_784_005_000_000),
+                ("1.5h0.5s", 5_400_500_000_000),
             ],
-            &["", "1M", "1S", "s", "1 s", "-1s", "0.5ns", "1e3s", "6000000h"],
+            &[
+                "1h30", "30m1h", "1h1h", "1h 30m", "1hm", "", "1M", "1S", "s", "1 s", "-1s",
+                "0.5ns", "1e3s", "6000000h",
+            ],
             UnitError::Duration,
         );
     }
@@ -394,8 +443,11 @@ mod tests {
             "2014-01-01T00:00[Europe/Berlin]",
             "yesterday",
         ] {
-            let number = text.parse::<f64>().is_ok();
-            assert_eq!(parse_time_ns(text).is_ok(), number, "{text}");
+            let error = if text == "2014" { UnitError::Year(2014) } else { UnitError::Time };
+            assert_eq!(parse_time_ns(text), Err(error), "{text}");
+        }
+        for seconds in ["1969", "2263", "2014.0", "02014"] {
+            assert!(parse_time_ns(seconds).is_ok(), "{seconds}");
         }
     }
 
@@ -427,6 +479,18 @@ mod tests {
         ] {
             let message = error.to_string();
             assert!(message.contains("such as") && !message.contains(". "), "{message}");
+        }
+    }
+
+    #[test]
+    fn shares() {
+        for (text, share) in
+            [("0.001", 0.001), ("0.1%", 0.001), ("5%", 0.05), ("100%", 1.0), ("-1%", -0.01)]
+        {
+            assert_eq!(parse_share(text), Ok(share), "{text}");
+        }
+        for wrong in ["", "%", "1 %", "1%%", "1e-3%", "much"] {
+            assert_eq!(parse_share(wrong), Err(UnitError::Share), "{wrong}");
         }
     }
 
@@ -489,7 +553,7 @@ mod tests {
                 }
             }
             if let Err(error) = parse_time_ns(&text) {
-                assert_eq!(error, UnitError::Time, "{text}");
+                assert!(matches!(error, UnitError::Time | UnitError::Year(_)), "{text}");
             }
         }
     }

@@ -225,7 +225,7 @@ fn errors_of_captures_that_are_known_are_said_once() {
     assert_eq!(run.err.lines().count(), 2, "{}", run.err);
     let run = index("add", &[&archive, &captures]);
     assert_eq!(run.code, Some(0), "{}", run.err);
-    assert!(run.err.contains("2 captures were in the index already"), "{}", run.err);
+    assert!(run.err.contains("captures that were in the index already: 2"), "{}", run.err);
     let stats = index("stats", &[&archive, Path::new("--captures")]).done();
     let damaged = stats.lines().filter(|line| line.ends_with("damaged"));
     assert_eq!(damaged.count(), 2, "{stats}");

@@ -3,7 +3,7 @@
 use super::{ArchiveArgs, Outcome, explained};
 use crate::cli::UsageError;
 use crate::cli::anonymize_args::{AnonymizeArgs, VendorArgs};
-use crate::cli::options::{FormatArgs, OutputArgs, RowsArgs, capture_filter};
+use crate::cli::options::{FormatArgs, OutputArgs, QuietArgs, RowsArgs, capture_filter};
 use crate::cli::output::{Output, folder_of, is_standard, unwritten};
 use crate::cli::run::{PARTIAL, Run};
 use crate::cli::same_file::{keep_apart, within_index};
@@ -112,6 +112,9 @@ pub(super) struct SearchArgs {
 
     #[command(flatten, next_help_heading = "Output")]
     output: OutputArgs,
+
+    #[command(flatten, next_help_heading = "Output")]
+    quiet: QuietArgs,
 }
 
 /// Notes the captures with answers, and shows these with other addresses if that is wanted.
@@ -158,8 +161,8 @@ pub(super) fn run(args: &SearchArgs, run: &mut Run) -> Result<Outcome> {
     };
     args.format.check(&args.output)?;
     check_files(args)?;
-    let key = args.anonymize.key(false)?;
-    run.start(false)?;
+    let key = args.anonymize.key(args.quiet.quiet)?;
+    run.start(args.quiet.quiet)?;
     let output = run.output(args.output.path())?;
     let style = output.style(args.rows.shown());
     let (format, is_anonymized) = (args.format.format, key.is_some());
@@ -274,8 +277,10 @@ fn write(
         return Ok(true);
     }
     run.commit(output)?;
-    say(format_args!("{} packets written to {}", extracted.packets, path.shown()));
-    if extracted.logs > 0 {
+    if !run.is_quiet() {
+        say(format_args!("{} packets written to {}", extracted.packets, path.shown()));
+    }
+    if extracted.logs > 0 && !run.is_quiet() {
         say(format_args!(
             "{} of the files with answers are logs, which have no packets",
             extracted.logs

@@ -272,7 +272,7 @@ pub(super) fn remove(args: &ChangeArgs, run: &mut Run) -> Result<Outcome> {
     }
     writer.commit().map_err(explained)?;
     if !args.quiet.quiet && !interrupted {
-        say(format_args!("{dropped} captures dropped"));
+        say(format_args!("captures dropped: {dropped}"));
     }
     run.report_all(problems);
     let what = format!(
@@ -370,7 +370,7 @@ fn fill(
     if !quiet.quiet && !done.interrupted {
         say(format_args!("captures indexed: {}, in regions: {}", done.indexed, done.regions));
         if done.known > 0 {
-            say(format_args!("{} captures were in the index already", done.known));
+            say(format_args!("captures that were in the index already: {}", done.known));
         }
         run.others();
     }

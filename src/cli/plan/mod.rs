@@ -8,7 +8,7 @@ use super::design::DesignArgs;
 use super::options::{ElementArgs, ExactLimitArgs, FormatArgs, OutputArgs, QuietArgs, ReadArgs};
 use super::run::Run;
 use super::structure::structures;
-use super::units::{in_short, parse_size, with_values};
+use super::units::{in_short, parse_share, parse_size, with_values};
 use super::{Outcome, UsageError};
 use anyhow::{Context, Result};
 use clap::{Arg, Args};
@@ -64,7 +64,8 @@ pub(crate) struct PlanArgs {
     #[arg(
         long,
         value_name = "0..1",
-        default_value_t = 1.0,
+        default_value = "1",
+        value_parser = parse_share,
         allow_negative_numbers = true,
         hide_short_help = true
     )]
@@ -88,7 +89,7 @@ pub(crate) struct PlanArgs {
     memory: Option<u64>,
 
     /// Weighted false-positive rate instead, in as little memory as possible
-    #[arg(long, value_name = "RATE", allow_negative_numbers = true)]
+    #[arg(long, value_name = "RATE", value_parser = parse_share, allow_negative_numbers = true)]
     fpr: Option<f64>,
 
     /// Rate of single attributes instead, by the rule of the CBFM paper's tables
@@ -97,14 +98,17 @@ pub(crate) struct PlanArgs {
     #[arg(
         long,
         value_name = "RATE",
+        value_parser = parse_share,
         conflicts_with = "fpr",
         allow_negative_numbers = true,
         hide_short_help = true
     )]
     attribute_fpr: Option<f64>,
 
-    /// Only these structures [default: all]
-    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = structures())]
+    /// Only these structures, such as mdbf,cmdbf [default: all]
+    ///
+    /// All of them: `flowsieve help structures`.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = structures(), hide_possible_values = true)]
     filter: Vec<Structure>,
 
     #[command(flatten)]
