@@ -38,11 +38,11 @@ pub(crate) struct CompareArgs {
     #[command(flatten)]
     trace: TraceArgs,
 
-    /// Structures, such as subset,mdbf
+    /// Structures of `flowsieve help structures`, such as subset,mdbf
     /// [default: mdbf, cmdbf, bfm, cbfm, bloom, subset, subset-planned, hll, exact]
     ///
     /// subset stores whole elements only, as count does; subset-planned also every combination that
-    /// is asked for, in the same memory. All structures: `flowsieve help structures`.
+    /// is asked for, in the same memory.
     #[arg(
         long,
         value_parser = contenders(),

@@ -106,9 +106,7 @@ pub(crate) struct CountArgs {
 
 #[derive(Args, Clone, Debug)]
 struct FilterArgs {
-    /// The structure that counts [default: subset]
-    ///
-    /// All structures, most of them those of papers: `flowsieve help structures`.
+    /// The structure that counts; those of the papers: `flowsieve help structures` [default: subset]
     #[arg(long, value_name = "NAME", value_parser = structures(), hide_possible_values = true)]
     filter: Option<Structure>,
 

@@ -105,9 +105,7 @@ pub(crate) struct PlanArgs {
     )]
     attribute_fpr: Option<f64>,
 
-    /// Only these structures, such as mdbf,cmdbf [default: all]
-    ///
-    /// All of them: `flowsieve help structures`.
+    /// Only these structures of `flowsieve help structures`, such as mdbf,cmdbf [default: all]
     #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = structures(), hide_possible_values = true)]
     filter: Vec<Structure>,
 
