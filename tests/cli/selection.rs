@@ -86,7 +86,7 @@ fn every_command_reads_the_selected_packets_and_says_so() {
     let page = folder.path().join("page.html");
     flowsieve(&["count", "--html", text(&page), "--where", "tcp port 443", capture]);
     let page = std::fs::read_to_string(page).unwrap();
-    assert!(page.contains("only packets where tcp port 443"));
+    assert!(page.contains("Only packets where tcp port 443"));
 }
 
 #[test]
