@@ -25,7 +25,7 @@ pub struct CmdbfSpec {
 
 pub(crate) const CMDBF: Descriptor = Descriptor {
     name: "cmdbf",
-    summary: "MDBF with a combined filter (Xie et al. 2008)",
+    summary: "MDBF with a combined filter, hashed jointly (after Xie et al. 2008)",
     reach: Reach::Attributes,
     ignores_repeats: true,
     size: |attributes, sizing| {
