@@ -35,7 +35,8 @@ use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What every process knows of a run. No field may be left out: `Option::deserialize` wants a null.
+/// The description of a run that every process gets. No field may be missing: `Option::deserialize`
+/// wants a null.
 #[derive(Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 struct Job {
@@ -47,7 +48,7 @@ struct Job {
     from_ns: Option<i64>,
     #[serde(deserialize_with = "Option::deserialize")]
     to_ns: Option<i64>,
-    /// Where the first slice begins, and how long slices are.
+    /// Beginning of the first slice, and length of slices.
     first_ns: i64,
     #[serde(deserialize_with = "Option::deserialize")]
     width_ns: Option<i64>,
@@ -60,7 +61,7 @@ struct Job {
 struct PythonFile(Py<PyAny>);
 
 impl PythonFile {
-    /// The same in large requests.
+    /// Reads a file in large requests.
     fn buffered(file: Py<PyAny>) -> BufReader<Self> {
         BufReader::with_capacity(REQUEST, Self(file))
     }
@@ -110,11 +111,11 @@ pub(crate) fn captures(py: Python<'_>, named: Vec<PathBuf>) -> (Vec<PathBuf>, Ve
     py.detach(|| captures_of(&named))
 }
 
-/// What is known when all pieces were read.
+/// The results that are known when all pieces were read.
 struct Whole {
     table: InputTable,
     summary: Box<CountSummary>,
-    /// What a run of one process says of the inputs.
+    /// The messages of a single run about the inputs.
     said: Vec<Said>,
     /// Whether all inputs were read to their end.
     is_complete: bool,
@@ -202,8 +203,8 @@ fn pieces_of(texts: &[String]) -> PyResult<Vec<Piece>> {
 /// Bytes of a report, the lines that were said, and whether all inputs were read to their end.
 type Report<'py> = (Bound<'py, PyBytes>, Vec<Said>, bool);
 
-/// What Python gives for an input that it opens: its length if it may be divided, and how it is
-/// opened at an offset.
+/// An input that Python opens: its length if it may be divided, and a function that opens it at an
+/// offset.
 type Remote = (Option<u64>, Py<PyAny>);
 
 #[pymethods]
@@ -260,7 +261,7 @@ impl DividedJob {
         Ok(made)
     }
 
-    /// The same count in another process, from its text.
+    /// Makes the same run in another process, from its text.
     #[staticmethod]
     fn of_text(text: &str) -> PyResult<Self> {
         let no_run = |error: serde_json::Error| wrong(&format!("this text is no run: {error}"));
@@ -340,7 +341,7 @@ impl DividedJob {
         Ok(PartsOfPiece { reader: Mutex::new(Some(reader)) })
     }
 
-    /// What stands in the results for a piece that could not be read and is left out.
+    /// Returns the result of a piece that could not be read and is left out.
     fn unread<'py>(
         &self,
         py: Python<'py>,
@@ -635,8 +636,8 @@ impl PartsOfPiece {
         part.map(|(slice, shard, bytes)| (slice, shard, PyBytes::new(py, &bytes)))
     }
 
-    /// What became of the piece. Raises if its bytes could not be read, which is no damage: reading
-    /// it again may help.
+    /// Returns what became of the piece. Raises if its bytes could not be read, which is no damage:
+    /// reading it again may help.
     fn finish<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let reader = self.reader().take();
         let reader = reader.ok_or_else(|| wrong("the piece was finished already"))?;
@@ -645,7 +646,7 @@ impl PartsOfPiece {
     }
 }
 
-/// What reduces.
+/// The reduce step of each kind of run.
 enum Reducer {
     Count(Box<ShardCount>),
     Top(Box<SliceRanking>),

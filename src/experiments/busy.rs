@@ -96,7 +96,7 @@ pub(super) fn busy(settings: &Settings) -> Result<(Vec<Busy>, String), Experimen
     };
     let captures = settings.captures.iter();
     let mut busy: Vec<Busy> = captures
-        .map(|path| judged(ExperimentCapture::of(path)))
+        .map(|path| judged(ExperimentCapture::from_path(path)))
         .filter(|busy| busy.most >= LEAST_PAIRS)
         .collect();
     busy.sort_by(|a, b| {

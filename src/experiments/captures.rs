@@ -65,7 +65,7 @@ pub(super) fn traffic(
         kind.plural(),
         settings.captures.len()
     );
-    let traffic = ranked.into_iter().take(MOST).map(|(_, path)| ExperimentCapture::of(path));
+    let traffic = ranked.into_iter().take(MOST).map(|(_, path)| ExperimentCapture::from_path(path));
     Ok((traffic.collect(), from))
 }
 
@@ -107,7 +107,7 @@ pub(super) fn generated(
 
 impl ExperimentCapture {
     /// Opens a capture of the user.
-    pub(super) fn of(path: &Path) -> Self {
+    pub(super) fn from_path(path: &Path) -> Self {
         let name = path.file_name();
         Self {
             name: name.map_or_else(String::new, |name| name.to_string_lossy().into_owned()),

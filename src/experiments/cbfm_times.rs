@@ -47,7 +47,7 @@ pub(super) fn fig_10(settings: &Settings) -> Found {
         let operations =
             operations.map(|(_, filter)| each(queries, move |query| ask(&**filter, query, mask)));
         let mut operations: Vec<Operation<'_>> = operations.collect();
-        let times = Times::of(rounds, &mut operations);
+        let times = Times::measure(rounds, &mut operations);
         drop(operations);
         for (place, (name, _)) in answering.iter().enumerate() {
             found.cell(format!("{name}: {what}")).time(times.time(place));
@@ -102,7 +102,7 @@ pub(super) fn query_n(settings: &Settings) -> Found {
         let operations = operations
             .map(|(filter, present)| each(present, move |query| ask(&**filter, query, FULL)));
         let mut operations: Vec<Operation<'_>> = operations.collect();
-        let times = Times::of(rounds, &mut operations);
+        let times = Times::measure(rounds, &mut operations);
         for (place, elements) in numbers.iter().enumerate().skip(1) {
             found
                 .cell(format!("{name}: n = {elements} / n = {}", numbers[0]))
@@ -158,7 +158,7 @@ pub(super) fn fig_12(settings: &Settings) -> Found {
             })
         })
     });
-    let times = Times::of(rounds, &mut operations.collect::<Vec<_>>());
+    let times = Times::measure(rounds, &mut operations.collect::<Vec<_>>());
     let labels: Vec<_> = filters.iter().map(|&(name, attributes, _)| (name, attributes)).collect();
     add_times_by_attributes(&mut found, &labels, &times);
     Ok(found)

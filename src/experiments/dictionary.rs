@@ -65,7 +65,7 @@ pub(super) fn times(words: &[Vec<u8>], bits: u64, probes: u32, rounds: usize) ->
             })
         }),
     ];
-    let times = Times::of(rounds, &mut operations);
+    let times = Times::measure(rounds, &mut operations);
     [0, 2].map(|place| WordTimes {
         filter: times.time(place),
         set: times.time(place + 1),

@@ -189,7 +189,7 @@ pub(super) fn times(settings: &Settings) -> Found {
             }));
         }
     }
-    let times = Times::of(rounds, &mut operations);
+    let times = Times::measure(rounds, &mut operations);
     drop(operations);
     let mut found = Findings::new([
         format!(

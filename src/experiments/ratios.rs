@@ -21,7 +21,7 @@ const OF_MEDIAN: f64 = 1.2533;
 impl Times {
     /// Runs the operations, each of which returns its nanoseconds, in this many rounds, after one
     /// round to warm up.
-    pub(super) fn of(rounds: usize, operations: &mut [Operation<'_>]) -> Self {
+    pub(super) fn measure(rounds: usize, operations: &mut [Operation<'_>]) -> Self {
         let mut round = || operations.iter_mut().map(|operation| operation()).collect();
         // The first round brings everything into the caches.
         let _: Vec<f64> = round();

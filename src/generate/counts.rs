@@ -35,12 +35,12 @@ impl Counts {
             | u128::from(tuple.ipv6) << 104;
         self.waiting.push(flow);
         if self.waiting.len() == WAITING {
-            self.settle();
+            self.drain();
         }
     }
 
     /// Looks up what waits. Only a new flow can have a new pair.
-    pub(super) fn settle(&mut self) {
+    pub(super) fn drain(&mut self) {
         self.waiting.retain(|flow| !self.flows.contains(flow));
         for flow in self.waiting.drain(..) {
             self.flows.insert(flow);

@@ -207,7 +207,7 @@ pub fn generate(plan: &GeneratePlan, out: &mut dyn Write) -> io::Result<Generate
         }
         capture.packet(number, random.next(), past.frame(number))?;
     }
-    counts.settle();
+    counts.drain();
     Ok(GenerateSummary {
         packets: plan.packets,
         bytes: capture.finish()?,
@@ -236,7 +236,7 @@ fn source(plan: &GeneratePlan, number: u64, random: &mut Random) -> Source {
     }
 }
 
-/// The last frames, in a ring: a new one is built in its place, a repeat is copied there.
+/// The last frames, in a ring.
 #[derive(Debug)]
 struct Past {
     bytes: Vec<u8>,
@@ -255,7 +255,8 @@ impl Past {
         self.lengths[slot] = build(&mut self.bytes[start..start + FRAME_ROOM]);
     }
 
-    /// Four repeats out of five follow within four packets, the others within a hundred.
+    /// Repeats one of the last packets: four of five repeats follow within four packets, the others
+    /// within a hundred.
     fn repeat(&mut self, number: u64, random: &mut Random) {
         let reach = if random.below(5) == 0 { 100 } else { 4 };
         let from = slot(number - 1 - u64::from(random.below(reach)));
@@ -265,7 +266,7 @@ impl Past {
         self.lengths[to] = self.lengths[from];
     }
 
-    /// The frame in its whole length; bytes beyond the snaplen are whatever was there.
+    /// Returns the frame in its whole length; bytes beyond the snaplen are arbitrary.
     fn frame(&self, number: u64) -> &[u8] {
         let slot = slot(number);
         let start = slot * FRAME_ROOM;

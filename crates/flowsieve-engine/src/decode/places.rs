@@ -85,13 +85,11 @@ pub fn address_places(link: LinkType, frame: &[u8], places: &mut Vec<Place>) {
                     let at = at + within;
                     places.push(Place::Hardware { at, kind });
                 });
-                match step(other, bytes) {
-                    Ok(next) => {
-                        (layer, bytes) = next;
-                        continue;
-                    }
-                    Err(_) => return,
-                }
+                let Ok(next) = step(other, bytes) else {
+                    return;
+                };
+                (layer, bytes) = next;
+                continue;
             }
         };
         let Ok(packet) = packet else {
