@@ -135,7 +135,7 @@ impl PiecePlan for TopPlan {
 
 impl PiecePlan for FlowPlan {
     fn check(&self) -> Result<(), PlanError> {
-        self.check().map_err(|error| PlanError::new(error.to_string()))
+        self.check()
     }
 
     fn outline(&self) -> Outline<'_> {
@@ -150,7 +150,7 @@ impl PiecePlan for FlowPlan {
 
 impl PiecePlan for ExportPlan {
     fn check(&self) -> Result<(), PlanError> {
-        self.check().map_err(|error| PlanError::new(error.to_string()))
+        self.check()
     }
 
     fn outline(&self) -> Outline<'_> {
