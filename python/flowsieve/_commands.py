@@ -150,9 +150,8 @@ def count(
 
     Several captures are one trace in the order of time; directories are searched for captures. Recognised by content:
     pcap, pcapng, ERF, dnstap, C-DNS, Zeek's dns.log and conn.log, Suricata's eve.json, nfdump's CSV, lists of flows as
-    CSV or Parquet, and DNS queries as both (columns ts, src, dst, qname), all but Parquet plain or compressed by gzip,
-    zstd, xz, bzip2 or lz4. A log of flows says when a flow began, not when its packets came, so a flow counts in the
-    slice in which it began.
+    CSV, DNS queries as CSV (columns ts, src, dst, qname), plain or compressed by gzip, zstd, xz, bzip2 or lz4. A log of
+    flows says when a flow began, not when its packets came, so a flow counts in the slice in which it began.
 
     Args:
         captures: Files, directories, or - for standard input.

@@ -52,3 +52,62 @@ fn a_structure_is_added_in_the_places_that_its_recipe_names() {
     let plan = ["plan", "--filter", "bitmap", "--expect", "1000", "--memory", "64KiB"];
     knows(&[&plan[..], &["--element", "host-pair"]].concat(), "bitmap");
 }
+
+/// An IPv4 packet without a payload between two hosts.
+fn packet(from: u8, to: u8) -> Vec<u8> {
+    let mut packet = vec![0x45, 0, 0, 20, 0, 0, 0, 0, 64, 17, 0, 0];
+    packet.extend([192, 0, 2, from, 192, 0, 2, to]);
+    packet
+}
+
+/// A container is its file, a line among the modules and a line among the formats; help, commands
+/// and writers know it from there.
+#[test]
+fn a_container_is_added_in_the_places_that_its_recipe_names() {
+    let named = places("toycap");
+    let is_place =
+        |line: &&String| line.contains("trace/mod.rs") || line.contains("trace/formats.rs");
+    assert!(named.iter().all(|line| is_place(&line)), "{named:?}");
+    let formats = named.iter().filter(|line| line.contains("::FORMAT")).count();
+    assert_eq!(formats, 1, "{named:?}");
+
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let mut capture = b"TOYCAP\n".to_vec();
+    for (second, packet) in [(7_u32, packet(1, 2)), (8, packet(1, 3)), (9, packet(1, 3))] {
+        capture.extend(second.to_le_bytes());
+        capture.extend((packet.len() as u16).to_le_bytes());
+        capture.extend(packet);
+    }
+    fs::write(path("a"), &capture).unwrap();
+    let run = |args: &[&str]| {
+        let run = program(args).env("FLOWSIEVE_TOY", "1").output().unwrap();
+        let out = String::from_utf8(run.stdout).unwrap();
+        assert!(run.status.success(), "{args:?}: {}", String::from_utf8_lossy(&run.stderr));
+        out
+    };
+    assert!(run(&["count", "--help"]).contains("toycap"));
+    let counted = |input: &str, container: &str| {
+        let out = run(&["count", input, "--format", "json", "--slice", "all"]);
+        let document: serde_json::Value = serde_json::from_str(&out).unwrap();
+        assert_eq!(document["inputs"][0]["container"], container, "{out}");
+        assert_eq!(document["totals"]["packets"], 3, "{out}");
+        assert_eq!(document["slices"][0]["exact"], 2, "{out}");
+    };
+    counted(&path("a"), "toycap");
+    run(&["dedup", "-q", "-w", &path("b.pcapng"), &path("a")]);
+    let read = run(&["count", &path("b.pcapng"), "--format", "json", "--slice", "all"]);
+    assert!(read.contains("pcapng"), "{read}");
+    // A record that is cut is an error with its place.
+    fs::write(path("cut"), &capture[..capture.len() - 1]).unwrap();
+    let cut = program(&["count", &path("cut")]).output().unwrap();
+    assert!(String::from_utf8_lossy(&cut.stderr).contains("inside the record of packet 3"));
+}
+
+#[test]
+fn the_manual_names_every_container() {
+    let manual = fs::read_to_string(repository().join("docs/inputs.md")).unwrap();
+    let names = flowsieve::trace::container_names().filter(|name| *name != "toycap");
+    let missing: Vec<_> = names.filter(|name| !manual.contains(&format!("`{name}`"))).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}

@@ -64,7 +64,7 @@ impl OpenPiece {
         let path = source.path();
         let part = piece.part.clone().map(|bytes| {
             let length = std::fs::metadata(path).map_or(0, |data| data.len());
-            FilePart::of(bytes, length)
+            FilePart::new(bytes, length)
         });
         let Some(bytes) = &piece.bytes else {
             let mut capture = source.open(plan.trace.input_format, &stop)?;

@@ -66,7 +66,7 @@ enum Made {
 /// at the end.
 pub(crate) fn read_batch<M: BatchBuilder + ?Sized>(
     capture: &mut Capture,
-    maker: &M,
+    builder: &M,
     out: &mut M::Batch,
     before: u64,
 ) -> Result<bool, TraceError> {
@@ -75,10 +75,10 @@ pub(crate) fn read_batch<M: BatchBuilder + ?Sized>(
         let Some(batch) = capture.next_batch()? else {
             return Ok(Made::End);
         };
-        Ok(match catch_panic(|| maker.append(batch, out)) {
+        Ok(match catch_panic(|| builder.append(batch, out)) {
             Ok(()) => Made::Batch,
             Err(gone) => {
-                let (place, gone) = culprit(maker, batch).unwrap_or((0, gone));
+                let (place, gone) = culprit(builder, batch).unwrap_or((0, gone));
                 Made::Broken(place, gone)
             }
         })
@@ -93,12 +93,12 @@ pub(crate) fn read_batch<M: BatchBuilder + ?Sized>(
     };
     // It may be half built.
     out.clear();
-    Err(undecodable(capture, before + already + place + 1, before + 1, gone))
+    Err(decode_panicked(capture, before + already + place + 1, before + 1, gone))
 }
 
 /// Creates the error of an input whose reader or builder panicked at a packet; packets from number
 /// `lost_from` on are not used.
-pub(super) fn undecodable(
+pub(super) fn decode_panicked(
     capture: &Capture,
     packet: u64,
     lost_from: u64,
@@ -113,7 +113,7 @@ pub(super) fn undecodable(
 
 /// Returns the number of the first packet of a batch at which the builder panics.
 fn culprit<M: BatchBuilder + ?Sized>(
-    maker: &M,
+    builder: &M,
     batch: TraceBatch<'_>,
 ) -> Option<(u64, WorkerPanicked)> {
     let TraceBatch::Packets { bytes, packets } = batch else {
@@ -121,7 +121,7 @@ fn culprit<M: BatchBuilder + ?Sized>(
     };
     packets.chunks(1).enumerate().find_map(|(number, packets)| {
         let alone = TraceBatch::Packets { bytes, packets };
-        let gone = catch_panic(|| maker.append(alone, &mut M::Batch::default())).err()?;
+        let gone = catch_panic(|| builder.append(alone, &mut M::Batch::default())).err()?;
         Some((number as u64, gone))
     })
 }

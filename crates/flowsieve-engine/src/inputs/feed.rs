@@ -53,7 +53,7 @@ pub(crate) struct Feed<M: BatchBuilder> {
 }
 
 enum Source<M: BatchBuilder> {
-    Here { capture: Box<Capture>, maker: Arc<M> },
+    Here { capture: Box<Capture>, builder: Arc<M> },
     Thread(PipeReceiver<M::Batch, TraceError>),
     Segments(Box<SegmentFeed<M>>),
 }
@@ -64,7 +64,7 @@ impl<M: BatchBuilder> Feed<M> {
     pub(crate) fn start<'scope>(
         scope: &'scope Scope<'scope, '_>,
         mut capture: Capture,
-        maker: &Arc<M>,
+        builder: &Arc<M>,
         threads: usize,
         open: usize,
     ) -> Self
@@ -81,30 +81,30 @@ impl<M: BatchBuilder> Feed<M> {
             // share them.
             capture.decompress_in((threads + 1) / (open + 1));
         }
-        Self::start_with(scope, capture, maker, threads, SEGMENT_BYTES)
+        Self::start_with(scope, capture, builder, threads, SEGMENT_BYTES)
     }
 
     pub(super) fn start_with<'scope>(
         scope: &'scope Scope<'scope, '_>,
         capture: Capture,
-        maker: &Arc<M>,
+        builder: &Arc<M>,
         threads: usize,
         segment_bytes: u64,
     ) -> Self
     where
         M: 'scope,
     {
-        let maker = Arc::clone(maker);
+        let builder = Arc::clone(builder);
         let capture = Box::new(capture);
         if threads == 0 {
-            return Self::new(Source::Here { capture, maker });
+            return Self::new(Source::Here { capture, builder });
         }
         Self::new(match capture.segments(segment_bytes) {
-            Some(segments) => match SegmentFeed::start(scope, segments, &maker, threads) {
+            Some(segments) => match SegmentFeed::start(scope, segments, &builder, threads) {
                 Some(feed) => Source::Segments(Box::new(feed)),
-                None => Source::Here { capture, maker },
+                None => Source::Here { capture, builder },
             },
-            None => Source::ahead(scope, capture, maker, PACKETS_AT_ONCE),
+            None => Source::ahead(scope, capture, builder, PACKETS_AT_ONCE),
         })
     }
 
@@ -112,13 +112,13 @@ impl<M: BatchBuilder> Feed<M> {
     pub(crate) fn start_prompt<'scope>(
         scope: &'scope Scope<'scope, '_>,
         capture: Capture,
-        maker: &Arc<M>,
+        builder: &Arc<M>,
     ) -> Self
     where
         M: 'scope,
     {
-        let (capture, maker) = (Box::new(capture), Arc::clone(maker));
-        Self::new(Source::ahead(scope, capture, maker, 1))
+        let (capture, builder) = (Box::new(capture), Arc::clone(builder));
+        Self::new(Source::ahead(scope, capture, builder, 1))
     }
 
     fn new(source: Source<M>) -> Self {
@@ -140,15 +140,15 @@ impl<M: BatchBuilder> Feed<M> {
             }
             // What is left is little, or damaged, or still being written.
             let capture = Box::new(segments.rest(self.packets));
-            let maker = segments.maker();
-            self.source = Source::Here { capture, maker };
+            let builder = segments.builder();
+            self.source = Source::Here { capture, builder };
         }
         self.batch.clear();
         match &mut self.source {
             Source::Segments(_) => Ok(false),
-            Source::Here { capture, maker } => {
+            Source::Here { capture, builder } => {
                 while self.batch.times_ns().is_empty() {
-                    if !read_batch(capture, &**maker, &mut self.batch, self.packets)? {
+                    if !read_batch(capture, &**builder, &mut self.batch, self.packets)? {
                         return Ok(false);
                     }
                 }
@@ -217,21 +217,21 @@ impl<M: BatchBuilder> Source<M> {
     fn ahead<'scope>(
         scope: &'scope Scope<'scope, '_>,
         mut capture: Box<Capture>,
-        maker: Arc<M>,
+        builder: Arc<M>,
         at_once: usize,
     ) -> Self
     where
         M: 'scope,
     {
-        let read = move |(capture, maker, sender): (_, Arc<M>, _)| {
-            decode(capture, &*maker, sender, at_once);
+        let read = move |(capture, builder, sender): (_, Arc<M>, _)| {
+            decode(capture, &*builder, sender, at_once);
         };
         let Some(thread) = spawn_scoped(scope, "decode", THREAD_BYTES, read) else {
-            return Self::Here { capture, maker };
+            return Self::Here { capture, builder };
         };
         capture.decompress_ahead();
         let (sender, batches) = pipe::<_, _, Crossbeam>(QUEUED_BATCHES);
-        thread.begin((capture, maker, sender));
+        thread.begin((capture, builder, sender));
         Self::Thread(batches)
     }
 }
@@ -239,14 +239,14 @@ impl<M: BatchBuilder> Source<M> {
 /// Reads an input to its end, in its thread.
 fn decode<M: BatchBuilder>(
     mut capture: Box<Capture>,
-    maker: &M,
+    builder: &M,
     sender: PipeSender<M::Batch, TraceError>,
     at_once: usize,
 ) {
     let mut out = M::Batch::default();
     let mut sent = 0;
     loop {
-        let more = read_batch(&mut capture, maker, &mut out, sent);
+        let more = read_batch(&mut capture, builder, &mut out, sent);
         let made = out.times_ns().len();
         if matches!(more, Ok(true)) && made < at_once {
             continue;

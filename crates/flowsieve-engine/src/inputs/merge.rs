@@ -493,8 +493,8 @@ mod tests {
         let counters = Arc::new(Counters::default());
         let source = Source::from(PATH).selected_by(Arc::clone(&counters) as Arc<dyn Select>);
         thread::scope(|scope| {
-            let maker = Arc::new(TimeBuilder);
-            let begin = |capture, open| Feed::start(scope, capture, &maker, threads, open);
+            let builder = Arc::new(TimeBuilder);
+            let begin = |capture, open| Feed::start(scope, capture, &builder, threads, open);
             let merge = Merge::new(&[source], InputFormat::Auto, &*counters, begin);
             let drained = merge.drain(&*counters, |_, _, _| Ok::<(), Broken>(()));
             assert_eq!(drained.unwrap().0[0].packets, 0);
@@ -541,8 +541,8 @@ mod tests {
     fn a_taker_that_panics_is_an_error_that_names_its_packets_and_no_hang() {
         for threads in [0, 1, 3] {
             thread::scope(|scope| {
-                let maker = Arc::new(TimeBuilder);
-                let begin = |capture, open| Feed::start(scope, capture, &maker, threads, open);
+                let builder = Arc::new(TimeBuilder);
+                let begin = |capture, open| Feed::start(scope, capture, &builder, threads, open);
                 trapped(begin, |feed, packets| feed.cursor += packets);
             });
         }

@@ -1,7 +1,7 @@
 //! An input read in the thread of the merge, for those who need the packets as they stand in the
 //! capture.
 
-use super::batch::undecodable;
+use super::batch::decode_panicked;
 use super::merge::{Input, count_until};
 use crate::guard::catch_panic;
 use crate::trace::{Annotation, Capture, Lost, RecordBatch, TraceError};
@@ -96,7 +96,7 @@ impl Input for RecordInput<'_> {
                     return end;
                 }
                 // The reader must not be used any more.
-                Err(gone) => return Err(undecodable(&self.capture, next, next, gone)),
+                Err(gone) => return Err(decode_panicked(&self.capture, next, next, gone)),
             }
         }
         Ok(true)

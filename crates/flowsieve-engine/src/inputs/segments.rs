@@ -53,7 +53,7 @@ struct ReadSegment<B> {
 /// Reads segments, in any order.
 struct SegmentWorker<M> {
     reader: SegmentReader,
-    maker: Arc<M>,
+    builder: Arc<M>,
 }
 
 impl<M: BatchBuilder> MapWorker<Task<M::Batch>> for SegmentWorker<M> {
@@ -64,7 +64,7 @@ impl<M: BatchBuilder> MapWorker<Task<M::Batch>> for SegmentWorker<M> {
     }
 
     fn assist(&mut self) -> bool {
-        self.maker.assist()
+        self.builder.assist()
     }
 }
 
@@ -82,9 +82,9 @@ impl<M: BatchBuilder> SegmentWorker<M> {
         let mut failed = entered.is_err();
         let entered = entered.unwrap_or(None);
         let mut more = entered.is_some();
-        let maker = OneOfMany(&*self.maker);
+        let builder = OneOfMany(&*self.builder);
         while more {
-            let another = read_batch(self.reader.capture(), &maker, &mut batch, 0);
+            let another = read_batch(self.reader.capture(), &builder, &mut batch, 0);
             failed = another.is_err();
             more = another.unwrap_or(false);
         }
@@ -98,13 +98,13 @@ impl<M: BatchBuilder> SegmentFeed<M> {
     pub(super) fn start<'scope>(
         scope: &'scope Scope<'scope, '_>,
         segments: Segments,
-        maker: &Arc<M>,
+        builder: &Arc<M>,
         threads: usize,
     ) -> Option<Self>
     where
         M: 'scope,
     {
-        let worker = || SegmentWorker { reader: segments.reader(), maker: Arc::clone(maker) };
+        let worker = || SegmentWorker { reader: segments.reader(), builder: Arc::clone(builder) };
         // The number of batches, fewer than these, bounds what is under way.
         let limit = 2 * BATCHES_A_THREAD;
         let workers =
@@ -168,8 +168,8 @@ impl<M: BatchBuilder> SegmentFeed<M> {
     }
 
     /// The builder of the batches.
-    pub(super) fn maker(&self) -> Arc<M> {
-        Arc::clone(&self.worker.maker)
+    pub(super) fn builder(&self) -> Arc<M> {
+        Arc::clone(&self.worker.builder)
     }
 
     /// Returns the next segment, whichever thread reads it; `None` if a thread panicked.
@@ -251,9 +251,9 @@ mod tests {
         if threads > 0 {
             assert!(capture.segments(segment_bytes).is_some(), "this tests nothing");
         }
-        let maker = Arc::new(Copy);
+        let builder = Arc::new(Copy);
         thread::scope(|scope| {
-            let mut feed = Feed::start_with(scope, capture, &maker, threads, segment_bytes);
+            let mut feed = Feed::start_with(scope, capture, &builder, threads, segment_bytes);
             let mut packets = Vec::new();
             let error = loop {
                 match feed.refill() {
@@ -364,10 +364,10 @@ mod tests {
     fn threads_assist_until_nothing_is_left() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../traces/generated.pcap");
         for threads in [1, 3] {
-            let maker = Arc::new(Busy(AtomicU64::new(10_000)));
+            let builder = Arc::new(Busy(AtomicU64::new(10_000)));
             thread::scope(|scope| {
                 let capture = Capture::open(Path::new(path), InputFormat::Auto).unwrap();
-                let mut feed = Feed::start_with(scope, capture, &maker, threads, 4096);
+                let mut feed = Feed::start_with(scope, capture, &builder, threads, 4096);
                 let mut packets = 0;
                 while feed.refill().unwrap() {
                     packets += feed.batch.times_ns.len();
@@ -375,7 +375,7 @@ mod tests {
                 }
                 assert_eq!(packets, 8000);
             });
-            assert_eq!(maker.0.load(Ordering::Relaxed), 0);
+            assert_eq!(builder.0.load(Ordering::Relaxed), 0);
         }
     }
 }

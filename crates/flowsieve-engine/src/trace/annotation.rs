@@ -3,16 +3,10 @@
 //!
 //! Their numbers are stored in little-endian order, whatever the order of their section.
 
-use super::record::Records;
-use super::write::options::{self, Block};
-
-const NAMES: u32 = 4;
-const SECRETS: u32 = 10;
-const CUSTOM: u32 = 0x0000_0bad;
-const CUSTOM_NOT_TO_COPY: u32 = 0x4000_0bad;
-
-/// Bytes of annotations that are kept between two batches of packets.
-const MAX_BYTES: usize = 64 << 20;
+pub(super) const NAMES: u32 = 4;
+pub(super) const SECRETS: u32 = 10;
+pub(super) const CUSTOM: u32 = 0x0000_0bad;
+pub(super) const CUSTOM_NOT_TO_COPY: u32 = 0x4000_0bad;
 
 /// Kind of an annotation.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -134,123 +128,4 @@ impl Annotation {
     pub(super) fn for_test(kind: AnnotationKind, before: u32) -> Self {
         Self { kind, before, body: Vec::new() }
     }
-}
-
-/// Returns whether blocks of this type are annotations.
-pub(super) fn is_one(block: u32) -> bool {
-    matches!(block, NAMES | SECRETS | CUSTOM | CUSTOM_NOT_TO_COPY)
-}
-
-/// Stores a block that follows this many packets of the batch.
-pub(super) fn take_down(
-    block: u32,
-    body: &[u8],
-    big_endian: bool,
-    before: usize,
-    records: &mut Records,
-) {
-    let (kind, body) = match block {
-        NAMES => (AnnotationKind::Names, names(body, big_endian)),
-        SECRETS => (AnnotationKind::Secrets, secrets(body, big_endian)),
-        CUSTOM => (AnnotationKind::Custom, turned(body, 1, big_endian)),
-        CUSTOM_NOT_TO_COPY => (AnnotationKind::NotToCopy, Some(Vec::new())),
-        _ => return,
-    };
-    match body {
-        Some(body) => put(kind, body, before, records),
-        None => put(AnnotationKind::Unreadable, Vec::new(), before, records),
-    }
-}
-
-/// Stores the comments of a section, which are among its options.
-pub(super) fn take_down_section(
-    bytes: &[u8],
-    big_endian: bool,
-    before: usize,
-    records: &mut Records,
-) {
-    const COMMENT: u16 = 1;
-    let kind = if std::mem::replace(&mut records.in_section, true) {
-        AnnotationKind::LaterComment
-    } else {
-        AnnotationKind::Comment
-    };
-    options::each(bytes, big_endian, |code, value| {
-        if code == COMMENT {
-            put(kind, value.to_vec(), before, records);
-        }
-    });
-}
-
-/// Notes a block that is too long to be kept.
-pub(super) fn take_down_long(records: &mut Records) {
-    records.unkept += 1;
-}
-
-fn put(kind: AnnotationKind, body: Vec<u8>, before: usize, records: &mut Records) {
-    let bytes = records.annotation_bytes + size_of::<Annotation>() + body.len();
-    if bytes > MAX_BYTES {
-        records.unkept += 1;
-        return;
-    }
-    records.annotation_bytes = bytes;
-    records.annotations.push(Annotation { kind, before: before as u32, body });
-}
-
-/// Returns the body with the first words in little-endian order; `None` if it is too short.
-fn turned(body: &[u8], words: usize, big_endian: bool) -> Option<Vec<u8>> {
-    let mut body = body.to_vec();
-    let head = body.get_mut(..4 * words)?;
-    if big_endian {
-        for word in head.chunks_exact_mut(4) {
-            word.reverse();
-        }
-    }
-    Some(body)
-}
-
-/// Kind of secrets and their length; the secrets, options.
-fn secrets(body: &[u8], big_endian: bool) -> Option<Vec<u8>> {
-    const HEAD: usize = 8;
-    let mut out = turned(body.get(..HEAD)?, 2, big_endian)?;
-    let length = u32::from_le_bytes([out[4], out[5], out[6], out[7]]) as usize;
-    let end = HEAD.checked_add(length.checked_next_multiple_of(4)?)?;
-    out.extend_from_slice(body.get(HEAD..end)?);
-    convert_options(body.get(end..)?, big_endian, &mut out);
-    Some(out)
-}
-
-/// Records up to one of kind 0: kind, length, an address and its names; then options.
-fn names(body: &[u8], big_endian: bool) -> Option<Vec<u8>> {
-    const HEAD: usize = 4;
-    let mut out = Vec::with_capacity(body.len());
-    let mut rest = body;
-    loop {
-        if rest.is_empty() {
-            // Some writers leave out the record that ends the list.
-            out.extend([0; HEAD]);
-            return Some(out);
-        }
-        let (&[a, b, c, d], values) = rest.split_first_chunk::<HEAD>()?;
-        let [kind, length] = if big_endian {
-            [[a, b], [c, d]].map(u16::from_be_bytes)
-        } else {
-            [[a, b], [c, d]].map(u16::from_le_bytes)
-        };
-        out.extend([kind.to_le_bytes(), length.to_le_bytes()].concat());
-        let end = usize::from(length).next_multiple_of(4);
-        out.extend_from_slice(values.get(..end)?);
-        rest = &values[end..];
-        if kind == 0 {
-            convert_options(rest, big_endian, &mut out);
-            return Some(out);
-        }
-    }
-}
-
-fn convert_options(bytes: &[u8], big_endian: bool, out: &mut Vec<u8>) {
-    const NONE: u16 = u16::MAX;
-    let before = out.len();
-    options::convert(Block::Other, bytes, big_endian, NONE, out);
-    options::end(before, out);
 }

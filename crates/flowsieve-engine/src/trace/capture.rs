@@ -14,11 +14,10 @@ use super::followed_files::{Noting, SharedProgress};
 use super::format::{Batch, Class, Format, InputFormat, PacketSource};
 use super::formats;
 use super::packet::{MAX_BATCH, TraceBatch};
+use super::part::FilePart;
 use super::pcap::Pcap;
 use super::read_buffer::ReadBuffer;
 use super::record::{RecordBatch, Records};
-use super::seek::FilePart;
-use super::segments::Segments;
 use super::select::{Chooser, Select};
 use super::stop::{Ending, StopFlag, Stoppable};
 use super::time;
@@ -301,20 +300,16 @@ impl Capture {
         pcap.filter(|pcap| pcap.can_be_entered())
     }
 
-    /// Returns segments of this many bytes that can be read in any order, if the capture is a plain
-    /// pcap file with several of them. Call it before the first batch is read.
-    pub(crate) fn segments(&self, bytes: u64) -> Option<Segments> {
+    /// Returns the file if it is a plain pcap file that can be read from any place, and what ends its
+    /// reading.
+    pub(super) fn plain_pcap(&self) -> Option<(&File, &Pcap, &StopFlag)> {
         let PlainFile { file, stop, .. } = self.file.as_ref()?;
-        let pcap = self.enterable()?;
-        let file = file.try_clone().ok()?;
-        let bytes_read = Arc::clone(&self.bytes_read);
-        let chooser = self.chooser.as_deref().map(Chooser::shared);
-        let mut segments = Segments::new(&self.path, file, pcap.clone(), bytes, stop, bytes_read)?;
-        segments.choose(chooser);
-        match &self.part {
-            Some(part) => segments.within(part.clone()),
-            None => Some(segments),
-        }
+        Some((file, self.enterable()?, stop))
+    }
+
+    /// Returns the selection of its packets, and the part of the file that is read.
+    pub(super) fn restrictions(&self) -> (Option<&Chooser>, Option<&FilePart>) {
+        (self.chooser.as_deref(), self.part.as_ref())
     }
 
     /// Returns whether the file is so short that reading it takes less time than starting a thread.

@@ -166,7 +166,7 @@ impl Cdns {
         };
         let block = Block::read(&buffer.unread()[..length], &self.ticks, error);
         self.block = Some(block.map_err(|found| {
-            fault(buffer.offset(), self.number, length, error.unwrap_or(found))
+            block_error(buffer.offset(), self.number, length, error.unwrap_or(found))
         })?);
         Ok(true)
     }
@@ -194,12 +194,12 @@ impl PacketSource for Cdns {
                         Err(error) => {
                             let error = block.error.unwrap_or(error);
                             let place = offset + block.next as u64;
-                            return Err(fault(place, self.number, bytes.len(), error));
+                            return Err(block_error(place, self.number, bytes.len(), error));
                         }
                     }
                 }
                 if let Some(error) = block.error {
-                    return Err(fault(offset, self.number, bytes.len(), error));
+                    return Err(block_error(offset, self.number, bytes.len(), error));
                 }
                 buffer.consume(block.length);
                 self.block = None;
@@ -212,7 +212,7 @@ impl PacketSource for Cdns {
 }
 
 /// Creates the error of a block with this many bytes, behind this many queries.
-fn fault(offset: u64, number: u64, length: usize, error: ParseError) -> ReadError {
+fn block_error(offset: u64, number: u64, length: usize, error: ParseError) -> ReadError {
     let (packet, length) = (number + 1, length as u64);
     let limit = MAX_BLOCK as u64;
     let kind = match error {
@@ -455,17 +455,8 @@ impl Block {
             None => Signature::default(),
             Some(at) => *item(&self.signatures, at).ok_or("its signature is not in the table")?,
         };
-        let address = |at: Option<u64>| -> Result<Option<IpAddr>, &'static str> {
-            match at {
-                None => Ok(None),
-                Some(at) => {
-                    let range =
-                        item(&self.addresses, at).ok_or("its address is not in the table")?;
-                    Ok(signature.address(&bytes[range.start as usize..range.end as usize]))
-                }
-            }
-        };
-        let (client, server) = (address(exchange.client)?, address(signature.server)?);
+        let client = self.address(exchange.client, &signature, bytes)?;
+        let server = self.address(signature.server, &signature, bytes)?;
         let question = match exchange.name {
             None => LogQuestion::None,
             Some(at) => {
@@ -474,42 +465,50 @@ impl Block {
                 LogQuestion::Message(out.add_question(name))
             }
         };
-        let time_ns = self.earliest_ns.saturating_add(self.ns(i128::from(exchange.offset)));
         let flags = signature.flags.unwrap_or(HAS_QUERY);
-        // The name is that of the first question, in whichever message it is.
-        let question_unless = |flag| {
-            if flags & flag == 0 { question.clone() } else { LogQuestion::None }
-        };
-        let ports = exchange.client_port.zip(signature.server_port);
-        let protocol = signature.protocol();
-        if flags & HAS_QUERY != 0 {
-            out.add(LogEntry {
-                time_ns: saturate(time_ns),
-                source: client,
-                destination: server,
-                transport: protocol.zip(ports).map(|(p, (client, server))| (p, client, server)),
-                content: LogContent::Dns {
-                    question: question_unless(QUERY_HAS_NO_QUESTION),
-                    is_response: false,
+        let transport = signature.protocol().zip(exchange.client_port.zip(signature.server_port));
+        let record = |is_response: bool, time_ns, no_question| LogEntry {
+            time_ns: saturate(time_ns),
+            source: if is_response { server } else { client },
+            destination: if is_response { client } else { server },
+            transport: transport.map(|(protocol, (client, server))| {
+                if is_response { (protocol, server, client) } else { (protocol, client, server) }
+            }),
+            content: LogContent::Dns {
+                // The name is that of the first question, in whichever message it is.
+                question: if flags & no_question == 0 {
+                    question.clone()
+                } else {
+                    LogQuestion::None
                 },
-            });
+                is_response,
+            },
+        };
+        let time_ns = self.earliest_ns.saturating_add(self.ns(i128::from(exchange.offset)));
+        if flags & HAS_QUERY != 0 {
+            out.add(record(false, time_ns, QUERY_HAS_NO_QUESTION));
         }
         if flags & HAS_RESPONSE != 0 {
             // Without a query the time is that of the response.
             let delay = exchange.delay.filter(|_| flags & HAS_QUERY != 0);
             let time_ns = time_ns.saturating_add(self.ns(delay.unwrap_or(0)));
-            out.add(LogEntry {
-                time_ns: saturate(time_ns),
-                source: server,
-                destination: client,
-                transport: protocol.zip(ports).map(|(p, (client, server))| (p, server, client)),
-                content: LogContent::Dns {
-                    question: question_unless(RESPONSE_HAS_NO_QUESTION),
-                    is_response: true,
-                },
-            });
+            out.add(record(true, time_ns, RESPONSE_HAS_NO_QUESTION));
         }
         Ok(())
+    }
+
+    /// Returns the address with this number in the table.
+    fn address(
+        &self,
+        number: Option<u64>,
+        signature: &Signature,
+        bytes: &[u8],
+    ) -> Result<Option<IpAddr>, &'static str> {
+        let Some(number) = number else {
+            return Ok(None);
+        };
+        let range = item(&self.addresses, number).ok_or("its address is not in the table")?;
+        Ok(signature.address(&bytes[range.start as usize..range.end as usize]))
     }
 }
 

@@ -467,8 +467,8 @@ mod tests {
 
     #[test]
     fn io_errors_have_a_remedy_and_a_source() {
-        let fault = ReadError::from_io(io::ErrorKind::PermissionDenied.into(), 0);
-        let error = fault.in_file(Path::new("-"));
+        let error = ReadError::from_io(io::ErrorKind::PermissionDenied.into(), 0);
+        let error = error.in_file(Path::new("-"));
         assert!(error.to_string().starts_with("standard input: permission denied; "));
         assert!(std::error::Error::source(&error).is_some());
     }
@@ -476,8 +476,8 @@ mod tests {
     #[cfg(unix)]
     #[test]
     fn too_many_open_files_have_a_remedy_of_their_own() {
-        let fault = ReadError::from_io(io::Error::from_raw_os_error(24), 0);
-        let sentence = fault.in_file(Path::new("x.pcap")).to_string();
+        let error = ReadError::from_io(io::Error::from_raw_os_error(24), 0);
+        let sentence = error.in_file(Path::new("x.pcap")).to_string();
         assert!(sentence.contains("ulimit -n"), "{sentence}");
     }
 
@@ -490,8 +490,8 @@ mod tests {
             unsupported: false,
             reason: String::new(),
         };
-        let fault = ReadError::from_io(io::Error::other(damage), 99);
-        assert_eq!(fault.offset, Some(7));
-        assert!(matches!(fault.kind, TraceErrorKind::DamagedCompression { cut: true, .. }));
+        let error = ReadError::from_io(io::Error::other(damage), 99);
+        assert_eq!(error.offset, Some(7));
+        assert!(matches!(error.kind, TraceErrorKind::DamagedCompression { cut: true, .. }));
     }
 }

@@ -37,7 +37,7 @@ pub(super) enum Class {
     TextLog,
 }
 
-/// A format: one line of [`FORMATS`](super::formats::FORMATS).
+/// A format: one line of the table of formats.
 pub(super) struct Format {
     /// Names of its containers in results.
     pub(super) containers: &'static [&'static str],

@@ -12,7 +12,7 @@ pub(super) const FORMATS: &[&Format] = &[
     &pcap::FORMAT,
     &pcapng::FORMAT,
     #[cfg(feature = "toy")]
-    &super::tally::FORMAT,
+    &super::toycap::FORMAT,
     &dnstap::FORMAT,
     &cdns::FORMAT,
     &zeek::TSV,
@@ -73,7 +73,7 @@ pub fn recognised_formats() -> String {
 /// TSH is never recognised, and tests list the toy only if they ask for it.
 fn is_listed(format: &Format) -> bool {
     #[cfg(feature = "toy")]
-    if format.words == "tally" && std::env::var_os("FLOWSIEVE_TOY").is_none() {
+    if format.words == "toycap" && std::env::var_os("FLOWSIEVE_TOY").is_none() {
         return false;
     }
     !format.words.is_empty()

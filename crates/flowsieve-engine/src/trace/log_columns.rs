@@ -65,32 +65,47 @@ fn find(header: &[String], names: Names) -> Option<usize> {
     names.iter().find_map(|name| header.iter().position(|column| column == name))
 }
 
+/// The columns of a list, by number.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Columns {
-    rows: Rows,
-    time: usize,
-    is_nanoseconds: bool,
-    source: usize,
-    destination: usize,
-    protocol: Option<usize>,
-    source_port: Option<usize>,
-    destination_port: Option<usize>,
-    content: ContentColumns,
+    pub(super) rows: Rows,
+    pub(super) time: usize,
+    pub(super) is_nanoseconds: bool,
+    pub(super) source: usize,
+    pub(super) destination: usize,
+    pub(super) protocol: Option<usize>,
+    pub(super) source_port: Option<usize>,
+    pub(super) destination_port: Option<usize>,
+    pub(super) content: ContentColumns,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum ContentColumns {
-    Dns {
-        name: usize,
-    },
-    Flow {
-        end: Option<usize>,
-        ends_in_nanoseconds: bool,
-        duration: Option<usize>,
-        packets: [Option<usize>; 2],
-        bytes: [Option<usize>; 2],
-        tcp_flags: [Option<usize>; 2],
-    },
+pub(super) enum ContentColumns {
+    Dns { name: usize },
+    Flow(FlowColumns),
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct FlowColumns {
+    pub(super) end: Option<usize>,
+    pub(super) ends_in_nanoseconds: bool,
+    pub(super) duration: Option<usize>,
+    pub(super) packets: [Option<usize>; 2],
+    pub(super) bytes: [Option<usize>; 2],
+    pub(super) tcp_flags: [Option<usize>; 2],
+}
+
+/// How cells are written.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Cells<'a> {
+    /// A cell without a value.
+    pub(super) unset: &'a [u8],
+    /// A cell with an empty value.
+    pub(super) empty: &'a [u8],
+    /// Names may have bytes as `\x2e`.
+    pub(super) escaped: bool,
+    /// The error of a row without a column.
+    pub(super) too_few: &'static str,
 }
 
 impl Columns {
@@ -112,36 +127,32 @@ impl Columns {
             content: if rows == Rows::Queries {
                 ContentColumns::Dns { name: at(&["qname"])? }
             } else {
-                ContentColumns::Flow {
+                ContentColumns::Flow(FlowColumns {
                     end: at(END),
                     ends_in_nanoseconds: at(END).is_some_and(is_nanoseconds),
                     duration: at(DURATION),
                     packets: PACKETS.map(at),
                     bytes: BYTES.map(at),
                     tcp_flags: FLAGS.map(at),
-                }
+                })
             },
         })
-    }
-
-    /// Returns the kind of the rows.
-    pub(super) fn rows(&self) -> Rows {
-        self.rows
     }
 
     /// Adds the record of a row to `out`, or returns what is wrong with it.
     pub(super) fn read<'a>(
         &self,
+        cells: Cells<'_>,
         cell: impl Fn(usize) -> Option<&'a [u8]>,
         out: &mut Entries,
     ) -> Result<(), String> {
         let field = |column: usize| {
-            let bytes = cell(column).ok_or("it has too few columns")?;
+            let bytes = cell(column).ok_or(cells.too_few)?;
             std::str::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned())
         };
         let optional = |column: Option<usize>| {
             let text = column.and_then(|column| field(column).ok());
-            text.filter(|text| !text.is_empty())
+            text.filter(|text| text.as_bytes() != cells.unset)
         };
         let time = |text: &'a str, is_nanoseconds| {
             if is_nanoseconds {
@@ -153,29 +164,23 @@ impl Columns {
             }
         };
         let content = match self.content {
-            ContentColumns::Dns { name } => {
-                // An empty cell is a record without a query; the root is written as a dot.
-                let name = cell(name).ok_or("it has too few columns")?;
-                Content::Dns {
-                    name: (!name.is_empty()).then_some(name),
-                    escaped: false,
-                    is_response: false,
-                }
-            }
-            ContentColumns::Flow {
-                end,
-                ends_in_nanoseconds,
-                duration,
-                packets,
-                bytes,
-                tcp_flags,
-            } => {
-                let end = optional(end).map(|end| End::Time(time(end, ends_in_nanoseconds)));
+            ContentColumns::Dns { name } => Content::Dns {
+                name: match cell(name).ok_or(cells.too_few)? {
+                    name if name == cells.unset => None,
+                    name if name == cells.empty => Some(&b""[..]),
+                    name => Some(name),
+                },
+                escaped: cells.escaped,
+                is_response: false,
+            },
+            ContentColumns::Flow(flow) => {
+                let end = optional(flow.end);
+                let end = end.map(|end| End::Time(time(end, flow.ends_in_nanoseconds)));
                 Content::Flow(FlowFields {
-                    end: end.or_else(|| optional(duration).map(End::Duration)),
-                    packets: packets.map(optional),
-                    bytes: bytes.map(optional),
-                    tcp_flags: tcp_flags.map(optional),
+                    end: end.or_else(|| optional(flow.duration).map(End::Duration)),
+                    packets: flow.packets.map(optional),
+                    bytes: flow.bytes.map(optional),
+                    tcp_flags: flow.tcp_flags.map(optional),
                 })
             }
         };

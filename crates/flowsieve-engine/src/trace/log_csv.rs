@@ -12,12 +12,16 @@ use csv::{ByteRecord, ErrorKind, ReaderBuilder};
 
 use super::error::{ReadError, TraceErrorKind};
 use super::format::{self, Batch, Class, Format, PacketSource};
-use super::log_columns::{Columns, Rows, header, rows};
+use super::log_columns::{Cells, Columns, Rows, header, rows};
 use super::log_entries::MAX_LINE_BYTES;
 use super::packet::MAX_BATCH;
 use super::read_buffer::ReadBuffer;
 
 const BUFFER_BYTES: usize = 64 * 1024;
+
+/// An empty cell is a record without a query; the root is written as a dot.
+const CELLS: Cells<'_> =
+    Cells { unset: b"", empty: b"", escaped: false, too_few: "it has too few columns" };
 
 pub(super) const FORMAT: Format = Format {
     containers: &["dns-csv", "flow-csv", "nfdump-csv"],
@@ -76,12 +80,12 @@ impl PacketSource for LogCsv {
     fn fill(&mut self, _: &mut ReadBuffer, batch: &mut Batch) -> Result<(), ReadError> {
         let out = &mut batch.entries;
         while out.len() < MAX_BATCH && !self.ended && advance(&mut self.reader, &mut self.record)? {
-            if self.columns.rows() == Rows::Nfdump && self.record.len() == 1 {
+            if self.columns.rows == Rows::Nfdump && self.record.len() == 1 {
                 // The head of the summary, or a remark that there is no flow.
                 self.ended = self.record.get(0) == Some(b"Summary");
                 continue;
             }
-            if let Err(reason) = self.columns.read(|column| self.record.get(column), out) {
+            if let Err(reason) = self.columns.read(CELLS, |column| self.record.get(column), out) {
                 let position = self.record.position();
                 let place = position.map_or((0, 0), |place| (place.byte(), place.line()));
                 out.skip(place.0, place.1, reason);

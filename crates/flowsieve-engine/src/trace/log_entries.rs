@@ -34,10 +34,10 @@ impl Entries {
     }
 
     /// Notes a record that cannot be used. Only the first creates its error.
-    pub(super) fn skip_for(&mut self, fault: impl FnOnce() -> ReadError) {
+    pub(super) fn skip_for(&mut self, error: impl FnOnce() -> ReadError) {
         match &mut self.skipped {
             Some((_, others)) => *others += 1,
-            None => self.skipped = Some((fault(), 0)),
+            None => self.skipped = Some((error(), 0)),
         }
     }
 
@@ -61,8 +61,8 @@ impl Entries {
 
     /// Takes the error that reports the skipped lines.
     pub(super) fn take_skipped(&mut self) -> Option<ReadError> {
-        let (fault, others) = self.skipped.take()?;
-        Some(fault.skipped(others))
+        let (error, others) = self.skipped.take()?;
+        Some(error.skipped(others))
     }
 
     pub(super) fn clear(&mut self) {

@@ -35,8 +35,10 @@ mod log_entries;
 #[cfg(test)]
 mod log_tests;
 mod packet;
+mod part;
 mod pcap;
 mod pcapng;
+mod pcapng_annotations;
 mod pcapng_clock;
 mod protobuf;
 mod range;
@@ -48,12 +50,12 @@ mod segments;
 mod select;
 mod source;
 mod stop;
-#[cfg(feature = "toy")]
-#[path = "../../tests/recipe/tally.rs"]
-mod tally;
 #[cfg(test)]
 mod tests;
 mod time;
+#[cfg(feature = "toy")]
+#[path = "../../tests/recipe/toycap.rs"]
+mod toycap;
 mod tsh;
 mod unreadable;
 pub mod write;
@@ -77,11 +79,11 @@ pub use formats::{container_names, recognised_formats};
 pub use packet::{LinkType, PacketRef, TraceBatch};
 #[doc(hidden)]
 pub use packet::{LogBatch, LogContent, LogEntry, LogQuestion, LoggedFlow, MAX_BATCH};
+pub(crate) use part::FilePart;
 #[doc(hidden)]
 pub use range::{CaptureRange, RangeStart};
 #[doc(hidden)]
 pub use record::{InterfaceInfo, RecordBatch, RecordRef};
-pub(crate) use seek::FilePart;
 pub(crate) use segments::{SegmentReader, Segments};
 #[doc(hidden)]
 pub use select::Select;

@@ -15,13 +15,13 @@ use pcap_parser::pcapng::{
     parse_sectionheaderblock,
 };
 
-use super::annotation;
 use super::erf;
 use super::error::{ReadError, TraceErrorKind};
 use super::format::{Batch, Class, Format, PacketSource};
 use super::link_type;
 use super::packet::{LinkType, MAX_BATCH, PacketRef};
 use super::pcap::MAX_PACKET_BYTES;
+use super::pcapng_annotations as annotations;
 use super::pcapng_clock::Clock;
 use super::read_buffer::ReadBuffer;
 use super::record::{InterfaceInfo, MAX_INTERFACE_BYTES, RecordRef, Records};
@@ -255,7 +255,7 @@ impl Pcapng {
     }
 
     /// Stores what a writer needs of a block, which follows this many packets of the batch.
-    fn take_down(
+    fn store(
         &self,
         kind: u32,
         block: &[u8],
@@ -272,12 +272,12 @@ impl Pcapng {
                     records.section = records.interfaces.len() as u32;
                     if records.keeps_annotations {
                         let options = body(SECTION_OPTIONS_AT);
-                        annotation::take_down_section(options, self.big_endian, before, records);
+                        annotations::store_comments(options, self.big_endian, before, records);
                     }
                 }
-                INTERFACE => self.take_down_interface(block, records)?,
+                INTERFACE => self.store_interface(block, records)?,
                 _ if records.keeps_annotations => {
-                    annotation::take_down(kind, body(8), self.big_endian, before, records);
+                    annotations::store(kind, body(8), self.big_endian, before, records);
                 }
                 _ => {}
             }
@@ -304,11 +304,7 @@ impl Pcapng {
         Ok(())
     }
 
-    fn take_down_interface(
-        &self,
-        block: &[u8],
-        records: &mut Records,
-    ) -> Result<(), TraceErrorKind> {
+    fn store_interface(&self, block: &[u8], records: &mut Records) -> Result<(), TraceErrorKind> {
         const OPTIONS_AT: usize = 16;
         let Some(interface) = self.interfaces.last() else {
             return Ok(());
@@ -392,9 +388,9 @@ fn keep_or_pass_over(
     is_first: bool,
     records: Option<&mut Records>,
 ) -> ScanEnd {
-    match records.filter(|records| records.keeps_annotations && annotation::is_one(kind)) {
+    match records.filter(|records| records.keeps_annotations && annotations::is_one(kind)) {
         Some(_) if length <= MAX_BLOCK_BYTES => return ScanEnd::Need(padded as usize),
-        Some(records) if is_first => annotation::take_down_long(records),
+        Some(records) if is_first => annotations::count_long(records),
         _ => {}
     }
     ScanEnd::PassOver(padded, length)
@@ -427,7 +423,7 @@ impl RecordReader for Pcapng {
             let before = out.len();
             let read = self.read_block(kind, block, base + at).and_then(|packet| {
                 if let Some(records) = records.as_deref_mut() {
-                    self.take_down(kind, block, base + at, packet.as_ref(), before, records)?;
+                    self.store(kind, block, base + at, packet.as_ref(), before, records)?;
                 }
                 Ok(packet)
             });

@@ -14,7 +14,8 @@ use std::sync::atomic::AtomicU64;
 use super::capture::{Capture, CountedReader};
 use super::error::{ReadError, TraceError};
 use super::format::InputFormat;
-use super::segments::{BYTES_TO_LOOK_AT, Segments};
+use super::part::{FIRST_RECORD, FilePart};
+use super::segments::BYTES_TO_LOOK_AT;
 use super::stop::{StopFlag, Stoppable};
 
 /// Where the first record of a range is known to begin.
@@ -38,6 +39,20 @@ pub struct CaptureRange {
 }
 
 impl Capture {
+    /// Returns the number of packets before the part that is read.
+    pub(super) fn packets_before(&self, part: &FilePart) -> u64 {
+        let before = FIRST_RECORD..part.bytes.start;
+        let Ok(Some(mut range)) = Self::open_range(self.path(), before, None, &StopFlag::default())
+        else {
+            return 0;
+        };
+        let mut packets = 0;
+        while let Ok(Some(batch)) = range.capture.next_batch() {
+            packets += batch.count() as u64;
+        }
+        packets
+    }
+
     /// Returns whether ranges of the file can be read: it is plain pcap.
     #[doc(hidden)]
     pub fn has_ranges(&self) -> bool {
@@ -78,7 +93,7 @@ impl Capture {
         let pcap = self.enterable()?.clone();
         let mut capture = Self::of_pcap(self.path(), source, pcap, bytes_read);
         let begin = Self::range_begin(&range, start);
-        let known = start.is_some() || range.start <= Segments::BEGIN;
+        let known = start.is_some() || range.start <= FIRST_RECORD;
         let packets = start.map_or(0, |start| start.packets);
         capture.restart(begin, packets, range.end);
         let found = known || capture.step_to_boundary(BYTES_TO_LOOK_AT);
@@ -92,6 +107,6 @@ impl Capture {
     /// Returns the offset of the first byte that is needed to read a range.
     #[doc(hidden)]
     pub fn range_begin(range: &Range<u64>, start: Option<RangeStart>) -> u64 {
-        start.map_or(range.start.max(Segments::BEGIN), |start| start.offset)
+        start.map_or(range.start.max(FIRST_RECORD), |start| start.offset)
     }
 }

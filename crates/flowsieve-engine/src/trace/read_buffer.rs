@@ -297,8 +297,8 @@ mod tests {
         assert_eq!(buffer.require(7).unwrap(), 7);
         assert_eq!(buffer.unread(), [3, 4, 5, 6, 7, 8, 9]);
         assert_eq!(buffer.offset(), 3);
-        let fault = buffer.require(8).unwrap_err();
-        assert_eq!(fault.offset, Some(10));
+        let error = buffer.require(8).unwrap_err();
+        assert_eq!(error.offset, Some(10));
         assert_eq!(buffer.require(8).unwrap(), 7);
     }
 

@@ -9,7 +9,8 @@ use std::path::Path;
 
 use super::capture::Capture;
 use super::format::InputFormat;
-use super::segments::{SegmentReader, Segments};
+use super::part::{FIRST_RECORD, FilePart};
+use super::segments::SegmentReader;
 use super::stop::StopFlag;
 
 /// Places that are looked at, at most.
@@ -23,23 +24,6 @@ const LEAST_STEPS: u64 = 16;
 
 /// Largest disorder of packets in a file: ten seconds.
 const DISORDER_NS: i64 = 10_000_000_000;
-
-/// Part of a plain pcap file.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub(crate) struct FilePart {
-    /// The records that begin there.
-    pub(crate) bytes: Range<u64>,
-    /// Bytes of the file that are not read.
-    pub(crate) unread_bytes: u64,
-}
-
-impl FilePart {
-    /// Creates the part of a file of `length` bytes with the records that begin in `bytes`.
-    pub(crate) fn of(bytes: Range<u64>, length: u64) -> Self {
-        let before = bytes.start.saturating_sub(Segments::BEGIN);
-        Self { unread_bytes: before + length.saturating_sub(bytes.end), bytes }
-    }
-}
 
 /// A place in the file.
 struct Place {
@@ -83,10 +67,10 @@ pub(crate) fn part_in_time(
     let begin = if first > 0 && is_confirmed(&mut reader, first as u64 - 1, &places) {
         places[first].offset
     } else {
-        Segments::BEGIN
+        FIRST_RECORD
     };
     let end = places.get(last).map_or(u64::MAX, |place| place.offset);
-    Some(FilePart::of(begin..end, length)).filter(|part| part.unread_bytes > 0)
+    Some(FilePart::new(begin..end, length)).filter(|part| part.unread_bytes > 0)
 }
 
 /// Returns whether the records of a segment end exactly where the next one was entered.
@@ -99,22 +83,6 @@ fn is_confirmed(reader: &mut SegmentReader, number: u64, places: &[Place]) -> bo
             Ok(None) => return reader.offset() == next,
             Err(_) => return false,
         }
-    }
-}
-
-impl Capture {
-    /// Returns the number of packets before the part that is read.
-    pub(super) fn packets_before(&self, part: &FilePart) -> u64 {
-        let before = Segments::BEGIN..part.bytes.start;
-        let Ok(Some(mut range)) = Self::open_range(self.path(), before, None, &StopFlag::default())
-        else {
-            return 0;
-        };
-        let mut packets = 0;
-        while let Ok(Some(batch)) = range.capture.next_batch() {
-            packets += batch.count() as u64;
-        }
-        packets
     }
 }
 
@@ -186,9 +154,9 @@ mod tests {
             let part = part_in_time(file.path(), InputFormat::Auto, &(from..i64::MAX), &none);
             // Behind a wrong guess the file is read from its begin, and not at all as if part of it
             // were unread.
-            let begin = part.map_or(Segments::BEGIN, |part| part.bytes.start);
+            let begin = part.map_or(FIRST_RECORD, |part| part.bytes.start);
             assert!(is_begin(begin), "{mebibytes} MiB: {begin} is inside a packet");
-            assert_eq!(begin == Segments::BEGIN, mebibytes == 8, "{mebibytes} MiB: {begin}");
+            assert_eq!(begin == FIRST_RECORD, mebibytes == 8, "{mebibytes} MiB: {begin}");
         }
     }
 }

@@ -12,8 +12,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::capture::Capture;
-use super::pcap::{FILE_HEADER_BYTES, Pcap};
-use super::seek::FilePart;
+use super::part::{FIRST_RECORD, FilePart};
+use super::pcap::Pcap;
 use super::select::Chooser;
 use super::stop::StopFlag;
 
@@ -38,9 +38,6 @@ pub(crate) struct Segments {
 }
 
 impl Segments {
-    /// Offset of the first record of a file.
-    pub(crate) const BEGIN: u64 = FILE_HEADER_BYTES as u64;
-
     /// Creates the segments of a file, if there are several and the system can read from any place.
     pub(super) fn new(
         path: &Path,
@@ -56,7 +53,7 @@ impl Segments {
             return None;
         }
         // The bytes by which the file was recognised are read again.
-        bytes_read.store(Self::BEGIN, Ordering::Relaxed);
+        bytes_read.store(FIRST_RECORD, Ordering::Relaxed);
         Some(Self {
             path: path.to_path_buf(),
             file: Arc::new(file),
@@ -91,7 +88,7 @@ impl Segments {
     /// Returns the offset of the first record.
     pub(crate) fn begin(&self) -> u64 {
         let part = self.part.as_ref();
-        part.map_or(Self::BEGIN, |part| part.bytes.start)
+        part.map_or(FIRST_RECORD, |part| part.bytes.start)
     }
 
     /// Returns the number behind the last one. They are numbered from [`Self::first`] on.
@@ -140,6 +137,23 @@ impl Segments {
         reader.go_to(offset, before, until);
         reader.capture.set_part(self.part.clone());
         reader.capture
+    }
+}
+
+impl Capture {
+    /// Returns segments of this many bytes that can be read in any order, if the capture is a plain
+    /// pcap file with several of them. Call it before the first batch is read.
+    pub(crate) fn segments(&self, bytes: u64) -> Option<Segments> {
+        let (file, pcap, stop) = self.plain_pcap()?;
+        let file = file.try_clone().ok()?;
+        let mut segments =
+            Segments::new(self.path(), file, pcap.clone(), bytes, stop, self.bytes_read())?;
+        let (chooser, part) = self.restrictions();
+        segments.choose(chooser.map(Chooser::shared));
+        match part {
+            Some(part) => segments.within(part.clone()),
+            None => Some(segments),
+        }
     }
 }
 

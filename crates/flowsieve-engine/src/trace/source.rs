@@ -11,7 +11,8 @@ use super::capture::Capture;
 use super::error::{ReadError, TraceError};
 use super::follow::Follow;
 use super::format::InputFormat;
-use super::seek::{FilePart, part_in_time};
+use super::part::FilePart;
+use super::seek::part_in_time;
 use super::select::Select;
 use super::stop::{Ending, StopFlag};
 

@@ -89,7 +89,7 @@ mod tests {
         let mut buffer = ReadBuffer::new(Box::new(std::io::Cursor::new(bytes)));
         let mut tsh = match Tsh::open(&mut buffer) {
             Ok(tsh) => tsh,
-            Err(fault) => return (Vec::new(), Some(fault)),
+            Err(error) => return (Vec::new(), Some(error)),
         };
         let mut all = Vec::new();
         loop {
@@ -97,15 +97,15 @@ mod tests {
             match tsh.fill(&mut buffer, &mut batch) {
                 Ok(()) if batch.is_empty() => return (all, None),
                 Ok(()) => all.append(&mut batch.packets),
-                Err(fault) => return (all, Some(fault)),
+                Err(error) => return (all, Some(error)),
             }
         }
     }
 
     #[test]
     fn records_become_raw_ip_packets() {
-        let (packets, fault) = read(record().repeat(3000));
-        assert!(fault.is_none());
+        let (packets, error) = read(record().repeat(3000));
+        assert!(error.is_none());
         assert_eq!(packets.len(), 3000);
         let expected = PacketRef {
             time_ns: 7_000_015_000,
@@ -121,9 +121,9 @@ mod tests {
     fn a_cut_record_ends_the_file() {
         let mut bytes = record().repeat(2);
         bytes.pop();
-        let (packets, fault) = read(bytes);
+        let (packets, error) = read(bytes);
         assert_eq!(packets.len(), 1);
-        let kind = fault.unwrap().kind;
+        let kind = error.unwrap().kind;
         assert!(
             matches!(kind, TraceErrorKind::CutInRecord { packet: 2, promised: 44, present: 43 }),
             "{kind:?}"
@@ -132,9 +132,9 @@ mod tests {
 
     #[test]
     fn something_else_is_refused() {
-        let (_, fault) = read(vec![0; 88]);
-        assert!(matches!(fault.unwrap().kind, TraceErrorKind::NotACapture { .. }));
-        let (_, fault) = read(Vec::new());
-        assert!(matches!(fault.unwrap().kind, TraceErrorKind::Empty));
+        let (_, error) = read(vec![0; 88]);
+        assert!(matches!(error.unwrap().kind, TraceErrorKind::NotACapture { .. }));
+        let (_, error) = read(Vec::new());
+        assert!(matches!(error.unwrap().kind, TraceErrorKind::Empty));
     }
 }

@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 
 use super::error::ReadError;
 use super::format::{self, Batch, Class, Format, PacketSource};
+use super::log_columns::{Cells, Columns, ContentColumns, FlowColumns, Rows};
 use super::log_entries::{Content, End, Entries, Fields, FlowFields, Lines, Time, as_written};
 use super::packet::MAX_BATCH;
 use super::read_buffer::ReadBuffer;
@@ -23,24 +24,6 @@ pub(super) struct ZeekTsv {
     columns: Option<Columns>,
     /// Ranges of the fields of the current line.
     fields: Vec<(usize, usize)>,
-}
-
-/// Position of each field in a line.
-#[derive(Clone, Copy, Debug)]
-struct Columns {
-    time: usize,
-    source: usize,
-    destination: usize,
-    protocol: Option<usize>,
-    source_port: Option<usize>,
-    destination_port: Option<usize>,
-    content: ContentColumns,
-}
-
-#[derive(Clone, Copy, Debug)]
-enum ContentColumns {
-    Dns { query: usize },
-    Flow { duration: Option<usize>, packets: [Option<usize>; 2], bytes: [Option<usize>; 2] },
 }
 
 /// Names of a field: Zeek's, with another separator of scopes, and as others often rename it.
@@ -74,9 +57,9 @@ pub(super) const TSV: Format = Format {
             let line = line.strip_suffix(b"\r").unwrap_or(line);
             log.read_header(line.strip_prefix(b"#")?).ok()?;
             if let Some(columns) = log.columns {
-                return Some(match columns.content {
-                    ContentColumns::Dns { .. } => "zeek-dns-tsv",
-                    ContentColumns::Flow { .. } => "zeek-conn-tsv",
+                return Some(match columns.rows {
+                    Rows::Queries => "zeek-dns-tsv",
+                    _ => "zeek-conn-tsv",
                 });
             }
         }
@@ -135,33 +118,7 @@ impl ZeekTsv {
             Some(b"unset_field") => self.unset = words.next().unwrap_or_default().to_vec(),
             Some(b"empty_field") => self.empty = words.next().unwrap_or_default().to_vec(),
             Some(b"fields") => {
-                let names: Vec<&[u8]> = words.collect();
-                let find = |name: &str| names.iter().position(|field| *field == name.as_bytes());
-                let any = |names: Names| names.iter().find_map(|name| find(name));
-                let must = |names: Names| {
-                    any(names).ok_or_else(|| format!("there is no field `{}`", names[0]))
-                };
-                let content = if let Some(query) = find("query") {
-                    ContentColumns::Dns { query }
-                } else if any(OF_CONNECTIONS).is_some() {
-                    ContentColumns::Flow {
-                        duration: find("duration"),
-                        packets: [find("orig_pkts"), find("resp_pkts")],
-                        bytes: [find("orig_ip_bytes"), find("resp_ip_bytes")],
-                    }
-                } else {
-                    return Err("there is no field `query`, and none of `conn.log`".to_owned());
-                };
-                self.columns = Some(Columns {
-                    time: must(&["ts"])?,
-                    source: must(SOURCE)?,
-                    destination: must(DESTINATION)?,
-                    content,
-                    // The number is there for every protocol, where there is one.
-                    protocol: find("ip_proto").or_else(|| find("proto")),
-                    source_port: any(SOURCE_PORT),
-                    destination_port: any(DESTINATION_PORT),
-                });
+                self.columns = Some(columns(&words.collect::<Vec<_>>())?);
             }
             _ => {}
         }
@@ -177,44 +134,47 @@ impl ZeekTsv {
             start = end.0 + 1;
         }
         self.fields.push((start, line.len()));
-        let field = |column: usize| {
-            let &(start, end) = self.fields.get(column).ok_or("it has too few fields")?;
-            Ok::<_, String>(&line[start..end])
+        let cells = Cells {
+            unset: &self.unset,
+            empty: &self.empty,
+            escaped: true,
+            too_few: "it has too few fields",
         };
-        let text = |column: usize| {
-            std::str::from_utf8(field(column)?).map_err(|_| "it is not UTF-8".to_owned())
-        };
-        let optional = |column: Option<usize>| {
-            let text = column.and_then(|column| text(column).ok());
-            text.filter(|text| text.as_bytes() != self.unset)
-        };
-        let content = match columns.content {
-            ContentColumns::Dns { query } => Content::Dns {
-                name: match field(query)? {
-                    query if query == self.unset => None,
-                    query if query == self.empty => Some(&b""[..]),
-                    query => Some(query),
-                },
-                escaped: true,
-                is_response: false,
-            },
-            ContentColumns::Flow { duration, packets, bytes } => Content::Flow(FlowFields {
-                end: optional(duration).map(End::Duration),
-                packets: packets.map(optional),
-                bytes: bytes.map(optional),
-                tcp_flags: [None; 2],
-            }),
-        };
-        out.push(&Fields {
-            time: Time::Text(text(columns.time)?),
-            source: text(columns.source)?,
-            destination: text(columns.destination)?,
-            protocol: optional(columns.protocol),
-            source_port: optional(columns.source_port),
-            destination_port: optional(columns.destination_port),
-            content,
-        })
+        let field = |column: usize| self.fields.get(column).map(|&(start, end)| &line[start..end]);
+        columns.read(cells, field, out)
     }
+}
+
+/// Finds the fields of a log among the names in its line `#fields`.
+fn columns(names: &[&[u8]]) -> Result<Columns, String> {
+    let find = |name: &str| names.iter().position(|field| *field == name.as_bytes());
+    let any = |names: Names| names.iter().find_map(|name| find(name));
+    let must = |names: Names| any(names).ok_or_else(|| format!("there is no field `{}`", names[0]));
+    let (rows, content) = if let Some(name) = find("query") {
+        (Rows::Queries, ContentColumns::Dns { name })
+    } else if any(OF_CONNECTIONS).is_some() {
+        let flow = FlowColumns {
+            duration: find("duration"),
+            packets: [find("orig_pkts"), find("resp_pkts")],
+            bytes: [find("orig_ip_bytes"), find("resp_ip_bytes")],
+            ..FlowColumns::default()
+        };
+        (Rows::Flows, ContentColumns::Flow(flow))
+    } else {
+        return Err("there is no field `query`, and none of `conn.log`".to_owned());
+    };
+    Ok(Columns {
+        rows,
+        time: must(&["ts"])?,
+        is_nanoseconds: false,
+        source: must(SOURCE)?,
+        destination: must(DESTINATION)?,
+        content,
+        // The number is there for every protocol, where there is one.
+        protocol: find("ip_proto").or_else(|| find("proto")),
+        source_port: any(SOURCE_PORT),
+        destination_port: any(DESTINATION_PORT),
+    })
 }
 
 impl PacketSource for ZeekTsv {

@@ -8,27 +8,27 @@ use super::read_buffer::ReadBuffer;
 use super::time::NANOS_PER_SECOND;
 
 pub(super) const FORMAT: Format = Format {
-    containers: &["tally"],
-    words: "tally",
+    containers: &["toycap"],
+    words: "toycap",
     class: Class::Capture,
     recognise: |buffer| {
         buffer.fill(MAGIC.len());
-        buffer.unread().starts_with(MAGIC).then_some("tally")
+        buffer.unread().starts_with(MAGIC).then_some("toycap")
     },
     open: |buffer, _| {
         buffer.consume(MAGIC.len());
-        Ok(Box::new(Tally { packets: 0 }))
+        Ok(Box::new(Toycap { packets: 0 }))
     },
 };
 
-const MAGIC: &[u8] = b"TALLY\n";
+const MAGIC: &[u8] = b"TOYCAP\n";
 const HEADER_BYTES: usize = 6;
 
-struct Tally {
+struct Toycap {
     packets: u64,
 }
 
-impl PacketSource for Tally {
+impl PacketSource for Toycap {
     fn fill(&mut self, buffer: &mut ReadBuffer, batch: &mut Batch) -> Result<(), ReadError> {
         loop {
             let Some(header) = buffer.unread().first_chunk::<HEADER_BYTES>() else {
