@@ -1,8 +1,9 @@
-//! An index of which one file is damaged: its catalogue, the filters of a node or of regions,
-//! records or lists. In half of the cases checksums are put right, so that damage gets behind them;
-//! then nothing may panic. Else what is damaged is named, and what is found is there.
+//! An index with one damaged file: its catalogue, the captures of its segment or their copy, filters,
+//! records or lists. In half of the cases the checksums are corrected, so that the damage is read;
+//! then nothing may panic. Otherwise `verify` names the file, and a search finds everything or names
+//! it, too.
 //!
-//! The first byte chooses the file, the second what is done to it and what is asked, the others are
+//! The first byte chooses the file, the second what is done to it and what is asked, the others say
 //! where and with what.
 #![no_main]
 
@@ -38,7 +39,7 @@ fuzz_target!(|bytes: &[u8]| {
         }
         template.lie(mode, path, content, &damaged);
     }
-    for (path, content) in [&template.files[file], &template.files[0]] {
+    for (path, content) in &template.files {
         fs::write(path, content).expect("a file of the index can be written");
     }
 });
@@ -149,7 +150,7 @@ impl Template {
         &self.answers[usize::from(mode >> 3) % self.answers.len()]
     }
 
-    /// Checksums are as they come: what changed is told, and nothing is found that is not there.
+    /// The checksums are wrong: what changed is named, and everything found exists.
     fn honest(&self, mode: u8, path: &Path, changed: bool) {
         let is_catalog = path == self.files[0].0;
         let names = |problems: &[String]| {
@@ -176,34 +177,67 @@ impl Template {
         }
     }
 
-    /// Checksums say that what is there was written.
+    /// The checksums are those of the damaged file.
     fn lie(&self, mode: u8, path: &Path, content: &[u8], damaged: &[u8]) {
         let (catalog_path, catalog) = &self.files[0];
         let text = std::str::from_utf8(catalog).expect("it is JSON");
         let (_, inner) = text.split_once("\"catalog\":").expect("it holds one");
         let inner = inner.trim_end().strip_suffix('}').expect("it ends");
-        let mark =
-            |bytes: &[u8]| format!("{{\"bytes\":{},\"checksum\":{}}}", bytes.len(), sum(bytes));
+        let write = |path: &Path, bytes: &[u8]| {
+            fs::write(path, bytes).expect("a file of the index can be written");
+        };
+        let is_segment = |path: &Path| path.extension().is_some_and(|found| found == "segment");
         let lie = if path == catalog_path {
             let start = catalog.len() - inner.len() - 2;
             let end = damaged.len().saturating_sub(2);
             damaged.get(start..end).unwrap_or(damaged).to_vec()
+        } else if is_segment(path) {
+            // The copy, too, is not what the catalogue names.
+            self.files
+                .iter()
+                .filter(|(path, _)| is_segment(path))
+                .for_each(|(path, _)| write(path, damaged));
+            inner.replace(&mark(content), &mark(damaged)).into_bytes()
         } else {
-            fs::write(path, damaged).expect("a file of the index can be written");
-            let before = mark(content);
-            assert!(inner.contains(&before), "the catalogue names every file");
-            inner.replace(&before, &mark(damaged)).into_bytes()
+            // Some marks are in the catalogue, and those of regions in the captures of the segment.
+            let (_, before) = sealed(path, content);
+            let (damaged, after) = sealed(path, damaged);
+            write(path, &damaged);
+            let segments = || self.files.iter().filter(|(path, _)| is_segment(path));
+            let captures = &segments().next().expect("there is a segment").1;
+            let text = std::str::from_utf8(captures).expect("it is JSON");
+            assert!(inner.contains(&before) || text.contains(&before), "every file has a mark");
+            let lie = text.replace(&before, &after);
+            segments().for_each(|(path, _)| write(path, lie.as_bytes()));
+            let inner = inner.replace(&before, &after);
+            inner.replace(&mark(captures), &mark(lie.as_bytes())).into_bytes()
         };
-        let mut envelope =
-            format!("{{\"schema\":\"flowsieve.index/4\",\"checksum\":{},\"catalog\":", sum(&lie))
-                .into_bytes();
-        envelope.extend_from_slice(&lie);
-        envelope.extend_from_slice(b"}\n");
-        fs::write(catalog_path, envelope).expect("a file of the index can be written");
+        let head =
+            format!("{{\"schema\":\"flowsieve.index/5\",\"checksum\":{},\"catalog\":", sum(&lie));
+        write(catalog_path, &[head.as_bytes(), &lie, b"}\n"].concat());
         let _ =
             search(&self.archive, &self.asked(mode).0, &StopFlag::default(), &mut Found::default());
         let _ = (verify(&self.archive), stats(&self.archive));
     }
+}
+
+/// How the catalogue names a file that is read as a whole.
+fn mark(bytes: &[u8]) -> String {
+    format!("{{\"bytes\":{},\"checksum\":{}}}", bytes.len(), sum(bytes))
+}
+
+/// A file with right checksums, and its mark. A global filter is read in blocks: it ends with their
+/// checksums, and its mark has the checksum of these.
+fn sealed(path: &Path, bytes: &[u8]) -> (Vec<u8>, String) {
+    if path.extension().is_none_or(|found| found != "filter") {
+        return (bytes.to_vec(), mark(bytes));
+    }
+    let blocks = bytes.len().div_ceil(4096 + 8);
+    let content = &bytes[..bytes.len().saturating_sub(8 * blocks)];
+    let sums: Vec<u8> = content.chunks(4096).flat_map(|block| sum(block).to_le_bytes()).collect();
+    let whole = [content, &sums].concat();
+    let mark = format!("{{\"bytes\":{},\"checksum\":{}}}", whole.len(), sum(&sums));
+    (whole, mark)
 }
 
 /// All files but the locks, which are empty, and the marks, of which no checksum is kept.

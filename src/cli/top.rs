@@ -113,7 +113,7 @@ const USUAL_LEAST: u64 = 2;
 pub(crate) fn run(args: &TopArgs, run: &mut Run) -> Result<Outcome> {
     let files = run.start_on(&args.input, false, args.speech.is_quiet())?;
     let mut plan = args.plan(&files)?;
-    plan.check_memory().map_err(UsageError::new)?;
+    plan.check_memory()?;
     run.open(&mut plan.trace)?;
     let output = run.output(args.output.path())?;
     let style = output.style(args.rows.shown());

@@ -1,5 +1,4 @@
-//! Files that are read in parts: each block has a checksum, so that what is read is known to be
-//! whole.
+//! Files that are read in parts: each block has its checksum, which is compared when it is read.
 //!
 //! ```text
 //!     content, in blocks of 4096 bytes │ checksum of each block, 8 bytes
@@ -17,22 +16,22 @@ use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-/// Bytes with a checksum of their own.
+/// Bytes that have one checksum.
 const BLOCK: u64 = 4096;
 
 /// Bytes of a checksum.
 const CHECKSUM: u64 = 8;
 
-/// Appends the checksums of the content's blocks; the mark of the file.
+/// Appends the checksums of the content's blocks, and returns the file's mark.
 pub(super) fn seal(content: &mut Vec<u8>) -> FileMark {
-    let checksums = content.chunks(BLOCK as usize).map(FileMark::of);
+    let checksums = content.chunks(BLOCK as usize).map(FileMark::new);
     let checksums = checksums.flat_map(|mark| mark.checksum.to_le_bytes());
     let checksums: Vec<u8> = checksums.collect();
     content.extend(&checksums);
-    FileMark { bytes: content.len() as u64, checksum: FileMark::of(&checksums).checksum }
+    FileMark { bytes: content.len() as u64, checksum: FileMark::new(&checksums).checksum }
 }
 
-/// A file whose blocks are read when they are asked for.
+/// A file whose blocks are read when they are needed.
 #[derive(Debug)]
 pub(super) struct Blocks {
     path: PathBuf,
@@ -48,19 +47,14 @@ impl Blocks {
     pub(super) fn open(path: &Path, mark: FileMark) -> Result<Self, IndexError> {
         let mut file = disk::open(path)?;
         let found = file.metadata().map_err(IndexError::io(path))?.len();
-        if found != mark.bytes {
-            return Err(IndexError::damaged(
-                path,
-                format!("it has {found} bytes and should have {}", mark.bytes),
-            ));
-        }
+        mark.check_length(path, found)?;
         let blocks = found.div_ceil(BLOCK + CHECKSUM);
         let length = found.saturating_sub(blocks * CHECKSUM);
         let mut checksums = vec![0; (found - length) as usize];
         let read = file.seek(SeekFrom::Start(length));
         read.and_then(|_| file.read_exact(&mut checksums)).map_err(IndexError::io(path))?;
-        if FileMark::of(&checksums).checksum != mark.checksum {
-            return Err(IndexError::damaged(path, "its checksum is another one"));
+        if FileMark::new(&checksums).checksum != mark.checksum {
+            return Err(IndexError::damaged(path, disk::OTHER_CHECKSUM));
         }
         Ok(Self {
             path: path.to_owned(),
@@ -76,7 +70,7 @@ impl Blocks {
         self.length
     }
 
-    /// All of it.
+    /// Reads all of the content.
     pub(super) fn content(&self) -> Result<Vec<u8>, IndexError> {
         let mut content = Vec::with_capacity(self.length as usize);
         for number in 0..self.length.div_ceil(BLOCK) {
@@ -85,7 +79,7 @@ impl Blocks {
         Ok(content)
     }
 
-    /// A block, which is kept: what a question looks at lies close together.
+    /// Returns a block, and keeps it: the words that a query needs are close together.
     fn block(&self, number: u64) -> Result<Rc<[u8]>, IndexError> {
         if let Some(block) = self.read.borrow().get(&number) {
             return Ok(Rc::clone(block));
@@ -101,7 +95,7 @@ impl Blocks {
         let mut file = self.file.borrow_mut();
         let read = file.seek(SeekFrom::Start(start));
         read.and_then(|_| file.read_exact(&mut block)).map_err(IndexError::io(&self.path))?;
-        let checksum = FileMark::of(&block).checksum.to_le_bytes();
+        let checksum = FileMark::new(&block).checksum.to_le_bytes();
         if self.checksums.as_chunks::<8>().0[number as usize] != checksum {
             return Err(IndexError::damaged(
                 &self.path,

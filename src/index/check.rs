@@ -1,18 +1,16 @@
-//! Looking after an index: is everything as it was written, and how large is it.
+//! Verifying an index and measuring it.
 
-use super::catalog::{CaptureEntry, Catalog, Numbered, Region, Segment, lists_file};
-use super::draft::filters_in;
+use super::catalog::{CaptureEntry, Catalog, Region, Segment, read_captures};
 use super::elements::{Element, Family};
 use super::global::{Fill, Global, GlobalFilter, keys_of};
+use super::layout::lists_file;
 use super::lists::{Inverted, Lists};
 use super::region::{elements_of, read_records};
 use super::region_filter;
-use super::{IndexError, disk, folders};
+use super::{IndexError, disk, nodes};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-
-/// Times that a catalogue is read anew because a writer replaced what it names.
-const MOST_TRIES: u32 = 100;
+use std::slice;
 
 /// The files of a segment, without those that are damaged.
 #[derive(Default)]
@@ -22,71 +20,38 @@ struct SegmentFiles {
     global: HashMap<usize, Global>,
     /// Files of regions' filters by node and number.
     of_regions: HashMap<(usize, u64), (PathBuf, Vec<u8>)>,
-    /// A file of filters is damaged or gone.
-    lacks_filters: bool,
 }
 
-/// Calls `see` for each segment with its files, until it has seen all segments of one catalogue.
-fn each_segment<T: Default>(
-    archive: &Path,
-    problems: &mut Vec<String>,
-    mut see: impl FnMut(&mut T, &Catalog, &Segment, SegmentFiles, &mut Vec<String>),
-) -> Result<(Catalog, T), IndexError> {
-    let mut tries = 0;
-    'anew: loop {
-        tries += 1;
-        let catalog = Catalog::load(archive)?;
-        let (mut seen, mut found) = (T::default(), Vec::new());
-        for segment in &catalog.segments {
-            let mut failed = Vec::new();
-            let files = read(archive, &catalog, segment, &mut failed);
-            if failed.iter().any(IndexError::is_missing_file)
-                && tries < MOST_TRIES
-                && Catalog::load(archive)?.generation != catalog.generation
-            {
-                continue 'anew;
-            }
-            let sentence = |error: &IndexError| error.of_captures(archive, &files.captures);
-            found.extend(failed.iter().map(sentence));
-            see(&mut seen, &catalog, segment, files, &mut found);
+impl SegmentFiles {
+    /// Reads what of a segment can be read. `None` if nobody knows which captures it has.
+    fn read(catalog: &Catalog, segment: &Segment, problems: &mut Vec<IndexError>) -> Option<Self> {
+        let captures = catalog.captures_of(segment, problems);
+        let captures = captures.map_err(|error| problems.push(error)).ok()?;
+        let mut files = Self { captures, ..Self::default() };
+        let is_usable = |node: usize| catalog.nodes[node].problem.is_none();
+        if is_usable(0) {
+            let [_, copy] = catalog.segment_files(segment.file.0);
+            problems.extend(read_captures(&copy, segment).err());
         }
-        problems.extend(found);
-        return Ok((catalog, seen));
-    }
-}
-
-fn read(
-    archive: &Path,
-    catalog: &Catalog,
-    segment: &Segment,
-    problems: &mut Vec<IndexError>,
-) -> SegmentFiles {
-    let mut files = SegmentFiles::default();
-    match segment.captures(archive) {
-        Ok(captures) => files.captures = captures,
-        Err(error) => problems.push(error),
-    }
-    let nodes = &catalog.nodes;
-    for part in segment.parts.iter().filter(|part| nodes[part.node].problem.is_none()) {
-        let before = problems.len();
-        let (number, mark): Numbered = part.filter;
-        let path = catalog.filter_file(archive, part.node, number);
-        match Global::read(catalog.settings.global, &path, mark) {
-            Ok(global) => drop(files.global.insert(part.node, global)),
-            Err(error) => problems.push(error),
-        }
-        for &(number, mark) in &part.region_filters {
-            let path = catalog.region_filters_file(archive, part.node, number);
-            match disk::read_checked(&path, mark) {
-                Ok(bytes) => {
-                    files.of_regions.insert((part.node, number), (path, bytes));
-                }
+        for part in segment.parts.iter().filter(|part| is_usable(part.node)) {
+            let (number, mark) = part.filter;
+            let path = catalog.filter_file(part.node, number);
+            match Global::read(catalog.settings.global, &path, mark) {
+                Ok(global) => drop(files.global.insert(part.node, global)),
                 Err(error) => problems.push(error),
             }
+            for &(number, mark) in &part.region_filters {
+                let path = catalog.region_filters_file(part.node, number);
+                match disk::read_checked(&path, mark) {
+                    Ok(bytes) => {
+                        files.of_regions.insert((part.node, number), (path, bytes));
+                    }
+                    Err(error) => problems.push(error),
+                }
+            }
         }
-        files.lacks_filters |= problems.len() > before;
+        Some(files)
     }
-    files
 }
 
 /// What `repair` makes again.
@@ -94,7 +59,7 @@ fn read(
 pub struct Damage {
     /// Captures whose records or lists are damaged, with their numbers.
     pub(super) captures: Vec<(u64, CaptureEntry)>,
-    /// Segments whose filters are, by the numbers of their files.
+    /// Segments whose own files are, by the numbers of these.
     pub(super) segments: Vec<u64>,
 }
 
@@ -104,7 +69,7 @@ impl Damage {
         self.captures.iter().map(|(_, entry)| entry.path.as_path())
     }
 
-    /// How many segments get new filters.
+    /// The number of segments that are written again.
     pub fn segments(&self) -> usize {
         self.segments.len()
     }
@@ -131,50 +96,69 @@ pub struct Verified {
 ///
 /// There is no index, or its catalogue cannot be used.
 pub fn verify(archive: &Path) -> Result<Verified, IndexError> {
-    let mut problems = Vec::new();
-    let see = |verified: &mut Verified,
-               catalog: &Catalog,
-               segment: &Segment,
-               files: SegmentFiles,
-               problems: &mut Vec<String>| {
-        let kind = catalog.settings.global;
-        let mut is_damaged = files.lacks_filters;
+    let (_, mut verified) = Catalog::read_with(archive, |catalog| {
+        let (mut verified, mut is_missing) = (Verified::default(), false);
+        for segment in &catalog.segments {
+            is_missing |= verified.add(catalog, segment);
+        }
+        Ok((verified, is_missing))
+    })?;
+    verified.problems.splice(..0, nodes::problems(archive)?);
+    Ok(verified)
+}
+
+impl Verified {
+    /// Verifies a segment. Returns whether a file is missing.
+    fn add(&mut self, catalog: &Catalog, segment: &Segment) -> bool {
+        let mut errors = Vec::new();
+        let files = SegmentFiles::read(catalog, segment, &mut errors);
+        let mut is_missing = errors.iter().any(IndexError::is_missing_file);
+        let captures = files.as_ref().map_or(&[][..], |files| &files.captures);
+        let sentences = errors.iter().map(|error| error.with_captures(&catalog.archive, captures));
+        self.problems.extend(sentences);
+        let Some(files) = files else {
+            return is_missing;
+        };
+        let mut is_damaged = !errors.is_empty();
         for entry in &files.captures {
-            verified.captures += 1;
-            let before = verified.damage.captures.len();
+            self.captures += 1;
+            let mut is_whole = true;
             for (number, region) in entry.regions.iter().enumerate() {
                 if catalog.nodes[region.node].problem.is_some() {
                     continue;
                 }
-                verified.regions += 1;
-                verified.records += region.flows + region.dns;
-                let folder = catalog.capture_folder(archive, region.node, entry.id);
-                let checked = verify_region(&folder, number, region)
-                    .map_err(|error| (error, true))
-                    .and_then(|elements| {
+                self.regions += 1;
+                self.records += region.flows + region.dns;
+                let folder = catalog.capture_folder(region.node, entry.id);
+                let error = match verify_region(&folder, number, region) {
+                    Ok(elements) => {
+                        let kind = catalog.settings.global;
                         let checked = verify_filters(&folder, region, &elements, &files, kind);
-                        checked.map_err(|error| (error, false))
-                    });
-                let Err((error, is_of_capture)) = checked else { continue };
-                problems.push(error.of_captures(archive, std::slice::from_ref(entry)));
-                if !is_of_capture {
-                    is_damaged = true;
-                } else if verified.damage.captures.len() == before {
-                    verified.damage.captures.push((entry.id, entry.clone()));
-                }
+                        is_damaged |= checked.is_err();
+                        checked.err()
+                    }
+                    Err(error) => {
+                        is_whole = false;
+                        Some(error)
+                    }
+                };
+                is_missing |= error.as_ref().is_some_and(IndexError::is_missing_file);
+                let owner = slice::from_ref(entry);
+                let sentence = error.map(|error| error.with_captures(&catalog.archive, owner));
+                self.problems.extend(sentence);
+            }
+            if !is_whole {
+                self.damage.captures.push((entry.id, entry.clone()));
             }
         }
         if is_damaged {
-            verified.damage.segments.push(segment.file.0);
+            self.damage.segments.push(segment.file.0);
         }
-    };
-    let (catalog, verified) = each_segment(archive, &mut problems, see)?;
-    let of_nodes = folders::problems(archive, &catalog).into_iter();
-    problems.splice(..0, of_nodes.map(|error| error.to_string()));
-    Ok(Verified { problems, ..verified })
+        is_missing
+    }
 }
 
-/// Compares the records and the lists of a region; its elements.
+/// Compares the records and the lists of a region, and returns its elements.
 fn verify_region(
     folder: &Path,
     number: usize,
@@ -200,7 +184,7 @@ fn verify_filters(
     kind: GlobalFilter,
 ) -> Result<(), IndexError> {
     if let Some((path, bytes)) = files.of_regions.get(&(region.node, region.filters.file)) {
-        let Some(mut bytes) = filters_in(bytes, region) else {
+        let Some(mut bytes) = region.filters.slice(bytes) else {
             return Err(IndexError::damaged(path, "filters of a region are not in it"));
         };
         for (family, length) in Family::ALL.into_iter().zip(region.filters.bytes) {
@@ -255,74 +239,76 @@ pub struct NodeStats {
     pub region_filter_bytes: u64,
     /// Bytes of the files of its global filters.
     pub filter_bytes: u64,
-    /// Share of these filters' counters in use, the mean over filters; nothing where there are no
-    /// counters.
+    /// Share of these filters' counters in use, the mean over filters; `None` if they have none.
     pub fill: Option<f64>,
     /// Counters that reached their largest value.
     pub saturated: Option<u64>,
-    /// Increments that were lost for that.
+    /// Increments that were lost because of that.
     pub overflows: Option<u64>,
-    /// Probability that a global filter lets something through that is absent, the mean over
-    /// filters; nothing where it is not known.
+    /// False-positive rate of a global filter, the mean over filters; `None` if it is not known.
     pub fpr: Option<f64>,
 }
 
-/// Sizes and fills of an index.
+/// Measures an index.
 ///
 /// # Errors
 ///
 /// There is no index, or its catalogue cannot be used.
 pub fn stats(archive: &Path) -> Result<IndexStats, IndexError> {
-    #[derive(Default)]
-    struct Seen {
-        captures: Vec<CaptureEntry>,
-        /// By node: fills of its global filters.
-        fills: HashMap<usize, Vec<Fill>>,
-    }
-    let mut problems = Vec::new();
-    let see =
-        |seen: &mut Seen, _: &Catalog, _: &Segment, files: SegmentFiles, _: &mut Vec<String>| {
-            seen.captures.extend(files.captures);
+    let (catalog, stats) = Catalog::read_with(archive, |catalog| {
+        let (mut captures, mut problems, mut is_missing) = (Vec::new(), Vec::new(), false);
+        // By node: fills of its global filters.
+        let mut fills: HashMap<usize, Vec<Fill>> = HashMap::new();
+        for segment in &catalog.segments {
+            let mut errors = Vec::new();
+            let files = SegmentFiles::read(catalog, segment, &mut errors).unwrap_or_default();
+            is_missing |= errors.iter().any(IndexError::is_missing_file);
+            problems
+                .extend(errors.iter().map(|error| error.with_captures(archive, &files.captures)));
             for (node, global) in &files.global {
-                seen.fills.entry(*node).or_default().push(global.fill());
+                fills.entry(*node).or_default().push(global.fill());
             }
-        };
-    let (catalog, seen) = each_segment(archive, &mut problems, see)?;
-    let mut nodes: Vec<NodeStats> = Vec::new();
-    for node in 0..catalog.nodes.len() {
-        let mut stats =
-            NodeStats { folder: catalog.node_folder(archive, node), ..NodeStats::default() };
-        let parts = catalog.segments.iter().flat_map(|segment| &segment.parts);
-        for part in parts.filter(|part| part.node == node) {
-            stats.regions += part.regions;
-            stats.filter_bytes += part.filter.1.bytes;
-            let of_regions = part.region_filters.iter().map(|(_, mark)| mark.bytes);
-            stats.region_filter_bytes += of_regions.sum::<u64>();
+            captures.extend(files.captures);
         }
-        let fills = seen.fills.get(&node).map_or(&[][..], Vec::as_slice);
-        let mean = |of: fn(&Fill) -> Option<f64>| {
-            let known: Vec<f64> = fills.iter().filter_map(of).collect();
-            (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64)
-        };
-        stats.fpr = mean(|fill| fill.rate);
-        stats.fill = mean(|fill| fill.counters.map(|(fill, ..)| fill));
-        let counters = || fills.iter().filter_map(|fill| fill.counters);
-        if counters().next().is_some() {
-            stats.saturated = Some(counters().map(|(_, saturated, _)| saturated).sum());
-            stats.overflows = Some(counters().map(|(_, _, overflows)| overflows).sum());
-        }
-        nodes.push(stats);
-    }
-    let of_nodes = catalog.nodes.iter().filter_map(|node| node.problem.clone());
-    problems.splice(..0, of_nodes);
+        Ok(((captures, problems, fills), is_missing))
+    })?;
+    let (captures, mut problems, fills) = stats;
+    problems.splice(..0, catalog.nodes.iter().filter_map(|node| node.problem.clone()));
+    let of_node =
+        |node| node_stats(&catalog, node, fills.get(&node).map_or(&[][..], Vec::as_slice));
     Ok(IndexStats {
-        nodes,
+        nodes: (0..catalog.nodes.len()).map(of_node).collect(),
         segments: catalog.segments.len() as u64,
-        catalog_bytes: catalog.bytes(archive)?,
+        catalog_bytes: catalog.bytes()?,
         filter: catalog.settings.filter.name(),
         global_filter: catalog.settings.global.name(),
         region_ns: catalog.settings.region_ns,
-        captures: seen.captures,
+        captures,
         problems,
     })
+}
+
+fn node_stats(catalog: &Catalog, node: usize, fills: &[Fill]) -> NodeStats {
+    let mean = |of: fn(&Fill) -> Option<f64>| {
+        let known: Vec<f64> = fills.iter().filter_map(of).collect();
+        (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64)
+    };
+    let counters = fills.iter().filter_map(|fill| fill.counters);
+    let counters = counters.reduce(|all, one| (all.0, all.1 + one.1, all.2 + one.2));
+    let mut stats = NodeStats {
+        folder: catalog.node_folder(node),
+        fpr: mean(|fill| fill.rate),
+        fill: mean(|fill| fill.counters.map(|(fill, ..)| fill)),
+        saturated: counters.map(|(_, saturated, _)| saturated),
+        overflows: counters.map(|(.., overflows)| overflows),
+        ..NodeStats::default()
+    };
+    let parts = catalog.segments.iter().flat_map(|segment| &segment.parts);
+    for part in parts.filter(|part| part.node == node) {
+        stats.regions += part.regions;
+        stats.filter_bytes += part.filter.1.bytes;
+        let of_regions = part.region_filters.iter().map(|(_, mark)| mark.bytes);
+        stats.region_filter_bytes += of_regions.sum::<u64>();
+    }
+    stats
 }

@@ -18,27 +18,27 @@ const MOST_ROWS: i64 = 1 << 20;
 /// More values than the lists of this many rows hold together.
 const MOST_VALUES: usize = 1 << 26;
 
-/// Rows that are passed over at once.
+/// Rows that are skipped at once.
 const ROWS_AT_ONCE: usize = 1024;
 
-/// What a column holds.
+/// Type of a column.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Kind {
     /// Nanoseconds since the epoch.
     Time,
-    /// Whole numbers of 64 bits.
+    /// 64-bit integers.
     Long,
-    /// Whole numbers of 32 bits.
+    /// 32-bit integers.
     Int,
     /// Text, often the same.
     Text,
-    /// Bytes in ascending order.
+    /// Ascending byte strings.
     Sorted,
-    /// Ascending whole numbers of 32 bits, any number of them in a row.
+    /// Ascending 32-bit integers, any number in each row.
     List,
 }
 
-/// A column: name, what it holds, whether there may be nothing.
+/// A column: name, type, whether it is nullable.
 pub(super) type Column = (&'static str, Kind, bool);
 
 fn field(&(name, kind, nullable): &Column) -> Result<Type, ParquetError> {
@@ -63,7 +63,7 @@ fn field(&(name, kind, nullable): &Column) -> Result<Type, ParquetError> {
 fn properties(columns: &[Column]) -> WriterProperties {
     let mut properties = WriterProperties::builder()
         .set_compression(Compression::SNAPPY)
-        // Nobody asks for them: files are read whole.
+        // They are not used, because whole files are read.
         .set_statistics_enabled(EnabledStatistics::None)
         .set_offset_index_disabled(true)
         .set_created_by("flowsieve".to_owned());
@@ -89,7 +89,7 @@ fn schema(columns: &[Column]) -> Result<Type, ParquetError> {
 /// A row group being written.
 pub(super) type Group<'a> = SerializedRowGroupWriter<'a, Vec<u8>>;
 
-/// A file of these columns, which `fill` writes one after the other.
+/// Writes a file of these columns, which `fill` writes in order.
 pub(super) fn write(
     columns: &[Column],
     fill: impl FnOnce(&mut Group<'_>) -> Result<(), ParquetError>,
@@ -102,7 +102,7 @@ pub(super) fn write(
     file.into_inner()
 }
 
-/// Values that lie one behind the other, each up to one of these ends.
+/// Divides concatenated values, each of which ends at one of these places.
 pub(super) fn parts(all: Vec<u8>, ends: &[usize]) -> Vec<ByteArray> {
     let all = Bytes::from(all);
     let starts = std::iter::once(0).chain(ends.iter().copied());
@@ -122,13 +122,13 @@ pub(super) fn put<T: DataType>(
     column.close()
 }
 
-/// The reader of Parquet trusts the lengths in pages, and panics where they are wrong.
+/// Turns panics into errors: the Parquet library trusts the lengths in pages.
 fn shielded<T>(read: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, ParquetError> {
     catch_panic(read).unwrap_or_else(|WorkerPanicked(reason)| Err(ParquetError::General(reason)))
 }
 
-/// Checks that pages claim no more than `most` values, as many as a column of a region can have:
-/// the library counts what they claim one by one, and a header of some bytes can claim 2^31.
+/// Checks that pages claim at most `most` values, as many as a column of a region can have: the
+/// library counts one by one, and a header of a few bytes can claim 2^31.
 fn check_pages(
     file: &SerializedFileReader<Bytes>,
     columns: usize,
@@ -151,7 +151,7 @@ fn check_pages(
     Ok(())
 }
 
-/// A file that was read.
+/// A file that is read.
 pub(super) struct Table {
     file: SerializedFileReader<Bytes>,
 }
@@ -195,7 +195,7 @@ impl<V> Cells<V> {
 }
 
 impl Table {
-    /// A file of these columns in one row group, which is what [`write()`] makes.
+    /// Opens a file of these columns in one row group, as [`write()`] writes them.
     pub(super) fn open(bytes: Vec<u8>, columns: &[Column]) -> Result<Self, ParquetError> {
         let file = shielded(|| SerializedFileReader::new(Bytes::from(bytes)))?;
         let data = file.metadata();
@@ -214,7 +214,7 @@ impl Table {
         Ok(Self { file })
     }
 
-    /// Rows `from..to` of a column.
+    /// Reads rows `from..to` of a column.
     pub(super) fn get<T: DataType>(
         &self,
         column: usize,
@@ -233,7 +233,7 @@ impl Table {
         let group = self.file.get_row_group(0)?;
         let mut reader = get_typed_column_reader::<T>(group.get_column_reader(column)?);
         let mut found = Cells::default();
-        // Rows before are read as well: the library's way to skip them never ends where a page has
+        // Rows before are read, too: the library's function to skip them does not end if a page has
         // fewer levels than it claims.
         let mut before = from;
         while before > 0 {

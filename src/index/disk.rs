@@ -1,11 +1,11 @@
 //! Files of an index: written whole and synchronised, read whole and compared with their checksum.
 //!
-//! What a file has is written down in the catalogue, so that a file is known to be whole before
-//! anything in it is believed. Files that are read in parts are in `blocks`.
+//! The catalogue has the length and the checksum of each file, so that nothing is used before its
+//! file is known to be whole. Files that are read in parts are in `blocks`.
 
 use super::IndexError;
-use super::catalog::StoredFile;
 use super::journal::Journal;
+use super::layout::StoredFile;
 use crate::hashing::Checksum;
 use crate::trace::StopFlag;
 use flowsieve_engine::internal::Shown;
@@ -15,8 +15,14 @@ use std::fs::{self, File};
 use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
-/// Bytes read at a time: they are in the caches next to the processor when their checksum is made.
+/// Bytes read at a time: they are in the processor's caches when their checksum is computed.
 const BUFFER: usize = 1 << 17;
+
+/// Ending of a file's name until the file replaces another one.
+pub(super) const TEMPORARY: &str = ".new";
+
+/// What is wrong with bytes that were not written like this.
+pub(super) const OTHER_CHECKSUM: &str = "its checksum is another one";
 
 /// Length and checksum of a file.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
@@ -28,20 +34,29 @@ pub struct FileMark {
 }
 
 impl FileMark {
-    pub(super) fn of(bytes: &[u8]) -> Self {
+    pub(super) fn new(bytes: &[u8]) -> Self {
         let mut checksum = Checksum::new();
         checksum.update(bytes);
         Self { bytes: bytes.len() as u64, checksum: checksum.value() }
     }
+
+    /// Checks the length of a file that should have this mark.
+    pub(super) fn check_length(self, path: &Path, found: u64) -> Result<(), IndexError> {
+        if found == self.bytes {
+            return Ok(());
+        }
+        let reason = format!("it has {found} bytes and should have {}", self.bytes);
+        Err(IndexError::damaged(path, reason))
+    }
 }
 
-/// New files, which are synchronised together: the first then makes the others' names last as well.
+/// New files, which are synchronised together and deleted unless they are committed.
 #[derive(Debug, Default)]
 pub(super) struct NewFiles {
     paths: Vec<PathBuf>,
     /// Names them before they are made; `None` in tests.
     journal: Option<Journal>,
-    /// Files are left that the next writer has to look for.
+    /// Files may be left that the next writer has to look for.
     is_left: bool,
 }
 
@@ -50,8 +65,8 @@ impl NewFiles {
         Self { paths: Vec::new(), journal: Some(journal), is_left: false }
     }
 
-    /// Names files that will be made or deleted, so that the next writer deletes them if this one is
-    /// killed and the catalogue does not name them.
+    /// Names files that will be made or deleted: the next writer deletes those that the catalogue
+    /// does not name, if this one is killed.
     pub(super) fn name(
         &mut self,
         stored: impl IntoIterator<Item = StoredFile>,
@@ -59,8 +74,8 @@ impl NewFiles {
         self.journal.as_mut().map_or(Ok(()), |journal| journal.name(stored))
     }
 
-    /// Writes a new file, which must not be there. Part of a file is not left behind: a disk that
-    /// is full needs the room.
+    /// Writes a new file, which must not exist. Part of a file is not left behind: a full disk needs
+    /// the room.
     pub(super) fn write(&mut self, path: &Path, bytes: &[u8]) -> Result<FileMark, IndexError> {
         let mut file = File::create_new(path).map_err(IndexError::io(path))?;
         file.write_all(bytes).map_err(|error| {
@@ -68,7 +83,7 @@ impl NewFiles {
             IndexError::io(path)(error)
         })?;
         self.paths.push(path.to_owned());
-        Ok(FileMark::of(bytes))
+        Ok(FileMark::new(bytes))
     }
 
     /// Deletes the new files of a folder, and the folder if nothing else is in it.
@@ -90,24 +105,24 @@ impl NewFiles {
         folders.into_iter().try_for_each(sync_folder)
     }
 
-    /// Hands the files over: a catalogue is about to name them.
+    /// Returns the files, which a catalogue is about to name.
     pub(super) fn take(&mut self) -> Vec<PathBuf> {
         std::mem::take(&mut self.paths)
     }
 
-    /// Keeps the journal for the next writer: files are left, or may be.
+    /// Keeps the journal for the next writer, since files may be left.
     pub(super) fn leave(&mut self) {
         self.is_left = true;
     }
 
-    /// Ends the journal: whatever it names is in the catalogue, or deleted.
+    /// Ends the journal: all that it names is in the catalogue or deleted.
     pub(super) fn clear_journal(&mut self) {
         if let Some(journal) = self.journal.as_mut().filter(|_| !self.is_left) {
             journal.clear();
         }
     }
 
-    /// Deletes new files: no catalogue will name them, and a disk that is full needs the room.
+    /// Deletes new files that no catalogue will name: a full disk needs the room.
     pub(super) fn discard(&mut self, paths: &[PathBuf]) {
         for path in paths {
             self.is_left |= fs::remove_file(path).is_err();
@@ -120,7 +135,7 @@ impl NewFiles {
     }
 }
 
-/// What was not committed is deleted.
+/// Deletes what was not committed.
 impl Drop for NewFiles {
     fn drop(&mut self) {
         if self.journal.is_some() {
@@ -131,9 +146,9 @@ impl Drop for NewFiles {
     }
 }
 
-/// Puts a file in place of another one of that name: readers see the old one or the new one.
+/// Puts a file in the place of another one: readers see the old one or the new one.
 pub(super) fn replace(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), IndexError> {
-    let temporary = folder.join(format!("{name}.new"));
+    let temporary = folder.join(format!("{name}{TEMPORARY}"));
     // Whatever a killed writer left, or somebody else linked there, is not written to.
     match fs::remove_file(&temporary) {
         Err(error) if error.kind() != ErrorKind::NotFound => {
@@ -152,7 +167,7 @@ pub(super) fn replace(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), Ind
     sync_folder(folder)
 }
 
-/// Makes names in a folder last.
+/// Waits until the names in a folder are on the disk.
 pub(super) fn sync_folder(folder: &Path) -> Result<(), IndexError> {
     if cfg!(unix) {
         let sync = || File::open(folder)?.sync_all();
@@ -161,8 +176,8 @@ pub(super) fn sync_folder(folder: &Path) -> Result<(), IndexError> {
     Ok(())
 }
 
-/// Refuses a link, a pipe and whatever else is no file of an index: opening a pipe waits for its
-/// other end, and a link leads to files of others.
+/// Refuses everything but regular files: opening a pipe waits for its other end, and a link leads to
+/// files of others.
 pub(super) fn check_file(path: &Path) -> Result<(), IndexError> {
     match fs::symlink_metadata(path) {
         Ok(data) if data.is_file() => Ok(()),
@@ -178,7 +193,7 @@ pub(super) fn open(path: &Path) -> Result<File, IndexError> {
     File::open(path).map_err(IndexError::io(path))
 }
 
-/// Reads a file of an index whole.
+/// Reads all of a file of an index.
 pub(super) fn read(path: &Path) -> Result<Vec<u8>, IndexError> {
     let file = open(path)?;
     let length = file.metadata().map_err(IndexError::io(path))?.len();
@@ -199,26 +214,21 @@ pub(super) fn read(path: &Path) -> Result<Vec<u8>, IndexError> {
 pub(super) fn read_checked(path: &Path, mark: FileMark) -> Result<Vec<u8>, IndexError> {
     check_file(path)?;
     let length = fs::metadata(path).map_err(IndexError::io(path))?.len();
-    if length != mark.bytes {
-        return Err(IndexError::damaged(
-            path,
-            format!("it has {length} bytes and should have {}", mark.bytes),
-        ));
-    }
+    mark.check_length(path, length)?;
     let bytes = read(path)?;
-    if FileMark::of(&bytes) != mark {
-        return Err(IndexError::damaged(path, "its checksum is another one"));
+    if FileMark::new(&bytes) != mark {
+        return Err(IndexError::damaged(path, OTHER_CHECKSUM));
     }
     Ok(bytes)
 }
 
-/// A digest of a file's content as the catalogue has it.
+/// The text of a digest in the catalogue.
 pub(super) fn digest_text(digest: u128) -> String {
     format!("{digest:032x}")
 }
 
-/// XXH3 of 128 bits of a file's content, and its length; nothing if the flag was set before its
-/// end.
+/// Returns XXH3 of 128 bits of a file's content and its length, or `None` if the flag was set before
+/// the end.
 pub(super) fn content_of(path: &Path, stop: &StopFlag) -> Result<Option<(u128, u64)>, IndexError> {
     let mut file = File::open(path).map_err(IndexError::io(path))?;
     let mut checksum = Checksum::new();

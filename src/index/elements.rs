@@ -1,15 +1,14 @@
-//! Which elements a record gives to the filters, and which of their combinations.
+//! The elements that a record gives to the filters, and their combinations.
 //!
 //! ```text
 //!     flow    (src, dst, port)      of each direction in which packets went
 //!     DNS     (src, dst, domain)    client, server, name; and the same with each domain above the name
 //! ```
 //!
-//! - The port is that of the receiver. Where the other end sent nothing there is no direction in
-//!   which the sender's port would be a receiver's; then it is an element of its own, marked as
-//!   such.
-//! - Ports from 32768 on, which systems give to clients for a moment, are one value: they would
-//!   fill the filters, and hardly anybody asks for one. The lists know them apart.
+//! - The port is the receiver's. If the other end sent nothing, there is no direction in which the
+//!   sender's port is a receiver's; then it is a separate element, marked as such.
+//! - Ephemeral ports, from 32768 on, are one value: they would fill the filters, and are rarely
+//!   asked for. The lists distinguish them.
 //! - Of the domains above a name the eight highest are elements.
 
 use super::Record;
@@ -17,27 +16,26 @@ use super::record::{labels, reversed_labels};
 use crate::hashing::{Digest, Digester};
 use std::net::IpAddr;
 
-/// Seed of the digests, the same in every index.
+/// Seed of the digests; the same in every index.
 pub(super) const SEED: u64 = 0;
 
-/// Ports from here on are one value.
+/// Ports from this one on are one value.
 const EPHEMERAL: u16 = 1 << 15;
 
 /// Domains above a name that are elements.
 const MOST_DOMAINS: usize = 8;
 
-/// What an element is of.
+/// Kind of an element.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub(super) enum Family {
     Flow,
     Dns,
 }
 
-/// Digests of an element's three attributes.
+/// Digests of the three attributes of an element.
 pub(super) type Element = [Digest; 3];
 
-/// Combinations of attributes of which a region's filter knows, besides all three (bit i for
-/// attribute i).
+/// Combinations of attributes that a region's filter has besides all three (bit i for attribute i).
 pub(super) const REGION_MASKS: [u32; 6] = [0b001, 0b010, 0b100, 0b011, 0b101, 0b110];
 
 /// All attributes.
@@ -46,7 +44,7 @@ pub(super) const FULL: u32 = 0b111;
 impl Family {
     pub(super) const ALL: [Self; 2] = [Self::Flow, Self::Dns];
 
-    /// Combinations of which a node's filter knows. Every question about DNS has a domain.
+    /// Combinations that a global filter has. Every query for DNS has a domain.
     pub(super) const fn node_masks(self) -> &'static [u32] {
         match self {
             Self::Flow => &[0b001, 0b010, 0b100, 0b011],
@@ -54,18 +52,18 @@ impl Family {
         }
     }
 
-    /// What a node's filter stores of a combination.
+    /// The value that a global filter stores for a combination.
     pub(super) fn node_key(self, mask: u32, digest: impl Fn(usize) -> Digest) -> Digest {
         let attributes = (0..3).filter(|attribute| mask >> attribute & 1 == 1);
         Digest::join(mask | (self as u32) << 8, attributes.map(digest))
     }
 }
 
-/// Which end a port is of.
+/// The end that a port belongs to.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum PortOf {
     Receiver,
-    /// Of a sender that got no answer.
+    /// A sender that got no answer.
     Sender,
 }
 
@@ -82,13 +80,13 @@ pub(super) fn port(of: PortOf, port: u16) -> Digest {
     Digester::new(SEED).digest(&[of as u8, high, low])
 }
 
-/// A name.
+/// Digest of a name.
 pub(super) fn domain(name: &[u8]) -> Digest {
     Digester::new(SEED).digest(&[&[0], &reversed_labels(name)[..]].concat())
 }
 
-/// All names below a domain; of one with many labels, below the highest of the domains above it
-/// that are elements.
+/// Digest of all names below a domain; of one with many labels, below the highest of the domains above
+/// it that are elements.
 pub(super) fn below(name: &[u8]) -> Digest {
     let reversed = reversed_labels(name);
     let kept = labels(&reversed).take(MOST_DOMAINS).map(<[u8]>::len).sum();

@@ -16,7 +16,7 @@ pub enum IndexError {
     Io {
         /// The file or folder.
         path: PathBuf,
-        /// What it said.
+        /// Its error.
         error: io::Error,
     },
     /// The bytes are not those that were written.
@@ -29,9 +29,23 @@ pub enum IndexError {
         /// What is wrong.
         reason: String,
     },
+    /// Both files that name the captures of a segment are damaged.
+    #[error(
+        "{}: this file of the index is damaged ({}), and so is its copy {}, so its captures cannot be found; restore one of the two files, or build the index again in another folder", path.shown(), reason.shown(), copy.shown()
+    )]
+    Segment {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+        /// The copy.
+        copy: PathBuf,
+        /// Whether neither exists: a writer may have replaced the segment.
+        is_missing: bool,
+    },
     /// The catalogue, by which everything else is found, is damaged.
     #[error(
-        "{}: the catalogue of the index is damaged ({}); build the index anew in another folder", path.shown(), reason.shown()
+        "{}: the catalogue of the index is damaged ({}); restore it, or build the index again in another folder", path.shown(), reason.shown()
     )]
     Catalog {
         /// The file.
@@ -39,9 +53,9 @@ pub enum IndexError {
         /// What is wrong.
         reason: String,
     },
-    /// Written by a program that knows more.
+    /// A newer program wrote the index.
     #[error(
-        "{}: this index has the format {}, and only {known} is known here; use the flowsieve that wrote it, or build it anew", path.shown(), found.shown()
+        "{}: this index has the format {}, and only {known} is known here; use the flowsieve that wrote it, or build it again", path.shown(), found.shown()
     )]
     Newer {
         /// The catalogue.
@@ -51,7 +65,7 @@ pub enum IndexError {
         /// The format that is known.
         known: &'static str,
     },
-    /// Written by a program of before the first release.
+    /// A program from before the first release wrote the index.
     #[error(
         "{}: this index has the format {found}, which is no longer read; build the index again in another folder: `flowsieve index build`", path.shown()
     )]
@@ -69,10 +83,10 @@ pub enum IndexError {
         /// Why, and what to do.
         reason: String,
     },
-    /// The system does not give the memory; a sentence.
+    /// The system refuses memory; a sentence.
     #[error("{0}")]
     Refused(String),
-    /// Another process writes.
+    /// Another process writes to the index.
     #[error(
         "{}: another flowsieve is writing to this index; wait until it is done, searching works meanwhile", .0.shown()
     )]
@@ -86,7 +100,7 @@ pub enum IndexError {
     /// An answer could not be kept or written.
     #[error("an answer could not be handed on: {0}")]
     Sink(#[source] io::Error),
-    /// What was asked for contradicts itself.
+    /// What was asked for cannot be done; a sentence.
     #[error("{0}")]
     Plan(String),
     /// The flows of a capture could not be listed.
@@ -109,8 +123,8 @@ impl IndexError {
         Self::Damaged { path: path.to_owned(), reason: reason.to_string() }
     }
 
-    /// Of listing the flows of this capture.
-    pub(super) fn of_flows(path: &Path, error: RunError) -> Self {
+    /// The error of listing the flows of this capture.
+    pub(super) fn from_flows(path: &Path, error: RunError) -> Self {
         match error {
             RunError::Plan(error) => Self::Plan(error.to_string()),
             RunError::Sink(error) => Self::io(path)(error),
@@ -118,25 +132,43 @@ impl IndexError {
         }
     }
 
-    /// The sentence, with the captures to which a damaged file belongs, and what repairs it.
-    pub(super) fn of_captures(&self, archive: &Path, captures: &[CaptureEntry]) -> String {
-        if !matches!(self, Self::Damaged { .. }) && !self.is_missing_file() {
+    /// Returns the sentence, with the captures to which a damaged file belongs, and the command that
+    /// repairs it.
+    pub(super) fn with_captures(&self, archive: &Path, captures: &[CaptureEntry]) -> String {
+        if !self.is_damage() {
             return self.to_string();
         }
-        let repair = format!("`flowsieve index repair {}` makes it again", archive.shown());
-        match captures {
-            [] => format!("{self}; {repair}"),
-            [entry] => format!("{self}; it belongs to {}; {repair}", entry.path.shown()),
-            [first, others @ ..] => format!(
-                "{self}; it belongs to {} and {} more captures; {repair}",
-                first.path.shown(),
-                others.len()
-            ),
+        let belongs = match captures {
+            [] => String::new(),
+            [entry] => format!("; it belongs to {}", entry.path.shown()),
+            [first, others @ ..] => {
+                format!("; it belongs to {} and {} more captures", first.path.shown(), others.len())
+            }
+        };
+        format!("{self}{belongs}; `flowsieve index repair {}` makes it again", archive.shown())
+    }
+
+    /// Whether a file is damaged or gone, and can perhaps be made again.
+    pub(super) fn is_damage(&self) -> bool {
+        matches!(self, Self::Damaged { .. })
+            || (matches!(self, Self::Io { .. }) && self.is_missing_file())
+    }
+
+    /// What is wrong with a file, without its name.
+    pub(super) fn reason(&self) -> String {
+        match self {
+            Self::Damaged { reason, .. } => reason.clone(),
+            Self::Io { error, .. } => error.to_string(),
+            error => error.to_string(),
         }
     }
 
-    /// Whether a file is not there.
+    /// Whether a file does not exist.
     pub(super) fn is_missing_file(&self) -> bool {
-        matches!(self, Self::Io { error, .. } if error.kind() == io::ErrorKind::NotFound)
+        match self {
+            Self::Io { error, .. } => error.kind() == io::ErrorKind::NotFound,
+            Self::Segment { is_missing, .. } => *is_missing,
+            _ => false,
+        }
     }
 }

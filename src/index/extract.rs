@@ -1,4 +1,4 @@
-//! The packets that were asked for, taken from the captures that have some.
+//! Writing the packets that match a query, from the captures that have some.
 
 use super::catalog::{CaptureEntry, Catalog};
 use super::record::Ends;
@@ -20,10 +20,10 @@ use tempfile::TempDir;
 #[derive(Debug)]
 struct Chooser {
     query: IndexQuery,
-    /// What is to be written besides, and what of the capture was indexed.
+    /// Further conditions, and what of the capture was indexed.
     selections: Vec<Arc<dyn Select>>,
     decoder: Decoder,
-    /// Finds DNS messages inside tunnels, as the index did.
+    /// Decodes inside tunnels, where the index found DNS messages, too.
     inner: Decoder,
     dns_ports: Vec<u16>,
 }
@@ -68,11 +68,10 @@ impl Chooser {
         inner.is_ok_and(|inner| self.takes_message(&inner, there))
     }
 
-    /// Whether there is a message about a domain that is asked for; its ends are those of the
-    /// packet.
+    /// Whether the packet has a DNS message that matches.
     fn takes_message(&self, ip: &IpPacket<'_>, there: Ends) -> bool {
         let mut takes = false;
-        // No message is no error: most packets are no DNS traffic.
+        // Most packets have no message, which is no error.
         let _ = dns_messages(ip, &self.dns_ports, |message| {
             let ends = if message.is_response { there.reversed() } else { there };
             let domain = self.query.domain.as_ref();
@@ -83,7 +82,7 @@ impl Chooser {
     }
 }
 
-/// Captures that are open at one time. More are merged in groups, through temporary files.
+/// Captures that are open at one time. More are merged in groups, in temporary files.
 const MOST_OPEN: usize = 128;
 
 /// What was written.
@@ -91,20 +90,20 @@ const MOST_OPEN: usize = 128;
 pub struct Extracted {
     /// Packets.
     pub packets: u64,
-    /// DNS logs among the captures: those have no packets.
+    /// DNS logs among the captures, which have no packets.
     pub logs: u64,
-    /// A signal ended the reading: there were more.
+    /// A signal ended the reading, and there were more.
     pub interrupted: bool,
 }
 
-/// Which packets are taken from where.
+/// Which packets are written, and how.
 #[derive(Debug)]
 pub struct ExtractPlan<'a> {
-    /// What is asked for.
+    /// The query.
     pub query: &'a IndexQuery,
-    /// Packets that match that, too, are written.
+    /// Further conditions.
     pub selection: &'a Selection,
-    /// The captures that have some of it.
+    /// The captures with answers.
     pub captures: &'a [CaptureEntry],
     /// How they are written.
     pub format: WriteFormat,
@@ -169,8 +168,8 @@ pub fn extract<W: Write + Send + 'static>(
     Ok((out, extracted))
 }
 
-/// Why a capture is not opened: what was a file when it was indexed is a pipe or a device now, and
-/// opening that may wait for ever.
+/// Returns why a capture is not opened: it has become a pipe or a device since it was indexed, and
+/// opening that may wait for ever. `None` if it is a file.
 fn not_a_file(path: &Path) -> Option<String> {
     let is_other = fs::metadata(path).is_ok_and(|data| !data.is_file());
     is_other.then(|| {
@@ -181,7 +180,7 @@ fn not_a_file(path: &Path) -> Option<String> {
     })
 }
 
-/// A capture to be read, and the earliest time that a packet of it may have.
+/// A capture to be read, and the earliest time of its packets.
 type Timed = (Source, i64);
 
 fn source(
@@ -198,13 +197,13 @@ fn source(
         ));
     }
     let first_ns = entry.regions.iter().map(|region| region.start_ns).min();
-    // Of one that changed nobody knows: it is opened first.
+    // The times of one that changed are unknown: it is opened first.
     let first_ns = first_ns.filter(|_| !changed).unwrap_or(i64::MIN);
     (Source::from(&entry.path).selected_by(chooser), first_ns)
 }
 
-/// Whether a capture is there and not what was indexed. Its bytes are read for it: length and time
-/// can be those of before. What cannot be read says so when its packets are.
+/// Whether a capture exists and has changed since it was indexed. Compares its bytes, because length
+/// and time can be the same. If it cannot be read, reading its packets reports that.
 fn has_changed(entry: &CaptureEntry, stop: &StopFlag) -> bool {
     let Ok(data) = fs::metadata(&entry.path) else {
         return false;
@@ -212,14 +211,14 @@ fn has_changed(entry: &CaptureEntry, stop: &StopFlag) -> bool {
     if !data.is_file() || data.len() != entry.bytes {
         return true;
     }
-    // Of one that was read in part nobody knows.
+    // A capture that is not read to its end is not known to have changed.
     match disk::content_of(&entry.path, stop) {
         Ok(Some((digest, _))) => disk::digest_text(digest) != entry.digest,
         Ok(None) | Err(_) => false,
     }
 }
 
-/// How captures are read, and what came of it.
+/// State of reading captures.
 struct Extraction<'a> {
     stop: &'a StopFlag,
     /// DNS logs among the captures.
@@ -228,7 +227,7 @@ struct Extraction<'a> {
 }
 
 impl Extraction<'_> {
-    /// Writes the packets of some captures; how many there are.
+    /// Writes the packets of some captures, and returns their number.
     fn write<W: Write + Send + 'static>(
         &mut self,
         sources: &[Timed],

@@ -6,9 +6,9 @@
 //!   log ─────────► its flows; its DNS messages, added up ┘
 //! ```
 //!
-//! A region has the records that begin in one range of time. It goes on into the next range while
-//! it has fewer than 64 records, and ends early when it has 131,072: so neither a capture whose
-//! clock jumps nor a flood makes regions that cost more than they hold.
+//! A region has the records that begin in one range of time. It extends into the next range while it
+//! has fewer than 64 records, and ends early at 131,072, so that neither a clock that jumps nor a
+//! flood makes regions that cost more than they hold.
 
 use super::catalog::Settings;
 use super::record::addresses;
@@ -32,25 +32,25 @@ use std::net::IpAddr;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
-/// A region goes on into the next range of time until it has this many records.
+/// A region extends into the next range of time until it has this many records.
 const LEAST_RECORDS: usize = 64;
 
 /// Most records of a region.
 const MOST_RECORDS: usize = 1 << 17;
 
-/// Questions that are added up at one time.
+/// Questions whose messages are summed at one time.
 const MOST_QUESTIONS: usize = 1 << 16;
 
-/// In a record's number: it is of DNS messages.
+/// Bit in the number of a record of DNS messages.
 const DNS: u64 = 1 << 63;
 
-/// What making a region may take.
+/// Memory for building a region.
 pub(super) const REGION_BYTES: u64 = 160 << 20;
 
-/// What flows get at least.
+/// Least memory for flows.
 const LEAST_BYTES: u64 = 1 << 20;
 
-/// Whether the system gives the least memory with which a capture can be indexed.
+/// Checks that the system gives the least memory with which a capture can be indexed.
 pub(super) fn check_memory() -> Result<(), IndexError> {
     let bytes = REGION_BYTES;
     if allocatable(bytes, LEAST_BYTES) == bytes {
@@ -61,7 +61,7 @@ pub(super) fn check_memory() -> Result<(), IndexError> {
     )))
 }
 
-/// What reading a capture came to.
+/// Result of reading a capture.
 #[derive(Debug, Default)]
 pub(super) struct Gathered {
     /// Packets, or entries of a log.
@@ -70,16 +70,16 @@ pub(super) struct Gathered {
     pub(super) times_out_of_range: u64,
     /// Whether it was recognised as a capture or a log.
     pub(super) is_capture: bool,
-    /// Why it could be read up to some place only.
+    /// Why it could only be read up to some place.
     pub(super) error: Option<TraceError>,
-    /// A signal ended it: there are no regions then.
+    /// A signal ended the reading, and there are no regions.
     pub(super) interrupted: bool,
 }
 
 /// How captures are read.
 #[derive(Debug)]
 pub(super) struct GatherPlan<'a> {
-    /// Those of the index.
+    /// Settings of the index.
     pub(super) settings: &'a Settings,
     /// Which packets are indexed.
     pub(super) selection: &'a Selection,
@@ -89,7 +89,7 @@ pub(super) struct GatherPlan<'a> {
     pub(super) threads: usize,
 }
 
-/// Reads a capture, or a log, and hands its regions to `see`.
+/// Reads a capture or a log, and passes the records of each region to `see`.
 pub(super) fn regions(
     path: &Path,
     plan: &GatherPlan<'_>,
@@ -97,8 +97,8 @@ pub(super) fn regions(
     mut see: impl FnMut(Vec<Record>) -> Result<(), IndexError>,
 ) -> Result<Gathered, IndexError> {
     let &GatherPlan { settings, selection, memory_bytes, threads } = plan;
-    // Regions are made while flows are in memory, and where the system gives less than that, flows
-    // get less.
+    // Regions are built while flows are in memory. If the system gives less than both need, flows get
+    // less.
     let memory_bytes =
         allocatable(memory_bytes + REGION_BYTES, REGION_BYTES + LEAST_BYTES) - REGION_BYTES;
     let plan = FlowPlan {
@@ -128,7 +128,7 @@ pub(super) fn regions(
         }
         _ => {
             let summary = list(&plan, &mut gather, watch);
-            let mut summary = summary.map_err(|error| IndexError::of_flows(path, error))?;
+            let mut summary = summary.map_err(|error| IndexError::from_flows(path, error))?;
             let input = summary.inputs.remove(0);
             Gathered {
                 packets: input.packets,
@@ -168,7 +168,7 @@ pub(super) fn regions(
     Ok(gathered)
 }
 
-/// Who asks whom for what.
+/// A question of a client to a server.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 struct Question {
     client: IpAddr,
@@ -220,8 +220,8 @@ impl Gather {
         }
     }
 
-    /// Takes entries of a log. Those whose ends are not two of one family, and DNS messages without
-    /// a name that is one, give no record, as they give no element.
+    /// Takes entries of a log. Those without two ends of one family, and DNS messages without a valid
+    /// name, give no record, as they give no element.
     fn entries(&mut self, log: &LogBatch<'_>) -> io::Result<()> {
         for entry in log.entries {
             let Ok(addresses) = logged_addresses(entry) else {
@@ -283,7 +283,7 @@ impl Gather {
         })
     }
 
-    /// Passes all questions on.
+    /// Emits all questions.
     fn pass_on(&mut self) -> io::Result<()> {
         for (question, messages) in std::mem::take(&mut self.questions) {
             self.sorted.flow(as_flow(question, messages))?;
@@ -291,7 +291,7 @@ impl Gather {
         Ok(())
     }
 
-    /// Takes a message about a question.
+    /// Counts a message of a question.
     fn message(&mut self, question: Question, time_ns: i64, is_response: bool) -> io::Result<()> {
         if self.questions.len() >= MOST_QUESTIONS {
             self.pass_on()?;
@@ -304,7 +304,7 @@ impl Gather {
             count: [0, 0],
         };
         let known = self.questions.entry(question.clone()).or_insert(first);
-        // As flows are cut.
+        // Like flows.
         let reach = known.start_ns.abs_diff(time_ns).max(known.end_ns.abs_diff(time_ns));
         if reach > self.region_ns.unsigned_abs() {
             let before = std::mem::replace(known, first);
@@ -320,7 +320,7 @@ impl Gather {
 
 impl FlowSink for Gather {
     fn flow(&mut self, flow: FlowRecord) -> io::Result<()> {
-        // Names are records of their own.
+        // Names have separate records.
         self.sorted.flow(FlowRecord { domain: None, ..flow })
     }
 
@@ -337,7 +337,7 @@ impl FlowSink for Gather {
     }
 }
 
-/// The name in a question, in wire form.
+/// Returns the name in a question in wire form.
 fn labels<'b>(
     log: &LogBatch<'_>,
     question: &LogQuestion,
@@ -358,7 +358,7 @@ fn labels<'b>(
     }
 }
 
-/// A flow record that stands for messages, to be put in order among flows.
+/// Returns a flow record that stands for messages, to be sorted with flows.
 fn as_flow(question: Question, messages: Messages) -> FlowRecord {
     let packets = |packets| Direction { packets, ..Direction::default() };
     FlowRecord {

@@ -1,17 +1,16 @@
 //! The global level: for each segment and node a filter that says whether any of its regions there
 //! may have a value.
 //!
-//! Each region inserts each of its distinct values once, and takes each back once when it is
-//! dropped. There are two structures:
+//! Each region inserts each of its distinct values once, and removes it once when it is dropped. There
+//! are two structures:
 //!
-//! - `quotient`, the default: a counting quotient filter of 36-bit fingerprints, which forgets
-//!   exactly, grows in place and is read in parts. With n values it lets through n / 2^36 of what
-//!   is absent.
+//! - `quotient`, the default: a counting quotient filter of 36-bit fingerprints, which removes
+//!   exactly, grows in place and is read in parts. With n values its false-positive rate is n / 2^36.
 //! - `scalable`, as published: a chain of up to 8 split counting filters with 4-bit counters and P
-//!   = 2^-10, so at most 0.8 % of what is absent gets through. A counter that saturated (a value of
-//!   more than 14 regions) can no longer be counted down: a filter with such counters is made anew
-//!   from the records when something is dropped. So is one whose chain is full, with links four
-//!   times as large, and one of segments that are put together.
+//!   = 2^-10, so its false-positive rate is at most 0.8 %. A counter that saturated (a value of more
+//!   than 14 regions) can no longer be counted down: a filter with such counters is rebuilt from the
+//!   records when something is dropped. So is one whose chain is full, with links four times as
+//!   large, and one of merged segments.
 
 use super::IndexError;
 use super::blocks::{self, Blocks};
@@ -23,6 +22,7 @@ use crate::filters::{
     ElementDigests, FilterSpec, QuotientFilter, QuotientInPlace, Refill, ScalableSpec,
 };
 use crate::hashing::Digest;
+use serde::{Deserialize, Serialize};
 use std::path::Path;
 
 /// Bits of a fingerprint of a quotient filter.
@@ -41,7 +41,8 @@ const COUNTER_BITS: u32 = 4;
 const MOST_LINKS: u32 = 8;
 
 /// Structure of the global level.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum GlobalFilter {
     /// A counting quotient filter.
     #[default]
@@ -51,14 +52,9 @@ pub enum GlobalFilter {
 }
 
 impl GlobalFilter {
-    /// All that there are.
+    /// All structures.
     #[doc(hidden)]
     pub const ALL: [Self; 2] = [Self::Quotient, Self::Scalable];
-
-    /// The one of this name.
-    pub(crate) fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|filter| filter.name() == name)
-    }
 
     /// Its name in options and in the catalogue.
     pub(crate) const fn name(self) -> &'static str {
@@ -68,7 +64,7 @@ impl GlobalFilter {
         }
     }
 
-    /// What it is, in a few words.
+    /// Short description.
     #[doc(hidden)]
     pub const fn summary(self) -> &'static str {
         match self {
@@ -87,8 +83,8 @@ pub(super) enum Global {
     Scalable(Box<SavedFilter>),
 }
 
-/// Distinct values of a region, as the global level stores them, in the order in which a filter
-/// takes them.
+/// Returns the distinct values of a region as the global level stores them, in the order in which a
+/// filter inserts them.
 pub(super) fn keys_of(kind: GlobalFilter, elements: &[Vec<Element>; 2]) -> Vec<Digest> {
     let mut keys = Vec::new();
     for (family, elements) in Family::ALL.iter().zip(elements) {
@@ -112,18 +108,17 @@ fn element(key: &Digest) -> ElementDigests<'_> {
     ElementDigests { whole: *key, attributes: &[] }
 }
 
-/// What a filter holds, and how full it is.
+/// How full a filter is.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Fill {
-    /// Probability that it lets something through that is absent, where it is known without asking.
+    /// False-positive rate, if it is known without queries.
     pub(super) rate: Option<f64>,
-    /// Share of the counters in use, counters that saturated, and increments that were lost; where
-    /// there are counters.
+    /// Share of the counters in use, saturated counters, and lost increments; `None` without counters.
     pub(super) counters: Option<(f64, u64, u64)>,
 }
 
 impl Global {
-    /// An empty filter; a chain gets links large enough for this many values.
+    /// Returns an empty filter; a chain gets links that are large enough for this many values.
     pub(super) fn new(kind: GlobalFilter, values: u64) -> Self {
         match kind {
             GlobalFilter::Quotient => {
@@ -157,7 +152,7 @@ impl Global {
         }
     }
 
-    /// Takes values back; false if that cannot be done, and the filter has to be made anew.
+    /// Removes values. Returns false if that is impossible and the filter has to be rebuilt.
     pub(super) fn remove(&mut self, keys: &[Digest]) -> bool {
         match self {
             Self::Quotient(filter) => filter.remove_batch(keys),
@@ -174,8 +169,8 @@ impl Global {
         true
     }
 
-    /// Takes the values of another filter in; false if that cannot be done, and the filter has to
-    /// be made anew.
+    /// Adds the values of another filter. Returns false if that is impossible and the filter has to be
+    /// rebuilt.
     pub(super) fn unite(&mut self, other: &Self) -> bool {
         match (self, other) {
             (Self::Quotient(filter), Self::Quotient(other)) => filter.unite(other).is_ok(),
@@ -190,7 +185,7 @@ impl Global {
         }
     }
 
-    /// Whether there is no room for another link, and half of what there is is used.
+    /// Whether there is no room for another link, and half of the counters are used.
     pub(super) fn is_full(&self) -> bool {
         let Self::Scalable(filter) = self else {
             return false;
@@ -259,8 +254,8 @@ impl Global {
     }
 }
 
-/// Whether the filter in a file may have an element with the values of one of these routes. Of a
-/// quotient filter only a few blocks are read.
+/// Whether the filter in a file may have an element with the values of one of these routes. Reads only
+/// a few blocks of a quotient filter.
 pub(super) fn may_have(
     kind: GlobalFilter,
     path: &Path,
@@ -278,15 +273,14 @@ pub(super) fn may_have(
             let bytes = disk::read_checked(path, mark)?;
             match SavedFilter::read(&mut &*bytes, bytes.len() as u64) {
                 Ok(filter) => any_route(routes, |key| Ok(filter.contains(element(&key)))),
-                // One that cannot be asked may.
+                // A filter that cannot be asked may have it.
                 Err(_) => Ok(true),
             }
         }
     }
 }
 
-/// Whether there is a route all of whose parts are there. The largest parts are asked first: they
-/// are the rarest.
+/// Whether a route exists with all its parts. The largest parts are asked first: they are the rarest.
 fn any_route(
     routes: &[Route],
     contains: impl Fn(Digest) -> Result<bool, IndexError>,

@@ -1,20 +1,18 @@
-//! The journal: the files that a writer is about to make or to delete, a line each.
+//! The journal: the files that a writer is about to make or delete, one per line.
 //!
-//! A line is written before its file is. After a writer was killed, the next one deletes the files
-//! in the journal that the catalogue does not name, and no others. The journal is there only while
-//! there is something in it.
+//! A line is written before its file is. If the writer is killed, the next one deletes the files in
+//! the journal that the catalogue does not name, and no others. The journal exists only while it
+//! names something.
 
-use super::catalog::{Catalog, StoredFile};
-use super::{IndexError, disk, folders};
+use super::catalog::Catalog;
+use super::layout::{JOURNAL, StoredFile};
+use super::{IndexError, disk};
 use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-/// Name of the file.
-pub(super) const JOURNAL: &str = "journal";
-
-/// The journal of the one who writes.
+/// The journal of the process that writes.
 #[derive(Debug)]
 pub(super) struct Journal {
     path: PathBuf,
@@ -22,14 +20,13 @@ pub(super) struct Journal {
 }
 
 impl Journal {
-    /// Deletes what the journal of a killed writer names and the catalogue, with these captures'
-    /// files, does not; then begins an empty one.
+    /// Deletes what the journal of a killed writer names and is not `known` to the catalogue; then
+    /// begins an empty journal.
     pub(super) fn recover(
-        archive: &Path,
         catalog: &Catalog,
         known: &HashSet<StoredFile>,
     ) -> Result<Self, IndexError> {
-        let path = archive.join(JOURNAL);
+        let path = catalog.archive.join(JOURNAL);
         let text = match disk::read(&path) {
             Ok(text) => text,
             Err(error) if error.is_missing_file() => return Ok(Self { path, file: None }),
@@ -39,7 +36,7 @@ impl Journal {
         let lines = text.split(|&byte| byte == b'\n');
         let stored = lines.filter_map(|line| serde_json::from_slice(line).ok());
         for stored in stored.filter(|stored| !known.contains(stored)) {
-            folders::delete(archive, catalog, stored)?;
+            catalog.delete(stored)?;
         }
         fs::remove_file(&path).map_err(IndexError::io(&path))?;
         Ok(Self { path, file: None })
@@ -51,7 +48,7 @@ impl Journal {
         stored: impl IntoIterator<Item = StoredFile>,
     ) -> Result<(), IndexError> {
         let failed = IndexError::io(&self.path);
-        // A line feed ends what a full disk cut off.
+        // A full disk may have cut the last line off.
         let mut lines = vec![b'\n'];
         for stored in stored {
             serde_json::to_writer(&mut lines, &stored).map_err(|error| failed(error.into()))?;

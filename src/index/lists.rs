@@ -7,7 +7,7 @@
 //!     domain    │ labels from the top down        │ …
 //! ```
 //!
-//! An address or a port stands there for either end; which end it was stands in the record.
+//! An address or a port is there for either end; the record says which.
 //! Prefixes of addresses and domains with all names below them are ranges of the values.
 
 use super::Record;
@@ -24,7 +24,7 @@ const COLUMNS: [Column; 3] = [
     ("record", Kind::List, false),
 ];
 
-/// What a value is of.
+/// Attribute of a value.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) enum Attribute {
     Address = 0,
@@ -32,14 +32,13 @@ pub(super) enum Attribute {
     Domain = 2,
 }
 
-/// Values from the first to the last, both included; those that begin with the last are included
-/// too.
+/// Values from the first to the last, both inclusive, and those that begin with the last.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct Wanted {
     pub(super) attribute: Attribute,
     pub(super) first: Vec<u8>,
     pub(super) last: Vec<u8>,
-    /// Length that the value has; of a domain with all names below it any greater one.
+    /// Length of the value; `None` for all names below a domain, which are longer.
     pub(super) length: Option<usize>,
 }
 
@@ -65,7 +64,7 @@ impl Wanted {
 #[derive(Debug, Default, Eq, PartialEq)]
 pub(super) struct Inverted {
     attributes: Vec<i32>,
-    /// The values, one behind the other, and where each ends.
+    /// The values, one after the other, and where each ends.
     values: Vec<u8>,
     ends: Vec<usize>,
     numbers: Vec<i32>,
@@ -74,7 +73,7 @@ pub(super) struct Inverted {
 }
 
 impl Inverted {
-    /// Those of these records.
+    /// Builds the lists of these records.
     pub(super) fn of_records(records: &[Record]) -> Self {
         // Values with the numbers of records below them.
         let (mut short, mut long, mut ports) = <(Vec<u64>, Vec<(u128, u64)>, Vec<u64>)>::default();
@@ -106,7 +105,7 @@ impl Inverted {
         lists
     }
 
-    /// Lists of addresses, which both come in order: the bytes of both kinds are in one.
+    /// Adds the lists of addresses of both families, in the order of their bytes.
     fn add_addresses(&mut self, short: &[u64], long: &[(u128, u64)]) {
         let mut long = long.chunk_by(|one, next| one.0 == next.0).peekable();
         let mut add_long = |lists: &mut Self, before: Option<u128>| {
@@ -117,7 +116,7 @@ impl Inverted {
         };
         for same in short.chunk_by(|one, next| one >> 32 == next >> 32) {
             let address = (same[0] >> 32) as u32;
-            // What is longer than its beginning comes behind it.
+            // An address that begins like this one is longer, and follows it.
             add_long(self, Some(u128::from(address) << 96));
             self.add(Attribute::Address, &address.to_be_bytes(), same.iter().copied());
         }
@@ -134,7 +133,7 @@ impl Inverted {
         self.repetition.resize(self.numbers.len(), 1);
     }
 
-    /// The file with these lists.
+    /// Encodes the file with these lists.
     pub(super) fn encode(self) -> Result<Vec<u8>, ParquetError> {
         let values = parts(self.values, &self.ends);
         let present = vec![1; self.numbers.len()];
@@ -146,7 +145,7 @@ impl Inverted {
     }
 }
 
-/// The distinct ones in ascending order.
+/// Returns the distinct values in ascending order.
 fn in_order<T: Ord>(mut all: Vec<T>) -> Vec<T> {
     all.sort_unstable();
     all.dedup();
@@ -171,7 +170,7 @@ impl Lists {
         })
     }
 
-    /// Numbers of the records with a wanted value, ascending.
+    /// Returns the numbers of the records with a wanted value, ascending.
     pub(super) fn find(&self, wanted: &Wanted) -> Result<Vec<i32>, ParquetError> {
         let takes = |row: usize| wanted.takes(self.attributes[row], self.values[row].data());
         let (attribute, rows) = (wanted.attribute as i32, self.values.len());
@@ -203,7 +202,7 @@ impl Lists {
         Ok(numbers)
     }
 
-    /// All lists.
+    /// Reads all lists.
     pub(super) fn all(&self) -> Result<Inverted, ParquetError> {
         let found = self.table.get::<Int32Type>(2, 0, self.values.len())?;
         let mut lists = Inverted {
@@ -220,7 +219,7 @@ impl Lists {
     }
 }
 
-/// Number of the rows, all at the beginning, for which this holds.
+/// Returns the number of rows, all at the beginning, for which this holds.
 fn partition(rows: usize, holds: impl Fn(usize) -> bool) -> usize {
     let (mut low, mut high) = (0, rows);
     while low < high {

@@ -8,39 +8,42 @@
 //!   question ─► segments whose global filter may have it ─► regions whose filter may ─► lists ─► records
 //! ```
 //!
-//! Filters only decide where to look; answers come from the records. A segment is of up to 256
-//! regions of captures that were added one after the other. A catalogue that is replaced as a whole
-//! names all segments and files ([`Catalog`]).
+//! Filters only decide where to look; answers come from the records. A segment has up to 256 regions
+//! of captures that were added one after the other. A catalogue that is replaced as a whole names
+//! all segments and files ([`Catalog`]).
 //!
 //! Reference: Huang, Fang, Zhang, "Split counting Bloom filter and its application in `HBase`
 //! secondary index", 2015, for the two levels.
 
-mod anew;
 mod blocks;
 mod catalog;
 mod check;
 mod columns;
 mod disk;
-mod draft;
 mod elements;
 mod error;
 mod extract;
-mod folders;
 mod gather;
 mod global;
 mod journal;
+mod layout;
 mod lists;
-mod makers;
+mod node_mark;
+mod nodes;
 mod path_text;
 mod query;
+mod rebuild;
 mod record;
 mod records;
 mod region;
+mod region_builders;
 mod region_filter;
+mod repair;
 mod search;
+mod segment_builder;
 mod writer;
 
-pub use catalog::{CaptureEntry, Settings, index_around, is_in_index};
+pub use catalog::{CaptureEntry, Settings};
 #[doc(hidden)]
 pub use catalog::{Catalog, FilterPlace, Node, Numbered, Region, Segment, SegmentPart};
 #[doc(hidden)]
@@ -52,9 +55,11 @@ pub use disk::FileMark;
 pub use error::IndexError;
 #[doc(hidden)]
 pub use extract::{ExtractPlan, Extracted, extract};
-#[doc(hidden)]
-pub use folders::adopt;
 pub use global::GlobalFilter;
+#[doc(hidden)]
+pub use layout::{index_around, is_in_index};
+#[doc(hidden)]
+pub use nodes::adopt;
 pub use query::{AddressRange, DomainRange, IndexQuery};
 pub use record::{Ends, Record};
 pub use region_filter::RegionFilter;

@@ -1,17 +1,17 @@
 //! Paths in the catalogue, which is JSON and so UTF-8.
 //!
-//! A path that is UTF-8 stands there as it is. In others each byte that is not UTF-8 is a NUL and
-//! two hexadecimal digits: no path has a NUL, so each text stands for one path.
+//! A path that is UTF-8 is stored unchanged. In others each byte that is not UTF-8 is a NUL and two
+//! hexadecimal digits: no path has a NUL, so each text stands for one path.
 
 use serde::de::Error as _;
 use serde::ser::Error as _;
 use serde::{Deserialize, Deserializer, Serialize as _, Serializer};
 use std::path::{Path, PathBuf};
 
-/// Begins a byte that is not UTF-8.
+/// Precedes the digits of a byte that is not UTF-8.
 const ESCAPE: char = '\0';
 
-/// Whether the catalogue can name it. Elsewhere than on Unix, paths are no bytes.
+/// Whether the catalogue can name a path. Only on Unix are paths bytes.
 pub(super) fn can_be_named(path: &Path) -> bool {
     encoded(path).is_some()
 }
@@ -82,35 +82,6 @@ fn decoded_bytes(text: &str) -> Option<PathBuf> {
 #[cfg(not(unix))]
 fn decoded_bytes(_: &str) -> Option<PathBuf> {
     None
-}
-
-/// A path that may be missing.
-pub(super) mod optional {
-    use serde::de::Error as _;
-    use serde::ser::Error as _;
-    use serde::{Deserialize, Deserializer, Serialize as _, Serializer};
-    use std::path::PathBuf;
-
-    #[expect(clippy::ref_option, reason = "serde asks for it")]
-    pub(in super::super) fn serialize<S: Serializer>(
-        path: &Option<PathBuf>,
-        out: S,
-    ) -> Result<S::Ok, S::Error> {
-        let text = path.as_deref().map(|path| {
-            super::encoded(path).ok_or_else(|| S::Error::custom("a path that is not Unicode"))
-        });
-        text.transpose()?.serialize(out)
-    }
-
-    pub(in super::super) fn deserialize<'de, D: Deserializer<'de>>(
-        input: D,
-    ) -> Result<Option<PathBuf>, D::Error> {
-        let Some(text) = Option::<String>::deserialize(input)? else {
-            return Ok(None);
-        };
-        let path = super::decoded(&text);
-        path.map(Some).ok_or_else(|| D::Error::custom(format!("{text:?} stands for no path")))
-    }
 }
 
 #[cfg(all(test, unix))]

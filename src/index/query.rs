@@ -1,4 +1,4 @@
-//! A question to an index: any of addresses, ports, a domain and a range of time.
+//! A query of an index: any of addresses, ports, a domain and a range of time.
 
 use super::elements::{self, Family, PortOf};
 use super::lists::{Attribute, Wanted};
@@ -9,7 +9,7 @@ use crate::hashing::Digest;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
-/// An address, or those with a prefix.
+/// An address, or a prefix.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct AddressRange {
     first: IpAddr,
@@ -92,7 +92,7 @@ impl FromStr for AddressRange {
 pub struct DomainRange {
     /// In wire form.
     name: Vec<u8>,
-    /// Names below it, and not itself.
+    /// Whether the names below it are meant, without the name itself.
     below: bool,
 }
 
@@ -129,7 +129,7 @@ impl FromStr for DomainRange {
             None => (false, text),
         };
         let mut buffer = [0; NAME_MAX];
-        // A star elsewhere would be a character like any other, which nobody means.
+        // Elsewhere a star would be an ordinary character, which nobody means.
         let labels =
             (!name.contains('*')).then(|| labels_from_text(name.as_bytes(), &mut buffer)).flatten();
         match labels {
@@ -143,11 +143,11 @@ impl FromStr for DomainRange {
     }
 }
 
-/// What is asked for; what is not given may be anything.
+/// A query. Conditions that are `None` match everything.
 ///
-/// A flow is an answer if packets went in it as asked, in either of its directions, and its time
-/// and the range have a moment in common. With a domain DNS records are the answers: `src` is the
-/// client then, `dst` the server, and ports are those of the server.
+/// A flow matches if packets in either of its directions match and its time overlaps the range. With a
+/// domain the answers are DNS records: `src` is the client, `dst` the server, and ports are those of
+/// the server.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct IndexQuery {
     /// Sender.
@@ -164,11 +164,11 @@ pub struct IndexQuery {
     pub domain: Option<DomainRange>,
     /// Earliest time, in nanoseconds since the epoch.
     pub from_ns: Option<i64>,
-    /// First time behind the range.
+    /// Latest time (exclusive).
     pub to_ns: Option<i64>,
 }
 
-/// Values of which an element must have all that are given.
+/// Values of an element; `None` matches any.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Route {
     pub(super) family: Family,
@@ -176,14 +176,14 @@ pub(super) struct Route {
 }
 
 impl Route {
-    /// Whether there is anything that a filter could be asked.
+    /// Whether filters can be asked for it.
     pub(super) fn knows_something(&self) -> bool {
         self.attributes.iter().any(Option::is_some)
     }
 }
 
 impl IndexQuery {
-    /// Checks what the types cannot say.
+    /// Checks the query.
     ///
     /// # Errors
     ///
@@ -218,12 +218,12 @@ impl IndexQuery {
             && record.directions().any(|ends| self.takes_ends(ends))
     }
 
-    /// Whether a packet, or DNS message, between these ends is asked for, as far as that goes.
+    /// Whether the ends of a packet or DNS message match.
     pub(super) fn takes_ends(&self, ends: Ends) -> bool {
         let contains = |range: Option<AddressRange>, address| {
             range.is_none_or(|range| range.contains(address))
         };
-        // In a DNS record there is no port but the server's.
+        // A DNS record has only the server's port.
         let sender_port = self.domain.is_none().then_some(ends.src_port);
         contains(self.src, ends.src)
             && contains(self.dst, ends.dst)
@@ -232,7 +232,7 @@ impl IndexQuery {
             && self.port.is_none_or(|port| port == ends.dst_port || Some(port) == sender_port)
     }
 
-    /// Whether a time from `start_ns` to `end_ns`, both included, has a moment in the range.
+    /// Whether the time from `start_ns` to `end_ns`, both inclusive, overlaps the range.
     pub(super) fn takes_times(&self, start_ns: i64, end_ns: i64) -> bool {
         self.from_ns.is_none_or(|from| end_ns >= from) && self.to_ns.is_none_or(|to| start_ns < to)
     }
@@ -246,7 +246,7 @@ impl IndexQuery {
         records > 0 && self.takes_times(region.start_ns, region.end_ns)
     }
 
-    /// What filters are asked: an answer has an element of one of these.
+    /// Returns what filters are asked: an answer has an element of one of these routes.
     pub(super) fn routes(&self) -> Vec<Route> {
         let exact = |range: Option<AddressRange>| range.and_then(AddressRange::exact);
         let ends = (exact(self.src), exact(self.dst));
@@ -279,7 +279,7 @@ impl IndexQuery {
                 (Some(port), _) => flow(src, dst, Some((PortOf::Receiver, port))),
                 (None, Some(port)) => {
                     flow(src, dst, Some((PortOf::Receiver, port)));
-                    // A sender's port is that of the receiver on the way back, if there was one.
+                    // A sender's port is the receiver's in the reverse direction, if there was one.
                     flow(dst, src, Some((PortOf::Receiver, port)));
                     flow(src, dst, Some((PortOf::Sender, port)));
                 }
@@ -288,7 +288,7 @@ impl IndexQuery {
         routes
     }
 
-    /// The inverted lists in all of which an answer stands.
+    /// Returns the inverted lists that all contain an answer.
     pub(super) fn wanted(&self) -> Vec<Wanted> {
         let addresses = [self.src, self.dst, self.host].into_iter().flatten();
         let ports = [self.dst_port, self.port].into_iter().flatten();

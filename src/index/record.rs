@@ -1,4 +1,4 @@
-//! A record of a region: a flow, or who asked whom for a name.
+//! A record of a region: a flow, or the DNS messages about a name.
 
 use crate::decode::Addresses;
 use crate::flows::FlowRecord;
@@ -17,7 +17,7 @@ pub struct Record {
     pub dst: IpAddr,
     /// Upper-layer protocol number.
     pub protocol: u8,
-    /// Port of `src`; 0 where there is none, and in DNS records.
+    /// Port of `src`; 0 if there is none, and in DNS records.
     pub src_port: u16,
     /// Port of `dst`.
     pub dst_port: u16,
@@ -29,7 +29,7 @@ pub struct Record {
     pub domain: Option<Box<[u8]>>,
 }
 
-/// Who sent to whom: what a question is about.
+/// Sender and receiver of packets.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct Ends {
     /// Sender.
@@ -43,14 +43,14 @@ pub struct Ends {
 }
 
 impl Ends {
-    /// The way back.
+    /// Returns the reverse direction.
     pub(super) const fn reversed(self) -> Self {
         Self { src: self.dst, dst: self.src, src_port: self.dst_port, dst_port: self.src_port }
     }
 }
 
 impl Record {
-    /// Of a flow.
+    /// Returns the record of a flow.
     pub(super) fn of_flow(flow: &FlowRecord) -> Self {
         let (src, dst) = flow.addresses.ends();
         Self {
@@ -73,7 +73,7 @@ impl Record {
         self.packets[1] > 0
     }
 
-    /// The directions in which packets went; of a DNS record that from client to server.
+    /// Returns the directions that have packets; for a DNS record, from client to server.
     #[doc(hidden)]
     pub fn directions(&self) -> impl Iterator<Item = Ends> {
         let there =
@@ -83,7 +83,7 @@ impl Record {
     }
 }
 
-/// Addresses of one family as they were before [`Addresses::ends`].
+/// Inverse of [`Addresses::ends`].
 pub(super) fn addresses(src: IpAddr, dst: IpAddr) -> Addresses {
     match (src, dst) {
         (IpAddr::V4(src), IpAddr::V4(dst)) => {
@@ -99,13 +99,13 @@ pub(super) fn addresses(src: IpAddr, dst: IpAddr) -> Addresses {
     }
 }
 
-/// The name with its labels in reverse order, so that names of one domain have one beginning.
+/// Returns the name with its labels in reverse order, so that names of a domain share a prefix.
 pub(super) fn reversed_labels(name: &[u8]) -> Vec<u8> {
     let labels: Vec<&[u8]> = labels(name).collect();
     labels.into_iter().rev().flatten().copied().collect()
 }
 
-/// The labels of a name in wire form, each with its length byte.
+/// Returns the labels of a name in wire form, each with its length byte.
 pub(super) fn labels(mut name: &[u8]) -> impl Iterator<Item = &[u8]> {
     std::iter::from_fn(move || {
         let &length = name.first()?;

@@ -22,7 +22,7 @@ const COLUMNS: [Column; 12] = [
     ("domain", Kind::Text, true),
 ];
 
-/// The file with these records.
+/// Encodes the file with these records.
 pub(super) fn encode(records: &[Record]) -> Result<Vec<u8>, ParquetError> {
     let long = |value: fn(&Record) -> i64| records.iter().map(value).collect::<Vec<_>>();
     let int = |value: fn(&Record) -> i32| records.iter().map(value).collect::<Vec<_>>();
@@ -47,7 +47,7 @@ pub(super) fn encode(records: &[Record]) -> Result<Vec<u8>, ParquetError> {
     })
 }
 
-/// Texts that are parts of one piece of memory.
+/// Returns texts that share one allocation.
 fn texts<T>(of: impl IntoIterator<Item = T>, push: impl Fn(T, &mut Vec<u8>)) -> Vec<ByteArray> {
     let (mut all, mut ends) = (Vec::new(), Vec::new());
     for item in of {
@@ -72,7 +72,7 @@ fn push(address: IpAddr, out: &mut Vec<u8>) {
     }
 }
 
-/// The records of a file.
+/// Decodes the records of a file.
 pub(super) fn decode(bytes: Vec<u8>) -> Result<Vec<Record>, ParquetError> {
     let table = Table::open(bytes, &COLUMNS)?;
     let rows = table.rows();

@@ -1,17 +1,18 @@
 //! A region's files, records and inverted lists, and its filters.
 
-use super::catalog::{FilterPlace, Region, Settings, lists_file, records_file};
+use super::catalog::{FilterPlace, Region, Settings};
 use super::disk::{self, FileMark, NewFiles};
-use super::draft::Found;
 use super::elements::{self, Element, Family};
 use super::global::keys_of;
+use super::layout::{lists_file, records_file};
 use super::lists::Inverted;
+use super::segment_builder::RegionKeys;
 use super::{IndexError, Record, records, region_filter};
 use crate::hashing::sorted;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// Distinct elements of records, by family, in an order that depends on nothing else.
+/// Returns the distinct elements of records by family, in an order that depends on nothing else.
 pub(super) fn elements_of(records: &[Record]) -> [Vec<Element>; 2] {
     let mut found = [Vec::new(), Vec::new()];
     for record in records {
@@ -22,7 +23,7 @@ pub(super) fn elements_of(records: &[Record]) -> [Vec<Element>; 2] {
     found.map(|elements| distinct(&elements))
 }
 
-/// These elements in the order of their digests.
+/// Returns the distinct elements in the order of their digests.
 fn distinct(elements: &[Element]) -> Vec<Element> {
     let numbered = elements.iter().enumerate();
     let order = sorted(numbered.map(|(number, element)| {
@@ -34,7 +35,7 @@ fn distinct(elements: &[Element]) -> Vec<Element> {
         if same.len() == 1 {
             distinct.extend(of_digest);
         } else {
-            // Almost always they are one.
+            // Usually they are all the same.
             let of_digest: BTreeSet<Element> = of_digest.collect();
             distinct.extend(of_digest);
         }
@@ -42,7 +43,7 @@ fn distinct(elements: &[Element]) -> Vec<Element> {
     distinct
 }
 
-/// The filters of a region with these elements, and the bytes of each.
+/// Builds the filters of a region with these elements, and returns the bytes of each.
 pub(super) fn filters_of(
     settings: &Settings,
     elements: &[Vec<Element>; 2],
@@ -57,19 +58,19 @@ pub(super) fn filters_of(
     Ok((filters, lengths))
 }
 
-/// A region that was made, and is not written yet.
+/// A region that is not written yet.
 #[derive(Debug)]
-pub(super) struct Made {
+pub(super) struct BuiltRegion {
     /// Without its node and the places of its files and filters.
     region: Region,
     records: Vec<u8>,
     lists: Vec<u8>,
-    pub(super) found: Found,
+    keys: RegionKeys,
 }
 
-impl Made {
-    /// The region of these records. Errors name the capture.
-    pub(super) fn of(
+impl BuiltRegion {
+    /// Builds the region of these records. Errors name the capture.
+    pub(super) fn new(
         capture: &Path,
         settings: &Settings,
         of_region: &[Record],
@@ -94,29 +95,29 @@ impl Made {
             },
             records: records::encode(of_region).map_err(unwritten)?,
             lists: Inverted::of_records(of_region).encode().map_err(unwritten)?,
-            found: Found { keys, filters },
+            keys: RegionKeys { keys, filters },
         })
     }
 
-    /// Writes its files in a folder of a node; where its filters will be is not known yet.
+    /// Writes its files into a folder of a node. Where its filters will be is not known yet.
     pub(super) fn write(
         self,
         folder: &Path,
         node: usize,
         number: usize,
         files: &mut NewFiles,
-    ) -> Result<(Region, Found), IndexError> {
+    ) -> Result<(Region, RegionKeys), IndexError> {
         let region = Region {
             node,
             records: files.write(&records_file(folder, number), &self.records)?,
             lists: files.write(&lists_file(folder, number), &self.lists)?,
             ..self.region
         };
-        Ok((region, self.found))
+        Ok((region, self.keys))
     }
 }
 
-/// The records of a region.
+/// Reads the records of a region.
 pub(super) fn read_records(
     folder: &Path,
     number: usize,

@@ -1,9 +1,8 @@
-//! The filter of a region over all combinations of attributes that questions ask for.
+//! The filter of a region, over all combinations of attributes that a query may have.
 //!
 //! A region never changes, so its filter may be a [`RibbonFilter`] of all distinct values of each
-//! combination, which is the default. Any structure for elements of several attributes takes its
-//! place on request, with 12 bits for each of these values, whatever the structure, so that
-//! structures compare.
+//! combination, which is the default. Any structure for elements of several attributes can replace it,
+//! with 12 bits for each of these values, so that structures can be compared.
 
 use super::elements::{Element, FULL, Family, REGION_MASKS, SEED};
 use crate::filters::saved::{LoadError, SavedFilter};
@@ -12,6 +11,7 @@ use crate::filters::{
     RibbonInPlace, Sizing, SpecError, Structure, SubsetSpec, Workload,
 };
 use crate::hashing::Digest;
+use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 
 /// Bits for each value of each combination.
@@ -21,17 +21,18 @@ const BITS_A_VALUE: u64 = 12;
 const FINGERPRINT_BITS: u32 = 10;
 
 /// Structure of the filters of regions.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(into = "&'static str", try_from = "String")]
 pub enum RegionFilter {
-    /// A ribbon filter, made of all values of a region at once.
+    /// A ribbon filter, built from all values of a region at once.
     #[default]
     Ribbon,
-    /// One that takes elements one by one, of several attributes.
+    /// A structure that inserts elements of several attributes one by one.
     Structure(FilterKind),
 }
 
 impl RegionFilter {
-    /// All that there are.
+    /// All structures.
     #[doc(hidden)]
     pub fn all() -> impl Iterator<Item = Self> {
         let kinds = FilterKind::all();
@@ -39,7 +40,7 @@ impl RegionFilter {
         std::iter::once(Self::Ribbon).chain(kinds.map(Self::Structure))
     }
 
-    /// The one of this name.
+    /// Returns the structure of this name.
     #[doc(hidden)]
     pub fn named(name: &str) -> Option<Self> {
         if name == Self::Ribbon.name() {
@@ -58,7 +59,7 @@ impl RegionFilter {
         }
     }
 
-    /// What it is, in a few words.
+    /// Short description.
     #[doc(hidden)]
     pub fn summary(self) -> &'static str {
         match self {
@@ -67,6 +68,20 @@ impl RegionFilter {
             }
             Self::Structure(kind) => kind.summary(),
         }
+    }
+}
+
+impl From<RegionFilter> for &'static str {
+    fn from(filter: RegionFilter) -> Self {
+        filter.name()
+    }
+}
+
+impl TryFrom<String> for RegionFilter {
+    type Error = String;
+
+    fn try_from(name: String) -> Result<Self, String> {
+        Self::named(&name).ok_or_else(|| format!("no filter of a region is called {name:?}"))
     }
 }
 
@@ -79,7 +94,7 @@ impl From<FilterKind> for RegionFilter {
 /// Bits of a cache line.
 const LINE_BITS: u64 = 512;
 
-/// Parameters of a filter of this structure for these elements.
+/// Returns the parameters of a filter of this structure for these elements.
 fn spec(kind: FilterKind, elements: &[Element]) -> Result<FilterSpec, SpecError> {
     let values = masks().map(|mask| (mask, distinct(elements, mask)));
     let values: Vec<(u32, usize)> = values.collect();
@@ -102,7 +117,7 @@ fn spec(kind: FilterKind, elements: &[Element]) -> Result<FilterSpec, SpecError>
     Ok(SubsetSpec::planned(&workload, lines).into())
 }
 
-/// A saved filter of these distinct elements of a family; nothing if there are none.
+/// Builds a saved filter of these distinct elements of a family; empty if there are none.
 pub(super) fn build(
     filter: RegionFilter,
     family: Family,
@@ -124,7 +139,7 @@ pub(super) fn build(
         Family::Dns => b"index: src,dst,domain".to_vec(),
     };
     let mut filter = SavedFilter::empty(spec(kind, elements)?, SEED, label, 1)?;
-    // What a filter saves may depend on their order.
+    // The saved bytes may depend on the order.
     let mut elements = elements.to_vec();
     elements.sort_unstable();
     let whole: Vec<Digest> = elements.iter().map(whole).collect();
@@ -135,7 +150,7 @@ pub(super) fn build(
     Ok(bytes)
 }
 
-/// All attributes of an element as one.
+/// Joins all attributes of an element.
 pub(super) fn whole(element: &Element) -> Digest {
     Digest::join(FULL, element.iter().copied())
 }
@@ -145,7 +160,7 @@ fn masks() -> impl Iterator<Item = u32> {
     std::iter::once(FULL).chain(REGION_MASKS)
 }
 
-/// The values of a combination as one.
+/// Joins the values of a combination.
 fn joined(element: &Element, mask: u32) -> Digest {
     let members = (0..3).filter(|attribute| mask >> attribute & 1 == 1);
     Digest::join(mask, members.map(|attribute| element[attribute]))
@@ -176,7 +191,7 @@ fn may_have(
     contains_where(pattern) != PatternAnswer::Absent
 }
 
-/// Whether a saved filter has all of these elements, with its checksums compared.
+/// Whether a saved filter has all of these elements; compares its checksums.
 pub(super) fn has_all(bytes: &[u8], elements: &[Element]) -> Result<bool, LoadError> {
     let questions = elements.iter().map(|element| element.map(Some));
     if RibbonInPlace::is_one(bytes) {
@@ -191,7 +206,7 @@ pub(super) fn has_all(bytes: &[u8], elements: &[Element]) -> Result<bool, LoadEr
     Ok(questions.into_iter().all(|values| has(&values)))
 }
 
-/// Reads a saved filter; none where nothing was saved.
+/// Reads a saved filter; `None` if nothing was saved.
 fn read(bytes: &[u8]) -> Result<Option<SavedFilter>, LoadError> {
     if bytes.is_empty() {
         return Ok(None);
@@ -205,8 +220,8 @@ fn read(bytes: &[u8]) -> Result<Option<SavedFilter>, LoadError> {
     }
 }
 
-/// Whether a saved filter may have an element with some of these values; one that cannot be asked
-/// may.
+/// Whether a saved filter may have an element with the values of one of these queries. A filter that
+/// cannot be asked may.
 pub(super) fn may_have_any<'q>(
     bytes: &[u8],
     mut questions: impl Iterator<Item = &'q [Option<Digest>; 3]>,

@@ -1,9 +1,8 @@
-//! Searching: from the segments to the regions to the records, with an account of what each level
-//! ruled out.
+//! Searching: from the segments to the regions to the records. Notes what each level ruled out.
 
-use super::catalog::{CaptureEntry, Catalog, Region, Segment, SegmentPart, lists_file};
-use super::draft::filters_in;
+use super::catalog::{CaptureEntry, Catalog, Region, Segment, SegmentPart};
 use super::elements::Family;
+use super::layout::lists_file;
 use super::lists::Lists;
 use super::query::Route;
 use super::region::read_records;
@@ -15,10 +14,7 @@ use std::path::Path;
 use std::rc::Rc;
 use std::slice;
 
-/// Times that a catalogue is read anew because a writer replaced what it names.
-const MOST_TRIES: u32 = 100;
-
-/// A record that is an answer, and where it stands.
+/// A record that matches, and where it is.
 #[derive(Clone, Copy, Debug)]
 pub struct Hit<'a> {
     /// Its capture.
@@ -33,7 +29,7 @@ pub struct Hit<'a> {
 
 /// Takes answers.
 pub trait HitSink {
-    /// Takes one; those of a region come together, regions in the order of their start.
+    /// Takes an answer. Those of a region come together, regions in the order of their start.
     ///
     /// # Errors
     ///
@@ -46,7 +42,7 @@ pub trait HitSink {
 pub struct Explained {
     /// Nodes.
     pub nodes: u64,
-    /// Nodes whose global filters have nothing of what is asked.
+    /// Nodes whose global filters have no values of the query.
     pub nodes_ruled_out: u64,
     /// Nodes that were not ruled out and have no answer.
     pub nodes_in_vain: u64,
@@ -60,7 +56,7 @@ pub struct Explained {
     pub regions: u64,
     /// Regions ruled out by a global filter.
     pub regions_by_node: u64,
-    /// Regions ruled out by their time, or since they have no records of the kind asked for.
+    /// Regions ruled out by their time, or because they have no records of the kind asked for.
     pub regions_by_time: u64,
     /// Regions ruled out by their filter.
     pub regions_by_filter: u64,
@@ -72,26 +68,26 @@ pub struct Explained {
     pub regions_in_vain: u64,
     /// Records of the regions opened.
     pub records: u64,
-    /// Those that stand in all lists of what is asked.
+    /// Those that are in all lists of the query.
     pub records_listed: u64,
     /// Answers.
     pub hits: u64,
-    /// Whether filters could be asked: they know values, but no prefixes.
+    /// Whether filters could be asked: they know no prefixes.
     pub filters_asked: bool,
-    /// The search was ended before it was done: there may be more answers.
+    /// A signal ended the search: there may be more answers.
     pub interrupted: bool,
     /// Files that could not be read, a sentence each.
     pub problems: Vec<String>,
 }
 
 impl Explained {
-    /// Regions opened in vain, of those without an answer that the filters were asked about.
+    /// Share of the regions without an answer that their filters did not rule out.
     #[doc(hidden)]
     pub fn region_fpr(&self) -> Option<f64> {
         self.rate(self.regions_in_vain, self.regions_by_filter)
     }
 
-    /// Nodes not ruled out though they have no answer, of all such nodes whose filter was asked.
+    /// Share of the nodes without an answer that their filters did not rule out.
     #[doc(hidden)]
     pub fn node_fpr(&self) -> Option<f64> {
         self.rate(self.nodes_in_vain, self.nodes_ruled_out)
@@ -114,12 +110,12 @@ impl Candidate {
     }
 }
 
-/// Searches an index until it is done or `stop` is set. What is damaged is named among the
-/// problems, and the rest is searched.
+/// Searches an index until it is done or `stop` is set. Damaged files are named among the problems,
+/// and the rest is searched.
 ///
 /// # Errors
 ///
-/// There is no index, its catalogue cannot be used, the question has no attribute, the sink failed.
+/// There is no index, its catalogue cannot be used, the query has no attribute, or the sink failed.
 pub fn search(
     archive: &Path,
     query: &IndexQuery,
@@ -128,220 +124,163 @@ pub fn search(
 ) -> Result<Explained, IndexError> {
     query.check()?;
     let routes = query.routes();
-    let mut tries = 0;
-    loop {
-        tries += 1;
-        let catalog = Catalog::load(archive)?;
-        let search = Search {
-            archive,
-            catalog: &catalog,
-            query,
-            routes: &routes,
-            stop,
-            may_be_stale: tries < MOST_TRIES,
-        };
-        let mut explained = Explained {
+    let (catalog, (candidates, mut explained)) = Catalog::read_with(archive, |catalog| {
+        let explained = Explained {
             filters_asked: routes.iter().all(Route::knows_something),
             ..Explained::default()
         };
-        let Some(candidates) = search.candidates(&mut explained)? else {
-            continue;
-        };
-        search.hand_on(&candidates, &mut explained, sink)?;
-        return Ok(explained);
+        let mut choice =
+            Choice { catalog, query, routes: &routes, stop, explained, is_missing: false };
+        let candidates = choice.candidates();
+        Ok(((candidates, choice.explained), choice.is_missing))
+    })?;
+    let mut nodes_hit = vec![false; catalog.nodes.len()];
+    for candidate in &candidates {
+        if stop.is_set() {
+            explained.interrupted = true;
+            break;
+        }
+        let region = candidate.region();
+        explained.regions_opened += 1;
+        explained.records += region.flows + region.dns;
+        let answers = answers(&catalog, query, candidate, &mut explained);
+        for record in &answers {
+            explained.hits += 1;
+            let Candidate { capture, number } = candidate;
+            let hit = Hit { capture, region, number: *number, record };
+            sink.hit(hit).map_err(IndexError::Sink)?;
+        }
+        nodes_hit[region.node] |= !answers.is_empty();
+        explained.regions_in_vain += u64::from(answers.is_empty());
     }
+    let hit = nodes_hit.iter().filter(|hit| **hit).count() as u64;
+    explained.nodes_in_vain = explained.nodes - explained.nodes_ruled_out - hit;
+    Ok(explained)
 }
 
-struct Search<'a> {
-    archive: &'a Path,
+/// Chooses the regions that may have an answer.
+struct Choice<'a> {
     catalog: &'a Catalog,
     query: &'a IndexQuery,
     routes: &'a [Route],
     stop: &'a StopFlag,
-    /// If a file is gone, the catalogue may have been replaced since it was read.
-    may_be_stale: bool,
+    explained: Explained,
+    /// Whether a file did not exist: a writer may have replaced the catalogue.
+    is_missing: bool,
 }
 
-/// The files of region filters of a segment, by node and number; without those that cannot be read.
+/// Files of region filters of a segment, by node and number; without those that cannot be read.
 type FilterFiles = HashMap<(usize, u64), Vec<u8>>;
 
-/// A writer replaced the catalogue meanwhile.
-struct Stale;
-
-impl Search<'_> {
-    /// The regions that no filter rules out, in the order of their start; nothing if a writer
-    /// replaced the catalogue meanwhile.
-    fn candidates(&self, explained: &mut Explained) -> Result<Option<Vec<Candidate>>, IndexError> {
+impl Choice<'_> {
+    /// Returns the regions that no filter rules out, in the order of their start.
+    fn candidates(&mut self) -> Vec<Candidate> {
         let mut may_have = vec![false; self.catalog.nodes.len()];
         let mut candidates = Vec::new();
         let of_nodes = self.catalog.nodes.iter().filter_map(|node| node.problem.clone());
-        explained.problems.extend(of_nodes);
+        self.explained.problems.extend(of_nodes);
         for segment in &self.catalog.segments {
-            explained.segments += 1;
-            explained.captures += segment.captures;
-            explained.captures_in_part += segment.captures_in_part;
-            explained.regions += segment.regions();
+            self.explained.segments += 1;
+            self.explained.captures += segment.captures;
+            self.explained.captures_in_part += segment.captures_in_part;
+            self.explained.regions += segment.regions();
             if self.stop.is_set() {
                 continue;
             }
             if !self.query.takes_times(segment.start_ns, segment.end_ns) {
-                explained.segments_ruled_out += 1;
-                explained.regions_by_time += segment.regions();
-                // Whether the node has it was not asked.
-                for part in &segment.parts {
-                    may_have[part.node] = true;
-                }
+                self.explained.segments_ruled_out += 1;
+                self.explained.regions_by_time += segment.regions();
+                // Whether the node has the values was not asked.
+                segment.parts.iter().for_each(|part| may_have[part.node] = true);
                 continue;
             }
-            let Ok(nodes) = self.nodes_of(segment, explained)? else {
-                return Ok(None);
-            };
+            let nodes = self.nodes_of(segment);
             if nodes.is_empty() {
-                explained.segments_ruled_out += 1;
+                self.explained.segments_ruled_out += 1;
                 continue;
             }
-            for &node in &nodes {
-                may_have[node] = true;
-            }
-            let found = self.candidates_in(segment, &nodes, explained)?;
-            let Ok(found) = found else { return Ok(None) };
-            candidates.extend(found);
+            nodes.iter().for_each(|&node| may_have[node] = true);
+            candidates.extend(self.candidates_in(segment, &nodes));
         }
-        explained.nodes = may_have.len() as u64;
-        explained.nodes_ruled_out = may_have.iter().filter(|may_have| !**may_have).count() as u64;
-        explained.interrupted = self.stop.is_set();
+        self.explained.nodes = may_have.len() as u64;
+        self.explained.nodes_ruled_out = may_have.iter().filter(|may| !**may).count() as u64;
+        self.explained.interrupted = self.stop.is_set();
         candidates.sort_by_key(|candidate| {
             let start_ns = candidate.region().start_ns;
             (start_ns, candidate.capture.id, candidate.number)
         });
-        Ok(Some(candidates))
+        candidates
     }
 
-    /// The nodes in which a segment's global filter may have what is asked.
-    fn nodes_of(
-        &self,
-        segment: &Segment,
-        explained: &mut Explained,
-    ) -> Result<Result<Vec<usize>, Stale>, IndexError> {
+    /// Returns the nodes in which a segment's global filter may have the values of the query.
+    fn nodes_of(&mut self, segment: &Segment) -> Vec<usize> {
         let mut nodes = Vec::new();
-        let is_own = |part: &&SegmentPart| self.catalog.nodes[part.node].problem.is_none();
+        let catalog = self.catalog;
+        let is_own = |part: &&SegmentPart| catalog.nodes[part.node].problem.is_none();
         for part in segment.parts.iter().filter(is_own) {
             let (number, mark) = part.filter;
-            let path = self.catalog.filter_file(self.archive, part.node, number);
-            let kind = self.catalog.settings.global;
-            match global::may_have(kind, &path, mark, self.routes) {
-                Ok(true) => nodes.push(part.node),
-                Ok(false) => explained.regions_by_node += part.regions,
-                Err(error) if self.is_stale(&error)? => return Ok(Err(Stale)),
-                // Without it the regions' filters are asked.
-                Err(error) => {
-                    explained.problems.push(self.of_segment(&error, segment));
-                    nodes.push(part.node);
+            let path = catalog.filter_file(part.node, number);
+            match global::may_have(catalog.settings.global, &path, mark, self.routes) {
+                Ok(false) if !part.lacks_values => {
+                    self.explained.regions_by_node += part.regions;
+                    continue;
                 }
+                Ok(_) => {}
+                // Without it the regions' filters are asked.
+                Err(error) => self.note(&error, segment),
             }
+            nodes.push(part.node);
         }
-        Ok(Ok(nodes))
+        nodes
     }
 
-    /// The regions of a segment in these nodes that no filter rules out.
-    fn candidates_in(
-        &self,
-        segment: &Segment,
-        nodes: &[usize],
-        explained: &mut Explained,
-    ) -> Result<Result<Vec<Candidate>, Stale>, IndexError> {
+    /// Returns the regions of a segment in these nodes that no filter rules out.
+    fn candidates_in(&mut self, segment: &Segment, nodes: &[usize]) -> Vec<Candidate> {
         let mut files = FilterFiles::new();
         for part in segment.parts.iter().filter(|part| nodes.contains(&part.node)) {
             for &(number, mark) in &part.region_filters {
-                let path = self.catalog.region_filters_file(self.archive, part.node, number);
+                let path = self.catalog.region_filters_file(part.node, number);
                 match disk::read_checked(&path, mark) {
                     Ok(bytes) => drop(files.insert((part.node, number), bytes)),
-                    Err(error) if self.is_stale(&error)? => return Ok(Err(Stale)),
-                    Err(error) => explained.problems.push(self.of_segment(&error, segment)),
+                    Err(error) => self.note(&error, segment),
                 }
             }
         }
-        let captures = match segment.captures(self.archive) {
-            Ok(captures) => captures,
-            Err(error) if self.is_stale(&error)? => return Ok(Err(Stale)),
-            Err(error) => {
-                explained.problems.push(error.to_string());
-                return Ok(Ok(Vec::new()));
-            }
-        };
+        let mut problems = Vec::new();
+        let captures = self.catalog.captures_of(segment, &mut problems);
+        let captures = captures.unwrap_or_else(|error| {
+            problems.push(error);
+            Vec::new()
+        });
+        problems.iter().for_each(|error| self.note(error, segment));
         let mut candidates = Vec::new();
-        for capture in &captures {
-            let mut shared: Option<Rc<CaptureEntry>> = None;
+        for capture in captures.into_iter().map(Rc::new) {
             for (number, region) in capture.regions.iter().enumerate() {
                 if !nodes.contains(&region.node) {
                     continue;
                 }
                 if !self.query.may_be_in(region) {
-                    explained.regions_by_time += 1;
+                    self.explained.regions_by_time += 1;
                     continue;
                 }
                 let file = files.get(&(region.node, region.filters.file));
-                let bytes = file.and_then(|bytes| filters_in(bytes, region));
-                // Without its filters a region is opened.
+                let bytes = file.and_then(|bytes| region.filters.slice(bytes));
+                // A region without its filters is opened.
                 if bytes.is_none_or(|bytes| self.region_may_have(bytes, region)) {
-                    let capture = shared.get_or_insert_with(|| Rc::new(capture.clone()));
-                    candidates.push(Candidate { capture: Rc::clone(capture), number });
+                    candidates.push(Candidate { capture: Rc::clone(&capture), number });
                 } else {
-                    explained.regions_by_filter += 1;
+                    self.explained.regions_by_filter += 1;
                 }
             }
         }
-        Ok(Ok(candidates))
+        candidates
     }
 
-    /// The sentence about a damaged file of a segment's filters.
-    fn of_segment(&self, error: &IndexError, segment: &Segment) -> String {
-        error.of_captures(self.archive, &segment.captures(self.archive).unwrap_or_default())
-    }
-
-    /// Whether a file is gone since a writer replaced the catalogue.
-    fn is_stale(&self, error: &IndexError) -> Result<bool, IndexError> {
-        Ok(self.may_be_stale
-            && error.is_missing_file()
-            && Catalog::load(self.archive)?.generation != self.catalog.generation)
-    }
-
-    /// Hands the answers in the candidates to the sink.
-    fn hand_on(
-        &self,
-        candidates: &[Candidate],
-        explained: &mut Explained,
-        sink: &mut dyn HitSink,
-    ) -> Result<(), IndexError> {
-        let mut nodes_hit = vec![false; self.catalog.nodes.len()];
-        for candidate in candidates {
-            if self.stop.is_set() {
-                explained.interrupted = true;
-                break;
-            }
-            let before = explained.hits;
-            explained.regions_opened += 1;
-            let region = candidate.region();
-            explained.records += region.flows + region.dns;
-            for record in self.answers(candidate, explained) {
-                explained.hits += 1;
-                let hit = Hit {
-                    capture: &candidate.capture,
-                    region,
-                    number: candidate.number,
-                    record: &record,
-                };
-                sink.hit(hit).map_err(IndexError::Sink)?;
-            }
-            if explained.hits == before {
-                explained.regions_in_vain += 1;
-            } else {
-                nodes_hit[region.node] = true;
-            }
-        }
-        let hit = nodes_hit.iter().filter(|hit| **hit).count() as u64;
-        explained.nodes_in_vain = explained.nodes - explained.nodes_ruled_out - hit;
-        Ok(())
+    /// Notes that a file of a segment cannot be read.
+    fn note(&mut self, error: &IndexError, segment: &Segment) {
+        self.is_missing |= error.is_missing_file();
+        let captures = self.catalog.captures_of(segment, &mut Vec::new()).unwrap_or_default();
+        self.explained.problems.push(error.with_captures(&self.catalog.archive, &captures));
     }
 
     /// Whether a region's filters may have an answer; it has records of the kind asked for.
@@ -351,66 +290,70 @@ impl Search<'_> {
             Family::Flow => flows,
             Family::Dns => dns,
         };
-        let questions = self.routes.iter().map(|route| &route.attributes);
-        region_filter::may_have_any(bytes, questions)
-    }
-
-    /// The answers in a region.
-    fn answers(&self, candidate: &Candidate, explained: &mut Explained) -> Vec<Record> {
-        let (capture, number) = (&*candidate.capture, candidate.number);
-        let region = candidate.region();
-        let folder = self.catalog.capture_folder(self.archive, region.node, capture.id);
-        let path = lists_file(&folder, number);
-        let listed = self.read(capture, explained, || {
-            let bytes = disk::read_checked(&path, region.lists)?;
-            let damaged = |error| IndexError::damaged(&path, error);
-            let lists = Lists::open(bytes).map_err(damaged)?;
-            let mut found: Option<Vec<i32>> = None;
-            for wanted in self.query.wanted() {
-                let numbers = lists.find(&wanted).map_err(damaged)?;
-                found = Some(match found {
-                    None => numbers,
-                    Some(found) => both(&found, &numbers),
-                });
-            }
-            Ok(found.unwrap_or_default())
-        });
-        if listed.as_ref().is_some_and(Vec::is_empty) {
-            return Vec::new();
-        }
-        let records = self.read(capture, explained, || read_records(&folder, number, region));
-        let records = records.unwrap_or_default();
-        // Without lists all records are looked at.
-        let listed = listed.unwrap_or_else(|| (0..records.len() as i32).collect());
-        explained.records_listed += listed.len() as u64;
-        let records = listed.iter().filter_map(|&at| records.get(at as usize));
-        let answers = records.filter(|record| self.query.takes(record));
-        answers.cloned().collect()
-    }
-
-    /// Reads a file of a capture. A failure is a problem, unless the capture was dropped meanwhile.
-    fn read<T>(
-        &self,
-        capture: &CaptureEntry,
-        explained: &mut Explained,
-        read: impl FnOnce() -> Result<T, IndexError>,
-    ) -> Option<T> {
-        let error = match read() {
-            Ok(read) => return Some(read),
-            Err(error) => error,
-        };
-        let dropped = error.is_missing_file()
-            && Catalog::load(self.archive)
-                .and_then(|now| now.captures(self.archive))
-                .is_ok_and(|now| now.iter().all(|entry| entry.id != capture.id));
-        if !dropped {
-            explained.problems.push(error.of_captures(self.archive, slice::from_ref(capture)));
-        }
-        None
+        let queries = self.routes.iter().map(|route| &route.attributes);
+        region_filter::may_have_any(bytes, queries)
     }
 }
 
-/// What two ascending lists have in common.
+/// Returns the answers in a region.
+fn answers(
+    catalog: &Catalog,
+    query: &IndexQuery,
+    candidate: &Candidate,
+    explained: &mut Explained,
+) -> Vec<Record> {
+    let (capture, number, region) = (&*candidate.capture, candidate.number, candidate.region());
+    let folder = catalog.capture_folder(region.node, capture.id);
+    let path = lists_file(&folder, number);
+    let listed = read(catalog, capture, explained, || {
+        let bytes = disk::read_checked(&path, region.lists)?;
+        let damaged = |error| IndexError::damaged(&path, error);
+        let lists = Lists::open(bytes).map_err(damaged)?;
+        let mut found: Option<Vec<i32>> = None;
+        for wanted in query.wanted() {
+            let numbers = lists.find(&wanted).map_err(damaged)?;
+            found = Some(match found {
+                None => numbers,
+                Some(found) => both(&found, &numbers),
+            });
+        }
+        Ok(found.unwrap_or_default())
+    });
+    if listed.as_ref().is_some_and(Vec::is_empty) {
+        return Vec::new();
+    }
+    let records = read(catalog, capture, explained, || read_records(&folder, number, region));
+    let records = records.unwrap_or_default();
+    // Without lists, all records are compared.
+    let listed = listed.unwrap_or_else(|| (0..records.len() as i32).collect());
+    explained.records_listed += listed.len() as u64;
+    let records = listed.iter().filter_map(|&at| records.get(at as usize));
+    records.filter(|record| query.takes(record)).cloned().collect()
+}
+
+/// Reads a file of a capture. A failure is a problem, unless the capture was dropped meanwhile.
+fn read<T>(
+    catalog: &Catalog,
+    capture: &CaptureEntry,
+    explained: &mut Explained,
+    read: impl FnOnce() -> Result<T, IndexError>,
+) -> Option<T> {
+    let error = match read() {
+        Ok(read) => return Some(read),
+        Err(error) => error,
+    };
+    let dropped = error.is_missing_file()
+        && Catalog::load(&catalog.archive)
+            .and_then(|now| now.captures())
+            .is_ok_and(|now| now.iter().all(|entry| entry.id != capture.id));
+    if !dropped {
+        let problem = error.with_captures(&catalog.archive, slice::from_ref(capture));
+        explained.problems.push(problem);
+    }
+    None
+}
+
+/// Returns the numbers that are in both ascending lists.
 fn both(a: &[i32], b: &[i32]) -> Vec<i32> {
     let found = |number: &&i32| b.binary_search(number).is_ok();
     a.iter().filter(found).copied().collect()

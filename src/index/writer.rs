@@ -1,16 +1,16 @@
-//! Building, adding, dropping: the one who writes.
+//! Writing to an index: building, adding, dropping.
 
-use super::catalog::{CATALOG, CaptureEntry, Catalog, Settings, StoredFile};
-use super::check::Damage;
+use super::catalog::{CaptureEntry, Catalog, Settings};
 use super::disk::{self, NewFiles};
-use super::draft::{Changes, Draft, Found, add_to, rewrite};
-use super::folders::IndexId;
 use super::gather::{self, GatherPlan, Gathered};
 use super::journal::Journal;
-use super::makers::Makers;
-use super::region::Made;
-use super::{IndexError, folders, path_text};
+use super::layout::{CATALOG, StoredFile};
+use super::region::BuiltRegion;
+use super::region_builders::RegionBuilders;
+use super::segment_builder::{Changes, RegionKeys, SegmentBuilder, rewrite};
+use super::{IndexError, nodes, path_text};
 use crate::selection::{SelectedPart, Selection};
+use crate::trace::StopFlag;
 use flowsieve_engine::internal::{Shown, Watch, spawn_scoped};
 use std::collections::{BTreeMap, HashSet};
 use std::fs::{self, File};
@@ -20,41 +20,47 @@ use std::path::{Path, PathBuf, absolute};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Captures are committed together if they follow each other faster than this: a commit writes the
-/// catalogue whole.
+/// Captures that follow each other faster than this are committed together, because each commit
+/// writes the whole catalogue.
 const COMMIT_EVERY: Duration = Duration::from_secs(1);
+
+/// Default memory for the flows of a capture.
+const DEFAULT_MEMORY_BYTES: u64 = 256 << 20;
+
+/// Least memory for the flows of a capture.
+pub const LEAST_MEMORY_BYTES: u64 = 1 << 20;
 
 /// Writes to an index. There is one writer at a time.
 #[derive(Debug)]
 pub struct IndexWriter {
-    archive: PathBuf,
     catalog: Catalog,
     /// The captures that are in the index or will be, by their numbers.
-    known: BTreeMap<u64, Known>,
+    known: BTreeMap<u64, KnownCapture>,
     /// Segments of the captures that were added since the last commit.
-    fresh: Vec<Draft>,
-    /// What becomes of captures that were there before.
+    fresh: Vec<SegmentBuilder>,
+    /// Changes of captures that were there before.
     changes: Changes,
-    /// Files that are not on the disk for certain.
+    /// Files that are perhaps not on the disk yet.
     files: NewFiles,
     times_out_of_range: Vec<(PathBuf, u64)>,
-    /// There is something to be committed.
+    /// Whether there is something to commit.
     pending: bool,
+    /// A commit failed, and this writer no longer knows what the index holds.
+    failed: bool,
     /// Files of regions that no later catalogue names.
     leaving: Vec<StoredFile>,
     committed: Instant,
-    /// Memory for the flows of a capture.
     memory_bytes: u64,
     /// Which packets are indexed.
-    selection: Selection,
+    pub(super) selection: Selection,
     threads: usize,
-    /// Of the archive's folder and of the nodes.
+    /// Locks of the archive's folder and of the nodes.
     _locks: Vec<File>,
 }
 
-/// What tells a capture from others.
+/// What distinguishes a capture from others.
 #[derive(Debug)]
-struct Known {
+struct KnownCapture {
     digest: String,
     bytes: u64,
     path: PathBuf,
@@ -62,11 +68,8 @@ struct Known {
     files: Vec<StoredFile>,
 }
 
-/// Memory for the flows of a capture.
-const DEFAULT_MEMORY_BYTES: u64 = 256 << 20;
-
-/// Least such memory.
-pub const LEAST_MEMORY_BYTES: u64 = 1 << 20;
+/// Digest and length of a file; `None` if a signal came before its end.
+type Content = Option<(u128, u64)>;
 
 /// What became of a capture.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -82,7 +85,7 @@ pub enum Added {
     },
     /// Its content is in the index already.
     Known,
-    /// A signal came: nothing of it was indexed.
+    /// A signal came, and nothing of it was indexed.
     Interrupted,
     /// It could not be read; a sentence.
     Unreadable(String),
@@ -94,83 +97,62 @@ impl IndexWriter {
     ///
     /// # Errors
     ///
-    /// There is something else in the folders, or they cannot be written to.
+    /// A folder has other files in it, and then nothing is made; or it cannot be written to.
     pub fn create(
         archive: &Path,
         settings: Settings,
         nodes: &[PathBuf],
     ) -> Result<Self, IndexError> {
-        if fs::metadata(archive).is_ok_and(|data| !data.is_dir()) {
-            return Err(IndexError::Plan(format!(
-                "{}: an index is a directory, and this is a file; name the directory first, and then the captures",
-                archive.shown()
-            )));
-        }
         gather::check_memory()?;
-        fs::create_dir_all(archive).map_err(IndexError::io(archive))?;
-        let archive = &fs::canonicalize(archive).map_err(IndexError::io(archive))?;
-        let lock = folders::lock(archive)?;
-        if archive.join(CATALOG).exists() {
-            return Err(IndexError::Plan(format!(
-                "{}: there is an index in this folder already; `flowsieve index add` adds to it",
-                archive.shown()
-            )));
-        }
-        let id = IndexId::random()?;
-        let (folders, mut locks) = folders::make_nodes(archive, id, nodes)?;
-        locks.push(lock);
-        let mut catalog = Catalog::new(id, settings, folders);
-        let journal = Journal::recover(archive, &catalog, &HashSet::new())?;
-        catalog.commit(archive)?;
-        Ok(Self::new(archive, catalog, &[], locks, journal))
+        let (mut catalog, locks) = nodes::make(archive, settings, nodes)?;
+        let journal = Journal::recover(&catalog, &HashSet::new())?;
+        catalog.commit()?;
+        Ok(Self::new(catalog, &[], locks, journal))
     }
 
-    /// Opens an index for writing, and deletes what a writer left that was killed.
+    /// Opens an index for writing, and deletes what a killed writer left.
     ///
     /// # Errors
     ///
-    /// There is no index, its catalogue is damaged, of another format, a node is not its own, or
+    /// There is no index, its catalogue is damaged or of another format, a node is not its own, or
     /// another process writes.
     pub fn open(archive: &Path) -> Result<Self, IndexError> {
-        // A folder that holds no index gets no lock file either.
+        // A folder without an index gets no lock file.
         Catalog::load(archive)?;
         gather::check_memory()?;
         let archive = &fs::canonicalize(archive).map_err(IndexError::io(archive))?;
-        let lock = folders::lock(archive)?;
+        let lock = nodes::lock(archive)?;
         let mut catalog = Catalog::load(archive)?;
-        let mut locks = folders::claim(archive, &catalog)?;
+        let mut locks = nodes::claim(&catalog)?;
         locks.push(lock);
-        let captures = catalog.captures(archive)?;
+        let captures = catalog.captures()?;
         let mut ids = HashSet::new();
         if !captures.iter().all(|entry| ids.insert(entry.id)) {
             let reason = "two captures have one number".into();
             return Err(IndexError::Catalog { path: archive.join(CATALOG), reason });
         }
-        let of_segments = catalog.segments.iter().flat_map(Catalog::files_of);
-        let of_captures = captures.iter().flat_map(CaptureEntry::files);
-        let known = of_segments.chain(of_captures).collect();
-        let journal = Journal::recover(archive, &catalog, &known)?;
-        catalog.next = folders::next_free(archive, &catalog)?;
-        Ok(Self::new(archive, catalog, &captures, locks, journal))
+        let of_segments = catalog.segments.iter().flat_map(StoredFile::of_segment);
+        let of_captures = captures.iter().flat_map(StoredFile::of_capture);
+        let journal = Journal::recover(&catalog, &of_segments.chain(of_captures).collect())?;
+        catalog.next = catalog.next_free()?;
+        Ok(Self::new(catalog, &captures, locks, journal))
     }
 
     fn new(
-        archive: &Path,
         catalog: Catalog,
         captures: &[CaptureEntry],
         locks: Vec<File>,
         journal: Journal,
     ) -> Self {
-        let known = captures.iter().map(|entry| (entry.id, Known::of(entry)));
         Self {
-            archive: archive.to_owned(),
             catalog,
-            known: known.collect(),
+            known: captures.iter().map(|entry| (entry.id, KnownCapture::new(entry))).collect(),
             fresh: Vec::new(),
             changes: Changes::default(),
             files: NewFiles::with_journal(journal),
             times_out_of_range: Vec::new(),
             pending: false,
+            failed: false,
             leaving: Vec::new(),
             committed: Instant::now(),
             memory_bytes: DEFAULT_MEMORY_BYTES,
@@ -180,37 +162,37 @@ impl IndexWriter {
         }
     }
 
-    /// The captures that were added with packets whose times are outside 1677 to 2262, and how many
-    /// packets.
+    /// Returns the captures that were added with packets whose times are outside 1677 to 2262, and
+    /// the number of these packets.
     #[doc(hidden)]
     pub fn times_out_of_range(&self) -> impl Iterator<Item = (&Path, u64)> {
         let captures = self.times_out_of_range.iter();
         captures.map(|(path, count)| (path.as_path(), *count))
     }
 
-    /// Takes so much memory for the flows of a capture; with less, flows that last long are in more
-    /// parts.
+    /// Sets the memory for the flows of a capture; with less, long flows are in more parts.
     #[must_use]
     #[doc(hidden)]
     pub fn with_memory(self, memory_bytes: u64) -> Self {
         Self { memory_bytes, ..self }
     }
 
-    /// Indexes these packets of the captures that are added from now on. Times in it are absolute.
+    /// Sets which packets of the captures are indexed that are added from now on. Times in it are
+    /// absolute.
     #[must_use]
     #[doc(hidden)]
     pub fn with_selection(self, selection: Selection) -> Self {
         Self { selection, ..self }
     }
 
-    /// Captures in the index, with those that were not committed yet.
+    /// Returns the number of captures in the index, with those that are not committed yet.
     #[doc(hidden)]
     pub fn captures(&self) -> usize {
         self.known.len()
     }
 
     /// Indexes a capture, unless its content is there already. One that was indexed under this path
-    /// with another content leaves. It counts from some commit on, at the latest from
+    /// with another content leaves. It is valid from some commit on, at the latest from
     /// [`IndexWriter::commit`].
     ///
     /// # Errors
@@ -225,9 +207,8 @@ impl IndexWriter {
         if let Some(problem) = cannot_be_indexed(&path) {
             return Ok(Added::Unreadable(problem));
         }
-        let stop = watch.stop();
         let before = if self.may_know(&path) {
-            match disk::content_of(&path, &stop) {
+            match disk::content_of(&path, &watch.stop()) {
                 Ok(None) => return Ok(Added::Interrupted),
                 Ok(Some(content)) if self.knows(content, &path, None) => return Ok(Added::Known),
                 Ok(content) => content,
@@ -239,15 +220,15 @@ impl IndexWriter {
         self.index_capture(path, before, None, watch)
     }
 
-    /// Indexes a capture, whose content is `before` if it was read already; in the place of `old`.
-    fn index_capture(
+    /// Indexes a capture, whose content is `before` if it was read already, in place of `old`.
+    pub(super) fn index_capture(
         &mut self,
         path: PathBuf,
-        before: Option<(u128, u64)>,
+        before: Content,
         old: Option<u64>,
         watch: &dyn Watch,
     ) -> Result<Added, IndexError> {
-        let stop = watch.stop();
+        self.check_usable()?;
         let mut entry = CaptureEntry {
             id: self.catalog.take_number(),
             path: path.clone(),
@@ -258,60 +239,40 @@ impl IndexWriter {
             part: (!self.selection.is_everything()).then(|| SelectedPart::from(&self.selection)),
             regions: Vec::new(),
         };
-        let (made, content) = thread::scope(|scope| {
-            // What cannot be known is read by both at the same time.
-            let content = || disk::content_of(&path, &stop);
-            let spawn = || Some(spawn_scoped(scope, "digest", 0, move |()| content())?.begin(()));
-            let reading = before.is_none().then(spawn).flatten();
-            let made = self.make_regions(&mut entry, watch);
-            let read = match reading {
-                Some(reading) => {
-                    let read = reading.join().unwrap_or_else(|panic| resume_unwind(panic));
-                    read.unwrap_or_else(content)
-                }
-                // There was no thread to be had.
-                None if before.is_none() => content(),
-                None => Ok(before),
-            };
-            (made, read)
-        });
-        let (gathered, found) = made.inspect_err(|_| {
-            // A disk that is full needs the room, and the next writer deletes what is left.
+        let (built, content) = self.read_capture(&mut entry, before, watch);
+        let (gathered, keys) = built.inspect_err(|_| {
+            // A full disk needs the room, and the next writer deletes what is left.
             let _ = self.delete_folders(entry.id);
         })?;
-        let left_out = match content {
-            Ok(None) => Some(Added::Interrupted),
+        let damage = gathered.error.as_ref().map(ToString::to_string);
+        let is_new = self.known.values().all(|known| known.path != path);
+        // A capture is known from now on, even if nothing precedes the damage.
+        let has_entry = !entry.regions.is_empty() || (gathered.is_capture && is_new);
+        let left_out = match (content, &damage) {
+            (Ok(None), _) => Some(Added::Interrupted),
             // Another program wrote it meanwhile.
-            Ok(Some(content)) if self.knows(content, &path, old) => Some(Added::Known),
-            Ok(Some((digest, bytes))) => {
+            (Ok(Some(content)), _) if self.knows(content, &path, old) => Some(Added::Known),
+            (Err(error), _) => Some(Added::Unreadable(error.to_string())),
+            (_, Some(damage)) if !has_entry => Some(Added::Unreadable(damage.clone())),
+            _ if gathered.interrupted => Some(Added::Interrupted),
+            (Ok(Some((digest, bytes))), _) => {
                 (entry.digest, entry.bytes) = (disk::digest_text(digest), bytes);
                 None
             }
-            Err(error) => Some(Added::Unreadable(error.to_string())),
         };
         if let Some(added) = left_out {
             self.delete_folders(entry.id)?;
             return Ok(added);
         }
-        let damage = gathered.error.as_ref().map(ToString::to_string);
-        // What is a capture is known from now on, even if there is nothing before the damage.
-        let is_new = self.known.values().all(|known| known.path != path);
-        let has_entry = !entry.regions.is_empty() || (gathered.is_capture && is_new);
-        let unreadable = damage.clone().filter(|_| !has_entry);
-        if gathered.interrupted || unreadable.is_some() {
-            self.delete_folders(entry.id)?;
-            return Ok(unreadable.map_or(Added::Interrupted, Added::Unreadable));
-        }
         self.remove_where(|id, known| known.path == path || old == Some(id))?;
         entry.packets = gathered.packets;
-        if gathered.times_out_of_range > 0 {
-            let count = gathered.times_out_of_range;
-            self.times_out_of_range.push((path, count));
-        }
         entry.damage.clone_from(&damage);
+        if gathered.times_out_of_range > 0 {
+            self.times_out_of_range.push((path, gathered.times_out_of_range));
+        }
         let added = Added::Indexed { packets: entry.packets, regions: entry.regions.len(), damage };
-        self.known.insert(entry.id, Known::of(&entry));
-        add_to(&mut self.fresh, &self.catalog, entry, found);
+        self.known.insert(entry.id, KnownCapture::new(&entry));
+        SegmentBuilder::add_to(&mut self.fresh, &self.catalog, entry, keys);
         self.pending = true;
         if self.committed.elapsed() >= COMMIT_EVERY {
             self.commit()?;
@@ -319,7 +280,32 @@ impl IndexWriter {
         Ok(added)
     }
 
-    /// Whether the index may have the content of this file: not if it has none of that length.
+    /// Builds the regions of a capture and, at the same time, reads its content unless that is known.
+    fn read_capture(
+        &mut self,
+        entry: &mut CaptureEntry,
+        before: Content,
+        watch: &dyn Watch,
+    ) -> (Result<(Gathered, Vec<RegionKeys>), IndexError>, Result<Content, IndexError>) {
+        let (path, stop): (_, StopFlag) = (entry.path.clone(), watch.stop());
+        let content = || disk::content_of(&path, &stop);
+        thread::scope(|scope| {
+            let spawn = || Some(spawn_scoped(scope, "digest", 0, move |()| content())?.begin(()));
+            let reading = before.is_none().then(spawn).flatten();
+            let built = self.build_regions(entry, watch);
+            let joined = reading
+                .and_then(|reading| reading.join().unwrap_or_else(|panic| resume_unwind(panic)));
+            let read = match (joined, before) {
+                (Some(read), _) => read,
+                (None, Some(before)) => Ok(Some(before)),
+                // There was no thread to be had.
+                (None, None) => content(),
+            };
+            (built, read)
+        })
+    }
+
+    /// Whether the index may have the content of this file: it has a capture of the same length.
     fn may_know(&self, path: &Path) -> bool {
         let data = File::open(path).and_then(|file| file.metadata());
         data.map_or(true, |data| {
@@ -340,7 +326,7 @@ impl IndexWriter {
         };
         if known.path != path && !known.path.exists() {
             path.clone_into(&mut known.path);
-            let mut fresh = self.fresh.iter_mut().flat_map(|draft| &mut draft.captures);
+            let mut fresh = self.fresh.iter_mut().flat_map(|builder| &mut builder.captures);
             match fresh.find(|entry| entry.id == id) {
                 Some(entry) => path.clone_into(&mut entry.path),
                 None => drop(self.changes.moved.insert(id, path.to_owned())),
@@ -351,89 +337,59 @@ impl IndexWriter {
     }
 
     /// Reads a capture and writes its regions, each to the node that holds the least.
-    fn make_regions(
+    fn build_regions(
         &mut self,
         entry: &mut CaptureEntry,
         watch: &dyn Watch,
-    ) -> Result<(Gathered, Vec<Found>), IndexError> {
+    ) -> Result<(Gathered, Vec<RegionKeys>), IndexError> {
         let mut stored = self.stored();
-        let Self { archive, catalog, files, selection, .. } = self;
-        let (mut found, mut made_folders) = (Vec::new(), HashSet::new());
+        let Self { catalog, files, selection, .. } = self;
+        let (mut keys, mut made_folders) = (Vec::new(), HashSet::new());
         let (id, path, regions) = (entry.id, &entry.path, &mut entry.regions);
-        let mut write = |made: Made| {
+        let mut write = |built: BuiltRegion| {
             let emptiest = (0..stored.len()).min_by_key(|&node| stored[node]);
             let node = emptiest.unwrap_or_default();
-            let folder = catalog.capture_folder(archive, node, id);
+            let folder = catalog.capture_folder(node, id);
             files.name([StoredFile::Region { node, capture: id, region: regions.len() }])?;
             if made_folders.insert(node) {
                 fs::create_dir(&folder).map_err(IndexError::io(&folder))?;
             }
-            let (region, of_region) = made.write(&folder, node, regions.len(), files)?;
+            let (region, of_region) = built.write(&folder, node, regions.len(), files)?;
             stored[node] += region.stored();
             regions.push(region);
-            found.push(of_region);
+            keys.push(of_region);
             Ok(())
         };
+        let threads = self.threads;
         let plan = GatherPlan {
             settings: &catalog.settings,
             selection,
             memory_bytes: self.memory_bytes,
-            threads: self.threads,
+            threads,
         };
-        let threads = self.threads;
         let gathered = thread::scope(|scope| {
-            let mut makers = Makers::start(scope, threads, path, &catalog.settings);
+            let mut builders = RegionBuilders::start(scope, threads, path, &catalog.settings);
             let gathered =
-                gather::regions(path, &plan, watch, |records| makers.give(records, &mut write))?;
-            makers.rest(&mut write)?;
+                gather::regions(path, &plan, watch, |records| builders.push(records, &mut write))?;
+            builders.finish(&mut write)?;
             Ok::<_, IndexError>(gathered)
         })?;
-        Ok((gathered, found))
+        Ok((gathered, keys))
     }
 
     /// Deletes the folders of a capture that the catalogue does not name.
     fn delete_folders(&mut self, id: u64) -> Result<(), IndexError> {
-        for node in 0..self.catalog.nodes.len() {
-            let folder = self.catalog.capture_folder(&self.archive, node, id);
-            self.files.abandon(&folder)?;
-        }
-        Ok(())
+        let mut nodes = 0..self.catalog.nodes.len();
+        nodes.try_for_each(|node| self.files.abandon(&self.catalog.capture_folder(node, id)))
     }
 
-    /// Indexes again what is damaged: a capture whose files in the index are not whole, or the
-    /// filters of a segment, from its records.
-    ///
-    /// # Errors
-    ///
-    /// The index cannot be read or written.
-    #[doc(hidden)]
-    pub fn repair(&mut self, damage: &Damage, watch: &dyn Watch) -> Result<Vec<Added>, IndexError> {
-        let mut repaired = Vec::new();
-        self.changes.rebuilt.extend(&damage.segments);
-        self.pending |= !damage.segments.is_empty();
-        for (id, entry) in &damage.captures {
-            let path = entry.path.clone();
-            let added = if let Some(problem) = cannot_be_indexed(&path) {
-                Added::Unreadable(problem)
-            } else if let Some(other) = is_another(&path, &entry.digest, watch)? {
-                other
-            } else {
-                let selection = entry.selection()?;
-                let usual = std::mem::replace(&mut self.selection, selection);
-                let added = self.index_capture(path, None, Some(*id), watch);
-                self.selection = usual;
-                added?
-            };
-            let interrupted = added == Added::Interrupted;
-            repaired.push(added);
-            if interrupted {
-                break;
-            }
-        }
-        Ok(repaired)
+    /// Writes these segments again at the next commit, with filters from the records.
+    pub(super) fn rebuild(&mut self, segments: &[u64]) {
+        self.changes.rebuilt.extend(segments);
+        self.pending |= !segments.is_empty();
     }
 
-    /// Removes the captures with this path, or below this folder; how many they were.
+    /// Removes the captures with this path, or below this folder; returns their number.
     ///
     /// # Errors
     ///
@@ -444,7 +400,11 @@ impl IndexWriter {
     }
 
     /// Removes captures with their regions' values.
-    fn remove_where(&mut self, leaves: impl Fn(u64, &Known) -> bool) -> Result<usize, IndexError> {
+    fn remove_where(
+        &mut self,
+        leaves: impl Fn(u64, &KnownCapture) -> bool,
+    ) -> Result<usize, IndexError> {
+        self.check_usable()?;
         let leaving = self.known.iter().filter(|&(&id, known)| leaves(id, known));
         let leaving: HashSet<u64> = leaving.map(|(&id, _)| id).collect();
         if leaving.is_empty() {
@@ -453,8 +413,8 @@ impl IndexWriter {
         for id in &leaving {
             self.leaving.extend(self.known.remove(id).into_iter().flat_map(|known| known.files));
         }
-        for draft in &mut self.fresh {
-            draft.remove(&self.archive, &self.catalog, &leaving)?;
+        for builder in &mut self.fresh {
+            builder.remove(&self.catalog, &leaving)?;
         }
         self.pending = true;
         let count = leaving.len();
@@ -462,39 +422,53 @@ impl IndexWriter {
         Ok(count)
     }
 
-    /// Makes everything that was added and removed count, at one moment.
+    fn check_usable(&self) -> Result<(), IndexError> {
+        if !self.failed {
+            return Ok(());
+        }
+        Err(IndexError::Plan(format!(
+            "{}: an earlier commit failed; open the index again to go on",
+            self.catalog.archive.shown()
+        )))
+    }
+
+    /// Puts everything that was added and removed in force, at one moment.
     ///
     /// # Errors
     ///
-    /// The index cannot be written; what counted before still does. What was added since is
-    /// forgotten: open the index again to go on.
+    /// The index cannot be written; what was committed before stays. What was added since is
+    /// forgotten, and so are later changes: open the index again to go on.
     pub fn commit(&mut self) -> Result<(), IndexError> {
+        self.check_usable()?;
         if !std::mem::take(&mut self.pending) {
             self.files.clear_journal();
             return Ok(());
         }
-        let fresh = std::mem::take(&mut self.fresh);
-        let changes = std::mem::take(&mut self.changes);
-        let mut leaving = std::mem::take(&mut self.leaving);
-        let before = self.catalog.clone();
-        let written = self.write(fresh, &changes, &before, &mut leaving);
+        let before = self.catalog.generation;
+        let committed = self.write().and_then(|leaving| {
+            self.catalog.commit()?;
+            Ok(leaving)
+        });
         let new = self.files.take();
-        let committed = written.and_then(|()| self.catalog.commit(&self.archive));
-        if let Err(error) = committed {
-            // After a failure behind the rename the new catalogue is in force, and needs the files.
-            let now = Catalog::load(&self.archive);
-            if now.is_ok_and(|now| now.generation == before.generation) {
-                self.files.discard(&new);
-            } else {
-                self.files.leave();
+        let leaving = match committed {
+            Ok(leaving) => leaving,
+            Err(error) => {
+                self.failed = true;
+                // If the failure followed the rename, the new catalogue is in force and needs the
+                // files.
+                let now = Catalog::load(&self.catalog.archive);
+                if now.is_ok_and(|now| now.generation == before) {
+                    self.files.discard(&new);
+                } else {
+                    self.files.leave();
+                }
+                return Err(error);
             }
-            self.catalog.segments = before.segments;
-            return Err(error);
-        }
+        };
         self.committed = Instant::now();
         for stored in leaving {
-            // What cannot be deleted now is deleted by the next one who writes.
-            if folders::delete(&self.archive, &self.catalog, stored).is_err() {
+            // The next writer deletes what cannot be deleted now.
+            if self.catalog.delete(stored).is_err() {
                 self.files.leave();
             }
         }
@@ -502,30 +476,29 @@ impl IndexWriter {
         Ok(())
     }
 
-    /// Writes new segments, and names in the journal what the catalogue will no longer name.
-    fn write(
-        &mut self,
-        fresh: Vec<Draft>,
-        changes: &Changes,
-        before: &Catalog,
-        leaving: &mut Vec<StoredFile>,
-    ) -> Result<(), IndexError> {
-        let after = rewrite(&self.archive, &mut self.catalog, fresh, changes, &mut self.files)?;
-        let kept: HashSet<StoredFile> = after.iter().flat_map(Catalog::files_of).collect();
-        let of_segments = before.segments.iter().flat_map(Catalog::files_of);
-        leaving.extend(of_segments.filter(|stored| !kept.contains(stored)));
+    /// Writes the new segments. Returns the files that the next catalogue does not name, which the
+    /// journal names.
+    fn write(&mut self) -> Result<Vec<StoredFile>, IndexError> {
+        let fresh = std::mem::take(&mut self.fresh);
+        let changes = std::mem::take(&mut self.changes);
+        let mut leaving = std::mem::take(&mut self.leaving);
+        let after = rewrite(&mut self.catalog, fresh, &changes, &mut self.files)?;
+        let kept: HashSet<StoredFile> = after.iter().flat_map(StoredFile::of_segment).collect();
+        let before = self.catalog.segments.iter().flat_map(StoredFile::of_segment);
+        leaving.extend(before.filter(|stored| !kept.contains(stored)));
         self.files.name(leaving.iter().copied())?;
         self.catalog.segments = after;
-        self.files.sync()
+        self.files.sync()?;
+        Ok(leaving)
     }
 
-    /// Bytes of the regions of each node.
+    /// Returns the bytes of the regions of each node.
     fn stored(&self) -> Vec<u64> {
         let mut stored = vec![0; self.catalog.nodes.len()];
         for part in self.catalog.segments.iter().flat_map(|segment| &segment.parts) {
             stored[part.node] += part.bytes;
         }
-        let fresh = self.fresh.iter().flat_map(|draft| &draft.captures);
+        let fresh = self.fresh.iter().flat_map(|builder| &builder.captures);
         for region in fresh.flat_map(|entry| &entry.regions) {
             stored[region.node] += region.stored();
         }
@@ -533,37 +506,23 @@ impl IndexWriter {
     }
 }
 
-impl Known {
-    fn of(entry: &CaptureEntry) -> Self {
+impl KnownCapture {
+    fn new(entry: &CaptureEntry) -> Self {
         Self {
             digest: entry.digest.clone(),
             bytes: entry.bytes,
             path: entry.path.clone(),
-            files: entry.files().collect(),
+            files: StoredFile::of_capture(entry).collect(),
         }
     }
 }
 
-/// Returns why a file cannot stand for the capture that was indexed, or `None` if it can. Its intact
-/// regions may be all that is left of it.
-fn is_another(path: &Path, digest: &str, watch: &dyn Watch) -> Result<Option<Added>, IndexError> {
-    let content = disk::content_of(path, &watch.stop())?;
-    Ok(match content {
-        None => Some(Added::Interrupted),
-        Some((found, _)) if disk::digest_text(found) == digest => None,
-        Some(_) => Some(Added::Unreadable(format!(
-            "{}: this file has changed since it was indexed, and the index keeps what is whole of it; drop it, or add it as it is now",
-            path.shown()
-        ))),
-    })
-}
-
-/// Why this can be no capture of an index, without reading it.
+/// Returns why this cannot be a capture of an index, without reading it.
 #[doc(hidden)]
 pub fn cannot_be_indexed(path: &Path) -> Option<String> {
     let why = match fs::metadata(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => "no such file; check the path",
-        // It would be waited for, and have nothing when it is read again.
+        // It would be waited for, and be empty when it is read again.
         Ok(data) if !data.is_file() && !data.is_dir() => {
             "a pipe or a device can be read only once, and an index reads its captures again; write it to a file first"
         }

@@ -182,6 +182,36 @@ fn an_interrupted_search_has_the_answers_found_until_then() {
     assert_eq!(names_in(folder.path()), ["archive"]);
 }
 
+#[test]
+fn an_interrupted_search_keeps_its_answers_as_partial() {
+    let folder = TempDir::new().unwrap();
+    let (archive, out) = (folder.path().join("archive"), folder.path().join("answers.csv"));
+    let (index, named) = (archive.to_str().unwrap(), out.to_str().unwrap());
+    let capture = repository().join("traces/generated.pcap");
+    let line = ["index", "build", "-q", "--region", "1s", index, capture.to_str().unwrap()];
+    assert_eq!(flowsieve(&line).code, Some(0));
+    fs::write(&out, "mine").unwrap();
+    let line = ["index", "search", index, "--host", "0.0.0.0/0", "--format", "csv", "-o", named];
+    // The search may be done before the signal comes.
+    for _ in 0..50 {
+        let child = start(&line);
+        listening_at_once(&child);
+        signal(&child, "INT");
+        let run = ended(child);
+        if run.code == Some(0) {
+            fs::write(&out, "mine").unwrap();
+            continue;
+        }
+        check_end(&run, "INT");
+        assert_eq!(fs::read_to_string(&out).unwrap(), "mine");
+        assert!(run.err.contains("answers.csv.partial"), "{}", run.err);
+        let partial = fs::read_to_string(folder.path().join("answers.csv.partial")).unwrap();
+        assert!(partial.starts_with("capture,"), "{partial}");
+        return;
+    }
+    panic!("no search was interrupted");
+}
+
 fn ran(command: &mut Command) -> Run {
     let output = command.output().unwrap();
     Run {

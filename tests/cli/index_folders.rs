@@ -84,7 +84,7 @@ fn photos_are_not_deleted() {
     sum.update(inner.as_bytes());
     let sum = sum.value();
     let text =
-        format!("{{\"schema\":\"flowsieve.index/4\",\"checksum\":{sum},\"catalog\":{inner}}}\n");
+        format!("{{\"schema\":\"flowsieve.index/5\",\"checksum\":{sum},\"catalog\":{inner}}}\n");
     fs::write(&path, text).unwrap();
     let run = index("add", &[&a, &repository().join("traces/generated.pcap")]);
     assert_eq!(run.code, Some(1));
@@ -131,9 +131,11 @@ fn damage_is_named_by_its_capture_and_repaired() {
     let search = ["--host", "0.0.0.0/0", "--format", "csv"].map(Path::new);
     let search = [&[&*a], &search[..]].concat();
     let expected = index("search", &search).done();
-    for ending in [".records.parquet", ".lists.parquet", ".filter", ".filters"] {
+    let of_node = [".records.parquet", ".lists.parquet", ".filter", ".filters", ".segment"];
+    let files = of_node.map(|ending| (&node, ending)).into_iter().chain([(&a, ".segment")]);
+    for (place, ending) in files {
         for gone in [false, true] {
-            let path = find(&node, ending).unwrap();
+            let path = find(place, ending).unwrap();
             if gone {
                 fs::remove_file(&path).unwrap();
             } else {
@@ -143,10 +145,12 @@ fn damage_is_named_by_its_capture_and_repaired() {
                 fs::write(&path, bytes).unwrap();
             }
             let repair = format!("`flowsieve index repair {}`", a.display());
-            let filters = ending.starts_with(".filter");
+            let filters = ending.starts_with(".filter") || ending == ".segment";
             let belongs = if filters { " and 1 more captures" } else { "netns-" };
-            // A quotient filter is read in part, so a search need not see the damage.
-            let said = [("verify", &[&*a][..], true), ("search", &search, ending != ".filter")];
+            // A quotient filter is read in part, so a search need not see the damage, and the copy of
+            // a segment is not read.
+            let is_seen = ending != ".filter" && (place, ending) != (&node, ".segment");
+            let said = [("verify", &[&*a][..], true), ("search", &search, is_seen)];
             for (command, words, always) in said {
                 let run = index(command, words);
                 if !always && run.code == Some(0) {

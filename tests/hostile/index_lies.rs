@@ -92,7 +92,7 @@ impl Texts {
     /// Writes them with right checksums.
     fn write(&self, archive: &Path) {
         let text = format!(
-            "{{\"schema\":\"flowsieve.index/4\",\"checksum\":{},\"catalog\":{}}}\n",
+            "{{\"schema\":\"flowsieve.index/5\",\"checksum\":{},\"catalog\":{}}}\n",
             sum(self.catalog.as_bytes()),
             self.catalog
         );
@@ -151,7 +151,7 @@ fn a_catalogue_whose_filters_are_longer_than_their_file_is_refused() {
         let problems = told(lie);
         assert!(!problems.is_empty());
         for problem in problems {
-            assert!(problem.contains(".segment: the catalogue"), "{problem}");
+            assert!(problem.contains(".segment: this file of the index is damaged"), "{problem}");
         }
     }
     // Shorter than they are, they are no filters.

@@ -71,7 +71,7 @@ pub(super) fn stats(args: &StatsArgs, run: &Run) -> Result<Outcome> {
     Ok(outcome(&stats.problems))
 }
 
-// How results are written, and where.
+// Format and destination of results.
 #[derive(Args, Clone, Debug)]
 struct ResultArgs {
     #[command(flatten)]
@@ -86,7 +86,7 @@ struct ResultArgs {
 }
 
 impl ResultArgs {
-    /// The format, and where results go.
+    /// Returns the format, and opens the destination.
     fn open(&self, run: &Run) -> Result<(ReportFormat, Output)> {
         self.format.check(&self.output)?;
         keep_apart([("--output", self.output.path())], &[])?;

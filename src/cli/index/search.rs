@@ -117,7 +117,7 @@ pub(super) struct SearchArgs {
     quiet: QuietArgs,
 }
 
-/// Notes the captures with answers, and shows these with other addresses if that is wanted.
+/// Reports answers, with other addresses if asked for, and keeps the captures that have some.
 struct Noting<W: io::Write> {
     report: SearchReport<W>,
     addresses: Option<AddressMap>,
@@ -217,8 +217,8 @@ pub(super) fn run(args: &SearchArgs, run: &mut Run) -> Result<Outcome> {
     })
 }
 
-/// No result takes the place of an indexed capture, of a file of the index, or of another result;
-/// and answers and packets do not go the same way.
+/// Checks that no result replaces an indexed capture, a file of the index or another result, and that
+/// answers and packets have different destinations.
 fn check_files(args: &SearchArgs) -> Result<()> {
     let (write, output) = (args.write.as_deref(), args.output.path());
     if write.is_some_and(is_standard) && output.is_none_or(is_standard) {
@@ -230,11 +230,18 @@ fn check_files(args: &SearchArgs) -> Result<()> {
         return Ok(());
     }
     let catalog = Catalog::load(&args.index.archive).map_err(explained)?;
-    let captures = catalog.captures(&args.index.archive).map_err(explained)?;
-    let captures: Vec<PathBuf> = captures.into_iter().map(|entry| entry.path).collect();
     let written = [("--write", write), ("--output", output)];
+    // If nobody knows which captures there are, a file that is there may be one.
+    let is_there = |path: Option<&Path>| path.is_some_and(Path::is_file);
+    let captures = match catalog.captures() {
+        Err(error) if written.iter().any(|(_, path)| is_there(*path)) => {
+            return Err(explained(error));
+        }
+        captures => captures.unwrap_or_default(),
+    };
+    let captures: Vec<PathBuf> = captures.into_iter().map(|entry| entry.path).collect();
     keep_apart(written, &captures)?;
-    let nodes = (0..catalog.nodes.len()).map(|node| catalog.node_folder(&args.index.archive, node));
+    let nodes = (0..catalog.nodes.len()).map(|node| catalog.node_folder(node));
     let folders: Vec<PathBuf> = nodes
         .chain([args.index.archive.clone()])
         .filter_map(|folder| fs::canonicalize(folder).ok())
@@ -251,8 +258,8 @@ fn check_files(args: &SearchArgs) -> Result<()> {
     Ok(())
 }
 
-/// Writes the packets, with other addresses if there is an anonymizer; whether a signal ended that,
-/// and the capture is not there.
+/// Writes the packets, with other addresses if there is an anonymizer. Returns whether a signal ended
+/// that, and then there is no capture.
 fn write(
     path: &Path,
     archive: &Path,

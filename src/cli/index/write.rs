@@ -4,7 +4,7 @@ use super::{ArchiveArgs, Outcome, explained};
 use crate::cli::UsageError;
 use crate::cli::inputs::Inputs;
 use crate::cli::options::{DnsPortArgs, QuietArgs, SelectionArgs};
-use crate::cli::output::is_standard;
+use crate::cli::output::{folder_of, is_standard};
 use crate::cli::problems::{outcome, say_times_out_of_range};
 use crate::cli::progress::Progress;
 use crate::cli::run::Run;
@@ -16,7 +16,7 @@ use clap::Args;
 use flowsieve::decode::Tunnel;
 use flowsieve::index::{
     Added, GlobalFilter, IndexWriter, LEAST_MEMORY_BYTES, RegionFilter, Settings, adopt,
-    cannot_be_indexed, verify,
+    cannot_be_indexed, is_in_index, verify,
 };
 use flowsieve::pipeline::Watch;
 use flowsieve::plan::TracePlan;
@@ -24,7 +24,7 @@ use flowsieve::selection::Selection;
 use flowsieve::trace::{InputFormat, Source, StopFlag};
 use flowsieve_engine::internal::Shown;
 use std::cell::Cell;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -79,7 +79,7 @@ pub(super) struct BuildArgs {
     quiet: QuietArgs,
 }
 
-// How much memory is for flows.
+// Memory for flows.
 #[derive(Args, Clone, Copy, Debug)]
 struct MemoryArgs {
     /// Memory for the flows of a capture; with less, long flows are in more parts
@@ -97,7 +97,7 @@ fn parse_memory(text: &str) -> Result<u64, String> {
     Ok(bytes)
 }
 
-// What is indexed, or was.
+// Captures to index or to drop.
 #[derive(Args, Clone, Debug)]
 struct CapturesArgs {
     /// Captures, or directories of captures
@@ -135,7 +135,7 @@ Examples:
   Find damage, and repair it:
     flowsieve index verify archive || flowsieve index repair archive";
 
-// An index whose damage is repaired.
+// An index to repair.
 #[derive(Args, Clone, Debug)]
 pub(super) struct RepairArgs {
     #[command(flatten)]
@@ -172,7 +172,7 @@ pub(super) struct AdoptArgs {
     quiet: QuietArgs,
 }
 
-// An index, and captures that are to be in it or not.
+// An index, and captures to add or drop.
 #[derive(Args, Clone, Debug)]
 pub(super) struct ChangeArgs {
     #[command(flatten)]
@@ -185,7 +185,7 @@ pub(super) struct ChangeArgs {
     quiet: QuietArgs,
 }
 
-// An index, and captures that are to be in it.
+// An index, and captures to add.
 #[derive(Args, Clone, Debug)]
 pub(super) struct AddArgs {
     #[command(flatten)]
@@ -198,7 +198,7 @@ pub(super) struct AddArgs {
     selection: SelectionArgs,
 }
 
-/// Shortest region: shorter ones hold hardly more than they cost.
+/// Shortest region: shorter ones cost about as much as they hold.
 const SHORTEST_REGION_NS: i64 = 1_000_000_000;
 
 fn parse_region(text: &str) -> Result<i64, String> {
@@ -217,7 +217,7 @@ pub(super) fn build(args: &BuildArgs, run: &mut Run) -> Result<Outcome> {
         dns_ports: args.dns.dns_port.clone(),
     };
     let mut inputs = args.captures.find()?;
-    // An empty index would be in the way of the same command with the right names.
+    // An empty index would obstruct the same command with the right names.
     let is_new = fs::read_dir(&args.archive).map_or(true, |mut entries| entries.next().is_none());
     let problems: Vec<String> =
         inputs.files.iter().filter_map(|path| cannot_be_indexed(path)).collect();
@@ -231,7 +231,7 @@ pub(super) fn build(args: &BuildArgs, run: &mut Run) -> Result<Outcome> {
     let writer = IndexWriter::create(&args.archive, settings, &args.nodes).map_err(explained)?;
     let writer = writer.with_memory(args.memory.memory);
     let writer = writer.with_selection(selection);
-    fill(run, writer, &args.archive, inputs, args.quiet)
+    fill(run, writer, inputs, args.quiet)
 }
 
 pub(super) fn add(args: &AddArgs, run: &mut Run) -> Result<Outcome> {
@@ -242,10 +242,10 @@ pub(super) fn add(args: &AddArgs, run: &mut Run) -> Result<Outcome> {
     let selection = selection(run, wanted, &inputs)?;
     let writer = writer.with_memory(memory.memory);
     let writer = writer.with_selection(selection);
-    fill(run, writer, &args.index.archive, inputs, args.quiet)
+    fill(run, writer, inputs, args.quiet)
 }
 
-/// Which packets of these captures are indexed.
+/// Returns which packets of these captures are indexed.
 fn selection(run: &Run, wanted: &SelectionArgs, inputs: &Inputs) -> Result<Selection, UsageError> {
     let mut trace =
         TracePlan { selection: wanted.selection(Tunnel::Outer)?, ..TracePlan::new(&inputs.files) };
@@ -331,7 +331,7 @@ pub(super) fn repair(args: &RepairArgs, run: &mut Run) -> Result<Outcome> {
     Ok(run.finish(&what))
 }
 
-/// The captures' bytes, one capture after the other.
+/// Progress over all captures.
 struct Whole<'a> {
     progress: &'a Progress,
     bytes: Cell<u64>,
@@ -352,13 +352,12 @@ impl Watch for Whole<'_> {
 fn fill(
     run: &mut Run,
     mut writer: IndexWriter,
-    archive: &Path,
     inputs: Inputs,
     quiet: QuietArgs,
 ) -> Result<Outcome> {
     let mut files = run.take(inputs);
-    leave_out_index(&mut files, archive);
-    // One that is named, and in a directory that is named, is read once.
+    leave_out_indexes(&mut files);
+    // A file that is named and also in a directory that is named is read once.
     let mut seen = HashSet::new();
     files.retain(|path| seen.insert(path.clone()));
     let inputs: Vec<_> = files.iter().map(Source::from).collect();
@@ -385,7 +384,7 @@ fn fill(
     Ok(run.finish(&what))
 }
 
-/// What became of captures.
+/// Result of adding captures.
 #[derive(Debug, Default)]
 struct Done {
     indexed: u64,
@@ -421,9 +420,13 @@ fn add_all(writer: &mut IndexWriter, files: &[PathBuf], progress: &Progress) -> 
     Ok(done)
 }
 
-/// Leaves out what lies in the index itself, which may stand among the captures.
-fn leave_out_index(files: &mut Vec<PathBuf>, archive: &Path) {
-    if let Ok(archive) = fs::canonicalize(archive) {
-        files.retain(|path| !fs::canonicalize(path).is_ok_and(|path| path.starts_with(&archive)));
-    }
+/// Leaves out the files of indexes, which may be among the captures.
+fn leave_out_indexes(files: &mut Vec<PathBuf>) {
+    let mut known: HashMap<PathBuf, bool> = HashMap::new();
+    files.retain(|path| {
+        let Ok(folder) = fs::canonicalize(folder_of(path)) else {
+            return true;
+        };
+        !*known.entry(folder).or_insert_with_key(|folder| is_in_index(folder))
+    });
 }

@@ -155,7 +155,7 @@ fn a_killed_writer_leaves_what_was_committed() {
         let folders = names.iter().filter(|name| !name.contains('.') && *name != "lock").count();
         let catalog = fs::read_to_string(archive.join("catalog.json")).unwrap();
         let segments = catalog.matches("\"file\":[").count();
-        assert_eq!((folders, names.len()), (present.len(), present.len() + 2 * segments + 1));
+        assert_eq!((folders, names.len()), (present.len(), present.len() + 3 * segments + 1));
     }
     println!(
         "{killed} kills (build, add, drop: {of_kind:?}) in {runs} runs, {finished} finished before"

@@ -85,7 +85,7 @@ fn lie(archive: &Path, change: impl Fn(String) -> String) {
     sum.update(inner.as_bytes());
     let sum = sum.value();
     let text =
-        format!("{{\"schema\":\"flowsieve.index/4\",\"checksum\":{sum},\"catalog\":{inner}}}\n");
+        format!("{{\"schema\":\"flowsieve.index/5\",\"checksum\":{sum},\"catalog\":{inner}}}\n");
     fs::write(path, text).unwrap();
 }
 
@@ -272,7 +272,11 @@ fn a_mark_that_is_gone_damaged_or_of_another_index_is_refused() {
     fs::remove_file(&path).unwrap();
     assert!(place.refused("A").contains("no mark"));
     adopt(&place.at("A"), &nodes).unwrap();
-    assert_eq!(fs::read_to_string(&path).unwrap(), mark);
+    // The mark is that of before, but for the catalogue of the last commit.
+    let adopted = fs::read_to_string(&path).unwrap();
+    let owner = |mark: &str| mark.split("\"catalogs\"").next().unwrap().to_owned();
+    assert_eq!(owner(&adopted), owner(&mark));
+    let mark = adopted;
     assert_eq!(place.holds("A"), 2);
     // That of another index.
     build(&place.at("B"), settings(FilterKind::Subset, 1), &[place.at("m1")], &place.captures[..1]);
@@ -294,6 +298,118 @@ fn a_mark_that_is_gone_damaged_or_of_another_index_is_refused() {
         assert!(matches!(error, Err(IndexError::Plan(_))), "{}", node.display());
     }
     assert_eq!((place.holds("A"), place.holds("B")), (2, 1));
+}
+
+/// On another machine a copy of the archive is at the same path, and the nodes are shared.
+#[test]
+fn a_copy_in_the_same_place_does_not_write_to_the_nodes_of_the_original() {
+    let place = Place::with_nodes(&["n1", "n2"]);
+    place.copy("A", "copy");
+    let rename = |from: &str, to: &str| fs::rename(place.at(from), place.at(to)).unwrap();
+    rename("A", "original");
+    rename("copy", "A");
+    let before = content(&place.root);
+    let told = place.refused("A");
+    assert!(told.contains("is a copy of it or was restored"), "{told}");
+    assert!(told.contains("index adopt") && told.contains("copy the nodes too"), "{told}");
+    assert_eq!(content(&place.root), before);
+    // It can be searched.
+    let query = IndexQuery { host: "0.0.0.0/0".parse().ok(), ..IndexQuery::default() };
+    let mut kept = Kept::default();
+    let explained = search(&place.at("A"), &query, &StopFlag::default(), &mut kept).unwrap();
+    assert_eq!((explained.problems.len(), kept.0.len()), (0, 2));
+    rename("A", "copy");
+    rename("original", "A");
+    drop(writer(&place.at("A")));
+    assert_eq!(place.holds("A"), 2);
+    // Once its nodes are copied and named, each of the two has its own.
+    rename("A", "original");
+    rename("copy", "A");
+    place.copy("n1", "m1");
+    place.copy("n2", "m2");
+    adopt(&place.at("A"), &["m1", "m2"].map(|name| place.at(name))).unwrap();
+    let mut changing = writer(&place.at("A"));
+    changing.drop_captures(&place.captures[0]).unwrap();
+    changing.commit().unwrap();
+    drop(changing);
+    assert_eq!(place.holds("A"), 1);
+    rename("A", "copy");
+    rename("original", "A");
+    assert_eq!(place.holds("A"), 2);
+}
+
+/// A snapshot of the file system has the same folders, and the catalogue of an earlier commit.
+#[test]
+fn an_older_state_of_an_archive_does_not_write_to_its_nodes() {
+    let place = Place::with_nodes(&["n1"]);
+    let path = place.at("A/catalog.json");
+    let older = fs::read(&path).unwrap();
+    let mut changing = writer(&place.at("A"));
+    changing.add(&place.captures[2], &()).unwrap();
+    changing.commit().unwrap();
+    drop(changing);
+    let newer = fs::read(&path).unwrap();
+    fs::write(&path, &older).unwrap();
+    let before = content(&place.root);
+    assert!(place.refused("A").contains("was restored"), "{}", place.refused("A"));
+    assert_eq!(content(&place.root), before);
+    fs::write(&path, &newer).unwrap();
+    assert_eq!(place.holds("A"), 3);
+    // A writer that was killed within a commit left the marks of both.
+    let mark_path = place.at("n1/node.json");
+    let mark = fs::read_to_string(&mark_path).unwrap();
+    fs::write(&mark_path, mark.replace("\"catalogs\":[", "\"catalogs\":[17,")).unwrap();
+    drop(writer(&place.at("A")));
+    assert_eq!(place.holds("A"), 3);
+}
+
+#[test]
+fn nothing_is_made_where_a_folder_has_files_of_others() {
+    let place = Place::with_nodes(&[]);
+    photos(&place.at("photos"));
+    fs::create_dir(place.at("empty")).unwrap();
+    let before = content(&place.root);
+    let cases: [(&str, &[&str]); 5] = [
+        ("photos", &[]),
+        ("new", &["photos"]),
+        ("new/deeper", &["fresh", "photos"]),
+        ("empty", &["photos"]),
+        ("A", &["fresh"]),
+    ];
+    for (archive, nodes) in cases {
+        let nodes: Vec<PathBuf> = nodes.iter().map(|name| place.at(name)).collect();
+        let made = IndexWriter::create(&place.at(archive), settings(FilterKind::Subset, 1), &nodes);
+        assert!(matches!(made, Err(IndexError::Plan(_))), "{archive}");
+        assert_eq!(content(&place.root), before, "{archive}");
+    }
+}
+
+/// Nothing tells whether a folder is a node of which the catalogue names no file.
+#[test]
+fn a_folder_without_evidence_is_adopted_only_if_it_is_empty() {
+    let place = Place::with_nodes(&[]);
+    build(&place.at("E"), settings(FilterKind::Subset, 1), &[place.at("e1")], &[]);
+    fs::remove_file(place.at("e1/node.json")).unwrap();
+    photos(&place.at("photos"));
+    let before = content(&place.at("photos"));
+    let error = adopt(&place.at("E"), &[place.at("photos")]).unwrap_err();
+    assert!(error.to_string().contains("has other files in it"), "{error}");
+    assert_eq!(content(&place.at("photos")), before);
+    adopt(&place.at("E"), &[place.at("e1")]).unwrap();
+    assert_eq!(place.holds("E"), 0);
+}
+
+#[test]
+fn nodes_of_an_index_that_cannot_be_read_are_not_adopted() {
+    let place = Place::with_nodes(&["n1"]);
+    place.copy("A", "B");
+    let path = place.at("A/catalog.json");
+    let catalog = fs::read(&path).unwrap();
+    fs::write(&path, &catalog[..catalog.len() / 2]).unwrap();
+    let error = adopt(&place.at("B"), &[place.at("n1")]).unwrap_err().to_string();
+    assert!(error.contains("may be in use by the index in"), "{error}");
+    fs::write(&path, &catalog).unwrap();
+    assert_eq!(place.holds("A"), 2);
 }
 
 #[test]

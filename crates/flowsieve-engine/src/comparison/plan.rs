@@ -5,7 +5,7 @@ use super::results::Expected;
 use crate::elements::{ElementKind, ElementRule};
 use crate::filters::{FilterKind, FilterSpec, Structure, Workload};
 use crate::memory::can_allocate;
-use crate::pipeline::{PlanError, Slicing};
+use crate::pipeline::{PlanError, RunError, Slicing};
 use crate::plan::TracePlan;
 
 /// A structure that takes part.
@@ -195,12 +195,12 @@ impl ComparePlan {
     ///
     /// It would not.
     #[doc(hidden)]
-    pub fn check_memory(&self) -> Result<(), PlanError> {
+    pub fn check_memory(&self) -> Result<(), RunError> {
         let (structures, bytes) = (self.contenders.len(), self.structure_bytes());
         if can_allocate(bytes.saturating_add(SETS_BYTES)) {
             return Ok(());
         }
-        Err(PlanError::new(format!(
+        Err(RunError::Refused(format!(
             "{structures} structures take {bytes} bytes in {} open slices, which this machine does not give; compare fewer, or less --memory",
             self.open_slices()
         )))

@@ -1,7 +1,7 @@
 //! The plan of a run, as data.
 
 use crate::decode::Tunnel;
-use crate::inputs::PlanError;
+use crate::inputs::{PlanError, RunError};
 use crate::memory::can_allocate;
 use crate::plan::TracePlan;
 use crate::trace::Source;
@@ -197,11 +197,11 @@ impl DedupPlan {
     ///
     /// It would not.
     #[doc(hidden)]
-    pub fn check_memory(&self) -> Result<(), PlanError> {
+    pub fn check_memory(&self) -> Result<(), RunError> {
         if !self.approximate || can_allocate(self.memory_bytes) {
             return Ok(());
         }
-        Err(PlanError::new(format!(
+        Err(RunError::Refused(format!(
             "the window takes {} bytes, which this machine does not give; ask for less with --memory",
             self.memory_bytes
         )))

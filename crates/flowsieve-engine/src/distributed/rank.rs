@@ -6,7 +6,7 @@ use super::{InputTable, PieceError, PiecePlan, SlicePart};
 use crate::elements::ElementColumns;
 use crate::guard::catch_panic;
 use crate::hashing::Digester;
-use crate::pipeline::{ClosedSlice, CountSummary, Cut, Edges, SliceGrid};
+use crate::pipeline::{ClosedSlice, CountSummary, Cut, Edges, PlanError, SliceGrid};
 use crate::top::{Ranker, Record, Sums, TopPlan, TopSink, TopSlice, TopSummary};
 use serde::{Deserialize, Serialize};
 
@@ -39,7 +39,7 @@ impl SliceRanking {
     /// The plan contradicts itself, or the system refuses its memory.
     pub fn new(plan: &TopPlan, grid: SliceGrid) -> Result<Self, PieceError> {
         plan.check()?;
-        plan.check_memory()?;
+        plan.check_memory().map_err(|error| PlanError::new(error.to_string()))?;
         Ok(Self {
             ranker: Ranker::of_slices(plan, 1),
             digester: plan.outline().digester(),

@@ -44,6 +44,9 @@ pub enum RunError {
     /// The consumer of the packets panicked.
     #[error(transparent)]
     Broken(#[from] Broken),
+    /// The system refuses memory that the plan needs; a sentence.
+    #[error("{0}")]
+    Refused(String),
     /// Memory was given when the run began, and refused later.
     #[error("{MEMORY_REFUSED}")]
     Memory,

@@ -7,7 +7,7 @@ use crate::filters::{
     CounterSpec, FilterKind, FilterSpec, Sizing, SlidingBitmap, SpecError, Structure,
 };
 use crate::hashing::Digester;
-use crate::inputs::PlanError;
+use crate::inputs::{PlanError, RunError};
 use crate::memory::can_allocate;
 use crate::plan::TracePlan;
 
@@ -380,13 +380,13 @@ impl CountPlan {
     ///
     /// It would not.
     #[doc(hidden)]
-    pub fn check_memory(&self) -> Result<(), PlanError> {
+    pub fn check_memory(&self) -> Result<(), RunError> {
         let slices = self.open_slices();
         let bytes = self.counter_bytes().unwrap_or(0).saturating_mul(slices as u64);
         if can_allocate(bytes) {
             return Ok(());
         }
-        Err(PlanError::new(format!(
+        Err(RunError::Refused(format!(
             "the filters of up to {slices} open slices take {bytes} bytes, which this machine does not give; ask for less with --memory"
         )))
     }

@@ -3,7 +3,7 @@
 use super::question::Question;
 use super::summary::LEAST_BYTES;
 use crate::memory::can_allocate;
-use crate::pipeline::{PlanError, Slicing};
+use crate::pipeline::{PlanError, RunError, Slicing};
 use crate::plan::TracePlan;
 
 /// Everything that a ranking depends on.
@@ -78,13 +78,13 @@ impl TopPlan {
     ///
     /// It would not.
     #[doc(hidden)]
-    pub fn check_memory(&self) -> Result<(), PlanError> {
+    pub fn check_memory(&self) -> Result<(), RunError> {
         let slices = self.open_slices() as u64;
         let bytes = self.memory_bytes.saturating_mul(slices);
         if can_allocate(bytes) {
             return Ok(());
         }
-        Err(PlanError::new(format!(
+        Err(RunError::Refused(format!(
             "filters and summaries of up to {slices} open slices take {bytes} bytes, which this machine does not give; ask for less with --memory"
         )))
     }

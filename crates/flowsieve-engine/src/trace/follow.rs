@@ -3,7 +3,7 @@
 
 use super::capture::Capture;
 use super::error::{ReadError, TraceError};
-use super::followed_files::{FollowedFiles, Next, SharedProgress, Version};
+use super::followed_files::{Edges, FollowedFiles, Next, SharedProgress, Version};
 use super::format::InputFormat;
 use super::stop::StopFlag;
 use std::fs::{self, File};
@@ -13,8 +13,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// Time between two looks at a file or a directory that nobody writes to.
-const A_WHILE: Duration = Duration::from_millis(50);
+/// Time between two looks at a file or a directory.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// No capture is shorter than this; a shorter file has just begun.
 pub(super) const LEAST_BYTES: u64 = 24;
@@ -48,32 +48,33 @@ impl Follow {
             loop {
                 let found = self.files().look(&self.path, format, stop).map_err(refused)?;
                 match found {
-                    Some(next) => {
-                        let capture = self.open_next(next, format, stop);
-                        if capture.is_ok() || stop.is_set() {
-                            return capture;
+                    Some(next) => match self.open_next(next, format, stop) {
+                        Err(error) if !stop.is_set() => {
+                            let mut files = self.files();
+                            files.close();
+                            // It may have changed meanwhile, and is opened again if it changes.
+                            files.postpone(error);
                         }
-                        // It changed meanwhile.
-                        self.files().close();
-                    }
+                        opened => return opened,
+                    },
                     None if stop.is_set() => return Err(refused(ended())),
                     None => {}
                 }
-                thread::sleep(A_WHILE);
+                thread::sleep(POLL_INTERVAL);
             }
         }
         while fs::metadata(&self.path).map_err(refused)?.len() < LEAST_BYTES {
             if stop.is_set() {
                 return Err(refused(ended()));
             }
-            thread::sleep(A_WHILE);
+            thread::sleep(POLL_INTERVAL);
         }
         let file = File::open(&self.path).map_err(refused)?;
         let reader = Following::new(file, SharedProgress::default(), None, stop);
         Capture::from_reader(&self.path, Box::new(reader), format)
     }
 
-    /// Opens a file of the directory, behind what was read of it before.
+    /// Opens a file of the directory, at the first packet that was not read before.
     fn open_next(
         &self,
         next: Next,
@@ -94,7 +95,9 @@ impl Follow {
         let mut capture = Capture::from_followed(&path, Box::new(reader), format, progress)?;
         if packets > 0 {
             let can_be_entered = capture.enterable().is_some();
-            if can_be_entered && handle.seek(SeekFrom::Start(offset)).is_ok() {
+            // Of a file that was damaged only the number of packets is known.
+            let is_known = can_be_entered && offset > 0;
+            if is_known && handle.seek(SeekFrom::Start(offset)).is_ok() {
                 capture.resume(offset, packets);
             } else {
                 capture.pass(packets);
@@ -103,24 +106,24 @@ impl Follow {
         Ok(capture)
     }
 
-    /// Keeps the error of a file that may be continued; returns it if that cannot be.
+    /// Keeps the error of a file that may be continued or completed. Returns it if there is no file.
     pub(super) fn postpone(&self, error: TraceError) -> Option<TraceError> {
         self.files().postpone(error)
     }
 
-    /// Returns the errors of files that were not continued, and what is to be said of files.
+    /// Returns the first error of a file that was not continued, and remarks on others.
     pub(super) fn finish(&self, format: InputFormat) -> (Option<TraceError>, Vec<String>) {
         self.files().finish(format)
     }
 }
 
-/// A file whose end is not its end while nobody begins another one.
+/// A file that may grow until another one is begun.
 struct Following {
     file: File,
     progress: SharedProgress,
     /// The directory in which it is.
     directory: Option<(Follow, InputFormat)>,
-    /// The version of which is known that it goes on where reading ended.
+    /// The last version that was found to have what was read.
     verified: Option<Version>,
     /// All was read at the last look.
     waits: bool,
@@ -153,16 +156,29 @@ impl Following {
         if self.verified.as_ref() == Some(&version) {
             return Ok(true);
         }
-        let progress = self.progress.lock();
-        let is_same = data.len() >= progress.raw && progress.is_begin_of(&mut self.file)?;
-        self.file.seek(SeekFrom::Start(progress.raw_at))?;
-        if is_same {
+        let (edges, raw_at) = {
+            let progress = self.progress.lock();
+            let is_shorter = data.len() < progress.raw;
+            let edges = if is_shorter {
+                Edges::Different
+            } else {
+                progress.compare_edges(&mut self.file)?
+            };
+            (edges, progress.raw_at)
+        };
+        self.file.seek(SeekFrom::Start(raw_at))?;
+        if edges == Edges::Patched
+            && let Some((follow, _)) = &self.directory
+        {
+            follow.files().remark_open_patched();
+        }
+        if edges != Edges::Different {
             self.verified = Some(version);
         }
-        Ok(is_same)
+        Ok(edges != Edges::Different)
     }
 
-    /// Ends the reading of the file, which has this version if all of it was read.
+    /// Ends the reading of the file, of which all was read if it has a version.
     fn end(&mut self, version: Option<Version>) {
         self.ended = true;
         if let Some((follow, _)) = &self.directory {
@@ -204,7 +220,7 @@ impl Read for Following {
                 is_last = next.is_ok_and(|next| next.is_some());
             }
             if !is_last {
-                thread::sleep(A_WHILE);
+                thread::sleep(POLL_INTERVAL);
             }
         }
         Ok(0)
@@ -648,6 +664,136 @@ mod tests {
         ring.settle(0);
         let (errors, remarks) = ring.stop();
         assert_eq!((errors.len(), remarks.len()), (1, 0), "{errors:?}");
+    }
+
+    /// A capture in pcapng whose section has this length.
+    fn pcapng(section: u64, seconds: impl IntoIterator<Item = u32>) -> Vec<u8> {
+        let [low, high] = [section as u32, (section >> 32) as u32];
+        let begin = [0x0a0d_0d0a, 28, 0x1a2b_3c4d, 1, low, high, 28];
+        let interface = [1, 20, 1, 0, 20];
+        let mut words: Vec<u32> = begin.into_iter().chain(interface).collect();
+        for second in seconds {
+            let micros = u64::from(second) * 1_000_000;
+            words.extend([6, 36, 0, (micros >> 32) as u32, micros as u32, 4, 4, 0, 36]);
+        }
+        words.into_iter().flat_map(u32::to_le_bytes).collect()
+    }
+
+    #[test]
+    fn a_file_whose_header_is_changed_when_it_is_closed_counts_once() {
+        for count in [5, 400] {
+            let ring = Followed::new();
+            let closed = pcapng(999, 3..=count);
+            ring.write("ring1", pcapng(u64::MAX, 3..=count));
+            ring.await_packets(1..=count);
+            // While it is open, and after the next one was begun.
+            let file = File::options().write(true).open(ring.path("ring1")).unwrap();
+            std::os::unix::fs::FileExt::write_all_at(&file, &closed[..24], 0).unwrap();
+            ring.write("ring2", pcapng(u64::MAX, count + 1..=count + 2));
+            ring.await_packets(1..=count + 2);
+            ring.write("ring3", capture([count + 3]));
+            ring.await_packets(1..=count + 3);
+            let file = File::options().write(true).open(ring.path("ring2")).unwrap();
+            std::os::unix::fs::FileExt::write_all_at(&file, &closed[..24], 0).unwrap();
+            ring.append("ring2", &pcapng(0, [count + 4])[48..]);
+            ring.await_packets(1..=count + 4);
+            // What is made of it has the other header.
+            ring.write("ring1.gz", gzip(&closed));
+            fs::remove_file(ring.path("ring1")).unwrap();
+            ring.end(1..=count + 4, &[]);
+        }
+    }
+
+    #[test]
+    fn a_file_whose_first_bytes_are_changed_counts_once_and_that_is_said() {
+        let ring = Followed::new();
+        let mut bytes = capture(3..=99);
+        ring.write("ring1", &bytes);
+        ring.write("ring2", capture(100..=100));
+        ring.await_packets(1..=100);
+        bytes[60] ^= 1;
+        let file = File::options().write(true).open(ring.path("ring1")).unwrap();
+        std::os::unix::fs::FileExt::write_all_at(&file, &bytes[..80], 0).unwrap();
+        ring.append("ring1", &capture([101])[24..]);
+        ring.end(1..=101, &["ring1: its first bytes have changed"]);
+    }
+
+    #[test]
+    fn a_damaged_file_that_is_completed_is_read_from_where_it_was_damaged() {
+        for is_renamed in [false, true] {
+            let ring = Followed::new();
+            let whole = capture(3..=20);
+            let mut bytes = whole.clone();
+            bytes[24 + 6 * 20 + 8..].fill(0xff);
+            ring.write("ring1", &bytes);
+            ring.await_packets(1..=8);
+            if is_renamed {
+                ring.write(".ring1.part", &whole);
+                fs::rename(ring.path(".ring1.part"), ring.path("ring1")).unwrap();
+            } else {
+                let file = File::options().write(true).open(ring.path("ring1")).unwrap();
+                std::os::unix::fs::FileExt::write_all_at(&file, &whole, 0).unwrap();
+            }
+            ring.await_packets(1..=20);
+            let said = "ring1: it was damaged when it was read, and has changed since; its first 6";
+            ring.end(1..=20, &[said]);
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_damaged_in_its_header_is_named() {
+        let mut ring = Followed::new();
+        ring.write("ring1", &pcapng(0, [])[..26]);
+        ring.write("ring2", capture(3..=3));
+        ring.await_packets(1..=3);
+        let (errors, remarks) = ring.stop();
+        assert!(errors.is_empty(), "{errors:?}");
+        assert!(remarks.len() == 1 && remarks[0].contains("ring1: "), "{remarks:?}");
+    }
+
+    #[test]
+    fn the_error_of_a_file_that_is_gone_bad_before_it_is_opened_is_kept() {
+        let mut ring = Followed::new();
+        ring.stop();
+        ring.write("ring1", capture(3..=3));
+        let stop = StopFlag::default();
+        ring.follow.files().close();
+        let look = || ring.follow.files().look(ring.folder.path(), InputFormat::Auto, &stop);
+        let begun = std::time::Instant::now();
+        let next = loop {
+            assert!(begun.elapsed() < PATIENCE);
+            match look().unwrap() {
+                Some(next) if next.path.ends_with("ring1") => break next,
+                _ => ring.follow.files().close(),
+            }
+        };
+        ring.write("ring1", [0xff; 200_000]);
+        let Err(error) = ring.follow.open_next(next, InputFormat::Auto, &stop) else {
+            panic!("it is no capture any more");
+        };
+        ring.follow.files().close();
+        ring.follow.files().postpone(error);
+        assert!(look().unwrap().is_none());
+        let (error, _) = ring.follow.finish(InputFormat::Auto);
+        assert!(error.unwrap().to_string().contains("ring1"));
+    }
+
+    #[test]
+    fn a_file_that_is_bad_when_it_is_opened_and_mended_is_no_error() {
+        let mut ring = Followed::new();
+        ring.stop();
+        ring.write("ring1", capture(3..=3));
+        let stop = StopFlag::default();
+        ring.follow.files().close();
+        let error = ReadError::from_io(io::Error::other("no"), 0).in_file(&ring.path("ring1"));
+        assert!(ring.look());
+        ring.follow.files().close();
+        ring.follow.files().postpone(error);
+        ring.write("ring1", capture(4..=5));
+        assert!(!stop.is_set());
+        ring.stop = StopFlag::default();
+        ring.start();
+        ring.end([1, 2, 4, 5], &[]);
     }
 
     #[test]

@@ -1,9 +1,13 @@
 //! Which files of a directory were read, and how far.
 //!
-//! A file is known by device and inode, and by what was read of it: a checksum of all its bytes
-//! behind decompression, and the first ones themselves. So it is known again when it was renamed,
-//! linked, touched, copied or compressed, and not taken for itself when it was begun anew. Only what
-//! was compared counts as read.
+//! A file is known by device and inode, and by what was read of it: a checksum of its decompressed
+//! bytes, and the first of them. So it is recognised after it was renamed, linked, touched, copied
+//! or compressed, and not taken for itself after it was begun anew. Only what was compared counts as
+//! read.
+//!
+//! Some writers change the header when they close a file (the length of the section in pcapng), so
+//! its bytes are left out of comparisons. A file that was damaged and is completed later is read
+//! again, and the packets that were counted are passed over.
 
 use super::capture::Capture;
 use super::codecs;
@@ -21,12 +25,16 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-/// First bytes of a file that are kept, behind decompression: more than the headers of most, so that
-/// there are packets among them.
+/// First decompressed bytes of a file that are kept: more than most headers, so that there are
+/// packets among them.
 const HEAD_BYTES: usize = 4096;
 
 /// First and last bytes of what was read that are kept as they are in the file.
 const EDGE_BYTES: usize = 256;
+
+/// First bytes that a writer may change when it closes the file: all of a pcap header, and in pcapng
+/// up to the length of the section.
+const HEADER_BYTES: usize = 24;
 
 /// Files whose first bytes are kept, and files that are remembered though they are gone.
 const MOST_KNOWN: usize = 4096;
@@ -97,7 +105,7 @@ impl Version {
     }
 }
 
-/// A version of which nothing is left to be read.
+/// A version of a file without anything left to read.
 #[derive(Debug)]
 struct Seen {
     version: Version,
@@ -106,26 +114,36 @@ struct Seen {
     is_settled: bool,
 }
 
-/// A version of which it is not clear whether it was read.
+/// A version of a file that perhaps was read.
 #[derive(Debug)]
 struct Unclear {
     version: Version,
     since: Instant,
-    /// It was compared as a whole.
+    /// All of it was compared.
     is_compared: bool,
     path: PathBuf,
 }
 
-/// How far a file was read, and what tells it from others.
+/// How a file compares with what was read of it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Edges {
+    /// It has the first and the last bytes, except perhaps the header.
+    Same,
+    /// It has the last bytes where they were, and others at its beginning.
+    Patched,
+    Different,
+}
+
+/// How far a file was read, and what distinguishes it from others.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Progress {
-    /// Bytes of the file that were read; the first and the last of them.
+    /// Bytes of the file that were read, with the first and the last of them.
     pub(super) raw: u64,
     first: Vec<u8>,
     last: Vec<u8>,
     /// Where in the file the next byte is read. Bytes before `raw` are read again.
     pub(super) raw_at: u64,
-    /// Bytes behind decompression, their checksum, and the first of them.
+    /// Decompressed bytes, the checksum of those after the header, and the first of them.
     bytes: u64,
     checksum: Checksum,
     head: Vec<u8>,
@@ -152,7 +170,7 @@ impl Progress {
         self.at += bytes.len() as u64;
         if let Some(new) = new_bytes(bytes, self.at, &mut self.bytes) {
             extend_to(&mut self.head, new, HEAD_BYTES);
-            self.checksum.update(new);
+            self.checksum.update(after_header(new, self.at - new.len() as u64));
         }
     }
 
@@ -168,29 +186,54 @@ impl Progress {
         (self.raw_at, self.at) = (offset, offset);
     }
 
-    /// Whether the file begins with the first bytes that were read, and has the last ones where they
-    /// were.
-    pub(super) fn is_begin_of(&self, file: &mut File) -> io::Result<bool> {
-        let edges = [(0, &self.first), (self.raw - self.last.len() as u64, &self.last)];
-        for (offset, bytes) in edges {
+    /// Compares the first and the last bytes that were read with those of the file.
+    pub(super) fn compare_edges(&self, file: &mut File) -> io::Result<Edges> {
+        let mut read_at = |offset: u64, expected: &[u8]| {
             let mut there = Vec::new();
             file.seek(SeekFrom::Start(offset))?;
-            (&*file).take(bytes.len() as u64).read_to_end(&mut there)?;
-            if there != *bytes {
-                return Ok(false);
-            }
+            (&*file).take(expected.len() as u64).read_to_end(&mut there)?;
+            Ok::<_, io::Error>(there)
+        };
+        let last_at = self.raw - self.last.len() as u64;
+        let (first, last) = (read_at(0, &self.first)?, read_at(last_at, &self.last)?);
+        if first == self.first && last == self.last {
+            return Ok(Edges::Same);
         }
-        Ok(true)
+        let has_last = after_header(&last, last_at) == after_header(&self.last, last_at);
+        // A header alone says nothing about packets.
+        if !has_last || self.first.len() <= 2 * HEADER_BYTES {
+            return Ok(Edges::Different);
+        }
+        Ok(if after_header(&first, 0) == after_header(&self.first, 0) {
+            Edges::Same
+        } else if self.raw >= 2 * EDGE_BYTES as u64 {
+            Edges::Patched
+        } else {
+            Edges::Different
+        })
     }
 
-    /// The same for reading another file, or this one from its begin.
+    /// Whether these first bytes of a file are the `known` ones, except perhaps the header.
+    fn is_head(known: &[u8], head: &[u8]) -> bool {
+        let common = known.len().min(head.len());
+        let from = if common > HEADER_BYTES { HEADER_BYTES } else { 0 };
+        common > 0 && known[from..common] == head[from..common]
+    }
+
+    /// Returns the progress for reading another file with the same bytes.
     fn restarted(&self) -> Self {
         Self { raw: 0, raw_at: 0, first: Vec::new(), last: Vec::new(), at: 0, ..self.clone() }
     }
 }
 
-/// Returns those of `bytes`, which end at `at`, that are not among the first `known`, which become
-/// more by them.
+/// Returns those of `bytes`, which begin at this offset of a file, that are not its header.
+fn after_header(bytes: &[u8], offset: u64) -> &[u8] {
+    let before = usize::try_from(offset).unwrap_or(usize::MAX);
+    &bytes[HEADER_BYTES.saturating_sub(before).min(bytes.len())..]
+}
+
+/// Returns those of `bytes`, which end at `at`, that are not among the first `known`, and adds their
+/// number to it.
 fn new_bytes<'a>(bytes: &'a [u8], at: u64, known: &mut u64) -> Option<&'a [u8]> {
     let new = usize::try_from(at.checked_sub(*known)?).ok()?.min(bytes.len());
     *known = at;
@@ -202,7 +245,7 @@ fn extend_to(first: &mut Vec<u8>, bytes: &[u8], most: usize) {
     first.extend_from_slice(&bytes[..room]);
 }
 
-/// The progress of a file, which several note.
+/// The progress of a file, noted by its reader and by its decompressor.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SharedProgress(Arc<Mutex<Progress>>);
 
@@ -216,7 +259,7 @@ impl SharedProgress {
     }
 }
 
-/// Notes what is read of a file behind decompression.
+/// Notes the decompressed bytes that are read of a file.
 pub(super) struct Noting {
     pub(super) source: Box<dyn Read + Send>,
     pub(super) progress: SharedProgress,
@@ -245,7 +288,7 @@ struct Known {
     progress: SharedProgress,
     /// It was not read to its end and cannot be.
     is_damaged: bool,
-    /// Why reading ended where more may follow.
+    /// Why reading ended. The file may be continued or completed, and then it is no error.
     error: Option<TraceError>,
 }
 
@@ -267,6 +310,8 @@ pub(super) struct FollowedFiles {
     unclear: HashMap<FileId, Unclear>,
     /// Files that were not read.
     unread: HashMap<FileId, PathBuf>,
+    /// Files whose header is not complete yet, with the error.
+    headless: HashMap<FileId, (PathBuf, String)>,
     remarks: Vec<String>,
 }
 
@@ -278,14 +323,24 @@ enum Verdict {
     Later,
     /// It was not read.
     Read,
-    /// It goes on behind what was read of the known file at this place. It is the same file, or one
-    /// with the same bytes.
-    Continue { known: usize, is_same: bool },
+    /// The known file at this place was read up to some packet, and this one continues it.
+    Continue { known: usize, file: Continued },
+}
+
+/// The file that continues one that was read.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Continued {
+    /// It is the same file.
+    Itself,
+    /// Another file begins with the same bytes.
+    Copy,
+    /// The file was damaged, and has other bytes now behind the packets that were read.
+    Completed,
 }
 
 impl FollowedFiles {
-    /// Notes that the file that was opened last is not read any more. If its end was not reached, it
-    /// is damaged.
+    /// Notes that the file opened last is not read any more. If its end was not reached, it is
+    /// damaged.
     pub(super) fn close(&mut self) {
         if std::mem::take(&mut self.is_open)
             && let Some(known) = self.known.last_mut()
@@ -313,18 +368,17 @@ impl FollowedFiles {
         }
     }
 
-    /// Keeps the error of the last file if it was read to its end: it may be continued.
+    /// Keeps the error of the last file, which may be continued or completed. Returns it if there is
+    /// no file.
     pub(super) fn postpone(&mut self, error: TraceError) -> Option<TraceError> {
-        match self.known.last_mut() {
-            Some(known) if !self.is_open => {
-                known.error = Some(error);
-                None
-            }
-            _ => Some(error),
-        }
+        let Some(known) = self.known.last_mut() else {
+            return Some(error);
+        };
+        known.error = Some(error);
+        None
     }
 
-    /// Returns the first error of a file that was not continued, and what is to be said.
+    /// Returns the first error of a file that was not continued, and remarks on others.
     pub(super) fn finish(&mut self, format: InputFormat) -> (Option<TraceError>, Vec<String>) {
         for Unclear { path, .. } in std::mem::take(&mut self.unclear).into_values() {
             // A header alone has nothing that could be missing.
@@ -336,8 +390,31 @@ impl FollowedFiles {
                 ));
             }
         }
-        let error = self.known.iter_mut().find_map(|known| known.error.take());
-        (error, std::mem::take(&mut self.remarks))
+        for (path, error) in std::mem::take(&mut self.headless).into_values() {
+            let is_copy = |known: &Known| is_compressed_from(&path, &known.path);
+            if !self.known.iter().any(is_copy) {
+                self.remark(format!("{error}; it is not counted"));
+            }
+        }
+        let mut errors = self.known.iter_mut().filter_map(|known| known.error.take());
+        let first = errors.next();
+        let others: Vec<String> = errors.map(|error| error.to_string()).collect();
+        others.into_iter().for_each(|error| self.remark(error));
+        (first, std::mem::take(&mut self.remarks))
+    }
+
+    /// Notes that the open file has another beginning than the one that was read.
+    pub(super) fn remark_open_patched(&mut self) {
+        if let Some(path) = self.known.last().map(|known| known.path.clone()) {
+            self.remark_patched(&path);
+        }
+    }
+
+    fn remark_patched(&mut self, path: &Path) {
+        self.remark(format!(
+            "{}: its first bytes have changed since they were read; it is not counted again",
+            path.shown()
+        ));
     }
 
     fn remark(&mut self, sentence: String) {
@@ -346,8 +423,8 @@ impl FollowedFiles {
         }
     }
 
-    /// Returns the file that was written least lately of those that have something to read, apart
-    /// from the one that is open. While one is open, none is taken.
+    /// Returns the file that was written first of those that have something to read, except the one
+    /// that is open. While one is open, none is taken.
     ///
     /// # Errors
     ///
@@ -398,23 +475,39 @@ impl FollowedFiles {
         };
         let path = entry.path.clone();
         let mut progress = Progress::default();
-        if let Verdict::Continue { known, is_same } = verdict {
-            progress = if is_same {
-                Progress { raw_at: 0, at: 0, ..self.known[known].progress.lock().clone() }
-            } else {
-                self.known[known].progress.lock().restarted()
-            };
-            if open.is_none() {
-                self.known[known].error = None;
-                if is_same {
-                    self.known.remove(known);
+        match verdict {
+            Verdict::Continue { known, file } => {
+                let before = self.known[known].progress.lock().clone();
+                progress = match file {
+                    Continued::Itself => Progress { raw_at: 0, at: 0, ..before },
+                    Continued::Copy => before.restarted(),
+                    Continued::Completed => {
+                        self.remark(format!(
+                            "{}: it was damaged when it was read, and has changed since; its first {} packets are not counted again",
+                            path.shown(),
+                            before.packets
+                        ));
+                        Progress { packets: before.packets, ..Progress::default() }
+                    }
+                };
+                if open.is_none() {
+                    self.known[known].error = None;
+                    if file != Continued::Copy {
+                        self.known.remove(known);
+                    }
                 }
             }
+            // Nothing was counted of a file that could not be opened before.
+            _ if open.is_none() => {
+                self.known.retain(|known| known.id != entry.id || known.progress.lock().packets > 0)
+            }
+            _ => {}
         }
         let progress = SharedProgress::new(progress);
         if open.is_none() {
             self.unread.remove(&entry.id);
             self.unclear.remove(&entry.id);
+            self.headless.remove(&entry.id);
             self.known.push(Known {
                 id: entry.id,
                 path: path.clone(),
@@ -437,6 +530,7 @@ impl FollowedFiles {
     fn see(&mut self, id: FileId, version: Version) {
         self.unread.remove(&id);
         self.unclear.remove(&id);
+        self.headless.remove(&id);
         let before = self.seen.remove(&id).filter(|seen| seen.version == version);
         let since = before.map_or_else(Instant::now, |seen| seen.since);
         // The clock of the files may be another one.
@@ -465,6 +559,7 @@ impl FollowedFiles {
         let is_there = |id: &FileId| ids.contains(id);
         self.seen.retain(|id, _| is_there(id));
         self.unclear.retain(|id, _| is_there(id));
+        self.headless.retain(|id, _| is_there(id));
         let gone: Vec<FileId> = self.unread.keys().filter(|id| !is_there(id)).copied().collect();
         for id in gone {
             let path = self.unread.remove(&id).unwrap_or_default();
@@ -498,21 +593,10 @@ impl FollowedFiles {
             Ok(codecs::decompressor(file).1)
         };
         let known = self.known.iter().rposition(|known| known.id == entry.id);
-        if let Some(at) = known {
-            let known = &self.known[at];
-            let progress = known.progress.lock();
-            let (read, length) = (progress.raw, entry.version.length);
-            if read > 0 && length >= read && progress.is_begin_of(&mut open()?)? {
-                let seen = self.seen.get(&entry.id);
-                let is_seen = seen.is_some_and(|seen| seen.version == entry.version);
-                let has_no_head = length == read && progress.head.is_empty();
-                if known.is_damaged || is_seen || has_no_head {
-                    return Ok(Verdict::Nothing);
-                }
-                if length > read {
-                    return Ok(Verdict::Continue { known: at, is_same: true });
-                }
-            }
+        if let Some(at) = known
+            && let Some(verdict) = self.examine_known(at, entry, &mut open()?)?
+        {
+            return Ok(verdict);
         }
         // Files whose first bytes are the same may have more in common.
         let mut head = Vec::new();
@@ -521,17 +605,23 @@ impl FollowedFiles {
         if stop.is_set() {
             return Ok(Verdict::Later);
         }
-        let (mut alike, mut is_shorter) = (Vec::new(), false);
+        let (mut alike, mut is_shorter, mut damaged) = (Vec::new(), false, None);
         for (at, known) in self.known.iter().enumerate() {
             let progress = known.progress.lock();
-            let common = progress.head.len().min(head.len());
-            if progress.packets == 0 || common == 0 || progress.head[..common] != head[..common] {
+            let mut known_head = &progress.head[..];
+            if known.is_damaged {
+                // Behind its packets there may be other bytes now.
+                let packets = usize::try_from(progress.offset).unwrap_or(usize::MAX);
+                known_head = &known_head[..packets.min(known_head.len())];
+            }
+            if progress.packets == 0 || !Progress::is_head(known_head, &head) {
                 continue;
             }
-            if head.len() < progress.head.len() {
+            if head.len() < known_head.len() {
                 is_shorter = true;
             } else {
                 alike.push((progress.bytes, progress.checksum.wide(), at));
+                damaged = if known.is_damaged { Some(at) } else { damaged };
             }
         }
         if !alike.is_empty() || is_shorter {
@@ -542,10 +632,14 @@ impl FollowedFiles {
             alike.sort_unstable();
             match compare(bytes()?, &alike) {
                 Compared::Shorter => is_shorter = true,
-                Compared::Different => {}
+                Compared::Different => {
+                    if let Some(known) = damaged {
+                        return Ok(Verdict::Continue { known, file: Continued::Completed });
+                    }
+                }
                 Compared::Same { known, has_more } => {
-                    if has_more && !self.known[known].is_damaged {
-                        return Ok(Verdict::Continue { known, is_same: false });
+                    if has_more && self.known[known].can_continue() {
+                        return Ok(Verdict::Continue { known, file: Continued::Copy });
                     }
                     self.say_copy(entry, entries, known);
                     return Ok(Verdict::Nothing);
@@ -557,23 +651,60 @@ impl FollowedFiles {
             return Ok(Verdict::Later);
         }
         let capture = Capture::from_reader(&entry.path, Box::new(open()?), format);
-        Ok(match capture.map_err(|error| (error.to_string(), error.kind)) {
-            Ok(_) => Verdict::Read,
-            Err((
-                _,
-                TraceErrorKind::Empty
-                | TraceErrorKind::CutInHeader { .. }
-                | TraceErrorKind::DamagedCompression { cut: true, .. },
-            )) => Verdict::Later,
-            Err((_, TraceErrorKind::NotACapture { .. })) => Verdict::Nothing,
-            Err((sentence, _)) => {
+        let Err(error) = capture else {
+            return Ok(Verdict::Read);
+        };
+        let sentence = error.to_string();
+        Ok(match error.kind {
+            TraceErrorKind::Empty
+            | TraceErrorKind::CutInHeader { .. }
+            | TraceErrorKind::DamagedCompression { cut: true, .. } => {
+                self.headless.insert(entry.id, (entry.path.clone(), sentence));
+                Verdict::Later
+            }
+            TraceErrorKind::NotACapture { .. } => Verdict::Nothing,
+            _ => {
                 self.remark(sentence);
                 Verdict::Nothing
             }
         })
     }
 
-    /// The entry of a file of which it is not clear whether it was read.
+    /// Compares a file with what was read of it under the same device and inode. Returns `None` if it
+    /// was begun anew, or all of it has to be compared.
+    fn examine_known(
+        &mut self,
+        at: usize,
+        entry: &Entry,
+        file: &mut File,
+    ) -> io::Result<Option<Verdict>> {
+        let known = &self.known[at];
+        let (progress, length) = (known.progress.lock(), entry.version.length);
+        let read = progress.raw;
+        if read == 0 || length < read {
+            return Ok(None);
+        }
+        let edges = progress.compare_edges(file)?;
+        if edges == Edges::Different {
+            return Ok(None);
+        }
+        let is_patched = edges == Edges::Patched;
+        let has_no_head = length == read && progress.head.is_empty();
+        let seen = self.seen.get(&entry.id);
+        let is_seen = seen.is_some_and(|seen| seen.version == entry.version);
+        let is_over = known.is_damaged || is_seen || has_no_head || (is_patched && length == read);
+        drop(progress);
+        if is_patched {
+            self.remark_patched(&entry.path);
+        }
+        Ok(match length > read {
+            _ if is_over => Some(Verdict::Nothing),
+            true => Some(Verdict::Continue { known: at, file: Continued::Itself }),
+            false => None,
+        })
+    }
+
+    /// Returns the entry of a file that perhaps was read.
     fn unclear(&mut self, entry: &Entry) -> &mut Unclear {
         let new = || Unclear {
             version: entry.version.clone(),
@@ -613,6 +744,15 @@ impl FollowedFiles {
     }
 }
 
+impl Known {
+    /// Whether reading can continue: it ended where the file did, or where its compressed stream was
+    /// damaged and now is not.
+    fn can_continue(&self) -> bool {
+        let kind = self.error.as_ref().map(|error| &error.kind);
+        !self.is_damaged || matches!(kind, Some(TraceErrorKind::DamagedCompression { .. }))
+    }
+}
+
 /// What a file has in common with files that were read.
 enum Compared {
     /// It ends before what was read of one of them, and is not different before.
@@ -625,7 +765,8 @@ enum Compared {
     },
 }
 
-/// Compares bytes with those that were read: numbers of bytes in order, checksums and places.
+/// Compares bytes with those that were read: `alike` has their numbers in order, their checksums and
+/// the places of the files.
 fn compare(mut bytes: impl Read, alike: &[(u64, u128, usize)]) -> Compared {
     let (mut checksum, mut at) = (Checksum::new(), 0);
     let mut same = None;
@@ -635,7 +776,7 @@ fn compare(mut bytes: impl Read, alike: &[(u64, u128, usize)]) -> Compared {
             let room = buffer.len().min(usize::try_from(end - at).unwrap_or(usize::MAX));
             match bytes.read(&mut buffer[..room]) {
                 Ok(count) if count > 0 => {
-                    checksum.update(&buffer[..count]);
+                    checksum.update(after_header(&buffer[..count], at));
                     at += count as u64;
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -654,8 +795,8 @@ fn compare(mut bytes: impl Read, alike: &[(u64, u128, usize)]) -> Compared {
     }
 }
 
-/// Lists the files of a directory that may be captures, the one that was written least lately first,
-/// and each once.
+/// Lists the files of a directory that may be captures, each once, in the order in which they were
+/// written.
 fn list(directory: &Path) -> io::Result<Vec<Entry>> {
     let mut entries = Vec::new();
     for entry in fs::read_dir(directory)? {

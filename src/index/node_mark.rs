@@ -1,0 +1,233 @@
+//! The mark of a node, `node.json`: which index owns the folder.
+//!
+//! An index has a random id, and each node has a mark with that id. Marks are made only in folders
+//! that the user named (`--nodes`) or that are within the archive's, so a writer that finds its mark
+//! knows that the folder is its own, whatever a catalogue says.
+//!
+//! A copy of an archive has the same id and names the same nodes outside it. So the mark of such a
+//! node names the owner: the archive's path, the folder at that path (inode and time of creation,
+//! which no copy shares), and the catalogue of the last commit. A copy at the same path of another
+//! machine is another folder; one that a snapshot made has an older catalogue as soon as the owner
+//! commits.
+
+use super::catalog::{Catalog, Node};
+use super::layout::MARK;
+use super::{IndexError, disk, path_text};
+use flowsieve_engine::internal::Shown;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+/// Name of the mark's format, without its version.
+pub(super) const SCHEMA_NAME: &str = "flowsieve.index-node/";
+
+/// Version of the mark's format.
+const VERSION: u32 = 2;
+
+/// No mark is longer: it holds a path.
+const MOST_BYTES: u64 = 1 << 16;
+
+/// A number that no other index has; a copy of the index has the same.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) struct IndexId(u128);
+
+impl IndexId {
+    pub(super) fn random() -> Result<Self, IndexError> {
+        let mut bytes = [0; 16];
+        getrandom::fill(&mut bytes).map_err(|error| {
+            IndexError::Refused(format!("the system has no random numbers for an index: {error}"))
+        })?;
+        Ok(Self(u128::from_le_bytes(bytes)))
+    }
+}
+
+impl Serialize for IndexId {
+    fn serialize<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
+        out.serialize_str(&format!("{:032x}", self.0))
+    }
+}
+
+impl<'de> Deserialize<'de> for IndexId {
+    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(input)?;
+        let is_digit = |byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+        let number = u128::from_str_radix(&text, 16);
+        let is_id = text.len() == 32 && text.bytes().all(is_digit);
+        number.ok().filter(|_| is_id).map(Self).ok_or_else(|| {
+            D::Error::custom(format!("{text:?} is not the id of an index: it has 32 digits"))
+        })
+    }
+}
+
+/// The index that owns a folder.
+#[derive(Debug, Deserialize, Serialize)]
+pub(super) struct NodeMark {
+    schema: String,
+    pub(super) index: IndexId,
+    /// The node's number in the catalogue.
+    pub(super) node: usize,
+    /// Owner of a node outside the archive's folder; `None` for one inside.
+    pub(super) owner: Option<Owner>,
+}
+
+/// The archive that a node outside its folder belongs to.
+#[derive(Debug, Deserialize, Serialize)]
+pub(super) struct Owner {
+    #[serde(with = "path_text")]
+    pub(super) archive: PathBuf,
+    folder: FolderId,
+    /// Checksum of the catalogue that is in force; two while a commit replaces it.
+    catalogs: Vec<u64>,
+}
+
+/// Distinguishes a folder from others that have or had the same path.
+#[derive(Debug, Deserialize, Serialize)]
+struct FolderId {
+    inode: u64,
+    /// When it was made, in nanoseconds since the epoch, if the file system knows.
+    created_ns: Option<u64>,
+}
+
+impl FolderId {
+    fn new(folder: &Path) -> Result<Self, IndexError> {
+        let data = fs::metadata(folder).map_err(IndexError::io(folder))?;
+        #[cfg(unix)]
+        let inode = std::os::unix::fs::MetadataExt::ino(&data);
+        #[cfg(not(unix))]
+        let inode = 0;
+        let created = data.created().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+        let created_ns = created.and_then(|since| u64::try_from(since.as_nanos()).ok());
+        Ok(Self { inode, created_ns })
+    }
+
+    fn is_same(&self, other: &Self) -> bool {
+        let times = self.created_ns.zip(other.created_ns);
+        self.inode == other.inode && times.is_none_or(|(one, other)| one == other)
+    }
+}
+
+impl NodeMark {
+    /// The mark of a node of this catalogue, of whose archive these catalogues may be in force.
+    fn new(catalog: &Catalog, node: usize, catalogs: &[u64]) -> Result<Self, IndexError> {
+        let owner = if catalog.nodes[node].is_inside() {
+            None
+        } else {
+            let folder = FolderId::new(&catalog.archive)?;
+            Some(Owner { archive: catalog.archive.clone(), folder, catalogs: catalogs.to_vec() })
+        };
+        let schema = format!("{SCHEMA_NAME}{VERSION}");
+        Ok(Self { schema, index: catalog.id, node, owner })
+    }
+
+    /// Reads the mark of a folder; `None` if there is none that can be read.
+    pub(super) fn read(folder: &Path) -> Result<Option<Self>, IndexError> {
+        let path = folder.join(MARK);
+        if fs::metadata(&path).is_ok_and(|data| data.len() > MOST_BYTES) {
+            return Ok(None);
+        }
+        match disk::read(&path) {
+            Ok(text) => {
+                let mark: Option<Self> = serde_json::from_slice(&text).ok();
+                let schema = format!("{SCHEMA_NAME}{VERSION}");
+                Ok(mark.filter(|mark| mark.schema == schema))
+            }
+            Err(error) if error.is_missing_file() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// Marks a node.
+pub(super) fn write(catalog: &Catalog, node: usize, catalogs: &[u64]) -> Result<(), IndexError> {
+    let folder = catalog.node_folder(node);
+    let text = serde_json::to_vec(&NodeMark::new(catalog, node, catalogs)?);
+    let mut text = text.map_err(|error| IndexError::io(&folder.join(MARK))(error.into()))?;
+    text.push(b'\n');
+    disk::replace(&folder, MARK, &text)
+}
+
+/// Writes into the marks outside the archive's folder which catalogues may be in force.
+pub(super) fn announce(catalog: &Catalog, catalogs: &[u64]) -> Result<(), IndexError> {
+    let outside = (0..catalog.nodes.len()).filter(|&node| !catalog.nodes[node].is_inside());
+    outside.into_iter().try_for_each(|node| write(catalog, node, catalogs))
+}
+
+/// Who wants to use a node.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum User {
+    Reader,
+    Writer,
+}
+
+/// Returns the folder of a node, which is where its path says: no link leads elsewhere.
+pub(super) fn resolve(catalog: &Catalog, node: usize) -> Result<PathBuf, IndexError> {
+    let folder = catalog.node_folder(node);
+    let refuse = |reason: String| IndexError::Node { folder: folder.clone(), reason };
+    let command = adopt_command(catalog);
+    match fs::canonicalize(&folder) {
+        Ok(real) if real == folder => Ok(folder),
+        Ok(real) => Err(refuse(format!(
+            "this node of the index is a link to {}, and links are not followed; if its files are there, run {command}",
+            real.shown()
+        ))),
+        Err(error) if error.kind() == ErrorKind::NotFound => Err(refuse(format!(
+            "this node of the index is not there; restore it, or, if it was moved, run {command}"
+        ))),
+        Err(error) => Err(IndexError::io(&folder)(error)),
+    }
+}
+
+/// Checks that a node's folder is marked as this index's. Readers may be those of a copy in the same
+/// place: they change nothing, and checksums tell what is not theirs.
+pub(super) fn check(catalog: &Catalog, node: usize, user: User) -> Result<(), IndexError> {
+    let folder = resolve(catalog, node)?;
+    let is_inside = catalog.nodes[node].is_inside();
+    let command = adopt_command(catalog);
+    let this = catalog.archive.shown();
+    let reason = match NodeMark::read(&folder)? {
+        None => format!(
+            "this folder has no mark of the index in {this}, so it is left alone; if it is a node of that index, run {command}"
+        ),
+        Some(mark) if mark.index != catalog.id => format!(
+            "this folder belongs to another index than the one in {this}, so it is left alone; restore the node, or build the index again"
+        ),
+        Some(mark) if mark.node != node => format!(
+            "this folder is node {} of the index in {this}, and the catalogue names it as node {node}, so it is left alone; run {command} in their order",
+            mark.node
+        ),
+        Some(NodeMark { owner: None, .. }) if is_inside => return Ok(()),
+        Some(NodeMark { owner: Some(owner), .. }) if owner.archive != catalog.archive => format!(
+            "this folder belongs to the index in {}, and the one in {this} was copied or moved from there, so it is left alone; after a move run {command}, and for a copy, copy the nodes too and name the copies",
+            owner.archive.shown()
+        ),
+        Some(NodeMark { owner: Some(owner), .. }) if !is_inside => {
+            let is_last = || owner.catalogs.contains(&catalog.checksum);
+            let is_owner = FolderId::new(&catalog.archive)?.is_same(&owner.folder) && is_last();
+            if is_owner || user == User::Reader {
+                return Ok(());
+            }
+            format!(
+                "this folder belongs to an index in another folder that was also called {this}, and this one is a copy of it or was restored, so it is left alone; if the other one is gone, run {command}, and for a copy, copy the nodes too and name the copies"
+            )
+        }
+        Some(_) => format!(
+            "this folder is a copy of a node, and {this} was not told of it, so it is left alone; run {command}"
+        ),
+    };
+    Err(IndexError::Node { folder, reason })
+}
+
+/// The command with which a user says that the folders of the nodes are the index's.
+fn adopt_command(catalog: &Catalog) -> String {
+    let archive = catalog.archive.shown();
+    if catalog.nodes.iter().all(Node::is_inside) {
+        format!("`flowsieve index adopt {archive}`")
+    } else {
+        format!(
+            "`flowsieve index adopt {archive} --nodes DIR,...` with the folders of all its nodes"
+        )
+    }
+}

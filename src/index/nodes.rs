@@ -1,0 +1,329 @@
+//! The folders of an index: making them, locking them, and adopting those that were moved or copied.
+
+use super::catalog::{Catalog, Node, Settings};
+use super::layout::{CATALOG, JOURNAL, LOCK, MARK, NODE, index_around};
+use super::node_mark::{self, IndexId, NodeMark, User};
+use super::{IndexError, disk};
+use flowsieve_engine::internal::Shown;
+use std::fs::{self, File, TryLockError};
+use std::mem;
+use std::path::{Path, PathBuf, absolute};
+
+/// Notes in the catalogue why readers must leave a node alone: its folder is elsewhere or, if it is
+/// outside the archive's, not marked as this index's.
+pub(super) fn confirm(catalog: &mut Catalog) -> Result<(), IndexError> {
+    let archive = fs::canonicalize(&catalog.archive).map_err(IndexError::io(&catalog.archive))?;
+    let named = mem::replace(&mut catalog.archive, archive);
+    for node in 0..catalog.nodes.len() {
+        let checked = if catalog.nodes[node].is_inside() {
+            node_mark::resolve(catalog, node).map(drop)
+        } else {
+            node_mark::check(catalog, node, User::Reader)
+        };
+        catalog.nodes[node].problem = checked.err().map(|error| error.to_string());
+    }
+    catalog.archive = named;
+    Ok(())
+}
+
+/// Returns what keeps a writer from the nodes, a sentence each.
+pub(super) fn problems(archive: &Path) -> Result<Vec<String>, IndexError> {
+    let archive = fs::canonicalize(archive).map_err(IndexError::io(archive))?;
+    // A writer that commits meanwhile replaces the catalogue and the marks.
+    let mut problems = Vec::new();
+    Catalog::read_with(&archive, |catalog| {
+        let nodes = 0..catalog.nodes.len();
+        let checked = nodes.filter_map(|node| node_mark::check(catalog, node, User::Writer).err());
+        problems = checked.map(|error| error.to_string()).collect();
+        Ok(((), !problems.is_empty()))
+    })?;
+    Ok(problems)
+}
+
+/// Locks the nodes of an index for writing, if all of them are its own.
+pub(super) fn claim(catalog: &Catalog) -> Result<Vec<File>, IndexError> {
+    let mut locks = Vec::new();
+    for node in 0..catalog.nodes.len() {
+        // Not even a lock file is made in a folder of others.
+        node_mark::check(catalog, node, User::Writer)?;
+        locks.push(lock(&catalog.node_folder(node))?);
+        node_mark::check(catalog, node, User::Writer)?;
+    }
+    Ok(locks)
+}
+
+/// Makes the folders of a new index, with its nodes in the folders named, or in one within the
+/// archive's. All of them must be new or empty, and nothing is made if one is not. Returns the
+/// catalogue, which is not committed, and the locks.
+pub(super) fn make(
+    archive: &Path,
+    settings: Settings,
+    nodes: &[PathBuf],
+) -> Result<(Catalog, Vec<File>), IndexError> {
+    check_archive(archive)?;
+    let inside = [archive.join(NODE)];
+    let nodes = if nodes.is_empty() { &inside[..] } else { nodes };
+    let place = fs::canonicalize(archive).or_else(|_| absolute(archive));
+    let place = place.map_err(IndexError::io(archive))?;
+    for folder in nodes.iter().filter_map(|node| fs::canonicalize(node).ok()) {
+        check_node(&place, &folder)?;
+    }
+    fs::create_dir_all(archive).map_err(IndexError::io(archive))?;
+    let archive = &fs::canonicalize(archive).map_err(IndexError::io(archive))?;
+    let mut locks = vec![lock(archive)?];
+    // Another build may have begun before it was locked.
+    check_archive(archive)?;
+    let mut catalog = Catalog::new(archive, IndexId::random()?, settings, Vec::new());
+    for named in nodes {
+        fs::create_dir_all(named).map_err(IndexError::io(named))?;
+        let folder = fs::canonicalize(named).map_err(IndexError::io(named))?;
+        let node = Node::new(name_of(archive, &folder)?);
+        if catalog.nodes.contains(&node) {
+            return Err(named_twice(named));
+        }
+        check_node(archive, &folder)?;
+        locks.push(lock(&folder)?);
+        check_node(archive, &folder)?;
+        catalog.nodes.push(node);
+        node_mark::write(&catalog, catalog.nodes.len() - 1, &[])?;
+    }
+    Ok((catalog, locks))
+}
+
+/// Checks that an archive's folder is new or empty.
+fn check_archive(archive: &Path) -> Result<(), IndexError> {
+    let refuse = |reason: &str| Err(IndexError::Plan(format!("{}: {reason}", archive.shown())));
+    let Ok(data) = fs::metadata(archive) else {
+        return Ok(());
+    };
+    if !data.is_dir() {
+        return refuse(
+            "an index is a directory, and this is a file; name the directory first, and then the captures",
+        );
+    }
+    if archive.join(CATALOG).exists() {
+        return refuse(
+            "there is an index in this folder already; `flowsieve index add` adds to it",
+        );
+    }
+    // A build that was killed may have left these.
+    check_empty(archive, &[LOCK, NODE, JOURNAL, &temporary(CATALOG)])
+}
+
+/// Checks that a node's folder is empty, or was left by a killed build of this archive.
+fn check_node(archive: &Path, folder: &Path) -> Result<(), IndexError> {
+    if folder == archive {
+        return Err(IndexError::Plan(format!(
+            "{}: this is the directory of the index; a node needs one of its own, below it or elsewhere",
+            folder.shown()
+        )));
+    }
+    let owner = name_of(archive, folder)?.is_absolute().then_some(archive);
+    let is_ours = NodeMark::read(folder)?
+        .is_none_or(|mark| mark.owner.as_ref().map(|owner| &*owner.archive) == owner);
+    let left = [LOCK, MARK, &temporary(MARK)];
+    check_empty(folder, if is_ours { &left } else { &[] })
+}
+
+/// The name of a file until it replaces another one.
+fn temporary(name: &str) -> String {
+    format!("{name}{}", disk::TEMPORARY)
+}
+
+/// Returns how the catalogue names a folder: relative to the archive's if it is copied and moved
+/// with it, which another file system that is mounted there is not.
+fn name_of(archive: &Path, folder: &Path) -> Result<PathBuf, IndexError> {
+    let Ok(inside) = folder.strip_prefix(archive) else {
+        return Ok(folder.to_owned());
+    };
+    let is_mounted = archive.exists() && device(archive)? != device(folder)?;
+    Ok(if is_mounted { folder } else { inside }.to_owned())
+}
+
+fn device(folder: &Path) -> Result<u64, IndexError> {
+    let data = fs::metadata(folder).map_err(IndexError::io(folder))?;
+    #[cfg(unix)]
+    let device = std::os::unix::fs::MetadataExt::dev(&data);
+    #[cfg(not(unix))]
+    let device = u64::from(data.is_dir());
+    Ok(device)
+}
+
+fn named_twice(node: &Path) -> IndexError {
+    IndexError::Plan(format!(
+        "{}: this folder is named twice; each node has a folder of its own",
+        node.shown()
+    ))
+}
+
+/// Makes folders that the user named the nodes of an index that was moved or copied, or whose marks
+/// are gone. Without `nodes` they are those of the catalogue, which must be within the archive's
+/// folder. Returns their number.
+///
+/// # Errors
+///
+/// A folder belongs to another index, or is not the node that it is named as.
+#[doc(hidden)]
+pub fn adopt(archive: &Path, nodes: &[PathBuf]) -> Result<usize, IndexError> {
+    // A folder without an index gets no lock file.
+    Catalog::load(archive)?;
+    let archive = &fs::canonicalize(archive).map_err(IndexError::io(archive))?;
+    let mut locks = vec![lock(archive)?];
+    let mut catalog = Catalog::load(archive)?;
+    let outside = catalog.nodes.iter().filter(|node| !node.is_inside());
+    let outside: Vec<String> = outside.map(|node| node.folder.shown().to_string()).collect();
+    let count = catalog.nodes.len();
+    if nodes.is_empty() && !outside.is_empty() {
+        return Err(IndexError::Plan(format!(
+            "{}: nodes of this index are in other folders ({}); with --nodes name the folders of all {count} nodes in their order, or those of their copies",
+            archive.shown(),
+            outside.join(", ")
+        )));
+    }
+    if !nodes.is_empty() && nodes.len() != count {
+        return Err(IndexError::Plan(format!(
+            "{}: this index has {count} nodes, and {} are named; name all of them in their order",
+            archive.shown(),
+            nodes.len()
+        )));
+    }
+    let own: Vec<PathBuf> = (0..count).map(|node| catalog.node_folder(node)).collect();
+    let mut adopted: Vec<Node> = Vec::new();
+    for (node, named) in (if nodes.is_empty() { &own } else { nodes }).iter().enumerate() {
+        let folder = fs::canonicalize(named).map_err(IndexError::io(named))?;
+        if nodes.is_empty() {
+            node_mark::resolve(&catalog, node)?;
+        }
+        let name = Node::new(name_of(archive, &folder)?);
+        if adopted.contains(&name) {
+            return Err(named_twice(named));
+        }
+        check_adoptable(&catalog, node, &folder)?;
+        locks.push(lock(&folder)?);
+        check_adoptable(&catalog, node, &folder)?;
+        adopted.push(name);
+    }
+    catalog.nodes = adopted;
+    // The commit marks those outside.
+    let inside = (0..count).filter(|&node| catalog.nodes[node].is_inside());
+    inside.into_iter().try_for_each(|node| node_mark::write(&catalog, node, &[]))?;
+    catalog.commit()?;
+    Ok(count)
+}
+
+/// Refuses a folder that another index owns, or that cannot be this node.
+fn check_adoptable(catalog: &Catalog, node: usize, folder: &Path) -> Result<(), IndexError> {
+    let refuse = |reason: String| Err(IndexError::Node { folder: folder.to_owned(), reason });
+    let this = catalog.archive.shown();
+    if folder == catalog.archive {
+        return refuse(
+            "a node needs a folder of its own, below or outside that of the index".into(),
+        );
+    }
+    let around = index_around(folder).and_then(|around| fs::canonicalize(around).ok());
+    if let Some(other) = around.filter(|around| *around != catalog.archive) {
+        return refuse(format!(
+            "this folder is part of the index in {}; copy the node, and name the copy",
+            other.shown()
+        ));
+    }
+    let Some(mark) = NodeMark::read(folder)? else {
+        return check_content(catalog, node, folder);
+    };
+    if mark.index != catalog.id {
+        return refuse(format!(
+            "this folder belongs to another index than the one in {this}; name the folder of node {node}"
+        ));
+    }
+    if mark.node != node {
+        return refuse(format!(
+            "this folder is node {} of the index, and it is named as node {node}; name the nodes in their order",
+            mark.node
+        ));
+    }
+    let owner = mark.owner.map(|owner| owner.archive);
+    let Some(owner) = owner.filter(|owner| *owner != catalog.archive) else {
+        return Ok(());
+    };
+    // The archive was moved, and its old name leads to it.
+    if fs::canonicalize(&owner).is_ok_and(|owner| owner == catalog.archive) {
+        return Ok(());
+    }
+    let other = match Catalog::load(&owner) {
+        Ok(other) => other,
+        Err(IndexError::Missing(_)) => return Ok(()),
+        Err(error) => {
+            return refuse(format!(
+                "this folder may be in use by the index in {}, which cannot be read: {error}",
+                owner.shown()
+            ));
+        }
+    };
+    if other.id == mark.index && (0..other.nodes.len()).any(|at| other.node_folder(at) == folder) {
+        return refuse(format!(
+            "this folder is in use by the index in {}; copy it, and name the copy",
+            owner.shown()
+        ));
+    }
+    Ok(())
+}
+
+/// Checks a folder without a mark, of which only its files tell whether it is the node: it has all
+/// filters that the catalogue names there, and one of them is whole; or it is empty.
+fn check_content(catalog: &Catalog, node: usize, folder: &Path) -> Result<(), IndexError> {
+    let parts = catalog.segments.iter().flat_map(|segment| &segment.parts);
+    let parts: Vec<_> = parts.filter(|part| part.node == node).collect();
+    if parts.is_empty() {
+        return check_empty(folder, &[LOCK, MARK]);
+    }
+    let this = catalog.archive.shown();
+    let refuse = |what: &str, name: &str| IndexError::Node {
+        folder: folder.to_owned(),
+        reason: format!(
+            "this folder has neither a mark nor {what} {name} of node {node} of the index in {this}; name the folder that has it"
+        ),
+    };
+    let mut is_proved = false;
+    let mut last = String::new();
+    for part in parts {
+        let filters = part.region_filters.iter().map(|&(number, mark)| (number, "filters", mark));
+        for (number, ending, mark) in filters.chain([(part.filter.0, "filter", part.filter.1)]) {
+            last = format!("{number:06}.{ending}");
+            let path = folder.join(&last);
+            if !path.is_file() {
+                return Err(refuse("the file", &last));
+            }
+            is_proved |= ending == "filters" && disk::read_checked(&path, mark).is_ok();
+        }
+    }
+    if is_proved { Ok(()) } else { Err(refuse("an undamaged file", &last)) }
+}
+
+/// Locks a folder for writing, as long as the file is open.
+pub(super) fn lock(folder: &Path) -> Result<File, IndexError> {
+    let path = folder.join(LOCK);
+    disk::check_file(&path)?;
+    let mut options = File::options();
+    let file = options.create(true).truncate(false).write(true).open(&path);
+    let file = file.map_err(IndexError::io(&path))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(IndexError::Busy(folder.to_owned())),
+        Err(TryLockError::Error(error)) => Err(IndexError::io(&path)(error)),
+    }
+}
+
+/// Checks that a folder has no files but those of these names.
+fn check_empty(folder: &Path, but: &[&str]) -> Result<(), IndexError> {
+    for entry in fs::read_dir(folder).map_err(IndexError::io(folder))? {
+        let name = entry.map_err(IndexError::io(folder))?.file_name();
+        if !but.iter().any(|known| name == *known) {
+            return Err(IndexError::Plan(format!(
+                "{}: this folder has other files in it ({}); an index needs a folder of its own",
+                folder.shown(),
+                name.shown()
+            )));
+        }
+    }
+    Ok(())
+}
