@@ -34,7 +34,7 @@ pub(super) fn best_families(
     }
 }
 
-/// The best of all of these families.
+/// Sizes all of these families and returns the best.
 pub(super) fn all(
     request: &PlanRequest,
     kind: FilterKind,

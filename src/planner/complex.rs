@@ -51,7 +51,7 @@ impl Stored {
         Self { attributes, legal, combinations, by_order }
     }
 
-    /// The sets, ascending, the empty one first.
+    /// Returns the sets in ascending order, the empty one first.
     pub(super) fn sets(&self) -> impl ExactSizeIterator<Item = u32> {
         self.combinations.iter().map(|&(set, ..)| set)
     }
@@ -95,7 +95,7 @@ impl Stored {
         changed.changed(rest)
     }
 
-    /// The least sets that are not stored, small ones first: the cuts that leave these
+    /// Returns the minimal sets that are not stored, small ones first: the cuts that leave these
     /// combinations.
     pub(super) fn cuts(&self) -> Vec<u32> {
         let mut cuts = Vec::new();
@@ -113,17 +113,17 @@ impl Stored {
         cuts
     }
 
-    /// The stored sets that no other one contains.
+    /// Returns the stored sets that no other one contains.
     pub(super) fn facets(&self) -> Vec<u32> {
         self.maximal_in(((1_u64 << self.attributes) - 1) as u32)
     }
 
-    /// Whether a filter stores this many combinations.
+    /// Whether a filter can store this many combinations.
     pub(super) fn is_buildable(&self) -> bool {
         self.combinations.len() <= MAX_COMBINATIONS
     }
 
-    /// Cells with these sizes.
+    /// Returns the number of cells with these sizes.
     pub(super) fn cells(&self, sizes: &[f64]) -> f64 {
         let mut products = Vec::with_capacity(self.combinations.len());
         let mut sum = 0.0;
@@ -135,13 +135,13 @@ impl Stored {
         sum
     }
 
-    /// Cells if every attribute has this size.
+    /// Returns the number of cells if every attribute has this size.
     pub(super) fn cells_of_equal(&self, size: f64) -> f64 {
         // Horner's rule on Σ count_r m^r.
         self.by_order.iter().rev().fold(0.0, |sum, count| sum * size + count)
     }
 
-    /// The maximal stored subsets of a query; the only ones that it has to look at.
+    /// Returns the maximal stored subsets of a query, the only ones that it has to look at.
     pub(super) fn maximal_subsets(&self, query: u32) -> Vec<u32> {
         if self.stores(query) {
             return vec![query];
@@ -157,7 +157,7 @@ impl Stored {
     }
 }
 
-/// The attributes of a set.
+/// Returns the attributes of a set.
 fn members(set: u32) -> impl Iterator<Item = u32> {
     (0..u32::BITS).filter(move |one| set >> one & 1 == 1)
 }

@@ -52,7 +52,7 @@ fn given_cuts(request: &PlanRequest, kind: FilterKind) -> Option<&[u32]> {
     if kind.has_cuts() { request.cuts.as_deref() } else { Some(&[]) }
 }
 
-/// The matrix with given cuts, if any size serves the goal.
+/// Returns the matrix with given cuts, if any size serves the goal.
 fn with_cuts<'a>(
     request: &'a PlanRequest,
     kind: FilterKind,
@@ -189,8 +189,8 @@ pub(super) fn holds(row: &PlanRow, apart: f64) -> bool {
     apart <= row.weighted.unwrap_or(1.0).max(NEGLIGIBLE)
 }
 
-/// The largest number of elements by the rule of the paper's tables, not rounded: m real, all
-/// attributes alike.
+/// Returns the largest number of elements by the rule of the paper's tables, not rounded: m real,
+/// all attributes alike.
 pub(super) fn real_elements(
     request: &PlanRequest,
     kind: FilterKind,

@@ -49,7 +49,7 @@ impl Candidate {
         }
     }
 
-    /// The order of candidates, the best first.
+    /// Orders candidates, the best first.
     pub(super) fn compare(&self, other: &Self, goal: Target) -> std::cmp::Ordering {
         let (ours, theirs) = (self.cost(goal), other.cost(goal));
         ours.0.cmp(&theirs.0).then(ours.1.total_cmp(&theirs.1))
@@ -96,7 +96,7 @@ impl<'a> Matrix<'a> {
         self.request.attributes.len()
     }
 
-    /// The weights of the request, if the structure has some.
+    /// Returns the weights of the request, if the structure has some.
     pub(super) fn given_weights(&self) -> Option<&'a [f64]> {
         match self.kind {
             FilterKind::Wcbfm => self.request.weights.as_deref(),
@@ -250,7 +250,7 @@ impl<'a> Matrix<'a> {
         Some(self.candidate(&sizes(heavy), None))
     }
 
-    /// The sizes by the rule of the paper's tables.
+    /// Returns the sizes by the rule of the paper's tables.
     fn sizes_of_table(&self, fpr: f64) -> Vec<f64> {
         let elements = &self.request.elements;
         let size = |elements: f64| attribute_size(fpr, elements).floor().max(1.0);

@@ -140,7 +140,7 @@ impl PlanRequest {
         ((1_u64 << self.attributes.len()) - 1) as u32
     }
 
-    /// The names of a combination's attributes: `src,dst`.
+    /// Returns the names of a combination's attributes: `src,dst`.
     pub fn name(&self, mask: u32) -> String {
         let names = self.attributes.iter().enumerate();
         let names: Vec<&str> = names
@@ -172,7 +172,7 @@ impl PlanRequest {
     ///
     /// # Errors
     ///
-    /// The first rule that is broken, and a value that works.
+    /// The first rule that is broken, with a value that works.
     pub fn check(&self) -> Result<(), PlannerError> {
         let error = |text: String| Err(PlannerError(text));
         let attributes = self.attributes.len();

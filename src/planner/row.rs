@@ -100,8 +100,8 @@ impl PlanRow {
         }
     }
 
-    /// The filter of this row, with the row's own parameters and bytes. `None` if the structure is
-    /// no filter, or none that can be built.
+    /// Returns the filter of this row, with the row's parameters and bytes. `None` if the structure
+    /// is no filter, or cannot be built.
     pub fn spec(&self) -> Option<&FilterSpec> {
         match &self.design {
             Some(Design::Filter(spec)) if self.fits && spec.check().is_ok() => Some(spec),
@@ -144,7 +144,7 @@ impl PlanRow {
         };
     }
 
-    /// The sizes of what is planned.
+    /// Returns the planned sizes.
     pub fn shape(&self) -> Option<Shape> {
         let is_weighted = self.structure == Structure::Filter(FilterKind::Wcbfm);
         Some(match self.design.as_ref()? {

@@ -1,7 +1,7 @@
 //! Searching for the last or the least number with a property.
 
-/// The last number from `low` to `high` for which `holds`, if it holds for the first ones and then
-/// no more; `None` if it does not hold for `low`.
+/// Returns the last number from `low` to `high` for which `holds`, if it holds for the first ones
+/// and then no more; `None` if it does not hold for `low`.
 pub(super) fn last(low: u64, high: u64, holds: impl Fn(u64) -> bool) -> Option<u64> {
     if !holds(low) {
         return None;
@@ -28,8 +28,8 @@ pub(super) fn last(low: u64, high: u64, holds: impl Fn(u64) -> bool) -> Option<u
     Some(good)
 }
 
-/// The least number from `low` to `high` for which `holds`, if it does from there on; `None` if it
-/// does not hold for `high`.
+/// Returns the smallest number from `low` to `high` for which `holds`, if it does from there on;
+/// `None` if it does not hold for `high`.
 pub(super) fn least(low: u64, high: u64, holds: impl Fn(u64) -> bool) -> Option<u64> {
     if holds(low) {
         return Some(low);

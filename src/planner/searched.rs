@@ -58,7 +58,7 @@ fn by_search(
     })
 }
 
-/// The filter as [`FilterSpec::new`] sizes it, for whole elements.
+/// Returns the filter as [`FilterSpec::new`] sizes it, for whole elements.
 fn by_rule(request: &PlanRequest, kind: FilterKind, goal: Target) -> Result<FilterSpec, String> {
     let expected = request.elements.whole().ceil() as u64;
     let sizing = match goal {

@@ -22,7 +22,7 @@ pub enum PieceError {
     Bytes {
         /// Name of the form.
         form: &'static str,
-        /// What is wrong with them.
+        /// Why they cannot be read.
         reason: &'static str,
     },
     /// A file changed after the run was planned, or since it was read before.

@@ -1,4 +1,4 @@
-//! What the reader of a piece yields: distinct elements of its slices, and what became of its
+//! The output of the reader of a piece: distinct elements of its slices, and the result of its
 //! input.
 
 use super::PieceError;
@@ -91,7 +91,7 @@ impl<'a> FirstSightings<'a> {
     }
 }
 
-/// What became of a piece of an input.
+/// The result of a piece of an input.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct InputPart {
     /// Number of the input, in the order given.

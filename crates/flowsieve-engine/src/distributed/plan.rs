@@ -1,4 +1,4 @@
-//! What the processes of a distributed run know of its plan.
+//! The parts of a plan that the processes of a distributed run share.
 
 use crate::elements::ElementBatch;
 use crate::export::{ExportPlan, ExportWhat, PackedSightingMaker};

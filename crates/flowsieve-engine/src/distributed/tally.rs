@@ -5,7 +5,7 @@ use crate::filters::{Basis, Estimate};
 use crate::pipeline::ShardTally as Counts;
 use serde::{Deserialize, Serialize};
 
-/// What was counted of one shard of one slice.
+/// The counts of one shard of one slice.
 #[derive(Debug, Deserialize, Serialize)]
 pub struct ShardTally {
     /// Number of the slice in the grid.
