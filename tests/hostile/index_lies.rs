@@ -97,7 +97,9 @@ impl Texts {
             self.catalog
         );
         fs::write(archive.join("catalog.json"), text).unwrap();
-        fs::write(segment_file(archive), &self.segment).unwrap();
+        for folder in [archive, &archive.join("node")] {
+            fs::write(segment_file(folder), &self.segment).unwrap();
+        }
     }
 }
 
