@@ -261,7 +261,7 @@ impl CountPage {
         let overall = totals.estimate.zip(totals.exact.filter(|&n| n > 0));
         let overall = overall.map(|(estimate, exact)| (estimate - exact as f64) / exact as f64);
         let overall = overall.map_or_else(String::new, |error| {
-            format!(" The sum of all {slice}s is off by {}.", share(error))
+            format!(" The error of the sum of all {slice}s is {}.", share(error))
         });
         let at = written(Scale::Time(zone), at as f64 / 1e9);
         format!(

@@ -23,6 +23,9 @@ const LONGEST: usize = 34;
 const NOTE: f64 = 16.0;
 const MOST_NOTES: usize = 6;
 
+/// Space between a figure and these lines.
+const NOTE_GAP: f64 = 12.0;
+
 /// A part of the picture.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rect {
@@ -99,7 +102,8 @@ impl Frame<'_> {
         let figure = self.figure;
         let [title, text] = ["title", "desc"].map(|part| format!("{}-{part}", figure.name));
         let notes = self.notes();
-        let all = height + notes.len() as f64 * NOTE;
+        let below = if notes.is_empty() { 0.0 } else { NOTE_GAP };
+        let all = height + below + notes.len() as f64 * NOTE;
         let (all, width) = (px(all), px(WIDTH));
         let view = format!("0 0 {width} {all}");
         let labels = format!("{title} {text}");
@@ -131,7 +135,8 @@ impl Frame<'_> {
         svg.empty("rect", &[("class", &"ground"), ("width", &width), ("height", &all)]);
         self.heading(svg);
         for (number, note) in notes.iter().enumerate() {
-            label(svg, (12.0, height + number as f64 * NOTE + 4.0), "start", note);
+            let y = height + NOTE_GAP + number as f64 * NOTE;
+            label(svg, (12.0, y), "start", note);
         }
         svg.line();
     }
