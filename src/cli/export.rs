@@ -41,6 +41,8 @@ pub(crate) struct ExportArgs {
 
     /// What an element is
     ///
+    /// A kind of element, or the fields of a key separated by commas, as for `flowsieve count`.
+    ///
     /// Only the first fragment of a datagram has ports, so its later fragments are a flow with
     /// ports 0.
     #[arg(long, value_name = "KIND", default_value = "flow", value_parser = elements(), help_heading = "Rows")]

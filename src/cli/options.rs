@@ -258,6 +258,10 @@ pub(super) struct DnsPortArgs {
 pub(super) struct ElementArgs {
     /// What is counted
     ///
+    /// A kind of element, or the fields of a key separated by commas, such as `src/24,dst-port`:
+    /// `src`, `dst`, prefixes of them, `proto`, `src-port`, `dst-port`, `domain`, `domain2` and
+    /// `vlan`.
+    ///
     /// Only the first fragment of a datagram has ports, so its later fragments are a flow with
     /// ports 0.
     #[arg(long, value_name = "KIND", default_value = "host-pair", value_parser = elements())]

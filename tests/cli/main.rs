@@ -16,6 +16,7 @@ mod index;
 mod index_faults;
 mod index_folders;
 mod inputs;
+mod keys;
 mod limits;
 #[cfg(unix)]
 mod live;

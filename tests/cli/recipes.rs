@@ -111,3 +111,26 @@ fn the_manual_names_every_container() {
     let missing: Vec<_> = names.filter(|name| !manual.contains(&format!("`{name}`"))).collect();
     assert!(missing.is_empty(), "{missing:?}");
 }
+
+/// A kind of element is an entry of the table of kinds; every command that knows kinds knows it from
+/// there.
+#[test]
+fn an_element_kind_is_added_in_one_place() {
+    let named = places("toy-service");
+    // Its entry, and the check that hides it unless it is asked for.
+    assert!(named.len() <= 2, "{named:?}");
+    assert!(named.iter().all(|place| place.contains("elements/kind.rs")), "{named:?}");
+
+    let trace = "traces/netns-web-loss.pcap";
+    let knows = |args: &[&str], said: &str| {
+        let run = program(args).env("FLOWSIEVE_TOY", "1").output().unwrap();
+        let out = String::from_utf8(run.stdout).unwrap();
+        assert!(run.status.success() && out.contains(said), "{args:?}: {out}");
+    };
+    knows(&["count", "--help"], "toy-service");
+    let toy = ["--element", "toy-service"];
+    knows(&[&["count", trace, "--format", "json"], &toy[..]].concat(), r#""element":"toy-service""#);
+    knows(&[&["compare", trace, "--memory", "1KiB"], &toy[..]].concat(), "services");
+    knows(&[&["export", trace, "--format", "csv"], &toy[..]].concat(), "dst_port");
+    knows(&[&["plan", "--expect", "1000"], &toy[..]].concat(), "toy-service");
+}
