@@ -34,7 +34,12 @@ fn prefix(address: &str, bits: u32) -> String {
 }
 
 /// What a packet has of a key; none if it lacks a field.
-fn key_of(packets: &Rows, packet: &csv::StringRecord, key: &str, undirected: bool) -> Option<String> {
+fn key_of(
+    packets: &Rows,
+    packet: &csv::StringRecord,
+    key: &str,
+    undirected: bool,
+) -> Option<String> {
     let get = |name: &str| packets.get(packet, name);
     let has_ports = get("src_port") != "0" || get("dst_port") != "0";
     let mut parts = Vec::new();
@@ -76,10 +81,10 @@ fn keys_of_fields_count_what_sets_of_the_fields_count() {
         if undirected {
             args.push("--undirected");
         }
-        let counted = Rows::of(&[&["count"], &args[..]].concat());
+        let counted = Rows::of(&[&["count"][..], &args[..]].concat());
         let exact = counted.get(&counted.rows[0], "exact");
         assert_eq!(exact, seen.len().to_string(), "{trace} {key}");
-        let exported = Rows::of(&[&["export"], &args[..]].concat());
+        let exported = Rows::of(&[&["export"][..], &args[..]].concat());
         assert_eq!(exported.rows.len(), seen.len(), "{trace} {key}");
     }
 }

@@ -128,9 +128,11 @@ fn an_element_kind_is_added_in_one_place() {
         assert!(run.status.success() && out.contains(said), "{args:?}: {out}");
     };
     knows(&["count", "--help"], "toy-service");
-    let toy = ["--element", "toy-service"];
-    knows(&[&["count", trace, "--format", "json"], &toy[..]].concat(), r#""element":"toy-service""#);
-    knows(&[&["compare", trace, "--memory", "1KiB"], &toy[..]].concat(), "services");
-    knows(&[&["export", trace, "--format", "csv"], &toy[..]].concat(), "dst_port");
-    knows(&[&["plan", "--expect", "1000"], &toy[..]].concat(), "toy-service");
+    let knows_with = |args: &[&str], said: &str| {
+        knows(&[args, &["--element", "toy-service"]].concat(), said);
+    };
+    knows_with(&["count", trace, "--format", "json"], r#""element":"toy-service""#);
+    knows_with(&["compare", trace, "--memory", "1KiB"], "services");
+    knows_with(&["export", trace, "--format", "csv"], "dst_port");
+    knows_with(&["plan", "--expect", "1000"], "toy-service");
 }

@@ -70,7 +70,7 @@ impl From<FilterKind> for Contender {
     }
 }
 
-/// The best weighted matrix for some queries in so many bytes, if there is one.
+/// Returns the best weighted matrix for some queries in this many bytes, if there is one.
 pub type Weigh = fn(&Workload<'_>, bytes: u64) -> Option<FilterSpec>;
 
 /// What has to be left for sets and threads when the structures are made.

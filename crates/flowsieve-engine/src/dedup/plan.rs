@@ -61,7 +61,7 @@ pub enum WindowWidth {
 /// How much of each packet is written.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum SnapLength {
-    /// At most so many bytes.
+    /// At most this many bytes.
     Bytes(u32),
     /// The headers: of the link, of IP with its extension headers, and of what IP carries; with
     /// [`Tunnel::Inner`] those inside tunnels, too.

@@ -105,7 +105,7 @@ impl Texts {
         &self.missing
     }
 
-    /// Appends the text that `write` appends, or none if it returns false.
+    /// Appends the text that `write` appends; it is missing if `write` returns false.
     #[inline]
     pub(super) fn push_with(&mut self, write: impl FnOnce(&mut String) -> bool) {
         let is_there = write(&mut self.text);

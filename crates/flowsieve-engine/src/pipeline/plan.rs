@@ -78,7 +78,7 @@ impl Slicing {
     }
 }
 
-/// What counts in each shard, beside the exact set.
+/// The counter of each shard, in addition to the exact set.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CounterChoice {
     /// Name of the structure, in the command line and in reports.
@@ -86,7 +86,7 @@ pub struct CounterChoice {
     /// Parameters of the counter of one shard.
     pub shard: CounterSpec,
     /// Of a filter that was designed for certain combinations of attributes: those of some of them,
-    /// bit i for attribute i, whose counts are reported beside that of the whole element. With any
+    /// bit i for attribute i, whose counts are reported in addition to that of the whole element. With any
     /// there is one shard.
     pub combinations: Option<Vec<u32>>,
 }

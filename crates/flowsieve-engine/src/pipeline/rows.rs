@@ -192,19 +192,13 @@ impl<'a> Rows<'a> {
         })?;
         held.map_or(Ok(()), |last| add(last, Some(cut)))?;
         let totals = sums.totals();
-        Ok(match panes {
-            None => totals,
-            // Windows overlap, so sums over them say nothing.
-            Some(_) => Totals {
-                exact: None,
-                estimate: None,
-                std_error: None,
-                lower: None,
-                upper: None,
-                ..totals
-            },
-        })
+        Ok(if panes.is_some() { without_sums(totals) } else { totals })
     }
+}
+
+/// The totals of windows, which overlap, so that sums over them say nothing.
+fn without_sums(totals: Totals) -> Totals {
+    Totals { exact: None, estimate: None, std_error: None, lower: None, upper: None, ..totals }
 }
 
 /// The empty slices between two others, or their number if they are too many to be listed.

@@ -34,7 +34,7 @@ pub struct TopPlan {
 const MOST_BYTES: u64 = 1 << 40;
 
 impl TopPlan {
-    /// Memory of filter and summary unless somebody says otherwise.
+    /// Default memory of filter and summary.
     #[doc(hidden)]
     pub const USUAL_BYTES: u64 = 1 << 20;
 

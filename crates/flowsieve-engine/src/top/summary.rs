@@ -512,7 +512,7 @@ impl Summary {
 }
 
 /// Where keys are: the numbers of their entries, each at the first free place from that on which
-/// its digest chooses, beside some bits of the digest, so that few others are looked at.
+/// its digest chooses, together with some bits of the digest, so that few others are looked at.
 ///
 /// It is filled anew whenever keys are evicted, so nothing is ever taken out of it, and an ordinary
 /// hash table would take twice the time. Digests are multiplied with a random number, so that
