@@ -144,17 +144,19 @@ impl KeyMask {
         let ports = (ones(Attribute::SourcePort), ones(Attribute::DestinationPort));
         let mask =
             |addresses| FlowKey::new(addresses, protocol, ports).with_vlan(ones(Attribute::Vlan));
-        Self {
-            v4: mask(Addresses::V4 {
-                source: source.map_or([0; 4], |field| prefix_v4([0xff; 4], field.prefix)),
-                destination: destination.map_or([0; 4], |field| prefix_v4([0xff; 4], field.prefix)),
-            }),
-            v6: mask(Addresses::V6 {
-                source: source.map_or([0; 16], |field| prefix_v6([0xff; 16], field.prefix)),
-                destination: destination
-                    .map_or([0; 16], |field| prefix_v6([0xff; 16], field.prefix)),
-            }),
+        let v4 = mask(Addresses::V4 {
+            source: source.map_or([0; 4], |field| prefix_v4([0xff; 4], field.prefix)),
+            destination: destination.map_or([0; 4], |field| prefix_v4([0xff; 4], field.prefix)),
+        });
+        if kind.addresses() == 0 {
+            // Keys of both families are the same, and have the bit that both have.
+            return Self { v4, v6: v4 };
         }
+        let v6 = mask(Addresses::V6 {
+            source: source.map_or([0; 16], |field| prefix_v6([0xff; 16], field.prefix)),
+            destination: destination.map_or([0; 16], |field| prefix_v6([0xff; 16], field.prefix)),
+        });
+        Self { v4, v6 }
     }
 
     /// What the key has of a five-tuple.
