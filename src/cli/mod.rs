@@ -36,6 +36,8 @@ mod structure;
 mod timezone;
 mod top;
 mod topics;
+#[cfg(feature = "toy")]
+mod toy;
 mod units;
 mod wanted;
 
@@ -239,6 +241,10 @@ pub(crate) enum Command {
     /// Write manual pages, for the program and each command
     #[command(display_order = 13)]
     Man(man::ManArgs),
+    /// Say how many flows captures have
+    #[cfg(feature = "toy")]
+    #[command(hide = true)]
+    Toy(toy::ToyArgs),
 }
 
 /// How a run ended.
@@ -393,6 +399,8 @@ impl Command {
             Self::Plan(args) => plan::run(args, run),
             Self::Reproduce(args) => reproduce::run(args, run),
             Self::Top(args) => top::run(args, run),
+            #[cfg(feature = "toy")]
+            Self::Toy(args) => toy::run(args, run),
         })
     }
 }

@@ -90,6 +90,11 @@ pub(super) struct ReadArgs {
     /// Which IP header of tunnelled packets counts
     #[arg(long, value_name = "WHICH", default_value = "outer", value_parser = one_of(HEADERS), hide_short_help = true)]
     pub(super) tunnel: Tunnel,
+
+    /// Only packets of at least this many bytes
+    #[cfg(feature = "toy")]
+    #[arg(long, value_name = "BYTES", default_value_t = 0, hide = true)]
+    toy_least: u32,
 }
 
 impl ReadArgs {
@@ -113,14 +118,17 @@ impl ReadArgs {
         dns: &DnsPortArgs,
         threads: &ThreadArgs,
     ) -> Result<TracePlan, UsageError> {
-        Ok(TracePlan {
+        let trace = TracePlan {
             inputs: inputs.iter().cloned().map(Into::into).collect(),
             input_format: self.format(),
             selection: self.selection.selection(self.tunnel)?,
             headers: Headers { tunnel: self.tunnel, dns_ports: dns.dns_port.clone() },
             threads: threads.count(),
             delay_ns: None,
-        })
+        };
+        #[cfg(feature = "toy")]
+        let trace = trace.with_toy(self.toy_least);
+        Ok(trace)
     }
 }
 
@@ -172,7 +180,14 @@ impl SelectionArgs {
         let zone = self.zone.zone();
         let [from, to] = [self.from, self.to].map(|bound| Some(bound?.in_zone(zone)));
         let capture_filter = capture_filter(self.expression.as_deref(), tunnel)?;
-        Ok(Selection { capture_filter, from, to, zone })
+        Ok(Selection {
+            capture_filter,
+            from,
+            to,
+            zone,
+            #[cfg(feature = "toy")]
+            toy_least: 0,
+        })
     }
 }
 

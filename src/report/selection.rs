@@ -18,6 +18,9 @@ pub struct Selected {
     pub to: Option<TimeBound>,
     /// Time zone for text output.
     pub zone: Zone,
+    /// Fewest bytes of a packet that was selected.
+    #[cfg(feature = "toy")]
+    pub toy_least: u32,
 }
 
 impl From<&Selection> for Selected {
@@ -28,6 +31,8 @@ impl From<&Selection> for Selected {
             from: selection.from,
             to: selection.to,
             zone: selection.zone,
+            #[cfg(feature = "toy")]
+            toy_least: selection.toy_least,
         }
     }
 }
@@ -48,7 +53,7 @@ fn bound(bound: TimeBound, zone: Zone) -> String {
 
 /// The columns of a selection.
 pub(super) fn selection_columns() -> Columns<Selected> {
-    Columns::default()
+    let columns = Columns::default()
         .field("where", |selected: &Selected| selected.expression.clone())
         .doc("capture filter that packets had to match ([capture-filters.md](capture-filters.md)); null for none")
         .field("from", Selected::begin_text)
@@ -60,7 +65,22 @@ pub(super) fn selection_columns() -> Columns<Selected> {
         .field("to_ns", |selected| selected.to.and_then(nanoseconds))
         .doc("the same in nanoseconds since the epoch")
         .field("timezone", |selected| selected.zone.name())
-        .doc("zone in which times are shown (`--timezone`)")
+        .doc("zone in which times are shown (`--timezone`)");
+    with_toy(columns)
+}
+
+#[cfg(not(feature = "toy"))]
+fn with_toy(columns: Columns<Selected>) -> Columns<Selected> {
+    columns
+}
+
+/// Adds the column of the toy where tests ask for it: the manual has none.
+#[cfg(feature = "toy")]
+fn with_toy(columns: Columns<Selected>) -> Columns<Selected> {
+    if std::env::var_os("FLOWSIEVE_TOY").is_none() {
+        return columns;
+    }
+    columns.field("toy_least", |selected| u64::from(selected.toy_least))
 }
 
 /// A bound in nanoseconds since the epoch; `None` if it is relative.

@@ -43,7 +43,7 @@ fn a_structure_is_added_in_the_places_that_its_recipe_names() {
         let out = String::from_utf8(run.stdout).unwrap();
         assert!(run.status.success() && out.contains(said), "{args:?}: {out}");
     };
-    knows(&["count", "--help"], "One bit an element");
+    knows(&["help", "structures"], "One bit an element");
     let count = ["count", trace, "--filter", "bitmap", "--format", "json", "--slice", "all"];
     knows(&[&count[..], &["--save-filter", &saved]].concat(), r#""filter":"bitmap""#);
     knows(&["filter", "info", &saved], "bitmap");
@@ -135,4 +135,64 @@ fn an_element_kind_is_added_in_one_place() {
     knows_with(&["compare", trace, "--memory", "1KiB"], "services");
     knows_with(&["export", trace, "--format", "csv"], "dst_port");
     knows_with(&["plan", "--expect", "1000"], "toy-service");
+}
+
+/// A command is its file, a line among the modules, a variant and its line where commands are run;
+/// inputs, progress, signals, partial results and exit codes are those of all commands.
+#[test]
+fn a_command_is_added_in_the_places_that_its_recipe_names() {
+    let named: Vec<String> = places("toy::");
+    let others = named.iter().filter(|place| !place.starts_with("src/cli/mod.rs")).count();
+    assert_eq!((named.len(), others), (2, 0), "{named:?}");
+
+    let trace = "traces/generated.pcap";
+    let flows = program(&["flows", trace, "--format", "json"]).output().unwrap();
+    let flows = String::from_utf8(flows.stdout).unwrap();
+    let said = |args: &[&str]| {
+        let run = program(&[&["toy"], args].concat()).output().unwrap();
+        (run.status.code(), String::from_utf8(run.stdout).unwrap())
+    };
+    let (code, out) = said(&[trace]);
+    let number = out.trim_end().strip_suffix(" flows").unwrap();
+    assert_eq!(code, Some(0));
+    assert!(
+        flows.contains(&format!("\"flows\": {number}"))
+            || flows.contains(&format!("\"flows\":{number}")),
+        "{out}"
+    );
+    assert_eq!(said(&["missing.pcap"]), (Some(1), String::new()));
+    assert_eq!(said(&["-", "-"]).0, Some(2));
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("toy.txt").display().to_string();
+    assert_eq!(said(&[trace, "-o", &file]), (Some(0), String::new()));
+    assert_eq!(fs::read_to_string(file).unwrap(), out);
+}
+
+/// An option of all commands is declared once, and is a field of the selection and a column of
+/// results. (The code that heeds it is its own.)
+#[test]
+fn an_option_of_all_commands_is_added_in_the_places_that_its_recipe_names() {
+    let named = places("toy_least");
+    let mut files: Vec<&str> =
+        named.iter().map(|place| place.split(": ").next().unwrap()).collect();
+    files.dedup();
+    let engine = files.iter().filter(|file| file.contains("flowsieve-engine")).count();
+    assert_eq!(files.len() - engine, 2, "{named:?}");
+
+    let trace = "traces/generated.pcap";
+    let packets = |args: &[&str]| {
+        let run = program(args).env("FLOWSIEVE_TOY", "1").output().unwrap();
+        let out = String::from_utf8(run.stdout).unwrap();
+        let document: serde_json::Value = serde_json::from_str(&out).unwrap();
+        let least = document["parameters"]["toy_least"].as_u64();
+        (least, document["totals"]["packets"].as_u64().unwrap())
+    };
+    for command in ["count", "top", "flows", "export"] {
+        let args = [command, trace, "--format", "json"];
+        let (least, all) = packets(&args);
+        assert_eq!((least, all), (Some(0), 8_000), "{command}");
+        let (least, long) = packets(&[&args[..], &["--toy-least", "100"]].concat());
+        assert_eq!(least, Some(100), "{command}");
+        assert!(0 < long && long < all, "{command}: {long}");
+    }
 }

@@ -65,6 +65,14 @@ impl TracePlan {
         Self { threads, ..self }
     }
 
+    /// Keeps only packets of at least this many bytes.
+    #[cfg(feature = "toy")]
+    #[must_use]
+    pub fn with_toy(mut self, least: u32) -> Self {
+        self.selection.toy_least = least;
+        self
+    }
+
     /// Replaces times that are relative to the inputs by absolute ones; the inputs are opened for
     /// it. The flag ends the reading.
     ///

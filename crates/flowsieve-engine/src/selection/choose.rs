@@ -55,7 +55,13 @@ impl Choose {
 
 impl Select for Choose {
     fn choose_packets(&self, bytes: &[u8], packets: &[PacketRef], chosen: &mut Vec<bool>) {
+        #[cfg(feature = "toy")]
+        let first = chosen.len();
         self.choose_times(packets.iter().map(|packet| packet.time_ns), chosen);
+        #[cfg(feature = "toy")]
+        for (packet, chosen) in packets.iter().zip(&mut chosen[first..]) {
+            *chosen &= packet.wire >= self.selection.toy_least;
+        }
         if let Some(filter) = &self.selection.capture_filter {
             // Packets at the wrong time are not looked into, but where others stand among them.
             if chosen.contains(&true) {

@@ -32,12 +32,19 @@ pub struct Selection {
     pub to: Option<TimeBound>,
     /// Zone in which results show times; it does not change which packets take part.
     pub zone: Zone,
+    /// Fewest bytes of a packet that takes part.
+    #[cfg(feature = "toy")]
+    pub toy_least: u32,
 }
 
 impl Selection {
     /// Whether all packets take part.
     #[doc(hidden)]
     pub fn is_everything(&self) -> bool {
+        #[cfg(feature = "toy")]
+        if self.toy_least > 0 {
+            return false;
+        }
         self.capture_filter.is_none() && self.from.is_none() && self.to.is_none()
     }
 
