@@ -30,10 +30,10 @@ def compare(
     from_: Value | None = None,
     to: Value | None = None,
     timezone: Value = "UTC",
+    tunnel: Literal["outer", "inner"] = "outer",
     element: Literal["host-pair", "flow", "dns", "src", "dst"] | str = "host-pair",
     undirected: bool = False,
     queries_only: bool = False,
-    tunnel: Literal["outer", "inner"] = "outer",
     dns_port: Values | None = None,
     slice: Value = "1s",
     align: Literal["epoch", "first"] = "epoch",
@@ -72,15 +72,15 @@ def compare(
         from_: Only packets from this time on, such as 2014-01-01T12:30, +90s or -5min.
         to: Only packets before this time.
         timezone: Zone of times, such as Europe/Berlin; `local` is that of this machine. Default: UTC.
+        tunnel: Which IP header of tunnelled packets counts. Default: outer.
         element: What is counted. Default: host-pair.
         undirected: Count both directions as one.
         queries_only: Count DNS queries only.
-        tunnel: Which IP header of tunnelled packets counts. Default: outer.
         dns_port: Another DNS port besides 53.
         slice: Width of a time slice, such as 500ms or 5min, or `all`. Default: 1s.
         align: Where slices begin. Default: epoch.
-        filter: Structures, such as subset,mdbf [default: mdbf, cmdbf, bfm, cbfm, bloom, subset, subset-planned, hll,
-            exact]
+        filter: Structures of `flowsieve help structures`, such as subset,mdbf [default: mdbf, cmdbf, bfm, cbfm, bloom,
+            subset, subset-planned, hll, exact]
         pair: Two structures to compare first [default: mdbf,cmdbf]
         each: Compare the pair on each capture: one line per capture.
         memory: Memory of each structure for one slice; several are compared one by one. Default: 1KiB,4KiB,16KiB.
@@ -114,10 +114,10 @@ def count(
     from_: Value | None = None,
     to: Value | None = None,
     timezone: Value = "UTC",
+    tunnel: Literal["outer", "inner"] = "outer",
     element: Literal["host-pair", "flow", "dns", "src", "dst"] | str = "host-pair",
     undirected: bool = False,
     queries_only: bool = False,
-    tunnel: Literal["outer", "inner"] = "outer",
     dns_port: Values | None = None,
     slice: Value = "1s",
     align: Literal["epoch", "first"] = "epoch",
@@ -161,15 +161,15 @@ def count(
         from_: Only packets from this time on, such as 2014-01-01T12:30, +90s or -5min.
         to: Only packets before this time.
         timezone: Zone of times, such as Europe/Berlin; `local` is that of this machine. Default: UTC.
+        tunnel: Which IP header of tunnelled packets counts. Default: outer.
         element: What is counted. Default: host-pair.
         undirected: Count both directions as one.
         queries_only: Count DNS queries only.
-        tunnel: Which IP header of tunnelled packets counts. Default: outer.
         dns_port: Another DNS port besides 53.
         slice: Width of a time slice, such as 500ms or 5min, or `all`. Default: 1s.
         align: Where slices begin. Default: epoch.
         every: Slide the slices: a row every so often, for the --slice before it.
-        filter: The structure that counts [default: subset]
+        filter: The structure that counts; those of the papers: `flowsieve help structures` [default: subset]
         continue_: Go on from the filter that an earlier count saved.
         memory: Memory of the filter for one slice, such as 64KiB [default: 256KiB]
         fpr: Size the filter for this false-positive rate at --expect elements.
@@ -208,8 +208,8 @@ def dedup(
     from_: Value | None = None,
     to: Value | None = None,
     timezone: Value = "UTC",
-    by: Literal["packet", "frame", "retransmission", "flow"] = "packet",
     tunnel: Literal["outer", "inner"] = "outer",
+    by: Literal["packet", "frame", "retransmission", "flow"] = "packet",
     distinguish: Values | None = None,
     window: Value = "50ms",
     filter: Literal["dleft", "split-counting", "counting", "rotating"] = "rotating",
@@ -241,8 +241,8 @@ def dedup(
         from_: Only packets from this time on, such as 2014-01-01T12:30, +90s or -5min.
         to: Only packets before this time.
         timezone: Zone of times, such as Europe/Berlin; `local` is that of this machine. Default: UTC.
-        by: What makes two packets the same. Default: packet.
         tunnel: Which IP header of tunnelled packets counts. Default: outer.
+        by: What makes two packets the same. Default: packet.
         distinguish: Keep packets that differ only in this.
         window: How far back to look: a time such as 50ms, or packets such as 5p. Default: 50ms.
         filter: The filter that follows the window. Default: rotating.
@@ -275,13 +275,13 @@ def export(
     from_: Value | None = None,
     to: Value | None = None,
     timezone: Value = "UTC",
+    tunnel: Literal["outer", "inner"] = "outer",
     all: bool = False,
     element: Literal["host-pair", "flow", "dns", "src", "dst"] | str = "flow",
     undirected: bool = False,
     queries_only: bool = False,
     slice: Value = "1s",
     align: Literal["epoch", "first"] = "epoch",
-    tunnel: Literal["outer", "inner"] = "outer",
     dns_port: Values | None = None,
     memory: Value = "1GiB",
     threads: Value | None = None,
@@ -303,13 +303,13 @@ def export(
         from_: Only packets from this time on, such as 2014-01-01T12:30, +90s or -5min.
         to: Only packets before this time.
         timezone: Zone of times, such as Europe/Berlin; `local` is that of this machine. Default: UTC.
+        tunnel: Which IP header of tunnelled packets counts. Default: outer.
         all: Export each packet, and not each element once per slice.
         element: What an element is. Default: flow.
         undirected: Export both directions as one, with the ends of its first packet.
         queries_only: Export DNS queries only, with `--element dns`.
         slice: Width of a time slice, such as 500ms or 5min, or `all`. Default: 1s.
         align: Where slices begin. Default: epoch.
-        tunnel: Which IP header of tunnelled packets counts. Default: outer.
         dns_port: Another DNS port besides 53.
         memory: Memory of open slices; when it is full, elements are written early. Default: 1GiB.
         threads: Threads; results do not depend on them [default: all processors]
@@ -399,11 +399,11 @@ def flows(
     from_: Value | None = None,
     to: Value | None = None,
     timezone: Value = "UTC",
+    tunnel: Literal["outer", "inner"] = "outer",
     bidirectional: bool = False,
     idle: Value | None = None,
     active: Value | None = None,
     unique: bool = False,
-    tunnel: Literal["outer", "inner"] = "outer",
     dns_port: Values | None = None,
     memory: Value = "1GiB",
     threads: Value | None = None,
@@ -430,11 +430,11 @@ def flows(
         from_: Only packets from this time on, such as 2014-01-01T12:30, +90s or -5min.
         to: Only packets before this time.
         timezone: Zone of times, such as Europe/Berlin; `local` is that of this machine. Default: UTC.
+        tunnel: Which IP header of tunnelled packets counts. Default: outer.
         bidirectional: Both directions are one flow, its originator the sender of its first packet.
         idle: A flow ends when no packet comes for longer than this, such as 15s [default: never]
         active: A flow is cut when it goes on for longer than this, such as 5min [default: never]
         unique: Print each flow once, as soon as it is seen, by its first packet.
-        tunnel: Which IP header of tunnelled packets counts. Default: outer.
         dns_port: Another DNS port besides 53.
         memory: Memory; when it is full, the flow without packets for longest ends early. Default: 1GiB.
         threads: Threads; results do not depend on them [default: all processors]
@@ -726,7 +726,6 @@ def plan(
     element: Literal["host-pair", "flow", "dns", "src", "dst"] | str = "host-pair",
     undirected: bool = False,
     queries_only: bool = False,
-    tunnel: Literal["outer", "inner"] = "outer",
     dns_port: Values | None = None,
     attributes: Value | None = None,
     expect: Values | None = None,
@@ -738,6 +737,7 @@ def plan(
     from_: Value | None = None,
     to: Value | None = None,
     timezone: Value = "UTC",
+    tunnel: Literal["outer", "inner"] = "outer",
     exact_limit: Value = "4GiB",
     want: Values | None = None,
     cuts: Value | None = None,
@@ -760,7 +760,6 @@ def plan(
         element: What is counted. Default: host-pair.
         undirected: Count both directions as one.
         queries_only: Count DNS queries only.
-        tunnel: Which IP header of tunnelled packets counts. Default: outer.
         dns_port: Another DNS port besides 53.
         attributes: Elements of this many attributes, named 1, 2, 3 and so on.
         expect: Distinct elements, such as 100k; src=5k for one combination; max for as many as fit.
@@ -772,6 +771,7 @@ def plan(
         from_: Only packets from this time on, such as 2014-01-01T12:30, +90s or -5min.
         to: Only packets before this time.
         timezone: Zone of times, such as Europe/Berlin; `local` is that of this machine. Default: UTC.
+        tunnel: Which IP header of tunnelled packets counts. Default: outer.
         exact_limit: Memory of the exact count; a slice that needs more has none. Default: 4GiB.
         want: A combination that queries ask for, and its weight, such as src,dst:3 or all.
         cuts: Your own cuts of CBFM and WCBFM, such as '1,3;1,2' or 'src,domain;dst,domain'.
@@ -779,7 +779,7 @@ def plan(
         memory: Memory of the filter [default: 256KiB]
         fpr: Weighted false-positive rate instead, in as little memory as possible.
         attribute_fpr: Rate of single attributes instead, by the rule of the CBFM paper's tables.
-        filter: Only these structures [default: all]
+        filter: Only these structures of `flowsieve help structures`, such as mdbf,cmdbf [default: all]
         progress: ``True`` for a bar of tqdm, a bar, or a function of bytes read, packets and all bytes.
 
     Raises:
@@ -839,12 +839,12 @@ def top(
     from_: Value | None = None,
     to: Value | None = None,
     timezone: Value = "UTC",
+    tunnel: Literal["outer", "inner"] = "outer",
     by: Values = "src",
     distinct: Values = "dst",
     number: Value | None = None,
     min: Value | None = None,
     queries_only: bool = False,
-    tunnel: Literal["outer", "inner"] = "outer",
     dns_port: Values | None = None,
     slice: Value = "all",
     align: Literal["epoch", "first"] = "epoch",
@@ -872,12 +872,12 @@ def top(
         from_: Only packets from this time on, such as 2014-01-01T12:30, +90s or -5min.
         to: Only packets before this time.
         timezone: Zone of times, such as Europe/Berlin; `local` is that of this machine. Default: UTC.
+        tunnel: Which IP header of tunnelled packets counts. Default: outer.
         by: Keys to rank, such as src, dst/24 or src,dst. Default: src.
         distinct: What is counted for each key, such as dst or dst-port. Default: dst.
         number: Keys listed per slice at most [default: 20; with --min: all]
         min: List keys with at least this many distinct others [default: 2]
         queries_only: Count DNS queries only.
-        tunnel: Which IP header of tunnelled packets counts. Default: outer.
         dns_port: Another DNS port besides 53.
         slice: Width of a time slice, such as 500ms or 5min, or `all`. Default: all.
         align: Where slices begin. Default: epoch.
