@@ -59,8 +59,8 @@ pub struct Count {
 }
 
 impl Count {
-    /// Of these captures, which are one trace in the order of time: paths, or an [`Source`] of any
-    /// reader.
+    /// Describes a count of these captures, which are one trace in the order of time: paths, or a
+    /// [`Source`] of any reader.
     pub fn of(inputs: impl IntoIterator<Item = impl Into<Source>>) -> Self {
         Self {
             trace: TracePlan::new(inputs),
@@ -289,7 +289,7 @@ impl Count {
         Ok(Counted { slices: rows.0, summary })
     }
 
-    /// Counts in a thread of its own, and gives the rows as they come.
+    /// Counts in another thread, and returns the rows as they come.
     ///
     /// ```
     /// let mut rows = flowsieve::Count::of(["traces/generated.pcap"]).rows()?;
@@ -363,12 +363,12 @@ pub(crate) fn counter(
     Ok((counter, shards))
 }
 
-/// What was counted.
+/// The result of a count.
 #[derive(Debug)]
 pub struct Counted {
     /// The slices, in the order of time.
     pub slices: Vec<SliceResult>,
-    /// What became of the inputs, and totals.
+    /// The inputs as they were read, and totals.
     pub summary: CountSummary,
 }
 

@@ -57,7 +57,7 @@ impl CountRows {
         Self { rows: Some(rows), run: Some(run) }
     }
 
-    /// What became of the inputs, and totals. Rows that were not taken are dropped.
+    /// Returns the inputs as they were read, and totals. Rows that were not taken are dropped.
     ///
     /// # Errors
     ///
@@ -65,7 +65,7 @@ impl CountRows {
     ///
     /// # Panics
     ///
-    /// If the run panicked, which is a mistake of flowsieve's own.
+    /// If the run panicked, which is a mistake in flowsieve.
     pub fn finish(mut self) -> Result<CountSummary, RunError> {
         self.by_ref().for_each(drop);
         match self.run.take().expect("taken here only") {

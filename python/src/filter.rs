@@ -24,7 +24,7 @@ use std::time::Duration;
 /// Elements that are digested together, so that their digests stay in the cache.
 const BATCH: usize = 4096;
 
-/// What the label of a filter of plain values begins with; the names of the attributes follow.
+/// Beginning of the label of a filter of plain values; the names of the attributes follow.
 const LABEL: &str = "flowsieve.values/1 ";
 
 /// A column of values.
@@ -114,7 +114,7 @@ pub(crate) struct Filter {
     process: AtomicU32,
 }
 
-/// How often a child of a fork tries to get a lock that perhaps nobody opens, a millisecond apart.
+/// Attempts, a millisecond apart, of a child of a fork to get a lock that perhaps nobody opens.
 const TRIES: usize = 200;
 
 impl From<SavedFilter> for Filter {
@@ -259,7 +259,7 @@ impl Filter {
         })
     }
 
-    /// Whether elements were inserted: a byte each, 1 for yes.
+    /// Returns whether elements were inserted: a byte each, 1 for yes.
     fn contains<'py>(
         &self,
         py: Python<'py>,
@@ -278,7 +278,7 @@ impl Filter {
         Ok(PyBytes::new(py, &answers))
     }
 
-    /// What the filter knows of elements with these values; None is any value.
+    /// Asks the filter for elements with these values; `None` stands for any value.
     fn query(&self, values: Vec<Option<Vec<u8>>>) -> PyResult<&'static str> {
         let filter = self.lock()?;
         let digester = Digester::new(filter.seed());

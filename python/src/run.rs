@@ -22,16 +22,16 @@ use std::time::Duration;
 /// of rows.
 const WAITING: usize = 4;
 
-/// How often signals are looked at, and progress is reported.
+/// Time between two looks at signals, and two reports of progress.
 const TICK: Duration = Duration::from_millis(50);
 
-/// How long an interrupted command may take to remove its temporary files.
+/// Time that an interrupted command has to remove its temporary files.
 const PATIENCE: Duration = Duration::from_millis(100);
 
 /// A line that a command said: its text, and the path and offset of what it is about.
 pub(crate) type Said = (String, Option<PathBuf>, Option<u64>);
 
-/// What a command shows besides its output.
+/// Messages and progress of a command, and the flag that ends it.
 #[derive(Default)]
 struct Stage {
     said: Mutex<Vec<Said>>,
@@ -107,7 +107,7 @@ struct Output {
     progress: Option<Py<PyAny>>,
     /// Another library reads, perhaps while it holds Python's lock, so Python is not asked.
     is_alone: bool,
-    /// What Python raised meanwhile.
+    /// The exception that Python raised meanwhile.
     raised: Option<PyErr>,
 }
 
@@ -406,7 +406,7 @@ impl Shared {
 }
 
 impl Drop for Shared {
-    /// What a child of a fork has of threads and channels is not touched.
+    /// A child of a fork does not touch its copies of threads and channels.
     fn drop(&mut self) {
         if self.is_forked() {
             let command = self.command.get_mut().unwrap_or_else(PoisonError::into_inner);

@@ -9,8 +9,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-// Whether and how addresses are replaced. (No doc comment: it would stand for the description of
-// each command with these.)
+// How addresses are replaced.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Privacy")]
 pub(crate) struct AnonymizeArgs {
@@ -29,7 +28,7 @@ pub(crate) struct AnonymizeArgs {
     anonymize_key: Option<PathBuf>,
 }
 
-// What becomes of MAC addresses in packets that are written.
+// How MAC addresses are replaced in packets that are written.
 #[derive(Args, Clone, Copy, Debug)]
 #[command(next_help_heading = "Privacy")]
 pub(crate) struct VendorArgs {
@@ -41,20 +40,19 @@ pub(crate) struct VendorArgs {
 }
 
 impl VendorArgs {
-    /// What becomes of the vendor's part.
+    /// Returns what happens to the vendor's part.
     pub(crate) const fn part(self) -> VendorPart {
         if self.keep_vendors { VendorPart::Kept } else { VendorPart::Replaced }
     }
 }
 
 impl AnonymizeArgs {
-    /// Whether addresses are to be replaced.
+    /// Returns whether addresses are replaced.
     pub(crate) fn is_wanted(&self) -> bool {
         self.anonymize || self.anonymize_key.is_some()
     }
 
-    /// The key, if addresses are to be replaced. That a random one is used is said on standard
-    /// error.
+    /// Returns the key, or `None` if addresses are not replaced. Says if the key is random.
     pub(crate) fn key(&self, quiet: bool) -> Result<Option<AnonymizeKey>> {
         if let Some(path) = &self.anonymize_key {
             return read(path).map(Some);

@@ -43,14 +43,7 @@ pub(crate) struct CompareArgs {
     ///
     /// subset stores whole elements only, as count does; subset-planned also every combination that
     /// is asked for, in the same memory.
-    #[arg(
-        long,
-        value_parser = contenders(),
-        value_name = "NAMES",
-        value_delimiter = ',',
-        hide_possible_values = true,
-        help_heading = "Structures"
-    )]
+    #[arg(long, value_parser = contenders(), value_name = "NAMES", value_delimiter = ',', hide_possible_values = true, help_heading = "Structures")]
     filter: Vec<Contender>,
 
     /// Two structures to compare first [default: mdbf,cmdbf]
@@ -59,14 +52,7 @@ pub(crate) struct CompareArgs {
     /// sentence says which of the two was nearer to the truth, and in how many slices, by the raw
     /// count (the elements seen as new), as in the papers; a structure without one takes part with
     /// its estimate. Both take part even if --filter does not name them.
-    #[arg(
-        long,
-        value_parser = contenders(),
-        value_name = "A,B",
-        value_delimiter = ',',
-        hide_possible_values = true,
-        help_heading = "Structures"
-    )]
+    #[arg(long, value_parser = contenders(), value_name = "A,B", value_delimiter = ',', hide_possible_values = true, help_heading = "Structures")]
     pair: Vec<Contender>,
 
     /// Compare the pair on each capture: one line per capture

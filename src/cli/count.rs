@@ -87,13 +87,7 @@ pub(crate) struct CountArgs {
     /// Sources by distinct destinations, and destinations by distinct sources; with --element dns
     /// sources by distinct names. Estimated over everything in 1 MiB for each. `flowsieve top`
     /// ranks by slice, exactly, and other keys.
-    #[arg(
-        long,
-        value_name = "COUNT",
-        value_parser = parse_count,
-        help_heading = "Output",
-        hide_short_help = true
-    )]
+    #[arg(long, value_name = "COUNT", value_parser = parse_count, help_heading = "Output", hide_short_help = true)]
     top: Option<u64>,
 
     /// Save the filter for `flowsieve filter`; needs --slice all
@@ -116,13 +110,7 @@ struct FilterArgs {
     /// elements of the first count are not counted again. Structure, memory, seed and shards are
     /// those of the file, and the elements have to be of the same kind. Needs --slice all; there is
     /// no exact count.
-    #[arg(
-        id = "continue",
-        long = "continue",
-        value_name = "FILE",
-        conflicts_with_all = ["filter", "memory", "fpr", "expect", "shards", "seed"],
-        hide_short_help = true
-    )]
+    #[arg(id = "continue", long = "continue", value_name = "FILE", conflicts_with_all = ["filter", "memory", "fpr", "expect", "shards", "seed"], hide_short_help = true)]
     continued: Option<PathBuf>,
 
     /// Memory of the filter for one slice, such as 64KiB [default: 256KiB]

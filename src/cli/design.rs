@@ -8,7 +8,7 @@ use flowsieve::filters::FilterKind;
 use flowsieve::pipeline::CounterChoice;
 use flowsieve::planner::{Elements, Goal, PlanRequest, Structure, plan};
 
-// What a filter is designed for, and parts of the design.
+// The purpose of a filter, and parts of its design.
 #[derive(Args, Clone, Debug)]
 pub(super) struct DesignArgs {
     /// A combination that queries ask for, and its weight, such as src,dst:3 or all
@@ -30,12 +30,12 @@ pub(super) struct DesignArgs {
 }
 
 impl DesignArgs {
-    /// Whether the planner is asked.
+    /// Returns whether the planner designs the filter.
     pub(super) fn is_asked(&self) -> bool {
         !self.want.is_empty() || self.cuts.is_some() || self.weights.is_some()
     }
 
-    /// The filter that the planner makes of this structure for `expect` elements.
+    /// Returns the filter that the planner designs with this structure for `expect` elements.
     pub(super) fn counter(
         &self,
         structure: Structure,
@@ -77,7 +77,7 @@ impl DesignArgs {
         Ok(CounterChoice::designed(filter, spec.clone(), partial))
     }
 
-    /// The structure, if it has what is given.
+    /// Returns the structure, if the options that were given apply to it.
     fn filter(&self, structure: Structure) -> Result<FilterKind, UsageError> {
         let option = match self {
             Self { want, .. } if !want.is_empty() => "--want",
@@ -105,8 +105,7 @@ impl DesignArgs {
         Ok(filter)
     }
 
-    /// What is asked of the planner about elements of this many attributes, all but how many there
-    /// are.
+    /// Returns the request to the planner for elements with these attributes, without their numbers.
     pub(super) fn request(
         &self,
         attributes: Vec<String>,
@@ -131,7 +130,7 @@ impl DesignArgs {
     }
 }
 
-/// The numbers of a filter of `count`: as the user expects them.
+/// Returns the numbers of elements that the user expects.
 fn expected(
     request: &PlanRequest,
     kind: ElementKind,

@@ -1,4 +1,4 @@
-//! From what the user named to the files that are read.
+//! The files that are read, from those that the user named.
 
 use super::output::is_standard;
 use super::same_file::FileId;
@@ -10,14 +10,15 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The captures among the named files and directories, and how many files in directories are none.
+/// The captures among the named files and directories, and the number of other files in
+/// directories.
 #[derive(Debug, Default)]
 pub(crate) struct Inputs {
     /// Files, in the order named; those of a directory sorted by path.
     pub(crate) files: Vec<PathBuf>,
-    /// Files in directories that are no captures, and not called so.
+    /// Files in directories that are not captures, by content and by name.
     pub(crate) others: usize,
-    /// What is wrong with directories, a sentence each.
+    /// Problems with directories, a sentence each.
     pub(crate) problems: Vec<String>,
 }
 
@@ -65,7 +66,7 @@ impl Inputs {
             // Links to directories are not followed: they may lead in circles. Only regular files
             // are looked into: reading from a device or a pipe may never end.
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                // The records of an index tell of captures; they are no input beside these.
+                // The records of an index tell of captures; they are not input as well.
                 if index_around(&path).is_none_or(|index| index != path) {
                     self.walk(&path, format);
                 }
@@ -83,13 +84,13 @@ impl Inputs {
     }
 }
 
-/// Whether the name ends as those of captures do, compressed or not.
+/// Returns whether the name ends like that of a capture, compressed or not.
 fn is_named_capture(path: &Path) -> bool {
     let plain = if is_compressed(path) { path.file_stem().map_or(path, Path::new) } else { path };
     ends_in(plain, &["pcap", "pcapng", "cap", "erf"])
 }
 
-/// Whether the extension is that of a compressed file.
+/// Returns whether the extension is that of a compressed file.
 fn is_compressed(path: &Path) -> bool {
     ends_in(path, &["gz", "zst", "xz", "bz2", "lz4"])
 }
@@ -99,8 +100,8 @@ fn ends_in(path: &Path, all: &[&str]) -> bool {
     end.is_some_and(|end| all.iter().any(|other| end.eq_ignore_ascii_case(other)))
 }
 
-/// A remark on each file that is named twice, and on each that is named together with a compressed
-/// file of the same name.
+/// Returns a remark on each file that is named twice, and on each that is named together with a
+/// compressed file of the same name.
 pub(crate) fn twice(files: &[PathBuf]) -> Vec<String> {
     // Addresses of other file systems, which machines of a cluster read, are known by their names.
     let is_address = |path: &Path| path.to_string_lossy().contains("://");
@@ -133,7 +134,7 @@ pub(crate) fn twice(files: &[PathBuf]) -> Vec<String> {
     remarks
 }
 
-/// Bytes of all files together, where they are known.
+/// Returns the bytes of all files together; `None` if one has no length.
 pub(crate) fn total_bytes<'a>(files: impl Iterator<Item = &'a Path>) -> Option<u64> {
     files
         .map(|path| fs::metadata(path).ok().filter(fs::Metadata::is_file).map(|data| data.len()))

@@ -1,4 +1,4 @@
-//! What the user types: arguments to plan, run, report, exit code. One file a subcommand.
+//! The command line: arguments to plan, run, report and exit code. Each command has a file.
 
 mod anonymize_args;
 mod compare;
@@ -103,7 +103,7 @@ fn count_help() -> String {
     )
 }
 
-/// What a command line says of colours, also if the rest of it is wrong or asks for help.
+/// Returns the choice of colours in a command line, even if the rest of it is wrong or asks for help.
 fn color_of(words: impl IntoIterator<Item = OsString>) -> ColorChoice {
     let words = words.into_iter().map(|word| word.to_string_lossy().into_owned());
     let words: Vec<String> = words.take_while(|word| word != "--").collect();
@@ -115,8 +115,8 @@ fn color_of(words: impl IntoIterator<Item = OsString>) -> ColorChoice {
     choice.map_or(ColorChoice::Auto, |(.., choice)| *choice)
 }
 
-/// Whether the terminal understands no escape sequences. `anstream` writes them to such a terminal
-/// where `CI` is set.
+/// Returns whether the terminal understands no escape sequences. `anstream` writes them to such a
+/// terminal if `CI` is set.
 fn takes_no_color() -> bool {
     let is_forced = env::var_os("CLICOLOR_FORCE").is_some_and(|value| !value.is_empty());
     !is_forced && env::var_os("TERM").is_some_and(|name| name == "dumb")
@@ -289,7 +289,7 @@ impl From<PlanError> for UsageError {
 /// Why a run has no result.
 #[derive(Clone, Debug)]
 pub struct Failure {
-    /// What a shell would print.
+    /// The sentence that a shell would print.
     pub sentence: String,
     /// The command line is wrong.
     pub is_usage: bool,
@@ -313,7 +313,7 @@ impl From<clap::Error> for Failure {
     }
 }
 
-/// What the words of a command line ask for; the first is the program's name.
+/// Parses the words of a command line; the first is the program's name.
 fn parse<W>(words: impl IntoIterator<Item = W>) -> Result<Command, clap::Error>
 where
     W: Into<OsString> + Clone,
@@ -322,7 +322,7 @@ where
     Ok(arguments.command)
 }
 
-/// The error with a tip that helps, where clap has none or one that misleads.
+/// Adds a tip to an error for which clap has none, or one that misleads.
 fn with_tip(mut error: clap::Error) -> clap::Error {
     let text = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.as_str()),
@@ -360,7 +360,7 @@ fn with_tip(mut error: clap::Error) -> clap::Error {
     error
 }
 
-/// What is wrong with a command line, if anything is; nothing is run.
+/// Returns the mistake in a command line, or `None`; nothing is run.
 pub fn misunderstood<W>(words: impl IntoIterator<Item = W>) -> Option<String>
 where
     W: Into<OsString> + Clone,
@@ -444,7 +444,7 @@ pub fn main() -> ExitCode {
     })
 }
 
-/// A wrong command line, --help and --version end here, with 2 and 0.
+/// Prints the answer to a wrong command line (exit code 2), to --help or to --version (0).
 fn answered(answer: &clap::Error) -> ExitCode {
     let printed = answer.print().and_then(|()| io::stdout().flush());
     match printed {
@@ -456,7 +456,7 @@ fn answered(answer: &clap::Error) -> ExitCode {
     }
 }
 
-/// A text that was asked for goes to standard output.
+/// Prints a text to standard output.
 fn printed(text: &str) -> ExitCode {
     match writeln!(io::stdout(), "{text}").and_then(|()| io::stdout().flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
@@ -467,7 +467,7 @@ fn printed(text: &str) -> ExitCode {
     }
 }
 
-/// A panic about memory that is refused becomes an error with a sentence of its own; all others
+/// Keeps panics about refused memory silent: they become an error with a sentence. All others
 /// report themselves.
 fn silence_refusals() {
     let usual = panic::take_hook();
@@ -478,15 +478,14 @@ fn silence_refusals() {
     }));
 }
 
-/// Whether this is what a panic about refused memory says.
+/// Returns whether this is the message of a panic about refused memory.
 fn is_refusal(said: &(dyn Any + Send)) -> bool {
     let text = said.downcast_ref::<&str>().copied();
     let text = text.or_else(|| said.downcast_ref::<String>().map(String::as_str));
     text == Some(MEMORY_REFUSED)
 }
 
-/// The outcome; a panic is an error, too. Files that were to be are gone by then: without their
-/// names they are removed on the way.
+/// Returns the outcome; a panic is an error, too. Files without their names are removed by then.
 fn guarded(run: impl FnOnce() -> anyhow::Result<Outcome>) -> anyhow::Result<Outcome> {
     panic::catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| {
         if is_refusal(&*panic) {
@@ -499,7 +498,7 @@ fn guarded(run: impl FnOnce() -> anyhow::Result<Outcome>) -> anyhow::Result<Outc
     })
 }
 
-/// Whoever read our output has seen enough: no error.
+/// Returns whether the reader of standard output has closed it, which is no error.
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
         cause

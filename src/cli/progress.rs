@@ -18,7 +18,7 @@ pub(crate) struct Progress {
     packets: Arc<AtomicU64>,
     reading: Arc<Reading>,
     stop: StopFlag,
-    /// Who runs the command, if that is no person, and how many bytes there are.
+    /// The program that runs the command, if it is not a shell, and the number of bytes.
     host: Option<(Arc<dyn Host>, Option<u64>)>,
 }
 

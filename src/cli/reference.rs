@@ -68,7 +68,7 @@ fn section(page: &mut String, command: &Command, above: &str, level: usize) {
     }
 }
 
-/// What can be given to a command, but for help.
+/// Returns the arguments of a command except help.
 fn arguments(command: &Command) -> impl Iterator<Item = &Arg> {
     command.get_arguments().filter(|argument| {
         !argument.is_hide_set() && !matches!(argument.get_id().as_str(), "help" | "version")
@@ -116,7 +116,7 @@ fn option(page: &mut String, argument: &Arg) {
     page.push('\n');
 }
 
-/// Paragraphs of help, each of which ends with a full stop, as Markdown.
+/// Returns paragraphs of help as Markdown, each with a full stop.
 fn paragraphs(help: &str) -> String {
     let paragraphs = help.trim_end().split("\n\n").map(|paragraph| {
         // Lines that stand by themselves in help do so here.

@@ -50,7 +50,7 @@ pub(crate) struct Run {
     /// Remarks on inputs that may have been named by mistake.
     remarks: Vec<String>,
     quiet: bool,
-    /// What results lack, where their format cannot say it.
+    /// Notes on what is missing from results, if their format cannot say it.
     notes: Vec<String>,
     /// Rows appear on a terminal while captures are read: they and a bar would overwrite each other.
     hides_progress: bool,
@@ -64,7 +64,7 @@ pub(crate) struct Run {
 #[error("no input could be read")]
 struct NothingRead;
 
-/// What the summary of each command says of the reading.
+/// The part of a summary that all commands have: inputs, packets, interruption.
 pub(crate) trait Reading {
     fn inputs(&self) -> &[InputResult];
     fn packets(&self) -> u64;
@@ -239,11 +239,14 @@ impl Run {
     pub(crate) fn check_read(&mut self, inputs: &[InputResult], interrupted: bool) -> Result<()> {
         let nothing = !inputs.is_empty()
             && inputs.iter().all(|input| input.container.is_none() && input.error.is_some());
-        self.set_interrupted(interrupted);
         if nothing {
             self.problems(inputs);
+            if interrupted {
+                self.ending = Ending::Partial;
+            }
             return Err(NothingRead.into());
         }
+        self.set_interrupted(interrupted);
         Ok(())
     }
 
@@ -410,8 +413,8 @@ impl Run {
     }
 }
 
-/// What an interrupted run of most commands leaves.
+/// Note shown when a run was interrupted.
 pub(crate) const PARTIAL: &str = "the results hold what was read until then";
 
-/// What could not be done with results.
+/// Context of an error while results are written.
 pub(crate) const UNWRITTEN: &str = "cannot write the results";

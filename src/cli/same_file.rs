@@ -1,5 +1,4 @@
-//! Whether two names are one file, so that no result takes the place of an input or of another
-//! result.
+//! Detects names of the same file, so that no result replaces an input or another result.
 
 use super::UsageError;
 use super::output::{folder_of, is_standard};
@@ -8,21 +7,21 @@ use flowsieve_engine::internal::Shown;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What is the same for all names of a file: links, hard links, ways round.
+/// Identifies a file by any of its names: symbolic links, hard links, relative paths.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub(crate) enum FileId {
     /// Standard output.
     Standard,
-    /// Device and number of a file that is there.
+    /// Device and inode of a file that exists.
     #[cfg(unix)]
     There(u64, u64),
-    /// The whole path, of a file that is not there yet (or where files have no numbers).
+    /// The whole path of a file that does not exist yet (or where files have no inodes).
     Path(PathBuf),
 }
 
 impl FileId {
-    /// The file of this name; none for devices and pipes, to which anybody may write, and for what
-    /// cannot be in any folder.
+    /// Returns the file of this name; `None` for devices and pipes, to which several may write, and
+    /// if the folder does not exist.
     pub(crate) fn of(path: &Path) -> Option<Self> {
         if is_standard(path) {
             return Some(Self::Standard);

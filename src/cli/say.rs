@@ -1,17 +1,17 @@
-//! Words on standard error.
+//! Messages on standard error.
 
 use super::host::{self, Place};
 use flowsieve_engine::internal::Shown;
 use std::fmt::Arguments;
 use std::io::{self, IsTerminal, Write};
 
-/// Writes a line to standard error. If that fails there is nobody to tell, and the run goes on.
-/// Control characters, which file names may contain, are escaped.
+/// Writes a line to standard error, with control characters escaped, which file names may contain. If
+/// that fails, the run goes on.
 pub(crate) fn say(line: Arguments<'_>) {
     say_of(None, line);
 }
 
-/// The same about something at a place.
+/// Writes a line about a place in a file.
 pub(crate) fn say_of(place: Option<&Place>, line: Arguments<'_>) {
     let line = shown(&line.to_string());
     match host::current() {
@@ -22,12 +22,12 @@ pub(crate) fn say_of(place: Option<&Place>, line: Arguments<'_>) {
     }
 }
 
-/// Whether a person sees standard error as it is written.
+/// Returns whether standard error is a terminal.
 pub(crate) fn is_seen() -> bool {
     host::current().is_none() && io::stderr().is_terminal()
 }
 
-/// The text with everything escaped that a terminal obeys, but line feeds.
+/// Returns the text with all control characters escaped except line feeds.
 fn shown(text: &str) -> String {
     let lines = text.split('\n').map(|line| line.shown().to_string());
     lines.collect::<Vec<_>>().join("\n")

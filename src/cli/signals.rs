@@ -7,7 +7,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// What came, and the flag that it sets.
+/// The signal that came, and the flag that it sets.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Signals {
     stop: StopFlag,
@@ -23,8 +23,7 @@ const ENDING: [i32; 2] = [signal_hook::consts::SIGINT, signal_hook::consts::SIGT
 const EXIT_CODE: usize = 128;
 
 impl Signals {
-    /// From now on signals no longer end the program at once, but set the flag; a second one does
-    /// end it.
+    /// Makes the first signal set the flag; a second one ends the program.
     #[cfg(unix)]
     pub(crate) fn catch() -> io::Result<Self> {
         use signal_hook::flag::{register, register_conditional_shutdown, register_usize};
@@ -52,7 +51,7 @@ impl Signals {
         Ok(Self::default())
     }
 
-    /// The flag that is set when a signal has come.
+    /// Returns the flag that is set when a signal has come.
     pub(crate) fn stop(&self) -> &StopFlag {
         &self.stop
     }

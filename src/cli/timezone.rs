@@ -9,7 +9,7 @@ use jiff::tz::{TimeZone, db};
 /// The name that stands for the zone of the system.
 const LOCAL: &str = Zone::UNNAMED;
 
-/// Names that are less similar than this to what was typed are not offered.
+/// Names less similar than this are not suggested.
 const SIMILAR: f64 = 0.6;
 
 // In which zone times are.
@@ -31,12 +31,12 @@ struct Chosen {
 }
 
 impl ZoneArgs {
-    /// The zone.
+    /// Returns the zone.
     pub(crate) fn zone(self) -> Zone {
         self.chosen.zone
     }
 
-    /// Whether it may be another one on another machine.
+    /// Returns whether it is the zone of this machine, so another machine may have another one.
     pub(crate) fn is_of_this_machine(self) -> bool {
         self.chosen.is_local
     }
@@ -48,7 +48,7 @@ fn parse_zone(name: &str) -> Result<Chosen, String> {
     Ok(Chosen { zone, is_local })
 }
 
-/// The zone of this name.
+/// Returns the zone of this name.
 ///
 /// # Errors
 ///
@@ -74,7 +74,7 @@ fn local() -> Result<Zone, String> {
     Ok(table(&zone))
 }
 
-/// The offsets of a zone at all times that a capture can have.
+/// Returns the offsets of a zone at all times that a capture can have.
 fn table(zone: &TimeZone) -> Zone {
     let name = match zone.iana_name() {
         Some("UTC") => return Zone::UTC,
@@ -90,7 +90,8 @@ fn table(zone: &TimeZone) -> Zone {
     Zone::new(name, offsets)
 }
 
-/// The name that is most like what was typed, which may be only the name of the city.
+/// Returns the name that is most similar to the one that was typed, which may be only that of the
+/// city.
 fn similar(typed: &str) -> Option<String> {
     let typed = typed.to_ascii_lowercase().replace(' ', "_");
     let likeness = |name: &str| {

@@ -1,4 +1,4 @@
-//! `flowsieve help TOPIC`: what belongs to no single command, from what is declared elsewhere.
+//! `flowsieve help TOPIC`: texts about several commands.
 
 use super::options::elements;
 use super::structure::structures;
@@ -22,7 +22,7 @@ const TOPICS: [Topic; 7] = [
     ("values", || VALUES.to_owned()),
 ];
 
-/// What the exit codes mean.
+/// The meaning of the exit codes.
 pub(super) const EXIT_CODES: &str = "\
 Exit codes:
   0  done
@@ -52,7 +52,7 @@ Capture filters (--where) choose packets, in the language of pcap-filter(7):
   not arp and (vlan 5 or ip6)
                             and, or, not and brackets combine them";
 
-/// The values that an option takes, with what help says of each.
+/// Returns the values of an option with their help.
 fn listed(title: &str, parser: &impl TypedValueParser) -> String {
     let values: Vec<(String, String)> = parser
         .possible_values()
@@ -79,13 +79,13 @@ fn table(title: &str, rows: &[(String, String)]) -> String {
     format!("{title}:{}", rows.collect::<String>())
 }
 
-/// The names of the topics, in a sentence of `flowsieve --help`.
+/// Returns the names of the topics, for `flowsieve --help`.
 pub(super) fn names() -> String {
     let names = TOPICS.map(|(name, _)| name);
     format!("Topics (flowsieve help TOPIC):\n  {}", names.join(", "))
 }
 
-/// The text that these words ask for: `flowsieve help TOPIC`.
+/// Returns the text for the words `flowsieve help TOPIC`, or `None` for other words.
 pub(super) fn asked(words: &[String]) -> Option<String> {
     let [_, help, name] = words else {
         return None;

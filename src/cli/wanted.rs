@@ -1,11 +1,11 @@
-//! The small languages of options about combinations of attributes: what is wanted, how many values
-//! each has, cuts and weights. `plan` and `count` have them in common.
+//! Parsers of options about combinations of attributes, for `plan` and `count`: wanted combinations,
+//! numbers of values, cuts and weights.
 
 use super::UsageError;
 use super::units::parse_count;
 use flowsieve::planner::{Origin, Wanted};
 
-/// Names, or numbers from 1, of attributes, separated by commas; or `all`.
+/// Parses names, or numbers from 1, of attributes, separated by commas; or `all`.
 pub(super) fn mask_of(attributes: &[String], names: &str) -> Result<u32, UsageError> {
     if names == "all" {
         return Ok(((1_u64 << attributes.len()) - 1) as u32);
@@ -27,7 +27,7 @@ pub(super) fn mask_of(attributes: &[String], names: &str) -> Result<u32, UsageEr
     })
 }
 
-/// The values of `--want`; without any, all attributes together.
+/// Parses the values of `--want`; without any, all attributes together.
 pub(super) fn wanted_of(
     attributes: &[String],
     wants: &[String],
@@ -45,13 +45,13 @@ pub(super) fn wanted_of(
     wanted.collect()
 }
 
-/// The value of `--cuts`: combinations separated by semicolons.
+/// Parses the value of `--cuts`: combinations separated by semicolons.
 pub(super) fn cuts_of(attributes: &[String], cuts: &str) -> Result<Vec<u32>, UsageError> {
     let cuts = cuts.split(';');
     cuts.map(|cut| mask_of(attributes, cut)).collect()
 }
 
-/// The value of `--weights`: numbers separated by commas.
+/// Parses the value of `--weights`: numbers separated by commas.
 pub(super) fn weights_of(weights: &str) -> Result<Vec<f64>, UsageError> {
     weights.split(',').map(parse_weight).collect()
 }
@@ -62,12 +62,12 @@ fn parse_weight(text: &str) -> Result<f64, UsageError> {
     })
 }
 
-/// How many distinct values combinations have.
+/// Numbers of distinct values of combinations.
 #[derive(Debug, Default)]
 pub(super) struct Numbers {
-    /// Of single combinations.
+    /// Numbers of single combinations.
     pub(super) known: Vec<(u32, u64, Origin)>,
-    /// Of every other one, at most.
+    /// Upper bound for every other combination.
     pub(super) for_all: Option<u64>,
 }
 
@@ -93,12 +93,12 @@ impl Numbers {
     }
 }
 
-/// A number of distinct elements, as `--expect` takes it.
+/// Parses a number of distinct elements for `--expect`.
 pub(super) fn parse_expected(text: &str) -> Result<u64, UsageError> {
     number_of(text, "--expect 100k works")
 }
 
-/// A number that something can be planned for.
+/// Parses a number of elements that can be planned for.
 fn planned_number(text: &str) -> Result<u64, UsageError> {
     match number_of(text, "--expect takes 100k, and src=5k for one combination")? {
         number if number > MOST_ELEMENTS => Err(UsageError::new(format!(
@@ -118,5 +118,5 @@ fn number_of(text: &str, works: &str) -> Result<u64, UsageError> {
     }
 }
 
-/// Elements beyond which nothing is planned.
+/// Most elements of a plan.
 pub(super) const MOST_ELEMENTS: u64 = 1 << 40;

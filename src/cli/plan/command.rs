@@ -73,13 +73,13 @@ impl PlanArgs {
     }
 }
 
-/// Whether a structure's design depends on how many values its attributes have, and on how many of
-/// those of a negative are known.
+/// Returns whether a structure's design depends on how many values its attributes have, and on how
+/// many values of a negative are known.
 fn rests_on_attributes(filter: FilterKind) -> bool {
     matches!(filter.reach(), Reach::Attributes | Reach::Matrix { .. })
 }
 
-/// The values of `--expect`: the number of elements, and those of combinations that do not follow
+/// Returns the values of `--expect`: the number of elements, and those of combinations that do not follow
 /// from it but that the design depends on.
 fn numbers(
     request: &PlanRequest,
@@ -121,7 +121,7 @@ fn numbers(
     relevant.iter().all(same).then_some(numbers)
 }
 
-/// Bytes in the largest unit that keeps them whole, as options take them.
+/// Returns bytes in the largest unit that keeps them whole, as options take them.
 fn size(bytes: u64) -> String {
     for (unit, name) in [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")] {
         if bytes >= unit && bytes.is_multiple_of(unit) {
@@ -131,7 +131,7 @@ fn size(bytes: u64) -> String {
     bytes.to_string()
 }
 
-/// A word as a shell takes it.
+/// Quotes a word for a shell.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || ",.:=_-+/".contains(c);
     if !word.is_empty() && word.chars().all(plain) {

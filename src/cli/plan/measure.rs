@@ -1,4 +1,4 @@
-//! What a sample says of the elements.
+//! The numbers of elements in a sample.
 
 use super::PlanArgs;
 use crate::cli::UsageError;

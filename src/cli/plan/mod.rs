@@ -61,14 +61,7 @@ pub(crate) struct PlanArgs {
     /// traffic: known hosts that did not talk to each other. MDBF, which keeps each attribute
     /// separately, then says yes to each negative with two or more attributes; so does CMDBF unless
     /// all are asked for. A negative with one attribute is always a value that does not occur.
-    #[arg(
-        long,
-        value_name = "0..1",
-        default_value = "1",
-        value_parser = parse_share,
-        allow_negative_numbers = true,
-        hide_short_help = true
-    )]
+    #[arg(long, value_name = "0..1", default_value = "1", value_parser = parse_share, allow_negative_numbers = true, hide_short_help = true)]
     known: f64,
 
     /// A capture, as one slice, on which numbers and spread are measured
@@ -95,14 +88,7 @@ pub(crate) struct PlanArgs {
     /// Rate of single attributes instead, by the rule of the CBFM paper's tables
     ///
     /// Each attribute gets m = floor(n log2(e) log2(1/rate)) and k = floor(-log2 rate).
-    #[arg(
-        long,
-        value_name = "RATE",
-        value_parser = parse_share,
-        conflicts_with = "fpr",
-        allow_negative_numbers = true,
-        hide_short_help = true
-    )]
+    #[arg(long, value_name = "RATE", value_parser = parse_share, conflicts_with = "fpr", allow_negative_numbers = true, hide_short_help = true)]
     attribute_fpr: Option<f64>,
 
     /// Only these structures of `flowsieve help structures`, such as mdbf,cmdbf [default: all]
@@ -148,12 +134,12 @@ pub(crate) fn run(args: &PlanArgs, run: &mut Run) -> Result<Outcome> {
     Ok(run.finish(PARTIAL))
 }
 
-/// What an interruption leaves of the sample.
+/// Notes shown when a sample was interrupted.
 const PARTIAL: &str = "the plan rests on what was read until then";
 const NO_PLAN: &str = "nothing was read until then, so there is no plan";
 
 impl PlanArgs {
-    /// Whether all values can be understood, as far as that does not depend on a sample.
+    /// Checks all values that do not depend on a sample.
     pub(crate) fn check(&self) -> Result<(), UsageError> {
         let request = self.request()?;
         if self.sample.is_empty() {

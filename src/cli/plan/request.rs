@@ -1,4 +1,4 @@
-//! What is asked of the planner.
+//! The request to the planner.
 
 use super::PlanArgs;
 use crate::cli::UsageError;
@@ -10,7 +10,7 @@ use flowsieve::pipeline::SampleResult;
 use flowsieve::planner::{Elements, Goal, Origin, PlanRequest, RateRule, Structure};
 
 impl PlanArgs {
-    /// Everything but the numbers of elements, checked.
+    /// Returns everything but the numbers of elements, checked.
     pub(super) fn request(&self) -> Result<PlanRequest, UsageError> {
         let attributes: Vec<String> = match (self.attributes, self.kind()) {
             (Some(count), _) if count == 0 || count > MAX_ATTRIBUTES => {
@@ -71,7 +71,7 @@ impl PlanArgs {
         Ok(request)
     }
 
-    /// The numbers of `--expect`, then those of the sample, then bounds.
+    /// Returns the numbers of `--expect`, then those of the sample, then bounds.
     pub(super) fn numbers(
         &self,
         request: &PlanRequest,
