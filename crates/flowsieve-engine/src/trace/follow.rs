@@ -82,9 +82,9 @@ impl Follow {
         stop: &StopFlag,
     ) -> Result<Capture, TraceError> {
         let Next { path, file, progress } = next;
-        let (packets, offset) = {
+        let (packets, offset, has_bytes) = {
             let begun = progress.lock();
-            (begun.packets, begun.offset)
+            (begun.packets, begun.offset, begun.has_bytes())
         };
         let mut handle = file.try_clone().map_err(|error| {
             let fault = ReadError::from_io(error, 0);
@@ -95,9 +95,8 @@ impl Follow {
         let mut capture = Capture::from_followed(&path, Box::new(reader), format, progress)?;
         if packets > 0 {
             let can_be_entered = capture.enterable().is_some();
-            // Of a file that was damaged only the number of packets is known.
-            let is_known = can_be_entered && offset > 0;
-            if is_known && handle.seek(SeekFrom::Start(offset)).is_ok() {
+            // A file that was damaged is read again, and its packets are passed over.
+            if has_bytes && can_be_entered && handle.seek(SeekFrom::Start(offset)).is_ok() {
                 capture.resume(offset, packets);
             } else {
                 capture.pass(packets);
@@ -342,6 +341,12 @@ mod tests {
 
         fn append(&self, name: &str, bytes: &[u8]) {
             let mut file = fs::OpenOptions::new().append(true).open(self.path(name)).unwrap();
+            file.write_all(bytes).unwrap();
+        }
+
+        /// Writes over the first bytes of a file.
+        fn overwrite(&self, name: &str, bytes: &[u8]) {
+            let mut file = File::options().write(true).open(self.path(name)).unwrap();
             file.write_all(bytes).unwrap();
         }
 
@@ -687,14 +692,12 @@ mod tests {
             ring.write("ring1", pcapng(u64::MAX, 3..=count));
             ring.await_packets(1..=count);
             // While it is open, and after the next one was begun.
-            let file = File::options().write(true).open(ring.path("ring1")).unwrap();
-            std::os::unix::fs::FileExt::write_all_at(&file, &closed[..24], 0).unwrap();
+            ring.overwrite("ring1", &closed[..24]);
             ring.write("ring2", pcapng(u64::MAX, count + 1..=count + 2));
             ring.await_packets(1..=count + 2);
             ring.write("ring3", capture([count + 3]));
             ring.await_packets(1..=count + 3);
-            let file = File::options().write(true).open(ring.path("ring2")).unwrap();
-            std::os::unix::fs::FileExt::write_all_at(&file, &closed[..24], 0).unwrap();
+            ring.overwrite("ring2", &closed[..24]);
             ring.append("ring2", &pcapng(0, [count + 4])[48..]);
             ring.await_packets(1..=count + 4);
             // What is made of it has the other header.
@@ -712,8 +715,7 @@ mod tests {
         ring.write("ring2", capture(100..=100));
         ring.await_packets(1..=100);
         bytes[60] ^= 1;
-        let file = File::options().write(true).open(ring.path("ring1")).unwrap();
-        std::os::unix::fs::FileExt::write_all_at(&file, &bytes[..80], 0).unwrap();
+        ring.overwrite("ring1", &bytes[..80]);
         ring.append("ring1", &capture([101])[24..]);
         ring.end(1..=101, &["ring1: its first bytes have changed"]);
     }
@@ -727,12 +729,15 @@ mod tests {
             bytes[24 + 6 * 20 + 8..].fill(0xff);
             ring.write("ring1", &bytes);
             ring.await_packets(1..=8);
+            // It is still damaged after the first change.
+            bytes[24 + 6 * 20 + 8..].fill(0xfe);
+            ring.overwrite("ring1", &bytes);
+            ring.settle(0);
             if is_renamed {
                 ring.write(".ring1.part", &whole);
                 fs::rename(ring.path(".ring1.part"), ring.path("ring1")).unwrap();
             } else {
-                let file = File::options().write(true).open(ring.path("ring1")).unwrap();
-                std::os::unix::fs::FileExt::write_all_at(&file, &whole, 0).unwrap();
+                ring.overwrite("ring1", &whole);
             }
             ring.await_packets(1..=20);
             let said = "ring1: it was damaged when it was read, and has changed since; its first 6";

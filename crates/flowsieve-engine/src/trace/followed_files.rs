@@ -181,6 +181,11 @@ impl Progress {
         }
     }
 
+    /// Whether bytes before the next packet were read, and not only counted in packets.
+    pub(super) fn has_bytes(&self) -> bool {
+        self.bytes > 0
+    }
+
     /// Goes on at this place of a file that is not compressed.
     pub(super) fn seek(&mut self, offset: u64) {
         (self.raw_at, self.at) = (offset, offset);
@@ -487,7 +492,11 @@ impl FollowedFiles {
                             path.shown(),
                             before.packets
                         ));
-                        Progress { packets: before.packets, ..Progress::default() }
+                        Progress {
+                            packets: before.packets,
+                            offset: before.offset,
+                            ..Progress::default()
+                        }
                     }
                 };
                 if open.is_none() {
