@@ -15,8 +15,8 @@ pub(crate) fn convert(capture: &Path, parquet: &Path) -> Result<u64, Box<dyn Err
     let plan = FlowPlan { bidirectional: true, ..FlowPlan::new([capture]) };
     let parameters = FlowParameters::new(&plan, plan.memory_bytes, false, FlowNames::Flowsieve);
     let out = BufWriter::new(File::create(parquet)?);
-    let mut report =
-        FlowReport::begin(ReportFormat::Parquet, &parameters, TerminalStyle::default(), out)?;
+    let format = ReportFormat::named("parquet").ok_or("this build has no Parquet")?;
+    let mut report = FlowReport::begin(format, &parameters, TerminalStyle::default(), out)?;
     let summary = list(&plan, &mut report, &())?;
     report.finish(&summary)?;
     Ok(summary.totals.flows)

@@ -80,8 +80,8 @@ pub mod output {
     #[cfg(feature = "arrow")]
     pub use crate::report::RecordBatches;
     pub use crate::report::{
-        CountParameters, CountReport, ExportFormat, ExportParameters, ExportReport, FlowNames,
-        FlowParameters, FlowReport, ReportFormat, TerminalStyle,
+        CountParameters, CountReport, ExportParameters, ExportReport, FlowNames, FlowParameters,
+        FlowReport, ReportFormat, TerminalStyle,
     };
 }
 

@@ -102,7 +102,7 @@ class CountTotals:
     elements: int
     """elements seen, repeats included."""
     skipped: dict[str, Any]
-    """skipped packets, which had no element, by reason (below); in JSON lines a list of `reason` and `packets`."""
+    """skipped packets, which had no element, by reason (below)."""
     late: int
     """packets that came after the row of their slice was written; they count, and the row was `revised`."""
     uncounted: int
@@ -198,7 +198,7 @@ class FlowsTotals:
     complete: bool
     """all inputs were read to their ends; if not, the exit code is not 0."""
     skipped: dict[str, Any]
-    """packets in no flow, by reason (as for `count`); in JSON lines a list of `reason` and `packets`."""
+    """packets in no flow, by reason (as for `count`)."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -258,7 +258,7 @@ class ExportTotals:
     complete: bool
     """all inputs were read to their ends; if not, the exit code is not 0."""
     skipped: dict[str, Any]
-    """packets without a row, by reason (as for `count`); in JSON lines a list of `reason` and `packets`."""
+    """packets without a row, by reason (as for `count`)."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -504,7 +504,7 @@ class TopTotals:
     elements: int
     """packets that have a key (DNS: messages)."""
     skipped: dict[str, Any]
-    """packets without one, by reason (as for `count`); in JSON lines a list of `reason` and `packets`."""
+    """packets without one, by reason (as for `count`)."""
     uncounted: int
     """packets in no slice: packets from a pipe that came after their slice was closed, or packets that an interrupted
         run did not get to."""

@@ -53,7 +53,7 @@ class Table(Rows):
     >>> import flowsieve as fs
     >>> slices = fs.count("traces/generated.pcap").slices
     >>> len(slices), slices.column_names[:2]
-    (8, ['start_ns', 'end_ns'])
+    (8, ['start_ns', 'start'])
     >>> slices["exact"][:2]
     [504, 509]
     """

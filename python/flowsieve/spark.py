@@ -284,10 +284,12 @@ def _rows_of(tally: Any, rows: Any) -> Iterator[Any]:
 
 
 def _for_spark(column: Any) -> Any:
-    """Spark has no unsigned numbers, and no times finer than a microsecond: nanoseconds stay numbers."""
+    """Spark has no unsigned numbers, and no times finer than a microsecond."""
     import pyarrow
 
-    if pyarrow.types.is_timestamp(column.type) or pyarrow.types.is_unsigned_integer(column.type):
+    if pyarrow.types.is_timestamp(column.type):
+        return column.cast(pyarrow.timestamp("us", tz="UTC"), safe=False)
+    if pyarrow.types.is_unsigned_integer(column.type):
         return column.cast(pyarrow.int64())
     return column
 
@@ -295,13 +297,24 @@ def _for_spark(column: Any) -> Any:
 def _row_schema(divided: Divided) -> Any:
     """The columns of rows for Spark."""
     import pyarrow
-    from pyspark.sql.types import BinaryType, BooleanType, DoubleType, LongType, StringType, StructField, StructType
+    from pyspark.sql.types import (
+        BinaryType,
+        BooleanType,
+        DoubleType,
+        LongType,
+        StringType,
+        StructField,
+        StructType,
+        TimestampType,
+    )
 
     def kind(one: Any) -> Any:
         if pyarrow.types.is_floating(one):
             return DoubleType()
         if pyarrow.types.is_boolean(one):
             return BooleanType()
+        if pyarrow.types.is_timestamp(one):
+            return TimestampType()
         return StringType() if pyarrow.types.is_string(one) else LongType()
 
     fields = [StructField(field.name, kind(field.type)) for field in pyarrow.table(divided.job.columns()).schema]

@@ -22,7 +22,7 @@ use flowsieve::output::{
     TerminalStyle,
 };
 use flowsieve::pipeline::{Align, CountSummary, SliceGrid, Totals};
-use flowsieve::report::{ExportFormat, ExportParameters, ExportReport, TopParameters, TopReport};
+use flowsieve::report::{ExportParameters, ExportReport, TopParameters, TopReport};
 use flowsieve::selection::TimeBound;
 use flowsieve::trace::{Capture, InputFormat, Source, StopFlag, TraceError, TraceErrorKind};
 use pyo3::prelude::*;
@@ -440,7 +440,7 @@ impl DividedJob {
     /// All that the result depends on, by name, as its document says it.
     fn parameters(&self) -> PyResult<Map<String, Value>> {
         let nothing = CountSummary { inputs: Vec::new(), totals: Totals::default(), filter: None };
-        let report = self.reported(ReportFormat::Json, &[], Box::new(nothing));
+        let report = self.reported(ReportFormat::JSON, &[], Box::new(nothing));
         let report = report.map_err(explained)?;
         let mut document: Value = serde_json::from_slice(&report).map_err(io::Error::from)?;
         let Value::Object(mut parameters) = document["parameters"].take() else {
@@ -505,7 +505,6 @@ impl DividedJob {
                     sums.shard(&tally?)?;
                 }
                 let summary = sums.finish(summary);
-                let format = ExportFormat::Report(format);
                 let report = ExportReport::begin(format, parameters, 1, Vec::new())?;
                 Ok(report.finish(&summary)?)
             }

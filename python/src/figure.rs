@@ -2,7 +2,7 @@
 
 use crate::table::Table;
 use arrow_array::cast::AsArray as _;
-use arrow_array::types::{Float64Type, TimestampNanosecondType, UInt64Type};
+use arrow_array::types::{Float64Type, Int64Type, UInt64Type};
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::{DataType, Field};
 use flowsieve::cli::zone_named;
@@ -33,7 +33,7 @@ pub(crate) fn draw_count(py: Python<'_>, rows: &Table, element: &str, filter: &s
 /// The zone of the times in these rows.
 fn zone_of(rows: &Table) -> Zone {
     let first = rows.batches().first();
-    let field = first.and_then(|batch| batch.schema().field_with_name("start_ns").ok().cloned());
+    let field = first.and_then(|batch| batch.schema().field_with_name("start").ok().cloned());
     match field.as_ref().map(Field::data_type) {
         Some(DataType::Timestamp(_, Some(name))) => zone_named(name).unwrap_or_default(),
         _ => Zone::UTC,
@@ -44,7 +44,7 @@ fn zone_of(rows: &Table) -> Zone {
 fn slices(batch: &RecordBatch) -> impl Iterator<Item = SliceResult> {
     let time = |name: &str, row| {
         let column = batch.column_by_name(name)?;
-        Some(column.as_primitive::<TimestampNanosecondType>().value(row))
+        Some(column.as_primitive::<Int64Type>().value(row))
     };
     let whole = move |name: &str, row| {
         let column = batch.column_by_name(name)?;

@@ -2,7 +2,9 @@
 
 use arrow_array::cast::AsArray as _;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
-use arrow_array::types::{Float64Type, Int64Type, TimestampNanosecondType, UInt64Type};
+use arrow_array::types::{
+    Float64Type, Int64Type, TimestampNanosecondType, UInt8Type, UInt16Type, UInt64Type,
+};
 use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchIterator, RecordBatchReader};
 use arrow_ipc::reader::StreamReader;
 use arrow_ipc::writer::StreamWriter;
@@ -132,6 +134,14 @@ fn value<'py>(py: Python<'py>, array: &ArrayRef, row: usize) -> PyResult<Bound<'
         }
         DataType::UInt64 => {
             let numbers = array.as_primitive::<UInt64Type>();
+            numbers.value(row).into_pyobject(py)?.into_any()
+        }
+        DataType::UInt16 => {
+            let numbers = array.as_primitive::<UInt16Type>();
+            numbers.value(row).into_pyobject(py)?.into_any()
+        }
+        DataType::UInt8 => {
+            let numbers = array.as_primitive::<UInt8Type>();
             numbers.value(row).into_pyobject(py)?.into_any()
         }
         DataType::Float64 => {

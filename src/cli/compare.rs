@@ -156,6 +156,7 @@ pub(crate) fn run(args: &CompareArgs, run: &mut Run) -> Result<Outcome> {
     od.finish(run, |traffic| report.page(traffic))?;
     let style = output.style(None);
     run.commit(report.write(args.format.format, style, output).context(UNWRITTEN)?)?;
+    args.output.write_summary(run, || report.summary())?;
     Ok(run.end(&comparison, args.speech, PARTIAL))
 }
 
@@ -194,6 +195,7 @@ fn each(args: &CompareArgs, run: &mut Run, plan: ComparePlan) -> Result<Outcome>
     od.finish(run, |_| report.page())?;
     let style = output.style(None);
     run.commit(report.write(args.format.format, style, output).context(UNWRITTEN)?)?;
+    args.output.write_summary(run, || report.document())?;
     Ok(run.end(&all, args.speech, PARTIAL))
 }
 
@@ -244,7 +246,8 @@ impl CompareArgs {
 
     fn plan(&self, inputs: &[PathBuf]) -> Result<ComparePlan, UsageError> {
         let [html, pairs] = self.od.files();
-        keep_apart([("--output", self.output.path()), html, pairs], inputs)?;
+        let [output, summary] = self.output.files();
+        keep_apart([output, summary, html, pairs], inputs)?;
         self.format.check(&self.output)?;
         self.od.check(self.output.path())?;
         let trace = self.trace.trace(inputs, &self.threads)?;

@@ -24,7 +24,7 @@ use flowsieve::pipeline::{
     CountExtras, CountPlan, CounterChoice, Observer, SliceResult, SliceSink, count,
 };
 use flowsieve::planner::Goal;
-use flowsieve::report::{CountPage, CountParameters, CountReport};
+use flowsieve::report::{CountPage, CountParameters, CountReport, count_summary};
 use flowsieve::selection::SelectedPart;
 use flowsieve::top::{TopObserver, TopPlan};
 use flowsieve_engine::internal::Shown;
@@ -186,6 +186,7 @@ pub(crate) fn run(args: &CountArgs, run: &mut Run) -> Result<Outcome> {
     let who = who.map(TopObserver::finish).unwrap_or_default();
     od.finish(run, |traffic| page.finish(&parameters, &summary, traffic, &who))?;
     run.commit(report.finish(&summary).context(UNWRITTEN)?)?;
+    args.output.write_summary(run, || count_summary(&parameters, &summary))?;
     let what = match &args.save_filter {
         Some(path) => format!("{PARTIAL}; {} was not saved", path.shown()),
         None => PARTIAL.to_owned(),
@@ -269,7 +270,8 @@ impl CountArgs {
     ) -> Result<CountPlan, UsageError> {
         let [html, pairs] = self.od.files();
         let saved = ("--save-filter", self.save_filter.as_deref());
-        keep_apart([("--output", self.output.path()), html, pairs, saved], inputs)?;
+        let [output, summary] = self.output.files();
+        keep_apart([output, summary, html, pairs, saved], inputs)?;
         let slicing = self.trace.slicing();
         let kind = self.trace.elements.element;
         let (counter, shards) = match continued {

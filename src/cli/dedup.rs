@@ -209,6 +209,7 @@ pub(crate) fn run(args: &DedupArgs, run: &mut Run) -> Result<Outcome> {
     let reported = report.write(args.format.format, style, &mut output);
     reported.context("cannot write the summary")?;
     run.commit(output)?;
+    args.output.write_summary(run, || report.summary())?;
     run.add_problems(summary.inputs.iter().filter(|input| input.is_log).map(no_packets).collect());
     run.problems(&summary.inputs);
     run.note(files.losses(&written, single));
@@ -323,10 +324,12 @@ impl DedupArgs {
     }
 
     fn plan(&self, inputs: &[PathBuf]) -> Result<DedupPlan, UsageError> {
+        let [output, summary] = self.output.files();
         let written = [
             ("-w", self.captures.write.as_deref()),
             ("--dropped", self.captures.dropped.as_deref()),
-            ("--output", self.output.path()),
+            output,
+            summary,
         ];
         keep_apart(written, inputs)?;
         let mut distinguish = Difference::default();

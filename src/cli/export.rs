@@ -1,10 +1,10 @@
 //! `flowsieve export`: packets, or the elements of slices, for programs.
 
 use super::divided::{DividedPlan, DividedRun, refuse};
-use super::flows::{NAMES, holds_shortcomings};
+use super::flows::NAMES;
 use super::options::{
-    Choice, DnsPortArgs, FormatArgs, InputArgs, OutputArgs, SliceArgs, SpeechArgs, ThreadArgs,
-    check_ends, elements, one_of,
+    DnsPortArgs, FormatArgs, InputArgs, OutputArgs, SliceArgs, SpeechArgs, ThreadArgs, check_ends,
+    elements, named, one_of,
 };
 use super::output::{Output, Partials};
 use super::run::{PARTIAL, Run};
@@ -13,10 +13,11 @@ use super::units::{in_short, parse_size, with_values};
 use super::{Outcome, UsageError};
 use anyhow::{Context, Result};
 use clap::Args;
+use clap::builder::TypedValueParser;
 use flowsieve::elements::ElementKind;
 use flowsieve::export::{ElementRows, ExportPlan, ExportRows, ExportSink, ExportWhat, export};
 use flowsieve::report::{
-    ExportFormat, ExportParameters, ExportReport, FlowNames, ReportFormat, export_shortcomings,
+    ExportParameters, ExportReport, FlowNames, ReportFormat, export_shortcomings, export_summary,
 };
 use std::io;
 use std::ops::Range;
@@ -70,8 +71,8 @@ pub(crate) struct ExportArgs {
     threads: ThreadArgs,
 
     /// How rows are written
-    #[arg(long, default_value = "csv", value_parser = one_of(FORMATS), help_heading = "Output")]
-    format: ExportFormat,
+    #[arg(long, default_value = "csv", value_parser = formats(), help_heading = "Output")]
+    format: ReportFormat,
 
     /// Whose names the fields have
     #[arg(long, value_name = "WHOSE", default_value = "flowsieve", value_parser = one_of(NAMES), help_heading = "Output", hide_short_help = true)]
@@ -84,20 +85,9 @@ pub(crate) struct ExportArgs {
     speech: SpeechArgs,
 }
 
-/// The formats for programs: rows by the million are not for people.
-const FORMATS: &[Choice<ExportFormat>] = &[
-    report_format(ReportFormat::Csv),
-    report_format(ReportFormat::Json),
-    report_format(ReportFormat::JsonLines),
-    report_format(ReportFormat::Parquet),
-    #[cfg(feature = "arrow")]
-    ("arrow", "An Arrow IPC file", ExportFormat::Arrow),
-    #[cfg(feature = "arrow")]
-    report_format(ReportFormat::ArrowStream),
-];
-
-const fn report_format(format: ReportFormat) -> Choice<ExportFormat> {
-    (format.name(), format.help(), ExportFormat::Report(format))
+/// Returns the formats for programs: rows by the million are not for people.
+fn formats() -> impl TypedValueParser<Value = ReportFormat> {
+    named(&ReportFormat::ALL[1..], |format| format.name(), |format| format.help())
 }
 
 const UNWRITTEN: &str = "cannot write the rows";
@@ -124,12 +114,8 @@ pub(crate) fn run(args: &ExportArgs, run: &mut Run) -> Result<Outcome> {
     let summary = run.read(&plan.trace.inputs, |watch| export(&plan, &mut rows, watch))?;
     let report = rows.report.context(UNWRITTEN)?;
     run.commit(report.finish(&summary).context(UNWRITTEN)?)?;
-    let holds_all = match args.format {
-        ExportFormat::Report(format) => holds_shortcomings(format, args.names),
-        #[cfg(feature = "arrow")]
-        ExportFormat::Arrow => false,
-    };
-    if !holds_all {
+    args.output.write_summary(run, || export_summary(&rows.parameters, &summary))?;
+    if !args.format.says_all() {
         run.note(export_shortcomings(&summary));
     }
     Ok(run.end(&summary, args.speech, PARTIAL))
@@ -184,22 +170,13 @@ impl ExportSink for Rows<'_> {
 impl ExportArgs {
     /// Returns the same for machines to divide.
     pub(super) fn divided(&self) -> Result<DividedRun, UsageError> {
-        let format = match self.format {
-            ExportFormat::Report(format) => format,
-            #[cfg(feature = "arrow")]
-            ExportFormat::Arrow => {
-                return Err(UsageError::new(
-                    "--format arrow makes one file on one machine, so it does not go with a run that is divided among machines; leave it out",
-                ));
-            }
-        };
         refuse(&self.input.read, &[])?;
         self.check()?;
         let plan = self.plan(&self.input.captures)?;
         let parameters = ExportParameters::new(&plan, self.names);
         Ok(DividedRun {
             plan: DividedPlan::Export(plan, parameters),
-            format,
+            format: self.format,
             output: self.output.output.clone(),
             is_quiet: self.speech.is_quiet(),
         })
@@ -211,15 +188,11 @@ impl ExportArgs {
             self.queries_only && !self.element.has_name(),
             "--queries-only is about DNS messages: add --element dns, or leave it out; --where 'udp[10] & 0x80 = 0' leaves out responses of flows",
         )])?;
-        match self.format {
-            ExportFormat::Report(format) => FormatArgs { format }.check(&self.output),
-            #[cfg(feature = "arrow")]
-            ExportFormat::Arrow => self.output.check_binary("Arrow"),
-        }
+        FormatArgs { format: self.format }.check(&self.output)
     }
 
     fn plan(&self, inputs: &[PathBuf]) -> Result<ExportPlan, UsageError> {
-        keep_apart([("--output", self.output.path())], inputs)?;
+        keep_apart(self.output.files(), inputs)?;
         let what = if self.all {
             ExportWhat::Packets
         } else {

@@ -12,7 +12,7 @@ use flowsieve::elements::{ElementLabel, ElementQuery};
 use flowsieve::filters::saved::SavedFilter;
 use flowsieve::filters::{Pattern, PatternAnswer};
 use flowsieve::hashing::Digester;
-use flowsieve::report::{AnswerReport, FilterInfo};
+use flowsieve::report::{AnswerReport, FilterInfo, answer_summary};
 use flowsieve::trace::{Stoppable, standard_input};
 use flowsieve_engine::internal::Shown;
 use std::io::{self, BufRead, BufReader};
@@ -146,7 +146,7 @@ fn load(path: &Path) -> Result<SavedFilter> {
 }
 
 fn info(args: &InfoArgs, run: &mut Run) -> Result<Outcome> {
-    keep_apart([("--output", args.output.path())], &args.files)?;
+    keep_apart(args.output.files(), &args.files)?;
     args.format.check(&args.output)?;
     let output = run.output(args.output.path())?;
     let mut info = FilterInfo::in_zone(args.zone.zone());
@@ -161,7 +161,9 @@ fn info(args: &InfoArgs, run: &mut Run) -> Result<Outcome> {
         }
     }
     let style = output.style(None);
-    finish(run, info.write(args.format.format, style, output))
+    let outcome = finish(run, info.write(args.format.format, style, output))?;
+    args.output.write_summary(run, || info.summary())?;
+    Ok(outcome)
 }
 
 /// Puts results in place, which are partial if a signal has come.
@@ -220,7 +222,7 @@ fn query(args: &QueryArgs, run: &mut Run) -> Result<Outcome> {
     if args.values.iter().filter(|value| *value == "-").count() > 1 {
         bail!(UsageError::new("standard input can be read only once; name - once"));
     }
-    keep_apart([("--output", args.output.path())], slice::from_ref(&args.file))?;
+    keep_apart(args.output.files(), slice::from_ref(&args.file))?;
     args.format.check(&args.output)?;
     let asked = Asked::load(&args.file)?;
     // All of the command line is understood before anything is answered.
@@ -260,7 +262,9 @@ fn query(args: &QueryArgs, run: &mut Run) -> Result<Outcome> {
             }
         }
     }
-    finish(run, answers.finish())
+    let outcome = finish(run, answers.finish())?;
+    args.output.write_summary(run, answer_summary)?;
+    Ok(outcome)
 }
 
 fn union(args: &UnionArgs, run: &mut Run) -> Result<Outcome> {

@@ -17,7 +17,7 @@ use flowsieve::anonymize::AddressMap;
 use flowsieve::flows::{
     FlowPlan, FlowRecord, FlowSink, RemainingFlows, SortedFlows, list, list_unique,
 };
-use flowsieve::report::{FlowNames, FlowParameters, FlowReport, ReportFormat, flow_shortcomings};
+use flowsieve::report::{FlowNames, FlowParameters, FlowReport, flow_shortcomings, flow_summary};
 use std::io;
 use std::path::PathBuf;
 
@@ -121,20 +121,16 @@ pub(crate) fn run(args: &FlowsArgs, run: &mut Run) -> Result<Outcome> {
     } else {
         let mut sorted = SortedFlows::new(args.memory - plan.memory_bytes);
         let summary = run.read(&plan.trace.inputs, |watch| list(&plan, &mut sorted, watch))?;
-        shown.report = shown.report.shared_among(plan.trace.threads).context(UNWRITTEN)?;
+        shown.report = shown.report.parallel(plan.trace.threads);
         sorted.hand_on(&mut shown).context(UNWRITTEN)?;
         summary
     };
     run.commit(shown.report.finish(&summary).context(UNWRITTEN)?)?;
-    if !holds_shortcomings(args.format.format, args.names) {
+    args.output.write_summary(run, || flow_summary(&parameters, &summary))?;
+    if !args.format.format.says_all() {
         run.note(flow_shortcomings(&summary));
     }
     Ok(run.end(&summary, args.speech, PARTIAL))
-}
-
-/// Returns whether results in this format say what is not in them.
-pub(super) fn holds_shortcomings(format: ReportFormat, names: FlowNames) -> bool {
-    format.says_all() || (format == ReportFormat::JsonLines && names == FlowNames::Flowsieve)
 }
 
 /// Passes flows to the report, with other addresses if that is wanted.
@@ -196,14 +192,14 @@ impl FlowsArgs {
             )));
         }
         UsageError::check(&[(
-            self.format.format == ReportFormat::Table && self.names != FlowNames::Flowsieve,
+            self.format.format.is_table() && self.names != FlowNames::Flowsieve,
             "a table is for people and has no field names, so --names needs --format csv, json, jsonl or parquet",
         )])?;
         self.format.check(&self.output)
     }
 
     fn plan(&self, inputs: &[PathBuf]) -> Result<FlowPlan, UsageError> {
-        keep_apart([("--output", self.output.path())], inputs)?;
+        keep_apart(self.output.files(), inputs)?;
         let plan = FlowPlan {
             trace: self.input.read.trace(&self.live.sources(inputs), &self.dns, &self.threads)?,
             bidirectional: self.bidirectional,

@@ -131,7 +131,7 @@ impl Od<'_> {
 fn format_of(path: &Path) -> Result<ReportFormat, UsageError> {
     let end = path.extension().and_then(OsStr::to_str);
     let mut formats = ReportFormat::ALL.iter().copied();
-    let named = formats.find(|format| *format != ReportFormat::Table && Some(format.name()) == end);
+    let named = formats.find(|format| !format.is_table() && Some(format.name()) == end);
     named.ok_or_else(|| {
         UsageError::new(format!(
             "{} must end in .csv, .json, .jsonl or .parquet, which says how it is written",

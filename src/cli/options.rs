@@ -4,12 +4,13 @@
 //! show it as the description of each command with the block.
 
 use super::UsageError;
-use super::output::{Output, is_shown, is_standard};
+use super::output::{Output, is_shown, is_standard, unwritten};
+use super::run::Run;
 use super::timezone::ZoneArgs;
 use super::units::{
     TypedBound, UnitError, parse_bound, parse_delay_ns, parse_seed, parse_size, parse_width_ns,
 };
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, StringValueParser, TypedValueParser};
 use flowsieve::capture_filter::CaptureFilter;
@@ -17,7 +18,7 @@ use flowsieve::decode::{Headers, Tunnel};
 use flowsieve::elements::{ElementKind, ElementRule};
 use flowsieve::pipeline::{Align, Slicing};
 use flowsieve::plan::TracePlan;
-use flowsieve::report::ReportFormat;
+use flowsieve::report::{ReportFormat, Summary};
 use flowsieve::selection::Selection;
 use flowsieve::trace::{DnstapTypes, InputFormat, Source};
 use flowsieve::zone::Zone;
@@ -47,7 +48,10 @@ where
 {
     let choices = choices.into();
     let values = choices.iter();
-    let values = values.map(|(name, help, _)| PossibleValue::new(*name).help(*help));
+    let values = values.map(|(name, help, _)| {
+        // A toy has no help.
+        PossibleValue::new(*name).help(*help).hide(help.is_empty())
+    });
     PossibleValuesParser::new(values).map(move |chosen| {
         let choice = choices.iter().find(|(name, ..)| *name == chosen);
         choice.expect("only these names are possible").2.clone()
@@ -494,17 +498,20 @@ pub(super) struct FormatArgs {
 }
 
 fn formats() -> impl TypedValueParser<Value = ReportFormat> {
-    named(ReportFormat::ALL, ReportFormat::name, ReportFormat::help)
+    named(ReportFormat::ALL, |format| format.name(), |format| format.help())
 }
 
 impl FormatArgs {
     /// Refuses a binary format on a terminal.
     pub(super) fn check(self, output: &OutputArgs) -> Result<(), UsageError> {
-        match self.format {
-            format if !format.is_binary() => Ok(()),
-            ReportFormat::Parquet => output.check_binary("Parquet"),
-            _ => output.check_binary("An Arrow stream"),
-        }
+        let to_standard = output.path().is_none_or(is_standard);
+        let format = self.format;
+        UsageError::check(&[(
+            format.is_binary() && to_standard && is_shown(),
+            &format!(
+                "the format {format} is not for a terminal; name a file with --output, or pipe it on"
+            ),
+        )])
     }
 }
 
@@ -545,6 +552,10 @@ pub(super) struct OutputArgs {
     /// Write results to this file, whole or not at all
     #[arg(short, long, value_name = "FILE")]
     pub(super) output: Option<PathBuf>,
+
+    /// Write parameters and totals to this file as JSON, beside rows of any format
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    summary: Option<PathBuf>,
 }
 
 impl OutputArgs {
@@ -553,15 +564,17 @@ impl OutputArgs {
         self.output.as_deref()
     }
 
-    /// Refuses this binary format on a terminal.
-    pub(super) fn check_binary(&self, format: &str) -> Result<(), UsageError> {
-        let to_standard = self.path().is_none_or(is_standard);
-        if to_standard && is_shown() {
-            return Err(UsageError::new(format!(
-                "{format} is not for a terminal; name a file with --output, or pipe it on"
-            )));
-        }
-        Ok(())
+    /// Returns the files that are written, with the options that name them.
+    pub(super) fn files(&self) -> [(&'static str, Option<&Path>); 2] {
+        [("--output", self.path()), ("--summary", self.summary.as_deref())]
+    }
+
+    /// Writes the summary, if a file is named for it.
+    pub(super) fn write_summary(&self, run: &Run, summary: impl FnOnce() -> Summary) -> Result<()> {
+        let Some(path) = &self.summary else { return Ok(()) };
+        let mut output = run.output(Some(path))?;
+        summary().write(&mut output).with_context(|| unwritten(path))?;
+        run.commit(output)
     }
 }
 

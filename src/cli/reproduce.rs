@@ -100,8 +100,10 @@ pub(crate) fn run(args: &ReproduceArgs, run: &mut Run) -> Result<Outcome> {
     }
     args.format.check(&args.output)?;
     args.page.check(args.output.path())?;
+    let [output, summary] = args.output.files();
     let written = [
-        ("--output", args.output.path()),
+        output,
+        summary,
         ("--markdown", args.markdown.as_deref()),
         ("--html", args.page.html.as_deref()),
     ];
@@ -129,6 +131,7 @@ pub(crate) fn run(args: &ReproduceArgs, run: &mut Run) -> Result<Outcome> {
     };
     let style = output.style(None);
     run.commit(report.write(args.format.format, style, output).context(UNWRITTEN)?)?;
+    args.output.write_summary(run, || report.summary())?;
     if let (Some(page), Some(path)) = (page, &args.markdown) {
         write_markdown(run, &report, page, path)?;
     }

@@ -13,7 +13,7 @@ use super::units::{in_short, parse_count, parse_size, with_values};
 use super::{Outcome, UsageError};
 use anyhow::{Context, Result};
 use clap::Args;
-use flowsieve::report::{TopPage, TopParameters, TopReport};
+use flowsieve::report::{TopPage, TopParameters, TopReport, top_summary};
 use flowsieve::top::{Field, Question, TopPlan, TopSink, TopSlice, top};
 use std::io;
 use std::path::PathBuf;
@@ -129,6 +129,7 @@ pub(crate) fn run(args: &TopArgs, run: &mut Run) -> Result<Outcome> {
         args.page.write(run, html, page.finish(&parameters, &summary))?;
     }
     run.commit(sinks.report.finish(&summary).context(UNWRITTEN)?)?;
+    args.output.write_summary(run, || top_summary(&parameters, &summary))?;
     Ok(run.end(&summary, args.speech, PARTIAL))
 }
 
@@ -161,7 +162,8 @@ impl TopArgs {
 
     fn plan(&self, inputs: &[PathBuf]) -> Result<TopPlan, UsageError> {
         let html = ("--html", self.page.html.as_deref());
-        keep_apart([("--output", self.output.path()), html], inputs)?;
+        let [output, summary] = self.output.files();
+        keep_apart([output, summary, html], inputs)?;
         self.format.check(&self.output)?;
         self.page.check(self.output.path())?;
         let asked = &self.question;

@@ -67,7 +67,7 @@ fn listed(title: &str, parser: &impl TypedValueParser) -> String {
 }
 
 fn formats() -> String {
-    let formats = ReportFormat::ALL.iter();
+    let formats = ReportFormat::ALL.iter().filter(|format| !format.help().is_empty());
     let formats = formats.map(|format| (format.name().to_owned(), format.help().to_owned()));
     table("How results are written (--format)", &formats.collect::<Vec<_>>())
 }

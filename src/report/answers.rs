@@ -2,7 +2,7 @@
 
 use super::column::Columns;
 use super::format::ReportFormat;
-use super::rows::{CellRows, Frame};
+use super::rows::{Frame, RowWriter, Summary};
 use flowsieve_engine::internal::Shown;
 use std::io::{self, Write};
 
@@ -18,6 +18,15 @@ pub(super) fn answer_columns() -> Columns<Answer> {
         .doc("`yes` (seen, or a false positive), `no` (not seen, for certain), `apart` (each value was seen, but perhaps in different elements) or `unknown` (the filter keeps nothing about such a question)")
 }
 
+fn frame() -> Frame {
+    Frame::new("flowsieve.filter-query/1", "answers")
+}
+
+/// Returns the summary of answers.
+pub fn answer_summary() -> Summary {
+    frame().summary(Vec::new())
+}
+
 /// Writes answers. The table has a line for each, with a tab between question and answer.
 #[derive(Debug)]
 pub struct AnswerReport<W: Write>(Writer<W>);
@@ -25,7 +34,7 @@ pub struct AnswerReport<W: Write>(Writer<W>);
 #[derive(Debug)]
 enum Writer<W: Write> {
     Table(W),
-    Rows(Box<CellRows<W, Answer>>),
+    Rows(Box<RowWriter<W, Answer>>),
 }
 
 impl<W: Write> AnswerReport<W> {
@@ -35,11 +44,10 @@ impl<W: Write> AnswerReport<W> {
     ///
     /// Writing failed.
     pub fn begin(format: ReportFormat, out: W) -> io::Result<Self> {
-        if format == ReportFormat::Table {
+        if format.is_table() {
             return Ok(Self(Writer::Table(out)));
         }
-        let frame = Frame::of_rows("flowsieve.filter-query/1", "answers", "answer");
-        let rows = CellRows::begin(format, frame, answer_columns(), out)?;
+        let rows = RowWriter::begin(format, frame(), answer_columns(), out)?;
         Ok(Self(Writer::Rows(Box::new(rows))))
     }
 

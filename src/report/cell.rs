@@ -1,51 +1,64 @@
-//! The values of results and their types, in all formats.
+//! The types of columns, and single values of any type.
 
+use super::batch::{Array, Value};
+use super::number::{seconds, write_rfc3339};
 use crate::zone::Zone;
+use serde::ser::{Serialize, SerializeMap as _, Serializer};
+use serde_json::value::RawValue;
 use std::borrow::Cow;
+use std::fmt::Write as _;
 
-/// A name: our own, or made of those of attributes.
+/// The name of a column: a constant, or made of the names of attributes.
 pub(super) type Name = Cow<'static, str>;
 
-/// What a column holds.
+/// The type of a column.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Kind {
     /// A time in nanoseconds since the epoch.
     Time(Clock),
-    /// A time or a duration in seconds, exact.
+    /// A duration in nanoseconds, written as exact decimal seconds.
     Seconds,
     I64,
     U64,
+    U16,
+    U8,
     F64,
-    /// A number that CSV has always had without exponent, and without point if it is whole.
+    /// A float that text formats write without exponent, and without point if it is whole.
     Decimal,
-    /// A whole number that may be too large for any integer.
+    /// A whole number that may exceed 64 bits.
     Whole,
     Bool,
     Text,
-    /// In flat tables joined to a text.
+    /// A text without any character that a format quotes, such as an address.
+    Token,
+    /// A text out of a small set: Parquet keeps a dictionary.
+    Word,
+    /// Joined to one text in flat formats.
     List(Box<Kind>),
-    Object(Vec<(Name, Kind)>),
-    /// Packets by reason. JSON has it as an object, JSON lines as a list: types must not depend on
-    /// names.
+    /// Replaced by its columns in flat formats.
+    Object,
+    /// Packets by reason.
     Tally,
 }
 
-/// How a time is written in formats of text.
+/// How a column shows a time.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Clock {
-    /// As a whole number, beside a column with the time in RFC 3339.
-    Nanoseconds,
-    /// In seconds.
+    /// As two columns: `start_ns` is an integer, `start` a time.
+    Both,
+    /// As a time: RFC 3339 in text, a timestamp in Parquet and Arrow.
+    Time,
+    /// As a time whose text is seconds since the epoch.
     Seconds,
-    /// In RFC 3339, as the time of this zone.
-    Rfc3339(Zone),
 }
 
-/// A value of a row.
+/// A value of any type.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Cell {
     Null,
-    Time(i64, Clock),
+    /// Nanoseconds since the epoch, written as RFC 3339 in this zone.
+    Time(i64, Zone),
+    /// Nanoseconds, written as decimal seconds.
     Seconds(i128),
     I64(i64),
     U64(u64),
@@ -54,176 +67,138 @@ pub(super) enum Cell {
     Whole(f64),
     Bool(bool),
     Text(Name),
-    /// The values, and what stands between them in a flat table.
+    /// The values, and the separator for flat formats.
     List(Vec<Cell>, &'static str),
     Object(Vec<(Name, Cell)>),
     Tally(Vec<(String, u64)>),
 }
 
-/// A type that a cell is made of: it says what its column holds.
-pub(super) trait IntoCell {
-    const NULLABLE: bool = false;
-    fn kind() -> Kind;
-    fn cell(self) -> Cell;
+/// A time that becomes two columns.
+pub(super) struct Time(pub(super) i64);
+/// A time that is one column.
+pub(super) struct TimeOnly(pub(super) i64);
+/// A time in seconds since the epoch.
+pub(super) struct EpochSeconds(pub(super) i64);
+/// A value for [`Kind::Seconds`].
+pub(super) struct Seconds(pub(super) i128);
+/// A value for [`Kind::Decimal`].
+pub(super) struct Decimal(pub(super) f64);
+/// A value for [`Kind::Whole`].
+pub(super) struct Whole(pub(super) f64);
+/// Packets by reason.
+pub(super) struct Tally(pub(super) Vec<(String, u64)>);
+/// A list with its separator for flat formats.
+pub(super) struct Joined<T>(pub(super) Vec<T>, pub(super) &'static str);
 
-    /// The number of which the cell is, in 64 bits, if its kind is a whole number; none if it is
-    /// null.
-    fn whole(self) -> Option<i64>
-    where
-        Self: Sized,
-    {
-        match self.cell() {
-            Cell::I64(number) | Cell::Time(number, _) => Some(number),
-            Cell::U64(number) => Some(number.cast_signed()),
-            _ => None,
-        }
-    }
-
-    /// Appends it as a text by itself; false if it is null.
-    fn push_text(self, text: &mut String) -> bool
-    where
-        Self: Sized,
-    {
-        let cell = self.cell();
-        cell.write_text(text);
-        cell != Cell::Null
-    }
-}
-
-macro_rules! cells {
-    ($($own:ty => $kind:expr, $cell:expr $(, $push:expr)?;)*) => {$(
-        impl IntoCell for $own {
-            fn kind() -> Kind { $kind }
-            fn cell(self) -> Cell { $cell(self) }
-            $(fn push_text(self, text: &mut String) -> bool {
-                $push(self, text);
-                true
-            })?
+/// Declares types whose values arrays keep as they are, or as cells.
+macro_rules! values {
+    ($($own:ty => $kind:expr, |$value:ident, $array:ident| $push:expr;)*) => {$(
+        impl Value for $own {
+            fn kind() -> Kind {
+                $kind
+            }
+            fn append_to(self, $array: &mut Array) {
+                let $value = self;
+                $push
+            }
         }
     )*};
 }
 
-/// Appends a whole number.
-pub(super) fn push_whole(number: impl itoa::Integer, text: &mut String) {
-    text.push_str(itoa::Buffer::new().format(number));
+values! {
+    Time => Kind::Time(Clock::Both), |time, array| array.push_i64(time.0);
+    TimeOnly => Kind::Time(Clock::Time), |time, array| array.push_i64(time.0);
+    EpochSeconds => Kind::Time(Clock::Seconds), |time, array| array.push_i64(time.0);
+    i64 => Kind::I64, |number, array| array.push_i64(number);
+    u64 => Kind::U64, |number, array| array.push_u64(number);
+    u32 => Kind::U64, |number, array| array.push_u64(number.into());
+    usize => Kind::U64, |number, array| array.push_u64(number as u64);
+    u16 => Kind::U16, |number, array| array.push_u16(number);
+    u8 => Kind::U8, |number, array| array.push_u8(number);
+    f64 => Kind::F64, |number, array| array.push_f64(number);
+    Decimal => Kind::Decimal, |number, array| array.push_f64(number.0);
+    Whole => Kind::Whole, |number, array| array.push_f64(number.0);
+    bool => Kind::Bool, |truth, array| array.push_bool(truth);
+    &'static str => Kind::Word, |text, array| array.push_text(text);
+    String => Kind::Text, |text, array| array.push_text(&text);
+    Seconds => Kind::Seconds, |duration, array| array.push_cell(Cell::Seconds(duration.0));
+    Tally => Kind::Tally, |tally, array| array.push_cell(Cell::Tally(tally.0));
 }
 
-/// A time in nanoseconds since the epoch.
-pub(super) struct Time(pub(super) i64);
-/// A number for [`Kind::Decimal`].
-pub(super) struct Decimal(pub(super) f64);
-/// A number for [`Kind::Whole`].
-pub(super) struct Whole(pub(super) f64);
-/// Packets by reason.
-pub(super) struct Tally(pub(super) Vec<(String, u64)>);
-/// Values with what stands between them in a flat table.
-pub(super) struct Joined<T>(pub(super) Vec<T>, pub(super) &'static str);
-
-cells! {
-    Time => Kind::Time(Clock::Nanoseconds), |time: Self| Cell::Time(time.0, Clock::Nanoseconds);
-    i64 => Kind::I64, Cell::I64, push_whole;
-    u64 => Kind::U64, Cell::U64, push_whole;
-    u32 => Kind::U64, |number| Cell::U64(u64::from(number)), push_whole;
-    u16 => Kind::U64, |number| Cell::U64(u64::from(number)), push_whole;
-    u8 => Kind::U64, |number| Cell::U64(u64::from(number)), push_whole;
-    usize => Kind::U64, |number| Cell::U64(number as u64), push_whole;
-    f64 => Kind::F64, Cell::F64;
-    Decimal => Kind::Decimal, |number: Self| Cell::Decimal(number.0);
-    Whole => Kind::Whole, |number: Self| Cell::Whole(number.0);
-    bool => Kind::Bool, Cell::Bool;
-    &'static str => Kind::Text, |text| Cell::Text(Cow::Borrowed(text)), |own, text: &mut String| text.push_str(own);
-    String => Kind::Text, |text| Cell::Text(Cow::Owned(text)), |own: String, text: &mut String| text.push_str(&own);
-    Tally => Kind::Tally, |tally: Self| Cell::Tally(tally.0);
-}
-
-impl<T: IntoCell> IntoCell for Option<T> {
+impl<T: Value> Value for Option<T> {
     const NULLABLE: bool = true;
 
     fn kind() -> Kind {
         T::kind()
     }
 
-    fn cell(self) -> Cell {
-        self.map_or(Cell::Null, T::cell)
-    }
-
-    fn whole(self) -> Option<i64> {
-        self.and_then(T::whole)
-    }
-
-    fn push_text(self, text: &mut String) -> bool {
-        self.is_some_and(|value| value.push_text(text))
+    fn append_to(self, array: &mut Array) {
+        match self {
+            Some(value) => value.append_to(array),
+            None => array.push_null(),
+        }
     }
 }
 
-impl<T: IntoCell> IntoCell for Joined<T> {
+impl<T: Value> Value for Joined<T> {
     fn kind() -> Kind {
         Kind::List(Box::new(T::kind()))
     }
 
-    fn cell(self) -> Cell {
-        Cell::List(self.0.into_iter().map(T::cell).collect(), self.1)
+    fn append_to(self, array: &mut Array) {
+        let cells = self.0.into_iter().map(T::cell).collect();
+        array.push_cell(Cell::List(cells, self.1));
     }
 }
 
-impl<T: IntoCell> IntoCell for Vec<T> {
+impl<T: Value> Value for Vec<T> {
     fn kind() -> Kind {
         Joined::<T>::kind()
     }
 
-    fn cell(self) -> Cell {
-        Joined(self, ",").cell()
+    fn append_to(self, array: &mut Array) {
+        Joined(self, ",").append_to(array);
     }
 }
 
-/// The names of a column in formats of text: a time in nanoseconds has a second one, for RFC 3339.
-pub(super) fn names_in_text(name: &Name, kind: &Kind) -> Vec<Name> {
-    let mut names = vec![name.clone()];
-    if *kind == Kind::Time(Clock::Nanoseconds) {
-        names.push(twin(name));
-    }
-    names
-}
-
-/// `start` beside `start_ns`.
-fn twin(name: &Name) -> Name {
-    match name {
-        Cow::Borrowed(name) => Cow::Borrowed(name.trim_end_matches("_ns")),
-        Cow::Owned(name) => Cow::Owned(name.trim_end_matches("_ns").to_owned()),
-    }
-}
-
-/// The cell that a time in nanoseconds has beside it, in this zone.
-pub(super) const fn twin_of(kind: &Kind, cell: &Cell, zone: Zone) -> Option<Cell> {
-    match (kind, cell) {
-        (Kind::Time(Clock::Nanoseconds), Cell::Time(ns, _)) => {
-            Some(Cell::Time(*ns, Clock::Rfc3339(zone)))
-        }
-        (Kind::Time(Clock::Nanoseconds), _) => Some(Cell::Null),
-        _ => None,
+impl Kind {
+    /// Whether tables align values to the right.
+    pub(super) const fn is_number(&self) -> bool {
+        matches!(
+            self,
+            Self::Seconds
+                | Self::I64
+                | Self::U64
+                | Self::U16
+                | Self::U8
+                | Self::F64
+                | Self::Decimal
+                | Self::Whole
+        )
     }
 }
 
-/// Appends a field of an object, and its twin if it is a time.
-pub(super) fn push_field(fields: &mut Vec<(Name, Cell)>, name: &Name, kind: &Kind, cell: Cell) {
-    let second = twin_of(kind, &cell, Zone::UTC);
-    fields.push((name.clone(), cell));
-    if let Some(second) = second {
-        fields.push((twin(name), second));
-    }
+/// Returns an object of these fields.
+pub(super) fn object<const N: usize>(fields: [(&'static str, Cell); N]) -> Cell {
+    Cell::Object(fields.map(|(name, cell)| (name.into(), cell)).into())
+}
+
+/// Appends an integer.
+pub(super) fn push_integer(number: impl itoa::Integer, text: &mut String) {
+    text.push_str(itoa::Buffer::new().format(number));
 }
 
 impl Cell {
-    /// With the texts of times in this zone.
+    /// Returns the cell with its times in this zone.
     pub(super) fn in_zone(self, zone: Zone) -> Self {
         if zone.is_utc() {
             return self;
         }
         match self {
-            Self::Time(ns, Clock::Rfc3339(_)) => Self::Time(ns, Clock::Rfc3339(zone)),
-            Self::List(cells, between) => {
+            Self::Time(ns, _) => Self::Time(ns, zone),
+            Self::List(cells, separator) => {
                 let cells = cells.into_iter().map(|cell| cell.in_zone(zone));
-                Self::List(cells.collect(), between)
+                Self::List(cells.collect(), separator)
             }
             Self::Object(fields) => {
                 let fields = fields.into_iter();
@@ -232,31 +207,77 @@ impl Cell {
             cell => cell,
         }
     }
-}
 
-impl Kind {
-    /// A value that says the type and nothing else: programs that look at the first lines of a file
-    /// only learn the types of all fields from it.
-    pub(super) fn empty(&self) -> Cell {
+    /// Returns a duration as a float.
+    #[cfg(any(feature = "parquet", feature = "arrow"))]
+    pub(super) fn as_seconds(&self) -> f64 {
         match self {
-            Self::Time(clock) => Cell::Time(0, *clock),
-            Self::Seconds => Cell::Seconds(0),
-            Self::I64 => Cell::I64(0),
-            Self::U64 => Cell::U64(0),
-            Self::F64 | Self::Decimal | Self::Whole => Cell::F64(0.0),
-            Self::Bool => Cell::Bool(false),
-            Self::Text => Cell::Text("".into()),
-            Self::List(kind) => Cell::List(vec![kind.empty()], ","),
-            Self::Object(fields) => Self::empty_object(fields),
-            Self::Tally => Cell::Tally(vec![(String::new(), 0)]),
+            Self::Seconds(ns) => *ns as f64 / 1e9,
+            cell => unreachable!("{cell:?} is no duration"),
         }
     }
 
-    pub(super) fn empty_object(kinds: &[(Name, Kind)]) -> Cell {
-        let mut fields = Vec::new();
-        for (name, kind) in kinds {
-            push_field(&mut fields, name, kind, kind.empty());
+    /// Returns the text of flat formats; null is empty.
+    pub(super) fn to_text(&self) -> String {
+        let mut text = String::new();
+        self.write_text(&mut text);
+        text
+    }
+
+    /// Appends the text of flat formats; null is empty.
+    pub(super) fn write_text(&self, out: &mut String) {
+        match self {
+            Self::Null => {}
+            Self::Time(ns, zone) => write_rfc3339(*ns, *zone, out),
+            Self::Seconds(ns) => out.push_str(&seconds(*ns)),
+            Self::I64(number) => push_integer(*number, out),
+            Self::U64(number) => push_integer(*number, out),
+            Self::Decimal(number) => write!(out, "{number}").expect("a String takes everything"),
+            Self::Bool(truth) => out.push_str(if *truth { "true" } else { "false" }),
+            Self::Text(text) => out.push_str(text),
+            Self::List(cells, separator) => {
+                let texts: Vec<String> = cells.iter().map(Self::to_text).collect();
+                out.push_str(&texts.join(separator));
+            }
+            // As in JSON, so that a number is the same in both.
+            Self::F64(_) | Self::Whole(_) | Self::Object(_) | Self::Tally(_) => {
+                out.push_str(&serde_json::to_string(self).unwrap_or_default());
+            }
         }
-        Cell::Object(fields)
+    }
+}
+
+impl Serialize for Cell {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Null => serializer.serialize_unit(),
+            Self::Time(..) => serializer.serialize_str(&self.to_text()),
+            Self::Seconds(ns) => {
+                // Digit by digit: a float has no room for nanoseconds since 1970.
+                let digits = RawValue::from_string(seconds(*ns));
+                digits.expect("decimal digits are a number").serialize(serializer)
+            }
+            Self::I64(number) => serializer.serialize_i64(*number),
+            Self::U64(number) => serializer.serialize_u64(*number),
+            Self::Whole(number) if *number < 2.0_f64.powi(63) => {
+                serializer.serialize_u64(*number as u64)
+            }
+            Self::F64(number) | Self::Decimal(number) | Self::Whole(number) => {
+                serializer.serialize_f64(*number)
+            }
+            Self::Bool(truth) => serializer.serialize_bool(*truth),
+            Self::Text(text) => serializer.serialize_str(text),
+            Self::List(cells, _) => serializer.collect_seq(cells),
+            Self::Object(fields) => {
+                serializer.collect_map(fields.iter().map(|(name, cell)| (name, cell)))
+            }
+            Self::Tally(counts) => {
+                let mut map = serializer.serialize_map(Some(counts.len()))?;
+                for (name, count) in counts {
+                    map.serialize_entry(name, count)?;
+                }
+                map.end()
+            }
+        }
     }
 }

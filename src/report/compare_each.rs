@@ -10,7 +10,7 @@ use super::format::ReportFormat;
 use super::heading::Heading;
 use super::layout::{Layout, fitted};
 use super::number::{grouped, size, slices_of};
-use super::rows::{CellRows, Frame, Section};
+use super::rows::{Frame, RowWriter, Summary};
 use super::terminal::{TerminalStyle, write_lines};
 use super::wrapping::wrapped;
 use crate::comparison::{ComparePlan, Comparison, Contender};
@@ -107,28 +107,34 @@ impl<'a> EachReport<'a> {
         style: TerminalStyle,
         mut out: W,
     ) -> io::Result<W> {
-        if format == ReportFormat::Table {
+        if format.is_table() {
             self.table(style, &mut out)?;
             out.flush()?;
             return Ok(out);
         }
         let mut summary = self.summary();
-        let asked =
-            Asked { plan: self.plan, expected: None, pair: Some(self.pair), anonymized: false };
-        let parameters = parameter_columns().object_of(&asked);
-        let mut frame =
-            Frame::of_rows(SCHEMA, "captures", "capture").with("parameters", parameters);
-        // In flat tables the summary stands in rows of its own, without the name of a capture.
+        // Without a document the summary is rows without the name of a capture.
         let (mut rows, mut tail) = (self.rows.clone(), Vec::new());
-        if format.is_flat() {
-            rows.append(&mut summary);
+        if format.is_document() {
+            tail.push(("summary", each_columns().list_of(&summary)));
         } else {
-            frame.tail = vec![Section::of("summary", "summary", &each_columns())];
-            tail.push(each_columns().list_of(&summary));
+            rows.append(&mut summary);
         }
-        let mut out = CellRows::write_all(format, frame, each_columns(), &rows, tail, out)?;
+        let frame = self.frame();
+        let mut out = RowWriter::write_all(format, frame, each_columns(), &rows, tail, out)?;
         out.flush()?;
         Ok(out)
+    }
+
+    fn frame(&self) -> Frame {
+        let asked =
+            Asked { plan: self.plan, expected: None, pair: Some(self.pair), anonymized: false };
+        Frame::new(SCHEMA, "captures").with("parameters", parameter_columns().object_of(&asked))
+    }
+
+    /// Returns the summary.
+    pub fn document(&self) -> Summary {
+        self.frame().summary(vec![("summary", each_columns().list_of(&self.summary()))])
     }
 
     fn table(&self, style: TerminalStyle, out: &mut dyn Write) -> io::Result<()> {

@@ -115,6 +115,7 @@ pub(super) fn judged_columns() -> Columns<JudgedSlice> {
 }
 
 /// A structure with a memory, and what belongs to it.
+#[derive(Clone)]
 pub(super) struct EntryRow<'a> {
     entry: &'a Entry,
     best: bool,
@@ -123,9 +124,15 @@ pub(super) struct EntryRow<'a> {
     first_error: Option<ErrorRow>,
     pub(super) queries: Vec<QueryRow>,
     pub(super) counts: Vec<CountRow>,
-    /// The answers, or the count, that a line is about.
-    pub(super) query: Option<QueryRow>,
-    pub(super) count: Option<CountRow>,
+    /// The answers that a line is about.
+    query: Option<QueryRow>,
+}
+
+impl EntryRow<'_> {
+    /// Returns the line about these answers.
+    pub(super) fn of_query(&self, query: QueryRow) -> Self {
+        Self { query: Some(query), ..self.clone() }
+    }
 }
 
 /// Errors of a count over the slices, and the beginning of the slice with the worst one.
@@ -303,7 +310,6 @@ impl CompareReport<'_> {
                 })
                 .collect(),
             query: None,
-            count: None,
         }
     }
 

@@ -1,12 +1,12 @@
 //! A count: its parameters, the columns of its slices, and what stands around them.
 
-use super::cell::{Cell, Tally, Time};
+use super::cell::{Tally, Time};
 use super::column::Columns;
 use super::count_combinations::{CountDesign, combination_columns, count_columns, design_columns};
 use super::heading::Heading;
-use super::inputs::{inputs_cell, inputs_section};
+use super::inputs::inputs_cell;
 use super::number::grouped;
-use super::rows::{Frame, Section};
+use super::rows::{Frame, Tail};
 use super::selection::{Selected, selection_columns};
 use crate::decode::{Skip, Tunnel};
 use crate::filters::FilterSpec;
@@ -285,7 +285,7 @@ pub(super) fn total_columns(design: Option<&CountDesign>) -> Columns<Totals> {
         .field("elements", |totals| totals.elements)
         .doc("elements seen, repeats included")
         .field("skipped", |totals| tally(&totals.skipped))
-        .doc("skipped packets, which had no element, by reason (below); in JSON lines a list of `reason` and `packets`")
+        .doc("skipped packets, which had no element, by reason (below)")
         .field("late", |totals| totals.late)
         .doc("packets that came after the row of their slice was written; they count, and the row was `revised`")
         .field("uncounted", |totals| totals.uncounted)
@@ -328,22 +328,16 @@ pub(super) fn total_columns(design: Option<&CountDesign>) -> Columns<Totals> {
     }
 }
 
-/// What stands around the slices.
+/// Returns what the document has besides the slices.
 pub(super) fn frame(parameters: &CountParameters) -> Frame {
     let columns = parameter_columns(parameters.design.is_some());
-    let totals = total_columns(parameters.design.as_ref());
-    Frame {
-        tail: vec![inputs_section(), Section::of("totals", "totals", &totals)],
-        ..Frame::of_rows("flowsieve.count/1", "slices", "slice")
-    }
-    .in_zone(parameters.selected.zone)
-    .with("parameters", columns.object_of(parameters))
+    Frame::new("flowsieve.count/1", "slices")
+        .in_zone(parameters.selected.zone)
+        .with("parameters", columns.object_of(parameters))
 }
 
-/// The sections of [`frame`].
-pub(super) fn tail(parameters: &CountParameters, summary: &CountSummary) -> Vec<Cell> {
-    vec![
-        inputs_cell(&summary.inputs),
-        total_columns(parameters.design.as_ref()).object_of(&summary.totals),
-    ]
+/// Returns the sections behind the slices.
+pub(super) fn tail(parameters: &CountParameters, summary: &CountSummary) -> Tail {
+    let totals = total_columns(parameters.design.as_ref());
+    vec![("inputs", inputs_cell(&summary.inputs)), ("totals", totals.object_of(&summary.totals))]
 }

@@ -1,15 +1,14 @@
 //! The summary of `dedup` in every format.
 
-use super::cell::{Cell, Time};
+use super::cell::{Cell, Time, object};
 use super::column::Columns;
 use super::count_model::tunnel_name;
 use super::document::{Block, Document, TableView};
 use super::format::ReportFormat;
 use super::heading::Heading;
-use super::inputs::{inputs_cell, inputs_section};
-use super::json::{Layout, object, write_document};
+use super::inputs::inputs_cell;
 use super::number::{duration, grouped, percent, size, time};
-use super::rows::{CellRows, Frame, Section};
+use super::rows::{Frame, RowWriter, Summary};
 use super::run_view::INTERRUPTED;
 use super::selection::{Selected, selection_columns, zone_words};
 use super::table_columns::TableColumns;
@@ -37,6 +36,11 @@ pub struct DedupReport<'a> {
 }
 
 impl DedupReport<'_> {
+    /// Returns the summary.
+    pub fn summary(&self) -> Summary {
+        Summary::of_document(self.document(), self.plan.trace.selection.zone)
+    }
+
     /// Writes the summary; `style` is that of the table.
     ///
     /// # Errors
@@ -49,25 +53,18 @@ impl DedupReport<'_> {
         out: &mut dyn Write,
     ) -> io::Result<()> {
         let DedupReport { plan, summary, .. } = *self;
-        match format {
-            ReportFormat::Table => return terminal::print(&document(self, style), style, out),
-            ReportFormat::Json => return write_document(out, Layout::Sorted, &self.document()),
-            _ => {}
+        if format.is_table() {
+            return terminal::print(&document(self, style), style, out);
         }
         let rows = self.rows().unwrap_or_else(|| vec![Row { times: None, drops: summary.totals }]);
-        let tail = vec![inputs_cell(&summary.inputs), total_columns().object_of(summary)];
-        let frame = Frame {
-            tail: vec![inputs_section(), Section::of("totals", "totals", &total_columns())],
-            ..Frame::of_rows(SCHEMA, "slices", "slice")
-        }
-        .in_zone(plan.trace.selection.zone)
-        .with("parameters", parameter_columns().object_of(self));
+        let frame = Frame::new(SCHEMA, "slices").in_zone(plan.trace.selection.zone);
+        let frame = frame.of_document(format, || self.document());
         let mut columns = row_columns(0);
         if plan.slice_ns.is_none() {
             // The whole is no slice, so it has no times.
             columns = columns.without("start_ns").without("end_ns");
         }
-        CellRows::write_all(format, frame, columns, &rows, tail, out)?.flush()
+        RowWriter::write_all(format, frame, columns, &rows, Vec::new(), out)?.flush()
     }
 
     /// The slices, if these were asked for.
@@ -78,9 +75,7 @@ impl DedupReport<'_> {
 
     fn document(&self) -> Cell {
         let rows = self.rows();
-        let slices = rows
-            .map_or(Cell::Null, |rows| row_columns(0).list_of(&rows))
-            .in_zone(self.plan.trace.selection.zone);
+        let slices = rows.map_or(Cell::Null, |rows| row_columns(0).list_of(&rows));
         object([
             ("schema", Cell::Text(SCHEMA.into())),
             ("parameters", parameter_columns().object_of(self)),

@@ -1,19 +1,21 @@
 //! The columns of exported packets and elements, and what stands around them.
 
-use super::cell::{Cell, Clock, IntoCell as _, Kind};
-use super::column::Columns;
+use super::batch::Value;
+use super::cell::{EpochSeconds, Kind, Time, TimeOnly};
+use super::column::{Append, Columns};
 use super::count_model::{tally, tunnel_name};
 use super::dns_names;
 use super::flows_model::{FlowNames, protocol_name};
-use super::inputs::{inputs_cell, inputs_section};
+use super::inputs::inputs_cell;
 use super::number::grouped;
-use super::rows::{Frame, Section};
+use super::rows::{Frame, Tail};
 use super::selection::{Selected, selection_columns};
-use super::values::RowBatch;
 use crate::elements::{Attribute, ElementKind};
-use crate::export::{ExportPlan, ExportRows, ExportSummary, ExportWhat};
+use crate::export::{ExportPlan, ExportRows, ExportSummary, ExportWhat, Texts};
 use crate::pipeline::InputResult;
-use crate::zone::Zone;
+use std::mem::swap;
+use std::ops::Range;
+use std::sync::Arc;
 
 /// What an export depends on, and how it is written.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -86,46 +88,106 @@ pub(super) fn parameter_columns() -> Columns<ExportParameters> {
         .doc("memory of the elements of open slices; null with `--all`")
 }
 
-/// A row of some.
+/// Rows of an export, which are appended to a batch together.
 #[cfg_attr(not(feature = "arrow"), expect(unreachable_pub, reason = "record batches name it"))]
 #[derive(Debug, Default)]
-pub struct Row {
-    pub(super) rows: ExportRows,
-    at: usize,
+pub struct ExportPart {
+    rows: ExportRows,
+    range: Range<usize>,
 }
 
-impl RowBatch for Row {
-    fn len(&self) -> usize {
-        self.rows.len()
+/// Rows behind which the bytes of a batch's texts are looked at: parts of rows end at a multiple.
+pub(super) const CHECKED_ROWS: usize = 256;
+
+impl ExportPart {
+    /// Hands on these rows in parts; `before` rows of the batch come before them.
+    pub(super) fn each<E>(
+        &mut self,
+        rows: &mut ExportRows,
+        range: Range<usize>,
+        before: usize,
+        mut take: impl FnMut(&mut Self) -> Result<(), E>,
+    ) -> Result<(), E> {
+        swap(&mut self.rows, rows);
+        let (mut next, mut place, mut taken) = (range.start, before, Ok(()));
+        while next < range.end && taken.is_ok() {
+            let end = range.end.min(next + CHECKED_ROWS - place % CHECKED_ROWS);
+            self.range = next..end;
+            taken = take(self);
+            place += end - next;
+            next = end;
+        }
+        swap(&mut self.rows, rows);
+        taken
+    }
+}
+
+/// Returns what appends this value of each row.
+fn each_row<T: Value>(
+    value: impl Fn(&ExportRows, usize) -> T + Send + Sync + 'static,
+) -> Append<ExportPart> {
+    Arc::new(move |parts, array| {
+        for part in parts {
+            part.range.clone().for_each(|row| value(&part.rows, row).append_to(array));
+        }
+    })
+}
+
+impl Columns<ExportPart> {
+    fn values<T: Value + Copy + 'static>(
+        self,
+        name: &'static str,
+        values: fn(&ExportRows) -> &Vec<T>,
+    ) -> Self {
+        let append: Append<ExportPart> = Arc::new(move |parts, array| {
+            for part in parts {
+                let values = &values(&part.rows)[part.range.clone()];
+                values.iter().for_each(|value| value.append_to(array));
+            }
+        });
+        self.column(name, T::kind(), T::NULLABLE, append)
     }
 
-    fn at(&self) -> usize {
-        self.at
-    }
-
-    fn go_to(&mut self, row: usize) {
-        self.at = row;
+    fn texts(
+        self,
+        name: &'static str,
+        kind: Kind,
+        nullable: bool,
+        texts: fn(&ExportRows) -> &Texts,
+    ) -> Self {
+        let append: Append<ExportPart> = Arc::new(move |parts, array| {
+            for part in parts {
+                let texts = texts(&part.rows);
+                part.range.clone().for_each(|row| match texts.get(row) {
+                    Some(text) => array.push_text(text),
+                    None => array.push_null(),
+                });
+            }
+        });
+        self.column(name, kind, nullable, append)
     }
 }
 
 /// The columns of a row: of an element of this kind, or of a packet.
-pub(super) fn export_columns(kind: Option<ElementKind>, names: FlowNames) -> Columns<Row> {
+pub(super) fn export_columns(kind: Option<ElementKind>, names: FlowNames) -> Columns<ExportPart> {
     let has = |attribute| kind.is_none_or(|kind| kind.field(attribute).is_some());
     let is_flow = kind.is_none_or(|kind| kind == ElementKind::FLOW);
     let has_dns = is_flow || kind.is_some_and(|kind| kind.has_name());
     let mut columns = Columns::default()
-        .times("start_ns", |row: &Row| &row.rows.start_ns)
+        .column("start_ns", Time::kind(), false, each_row(|rows, row| Time(rows.start_ns[row])))
         .doc("time of the packet; of an element's earliest packet in the slice")
-        .elsewhere(["ts", "event.start", "flowStartNanoseconds"]);
+        .aliases(["ts", "event.start", "flowStartNanoseconds"]);
     if has(Attribute::Source) {
         columns = columns
-            .texts("src", |row| &row.rows.src)
+            .texts("src", Kind::Token, false, |rows| &rows.src)
             .doc("address of the sender; with `--undirected` of the first packet's")
-            .elsewhere(["id.orig_h", "source.ip", "sourceIPv4Address or sourceIPv6Address"]);
+            .aliases(["id.orig_h", "source.ip", "sourceIPv4Address or sourceIPv6Address"]);
     }
     if has(Attribute::Destination) {
-        columns =
-            columns.texts("dst", |row| &row.rows.dst).doc("address of the receiver").elsewhere([
+        columns = columns
+            .texts("dst", Kind::Token, false, |rows| &rows.dst)
+            .doc("address of the receiver")
+            .aliases([
                 "id.resp_h",
                 "destination.ip",
                 "destinationIPv4Address or destinationIPv6Address",
@@ -133,100 +195,100 @@ pub(super) fn export_columns(kind: Option<ElementKind>, names: FlowNames) -> Col
     }
     if has(Attribute::SourcePort) {
         columns = columns
-            .values("src_port", |row| &row.rows.src_port)
+            .values("src_port", |rows| &rows.src_port)
             .doc("port of the sender (TCP, UDP, SCTP); 0 if there is none or it was not captured")
-            .elsewhere(["id.orig_p", "source.port", "sourceTransportPort"]);
+            .aliases(["id.orig_p", "source.port", "sourceTransportPort"]);
     }
     if has(Attribute::DestinationPort) {
         columns = columns
-            .values("dst_port", |row| &row.rows.dst_port)
+            .values("dst_port", |rows| &rows.dst_port)
             .doc("port of the receiver")
-            .elsewhere(["id.resp_p", "destination.port", "destinationTransportPort"]);
+            .aliases(["id.resp_p", "destination.port", "destinationTransportPort"]);
     }
     if has(Attribute::Protocol) {
         columns = columns
-            .values("proto", |row| &row.rows.proto)
+            .values("proto", |rows| &rows.proto)
             .doc("protocol number behind all extension headers; Zeek: its name")
-            .elsewhere(["proto", "network.iana_number", "protocolIdentifier"]);
+            .aliases(["proto", "network.iana_number", "protocolIdentifier"]);
     }
     if kind.is_some() {
         columns = columns
-            .values("packets", |row| &row.rows.packets)
+            .values("packets", |rows| &rows.packets)
             .doc("not with `--all`: the element's packets in the slice (with `--element dns` its messages)")
-            .elsewhere(["orig_pkts", "source.packets", "packetDeltaCount"]);
+            .aliases(["orig_pkts", "source.packets", "packetDeltaCount"]);
     }
     columns = columns
-        .values("bytes", |row| &row.rows.bytes)
+        .values("bytes", |rows| &rows.bytes)
         .doc("bytes from the IP header on, as it states; where it states none, those captured")
-        .elsewhere(["orig_ip_bytes", "source.bytes", "octetDeltaCount"]);
+        .aliases(["orig_ip_bytes", "source.bytes", "octetDeltaCount"]);
     if is_flow {
         columns = columns
-            .values("tcp_flags", |row| &row.rows.tcp_flags)
+            .values("tcp_flags", |rows| &rows.tcp_flags)
             .doc("TCP flags, of an element their union; null for other protocols")
-            .elsewhere(["", "", "tcpControlBits"]);
+            .aliases(["", "", "tcpControlBits"]);
     }
     if is_flow || has(Attribute::Vlan) {
         columns = columns
-            .values("vlan", |row| &row.rows.vlan)
+            .values("vlan", |rows| &rows.vlan)
             .doc("outermost VLAN tag of the (first) packet")
-            .elsewhere(["vlan", "network.vlan.id", "vlanId"]);
+            .aliases(["vlan", "network.vlan.id", "vlanId"]);
     }
     if has_dns {
         columns = columns
-            .optional_texts("domain", |row| &row.rows.domain)
+            .texts("domain", Kind::Text, true, |rows| &rows.domain)
             .doc("query name of the first DNS message: lower case, no final dot")
-            .elsewhere(["query", "dns.question.name", ""])
-            .values("dns_type", |row| &row.rows.dns_type)
+            .aliases(["query", "dns.question.name", ""])
+            .values("dns_type", |rows| &rows.dns_type)
             .doc("type of that question as a number: 1 is A, 28 is AAAA; for ECS its name, which Zeek also has as `qtype_name`")
-            .elsewhere(["qtype", "dns.question.type", ""])
-            .values("dns_rcode", |row| &row.rows.dns_rcode)
+            .aliases(["qtype", "dns.question.type", ""])
+            .values("dns_rcode", |rows| &rows.dns_rcode)
             .doc("response code in the header of that message, if it is a response: 0 is no error, 3 is no such domain; for ECS its name, which Zeek also has as `rcode_name`")
-            .elsewhere(["rcode", "dns.response_code", ""]);
+            .aliases(["rcode", "dns.response_code", ""]);
     }
     if has_dns && names == FlowNames::Zeek {
-        columns =
-            columns.inlined("qtype_name", dns_type_name).inlined("rcode_name", dns_rcode_name);
+        columns = columns.column("qtype_name", Kind::Text, true, each_row(dns_type_name)).column(
+            "rcode_name",
+            Kind::Text,
+            true,
+            each_row(dns_rcode_name),
+        );
     }
     if is_flow {
         columns = columns
-            .optional_texts("community_id", |row| &row.rows.community_id)
+            .texts("community_id", Kind::Token, true, |rows| &rows.community_id)
             .doc("Community ID version 1, seed 0; for ICMP from the (first) packet's type and code; null if the fields it needs were not captured")
-            .elsewhere(["community_id", "network.community_id", ""]);
+            .aliases(["community_id", "network.community_id", ""]);
     }
     if kind.is_some() {
         columns = columns
-            .inlined("ended", |row| row.rows.left[row.at].name())
+            .column("ended", Kind::Word, false, each_row(|rows, row| rows.left[row].name()))
             .doc("not with `--all`: `slice` if the row has all packets of the element in its slice; `memory` if the memory was full, so another row of the element may follow; `late` for the separate row of a packet from a pipe that came after its slice was closed");
     }
     under_names(columns, names)
 }
 
-/// The columns under the names of somebody, and as that one has them.
-fn under_names(columns: Columns<Row>, names: FlowNames) -> Columns<Row> {
+/// Returns the columns with another tool's names and types.
+fn under_names(columns: Columns<ExportPart>, names: FlowNames) -> Columns<ExportPart> {
     match names {
         FlowNames::Flowsieve => columns,
         FlowNames::Zeek => columns
             .renamed(0)
-            .retyped("ts", Kind::Time(Clock::Seconds), |row| {
-                Cell::Time(row.rows.start_ns[row.at], Clock::Seconds)
-            })
-            .retyped("proto", Kind::Text, |row| protocol_name(row.rows.proto[row.at]).cell()),
+            .replaced::<EpochSeconds>("ts", each_row(|rows, row| EpochSeconds(rows.start_ns[row])))
+            .replaced::<String>("proto", each_row(|rows, row| protocol_name(rows.proto[row]))),
         FlowNames::Ecs => columns
             .renamed(1)
-            .retyped("event.start", Kind::Time(Clock::Rfc3339(Zone::UTC)), |row| {
-                Cell::Time(row.rows.start_ns[row.at], Clock::Rfc3339(Zone::UTC))
-            })
-            .retyped("dns.question.type", Kind::Text, |row| dns_type_name(row).cell())
-            .retyped("dns.response_code", Kind::Text, |row| dns_rcode_name(row).cell()),
+            .replaced::<TimeOnly>("event.start", each_row(|rows, row| TimeOnly(rows.start_ns[row])))
+            .replaced::<String>("dns.question.type", each_row(dns_type_name))
+            .replaced::<String>("dns.response_code", each_row(dns_rcode_name)),
     }
 }
 
-fn dns_type_name(row: &Row) -> Option<String> {
-    row.rows.dns_type[row.at].map(dns_names::type_name)
+fn dns_type_name(rows: &ExportRows, row: usize) -> Option<String> {
+    rows.dns_type[row].map(dns_names::type_name)
 }
 
-fn dns_rcode_name(row: &Row) -> Option<String> {
-    row.rows.dns_rcode[row.at].map(dns_names::rcode_name)
+fn dns_rcode_name(rows: &ExportRows, row: usize) -> Option<String> {
+    rows.dns_rcode[row].map(dns_names::rcode_name)
 }
 
 /// Counts over the run.
@@ -251,7 +313,7 @@ pub(super) fn total_columns() -> Columns<ExportSummary> {
         .field("complete", |summary| InputResult::all_read(&summary.inputs, summary.totals.interrupted))
         .doc("all inputs were read to their ends; if not, the exit code is not 0")
         .field("skipped", |summary| tally(&summary.totals.skipped))
-        .doc("packets without a row, by reason (as for `count`); in JSON lines a list of `reason` and `packets`")
+        .doc("packets without a row, by reason (as for `count`)")
 }
 
 /// What is not as it would be with more memory, or with packets in order, a sentence each.
@@ -277,19 +339,14 @@ pub fn export_shortcomings(summary: &ExportSummary) -> Vec<String> {
     sentences
 }
 
-/// What stands around the rows.
+/// Returns what the document has besides the rows.
 pub(super) fn frame(parameters: &ExportParameters) -> Frame {
-    let totals = Section::of("totals", "totals", &total_columns());
-    Frame {
-        tail: vec![inputs_section(), totals],
-        rows_only: parameters.names != FlowNames::Flowsieve,
-        ..Frame::of_rows("flowsieve.export/1", "rows", "row")
-    }
-    .in_zone(parameters.selected.zone)
-    .with("parameters", parameter_columns().object_of(parameters))
+    Frame::new("flowsieve.export/1", "rows")
+        .in_zone(parameters.selected.zone)
+        .with("parameters", parameter_columns().object_of(parameters))
 }
 
-/// The sections of [`frame`].
-pub(super) fn tail(summary: &ExportSummary) -> Vec<Cell> {
-    vec![inputs_cell(&summary.inputs), total_columns().object_of(summary)]
+/// Returns the sections behind the rows.
+pub(super) fn tail(summary: &ExportSummary) -> Tail {
+    vec![("inputs", inputs_cell(&summary.inputs)), ("totals", total_columns().object_of(summary))]
 }

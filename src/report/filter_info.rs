@@ -1,14 +1,13 @@
 //! Saved filters in every format.
 
-use super::cell::Cell;
+use super::cell::{Cell, object};
 use super::column::Columns;
 use super::count_combinations::{cell, count_columns, names};
 use super::count_model::tunnel_name;
 use super::document::{Block, Document, TableView};
 use super::format::ReportFormat;
-use super::json::{Layout, object, write_document};
 use super::number::{grouped, percent, rfc3339, size};
-use super::rows::{CellRows, Frame};
+use super::rows::{Frame, RowWriter, Summary};
 use super::selection::part_columns;
 use super::terminal::{self, TerminalStyle};
 use crate::decode::Tunnel;
@@ -165,6 +164,11 @@ impl StoredRow {
 }
 
 impl FilterInfo {
+    /// Returns the summary.
+    pub fn summary(&self) -> Summary {
+        Summary::of_document(self.document(), self.zone)
+    }
+
     /// Begins a report without filters, with times in this zone.
     pub fn in_zone(zone: Zone) -> Self {
         Self { zone, rows: Vec::new() }
@@ -197,21 +201,13 @@ impl FilterInfo {
         style: TerminalStyle,
         mut out: W,
     ) -> io::Result<W> {
-        match format {
-            ReportFormat::Table => terminal::print(&self.view(), style, &mut out)?,
-            ReportFormat::Json => write_document(&mut out, Layout::Sorted, &self.document())?,
-            _ => {
-                let frame = Frame::of_rows(SCHEMA, "filters", "filter").in_zone(self.zone);
-                let frame = frame.followed_by(format, || self.document());
-                out = CellRows::write_all(
-                    format,
-                    frame,
-                    filter_columns(),
-                    &self.rows,
-                    Vec::new(),
-                    out,
-                )?;
-            }
+        if format.is_table() {
+            terminal::print(&self.view(), style, &mut out)?;
+        } else {
+            let frame = Frame::new(SCHEMA, "filters").in_zone(self.zone);
+            let frame = frame.of_document(format, || self.document());
+            let columns = filter_columns();
+            out = RowWriter::write_all(format, frame, columns, &self.rows, Vec::new(), out)?;
         }
         out.flush()?;
         Ok(out)

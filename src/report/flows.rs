@@ -3,7 +3,8 @@
 use super::flows_model::{FlowParameters, flow_columns, frame, tail};
 use super::flows_table::FlowTable;
 use super::format::ReportFormat;
-use super::rows::RowWriter;
+use super::parallel_rows::ParallelWriter;
+use super::rows::Summary;
 use super::terminal::TerminalStyle;
 use crate::flows::{FlowRecord, FlowSink, FlowSummary, RemainingFlows};
 use std::io::{self, Write};
@@ -24,7 +25,7 @@ pub struct FlowReport<W: Write> {
 #[derive(Debug)]
 enum Writer<W: Write> {
     Table(Box<FlowTable<W>>),
-    Rows(Box<RowWriter<W, FlowRecord>>),
+    Rows(Box<ParallelWriter<W, FlowRecord>>),
 }
 
 impl<W: Write> FlowReport<W> {
@@ -39,30 +40,24 @@ impl<W: Write> FlowReport<W> {
         style: TerminalStyle,
         out: W,
     ) -> io::Result<Self> {
-        let writer = if format == ReportFormat::Table {
+        let writer = if format.is_table() {
             Writer::Table(Box::new(FlowTable::begin(out, parameters, style)?))
         } else {
             let columns = flow_columns(parameters.shape(), parameters.names);
-            let rows = RowWriter::begin(format, frame(parameters), columns, out)?;
+            let rows = ParallelWriter::begin(format, frame(parameters), columns, 1, out)?;
             Writer::Rows(Box::new(rows))
         };
         Ok(Self { writer, flushed: parameters.unique.then(Instant::now) })
     }
 
-    /// With so many threads that write rows, for lists that are no streams. No byte depends on
-    /// them.
-    ///
-    /// # Errors
-    ///
-    /// There are no threads to be had.
-    pub fn shared_among(self, threads: usize) -> io::Result<Self> {
+    /// Encodes rows in this many threads, for lists that are no streams. No byte depends on them.
+    #[must_use]
+    pub fn parallel(self, threads: usize) -> Self {
         let writer = match self.writer {
-            Writer::Rows(rows) if threads > 1 => {
-                Writer::Rows(Box::new(rows.shared_among(threads)?))
-            }
+            Writer::Rows(rows) => Writer::Rows(Box::new(rows.parallel(threads))),
             writer => writer,
         };
-        Ok(Self { writer, ..self })
+        Self { writer, ..self }
     }
 
     /// Ends the report with everything that is known only now, and gives the writer back, flushed.
@@ -78,6 +73,11 @@ impl<W: Write> FlowReport<W> {
         out.flush()?;
         Ok(out)
     }
+}
+
+/// Returns the summary of a list of flows.
+pub fn flow_summary(parameters: &FlowParameters, summary: &FlowSummary) -> Summary {
+    frame(parameters).summary(tail(summary))
 }
 
 impl<W: Write> FlowSink for FlowReport<W> {
@@ -101,25 +101,21 @@ impl<W: Write> FlowSink for FlowReport<W> {
             Writer::Rows(rows) => rows,
             Writer::Table(_) => return flows.try_for_each(|flow| self.flow(flow)),
         };
-        if rows.lazy_rows().is_none() {
+        let Some(at_once) = rows.lazy_rows() else {
             return flows.try_for_each(|flow| self.flow(flow));
-        }
+        };
         // The threads that write them make them, too.
         let flows = Arc::new(flows);
         let mut before = None;
         loop {
-            let at_once = rows.lazy_rows().unwrap_or(usize::MAX);
             let part = Arc::new(flows.part_behind(before.as_deref(), at_once));
-            let count = part.len();
-            if count == 0 {
-                break;
+            if part.len() == 0 {
+                return Ok(());
             }
             before = Some(Arc::clone(&part));
             let flows = Arc::clone(&flows);
-            let rows_of = move |take: &mut dyn FnMut(&mut FlowRecord)| flows.copies(&part, take);
-            rows.lazy(count, Box::new(rows_of))?;
+            rows.lazy(Box::new(move |take| flows.copies(&part, take)))?;
         }
-        Ok(())
     }
 
     fn flush(&mut self) -> io::Result<()> {

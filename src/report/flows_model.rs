@@ -1,15 +1,14 @@
 //! The columns of a flow, with their names here and elsewhere, and what stands around the flows.
 
-use super::cell::{Cell, Clock, IntoCell as _, Kind, Time};
-use super::column::Columns;
+use super::cell::{EpochSeconds, Kind, Seconds, Time, TimeOnly};
+use super::column::{Columns, append};
 use super::count_model::{tally, tunnel_name};
 use super::heading::Heading;
-use super::inputs::{inputs_cell, inputs_section};
-use super::rows::{Frame, Section};
+use super::inputs::inputs_cell;
+use super::rows::{Frame, Tail};
 use super::selection::{Selected, selection_columns};
 use crate::flows::{Direction, Ended, EndedFlows, FlowPlan, FlowRecord, FlowSummary};
 use crate::pipeline::InputResult;
-use crate::zone::Zone;
 use etherparse::IpNumber;
 use std::fmt::Write as _;
 use std::net::{IpAddr, SocketAddr};
@@ -126,37 +125,41 @@ pub(super) fn flow_columns(shape: FlowShape, names: FlowNames) -> Columns<FlowRe
     let mut columns = Columns::default()
         .inlined("start_ns", |flow: &FlowRecord| Time(flow.start_ns))
         .doc("time of the earliest packet")
-        .elsewhere(["ts", "event.start", "flowStartNanoseconds"])
+        .aliases(["ts", "event.start", "flowStartNanoseconds"])
         .heading(Heading::left(0, 27, "start").narrow(20, "start"))
         .decimals(DECIMALS, 0);
     if !is(FlowShape::Unique) {
         columns = columns
             .inlined("end_ns", |flow| Time(flow.end_ns))
             .doc("time of the latest packet")
-            .elsewhere(["duration", "event.end", "flowEndNanoseconds"])
+            .aliases(["duration", "event.end", "flowEndNanoseconds"])
             .heading(Heading::right(1, 12, "seconds").gap(2).narrow(10, "seconds").drop_priority(2))
             .text(seconds);
     }
     columns = columns
-        .written("src", false, |flow, text| push_address(flow.addresses.ends().0, text))
+        .written("src", Kind::Token, false, |flow, text| {
+            push_address(flow.addresses.ends().0, text)
+        })
         .doc("address of the sender of the first packet")
-        .elsewhere(["id.orig_h", "source.ip", "sourceIPv4Address or sourceIPv6Address"])
-        .written("dst", false, |flow, text| push_address(flow.addresses.ends().1, text))
+        .aliases(["id.orig_h", "source.ip", "sourceIPv4Address or sourceIPv6Address"])
+        .written("dst", Kind::Token, false, |flow, text| {
+            push_address(flow.addresses.ends().1, text)
+        })
         .doc("address of its receiver")
-        .elsewhere([
+        .aliases([
             "id.resp_h",
             "destination.ip",
             "destinationIPv4Address or destinationIPv6Address",
         ])
         .inlined("src_port", |flow| flow.ports.0)
         .doc("port of the sender (TCP, UDP, SCTP); 0 if there is none or it was not captured")
-        .elsewhere(["id.orig_p", "source.port", "sourceTransportPort"])
+        .aliases(["id.orig_p", "source.port", "sourceTransportPort"])
         .inlined("dst_port", |flow| flow.ports.1)
         .doc("port of the receiver")
-        .elsewhere(["id.resp_p", "destination.port", "destinationTransportPort"])
+        .aliases(["id.resp_p", "destination.port", "destinationTransportPort"])
         .inlined("proto", |flow| flow.protocol)
         .doc("protocol number behind all extension headers; Zeek: its name")
-        .elsewhere(["proto", "network.iana_number", "protocolIdentifier"])
+        .aliases(["proto", "network.iana_number", "protocolIdentifier"])
         .heading(Heading::left(8, 5, "proto").gap(2).narrow(5, "proto"))
         .text(|flow| protocol_name(flow.protocol));
     columns = match shape {
@@ -167,42 +170,42 @@ pub(super) fn flow_columns(shape: FlowShape, names: FlowNames) -> Columns<FlowRe
     columns = columns
         .inlined("vlan", |flow| flow.vlan)
         .doc("outermost VLAN tag of the first packet")
-        .elsewhere(["vlan", "network.vlan.id", "vlanId"])
+        .aliases(["vlan", "network.vlan.id", "vlanId"])
         .inlined("domain", FlowRecord::domain_text)
         .doc("first query name in the flow's DNS messages: lower case, no final dot")
-        .elsewhere(["query", "dns.question.name", ""])
+        .aliases(["query", "dns.question.name", ""])
         // What varies most in width stands at the end of a line, so that it moves nothing out of
         // its column.
         .heading(Heading::left(9, 0, "flow").gap(2).narrow(USUAL_ENDS, "flow").min_width(WIDE_ENDS))
         .text(ends)
-        .written("community_id", true, FlowRecord::push_community_id)
+        .written("community_id", Kind::Token, true, FlowRecord::push_community_id)
         .doc("Community ID version 1, seed 0; for ICMP from the first packet's type and code; null if the fields it needs were not captured")
-        .elsewhere(["community_id", "network.community_id", ""]);
+        .aliases(["community_id", "network.community_id", ""]);
     if !is(FlowShape::Unique) {
         columns = columns
             .inlined("ended", |flow| flow.ended.name())
             .doc("why the flow ended (below)")
-            .elsewhere(["", "", "flowEndReason"]);
+            .aliases(["", "", "flowEndReason"]);
     }
     match names {
         FlowNames::Flowsieve => columns,
         FlowNames::Zeek => columns
             .renamed(0)
-            .retyped("ts", Kind::Time(Clock::Seconds), |flow| {
-                Cell::Time(flow.start_ns, Clock::Seconds)
-            })
-            .retyped("duration", Kind::Seconds, |flow| {
-                Cell::Seconds(i128::from(flow.end_ns) - i128::from(flow.start_ns))
-            })
-            .retyped("proto", Kind::Text, |flow| protocol_name(flow.protocol).cell()),
+            .replaced::<EpochSeconds>("ts", append(|flow: &FlowRecord| EpochSeconds(flow.start_ns)))
+            .replaced::<Seconds>(
+                "duration",
+                append(|flow: &FlowRecord| {
+                    Seconds(i128::from(flow.end_ns) - i128::from(flow.start_ns))
+                }),
+            )
+            .replaced::<String>("proto", append(|flow: &FlowRecord| protocol_name(flow.protocol))),
         FlowNames::Ecs => columns
             .renamed(1)
-            .retyped("event.start", Kind::Time(Clock::Rfc3339(Zone::UTC)), |flow| {
-                Cell::Time(flow.start_ns, Clock::Rfc3339(Zone::UTC))
-            })
-            .retyped("event.end", Kind::Time(Clock::Rfc3339(Zone::UTC)), |flow| {
-                Cell::Time(flow.end_ns, Clock::Rfc3339(Zone::UTC))
-            }),
+            .replaced::<TimeOnly>(
+                "event.start",
+                append(|flow: &FlowRecord| TimeOnly(flow.start_ns)),
+            )
+            .replaced::<TimeOnly>("event.end", append(|flow: &FlowRecord| TimeOnly(flow.end_ns))),
     }
 }
 
@@ -211,15 +214,15 @@ fn traffic_columns(columns: Columns<FlowRecord>) -> Columns<FlowRecord> {
     columns
         .inlined("packets", |flow| flow.forward.packets)
         .doc("IP packets")
-        .elsewhere(["orig_pkts", "source.packets", "packetDeltaCount"])
+        .aliases(["orig_pkts", "source.packets", "packetDeltaCount"])
         .heading(Heading::right(2, 8, "packets").gap(2).narrow(7, "packets"))
         .inlined("bytes", |flow| flow.forward.bytes)
         .doc("bytes from the IP header on, as it states; where it states none, those captured")
-        .elsewhere(["orig_ip_bytes", "source.bytes", "octetDeltaCount"])
+        .aliases(["orig_ip_bytes", "source.bytes", "octetDeltaCount"])
         .heading(Heading::right(3, 12, "bytes").gap(2).narrow(7, "bytes"))
         .inlined("tcp_flags", |flow| flags(flow, &flow.forward))
         .doc("union of the TCP flags; null for other protocols")
-        .elsewhere(["", "", "tcpControlBits"])
+        .aliases(["", "", "tcpControlBits"])
         .heading(Heading::left(4, 6, "flags").gap(2).narrow(5, "flags").drop_priority(1))
         .text(|flow| letters(flow, &flow.forward))
 }
@@ -229,23 +232,23 @@ fn both_ways_columns(columns: Columns<FlowRecord>) -> Columns<FlowRecord> {
     columns
         .inlined("packets_fwd", |flow| flow.forward.packets)
         .doc("with `--bidirectional`: IP packets in the direction of the first one")
-        .elsewhere(["orig_pkts", "source.packets", "packetDeltaCount"])
+        .aliases(["orig_pkts", "source.packets", "packetDeltaCount"])
         .heading(Heading::right(2, 8, "packets→").gap(2).narrow(8, "packets→"))
         .inlined("packets_rev", |flow| flow.reverse.packets)
         .doc("with `--bidirectional`: IP packets in the other direction")
-        .elsewhere(["resp_pkts", "destination.packets", ""])
+        .aliases(["resp_pkts", "destination.packets", ""])
         .heading(Heading::right(3, 8, "←packets").gap(2).narrow(8, "←packets"))
         .inlined("bytes_fwd", |flow| flow.forward.bytes)
         .doc("with `--bidirectional`: the bytes of the former")
-        .elsewhere(["orig_ip_bytes", "source.bytes", "octetDeltaCount"])
+        .aliases(["orig_ip_bytes", "source.bytes", "octetDeltaCount"])
         .heading(Heading::right(4, 11, "bytes→").gap(2).narrow(9, "bytes→").drop_priority(3))
         .inlined("bytes_rev", |flow| flow.reverse.bytes)
         .doc("with `--bidirectional`: the bytes of the latter")
-        .elsewhere(["resp_ip_bytes", "destination.bytes", ""])
+        .aliases(["resp_ip_bytes", "destination.bytes", ""])
         .heading(Heading::right(5, 11, "←bytes").gap(2).narrow(9, "←bytes").drop_priority(3))
         .inlined("tcp_flags_fwd", |flow| flags(flow, &flow.forward))
         .doc("with `--bidirectional`: the TCP flags of the former")
-        .elsewhere(["", "", "tcpControlBits"])
+        .aliases(["", "", "tcpControlBits"])
         .heading(Heading::left(6, 6, "flags→").gap(2).narrow(6, "flags→").drop_priority(1))
         .text(|flow| letters(flow, &flow.forward))
         .inlined("tcp_flags_rev", |flow| flags(flow, &flow.reverse))
@@ -398,24 +401,19 @@ pub(super) fn total_columns() -> Columns<FlowSummary> {
         .field("complete", |summary| InputResult::all_read(&summary.inputs, summary.totals.interrupted))
         .doc("all inputs were read to their ends; if not, the exit code is not 0")
         .field("skipped", |summary| tally(&summary.totals.skipped))
-        .doc("packets in no flow, by reason (as for `count`); in JSON lines a list of `reason` and `packets`")
+        .doc("packets in no flow, by reason (as for `count`)")
 }
 
-/// What stands around the flows.
+/// Returns what the document has besides the flows.
 pub(super) fn frame(parameters: &FlowParameters) -> Frame {
-    let totals = Section::of("totals", "totals", &total_columns());
-    Frame {
-        tail: vec![inputs_section(), totals],
-        rows_only: parameters.names != FlowNames::Flowsieve,
-        ..Frame::of_rows("flowsieve.flows/1", "flows", "flow")
-    }
-    .in_zone(parameters.selected.zone)
-    .with("parameters", parameter_columns().object_of(parameters))
+    Frame::new("flowsieve.flows/1", "flows")
+        .in_zone(parameters.selected.zone)
+        .with("parameters", parameter_columns().object_of(parameters))
 }
 
-/// The sections of [`frame`].
-pub(super) fn tail(summary: &FlowSummary) -> Vec<Cell> {
-    vec![inputs_cell(&summary.inputs), total_columns().object_of(summary)]
+/// Returns the sections behind the flows.
+pub(super) fn tail(summary: &FlowSummary) -> Tail {
+    vec![("inputs", inputs_cell(&summary.inputs)), ("totals", total_columns().object_of(summary))]
 }
 
 #[cfg(test)]

@@ -1,97 +1,271 @@
-//! How results are written.
+//! The formats of results. Each is one file that knows no command; a command knows no format.
 
+use super::batch::{Batch, Schema};
+use super::cell::Cell;
+#[cfg(feature = "arrow")]
+use super::formats::arrow;
+#[cfg(feature = "toy")]
+use super::formats::bars;
+#[cfg(feature = "parquet")]
+use super::formats::parquet;
+use super::formats::{csv, json, json_lines, latex, markdown};
+use super::rows::{Frame, Tail};
+use std::any::Any;
 use std::fmt;
+use std::io::{self, Write};
 
-/// A format of results. Every command that lists something has all of them.
-#[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
-pub enum ReportFormat {
-    /// For people.
-    #[default]
-    Table,
-    /// A header, and a line a row.
-    Csv,
-    /// One document.
-    Json,
-    /// An object a line.
-    JsonLines,
-    /// The rows of the CSV, for databases and data frames.
-    Parquet,
-    /// The rows of the CSV as an Arrow IPC stream, and behind it, as JSON, what stands around the
-    /// rows.
-    #[cfg(feature = "arrow")]
-    ArrowStream,
+/// A format of results: a line of the table of formats. Every command that lists something has all
+/// of them.
+#[derive(Clone, Copy)]
+pub struct ReportFormat {
+    pub(super) name: &'static str,
+    pub(super) help: &'static str,
+    /// Whether it is for terminals, pipes and files, or only for the latter.
+    pub(super) is_binary: bool,
+    /// Whether each row can be read by itself, as soon as it is written.
+    pub(super) is_line_by_line: bool,
+    /// Whether it has neither objects nor lists.
+    pub(super) is_flat: bool,
+    /// What it has besides rows.
+    pub(super) document: Document,
+    pub(super) begin: fn() -> Box<dyn Format>,
 }
 
-impl ReportFormat {
-    /// All formats.
-    pub const ALL: &[Self] = &[
-        Self::Table,
-        Self::Csv,
-        Self::Json,
-        Self::JsonLines,
-        Self::Parquet,
-        #[cfg(feature = "arrow")]
-        Self::ArrowStream,
-    ];
+/// What a format has besides rows.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Document {
+    /// Nothing.
+    None,
+    /// A document follows the rows.
+    #[cfg(feature = "arrow")]
+    Behind,
+    /// The rows are a part of the document.
+    Around,
+}
 
-    /// Its name in a command line, which is the end of a file's name as well.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Table => "table",
-            Self::Csv => "csv",
-            Self::Json => "json",
-            Self::JsonLines => "jsonl",
-            Self::Parquet => "parquet",
-            #[cfg(feature = "arrow")]
-            Self::ArrowStream => "arrows",
-        }
+/// For people. A command that has no such table writes CSV.
+const TABLE: ReportFormat = ReportFormat {
+    name: "table",
+    help: "For people",
+    is_flat: false,
+    is_line_by_line: true,
+    ..csv::FORMAT
+};
+
+/// All formats.
+const FORMATS: &[ReportFormat] = &[
+    TABLE,
+    csv::FORMAT,
+    json::FORMAT,
+    json_lines::FORMAT,
+    markdown::FORMAT,
+    latex::FORMAT,
+    #[cfg(feature = "parquet")]
+    parquet::FORMAT,
+    #[cfg(feature = "arrow")]
+    arrow::FILE,
+    #[cfg(feature = "arrow")]
+    arrow::STREAM,
+    #[cfg(feature = "toy")]
+    bars::FORMAT,
+];
+
+impl ReportFormat {
+    /// For people.
+    pub const TABLE: Self = TABLE;
+    /// A header, and a line a row.
+    pub const CSV: Self = csv::FORMAT;
+    /// One document.
+    pub const JSON: Self = json::FORMAT;
+    /// All formats.
+    pub const ALL: &[Self] = FORMATS;
+
+    /// Returns the format with this name.
+    pub fn named(name: &str) -> Option<Self> {
+        FORMATS.iter().copied().find(|format| format.name == name)
     }
 
-    /// What it is, for the help of a command.
+    /// Returns its name in a command line, which is the end of a file's name as well.
+    pub const fn name(self) -> &'static str {
+        self.name
+    }
+
+    /// Returns what it is, for the help of a command.
     pub const fn help(self) -> &'static str {
-        match self {
-            Self::Table => "For people",
-            Self::Csv => "One line per row, with a header",
-            Self::Json => "One document",
-            Self::JsonLines => "One object per line",
-            Self::Parquet => "The rows of the CSV, for databases and data frames",
-            #[cfg(feature = "arrow")]
-            Self::ArrowStream => "The rows of the CSV as an Arrow IPC stream",
-        }
+        self.help
     }
 
     /// Whether each row can be read by itself, as soon as it is written.
     pub const fn is_line_by_line(self) -> bool {
-        matches!(self, Self::Table | Self::Csv | Self::JsonLines) || self.is_followed()
-    }
-
-    /// Whether it has cells only, and neither objects nor lists.
-    pub(super) const fn is_flat(self) -> bool {
-        matches!(self, Self::Csv) || self.is_binary()
-    }
-
-    /// Whether a document follows the rows.
-    pub(super) const fn is_followed(self) -> bool {
-        #[cfg(feature = "arrow")]
-        return matches!(self, Self::ArrowStream);
-        #[cfg(not(feature = "arrow"))]
-        false
-    }
-
-    /// Whether what could not be read and what was left out stands in it, with the names of
-    /// flowsieve.
-    pub const fn says_all(self) -> bool {
-        matches!(self, Self::Table | Self::Json) || self.is_followed()
+        self.is_line_by_line
     }
 
     /// Whether it is not for a terminal.
     pub const fn is_binary(self) -> bool {
-        !matches!(self, Self::Table | Self::Csv | Self::Json | Self::JsonLines)
+        self.is_binary
+    }
+
+    /// Whether it is for people.
+    pub fn is_table(self) -> bool {
+        self == TABLE
+    }
+
+    /// Whether it says what could not be read and what was left out.
+    pub fn says_all(self) -> bool {
+        self.is_table() || self.has_document()
+    }
+
+    pub(super) const fn is_flat(self) -> bool {
+        self.is_flat
+    }
+
+    /// Whether it has more than rows.
+    pub(super) const fn has_document(self) -> bool {
+        !matches!(self.document, Document::None)
+    }
+
+    /// Whether its rows are a part of a document.
+    pub(super) const fn is_document(self) -> bool {
+        matches!(self.document, Document::Around)
+    }
+}
+
+impl Default for ReportFormat {
+    fn default() -> Self {
+        TABLE
+    }
+}
+
+impl PartialEq for ReportFormat {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for ReportFormat {}
+
+impl fmt::Debug for ReportFormat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
     }
 }
 
 impl fmt::Display for ReportFormat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
+        f.write_str(self.name)
+    }
+}
+
+/// What a batch becomes: made in any thread, written in order.
+pub(super) enum Part {
+    Bytes(Vec<u8>),
+    /// A type of the format.
+    Other(Box<dyn Any + Send>),
+}
+
+impl Part {
+    /// Returns the part that the same format made.
+    pub(super) fn downcast<T: 'static>(self) -> T {
+        match self {
+            Self::Other(part) => *part.downcast().expect("the format made the part"),
+            Self::Bytes(_) => unreachable!("the format makes no bytes"),
+        }
+    }
+}
+
+/// How large batches are.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct BatchSize {
+    /// Rows of a full batch.
+    pub(super) rows: usize,
+    /// Memory of a batch and of what it becomes.
+    pub(super) bytes: u64,
+    /// Whether only full batches are written, but for the last one.
+    pub(super) is_fixed: bool,
+}
+
+/// Writes a result.
+pub(super) trait Format: Send {
+    /// Returns how large its batches are.
+    fn batch_size(&self) -> BatchSize {
+        BatchSize { rows: 2048, bytes: 4 << 20, is_fixed: false }
+    }
+
+    /// Writes what comes before the rows.
+    fn begin(&mut self, schema: &Schema, frame: &Frame, out: &mut dyn Write) -> io::Result<()>;
+
+    /// Encodes rows, in any thread and before or after [`Self::begin`].
+    fn encode(&mut self, batch: &Batch) -> io::Result<Part>;
+
+    /// Writes an encoded part.
+    fn write(&mut self, part: Part, out: &mut dyn Write) -> io::Result<()> {
+        match part {
+            Part::Bytes(bytes) => out.write_all(&bytes),
+            Part::Other(_) => unreachable!("the format makes bytes"),
+        }
+    }
+
+    /// Writes what comes behind the rows.
+    fn end(&mut self, frame: Frame, tail: Tail, out: &mut dyn Write) -> io::Result<()> {
+        let _ = (frame, tail, out);
+        Ok(())
+    }
+
+    /// Returns another one that encodes in another thread.
+    fn fork(&self) -> Box<dyn Format>;
+}
+
+/// Writes a document: a line for each of its fields, and for each object of a list.
+pub(super) fn write_document(out: &mut dyn Write, document: &Cell) -> io::Result<()> {
+    let Cell::Object(fields) = document else {
+        unreachable!("a document is an object");
+    };
+    let mut before = "{";
+    for (name, cell) in fields {
+        write!(out, "{before}\"{name}\":")?;
+        before = ",\n";
+        match cell {
+            Cell::List(rows, _) if matches!(rows.first(), Some(Cell::Object(_))) => {
+                let mut before = "[\n";
+                for row in rows {
+                    out.write_all(before.as_bytes())?;
+                    serde_json::to_writer(&mut *out, row)?;
+                    before = ",\n";
+                }
+                out.write_all(b"]")?;
+            }
+            cell => serde_json::to_writer(&mut *out, cell)?,
+        }
+    }
+    out.write_all(b"}\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::cell::Time;
+    use crate::report::column::Columns;
+    use crate::report::rows::RowWriter;
+
+    /// The recipe of a column: a line in the list of its result.
+    #[test]
+    fn a_column_reaches_every_format_from_its_one_line() {
+        let columns = || {
+            Columns::default()
+                .field("start_ns", |row: &(i64, u16)| Time(row.0))
+                .field("toy", |row| row.1)
+                .doc("a toy")
+        };
+        for format in ReportFormat::ALL {
+            let frame = Frame::new("toys/1", "toys");
+            let rows = [(1_000_000_000, 4711)];
+            let out =
+                RowWriter::write_all(*format, frame, columns(), &rows, Vec::new(), Vec::new());
+            let out = out.unwrap();
+            let has = |text: &str| out.windows(text.len()).any(|part| part == text.as_bytes());
+            assert!(has("toy") && has("start"), "{format}");
+            let is_text = !format.is_binary();
+            assert!(!is_text || (has("4711") && has("1970-01-01T00:00:01.000000000Z")), "{format}");
+        }
     }
 }

@@ -5,7 +5,7 @@ use super::column::Columns;
 use super::document::Wrapping;
 use super::format::ReportFormat;
 use super::number::{counted, grouped, time};
-use super::rows::{CellRows, Frame, Section};
+use super::rows::{Frame, RowWriter, Summary, Tail};
 use super::table_rows::TableRows;
 use super::terminal::{TerminalStyle, write_lines};
 use crate::decode::dotted;
@@ -131,6 +131,22 @@ pub(super) fn explained_columns() -> Columns<Explained> {
         .doc("those ruled out by time or by their global filters")
 }
 
+fn frame(anonymized: bool, zone: Zone) -> Frame {
+    Frame::new(SCHEMA, "hits")
+        .in_zone(zone)
+        .with("timezone", Cell::Text(zone.name().into()))
+        .with("anonymized", Cell::Bool(anonymized))
+}
+
+fn tail(explained: &Explained) -> Tail {
+    vec![("explain", explained_columns().object_of(explained))]
+}
+
+/// Returns the summary of a search.
+pub fn search_summary(anonymized: bool, zone: Zone, explained: &Explained) -> Summary {
+    frame(anonymized, zone).summary(tail(explained))
+}
+
 /// Writes answers as they are found.
 #[derive(Debug)]
 pub struct SearchReport<W: Write> {
@@ -144,7 +160,7 @@ pub struct SearchReport<W: Write> {
 #[derive(Debug)]
 enum Writer<W: Write> {
     Table { out: W, rows: TableRows },
-    Rows(Box<CellRows<W, Answer>>),
+    Rows(Box<RowWriter<W, Answer>>),
 }
 
 impl<W: Write> SearchReport<W> {
@@ -163,18 +179,10 @@ impl<W: Write> SearchReport<W> {
         style: TerminalStyle,
         out: W,
     ) -> io::Result<Self> {
-        let writer = if format == ReportFormat::Table {
+        let writer = if format.is_table() {
             Writer::Table { out, rows: TableRows::new(style.rows) }
         } else {
-            let frame = Frame {
-                tail: vec![Section::of("explain", "explain", &explained_columns())],
-                between: "",
-                ..Frame::of_rows(SCHEMA, "hits", "hit")
-            }
-            .in_zone(zone)
-            .with("timezone", Cell::Text(zone.name().into()))
-            .with("anonymized", Cell::Bool(anonymized));
-            let rows = CellRows::begin(format, frame, answer_columns(), out)?;
+            let rows = RowWriter::begin(format, frame(anonymized, zone), answer_columns(), out)?;
             Writer::Rows(Box::new(rows))
         };
         Ok(Self { writer, hits: 0, explain, zone, style })
@@ -203,7 +211,7 @@ impl<W: Write> SearchReport<W> {
                 }
                 out
             }
-            Writer::Rows(rows) => rows.finish(vec![explained_columns().object_of(explained)])?,
+            Writer::Rows(rows) => rows.finish(tail(explained))?,
         };
         out.flush()?;
         Ok(out)

@@ -4,9 +4,8 @@ use super::cell::Cell;
 use super::column::Columns;
 use super::document::{Block, Document, TableView};
 use super::format::ReportFormat;
-use super::json::{Layout, write_document};
 use super::number::{counted, grouped};
-use super::rows::{CellRows, Frame, Section};
+use super::rows::{Frame, RowWriter, Summary};
 use super::selection::part_columns;
 use super::terminal::{self, TerminalStyle};
 use crate::index::{CaptureEntry, IndexStats, NodeStats, Region};
@@ -125,37 +124,38 @@ pub fn write_index_stats<W: Write>(
     style: TerminalStyle,
     mut out: W,
 ) -> io::Result<W> {
-    let frame = |rows, row| Frame {
-        tail: vec![Section::of("index", "index", &whole_columns())],
-        ..Frame::of_rows(SCHEMA, rows, row)
-    };
-    let whole = whole_columns().object_of(stats);
-    match format {
-        ReportFormat::Table => terminal::print(&document(stats, captures), style, &mut out)?,
-        ReportFormat::Json => {
-            let mut fields = vec![("schema".into(), Cell::Text(SCHEMA.into()))];
-            if let Cell::Object(whole) = whole {
-                fields.extend(whole);
-            }
-            fields.push(("nodes".into(), node_columns().list_of(&stats.nodes)));
-            if captures {
-                let list = capture_columns().in_zone(zone).list_of(&stats.captures);
-                fields.push(("capture_list".into(), list));
-            }
-            write_document(&mut out, Layout::Pretty, &Cell::Object(fields))?;
-        }
-        _ if captures => {
-            let (frame, rows) = (frame("captures", "capture"), &stats.captures);
-            let columns = capture_columns().in_zone(zone);
-            out = CellRows::write_all(format, frame, columns, rows, vec![whole], out)?;
-        }
-        _ => {
-            let (frame, rows) = (frame("nodes", "node"), &stats.nodes);
-            out = CellRows::write_all(format, frame, node_columns(), rows, vec![whole], out)?;
-        }
+    if format.is_table() {
+        terminal::print(&document(stats, captures), style, &mut out)?;
+    } else {
+        let frame = Frame::new(SCHEMA, "nodes").in_zone(zone);
+        let frame = frame.of_document(format, || fields(stats, captures));
+        out = if captures {
+            let rows = &stats.captures;
+            RowWriter::write_all(format, frame, capture_columns(), rows, Vec::new(), out)?
+        } else {
+            RowWriter::write_all(format, frame, node_columns(), &stats.nodes, Vec::new(), out)?
+        };
     }
     out.flush()?;
     Ok(out)
+}
+
+/// Returns the document for programs.
+fn fields(stats: &IndexStats, captures: bool) -> Cell {
+    let mut fields = vec![("schema".into(), Cell::Text(SCHEMA.into()))];
+    if let Cell::Object(whole) = whole_columns().object_of(stats) {
+        fields.extend(whole);
+    }
+    fields.push(("nodes".into(), node_columns().list_of(&stats.nodes)));
+    if captures {
+        fields.push(("capture_list".into(), capture_columns().list_of(&stats.captures)));
+    }
+    Cell::Object(fields)
+}
+
+/// Returns the summary of an index.
+pub fn index_stats_summary(stats: &IndexStats, captures: bool, zone: Zone) -> Summary {
+    Summary::of_document(fields(stats, captures), zone)
 }
 
 /// The contents as a document.

@@ -3,10 +3,10 @@
 use super::cell::Cell;
 use super::column::Columns;
 use super::format::ReportFormat;
-use super::json::{Layout, write_document};
 use super::number::counted;
-use super::rows::{CellRows, Frame, Section};
+use super::rows::{Frame, RowWriter, Summary};
 use crate::index::Verified;
+use crate::zone::Zone;
 use std::io::{self, Write};
 
 /// Name and version of the document.
@@ -42,34 +42,36 @@ pub fn write_index_verify<W: Write>(
     format: ReportFormat,
     mut out: W,
 ) -> io::Result<W> {
-    let whole = verified_columns().object_of(verified);
-    match format {
-        ReportFormat::Table if verified.problems.is_empty() => writeln!(
-            out,
-            "{}, {}, {}: all files are whole, and filters hold what the lists hold",
-            counted(verified.captures, "capture", "captures"),
-            counted(verified.regions, "region", "regions"),
-            counted(verified.records, "record", "records")
-        )?,
-        ReportFormat::Table => {}
-        ReportFormat::Json => {
-            let mut fields = vec![("schema".into(), Cell::Text(SCHEMA.into()))];
-            if let Cell::Object(whole) = whole {
-                fields.extend(whole);
-            }
-            let problems = verified.problems.iter().cloned().map(|text| Cell::Text(text.into()));
-            fields.push(("problems".into(), Cell::List(problems.collect(), "")));
-            write_document(&mut out, Layout::Pretty, &Cell::Object(fields))?;
+    if format.is_table() {
+        if verified.problems.is_empty() {
+            writeln!(
+                out,
+                "{}, {}, {}: all files are whole, and filters hold what the lists hold",
+                counted(verified.captures, "capture", "captures"),
+                counted(verified.regions, "region", "regions"),
+                counted(verified.records, "record", "records")
+            )?;
         }
-        _ => {
-            let frame = Frame {
-                tail: vec![Section::of("verified", "verified", &verified_columns())],
-                ..Frame::of_rows(SCHEMA, "problems", "problem")
-            };
-            let rows = &verified.problems;
-            out = CellRows::write_all(format, frame, problem_columns(), rows, vec![whole], out)?;
-        }
+    } else {
+        let frame = Frame::new(SCHEMA, "problems").of_document(format, || document(verified));
+        let rows = &verified.problems;
+        out = RowWriter::write_all(format, frame, problem_columns(), rows, Vec::new(), out)?;
     }
     out.flush()?;
     Ok(out)
+}
+
+fn document(verified: &Verified) -> Cell {
+    let mut fields = vec![("schema".into(), Cell::Text(SCHEMA.into()))];
+    if let Cell::Object(whole) = verified_columns().object_of(verified) {
+        fields.extend(whole);
+    }
+    let problems = verified.problems.iter().cloned().map(|text| Cell::Text(text.into()));
+    fields.push(("problems".into(), Cell::List(problems.collect(), "")));
+    Cell::Object(fields)
+}
+
+/// Returns the summary of a check.
+pub fn index_verify_summary(verified: &Verified) -> Summary {
+    Summary::of_document(document(verified), Zone::UTC)
 }

@@ -2,7 +2,6 @@
 
 use super::cell::Cell;
 use super::column::Columns;
-use super::rows::Section;
 use crate::pipeline::InputResult;
 use flowsieve_engine::internal::Shown;
 
@@ -25,12 +24,7 @@ pub(super) fn input_columns() -> Columns<InputResult> {
         .doc("why reading stopped early: a sentence; null if it did not")
 }
 
-/// All inputs.
+/// Returns all inputs as a list.
 pub(super) fn inputs_cell(inputs: &[InputResult]) -> Cell {
     input_columns().list_of(inputs)
-}
-
-/// Where they stand in a document.
-pub(super) fn inputs_section() -> Section {
-    Section::of("inputs", "input", &input_columns())
 }

@@ -1,8 +1,8 @@
-//! The fields of all results, for the tables in `docs/output.md` and for other faces of the
-//! program, from the columns themselves.
+//! The fields of all results, for the tables in `docs/output.md` and for Python, from the columns
+//! themselves.
 
-use super::cell::{Kind, names_in_text};
-use super::column::Columns;
+use super::cell::Kind;
+use super::column::{Column, Columns};
 use super::export_model::export_columns;
 use super::flows_model::{FlowNames, FlowShape, flow_columns};
 use super::{
@@ -12,7 +12,7 @@ use super::{
 };
 use crate::elements::ElementKind;
 
-/// All tables, by the names that stand in the manual.
+/// Returns all tables with their names in the manual.
 pub fn tables() -> Vec<(&'static str, Vec<FieldDoc>)> {
     let mut flows = flow_columns(FlowShape::Directed, FlowNames::Flowsieve);
     let both_ways = flow_columns(FlowShape::Bidirectional, FlowNames::Flowsieve).0;
@@ -83,27 +83,27 @@ pub fn tables() -> Vec<(&'static str, Vec<FieldDoc>)> {
     ]
 }
 
-/// A field of a result, as the manual has it.
+/// The documentation of a field.
 #[derive(Clone, Debug)]
 pub struct FieldDoc {
-    /// Its name; a time has a second one, in words for people.
+    /// Its name; a moment has two fields, an integer and a time.
     pub names: Vec<String>,
-    /// The names that Zeek, ECS and IPFIX have for it.
-    pub elsewhere: Option<[&'static str; 3]>,
-    /// Its type in a word.
+    /// Its names in Zeek's logs, in the Elastic Common Schema and in IPFIX.
+    pub aliases: Option<[&'static str; 3]>,
+    /// Its type.
     pub kind: &'static str,
-    /// Its unit; empty if it has none.
+    /// Its unit; empty without one.
     pub unit: &'static str,
-    /// It may be missing.
+    /// Whether it may be missing.
     pub nullable: bool,
     /// What it means.
     pub doc: &'static str,
 }
 
 fn table<R>(columns: &Columns<R>) -> Vec<FieldDoc> {
-    let field = |column: &super::column::Column<R>| FieldDoc {
-        names: names_in_text(&column.name, &column.kind).iter().map(ToString::to_string).collect(),
-        elsewhere: column.elsewhere,
+    let field = |column: &Column<R>| FieldDoc {
+        names: column.names().iter().map(ToString::to_string).collect(),
+        aliases: column.aliases,
         kind: word(&column.kind),
         unit: column.unit,
         nullable: column.nullable,
@@ -112,10 +112,10 @@ fn table<R>(columns: &Columns<R>) -> Vec<FieldDoc> {
     columns.0.iter().map(field).collect()
 }
 
-/// A table in Markdown.
+/// Formats a table as Markdown.
 #[cfg(test)]
 fn in_markdown(fields: &[FieldDoc]) -> String {
-    let others = fields.iter().any(|field| field.elsewhere.is_some());
+    let others = fields.iter().any(|field| field.aliases.is_some());
     let mut lines = if others {
         vec![
             "| field | Zeek | ECS | IPFIX | type | meaning |".to_owned(),
@@ -129,7 +129,7 @@ fn in_markdown(fields: &[FieldDoc]) -> String {
         let names: Vec<String> = field.names.iter().map(|name| quoted(name)).collect();
         let mut cells = vec![names.join(", ")];
         if others {
-            let [zeek, ecs, ipfix] = field.elsewhere.unwrap_or(["", "", ""]);
+            let [zeek, ecs, ipfix] = field.aliases.unwrap_or(["", "", ""]);
             let or_dash = |name: &str, text: String| match name {
                 "" => "–".to_owned(),
                 _ => text,
@@ -149,21 +149,21 @@ fn in_markdown(fields: &[FieldDoc]) -> String {
     lines.join("\n")
 }
 
-/// The type of a column.
+/// Returns the word for a type.
 fn word(kind: &Kind) -> &'static str {
     match kind {
         Kind::Time(_) => "time",
-        Kind::I64 | Kind::U64 | Kind::Whole => "integer",
+        Kind::I64 | Kind::U64 | Kind::U16 | Kind::U8 | Kind::Whole => "integer",
         Kind::Seconds | Kind::F64 | Kind::Decimal => "number",
         Kind::Bool => "boolean",
-        Kind::Text => "text",
+        Kind::Text | Kind::Token | Kind::Word => "text",
         Kind::List(_) => "list",
-        Kind::Object(_) | Kind::Tally => "object",
+        Kind::Object | Kind::Tally => "object",
     }
 }
 
 #[cfg(test)]
-/// The manual with each table between its marks replaced by the one that is true.
+/// Returns the manual with each table between its marks written anew.
 fn written(manual: &str) -> String {
     const END: &str = "<!-- end -->\n";
     tables().into_iter().fold(manual.to_owned(), |manual, (name, fields)| {

@@ -3,12 +3,7 @@
 //! Slices are written as they come, so a report of any length needs no memory.
 
 mod answers;
-#[cfg(feature = "arrow")]
-mod arrow;
-#[cfg(feature = "arrow")]
-mod arrow_file;
-#[cfg(feature = "arrow")]
-mod arrow_stream;
+mod batch;
 mod cell;
 mod chart_rows;
 mod column;
@@ -24,8 +19,6 @@ mod count_figures;
 mod count_model;
 mod count_page;
 mod count_table;
-mod crew;
-mod csv;
 mod dedup;
 mod dns_names;
 pub mod document;
@@ -37,6 +30,7 @@ mod flows;
 mod flows_model;
 mod flows_table;
 mod format;
+mod formats;
 mod heading;
 pub mod html;
 #[cfg(feature = "parquet")]
@@ -46,7 +40,6 @@ mod index_stats;
 #[cfg(feature = "parquet")]
 mod index_verify;
 mod inputs;
-mod json;
 mod layout;
 #[cfg(feature = "cli")]
 pub mod manual;
@@ -54,11 +47,12 @@ mod markdown;
 mod markup;
 mod number;
 mod over_time;
-#[cfg(feature = "parquet")]
-mod parquet;
+mod parallel_rows;
 mod plan;
 mod plan_document;
 mod plan_model;
+#[cfg(feature = "arrow")]
+mod record_batches;
 mod reproduce;
 mod reproduce_document;
 mod reproduce_model;
@@ -76,42 +70,42 @@ mod top_page;
 mod top_table;
 mod traffic_page;
 pub mod traffic_table;
-mod values;
 mod who_page;
 mod wrapping;
 
-pub use answers::AnswerReport;
-#[cfg(feature = "arrow")]
-pub use arrow::RecordBatches;
+pub use answers::{AnswerReport, answer_summary};
 pub use compare_each::EachReport;
 pub use compare_model::CompareReport;
 pub use count_combinations::CountDesign;
 pub use count_model::CountParameters;
 pub use count_page::CountPage;
 pub use dedup::DedupReport;
-pub use export::{ExportFormat, ExportReport};
+pub use export::{ExportReport, export_summary};
 pub use export_model::{ExportParameters, export_shortcomings};
 pub use filter_info::FilterInfo;
-pub use flows::FlowReport;
+pub use flows::{FlowReport, flow_summary};
 pub use flows_model::{FlowNames, FlowParameters, FlowShape};
 pub use flows_table::flow_shortcomings;
 pub use format::ReportFormat;
 #[cfg(feature = "parquet")]
-pub use index::SearchReport;
+pub use index::{SearchReport, search_summary};
 #[cfg(feature = "parquet")]
-pub use index_stats::write_index_stats;
+pub use index_stats::{index_stats_summary, write_index_stats};
 #[cfg(feature = "parquet")]
-pub use index_verify::write_index_verify;
+pub use index_verify::{index_verify_summary, write_index_verify};
 pub use plan_model::PlanReport;
+#[cfg(feature = "arrow")]
+pub use record_batches::RecordBatches;
 pub use reproduce::write_experiments;
 pub use reproduce_model::ReproduceReport;
+pub use rows::Summary;
 pub use selection::Selected;
 pub use terminal::TerminalStyle;
-pub use top::TopReport;
+pub use top::{TopReport, top_summary};
 pub use top_model::TopParameters;
 pub use top_page::TopPage;
 
-use self::rows::CellRows;
+use self::rows::RowWriter;
 use crate::pipeline::{CountSummary, SliceResult, SliceSink};
 use std::io::{self, Write};
 
@@ -125,7 +119,7 @@ pub struct CountReport<W: Write> {
 #[derive(Debug)]
 enum Writer<W: Write> {
     Table(Box<count_table::CountTable<W>>),
-    Rows(Box<CellRows<W, SliceResult>>),
+    Rows(Box<RowWriter<W, SliceResult>>),
 }
 
 impl<W: Write> CountReport<W> {
@@ -140,13 +134,13 @@ impl<W: Write> CountReport<W> {
         style: TerminalStyle,
         out: W,
     ) -> io::Result<Self> {
-        let writer = if format == ReportFormat::Table {
+        let writer = if format.is_table() {
             Writer::Table(Box::new(count_table::CountTable::begin(out, parameters, style)?))
         } else {
             let columns =
                 count_model::all_slice_columns(parameters.design.as_ref(), format.is_flat());
             let frame = count_model::frame(parameters);
-            Writer::Rows(Box::new(CellRows::begin(format, frame, columns, out)?))
+            Writer::Rows(Box::new(RowWriter::begin(format, frame, columns, out)?))
         };
         Ok(Self { parameters: parameters.clone(), writer })
     }
@@ -164,6 +158,11 @@ impl<W: Write> CountReport<W> {
         out.flush()?;
         Ok(out)
     }
+}
+
+/// Returns the summary of a count.
+pub fn count_summary(parameters: &CountParameters, summary: &CountSummary) -> Summary {
+    count_model::frame(parameters).summary(count_model::tail(parameters, summary))
 }
 
 impl<W: Write> SliceSink for CountReport<W> {

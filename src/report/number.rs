@@ -2,7 +2,7 @@
 
 use crate::zone::Zone;
 
-/// `1234567` as `1,234,567`.
+/// Groups digits: `1,234,567`.
 pub(super) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
@@ -15,19 +15,19 @@ pub(super) fn grouped(number: u64) -> String {
     text
 }
 
-/// `1 query`, `2 queries`.
+/// Counts something: `1 query`, `2 queries`.
 pub(super) fn counted(number: u64, one: &str, many: &str) -> String {
     let what = if number == 1 { one } else { many };
     format!("{} {what}", grouped(number))
 }
 
-/// A text with a capital at its beginning.
+/// Capitalises the first letter.
 pub(super) fn capitalised(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
-/// A rate or an error as a percentage: `1.049 %`.
+/// Formats a share as a percentage: `1.049 %`.
 pub(super) fn percent(share: f64) -> String {
     let percent = share * 100.0;
     if percent != 0.0 && percent.abs() < 0.000_5 {
@@ -36,7 +36,7 @@ pub(super) fn percent(share: f64) -> String {
     format!("{percent:.3} %")
 }
 
-/// Bytes in the largest unit that keeps them whole: `64 KiB`.
+/// Formats bytes in the largest unit that keeps them whole: `64 KiB`.
 pub(super) fn size(bytes: u64) -> String {
     for (unit, name) in [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")] {
         if bytes >= unit && bytes.is_multiple_of(unit) {
@@ -46,7 +46,7 @@ pub(super) fn size(bytes: u64) -> String {
     format!("{} B", grouped(bytes))
 }
 
-/// Nanoseconds in the largest unit that keeps them whole: `500 ms`.
+/// Formats nanoseconds in the largest unit that keeps them whole: `500 ms`.
 pub(super) fn duration(ns: i64) -> String {
     for (unit, name) in [
         (86_400_000_000_000, "d"),
@@ -63,7 +63,7 @@ pub(super) fn duration(ns: i64) -> String {
     format!("{ns} ns")
 }
 
-/// How wide slices are: `in slices of 1 s`.
+/// Describes the width of slices: `in slices of 1 s`.
 pub(super) fn slices_of(width_ns: Option<i64>) -> String {
     match width_ns {
         Some(width) => format!("in slices of {}", duration(width)),
@@ -71,7 +71,7 @@ pub(super) fn slices_of(width_ns: Option<i64>) -> String {
     }
 }
 
-/// The same where windows slide: `in windows of 60 s, one every 1 s`.
+/// Describes slices or sliding windows: `in windows of 60 s, one every 1 s`.
 pub(super) fn windows_of(width_ns: Option<i64>, every_ns: Option<i64>) -> String {
     match width_ns.zip(every_ns) {
         Some((width, every)) => {
@@ -82,8 +82,8 @@ pub(super) fn windows_of(width_ns: Option<i64>, every_ns: Option<i64>) -> String
     }
 }
 
-/// A time of this zone as RFC 3339 with this many decimals of the second, at most nine; further
-/// ones are cut off.
+/// Formats a time as RFC 3339 in this zone with this many decimals of the second, at most nine;
+/// further ones are cut off.
 pub(super) fn time(ns: i64, decimals: usize, zone: Zone) -> String {
     let mut text = rfc3339(ns, zone);
     let point = usize::from(decimals > 0);
@@ -91,31 +91,30 @@ pub(super) fn time(ns: i64, decimals: usize, zone: Zone) -> String {
     text
 }
 
-/// Letters of a day and of a time of day with seconds.
+/// Length of a date and time without decimals.
 const SECONDS: usize = "0000-00-00T00:00:00".len();
 
-/// How much longer times of this zone are than those of UTC: `+01:00` stands in the place of `Z`.
+/// Returns how much longer times of this zone are than those of UTC: `+01:00` replaces `Z`.
 pub(super) fn offset_width(zone: Zone) -> usize {
     if zone.is_utc() { 0 } else { 5 }
 }
 
-/// The day and the time of day that clocks show in this zone, with this many decimals of the
-/// second.
+/// Formats the local date and time of this zone with this many decimals of the second.
 pub(super) fn civil(ns: i64, decimals: usize, zone: Zone) -> String {
     let mut text = time(ns, decimals, zone);
     text.truncate(text.len() - 1 - offset_width(zone));
     text
 }
 
-/// A time of this zone as RFC 3339 to the nanosecond.
+/// Formats a time as RFC 3339 in this zone, to the nanosecond.
 pub(super) fn rfc3339(ns: i64, zone: Zone) -> String {
     let mut text = String::with_capacity(35);
     write_rfc3339(ns, zone, &mut text);
     text
 }
 
-/// Appends a time of this zone as RFC 3339 to the nanosecond. This is written for every row, so it
-/// does without the generality of a calendar and of formatting.
+/// Appends a time as RFC 3339 in this zone, to the nanosecond. It runs for every row, so it does
+/// without the generality of a calendar and of formatting.
 pub(super) fn write_rfc3339(ns: i64, zone: Zone, out: &mut String) {
     if zone.is_utc() {
         write_clock(ns, 0, out);
@@ -134,7 +133,7 @@ pub(super) fn write_rfc3339(ns: i64, zone: Zone, out: &mut String) {
     out.extend([sign, a, b, ':', c, d]);
 }
 
-/// Appends what clocks show that are so much ahead of UTC, by less than a day.
+/// Appends the local time of a clock this far ahead of UTC, by less than a day.
 fn write_clock(ns: i64, ahead_ns: i64, out: &mut String) {
     let (days, in_day) = (ns.div_euclid(DAY_NS), ns.rem_euclid(DAY_NS) + ahead_ns);
     let (days, in_day) = (days + in_day.div_euclid(DAY_NS), in_day.rem_euclid(DAY_NS));
@@ -173,20 +172,20 @@ fn write_clock(ns: i64, ahead_ns: i64, out: &mut String) {
     out.push_str(std::str::from_utf8(&text).expect("digits are ASCII"));
 }
 
-/// Texts of the seconds that were written last: many rows have times within the same few seconds.
+/// Cache of the texts of recent seconds: many rows have times within the same few seconds.
 #[derive(Debug)]
-pub(super) struct Seconds(Vec<(i64, String)>);
+pub(super) struct RecentSeconds(Vec<(i64, String)>);
 
-/// Seconds whose texts are kept.
+/// Capacity of the cache.
 const KEPT_SECONDS: usize = 64;
 
-impl Default for Seconds {
+impl Default for RecentSeconds {
     fn default() -> Self {
         Self(vec![(i64::MIN, String::new()); KEPT_SECONDS])
     }
 }
 
-impl Seconds {
+impl RecentSeconds {
     /// Appends the same as [`write_rfc3339`].
     pub(super) fn push_rfc3339(&mut self, ns: i64, zone: Zone, out: &mut String) {
         let (second, in_second) = (ns.div_euclid(SECOND_NS), ns.rem_euclid(SECOND_NS));
@@ -211,7 +210,7 @@ const DAY_NS: i64 = 86_400_000_000_000;
 const MINUTE_NS: i64 = 60_000_000_000;
 const DAY_MINUTES: i64 = 24 * 60;
 
-/// Nanoseconds as decimal seconds, exact.
+/// Formats nanoseconds as exact decimal seconds.
 pub(super) fn seconds(ns: i128) -> String {
     let sign = if ns < 0 { "-" } else { "" };
     let ns = ns.unsigned_abs();
@@ -242,7 +241,7 @@ mod tests {
             ahead in prop::sample::select(vec![0, 3600]),
         ) {
             let zone = Zone::new("any", vec![(0, ahead)]);
-            let mut seconds = Seconds::default();
+            let mut seconds = RecentSeconds::default();
             for ns in times {
                 let mut text = String::new();
                 seconds.push_rfc3339(ns, zone, &mut text);

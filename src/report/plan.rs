@@ -1,14 +1,19 @@
 //! A plan in each of the formats.
 
 use super::format::ReportFormat;
-use super::json::{Layout, write_document};
 use super::plan_document;
 use super::plan_model::{PlanReport, line_columns};
-use super::rows::CellRows;
+use super::rows::{RowWriter, Summary};
 use super::terminal::{self, TerminalStyle};
+use crate::zone::Zone;
 use std::io::{self, Write};
 
 impl PlanReport<'_> {
+    /// Returns the summary.
+    pub fn summary(&self) -> Summary {
+        Summary::of_document(self.document(), Zone::UTC)
+    }
+
     /// Writes the plan; `style` is that of the table.
     ///
     /// # Errors
@@ -20,16 +25,12 @@ impl PlanReport<'_> {
         style: TerminalStyle,
         mut out: W,
     ) -> io::Result<W> {
-        match format {
-            ReportFormat::Table => {
-                terminal::print(&plan_document::document(self), style, &mut out)?;
-            }
-            ReportFormat::Json => write_document(&mut out, Layout::Pretty, &self.document())?,
-            _ => {
-                let frame = self.frame().followed_by(format, || self.document());
-                let rows = self.lines();
-                out = CellRows::write_all(format, frame, line_columns(), &rows, Vec::new(), out)?;
-            }
+        if format.is_table() {
+            terminal::print(&plan_document::document(self), style, &mut out)?;
+        } else {
+            let frame = self.frame().of_document(format, || self.document());
+            let rows = self.lines();
+            out = RowWriter::write_all(format, frame, line_columns(), &rows, Vec::new(), out)?;
         }
         out.flush()?;
         Ok(out)

@@ -1,8 +1,8 @@
 //! A plan: its parameters, and the columns of its parts.
 
-use super::cell::{Cell, IntoCell as _, Joined, Whole};
+use super::batch::Value as _;
+use super::cell::{Cell, Joined, Whole, object};
 use super::column::Columns;
-use super::json::object;
 use super::rows::Frame;
 use super::selection::{Selected, selection_columns};
 use crate::filters::{FilterKind, Shape};
@@ -310,7 +310,7 @@ impl PlanReport<'_> {
     /// What stands before the rows.
     pub(super) fn frame(&self) -> Frame {
         let parameters = parameter_columns().object_of(self);
-        Frame::of_rows(SCHEMA, "rows", "row").with("parameters", parameters)
+        Frame::new(SCHEMA, "rows").with("parameters", parameters)
     }
 
     pub(super) fn document(&self) -> Cell {

@@ -1,12 +1,12 @@
 //! Recomputed tables and figures in each of the formats.
 
 use super::format::ReportFormat;
-use super::json::{Layout, write_document};
 use super::reproduce_model::{ReproduceReport, line_columns, listed_columns};
-use super::rows::{CellRows, Frame};
+use super::rows::{Frame, RowWriter, Summary};
 use super::terminal::TerminalStyle;
 use super::{markdown, terminal};
 use crate::experiments::ALL;
+use crate::zone::Zone;
 use std::io::{self, Write};
 
 /// Writes the list of experiments, a line or a row each.
@@ -15,9 +15,9 @@ use std::io::{self, Write};
 ///
 /// Writing failed.
 pub fn write_experiments<W: Write>(format: ReportFormat, mut out: W) -> io::Result<W> {
-    if format != ReportFormat::Table {
-        let frame = Frame::of_rows("flowsieve.experiments/1", "experiments", "experiment");
-        return CellRows::write_all(format, frame, listed_columns(), ALL, Vec::new(), out);
+    if !format.is_table() {
+        let frame = Frame::new("flowsieve.experiments/1", "experiments");
+        return RowWriter::write_all(format, frame, listed_columns(), ALL, Vec::new(), out);
     }
     let width = ALL.iter().map(|entry| entry.name.len()).max().unwrap_or(0);
     for entry in ALL {
@@ -27,6 +27,11 @@ pub fn write_experiments<W: Write>(format: ReportFormat, mut out: W) -> io::Resu
 }
 
 impl ReproduceReport<'_> {
+    /// Returns the summary.
+    pub fn summary(&self) -> Summary {
+        Summary::of_document(self.document(), Zone::UTC)
+    }
+
     /// Writes the report; `style` is that of tables.
     ///
     /// # Errors
@@ -38,14 +43,12 @@ impl ReproduceReport<'_> {
         style: TerminalStyle,
         mut out: W,
     ) -> io::Result<W> {
-        match format {
-            ReportFormat::Table => terminal::print(&self.page(), style, &mut out)?,
-            ReportFormat::Json => write_document(&mut out, Layout::Pretty, &self.document())?,
-            _ => {
-                let frame = self.frame().followed_by(format, || self.document());
-                let rows = self.lines();
-                out = CellRows::write_all(format, frame, line_columns(), &rows, Vec::new(), out)?;
-            }
+        if format.is_table() {
+            terminal::print(&self.page(), style, &mut out)?;
+        } else {
+            let frame = self.frame().of_document(format, || self.document());
+            let rows = self.lines();
+            out = RowWriter::write_all(format, frame, line_columns(), &rows, Vec::new(), out)?;
         }
         out.flush()?;
         Ok(out)

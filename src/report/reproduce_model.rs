@@ -1,8 +1,7 @@
 //! Recomputed tables and figures: the columns of their parts.
 
-use super::cell::{Cell, Decimal};
+use super::cell::{Cell, Decimal, object};
 use super::column::Columns;
-use super::json::object;
 use super::rows::Frame;
 use crate::experiments::{
     Cell as Figure, Chart, ChartAxis, ChartScale, Curve, CurveKind, Entry, Experiment, Scale,
@@ -178,7 +177,7 @@ impl ReproduceReport<'_> {
 
     /// What stands before the rows.
     pub(super) fn frame(&self) -> Frame {
-        Frame::of_rows(SCHEMA, "cells", "cell")
+        Frame::new(SCHEMA, "cells")
             .with("parameters", parameter_columns().object_of(self))
             .with("interrupted", Cell::Bool(self.interrupted))
     }

@@ -1,316 +1,249 @@
 //! Rows of a result in one of the formats for programs, written as they come.
 
-#[cfg(feature = "arrow")]
-use super::arrow_stream::ArrowStream;
-use super::cell::{Cell, Kind, Name};
-use super::column::{Cells, Columns};
-use super::crew::LazyRows;
-use super::csv::CsvRows;
-use super::format::ReportFormat;
-use super::json::JsonLines;
-#[cfg(feature = "arrow")]
-use super::json::{Layout, write_document};
-#[cfg(feature = "parquet")]
-use super::parquet::ParquetTable;
-use super::values::RowBatch;
+use super::batch::Batch;
+use super::cell::Cell;
+use super::column::Columns;
+use super::format::{Format, Part, ReportFormat, write_document};
 use crate::zone::Zone;
+use flowsieve_engine::internal::{MEMORY_REFUSED, Reservation};
+use std::fmt;
 use std::io::{self, Write};
-use std::ops::Range;
-use std::sync::Arc;
+use std::mem::replace;
+use std::slice::from_ref;
 
-/// What stands around the rows in JSON and JSON lines.
+/// Bytes of text after which a batch is full although it has fewer rows.
+pub(super) const TEXT_BYTES: usize = 16 << 20;
+
+/// What a document has besides its rows.
 #[derive(Debug)]
 pub(super) struct Frame {
-    /// What comes first: name and version of the schema, and what the result depends on.
+    /// Name and version of the schema, and what the result depends on.
     pub(super) head: Vec<(&'static str, Cell)>,
-    /// The name of the rows in a document.
+    /// The name of the rows.
     pub(super) rows: &'static str,
-    /// And of one of them in a line.
-    pub(super) row: &'static str,
-    /// What comes last.
-    pub(super) tail: Vec<Section>,
-    /// What stands between the parts of a document.
-    pub(super) between: &'static str,
-    /// Lines are of rows only, without a field `record`.
-    pub(super) rows_only: bool,
     /// The zone in which texts show times.
     pub(super) zone: Zone,
-    /// The document of the result, where rows in a stream are followed by it and it says more than
-    /// head and tail.
-    pub(super) document: Option<Cell>,
+    /// The whole document, where it has more than head, rows and tail.
+    document: Option<Cell>,
 }
 
+/// Sections of a document behind the rows, with their names.
+pub(super) type Tail = Vec<(&'static str, Cell)>;
+
 impl Frame {
-    /// Nothing but the rows.
-    pub(super) fn of_rows(schema: &'static str, rows: &'static str, row: &'static str) -> Self {
-        Self {
-            head: vec![("schema", Cell::Text(schema.into()))],
-            rows,
-            row,
-            tail: Vec::new(),
-            between: "\n",
-            rows_only: false,
-            zone: Zone::UTC,
-            document: None,
-        }
+    /// Returns a frame with the schema alone.
+    pub(super) fn new(schema: &'static str, rows: &'static str) -> Self {
+        let head = vec![("schema", Cell::Text(schema.into()))];
+        Self { head, rows, zone: Zone::UTC, document: None }
     }
 
-    /// With the texts of times in this zone.
+    /// Sets the zone in which texts show times.
     pub(super) fn in_zone(self, zone: Zone) -> Self {
         Self { zone, ..self }
     }
 
-    /// With this document behind the rows, if the format has one there.
-    pub(super) fn followed_by(
-        mut self,
-        format: ReportFormat,
-        document: impl FnOnce() -> Cell,
-    ) -> Self {
-        self.document = format.is_followed().then(document);
-        self
-    }
-
-    /// The document that follows a stream of rows: that of the result if it has one, else all that
-    /// stands around the rows.
-    #[cfg(feature = "arrow")]
-    fn into_document(self, tail: Vec<Cell>) -> Cell {
-        let head = self.head.into_iter();
-        let tail = self.tail.iter().map(|section| section.name).zip(tail);
-        let fields = head.chain(tail).map(|(name, cell)| (name.into(), cell));
-        self.document.unwrap_or_else(|| Cell::Object(fields.collect()))
-    }
-
-    /// With a field behind the schema.
+    /// Adds a field behind the schema.
     pub(super) fn with(mut self, name: &'static str, cell: Cell) -> Self {
         self.head.push((name, cell));
         self
     }
+
+    /// Sets the whole document, if this format has one.
+    pub(super) fn of_document(
+        mut self,
+        format: ReportFormat,
+        document: impl FnOnce() -> Cell,
+    ) -> Self {
+        self.document = format.has_document().then(|| document().in_zone(self.zone));
+        self
+    }
+
+    /// Returns the summary with these sections.
+    pub(super) fn summary(self, tail: Tail) -> Summary {
+        Summary(self.into_document(tail))
+    }
+
+    /// Returns the document without its rows, or the whole one if it was set.
+    pub(super) fn into_document(self, tail: Tail) -> Cell {
+        let fields = self.head.into_iter().chain(tail);
+        let fields = fields.map(|(name, cell)| (name.into(), cell.in_zone(self.zone)));
+        self.document.unwrap_or_else(|| Cell::Object(fields.collect()))
+    }
 }
 
-/// A part of a document.
-#[derive(Debug)]
-pub(super) struct Section {
-    /// Its name in a document.
-    pub(super) name: &'static str,
-    /// The name of a line with it, or with one of its objects, and of the field there.
-    pub(super) record: &'static str,
-    /// The fields of the object, or of each.
-    pub(super) kinds: Vec<(Name, Kind)>,
+/// The document of a result without its rows: what `--summary` writes.
+#[derive(Clone, Debug)]
+pub struct Summary(Cell);
+
+impl Summary {
+    pub(super) fn of_document(document: Cell, zone: Zone) -> Self {
+        Self(document.in_zone(zone))
+    }
+
+    /// Writes it as JSON.
+    ///
+    /// # Errors
+    ///
+    /// Writing failed.
+    pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        write_document(out, &self.0)
+    }
 }
 
-/// Writes rows.
-#[derive(Debug)]
-pub(super) struct RowWriter<W: Write, R> {
-    columns: Arc<Columns<R>>,
+/// Writes batches in a format.
+pub(super) struct BatchWriter<W: Write> {
+    pub(super) format: Box<dyn Format>,
     frame: Frame,
-    form: Form<W, R>,
+    pub(super) batch: Batch,
+    pub(super) limits: Limits,
+    is_begun: bool,
+    pub(super) out: W,
+    /// Memory of the batch and of what it becomes.
+    _memory: Option<Reservation>,
 }
 
-#[derive(Debug)]
-enum Form<W: Write, R> {
-    Csv(Box<CsvRows<W, R>>),
-    Json {
+/// When a batch is full: at each multiple of some rows, so that threads can begin there, and when
+/// its texts are long.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    pub(super) rows: usize,
+    /// Long texts end a batch at multiples of these rows only, so that batches do not depend on how
+    /// rows came.
+    pub(super) checked_rows: usize,
+    /// Rows of earlier batches since the last multiple.
+    pub(super) before: usize,
+}
+
+impl Limits {
+    pub(super) fn new(rows: usize, checked_rows: usize) -> Self {
+        Self { rows, checked_rows, before: 0 }
+    }
+
+    pub(super) fn is_full(self, batch: &Batch) -> bool {
+        let is_checked = batch.rows().is_multiple_of(self.checked_rows);
+        self.missing_rows(batch) == 0 || (is_checked && batch.text_bytes() >= TEXT_BYTES)
+    }
+
+    /// Returns how many rows are missing to the next multiple.
+    pub(super) fn missing_rows(self, batch: &Batch) -> usize {
+        self.rows - self.before - batch.rows()
+    }
+
+    /// Goes past the rows of a batch.
+    pub(super) fn pass(&mut self, batch: &Batch) {
+        self.before = (self.before + batch.rows()) % self.rows;
+    }
+}
+
+impl<W: Write> BatchWriter<W> {
+    /// Begins. A table for people has its own writer, so here it is CSV.
+    pub(super) fn begin<R>(
+        format: ReportFormat,
+        frame: Frame,
+        columns: Columns<R>,
         out: W,
-        any: bool,
-    },
-    JsonLines(JsonLines<W>),
-    #[cfg(feature = "parquet")]
-    Parquet(Box<ParquetTable<W, R>>),
-    #[cfg(feature = "arrow")]
-    ArrowStream(Box<ArrowStream<W>>),
+    ) -> io::Result<(Columns<R>, Self)> {
+        let columns = if format.is_flat() { columns.flat() } else { columns };
+        let columns = columns.in_zone(frame.zone);
+        let format = (format.begin)();
+        let size = format.batch_size();
+        let refused = || io::Error::new(io::ErrorKind::OutOfMemory, MEMORY_REFUSED);
+        let memory = size.is_fixed.then(|| Reservation::new(size.bytes).ok_or_else(refused));
+        let writer = Self {
+            format,
+            frame,
+            batch: Batch::new(&columns.schema()),
+            limits: Limits::new(size.rows, 1),
+            is_begun: false,
+            out,
+            _memory: memory.transpose()?,
+        };
+        Ok((columns, writer))
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.limits.is_full(&self.batch)
+    }
+
+    fn write_head(&mut self) -> io::Result<()> {
+        if replace(&mut self.is_begun, true) {
+            return Ok(());
+        }
+        self.format.begin(&self.batch.schema, &self.frame, &mut self.out)
+    }
+
+    /// Writes a part; the head comes with the first one, so that a result that is dropped before it
+    /// has any leaves nothing.
+    pub(super) fn write(&mut self, part: Part) -> io::Result<()> {
+        self.write_head()?;
+        self.format.write(part, &mut self.out)
+    }
+
+    /// Writes the batch.
+    pub(super) fn write_batch(&mut self) -> io::Result<()> {
+        if self.batch.rows() == 0 {
+            return Ok(());
+        }
+        let part = self.format.encode(&self.batch)?;
+        self.limits.pass(&self.batch);
+        self.batch.clear();
+        self.write(part)
+    }
+
+    /// Writes what waits, but for a batch that must be full.
+    pub(super) fn flush(&mut self) -> io::Result<()> {
+        if !self.format.batch_size().is_fixed {
+            self.write_batch()?;
+        }
+        self.out.flush()
+    }
+
+    /// Ends with these sections and gives the writer back.
+    pub(super) fn finish(mut self, tail: Tail) -> io::Result<W> {
+        self.write_batch()?;
+        self.write_head()?;
+        self.format.end(self.frame, tail, &mut self.out)?;
+        Ok(self.out)
+    }
+}
+
+/// Writes rows of a type.
+pub(super) struct RowWriter<W: Write, R> {
+    columns: Columns<R>,
+    writer: BatchWriter<W>,
+}
+
+impl<W: Write, R> fmt::Debug for RowWriter<W, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RowWriter").field("columns", &self.columns).finish_non_exhaustive()
+    }
 }
 
 impl<W: Write, R> RowWriter<W, R> {
-    /// Begins. A table for people has a writer of its own, so here it is CSV.
-    pub(super) fn begin(
-        format: ReportFormat,
-        frame: Frame,
-        columns: Columns<R>,
-        mut out: W,
-    ) -> io::Result<Self> {
-        let columns = if format.is_flat() { columns.flat() } else { columns };
-        let columns = Arc::new(columns.in_zone(frame.zone));
-        let form = match format {
-            ReportFormat::Table | ReportFormat::Csv => {
-                Form::Csv(Box::new(CsvRows::begin(out, &columns)))
-            }
-            #[cfg(feature = "parquet")]
-            ReportFormat::Parquet => Form::Parquet(Box::new(ParquetTable::begin(out, &columns)?)),
-            #[cfg(not(feature = "parquet"))]
-            ReportFormat::Parquet => {
-                let reason = "this build of flowsieve cannot write Parquet";
-                return Err(io::Error::new(io::ErrorKind::Unsupported, reason));
-            }
-            #[cfg(feature = "arrow")]
-            ReportFormat::ArrowStream => {
-                Form::ArrowStream(Box::new(ArrowStream::begin(out, &columns)?))
-            }
-            ReportFormat::Json => {
-                let mut open = "{";
-                for (name, cell) in &frame.head {
-                    write!(out, "{open}\"{name}\":")?;
-                    serde_json::to_writer(&mut out, cell)?;
-                    write!(out, ",{}", frame.between)?;
-                    open = "";
-                }
-                write!(out, "\"{}\":[", frame.rows)?;
-                Form::Json { out, any: false }
-            }
-            ReportFormat::JsonLines if frame.rows_only => Form::JsonLines(JsonLines::bare(out)),
-            ReportFormat::JsonLines => {
-                let mut records = vec![(frame.row, columns.kinds())];
-                records.extend(frame.tail.iter().map(Section::record));
-                Form::JsonLines(JsonLines::begin(out, &frame.head, &records)?)
-            }
-        };
-        Ok(Self { columns, frame, form })
-    }
-
-    /// Writes a row.
-    pub(super) fn row(&mut self, row: &R) -> io::Result<()> {
-        match &mut self.form {
-            Form::Csv(csv) => csv.row(row),
-            #[cfg(feature = "parquet")]
-            Form::Parquet(table) => table.row(&self.columns, row),
-            Form::Json { out, any } => {
-                out.write_all(if *any { b",\n" } else { b"\n" })?;
-                *any = true;
-                Ok(serde_json::to_writer(out, &self.columns.object_of(row))?)
-            }
-            Form::JsonLines(lines) => lines.line(self.frame.row, self.columns.object_of(row)),
-            #[cfg(feature = "arrow")]
-            Form::ArrowStream(stream) => stream.row(&self.columns, row),
-        }
-    }
-
-    /// Writes a row, in several threads if there are such.
-    pub(super) fn take(&mut self, row: R) -> io::Result<()> {
-        match &mut self.form {
-            Form::Csv(csv) => csv.take(row),
-            #[cfg(feature = "parquet")]
-            Form::Parquet(table) => table.take(&self.columns, row),
-            _ => self.row(&row),
-        }
-    }
-
-    /// How many rows that are made where they are wanted may come next; none if rows have to be
-    /// made here.
-    pub(super) fn lazy_rows(&self) -> Option<usize> {
-        match &self.form {
-            Form::Csv(csv) => csv.lazy_rows(),
-            #[cfg(feature = "parquet")]
-            Form::Parquet(table) => table.lazy_rows(),
-            _ => None,
-        }
-    }
-
-    /// Writes so many rows, which are made in another thread.
-    pub(super) fn lazy(&mut self, count: usize, rows: LazyRows<R>) -> io::Result<()> {
-        match &mut self.form {
-            Form::Csv(csv) => csv.lazy(count, rows),
-            #[cfg(feature = "parquet")]
-            Form::Parquet(table) => table.lazy(count, rows),
-            _ => unreachable!("a form without threads makes its rows itself"),
-        }
-    }
-
-    /// Waits until all rows are made that other threads make.
-    pub(super) fn settle(&mut self) -> io::Result<()> {
-        match &mut self.form {
-            Form::Csv(csv) => csv.settle(),
-            #[cfg(feature = "parquet")]
-            Form::Parquet(table) => table.settle(),
-            _ => Ok(()),
-        }
-    }
-
-    /// Hands on what waits in the writer, but for a row group of Parquet, which is written when it
-    /// is full.
-    pub(super) fn flush(&mut self) -> io::Result<()> {
-        match &mut self.form {
-            Form::Csv(csv) => csv.flush(),
-            Form::Json { out, .. } => out.flush(),
-            Form::JsonLines(lines) => lines.out().flush(),
-            #[cfg(feature = "parquet")]
-            Form::Parquet(_) => Ok(()),
-            #[cfg(feature = "arrow")]
-            Form::ArrowStream(stream) => stream.flush(),
-        }
-    }
-
-    /// Ends with the sections that were announced, in their order, and gives the writer back.
-    pub(super) fn finish(self, tail: Vec<Cell>) -> io::Result<W> {
-        let tail = tail.into_iter().map(|cell| cell.in_zone(self.frame.zone));
-        let tail: Vec<Cell> = tail.collect();
-        let between = self.frame.between;
-        let sections = |tail| self.frame.tail.iter().zip::<Vec<Cell>>(tail);
-        match self.form {
-            Form::Csv(csv) => csv.finish(),
-            #[cfg(feature = "parquet")]
-            Form::Parquet(table) => table.finish(),
-            Form::Json { mut out, .. } => {
-                write!(out, "]")?;
-                for (section, cell) in sections(tail) {
-                    write!(out, ",{between}\"{}\":", section.name)?;
-                    serde_json::to_writer(&mut out, &cell)?;
-                }
-                writeln!(out, "}}")?;
-                Ok(out)
-            }
-            #[cfg(feature = "arrow")]
-            Form::ArrowStream(stream) => {
-                let mut out = stream.finish()?;
-                let document = self.frame.into_document(tail);
-                write_document(&mut out, Layout::Compact, &document)?;
-                Ok(out)
-            }
-            Form::JsonLines(lines) if self.frame.rows_only => Ok(lines.finish()),
-            Form::JsonLines(mut lines) => {
-                for (section, cell) in sections(tail) {
-                    section.write_lines(cell, &mut lines)?;
-                }
-                Ok(lines.finish())
-            }
-        }
-    }
-}
-
-/// Writes rows of which there are few: they become cells first, so that the writer is compiled once
-/// for all of them.
-#[derive(Debug)]
-pub(super) struct CellRows<W: Write, R> {
-    columns: Columns<R>,
-    writer: RowWriter<W, Cells>,
-}
-
-impl<W: Write, R> CellRows<W, R> {
-    /// Begins.
+    /// Begins, as [`BatchWriter::begin`] does.
     pub(super) fn begin(
         format: ReportFormat,
         frame: Frame,
         columns: Columns<R>,
         out: W,
     ) -> io::Result<Self> {
-        let mut columns = columns.in_zone(frame.zone);
-        if format.is_flat() {
-            columns = columns.flat();
-        }
-        let writer = RowWriter::begin(format, frame, columns.of_cells(), out)?;
+        let (columns, writer) = BatchWriter::begin(format, frame, columns, out)?;
         Ok(Self { columns, writer })
     }
 
     /// Writes a row.
     pub(super) fn row(&mut self, row: &R) -> io::Result<()> {
-        self.writer.row(&self.columns.cells(row))
+        self.columns.append(from_ref(row), &mut self.writer.batch);
+        if self.writer.is_full() { self.writer.write_batch() } else { Ok(()) }
     }
 
-    /// Hands on what waits, as [`RowWriter::flush`] does.
+    /// Writes what waits, as [`BatchWriter::flush`] does.
     pub(super) fn flush(&mut self) -> io::Result<()> {
         self.writer.flush()
     }
 
-    /// Ends with the sections that were announced, in their order, and gives the writer back.
-    pub(super) fn finish(self, tail: Vec<Cell>) -> io::Result<W> {
+    /// Ends with these sections and gives the writer back.
+    pub(super) fn finish(self, tail: Tail) -> io::Result<W> {
         self.writer.finish(tail)
     }
 
@@ -320,103 +253,18 @@ impl<W: Write, R> CellRows<W, R> {
         frame: Frame,
         columns: Columns<R>,
         rows: impl IntoIterator<Item = &'a R>,
-        tail: Vec<Cell>,
-        out: W,
+        tail: Tail,
+        mut out: W,
     ) -> io::Result<W>
     where
         R: 'a,
     {
+        if format.is_document() && frame.document.is_some() {
+            write_document(&mut out, &frame.into_document(tail))?;
+            return Ok(out);
+        }
         let mut writer = Self::begin(format, frame, columns, out)?;
-        for row in rows {
-            writer.row(row)?;
-        }
+        rows.into_iter().try_for_each(|row| writer.row(row))?;
         writer.finish(tail)
-    }
-}
-
-impl<W: Write, R: Send + 'static> RowWriter<W, R> {
-    /// With so many threads that make of rows what is written, where the format has a way to do so.
-    pub(super) fn shared_among(self, threads: usize) -> io::Result<Self> {
-        let form = match self.form {
-            Form::Csv(csv) => Form::Csv(Box::new(csv.shared_among(threads)?)),
-            #[cfg(feature = "parquet")]
-            Form::Parquet(table) => {
-                Form::Parquet(Box::new(table.shared_among(threads, &self.columns)))
-            }
-            form => form,
-        };
-        Ok(Self { form, ..self })
-    }
-}
-
-impl<W: Write, R: RowBatch + Send + 'static> RowWriter<W, R> {
-    /// The same for rows in batches.
-    pub(super) fn batches_among(self, threads: usize) -> io::Result<Self> {
-        let form = match self.form {
-            Form::Csv(csv) => Form::Csv(Box::new(csv.batches_among(threads)?)),
-            #[cfg(feature = "parquet")]
-            Form::Parquet(table) => {
-                Form::Parquet(Box::new(table.batches_among(threads, &self.columns)))
-            }
-            form => form,
-        };
-        Ok(Self { form, ..self })
-    }
-}
-
-impl<W: Write, R: RowBatch> RowWriter<W, R> {
-    /// With a thread for what costs most in writing.
-    pub(super) fn apart(self) -> Self {
-        let form = match self.form {
-            #[cfg(feature = "parquet")]
-            Form::Parquet(table) => Form::Parquet(Box::new(table.apart(&self.columns))),
-            form => form,
-        };
-        Self { form, ..self }
-    }
-
-    /// Writes rows of a batch.
-    pub(super) fn rows(&mut self, batch: &mut R, range: Range<usize>) -> io::Result<()> {
-        #[cfg(feature = "parquet")]
-        if let Form::Parquet(table) = &mut self.form {
-            return table.rows(&self.columns, batch, range);
-        }
-        #[cfg(feature = "arrow")]
-        if let Form::ArrowStream(stream) = &mut self.form {
-            return stream.rows(&self.columns, batch, range);
-        }
-        range.into_iter().try_for_each(|row| {
-            batch.go_to(row);
-            self.row(batch)
-        })
-    }
-}
-
-impl Section {
-    /// A part that is an object of these columns, or a list of such.
-    pub(super) fn of<S>(name: &'static str, record: &'static str, columns: &Columns<S>) -> Self {
-        Self { name, record, kinds: columns.kinds() }
-    }
-
-    /// The fields of its lines: one, with an object.
-    pub(super) fn record(&self) -> (&'static str, Vec<(Name, Kind)>) {
-        let kind = Kind::Object(self.kinds.clone());
-        (self.record, vec![(Name::Borrowed(self.record), kind)])
-    }
-
-    /// Writes its line, or one for each of its objects.
-    pub(super) fn write_lines<W: Write>(
-        &self,
-        cell: Cell,
-        lines: &mut JsonLines<W>,
-    ) -> io::Result<()> {
-        let cells = match cell {
-            Cell::List(cells, _) => cells,
-            cell => vec![cell],
-        };
-        cells.into_iter().try_for_each(|cell| {
-            let field = vec![(Name::Borrowed(self.record), cell)];
-            lines.line(self.record, Cell::Object(field))
-        })
     }
 }

@@ -1,7 +1,7 @@
 //! The largest keys in one of the formats, slice by slice.
 
 use super::format::ReportFormat;
-use super::rows::CellRows;
+use super::rows::{RowWriter, Summary};
 use super::terminal::TerminalStyle;
 use super::top_model::{TopParameters, TopRow, frame, key_columns, tail};
 use super::top_table::TopTable;
@@ -17,7 +17,7 @@ pub struct TopReport<W: Write> {
 #[derive(Debug)]
 enum Writer<W: Write> {
     Table(Box<TopTable<W>>),
-    Rows(Box<CellRows<W, TopRow>>),
+    Rows(Box<RowWriter<W, TopRow>>),
 }
 
 impl<W: Write> TopReport<W> {
@@ -32,11 +32,11 @@ impl<W: Write> TopReport<W> {
         style: TerminalStyle,
         out: W,
     ) -> io::Result<Self> {
-        let writer = if format == ReportFormat::Table {
+        let writer = if format.is_table() {
             let table = TopTable::begin(out, parameters, style)?;
             Writer::Table(Box::new(table))
         } else {
-            let rows = CellRows::begin(format, frame(parameters), key_columns(), out)?;
+            let rows = RowWriter::begin(format, frame(parameters), key_columns(), out)?;
             Writer::Rows(Box::new(rows))
         };
         Ok(Self { writer })
@@ -55,6 +55,11 @@ impl<W: Write> TopReport<W> {
         out.flush()?;
         Ok(out)
     }
+}
+
+/// Returns the summary of a ranking.
+pub fn top_summary(parameters: &TopParameters, summary: &TopSummary) -> Summary {
+    frame(parameters).summary(tail(summary))
 }
 
 impl<W: Write> TopSink for TopReport<W> {

@@ -1,10 +1,10 @@
 //! The largest keys: what the answer depends on, the columns of a key, and what stands around them.
 
-use super::cell::{Cell, Time};
+use super::cell::Time;
 use super::column::Columns;
 use super::count_model::{PARTIAL_DOC, tally, tunnel_name};
-use super::inputs::{inputs_cell, inputs_section};
-use super::rows::{Frame, Section};
+use super::inputs::inputs_cell;
+use super::rows::{Frame, Tail};
 use super::selection::{Selected, selection_columns};
 use crate::pipeline::InputResult;
 use crate::top::{Recall, TopKey, TopPlan, TopSummary};
@@ -154,7 +154,7 @@ pub(super) fn total_columns() -> Columns<TopSummary> {
         .field("elements", |summary| summary.totals.elements)
         .doc("packets that have a key (DNS: messages)")
         .field("skipped", |summary| tally(&summary.totals.skipped))
-        .doc("packets without one, by reason (as for `count`); in JSON lines a list of `reason` and `packets`")
+        .doc("packets without one, by reason (as for `count`)")
         .field("uncounted", |summary| summary.totals.uncounted)
         .doc("packets in no slice: packets from a pipe that came after their slice was closed, or packets that an interrupted run did not get to")
         .field("interrupted", |summary| summary.totals.interrupted)
@@ -180,17 +180,14 @@ pub(super) fn total_columns() -> Columns<TopSummary> {
         .doc("the first 20 of the others")
 }
 
-/// What stands around the keys.
+/// Returns what the document has besides the keys.
 pub(super) fn frame(parameters: &TopParameters) -> Frame {
-    Frame {
-        tail: vec![inputs_section(), Section::of("totals", "totals", &total_columns())],
-        ..Frame::of_rows("flowsieve.top/1", "keys", "key")
-    }
-    .in_zone(parameters.selected.zone)
-    .with("parameters", parameter_columns().object_of(parameters))
+    Frame::new("flowsieve.top/1", "keys")
+        .in_zone(parameters.selected.zone)
+        .with("parameters", parameter_columns().object_of(parameters))
 }
 
-/// The sections of [`frame`].
-pub(super) fn tail(summary: &TopSummary) -> Vec<Cell> {
-    vec![inputs_cell(&summary.inputs), total_columns().object_of(summary)]
+/// Returns the sections behind the keys.
+pub(super) fn tail(summary: &TopSummary) -> Tail {
+    vec![("inputs", inputs_cell(&summary.inputs)), ("totals", total_columns().object_of(summary))]
 }

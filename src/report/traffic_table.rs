@@ -2,7 +2,7 @@
 
 use super::column::Columns;
 use super::format::ReportFormat;
-use super::rows::{CellRows, Frame};
+use super::rows::{Frame, RowWriter};
 use crate::pipeline::{Traffic, TrafficPair};
 use std::io::{self, Write};
 
@@ -31,6 +31,6 @@ pub fn write<W: Write>(traffic: &Traffic, format: ReportFormat, out: W) -> io::R
             packets: traffic.beyond(),
         });
     }
-    let frame = Frame::of_rows("flowsieve.origin-destination/1", "pairs", "pair");
-    CellRows::write_all(format, frame, pair_columns(), &pairs, Vec::new(), out)
+    let frame = Frame::new("flowsieve.origin-destination/1", "pairs");
+    RowWriter::write_all(format, frame, pair_columns(), &pairs, Vec::new(), out)
 }

@@ -60,37 +60,24 @@ fn formats_have_the_documented_fields() {
 }
 
 #[test]
-fn json_lines_are_the_document_in_pieces() {
+fn json_lines_are_the_rows_of_the_csv() {
     let document = compared(&["--memory", "1KiB", CAPTURE]);
     let lines = lines_of_one_schema(&["compare", "--memory", "1KiB", CAPTURE]);
-    let records = |record: &str| -> Vec<&Value> {
-        lines.iter().filter(|line| line["record"] == record).collect()
-    };
-    assert_eq!(records("parameters")[0]["parameters"], document["parameters"]);
-    assert_eq!(records("slice").len(), document["slices"].as_array().unwrap().len());
     let structures = document["structures"].as_array().unwrap();
-    assert_eq!(records("structure").len(), structures.len());
-    for (part, record) in [("queries", "query"), ("counts", "count")] {
-        let of_all = structures.iter().flat_map(|structure| {
-            structure[part].as_array().unwrap().iter().map(|row| {
-                let mut row = row.clone();
-                row["record"] = record.into();
-                row["filter"] = structure["filter"].clone();
-                row["memory_asked_bytes"] = structure["memory_asked_bytes"].clone();
-                row
-            })
-        });
-        let of_all: Vec<Value> = of_all.collect();
-        let told = records(record);
-        assert_eq!(told.len(), of_all.len());
-        for (told, row) in told.into_iter().zip(&of_all) {
-            for (name, value) in row.as_object().unwrap() {
-                assert_eq!(&told[name], value, "{name}");
-            }
+    let queries = structures.iter().flat_map(|structure| {
+        let queries = structure["queries"].as_array().unwrap();
+        queries.iter().map(|query| (structure["filter"].clone(), query.clone()))
+    });
+    let told = lines.iter().filter(|line| !line["negatives"].is_null());
+    let mut count = 0;
+    for (line, (filter, query)) in told.zip(queries) {
+        assert_eq!(line["filter"], filter);
+        for (name, value) in query.as_object().unwrap() {
+            assert_eq!(&line[name], value, "{name}");
         }
+        count += 1;
     }
-    assert_eq!(records("totals").len(), 1);
-    assert_eq!(records("input").len(), 1);
+    assert!(count > 5);
 }
 
 #[test]

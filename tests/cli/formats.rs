@@ -5,8 +5,8 @@ use flowsieve::decode::Skip;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
 use serde_json::Value;
-use std::collections::BTreeSet;
-use std::fs::File;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
 
 const CAPTURE: &str = "traces/netns-dns.pcap";
 
@@ -80,75 +80,69 @@ fn json_has_the_documented_fields() {
 pub(crate) fn lines_of_one_schema(arguments: &[&str]) -> Vec<Value> {
     let text = flowsieve(&[arguments, &["--format", "jsonl"]].concat()).done();
     let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    // The first line has a value in every field, from which programs take its type.
-    assert_eq!(lines[0]["record"], "parameters");
+    let mut types = BTreeMap::new();
     for line in &lines {
         assert_eq!(fields(line), fields(&lines[0]), "{arguments:?}");
-        check_type("", &lines[0], line);
+        check_types("", line, &mut types);
     }
     lines
 }
 
-/// Whether a value has the type of an example, or is null.
-fn check_type(name: &str, example: &Value, value: &Value) {
-    match (example, value) {
-        (_, Value::Null)
-        | (Value::Bool(_), Value::Bool(_))
-        | (Value::String(_), Value::String(_)) => {}
-        (Value::Number(example), Value::Number(value)) => {
-            assert_eq!(example.is_f64(), value.is_f64(), "{name}: {example}, {value}");
+/// Checks that a value has the type of the values before it, unless it is null.
+fn check_types(name: &str, value: &Value, types: &mut BTreeMap<String, &'static str>) {
+    let own = match value {
+        Value::Null => return,
+        Value::Bool(_) => "boolean",
+        Value::String(_) => "text",
+        Value::Number(number) if number.is_f64() => "float",
+        Value::Number(_) => "integer",
+        Value::Array(values) => {
+            values.iter().for_each(|value| check_types(&format!("{name}[]"), value, types));
+            "list"
         }
-        (Value::Array(example), Value::Array(values)) => {
-            for value in values {
-                check_type(name, &example[0], value);
+        Value::Object(fields) => {
+            for (field, value) in fields {
+                check_types(&format!("{name}.{field}"), value, types);
             }
+            "object"
         }
-        // The parameters themselves stand in the first line only.
-        (Value::Object(example), Value::Object(fields)) => {
-            for (name, value) in fields {
-                check_type(name, &example[name], value);
-            }
-        }
-        (example, value) => {
-            let is_parameter = name == "parameters" || example.is_null();
-            assert!(is_parameter, "{name}: {example}, {value}");
-        }
-    }
-}
-
-/// An object of a document as it is in JSON lines: packets by reason are a list there.
-fn in_lines(object: &Value) -> Value {
-    let mut object = object.clone();
-    let skipped = object["skipped"].as_object().unwrap().iter();
-    let skipped =
-        skipped.map(|(reason, packets)| serde_json::json!({"reason": reason, "packets": packets}));
-    object["skipped"] = skipped.collect();
-    object
+    };
+    assert_eq!(*types.entry(name.to_owned()).or_insert(own), own, "{name}: {value}");
 }
 
 #[test]
-fn json_lines_have_the_same_fields_and_say_what_they_are() {
-    let lines = lines_of_one_schema(&["count", CAPTURE]);
-    let records: Vec<&str> = lines.iter().map(|line| line["record"].as_str().unwrap()).collect();
-    let slices = records.len() - 3;
-    assert_eq!(records[0], "parameters");
-    assert!(slices > 2 && records[1..=slices].iter().all(|&record| record == "slice"));
-    assert_eq!(records[slices + 1..], ["input", "totals"]);
-    let around = ["record", "schema", "parameters", "input", "totals"];
-    assert_eq!(fields(&lines[0]), documented_set("**`slices`**", &around));
-    let (document, _) = document(&[CAPTURE]);
-    assert_eq!(lines[0]["schema"], document["schema"]);
-    assert_eq!(lines[0]["parameters"], document["parameters"]);
-    let of_slices = document["slices"].as_array().unwrap();
-    for (line, slice) in lines[1..=slices].iter().zip(of_slices) {
-        for (name, value) in slice.as_object().unwrap() {
-            assert_eq!(&line[name], value, "{name}");
-        }
-        assert!(line["totals"].is_null() && line["parameters"].is_null());
-    }
-    assert_eq!(lines[slices + 1]["input"], document["inputs"][0]);
-    assert_eq!(lines[slices + 2]["totals"], in_lines(&document["totals"]));
-    assert!(lines[slices + 2]["packets"].is_null());
+fn json_lines_are_the_rows_and_a_summary_is_the_rest() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("summary.json");
+    let lines = lines_of_one_schema(&["count", CAPTURE, "--summary", path.to_str().unwrap()]);
+    let (mut document, _) = document(&[CAPTURE]);
+    assert_eq!(Value::Array(lines), document["slices"]);
+    let summary: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+    document.as_object_mut().unwrap().remove("slices");
+    assert_eq!(summary, document);
+}
+
+/// A table in Markdown and in LaTeX has the cells of the CSV.
+#[test]
+fn tables_for_texts_are_the_csv() {
+    let with = |format| flowsieve(&["count", CAPTURE, "--format", format]).done();
+    let csv = with("csv");
+    let cells = |line: &str| -> Vec<String> { line.split(',').map(str::to_owned).collect() };
+    let rows: Vec<Vec<String>> = csv.lines().map(cells).collect();
+    let plain = |text: &str, separator: &str| -> Vec<String> {
+        let cells = text.split(separator).map(|cell| cell.trim().replace("\\_", "_"));
+        cells.collect()
+    };
+    let markdown = with("markdown");
+    let lines = markdown.lines().map(|line| line.trim_matches('|'));
+    let mut of_markdown: Vec<Vec<String>> = lines.map(|line| plain(line, "|")).collect();
+    let rule = of_markdown.remove(1);
+    assert!(rule.iter().all(|cell| cell == "--:" || cell == "---"), "{rule:?}");
+    assert_eq!(of_markdown, rows);
+    let latex = with("latex");
+    let lines = latex.lines().filter_map(|line| line.strip_suffix(" \\\\"));
+    assert_eq!(lines.map(|line| plain(line, "&")).collect::<Vec<_>>(), rows);
+    assert!(latex.starts_with("\\begin{tabular}{") && latex.ends_with("\\end{tabular}\n"));
 }
 
 /// Every command that lists something has every format.
@@ -178,10 +172,13 @@ fn every_command_has_every_format() {
         let document: Value = serde_json::from_str(&with("json")).unwrap();
         assert!(document[rows].is_array(), "{command:?}");
         let lines = lines_of_one_schema(command);
-        assert_eq!(lines[0]["schema"], document["schema"], "{command:?}");
         let csv = with("csv");
         let mut csv = csv::Reader::from_reader(csv.as_bytes());
         let count = csv.records().map(Result::unwrap).count();
+        assert_eq!(lines.len(), count, "{command:?}");
+        for format in ["markdown", "latex"] {
+            assert!(!with(format).is_empty(), "{command:?} {format}");
+        }
         let to_file = ["--format", "parquet", "-o", &file];
         assert_eq!(flowsieve(&[command, &to_file].concat()).done(), "");
         let reader = SerializedFileReader::new(File::open(&file).unwrap()).unwrap();
@@ -189,8 +186,9 @@ fn every_command_has_every_format() {
         assert_eq!(parquet_rows as usize, count, "{command:?}");
         let run = flowsieve(&[command, &["--format", "xml"]].concat());
         assert_eq!(run.code, Some(2), "{command:?}");
-        let arrows = if cfg!(feature = "arrow") { ", arrows" } else { "" };
-        let known = format!("[possible values: table, csv, json, jsonl, parquet{arrows}]");
+        let arrow = if cfg!(feature = "arrow") { ", arrow, arrows" } else { "" };
+        let known =
+            format!("[possible values: table, csv, json, jsonl, markdown, latex, parquet{arrow}");
         assert!(run.err.contains(&known), "{}", run.err);
     }
 }
@@ -319,15 +317,7 @@ pub(crate) fn parquet_is_the_csv(arguments: &[&str]) {
     assert_eq!(flowsieve(&[arguments, &file].concat()).done(), "");
     let mut lines = csv::Reader::from_reader(csv.as_bytes());
     let header = lines.headers().unwrap().clone();
-    // A time has one column in Parquet, and a second one in CSV for RFC 3339.
-    let is_twin = |name: &str| header.iter().any(|other| other == format!("{name}_ns"));
-    let of_parquet = |line: &csv::StringRecord| -> csv::StringRecord {
-        let cells = header.iter().zip(line);
-        cells.filter(|(name, _)| !is_twin(name)).map(|(_, cell)| cell).collect()
-    };
-    let lines: Vec<csv::StringRecord> =
-        lines.records().map(|line| of_parquet(&line.unwrap())).collect();
-    let header = of_parquet(&header);
+    let lines: Vec<csv::StringRecord> = lines.records().map(Result::unwrap).collect();
     let reader = SerializedFileReader::new(File::open(&path).unwrap()).unwrap();
     let rows: Vec<_> = reader.get_row_iter(None).unwrap().map(Result::unwrap).collect();
     assert!(!lines.is_empty());
@@ -340,6 +330,12 @@ pub(crate) fn parquet_is_the_csv(arguments: &[&str]) {
                 Field::Str(value) => value == text,
                 Field::Bool(value) => text == value.to_string(),
                 Field::ULong(value) => text == value.to_string(),
+                Field::UShort(value) => text == value.to_string(),
+                Field::UByte(value) => text == value.to_string(),
+                Field::Long(ns) if text.contains('T') => {
+                    let time = chrono::DateTime::parse_from_rfc3339(text).unwrap();
+                    time.timestamp_nanos_opt() == Some(*ns)
+                }
                 Field::Long(value) => text == value.to_string(),
                 Field::Double(value) => text.parse::<f64>().unwrap().to_bits() == value.to_bits(),
                 other => panic!("{name}: {other:?}"),

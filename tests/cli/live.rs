@@ -53,17 +53,16 @@ fn lines(stdout: ChildStdout) -> Receiver<String> {
 
 /// The second of the next row, its packets, and whether it is revised.
 fn row(lines: &Receiver<String>) -> (i64, u64, bool) {
-    loop {
-        let line = lines.recv_timeout(PATIENCE).expect("a row comes in time");
-        let line: Value = serde_json::from_str(&line).unwrap();
-        if line["record"] == "slice" {
-            let row = &line["slice"];
-            let row = if row.is_null() { &line } else { row };
-            let start = row["start_ns"].as_i64().unwrap() / 1_000_000_000;
-            let packets = row["packets"].as_u64().unwrap();
-            return (start, packets, row["revised"].as_bool().unwrap());
-        }
-    }
+    let line = lines.recv_timeout(PATIENCE).expect("a row comes in time");
+    let row: Value = serde_json::from_str(&line).unwrap();
+    let start = row["start_ns"].as_i64().unwrap() / 1_000_000_000;
+    (start, row["packets"].as_u64().unwrap(), row["revised"].as_bool().unwrap())
+}
+
+fn totals(summary: &Path) -> Value {
+    let summary = fs::read_to_string(summary).unwrap();
+    let summary: Value = serde_json::from_str(&summary).unwrap();
+    summary["totals"].clone()
 }
 
 fn count(more: &[&str]) -> Child {
@@ -92,7 +91,9 @@ fn a_row_comes_when_its_slice_is_final_and_not_at_the_end_of_the_pipe() {
 #[test]
 fn a_row_comes_by_the_clock_while_no_packet_does_and_not_before() {
     for shape in [&[][..], &["--no-exact"], &["--filter", "hll"]] {
-        let mut child = count(shape);
+        let folder = tempfile::tempdir().unwrap();
+        let summary = folder.path().join("summary.json");
+        let mut child = count(&[shape, &["--summary", text(&summary)]].concat());
         let lines = lines(child.stdout.take().unwrap());
         let mut pipe = child.stdin.take().unwrap();
         pipe.write_all(&header()).unwrap();
@@ -107,15 +108,9 @@ fn a_row_comes_by_the_clock_while_no_packet_does_and_not_before() {
         pipe.write_all(&second(100)).unwrap();
         assert_eq!(row(&lines), (100, 20, true));
         drop(pipe);
-        let totals = loop {
-            let line = lines.recv_timeout(PATIENCE).unwrap();
-            let line: Value = serde_json::from_str(&line).unwrap();
-            if line["record"] == "totals" {
-                break line["totals"].clone();
-            }
-        };
-        assert_eq!((&totals["late"], &totals["uncounted"]), (&10.into(), &0.into()));
         assert!(child.wait().unwrap().success());
+        let totals = totals(&summary);
+        assert_eq!((&totals["late"], &totals["uncounted"]), (&10.into(), &0.into()));
     }
 }
 
@@ -123,7 +118,10 @@ fn a_row_comes_by_the_clock_while_no_packet_does_and_not_before() {
 /// is lost.
 #[test]
 fn a_packet_for_a_slice_that_is_no_longer_remembered_is_reported_as_uncounted() {
-    let mut child = start(&["count", "-", "--slice", "1ms", "--format", "jsonl"]);
+    let folder = tempfile::tempdir().unwrap();
+    let summary = folder.path().join("summary.json");
+    let line = ["count", "-", "--slice", "1ms", "--format", "jsonl", "--summary", text(&summary)];
+    let mut child = start(&line);
     let lines = lines(child.stdout.take().unwrap());
     let mut pipe = child.stdin.take().unwrap();
     let slices = (1 << 16) + 2000;
@@ -132,16 +130,14 @@ fn a_packet_for_a_slice_that_is_no_longer_remembered_is_reported_as_uncounted() 
     // One for the oldest slice, and one for a slice that is remembered.
     pipe.write_all(&packets([0, (slices - 1000) * 1000])).unwrap();
     drop(pipe);
-    let records: Vec<Value> =
-        lines.iter().map(|line| serde_json::from_str(&line).unwrap()).collect();
-    let totals = records.iter().find(|line| line["record"] == "totals");
-    let totals = &totals.unwrap()["totals"];
+    lines.iter().for_each(drop);
+    assert!(child.wait().unwrap().success());
+    let totals = totals(&summary);
     assert_eq!(
         (&totals["packets"], &totals["late"], &totals["uncounted"]),
         (&(slices + 2).into(), &1.into(), &1.into())
     );
     assert_eq!(totals["slices"], slices);
-    assert!(child.wait().unwrap().success());
 }
 
 /// A table grows, too, and the formats that are one document have final rows only.

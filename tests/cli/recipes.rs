@@ -196,3 +196,17 @@ fn an_option_of_all_commands_is_added_in_the_places_that_its_recipe_names() {
         assert!(0 < long && long < all, "{command}: {long}");
     }
 }
+
+/// A format is its file, a line among the modules and a line of the table; every command has it.
+#[test]
+fn a_format_is_added_in_the_places_that_its_recipe_names() {
+    let places = places("bars::format");
+    assert_eq!(places.len(), 1, "{places:?}");
+    assert!(places[0].contains("report/format.rs"), "{places:?}");
+    let trace = "traces/netns-mirror.pcap";
+    let out = |line: &[&str]| super::flowsieve(line).done();
+    let csv = out(&["count", trace, "--format", "csv"]);
+    assert_eq!(out(&["count", trace, "--format", "bars"]), csv.replace(',', "|"));
+    assert!(out(&["flows", trace, "--format", "bars"]).starts_with("start_ns|start|end_ns|end|"));
+    assert!(!out(&["count", "--help"]).contains("bars"));
+}

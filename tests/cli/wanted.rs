@@ -117,13 +117,11 @@ fn every_format_tells_them_and_the_default_none() {
     assert_eq!(document["parameters"]["shards"], 1);
     let lines = flowsieve(&[&["count", "--format", "jsonl"], options.as_slice()].concat()).done();
     let lines: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    assert_eq!(lines[0]["parameters"], document["parameters"]);
     let of_slices = array(&document["slices"]);
-    for (line, slice) in lines[1..].iter().zip(of_slices) {
+    assert_eq!(lines.len(), of_slices.len());
+    for (line, slice) in lines.iter().zip(of_slices) {
         assert_eq!(line["combinations"], slice["combinations"]);
     }
-    let totals = lines.last().unwrap();
-    assert_eq!(totals["totals"]["combinations"], document["totals"]["combinations"]);
     // Flat tables: a column for each count of each combination.
     let csv = super::slices(&options);
     let mut csv = csv.lines().map(|line| line.split(',').collect::<Vec<_>>());

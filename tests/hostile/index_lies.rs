@@ -259,7 +259,7 @@ fn use_index(folder: &Path, archive: &Path) {
     };
     let _ = extract(archive, plan, Vec::new(), &mut Vec::new());
     if let Ok(stats) = stats(archive) {
-        for format in [ReportFormat::Table, ReportFormat::Json, ReportFormat::Csv] {
+        for format in [ReportFormat::TABLE, ReportFormat::JSON, ReportFormat::CSV] {
             for captures in [false, true] {
                 write_index_stats(&stats, format, captures, Zone::UTC, look, Vec::new()).unwrap();
             }

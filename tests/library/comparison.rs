@@ -271,7 +271,7 @@ fn results_do_not_depend_on_threads() {
                 comparison: &comparison,
                 anonymized: false,
             };
-            let formats = [ReportFormat::Json, ReportFormat::Csv, ReportFormat::Table];
+            let formats = [ReportFormat::JSON, ReportFormat::CSV, ReportFormat::TABLE];
             let texts = formats.map(|format| {
                 let text = report.write(format, TerminalStyle::default(), Vec::new()).unwrap();
                 String::from_utf8(text).unwrap()
@@ -461,7 +461,7 @@ fn no_packets_are_no_slices() {
             anonymized: false,
         };
         for format in
-            [ReportFormat::Table, ReportFormat::Json, ReportFormat::Csv, ReportFormat::JsonLines]
+            ["table", "json", "csv", "jsonl"].map(|name| ReportFormat::named(name).unwrap())
         {
             assert!(
                 !report.write(format, TerminalStyle::default(), Vec::new()).unwrap().is_empty()

@@ -49,7 +49,7 @@ pub(super) const WHOLE: Division =
 fn at_once(plan: &CountPlan) -> String {
     let parameters = CountParameters::from(plan);
     let mut report =
-        CountReport::begin(ReportFormat::Json, &parameters, TerminalStyle::default(), Vec::new())
+        CountReport::begin(ReportFormat::JSON, &parameters, TerminalStyle::default(), Vec::new())
             .unwrap();
     let summary = count(plan, CountExtras::default(), &mut report, &()).unwrap();
     let report = report.finish(&summary).unwrap();
@@ -122,7 +122,7 @@ fn in_pieces(plan: &CountPlan, division: Division) -> (String, usize) {
     let grid = grid_of(plan).unwrap();
     let parameters = CountParameters::from(plan);
     let mut report =
-        CountReport::begin(ReportFormat::Json, &parameters, TerminalStyle::default(), Vec::new())
+        CountReport::begin(ReportFormat::JSON, &parameters, TerminalStyle::default(), Vec::new())
             .unwrap();
     let mut counter = ShardCount::new(plan).unwrap();
     let mut sums = SliceSums::new(plan, grid, &mut report);
@@ -172,7 +172,7 @@ fn ranked_in_pieces(plan: &TopPlan, division: Division) -> String {
 
 fn ranking_report(plan: &TopPlan) -> TopReport<Vec<u8>> {
     let parameters = TopParameters::from(plan);
-    TopReport::begin(ReportFormat::Json, &parameters, TerminalStyle::default(), Vec::new()).unwrap()
+    TopReport::begin(ReportFormat::JSON, &parameters, TerminalStyle::default(), Vec::new()).unwrap()
 }
 
 /// Everything that is reported of a list of flows: the flows in their order, and what became of the

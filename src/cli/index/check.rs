@@ -10,7 +10,9 @@ use crate::cli::timezone::ZoneArgs;
 use anyhow::Result;
 use clap::Args;
 use flowsieve::index::{stats as of_index, verify as verified};
-use flowsieve::report::{ReportFormat, write_index_stats, write_index_verify};
+use flowsieve::report::{
+    ReportFormat, index_stats_summary, index_verify_summary, write_index_stats, write_index_verify,
+};
 
 const VERIFY_EXAMPLES: &str = "\
 Examples:
@@ -59,6 +61,7 @@ pub(super) fn verify(args: &VerifyArgs, run: &Run) -> Result<Outcome> {
     let (format, output) = args.results.open(run)?;
     let verified = verified(&args.index.archive).map_err(explained)?;
     run.commit(write_index_verify(&verified, format, output)?)?;
+    args.results.output.write_summary(run, || index_verify_summary(&verified))?;
     Ok(outcome(&verified.problems))
 }
 
@@ -68,6 +71,8 @@ pub(super) fn stats(args: &StatsArgs, run: &Run) -> Result<Outcome> {
     let style = output.style(None);
     let zone = args.zone.zone();
     run.commit(write_index_stats(&stats, format, args.captures, zone, style, output)?)?;
+    let summary = || index_stats_summary(&stats, args.captures, zone);
+    args.results.output.write_summary(run, summary)?;
     Ok(outcome(&stats.problems))
 }
 
@@ -89,8 +94,8 @@ impl ResultArgs {
     /// Returns the format, and opens the destination.
     fn open(&self, run: &Run) -> Result<(ReportFormat, Output)> {
         self.format.check(&self.output)?;
-        keep_apart([("--output", self.output.path())], &[])?;
-        let format = if self.json { ReportFormat::Json } else { self.format.format };
+        keep_apart(self.output.files(), &[])?;
+        let format = if self.json { ReportFormat::JSON } else { self.format.format };
         Ok((format, run.output(self.output.path())?))
     }
 }

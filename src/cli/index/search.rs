@@ -18,7 +18,7 @@ use flowsieve::index::{
     AddressRange, CaptureEntry, Catalog, DomainRange, ExtractPlan, Hit, HitSink, IndexError,
     IndexQuery, extract, search,
 };
-use flowsieve::report::SearchReport;
+use flowsieve::report::{SearchReport, search_summary};
 use flowsieve::selection::Selection;
 use flowsieve::trace::write::WriteFormat;
 use flowsieve_engine::internal::Shown;
@@ -183,6 +183,8 @@ pub(super) fn run(args: &SearchArgs, run: &mut Run) -> Result<Outcome> {
     run.set_interrupted(explanation.interrupted);
     let Noting { report, captures, .. } = noting;
     run.commit(report.finish(&explanation).context(UNWRITTEN)?)?;
+    let summary = || search_summary(is_anonymized, zone, &explanation);
+    args.output.write_summary(run, summary)?;
     if explanation.captures_in_part > 0 {
         say(format_args!(
             "of {} captures the index holds only some packets, as `flowsieve index stats --captures` lists; what it lacks was not searched",
@@ -226,11 +228,12 @@ fn check_files(args: &SearchArgs) -> Result<()> {
             "the packets go to standard output, so the answers need a file: name one with --output"
         ));
     }
-    if write.is_none() && output.is_none() {
+    if write.is_none() && args.output.files().iter().all(|(_, path)| path.is_none()) {
         return Ok(());
     }
     let catalog = Catalog::load(&args.index.archive).map_err(explained)?;
-    let written = [("--write", write), ("--output", output)];
+    let [output, summary] = args.output.files();
+    let written = [("--write", write), output, summary];
     // If nobody knows which captures there are, a file that is there may be one.
     let is_there = |path: Option<&Path>| path.is_some_and(Path::is_file);
     let captures = match catalog.captures() {

@@ -16,7 +16,7 @@ impl PlanArgs {
     pub(super) fn measure(&self, run: &mut Run, request: &PlanRequest) -> Result<SampleResult> {
         run.start(self.quiet.quiet)?;
         let inputs = run.take(Inputs::find(&self.sample, self.read.format()));
-        keep_apart([("--output", self.output.path())], &inputs)?;
+        keep_apart(self.output.files(), &inputs)?;
         let full = request.full();
         // All combinations where they are few; else the wanted ones and the single attributes.
         let all = 1..full;

@@ -131,6 +131,7 @@ pub(crate) fn run(args: &PlanArgs, run: &mut Run) -> Result<Outcome> {
     let written =
         report.write(args.format.format, style, output).context("cannot write the plan")?;
     run.commit(written)?;
+    args.output.write_summary(run, || report.summary())?;
     Ok(run.finish(PARTIAL))
 }
 

@@ -1,0 +1,312 @@
+//! Rows by column: the one shape in which rows reach every format.
+
+use super::cell::{Cell, Clock, Kind, Name, push_integer};
+use super::number::RecentSeconds;
+use crate::zone::Zone;
+use std::sync::Arc;
+
+/// A column of a result, as every format has it.
+#[derive(Clone, Debug)]
+pub(super) struct Field {
+    pub(super) name: Name,
+    pub(super) kind: Kind,
+    pub(super) nullable: bool,
+    /// Time zone for text (time columns only).
+    pub(super) zone: Zone,
+    /// The array with its values: the integer and the time of one moment share it.
+    pub(super) array: usize,
+}
+
+/// The columns of a result, in order.
+pub(super) type Schema = Arc<[Field]>;
+
+/// A type of values that columns are made of.
+pub(super) trait Value: Sized {
+    /// Whether a value may be missing.
+    const NULLABLE: bool = false;
+
+    /// Returns the type of its columns.
+    fn kind() -> Kind;
+
+    /// Appends the value.
+    fn append_to(self, array: &mut Array);
+
+    /// Returns the value as a cell.
+    fn cell(self) -> Cell {
+        let mut array = Array::new(&Self::kind(), Self::NULLABLE);
+        self.append_to(&mut array);
+        array.cell(0, &Self::kind(), Zone::UTC)
+    }
+}
+
+/// Rows by column.
+#[derive(Clone, Debug)]
+pub(super) struct Batch {
+    pub(super) schema: Schema,
+    pub(super) arrays: Vec<Array>,
+}
+
+/// The values of a column, one a row.
+#[derive(Clone, Debug)]
+pub(super) struct Array {
+    pub(super) values: Values,
+    /// Whether each row has a value; `None` if every row has one.
+    valid: Option<Vec<bool>>,
+}
+
+/// Values of one type. A row without a value has the type's default.
+#[derive(Clone, Debug)]
+pub(super) enum Values {
+    I64(Vec<i64>),
+    U64(Vec<u64>),
+    U16(Vec<u16>),
+    U8(Vec<u8>),
+    F64(Vec<f64>),
+    Bool(Vec<bool>),
+    Text(Texts),
+    /// Lists and objects.
+    Cells(Vec<Cell>),
+}
+
+/// Texts, one after the other.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Texts {
+    all: String,
+    ends: Vec<u32>,
+}
+
+impl Texts {
+    /// Returns all texts as one.
+    pub(super) fn as_str(&self) -> &str {
+        &self.all
+    }
+
+    /// Returns where each text ends.
+    pub(super) fn ends(&self) -> &[u32] {
+        &self.ends
+    }
+
+    pub(super) fn get(&self, row: usize) -> &str {
+        let start = row.checked_sub(1).map_or(0, |before| self.ends[before] as usize);
+        &self.all[start..self.ends[row] as usize]
+    }
+
+    fn end(&mut self) {
+        let end = u32::try_from(self.all.len());
+        self.ends.push(end.expect("a batch ends long before it has 4 GiB of text"));
+    }
+}
+
+impl Batch {
+    /// Returns a batch without rows.
+    pub(super) fn new(schema: &Schema) -> Self {
+        let mut arrays: Vec<Array> = Vec::new();
+        for field in schema.iter() {
+            if field.array == arrays.len() {
+                arrays.push(Array::new(&field.kind, field.nullable));
+            }
+        }
+        Self { schema: Arc::clone(schema), arrays }
+    }
+
+    /// Returns the number of rows.
+    pub(super) fn rows(&self) -> usize {
+        self.arrays.first().map_or(0, Array::len)
+    }
+
+    /// Returns the fields with their arrays.
+    pub(super) fn columns(&self) -> impl Iterator<Item = (&Field, &Array)> {
+        self.schema.iter().map(|field| (field, &self.arrays[field.array]))
+    }
+
+    /// Returns the bytes of all texts.
+    pub(super) fn text_bytes(&self) -> usize {
+        self.arrays.iter().map(Array::text_bytes).sum()
+    }
+
+    /// Removes all rows and keeps the memory.
+    pub(super) fn clear(&mut self) {
+        self.arrays.iter_mut().for_each(Array::clear);
+    }
+
+    /// Returns a row as an object.
+    pub(super) fn object(&self, row: usize) -> Cell {
+        let fields = self
+            .columns()
+            .map(|(field, array)| (field.name.clone(), array.cell(row, &field.kind, field.zone)));
+        Cell::Object(fields.collect())
+    }
+}
+
+/// Declares how a value of one type is appended.
+macro_rules! pushes {
+    ($($name:ident($own:ty) => $variant:ident;)*) => {$(
+        pub(super) fn $name(&mut self, value: $own) {
+            match &mut self.values {
+                Values::$variant(values) => values.push(value),
+                values => unreachable!("{value:?} among {values:?}"),
+            }
+            self.mark(true);
+        }
+    )*};
+}
+
+impl Array {
+    pub(super) fn new(kind: &Kind, nullable: bool) -> Self {
+        let values = match kind {
+            Kind::Time(_) | Kind::I64 => Values::I64(Vec::new()),
+            Kind::U64 => Values::U64(Vec::new()),
+            Kind::U16 => Values::U16(Vec::new()),
+            Kind::U8 => Values::U8(Vec::new()),
+            Kind::F64 | Kind::Decimal | Kind::Whole => Values::F64(Vec::new()),
+            Kind::Bool => Values::Bool(Vec::new()),
+            Kind::Text | Kind::Token | Kind::Word => Values::Text(Texts::default()),
+            Kind::Seconds | Kind::List(_) | Kind::Object | Kind::Tally => Values::Cells(Vec::new()),
+        };
+        Self { values, valid: nullable.then(Vec::new) }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        match &self.values {
+            Values::I64(values) => values.len(),
+            Values::U64(values) => values.len(),
+            Values::U16(values) => values.len(),
+            Values::U8(values) => values.len(),
+            Values::F64(values) => values.len(),
+            Values::Bool(values) => values.len(),
+            Values::Text(texts) => texts.ends.len(),
+            Values::Cells(cells) => cells.len(),
+        }
+    }
+
+    fn clear(&mut self) {
+        self.valid.iter_mut().for_each(Vec::clear);
+        match &mut self.values {
+            Values::I64(values) => values.clear(),
+            Values::U64(values) => values.clear(),
+            Values::U16(values) => values.clear(),
+            Values::U8(values) => values.clear(),
+            Values::F64(values) => values.clear(),
+            Values::Bool(values) => values.clear(),
+            Values::Text(texts) => {
+                texts.all.clear();
+                texts.ends.clear();
+            }
+            Values::Cells(cells) => cells.clear(),
+        }
+    }
+
+    fn text_bytes(&self) -> usize {
+        match &self.values {
+            Values::Text(texts) => texts.all.len(),
+            _ => 0,
+        }
+    }
+
+    /// Returns whether each row has a value; `None` if every row has one.
+    pub(super) fn valid(&self) -> Option<&[bool]> {
+        self.valid.as_deref()
+    }
+
+    pub(super) fn is_null(&self, row: usize) -> bool {
+        self.valid.as_ref().is_some_and(|valid| !valid[row])
+    }
+
+    fn mark(&mut self, is_valid: bool) {
+        if let Some(valid) = &mut self.valid {
+            valid.push(is_valid);
+        }
+    }
+
+    pushes! {
+        push_i64(i64) => I64;
+        push_u64(u64) => U64;
+        push_u16(u16) => U16;
+        push_u8(u8) => U8;
+        push_f64(f64) => F64;
+        push_bool(bool) => Bool;
+        push_cell(Cell) => Cells;
+    }
+
+    pub(super) fn push_text(&mut self, text: &str) {
+        self.write_text(|all| {
+            all.push_str(text);
+            true
+        });
+    }
+
+    /// Appends what `write` writes; the row has no value if it returns false.
+    pub(super) fn write_text(&mut self, write: impl FnOnce(&mut String) -> bool) {
+        let Values::Text(texts) = &mut self.values else {
+            unreachable!("a text among {:?}", self.values);
+        };
+        let is_valid = write(&mut texts.all);
+        texts.end();
+        assert!(
+            is_valid || self.valid.is_some(),
+            "a value is missing in a column that is not nullable"
+        );
+        self.mark(is_valid);
+    }
+
+    /// Appends a row without a value.
+    pub(super) fn push_null(&mut self) {
+        let valid = self.valid.as_mut();
+        valid.expect("a value is missing in a column that is not nullable").push(false);
+        match &mut self.values {
+            Values::I64(values) => values.push(0),
+            Values::U64(values) => values.push(0),
+            Values::U16(values) => values.push(0),
+            Values::U8(values) => values.push(0),
+            Values::F64(values) => values.push(0.0),
+            Values::Bool(values) => values.push(false),
+            Values::Text(texts) => texts.end(),
+            Values::Cells(cells) => cells.push(Cell::Null),
+        }
+    }
+
+    /// Returns the value of a row.
+    pub(super) fn cell(&self, row: usize, kind: &Kind, zone: Zone) -> Cell {
+        if self.is_null(row) {
+            return Cell::Null;
+        }
+        match (&self.values, kind) {
+            (Values::I64(times), Kind::Time(Clock::Seconds)) => Cell::Seconds(times[row].into()),
+            (Values::I64(times), Kind::Time(Clock::Time)) => Cell::Time(times[row], zone),
+            (Values::I64(values), _) => Cell::I64(values[row]),
+            (Values::U64(values), _) => Cell::U64(values[row]),
+            (Values::U16(values), _) => Cell::U64(values[row].into()),
+            (Values::U8(values), _) => Cell::U64(values[row].into()),
+            (Values::F64(values), Kind::Decimal) => Cell::Decimal(values[row]),
+            (Values::F64(values), Kind::Whole) => Cell::Whole(values[row]),
+            (Values::F64(values), _) => Cell::F64(values[row]),
+            (Values::Bool(values), _) => Cell::Bool(values[row]),
+            (Values::Text(texts), _) => Cell::Text(texts.get(row).to_owned().into()),
+            (Values::Cells(cells), _) => cells[row].clone().in_zone(zone),
+        }
+    }
+
+    /// Appends the text that flat formats have for the value of a row.
+    pub(super) fn push_text_of(
+        &self,
+        row: usize,
+        field: &Field,
+        recent: &mut RecentSeconds,
+        out: &mut String,
+    ) {
+        if self.is_null(row) {
+            return;
+        }
+        match (&self.values, &field.kind) {
+            (Values::I64(values), Kind::I64) => push_integer(values[row], out),
+            (Values::I64(times), Kind::Time(Clock::Time)) => {
+                recent.push_rfc3339(times[row], field.zone, out);
+            }
+            (Values::U64(values), _) => push_integer(values[row], out),
+            (Values::U16(values), _) => push_integer(values[row], out),
+            (Values::U8(values), _) => push_integer(values[row], out),
+            (Values::Text(texts), _) => out.push_str(texts.get(row)),
+            _ => self.cell(row, &field.kind, field.zone).write_text(out),
+        }
+    }
+}

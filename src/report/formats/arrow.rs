@@ -1,0 +1,198 @@
+//! Arrow: the rows of the CSV as an IPC file (Feather, version 2), or as an IPC stream with the
+//! document behind it.
+//!
+//! A reader of Arrow stops at the end of the stream. What follows there is one JSON document: that
+//! of the format `json` without the rows.
+
+use crate::report::batch::{Array, Batch, Field, Schema, Values};
+use crate::report::cell::{Cell, Kind};
+use crate::report::format::{BatchSize, Document, Format, Part, ReportFormat, write_document};
+use crate::report::rows::{Frame, Tail};
+use crate::zone::Zone;
+use arrow_array::{
+    ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray,
+    TimestampNanosecondArray, UInt8Array, UInt16Array, UInt64Array,
+};
+use arrow_ipc::writer::{FileWriter, StreamWriter};
+use arrow_schema::{DataType, Field as ArrowField, Schema as ArrowSchema, SchemaRef, TimeUnit};
+use std::io::{self, Write};
+use std::sync::Arc;
+
+pub(in crate::report) const FILE: ReportFormat = ReportFormat {
+    name: "arrow",
+    help: "The rows of the CSV as an Arrow IPC file",
+    is_binary: true,
+    is_line_by_line: false,
+    is_flat: true,
+    document: Document::None,
+    begin: || Box::new(ArrowFile(None)),
+};
+
+pub(in crate::report) const STREAM: ReportFormat = ReportFormat {
+    name: "arrows",
+    help: "The rows of the CSV as an Arrow IPC stream",
+    is_line_by_line: true,
+    document: Document::Behind,
+    begin: || Box::new(ArrowStream(None)),
+    ..FILE
+};
+
+/// Rows of a batch: as many as of a row group in Parquet.
+pub(in crate::report) const BATCH_ROWS: usize = 1 << 16;
+
+/// Memory of a batch and of what it becomes.
+const BATCH_BYTES: u64 = 24 << 20;
+
+/// Batches are written into memory, from where they go to the output: so failures of the output
+/// stay what they are.
+struct ArrowFile(Option<FileWriter<Vec<u8>>>);
+
+struct ArrowStream(Option<StreamWriter<Vec<u8>>>);
+
+/// Writes what a writer of Arrow wrote into memory.
+fn write_from(written: &mut Vec<u8>, out: &mut dyn Write) -> io::Result<()> {
+    out.write_all(written)?;
+    written.clear();
+    Ok(())
+}
+
+impl Format for ArrowFile {
+    fn batch_size(&self) -> BatchSize {
+        BatchSize { rows: BATCH_ROWS, bytes: BATCH_BYTES, is_fixed: true }
+    }
+
+    fn begin(&mut self, schema: &Schema, _: &Frame, _: &mut dyn Write) -> io::Result<()> {
+        let file = FileWriter::try_new(Vec::new(), &arrow_schema(schema));
+        self.0 = Some(file.map_err(io::Error::other)?);
+        Ok(())
+    }
+
+    fn encode(&mut self, batch: &Batch) -> io::Result<Part> {
+        Ok(Part::Other(Box::new(record_batch(batch, &arrow_schema(&batch.schema)))))
+    }
+
+    fn write(&mut self, part: Part, out: &mut dyn Write) -> io::Result<()> {
+        let file = self.0.as_mut().expect("the file was begun");
+        file.write(&part.downcast::<RecordBatch>()).map_err(io::Error::other)?;
+        write_from(file.get_mut(), out)
+    }
+
+    fn end(&mut self, _: Frame, _: Tail, out: &mut dyn Write) -> io::Result<()> {
+        let file = self.0.as_mut().expect("the file was begun");
+        file.finish().map_err(io::Error::other)?;
+        write_from(file.get_mut(), out)
+    }
+
+    fn fork(&self) -> Box<dyn Format> {
+        Box::new(Self(None))
+    }
+}
+
+impl Format for ArrowStream {
+    fn batch_size(&self) -> BatchSize {
+        BatchSize { rows: BATCH_ROWS, bytes: BATCH_BYTES, is_fixed: false }
+    }
+
+    fn begin(&mut self, schema: &Schema, _: &Frame, _: &mut dyn Write) -> io::Result<()> {
+        let stream = StreamWriter::try_new(Vec::new(), &arrow_schema(schema));
+        self.0 = Some(stream.map_err(io::Error::other)?);
+        Ok(())
+    }
+
+    fn encode(&mut self, batch: &Batch) -> io::Result<Part> {
+        ArrowFile(None).encode(batch)
+    }
+
+    fn write(&mut self, part: Part, out: &mut dyn Write) -> io::Result<()> {
+        let stream = self.0.as_mut().expect("the stream was begun");
+        stream.write(&part.downcast::<RecordBatch>()).map_err(io::Error::other)?;
+        write_from(stream.get_mut(), out)
+    }
+
+    fn end(&mut self, frame: Frame, tail: Tail, out: &mut dyn Write) -> io::Result<()> {
+        let stream = self.0.as_mut().expect("the stream was begun");
+        stream.finish().map_err(io::Error::other)?;
+        write_from(stream.get_mut(), out)?;
+        write_document(out, &frame.into_document(tail))
+    }
+
+    fn fork(&self) -> Box<dyn Format> {
+        Box::new(Self(None))
+    }
+}
+
+/// Returns the schema in Arrow's types.
+pub(in crate::report) fn arrow_schema(schema: &Schema) -> SchemaRef {
+    let fields = schema
+        .iter()
+        .map(|field| ArrowField::new(field.name.as_ref(), data_type(field), field.nullable));
+    Arc::new(ArrowSchema::new(fields.collect::<Vec<_>>()))
+}
+
+fn data_type(field: &Field) -> DataType {
+    match field.kind {
+        Kind::Time(_) => {
+            DataType::Timestamp(TimeUnit::Nanosecond, Some(name_of(field.zone).into()))
+        }
+        Kind::I64 => DataType::Int64,
+        Kind::U64 => DataType::UInt64,
+        Kind::U16 => DataType::UInt16,
+        Kind::U8 => DataType::UInt8,
+        Kind::F64 | Kind::Decimal | Kind::Whole | Kind::Seconds => DataType::Float64,
+        Kind::Bool => DataType::Boolean,
+        Kind::Text | Kind::Token | Kind::Word | Kind::List(_) | Kind::Object | Kind::Tally => {
+            DataType::Utf8
+        }
+    }
+}
+
+/// Returns the zone of a column of times. A reader looks the name up in its own table, so one
+/// without a name is UTC: the instants are the same.
+fn name_of(zone: Zone) -> &'static str {
+    match zone.name() {
+        Zone::UNNAMED => Zone::UTC.name(),
+        name => name,
+    }
+}
+
+/// Returns the rows as a record batch.
+pub(in crate::report) fn record_batch(batch: &Batch, schema: &SchemaRef) -> RecordBatch {
+    let arrays = batch.columns().map(|(field, array)| arrow_array(field, array));
+    let arrays = RecordBatch::try_new(Arc::clone(schema), arrays.collect());
+    arrays.expect("arrays are as long as the batch and of the types of the schema")
+}
+
+fn arrow_array(field: &Field, array: &Array) -> ArrayRef {
+    let nulls = || array.valid().map(|valid| valid.to_vec().into());
+    match &array.values {
+        Values::I64(times) if matches!(field.kind, Kind::Time(_)) => {
+            let times = TimestampNanosecondArray::new(times.clone().into(), nulls());
+            Arc::new(times.with_timezone(name_of(field.zone)))
+        }
+        Values::I64(values) => Arc::new(Int64Array::new(values.clone().into(), nulls())),
+        Values::U64(values) => Arc::new(UInt64Array::new(values.clone().into(), nulls())),
+        Values::U16(values) => Arc::new(UInt16Array::new(values.clone().into(), nulls())),
+        Values::U8(values) => Arc::new(UInt8Array::new(values.clone().into(), nulls())),
+        Values::F64(values) => Arc::new(Float64Array::new(values.clone().into(), nulls())),
+        Values::Bool(values) => Arc::new(BooleanArray::new(values.clone().into(), nulls())),
+        Values::Cells(cells) if field.kind == Kind::Seconds => {
+            let durations = cells.iter().map(|cell| match cell {
+                Cell::Null => None,
+                cell => Some(cell.as_seconds()),
+            });
+            Arc::new(durations.collect::<Float64Array>())
+        }
+        Values::Text(texts) => {
+            let rows = 0..texts.ends().len();
+            let texts = rows.map(|row| (!array.is_null(row)).then(|| texts.get(row)));
+            Arc::new(texts.collect::<StringArray>())
+        }
+        Values::Cells(cells) => {
+            let texts = cells.iter().map(|cell| match cell {
+                Cell::Null => None,
+                cell => Some(cell.to_text()),
+            });
+            Arc::new(texts.collect::<StringArray>())
+        }
+    }
+}
