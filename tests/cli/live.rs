@@ -271,7 +271,7 @@ fn a_growing_capture_is_followed() {
     file.write_all(&next[next.len() - 7..]).unwrap();
     assert_eq!(row(&lines), (101, 10, true));
     let rest = interrupted(child, &lines);
-    assert!(rest.iter().any(|line| line.contains("\"totals\"")));
+    assert!(rest.is_empty(), "{rest:?}");
 }
 
 #[test]
@@ -307,7 +307,7 @@ fn a_followed_file_that_is_renamed_compressed_or_copied_counts_once() {
     };
     fs::write(path("tmp.part"), bytes(100..102)).unwrap();
     let (child, lines) = followed(folder.path());
-    assert_eq!((row(&lines).0, row(&lines).0), (100, 101));
+    assert_eq!((row(&lines), row(&lines)), ((100, 10, false), (101, 10, false)));
     fs::rename(path("tmp.part"), path("r0.pcap")).unwrap();
     fs::write(path("r1.pcap"), bytes(102..103)).unwrap();
     assert_eq!(row(&lines).0, 102);
@@ -322,9 +322,8 @@ fn a_followed_file_that_is_renamed_compressed_or_copied_counts_once() {
     assert_eq!(row(&lines).0, 103);
     signal(&child, "INT");
     let output = child.wait_with_output().unwrap();
-    let totals = lines.iter().find(|line| line.contains("\"record\":\"totals\"")).unwrap();
-    let totals: Value = serde_json::from_str(&totals).unwrap();
-    assert_eq!(totals["totals"]["packets"], 40);
+    // A packet that counts twice would revise the row of its slice.
+    assert_eq!(lines.iter().next(), None);
     let said = String::from_utf8(output.stderr).unwrap();
     assert_eq!(said.matches("is not counted again").count(), 1, "{said}");
     assert!(said.contains("r1.copy: it has the bytes of"), "{said}");
