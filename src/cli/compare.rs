@@ -140,7 +140,7 @@ pub(crate) fn run(args: &CompareArgs, run: &mut Run) -> Result<Outcome> {
     let mut plan = args.plan(&files)?;
     plan.check_memory()?;
     if args.each {
-        return each(args, run, plan);
+        return each(args, run, &plan);
     }
     run.open(&mut plan.trace)?;
     let output = run.output(args.output.path())?;
@@ -161,13 +161,13 @@ pub(crate) fn run(args: &CompareArgs, run: &mut Run) -> Result<Outcome> {
 }
 
 /// Compares the pair on each capture separately.
-fn each(args: &CompareArgs, run: &mut Run, plan: ComparePlan) -> Result<Outcome> {
+fn each(args: &CompareArgs, run: &mut Run, plan: &ComparePlan) -> Result<Outcome> {
     let pair = args.pair_of(&plan.contenders)?.unwrap_or(PUBLISHED);
     // Times that are relative to a capture are so to each.
     run.open(&mut TracePlan { selection: Selection::default(), ..plan.trace.clone() })?;
     let output = run.output(args.output.path())?;
     let od = args.od.begin(run)?;
-    let mut report = EachReport::new(&plan, pair);
+    let mut report = EachReport::new(plan, pair);
     let mut plans = Vec::new();
     for input in &plan.trace.inputs {
         let mut alone = plan.clone();

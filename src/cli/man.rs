@@ -49,7 +49,8 @@ fn in_full(command: Command) -> Command {
 
 fn write_all(command: &Command, folder: &Path, run: &Run) -> Result<()> {
     write(command, Some(folder), run)?;
-    command.get_subcommands().try_for_each(|command| write_all(command, folder, run))
+    let mut shown = command.get_subcommands().filter(|command| !command.is_hide_set());
+    shown.try_for_each(|command| write_all(command, folder, run))
 }
 
 /// Writes the page of a command to standard output, or into a folder.

@@ -498,7 +498,7 @@ pub(super) struct FormatArgs {
 }
 
 fn formats() -> impl TypedValueParser<Value = ReportFormat> {
-    named(ReportFormat::ALL, |format| format.name(), |format| format.help())
+    named(ReportFormat::ALL, ReportFormat::name, ReportFormat::help)
 }
 
 impl FormatArgs {

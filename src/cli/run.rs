@@ -316,17 +316,7 @@ impl Run {
     /// Reports problems with directories, then those with these inputs.
     pub(crate) fn problems(&mut self, inputs: &[InputResult]) {
         self.report_all(inputs.iter().filter_map(|input| input.error.as_ref()));
-        self.remarks_on(inputs);
-    }
-
-    /// Reports packets with times that cannot be shown, and remarks on inputs. Packets may be
-    /// missing or have other times, so they are reported even if the user wants no remarks.
-    pub(crate) fn remarks_on(&self, inputs: &[InputResult]) {
-        let times = inputs.iter().map(|input| (input.path.as_path(), input.times_out_of_range));
-        say_times_out_of_range(times);
-        for remark in inputs.iter().flat_map(|input| &input.remarks) {
-            say(format_args!("flowsieve: {}", remark.shown()));
-        }
+        report_remarks(inputs);
     }
 
     /// Reports problems with directories, then all of these.
@@ -418,3 +408,13 @@ pub(crate) const PARTIAL: &str = "the results hold what was read until then";
 
 /// Context of an error while results are written.
 pub(crate) const UNWRITTEN: &str = "cannot write the results";
+
+/// Reports packets with times that cannot be shown, and remarks on inputs. Packets may be
+/// missing or have other times, so they are reported even if the user wants no remarks.
+fn report_remarks(inputs: &[InputResult]) {
+    let times = inputs.iter().map(|input| (input.path.as_path(), input.times_out_of_range));
+    say_times_out_of_range(times);
+    for remark in inputs.iter().flat_map(|input| &input.remarks) {
+        say(format_args!("flowsieve: {}", remark.shown()));
+    }
+}

@@ -35,7 +35,9 @@ pub(super) fn times(words: &[Vec<u8>], bits: u64, probes: u32, rounds: usize) ->
             time_each(number, || {
                 for _ in 0..again {
                     filter.clear();
-                    words.iter().for_each(|word| _ = black_box(filter.insert(element(word))));
+                    for word in words {
+                        _ = black_box(filter.insert(element(word)));
+                    }
                 }
             })
         }),
@@ -44,7 +46,9 @@ pub(super) fn times(words: &[Vec<u8>], bits: u64, probes: u32, rounds: usize) ->
             time_each(number, || {
                 for _ in 0..again {
                     *set = WordSet::default();
-                    words.iter().for_each(|word| _ = black_box(set.insert(word)));
+                    for word in words {
+                        _ = black_box(set.insert(word));
+                    }
                 }
             })
         }),

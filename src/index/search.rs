@@ -199,7 +199,9 @@ impl Choice<'_> {
                 self.explained.segments_ruled_out += 1;
                 continue;
             }
-            nodes.iter().for_each(|&node| may_have[node] = true);
+            for &node in &nodes {
+                may_have[node] = true;
+            }
             candidates.extend(self.candidates_in(segment, &nodes));
         }
         self.explained.nodes = may_have.len() as u64;
@@ -252,7 +254,9 @@ impl Choice<'_> {
             problems.push(error);
             Vec::new()
         });
-        problems.iter().for_each(|error| self.note(error, segment));
+        for error in &problems {
+            self.note(error, segment);
+        }
         let mut candidates = Vec::new();
         for capture in captures.into_iter().map(Rc::new) {
             for (number, region) in capture.regions.iter().enumerate() {

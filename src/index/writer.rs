@@ -91,6 +91,9 @@ pub enum Added {
     Unreadable(String),
 }
 
+/// What a capture gives, and the keys of each of its regions.
+type BuiltRegions = (Gathered, Vec<RegionKeys>);
+
 impl IndexWriter {
     /// Makes an empty index, with its nodes in these folders, or in one within the archive if there
     /// are none.
@@ -286,7 +289,7 @@ impl IndexWriter {
         entry: &mut CaptureEntry,
         before: Content,
         watch: &dyn Watch,
-    ) -> (Result<(Gathered, Vec<RegionKeys>), IndexError>, Result<Content, IndexError>) {
+    ) -> (Result<BuiltRegions, IndexError>, Result<Content, IndexError>) {
         let (path, stop): (_, StopFlag) = (entry.path.clone(), watch.stop());
         let content = || disk::content_of(&path, &stop);
         thread::scope(|scope| {

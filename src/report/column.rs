@@ -202,7 +202,9 @@ impl<R> Columns<R> {
         let columns = columns.0.into_iter().map(|column| {
             let of_part = Arc::clone(&column.append);
             let append = move |rows: &[R], array: &mut Array| {
-                rows.iter().for_each(|row| of_part(from_ref(part(row)), array));
+                for row in rows {
+                    of_part(from_ref(part(row)), array);
+                }
             };
             column.with(column.name.clone(), column.nullable, Arc::new(append))
         });
@@ -370,7 +372,9 @@ impl<R> Columns<R> {
 /// Returns what appends this value of each row.
 pub(super) fn append<R, T: Value>(value: impl Fn(&R) -> T + Send + Sync + 'static) -> Append<R> {
     Arc::new(move |rows: &[R], array: &mut Array| {
-        rows.iter().for_each(|row| value(row).append_to(array));
+        for row in rows {
+            value(row).append_to(array);
+        }
     })
 }
 

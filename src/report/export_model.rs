@@ -142,7 +142,9 @@ impl Columns<ExportPart> {
         let append: Append<ExportPart> = Arc::new(move |parts, array| {
             for part in parts {
                 let values = &values(&part.rows)[part.range.clone()];
-                values.iter().for_each(|value| value.append_to(array));
+                for value in values {
+                    value.append_to(array);
+                }
             }
         });
         self.column(name, T::kind(), T::NULLABLE, append)

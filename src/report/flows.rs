@@ -55,7 +55,7 @@ impl<W: Write> FlowReport<W> {
     pub fn parallel(self, threads: usize) -> Self {
         let writer = match self.writer {
             Writer::Rows(rows) => Writer::Rows(Box::new(rows.parallel(threads))),
-            writer => writer,
+            table @ Writer::Table(_) => table,
         };
         Self { writer, ..self }
     }

@@ -62,11 +62,15 @@ pub(super) fn packets_read(totals: &Totals) -> Vec<Block> {
     let mut read = format!("{packets} packets, {ip} of them IP");
     if totals.late > 0 {
         let late = grouped(totals.late);
-        read += &format!(", {late} after the row of their slice, which was revised");
+        read.push_str(", ");
+        read.push_str(&late);
+        read.push_str(" after the row of their slice, which was revised");
     }
     if totals.uncounted > 0 {
         let uncounted = grouped(totals.uncounted);
-        read += &format!(", {uncounted} in no slice, since they came too late");
+        read.push_str(", ");
+        read.push_str(&uncounted);
+        read.push_str(" in no slice, since they came too late");
     }
     let skipped = (!totals.skipped.is_empty())
         .then(|| format!("without an element: {}", reasons(&totals.skipped)));

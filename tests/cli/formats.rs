@@ -97,7 +97,9 @@ fn check_types(name: &str, value: &Value, types: &mut BTreeMap<String, &'static 
         Value::Number(number) if number.is_f64() => "float",
         Value::Number(_) => "integer",
         Value::Array(values) => {
-            values.iter().for_each(|value| check_types(&format!("{name}[]"), value, types));
+            for value in values {
+                check_types(&format!("{name}[]"), value, types);
+            }
             "list"
         }
         Value::Object(fields) => {

@@ -93,10 +93,11 @@ mod tests {
             rule.len() <= labels.len() && rule.iter().zip(&labels).all(fits)
         };
         let exception = lines().filter_map(|line| line.strip_prefix('!')).find(|it| matches(it));
-        let suffix = exception.map(|rule| rule.split('.').count() - 1).unwrap_or_else(|| {
+        let by_rules = || {
             let rules = lines().filter(|line| !line.starts_with('!') && matches(line));
             rules.map(|rule| rule.split('.').count()).max().unwrap_or(1)
-        });
+        };
+        let suffix = exception.map_or_else(by_rules, |rule| rule.split('.').count() - 1);
         let own = labels.get(..=suffix)?;
         Some(own.iter().rev().copied().collect::<Vec<_>>().join("."))
     }

@@ -5,7 +5,7 @@
 //! ask for it. Minimised is the weighted false-positive rate `F = Σ w_S f_S` with M bits in all.
 //!
 //! All combinations write into one array. A filter of m bits for n elements has f = e^(-c m/n), c =
-//! ln² 2, at its best k, so by Lagrange's rule the best rates are in proportion to n_S / w_S:
+//! ln² 2, at its best k, so by Lagrange's rule the best rates are in proportion to `n_S / w_S`:
 //! combination S sets
 //!
 //! ```text

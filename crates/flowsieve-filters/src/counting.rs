@@ -156,7 +156,7 @@ impl CountingFilter {
     /// functions.
     pub fn new(counters: u64, probes: u32, counter_bits: u32) -> Self {
         Self::of_core(Counters {
-            counters: CounterArray::new(counters, counter_bits),
+            array: CounterArray::new(counters, counter_bits),
             part: counters,
             probes,
             nonzero: vec![0],
@@ -223,8 +223,8 @@ impl FilterState for CountingFilter {
         let other: &Self = same(other)?;
         let of_both = [self.distinct(), other.distinct()];
         self.core.unite(&other.core);
-        let Counters { counters, probes, .. } = &self.core;
-        let fill = fill::independent(counters.nonzero(), counters.len(), *probes);
+        let Counters { array, probes, .. } = &self.core;
+        let fill = fill::independent(array.nonzero(), array.len(), *probes);
         let more = other.counter.as_ref();
         DistinctCounter::unite_where_known(&mut self.counter, more, of_both, fill);
         Ok(())
@@ -244,7 +244,7 @@ impl RemovableFilter for CountingFilter {
 #[derive(Clone, Debug)]
 pub(super) struct Counters {
     /// One part that all hash functions share, or one for each: part i begins at counter i m.
-    counters: CounterArray,
+    array: CounterArray,
     /// Counters of a part (m).
     part: u64,
     probes: u32,
@@ -260,7 +260,7 @@ impl Counters {
     /// core.
     pub(super) fn split(part: u64, probes: u32, counter_bits: u32, function_set: u64) -> Self {
         Self {
-            counters: CounterArray::new(part * u64::from(probes), counter_bits),
+            array: CounterArray::new(part * u64::from(probes), counter_bits),
             part,
             probes,
             nonzero: vec![0; probes as usize],
@@ -270,7 +270,7 @@ impl Counters {
     }
 
     pub(super) fn memory_bytes(&self) -> u64 {
-        self.counters.memory_bytes()
+        self.array.memory_bytes()
     }
 
     pub(super) const fn function_set(&self) -> u64 {
@@ -279,11 +279,11 @@ impl Counters {
 
     /// Share of counters above zero.
     pub(super) fn fill_ratio(&self) -> f64 {
-        self.counters.fill_ratio()
+        self.array.fill_ratio()
     }
 
     pub(super) const fn is_empty(&self) -> bool {
-        self.counters.nonzero() == 0
+        self.array.nonzero() == 0
     }
 
     pub(super) const fn repeat_probability(&self) -> f64 {
@@ -293,7 +293,7 @@ impl Counters {
     pub(super) fn insert(&mut self, digest: Digest) -> Sighting {
         let mut fresh = false;
         for (part, position) in self.positions(digest) {
-            if self.counters.increment(position) == 0 {
+            if self.array.increment(position) == 0 {
                 self.nonzero[part] += 1;
                 fresh = true;
             }
@@ -306,31 +306,31 @@ impl Counters {
     }
 
     pub(super) fn contains(&self, digest: Digest) -> bool {
-        self.positions(digest).all(|(_, position)| self.counters.get(position) != 0)
+        self.positions(digest).all(|(_, position)| self.array.get(position) != 0)
     }
 
     /// Takes one from each counter of an element that is contained.
     pub(super) fn remove(&mut self, digest: Digest) {
         for (part, position) in self.positions(digest) {
-            let nonzero = self.counters.nonzero();
-            self.counters.decrement(position);
-            self.nonzero[part] -= nonzero - self.counters.nonzero();
+            let nonzero = self.array.nonzero();
+            self.array.decrement(position);
+            self.nonzero[part] -= nonzero - self.array.nonzero();
         }
         self.weigh();
     }
 
     pub(super) fn save_state(&self, state: &mut StateWriter<'_>) -> io::Result<()> {
-        state.counters(&self.counters)
+        state.counters(&self.array)
     }
 
     pub(super) fn load_state(&mut self, state: &mut StateReader<'_>) -> Result<(), LoadError> {
-        state.counters(&mut self.counters)?;
+        state.counters(&mut self.array)?;
         self.recount();
         Ok(())
     }
 
     pub(super) fn unite(&mut self, other: &Self) {
-        self.counters.unite(&other.counters);
+        self.array.unite(&other.array);
         self.recount();
     }
 
@@ -338,19 +338,19 @@ impl Counters {
     fn recount(&mut self) {
         for (nonzero, first) in self.nonzero.iter_mut().zip((0..).step_by(self.part as usize)) {
             let counters = first..first + self.part;
-            *nonzero = counters.filter(|&at| self.counters.get(at) != 0).count() as u64;
+            *nonzero = counters.filter(|&at| self.array.get(at) != 0).count() as u64;
         }
         self.weigh();
     }
 
     pub(super) fn clear(&mut self) {
-        self.counters.clear();
+        self.array.clear();
         self.nonzero.fill(0);
         self.repeat_probability = 0.0;
     }
 
     pub(super) fn stats(&self) -> FilterStats {
-        FilterStats::of_counters(&self.counters)
+        FilterStats::of_counters(&self.array)
     }
 
     fn weigh(&mut self) {

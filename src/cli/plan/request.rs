@@ -99,7 +99,7 @@ impl PlanArgs {
             ));
         }
         let none = || vec![None; names.len()];
-        let caps = self.kind().map_or_else(none, |kind| kind.most_values());
+        let caps = self.kind().map_or_else(none, ElementKind::most_values);
         Elements::new(&caps, &known, for_all, |mask| request.name(mask)).map_err(UsageError::new)
     }
 }

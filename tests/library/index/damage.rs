@@ -135,9 +135,9 @@ fn lost_records_are_named_after_filters_are_rebuilt() {
         fs::write(&lost, "").unwrap();
         fs::remove_file(&paths[0]).unwrap();
         for ending in ["filter", "filters"] {
-            find(&archive.join("node"), ending)
-                .iter()
-                .for_each(|path| fs::remove_file(path).unwrap());
+            for path in find(&archive.join("node"), ending) {
+                fs::remove_file(path).unwrap();
+            }
         }
         let names = |problems: &[String]| {
             let name = lost.display().to_string();
@@ -174,7 +174,9 @@ fn records_that_cannot_be_read_are_not_taken_for_lost() {
     let (capture, aside) = (archive.join("node/000000"), archive.join("aside"));
     fs::rename(&capture, &aside).unwrap();
     fs::write(&capture, "no folder").unwrap();
-    find(&archive.join("node"), "filter").iter().for_each(|path| fs::remove_file(path).unwrap());
+    for path in find(&archive.join("node"), "filter") {
+        fs::remove_file(path).unwrap();
+    }
     let before = fs::read(archive.join("catalog.json")).unwrap();
     let mut changing = writer(&archive);
     changing.drop_captures(&paths[1]).unwrap();
@@ -204,7 +206,9 @@ fn without_both_files_of_its_captures_a_segment_is_named_and_no_writer_goes_on()
     let files = [&archive, &archive.join("node")].map(|folder| find(folder, "segment").remove(0));
     let bytes = fs::read(&files[0]).unwrap();
     assert_eq!(fs::read(&files[1]).unwrap(), bytes);
-    files.iter().for_each(|path| fs::write(path, &bytes[1..]).unwrap());
+    for path in &files {
+        fs::write(path, &bytes[1..]).unwrap();
+    }
     let (found, explained) = ask(&archive, &query);
     assert_eq!((found.len(), explained.problems.len()), (0, 1));
     let error = IndexWriter::open(&archive).unwrap_err().to_string();

@@ -53,7 +53,7 @@ pub fn compare(
         None => first,
         Some(wanted) => thread::scope(|scope| {
             let stage = CompareStage::new(scope, plan);
-            pipeline.run_by_slice(scope, watch, wanted.as_ref(), stage)
+            pipeline.run_by_slice(scope, watch, wanted.slices(), stage)
         })?
         .behind(first.inputs, first.totals),
     };

@@ -153,16 +153,15 @@ impl Extractor {
     pub(super) fn push(&self, headers: &HeaderFields<'_>, out: &mut ElementColumns) {
         let kind = &self.rule.kind;
         let headers = self.directed(*headers);
-        match (headers.addresses, self.short) {
-            (Addresses::V4 { source, destination }, Some(begin)) => {
-                let key = begin.fields(kind.fields(), &headers, [source, destination]);
-                self.columns.push_key(out, kind, &key.padded().to_le_bytes()[..key.len()]);
-            }
-            _ => {
-                let mut key = [0; LONGEST_KEY];
-                let (end, _) = write(kind.fields(), &headers, false, 0, &mut key);
-                self.columns.push_key(out, kind, &key[..end]);
-            }
+        if let (Addresses::V4 { source, destination }, Some(begin)) =
+            (headers.addresses, self.short)
+        {
+            let key = begin.fields(kind.fields(), &headers, [source, destination]);
+            self.columns.push_key(out, kind, &key.padded().to_le_bytes()[..key.len()]);
+        } else {
+            let mut key = [0; LONGEST_KEY];
+            let (end, _) = write(kind.fields(), &headers, false, 0, &mut key);
+            self.columns.push_key(out, kind, &key[..end]);
         }
     }
 

@@ -183,7 +183,7 @@ impl SlotFields for FlowSlot {
     }
 }
 
-/// FlowSlots by their place.
+/// Slots of flows by their place.
 #[derive(Debug, Default)]
 pub(super) struct FlowSlots {
     pieces: Vec<Pages<FlowSlot>>,

@@ -77,6 +77,22 @@ impl<T> PipelineResult<T> {
     }
 }
 
+/// What is read a second time.
+pub(crate) enum SecondReading {
+    Slices(SliceSet),
+    Everything,
+}
+
+impl SecondReading {
+    /// Returns the slices, or `None` for all of them.
+    pub(crate) fn slices(&self) -> Option<&SliceSet> {
+        match self {
+            Self::Slices(slices) => Some(slices),
+            Self::Everything => None,
+        }
+    }
+}
+
 impl<M: BatchBuilder<Batch = ElementBatch> + 'static> SlicePipeline<'_, M> {
     /// Reads all inputs as one trace in time order, through the stage that `stage` makes when it is
     /// known where slices begin; a second time, slice by slice and through the stage that `again`
@@ -94,21 +110,20 @@ impl<M: BatchBuilder<Batch = ElementBatch> + 'static> SlicePipeline<'_, M> {
         let PipelineResult { outcome, inputs, totals, .. } = first;
         let second = thread::scope(|scope| {
             let stage = again(scope, outcome);
-            self.run_by_slice(scope, watch, wanted.as_ref(), stage)
+            self.run_by_slice(scope, watch, wanted.slices(), stage)
         })?;
         Ok(second.behind(inputs, totals))
     }
 
-    /// Returns the slices that have to be read a second time, `Some(None)` for all of them; `None`
-    /// if the first reading is enough.
-    pub(crate) fn wanted_again<T>(&self, first: &PipelineResult<T>) -> Option<Option<SliceSet>> {
+    /// Returns what has to be read a second time, or `None` if the first reading is enough.
+    pub(crate) fn wanted_again<T>(&self, first: &PipelineResult<T>) -> Option<SecondReading> {
         if first.disordered.is_empty() || first.totals.interrupted {
             return None;
         }
         match self.reread {
             Reread::Never => None,
-            Reread::Disordered => Some(Some(first.disordered.clone())),
-            Reread::All => Some(None),
+            Reread::Disordered => Some(SecondReading::Slices(first.disordered.clone())),
+            Reread::All => Some(SecondReading::Everything),
         }
     }
 

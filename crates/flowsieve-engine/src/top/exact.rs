@@ -30,7 +30,7 @@ impl Truth {
 
     /// Adds packets of a key that are no first sightings; false if the key never came.
     pub(super) fn add_repeats(&mut self, repeats: &Repeats<'_>) -> bool {
-        let Some(number) = self.keys.keys.number(repeats.key) else {
+        let Some(number) = self.keys.interner.number(repeats.key) else {
             return self.keys.over_limit;
         };
         let exact = &mut self.keys.numbers[number];
@@ -51,14 +51,14 @@ impl Truth {
 
     /// Returns the numbers of a key; zeros if it never came.
     pub(super) fn of_key(&self, key: &[u8]) -> Exact {
-        let number = self.keys.keys.number(key);
+        let number = self.keys.interner.number(key);
         number.map_or_else(Exact::default, |number| self.keys.numbers[number].clone())
     }
 
     /// The keys with `least` distinct others or more, at most `most` of them: the largest first,
     /// equal ones by key.
     pub(super) fn largest(&self, least: u64, most: usize) -> Vec<(Vec<u8>, Exact)> {
-        let Keys { keys, numbers, .. } = &self.keys;
+        let Keys { interner: keys, numbers, .. } = &self.keys;
         let mut largest: Vec<usize> =
             (0..numbers.len()).filter(|&number| numbers[number].distinct >= least).collect();
         let order = |&a: &usize, &b: &usize| {
@@ -86,7 +86,7 @@ impl Truth {
 /// Numbers by key.
 #[derive(Debug)]
 struct Keys {
-    keys: Interner,
+    interner: Interner,
     /// One for each key, by its number.
     numbers: Vec<Exact>,
     limit_bytes: u64,
@@ -95,7 +95,7 @@ struct Keys {
 
 impl Keys {
     fn new(limit_bytes: u64) -> Self {
-        Self { keys: Interner::new(), numbers: Vec::new(), limit_bytes, over_limit: false }
+        Self { interner: Interner::new(), numbers: Vec::new(), limit_bytes, over_limit: false }
     }
 
     #[inline]
@@ -112,7 +112,7 @@ impl Keys {
 
     /// Returns the number of a key; `None` if it passes the limit, or the system gives no memory.
     fn intern(&mut self, key: &[u8]) -> Option<usize> {
-        let (number, is_new) = self.keys.intern(key, size_of::<Exact>(), self.limit_bytes)?;
+        let (number, is_new) = self.interner.intern(key, size_of::<Exact>(), self.limit_bytes)?;
         if is_new {
             self.numbers.try_reserve(1).ok()?;
             self.numbers.push(Exact::default());
@@ -121,7 +121,7 @@ impl Keys {
     }
 
     fn clear(&mut self) {
-        self.keys.clear();
+        self.interner.clear();
         self.numbers.clear();
         self.over_limit = false;
     }

@@ -202,7 +202,7 @@ impl BatchBuilder for TopExtractor {
                         let ip = self.reader.decode(link, frame)?;
                         self.push_pair(ip.addresses, ip.bytes, false, out);
                         Ok(1)
-                    })
+                    });
                 }
                 Form::Pair { reversed: true } => out.packets(bytes, packets, |link, frame, out| {
                     let ip = self.reader.decode(link, frame)?;

@@ -38,8 +38,9 @@ impl ReadAhead {
 /// Reads to the end of the source, or until the receiver is gone. Bytes before an error are sent
 /// before it.
 fn read_all(mut source: Box<dyn Read + Send>, sender: PipeSender<Vec<u8>, io::Error>) {
-    let mut buffer = Vec::new();
+    let mut buffer = vec![0; BUFFER_BYTES];
     loop {
+        // The buffer that came back may be shorter, or empty.
         buffer.resize(BUFFER_BYTES, 0);
         let filled = catch_panic(|| fill(&mut source, &mut buffer));
         let (len, error) = filled.unwrap_or_else(|panicked| (0, Some(broken(&panicked))));

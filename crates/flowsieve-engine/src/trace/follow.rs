@@ -772,7 +772,7 @@ mod tests {
                 _ => ring.follow.files().close(),
             }
         };
-        ring.write("ring1", [0xff; 200_000]);
+        ring.write("ring1", vec![0xff; 200_000]);
         let Err(error) = ring.follow.open_next(next, InputFormat::Auto, &stop) else {
             panic!("it is no capture any more");
         };

@@ -404,7 +404,9 @@ impl FollowedFiles {
         let mut errors = self.known.iter_mut().filter_map(|known| known.error.take());
         let first = errors.next();
         let others: Vec<String> = errors.map(|error| error.to_string()).collect();
-        others.into_iter().for_each(|error| self.remark(error));
+        for error in others {
+            self.remark(error);
+        }
         (first, std::mem::take(&mut self.remarks))
     }
 
@@ -508,7 +510,8 @@ impl FollowedFiles {
             }
             // Nothing was counted of a file that could not be opened before.
             _ if open.is_none() => {
-                self.known.retain(|known| known.id != entry.id || known.progress.lock().packets > 0)
+                self.known
+                    .retain(|known| known.id != entry.id || known.progress.lock().packets > 0);
             }
             _ => {}
         }

@@ -37,6 +37,9 @@ pub(super) enum Class {
     TextLog,
 }
 
+/// Opens a stream that is in a format.
+pub(super) type Open = fn(&mut ReadBuffer, InputFormat) -> Result<Box<dyn PacketSource>, ReadError>;
+
 /// A format: one line of the table of formats.
 pub(super) struct Format {
     /// Names of its containers in results.
@@ -47,7 +50,7 @@ pub(super) struct Format {
     /// Returns the container if the stream is in this format. Consumes nothing, and reads no more
     /// than it needs: a live stream may take long to bring more.
     pub(super) recognise: fn(&mut ReadBuffer) -> Option<&'static str>,
-    pub(super) open: fn(&mut ReadBuffer, InputFormat) -> Result<Box<dyn PacketSource>, ReadError>,
+    pub(super) open: Open,
 }
 
 /// Packets or log records of one batch; the memory is used again for the next one.

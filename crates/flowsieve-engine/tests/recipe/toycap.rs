@@ -39,8 +39,8 @@ impl PacketSource for Toycap {
                 }
                 break;
             };
-            let [a, b, c, d, e, f] = *header;
-            let length = HEADER_BYTES + usize::from(u16::from_le_bytes([e, f]));
+            let [seconds @ .., low, high] = *header;
+            let length = HEADER_BYTES + usize::from(u16::from_le_bytes([low, high]));
             if buffer.unread().len() < length {
                 if batch.packets.is_empty() && buffer.require_record(length, self.packets + 1)? {
                     continue;
@@ -49,7 +49,7 @@ impl PacketSource for Toycap {
             }
             let captured = (length - HEADER_BYTES) as u32;
             batch.packets.push(PacketRef {
-                time_ns: i64::from(u32::from_le_bytes([a, b, c, d])) * NANOS_PER_SECOND,
+                time_ns: i64::from(u32::from_le_bytes(seconds)) * NANOS_PER_SECOND,
                 start: (buffer.position() + HEADER_BYTES) as u32,
                 captured,
                 wire: captured,
