@@ -3,7 +3,11 @@
 use super::{Arguments, topics};
 use clap::builder::PossibleValue;
 use clap::{Arg, Command, CommandFactory};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
+
+/// An option that at least this many commands explain in the same words is explained once.
+const COMMON: usize = 3;
 
 const HEAD: &str = "\
 # Commands
@@ -27,14 +31,74 @@ fn page() -> String {
     block(&mut page, &environment);
     let mut commands: Vec<&Command> = program.get_subcommands().collect();
     commands.sort_by_key(|command| command.get_display_order());
+    let mut uses = BTreeMap::new();
+    for command in &commands {
+        count_uses(command, &mut uses);
+    }
+    page.push_str("\n## Common options\n\nSeveral commands take these. Each command below names those that it takes.\n");
+    let mut all: Vec<&Arg> = Vec::new();
+    for command in &commands {
+        for argument in descendants(command).into_iter().flat_map(arguments) {
+            let known = all.iter().any(|other| explained(other) == explained(argument));
+            if uses[&explained(argument)] >= COMMON && !known {
+                all.push(argument);
+            }
+        }
+    }
+    options(&mut page, &all);
     for command in commands {
-        section(&mut page, command, "flowsieve", 2);
+        section(&mut page, command, "flowsieve", 2, &uses);
     }
     page
 }
 
+/// A command and all commands below it that people see.
+fn descendants(command: &Command) -> Vec<&Command> {
+    if command.is_hide_set() || command.get_name() == "help" {
+        return Vec::new();
+    }
+    let below = command.get_subcommands().flat_map(descendants);
+    std::iter::once(command).chain(below).collect()
+}
+
+/// Counts the commands that explain an option in the same words.
+fn count_uses(command: &Command, uses: &mut BTreeMap<String, usize>) {
+    for argument in descendants(command).into_iter().flat_map(arguments) {
+        *uses.entry(explained(argument)).or_default() += 1;
+    }
+}
+
+/// An option as the page explains it.
+fn explained(argument: &Arg) -> String {
+    let mut text = String::new();
+    option(&mut text, argument);
+    text
+}
+
+/// Explains options under their headings.
+fn options(page: &mut String, all: &[&Arg]) {
+    let mut headings: Vec<&str> = Vec::new();
+    for argument in all {
+        if !headings.contains(&heading(argument)) {
+            headings.push(heading(argument));
+        }
+    }
+    for title in headings {
+        write!(page, "\n**{title}**\n\n").expect("text is written");
+        for argument in all.iter().filter(|argument| heading(argument) == title) {
+            option(page, argument);
+        }
+    }
+}
+
 /// A command with its subcommands.
-fn section(page: &mut String, command: &Command, above: &str, level: usize) {
+fn section(
+    page: &mut String,
+    command: &Command,
+    above: &str,
+    level: usize,
+    uses: &BTreeMap<String, usize>,
+) {
     if command.is_hide_set() || command.get_name() == "help" {
         return;
     }
@@ -46,17 +110,13 @@ fn section(page: &mut String, command: &Command, above: &str, level: usize) {
     let usage = usage.strip_prefix("Usage: ").unwrap_or(&usage).trim();
     let marks = "#".repeat(level);
     write!(page, "\n{marks} `{name}`\n\n{about}\n\n    {usage}\n").expect("text is written");
-    let mut headings: Vec<&str> = Vec::new();
-    for argument in arguments(command) {
-        if !headings.contains(&heading(argument)) {
-            headings.push(heading(argument));
-        }
-    }
-    for title in headings {
-        write!(page, "\n**{title}**\n\n").expect("text is written");
-        for argument in arguments(command).filter(|argument| heading(argument) == title) {
-            option(page, argument);
-        }
+    let is_common = |argument: &&Arg| uses[&explained(argument)] >= COMMON;
+    let (common, own): (Vec<&Arg>, Vec<&Arg>) = arguments(command).partition(is_common);
+    options(page, &own);
+    if !common.is_empty() {
+        let names: Vec<String> = common.iter().map(|argument| short_name(argument)).collect();
+        let names = names.join(", ");
+        write!(page, "\n[Common options](#common-options): {names}.\n").expect("text is written");
     }
     let examples = command.get_after_long_help().or(command.get_after_help());
     if let Some(examples) = examples {
@@ -64,7 +124,7 @@ fn section(page: &mut String, command: &Command, above: &str, level: usize) {
         block(page, &examples.to_string());
     }
     for below in command.get_subcommands() {
-        section(page, below, &name, level + 1);
+        section(page, below, &name, level + 1, uses);
     }
 }
 
@@ -73,6 +133,11 @@ fn arguments(command: &Command) -> impl Iterator<Item = &Arg> {
     command.get_arguments().filter(|argument| {
         !argument.is_hide_set() && !matches!(argument.get_id().as_str(), "help" | "version")
     })
+}
+
+/// `--name`, or the placeholder of a positional argument.
+fn short_name(argument: &Arg) -> String {
+    argument.get_long().map_or_else(|| format!("`{argument}`"), |name| format!("`--{name}`"))
 }
 
 fn heading(argument: &Arg) -> &str {
