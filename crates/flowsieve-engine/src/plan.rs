@@ -67,6 +67,7 @@ impl TracePlan {
 
     /// Keeps only packets of at least this many bytes.
     #[cfg(feature = "toy")]
+    #[doc(hidden)]
     #[must_use]
     pub fn with_toy(mut self, least: u32) -> Self {
         self.selection.toy_least = least;
