@@ -83,7 +83,8 @@ def check(path):
     for name, kind in zip(table.columns, kinds):
         known = (KINDS[name][0],) + (("TIMESTAMP WITH TIME ZONE", "TIMESTAMP_NS") if name in times else ())
         assert kind in known, f"{path} by DuckDB: {name} is {kind}"
-    columns = ", ".join(f"epoch_ns({name}) as {name}" if name in times else name for name in table.columns)
+    # Quoted: `end` is a word of SQL.
+    columns = ", ".join(f'epoch_ns("{name}") as "{name}"' if name in times else f'"{name}"' for name in table.columns)
     differ(path, "DuckDB", table.columns, duckdb.sql(f"select {columns} from '{path}'").fetchall(), wanted)
 
     frame = polars.read_parquet(path)
