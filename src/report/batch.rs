@@ -77,11 +77,19 @@ pub(super) struct Texts {
 
 impl Texts {
     /// Returns all texts as one.
+    #[cfg_attr(
+        not(any(feature = "parquet", feature = "arrow")),
+        expect(dead_code, reason = "only formats of columns need it")
+    )]
     pub(super) fn as_str(&self) -> &str {
         &self.all
     }
 
     /// Returns where each text ends.
+    #[cfg_attr(
+        not(any(feature = "parquet", feature = "arrow")),
+        expect(dead_code, reason = "only formats of columns need it")
+    )]
     pub(super) fn ends(&self) -> &[u32] {
         &self.ends
     }
@@ -204,6 +212,10 @@ impl Array {
     }
 
     /// Returns whether each row has a value; `None` if every row has one.
+    #[cfg_attr(
+        not(any(feature = "parquet", feature = "arrow")),
+        expect(dead_code, reason = "only formats of columns need it")
+    )]
     pub(super) fn valid(&self) -> Option<&[bool]> {
         self.valid.as_deref()
     }

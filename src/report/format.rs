@@ -160,11 +160,19 @@ impl fmt::Display for ReportFormat {
 pub(super) enum Part {
     Bytes(Vec<u8>),
     /// A type of the format.
+    #[cfg_attr(
+        not(any(feature = "parquet", feature = "arrow")),
+        expect(dead_code, reason = "only formats of columns need it")
+    )]
     Other(Box<dyn Any + Send>),
 }
 
 impl Part {
     /// Returns the part that the same format made.
+    #[cfg_attr(
+        not(any(feature = "parquet", feature = "arrow")),
+        expect(dead_code, reason = "only formats of columns need it")
+    )]
     pub(super) fn downcast<T: 'static>(self) -> T {
         match self {
             Self::Other(part) => *part.downcast().expect("the format made the part"),
