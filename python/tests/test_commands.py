@@ -6,6 +6,7 @@ import inspect
 import io
 import json
 import keyword
+import re
 import subprocess
 import sys
 import threading
@@ -19,7 +20,8 @@ import flowsieve as fs
 from flowsieve import _native
 
 ROOT = Path(__file__).resolve().parents[2]
-HIDDEN = {"format", "output", "quiet", "verbose", "json", "delay"}
+# A result has what a summary would say.
+HIDDEN = {"format", "output", "summary", "quiet", "verbose", "json", "delay"}
 
 
 def functions():
@@ -64,7 +66,7 @@ def test_what_the_declarations_write_is_up_to_date():
 
 
 def cells(table):
-    """The rows as CSV has them, without the times for people."""
+    """The rows as CSV has them, but with times as integers."""
     return [
         ["" if value is None else str(value).lower() if isinstance(value, bool) else str(value) for value in row.values()]
         for row in table
@@ -76,12 +78,20 @@ def csv_cells(text, like):
     return [[row[name] for name in like.column_names] for row in rows]
 
 
+def value(text):
+    """A number; a time as nanoseconds since the epoch, as rows have it."""
+    if re.fullmatch(r"[\d-]+T[\d:]+\.\d{9}Z", text):
+        seconds = datetime.datetime.fromisoformat(text[:19] + "+00:00").timestamp()
+        return int(seconds) * 10**9 + int(text[20:29])
+    return int(text) if re.fullmatch(r"-?\d+", text) else float(text)
+
+
 def same(found, expected):
-    """Equal, floats by their value."""
+    """Equal, numbers and times by their value."""
     assert len(found) == len(expected)
     for mine, theirs in zip(found, expected):
         for a, b in zip(mine, theirs, strict=True):
-            assert a == b or float(a) == float(b)
+            assert a == b or value(a) == value(b)
 
 
 @pytest.mark.parametrize(
