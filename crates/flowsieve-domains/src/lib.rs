@@ -11,7 +11,7 @@ const LIST: &str = include_str!("suffixes.txt");
 /// Labels of the longest rule.
 const LABELS: usize = 7;
 
-/// What the list says of a name.
+/// The rule of the list for a name.
 #[derive(Clone, Copy, Default)]
 struct Rules {
     /// The name is a public suffix.

@@ -22,7 +22,7 @@ const BROADCAST: u64 = (1 << 48) - 1;
 const GROUP: u64 = 1 << 40;
 const LOCAL: u64 = 1 << 41;
 
-/// What happens to the vendor part of a MAC address.
+/// Treatment of the vendor part of a MAC address.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum VendorPart {
     /// It is replaced like the rest.

@@ -51,7 +51,7 @@ const EXPORT_SHARDS: u32 = 8;
 /// Slices of flows and packets, which have none.
 const NO_SLICES: Slicing = Slicing { width_ns: None, align: Align::Epoch };
 
-/// What a piece emits of an element.
+/// The part of an element that a piece emits.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Form {
     /// Its digest.

@@ -132,7 +132,7 @@ impl PieceReader {
         }
     }
 
-    /// Reads the rest, and returns what became of the input.
+    /// Reads the rest, and returns the input's outcome.
     ///
     /// # Errors
     ///

@@ -36,7 +36,7 @@ pub enum Joined {
 }
 
 impl InputTable {
-    /// Joins what became of the pieces. If a piece was read again, its earlier results may still be
+    /// Joins the outcomes of the pieces. If a piece was read again, its earlier results may still be
     /// among the parts.
     ///
     /// # Errors
