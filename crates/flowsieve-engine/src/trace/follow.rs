@@ -194,7 +194,9 @@ impl Read for Following {
                 return Err(ended());
             }
             if self.waits && !self.has_what_was_read()? {
-                // It was begun anew.
+                if self.directory.is_none() {
+                    return Err(begun_anew());
+                }
                 self.end(None);
                 break;
             }
@@ -224,6 +226,12 @@ impl Read for Following {
         }
         Ok(0)
     }
+}
+
+fn begun_anew() -> io::Error {
+    io::Error::other(
+        "it was begun anew while it was read, and what came since is not counted; follow its directory to read such files anew",
+    )
 }
 
 fn ended() -> io::Error {
@@ -273,6 +281,24 @@ mod tests {
         assert_eq!(seconds(&mut followed, 3), [2, 3, 4]);
         stop.set();
         assert!(followed.next_batch().is_err());
+    }
+
+    /// The rest was lost, and the result looked whole.
+    #[test]
+    fn a_file_that_is_followed_alone_and_begun_anew_is_an_error() {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(&capture(1..=4)).unwrap();
+        let stop = StopFlag::default();
+        let mut followed = Follow::new(file.path()).open(InputFormat::Auto, &stop).unwrap();
+        assert_eq!(seconds(&mut followed, 4), [1, 2, 3, 4]);
+        fs::write(file.path(), capture(5..=5)).unwrap();
+        let error = loop {
+            match followed.next_batch() {
+                Ok(batch) => assert!(batch.is_some(), "an end like that of a whole file"),
+                Err(error) => break error.to_string(),
+            }
+        };
+        assert!(error.contains("begun anew"), "{error}");
     }
 
     /// Time in which something has to happen.
@@ -682,6 +708,33 @@ mod tests {
             words.extend([6, 36, 0, (micros >> 32) as u32, micros as u32, 4, 4, 0, 36]);
         }
         words.into_iter().flat_map(u32::to_le_bytes).collect()
+    }
+
+    /// Interfaces, names or secrets may take more bytes than are compared first. Shorter files were
+    /// taken for parts of longer ones, and never read.
+    #[test]
+    fn files_with_the_same_long_header_are_told_apart() {
+        let long = |seconds| {
+            let plain = pcapng(u64::MAX, seconds);
+            let (head, packets) = plain.split_at(48);
+            let [kind, length] = [0x8000_0001_u32, 6000].map(u32::to_le_bytes);
+            let block = [&kind[..], &length, &[7; 6000 - 12], &length].concat();
+            [head, &block, packets].concat()
+        };
+        let ring = Followed::new();
+        ring.write("ring1", long(3..=300));
+        ring.await_packets(1..=300);
+        ring.write("ring2", long(301..=310));
+        ring.await_packets(1..=310);
+        ring.write("ring3", long(311..=390));
+        ring.write("ring4", long(391..=500));
+        // A part of one is still a part.
+        let copy = long(301..=310);
+        ring.write("part", &copy[..copy.len() - 36]);
+        ring.await_packets(1..=500);
+        ring.settle(1);
+        ring.write("part", &copy);
+        ring.end(1..=500, &["part: it has the bytes of"]);
     }
 
     #[test]

@@ -29,6 +29,9 @@ use std::time::{Duration, Instant, SystemTime};
 /// packets among them.
 const HEAD_BYTES: usize = 4096;
 
+/// So many bytes are compared while a file is still being written to.
+const EARLY_BYTES: u64 = 1 << 17;
+
 /// First and last bytes of what was read that are kept as they are in the file.
 const EDGE_BYTES: usize = 256;
 
@@ -147,6 +150,9 @@ pub(super) struct Progress {
     bytes: u64,
     checksum: Checksum,
     head: Vec<u8>,
+    /// Checksums at some places, with the bytes before them: they tell a file that ends earlier from a
+    /// part of this one.
+    marks: Vec<(u64, u128)>,
     at: u64,
     /// Packets or records that were handed out, and where the next one begins.
     pub(super) packets: u64,
@@ -170,8 +176,22 @@ impl Progress {
         self.at += bytes.len() as u64;
         if let Some(new) = new_bytes(bytes, self.at, &mut self.bytes) {
             extend_to(&mut self.head, new, HEAD_BYTES);
-            self.checksum.update(after_header(new, self.at - new.len() as u64));
+            let mut start = self.at - new.len() as u64;
+            for piece in pieces(new, start) {
+                self.checksum.update(after_header(piece, start));
+                start += piece.len() as u64;
+                if start == mark_behind(start - 1) {
+                    self.marks.push((start, self.checksum.wide()));
+                }
+            }
         }
+    }
+
+    /// What the known file at this place had at its marks, and at its end.
+    fn points(&self, known: usize) -> impl Iterator<Item = Point> {
+        let marks = self.marks.iter().map(|&(at, checksum)| (at, checksum, false));
+        let all = marks.chain([(self.bytes, self.checksum.wide(), true)]);
+        all.map(move |(at, checksum, is_end)| Point { at, known, checksum, is_end })
     }
 
     /// Notes packets that were handed out up to this offset.
@@ -235,6 +255,24 @@ impl Progress {
 fn after_header(bytes: &[u8], offset: u64) -> &[u8] {
     let before = usize::try_from(offset).unwrap_or(usize::MAX);
     &bytes[HEADER_BYTES.saturating_sub(before).min(bytes.len())..]
+}
+
+/// Returns the next place behind this one at which a checksum is kept: the same places in all files,
+/// at most an eighth of the bytes before them apart, from the end of the head on.
+fn mark_behind(at: u64) -> u64 {
+    let at = at.max(HEAD_BYTES as u64);
+    let step = (at + 1).next_power_of_two() / 16;
+    (at / step + 1) * step
+}
+
+/// Divides bytes that begin at this offset where marks are.
+fn pieces(mut bytes: &[u8], mut start: u64) -> impl Iterator<Item = &[u8]> {
+    std::iter::from_fn(move || {
+        let room = usize::try_from(mark_behind(start) - start).unwrap_or(usize::MAX);
+        let piece = bytes.split_off(..room.min(bytes.len()))?;
+        start += piece.len() as u64;
+        Some(piece).filter(|piece| !piece.is_empty())
+    })
 }
 
 /// Returns those of `bytes`, which end at `at`, that are not among the first `known`, and adds their
@@ -582,7 +620,8 @@ impl FollowedFiles {
         }
         let old = self.known.len().saturating_sub(MOST_KNOWN);
         for known in &mut self.known[..old] {
-            known.progress.lock().head = Vec::new();
+            let mut progress = known.progress.lock();
+            (progress.head, progress.marks) = <(Vec<u8>, Vec<_>)>::default();
         }
         let mut number = 0;
         self.known.retain(|known| {
@@ -617,7 +656,7 @@ impl FollowedFiles {
         if stop.is_set() {
             return Ok(Verdict::Later);
         }
-        let (mut alike, mut is_shorter, mut damaged) = (Vec::new(), false, None);
+        let (mut points, mut is_shorter, mut damaged) = (Vec::new(), false, None);
         for (at, known) in self.known.iter().enumerate() {
             let progress = known.progress.lock();
             let mut known_head = &progress.head[..];
@@ -632,17 +671,24 @@ impl FollowedFiles {
             if head.len() < known_head.len() {
                 is_shorter = true;
             } else {
-                alike.push((progress.bytes, progress.checksum.wide(), at));
+                points.extend(progress.points(at));
                 damaged = if known.is_damaged { Some(at) } else { damaged };
             }
         }
-        if !alike.is_empty() || is_shorter {
+        points.sort_unstable();
+        // Behind a header that is longer than the head, other packets may follow.
+        if damaged.is_none()
+            && !points.is_empty()
+            && matches!(compare(bytes()?.take(EARLY_BYTES), &points), Compared::Different)
+        {
+            points.clear();
+        }
+        if !points.is_empty() || is_shorter {
             let unclear = self.unclear(entry);
-            if unclear.is_compared || (!alike.is_empty() && unclear.since.elapsed() < QUIET) {
+            if unclear.is_compared || (!points.is_empty() && unclear.since.elapsed() < QUIET) {
                 return Ok(Verdict::Later);
             }
-            alike.sort_unstable();
-            match compare(bytes()?, &alike) {
+            match compare(bytes()?, &points) {
                 Compared::Shorter => is_shorter = true,
                 Compared::Different => {
                     if let Some(known) = damaged {
@@ -765,6 +811,18 @@ impl Known {
     }
 }
 
+/// What was read of a file up to one place.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+struct Point {
+    /// Bytes before it.
+    at: u64,
+    /// The place of the file among those that are known.
+    known: usize,
+    checksum: u128,
+    /// It was read up to here.
+    is_end: bool,
+}
+
 /// What a file has in common with files that were read.
 enum Compared {
     /// It ends before what was read of one of them, and is not different before.
@@ -777,15 +835,17 @@ enum Compared {
     },
 }
 
-/// Compares bytes with those that were read: `alike` has their numbers in order, their checksums and
-/// the places of the files.
-fn compare(mut bytes: impl Read, alike: &[(u64, u128, usize)]) -> Compared {
+/// Compares bytes with those that were read up to these places, which are in order.
+fn compare(mut bytes: impl Read, points: &[Point]) -> Compared {
     let (mut checksum, mut at) = (Checksum::new(), 0);
-    let mut same = None;
+    let (mut same, mut different) = (None, HashSet::new());
     let mut buffer = vec![0; 1 << 16];
-    for &(end, expected, known) in alike {
-        while at < end {
-            let room = buffer.len().min(usize::try_from(end - at).unwrap_or(usize::MAX));
+    for point in points {
+        if different.contains(&point.known) {
+            continue;
+        }
+        while at < point.at {
+            let room = buffer.len().min(usize::try_from(point.at - at).unwrap_or(usize::MAX));
             match bytes.read(&mut buffer[..room]) {
                 Ok(count) if count > 0 => {
                     checksum.update(after_header(&buffer[..count], at));
@@ -795,8 +855,10 @@ fn compare(mut bytes: impl Read, alike: &[(u64, u128, usize)]) -> Compared {
                 _ => return Compared::Shorter,
             }
         }
-        if checksum.wide() == expected {
-            same = Some(known);
+        if checksum.wide() != point.checksum {
+            different.insert(point.known);
+        } else if point.is_end {
+            same = Some(point.known);
         }
     }
     match same {
