@@ -13,8 +13,8 @@ use flowsieve::hashing::{Digest, Digester};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::fmt::Display;
-use std::fs::{self, File};
-use std::io::{BufWriter, Write};
+use std::fs::File;
+use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
@@ -215,19 +215,21 @@ impl Filter {
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
         py.detach(|| {
             let filter = self.lock()?;
-            let name = path.file_name().unwrap_or_default().to_string_lossy();
-            let new = path.with_file_name(format!(".{name}.{}.tmp", std::process::id()));
+            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
             let write = || {
-                let mut out = BufWriter::new(File::create(&new)?);
+                // Nobody else has the name, and no link is followed.
+                let mut new = tempfile::Builder::new();
+                new.prefix(".flowsieve-").suffix(".tmp");
+                let new =
+                    new.make_in(folder.unwrap_or(Path::new(".")), |path| File::create_new(path))?;
+                let mut out = BufWriter::new(new);
                 filter.save(&mut out)?;
-                out.flush()?;
-                out.get_ref().sync_all()?;
-                fs::rename(&new, &path)
+                let new = out.into_inner()?;
+                new.as_file().sync_all()?;
+                new.persist(&path)?;
+                Ok::<_, io::Error>(())
             };
-            let written = write().inspect_err(|_| {
-                // There is nothing to remove if it could not be created.
-                let _ = fs::remove_file(&new);
-            });
+            let written = write();
             written.map_err(|error| of_file(&path, format!("the filter cannot be saved: {error}")))
         })
     }
