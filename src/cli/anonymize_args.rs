@@ -52,6 +52,11 @@ impl AnonymizeArgs {
         self.anonymize || self.anonymize_key.is_some()
     }
 
+    /// Returns these inputs and the file of the key: no result takes the place of either.
+    pub(crate) fn with_key(&self, inputs: &[PathBuf]) -> Vec<PathBuf> {
+        inputs.iter().chain(&self.anonymize_key).cloned().collect()
+    }
+
     /// Returns the key, or `None` if addresses are not replaced. Says if the key is random.
     pub(crate) fn key(&self, quiet: bool) -> Result<Option<AnonymizeKey>> {
         if let Some(path) = &self.anonymize_key {

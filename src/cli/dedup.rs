@@ -331,7 +331,7 @@ impl DedupArgs {
             output,
             summary,
         ];
-        keep_apart(written, inputs)?;
+        keep_apart(written, &self.anonymize.with_key(inputs))?;
         let mut distinguish = Difference::default();
         for mark in &self.distinguish {
             mark(&mut distinguish);

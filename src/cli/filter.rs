@@ -268,6 +268,7 @@ fn query(args: &QueryArgs, run: &mut Run) -> Result<Outcome> {
 }
 
 fn union(args: &UnionArgs, run: &mut Run) -> Result<Outcome> {
+    keep_apart([("--output", Some(args.output.as_path()))], &[])?;
     let (first, others) = args.files.split_first().expect("clap asks for two");
     let mut united = load(first)?;
     for path in others {

@@ -199,7 +199,7 @@ impl FlowsArgs {
     }
 
     fn plan(&self, inputs: &[PathBuf]) -> Result<FlowPlan, UsageError> {
-        keep_apart(self.output.files(), inputs)?;
+        keep_apart(self.output.files(), &self.anonymize.with_key(inputs))?;
         let plan = FlowPlan {
             trace: self.input.read.trace(&self.live.sources(inputs), &self.dns, &self.threads)?,
             bidirectional: self.bidirectional,

@@ -75,6 +75,11 @@ impl OdArgs {
         [("--html", self.page.html.as_deref()), ("--od-out", self.out.as_deref())]
     }
 
+    /// Returns these inputs and the file of the key.
+    pub(crate) fn with_key(&self, inputs: &[PathBuf]) -> Vec<PathBuf> {
+        self.anonymize.with_key(inputs)
+    }
+
     /// Returns whether addresses are replaced.
     pub(crate) fn is_anonymized(&self) -> bool {
         self.anonymize.is_wanted()

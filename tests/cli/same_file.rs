@@ -60,6 +60,33 @@ fn a_saved_filter_is_not_the_file_of_what_is_said_of_it() {
     let save = ["count", "--slice", "all", "-q", "--save-filter", name];
     flowsieve(&[&save[..], &["traces/generated.pcap"]].concat()).done();
     refused(&["filter", "info", name, "-o", name], &path, "is an input");
+    let line = ["count", "--slice", "all", "--continue", name, "-o", name, "traces/generated.pcap"];
+    refused(&line, &path, "is an input");
+    // A union takes the place of one of its filters, but of no file of an index.
+    let archive = folder.path().join("archive");
+    let archive_name = archive.to_str().unwrap();
+    let run = flowsieve(&["index", "build", "-q", archive_name, "traces/generated.pcap"]);
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    let catalog = archive.join("catalog.json");
+    let line = ["filter", "union", name, name, "-o", catalog.to_str().unwrap()];
+    refused(&line, &catalog, "inside the directory of the index");
+}
+
+#[test]
+fn a_key_is_not_the_file_of_a_result() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("key");
+    fs::write(&path, [7; 32]).unwrap();
+    let key = path.to_str().unwrap();
+    for line in [
+        &["flows", "-o", key][..],
+        &["dedup", "-w", key],
+        &["count", "--od", "24", "--html", key],
+        &["compare", "--od", "24", "--html", key],
+    ] {
+        let line = [line, &["--anonymize-key", key, "traces/generated.pcap"]].concat();
+        refused(&line, &path, "is an input");
+    }
 }
 
 #[test]

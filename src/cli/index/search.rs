@@ -243,7 +243,7 @@ fn check_files(args: &SearchArgs) -> Result<()> {
         captures => captures.unwrap_or_default(),
     };
     let captures: Vec<PathBuf> = captures.into_iter().map(|entry| entry.path).collect();
-    keep_apart(written, &captures)?;
+    keep_apart(written, &args.anonymize.with_key(&captures))?;
     let nodes = (0..catalog.nodes.len()).map(|node| catalog.node_folder(node));
     let folders: Vec<PathBuf> = nodes
         .chain([args.index.archive.clone()])
