@@ -34,7 +34,7 @@ impl Inputs {
                 ));
             } else if path.is_dir() {
                 let before = (inputs.files.len(), inputs.problems.len());
-                inputs.walk(path, format);
+                inputs.walk(path, named, format);
                 if (inputs.files.len(), inputs.problems.len()) == before {
                     inputs.problems.push(format!(
                         "{}: there is no capture in this directory; name one that holds pcap, pcapng or ERF files",
@@ -48,7 +48,7 @@ impl Inputs {
         inputs
     }
 
-    fn walk(&mut self, directory: &Path, format: InputFormat) {
+    fn walk(&mut self, directory: &Path, named: &[PathBuf], format: InputFormat) {
         let entries = fs::read_dir(directory).and_then(Iterator::collect::<Result<Vec<_>, _>>);
         let mut entries = match entries {
             Ok(entries) => entries,
@@ -68,20 +68,38 @@ impl Inputs {
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                 // The records of an index tell of captures; they are not input as well.
                 if index_around(&path).is_none_or(|index| index != path) {
-                    self.walk(&path, format);
+                    self.walk(&path, named, format);
                 }
             } else if path.is_file() {
                 // A file that cannot be read, or is not what its name says, is kept: opening it
                 // says why.
-                let named = format != InputFormat::Tsh && is_named_capture(&path);
-                if named || is_capture(&path, format).unwrap_or(true) {
+                let is_named = format != InputFormat::Tsh && is_named_capture(&path);
+                if is_named || is_capture(&path, format).unwrap_or(true) {
                     self.files.push(path);
                 } else {
                     self.others += 1;
                 }
+            } else if fs::metadata(&path).is_err() && is_named_capture(&path) {
+                // A link that leads nowhere.
+                self.files.push(path);
+            } else {
+                self.problems.extend(unfollowed(&path, named));
             }
         }
     }
+}
+
+/// Says that a link to a directory is not followed, unless it leads to what is read anyway.
+fn unfollowed(path: &Path, named: &[PathBuf]) -> Option<String> {
+    let target = fs::canonicalize(path).ok().filter(|target| target.is_dir())?;
+    let mut read = named.iter().filter_map(|path| fs::canonicalize(path).ok());
+    (!read.any(|read| target.starts_with(read))).then(|| {
+        format!(
+            "{}: this is a link to a directory, which is not followed; name {} as well",
+            path.shown(),
+            target.shown()
+        )
+    })
 }
 
 /// Returns whether the name ends like that of a capture, compressed or not.

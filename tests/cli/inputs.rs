@@ -36,6 +36,31 @@ fn a_pipe_beside_a_file_takes_its_place_in_time() {
     }
 }
 
+/// What they lead to was missing from the result without a word.
+#[cfg(unix)]
+#[test]
+fn links_that_are_not_followed_are_named() {
+    use std::os::unix::fs::symlink;
+
+    let folder = tempfile::tempdir().unwrap();
+    let captures = folder.path().join("captures");
+    let [day, elsewhere] = [captures.join("day"), folder.path().join("elsewhere")];
+    for folder in [&day, &elsewhere] {
+        fs::create_dir_all(folder).unwrap();
+    }
+    fs::copy(sample().0, day.join("a.pcap")).unwrap();
+    // What it leads to is read.
+    symlink(&day, captures.join("latest")).unwrap();
+    let count = || flowsieve(&["count", "--format", "csv", captures.to_str().unwrap()]);
+    let expected = count().done();
+    symlink(&elsewhere, captures.join("other")).unwrap();
+    symlink("gone", captures.join("gone.pcap")).unwrap();
+    let run = count();
+    assert_eq!((run.code, run.out), (Some(1), expected));
+    assert!(run.err.contains("other: this is a link to a directory"), "{}", run.err);
+    assert!(run.err.contains("gone.pcap: "), "{}", run.err);
+}
+
 type Encoder = fn(&[u8]) -> Vec<u8>;
 
 const ENCODERS: [(&str, Encoder); 5] = [
