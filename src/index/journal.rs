@@ -10,7 +10,7 @@ use super::{IndexError, disk};
 use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The journal of the process that writes.
 #[derive(Debug)]
@@ -20,16 +20,21 @@ pub(super) struct Journal {
 }
 
 impl Journal {
+    /// An empty journal of the index in this folder.
+    pub(super) fn new(archive: &Path) -> Self {
+        Self { path: archive.join(JOURNAL), file: None }
+    }
+
     /// Deletes what the journal of a killed writer names and is not `known` to the catalogue; then
     /// begins an empty journal.
     pub(super) fn recover(
         catalog: &Catalog,
         known: &HashSet<StoredFile>,
     ) -> Result<Self, IndexError> {
-        let path = catalog.archive.join(JOURNAL);
-        let text = match disk::read(&path) {
+        let journal = Self::new(&catalog.archive);
+        let text = match disk::read(&journal.path) {
             Ok(text) => text,
-            Err(error) if error.is_missing_file() => return Ok(Self { path, file: None }),
+            Err(error) if error.is_missing_file() => return Ok(journal),
             Err(error) => return Err(error),
         };
         // The last line may be cut off: its file was not begun.
@@ -38,8 +43,8 @@ impl Journal {
         for stored in stored.filter(|stored| !known.contains(stored)) {
             catalog.delete(stored)?;
         }
-        fs::remove_file(&path).map_err(IndexError::io(&path))?;
-        Ok(Self { path, file: None })
+        fs::remove_file(&journal.path).map_err(IndexError::io(&journal.path))?;
+        Ok(journal)
     }
 
     /// Names files that will be made or deleted.

@@ -1,11 +1,12 @@
 //! The folders of an index: making them, locking them, and adopting those that were moved or copied.
 
 use super::catalog::{Catalog, Node, Settings};
-use super::layout::{CATALOG, JOURNAL, LOCK, MARK, NODE, index_around};
+use super::layout::{CATALOG, LOCK, MARK, NODE, index_around};
 use super::node_mark::{self, IndexId, NodeMark, User};
 use super::{IndexError, disk};
 use flowsieve_engine::internal::Shown;
 use std::fs::{self, File, TryLockError};
+use std::io::Read;
 use std::mem;
 use std::path::{Path, PathBuf, absolute};
 
@@ -106,8 +107,10 @@ fn check_archive(archive: &Path) -> Result<(), IndexError> {
             "there is an index in this folder already; `flowsieve index add` adds to it",
         );
     }
-    // A build that was killed may have left these.
-    check_empty(archive, &[LOCK, NODE, JOURNAL, &temporary(CATALOG)])
+    // A build that was killed may have left these; it makes a journal only when there is a catalogue.
+    let begun = temporary(CATALOG);
+    let known = [LOCK, NODE, &begun];
+    check_empty(archive, &known[..if is_begun(&archive.join(&begun)) { 3 } else { 2 }])
 }
 
 /// Checks that a node's folder is empty, or was left by a killed build of this archive.
@@ -119,10 +122,28 @@ fn check_node(archive: &Path, folder: &Path) -> Result<(), IndexError> {
         )));
     }
     let owner = name_of(archive, folder)?.is_absolute().then_some(archive);
-    let is_ours = NodeMark::read(folder)?
-        .is_none_or(|mark| mark.owner.as_ref().map(|owner| &*owner.archive) == owner);
-    let left = [LOCK, MARK, &temporary(MARK)];
-    check_empty(folder, if is_ours { &left } else { &[] })
+    let begun = temporary(MARK);
+    let mut left = vec![LOCK];
+    if is_begun(&folder.join(&begun)) {
+        left.push(&begun);
+    }
+    match NodeMark::read(folder)? {
+        // A file of that name that is no mark is somebody else's.
+        None => {}
+        Some(mark) if mark.owner.as_ref().map(|owner| &*owner.archive) == owner => left.push(MARK),
+        Some(_) => left.clear(),
+    }
+    check_empty(folder, &left)
+}
+
+/// Whether a file is a catalogue or a mark that a killed build did not write to its end.
+fn is_begun(path: &Path) -> bool {
+    let mut head = Vec::new();
+    let begin = b"{\"schema\":\"flowsieve.index";
+    let read = disk::open(path).and_then(|file| {
+        file.take(begin.len() as u64).read_to_end(&mut head).map_err(IndexError::io(path))
+    });
+    read.is_ok() && begin.starts_with(&head)
 }
 
 /// The name of a file until it replaces another one.
@@ -274,7 +295,7 @@ fn check_content(catalog: &Catalog, node: usize, folder: &Path) -> Result<(), In
     let parts = catalog.segments.iter().flat_map(|segment| &segment.parts);
     let parts: Vec<_> = parts.filter(|part| part.node == node).collect();
     if parts.is_empty() {
-        return check_empty(folder, &[LOCK, MARK]);
+        return check_empty(folder, &[LOCK]);
     }
     let this = catalog.archive.shown();
     let refuse = |what: &str, name: &str| IndexError::Node {

@@ -108,7 +108,7 @@ impl IndexWriter {
     ) -> Result<Self, IndexError> {
         gather::check_memory()?;
         let (mut catalog, locks) = nodes::make(archive, settings, nodes)?;
-        let journal = Journal::recover(&catalog, &HashSet::new())?;
+        let journal = Journal::new(&catalog.archive);
         catalog.commit()?;
         Ok(Self::new(catalog, &[], locks, journal))
     }

@@ -384,6 +384,38 @@ fn nothing_is_made_where_a_folder_has_files_of_others() {
     }
 }
 
+/// Files of others may be called as those are that a killed build leaves.
+#[test]
+fn a_build_replaces_no_file_that_is_only_called_like_its_own() {
+    let place = Place::with_nodes(&[]);
+    let create = |archive: &str, nodes: &[PathBuf]| {
+        IndexWriter::create(&place.at(archive), settings(FilterKind::Subset, 1), nodes)
+    };
+    let folder = place.at("folder");
+    fs::create_dir_all(folder.join("node")).unwrap();
+    for name in ["journal", "catalog.json.new", "node/node.json", "node/node.json.new"] {
+        for text in ["mine", "{\"schema\":\"mine/1\"}"] {
+            fs::write(folder.join(name), text).unwrap();
+            let before = content(&place.root);
+            assert!(matches!(create("folder", &[]), Err(IndexError::Plan(_))), "{name}");
+            let node = [folder.join("node")];
+            if name.starts_with("node/") {
+                assert!(matches!(create("new", &node), Err(IndexError::Plan(_))), "{name}");
+            }
+            assert_eq!(content(&place.root), before, "{name}");
+            fs::remove_file(folder.join(name)).unwrap();
+        }
+    }
+    for name in ["catalog.json.new", "node/node.json.new"] {
+        for text in ["", "{\"sch", "{\"schema\":\"flowsieve.index-node/2\",\"ind"] {
+            fs::write(folder.join(name), text).unwrap();
+            drop(create("folder", &[]).unwrap());
+            fs::remove_dir_all(&folder).unwrap();
+            fs::create_dir_all(folder.join("node")).unwrap();
+        }
+    }
+}
+
 /// Nothing tells whether a folder is a node of which the catalogue names no file.
 #[test]
 fn a_folder_without_evidence_is_adopted_only_if_it_is_empty() {
@@ -391,10 +423,14 @@ fn a_folder_without_evidence_is_adopted_only_if_it_is_empty() {
     build(&place.at("E"), settings(FilterKind::Subset, 1), &[place.at("e1")], &[]);
     fs::remove_file(place.at("e1/node.json")).unwrap();
     photos(&place.at("photos"));
-    let before = content(&place.at("photos"));
-    let error = adopt(&place.at("E"), &[place.at("photos")]).unwrap_err();
-    assert!(error.to_string().contains("has other files in it"), "{error}");
-    assert_eq!(content(&place.at("photos")), before);
+    fs::create_dir(place.at("package")).unwrap();
+    fs::write(place.at("package/node.json"), "{}").unwrap();
+    for name in ["photos", "package"] {
+        let before = content(&place.at(name));
+        let error = adopt(&place.at("E"), &[place.at(name)]).unwrap_err();
+        assert!(error.to_string().contains("has other files in it"), "{error}");
+        assert_eq!(content(&place.at(name)), before);
+    }
     adopt(&place.at("E"), &[place.at("e1")]).unwrap();
     assert_eq!(place.holds("E"), 0);
 }
