@@ -50,7 +50,8 @@ impl Blocks {
         mark.check_length(path, found)?;
         let blocks = found.div_ceil(BLOCK + CHECKSUM);
         let length = found.saturating_sub(blocks * CHECKSUM);
-        let mut checksums = vec![0; (found - length) as usize];
+        let mut checksums = disk::room_for(path, found - length)?;
+        checksums.resize((found - length) as usize, 0);
         let read = file.seek(SeekFrom::Start(length));
         read.and_then(|_| file.read_exact(&mut checksums)).map_err(IndexError::io(path))?;
         if FileMark::new(&checksums).checksum != mark.checksum {
@@ -72,7 +73,7 @@ impl Blocks {
 
     /// Reads all of the content.
     pub(super) fn content(&self) -> Result<Vec<u8>, IndexError> {
-        let mut content = Vec::with_capacity(self.length as usize);
+        let mut content = disk::room_for(&self.path, self.length)?;
         for number in 0..self.length.div_ceil(BLOCK) {
             content.extend(&*self.read_block(number)?);
         }

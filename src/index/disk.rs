@@ -197,17 +197,23 @@ pub(super) fn open(path: &Path) -> Result<File, IndexError> {
 pub(super) fn read(path: &Path) -> Result<Vec<u8>, IndexError> {
     let file = open(path)?;
     let length = file.metadata().map_err(IndexError::io(path))?.len();
-    let mut bytes = Vec::new();
-    let reserved = usize::try_from(length).map(|length| bytes.try_reserve_exact(length));
-    if !matches!(reserved, Ok(Ok(()))) {
-        return Err(IndexError::Refused(format!(
-            "{}: this file of the index has {length} bytes, and the system does not give the memory to read it",
-            path.shown()
-        )));
-    }
+    let mut bytes = room_for(path, length)?;
     // A file that grows is one that somebody else writes.
     file.take(length).read_to_end(&mut bytes).map_err(IndexError::io(path))?;
     Ok(bytes)
+}
+
+/// Returns a vector with room for this many bytes of a file.
+pub(super) fn room_for(path: &Path, bytes: u64) -> Result<Vec<u8>, IndexError> {
+    let mut room = Vec::new();
+    let reserved = usize::try_from(bytes).map(|bytes| room.try_reserve_exact(bytes));
+    match reserved {
+        Ok(Ok(())) => Ok(room),
+        _ => Err(IndexError::Refused(format!(
+            "{}: reading this file of the index takes {bytes} bytes of memory, which the system does not give",
+            path.shown()
+        ))),
+    }
 }
 
 /// Reads a file that should have this mark.
@@ -227,10 +233,21 @@ pub(super) fn digest_text(digest: u128) -> String {
     format!("{digest:032x}")
 }
 
-/// Returns XXH3 of 128 bits of a file's content and its length, or `None` if the flag was set before
-/// the end.
-pub(super) fn content_of(path: &Path, stop: &StopFlag) -> Result<Option<(u128, u64)>, IndexError> {
-    let mut file = File::open(path).map_err(IndexError::io(path))?;
+/// Digest and length of a capture's content; `None` if the flag was set before its end.
+pub(super) type Content = Option<(u128, u64)>;
+
+/// Returns XXH3 of 128 bits of a file's content, and its length.
+pub(super) fn content_of(path: &Path, stop: &StopFlag) -> Result<Content, IndexError> {
+    content_up_to(path, u64::MAX, stop)
+}
+
+/// Returns the same of the first bytes of a file.
+pub(super) fn content_up_to(
+    path: &Path,
+    most: u64,
+    stop: &StopFlag,
+) -> Result<Content, IndexError> {
+    let mut file = File::open(path).map_err(IndexError::io(path))?.take(most);
     let mut checksum = Checksum::new();
     let (mut buffer, mut length) = (vec![0; BUFFER], 0);
     loop {

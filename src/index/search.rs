@@ -8,6 +8,7 @@ use super::query::Route;
 use super::region::read_records;
 use super::{IndexError, IndexQuery, Record, disk, global, region_filter};
 use crate::trace::StopFlag;
+use flowsieve_engine::internal::Shown;
 use std::collections::HashMap;
 use std::io;
 use std::path::Path;
@@ -335,7 +336,8 @@ fn answers(
     records.filter(|record| query.takes(record)).cloned().collect()
 }
 
-/// Reads a file of a capture. A failure is a problem, unless the capture was dropped meanwhile.
+/// Reads a file of a capture. A failure is a problem, unless the capture was dropped meanwhile and
+/// not indexed again.
 fn read<T>(
     catalog: &Catalog,
     capture: &CaptureEntry,
@@ -346,13 +348,22 @@ fn read<T>(
         Ok(read) => return Some(read),
         Err(error) => error,
     };
-    let dropped = error.is_missing_file()
-        && Catalog::load(&catalog.archive)
-            .and_then(|now| now.captures())
-            .is_ok_and(|now| now.iter().all(|entry| entry.id != capture.id));
-    if !dropped {
+    let load = || Catalog::load(&catalog.archive).and_then(|now| now.captures()).ok();
+    let now = error.is_missing_file().then(load).flatten();
+    let is_gone = |now: &Vec<CaptureEntry>| now.iter().all(|entry| entry.id != capture.id);
+    let Some(now) = now.filter(is_gone) else {
         let problem = error.with_captures(&catalog.archive, slice::from_ref(capture));
         explained.problems.push(problem);
+        return None;
+    };
+    if now.iter().any(|entry| entry.path == capture.path) {
+        let problem = format!(
+            "{}: this capture was indexed again while it was searched, so answers are missing; search again",
+            capture.path.shown()
+        );
+        if explained.problems.last() != Some(&problem) {
+            explained.problems.push(problem);
+        }
     }
     None
 }

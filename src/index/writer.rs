@@ -1,7 +1,7 @@
 //! Writing to an index: building, adding, dropping.
 
 use super::catalog::{CaptureEntry, Catalog, Settings};
-use super::disk::{self, NewFiles};
+use super::disk::{self, Content, NewFiles};
 use super::gather::{self, GatherPlan, Gathered};
 use super::journal::Journal;
 use super::layout::{CATALOG, StoredFile};
@@ -67,9 +67,6 @@ struct KnownCapture {
     /// The files of its regions.
     files: Vec<StoredFile>,
 }
-
-/// Digest and length of a file; `None` if a signal came before its end.
-type Content = Option<(u128, u64)>;
 
 /// What became of a capture.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -213,7 +210,9 @@ impl IndexWriter {
         let before = if self.may_know(&path) {
             match disk::content_of(&path, &watch.stop()) {
                 Ok(None) => return Ok(Added::Interrupted),
-                Ok(Some(content)) if self.knows(content, &path, None) => return Ok(Added::Known),
+                Ok(Some(content)) if self.knows(content, &path, None, watch) => {
+                    return Ok(Added::Known);
+                }
                 Ok(content) => content,
                 Err(error) => return unreadable(error),
             }
@@ -254,7 +253,7 @@ impl IndexWriter {
         let left_out = match (content, &damage) {
             (Ok(None), _) => Some(Added::Interrupted),
             // Another program wrote it meanwhile.
-            (Ok(Some(content)), _) if self.knows(content, &path, old) => Some(Added::Known),
+            (Ok(Some(content)), _) if self.knows(content, &path, old, watch) => Some(Added::Known),
             (Err(error), _) => Some(Added::Unreadable(error.to_string())),
             (_, Some(damage)) if !has_entry => Some(Added::Unreadable(damage.clone())),
             _ if gathered.interrupted => Some(Added::Interrupted),
@@ -284,14 +283,17 @@ impl IndexWriter {
     }
 
     /// Builds the regions of a capture and, at the same time, reads its content unless that is known.
+    /// What is appended meanwhile is not part of it: the regions may lack that, so the next writer
+    /// must not take it for indexed.
     fn read_capture(
         &mut self,
         entry: &mut CaptureEntry,
         before: Content,
         watch: &dyn Watch,
     ) -> (Result<BuiltRegions, IndexError>, Result<Content, IndexError>) {
+        let length = fs::metadata(&entry.path).map_or(u64::MAX, |data| data.len());
         let (path, stop): (_, StopFlag) = (entry.path.clone(), watch.stop());
-        let content = || disk::content_of(&path, &stop);
+        let content = || disk::content_up_to(&path, length, &stop);
         thread::scope(|scope| {
             let spawn = || Some(spawn_scoped(scope, "digest", 0, move |()| content())?.begin(()));
             let reading = before.is_none().then(spawn).flatten();
@@ -317,17 +319,21 @@ impl IndexWriter {
         })
     }
 
-    /// Whether a capture of this content is in the index. If its file is gone, it is in this one
-    /// from now on.
-    fn knows(&mut self, (digest, _): (u128, u64), path: &Path, but: Option<u64>) -> bool {
-        let digest = disk::digest_text(digest);
+    /// Whether a capture of this content is in the index. If its file has another content now, or is
+    /// gone, it is in this one from now on: what is in its place must not take its place in the index.
+    fn knows(
+        &mut self,
+        (digest, _): (u128, u64),
+        path: &Path,
+        but: Option<u64>,
+        watch: &dyn Watch,
+    ) -> bool {
         let mut known = self.known.iter_mut();
-        let Some((&id, known)) =
-            known.find(|(id, known)| known.digest == digest && but != Some(**id))
+        let Some((&id, known)) = known.find(|(id, known)| known.has(digest) && but != Some(**id))
         else {
             return false;
         };
-        if known.path != path && !known.path.exists() {
+        if known.path != path && !known.is_in_its_file(&watch.stop()) {
             path.clone_into(&mut known.path);
             let mut fresh = self.fresh.iter_mut().flat_map(|builder| &mut builder.captures);
             match fresh.find(|entry| entry.id == id) {
@@ -517,6 +523,18 @@ impl KnownCapture {
             path: entry.path.clone(),
             files: StoredFile::of_capture(entry).collect(),
         }
+    }
+
+    /// Whether its file has its content; so it is assumed if that cannot be read.
+    fn is_in_its_file(&self, stop: &StopFlag) -> bool {
+        let has_length = |data: fs::Metadata| data.is_file() && data.len() == self.bytes;
+        fs::metadata(&self.path).is_ok_and(has_length)
+            && disk::content_of(&self.path, stop)
+                .map_or(true, |content| content.is_none_or(|(digest, _)| self.has(digest)))
+    }
+
+    fn has(&self, digest: u128) -> bool {
+        self.digest == disk::digest_text(digest)
     }
 }
 

@@ -67,6 +67,48 @@ fn dropping_from_a_copy_does_not_destroy_the_original() {
     assert!(is_whole(&a) && is_whole(&b));
 }
 
+/// Puts another text into the catalogue, with the right checksum.
+fn lie(archive: &Path, change: impl Fn(&str) -> String) {
+    let path = archive.join("catalog.json");
+    let text = fs::read_to_string(&path).unwrap();
+    let (_, inner) = text.split_once("\"catalog\":").unwrap();
+    let inner = change(inner.trim_end().strip_suffix('}').unwrap());
+    let mut sum = flowsieve::hashing::Checksum::new();
+    sum.update(inner.as_bytes());
+    let sum = sum.value();
+    let text =
+        format!("{{\"schema\":\"flowsieve.index/5\",\"checksum\":{sum},\"catalog\":{inner}}}\n");
+    fs::write(&path, text).unwrap();
+}
+
+/// A file of which most is a hole takes no room on the disk, and ended the program.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_filter_of_a_tebibyte_is_refused_in_a_sentence() {
+    let (_folder, root) = built();
+    let a = root.join("A");
+    let filter = find(&root.join("n1"), ".filter").unwrap();
+    let file = fs::File::options().write(true).open(&filter).unwrap();
+    let before = format!("\"bytes\":{},", file.metadata().unwrap().len());
+    if file.set_len(1 << 40).is_err() {
+        println!("this file system has no such files");
+        return;
+    }
+    lie(&a, |text| text.replace(&before, &format!("\"bytes\":{},", 1_u64 << 40)));
+    for words in ["search A --host 10.0.0.2", "verify A", "stats A"] {
+        let line = format!("ulimit -v 1000000; exec \"$0\" index {words}");
+        let mut command = Command::new("sh");
+        command.args(["-c", &line, env!("CARGO_BIN_EXE_flowsieve")]).current_dir(&root);
+        let output = command.output().unwrap();
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{words}: {told}");
+        assert!(
+            told.contains("bytes of memory, which the system does not give"),
+            "{words}: {told}"
+        );
+    }
+}
+
 #[test]
 fn photos_are_not_deleted() {
     let (_folder, root) = built();
@@ -74,24 +116,39 @@ fn photos_are_not_deleted() {
     fs::create_dir_all(photos.join("000042")).unwrap();
     fs::write(photos.join("000042/holiday.jpg"), "mine").unwrap();
     fs::write(photos.join("20240131"), "mine").unwrap();
-    let path = a.join("catalog.json");
-    let text = fs::read_to_string(&path).unwrap();
-    let (_, inner) = text.split_once("\"catalog\":").unwrap();
-    let inner = inner.trim_end().strip_suffix('}').unwrap();
     let node = root.join("n1").display().to_string();
-    let inner = inner.replace(&node, &photos.display().to_string());
-    let mut sum = flowsieve::hashing::Checksum::new();
-    sum.update(inner.as_bytes());
-    let sum = sum.value();
-    let text =
-        format!("{{\"schema\":\"flowsieve.index/5\",\"checksum\":{sum},\"catalog\":{inner}}}\n");
-    fs::write(&path, text).unwrap();
+    lie(&a, |text| text.replace(&node, &photos.display().to_string()));
     let run = index("add", &[&a, &repository().join("traces/generated.pcap")]);
     assert_eq!(run.code, Some(1));
     assert!(run.sentence().contains("no mark of the index"), "{}", run.err);
     assert!(!is_whole(&a));
     assert_eq!(names_in(&photos), ["000042", "20240131"]);
     assert_eq!(names_in(&photos.join("000042")), ["holiday.jpg"]);
+}
+
+/// They were left out without a word.
+#[test]
+fn captures_inside_an_index_are_named_and_not_indexed() {
+    let (_folder, root) = built();
+    let a = root.join("A");
+    fs::create_dir(a.join("captures")).unwrap();
+    let capture = a.join("captures/new.pcap");
+    fs::copy(repository().join("traces/generated.pcap"), &capture).unwrap();
+    fs::create_dir(root.join("n1/captures")).unwrap();
+    fs::copy(&capture, root.join("n1/captures/new.pcap")).unwrap();
+    for (named, why) in [
+        (capture, "this is in the directory of an index"),
+        (a.join("captures"), "this is an index of captures"),
+        (root.join("n1/captures"), "this is in the directory of an index"),
+    ] {
+        let run = index("add", &[&a, &named]);
+        assert_eq!(run.code, Some(1), "{}", run.err);
+        assert!(run.err.contains(&format!("{}: {why}", named.display())), "{}", run.err);
+    }
+    // Of a folder around the index its files are left out.
+    let run = index("add", &[Path::new("-q"), &a, &root]);
+    assert_eq!((run.code, run.err.as_str()), (Some(0), ""));
+    assert!(is_whole(&a));
 }
 
 /// A pipe in the place of a capture was waited for, and the first signal did not end that.

@@ -16,7 +16,7 @@ use clap::Args;
 use flowsieve::decode::Tunnel;
 use flowsieve::index::{
     Added, GlobalFilter, IndexWriter, LEAST_MEMORY_BYTES, RegionFilter, Settings, adopt,
-    cannot_be_indexed, is_in_index, verify,
+    cannot_be_indexed, index_around, is_in_index, verify,
 };
 use flowsieve::pipeline::Watch;
 use flowsieve::plan::TracePlan;
@@ -112,7 +112,20 @@ impl CapturesArgs {
                 "an index names the files that it is of, so standard input cannot be indexed; write it to a file first",
             ));
         }
-        Ok(Inputs::find(&self.captures, InputFormat::Auto))
+        let mut inputs = Inputs::find(&self.captures, InputFormat::Auto);
+        // The files of an index are left out of directories; what is named is not left out unseen.
+        let in_index = self.captures.iter().filter(|path| {
+            let folder = fs::canonicalize(if path.is_dir() { path } else { folder_of(path) });
+            let is_named_index = path.is_dir() && index_around(path).is_some();
+            !is_named_index && folder.is_ok_and(|folder| is_in_index(&folder))
+        });
+        inputs.problems.extend(in_index.map(|path| {
+            format!(
+                "{}: this is in the directory of an index, where only the index keeps files, so it is not indexed; move it elsewhere",
+                path.shown()
+            )
+        }));
+        Ok(inputs)
     }
 }
 

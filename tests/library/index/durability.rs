@@ -4,9 +4,11 @@ use super::questions::Question;
 use super::scan::scan;
 use super::{ask, build, pieces, program, settings, writer};
 use flowsieve::filters::FilterKind;
-use flowsieve::index::{IndexError, IndexWriter, stats, verify};
+use flowsieve::index::{Hit, HitSink, IndexError, IndexWriter, search, stats, verify};
+use flowsieve::trace::StopFlag;
 use std::collections::BTreeSet;
 use std::fs;
+use std::io;
 use std::path::PathBuf;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -58,6 +60,50 @@ fn there_is_one_writer_and_readers_go_on() {
         println!("{searches} searches beside {commits} commits");
         assert!(searches > 10 && commits > 10);
     });
+}
+
+/// Changes an index at the first answer.
+struct Changing<'a> {
+    change: Option<Box<dyn FnOnce() + 'a>>,
+}
+
+impl HitSink for Changing<'_> {
+    fn hit(&mut self, _: Hit<'_>) -> io::Result<()> {
+        if let Some(change) = self.change.take() {
+            change();
+        }
+        Ok(())
+    }
+}
+
+/// The answers of a capture that was indexed again were missing without a word, as are those of one
+/// that was dropped.
+#[test]
+fn a_capture_that_is_indexed_again_during_a_search_is_named() {
+    let folder = TempDir::new().unwrap();
+    let paths = pieces(folder.path(), 200, 3);
+    let archive = folder.path().join("archive");
+    build(&archive, settings(FilterKind::Subset, 300), &[], &paths[..2]);
+    let search_beside = |change: &dyn Fn(&mut IndexWriter)| {
+        let change = || {
+            let mut writer = writer(&archive);
+            change(&mut writer);
+            writer.commit().unwrap();
+        };
+        let mut sink = Changing { change: Some(Box::new(change)) };
+        let query = Question { host: Some("0.0.0.0/0".into()), ..Question::default() }.query();
+        search(&archive, &query, &StopFlag::default(), &mut sink).unwrap().problems
+    };
+    let problems = search_beside(&|writer| {
+        fs::copy(&paths[2], &paths[1]).unwrap();
+        writer.add(&paths[1], &()).unwrap();
+    });
+    assert_eq!(problems.len(), 1, "{problems:?}");
+    assert!(problems[0].contains("001.pcap: this capture was indexed again"), "{problems:?}");
+    let problems = search_beside(&|writer| {
+        assert_eq!(writer.drop_captures(&paths[1]).unwrap(), 1);
+    });
+    assert_eq!(problems, Vec::<String>::new());
 }
 
 /// A few numbers that look random, the same every time.

@@ -114,6 +114,34 @@ fn a_capture_is_known_by_its_content() {
     assert_eq!(verify(&archive).unwrap().problems, Vec::<String>::new());
 }
 
+/// Rotated captures: the older one was known by the name that the newer one has now, and left the
+/// index with it.
+#[test]
+fn a_capture_stays_that_was_renamed_before_another_took_its_name() {
+    let folder = TempDir::new().unwrap();
+    let paths = pieces(folder.path(), 300, 2);
+    let (latest, older) = (folder.path().join("c.pcap"), folder.path().join("c.1.pcap"));
+    let shorter = fs::read(&paths[1]).unwrap();
+    let mut as_long = fs::read(&paths[0]).unwrap();
+    *as_long.last_mut().unwrap() ^= 1;
+    for newer in [shorter, as_long] {
+        fs::copy(&paths[0], &latest).unwrap();
+        let archive = folder.path().join("archive");
+        build(&archive, settings(FilterKind::Subset, 300), &[], std::slice::from_ref(&latest));
+        fs::rename(&latest, &older).unwrap();
+        fs::write(&latest, newer).unwrap();
+        let mut adding = writer(&archive);
+        assert_eq!(adding.add(&older, &()).unwrap(), Added::Known);
+        assert!(matches!(adding.add(&latest, &()).unwrap(), Added::Indexed { .. }));
+        adding.commit().unwrap();
+        drop(adding);
+        let captures = stats(&archive).unwrap().captures.into_iter();
+        let held: BTreeSet<PathBuf> = captures.map(|entry| entry.path).collect();
+        assert_eq!(held, BTreeSet::from([latest.clone(), older.clone()]));
+        fs::remove_dir_all(&archive).unwrap();
+    }
+}
+
 /// A value of more regions than a counter can count: what is dropped is forgotten all the same.
 #[test]
 fn what_saturated_a_counter_is_forgotten_too() {

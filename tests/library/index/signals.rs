@@ -8,7 +8,8 @@ use flowsieve::pipeline::Watch;
 use flowsieve::trace::StopFlag;
 use std::cell::Cell;
 use std::fs;
-use std::io;
+use std::io::{self, Write};
+use std::path::Path;
 use tempfile::TempDir;
 
 /// Sets the flag when the flag has been asked for so many times: before a capture is read, or
@@ -28,6 +29,42 @@ impl Watch for Ending {
         }
         self.stop.clone()
     }
+}
+
+/// Appends to a capture when the flag is asked for the first time.
+struct Appending<'a> {
+    path: &'a Path,
+    bytes: Cell<Option<Vec<u8>>>,
+}
+
+impl Watch for Appending<'_> {
+    fn progress(&self, _bytes: u64, _packets: u64) {}
+
+    fn stop(&self) -> StopFlag {
+        if let Some(bytes) = self.bytes.take() {
+            let mut file = fs::File::options().append(true).open(self.path).unwrap();
+            file.write_all(&bytes).unwrap();
+        }
+        StopFlag::default()
+    }
+}
+
+/// What was appended behind the packets that were read could be taken for indexed.
+#[test]
+fn what_is_appended_while_a_capture_is_read_is_left_to_the_next_writer() {
+    let folder = TempDir::new().unwrap();
+    let paths = pieces(folder.path(), 300, 2);
+    let archive = folder.path().join("archive");
+    build(&archive, settings(FilterKind::Subset, 300), &[], &[]);
+    let mut adding = writer(&archive);
+    let more = fs::read(&paths[1]).unwrap().split_off(24);
+    let before = fs::metadata(&paths[0]).unwrap().len();
+    let watch = Appending { path: &paths[0], bytes: Cell::new(Some(more)) };
+    assert!(matches!(adding.add(&paths[0], &watch).unwrap(), Added::Indexed { .. }));
+    adding.commit().unwrap();
+    assert_eq!(stats(&archive).unwrap().captures[0].bytes, before);
+    assert!(matches!(adding.add(&paths[0], &()).unwrap(), Added::Indexed { packets: 600, .. }));
+    assert_eq!(adding.add(&paths[0], &()).unwrap(), Added::Known);
 }
 
 #[test]
