@@ -26,7 +26,7 @@ mod plan;
 mod problems;
 mod progress;
 #[cfg(test)]
-mod reference;
+mod reference_tests;
 mod reproduce;
 mod run;
 mod same_file;
@@ -37,6 +37,7 @@ mod timezone;
 mod top;
 mod topics;
 #[cfg(feature = "toy")]
+#[path = "../../tests/recipe/toy.rs"]
 mod toy;
 mod units;
 mod wanted;

@@ -43,6 +43,8 @@ mod inputs;
 mod layout;
 #[cfg(feature = "cli")]
 pub mod manual;
+#[cfg(all(test, feature = "cli"))]
+mod manual_tests;
 mod markdown;
 mod markup;
 mod number;

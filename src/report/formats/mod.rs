@@ -3,6 +3,7 @@
 #[cfg(feature = "arrow")]
 pub(super) mod arrow;
 #[cfg(feature = "toy")]
+#[path = "../../../tests/recipe/bars.rs"]
 pub(super) mod bars;
 pub(super) mod csv;
 pub(super) mod json;

@@ -160,7 +160,7 @@ fn is_plausible(head: &[u8; MESSAGE_HEADER], class: u16) -> bool {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::packets::{join, tcp, udp, v4};
+    use super::super::test_packets::{join, tcp, udp, v4};
     use super::super::{Decoder, dotted};
     use super::*;
     use crate::trace::LinkType;

@@ -105,7 +105,7 @@ fn without_ip(layer: Layer, bytes: &[u8]) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::super::packets::{ethernet, tcp, udp, v4, v6};
+    use super::super::test_packets::{ethernet, tcp, udp, v4, v6};
     use super::super::{Decoder, address_places};
     use super::*;
     use proptest::prelude::*;

@@ -4,7 +4,7 @@ use etherparse::{IpNumber, LaxNetSlice, LaxSlicedPacket, PacketBuilder};
 use proptest::prelude::*;
 
 use super::link::DECODED;
-use super::packets::{V4, V6, join, udp, v4, v6};
+use super::test_packets::{V4, V6, join, udp, v4, v6};
 use super::{Addresses, Decoder, IpPacket, Skip, Tunnel, common, walk};
 use crate::trace::LinkType;
 

@@ -1,6 +1,6 @@
 //! Every link layer, also cut at every byte.
 
-use super::packets::{V4, V6, ethernet, join, udp, v4, v6};
+use super::test_packets::{V4, V6, ethernet, join, udp, v4, v6};
 use super::{Addresses, Decoder, IpPacket, Skip, Tunnel};
 use crate::trace::LinkType;
 

@@ -52,7 +52,7 @@ mod ip_tests;
 #[cfg(test)]
 mod layer_tests;
 #[cfg(test)]
-mod packets;
+mod test_packets;
 #[cfg(test)]
 mod tunnel_tests;
 

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::packets::{V4, V6, ethernet, join, udp, v4, v6};
+use super::test_packets::{V4, V6, ethernet, join, udp, v4, v6};
 use super::{Addresses, Decoder, Tunnel, udp_tunnel};
 use crate::trace::LinkType;
 

@@ -144,7 +144,7 @@ mod tests {
             payload in proptest::collection::vec(any::<u8>(), 0..20),
             inner in proptest::collection::vec(any::<u8>(), 0..60),
         ) {
-            use super::super::{Decoder, packets};
+            use super::super::{Decoder, test_packets as packets};
             let inner = packets::ethernet(0x0800, &packets::v4(6, &inner));
             let inside = match protocol {
                 17 => packets::udp(9, port, &[&[8, 0, 0, 0, 0, 0, 0, 0][..], &inner].concat()),

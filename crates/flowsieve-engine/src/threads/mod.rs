@@ -5,11 +5,11 @@
 //! - [`pool`]: each worker has a part of the state, and does the tasks that belong to it.
 //!
 //! All are generic over their channels or locks, so that a model checker runs the same code under
-//! thousands of schedules (`model`).
+//! thousands of schedules (`model_tests`).
 
 mod channels;
 #[cfg(test)]
-mod model;
+mod model_tests;
 mod monitor;
 mod ordered;
 mod pipe;

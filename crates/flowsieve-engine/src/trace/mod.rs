@@ -23,6 +23,8 @@ mod dnstap_types;
 mod erf;
 mod error;
 mod eve;
+#[cfg(test)]
+mod eve_tests;
 mod follow;
 mod followed_files;
 mod format;
@@ -60,6 +62,8 @@ mod tsh;
 mod unreadable;
 pub mod write;
 mod zeek;
+#[cfg(test)]
+mod zeek_tests;
 
 #[doc(hidden)]
 pub use annotation::{Annotation, AnnotationKind, Lost};
