@@ -7,10 +7,10 @@ use super::heading::Heading;
 use super::inputs::inputs_cell;
 use super::rows::{Frame, Tail};
 use super::selection::{Selected, selection_columns};
+use crate::decode::push_address;
 use crate::flows::{Direction, Ended, EndedFlows, FlowPlan, FlowRecord, FlowSummary};
 use crate::pipeline::InputResult;
 use etherparse::IpNumber;
-use std::fmt::Write as _;
 use std::net::{IpAddr, SocketAddr};
 
 /// Letters of most flows between IPv4 addresses with ports: `192.0.2.14:55252 → 198.51.100.5:5301`.
@@ -138,12 +138,14 @@ pub(super) fn flow_columns(shape: FlowShape, names: FlowNames) -> Columns<FlowRe
     }
     columns = columns
         .written("src", Kind::Token, false, |flow, text| {
-            push_address(flow.addresses.ends().0, text)
+            push_address(flow.addresses.ends().0, text);
+            true
         })
         .doc("address of the sender of the first packet")
         .aliases(["id.orig_h", "source.ip", "sourceIPv4Address or sourceIPv6Address"])
         .written("dst", Kind::Token, false, |flow, text| {
-            push_address(flow.addresses.ends().1, text)
+            push_address(flow.addresses.ends().1, text);
+            true
         })
         .doc("address of its receiver")
         .aliases([
@@ -269,55 +271,6 @@ fn letters(flow: &FlowRecord, direction: &Direction) -> String {
     bits.filter(|(bit, _)| flags.unwrap_or(0) >> bit & 1 == 1).map(|(_, letter)| letter).collect()
 }
 
-/// Octets in letters, with a point behind them, and how many letters that is.
-static OCTETS: [([u8; 4], usize); 256] = octets();
-
-const fn octets() -> [([u8; 4], usize); 256] {
-    let mut octets = [([0; 4], 0); 256];
-    let mut octet = 0;
-    while octet < 256 {
-        let digits = [octet / 100, octet / 10 % 10, octet % 10];
-        let mut digit = if octet >= 100 {
-            0
-        } else if octet >= 10 {
-            1
-        } else {
-            2
-        };
-        let (letters, length) = &mut octets[octet];
-        while digit < digits.len() {
-            letters[*length] = b'0' + digits[digit] as u8;
-            *length += 1;
-            digit += 1;
-        }
-        letters[*length] = b'.';
-        *length += 1;
-        octet += 1;
-    }
-    octets
-}
-
-/// Appends an address.
-fn push_address(address: IpAddr, text: &mut String) -> bool {
-    match address {
-        IpAddr::V4(address) => {
-            let mut letters = [0; 16];
-            let mut end = 0;
-            for octet in address.octets() {
-                let (octet, length) = &OCTETS[usize::from(octet)];
-                letters[end..end + octet.len()].copy_from_slice(octet);
-                end += length;
-            }
-            let letters = &letters[..end - 1];
-            text.push_str(str::from_utf8(letters).expect("digits are ASCII"));
-        }
-        IpAddr::V6(address) => {
-            write!(text, "{address}").expect("a String takes everything");
-        }
-    }
-    true
-}
-
 /// The time between first and last packet.
 fn seconds(flow: &FlowRecord) -> String {
     match flow.end_ns.saturating_sub(flow.start_ns) {
@@ -414,21 +367,4 @@ pub(super) fn frame(parameters: &FlowParameters) -> Frame {
 /// Returns the sections behind the flows.
 pub(super) fn tail(summary: &FlowSummary) -> Tail {
     vec![("inputs", inputs_cell(&summary.inputs)), ("totals", total_columns().object_of(summary))]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    proptest! {
-        #[test]
-        fn addresses_are_written_as_they_are_displayed(v4: [u8; 4], v6: [u8; 16]) {
-            for address in [IpAddr::from(v4), IpAddr::from(v6)] {
-                let mut text = String::new();
-                prop_assert!(push_address(address, &mut text));
-                prop_assert_eq!(text, address.to_string());
-            }
-        }
-    }
 }

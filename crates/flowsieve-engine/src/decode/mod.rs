@@ -23,6 +23,7 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test that panics has failed"))]
 
+mod address_text;
 mod bytes;
 mod common;
 mod cooked;
@@ -56,6 +57,7 @@ mod test_packets;
 #[cfg(test)]
 mod tunnel_tests;
 
+pub use address_text::push_address;
 pub(crate) use dns::is_among;
 pub use dns::{DNS_PORT, DnsMessage, dns_message, dns_messages};
 pub use dns_name::{NAME_MAX, dotted, labels_from_text, push_dotted};

@@ -1,9 +1,9 @@
 //! Rows by column: what goes to a writer.
 
-use crate::decode::{Addresses, DnsMessage, push_dotted};
+use crate::decode::{Addresses, DnsMessage, push_address, push_dotted};
 use crate::flows::{Upper, push_community_id};
 use serde::{Deserialize, Serialize};
-use std::fmt::{self, Write as _};
+use std::fmt::Write as _;
 use std::net::IpAddr;
 
 /// Rows by column. A row is a packet, or an element of a slice with the packets that it had there.
@@ -77,32 +77,14 @@ pub struct Texts {
 impl Texts {
     /// Returns the text of a row, or `None` if it is missing.
     pub fn get(&self, index: usize) -> Option<&str> {
-        (!self.missing[index]).then(|| &self.text[self.start(index)..self.ends[index] as usize])
-    }
-
-    /// All texts as one, in which those from here on begin at [`Self::start`].
-    #[doc(hidden)]
-    pub fn as_one(&self) -> &str {
-        &self.text
-    }
-
-    /// Where a text begins.
-    #[doc(hidden)]
-    pub fn start(&self, index: usize) -> usize {
-        let before = index.checked_sub(1);
-        before.map_or(0, |before| self.ends[before] as usize)
+        let start = index.checked_sub(1).map_or(0, |before| self.ends[before] as usize);
+        (!self.missing[index]).then(|| &self.text[start..self.ends[index] as usize])
     }
 
     /// Where each text ends.
     #[doc(hidden)]
     pub fn ends(&self) -> &[u32] {
         &self.ends
-    }
-
-    /// Whether each text is missing.
-    #[doc(hidden)]
-    pub fn missing(&self) -> &[bool] {
-        &self.missing
     }
 
     /// Appends the text that `write` appends; it is missing if `write` returns false.
@@ -116,13 +98,11 @@ impl Texts {
     /// Appends an address, or the prefix with this many bits of an IPv4 address.
     pub(super) fn push_address(&mut self, address: IpAddr, prefix: Option<u8>) {
         self.push_with(|text| {
-            match address {
-                IpAddr::V4(address) => push_v4(address.octets(), text),
-                IpAddr::V6(_) => push(text, format_args!("{address}")),
-            }
+            push_address(address, text);
             if let Some(bits) = prefix {
                 let times = if address.is_ipv4() { 1 } else { 2 };
-                push(text, format_args!("/{}", times * u16::from(bits)));
+                let bits = times * u16::from(bits);
+                write!(text, "/{bits}").expect("a String takes everything");
             }
             true
         });
@@ -195,54 +175,9 @@ impl ExportRows {
     }
 }
 
-/// The decimal digits of every byte, and how many they are.
-static DIGITS: [([u8; 3], u8); 256] = {
-    let mut table = [([0; 3], 0); 256];
-    let mut byte = 0;
-    while byte < 256 {
-        let (a, b, c) = (byte / 100, byte / 10 % 10, byte % 10);
-        table[byte] = match (a, b) {
-            (0, 0) => ([b'0' + c as u8, 0, 0], 1),
-            (0, _) => ([b'0' + b as u8, b'0' + c as u8, 0], 2),
-            _ => ([b'0' + a as u8, b'0' + b as u8, b'0' + c as u8], 3),
-        };
-        byte += 1;
-    }
-    table
-};
-
-/// Appends an IPv4 address. It is written for every packet, so it does without formatting.
-fn push_v4(address: [u8; 4], text: &mut String) {
-    let mut buffer = [b'.'; 16];
-    let mut end = 0;
-    for byte in address {
-        let (digits, length) = DIGITS[usize::from(byte)];
-        buffer[end..end + 3].copy_from_slice(&digits);
-        end += usize::from(length);
-        buffer[end] = b'.';
-        end += 1;
-    }
-    text.push_str(str::from_utf8(&buffer[..end - 1]).expect("digits and dots"));
-}
-
-fn push(text: &mut String, words: fmt::Arguments<'_>) {
-    text.write_fmt(words).expect("a String takes all that is written");
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
-    use std::net::Ipv4Addr;
-
-    proptest! {
-        #[test]
-        fn addresses_are_written_as_everywhere(address: [u8; 4]) {
-            let mut text = String::new();
-            push_v4(address, &mut text);
-            prop_assert_eq!(text, Ipv4Addr::from(address).to_string());
-        }
-    }
 
     #[test]
     fn what_is_missing_is_not_what_is_empty() {

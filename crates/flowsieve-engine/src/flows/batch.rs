@@ -78,17 +78,7 @@ pub(super) struct FlowPacket {
     /// Whether the key has the ends exchanged.
     pub(super) reversed: bool,
     pub(super) vlan: Option<u16>,
-    pub(super) icmp: [u8; 2],
-    pub(super) upper: UpperKind,
-}
-
-/// Which variant of [`super::Upper`] a packet has.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum UpperKind {
-    Ports,
-    Icmp,
-    Portless,
-    Unknown,
+    pub(super) upper: Upper,
 }
 
 /// A DNS message.
@@ -110,12 +100,6 @@ impl FlowPacket {
     #[inline]
     const fn shard(&self, shards: usize) -> usize {
         self.hash as usize & (shards - 1)
-    }
-
-    /// What it says above IP.
-    pub(super) fn upper(&self) -> Upper {
-        let ports = self.directed_key().ports();
-        self.upper.with(ports, self.icmp)
     }
 }
 
@@ -156,17 +140,6 @@ impl FlowBatch {
         if let Some(name) = name {
             rows.messages.push(Message { packet: place.flow, is_response: false });
             rows.names.push(name);
-        }
-    }
-}
-
-impl UpperKind {
-    pub(super) const fn with(self, ports: (u16, u16), icmp: [u8; 2]) -> Upper {
-        match self {
-            Self::Ports => Upper::Ports(ports.0, ports.1),
-            Self::Icmp => Upper::Icmp(icmp[0], icmp[1]),
-            Self::Portless => Upper::Portless,
-            Self::Unknown => Upper::Unknown,
         }
     }
 }
@@ -223,10 +196,9 @@ impl FlowMaker {
     #[inline]
     fn packet(&self, link: LinkType, frame: &[u8], out: &mut FlowRows) -> Result<(), Skip> {
         let ip = self.decoder.decode(link, frame)?;
-        let ports = ip.ports();
-        let key = FlowKey::new(ip.addresses, ip.protocol, ports.unwrap_or_default());
+        let upper = Upper::of(&ip);
+        let key = FlowKey::new(ip.addresses, ip.protocol, upper.ports());
         let (key, reversed) = if self.bidirectional { key.undirected() } else { (key, false) };
-        let icmp = ip.icmp_type_and_code();
         let number = out.flows.len() as u32;
         out.flows.push(FlowPacket {
             key,
@@ -235,13 +207,7 @@ impl FlowMaker {
             tcp_flags: ip.tcp_flags().unwrap_or_default(),
             reversed,
             vlan: ip.vlan,
-            icmp: icmp.unwrap_or_default(),
-            upper: match (ports, icmp) {
-                (Some(_), _) => UpperKind::Ports,
-                (_, Some(_)) => UpperKind::Icmp,
-                _ if ip.is_portless() => UpperKind::Portless,
-                _ => UpperKind::Unknown,
-            },
+            upper,
         });
         if self.decoder.may_have_messages(&ip) {
             // No message is no error: most packets are no DNS traffic.
@@ -274,6 +240,7 @@ impl FlowMaker {
         };
         let key = FlowKey::new(addresses, protocol, (source, destination));
         let key = if is_answer { key.reversed() } else { key };
+        let (from, to) = key.ports();
         let (key, reversed) = if self.bidirectional { key.undirected() } else { (key, false) };
         let number = out.flows.len() as u32;
         out.flows.push(FlowPacket {
@@ -283,8 +250,7 @@ impl FlowMaker {
             tcp_flags: 0,
             reversed,
             vlan: None,
-            icmp: [0; 2],
-            upper: if has_ports(protocol) { UpperKind::Ports } else { UpperKind::Unknown },
+            upper: if has_ports(protocol) { Upper::Ports(from, to) } else { Upper::Unknown },
         });
         let LogContent::Dns { question, is_response } = &entry.content else {
             return Ok(());

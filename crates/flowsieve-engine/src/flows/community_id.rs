@@ -42,6 +42,15 @@ impl Upper {
             _ => Self::Unknown,
         }
     }
+
+    /// The ports; 0 where there are none.
+    #[inline]
+    pub(super) fn ports(self) -> (u16, u16) {
+        match self {
+            Self::Ports(source, destination) => (source, destination),
+            _ => (0, 0),
+        }
+    }
 }
 
 /// Returns the Community ID, or `None` if the fields that it needs are unknown.
@@ -101,42 +110,23 @@ pub(crate) fn push_community_id(
     true
 }
 
-/// The type of the message that answers this one, or that this one answers.
-const fn counterpart(protocol: u8, kind: u8) -> Option<u8> {
-    const ICMPV6: u8 = 58;
-    Some(match (protocol, kind) {
-        // Echo, router discovery, time stamp, information, address mask.
-        (ICMPV6, _) => return counterpart_v6(kind),
-        (_, 8) => 0,
-        (_, 0) => 8,
-        (_, 9) => 10,
-        (_, 10) => 9,
-        (_, 13) => 14,
-        (_, 14) => 13,
-        (_, 15) => 16,
-        (_, 16) => 15,
-        (_, 17) => 18,
-        (_, 18) => 17,
-        _ => return None,
-    })
-}
+/// Types of ICMP messages that answer each other: echo, router discovery, time stamp, information,
+/// address mask.
+const PAIRS: &[(u8, u8)] = &[(8, 0), (9, 10), (13, 14), (15, 16), (17, 18)];
 
-const fn counterpart_v6(kind: u8) -> Option<u8> {
-    Some(match kind {
-        // Echo, multicast listeners, router and neighbour discovery, node information, home agents.
-        128 => 129,
-        129 => 128,
-        130 => 131,
-        131 => 130,
-        133 => 134,
-        134 => 133,
-        135 => 136,
-        136 => 135,
-        139 => 140,
-        140 => 139,
-        144 => 145,
-        145 => 144,
-        _ => return None,
+/// Those of `ICMPv6`: echo, multicast listeners, router and neighbour discovery, node information, home
+/// agents.
+const PAIRS_V6: &[(u8, u8)] =
+    &[(128, 129), (130, 131), (133, 134), (135, 136), (139, 140), (144, 145)];
+
+/// The type of the message that answers this one, or that this one answers.
+fn counterpart(protocol: u8, kind: u8) -> Option<u8> {
+    const ICMPV6: u8 = 58;
+    let pairs = if protocol == ICMPV6 { PAIRS_V6 } else { PAIRS };
+    pairs.iter().find_map(|&(one, other)| match kind {
+        _ if kind == one => Some(other),
+        _ if kind == other => Some(one),
+        _ => None,
     })
 }
 

@@ -1,13 +1,8 @@
-//! The packets of flows in compact form, for distributed lists of flows.
-//!
-//! ```text
-//!   bits │ protocol │ addresses │ ports │ type and code of ICMP │ TCP flags │ [VLAN] │ bytes │ [messages │ first name]
-//! ```
-//!
-//! Addresses and ports are those of the flow's key. Bytes and messages are numbers as postcard writes
-//! them.
+//! The packets of flows in compact form, for distributed lists of flows: a [`Compact`] as postcard
+//! writes it, and the name in the first DNS message.
 
-use super::batch::{FlowBatch, FlowMaker, FlowPacket, UpperKind};
+use super::batch::{FlowBatch, FlowMaker, FlowPacket};
+use super::community_id::Upper;
 use super::key::FlowKey;
 use super::plan::FlowPlan;
 use super::record::{Ended, FlowRecord};
@@ -18,18 +13,21 @@ use crate::elements::ElementBatch;
 use crate::hashing::{Digest, Digester};
 use crate::inputs::BatchBuilder;
 use crate::trace::TraceBatch;
+use serde::{Deserialize, Serialize};
 use std::io;
 
-const REVERSED: u8 = 1;
-const IS_V6: u8 = 1 << 1;
-const HAS_VLAN: u8 = 1 << 2;
-const HAS_MESSAGES: u8 = 1 << 3;
-const UPPER_SHIFT: u8 = 4;
-const ALL_BITS: u8 = 0b11_1111;
-
-/// By their number in the bits.
-const UPPERS: [UpperKind; 4] =
-    [UpperKind::Ports, UpperKind::Icmp, UpperKind::Portless, UpperKind::Unknown];
+/// A packet, in its own direction.
+#[derive(Deserialize, Serialize)]
+struct Compact {
+    addresses: Addresses,
+    protocol: u8,
+    upper: Upper,
+    bytes: u32,
+    tcp_flags: u8,
+    vlan: Option<u16>,
+    /// DNS messages in the packet; it has a name if there are any.
+    messages: u32,
+}
 
 /// Makes packets of flows: their digests are those of the flows' keys, and their bytes the compact
 /// form.
@@ -64,7 +62,7 @@ impl BatchBuilder for PackedMaker {
             let name = (messages > 0).then(|| made.rows.names.get(message));
             message += messages;
             bytes.clear();
-            pack(packet, messages as u32, name, &mut bytes);
+            bytes = pack(packet, messages as u32, name, bytes);
             out.elements.digests.push(digest(self.digester, packet.key));
             out.elements.keys.push(&bytes);
         }
@@ -75,34 +73,15 @@ fn digest(digester: Digester, key: FlowKey) -> Digest {
     digester.digest(&key.to_bytes())
 }
 
-fn pack(packet: &FlowPacket, messages: u32, name: Option<&[u8]>, out: &mut Vec<u8>) {
-    let addresses = packet.key.addresses();
-    let upper = UPPERS.iter().position(|&upper| upper == packet.upper);
-    let bits = [
-        (packet.reversed, REVERSED),
-        (matches!(addresses, Addresses::V6 { .. }), IS_V6),
-        (packet.vlan.is_some(), HAS_VLAN),
-        (name.is_some(), HAS_MESSAGES),
-    ];
-    let bits = bits.iter().filter(|(is_set, _)| *is_set);
-    let bits = bits.fold(0, |all, (_, bit)| all | bit);
-    out.push(bits | (upper.unwrap_or(0) as u8) << UPPER_SHIFT);
-    out.push(packet.key.protocol());
-    match addresses {
-        Addresses::V4 { source, destination } => out.extend([source, destination].concat()),
-        Addresses::V6 { source, destination } => out.extend([source, destination].concat()),
-    }
-    let ports = packet.key.ports();
-    out.extend(ports.0.to_be_bytes());
-    out.extend(ports.1.to_be_bytes());
-    out.extend(packet.icmp);
-    out.push(packet.tcp_flags);
-    out.extend(packet.vlan.iter().flat_map(|vlan| vlan.to_be_bytes()));
-    put_number(out, packet.bytes);
-    if let Some(name) = name {
-        put_number(out, messages);
-        out.extend_from_slice(name);
-    }
+fn pack(packet: &FlowPacket, messages: u32, name: Option<&[u8]>, out: Vec<u8>) -> Vec<u8> {
+    let &FlowPacket { bytes, tcp_flags, vlan, upper, .. } = packet;
+    let key = packet.directed_key();
+    let (addresses, protocol) = (key.addresses(), key.protocol());
+    let compact = Compact { addresses, protocol, upper, bytes, tcp_flags, vlan, messages };
+    let packed = postcard::to_extend(&compact, out);
+    let mut packed = packed.expect("a Vec takes all that is written");
+    packed.extend_from_slice(name.unwrap_or_default());
+    packed
 }
 
 /// A packet that came back from its compact form.
@@ -117,64 +96,15 @@ struct Packed<'a> {
 impl<'a> Packed<'a> {
     /// Reads the compact form; `None` if the bytes are invalid. The hash is filled in later.
     fn read(bytes: &'a [u8], bidirectional: bool) -> Option<Self> {
-        let mut from = Fields(bytes);
-        let [bits, protocol] = from.take()?;
-        let addresses = if bits & IS_V6 == 0 {
-            Addresses::V4 { source: from.take()?, destination: from.take()? }
-        } else {
-            Addresses::V6 { source: from.take()?, destination: from.take()? }
-        };
-        let ports = (u16::from_be_bytes(from.take()?), u16::from_be_bytes(from.take()?));
-        let key = FlowKey::new(addresses, protocol, ports);
-        let reversed = bits & REVERSED != 0;
-        let is_of_run = if bidirectional { key.undirected().0 == key } else { !reversed };
-        let icmp = from.take()?;
-        let [tcp_flags] = from.take()?;
-        let vlan = if bits & HAS_VLAN == 0 { None } else { Some(u16::from_be_bytes(from.take()?)) };
-        let packet = FlowPacket {
-            key,
-            hash: 0,
-            bytes: from.number()?,
-            tcp_flags,
-            reversed,
-            vlan,
-            icmp,
-            upper: UPPERS[usize::from(bits >> UPPER_SHIFT) % UPPERS.len()],
-        };
-        let (messages, name) = if bits & HAS_MESSAGES == 0 {
-            (0, None)
-        } else {
-            (from.number()?.into(), Some(std::mem::take(&mut from.0)))
-        };
-        let fits = bits & !ALL_BITS == 0
-            && is_of_run
-            && from.0.is_empty()
-            && (messages > 0) == name.is_some()
-            && name.is_none_or(|name| name.len() <= NAME_MAX);
-        fits.then_some(Self { packet, messages, name })
-    }
-}
-
-fn put_number(out: &mut Vec<u8>, number: u32) {
-    let mut buffer = [0; 5];
-    let written = postcard::to_slice(&number, &mut buffer);
-    out.extend_from_slice(written.expect("five bytes hold every number"));
-}
-
-/// Takes fields from the front.
-struct Fields<'a>(&'a [u8]);
-
-impl Fields<'_> {
-    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
-        let (taken, rest) = self.0.split_first_chunk()?;
-        self.0 = rest;
-        Some(*taken)
-    }
-
-    fn number(&mut self) -> Option<u32> {
-        let (number, rest) = postcard::take_from_bytes(self.0).ok()?;
-        self.0 = rest;
-        Some(number)
+        let (compact, name) = postcard::take_from_bytes(bytes).ok()?;
+        let Compact { addresses, protocol, upper, bytes, tcp_flags, vlan, messages } = compact;
+        if name.len() > NAME_MAX || (messages == 0 && !name.is_empty()) {
+            return None;
+        }
+        let key = FlowKey::new(addresses, protocol, upper.ports());
+        let (key, reversed) = if bidirectional { key.undirected() } else { (key, false) };
+        let packet = FlowPacket { key, hash: 0, bytes, tcp_flags, reversed, vlan, upper };
+        Some(Self { packet, messages: messages.into(), name: (messages > 0).then_some(name) })
     }
 }
 

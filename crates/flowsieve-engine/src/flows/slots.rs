@@ -8,7 +8,8 @@
 //! A piece comes from the system in pages that take memory when they are first written, large pages
 //! if it is large.
 
-use super::batch::{FlowPacket, UpperKind};
+use super::batch::FlowPacket;
+use super::community_id::Upper;
 use crate::bits::Pages;
 use crate::memory::can_allocate;
 use std::hint::black_box;
@@ -34,8 +35,8 @@ const START: usize = 3;
 const END: usize = 4;
 const PACKETS: usize = 5;
 const BYTES: usize = 6;
-/// From the lowest bits: flags of the first direction, of the other, type and code of ICMP,
-/// [`UpperKind`], then these, and a VLAN tag.
+/// From the lowest bits: flags of the first direction, of the other, type and code of ICMP, the
+/// variant of [`Upper`], then these, and a VLAN tag.
 const STATE: usize = 7;
 
 const ICMP_SHIFT: u32 = 16;
@@ -51,9 +52,6 @@ const NAMED: u64 = 1 << 37;
 /// Its first packet had a VLAN tag.
 const TAGGED: u64 = 1 << 38;
 const VLAN_SHIFT: u32 = 48;
-
-const UPPERS: [UpperKind; 4] =
-    [UpperKind::Ports, UpperKind::Icmp, UpperKind::Portless, UpperKind::Unknown];
 
 /// What the words of a slot are.
 pub(super) trait SlotFields {
@@ -72,9 +70,8 @@ pub(super) trait SlotFields {
     fn traffic(&self) -> [u64; 2];
     /// Of the first direction, and of the other.
     fn tcp_flags(&self) -> [u8; 2];
-    /// Type and code of the first packet.
-    fn icmp(&self) -> [u8; 2];
-    fn upper(&self) -> UpperKind;
+    /// What the first packet, which had these ports, says above IP.
+    fn upper(&self, ports: (u16, u16)) -> Upper;
     /// The VLAN tag of the first packet.
     fn vlan(&self) -> Option<u16>;
     fn is_named(&self) -> bool;
@@ -89,9 +86,14 @@ pub(super) trait SlotFields {
 
 impl SlotFields for FlowSlot {
     fn of_flow([near, further]: [u64; 2], packet: &FlowPacket, time_ns: i64) -> Self {
-        let [kind, code] = packet.icmp.map(u64::from);
-        let state = kind << ICMP_SHIFT | code << (ICMP_SHIFT + 8);
-        let state = state | (packet.upper as u64) << UPPER_SHIFT | LIVE;
+        let (variant, [kind, code]) = match packet.upper {
+            Upper::Ports(..) => (0, [0; 2]),
+            Upper::Icmp(kind, code) => (1, [kind, code].map(u64::from)),
+            Upper::Portless => (2, [0; 2]),
+            Upper::Unknown => (3, [0; 2]),
+        };
+        let icmp = kind << ICMP_SHIFT | code << (ICMP_SHIFT + 8);
+        let state = icmp | variant << UPPER_SHIFT | LIVE;
         let state = if packet.reversed { state | REVERSED } else { state };
         let state = match packet.vlan {
             Some(vlan) => state | TAGGED | u64::from(vlan) << VLAN_SHIFT,
@@ -141,12 +143,14 @@ impl SlotFields for FlowSlot {
         [self[STATE] as u8, (self[STATE] >> 8) as u8]
     }
 
-    fn icmp(&self) -> [u8; 2] {
-        [(self[STATE] >> ICMP_SHIFT) as u8, (self[STATE] >> (ICMP_SHIFT + 8)) as u8]
-    }
-
-    fn upper(&self) -> UpperKind {
-        UPPERS[(self[STATE] >> UPPER_SHIFT) as usize % UPPERS.len()]
+    fn upper(&self, ports: (u16, u16)) -> Upper {
+        let icmp = (self[STATE] >> ICMP_SHIFT) as u16;
+        match self[STATE] >> UPPER_SHIFT & 3 {
+            0 => Upper::Ports(ports.0, ports.1),
+            1 => Upper::Icmp(icmp as u8, (icmp >> 8) as u8),
+            2 => Upper::Portless,
+            _ => Upper::Unknown,
+        }
     }
 
     fn vlan(&self) -> Option<u16> {

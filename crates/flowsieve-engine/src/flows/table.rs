@@ -638,7 +638,7 @@ impl Flows {
             forward: direction(slot.traffic(), tcp_flags[0]),
             reverse: direction(reverse, tcp_flags[1]),
             vlan: slot.vlan(),
-            upper: slot.upper().with(ports, slot.icmp()),
+            upper: slot.upper(ports),
             ended,
             number: self.number(at),
             domain: None,

@@ -306,7 +306,8 @@ fn most_bytes(batch: &FlowBatch) -> u64 {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
 
-    use super::super::batch::{FlowRows, UpperKind};
+    use super::super::batch::FlowRows;
+    use super::super::community_id::Upper;
     use super::super::key::FlowKey;
     use super::super::record::{DnsRecord, Ended, FlowRecord};
     use super::super::results::{FlowSink, FlowTotals};
@@ -370,8 +371,7 @@ mod tests {
                     tcp_flags: name,
                     reversed,
                     vlan: None,
-                    icmp: [0; 2],
-                    upper: UpperKind::Ports,
+                    upper: Upper::Ports(flow, 53),
                 };
                 (time_ns, packet, (name == 0).then(|| vec![bytes as u8; 9]))
             };
@@ -566,7 +566,8 @@ mod tests {
         let packets: Vec<Taken> = (0_u32..20_000)
             .map(|number| {
                 let addresses = Addresses::V4 { source: [10, 0, 0, 2], destination: [10, 0, 0, 1] };
-                let key = FlowKey::new(addresses, 17, ((number * 7 % 9001) as u16, 53));
+                let ports = ((number * 7 % 9001) as u16, 53);
+                let key = FlowKey::new(addresses, 17, ports);
                 let packet = FlowPacket {
                     key,
                     hash: key.hash_with(&hasher),
@@ -574,8 +575,7 @@ mod tests {
                     tcp_flags: 0,
                     reversed: false,
                     vlan: None,
-                    icmp: [0; 2],
-                    upper: UpperKind::Ports,
+                    upper: Upper::Ports(ports.0, ports.1),
                 };
                 (i64::from(number), packet, None)
             })

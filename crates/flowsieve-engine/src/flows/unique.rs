@@ -195,7 +195,7 @@ impl FlowConsumer for Seen {
             reverse: Direction::default(),
             vlan: packet.vlan,
             domain: name.map(Into::into),
-            upper: packet.upper(),
+            upper: packet.upper,
             ended: Ended::Input,
             number,
         })?;
