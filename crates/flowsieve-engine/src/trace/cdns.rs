@@ -216,9 +216,7 @@ fn block_error(offset: u64, number: u64, length: usize, error: ParseError) -> Re
     let (packet, length) = (number + 1, length as u64);
     let limit = MAX_BLOCK as u64;
     let kind = match error {
-        ParseError::Incomplete if length > limit => {
-            TraceErrorKind::RecordTooLong { packet, length, limit }
-        }
+        ParseError::Incomplete if length > limit => TraceErrorKind::too_long(packet, length, limit),
         ParseError::Incomplete => return ReadError::cut(offset, packet, length + 1, length),
         ParseError::Malformed(reason) => {
             TraceErrorKind::CorruptBlock { packet, reason: reason.to_owned() }
@@ -294,10 +292,7 @@ fn ticks_of(cursor: &mut Cursor<'_>) -> Result<u64, ParseError> {
     let mut ticks = 0;
     each(cursor, |key, cursor| match key {
         0 => each(cursor, |key, cursor| match key {
-            0 => {
-                ticks = cursor.number()?;
-                Ok(())
-            }
+            0 => cursor.number().map(|number| ticks = number),
             _ => cursor.skip(),
         }),
         _ => cursor.skip(),
@@ -368,14 +363,8 @@ impl Block {
         let (mut earliest, mut parameters) = ([0, 0], 0);
         let outcome = each(&mut Cursor::new(bytes, 0), |key, cursor| match key {
             0 => each(cursor, |key, cursor| match key {
-                0 => {
-                    earliest = timestamp(cursor)?;
-                    Ok(())
-                }
-                1 => {
-                    parameters = cursor.number()?;
-                    Ok(())
-                }
+                0 => timestamp(cursor).map(|time| earliest = time),
+                1 => cursor.number().map(|number| parameters = number),
                 _ => cursor.skip(),
             }),
             2 => block.tables(cursor),

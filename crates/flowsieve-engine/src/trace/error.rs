@@ -141,6 +141,13 @@ pub enum TraceErrorKind {
     },
 }
 
+impl TraceErrorKind {
+    #[cold]
+    pub(super) fn too_long(packet: u64, length: impl Into<u64>, limit: impl Into<u64>) -> Self {
+        Self::RecordTooLong { packet, length: length.into(), limit: limit.into() }
+    }
+}
+
 /// An error that does not know its file yet.
 #[derive(Debug)]
 pub(super) struct ReadError {

@@ -39,18 +39,13 @@ struct Event<'a> {
     src_ip: Cow<'a, str>,
     #[serde(borrow, default)]
     dest_ip: Cow<'a, str>,
-    #[serde(borrow, default)]
     src_port: Option<&'a RawValue>,
-    #[serde(borrow, default)]
     dest_port: Option<&'a RawValue>,
     #[serde(borrow, default)]
     proto: Cow<'a, str>,
     /// Other events have them in other forms.
-    #[serde(borrow, default)]
     flow: Option<&'a RawValue>,
-    #[serde(borrow, default)]
     dns: Option<&'a RawValue>,
-    #[serde(borrow, default)]
     tcp: Option<&'a RawValue>,
 }
 
@@ -60,22 +55,19 @@ struct Flow<'a> {
     start: Cow<'a, str>,
     #[serde(borrow, default)]
     end: Cow<'a, str>,
-    #[serde(borrow, default)]
     pkts_toserver: Option<&'a RawValue>,
-    #[serde(borrow, default)]
     pkts_toclient: Option<&'a RawValue>,
-    #[serde(borrow, default)]
     bytes_toserver: Option<&'a RawValue>,
-    #[serde(borrow, default)]
     bytes_toclient: Option<&'a RawValue>,
 }
 
 /// The flags of a flow, in hexadecimal digits.
 #[derive(Default, Deserialize)]
+#[serde(default)]
 struct Tcp<'a> {
-    #[serde(borrow, default)]
+    #[serde(borrow)]
     tcp_flags_ts: Cow<'a, str>,
-    #[serde(borrow, default)]
+    #[serde(borrow)]
     tcp_flags_tc: Cow<'a, str>,
 }
 
@@ -83,10 +75,8 @@ struct Tcp<'a> {
 struct Dns<'a> {
     #[serde(borrow, rename = "type")]
     kind: Cow<'a, str>,
-    #[serde(borrow, default)]
     rrname: Option<Cow<'a, str>>,
     /// Since version 3 of the format, all questions.
-    #[serde(borrow, default)]
     queries: Option<Vec<Query<'a>>>,
 }
 

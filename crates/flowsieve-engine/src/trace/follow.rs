@@ -5,7 +5,7 @@ use super::capture::Capture;
 use super::error::{ReadError, TraceError};
 use super::followed_files::{Edges, FollowedFiles, Next, SharedProgress, Version};
 use super::format::InputFormat;
-use super::stop::StopFlag;
+use super::stop::{StopFlag, ended};
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -232,10 +232,6 @@ fn begun_anew() -> io::Error {
     io::Error::other(
         "it was begun anew while it was read, and what came since is not counted; follow its directory to read such files anew",
     )
-}
-
-fn ended() -> io::Error {
-    io::Error::other("the run was ended")
 }
 
 #[cfg(test)]

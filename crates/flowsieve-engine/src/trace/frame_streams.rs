@@ -113,11 +113,7 @@ impl Frames {
         may_move: bool,
     ) -> Result<Option<usize>, ReadError> {
         if length > limit {
-            let kind = TraceErrorKind::RecordTooLong {
-                packet: self.number + 1,
-                length: u64::from(length),
-                limit: u64::from(limit),
-            };
+            let kind = TraceErrorKind::too_long(self.number + 1, length, limit);
             return Err(ReadError::at(buffer.offset(), kind));
         }
         let whole = head + length as usize;

@@ -274,7 +274,9 @@ impl Pcap {
             };
             let (seconds, fraction, captured, wire) = self.fields::<BIG, PLAIN>(header);
             if captured > MAX_PACKET_BYTES {
-                return (at, self.too_long(captured, out.len()));
+                let packet = self.packets + out.len() as u64 + 1;
+                let kind = TraceErrorKind::too_long(packet, captured, MAX_PACKET_BYTES);
+                return (at, ScanEnd::Damaged(kind));
             }
             let start = at + record_header;
             let next = start + captured as usize;
@@ -292,15 +294,6 @@ impl Pcap {
             at = next;
         }
         (at, ScanEnd::Full)
-    }
-
-    #[cold]
-    fn too_long(&self, length: u32, before: usize) -> ScanEnd {
-        ScanEnd::Damaged(TraceErrorKind::RecordTooLong {
-            packet: self.packets + before as u64 + 1,
-            length: length.into(),
-            limit: MAX_PACKET_BYTES.into(),
-        })
     }
 }
 

@@ -107,7 +107,8 @@ impl Pcapng {
             SECTION_HEADER | INTERFACE | OBSOLETE_PACKET | SIMPLE_PACKET | ENHANCED_PACKET
         );
         if wanted && length > MAX_BLOCK_BYTES {
-            return Err(ScanEnd::Damaged(self.too_long(length, MAX_BLOCK_BYTES)));
+            let kind = TraceErrorKind::too_long(self.packets + 1, length, MAX_BLOCK_BYTES);
+            return Err(ScanEnd::Damaged(kind));
         }
         // Some writers leave the padding out of the length; Wireshark reads them, so do we.
         let padded = length.saturating_add(3) & !3;
@@ -121,15 +122,6 @@ impl Pcapng {
         let trailer = block.last_chunk().expect("a block has at least 12 bytes");
         self.check_trailer(*trailer, padded, length).map_err(ScanEnd::Damaged)?;
         Ok((kind, block))
-    }
-
-    #[cold]
-    fn too_long(&self, length: u32, limit: u32) -> TraceErrorKind {
-        TraceErrorKind::RecordTooLong {
-            packet: self.packets + 1,
-            length: length.into(),
-            limit: limit.into(),
-        }
     }
 
     fn check_trailer(
@@ -355,7 +347,7 @@ impl Pcapng {
 
     fn check_captured(&self, captured: u32, room: usize) -> Result<(), TraceErrorKind> {
         if captured > MAX_PACKET_BYTES {
-            return Err(self.too_long(captured, MAX_PACKET_BYTES));
+            return Err(TraceErrorKind::too_long(self.packets + 1, captured, MAX_PACKET_BYTES));
         }
         if captured as usize > room {
             return Err(self.corrupt(format!(

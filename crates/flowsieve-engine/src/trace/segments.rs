@@ -7,7 +7,7 @@
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -15,7 +15,7 @@ use super::capture::Capture;
 use super::part::{FIRST_RECORD, FilePart};
 use super::pcap::Pcap;
 use super::select::Chooser;
-use super::stop::StopFlag;
+use super::stop::{StopFlag, ended};
 
 /// Bytes that are looked through for a boundary at the begin of a segment: a packet of the longest
 /// common kind, and 16 records of usual length behind it.
@@ -38,48 +38,6 @@ pub(crate) struct Segments {
 }
 
 impl Segments {
-    /// Creates the segments of a file, if there are several and the system can read from any place.
-    pub(super) fn new(
-        path: &Path,
-        file: File,
-        pcap: Pcap,
-        bytes: u64,
-        stop: &StopFlag,
-        bytes_read: Arc<AtomicU64>,
-    ) -> Option<Self> {
-        let length = file.metadata().ok()?.len();
-        let count = length / bytes;
-        if cfg!(not(unix)) || count < 2 {
-            return None;
-        }
-        // The bytes by which the file was recognised are read again.
-        bytes_read.store(FIRST_RECORD, Ordering::Relaxed);
-        Some(Self {
-            path: path.to_path_buf(),
-            file: Arc::new(file),
-            pcap,
-            bytes,
-            count,
-            stop: stop.clone(),
-            bytes_read,
-            chooser: None,
-            part: None,
-        })
-    }
-
-    /// Yields only wanted packets from now on.
-    pub(super) fn choose(&mut self, chooser: Option<Chooser>) {
-        self.chooser = chooser;
-    }
-
-    /// Restricts them to a part of the file, if that has several.
-    pub(super) fn within(mut self, part: FilePart) -> Option<Self> {
-        self.count = self.count.min(part.bytes.end / self.bytes);
-        self.bytes_read.store(part.bytes.start, Ordering::Relaxed);
-        self.part = Some(part);
-        (self.first() + 1 < self.count).then_some(self)
-    }
-
     /// Returns the number of the first one.
     pub(crate) fn first(&self) -> u64 {
         self.begin() / self.bytes
@@ -142,18 +100,30 @@ impl Segments {
 
 impl Capture {
     /// Returns segments of this many bytes that can be read in any order, if the capture is a plain
-    /// pcap file with several of them. Call it before the first batch is read.
+    /// pcap file, or a part of one, with several of them, and the system can read from any place.
+    /// Call it before the first batch is read.
     pub(crate) fn segments(&self, bytes: u64) -> Option<Segments> {
         let (file, pcap, stop) = self.plain_pcap()?;
-        let file = file.try_clone().ok()?;
-        let mut segments =
-            Segments::new(self.path(), file, pcap.clone(), bytes, stop, self.bytes_read())?;
         let (chooser, part) = self.restrictions();
-        segments.choose(chooser.map(Chooser::shared));
-        match part {
-            Some(part) => segments.within(part.clone()),
-            None => Some(segments),
+        let length = file.metadata().ok()?.len();
+        let end = part.map_or(length, |part| part.bytes.end.min(length));
+        let segments = Segments {
+            path: self.path().to_path_buf(),
+            file: Arc::new(file.try_clone().ok()?),
+            pcap: pcap.clone(),
+            bytes,
+            count: end / bytes,
+            stop: stop.clone(),
+            bytes_read: self.bytes_read(),
+            chooser: chooser.map(Chooser::shared),
+            part: part.cloned(),
+        };
+        if cfg!(not(unix)) || segments.first() + 1 >= segments.count {
+            return None;
         }
+        // The bytes by which the file was recognised are read again.
+        segments.bytes_read.store(segments.begin(), Ordering::Relaxed);
+        Some(segments)
     }
 }
 
@@ -219,7 +189,7 @@ struct FromPlace {
 impl Read for FromPlace {
     fn read(&mut self, target: &mut [u8]) -> io::Result<usize> {
         if self.stop.is_set() {
-            return Err(io::Error::other("the run was ended"));
+            return Err(ended());
         }
         let from = self.place.next.load(Ordering::Relaxed);
         let wanted = self.place.until.load(Ordering::Relaxed).saturating_sub(from);

@@ -47,7 +47,7 @@ impl<R: Read> Ending<R> {
 impl<R: Read> Read for Ending<R> {
     fn read(&mut self, target: &mut [u8]) -> io::Result<usize> {
         if self.stop.is_set() {
-            return Err(io::Error::other("the run was ended"));
+            return Err(ended());
         }
         self.source.read(target)
     }
@@ -57,6 +57,11 @@ impl<R: Seek> Seek for Ending<R> {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
         self.source.seek(to)
     }
+}
+
+/// The error of a read once the flag is set.
+pub(super) fn ended() -> io::Error {
+    io::Error::other("the run was ended")
 }
 
 /// A file or pipe whose reads fail once the flag is set, also while they wait.

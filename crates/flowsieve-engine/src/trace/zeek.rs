@@ -210,34 +210,25 @@ pub(super) struct ZeekJson {
 #[derive(Deserialize)]
 struct Record<'a> {
     /// Kept as written: floating point would lose nanoseconds.
-    #[serde(borrow)]
     ts: &'a RawValue,
     #[serde(borrow, rename = "id.orig_h")]
     source: Cow<'a, str>,
     #[serde(borrow, rename = "id.resp_h")]
     destination: Cow<'a, str>,
-    #[serde(borrow, rename = "id.orig_p", default)]
+    #[serde(rename = "id.orig_p")]
     source_port: Option<&'a RawValue>,
-    #[serde(borrow, rename = "id.resp_p", default)]
+    #[serde(rename = "id.resp_p")]
     destination_port: Option<&'a RawValue>,
-    #[serde(borrow, rename = "proto", default)]
+    #[serde(rename = "proto")]
     protocol: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
     query: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
     ip_proto: Option<&'a RawValue>,
     /// Every record of `conn.log` has it, unless it was left out.
-    #[serde(borrow, default)]
     conn_state: Option<&'a RawValue>,
-    #[serde(borrow, default)]
     duration: Option<&'a RawValue>,
-    #[serde(borrow, default)]
     orig_pkts: Option<&'a RawValue>,
-    #[serde(borrow, default)]
     resp_pkts: Option<&'a RawValue>,
-    #[serde(borrow, default)]
     orig_ip_bytes: Option<&'a RawValue>,
-    #[serde(borrow, default)]
     resp_ip_bytes: Option<&'a RawValue>,
 }
 

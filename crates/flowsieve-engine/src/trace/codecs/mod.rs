@@ -102,37 +102,27 @@ pub(super) fn decompressor_with(
 ) -> (Compression, Box<dyn Read + Send>) {
     let mut input = Input::new(source);
     let compression = Compression::sniff(input.peek(Compression::SNIFF_BYTES));
-    let codec: Box<dyn Codec> = match compression {
+    let codec: fn(Input) -> Box<dyn Codec> = match compression {
         Compression::None => return (compression, Box::new(Plain(input))),
-        Compression::Gzip => Box::new(gzip::Gzip::new(input)),
+        Compression::Gzip => |input| Box::new(gzip::Gzip::new(input)),
         #[cfg(feature = "zstd")]
-        Compression::Zstd => Box::new(zstd::Zstd::new(input)),
+        Compression::Zstd => |input| Box::new(zstd::Zstd::new(input)),
         #[cfg(not(feature = "zstd"))]
-        Compression::Zstd => Box::new(Unknown(input)),
-        Compression::Xz => Box::new(xz::Xz::new(input)),
-        Compression::Bzip2 => Box::new(bzip2::Bzip2::new(input)),
-        Compression::Lz4 => Box::new(lz4::Lz4::new(input)),
+        Compression::Zstd => |input| Box::new(Unknown(input)),
+        Compression::Xz => |input| Box::new(xz::Xz::new(input)),
+        Compression::Bzip2 => |input| Box::new(bzip2::Bzip2::new(input)),
+        Compression::Lz4 => |input| Box::new(lz4::Lz4::new(input)),
     };
     let divided = match compression {
-        Compression::Gzip => {
-            Some(Divided { extent: gzip::extent, codec: |input| Box::new(gzip::Gzip::new(input)) })
-        }
+        Compression::Gzip => Some(Divided { extent: gzip::extent, codec }),
         #[cfg(feature = "zstd")]
-        Compression::Zstd => {
-            Some(Divided { extent: zstd::extent, codec: |input| Box::new(zstd::Zstd::new(input)) })
-        }
+        Compression::Zstd => Some(Divided { extent: zstd::extent, codec }),
         _ => None,
     };
-    (
-        compression,
-        Box::new(Decompressor {
-            compression,
-            codec,
-            parts: divided.map(|divided| Parts::new(divided, workers.clone())),
-            pending: None,
-            done: false,
-        }),
-    )
+    let parts = divided.map(|divided| Parts::new(divided, workers.clone()));
+    let codec = codec(input);
+    let reader = Decompressor { compression, codec, parts, pending: None, done: false };
+    (compression, Box::new(reader))
 }
 
 /// Decompresses `source` as a capture.

@@ -50,16 +50,14 @@ impl<W: Write + Send + 'static> WriteBehind<W> {
         Ok(Self { block: Vec::with_capacity(BLOCK_BYTES), writer })
     }
 
-    /// Appends bytes.
-    #[inline]
-    pub(super) fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
-        for piece in bytes.chunks(BLOCK_BYTES) {
-            if self.block.len() + piece.len() > BLOCK_BYTES {
-                self.send_block()?;
-            }
-            self.block.extend_from_slice(piece);
-        }
-        Ok(())
+    /// The present block, for bytes to be appended.
+    pub(super) fn block(&mut self) -> &mut Vec<u8> {
+        &mut self.block
+    }
+
+    /// Sends the present block if it is long enough.
+    pub(super) fn send_full(&mut self) -> io::Result<()> {
+        if self.block.len() < BLOCK_BYTES { Ok(()) } else { self.send_block() }
     }
 
     fn send_block(&mut self) -> io::Result<()> {
@@ -169,7 +167,8 @@ mod tests {
             let block = vec![0; BLOCK_BYTES];
             let mut put = Ok(());
             for _ in 0..20 {
-                put = put.and_then(|()| behind.put(&block));
+                behind.block().extend_from_slice(&block);
+                put = put.and_then(|()| behind.send_full());
             }
             let ended = put.and_then(|()| behind.finish().map(|_| ()));
             if taken == 20 * BLOCK_BYTES {

@@ -101,6 +101,12 @@ fn snap_length(stated: u32, limit: Option<u32>) -> u32 {
     }
 }
 
+fn put_words(words: &[u32], out: &mut Vec<u8>) {
+    for word in words {
+        out.extend(word.to_le_bytes());
+    }
+}
+
 /// The annotations before packets `from..to` of a batch, and those behind its last packet if that
 /// is among them.
 fn between<'a>(batch: &RecordBatch<'a>, from: usize, to: usize) -> &'a [Annotation] {
@@ -184,18 +190,20 @@ impl<W: Write + Send + 'static> CaptureWriter<W> {
         from: usize,
         to: usize,
     ) -> Result<(), WriteError> {
+        let out = self.out.block();
         match &mut self.container {
             Container::Pcap(writer) => {
-                self.written.without_options += writer.write(batch, from, to, &mut self.out)?;
+                self.written.without_options += writer.write(batch, from, to, out)?;
             }
             Container::Pcapng(writer) if self.annotates => {
-                writer.write(input, batch, from, to, &mut self.out)?;
+                writer.write(input, batch, from, to, out);
             }
             Container::Pcapng(writer) => {
                 let batch = &RecordBatch { annotations: &[], ..*batch };
-                writer.write(input, batch, from, to, &mut self.out)?;
+                writer.write(input, batch, from, to, out);
             }
         }
+        self.out.send_full()?;
         self.written.packets += (to - from) as u64;
         let annotations = between(batch, from, to);
         self.written.lost.add(annotations, !self.annotates);
@@ -226,8 +234,9 @@ impl<W: Write + Send + 'static> CaptureWriter<W> {
     #[doc(hidden)]
     pub fn annotate(&mut self, annotations: &[Annotation]) -> Result<(), WriteError> {
         if let (Container::Pcapng(writer), true) = (&mut self.container, self.annotates) {
-            writer.annotate(annotations, &mut self.out)?;
+            writer.annotate(annotations, self.out.block());
         }
+        self.out.send_full()?;
         self.written.lost.add(annotations, !self.annotates);
         Ok(())
     }
@@ -244,8 +253,8 @@ impl<W: Write + Send + 'static> CaptureWriter<W> {
     /// Writing failed.
     pub fn finish(mut self) -> Result<(W, Written), WriteError> {
         match &mut self.container {
-            Container::Pcap(writer) => writer.finish(&mut self.out)?,
-            Container::Pcapng(writer) => writer.finish(&mut self.out)?,
+            Container::Pcap(writer) => writer.finish(self.out.block()),
+            Container::Pcapng(writer) => writer.finish(self.out.block()),
         }
         Ok((self.out.finish()?, self.written))
     }

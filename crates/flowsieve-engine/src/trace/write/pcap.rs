@@ -1,12 +1,9 @@
 //! pcap: little-endian, with microseconds or nanoseconds, one link type.
 
-use std::io::Write;
-
 use super::super::packet::{LinkType, PacketRef};
 use super::super::record::{InterfaceInfo, RecordBatch};
 use super::super::time::NANOS_PER_SECOND;
-use super::behind::WriteBehind;
-use super::{WriteError, snap_length};
+use super::{WriteError, put_words, snap_length};
 
 const MICROSECONDS: u32 = 0xa1b2_c3d4;
 const NANOSECONDS: u32 = 0xa1b2_3c4d;
@@ -41,12 +38,12 @@ impl PcapWriter {
     }
 
     /// Writes packets; returns how many of them had options, for which there is no place.
-    pub(super) fn write<W: Write + Send + 'static>(
+    pub(super) fn write(
         &mut self,
         batch: &RecordBatch<'_>,
         from: usize,
         to: usize,
-        out: &mut WriteBehind<W>,
+        out: &mut Vec<u8>,
     ) -> Result<u64, WriteError> {
         if self.first.is_none() {
             self.first = batch.interfaces.first().cloned();
@@ -54,9 +51,15 @@ impl PcapWriter {
         if from == to {
             return Ok(0);
         }
-        let head = match self.head {
-            Some(head) => head,
-            None => self.begin(batch, batch.record(from).link, out)?,
+        let head = if let Some(head) = self.head {
+            head
+        } else {
+            let only = match batch.interfaces {
+                // Of a pcap file: its interface has no options, and no packet has a record.
+                [one] if self.single_input && batch.records.is_empty() => Some(one),
+                _ => None,
+            };
+            self.put_header(only, batch.record(from).link, out)
         };
         let plain = batch.is_plain_pcap
             && batch.interfaces[0].resolution() == if head.fraction == 1 { 9 } else { 6 };
@@ -68,7 +71,7 @@ impl PcapWriter {
             let adjoin = |one: &PacketRef, next: &PacketRef| end(one) == start(next);
             for run in batch.packets[from..to].chunk_by(adjoin) {
                 if let (Some(first), Some(last)) = (run.first(), run.last()) {
-                    out.put(&batch.bytes[start(first)..end(last)])?;
+                    out.extend_from_slice(&batch.bytes[start(first)..end(last)]);
                 }
             }
             return Ok(0);
@@ -81,64 +84,38 @@ impl PcapWriter {
             let seconds = u32::try_from(time_ns.div_euclid(NANOS_PER_SECOND))
                 .map_err(|_| WriteError::Time(time_ns))?;
             let fraction = (time_ns.rem_euclid(NANOS_PER_SECOND) / head.fraction) as u32;
-            let mut header = [0; RECORD_HEADER_BYTES];
-            let words = [seconds, fraction, record.captured, record.wire];
-            for (place, word) in header.chunks_exact_mut(4).zip(words) {
-                place.copy_from_slice(&word.to_le_bytes());
-            }
-            out.put(&header)?;
-            out.put(&batch.bytes[record.start as usize..][..record.captured as usize])?;
+            put_words(&[seconds, fraction, record.captured, record.wire], out);
+            let bytes = &batch.bytes[record.start as usize..][..record.captured as usize];
+            out.extend_from_slice(bytes);
             options += u64::from(record.options_length > 0);
         }
         Ok(options)
     }
 
-    fn begin<W: Write + Send + 'static>(
-        &mut self,
-        batch: &RecordBatch<'_>,
-        link: LinkType,
-        out: &mut WriteBehind<W>,
-    ) -> Result<Head, WriteError> {
-        let one = match batch.interfaces {
-            // Of a pcap file: its interfaces have no options, and no packet has a record.
-            [one] if self.single_input && batch.records.is_empty() => Some(one),
-            _ => None,
-        };
-        self.put_header(one, link, out)
-    }
-
-    fn put_header<W: Write + Send + 'static>(
+    fn put_header(
         &mut self,
         only: Option<&InterfaceInfo>,
         link: LinkType,
-        out: &mut WriteBehind<W>,
-    ) -> Result<Head, WriteError> {
+        out: &mut Vec<u8>,
+    ) -> Head {
         let microseconds = only.is_some_and(|only| only.resolution() == 6);
         let stated = only.map_or(LARGEST_SNAP_LENGTH, |only| only.snap_length);
         let snap_length = snap_length(stated, self.snap_limit);
         let flags = only.map_or(0, |only| only.pcap_flags);
         let magic = if microseconds { MICROSECONDS } else { NANOSECONDS };
         let version = 2 | 4 << 16;
-        for word in [magic, version, 0, 0, snap_length, u32::from(link.0) | flags] {
-            out.put(&word.to_le_bytes())?;
-        }
-        let head = Head { link, fraction: if microseconds { 1000 } else { 1 } };
-        self.head = Some(head);
-        Ok(head)
+        put_words(&[magic, version, 0, 0, snap_length, u32::from(link.0) | flags], out);
+        *self.head.insert(Head { link, fraction: if microseconds { 1000 } else { 1 } })
     }
 
     /// Writes the head if there was no packet.
-    pub(super) fn finish<W: Write + Send + 'static>(
-        &mut self,
-        out: &mut WriteBehind<W>,
-    ) -> Result<(), WriteError> {
+    pub(super) fn finish(&mut self, out: &mut Vec<u8>) {
         if self.head.is_none() {
             let first = self.first.take();
             let link = first.as_ref().map_or(LinkType::ETHERNET, |first| first.link);
             let only = first.filter(|_| self.single_input);
-            self.put_header(only.as_ref(), link, out)?;
+            self.put_header(only.as_ref(), link, out);
         }
-        Ok(())
     }
 }
 
