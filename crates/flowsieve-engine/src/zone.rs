@@ -36,10 +36,6 @@ struct Table {
 static TABLES: Mutex<Vec<&'static Table>> = Mutex::new(Vec::new());
 
 impl Zone {
-    /// Coordinated universal time.
-    #[doc(hidden)]
-    pub const UTC: Self = Self(None);
-
     /// The zone of this name, with its offsets: from a time on (nanoseconds since the epoch), local
     /// time is this many seconds ahead of UTC. The first offset holds for all time before it, too;
     /// without offsets it is [`Zone::UTC`].
@@ -59,33 +55,35 @@ impl Zone {
             table
         })))
     }
+}
+
+/// For other crates of this program.
+#[doc(hidden)]
+impl Zone {
+    /// Coordinated universal time.
+    pub const UTC: Self = Self(None);
 
     /// Returns whether it is UTC itself.
-    #[doc(hidden)]
     pub const fn is_utc(self) -> bool {
         self.0.is_none()
     }
 
     /// The name of a system's zone that is in no table of zones.
-    #[doc(hidden)]
     pub const UNNAMED: &'static str = "local";
 
     /// Its name: `UTC`, or that of the table of zones, such as `Europe/Berlin`, or
     /// [`Zone::UNNAMED`].
-    #[doc(hidden)]
     pub fn name(self) -> &'static str {
         self.0.map_or("UTC", |table| &table.name)
     }
 
     /// Returns how far local time is ahead of UTC at this time, in nanoseconds.
-    #[doc(hidden)]
     pub fn offset_ns(self, time_ns: i64) -> i64 {
         self.0.map_or(0, |table| i64::from(table.offset_at(time_ns)) * SECOND_NS)
     }
 
     /// The offsets from one time to another, the first of them with the time `from_ns`: seconds by
     /// nanoseconds.
-    #[doc(hidden)]
     pub fn offsets(self, from_ns: i64, to_ns: i64) -> Vec<(i64, i32)> {
         let Some(table) = self.0 else {
             return vec![(from_ns, 0)];
@@ -98,7 +96,6 @@ impl Zone {
     /// The time at which clocks there show this: nanoseconds since 1970 began on their dials. Of a
     /// time of day that clocks show twice it is the first; one that they skip is as far behind the
     /// last time before the gap.
-    #[doc(hidden)]
     pub fn time_ns(self, local_ns: i64) -> i64 {
         let Some(table) = self.0 else {
             return local_ns;

@@ -19,9 +19,9 @@ pub enum DropKind {
     Flow,
 }
 
+#[doc(hidden)]
 impl DropKind {
     /// All kinds, in the order of [`Drops`].
-    #[doc(hidden)]
     pub const ALL: [Self; 6] = [
         Self::Packet,
         Self::Frame,
@@ -32,7 +32,6 @@ impl DropKind {
     ];
 
     /// Its name in results.
-    #[doc(hidden)]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Packet => "packet",

@@ -31,15 +31,14 @@ pub struct OpenPiece {
     pub(super) unread_bytes: u64,
 }
 
+#[doc(hidden)]
 impl OpenPiece {
     /// Reads a whole input.
-    #[doc(hidden)]
     pub fn whole(capture: Capture) -> Self {
         Self { unread_bytes: capture.unread_bytes(), capture, entered: Some(0), packets_before: 0 }
     }
 
     /// Reads a range of an input, which begins at `start` if that is known.
-    #[doc(hidden)]
     pub fn range(range: CaptureRange, start: Option<RangeStart>) -> Self {
         Self {
             capture: range.capture,
@@ -54,7 +53,6 @@ impl OpenPiece {
     /// # Errors
     ///
     /// The file cannot be read, or is no capture (any more).
-    #[doc(hidden)]
     pub fn open(plan: &impl PiecePlan, piece: &Piece) -> Result<Self, PieceError> {
         let plan = plan.outline();
         let source = plan.trace.inputs.get(piece.input as usize).ok_or_else(|| {

@@ -280,13 +280,13 @@ fn value_text(field: Field, value: &[u8]) -> String {
     }
 }
 
+#[doc(hidden)]
 impl ElementKind {
     /// Appends the bytes of the attributes in `mask` (bit i for attribute i) of an element encoded
     /// as `key` to `out`. Two elements agree in these attributes exactly if the bytes are equal.
     ///
     /// The family is there if an address is, so that no two encodings of different lengths are one;
     /// protocols, ports, VLANs and names are the same in both families.
-    #[doc(hidden)]
     pub fn part(self, key: &[u8], mask: u32, out: &mut Vec<u8>) {
         let Some(&family) = key.first() else {
             return;
@@ -303,19 +303,16 @@ impl ElementKind {
 
     /// The attributes in `mask`, each with its bytes, of an element of which `part` has the bytes
     /// that [`ElementKind::part`] appends for this mask; an element's encoding is the part of all.
-    #[doc(hidden)]
     pub fn values(self, part: &[u8], mask: u32) -> impl Iterator<Item = (usize, &[u8])> {
         values(self.fields(), part, mask)
     }
 
     /// The mask of all attributes.
-    #[doc(hidden)]
     pub const fn all(self) -> u32 {
         (1 << self.arity()) - 1
     }
 
     /// The mask of the attributes that are addresses.
-    #[doc(hidden)]
     pub fn addresses(self) -> u32 {
         let fields = self.fields().iter().enumerate();
         let addresses = fields.filter(|(_, field)| field.attribute.is_address());

@@ -98,6 +98,7 @@ impl NamedKind {
 impl ElementKind {
     /// Source and destination address.
     pub const HOST_PAIR: Self = Self::new(&[Attribute::Source, Attribute::Destination]);
+
     /// Five-tuple: addresses, protocol and ports, which are 0 where the packet has none.
     pub const FLOW: Self = Self::new(&[
         Attribute::Source,
@@ -106,25 +107,15 @@ impl ElementKind {
         Attribute::SourcePort,
         Attribute::DestinationPort,
     ]);
+
     /// Source, destination and query name of a DNS message's first question.
     pub const DNS: Self =
         Self::new(&[Attribute::Source, Attribute::Destination, Attribute::Domain]);
     /// Source address.
     pub const SOURCE: Self = Self::new(&[Attribute::Source]);
+
     /// Destination address.
     pub const DESTINATION: Self = Self::new(&[Attribute::Destination]);
-
-    /// All kinds that have names.
-    #[doc(hidden)]
-    pub const ALL: [Self; KINDS.len()] = {
-        let mut all = [Self::HOST_PAIR; KINDS.len()];
-        let mut number = 0;
-        while number < KINDS.len() {
-            all[number] = KINDS[number].kind;
-            number += 1;
-        }
-        all
-    };
 
     const fn new(attributes: &[Attribute]) -> Self {
         let mut fields = [Field::whole(Attribute::Source); MOST_FIELDS];
@@ -165,12 +156,6 @@ impl ElementKind {
         &self.fields[..self.length.into()]
     }
 
-    /// Number of fields.
-    #[doc(hidden)]
-    pub const fn arity(self) -> usize {
-        self.length as usize
-    }
-
     /// The name on the command line and in reports.
     pub fn name(self) -> Cow<'static, str> {
         match self.entry() {
@@ -179,8 +164,32 @@ impl ElementKind {
         }
     }
 
+    /// Whether a packet without ports has no such element. Flows have ports 0 then.
+    pub(crate) fn needs_ports(&self) -> bool {
+        *self != Self::FLOW && self.any(Attribute::is_port)
+    }
+}
+
+/// For other crates of this program.
+#[doc(hidden)]
+impl ElementKind {
+    /// All kinds that have names.
+    pub const ALL: [Self; KINDS.len()] = {
+        let mut all = [Self::HOST_PAIR; KINDS.len()];
+        let mut number = 0;
+        while number < KINDS.len() {
+            all[number] = KINDS[number].kind;
+            number += 1;
+        }
+        all
+    };
+
+    /// Number of fields.
+    pub const fn arity(self) -> usize {
+        self.length as usize
+    }
+
     /// What people call several of them.
-    #[doc(hidden)]
     pub fn plural(self) -> Cow<'static, str> {
         match self.entry() {
             Some(named) => named.plural.into(),
@@ -189,42 +198,31 @@ impl ElementKind {
     }
 
     /// Names of the attributes, in order, as in reports.
-    #[doc(hidden)]
     pub fn attributes(self) -> Vec<&'static str> {
         self.fields().iter().map(|field| field.column_name()).collect()
     }
 
     /// Number of values that each attribute can have at all, where these are few.
-    #[doc(hidden)]
     pub fn most_values(self) -> Vec<Option<u64>> {
         self.fields().iter().map(|field| field.most_values()).collect()
     }
 
     /// Returns the field of this attribute, if the key has one.
-    #[doc(hidden)]
     pub fn field(&self, attribute: Attribute) -> Option<Field> {
         self.fields().iter().copied().find(|field| field.attribute == attribute)
     }
 
     /// Whether the key has a field of such an attribute.
-    #[doc(hidden)]
     pub fn any(&self, is: impl Fn(Attribute) -> bool) -> bool {
         self.fields().iter().any(|field| is(field.attribute))
     }
 
     /// Whether the key has a name of a DNS message.
-    #[doc(hidden)]
     pub fn has_name(&self) -> bool {
         self.any(Attribute::is_name)
     }
 
-    /// Whether a packet without ports has no such element. Flows have ports 0 then.
-    pub(crate) fn needs_ports(&self) -> bool {
-        *self != Self::FLOW && self.any(Attribute::is_port)
-    }
-
     /// Whether source and destination may be exchanged: the key has both ends alike.
-    #[doc(hidden)]
     pub fn is_symmetric(&self) -> bool {
         let [source, destination] =
             [Attribute::Source, Attribute::Destination].map(|attribute| self.field(attribute));

@@ -265,31 +265,6 @@ impl From<SpecError> for PlanError {
 }
 
 impl CountPlan {
-    /// Checks what the types cannot say.
-    ///
-    /// # Errors
-    ///
-    /// A width of 0 or less, no or too many shards, several for combinations, or nothing to count
-    /// with.
-    #[doc(hidden)]
-    pub fn check(&self) -> Result<(), PlanError> {
-        self.slicing.check()?;
-        check_shards(self.shards)?;
-        self.check_windows()?;
-        if self.shards > 1 && !self.combinations().is_empty() {
-            return Err(PlanError::new(format!(
-                "elements are divided among shards, and the values of a combination with them, so that no shard could count them: a filter of combinations has 1 shard, not {}",
-                self.shards
-            )));
-        }
-        if self.counter.is_none() && self.exact_limit_bytes.is_none() {
-            return Err(PlanError::new(
-                "with --filter exact the exact set is the answer, so it cannot be switched off; choose another filter or leave out --no-exact",
-            ));
-        }
-        Ok(())
-    }
-
     fn check_windows(&self) -> Result<(), PlanError> {
         let Some(panes) = self.slicing.panes(self.every_ns)? else {
             return Ok(());
@@ -307,12 +282,6 @@ impl CountPlan {
         }
     }
 
-    /// Where windows slide: panes of a window, of which there are at least two.
-    #[doc(hidden)]
-    pub fn panes(&self) -> Option<u16> {
-        self.slicing.panes(self.every_ns).ok().flatten()
-    }
-
     /// How time is cut: into slices, or into the panes of windows that slide.
     pub(crate) fn grid(&self) -> Slicing {
         Slicing {
@@ -322,93 +291,6 @@ impl CountPlan {
             },
             ..self.slicing
         }
-    }
-
-    /// Parameters of a shard's filter, if it can be kept when the run is over: that of one slice
-    /// over everything.
-    ///
-    /// # Errors
-    ///
-    /// There are several slices, or no filter.
-    #[doc(hidden)]
-    pub fn kept_filter(&self) -> Result<&FilterSpec, PlanError> {
-        if self.slicing.width_ns.is_some() {
-            return Err(PlanError::new(
-                "a filter is saved of everything and not of a time slice, so --save-filter needs --slice all",
-            ));
-        }
-        let counter = self.counter.as_ref();
-        counter.and_then(|counter| counter.shard.filter()).ok_or_else(|| {
-            let what = counter.map_or("the exact set", |counter| counter.name);
-            PlanError::new(format!(
-                "{what} cannot be saved; choose a --filter that is one, such as subset"
-            ))
-        })
-    }
-
-    /// Checks that this filter of an earlier count can be counted on.
-    ///
-    /// # Errors
-    ///
-    /// There are several slices, an exact set, or other parameters.
-    #[doc(hidden)]
-    pub fn check_continued(&self, filter: &SavedFilter) -> Result<(), PlanError> {
-        if self.slicing.width_ns.is_some() {
-            return Err(PlanError::new(
-                "a saved filter is one of everything and not of a time slice, so --continue needs --slice all",
-            ));
-        }
-        if self.exact_limit_bytes.is_some() {
-            return Err(PlanError::new(
-                "an exact set does not know what a saved filter has seen; count with --no-exact",
-            ));
-        }
-        let counter = self.counter.as_ref().and_then(|counter| counter.shard.filter());
-        let shards = filter.shards() == self.shards as usize;
-        if counter == Some(filter.spec()) && self.seed == filter.seed() && shards {
-            return Ok(());
-        }
-        Err(PlanError::new(
-            "the plan has another filter, seed or number of shards than the saved filter to go on from",
-        ))
-    }
-
-    /// Asks the system whether it would give the memory of all filters, before anything is read:
-    /// later a refusal would end the program without a word.
-    ///
-    /// # Errors
-    ///
-    /// It would not.
-    #[doc(hidden)]
-    pub fn check_memory(&self) -> Result<(), RunError> {
-        let slices = self.open_slices();
-        let bytes = self.counter_bytes().unwrap_or(0).saturating_mul(slices as u64);
-        if can_allocate(bytes) {
-            return Ok(());
-        }
-        Err(RunError::Refused(format!(
-            "the filters of up to {slices} open slices take {bytes} bytes, which this machine does not give; ask for less with --memory"
-        )))
-    }
-
-    /// The combinations whose counts are reported.
-    #[doc(hidden)]
-    pub fn combinations(&self) -> &[u32] {
-        let counter = self.counter.as_ref();
-        counter.and_then(|counter| counter.combinations.as_deref()).unwrap_or_default()
-    }
-
-    /// Bytes of the counters of one slice, over all shards.
-    #[doc(hidden)]
-    pub fn counter_bytes(&self) -> Option<u64> {
-        let counter = self.counter.as_ref()?;
-        Some(counter.shard.memory_bytes() * u64::from(self.shards))
-    }
-
-    /// Returns how many slices are open at the same time.
-    #[doc(hidden)]
-    pub fn open_slices(&self) -> usize {
-        self.slicing.open_slices(self.counter_bytes().unwrap_or(0))
     }
 
     /// Bytes that each exact set of one shard may take in one slice: that of the elements, and of
@@ -439,9 +321,122 @@ impl CountPlan {
         let counter = self.counter.as_ref();
         counter.is_some_and(|counter| counter.shard.needs_attributes())
     }
+}
+
+/// For other crates of this program.
+#[doc(hidden)]
+impl CountPlan {
+    /// Checks what the types cannot say.
+    ///
+    /// # Errors
+    ///
+    /// A width of 0 or less, no or too many shards, several for combinations, or nothing to count
+    /// with.
+    pub fn check(&self) -> Result<(), PlanError> {
+        self.slicing.check()?;
+        check_shards(self.shards)?;
+        self.check_windows()?;
+        if self.shards > 1 && !self.combinations().is_empty() {
+            return Err(PlanError::new(format!(
+                "elements are divided among shards, and the values of a combination with them, so that no shard could count them: a filter of combinations has 1 shard, not {}",
+                self.shards
+            )));
+        }
+        if self.counter.is_none() && self.exact_limit_bytes.is_none() {
+            return Err(PlanError::new(
+                "with --filter exact the exact set is the answer, so it cannot be switched off; choose another filter or leave out --no-exact",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Where windows slide: panes of a window, of which there are at least two.
+    pub fn panes(&self) -> Option<u16> {
+        self.slicing.panes(self.every_ns).ok().flatten()
+    }
+
+    /// Parameters of a shard's filter, if it can be kept when the run is over: that of one slice
+    /// over everything.
+    ///
+    /// # Errors
+    ///
+    /// There are several slices, or no filter.
+    pub fn kept_filter(&self) -> Result<&FilterSpec, PlanError> {
+        if self.slicing.width_ns.is_some() {
+            return Err(PlanError::new(
+                "a filter is saved of everything and not of a time slice, so --save-filter needs --slice all",
+            ));
+        }
+        let counter = self.counter.as_ref();
+        counter.and_then(|counter| counter.shard.filter()).ok_or_else(|| {
+            let what = counter.map_or("the exact set", |counter| counter.name);
+            PlanError::new(format!(
+                "{what} cannot be saved; choose a --filter that is one, such as subset"
+            ))
+        })
+    }
+
+    /// Checks that this filter of an earlier count can be counted on.
+    ///
+    /// # Errors
+    ///
+    /// There are several slices, an exact set, or other parameters.
+    pub fn check_continued(&self, filter: &SavedFilter) -> Result<(), PlanError> {
+        if self.slicing.width_ns.is_some() {
+            return Err(PlanError::new(
+                "a saved filter is one of everything and not of a time slice, so --continue needs --slice all",
+            ));
+        }
+        if self.exact_limit_bytes.is_some() {
+            return Err(PlanError::new(
+                "an exact set does not know what a saved filter has seen; count with --no-exact",
+            ));
+        }
+        let counter = self.counter.as_ref().and_then(|counter| counter.shard.filter());
+        let shards = filter.shards() == self.shards as usize;
+        if counter == Some(filter.spec()) && self.seed == filter.seed() && shards {
+            return Ok(());
+        }
+        Err(PlanError::new(
+            "the plan has another filter, seed or number of shards than the saved filter to go on from",
+        ))
+    }
+
+    /// Asks the system whether it would give the memory of all filters, before anything is read:
+    /// later a refusal would end the program without a word.
+    ///
+    /// # Errors
+    ///
+    /// It would not.
+    pub fn check_memory(&self) -> Result<(), RunError> {
+        let slices = self.open_slices();
+        let bytes = self.counter_bytes().unwrap_or(0).saturating_mul(slices as u64);
+        if can_allocate(bytes) {
+            return Ok(());
+        }
+        Err(RunError::Refused(format!(
+            "the filters of up to {slices} open slices take {bytes} bytes, which this machine does not give; ask for less with --memory"
+        )))
+    }
+
+    /// The combinations whose counts are reported.
+    pub fn combinations(&self) -> &[u32] {
+        let counter = self.counter.as_ref();
+        counter.and_then(|counter| counter.combinations.as_deref()).unwrap_or_default()
+    }
+
+    /// Bytes of the counters of one slice, over all shards.
+    pub fn counter_bytes(&self) -> Option<u64> {
+        let counter = self.counter.as_ref()?;
+        Some(counter.shard.memory_bytes() * u64::from(self.shards))
+    }
+
+    /// Returns how many slices are open at the same time.
+    pub fn open_slices(&self) -> usize {
+        self.slicing.open_slices(self.counter_bytes().unwrap_or(0))
+    }
 
     /// Number of attributes of the elements that are counted.
-    #[doc(hidden)]
     pub fn attributes(&self) -> usize {
         self.rule.kind.arity()
     }

@@ -33,6 +33,7 @@ pub enum TimeRangeError {
     SeveralStreams,
 }
 
+#[doc(hidden)]
 impl Selection {
     /// Replaces times that are relative to these captures. Their beginning
     /// is the earliest of their first packets, and their end the latest of their last ones;
@@ -45,7 +46,6 @@ impl Selection {
     /// # Errors
     ///
     /// The times of a stream are needed, or the range ends before it begins.
-    #[doc(hidden)]
     pub fn resolved(
         &self,
         sources: &[Source],
@@ -85,7 +85,6 @@ impl Selection {
     }
 
     /// Whether no time in it is relative to captures.
-    #[doc(hidden)]
     pub fn is_resolved(&self) -> bool {
         let mut bounds = [self.from, self.to].into_iter().flatten();
         bounds.all(|bound| matches!(bound, TimeBound::At(_)))

@@ -39,50 +39,47 @@ impl Question {
         Ok(Self { by, distinct })
     }
 
-    /// The keys.
-    #[doc(hidden)]
-    pub fn by(&self) -> &[Field] {
-        &self.by
-    }
-
-    /// What is distinct about them.
-    #[doc(hidden)]
-    pub fn distinct(&self) -> &[Field] {
-        &self.distinct
-    }
-
     /// Whether any of the fields is such an attribute.
     pub(super) fn any(&self, is: impl Fn(Attribute) -> bool) -> bool {
         let mut fields = self.by.iter().chain(&self.distinct);
         fields.any(|field| is(field.attribute))
     }
+}
+
+/// For other crates of this program.
+#[doc(hidden)]
+impl Question {
+    /// The keys.
+    pub fn by(&self) -> &[Field] {
+        &self.by
+    }
+
+    /// What is distinct about them.
+    pub fn distinct(&self) -> &[Field] {
+        &self.distinct
+    }
 
     /// Whether it is about DNS messages.
-    #[doc(hidden)]
     pub fn is_about_dns(&self) -> bool {
         self.any(Attribute::is_name)
     }
 
     /// The names of the key's fields, as on the command line.
-    #[doc(hidden)]
     pub fn by_names(&self) -> String {
         names(&self.by)
     }
 
     /// The names of the other fields.
-    #[doc(hidden)]
     pub fn distinct_names(&self) -> String {
         names(&self.distinct)
     }
 
     /// What people call several keys.
-    #[doc(hidden)]
     pub fn keys_plural(&self) -> String {
         plural(&self.by)
     }
 
     /// What people call several of the others.
-    #[doc(hidden)]
     pub fn others_plural(&self) -> String {
         plural(&self.distinct)
     }

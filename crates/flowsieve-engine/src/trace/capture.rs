@@ -82,34 +82,6 @@ impl Capture {
         Self::open_until(path, format, &StopFlag::default())
     }
 
-    /// Opens a capture as [`Self::open`] does. Once `stop` is set, reading it fails, which is then
-    /// taken for the end.
-    ///
-    /// # Errors
-    /// As [`Self::open`].
-    #[doc(hidden)]
-    pub fn open_until(
-        path: &Path,
-        format: InputFormat,
-        stop: &StopFlag,
-    ) -> Result<Self, TraceError> {
-        let refused = |error| {
-            let error = ReadError { offset: None, kind: TraceErrorKind::Io(error) };
-            error.in_file(path)
-        };
-        let file = if path.as_os_str() == "-" { standard_input() } else { File::open(path) };
-        let file = file.map_err(refused)?;
-        let data = file.metadata().map_err(refused)?;
-        if data.is_dir() {
-            return Err(refused(io::ErrorKind::IsADirectory.into()));
-        }
-        let regular = path.as_os_str() != "-" && data.is_file();
-        let itself = if regular { file.try_clone().ok() } else { None };
-        let source = Box::new(Stoppable::new(file, stop.clone()));
-        let itself = itself.map(|file| PlainFile { file, stop: stop.clone(), length: data.len() });
-        Self::begin(path, source, format, stop, itself, None)
-    }
-
     /// Reads a capture from `reader`; errors call it `name`.
     ///
     /// # Errors
@@ -237,12 +209,6 @@ impl Capture {
         self.part.as_ref().map_or(0, |part| part.unread_bytes)
     }
 
-    /// Yields only wanted packets from now on.
-    #[doc(hidden)]
-    pub fn select(&mut self, select: Arc<dyn Select>) {
-        self.chooser = Some(Box::new(Chooser::new(select, Arc::default())));
-    }
-
     pub(super) fn set_chooser(&mut self, chooser: Option<Chooser>) {
         self.chooser = chooser.map(Box::new);
     }
@@ -286,12 +252,6 @@ impl Capture {
         let guess = self.pcap().and_then(|pcap| pcap.guess_boundary(self.buffer.unread()));
         self.buffer.consume(guess.unwrap_or(0));
         guess.is_some()
-    }
-
-    /// Returns the offset of the next record in the container.
-    #[doc(hidden)]
-    pub fn offset(&self) -> u64 {
-        self.buffer.offset()
     }
 
     /// Returns the dialect of a plain pcap file whose records can be found from any place.
@@ -444,42 +404,9 @@ impl Capture {
         }
     }
 
-    /// Stores what a writer needs in addition to the packets; call it before the first batch is
-    /// read. It costs some time.
-    #[doc(hidden)]
-    pub fn keep_records(&mut self) {
-        let mut records = Box::<Records>::default();
-        self.source.describe(&mut records);
-        self.batch.records = Some(records);
-    }
-
-    /// Stores the annotations of pcapng, too; call it after [`Self::keep_records`]. At the end of
-    /// the capture those behind the last packet are in [`Self::record_batch`].
-    #[doc(hidden)]
-    pub fn keep_annotations(&mut self) {
-        if let Some(records) = &mut self.batch.records {
-            records.keeps_annotations = true;
-        }
-    }
-
     /// Returns the number of annotations that were too long, or too many, to be kept.
     pub(crate) fn unkept_annotations(&self) -> u64 {
         self.batch.records.as_ref().map_or(0, |records| records.unkept)
-    }
-
-    /// Returns the batch of packets that [`Self::next_batch`] read last, with what
-    /// [`Self::keep_records`] stored; without that, only the packets.
-    #[doc(hidden)]
-    pub fn record_batch(&self) -> RecordBatch<'_> {
-        let records = self.batch.records.as_deref();
-        RecordBatch {
-            bytes: self.buffer.buffered(),
-            packets: &self.batch.packets,
-            records: records.map_or(&[], |records| &records.batch),
-            interfaces: records.map_or(&[], |records| &records.interfaces),
-            annotations: records.map_or(&[], |records| &records.annotations),
-            is_plain_pcap: records.is_some_and(|records| records.is_plain_pcap),
-        }
     }
 
     /// Returns the damage of the compressed stream if there is any behind an error of the
@@ -494,21 +421,89 @@ impl Capture {
             Ok(_) => error,
         }
     }
+}
+
+/// For other crates of this program.
+#[doc(hidden)]
+impl Capture {
+    /// Opens a capture as [`Self::open`] does. Once `stop` is set, reading it fails, which is then
+    /// taken for the end.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn open_until(
+        path: &Path,
+        format: InputFormat,
+        stop: &StopFlag,
+    ) -> Result<Self, TraceError> {
+        let refused = |error| {
+            let error = ReadError { offset: None, kind: TraceErrorKind::Io(error) };
+            error.in_file(path)
+        };
+        let file = if path.as_os_str() == "-" { standard_input() } else { File::open(path) };
+        let file = file.map_err(refused)?;
+        let data = file.metadata().map_err(refused)?;
+        if data.is_dir() {
+            return Err(refused(io::ErrorKind::IsADirectory.into()));
+        }
+        let regular = path.as_os_str() != "-" && data.is_file();
+        let itself = if regular { file.try_clone().ok() } else { None };
+        let source = Box::new(Stoppable::new(file, stop.clone()));
+        let itself = itself.map(|file| PlainFile { file, stop: stop.clone(), length: data.len() });
+        Self::begin(path, source, format, stop, itself, None)
+    }
+
+    /// Yields only wanted packets from now on.
+    pub fn select(&mut self, select: Arc<dyn Select>) {
+        self.chooser = Some(Box::new(Chooser::new(select, Arc::default())));
+    }
+
+    /// Returns the offset of the next record in the container.
+    pub fn offset(&self) -> u64 {
+        self.buffer.offset()
+    }
+
+    /// Stores what a writer needs in addition to the packets; call it before the first batch is
+    /// read. It costs some time.
+    pub fn keep_records(&mut self) {
+        let mut records = Box::<Records>::default();
+        self.source.describe(&mut records);
+        self.batch.records = Some(records);
+    }
+
+    /// Stores the annotations of pcapng, too; call it after [`Self::keep_records`]. At the end of
+    /// the capture those behind the last packet are in [`Self::record_batch`].
+    pub fn keep_annotations(&mut self) {
+        if let Some(records) = &mut self.batch.records {
+            records.keeps_annotations = true;
+        }
+    }
+
+    /// Returns the batch of packets that [`Self::next_batch`] read last, with what
+    /// [`Self::keep_records`] stored; without that, only the packets.
+    pub fn record_batch(&self) -> RecordBatch<'_> {
+        let records = self.batch.records.as_deref();
+        RecordBatch {
+            bytes: self.buffer.buffered(),
+            packets: &self.batch.packets,
+            records: records.map_or(&[], |records| &records.batch),
+            interfaces: records.map_or(&[], |records| &records.interfaces),
+            annotations: records.map_or(&[], |records| &records.annotations),
+            is_plain_pcap: records.is_some_and(|records| records.is_plain_pcap),
+        }
+    }
 
     /// Returns the name of the container: `pcap`, `zeek-dns-tsv` and so on.
-    #[doc(hidden)]
     pub fn container(&self) -> &'static str {
         self.container
     }
 
     /// Returns whether it is a log, which has records and no packets.
-    #[doc(hidden)]
     pub fn is_log(&self) -> bool {
         self.class != Class::Capture
     }
 
     /// Returns the names of the container and of the compression, if there is one: `pcap in gzip`.
-    #[doc(hidden)]
     pub fn description(&self) -> String {
         match self.compression {
             Compression::None => self.container().to_owned(),
@@ -517,27 +512,23 @@ impl Capture {
     }
 
     /// Returns the compression around the container.
-    #[doc(hidden)]
     pub fn compression(&self) -> Compression {
         self.compression
     }
 
     /// Returns the counter of bytes read from the file, as they are on disk, that is, compressed.
     /// Another thread may read it.
-    #[doc(hidden)]
     pub fn bytes_read(&self) -> Arc<AtomicU64> {
         Arc::clone(&self.bytes_read)
     }
 
     /// Returns the counter of packets or records whose times are outside 1677 to 2262, beyond what
     /// nanoseconds in 64 bits can hold. They have the nearest time in that range.
-    #[doc(hidden)]
     pub fn times_out_of_range(&self) -> Arc<AtomicU64> {
         Arc::clone(&self.times_out_of_range)
     }
 
     /// Returns the path, or name, under which it was opened.
-    #[doc(hidden)]
     pub fn path(&self) -> &Path {
         &self.path
     }

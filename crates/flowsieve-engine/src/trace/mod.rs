@@ -65,36 +65,29 @@ mod zeek;
 #[cfg(test)]
 mod zeek_tests;
 
-#[doc(hidden)]
-pub use annotation::{Annotation, AnnotationKind, Lost};
 pub use capture::Capture;
 pub(crate) use capture::first_time_ns;
-#[doc(hidden)]
-pub use capture::{is_capture, standard_input};
-#[doc(hidden)]
-pub use codecs::decompressed;
 pub use compression::Compression;
 pub use dnstap_types::DnstapTypes;
 pub(crate) use erf::erf_content;
 pub use error::{TraceError, TraceErrorKind};
 pub use format::InputFormat;
-#[doc(hidden)]
-pub use formats::{container_names, recognised_formats};
 pub use packet::{LinkType, PacketRef, TraceBatch};
-#[doc(hidden)]
-pub use packet::{LogBatch, LogContent, LogEntry, LogQuestion, LoggedFlow, MAX_BATCH};
 pub(crate) use part::FilePart;
-#[doc(hidden)]
-pub use range::{CaptureRange, RangeStart};
-#[doc(hidden)]
-pub use record::{InterfaceInfo, RecordBatch, RecordRef};
 pub(crate) use segments::{SegmentReader, Segments};
-#[doc(hidden)]
-pub use select::Select;
 pub use source::Source;
 pub use stop::StopFlag;
-#[doc(hidden)]
-pub use stop::Stoppable;
-#[doc(hidden)]
-pub use time::from_text as time_from_text;
 pub(crate) use time::is_out_of_range;
+#[doc(hidden)]
+pub use {
+    annotation::{Annotation, AnnotationKind, Lost},
+    capture::{is_capture, standard_input},
+    codecs::decompressed,
+    formats::{container_names, recognised_formats},
+    packet::{LogBatch, LogContent, LogEntry, LogQuestion, LoggedFlow, MAX_BATCH},
+    range::{CaptureRange, RangeStart},
+    record::{InterfaceInfo, RecordBatch, RecordRef},
+    select::Select,
+    stop::Stoppable,
+    time::from_text as time_from_text,
+};
