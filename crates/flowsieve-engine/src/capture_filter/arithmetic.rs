@@ -4,29 +4,17 @@ use super::error::Problem;
 use super::lexer::{Kind, Sign};
 use super::parse::Parser;
 use super::program::{
-    Binary, Comparison, Header, ICMP, ICMPV6, IGMP, IGRP, Networks, PIM, Relation, SCTP, STACK_MAX,
-    Step, TCP, Test, UDP, VRRP,
+    AUTHENTICATION, Binary, Comparison, ESP, Header, Relation, STACK_MAX, Step, Test,
 };
+use super::qualified::{Layer, protocol};
 
 /// Returns the header of this name whose bytes can be read.
 fn header(name: &str) -> Option<Header> {
-    let upper = |networks, protocol| Some(Header::Upper { networks, protocol });
-    match name {
-        "ether" | "link" => Some(Header::Frame),
-        "ip" => Some(Header::Network(Networks::IPV4)),
-        "ip6" | "ipv6" => Some(Header::Network(Networks::IPV6)),
-        "arp" => Some(Header::Network(Networks::ARP)),
-        "rarp" => Some(Header::Network(Networks::REVERSE_ARP)),
-        "tcp" => upper(Networks::IP, TCP),
-        "udp" => upper(Networks::IP, UDP),
-        "sctp" => upper(Networks::IP, SCTP),
-        "pim" => upper(Networks::IP, PIM),
-        "icmp" => upper(Networks::IPV4, ICMP),
-        "igmp" => upper(Networks::IPV4, IGMP),
-        "igrp" => upper(Networks::IPV4, IGRP),
-        "vrrp" | "carp" => upper(Networks::IPV4, VRRP),
-        "icmp6" | "icmpv6" => upper(Networks::IPV6, ICMPV6),
-        _ => None,
+    match protocol(name)?.layer {
+        Layer::Link => Some(Header::Frame),
+        Layer::Network(networks) => Some(Header::Network(networks)),
+        Layer::Upper { number: ESP | AUTHENTICATION, .. } | Layer::EtherType(_) => None,
+        Layer::Upper { networks, number } => Some(Header::Upper { networks, protocol: number }),
     }
 }
 

@@ -223,7 +223,7 @@ fn is_number(text: &str) -> bool {
 }
 
 /// Parses a decimal, hexadecimal or octal number; `None` if it is too large or has a wrong digit.
-fn number(text: &str) -> Option<u32> {
+pub(super) fn number(text: &str) -> Option<u32> {
     if let Some(digits) = hexadecimal(text) {
         return u32::from_str_radix(digits, 16).ok();
     }

@@ -51,14 +51,8 @@ impl Subject for LogEntry<'_> {
                 let ports = ends(direction, || end(source), || end(destination))?;
                 Some(protocols.has(protocol) && ports)
             }
-            Test::Ether { .. }
-            | Test::Broadcast
-            | Test::Multicast
-            | Test::EtherType(_)
-            | Test::Vlan(_)
-            | Test::Mpls(_)
-            | Test::PppOe(_)
-            | Test::Relation(_) => None,
+            // It has no bytes.
+            _ => None,
         }
     }
 

@@ -1,12 +1,9 @@
 //! Tests of packets.
 
 use super::evaluate::{Subject, ends};
-use super::program::{Direction, Header, Networks, Protocols, Test};
+use super::program::{AUTHENTICATION, Direction, Header, Networks, Protocols, Test};
 use crate::decode::{Network, NetworkKind, Shim, Tunnel, Upper, network, shims, upper};
 use crate::trace::LinkType;
-
-/// The protocol number of authentication headers.
-const AUTHENTICATION: u8 = 51;
 
 /// The captured bytes end before the answer is known.
 #[derive(Clone, Copy, Debug)]
@@ -257,23 +254,13 @@ impl Subject for Packet<'_> {
         match *test {
             Test::Network(networks) => self.is_one_of(networks),
             Test::Protocol { networks, number } => self.protocol(networks, number),
-            Test::Address4 {
-                networks,
-                direction,
-                network,
-                mask,
-            } => self.address4(networks, direction, network, mask),
-            Test::Address6 {
-                direction,
-                network,
-                mask,
-            } => self.address6(direction, network, mask),
-            Test::Port {
-                protocols,
-                direction,
-                first,
-                last,
-            } => self.port(protocols, direction, first, last),
+            Test::Address4 { networks, direction, network, mask } => {
+                self.address4(networks, direction, network, mask)
+            }
+            Test::Address6 { direction, network, mask } => self.address6(direction, network, mask),
+            Test::Port { protocols, direction, first, last } => {
+                self.port(protocols, direction, first, last)
+            }
             Test::Ether { direction, address } => self.ether_address(direction, address),
             Test::Broadcast => self.ether_address(Direction::Destination, [0xff; 6]),
             Test::Multicast => match self.ether() {

@@ -4,8 +4,8 @@ use super::error::Problem;
 use super::lexer::{Kind, Sign};
 use super::parse::Parser;
 use super::program::{
-    Comparison, Direction, Header, ICMP, ICMPV6, IGMP, IGRP, Networks, Node, PIM, Relation, SCTP,
-    Step, TCP, Test, UDP, VRRP,
+    AUTHENTICATION, Comparison, Direction, ESP, Header, ICMP, ICMPV6, IGMP, IGRP, Networks, Node,
+    PIM, Relation, SCTP, Step, TCP, Test, UDP, VRRP,
 };
 
 /// The qualifiers of a value, which following values without any take over.
@@ -72,8 +72,8 @@ const PROTOCOLS: &[Protocol] = &[
     upper("pim", Networks::IP, PIM),
     upper("vrrp", Networks::IPV4, VRRP),
     upper("carp", Networks::IPV4, VRRP),
-    upper("ah", Networks::IP, 51),
-    upper("esp", Networks::IP, 50),
+    upper("ah", Networks::IP, AUTHENTICATION),
+    upper("esp", Networks::IP, ESP),
     ether_type("atalk", 0x809b),
     ether_type("aarp", 0x80f3),
     ether_type("decnet", 0x6003),
@@ -86,54 +86,15 @@ const PROTOCOLS: &[Protocol] = &[
 ];
 
 /// Words of the language that are not supported.
-const NOT_UNDERSTOOD: &[&str] = &[
-    "action",
-    "addr1",
-    "addr2",
-    "addr3",
-    "addr4",
-    "byte",
-    "clnp",
-    "dir",
-    "direction",
-    "esis",
-    "fddi",
-    "gateway",
-    "geneve",
-    "ifindex",
-    "ifname",
-    "inbound",
-    "ipx",
-    "isis",
-    "iso",
-    "lane",
-    "llc",
-    "metac",
-    "netbeui",
-    "oam",
-    "oamf4",
-    "on",
-    "outbound",
-    "ppp",
-    "protochain",
-    "ra",
-    "radio",
-    "reason",
-    "rnr",
-    "rset",
-    "ruleset",
-    "rulenum",
-    "slip",
-    "srnr",
-    "subrulenum",
-    "subtype",
-    "ta",
-    "tr",
-    "type",
-    "vci",
-    "vpi",
-    "wlan",
-];
+const NOT_UNDERSTOOD: &str = "\
+    action addr1 addr2 addr3 addr4 byte clnp dir direction esis fddi gateway geneve ifindex \
+    ifname inbound ipx isis iso lane llc metac netbeui oam oamf4 on outbound ppp protochain ra \
+    radio reason rnr rset ruleset rulenum slip srnr subrulenum subtype ta tr type vci vpi wlan";
+
+/// Returns the protocol of this name.
+pub(super) fn protocol(name: &str) -> Option<Protocol> {
+    PROTOCOLS.iter().find(|protocol| protocol.name == name).copied()
+}
 
 impl Qualifiers {
     /// Returns the words of these qualifiers.
@@ -197,8 +158,7 @@ impl Parser<'_> {
     }
 
     fn protocol(&mut self) -> Option<Protocol> {
-        let word = self.word()?;
-        let protocol = *PROTOCOLS.iter().find(|protocol| protocol.name == word)?;
+        let protocol = protocol(self.word()?)?;
         self.skip();
         Some(protocol)
     }
@@ -400,7 +360,7 @@ impl Parser<'_> {
     /// Parses a value without qualifiers.
     fn inherited_value(&mut self) -> Result<(), Problem> {
         let text = self.token_text();
-        let is_known = |word: &str| NOT_UNDERSTOOD.contains(&word);
+        let is_known = |word: &str| NOT_UNDERSTOOD.split(' ').any(|known| known == word);
         let kind = self.kind();
         match (kind, self.inherited) {
             (Kind::End, _) if self.nodes.is_empty() => {
