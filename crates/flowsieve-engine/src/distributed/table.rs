@@ -90,7 +90,7 @@ impl Joining {
         pieces: &[&Piece],
         parts: &PartsByPiece<'_>,
     ) -> Result<(), PieceError> {
-        let mut result = nothing_of(path);
+        let mut result = InputResult { path: path.to_path_buf(), ..InputResult::default() };
         let mut accepted = Vec::new();
         let (mut left, mut earlier_ns) = (None, i64::MIN);
         for &piece in pieces {
@@ -150,20 +150,6 @@ fn fits(part: &InputPart, left: Option<u64>, packets_before: u64) -> bool {
     part.entered.is_some()
         && (left.is_none() || part.entered == left)
         && (part.error.is_none() || part.packets_before == packets_before)
-}
-
-fn nothing_of(path: &Path) -> InputResult {
-    InputResult {
-        path: path.to_path_buf(),
-        container: None,
-        packets: 0,
-        left_out: 0,
-        unread_bytes: 0,
-        times_out_of_range: 0,
-        error: None,
-        remarks: Vec::new(),
-        is_log: false,
-    }
 }
 
 fn add_to_result(result: &mut InputResult, part: &InputPart) {

@@ -194,17 +194,8 @@ impl<'a, I: Input> Merge<'a, I> {
             if source.has_more() {
                 followed.push((number, source.clone()));
             }
-            inputs.push(InputResult {
-                path: source.path().to_path_buf(),
-                container: None,
-                packets: 0,
-                left_out: 0,
-                unread_bytes: 0,
-                times_out_of_range: 0,
-                error: None,
-                remarks: Vec::new(),
-                is_log: false,
-            });
+            let path = source.path().to_path_buf();
+            inputs.push(InputResult { path, ..InputResult::default() });
             upcoming.push(Upcoming { source, number, first_ns });
         }
         upcoming.sort_by_key(|input| input.first_ns);

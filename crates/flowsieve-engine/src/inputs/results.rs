@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 /// Result of one input.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct InputResult {
     /// The file, or `-`.
     pub path: PathBuf,

@@ -3,6 +3,7 @@
 use crate::memory::can_allocate;
 use ahash::RandomState;
 use hashbrown::{HashMap, HashTable};
+use std::hash::Hash;
 
 /// A map of byte strings of at most 65,535 bytes.
 ///
@@ -13,7 +14,7 @@ use hashbrown::{HashMap, HashTable};
 /// When more memory would be needed than the limit, or than the system gives, the map gives up: it
 /// frees everything, and from then on it refuses everything.
 #[derive(Debug)]
-pub(super) struct ByteMap<V> {
+pub(crate) struct ByteMap<V> {
     hasher: RandomState,
     pairs: HashMap<u64, V, RandomState>,
     short: HashMap<[u64; 2], V, RandomState>,
@@ -49,7 +50,7 @@ impl Place {
 
 impl<V: Copy> ByteMap<V> {
     /// An empty map that takes at most this many bytes of memory.
-    pub(super) fn new(limit_bytes: u64) -> Self {
+    pub(crate) fn new(limit_bytes: u64) -> Self {
         let hasher = RandomState::new();
         Self {
             pairs: HashMap::with_hasher(hasher.clone()),
@@ -71,37 +72,36 @@ impl<V: Copy> ByteMap<V> {
         if let [4, pair @ ..] = key
             && let Ok(pair) = pair.try_into()
         {
-            let pair = u64::from_ne_bytes(pair);
-            // Inserting into a full table would make it grow, also for what it has.
-            if self.pairs.len() == self.pairs.capacity() {
-                if let Some(held) = self.pairs.get_mut(&pair) {
-                    return Put::Known(std::mem::replace(held, value));
-                }
-                if !self.may_grow(self.pairs.allocation_size(), 1024)
-                    || self.is_refused(|map| map.pairs.try_reserve(1).is_err())
-                {
-                    return Put::Refused;
-                }
-            }
-            return Put::of(self.pairs.insert(pair, value));
+            return self.put_word(|map| &mut map.pairs, u64::from_ne_bytes(pair), value);
         }
         match short(key) {
-            Some(packed) => {
-                // Inserting into a full table would make it grow, also for what it has.
-                if self.short.len() == self.short.capacity() {
-                    if let Some(held) = self.short.get_mut(&packed) {
-                        return Put::Known(std::mem::replace(held, value));
-                    }
-                    if !self.may_grow(self.short.allocation_size(), 1024)
-                        || self.is_refused(|map| map.short.try_reserve(1).is_err())
-                    {
-                        return Put::Refused;
-                    }
-                }
-                Put::of(self.short.insert(packed, value))
-            }
+            Some(packed) => self.put_word(|map| &mut map.short, packed, value),
             None => self.put_long(key, value),
         }
+    }
+
+    /// Puts a string into one of the tables of words.
+    #[inline]
+    fn put_word<K: Eq + Hash>(
+        &mut self,
+        table: impl Fn(&mut Self) -> &mut HashMap<K, V, RandomState>,
+        key: K,
+        value: V,
+    ) -> Put<V> {
+        let words = table(self);
+        // Inserting into a full table would make it grow, also for what it has.
+        if words.len() == words.capacity() {
+            if let Some(held) = words.get_mut(&key) {
+                return Put::Known(std::mem::replace(held, value));
+            }
+            let bytes = words.allocation_size();
+            if !self.may_grow(bytes, 1024)
+                || self.is_refused(|map| table(map).try_reserve(1).is_err())
+            {
+                return Put::Refused;
+            }
+        }
+        table(self).insert(key, value).map_or(Put::New, Put::Known)
     }
 
     fn put_long(&mut self, key: &[u8], value: V) -> Put<V> {
@@ -160,7 +160,7 @@ impl<V: Copy> ByteMap<V> {
     }
 
     /// Bytes allocated.
-    pub(super) fn memory_bytes(&self) -> u64 {
+    pub(crate) fn memory_bytes(&self) -> u64 {
         let tables = self.pairs.allocation_size()
             + self.short.allocation_size()
             + self.long.allocation_size();
@@ -183,26 +183,19 @@ impl<V: Copy> ByteMap<V> {
         }
     }
 
-    /// Number of strings, unless the map gave up.
-    pub(super) fn len(&self) -> Option<u64> {
+    /// Number of distinct strings, unless the map gave up.
+    pub(crate) fn distinct(&self) -> Option<u64> {
         let strings = self.pairs.len() + self.short.len() + self.long.len();
         (!self.over_limit).then_some(strings as u64)
     }
 
     /// Removes everything and keeps the memory.
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.pairs.clear();
         self.short.clear();
         self.long.clear();
         self.bytes.clear();
         self.over_limit = false;
-    }
-}
-
-impl<V> Put<V> {
-    #[inline]
-    fn of(before: Option<V>) -> Self {
-        before.map_or(Self::New, Self::Known)
     }
 }
 

@@ -2,44 +2,15 @@
 
 use super::byte_map::{ByteMap, Put};
 
-/// A set of byte strings of at most 65,535 bytes.
-///
-/// When more memory would be needed than the limit, or than the system gives, the set gives up: it
-/// frees everything, and from then on it has no answer.
-#[derive(Debug)]
-pub(crate) struct ExactSet(ByteMap<()>);
+/// A set of byte strings of at most 65,535 bytes. Once the map gives up, the set has no answer.
+pub(crate) type ExactSet = ByteMap<()>;
 
 impl ExactSet {
-    /// An empty set that takes at most this many bytes of memory.
-    pub(crate) fn new(limit_bytes: u64) -> Self {
-        Self(ByteMap::new(limit_bytes))
-    }
-
     /// Inserts `key`, of at most 65,535 bytes; true if it was new. False for everything once the
     /// limit is passed.
     #[inline]
     pub(crate) fn insert(&mut self, key: &[u8]) -> bool {
-        self.0.put(key, ()) == Put::New
-    }
-
-    /// Bytes allocated.
-    pub(crate) fn memory_bytes(&self) -> u64 {
-        self.0.memory_bytes()
-    }
-
-    /// Every string, in no order.
-    pub(super) fn for_each(&self, mut take: impl FnMut(&[u8])) {
-        self.0.for_each(|key, ()| take(key));
-    }
-
-    /// Number of distinct strings, unless the limit was passed.
-    pub(crate) fn distinct(&self) -> Option<u64> {
-        self.0.len()
-    }
-
-    /// Removes everything and keeps the memory.
-    pub(crate) fn clear(&mut self) {
-        self.0.clear();
+        self.put(key, ()) == Put::New
     }
 }
 

@@ -6,7 +6,6 @@ use super::results::Totals;
 use super::slice_set::SliceSet;
 use super::slice_sum::ClosedSlice;
 use super::time_slice::{OpenSlices, Place, SliceGrid};
-use crate::decode::Skip;
 use crate::elements::{Cursor, ElementBatch, ElementColumns, ShardElements};
 use crate::guard::{Broken, WorkerPanicked};
 use crate::hashing::shard_of;
@@ -30,31 +29,15 @@ const LATE_BYTES: usize = 32 << 20;
 const BYTES_A_SLICE: usize = 256;
 
 /// Why a stage cannot go on.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
 pub(crate) enum StageError {
     /// The sink failed.
-    Sink(io::Error),
+    Sink(#[from] io::Error),
     /// A worker panicked.
-    Worker(WorkerPanicked),
+    Worker(#[from] WorkerPanicked),
     /// The code that consumes the packets panicked.
-    Broken(Broken),
-}
-
-impl From<io::Error> for StageError {
-    fn from(error: io::Error) -> Self {
-        Self::Sink(error)
-    }
-}
-
-impl From<Broken> for StageError {
-    fn from(broken: Broken) -> Self {
-        Self::Broken(broken)
-    }
-}
-
-impl From<WorkerPanicked> for StageError {
-    fn from(gone: WorkerPanicked) -> Self {
-        Self::Worker(gone)
-    }
+    Broken(#[from] Broken),
 }
 
 /// Consumes the elements of open slices, and closes slices.
@@ -131,7 +114,8 @@ pub(super) struct Sequencer<S> {
     shard_count: usize,
     arity: usize,
     closings: u64,
-    totals: RunTotals,
+    /// Those of packets, which shards do not see.
+    totals: Totals,
     late: Late,
     /// Slices that end by this time are final.
     final_ns: i64,
@@ -163,16 +147,6 @@ pub(super) struct LateBuffer {
     due_ns: Option<i64>,
 }
 
-/// Counts of packets, which shards do not see.
-#[derive(Default)]
-struct RunTotals {
-    packets: u64,
-    elements: u64,
-    late: u64,
-    uncounted: u64,
-    skipped: BTreeMap<Skip, u64>,
-}
-
 impl<S: Stage> Sequencer<S> {
     pub(super) fn new(
         grid: SliceGrid,
@@ -193,7 +167,7 @@ impl<S: Stage> Sequencer<S> {
             shard_count,
             arity,
             closings: 0,
-            totals: RunTotals::default(),
+            totals: Totals::default(),
             late,
             final_ns: i64::MIN,
             window: None,
@@ -412,22 +386,9 @@ impl<S: Stage> Sequencer<S> {
             }
         }
         let outcome = self.stage.finish()?;
-        let without_ip: u64 = self
-            .totals
-            .skipped
-            .iter()
-            .filter(|(skip, _)| !skip.has_ip())
-            .map(|(_, count)| count)
-            .sum();
-        let totals = Totals {
-            packets: self.totals.packets,
-            ip_packets: self.totals.packets - without_ip,
-            elements: self.totals.elements,
-            skipped: self.totals.skipped,
-            late: self.totals.late,
-            uncounted: self.totals.uncounted,
-            ..Totals::default()
-        };
+        let without_ip = self.totals.skipped.iter().filter(|(skip, _)| !skip.has_ip());
+        let without_ip: u64 = without_ip.map(|(_, count)| count).sum();
+        let totals = Totals { ip_packets: self.totals.packets - without_ip, ..self.totals };
         let listed = match self.late {
             Late::Listed(slices) => slices,
             Late::Buffered(_) => SliceSet::default(),

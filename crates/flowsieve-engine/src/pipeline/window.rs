@@ -124,7 +124,7 @@ impl LastSeen {
     /// A pane begins.
     fn begin(&mut self) {
         let (now, live) = (self.now, self.counts.live());
-        let held = self.elements.len().unwrap_or(0);
+        let held = self.elements.distinct().unwrap_or(0);
         if now == u32::MAX {
             self.forget();
             self.now = 0;
@@ -143,12 +143,12 @@ impl LastSeen {
             self.lose();
             return;
         }
-        pane.for_each(|element| match self.elements.put(element, now) {
+        pane.for_each(|element, ()| match self.elements.put(element, now) {
             Put::New => self.counts.see(None, now.into()),
             Put::Known(last) => self.counts.see(Some(last.into()), now.into()),
             Put::Refused => {}
         });
-        if self.elements.len().is_none() {
+        if self.elements.distinct().is_none() {
             self.lose();
         }
     }
