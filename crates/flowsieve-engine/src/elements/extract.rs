@@ -91,6 +91,14 @@ impl Extractor {
                     self.push_flow(&flow_headers(&ip), out);
                     Ok(1)
                 }),
+                kind @ (ElementKind::SOURCE | ElementKind::DESTINATION) => {
+                    let is_source = kind == ElementKind::SOURCE;
+                    out.packets(bytes, packets, |link, frame, out| {
+                        let ip = self.reader.decode(link, frame)?;
+                        self.push_end(ip.addresses, is_source, out);
+                        Ok(1)
+                    });
+                }
                 _ => out.packets(bytes, packets, |link, frame, out| {
                     self.reader.packet(link, frame, |headers| self.push(headers, out))
                 }),
@@ -125,6 +133,20 @@ impl Extractor {
             Addresses::V6 { source, destination } => {
                 let key: [u8; 33] = encode_v6(&[&source, &destination]);
                 self.columns.push(out, &key, &[1, 17, 33]);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn push_end(&self, addresses: Addresses, is_source: bool, out: &mut ElementColumns) {
+        match addresses {
+            Addresses::V4 { source, destination } => {
+                let key = ShortKey::V4.address(if is_source { source } else { destination });
+                self.columns.push(out, &key.padded().to_le_bytes()[..5], &[1, 5]);
+            }
+            Addresses::V6 { source, destination } => {
+                let key: [u8; 17] = encode_v6(&[if is_source { &source } else { &destination }]);
+                self.columns.push(out, &key, &[1, 17]);
             }
         }
     }
