@@ -62,19 +62,15 @@ fn slices(batch: &RecordBatch) -> impl Iterator<Item = SliceResult> {
         packets: whole("packets", row).unwrap_or_default(),
         elements: whole("elements", row).unwrap_or_default(),
         exact: whole("exact", row),
-        exact_over_limit: false,
         first: whole("first", row),
         estimate: number("estimate", row),
         std_error: number("std_error", row),
         lower: whole("lower", row),
         upper: whole("upper", row),
-        observed_fpr: None,
-        saturated: false,
-        combinations: Vec::new(),
-        revised: false,
         partial: batch
             .column_by_name("partial")
             .and_then(|column| column.as_boolean_opt())
             .is_some_and(|column| column.is_valid(row) && column.value(row)),
+        ..SliceResult::default()
     })
 }

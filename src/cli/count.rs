@@ -228,12 +228,8 @@ impl CountArgs {
                 (self.filter.continued.is_some(), "--continue"),
             ],
         )?;
-        Ok(DividedRun {
-            plan: DividedPlan::Count(self.plan(&self.trace.input.captures, None)?),
-            format: self.format.format,
-            output: self.output.output.clone(),
-            is_quiet: self.speech.is_quiet(),
-        })
+        let plan = DividedPlan::Count(self.plan(&self.trace.input.captures, None)?);
+        Ok(plan.run(self.format.format, &self.output, self.speech.is_quiet()))
     }
 
     /// Returns the ranking for the page, if one is wanted.

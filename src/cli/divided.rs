@@ -2,7 +2,7 @@
 
 use super::host::run_as;
 use super::inputs::Inputs;
-use super::options::ReadArgs;
+use super::options::{OutputArgs, ReadArgs};
 use super::run::Run;
 use super::{Command, Failure, Host, UsageError, parse};
 use flowsieve::distributed::{Outline, PiecePlan};
@@ -83,12 +83,7 @@ pub fn conclude(
 impl DividedPlan {
     /// Returns what is read.
     pub fn trace(&self) -> &TracePlan {
-        match self {
-            Self::Count(plan) => &plan.trace,
-            Self::Top(plan) => &plan.trace,
-            Self::Flows(plan, _) => &plan.trace,
-            Self::Export(plan, _) => &plan.trace,
-        }
+        self.outline().trace
     }
 
     /// Returns what is read, to be changed.
@@ -99,6 +94,16 @@ impl DividedPlan {
             Self::Flows(plan, _) => &mut plan.trace,
             Self::Export(plan, _) => &mut plan.trace,
         }
+    }
+
+    /// Returns its run, with these options.
+    pub(super) fn run(
+        self,
+        format: ReportFormat,
+        output: &OutputArgs,
+        is_quiet: bool,
+    ) -> DividedRun {
+        DividedRun { plan: self, format, output: output.output.clone(), is_quiet }
     }
 
     fn pieces(&self) -> &dyn PiecePlan {

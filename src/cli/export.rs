@@ -174,12 +174,8 @@ impl ExportArgs {
         self.check()?;
         let plan = self.plan(&self.input.captures)?;
         let parameters = ExportParameters::new(&plan, self.names);
-        Ok(DividedRun {
-            plan: DividedPlan::Export(plan, parameters),
-            format: self.format,
-            output: self.output.output.clone(),
-            is_quiet: self.speech.is_quiet(),
-        })
+        let plan = DividedPlan::Export(plan, parameters);
+        Ok(plan.run(self.format, &self.output, self.speech.is_quiet()))
     }
 
     fn check(&self) -> Result<(), UsageError> {

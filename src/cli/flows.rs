@@ -176,12 +176,8 @@ impl FlowsArgs {
         self.check()?;
         let plan = self.plan(&self.input.captures)?;
         let parameters = FlowParameters::new(&plan, self.memory, false, self.names);
-        Ok(DividedRun {
-            plan: DividedPlan::Flows(plan, parameters),
-            format: self.format.format,
-            output: self.output.output.clone(),
-            is_quiet: self.speech.is_quiet(),
-        })
+        let plan = DividedPlan::Flows(plan, parameters);
+        Ok(plan.run(self.format.format, &self.output, self.speech.is_quiet()))
     }
 
     fn check(&self) -> Result<(), UsageError> {

@@ -152,12 +152,8 @@ impl TopArgs {
     /// Returns the same for machines to divide.
     pub(super) fn divided(&self) -> Result<DividedRun, UsageError> {
         refuse(&self.input.read, &[(self.page.is_wanted(), "--html or --svg")])?;
-        Ok(DividedRun {
-            plan: DividedPlan::Top(self.plan(&self.input.captures)?),
-            format: self.format.format,
-            output: self.output.output.clone(),
-            is_quiet: self.speech.is_quiet(),
-        })
+        let plan = DividedPlan::Top(self.plan(&self.input.captures)?);
+        Ok(plan.run(self.format.format, &self.output, self.speech.is_quiet()))
     }
 
     fn plan(&self, inputs: &[PathBuf]) -> Result<TopPlan, UsageError> {

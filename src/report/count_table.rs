@@ -164,22 +164,17 @@ fn quantiles(totals: &Totals, parameters: &CountParameters) -> Option<String> {
 /// The sum of all slices as a row, with its first cell.
 fn sums(totals: &Totals, parameters: &CountParameters) -> (SliceResult, String) {
     let sum = SliceResult {
-        start_ns: 0,
-        end_ns: 0,
         packets: totals.packets,
         elements: totals.elements,
         exact: totals.exact,
-        exact_over_limit: false,
         first: totals.first,
         estimate: totals.estimate,
         std_error: totals.std_error,
         lower: totals.lower,
         upper: totals.upper,
         observed_fpr: totals.observed_fpr,
-        saturated: false,
         combinations: totals.combinations.clone(),
-        revised: false,
-        partial: false,
+        ..SliceResult::default()
     };
     let slices = grouped(totals.slices);
     let label = match parameters.every_ns {

@@ -2,18 +2,16 @@
 
 use super::json::objects;
 use crate::report::batch::{Batch, Schema};
-use crate::report::format::{Document, Format, Part, ReportFormat};
+use crate::report::format::{Format, Part, ReportFormat};
 use crate::report::rows::Frame;
 use std::io::{self, Write};
 
 pub(in crate::report) const FORMAT: ReportFormat = ReportFormat {
     name: "jsonl",
     help: "One object per line",
-    is_binary: false,
-    is_line_by_line: true,
     is_flat: false,
-    document: Document::None,
     begin: || Box::new(JsonLines),
+    ..super::csv::FORMAT
 };
 
 struct JsonLines;

@@ -2,18 +2,15 @@
 
 use super::texts_of;
 use crate::report::batch::{Batch, Schema};
-use crate::report::format::{Document, Format, Part, ReportFormat};
+use crate::report::format::{Format, Part, ReportFormat};
 use crate::report::rows::{Frame, Tail};
 use std::io::{self, Write};
 
 pub(in crate::report) const FORMAT: ReportFormat = ReportFormat {
     name: "latex",
     help: "The rows of the CSV as a table in LaTeX",
-    is_binary: false,
-    is_line_by_line: true,
-    is_flat: true,
-    document: Document::None,
     begin: || Box::new(Latex),
+    ..super::csv::FORMAT
 };
 
 struct Latex;

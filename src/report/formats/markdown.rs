@@ -2,18 +2,15 @@
 
 use super::texts_of;
 use crate::report::batch::{Batch, Schema};
-use crate::report::format::{Document, Format, Part, ReportFormat};
+use crate::report::format::{Format, Part, ReportFormat};
 use crate::report::rows::Frame;
 use std::io::{self, Write};
 
 pub(in crate::report) const FORMAT: ReportFormat = ReportFormat {
     name: "markdown",
     help: "The rows of the CSV as a table in Markdown",
-    is_binary: false,
-    is_line_by_line: true,
-    is_flat: true,
-    document: Document::None,
     begin: || Box::new(Markdown),
+    ..super::csv::FORMAT
 };
 
 struct Markdown;

@@ -28,7 +28,8 @@ pub trait PiecePlan {
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub struct Outline<'a> {
-    pub(super) trace: &'a TracePlan,
+    /// What is read.
+    pub trace: &'a TracePlan,
     pub(super) slicing: Slicing,
     pub(super) shards: u32,
     run: Run<'a>,

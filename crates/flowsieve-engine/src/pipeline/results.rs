@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::io;
 
 /// The answer for one time slice.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a column of its row")]
 pub struct SliceResult {
     /// First nanosecond of the slice since the epoch (of the first packet, if there is one slice).

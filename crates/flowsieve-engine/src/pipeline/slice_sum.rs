@@ -81,8 +81,7 @@ impl SliceSum {
             observed_fpr: judged.filter(|&n| n > 0).map(|n| self.false_repeats as f64 / n as f64),
             saturated: self.saturated,
             combinations: CombinationSums::of_slice(&self.combinations),
-            revised: false,
-            partial: false,
+            ..SliceResult::default()
         }
     }
 }
