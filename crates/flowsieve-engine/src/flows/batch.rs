@@ -81,6 +81,14 @@ pub(super) struct FlowPacket {
     pub(super) upper: Upper,
 }
 
+/// A packet with its time, and the name in its first DNS message.
+#[derive(Clone, Copy)]
+pub(super) struct Arrival<'a> {
+    pub(super) time_ns: i64,
+    pub(super) packet: &'a FlowPacket,
+    pub(super) name: Option<&'a [u8]>,
+}
+
 /// A DNS message.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Message {
@@ -123,13 +131,8 @@ impl FlowBatch {
     }
 
     /// Appends a packet that belongs to a flow, and its name, divided among shards.
-    pub(super) fn push(
-        &mut self,
-        time_ns: i64,
-        packet: &FlowPacket,
-        name: Option<&[u8]>,
-        shards: usize,
-    ) {
+    pub(super) fn push(&mut self, arrival: Arrival<'_>, shards: usize) {
+        let Arrival { time_ns, packet, name } = arrival;
         let rows = &mut self.rows;
         let place = FlowPlace { flow: rows.flows.len() as u32, packet: self.times_ns.len() as u32 };
         rows.of_shards.resize_with(shards, Vec::new);

@@ -1,6 +1,6 @@
 //! The run: captures in, flows and DNS messages out.
 
-use super::batch::{FlowBatch, FlowCursor, FlowMaker, FlowPacket};
+use super::batch::{Arrival, FlowBatch, FlowCursor, FlowMaker, FlowPacket};
 use super::plan::FlowPlan;
 use super::record::Ended;
 use super::results::{FlowSink, FlowSummary, FlowTotals};
@@ -55,14 +55,8 @@ pub(super) trait FlowConsumer {
     /// Reads ahead the memory that the next packets need.
     fn prefetch(&mut self, _packets: &[FlowPacket]) {}
 
-    /// Takes a packet, and the name in its first DNS message.
-    fn take(
-        &mut self,
-        time_ns: i64,
-        packet: &FlowPacket,
-        name: Option<&[u8]>,
-        output: &mut Output<'_>,
-    ) -> Result<(), RunError>;
+    /// Takes a packet.
+    fn take(&mut self, arrival: Arrival<'_>, output: &mut Output<'_>) -> Result<(), RunError>;
 
     /// Returns an empty batch in exchange for one that is consumed as a whole; `None` if packets are
     /// consumed one by one.
@@ -214,10 +208,8 @@ impl Output<'_> {
     pub(super) fn add_to(
         &mut self,
         table: &mut FlowTable,
-        time_ns: i64,
-        packet: &FlowPacket,
+        Arrival { time_ns, packet, name }: Arrival<'_>,
         number: u64,
-        name: Option<&[u8]>,
     ) -> io::Result<()> {
         let at = table.add(time_ns, packet, number, &mut |flow| {
             self.totals.end(&flow);
@@ -285,7 +277,7 @@ impl Output<'_> {
                 message.filter(|message| message.packet as usize == cursor.rows.flow)
             };
             let name = message_here(cursor).map(|_| batch.rows.names.get(cursor.rows.message));
-            taker.take(time_ns, packet, name, self)?;
+            taker.take(Arrival { time_ns, packet, name }, self)?;
             while let Some(message) = message_here(cursor) {
                 let name = batch.rows.names.get(cursor.rows.message);
                 self.sink.dns(&message.record(time_ns, packet, name))?;
@@ -309,15 +301,9 @@ impl FlowConsumer for FlowTable {
     }
 
     #[inline]
-    fn take(
-        &mut self,
-        time_ns: i64,
-        packet: &FlowPacket,
-        name: Option<&[u8]>,
-        output: &mut Output<'_>,
-    ) -> Result<(), RunError> {
+    fn take(&mut self, arrival: Arrival<'_>, output: &mut Output<'_>) -> Result<(), RunError> {
         let number = self.begun();
-        Ok(output.add_to(self, time_ns, packet, number, name)?)
+        Ok(output.add_to(self, arrival, number)?)
     }
 
     fn expire(&mut self, now_ns: i64, output: &mut Output<'_>) -> Result<i64, RunError> {

@@ -5,7 +5,7 @@
 //! however many there were. Only if the system refuses memory does it depend on how much the system
 //! gives, and to which shard.
 
-use super::batch::{FlowBatch, FlowPacket};
+use super::batch::{Arrival, FlowBatch, FlowPacket};
 use super::plan::FlowPlan;
 use super::remaining::RemainingFlows;
 use super::run::{FlowConsumer, Output};
@@ -103,18 +103,12 @@ impl FlowConsumer for Tables<'_> {
         }
     }
 
-    fn take(
-        &mut self,
-        time_ns: i64,
-        packet: &FlowPacket,
-        name: Option<&[u8]>,
-        output: &mut Output<'_>,
-    ) -> Result<(), RunError> {
+    fn take(&mut self, arrival: Arrival<'_>, output: &mut Output<'_>) -> Result<(), RunError> {
         match self {
-            Self::Joined(joined) => joined.take(time_ns, packet, name, output),
+            Self::Joined(joined) => joined.take(arrival, output),
             Self::Divided(divided) => {
                 let shards = divided.shards.len();
-                divided.collected.push(time_ns, packet, name, shards);
+                divided.collected.push(arrival, shards);
                 if divided.collected.rows.flows.len() < COLLECTED {
                     return Ok(());
                 }
@@ -165,23 +159,18 @@ impl Tables<'_> {
                 name = name.or(Some(batch.rows.names.get(number)));
             }
             let packet = &batch.rows.flows[place.flow as usize];
-            joined.take(batch.times_ns[place.packet as usize], packet, name, output)?;
+            let time_ns = batch.times_ns[place.packet as usize];
+            joined.take(Arrival { time_ns, packet, name }, output)?;
         }
         Ok(())
     }
 }
 
 impl Joined {
-    fn take(
-        &mut self,
-        time_ns: i64,
-        packet: &FlowPacket,
-        name: Option<&[u8]>,
-        output: &mut Output<'_>,
-    ) -> Result<(), RunError> {
+    fn take(&mut self, arrival: Arrival<'_>, output: &mut Output<'_>) -> Result<(), RunError> {
         let number = self.packets;
         self.packets += 1;
-        Ok(output.add_to(&mut self.table, time_ns, packet, number, name)?)
+        Ok(output.add_to(&mut self.table, arrival, number)?)
     }
 }
 
@@ -393,6 +382,10 @@ mod tests {
         )
     }
 
+    fn arrival((time_ns, packet, name): &Taken) -> Arrival<'_> {
+        Arrival { time_ns: *time_ns, packet, name: name.as_deref() }
+    }
+
     /// Pushes packets one by one, or in batches of these sizes.
     fn take(
         tables: &mut impl FlowConsumer,
@@ -411,14 +404,14 @@ mod tests {
                             && batch.rows.of_shards.iter().all(Vec::is_empty)
                     );
                     let shards = tables.shards().unwrap().len();
-                    for (time_ns, packet, name) in now {
-                        batch.push(*time_ns, packet, name.as_deref(), shards);
+                    for taken in now {
+                        batch.push(arrival(taken), shards);
                     }
                     tables.push_batch(batch, output).unwrap();
                 }
                 _ => {
-                    for (time_ns, packet, name) in now {
-                        tables.take(*time_ns, packet, name.as_deref(), output).unwrap();
+                    for taken in now {
+                        tables.take(arrival(taken), output).unwrap();
                     }
                 }
             }

@@ -5,7 +5,7 @@
 //! answers from then on. It never prints a flow twice, and now and then takes a new one for an old
 //! one; how many these are follows from its unbiased count of what is distinct.
 
-use super::batch::FlowPacket;
+use super::batch::Arrival;
 use super::key::FlowKey;
 use super::plan::FlowPlan;
 use super::record::{Direction, Ended, FlowRecord};
@@ -168,13 +168,8 @@ fn element(digester: Digester, key: FlowKey) -> ElementDigests<'static> {
 impl FlowConsumer for Seen {
     const TAKES_LOGS: bool = true;
 
-    fn take(
-        &mut self,
-        time_ns: i64,
-        packet: &FlowPacket,
-        name: Option<&[u8]>,
-        output: &mut Output<'_>,
-    ) -> Result<(), RunError> {
+    fn take(&mut self, arrival: Arrival<'_>, output: &mut Output<'_>) -> Result<(), RunError> {
+        let Arrival { time_ns, packet, name } = arrival;
         if !self.is_new(packet.key, packet.hash) {
             return Ok(());
         }
