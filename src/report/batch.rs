@@ -44,6 +44,8 @@ pub(super) trait Value: Sized {
 pub(super) struct Batch {
     pub(super) schema: Schema,
     pub(super) arrays: Vec<Array>,
+    /// Number of rows: of values in each array.
+    pub(super) rows: usize,
 }
 
 /// The values of a column, one a row.
@@ -51,7 +53,7 @@ pub(super) struct Batch {
 pub(super) struct Array {
     pub(super) values: Values,
     /// Whether each row has a value; `None` if every row has one.
-    valid: Option<Vec<bool>>,
+    pub(super) valid: Option<Vec<bool>>,
 }
 
 /// Values of one type. A row without a value has the type's default.
@@ -71,29 +73,12 @@ pub(super) enum Values {
 /// Texts, one after the other.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Texts {
-    all: String,
-    ends: Vec<u32>,
+    pub(super) all: String,
+    /// Where each of them ends.
+    pub(super) ends: Vec<u32>,
 }
 
 impl Texts {
-    /// Returns all texts as one.
-    #[cfg_attr(
-        not(any(feature = "parquet", feature = "arrow")),
-        expect(dead_code, reason = "only formats of columns need it")
-    )]
-    pub(super) fn as_str(&self) -> &str {
-        &self.all
-    }
-
-    /// Returns where each text ends.
-    #[cfg_attr(
-        not(any(feature = "parquet", feature = "arrow")),
-        expect(dead_code, reason = "only formats of columns need it")
-    )]
-    pub(super) fn ends(&self) -> &[u32] {
-        &self.ends
-    }
-
     pub(super) fn get(&self, row: usize) -> &str {
         let start = row.checked_sub(1).map_or(0, |before| self.ends[before] as usize);
         &self.all[start..self.ends[row] as usize]
@@ -114,12 +99,7 @@ impl Batch {
                 arrays.push(Array::new(&field.kind, field.nullable));
             }
         }
-        Self { schema: Arc::clone(schema), arrays }
-    }
-
-    /// Returns the number of rows.
-    pub(super) fn rows(&self) -> usize {
-        self.arrays.first().map_or(0, Array::len)
+        Self { schema: Arc::clone(schema), arrays, rows: 0 }
     }
 
     /// Returns the fields with their arrays.
@@ -134,6 +114,7 @@ impl Batch {
 
     /// Removes all rows and keeps the memory.
     pub(super) fn clear(&mut self) {
+        self.rows = 0;
         self.arrays.iter_mut().for_each(Array::clear);
     }
 
@@ -209,15 +190,6 @@ impl Array {
             Values::Text(texts) => texts.all.len(),
             _ => 0,
         }
-    }
-
-    /// Returns whether each row has a value; `None` if every row has one.
-    #[cfg_attr(
-        not(any(feature = "parquet", feature = "arrow")),
-        expect(dead_code, reason = "only formats of columns need it")
-    )]
-    pub(super) fn valid(&self) -> Option<&[bool]> {
-        self.valid.as_deref()
     }
 
     pub(super) fn is_null(&self, row: usize) -> bool {

@@ -338,6 +338,7 @@ impl<R> Columns<R> {
         for (column, array) in self.0.iter().zip(&mut batch.arrays) {
             (column.append)(rows, array);
         }
+        batch.rows = batch.arrays.first().map_or(0, Array::len);
     }
 
     /// Returns a batch of rows.

@@ -47,7 +47,7 @@ impl<R> Encoder<R> {
     }
 
     fn encode(&mut self, parts: &mut Encoded) {
-        if let (Ok(done), 1..) = (&mut *parts, self.batch.rows()) {
+        if let (Ok(done), 1..) = (&mut *parts, self.batch.rows) {
             match self.format.encode(&self.batch) {
                 Ok(part) => done.push(part),
                 Err(error) => *parts = Err(error),
@@ -152,7 +152,7 @@ impl<W: Write, R: Send + Sync + 'static> ParallelWriter<W, R> {
 
     /// Returns the rows of the batch.
     pub(super) fn batch_rows(&self) -> usize {
-        self.writer.batch.rows()
+        self.writer.batch.rows
     }
 
     /// Returns how many rows complete the batch, or `usize::MAX` if nobody needs to know.

@@ -112,7 +112,7 @@ impl<R, F: FnMut(RecordBatch) -> io::Result<()>> RecordBatches<R, F> {
     ///
     /// `take` failed.
     pub fn finish(mut self) -> io::Result<()> {
-        if self.batch.rows() > 0 { self.emit() } else { Ok(()) }
+        if self.batch.rows > 0 { self.emit() } else { Ok(()) }
     }
 }
 
@@ -131,7 +131,7 @@ impl<F: FnMut(RecordBatch) -> io::Result<()>> FlowSink for RecordBatches<FlowRec
 impl<F: FnMut(RecordBatch) -> io::Result<()>> ExportSink for RecordBatches<ExportPart, F> {
     fn rows(&mut self, rows: &mut ExportRows, range: Range<usize>) -> io::Result<()> {
         let mut part = ExportPart::default();
-        part.each(rows, range, self.batch.rows(), |part| self.row(part))
+        part.each(rows, range, self.batch.rows, |part| self.row(part))
     }
 }
 

@@ -120,18 +120,18 @@ impl Limits {
     }
 
     pub(super) fn is_full(self, batch: &Batch) -> bool {
-        let is_checked = batch.rows().is_multiple_of(self.checked_rows);
+        let is_checked = batch.rows.is_multiple_of(self.checked_rows);
         self.missing_rows(batch) == 0 || (is_checked && batch.text_bytes() >= TEXT_BYTES)
     }
 
     /// Returns how many rows are missing to the next multiple.
     pub(super) fn missing_rows(self, batch: &Batch) -> usize {
-        self.rows - self.before - batch.rows()
+        self.rows - self.before - batch.rows
     }
 
     /// Goes past the rows of a batch.
     pub(super) fn pass(&mut self, batch: &Batch) {
-        self.before = (self.before + batch.rows()) % self.rows;
+        self.before = (self.before + batch.rows) % self.rows;
     }
 }
 
@@ -181,7 +181,7 @@ impl<W: Write> BatchWriter<W> {
 
     /// Writes the batch.
     pub(super) fn write_batch(&mut self) -> io::Result<()> {
-        if self.batch.rows() == 0 {
+        if self.batch.rows == 0 {
             return Ok(());
         }
         let part = self.format.encode(&self.batch)?;

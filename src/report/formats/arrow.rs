@@ -163,7 +163,7 @@ pub(in crate::report) fn record_batch(batch: &Batch, schema: &SchemaRef) -> Reco
 }
 
 fn arrow_array(field: &Field, array: &Array) -> ArrayRef {
-    let nulls = || array.valid().map(|valid| valid.to_vec().into());
+    let nulls = || array.valid.clone().map(Into::into);
     match &array.values {
         Values::I64(times) if matches!(field.kind, Kind::Time(_)) => {
             let times = TimestampNanosecondArray::new(times.clone().into(), nulls());
@@ -183,7 +183,7 @@ fn arrow_array(field: &Field, array: &Array) -> ArrayRef {
             Arc::new(durations.collect::<Float64Array>())
         }
         Values::Text(texts) => {
-            let rows = 0..texts.ends().len();
+            let rows = 0..texts.ends.len();
             let texts = rows.map(|row| (!array.is_null(row)).then(|| texts.get(row)));
             Arc::new(texts.collect::<StringArray>())
         }

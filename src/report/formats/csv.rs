@@ -38,7 +38,7 @@ impl Format for Csv {
     fn encode(&mut self, batch: &Batch) -> io::Result<Part> {
         let columns: Vec<(&Field, &Array)> = batch.columns().collect();
         let mut lines = String::with_capacity(self.usual_bytes + self.usual_bytes / 8);
-        for row in 0..batch.rows() {
+        for row in 0..batch.rows {
             let start = lines.len();
             for (number, (field, array)) in columns.iter().enumerate() {
                 push_separator(&mut lines, number);

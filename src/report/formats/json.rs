@@ -67,7 +67,7 @@ pub(super) fn objects(batch: &Batch, before: &str, behind: &str) -> io::Result<V
     }
     let columns: Vec<(&Field, &Array)> = batch.columns().collect();
     let mut out = Vec::new();
-    for row in 0..batch.rows() {
+    for row in 0..batch.rows {
         out.extend_from_slice(before.as_bytes());
         out.push(b'{');
         for (name, (field, array)) in names.iter().zip(&columns) {

@@ -26,7 +26,7 @@ impl Format for Markdown {
 
     fn encode(&mut self, batch: &Batch) -> io::Result<Part> {
         let mut lines = String::new();
-        for row in 0..batch.rows() {
+        for row in 0..batch.rows {
             let cells: Vec<String> = texts_of(batch, row).map(|text| escaped(&text)).collect();
             lines.extend(["| ", &cells.join(" | "), " |\n"]);
         }

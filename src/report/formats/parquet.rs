@@ -172,7 +172,7 @@ fn write_column(
     writer: ColumnWriter<'_>,
     array: &Array,
 ) -> Result<ColumnCloseResult, ParquetError> {
-    let valid = array.valid();
+    let valid = array.valid.as_deref();
     match (writer, &array.values) {
         (ColumnWriter::Int64ColumnWriter(writer), Values::I64(values)) => {
             write_values(writer, valid, values.len(), |row| values[row])
@@ -212,8 +212,8 @@ fn write_texts(
     valid: Option<&[bool]>,
     texts: &Texts,
 ) -> Result<ColumnCloseResult, ParquetError> {
-    let bytes = Bytes::copy_from_slice(texts.as_str().as_bytes());
-    let ends = texts.ends();
+    let bytes = Bytes::copy_from_slice(texts.all.as_bytes());
+    let ends = &texts.ends;
     write_values(writer, valid, ends.len(), |row| {
         let start = row.checked_sub(1).map_or(0, |before| ends[before] as usize);
         ByteArray::from(bytes.slice(start..ends[row] as usize))
