@@ -3,7 +3,7 @@
 
 use super::capture::Capture;
 use super::error::{ReadError, TraceError};
-use super::followed_files::{Edges, FollowedFiles, Next, SharedProgress, Version};
+use super::followed_files::{Edges, FollowedFiles, Next, SharedProgress, Version, identity};
 use super::format::InputFormat;
 use super::stop::{StopFlag, ended};
 use std::fs::{self, File};
@@ -70,7 +70,8 @@ impl Follow {
             thread::sleep(POLL_INTERVAL);
         }
         let file = File::open(&self.path).map_err(refused)?;
-        let reader = Following::new(file, SharedProgress::default(), None, stop);
+        let reader =
+            Following::new(file, SharedProgress::default(), Place::Alone(self.path.clone()), stop);
         Capture::from_reader(&self.path, Box::new(reader), format)
     }
 
@@ -90,8 +91,8 @@ impl Follow {
             let fault = ReadError::from_io(error, 0);
             fault.in_file(&path)
         })?;
-        let directory = Some((self.clone(), format));
-        let reader = Following::new(file, progress.clone(), directory, stop);
+        let place = Place::Directory(self.clone(), format);
+        let reader = Following::new(file, progress.clone(), place, stop);
         let mut capture = Capture::from_followed(&path, Box::new(reader), format, progress)?;
         if packets > 0 {
             let can_be_entered = capture.enterable().is_some();
@@ -116,12 +117,19 @@ impl Follow {
     }
 }
 
+/// Where a file is that is followed.
+enum Place {
+    /// At this path, alone.
+    Alone(PathBuf),
+    /// Among others.
+    Directory(Follow, InputFormat),
+}
+
 /// A file that may grow until another one is begun.
 struct Following {
     file: File,
     progress: SharedProgress,
-    /// The directory in which it is.
-    directory: Option<(Follow, InputFormat)>,
+    place: Place,
     /// The last version that was found to have what was read.
     verified: Option<Version>,
     /// All was read at the last look.
@@ -131,16 +139,11 @@ struct Following {
 }
 
 impl Following {
-    fn new(
-        file: File,
-        progress: SharedProgress,
-        directory: Option<(Follow, InputFormat)>,
-        stop: &StopFlag,
-    ) -> Self {
+    fn new(file: File, progress: SharedProgress, place: Place, stop: &StopFlag) -> Self {
         Self {
             file,
             progress,
-            directory,
+            place,
             verified: None,
             waits: false,
             ended: false,
@@ -167,7 +170,7 @@ impl Following {
         };
         self.file.seek(SeekFrom::Start(raw_at))?;
         if edges == Edges::Patched
-            && let Some((follow, _)) = &self.directory
+            && let Place::Directory(follow, _) = &self.place
         {
             follow.files().remark_open_patched();
         }
@@ -180,9 +183,15 @@ impl Following {
     /// Ends the reading of the file, of which all was read if it has a version.
     fn end(&mut self, version: Option<Version>) {
         self.ended = true;
-        if let Some((follow, _)) = &self.directory {
+        if let Place::Directory(follow, _) = &self.place {
             follow.files().end(version);
         }
+    }
+
+    /// Whether another file has its path now. A file that was renamed is still followed.
+    fn is_replaced(&self, path: &Path) -> io::Result<bool> {
+        let own = identity(path, &self.file.metadata()?);
+        Ok(fs::metadata(path).is_ok_and(|data| identity(path, &data) != own))
     }
 }
 
@@ -194,8 +203,8 @@ impl Read for Following {
                 return Err(ended());
             }
             if self.waits && !self.has_what_was_read()? {
-                if self.directory.is_none() {
-                    return Err(begun_anew());
+                if matches!(self.place, Place::Alone(_)) {
+                    return Err(begun_anew("it was begun anew while it was read"));
                 }
                 self.end(None);
                 break;
@@ -216,9 +225,15 @@ impl Read for Following {
                 break;
             }
             // What was written before the other one began is read first.
-            if let Some((follow, format)) = &self.directory {
-                let next = follow.files().look(&follow.path, *format, &self.stop);
-                is_last = next.is_ok_and(|next| next.is_some());
+            match &self.place {
+                Place::Directory(follow, format) => {
+                    let next = follow.files().look(&follow.path, *format, &self.stop);
+                    is_last = next.is_ok_and(|next| next.is_some());
+                }
+                Place::Alone(path) if self.is_replaced(path)? => {
+                    return Err(begun_anew("another file has taken its name"));
+                }
+                Place::Alone(_) => {}
             }
             if !is_last {
                 thread::sleep(POLL_INTERVAL);
@@ -228,10 +243,11 @@ impl Read for Following {
     }
 }
 
-fn begun_anew() -> io::Error {
-    io::Error::other(
-        "it was begun anew while it was read, and what came since is not counted; follow its directory to read such files anew",
-    )
+/// The error of a file that is followed alone, and of which nothing more comes.
+fn begun_anew(why: &str) -> io::Error {
+    io::Error::other(format!(
+        "{why}, and what came since is not counted; follow its directory to read such files, too"
+    ))
 }
 
 #[cfg(test)]
@@ -295,6 +311,25 @@ mod tests {
             }
         };
         assert!(error.contains("begun anew"), "{error}");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_file_that_is_followed_alone_is_an_error_when_another_takes_its_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let [path, moved, other] = ["a", "b", "c"].map(|name| folder.path().join(name));
+        fs::write(&path, capture(1..=4)).unwrap();
+        let stop = StopFlag::default();
+        let mut followed = Follow::new(&path).open(InputFormat::Auto, &stop).unwrap();
+        assert_eq!(seconds(&mut followed, 4), [1, 2, 3, 4]);
+        fs::rename(&path, &moved).unwrap();
+        let mut file = File::options().append(true).open(&moved).unwrap();
+        file.write_all(&capture(5..=5)[24..]).unwrap();
+        assert_eq!(seconds(&mut followed, 1), [5]);
+        fs::write(&other, capture(6..=6)).unwrap();
+        fs::rename(&other, &path).unwrap();
+        let error = followed.next_batch().map(|batch| batch.is_some()).unwrap_err().to_string();
+        assert!(error.contains("another file has taken its name"), "{error}");
     }
 
     /// Time in which something has to happen.

@@ -67,14 +67,14 @@ pub(super) struct Version {
 }
 
 #[cfg(unix)]
-fn identity(_: &Path, data: &Metadata) -> FileId {
+pub(super) fn identity(_: &Path, data: &Metadata) -> FileId {
     use std::os::unix::fs::MetadataExt;
     (data.dev(), data.ino())
 }
 
 /// Where files have no number, the path stands for it.
 #[cfg(not(unix))]
-fn identity(path: &Path, _: &Metadata) -> FileId {
+pub(super) fn identity(path: &Path, _: &Metadata) -> FileId {
     let mut checksum = Checksum::new();
     checksum.update(path.as_os_str().as_encoded_bytes());
     (0, checksum.value())
