@@ -66,7 +66,7 @@ use super::{
     Sighting,
 };
 use crate::bits::BitArray;
-use crate::hashing::{Digest, H3, ProbeBatch, Probes};
+use crate::hashing::{Digest, H3, NumberedProbes, ProbeBatch, Probes, reduce};
 use std::io;
 use std::slice;
 use std::sync::Arc;
@@ -91,7 +91,7 @@ pub(crate) const BLOOM: Descriptor = Descriptor {
         Ok(BloomSpec { bits, probes }.into())
     },
     search: Some(Search {
-        size_in: |_, bytes| bytes / 8 * 64,
+        size_in: |_, bytes| bytes * 8,
         least: 64,
         most: 1 << 48,
         fit: |workload, bits| workload.best_probes(|probes| BloomSpec { bits, probes }.into()),
@@ -210,7 +210,7 @@ impl MembershipFilter for BloomFilter {
     }
 
     fn stats(&self) -> FilterStats {
-        FilterStats::of_bits(&self.core.bits)
+        FilterStats::of_bits([&self.core.bits])
     }
 
     fn distinct(&self) -> Option<Estimate> {
@@ -273,7 +273,7 @@ enum Functions {
 
 /// The positions of an element, in the order of the hash functions.
 #[derive(Clone, Debug)]
-pub(super) enum Positions<'a> {
+enum Positions<'a> {
     Mixed(Probes),
     H3 { functions: slice::Iter<'a, H3>, value: u32 },
 }
@@ -402,6 +402,33 @@ impl BloomCore {
         addresses.iter().all(|&address| self.bits.get(address))
     }
 
+    /// XORs the address of `digest` under each hash function, 64 bits before they are reduced to a
+    /// position, to those given.
+    pub(super) fn xor_addresses(&self, digest: Digest, addresses: &mut [u64; MAX_PROBES]) {
+        let addresses = &mut addresses[..self.probes as usize];
+        match &self.functions {
+            Functions::Mixed(set) => {
+                let probes = NumberedProbes::new(digest, *set, self.bits.len());
+                for (number, address) in (0..).zip(addresses) {
+                    *address ^= probes.address(number);
+                }
+            }
+            // Positions among 2^b are the highest b bits of an address.
+            Functions::H3(functions) => {
+                let shift = self.bits.len().leading_zeros() + 1;
+                for (h3, address) in functions.iter().zip(addresses) {
+                    let position = u64::from(h3.hash(digest.value() as u32));
+                    *address ^= position.checked_shl(shift).unwrap_or(0);
+                }
+            }
+        }
+    }
+
+    /// The positions of these addresses, as many as there are hash functions.
+    pub(super) fn reduce(&self, addresses: [u64; MAX_PROBES]) -> [u64; MAX_PROBES] {
+        addresses.map(|address| reduce(address, self.bits.len()))
+    }
+
     pub(super) fn contains(&self, digest: Digest) -> bool {
         self.positions(digest).all(|position| self.bits.get(position))
     }
@@ -412,7 +439,7 @@ impl BloomCore {
 
     /// The positions of `digest`, in the order of the hash functions.
     #[inline]
-    pub(super) fn positions(&self, digest: Digest) -> Positions<'_> {
+    fn positions(&self, digest: Digest) -> Positions<'_> {
         match &self.functions {
             Functions::Mixed(set) => {
                 Positions::Mixed(Probes::new(digest, *set, self.probes, self.bits.len()))

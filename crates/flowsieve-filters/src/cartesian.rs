@@ -273,7 +273,7 @@ impl MembershipFilter for CartesianFilter {
     }
 
     fn stats(&self) -> FilterStats {
-        FilterStats::of_bits(&self.bits)
+        FilterStats::of_bits([&self.bits])
     }
 
     fn distinct(&self) -> Option<Estimate> {

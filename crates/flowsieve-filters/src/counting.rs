@@ -99,7 +99,7 @@ pub(crate) const COUNTING: Descriptor = Descriptor {
     size: |_, sizing| {
         let CounterSizes { counters, probes, .. } = counter_sizes(FilterKind::Counting, 1, sizing)?;
         let spec = CountingSpec { counters, probes, counter_bits: DEFAULT_COUNTER_BITS };
-        check_memory(FilterKind::Counting, spec.memory_bytes(), 8)?;
+        check_memory(FilterKind::Counting, spec.memory_bytes(), 1)?;
         Ok(spec.into())
     },
     search: None,

@@ -91,9 +91,15 @@ pub struct FilterStats {
 }
 
 impl FilterStats {
-    /// Memory and fill of an array of bits.
-    pub(super) fn of_bits(bits: &BitArray) -> Self {
-        Self { memory_bytes: bits.memory_bytes(), fill_ratio: bits.fill_ratio(), counters: None }
+    /// Memory and fill of arrays of bits together.
+    pub(super) fn of_bits<'a>(arrays: impl IntoIterator<Item = &'a BitArray>) -> Self {
+        let (mut ones, mut bits) = (0, 0);
+        for array in arrays {
+            ones += array.ones();
+            bits += array.len();
+        }
+        let fill_ratio = ones as f64 / bits as f64;
+        Self { memory_bytes: bits.div_ceil(8), fill_ratio, counters: None }
     }
 
     /// Memory, fill and losses of an array of counters.

@@ -50,7 +50,7 @@
 //! Reference: Xie, Qin, Wen, Zhang, Xie, "Combine multi-dimension Bloom filter for membership
 //! queries", Journal on Communications 29(1), 2008, 56-64, section 2.
 
-use super::bloom::{BloomCore, Positions};
+use super::bloom::BloomCore;
 use super::matrix_sizing::{MAX_ATTRIBUTES, members};
 use super::saved::{FilterState, LoadError, StateReader, StateWriter, UnionError, same, saved};
 use super::sizing::{MAX_PROBES, bloom_fpr, table_size};
@@ -62,6 +62,7 @@ use super::{
     DigestColumns, ElementDigests, Estimate, FilterStats, MembershipFilter, MultiAttributeFilter,
     Pattern, PatternAnswer, PatternColumns, Sighting,
 };
+use crate::bits::BitArray;
 use crate::hashing::{Digest, ProbeBatch};
 use std::io;
 
@@ -93,7 +94,7 @@ pub(crate) const MDBF: Descriptor = Descriptor {
             .into())
     },
     search: Some(Search {
-        size_in: |attributes, bytes| bytes / attributes as u64 / 8 * 64,
+        size_in: |attributes, bytes| bytes * 8 / attributes as u64,
         least: 64,
         most: 1 << 48,
         fit: |workload, bits| {
@@ -155,7 +156,7 @@ impl Parameters for MdbfSpec {
     }
 
     fn memory_bytes(&self) -> u64 {
-        self.attributes as u64 * self.bits.div_ceil(8)
+        (self.attributes as u64 * self.bits).div_ceil(8)
     }
 
     fn with_probes(&self, probes: u32) -> Option<FilterSpec> {
@@ -246,12 +247,17 @@ impl Mdbf {
         }
     }
 
-    /// The addresses of each attribute's value in its filter: what a CMDBF combines.
-    pub(super) fn positions<'a>(
-        &'a self,
-        attributes: &'a [Digest],
-    ) -> impl Iterator<Item = Positions<'a>> + 'a {
-        self.filters.iter().zip(attributes).map(|(filter, &digest)| filter.positions(digest))
+    /// The arrays of the attributes.
+    pub(super) fn arrays(&self) -> impl Iterator<Item = &BitArray> {
+        self.filters.iter().map(|filter| &filter.bits)
+    }
+
+    /// XORs the addresses of each attribute's value under the functions of its filter to those
+    /// given.
+    pub(super) fn xor_addresses(&self, attributes: &[Digest], addresses: &mut [u64; MAX_PROBES]) {
+        for (filter, &digest) in self.filters.iter().zip(attributes) {
+            filter.xor_addresses(digest, addresses);
+        }
     }
 }
 
@@ -306,13 +312,7 @@ impl MembershipFilter for Mdbf {
     }
 
     fn stats(&self) -> FilterStats {
-        let ones: u64 = self.filters.iter().map(|f| f.bits.ones()).sum();
-        let bits: u64 = self.filters.iter().map(|f| f.bits.len()).sum();
-        FilterStats {
-            memory_bytes: self.filters.iter().map(|f| f.bits.memory_bytes()).sum(),
-            fill_ratio: ones as f64 / bits as f64,
-            counters: None,
-        }
+        FilterStats::of_bits(self.arrays())
     }
 
     fn distinct(&self) -> Option<Estimate> {

@@ -91,7 +91,7 @@ pub(crate) const SPLIT_COUNTING: Descriptor = Descriptor {
         let CounterSizes { part, probes, .. } =
             counter_sizes(FilterKind::SplitCounting, 1, sizing)?;
         let spec = SplitCountingSpec { part, probes, counter_bits: DEFAULT_COUNTER_BITS };
-        check_memory(FilterKind::SplitCounting, spec.memory_bytes(), 8)?;
+        check_memory(FilterKind::SplitCounting, spec.memory_bytes(), 1)?;
         Ok(spec.into())
     },
     search: None,
@@ -119,7 +119,7 @@ pub(crate) fn counter_sizes(
     match sizing {
         Sizing::Memory { bytes, expected } => {
             check_memory(kind, bytes, 8 * links)?;
-            let counters = bytes / 8 / links * CounterArray::per_word(DEFAULT_COUNTER_BITS);
+            let counters = bytes * 8 / links / u64::from(DEFAULT_COUNTER_BITS);
             let probes = probes_for(counters * links, expected, most).min(counters as u32);
             Ok(CounterSizes { counters, part: counters / u64::from(probes), probes })
         }

@@ -38,7 +38,7 @@ impl BitArray {
 
     /// Bytes that the bits occupy.
     pub const fn memory_bytes(&self) -> u64 {
-        self.words.len() as u64 * 8
+        self.len.div_ceil(8)
     }
 
     /// The bit at `position`.

@@ -45,7 +45,8 @@ impl CounterArray {
 
     /// Bytes that `len` counters of `width` bits occupy.
     pub const fn bytes_of(len: u64, width: u32) -> u64 {
-        len.div_ceil(Self::per_word(width)) * 8
+        let per_word = Self::per_word(width);
+        len / per_word * 8 + (len % per_word * width as u64).div_ceil(8)
     }
 
     /// Number of counters.
@@ -85,7 +86,7 @@ impl CounterArray {
 
     /// Bytes that the counters occupy.
     pub const fn memory_bytes(&self) -> u64 {
-        self.words.len() as u64 * 8
+        Self::bytes_of(self.len, self.width)
     }
 
     /// The counter at `position`.

@@ -1,5 +1,9 @@
 //! CMDBF: an MDBF and one more filter that binds the attributes together.
 //!
+//! Three structures: `cmdbf` hashes the whole element jointly; `cmdbf-xor` is the published one,
+//! which XORs the attributes' addresses under the same functions; `cmdbf-xor-independent` does that
+//! under functions that differ between attributes.
+//!
 //! # Memory
 //!
 //! ```text
@@ -10,7 +14,9 @@
 //!     combined addresses ► combined filter (m bits)
 //! ```
 //!
-//! The combined filter's k addresses come from the attributes by a [`Combination`].
+//! The combined filter's k addresses come from the attributes by a [`Combination`]. Addresses have
+//! 64 bits and are XORed before they are reduced to the m positions: for m = 2^j this is the XOR of
+//! positions that the paper has, and it holds for any m.
 //!
 //! # Operations
 //!
@@ -57,9 +63,9 @@
 
 mod spec;
 
-pub(crate) use self::spec::CMDBF;
+pub(crate) use self::spec::{CMDBF, CMDBF_XOR, CMDBF_XOR_INDEPENDENT};
 pub use self::spec::CmdbfSpec;
-use crate::bloom::{BloomCore, Positions, ones_before};
+use crate::bloom::{BloomCore, ones_before};
 use crate::fill;
 use crate::hashing::{Digest, ProbeBatch};
 use crate::mdbf::all_of;
@@ -96,8 +102,7 @@ pub struct Cmdbf {
 
 impl Cmdbf {
     /// `attributes` (L) filters and the combined one, of `bits` (m) each, with `probes` (k)
-    /// functions. Addresses that are combined by XOR stay in range only if m is a power of two:
-    /// [`super::FilterSpec::build`] checks that.
+    /// functions.
     pub fn new(attributes: usize, bits: u64, probes: u32, combination: Combination) -> Self {
         Self {
             attributes: Mdbf::new(attributes, bits, probes),
@@ -134,40 +139,35 @@ impl Cmdbf {
         }
     }
 
-    /// The element's addresses in the combined filter; the first `probes` of them count.
-    fn combined_addresses(&self, element: ElementDigests<'_>) -> [u64; MAX_PROBES] {
+    /// The element's positions in the combined filter; the first `probes` of them count.
+    fn combined_positions(&self, element: ElementDigests<'_>) -> [u64; MAX_PROBES] {
+        let mut addresses = [0; MAX_PROBES];
         match self.combination {
-            Combination::Joint => xor_of([self.combined.positions(element.whole)]),
-            Combination::XorIndependent => xor_of(self.attributes.positions(element.attributes)),
+            Combination::Joint => self.combined.xor_addresses(element.whole, &mut addresses),
+            Combination::XorIndependent => {
+                self.attributes.xor_addresses(element.attributes, &mut addresses);
+            }
             Combination::XorSame => {
-                xor_of(element.attributes.iter().map(|&digest| self.combined.positions(digest)))
+                for &digest in element.attributes {
+                    self.combined.xor_addresses(digest, &mut addresses);
+                }
             }
         }
+        self.combined.reduce(addresses)
     }
 
     fn combined_contains(&self, element: ElementDigests<'_>) -> bool {
-        let addresses = self.combined_addresses(element);
-        self.combined.all_set(&addresses[..self.probes as usize])
+        let positions = self.combined_positions(element);
+        self.combined.all_set(&positions[..self.probes as usize])
     }
-}
-
-/// XORs the i-th positions of all sequences with each other, for every i.
-fn xor_of<'a>(sequences: impl IntoIterator<Item = Positions<'a>>) -> [u64; MAX_PROBES] {
-    let mut addresses = [0; MAX_PROBES];
-    for positions in sequences {
-        for (address, position) in addresses.iter_mut().zip(positions) {
-            *address ^= position;
-        }
-    }
-    addresses
 }
 
 impl MembershipFilter for Cmdbf {
     fn insert(&mut self, element: ElementDigests<'_>) -> Sighting {
         let ones = self.combined.bits.ones();
         let attributes = self.attributes.insert(element);
-        let addresses = self.combined_addresses(element);
-        let combined = self.combined.set_all(&addresses[..self.probes as usize]);
+        let positions = self.combined_positions(element);
+        let combined = self.combined.set_all(&positions[..self.probes as usize]);
         let sighting = match (attributes, combined) {
             (Sighting::Repeat, Sighting::Repeat) => Sighting::Repeat,
             _ => Sighting::First,
@@ -235,16 +235,7 @@ impl MembershipFilter for Cmdbf {
     }
 
     fn stats(&self) -> FilterStats {
-        let attributes = self.attributes.stats();
-        let combined = self.combined.bits.memory_bytes();
-        let memory_bytes = attributes.memory_bytes + combined;
-        FilterStats {
-            memory_bytes,
-            fill_ratio: (attributes.fill_ratio * attributes.memory_bytes as f64
-                + self.combined.bits.fill_ratio() * combined as f64)
-                / memory_bytes as f64,
-            counters: None,
-        }
+        FilterStats::of_bits(self.attributes.arrays().chain([&self.combined.bits]))
     }
 
     fn distinct(&self) -> Option<Estimate> {

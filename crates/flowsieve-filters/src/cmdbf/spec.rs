@@ -23,35 +23,61 @@ pub struct CmdbfSpec {
     pub combination: Combination,
 }
 
-pub(crate) const CMDBF: Descriptor = Descriptor {
-    name: "cmdbf",
-    summary: "MDBF with a combined filter, hashed jointly (after Xie et al. 2008)",
-    reach: Reach::Attributes,
-    ignores_repeats: true,
-    size: |attributes, sizing| {
-        // All values of what is asked may have occurred, apart: then the arrays of the attributes
-        // say yes, and only the last one tells.
-        let (bits, expected) = array_bits(FilterKind::Cmdbf, attributes as u64 + 1, sizing)?;
-        let probes = probes_for(bits, expected, MAX_PROBES as u32);
-        Ok(with(attributes, bits, probes))
-    },
-    search: Some(Search {
-        size_in: |attributes, bytes| bytes / (attributes as u64 + 1) / 8 * 64,
-        least: 64,
-        most: 1 << 48,
-        fit: |workload, bits| {
-            workload.best_probes(|probes| with(workload.attributes, bits, probes))
-        },
-        by_attribute_rate: Some(|workload, fpr| {
-            let (bits, probes) = table_size(fpr, (workload.values)(workload.full()));
-            with(workload.attributes, bits, probes)
-        }),
-        out_of_reach: no_size,
-    }),
-};
+pub(crate) const CMDBF: Descriptor =
+    descriptor::<0>("cmdbf", "MDBF with a combined filter, hashed jointly (after Xie et al. 2008)");
 
-fn with(attributes: usize, bits: u64, probes: u32) -> FilterSpec {
-    CmdbfSpec { attributes, bits, probes, combination: Combination::default() }.into()
+pub(crate) const CMDBF_XOR: Descriptor = descriptor::<1>(
+    "cmdbf-xor",
+    "CMDBF as published: XOR of the attributes' addresses (Xie et al. 2008)",
+);
+
+pub(crate) const CMDBF_XOR_INDEPENDENT: Descriptor = descriptor::<2>(
+    "cmdbf-xor-independent",
+    "The same, with functions that differ between attributes",
+);
+
+/// The structures and how their combined addresses are made, in the order of the registry.
+const VARIETIES: [(FilterKind, Combination); 3] = [
+    (FilterKind::Cmdbf, Combination::Joint),
+    (FilterKind::CmdbfXor, Combination::XorSame),
+    (FilterKind::CmdbfXorIndependent, Combination::XorIndependent),
+];
+
+const fn descriptor<const VARIETY: usize>(
+    name: &'static str,
+    summary: &'static str,
+) -> Descriptor {
+    Descriptor {
+        name,
+        summary,
+        reach: Reach::Attributes,
+        ignores_repeats: true,
+        size: |attributes, sizing| {
+            // All values of what is asked may have occurred, apart: then the arrays of the
+            // attributes say yes, and only the last one tells.
+            let kind = VARIETIES[VARIETY].0;
+            let (bits, expected) = array_bits(kind, attributes as u64 + 1, sizing)?;
+            let probes = probes_for(bits, expected, MAX_PROBES as u32);
+            Ok(with::<VARIETY>(attributes, bits, probes))
+        },
+        search: Some(Search {
+            size_in: |attributes, bytes| bytes * 8 / (attributes as u64 + 1),
+            least: 64,
+            most: 1 << 48,
+            fit: |workload, bits| {
+                workload.best_probes(|probes| with::<VARIETY>(workload.attributes, bits, probes))
+            },
+            by_attribute_rate: Some(|workload, fpr| {
+                let (bits, probes) = table_size(fpr, (workload.values)(workload.full()));
+                with::<VARIETY>(workload.attributes, bits, probes)
+            }),
+            out_of_reach: no_size,
+        }),
+    }
+}
+
+fn with<const VARIETY: usize>(attributes: usize, bits: u64, probes: u32) -> FilterSpec {
+    CmdbfSpec { attributes, bits, probes, combination: VARIETIES[VARIETY].1 }.into()
 }
 
 saved!(CmdbfSpec { attributes, bits, probes, combination });
@@ -63,22 +89,22 @@ saved!(Combination {
 });
 
 impl Parameters for CmdbfSpec {
+    fn variety(&self) -> usize {
+        match self.combination {
+            Combination::Joint => 0,
+            Combination::XorSame => 1,
+            Combination::XorIndependent => 2,
+        }
+    }
+
     fn check(&self) -> Result<(), SpecError> {
         check_probes(self.probes, MAX_PROBES as u32)?;
         check_attributes(self.attributes)?;
-        check_bits(u128::from(self.bits) * (self.attributes as u128 + 1))?;
-        if self.combination != Combination::Joint && !self.bits.is_power_of_two() {
-            return Err(SpecError::new(format!(
-                "XORed addresses need arrays of a power of two of bits, not {}; {} works",
-                self.bits,
-                self.bits.next_power_of_two()
-            )));
-        }
-        Ok(())
+        check_bits(u128::from(self.bits) * (self.attributes as u128 + 1))
     }
 
     fn memory_bytes(&self) -> u64 {
-        (self.attributes as u64 + 1) * self.bits.div_ceil(8)
+        ((self.attributes as u64 + 1) * self.bits).div_ceil(8)
     }
 
     fn with_probes(&self, probes: u32) -> Option<FilterSpec> {
@@ -104,7 +130,11 @@ impl Parameters for CmdbfSpec {
     }
 
     fn remarks(&self, workload: &Workload<'_>) -> Vec<String> {
-        remarks_of_attributes(workload)
+        let mut remarks = remarks_of_attributes(workload);
+        if self.combination == Combination::XorSame {
+            remarks.push("under the same functions (a, b) and (b, a) are one element, and so are all (a, a)".to_owned());
+        }
+        remarks
     }
 
     fn shape(&self) -> Shape {

@@ -75,7 +75,7 @@ impl Iterator for Probes {
         }
         self.left -= 1;
         self.state = self.state.wrapping_add(GOLDEN);
-        Some(probe(self.state, self.positions))
+        Some(reduce(address(self.state), self.positions))
     }
 }
 
@@ -97,7 +97,13 @@ impl NumberedProbes {
     /// Position `number`, from 0 on.
     #[inline]
     pub const fn position(self, number: u32) -> u64 {
-        probe(self.state.wrapping_add(step_to(number)), self.positions)
+        reduce(self.address(number), self.positions)
+    }
+
+    /// The address that [`NumberedProbes::position`] reduces to the positions.
+    #[inline]
+    pub const fn address(self, number: u32) -> u64 {
+        address(self.state.wrapping_add(step_to(number)))
     }
 
     /// Computes the states of many digests for [`NumberedProbes::positions_of`].
@@ -198,8 +204,8 @@ const fn step_to(number: u32) -> u64 {
 }
 
 #[inline]
-const fn probe(state: u64, positions: u64) -> u64 {
-    reduce(fold(state, FOLD ^ state.rotate_left(32)), positions)
+const fn address(state: u64) -> u64 {
+    fold(state, FOLD ^ state.rotate_left(32))
 }
 
 #[cfg(test)]

@@ -304,7 +304,7 @@ impl MembershipFilter for MatrixFilter {
     }
 
     fn stats(&self) -> FilterStats {
-        FilterStats::of_bits(&self.bits)
+        FilterStats::of_bits([&self.bits])
     }
 
     fn distinct(&self) -> Option<Estimate> {

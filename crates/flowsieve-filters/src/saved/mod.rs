@@ -32,7 +32,7 @@ use std::path::Path;
 const MARK: [u8; 8] = *b"\x89FSIEVE\n";
 
 /// Version of the format that is written.
-const VERSION: u16 = 3;
+const VERSION: u16 = 4;
 
 /// Longest label, in bytes.
 pub const MAX_LABEL: usize = 1024;

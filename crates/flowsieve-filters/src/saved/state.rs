@@ -260,8 +260,16 @@ impl<'a> StateWriter<'a> {
         Ok(())
     }
 
+    /// Writes the first `bytes` bytes of these words, all but the last of which are whole.
+    fn packed(&mut self, words: &[u64], bytes: u64) -> io::Result<()> {
+        let (whole, rest) = words.split_at((bytes / 8) as usize);
+        self.words(whole)?;
+        let last = rest.first().copied().unwrap_or(0);
+        self.bytes(&last.to_le_bytes()[..(bytes % 8) as usize])
+    }
+
     pub(crate) fn bits(&mut self, bits: &BitArray) -> io::Result<()> {
-        self.words(bits.words())
+        self.packed(bits.words(), bits.memory_bytes())
     }
 
     pub(crate) fn lines(&mut self, lines: &Lines) -> io::Result<()> {
@@ -275,7 +283,7 @@ impl<'a> StateWriter<'a> {
 
     pub(crate) fn counters(&mut self, counters: &CounterArray) -> io::Result<()> {
         self.count(counters.overflows())?;
-        self.words(counters.words())
+        self.packed(counters.words(), counters.memory_bytes())
     }
 
     /// One byte (0: no count; else what was there before the stream, 1: nothing; 2: an estimate; 3:
@@ -437,8 +445,21 @@ impl<'a> StateReader<'a> {
         }
     }
 
+    /// Reads the first `bytes` bytes of these words, all but the last of which are whole.
+    fn packed(&mut self, words: &mut [u64], bytes: u64) -> Result<(), LoadError> {
+        let (whole, rest) = words.split_at_mut((bytes / 8) as usize);
+        self.words(whole)?;
+        let mut last = [0; 8];
+        self.bytes(&mut last[..(bytes % 8) as usize])?;
+        if let Some(word) = rest.first_mut() {
+            *word = u64::from_le_bytes(last);
+        }
+        Ok(())
+    }
+
     pub(crate) fn bits(&mut self, bits: &mut BitArray) -> Result<(), LoadError> {
-        if bits.rewrite(|words| self.words(words))? {
+        let bytes = bits.memory_bytes();
+        if bits.rewrite(|words| self.packed(words, bytes))? {
             Ok(())
         } else {
             Err(self.damaged("bits are set beyond the end of an array"))
@@ -451,8 +472,8 @@ impl<'a> StateReader<'a> {
     }
 
     pub(crate) fn counters(&mut self, counters: &mut CounterArray) -> Result<(), LoadError> {
-        let overflows = self.count()?;
-        if counters.rewrite(overflows, |words| self.words(words))? {
+        let (overflows, bytes) = (self.count()?, counters.memory_bytes());
+        if counters.rewrite(overflows, |words| self.packed(words, bytes))? {
             Ok(())
         } else {
             Err(self.damaged("bits are set beside the counters"))

@@ -62,7 +62,7 @@ pub(crate) const SCALABLE: Descriptor = Descriptor {
             most_links: DEFAULT_LINKS,
             refill: Refill::default(),
         };
-        check_memory(FilterKind::Scalable, spec.memory_bytes(), 8)?;
+        check_memory(FilterKind::Scalable, spec.memory_bytes(), 1)?;
         Ok(spec.into())
     },
     search: None,

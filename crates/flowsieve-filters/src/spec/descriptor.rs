@@ -109,7 +109,7 @@ pub struct Search {
     /// The largest size (bits of an array, lines) in this many bytes, given the number of
     /// attributes; 0 if none fits.
     pub size_in: fn(attributes: usize, bytes: u64) -> u64,
-    /// The smallest size of whole words.
+    /// The smallest size that is planned.
     pub least: u64,
     /// The largest size that is looked at.
     pub most: u64,

@@ -109,8 +109,9 @@ registry! {
     1 Bloom(bloom::BloomSpec): Bloom = bloom::BLOOM;
     /// [`Mdbf`](crate::Mdbf).
     2 Mdbf(mdbf::MdbfSpec): Mdbf = mdbf::MDBF;
-    /// [`Cmdbf`](crate::Cmdbf).
-    3 Cmdbf(cmdbf::CmdbfSpec): Cmdbf = cmdbf::CMDBF;
+    /// [`Cmdbf`](crate::Cmdbf), by its [`Combination`](crate::Combination).
+    3 Cmdbf(cmdbf::CmdbfSpec): Cmdbf = cmdbf::CMDBF, CmdbfXor = cmdbf::CMDBF_XOR,
+        CmdbfXorIndependent = cmdbf::CMDBF_XOR_INDEPENDENT;
     /// [`CartesianFilter`](crate::CartesianFilter).
     9 Cartesian(cartesian::CartesianSpec): Cartesian = cartesian::CARTESIAN;
     /// [`MatrixFilter`](crate::MatrixFilter): BFM, CBFM or WCBFM.

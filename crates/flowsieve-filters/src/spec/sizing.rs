@@ -36,13 +36,12 @@ pub(crate) fn array_bits(
     match sizing {
         Sizing::Memory { bytes, expected } => {
             check_memory(kind, bytes, 8 * arrays)?;
-            // Whole words, so that no more memory is taken than was asked for.
-            Ok((bytes / arrays / 8 * 64, expected))
+            Ok((bytes * 8 / arrays, expected))
         }
         Sizing::Rate { fpr, expected } => {
             check_rate(fpr)?;
             let bits = least_bloom_bits(fpr, expected as f64).ceil() as u64;
-            check_memory(kind, bits.div_ceil(8).saturating_mul(arrays), 8 * arrays)?;
+            check_memory(kind, bits.div_ceil(8).saturating_mul(arrays), arrays)?;
             Ok((bits, Some(expected)))
         }
     }
