@@ -461,7 +461,7 @@ fn filters(criterion: &mut Criterion) {
             FilterSpec::Subset(SubsetSpec {
                 halving: false,
                 attributes: 0,
-                lines,
+                shape: lines.into(),
                 probes: LINE_PROBES,
                 combinations: Vec::new(),
             })

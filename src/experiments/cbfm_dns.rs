@@ -247,7 +247,7 @@ fn subset(bytes: u64, elements: u64, pairs: u64) -> FilterSpec {
     FilterSpec::Subset(SubsetSpec {
         halving: false,
         attributes: 3,
-        lines,
+        shape: lines.into(),
         probes,
         combinations: vec![PlannedCombination { mask: SOURCE_DOMAIN, probes: pair }],
     })
@@ -255,11 +255,11 @@ fn subset(bytes: u64, elements: u64, pairs: u64) -> FilterSpec {
 
 fn formula(spec: &FilterSpec, elements: u64, pairs: u64, query: u32) -> Option<f64> {
     match spec {
-        FilterSpec::Subset(SubsetSpec { lines, probes, combinations, .. }) => {
+        FilterSpec::Subset(SubsetSpec { shape, probes, combinations, .. }) => {
             let pair = combinations.first()?.probes;
             let written = [(elements as f64, *probes), (pairs as f64, pair)];
             let asked = if query == FULL { *probes } else { pair };
-            Some(shared_blocked_fpr(*lines as f64, asked, &written))
+            Some(shared_blocked_fpr(shape.lines as f64, asked, &written))
         }
         _ => predicted(spec, elements, 1.0, query),
     }

@@ -43,9 +43,8 @@ fn by_search(
     };
     request.with_workload(|workload| match goal {
         Target::Memory { bytes } => {
-            let size = (search.size_in)(workload.attributes, bytes);
-            let spec = (search.fit)(workload, size.max(search.least));
-            if size == 0 {
+            let spec = (search.in_memory)(workload, bytes);
+            if spec.memory_bytes() > bytes {
                 remarks.push(format!("the smallest has {} bytes", spec.memory_bytes()));
             }
             Ok(spec)

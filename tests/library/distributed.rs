@@ -364,7 +364,7 @@ fn counter(which: usize, kind: ElementKind, shards: u32, bytes: u64) -> Option<C
             let spec = FilterSpec::Subset(SubsetSpec {
                 halving: false,
                 attributes,
-                lines: bytes / 64,
+                shape: (bytes / 64).into(),
                 probes: 3,
                 combinations: stored.collect(),
             });

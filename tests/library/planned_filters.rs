@@ -64,8 +64,8 @@ fn check_parameters(
             prop_assert_eq!(design.size, Some(bits));
             prop_assert_eq!(design.arrays, Some(attributes as u32 + 1));
         }
-        FilterSpec::Subset(SubsetSpec { lines, ref combinations, .. }) => {
-            prop_assert_eq!(design.size, Some(lines));
+        FilterSpec::Subset(SubsetSpec { shape, ref combinations, .. }) => {
+            prop_assert_eq!(design.size, Some(shape.lines));
             let stored: Vec<(u32, u32)> = combinations
                 .iter()
                 .map(|&PlannedCombination { mask, probes }| (mask, probes))

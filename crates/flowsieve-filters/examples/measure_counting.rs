@@ -7,7 +7,7 @@
 //! stated variance, how often the bounds hold, and bits times relative variance.
 
 use flowsieve_filters::hashing::Digest;
-use flowsieve_filters::{DigestColumns, Estimate, MembershipFilter, SubsetFilter};
+use flowsieve_filters::{DigestColumns, Estimate, LineShape, MembershipFilter, SubsetFilter};
 
 /// Random digests: those of distinct elements.
 struct Random(u64);
@@ -53,7 +53,7 @@ impl Random {
     }
 
     /// The next element that a filter of this stage looks at, and how many elements it takes to
-    /// come to it: those that begin with fewer zeros are not looked at.
+    /// come to it: those that begin with fewer zeros are not looked at, nor are some of the others.
     fn sampled(&mut self, stage: u32) -> (u64, Digest) {
         let skipped = match stage {
             0 => 0.0,
@@ -85,13 +85,13 @@ fn insert(filter: &mut SubsetFilter, elements: u64, random: &mut Random) {
 }
 
 fn estimate(bytes: u64, shards: u64, probes: u32, elements: u64, seed: u64) -> Estimate {
-    let lines = (bytes / 64 / shards).max(1);
+    let shape = LineShape::halving((bytes / shards).max(64));
     let mut random = Random::of_run([bytes, shards, u64::from(probes), elements, seed]);
     let mut left = elements;
     let counts = (1..=shards).rev().map(|shards| {
         let own = random.of_shard(left, shards);
         left -= own;
-        let mut filter = SubsetFilter::halving(lines, probes);
+        let mut filter = SubsetFilter::halving(shape, probes);
         insert(&mut filter, own, &mut random);
         filter.distinct().unwrap_or_default()
     });

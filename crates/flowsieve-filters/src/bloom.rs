@@ -58,8 +58,8 @@ use super::fill;
 use super::saved::{FilterState, LoadError, Saved, StateReader, StateWriter, UnionError, same};
 use super::sizing::{MAX_PROBES, bloom_count_variance, bloom_fpr, table_size};
 use super::spec::{
-    Descriptor, FilterKind, FilterSpec, Parameters, Query, Reach, Search, Shape, SpecError,
-    Workload, array_bits, check_bits, check_probes, probes_for,
+    Descriptor, FilterKind, FilterSpec, LEAST_ARRAY_BITS, Parameters, Query, Reach, Search, Shape,
+    SpecError, Workload, array_bits, check_bits, check_probes, probes_for,
 };
 use super::{
     DigestColumns, DistinctCounter, ElementDigests, Estimate, FilterStats, MembershipFilter,
@@ -91,10 +91,9 @@ pub(crate) const BLOOM: Descriptor = Descriptor {
         Ok(BloomSpec { bits, probes }.into())
     },
     search: Some(Search {
-        size_in: |_, bytes| bytes * 8,
-        least: 64,
+        in_memory: |workload, bytes| fit(workload, (bytes * 8).max(LEAST_ARRAY_BITS)),
         most: 1 << 48,
-        fit: |workload, bits| workload.best_probes(|probes| BloomSpec { bits, probes }.into()),
+        fit,
         by_attribute_rate: Some(|workload, fpr| {
             let elements = (workload.values)(workload.full());
             let (bits, probes) = table_size(fpr, elements);
@@ -105,6 +104,10 @@ pub(crate) const BLOOM: Descriptor = Descriptor {
         },
     }),
 };
+
+fn fit(workload: &Workload<'_>, bits: u64) -> FilterSpec {
+    workload.best_probes(|probes| BloomSpec { bits, probes }.into())
+}
 
 impl Saved for BloomSpec {
     fn save(&self, out: &mut StateWriter<'_>) -> io::Result<()> {

@@ -12,7 +12,8 @@
 //!   each other, so the variance of the number of clear bits Z is the sum over all pairs. With A =
 //!   (1 - p)^n a bit and another are both clear with probability A² (1 + (r - p²) / (1 - p)²)^n,
 //!   where r = P(an element sets both): 0 in the same word and in different lines, and c / (m /
-//!   512) / 64² for two words of a line that an element takes with probability c. To first
+//!   512) / 64² for two words of a line that an element takes with probability c (and as much in
+//!   lines of shorter words). To first
 //!   order the variance of n is that of Z over (m A ln(1 - p))². Bits of an element in several
 //!   lines, which are independent, count as if they were of several elements.
 //!
@@ -21,7 +22,7 @@
 
 use super::Estimate;
 use crate::bits::WORDS_PER_LINE;
-use crate::lines::shares;
+use crate::lines::{LineShape, shares};
 
 /// Estimates the distinct elements from the `ones` set bits of an array of `bits`, `probes`
 /// independent positions per element; `None` if all are set.
@@ -41,21 +42,16 @@ pub(super) fn independent(ones: u64, bits: u64, probes: u32) -> Option<Estimate>
 /// Estimates the distinct elements from the set bits of all `lines`, one bit per element in each of
 /// `probes` consecutive words of a line, or of several lines if they are more than eight; `None` if
 /// all are set.
-pub(super) fn in_lines(ones: u64, lines: u64, probes: u32) -> Option<Estimate> {
-    in_blocks(ones, lines, WORDS_PER_LINE as u64 * 64, probes)
-}
-
-/// The same for blocks of this many bits in eight parts in place of lines.
-pub(super) fn in_blocks(ones: u64, blocks: u64, of_block: u64, probes: u32) -> Option<Estimate> {
-    let bits = blocks * of_block;
+pub(super) fn in_lines(ones: u64, shape: LineShape, probes: u32) -> Option<Estimate> {
+    let bits = 8 * shape.bytes();
     if ones == 0 {
         return Some(Estimate::scattered(0.0, 0.0));
     }
     if ones >= bits {
         return None;
     }
-    let (m, parts) = (bits as f64, WORDS_PER_LINE as f64);
-    let width = of_block as f64 / parts;
+    let (m, words) = (bits as f64, WORDS_PER_LINE as f64);
+    let (lines, width) = (shape.lines as f64, f64::from(shape.word_bits));
     let of_share = |share: u32| f64::from(share) / m;
     let missed: f64 = shares(probes).map(|share| (-of_share(share)).ln_1p()).sum();
     let distinct = (-(ones as f64 / m)).ln_1p() / missed;
@@ -70,13 +66,13 @@ pub(super) fn in_blocks(ones: u64, blocks: u64, of_block: u64, probes: u32) -> O
             .sum();
         (distinct * of_all).exp_m1()
     };
-    let mut pairs = (m - of_block as f64 + width - 1.0) * excess(&|_| 0.0);
+    let mut pairs = (m - shape.line_bits() as f64 + width - 1.0) * excess(&|_| 0.0);
     for distance in 1..WORDS_PER_LINE as u32 {
         pairs += width
             * excess(&|share| {
                 let starts = share.saturating_sub(distance)
                     + share.saturating_sub(WORDS_PER_LINE as u32 - distance);
-                f64::from(starts) / parts / (blocks as f64 * width * width)
+                f64::from(starts) / words / (lines * width * width)
             });
     }
     // Var(Z) / (m A)² = (1/A - 1 + pairs) / m.
@@ -95,8 +91,8 @@ mod tests {
         assert_eq!(independent(0, 100, 3), Some(Estimate::scattered(0.0, 0.0)));
         assert_eq!(independent(100, 100, 3), None);
         assert_eq!(independent(1, 1, 1), None);
-        assert_eq!(in_lines(0, 2, 8), Some(Estimate::scattered(0.0, 0.0)));
-        assert_eq!(in_lines(1024, 2, 8), None);
+        assert_eq!(in_lines(0, 2.into(), 8), Some(Estimate::scattered(0.0, 0.0)));
+        assert_eq!(in_lines(1024, 2.into(), 8), None);
     }
 
     /// Mean within four standard errors, and the spread that the formula says, over 300 filters.
@@ -147,7 +143,7 @@ mod tests {
                     filter.insert(ElementDigests { whole, attributes: &[] });
                 }
                 let ones = (filter.stats().fill_ratio * (lines * 512) as f64).round() as u64;
-                in_lines(ones, lines, probes).unwrap()
+                in_lines(ones, lines.into(), probes).unwrap()
             });
         }
     }

@@ -111,7 +111,7 @@ pub use filter::{
     MultiAttributeFilter, Pattern, PatternAnswer, PatternColumns, RemovableFilter, Sighting,
 };
 pub use hll::HyperLogLog;
-pub use lines::{WeighingFilter, Weight};
+pub use lines::{LineShape, WeighingFilter, Weight};
 pub use martingale::DistinctCounter;
 pub use matrix::{IndexMap, MAX_COMBINATIONS, MatrixFilter, MatrixSpec};
 pub use mdbf::{Mdbf, MdbfSpec};

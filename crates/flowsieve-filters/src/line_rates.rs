@@ -22,7 +22,7 @@
 //! [`best_line_probes`] takes no more lines than these, since each is a miss of the cache; and
 //! fewer where they reach a rate of 1e-12.
 
-use super::lines::shares;
+use super::lines::{LineShape, shares};
 use super::sizing::{DEFAULT_PROBES, MAX_LINE_PROBES, MAX_PROBES, least_size};
 
 /// Bits an element up to which one line more is not worth its price.
@@ -33,9 +33,6 @@ const LOW_ENOUGH: f64 = 1e-12;
 
 /// Words of a line.
 const WORDS: u32 = 8;
-
-/// Share of the elements whose bit in a word is the one asked for.
-const SAME_BIT: f64 = 1.0 / 64.0;
 
 /// Sets of up to eight words.
 const SETS: usize = 1 << WORDS;
@@ -51,7 +48,7 @@ const MOST_LINES: u64 = 1 << 34;
 ///
 /// Exact for a Poisson number of elements a line: [`shared_blocked_fpr`] with one kind of element.
 pub fn blocked_fpr(lines: f64, probes: u32, elements: f64) -> f64 {
-    shared_blocked_fpr(lines, probes, &[(elements, probes)])
+    LinesOf::cache(lines).fpr(probes, elements)
 }
 
 /// False-positive rate of a query with `probes` (1 to 32) in a blocked filter into which several
@@ -71,110 +68,146 @@ pub fn blocked_fpr(lines: f64, probes: u32, elements: f64) -> f64 {
 /// which keeps twelve digits however small they are. All of that for k up to 8, and for each line
 /// of more.
 pub fn shared_blocked_fpr(lines: f64, probes: u32, written: &[(f64, u32)]) -> f64 {
-    let in_lines = written
-        .iter()
-        .flat_map(|&(elements, probes)| shares(probes).map(move |share| (elements, share)));
-    let in_lines: Vec<(f64, u32)> = in_lines.collect();
-    // Neighbours are alike, mostly.
-    let (mut last, mut rate, mut all) = (0, 1.0, 1.0);
-    for share in shares(probes) {
-        if share != last {
-            (last, rate) = (share, rate_in_line(lines, share, &in_lines));
-        }
-        all *= rate;
+    LinesOf::cache(lines).shared_fpr(probes, written)
+}
+
+/// Lines of which rates are predicted: eight words each.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LinesOf {
+    lines: f64,
+    /// Share of the elements whose bit in a word is the one asked for.
+    same_bit: f64,
+}
+
+impl From<LineShape> for LinesOf {
+    fn from(shape: LineShape) -> Self {
+        Self { lines: shape.lines as f64, same_bit: f64::from(shape.word_bits).recip() }
     }
-    all
 }
 
-/// That of a query in one line.
-fn rate_in_line(lines: f64, probes: u32, written: &[(f64, u32)]) -> f64 {
-    let rate = by_inclusion_and_exclusion(lines, probes, written);
-    if rate > CANCELS_BELOW { rate } else { by_covering(lines, probes, written) }
-}
+impl LinesOf {
+    /// Lines of 64-bit words.
+    const fn cache(lines: f64) -> Self {
+        Self { lines, same_bit: 1.0 / 64.0 }
+    }
 
-/// The alternating sum over the probes that are clear.
-fn by_inclusion_and_exclusion(lines: f64, probes: u32, written: &[(f64, u32)]) -> f64 {
-    let term = |clear: usize| -> f64 {
-        let of_kind = |&(elements, probes): &(f64, u32)| -> f64 {
-            let of_words: f64 = (0..WORDS)
-                .map(|start| (clear & window(start, probes)).count_ones())
-                .map(|hit| 1.0 - (1.0 - SAME_BIT).powi(hit as i32))
-                .sum();
-            elements / lines / f64::from(WORDS) * of_words
-        };
-        let exponent: f64 = written.iter().map(of_kind).sum();
-        let sign = if clear.count_ones().is_multiple_of(2) { 1.0 } else { -1.0 };
-        sign * (-exponent).exp()
-    };
-    (0..1 << probes).map(term).sum()
-}
+    /// Bits of all lines.
+    pub(super) fn bits(self) -> f64 {
+        self.lines * f64::from(WORDS) / self.same_bit
+    }
 
-/// The same from positive terms only.
-///
-/// Of the bits asked for, an element sets exactly those in the set A of words with probability
-/// `(1/64)^|A| (63/64)^(w - |A|)`, where w counts the words that it has in common with the query.
-/// So the elements that set exactly A are Poisson as well, independently for each A:
-///
-/// ```text
-/// μ_A = Σ_j Σ_s (λ_j / 8) (1/64)^|A| (63/64)^(w_js - |A|)        if A is within window_j(s)
-/// ```
-///
-/// and f is the probability that the A that occur, each with `1 - exp(-μ_A)`, cover all probes.
-/// They are taken in one after the other, by their last word, over the probability of each set of
-/// words covered so far.
-fn by_covering(lines: f64, probes: u32, written: &[(f64, u32)]) -> f64 {
-    let means = means_of_sets(lines, probes, written);
-    let mut covered = [0.0; SETS];
-    covered[0] = 1.0;
-    for last in (0..probes).rev() {
-        let half = 1 << last;
-        for (set, mean) in means.iter().enumerate().take(2 * half).skip(half) {
-            let occurs = -(-mean).exp_m1();
-            if occurs <= 0.0 {
-                continue;
+    /// [`blocked_fpr`] in these lines.
+    pub(super) fn fpr(self, probes: u32, elements: f64) -> f64 {
+        self.shared_fpr(probes, &[(elements, probes)])
+    }
+
+    /// [`shared_blocked_fpr`] in these lines.
+    pub(super) fn shared_fpr(self, probes: u32, written: &[(f64, u32)]) -> f64 {
+        let in_lines = written
+            .iter()
+            .flat_map(|&(elements, probes)| shares(probes).map(move |share| (elements, share)));
+        let in_lines: Vec<(f64, u32)> = in_lines.collect();
+        // Neighbours are alike, mostly.
+        let (mut last, mut rate, mut all) = (0, 1.0, 1.0);
+        for share in shares(probes) {
+            if share != last {
+                (last, rate) = (share, self.rate_in_line(share, &in_lines));
             }
-            for before in 0..2 * half {
-                if covered[before] > 0.0 && before & set != set {
-                    let moved = covered[before] * occurs;
-                    covered[before] -= moved;
-                    covered[before | set] += moved;
+            all *= rate;
+        }
+        all
+    }
+
+    /// That of a query in one line.
+    fn rate_in_line(self, probes: u32, written: &[(f64, u32)]) -> f64 {
+        let rate = self.by_inclusion_and_exclusion(probes, written);
+        if rate > CANCELS_BELOW { rate } else { self.by_covering(probes, written) }
+    }
+
+    /// The alternating sum over the probes that are clear.
+    fn by_inclusion_and_exclusion(self, probes: u32, written: &[(f64, u32)]) -> f64 {
+        let term = |clear: usize| -> f64 {
+            let of_kind = |&(elements, probes): &(f64, u32)| -> f64 {
+                let of_words: f64 = (0..WORDS)
+                    .map(|start| (clear & window(start, probes)).count_ones())
+                    .map(|hit| 1.0 - (1.0 - self.same_bit).powi(hit as i32))
+                    .sum();
+                elements / self.lines / f64::from(WORDS) * of_words
+            };
+            let exponent: f64 = written.iter().map(of_kind).sum();
+            let sign = if clear.count_ones().is_multiple_of(2) { 1.0 } else { -1.0 };
+            sign * (-exponent).exp()
+        };
+        (0..1 << probes).map(term).sum()
+    }
+
+    /// The same from positive terms only.
+    ///
+    /// Of the bits asked for, an element sets exactly those in the set A of words with probability
+    /// `(1/64)^|A| (63/64)^(w - |A|)`, where w counts the words that it has in common with the query.
+    /// So the elements that set exactly A are Poisson as well, independently for each A:
+    ///
+    /// ```text
+    /// μ_A = Σ_j Σ_s (λ_j / 8) (1/64)^|A| (63/64)^(w_js - |A|)        if A is within window_j(s)
+    /// ```
+    ///
+    /// and f is the probability that the A that occur, each with `1 - exp(-μ_A)`, cover all probes.
+    /// They are taken in one after the other, by their last word, over the probability of each set
+    /// of words covered so far.
+    fn by_covering(self, probes: u32, written: &[(f64, u32)]) -> f64 {
+        let means = self.means_of_sets(probes, written);
+        let mut covered = [0.0; SETS];
+        covered[0] = 1.0;
+        for last in (0..probes).rev() {
+            let half = 1 << last;
+            for (set, mean) in means.iter().enumerate().take(2 * half).skip(half) {
+                let occurs = -(-mean).exp_m1();
+                if occurs <= 0.0 {
+                    continue;
+                }
+                for before in 0..2 * half {
+                    if covered[before] > 0.0 && before & set != set {
+                        let moved = covered[before] * occurs;
+                        covered[before] -= moved;
+                        covered[before | set] += moved;
+                    }
                 }
             }
+            // No other set has this word, so it has to be covered by now.
+            covered.copy_within(half..2 * half, 0);
         }
-        // No other set has this word, so it has to be covered by now.
-        covered.copy_within(half..2 * half, 0);
+        covered[0]
     }
-    covered[0]
-}
 
-/// μ of each set of probed words: the elements a line that set the query's bits in exactly these.
-fn means_of_sets(lines: f64, probes: u32, written: &[(f64, u32)]) -> [f64; SETS] {
-    // How many elements a line have these words in common with the query.
-    let mut common = [0.0; SETS];
-    for &(elements, of_element) in written {
-        for start in 0..WORDS {
-            let words = window(start, of_element) & window(0, probes);
-            common[words] += elements / lines / f64::from(WORDS);
+    /// μ of each set of probed words: the elements a line that set the query's bits in exactly these.
+    fn means_of_sets(self, probes: u32, written: &[(f64, u32)]) -> [f64; SETS] {
+        // How many elements a line have these words in common with the query.
+        let mut common = [0.0; SETS];
+        for &(elements, of_element) in written {
+            for start in 0..WORDS {
+                let words = window(start, of_element) & window(0, probes);
+                common[words] += elements / self.lines / f64::from(WORDS);
+            }
         }
+        let mut means = [0.0; SETS];
+        for (words, &elements) in common.iter().enumerate() {
+            if elements <= 0.0 {
+                continue;
+            }
+            let shares: [f64; WORDS as usize + 1] = std::array::from_fn(|set| {
+                let set = set as i32;
+                let clear = (words.count_ones() as i32 - set).max(0);
+                self.same_bit.powi(set) * (1.0 - self.same_bit).powi(clear)
+            });
+            // All sets within these words, from the largest down to the empty one.
+            let mut set = words;
+            while set != 0 {
+                means[set] += elements * shares[set.count_ones() as usize];
+                set = (set - 1) & words;
+            }
+        }
+        means
     }
-    let mut means = [0.0; SETS];
-    for (words, &elements) in common.iter().enumerate() {
-        if elements <= 0.0 {
-            continue;
-        }
-        let shares: [f64; WORDS as usize + 1] = std::array::from_fn(|set| {
-            let set = set as i32;
-            let clear = (words.count_ones() as i32 - set).max(0);
-            SAME_BIT.powi(set) * (1.0 - SAME_BIT).powi(clear)
-        });
-        // All sets within these words, from the largest down to the empty one.
-        let mut set = words;
-        while set != 0 {
-            means[set] += elements * shares[set.count_ones() as usize];
-            set = (set - 1) & words;
-        }
-    }
-    means
 }
 
 /// The words of an element that begins at `start`.
@@ -183,27 +216,34 @@ const fn window(start: u32, probes: u32) -> usize {
     ((low << start) | (low << start >> WORDS)) & (SETS - 1)
 }
 
-/// Most bits of an element in a filter of `lines` with this many elements of all kinds: as many as
-/// its lines have room for. `rate` is that of the filter with at most the given bits.
-pub(super) fn most_line_probes(lines: f64, elements: f64, rate: impl Fn(u32) -> f64) -> u32 {
-    let bits = lines * f64::from(WORDS) * 64.0 / elements;
-    let mut most = MAX_LINE_PROBES;
-    while most < MAX_PROBES as u32
-        && bits > BITS_A_LINE * f64::from(most / MAX_LINE_PROBES)
-        && rate(most) > LOW_ENOUGH
-    {
-        most += MAX_LINE_PROBES;
+impl LinesOf {
+    /// Most bits of an element in these lines with this many elements of all kinds: as many as they
+    /// have room for. `rate` is that of the filter with at most the given bits.
+    pub(super) fn most_probes(self, elements: f64, rate: impl Fn(u32) -> f64) -> u32 {
+        let bits = self.bits() / elements;
+        let mut most = MAX_LINE_PROBES;
+        while most < MAX_PROBES as u32
+            && bits > BITS_A_LINE * f64::from(most / MAX_LINE_PROBES)
+            && rate(most) > LOW_ENOUGH
+        {
+            most += MAX_LINE_PROBES;
+        }
+        most
     }
-    most
+
+    /// [`best_line_probes`] in these lines.
+    pub(super) fn best_probes(self, elements: f64) -> u32 {
+        let fpr = |probes: u32| self.fpr(probes, elements);
+        let most = self.most_probes(elements, fpr);
+        (most - MAX_LINE_PROBES + 1..=most)
+            .min_by(|&a, &b| fpr(a).total_cmp(&fpr(b)))
+            .unwrap_or(DEFAULT_PROBES)
+    }
 }
 
 /// The best k: with the least [`blocked_fpr`] in as many lines an element as are worth their price.
 pub fn best_line_probes(lines: f64, elements: f64) -> u32 {
-    let fpr = |probes: u32| blocked_fpr(lines, probes, elements);
-    let most = most_line_probes(lines, elements, fpr);
-    (most - MAX_LINE_PROBES + 1..=most)
-        .min_by(|&a, &b| fpr(a).total_cmp(&fpr(b)))
-        .unwrap_or(DEFAULT_PROBES)
+    LinesOf::cache(lines).best_probes(elements)
 }
 
 /// Number of lines of a blocked filter that reaches `fpr` with `elements` at its best k, where one
@@ -307,7 +347,7 @@ mod tests {
             (1.0, 8, one(51.2, 8), 1.048_982_602_074_595e-2),
         ] {
             for ours in
-                [shared_blocked_fpr(lines, probes, &written), by_covering(lines, probes, &written)]
+                [shared_blocked_fpr(lines, probes, &written), LinesOf::cache(lines).by_covering(probes, &written)]
             {
                 let digits = if rate > CANCELS_BELOW { 1e-11 } else { 1e-12 };
                 assert_close(ours, rate, digits);
@@ -321,8 +361,8 @@ mod tests {
         for probes in 1..=MAX_LINE_PROBES {
             for load in [20.0, 40.0, 60.0, 120.0, 1000.0] {
                 for written in [vec![(load, probes)], vec![(load, 8), (load, 3), (load / 2.0, 5)]] {
-                    let ours = by_covering(1.0, probes, &written);
-                    let theirs = by_inclusion_and_exclusion(1.0, probes, &written);
+                    let ours = LinesOf::cache(1.0).by_covering(probes, &written);
+                    let theirs = LinesOf::cache(1.0).by_inclusion_and_exclusion(probes, &written);
                     assert_close(ours, theirs, 1e-9);
                 }
             }

@@ -55,8 +55,8 @@ use super::matrix_sizing::{MAX_ATTRIBUTES, members};
 use super::saved::{FilterState, LoadError, StateReader, StateWriter, UnionError, same, saved};
 use super::sizing::{MAX_PROBES, bloom_fpr, table_size};
 use super::spec::{
-    Descriptor, FilterKind, FilterSpec, Parameters, Query, Reach, Search, Shape, Sizing, SpecError,
-    Workload, array_bits, check_bits, check_probes, check_rate, probes_for,
+    Descriptor, FilterKind, FilterSpec, LEAST_ARRAY_BITS, Parameters, Query, Reach, Search, Shape,
+    Sizing, SpecError, Workload, array_bits, check_bits, check_probes, check_rate, probes_for,
 };
 use super::{
     DigestColumns, ElementDigests, Estimate, FilterStats, MembershipFilter, MultiAttributeFilter,
@@ -94,13 +94,11 @@ pub(crate) const MDBF: Descriptor = Descriptor {
             .into())
     },
     search: Some(Search {
-        size_in: |attributes, bytes| bytes * 8 / attributes as u64,
-        least: 64,
-        most: 1 << 48,
-        fit: |workload, bits| {
-            let attributes = workload.attributes;
-            workload.best_probes(|probes| MdbfSpec { attributes, bits, probes }.into())
+        in_memory: |workload, bytes| {
+            fit(workload, (bytes * 8 / workload.attributes as u64).max(LEAST_ARRAY_BITS))
         },
+        most: 1 << 48,
+        fit,
         by_attribute_rate: Some(|workload, fpr| {
             let singles = (0..workload.attributes).map(|one| (workload.values)(1 << one));
             let (bits, probes) = table_size(fpr, singles.fold(0.0, f64::max));
@@ -109,6 +107,11 @@ pub(crate) const MDBF: Descriptor = Descriptor {
         out_of_reach: no_size,
     }),
 };
+
+fn fit(workload: &Workload<'_>, bits: u64) -> FilterSpec {
+    let attributes = workload.attributes;
+    workload.best_probes(|probes| MdbfSpec { attributes, bits, probes }.into())
+}
 
 /// The published rate of an MDBF, by formula (3), is that of values that did not occur at all.
 fn without_rate(fpr: f64) -> SpecError {

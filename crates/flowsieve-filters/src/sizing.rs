@@ -2,10 +2,10 @@
 
 use super::dleft::fpr_of_hashes;
 pub use super::dleft::{dleft_given_up, dleft_overfull_fpr};
-pub(super) use super::line_rates::most_line_probes;
+use super::line_rates::LinesOf;
 pub use super::line_rates::{best_line_probes, blocked_fpr, blocked_lines, shared_blocked_fpr};
 use super::matrix_sizing::table_probes;
-use super::subset::LINE_BITS;
+use super::lines::LineShape;
 use std::f64::consts::LN_2;
 
 /// Most hash functions that a filter takes.
@@ -99,7 +99,7 @@ pub fn bloom_count_variance(bits: f64, probes: u32, elements: f64) -> f64 {
 /// [`shared_blocked_fpr`], and `written` all kinds of elements that it stores, which are taken to
 /// grow in proportion. With several shards, the lines and elements are those of one.
 pub fn blocked_count_variance(
-    lines: u64,
+    shape: LineShape,
     probes: u32,
     written: &[(f64, u32)],
     elements: f64,
@@ -107,7 +107,7 @@ pub fn blocked_count_variance(
     mean_while(elements, |n| {
         let part = |&(all, probes): &(f64, u32)| (all * n / elements, probes);
         let so_far: Vec<(f64, u32)> = written.iter().map(part).collect();
-        let repeat = shared_blocked_fpr(lines as f64, probes, &so_far);
+        let repeat = LinesOf::from(shape).shared_fpr(probes, &so_far);
         repeat / (1.0 - repeat)
     })
 }
@@ -116,15 +116,15 @@ pub fn blocked_count_variance(
 /// bits that of a blocked filter, and stage after stage from there on.
 ///
 /// [`SubsetSpec::counting`]: crate::SubsetSpec::counting
-pub fn halving_count_variance(lines: u64, probes: u32, elements: f64) -> f64 {
+pub fn halving_count_variance(shape: LineShape, probes: u32, elements: f64) -> f64 {
     const STEPS: u32 = 64;
-    let bits = (lines * LINE_BITS) as f64;
+    let bits = LinesOf::from(shape).bits();
     let first = elements.min(-0.14_f64.ln() * bits / f64::from(probes));
-    let mut variance = first * blocked_count_variance(lines, probes, &[(first, probes)], first);
+    let mut variance = first * blocked_count_variance(shape, probes, &[(first, probes)], first);
     let mut counted = first;
     // Share of the addresses that are sampled, times that of their places which are clear in all
     // older generations.
-    let mut weight = 1.0 - blocked_fpr(lines as f64, probes, first);
+    let mut weight = 1.0 - LinesOf::from(shape).fpr(probes, first);
     while counted < elements {
         weight *= 0.5;
         for step in 0..STEPS {

@@ -6,7 +6,7 @@ use super::{ComparePlan, Contender};
 use crate::elements::ElementColumns;
 use crate::filters::sizing::DEFAULT_PROBES;
 use crate::filters::{
-    Counter, CounterSpec, DigestColumns, Estimate, FilterKind, FilterSpec, Known, MembershipFilter,
+    Counter, CounterSpec, DigestColumns, Estimate, FilterKind, FilterSpec, Known, LineShape, MembershipFilter,
     PatternAnswer, PatternColumns, PlannedCombination, Query, Sighting, Sizing, SpecError,
     Structure, SubsetSpec, Workload,
 };
@@ -99,7 +99,7 @@ pub(super) fn sized(
     };
     let spec = FilterSpec::new(kind, plan.rule.kind.arity(), sizing)?;
     Ok(match (contender, plan.weigh) {
-        (Contender::SubsetPlanned, _) => planned(plan, expected, spec.shape().size.unwrap_or(1)),
+        (Contender::SubsetPlanned, _) => planned(plan, expected, LineShape::in_bytes(bytes)),
         (_, Some(weigh)) if kind.has_weights() => {
             let weighted = with_workload(plan, expected, |workload| weigh(workload, bytes));
             weighted.flatten().unwrap_or(spec)
@@ -109,8 +109,8 @@ pub(super) fn sized(
 }
 
 /// A subset filter for the whole element and all combinations that are asked for.
-fn planned(plan: &ComparePlan, expected: &Expected, lines: u64) -> FilterSpec {
-    let spec = with_workload(plan, expected, |workload| SubsetSpec::planned(workload, lines));
+fn planned(plan: &ComparePlan, expected: &Expected, shape: LineShape) -> FilterSpec {
+    let spec = with_workload(plan, expected, |workload| SubsetSpec::planned(workload, shape));
     let spec = spec.unwrap_or_else(|| {
         let asked = plan.asked();
         let combinations =
@@ -118,7 +118,7 @@ fn planned(plan: &ComparePlan, expected: &Expected, lines: u64) -> FilterSpec {
         SubsetSpec {
             halving: false,
             attributes: plan.rule.kind.arity(),
-            lines,
+            shape,
             probes: DEFAULT_PROBES,
             combinations: combinations.collect(),
         }

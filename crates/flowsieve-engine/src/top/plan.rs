@@ -95,9 +95,9 @@ impl TopPlan {
         self.slicing.open_slices(self.memory_bytes)
     }
 
-    /// Lines of the filter of a slice.
-    pub(super) fn lines(&self) -> u64 {
-        (self.memory_bytes / 2 / 64).max(1)
+    /// Bytes of the filter of a slice.
+    pub(super) fn filter_bytes(&self) -> u64 {
+        self.memory_bytes / 2
     }
 
     /// Bytes of the summary of a slice.

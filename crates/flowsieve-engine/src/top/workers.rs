@@ -54,7 +54,7 @@ impl Ranker {
         if self.slices.is_empty() {
             // All at once, while it is known that the system gives their memory.
             let slices = (0..self.open_slices).map(|_| OpenSlice {
-                filter: WeighingFilter::new(plan.lines(), TopPlan::PROBES),
+                filter: WeighingFilter::new(plan.filter_bytes(), TopPlan::PROBES),
                 summary: Summary::new(plan.summary_bytes(), plan.usual_key_bytes()),
                 truth: plan.exact_limit().map(Truth::new),
                 used: false,

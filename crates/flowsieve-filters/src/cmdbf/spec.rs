@@ -6,7 +6,7 @@ use crate::mdbf::{check_attributes, no_size, rate_of_attributes, remarks_of_attr
 use crate::saved::saved;
 use crate::sizing::{MAX_PROBES, bloom_fpr, table_size};
 use crate::spec::{
-    Descriptor, FilterKind, FilterSpec, Parameters, Query, Reach, Search, Shape, SpecError,
+    Descriptor, FilterKind, FilterSpec, LEAST_ARRAY_BITS, Parameters, Query, Reach, Search, Shape, SpecError,
     Workload, array_bits, check_bits, check_probes, probes_for,
 };
 
@@ -61,12 +61,12 @@ const fn descriptor<const VARIETY: usize>(
             Ok(with::<VARIETY>(attributes, bits, probes))
         },
         search: Some(Search {
-            size_in: |attributes, bytes| bytes * 8 / (attributes as u64 + 1),
-            least: 64,
-            most: 1 << 48,
-            fit: |workload, bits| {
-                workload.best_probes(|probes| with::<VARIETY>(workload.attributes, bits, probes))
+            in_memory: |workload, bytes| {
+                let bits = bytes * 8 / (workload.attributes as u64 + 1);
+                fit::<VARIETY>(workload, bits.max(LEAST_ARRAY_BITS))
             },
+            most: 1 << 48,
+            fit: fit::<VARIETY>,
             by_attribute_rate: Some(|workload, fpr| {
                 let (bits, probes) = table_size(fpr, (workload.values)(workload.full()));
                 with::<VARIETY>(workload.attributes, bits, probes)
@@ -74,6 +74,10 @@ const fn descriptor<const VARIETY: usize>(
             out_of_reach: no_size,
         }),
     }
+}
+
+fn fit<const VARIETY: usize>(workload: &Workload<'_>, bits: u64) -> FilterSpec {
+    workload.best_probes(|probes| with::<VARIETY>(workload.attributes, bits, probes))
 }
 
 fn with<const VARIETY: usize>(attributes: usize, bits: u64, probes: u32) -> FilterSpec {

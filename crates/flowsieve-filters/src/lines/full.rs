@@ -1,32 +1,30 @@
 //! How likely all bits of a new value are set.
 //!
-//! A value is one block (a line, or a part of one), one window of k of its eight parts and a bit in
-//! each. So of the eight windows with w^k places each of a block whose parts have w bits, those
-//! that are full number the sum over the windows of the product of the k parts' numbers of set
-//! bits. It is a whole number.
+//! A value is one line, one window of k of its eight words and a bit in each. So of the eight
+//! windows with w^k places each of a line whose words have w bits, those that are full number the
+//! sum over the windows of the product of the k words' numbers of set bits. It is a whole number.
 
 #![expect(
     clippy::inline_always,
     reason = "a call that is not inlined runs without the vector instructions of this machine, and takes twice the time"
 )]
 
+use super::LineArray;
 use super::shares::{chances_of_lines, shares};
 use crate::bits::{Line, WORDS_PER_LINE};
 use crate::martingale::Chances;
 
-/// Binary logarithm of the windows of a block.
-pub(super) const WINDOWS_LOG2: u32 = WORDS_PER_LINE.trailing_zeros();
-
 /// Lines that are looked at.
-const LOOKED_AT: usize = 64;
+const LOOKED_AT: u64 = 64;
 
 /// The chances of a new value of `probes` bits, about, from some lines.
-pub(super) fn chances_of_some(lines: &[Line], probes: u32) -> Chances {
-    let every = lines.len().div_ceil(LOOKED_AT);
-    let some = lines.iter().step_by(every);
+pub(super) fn chances_of_some(array: &LineArray, probes: u32) -> Chances {
+    let shape = array.shape();
+    let every = shape.lines.div_ceil(LOOKED_AT);
+    let some = (0..shape.lines).step_by(every as usize).map(|line| array.line(line));
     let of_share = |share: u32| {
-        let full: u128 = some.clone().map(|line| u128::from(full_places(&ones(line), share))).sum();
-        let all = (lines.len().div_ceil(every) as u128) << (WINDOWS_LOG2 + 6 * share);
+        let full: u128 = some.clone().map(|line| u128::from(full_places(&ones(&line), share))).sum();
+        let all = u128::from(shape.lines.div_ceil(every)) * u128::from(shape.places(share));
         (number(full) / number(all), number(all - full) / number(all))
     };
     let (missed, seen) = chances_of_lines(shares(probes).map(of_share));
@@ -42,14 +40,14 @@ pub(super) const fn number(whole: u128) -> f64 {
 
 /// Set bits of each word.
 #[inline(always)]
-fn ones(line: &Line) -> Line {
+pub(super) fn ones(line: &Line) -> Line {
     line.map(|word| u64::from(word.count_ones()))
 }
 
-/// Full places of a block with this many set bits in each part.
+/// Full places of a line with this many set bits in each word.
 #[inline(always)]
 pub(super) fn full_places(ones: &Line, probes: u32) -> u64 {
-    // Products of consecutive parts, cyclic: of one, of two and of four, and of those what is
+    // Products of consecutive words, cyclic: of one, of two and of four, and of those what is
     // needed.
     let step = |products: &Line, distance: usize, factors: &Line| -> Line {
         std::array::from_fn(|at| products[at] * factors[(at + distance) % WORDS_PER_LINE])
@@ -89,6 +87,15 @@ pub(super) fn chances_in(probed: &Line, probes: u32) -> (f64, f64) {
     (full as i64 as f64 * share, (all - full as i64) as f64 * share)
 }
 
+/// The same for the words in which these masks have a bit, where words have this many bits.
+#[inline]
+pub(super) fn chances_at(word_bits: u32, line: &Line, masks: &Line, probes: u32) -> (f64, f64) {
+    let probed = line.iter().zip(masks).filter(|&(_, &mask)| mask != 0);
+    let full: u64 = probed.map(|(word, _)| u64::from(word.count_ones())).product();
+    let all = u64::from(word_bits).pow(probes);
+    (full as f64 / all as f64, (all - full) as f64 / all as f64)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -117,12 +124,14 @@ mod tests {
                 assert_eq!(full_places(&ones(line), probes), of_line);
                 full += of_line;
             }
-            let Chances { seen, missed } = chances_of_some(&lines, probes);
+            let mut array = LineArray::new(4);
+            array.lines.as_mut_slice().copy_from_slice(&lines);
+            let Chances { seen, missed } = chances_of_some(&array, probes);
             assert!((missed + seen - 1.0).abs() < 1e-12);
             let share = full as f64 / (4.0 * 8.0 * 64_f64.powi(probes as i32));
             assert!((missed / share - 1.0).abs() < 1e-12);
-            let full = chances_of_some(&[[u64::MAX; 8]; 3], probes);
-            assert_eq!(full, Chances { seen: 0.0, missed: 1.0 });
+            array.lines.as_mut_slice().fill([u64::MAX; 8]);
+            assert_eq!(chances_of_some(&array, probes), Chances { seen: 0.0, missed: 1.0 });
         }
     }
 }

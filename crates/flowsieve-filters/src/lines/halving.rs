@@ -3,9 +3,9 @@
 //!
 //! # Stages
 //!
-//! The array has L blocks. In stage 0 it is a blocked Bloom filter: an element sets k bits in one
-//! window of its block. From stage t on only the elements count whose address, their digest, begins
-//! with t zeros: they are *sampled*. The others are not looked at any more, so their blocks are
+//! The array has L lines. In stage 0 it is a blocked Bloom filter: an element sets k bits in one
+//! window of its line. From stage t on only the elements count whose line in stage 0 is one of the
+//! first ⌊L / 2^t⌋: they are *sampled*. The others are not looked at any more, so their lines are
 //! cleared and used anew: they are *generation* t, in which each new element that is sampled sets
 //! one bit. Older generations are read, and not written.
 //!
@@ -16,17 +16,18 @@
 //!     stage 3  │ 0   │ 1   │ 2         │ 3                     │
 //! ```
 //!
-//! In stage t generation g is at block `L >> (t - g + 1)`, with as many blocks (generation 0 at
-//! block 0, with `L >> t`). The block of address a in generation 0 is `reduce(a, L)`, and in
-//! generation g ≥ 1 the one numbered `reduce(a << g, L / 2)`.
+//! Generation 0 has K = ⌊L / 2^t⌋ lines in stage t, and generation g ≥ 1 has 2^(g - 1) K, which begin
+//! at that number; up to 2^t - 1 lines at the end are unused. The line of address a, the digest, is
+//! `reduce(a, L)` in generation 0, and the one numbered `reduce(a, 2^(g - 1) L)` in generation g. So
+//! the elements of a line have one line in each older generation.
 //!
 //! An element is new if its bits are all set in no generation. It then counts 1 / q, where q is the
 //! probability with which a new element would be seen:
 //!
-//! - in stage 0, q = 1 - the product of the shares of set bits in its window (of blocks of 512 bits;
-//!   smaller ones can be full, so for them it is the share over all blocks);
-//! - in stage t, q = 2^-t S / (bits of generation t), where S is the sum over the clear bits of
-//!   generation t of the probability that a new element of that block is in no older generation. In
+//! - in stage 0, q = 1 - the product of the shares of set bits in its window (of lines of 512 bits;
+//!   smaller ones can be full, so for them it is the share over all lines);
+//! - in stage t, q = (K / L) S / (bits of generation t), where S is the sum over the clear bits of
+//!   generation t of the probability that a new element of that line is in no older generation. In
 //!   units of 2^-32, so S is a whole number, and does not depend on the order of insertion.
 //!
 //! In stage 0 the next stage begins when 86 % of the bits are set, and else when 60 % of those of
@@ -35,7 +36,7 @@
 //!
 //! # Why it counts without bias
 //!
-//! The samples are nested, and the blocks kept are those that their elements look at. So an element
+//! The samples are nested, and the lines kept are those that their elements look at. So an element
 //! that was written is found as long as it is sampled, and is not asked for afterwards. And one that
 //! was not seen at its first time is not seen later: its bits were all set in some generation, which
 //! keeps them while the element is sampled. So each element has one chance, at its first time, with
@@ -46,21 +47,19 @@
     reason = "a call that is not inlined runs without the vector instructions of this machine, and takes twice the time"
 )]
 
-use super::full::{WINDOWS_LOG2, chances_in, chances_of_some, full_places, number};
+use super::full::{chances_in, chances_of_some, full_places, number, ones};
 use super::instructions::{self, AnyMachine, Instructions, Work};
-use super::places::{BATCH, MULTIPLIERS, bits_of, probed};
+use super::places::{BATCH, MULTIPLIERS, bits_of, masks_in, probed};
 use super::probe::{InsertAll, Outcome};
 use super::row::{DIGESTS, Digests, ROW, Row};
-use super::{LineArray, LineCounter};
-use crate::bits::{Line, Lines, WORDS_PER_LINE};
+use super::shape::MOST_STAGES;
+use super::{LineArray, LineCounter, LineShape};
+use crate::bits::Line;
 use crate::fill;
 use crate::hashing::{Digest, reduce};
 use crate::martingale::{Chances, DistinctCounter};
 use crate::saved::unite_lines;
 use crate::{Estimate, Sighting};
-
-/// Most stages after the first one.
-const MOST_STAGES: u32 = 6;
 
 /// Set bits in 100 at which stage 0 ends, and every later one.
 const FULL_PERCENT: [u128; 2] = [86, 60];
@@ -75,128 +74,8 @@ const TAIL: f64 = 0.15;
 /// structure's definition.
 const LATER_MULTIPLIERS: [u64; 2] = [0xbf58_476d_1ce4_e5b9, 0x94d0_49bb_1331_11eb];
 
-/// Bits of [`later_places`] for each generation.
+/// Bits of [`later_places`] for each generation, in lines of the cache.
 const PLACE_BITS: u32 = 9;
-
-/// Rounds a number of lines down so that the array can be halved often.
-pub(crate) fn halving_lines(lines: u64) -> u64 {
-    let steps = [64, 32, 16, 8].into_iter();
-    let mut rounded = steps.map(|step| lines / step * step);
-    let nearly = rounded.find(|&rounded| rounded > 0 && rounded * 16 >= lines * 15);
-    let rounded = nearly.unwrap_or(match lines {
-        0..8 => lines,
-        8..16 => lines / 4 * 4,
-        _ => lines / 8 * 8,
-    });
-    if rounded == lines { lines } else { halving_lines(rounded) }
-}
-
-/// The parts of an array that are full or not as a whole: lines, or parts of them if there are less
-/// than 64 lines.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Blocks {
-    /// Binary logarithm of the bits of a block: 6 to 9.
-    bits_log2: u32,
-    /// Blocks of the array (L).
-    count: u64,
-    /// Most stages after the first one: L is a multiple of 2 to their power.
-    stages: u32,
-}
-
-impl Blocks {
-    const fn of(lines: u64) -> Self {
-        let twos = if lines.trailing_zeros() > 6 { 6 } else { lines.trailing_zeros() };
-        let (bits_log2, stages) = if twos < 3 { (6, 3 + twos) } else { (3 + twos, MOST_STAGES) };
-        Self { bits_log2, count: lines << (9 - bits_log2), stages }
-    }
-
-    /// Bits of a block.
-    const fn bits(self) -> u64 {
-        1 << self.bits_log2
-    }
-
-    /// Whether blocks are whole lines.
-    const fn are_lines(self) -> bool {
-        self.bits_log2 == 9
-    }
-
-    /// Words of a block.
-    const fn words(self) -> usize {
-        1 << (self.bits_log2 - 6)
-    }
-
-    /// The words of a block.
-    #[inline(always)]
-    fn range(self, block: u64) -> std::ops::Range<usize> {
-        let begin = block as usize * self.words();
-        begin..begin + self.words()
-    }
-
-    /// The set bits of each of the eight parts of a block.
-    #[inline(always)]
-    fn ones(self, block: &[u64]) -> Line {
-        let width = 1_u32 << (self.bits_log2 - WINDOWS_LOG2);
-        let part = u64::MAX >> (u64::BITS - width);
-        std::array::from_fn(|number| {
-            let at = number as u32 * width;
-            let word = block[(at / u64::BITS) as usize] >> (at % u64::BITS);
-            u64::from((word & part).count_ones())
-        })
-    }
-
-    /// The bits of an element in its block, in generation 0: as in a line of eight words.
-    #[inline(always)]
-    fn masks(self, bits: u64, probed: u8) -> Line {
-        let width = 1_u32 << (self.bits_log2 - WINDOWS_LOG2);
-        let mut masks = Line::default();
-        for number in 0..WORDS_PER_LINE as u32 {
-            let place = (bits >> (6 * number)) as u32 & (width - 1);
-            let at = number * width + place;
-            masks[(at / u64::BITS) as usize] |= u64::from(probed >> number & 1) << (at % u64::BITS);
-        }
-        masks
-    }
-
-    /// Binary logarithm of the places of a block, for values of `probes` bits.
-    const fn places_log2(self, probes: u32) -> u32 {
-        WINDOWS_LOG2 + (self.bits_log2 - WINDOWS_LOG2) * probes
-    }
-
-    /// Places of a block in generation 0 that are not full.
-    #[inline(always)]
-    fn clear_places(self, block: &[u64], probes: u32) -> u64 {
-        (1 << self.places_log2(probes)) - full_places(&self.ones(block), probes)
-    }
-
-    /// First block of a generation.
-    #[inline(always)]
-    const fn begin(self, stage: u32, generation: u32) -> u64 {
-        if generation == 0 { 0 } else { self.count >> (stage - generation + 1) }
-    }
-
-    /// Blocks of a generation.
-    const fn len(self, stage: u32, generation: u32) -> u64 {
-        if generation == 0 { self.count >> stage } else { self.begin(stage, generation) }
-    }
-
-    /// The block of a sampled address in a generation.
-    #[inline(always)]
-    const fn block_of(self, stage: u32, generation: u32, address: u64) -> u64 {
-        if generation == 0 {
-            reduce(address, self.count)
-        } else {
-            self.begin(stage, generation) + reduce(address << generation, self.count / 2)
-        }
-    }
-
-    /// The word and the bit of an element in a generation from 1 on.
-    #[inline(always)]
-    const fn bit_of(self, stage: u32, generation: u32, address: u64, places: u64) -> (usize, u64) {
-        let block = self.block_of(stage, generation, address) as usize;
-        let place = places >> (PLACE_BITS * (generation - 1)) & (self.bits() - 1);
-        (block * self.words() + (place / 64) as usize, 1 << (place % 64))
-    }
-}
 
 /// The number that chooses an element's place in each generation from 1 on: independent of its
 /// address, and of its places in generation 0.
@@ -210,29 +89,41 @@ const fn later_places(digest: Digest) -> u64 {
 
 const _: () = assert!(LATER_MULTIPLIERS[0] != MULTIPLIERS[0]);
 
+/// The n-th digit (from 1 on) of a number as a fraction of 2^64, in this base.
+#[inline]
+const fn digit(mut number: u64, base: u64, n: u32) -> u64 {
+    let mut place = 1;
+    while place < n {
+        number = number.wrapping_mul(base);
+        place += 1;
+    }
+    reduce(number, base)
+}
+
 /// An array of lines that halves what it watches, and its count.
 #[derive(Clone, Debug)]
 pub(crate) struct HalvingLines {
     array: LineArray,
     counter: LineCounter,
-    blocks: Blocks,
     stage: u32,
+    /// The highest digest that is sampled.
+    highest: u64,
     /// Set bits of the generation that is written.
     ones: u64,
-    /// Clear places in stage 0, if the blocks are no lines; from stage 1 on S.
+    /// Clear places in stage 0, if these are no lines of the cache; from stage 1 on S.
     clear: u128,
     /// Elements are sampled in the last stage if the lowest bits of their digest are below this.
     limit: u64,
 }
 
 impl HalvingLines {
-    /// An empty array of `lines` ≥ 1 of 64 bytes, for elements of `probes` (1 to 8) bits.
-    pub(crate) fn new(lines: u64, probes: u32) -> Self {
+    /// An empty array for elements of `probes` (1 to 8) bits.
+    pub(crate) fn new(shape: impl Into<LineShape>, probes: u32) -> Self {
         let mut empty = Self {
-            array: LineArray::new(lines),
+            array: LineArray::new(shape),
             counter: LineCounter::empty(probes),
-            blocks: Blocks::of(lines),
             stage: 0,
+            highest: u64::MAX,
             ones: 0,
             clear: 0,
             limit: ONE,
@@ -241,15 +132,84 @@ impl HalvingLines {
         empty
     }
 
+    const fn shape(&self) -> LineShape {
+        self.array.shape()
+    }
+
+    /// Whether the lines are those of the cache.
+    #[inline(always)]
+    const fn is_of_cache(&self) -> bool {
+        self.shape().is_of_cache()
+    }
+
+    /// Most stages after the first one: as many as leave it a line.
+    const fn stages(&self) -> u32 {
+        let twos = self.shape().lines.ilog2();
+        if twos < MOST_STAGES { twos } else { MOST_STAGES }
+    }
+
+    /// First line of a generation.
+    #[inline(always)]
+    const fn begin(&self, generation: u32) -> u64 {
+        if generation == 0 { 0 } else { self.len(generation) }
+    }
+
+    /// Lines of a generation.
+    #[inline(always)]
+    const fn len(&self, generation: u32) -> u64 {
+        (self.shape().lines >> self.stage) << generation.saturating_sub(1)
+    }
+
+    /// The line of a sampled element in a generation.
+    #[inline(always)]
+    const fn line_of(&self, generation: u32, digest: Digest) -> u64 {
+        let lines = self.shape().lines << generation.saturating_sub(1);
+        self.begin(generation) + reduce(digest.value(), lines)
+    }
+
+    /// The 64-bit word and the bit in it of a sampled element in a generation from 1 on.
+    #[inline(always)]
+    const fn bit_of(&self, generation: u32, digest: Digest, places: u64) -> (usize, u64) {
+        let bits = self.shape().line_bits();
+        let place = if self.is_of_cache() {
+            places >> (PLACE_BITS * (generation - 1)) & (bits - 1)
+        } else {
+            digit(places, bits, generation)
+        };
+        let bit = self.line_of(generation, digest) * bits + place;
+        ((bit / 64) as usize, 1 << (bit % 64))
+    }
+
+    /// The words of an element's line in which it has a bit, in generation 0.
+    #[inline(always)]
+    fn first_masks(&self, digest: Digest) -> Line {
+        let bits = bits_of(digest);
+        masks_in(self.shape().word_bits, bits, probed(bits, self.probes()))
+    }
+
+    /// Places of a line in generation 0 that are not full.
+    #[inline(always)]
+    fn clear_places(&self, line: u64) -> u64 {
+        let full = full_places(&ones(&self.array.line(line)), self.probes());
+        self.shape().places(self.probes()) - full
+    }
+
+    /// Set bits of a line.
+    #[inline(always)]
+    fn ones_of(&self, line: u64) -> u64 {
+        ones(&self.array.line(line)).iter().sum()
+    }
+
     pub(crate) const fn probes(&self) -> u32 {
         self.counter.probes()
     }
 
-    pub(crate) const fn lines(&self) -> &Lines {
-        &self.array.lines
+    /// The lines, to be saved or compared.
+    pub(crate) const fn array(&self) -> &LineArray {
+        &self.array
     }
 
-    /// The stage: an element in 2^stage is sampled, or less in the last one.
+    /// The stage: about one element in 2^stage is sampled, or less in the last one.
     pub(crate) const fn stage(&self) -> u32 {
         self.stage
     }
@@ -264,12 +224,12 @@ impl HalvingLines {
         &mut self,
         count: DistinctCounter,
         (stage, limit): (u32, u64),
-        read: impl FnOnce(&mut Lines) -> Result<(), E>,
+        read: impl FnOnce(&mut LineArray) -> Result<(), E>,
     ) -> Result<Option<()>, E> {
-        if stage > self.blocks.stages || limit == 0 || limit > ONE {
+        if stage > self.stages() || limit == 0 || limit > ONE {
             return Ok(None);
         }
-        read(&mut self.array.lines)?;
+        read(&mut self.array)?;
         self.counter.restore(Some(count));
         (self.stage, self.limit) = (stage, limit);
         self.count_anew();
@@ -299,7 +259,7 @@ impl HalvingLines {
     /// Whether an element is looked at.
     #[inline(always)]
     fn samples(&self, digest: Digest) -> bool {
-        digest.value().leading_zeros() >= self.stage && digest.value() % ONE < self.limit
+        digest.value() <= self.highest && digest.value() % ONE < self.limit
     }
 
     /// Whether the element was inserted (true for all that were, and for false positives); `None`
@@ -311,7 +271,7 @@ impl HalvingLines {
 
     /// The same for many; those that are not sampled count as contained.
     pub(crate) fn contains_all(&self, digests: &[Digest], answers: &mut Vec<bool>) {
-        if self.stage == 0 && self.blocks.are_lines() {
+        if self.stage == 0 && self.is_of_cache() {
             self.array.contains_all(self.probes(), digests, answers);
         } else {
             answers.extend(digests.iter().map(|&digest| self.contains(digest).unwrap_or(true)));
@@ -321,17 +281,12 @@ impl HalvingLines {
     /// Whether the bits of a sampled element are all set in a generation.
     #[inline(always)]
     fn is_in(&self, digest: Digest, generation: u32) -> bool {
-        let words = self.words();
         if generation == 0 {
-            let block = self.blocks.block_of(self.stage, 0, digest.value());
-            let bits = bits_of(digest);
-            let masks = self.blocks.masks(bits, probed(bits, self.probes()));
-            let block = &words[self.blocks.range(block)];
-            return block.iter().zip(masks).all(|(word, mask)| word & mask == mask);
+            let line = self.array.line(self.line_of(0, digest));
+            return line.iter().zip(self.first_masks(digest)).all(|(word, mask)| word & mask == mask);
         }
-        let places = later_places(digest);
-        let (word, bit) = self.blocks.bit_of(self.stage, generation, digest.value(), places);
-        words[word] & bit != 0
+        let (word, bit) = self.bit_of(generation, digest, later_places(digest));
+        self.words()[word] & bit != 0
     }
 
     fn words(&self) -> &[u64] {
@@ -340,10 +295,10 @@ impl HalvingLines {
 
     /// Set bits of the written generation at which the next stage begins.
     fn full_at(&self) -> u64 {
-        if self.stage == self.blocks.stages {
+        if self.stage == self.stages() {
             return u64::MAX;
         }
-        let bits = self.blocks.len(self.stage, self.stage) * self.blocks.bits();
+        let bits = self.len(self.stage) * self.shape().line_bits();
         let percent = FULL_PERCENT[usize::from(self.stage > 0)];
         (u128::from(bits) * percent).div_ceil(100) as u64
     }
@@ -355,58 +310,53 @@ impl HalvingLines {
         }
     }
 
-    /// Keeps the blocks of half of the addresses, and clears the others.
+    /// Keeps the lines of half of the addresses, and clears the others.
     fn halve(&mut self) {
-        let (blocks, stage) = (self.blocks, self.stage);
-        let words = self.array.lines.as_mut_slice().as_flattened_mut();
-        // In this order no block is overwritten before it was moved.
-        for generation in 1..=stage {
-            let begin = blocks.begin(stage, generation) as usize * blocks.words();
-            let kept = blocks.len(stage + 1, generation) as usize * blocks.words();
-            words.copy_within(begin..begin + kept, begin / 2);
-        }
-        let half = words.len() / 2;
-        words[half..].fill(0);
+        let before: Vec<u64> = (0..=self.stage).map(|generation| self.begin(generation)).collect();
         self.stage += 1;
+        // In this order no line is overwritten before it was moved.
+        for (generation, from) in (0..).zip(before) {
+            self.array.move_lines(from, self.begin(generation), self.len(generation));
+        }
+        self.array.clear_from(self.begin(self.stage));
         self.count_anew();
     }
 
-    /// Computes what follows from the bits, in one scan.
+    /// Computes what follows from the bits and the stage, in one scan.
     fn count_anew(&mut self) {
-        let (blocks, stage) = (self.blocks, self.stage);
-        let written =
-            blocks.begin(stage, stage)..blocks.begin(stage, stage) + blocks.len(stage, stage);
+        let sampled = u128::from(self.len(0)) << u64::BITS;
+        // The first digest of the line after the last one that is kept, less one.
+        self.highest = (sampled.div_ceil(self.shape().lines.into()) - 1) as u64;
+        let begin = self.begin(self.stage);
         let (mut ones, mut clear) = (0, 0);
-        let words = self.words();
-        for block in written.clone() {
-            let here = &words[blocks.range(block)];
-            let set: u64 = here.iter().map(|word| u64::from(word.count_ones())).sum();
+        for line in 0..self.len(self.stage) {
+            let set = self.ones_of(begin + line);
             ones += set;
-            clear += match stage {
-                0 if blocks.are_lines() => 0,
-                0 => u128::from(blocks.clear_places(here, self.probes())),
-                _ => {
-                    u128::from(blocks.bits() - set) * u128::from(self.weight(block - written.start))
-                }
+            clear += match self.stage {
+                0 if self.is_of_cache() => 0,
+                0 => u128::from(self.clear_places(line)),
+                _ => u128::from(self.shape().line_bits() - set) * u128::from(self.weight(line)),
             };
         }
         (self.ones, self.clear) = (ones, clear);
         self.lower_limit();
     }
 
-    /// The probability that a new element of a block of the generation that is written (from 1 on)
+    /// The probability that a new element of a line of the generation that is written (from 1 on)
     /// is in no older generation, in units of 2^-32.
     #[inline(always)]
-    fn weight(&self, block: u64) -> u64 {
-        let (blocks, stage, words) = (self.blocks, self.stage, self.words());
-        let first = &words[blocks.range(block >> (stage - 1))];
-        let all_log2 = blocks.places_log2(self.probes());
-        let clear = blocks.clear_places(first, self.probes());
-        let mut weight = ((u128::from(clear) << 32) >> all_log2) as u64;
+    fn weight(&self, line: u64) -> u64 {
+        let (shape, stage, probes) = (self.shape(), self.stage, self.probes());
+        let clear = u128::from(self.clear_places(line >> (stage - 1))) << 32;
+        // By shifts, where a division would take as long as all else.
+        let of_cache = |share: u128, log2: u32, of: u64| {
+            if shape.is_of_cache() { share >> log2 } else { share / u128::from(of) }
+        };
+        let mut weight = of_cache(clear, 3 + 6 * probes, shape.places(probes)) as u64;
         for generation in 1..stage {
-            let block = blocks.begin(stage, generation) + (block >> (stage - generation));
-            let ones = words[blocks.range(block)].iter().map(|word| u64::from(word.count_ones()));
-            weight = (weight * (blocks.bits() - ones.sum::<u64>())) >> blocks.bits_log2;
+            let older = self.begin(generation) + (line >> (stage - generation));
+            let clear = weight * (shape.line_bits() - self.ones_of(older));
+            weight = if shape.is_of_cache() { clear >> 9 } else { clear / shape.line_bits() };
         }
         weight
     }
@@ -414,15 +364,13 @@ impl HalvingLines {
     /// Probability with which a new element would be seen now, if it is one sum.
     #[inline(always)]
     fn seen_share(&self) -> f64 {
-        let (blocks, stage) = (self.blocks, self.stage);
-        let clear = number(self.clear);
-        let places = number(u128::from(blocks.len(stage, stage)));
+        let (shape, stage) = (self.shape(), self.stage);
+        let share = number(self.clear) / number(u128::from(self.len(stage)));
         if stage == 0 {
-            let scale = 0.5_f64.powi(blocks.places_log2(self.probes()) as i32);
-            return clear / places * scale * self.limit_share();
+            return share / shape.places(self.probes()) as f64 * self.limit_share();
         }
-        let scale = 0.5_f64.powi((32 + stage + blocks.bits_log2) as i32);
-        clear / places * scale * self.limit_share()
+        let sampled = self.len(0) as f64 / shape.lines as f64;
+        share * (sampled / (ONE * shape.line_bits()) as f64) * self.limit_share()
     }
 
     #[inline(always)]
@@ -433,10 +381,10 @@ impl HalvingLines {
     /// In the last stage: lowers the limit as far as the clear bits demand.
     #[inline(always)]
     fn lower_limit(&mut self) {
-        if self.stage < self.blocks.stages || self.clear == 0 {
+        if self.stage < self.stages() || self.clear == 0 {
             return;
         }
-        let bits = self.blocks.len(self.stage, self.stage) * self.blocks.bits();
+        let bits = self.len(self.stage) * self.shape().line_bits();
         let elements = self.counter.count().map_or(0.0, DistinctCounter::about);
         let unlimited = self.seen_share() / self.limit_share();
         let share = TAIL * (bits - self.ones) as f64 / (elements * unlimited);
@@ -447,8 +395,8 @@ impl HalvingLines {
 
     /// Chances of a new element now.
     fn chances(&self) -> Chances {
-        if self.stage == 0 && self.blocks.are_lines() {
-            return chances_of_some(self.array.lines.as_slice(), self.probes());
+        if self.stage == 0 && self.is_of_cache() {
+            return chances_of_some(&self.array, self.probes());
         }
         Chances::of_seen(self.seen_share())
     }
@@ -488,47 +436,41 @@ impl HalvingLines {
     /// Sets the bits of an element in stage 0.
     #[inline(always)]
     fn write_first<T: Outcome>(&mut self, instructions: impl Instructions, digest: Digest) -> T {
-        let (blocks, probes) = (self.blocks, self.probes());
-        let bits = bits_of(digest);
-        let probed = probed(bits, probes);
-        let block = blocks.block_of(0, 0, digest.value());
-        let chances;
-        let words = self.array.lines.as_mut_slice().as_flattened_mut();
-        let here = &mut words[blocks.range(block)];
-        let masks = blocks.masks(bits, probed);
+        let number = self.line_of(0, digest);
+        let (before, masks) = (self.array.line(number), self.first_masks(digest));
         let cleared: u32 =
-            here.iter().zip(masks).map(|(word, mask)| (mask & !word).count_ones()).sum();
+            before.iter().zip(masks).map(|(word, mask)| (mask & !word).count_ones()).sum();
         if cleared == 0 {
             return T::REPEAT;
         }
-        if blocks.are_lines() {
-            let before: Line = std::array::from_fn(|word| here[word]);
-            let (missed, seen) = chances_in(&instructions.only(&before, probed), probes);
-            chances = Chances { seen, missed };
-            here.iter_mut().zip(masks).for_each(|(word, mask)| *word |= mask);
+        let chances = if self.is_of_cache() {
+            let probed = probed(bits_of(digest), self.probes());
+            let (missed, seen) = chances_in(&instructions.only(&before, probed), self.probes());
+            self.array.set(number, &masks);
+            Chances { seen, missed }
         } else {
-            let before = blocks.clear_places(here, probes);
-            here.iter_mut().zip(masks).for_each(|(word, mask)| *word |= mask);
-            let after = blocks.clear_places(here, probes);
-            chances = Chances::of_seen(self.seen_share());
-            self.clear -= u128::from(before - after);
-        }
+            let chances = Chances::of_seen(self.seen_share());
+            let clear = self.clear_places(number);
+            self.array.set(number, &masks);
+            self.clear -= u128::from(clear - self.clear_places(number));
+            chances
+        };
         self.record(chances, cleared.into())
     }
 
     /// Sets the bit of an element that is in no older generation.
     #[inline(always)]
     fn write_later<T: Outcome>(&mut self, digest: Digest) -> T {
-        let (blocks, stage) = (self.blocks, self.stage);
-        let (word, bit) = blocks.bit_of(stage, stage, digest.value(), later_places(digest));
+        let stage = self.stage;
+        let (word, bit) = self.bit_of(stage, digest, later_places(digest));
         let word = &mut self.array.lines.as_mut_slice().as_flattened_mut()[word];
         if *word & bit != 0 {
             return T::REPEAT;
         }
         *word |= bit;
         let chances = Chances::of_seen(self.seen_share());
-        let block = blocks.block_of(stage, stage, digest.value()) - blocks.begin(stage, stage);
-        self.clear -= u128::from(self.weight(block));
+        let line = self.line_of(stage, digest) - self.begin(stage);
+        self.clear -= u128::from(self.weight(line));
         self.record(chances, 1)
     }
 
@@ -570,8 +512,7 @@ impl HalvingLines {
 
     /// The count from the fill, in stage 0.
     fn count_from_fill(&self) -> Option<Estimate> {
-        let (blocks, ones) = (self.blocks, self.array.lines.ones());
-        fill::in_blocks(ones, blocks.count, blocks.bits(), self.probes())
+        fill::in_lines(self.array.lines.ones(), self.shape(), self.probes())
     }
 }
 
@@ -587,7 +528,7 @@ impl<T: Outcome> Work for InsertHalving<'_, T> {
     fn run_with(self, instructions: impl Instructions) {
         let Self { lines, mut digests, mut outcomes } = self;
         while !digests.is_empty() {
-            let done = if lines.stage > 0 && lines.blocks.are_lines() {
+            let done = if lines.stage > 0 && lines.is_of_cache() {
                 lines.insert_later(instructions, digests, outcomes)
             } else {
                 lines.insert_first(instructions, digests, outcomes)
@@ -599,7 +540,7 @@ impl<T: Outcome> Work for InsertHalving<'_, T> {
 }
 
 impl HalvingLines {
-    /// Inserts the next elements in stage 0, or in small blocks; returns how many.
+    /// Inserts the next elements in stage 0, or in small lines; returns how many.
     #[inline(always)]
     fn insert_first<T: Outcome>(
         &mut self,
@@ -610,7 +551,7 @@ impl HalvingLines {
         // These surely do not end the stage.
         let room = self.full_at().saturating_sub(self.ones + 1) / u64::from(self.probes());
         let many = room.min(digests.len() as u64) as usize;
-        if many < BATCH || !self.blocks.are_lines() {
+        if many < BATCH || !self.is_of_cache() {
             let few = digests.len().min(DIGESTS);
             for (&digest, outcome) in digests[..few].iter().zip(outcomes) {
                 *outcome = self.insert_one(instructions, digest);
@@ -650,7 +591,7 @@ impl HalvingLines {
             begin += end;
             let batches = &sampled[..found.div_ceil(BATCH)];
             // Padded with what was there before: it is asked for in vain.
-            row.find(instructions, self.blocks.count, batches, batches.len() * BATCH);
+            row.find(instructions, self.shape().lines, batches, batches.len() * BATCH);
             row.contains(instructions, self.array.lines.as_slice(), touch);
             let digests = &sampled.as_flattened()[..found];
             let (mut absent, mut some) = ([0_u8; DIGESTS], 0);
@@ -658,7 +599,7 @@ impl HalvingLines {
                 let (places, words) = (later_places(digest), self.words());
                 let mut is_absent = row.is_absent(number);
                 for generation in 1..stage {
-                    let (word, bit) = self.blocks.bit_of(stage, generation, digest.value(), places);
+                    let (word, bit) = self.bit_of(generation, digest, places);
                     is_absent &= words[word] & bit == 0;
                 }
                 absent[some % DIGESTS] = number as u8;

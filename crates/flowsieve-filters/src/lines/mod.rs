@@ -1,7 +1,8 @@
 //! Bits of digests in cache lines: what the structures with lines share.
 //!
 //! A digest has k bits in one line of eight words: one in each of k consecutive words, cyclic, from
-//! a random one on. More than eight bits lie in several lines ([`mod@shares`]).
+//! a random one on. More than eight bits lie in several lines ([`mod@shares`]). Words have 64 bits,
+//! or fewer in a small array, which then is filled one digest at a time ([`mod@shape`]).
 //!
 //! Large arrays are taken in batches of 32: the lines of a batch are touched first, so that all of
 //! their cache misses are under way together, and probed after that. In a small array touching
@@ -15,6 +16,7 @@ mod instructions;
 mod places;
 mod probe;
 mod row;
+mod shape;
 mod shares;
 #[cfg(test)]
 mod tests;
@@ -23,21 +25,24 @@ mod vectors;
 mod weighing;
 
 pub(super) use count::LineCounter;
-pub(crate) use halving::{HalvingLines, halving_lines};
+pub(crate) use halving::HalvingLines;
+pub use shape::LineShape;
 pub(super) use shares::shares;
 pub use weighing::{WeighingFilter, Weight};
 
-use super::saved::unite_lines;
-use super::{Estimate, Sighting, fill};
-use crate::bits::Lines;
-use crate::hashing::Digest;
+use super::saved::{LoadError, StateReader, StateWriter, unite_lines};
+use super::{Estimate, fill};
+use crate::bits::{Line, Lines, WORDS_PER_LINE};
+use crate::hashing::{Digest, reduce};
 use crate::martingale::Chances;
 use crate::sizing::MAX_LINE_PROBES;
+use std::io;
 use in_turn::{Columns, InsertInTurn};
 use instructions::AnyMachine;
-use places::BATCH;
+use places::{BATCH, bits_of, masks_in, probed};
 use probe::{ContainsAll, InsertAll, Outcome};
 use row::{DIGESTS, Digests, ROW, Row};
+use shares::MOST_SHARES;
 
 /// Bytes from which lines are touched first: what is well beyond the second-level cache.
 const TOUCH_FROM_BYTES: u64 = 4 << 20;
@@ -46,18 +51,97 @@ const TOUCH_FROM_BYTES: u64 = 4 << 20;
 #[derive(Clone, Debug)]
 pub(super) struct LineArray {
     pub(super) lines: Lines,
+    shape: LineShape,
 }
 
 impl LineArray {
-    /// An array of `lines` ≥ 1 cache lines.
-    pub(super) fn new(lines: u64) -> Self {
-        Self { lines: Lines::new(lines) }
+    /// An array of at least one line.
+    pub(super) fn new(shape: impl Into<LineShape>) -> Self {
+        let shape = shape.into();
+        Self { lines: Lines::new(shape.bytes().div_ceil(Lines::LINE_BYTES)), shape }
+    }
+
+    /// The lines that it has.
+    #[inline]
+    pub(super) const fn shape(&self) -> LineShape {
+        self.shape
+    }
+
+    /// The words of a line.
+    #[inline(always)]
+    pub(super) fn line(&self, number: u64) -> Line {
+        if self.shape.is_of_cache() {
+            return self.lines.as_slice()[number as usize];
+        }
+        let (words, width) = (self.lines.as_slice().as_flattened(), self.shape.word_bits);
+        std::array::from_fn(|word| {
+            let (at, shift) = self.place_of(number, word);
+            let next = words.get(at + 1).copied().unwrap_or(0);
+            let both = u128::from(words[at]) | u128::from(next) << u64::BITS;
+            (both >> shift) as u64 & (u64::MAX >> (u64::BITS - width))
+        })
+    }
+
+    /// Sets the bits of a line that are set in these words; returns whether one was clear.
+    #[inline(always)]
+    pub(super) fn set(&mut self, number: u64, masks: &Line) -> bool {
+        let mut cleared = 0;
+        for (word, &mask) in masks.iter().enumerate() {
+            let (at, shift) = self.place_of(number, word);
+            let both = u128::from(mask) << shift;
+            let words = self.lines.as_mut_slice().as_flattened_mut();
+            for (word, mask) in words[at..].iter_mut().zip([both as u64, (both >> u64::BITS) as u64]) {
+                cleared |= mask & !*word;
+                *word |= mask;
+            }
+        }
+        cleared != 0
+    }
+
+    /// The number among 64-bit words, and the lowest bit in it, of a word of a line.
+    #[inline(always)]
+    const fn place_of(&self, line: u64, word: usize) -> (usize, u32) {
+        let bit = (line * WORDS_PER_LINE as u64 + word as u64) * self.shape.word_bits as u64;
+        ((bit / 64) as usize, (bit % 64) as u32)
     }
 
     /// Sets the bits of `digest`, and counts it if it is new.
     #[inline]
-    pub(super) fn insert(&mut self, counter: &mut LineCounter, digest: Digest) -> Sighting {
-        probe::insert(AnyMachine, self.lines.as_mut_slice(), counter, digest)
+    pub(super) fn insert<T: Outcome>(&mut self, counter: &mut LineCounter, digest: Digest) -> T {
+        if self.is_fast(counter.probes()) {
+            return probe::insert(AnyMachine, self.lines.as_mut_slice(), counter, digest);
+        }
+        let (shape, probes) = (self.shape, counter.probes());
+        let of_lines = || {
+            shares::of_digest(digest, probes).map(|(digest, share)| {
+                let bits = bits_of(digest);
+                let masks = masks_in(shape.word_bits, bits, probed(bits, share));
+                (reduce(digest.value(), shape.lines), masks, share)
+            })
+        };
+        // As of before the element, also where two of its lines are the same one.
+        let mut chances = [(1.0, 0.0); MOST_SHARES];
+        for (chances, (number, masks, share)) in chances.iter_mut().zip(of_lines()) {
+            *chances = full::chances_at(shape.word_bits, &self.line(number), &masks, share);
+        }
+        let mut is_new = false;
+        for (number, masks, _) in of_lines() {
+            is_new |= self.set(number, &masks);
+        }
+        if !is_new {
+            return T::REPEAT;
+        }
+        let mut outcome = T::FIRST;
+        if counter.is_on() {
+            outcome.missed(counter.record(chances.into_iter().take(shares::number_of(probes))));
+        }
+        outcome
+    }
+
+    /// Whether the bits of a digest lie in one line of the cache.
+    #[inline]
+    const fn is_fast(&self, probes: u32) -> bool {
+        self.shape.is_of_cache() && probes <= MAX_LINE_PROBES
     }
 
     /// The same for many digests in order; the answer for them is appended.
@@ -67,7 +151,7 @@ impl LineArray {
         digests: &[Digest],
         outcomes: &mut Vec<impl Outcome>,
     ) {
-        if counter.probes() > MAX_LINE_PROBES {
+        if !self.is_fast(counter.probes()) {
             let digests_of = |number: usize, of_one: &mut [Digest]| of_one[0] = digests[number];
             let counters = std::slice::from_mut(counter);
             return self.insert_in_turn(counters, digests.len(), digests_of, outcomes);
@@ -102,6 +186,16 @@ impl LineArray {
         mut digests_of: impl FnMut(usize, &mut [Digest]),
         outcomes: &mut Vec<impl Outcome>,
     ) {
+        if !self.shape.is_of_cache() {
+            let mut digests = [Digest::from_value(0); DIGESTS];
+            for element in 0..elements {
+                digests_of(element, &mut digests[..counters.len()]);
+                let mut of_each = counters.iter_mut().zip(digests);
+                outcomes.extend(of_each.next().map(|(counter, digest)| self.insert(counter, digest)));
+                of_each.for_each(|(counter, digest)| self.insert(counter, digest));
+            }
+            return;
+        }
         let touch = self.is_touched_first();
         let columns = &Columns::new(counters);
         let in_row = DIGESTS / columns.len();
@@ -142,11 +236,23 @@ impl LineArray {
     #[inline]
     pub(super) fn contains(&self, probes: u32, digest: Digest) -> bool {
         let mut of_lines = shares::of_digest(digest, probes);
-        of_lines.all(|(digest, share)| probe::contains(self.lines.as_slice(), share, digest))
+        of_lines.all(|(digest, share)| {
+            if self.shape.is_of_cache() {
+                return probe::contains(self.lines.as_slice(), share, digest);
+            }
+            let bits = bits_of(digest);
+            let masks = masks_in(self.shape.word_bits, bits, probed(bits, share));
+            let line = self.line(reduce(digest.value(), self.shape.lines));
+            line.iter().zip(masks).all(|(word, mask)| word & mask == mask)
+        })
     }
 
     /// The same for many digests; the answers are appended.
     pub(super) fn contains_all(&self, probes: u32, digests: &[Digest], answers: &mut Vec<bool>) {
+        if !self.shape.is_of_cache() {
+            answers.extend(digests.iter().map(|&digest| self.contains(probes, digest)));
+            return;
+        }
         let mut of_lines = shares(probes).enumerate();
         let start = answers.len();
         if let Some((_, share)) = of_lines.next() {
@@ -178,9 +284,57 @@ impl LineArray {
         });
     }
 
+    /// Writes its bits.
+    pub(super) fn save(&self, state: &mut StateWriter<'_>) -> io::Result<()> {
+        state.lines(&self.lines, self.shape.bytes())
+    }
+
+    /// Reads its bits.
+    pub(super) fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), LoadError> {
+        state.lines(&mut self.lines, self.shape.bytes())
+    }
+
     /// Clears all bits.
     pub(super) fn clear(&mut self) {
         self.lines.clear();
+    }
+
+    /// Moves the bits of `count` lines from number `from` on to number `to` ≤ `from` on.
+    fn move_lines(&mut self, from: u64, to: u64, count: u64) {
+        if self.shape.is_of_cache() {
+            let lines = self.lines.as_mut_slice();
+            lines.copy_within(from as usize..(from + count) as usize, to as usize);
+            return;
+        }
+        for line in (0..count).filter(|_| from != to) {
+            let moved = self.line(from + line);
+            self.replace(to + line, &moved);
+        }
+    }
+
+    /// Clears the lines from this number on.
+    fn clear_from(&mut self, number: u64) {
+        if self.shape.is_of_cache() {
+            return self.lines.as_mut_slice()[number as usize..].fill(Line::default());
+        }
+        for line in number..self.shape.lines {
+            self.replace(line, &Line::default());
+        }
+    }
+
+    /// Gives a line other words.
+    fn replace(&mut self, number: u64, line: &Line) {
+        let width = self.shape.word_bits;
+        let all = u64::MAX >> (u64::BITS - width);
+        for (word, &new) in line.iter().enumerate() {
+            let (at, shift) = self.place_of(number, word);
+            let words = self.lines.as_mut_slice().as_flattened_mut();
+            let [mask, new] = [all, new].map(|bits| u128::from(bits) << shift);
+            for (half, word) in words[at..].iter_mut().take(2).enumerate() {
+                let shift = u64::BITS * half as u32;
+                *word = *word & !((mask >> shift) as u64) | (new >> shift) as u64;
+            }
+        }
     }
 
     /// The count; of the fill if it was not kept and no other bits are in the array.
@@ -191,12 +345,12 @@ impl LineArray {
 
     /// The chances of a new value: about, and the same for a filter that was saved and loaded.
     fn chances(&self, probes: u32) -> Chances {
-        full::chances_of_some(self.lines.as_slice(), probes)
+        full::chances_of_some(self, probes)
     }
 
     /// The count of values of `probes` bits each, if no other bits are in the array, from the fill.
     fn count_from_fill(&self, probes: u32) -> Option<Estimate> {
-        fill::in_lines(self.lines.ones(), self.lines.len(), probes)
+        fill::in_lines(self.lines.ones(), self.shape, probes)
     }
 
     /// Sets the bits of another array of the same length as well, and unites the counts.

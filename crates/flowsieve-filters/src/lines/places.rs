@@ -77,6 +77,23 @@ pub(super) fn masks(bits: u64, probed: u8) -> Line {
     masks
 }
 
+/// [`masks`] in lines whose words have this many bits: the places of the words are the digits, in
+/// this base, of the mixed digest without its bits 61 to 63, the highest one first.
+#[inline]
+pub(super) fn masks_in(word_bits: u32, bits: u64, probed: u8) -> Line {
+    if word_bits == u64::BITS {
+        return masks(bits, probed);
+    }
+    let mut masks = [0; WORDS_PER_LINE];
+    let mut rest = bits << 3;
+    for (word, mask) in masks.iter_mut().enumerate() {
+        let digit = u128::from(rest) * u128::from(word_bits);
+        rest = digit as u64;
+        *mask = u64::from(probed >> word & 1) << (digit >> 64) as u32;
+    }
+    masks
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -89,13 +106,16 @@ mod tests {
                 let bits = bits_of(digest);
                 let window = probed(bits, probes);
                 assert_eq!(windows(probes).to_le_bytes()[(bits >> 61) as usize], window);
-                let masks = masks(bits, window);
-                assert!(masks.iter().all(|mask| mask.count_ones() <= 1));
-                let probed: Vec<usize> = (0..8).filter(|&word| masks[word] != 0).collect();
-                assert_eq!(probed.len() as u32, probes);
-                // Going round, there is one way from a probed word to one that is not, or none.
-                let ends = (0..8).filter(|&w| masks[w] != 0 && masks[(w + 1) % 8] == 0);
-                assert_eq!(ends.count(), usize::from(probes < 8));
+                for word_bits in [1, 7, 8, 62, 64] {
+                    let masks = masks_in(word_bits, bits, window);
+                    assert!(masks.iter().all(|mask| mask.count_ones() <= 1));
+                    assert!(masks.iter().all(|&mask| mask >> (word_bits - 1) < 2));
+                    let probed: Vec<usize> = (0..8).filter(|&word| masks[word] != 0).collect();
+                    assert_eq!(probed.len() as u32, probes);
+                    // Going round, there is one way from a probed word to one that is not, or none.
+                    let ends = (0..8).filter(|&w| masks[w] != 0 && masks[(w + 1) % 8] == 0);
+                    assert_eq!(ends.count(), usize::from(probes < 8));
+                }
             }
         }
     }

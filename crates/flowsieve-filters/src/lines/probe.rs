@@ -14,11 +14,9 @@ use super::full::chances_in;
 use super::instructions::{AnyMachine, Instructions, Work};
 use super::places::{BATCH, bits_of, line_of, probed};
 use super::row::{ROW, Row};
-use super::shares::{MOST_SHARES, of_digest};
 use crate::Sighting;
 use crate::bits::Line;
 use crate::hashing::Digest;
-use crate::sizing::MAX_LINE_PROBES;
 
 /// Answer for a digest that was inserted.
 pub(crate) trait Outcome: Copy {
@@ -48,7 +46,7 @@ impl Outcome for () {
     const UNSAMPLED: Self = ();
 }
 
-/// Sets the bits of `digest` and counts it if it is new.
+/// Sets the bits of `digest`, which lie in one line, and counts it if it is new.
 #[inline(always)]
 pub(super) fn insert<T: Outcome>(
     instructions: impl Instructions,
@@ -57,9 +55,6 @@ pub(super) fn insert<T: Outcome>(
     digest: Digest,
 ) -> T {
     let probes = counter.probes();
-    if probes > MAX_LINE_PROBES {
-        return insert_in_lines(lines, counter, digest);
-    }
     let bits = bits_of(digest);
     let probed = probed(bits, probes);
     let index = line_of(digest, lines.len());
@@ -73,39 +68,6 @@ pub(super) fn insert<T: Outcome>(
     if counter.is_on() {
         let in_line = chances_in(&instructions.only(&before, probed), probes);
         outcome.missed(counter.record(std::iter::once(in_line)));
-    }
-    outcome
-}
-
-/// The same for bits in more than one line.
-fn insert_in_lines<T: Outcome>(lines: &mut [Line], counter: &mut LineCounter, digest: Digest) -> T {
-    let probes = counter.probes();
-    let of_lines = || {
-        of_digest(digest, probes).map(|(digest, share)| {
-            let bits = bits_of(digest);
-            (bits, probed(bits, share), share, digest)
-        })
-    };
-    // As of before the element, also where two of its lines are the same one.
-    let mut before = [Line::default(); MOST_SHARES];
-    let mut is_new = false;
-    for (before, (bits, probed, _, digest)) in before.iter_mut().zip(of_lines()) {
-        *before = lines[line_of(digest, lines.len())];
-        is_new |= AnyMachine.set(before, bits, probed).1 != 0;
-    }
-    if !is_new {
-        return T::REPEAT;
-    }
-    let mut outcome = T::FIRST;
-    if counter.is_on() {
-        let of_each = before.iter().zip(of_lines());
-        outcome.missed(counter.record(of_each.map(|(before, (_, probed, share, _))| {
-            chances_in(&AnyMachine.only(before, probed), share)
-        })));
-    }
-    for (bits, probed, _, digest) in of_lines() {
-        let line = &mut lines[line_of(digest, lines.len())];
-        (*line, _) = AnyMachine.set(line, bits, probed);
     }
     outcome
 }

@@ -11,7 +11,8 @@
 //!
 //! Reference: Cohen, "All-distances sketches, revisited", PODS 2014, for the weights.
 
-use super::halving::{HalvingLines, halving_lines};
+use super::LineShape;
+use super::halving::HalvingLines;
 use super::probe::Outcome;
 use crate::hashing::Digest;
 
@@ -85,14 +86,14 @@ impl Outcome for Weight {
 pub struct WeighingFilter(HalvingLines);
 
 impl WeighingFilter {
-    /// An empty filter of at most `lines` (at least one) cache lines of 64 bytes in which each
-    /// element sets `probes` (1 to 8) bits.
+    /// An empty filter in at most this memory (at least 64 bytes) in which each element sets
+    /// `probes` (1 to 8) bits.
     ///
     /// # Panics
     ///
     /// If the system does not give the memory.
-    pub fn new(lines: u64, probes: u32) -> Self {
-        Self(HalvingLines::new(halving_lines(lines.max(1)), probes.clamp(1, 8)))
+    pub fn new(bytes: u64, probes: u32) -> Self {
+        Self(HalvingLines::new(LineShape::halving(bytes.max(64)), probes.clamp(1, 8)))
     }
 
     /// Inserts elements in order; appends the weight of each.
@@ -107,7 +108,7 @@ impl WeighingFilter {
 
     /// Bytes of the lines.
     pub fn memory_bytes(&self) -> u64 {
-        self.0.lines().memory_bytes()
+        self.0.array().shape().bytes()
     }
 
     /// Clears it and keeps the memory.
@@ -141,7 +142,7 @@ mod tests {
             lines in 1_u64..6,
         ) {
             let digests: Vec<Digest> = numbers.iter().map(|&n| digest(1, n)).collect();
-            let (mut whole, mut parts) = (WeighingFilter::new(lines, 4), WeighingFilter::new(lines, 4));
+            let (mut whole, mut parts) = (WeighingFilter::new(64 * lines, 4), WeighingFilter::new(64 * lines, 4));
             let all = weights(&mut whole, &digests);
             let (head, tail) = digests.split_at(cut.min(digests.len()));
             let mut halves = weights(&mut parts, head);
@@ -165,7 +166,7 @@ mod tests {
             let runs = 300;
             let (mut sum, mut squares, mut said) = (0.0, 0.0, 0.0);
             for seed in 0..runs {
-                let mut filter = WeighingFilter::new(lines, 4);
+                let mut filter = WeighingFilter::new(64 * lines, 4);
                 let digests: Vec<Digest> = (0..elements).map(|n| digest(seed, n)).collect();
                 let weights = weights(&mut filter, &digests);
                 // Of every third element: weights count any choice of them.

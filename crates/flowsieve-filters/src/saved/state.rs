@@ -272,8 +272,9 @@ impl<'a> StateWriter<'a> {
         self.packed(bits.words(), bits.memory_bytes())
     }
 
-    pub(crate) fn lines(&mut self, lines: &Lines) -> io::Result<()> {
-        self.words(bytemuck::cast_slice(lines.as_slice()))
+    /// Writes the first `bytes` bytes of these lines.
+    pub(crate) fn lines(&mut self, lines: &Lines, bytes: u64) -> io::Result<()> {
+        self.packed(lines.as_slice().as_flattened(), bytes)
     }
 
     /// A count of what happened, or the largest that is read back.
@@ -466,9 +467,9 @@ impl<'a> StateReader<'a> {
         }
     }
 
-    pub(crate) fn lines(&mut self, lines: &mut Lines) -> Result<(), LoadError> {
-        let mut lines = lines.as_mut_slice().iter_mut();
-        lines.try_for_each(|line| self.words(line))
+    /// Reads the first `bytes` bytes of these lines.
+    pub(crate) fn lines(&mut self, lines: &mut Lines, bytes: u64) -> Result<(), LoadError> {
+        self.packed(lines.as_mut_slice().as_flattened_mut(), bytes)
     }
 
     pub(crate) fn counters(&mut self, counters: &mut CounterArray) -> Result<(), LoadError> {

@@ -106,14 +106,11 @@ pub enum Reach {
 /// one, and the larger it is the lower its rate.
 #[derive(Debug)]
 pub struct Search {
-    /// The largest size (bits of an array, lines) in this many bytes, given the number of
-    /// attributes; 0 if none fits.
-    pub size_in: fn(attributes: usize, bytes: u64) -> u64,
-    /// The smallest size that is planned.
-    pub least: u64,
-    /// The largest size that is looked at.
+    /// The best filter in this many bytes, or the smallest, if that needs more.
+    pub in_memory: fn(&Workload<'_>, bytes: u64) -> FilterSpec,
+    /// The largest size that is looked at for a rate.
     pub most: u64,
-    /// The best filter of a size.
+    /// The best filter of a size (bits of an array, lines).
     pub fit: fn(&Workload<'_>, size: u64) -> FilterSpec,
     /// The filter by the rule of the CBFM paper's tables for the rate of a single attribute; where
     /// there is none, the rate is that of the queries.

@@ -21,11 +21,11 @@ pub use self::registry::{FilterKind, FilterSpec};
 pub use self::shape::Shape;
 pub use self::sizing::Sizing;
 pub(crate) use self::sizing::{
-    DEFAULT_COUNTER_BITS, MAX_BYTES, array_bits, check_bits, check_counters, check_memory,
+    DEFAULT_COUNTER_BITS, LEAST_ARRAY_BITS, MAX_BYTES, array_bits, check_bits, check_counters, check_memory,
     check_probes, check_rate, probes_for,
 };
 
-use super::MembershipFilter;
+use super::{LineShape, MembershipFilter};
 
 /// A structure that is compared, planned or counted with: a filter, or one of the three that are
 /// none.
@@ -179,8 +179,10 @@ impl FilterSpec {
     /// [`SubsetSpec::knowing`]: crate::SubsetSpec::knowing
     #[must_use]
     pub fn knowing(mut self) -> Self {
-        if let Self::Subset(spec) = &mut self {
-            spec.halving = false;
+        if let Self::Subset(spec) = &mut self
+            && std::mem::take(&mut spec.halving)
+        {
+            spec.shape = LineShape::in_bytes(spec.shape.bytes());
         }
         self
     }

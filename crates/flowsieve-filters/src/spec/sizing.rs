@@ -26,6 +26,9 @@ pub enum Sizing {
 /// Largest filter that is built, in bytes: 2^40.
 pub(crate) const MAX_BYTES: u64 = 1 << 40;
 
+/// Least bits of an array that is planned.
+pub(crate) const LEAST_ARRAY_BITS: u64 = 64;
+
 /// Bits of each of `arrays` equal bit arrays that take the memory, or reach the rate in each; with
 /// the number of elements, if it is known.
 pub(crate) fn array_bits(

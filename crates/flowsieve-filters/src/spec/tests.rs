@@ -214,7 +214,7 @@ fn parameters_tell_what_filters_store_and_count() {
     specs.push(FilterSpec::Subset(SubsetSpec {
         halving: false,
         attributes: 3,
-        lines: 8,
+        shape: 8.into(),
         probes: 4,
         combinations: planned.map(|(mask, probes)| PlannedCombination { mask, probes }).into(),
     }));

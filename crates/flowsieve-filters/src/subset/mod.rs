@@ -92,14 +92,13 @@
 
 mod spec;
 
-pub(crate) use self::spec::{LINE_BITS, SUBSET};
+pub(crate) use self::spec::SUBSET;
 pub use self::spec::{PlannedCombination, SubsetSpec};
-use crate::bits::Lines;
 use crate::hashing::Digest;
-use crate::lines::{HalvingLines, LineArray, LineCounter};
+use crate::line_rates::LinesOf;
+use crate::lines::{HalvingLines, LineArray, LineCounter, LineShape};
 use crate::matrix_sizing::{MAX_ATTRIBUTES, members};
 use crate::saved::{FilterState, LoadError, StateReader, StateWriter, UnionError, same};
-use crate::sizing::shared_blocked_fpr;
 use crate::{
     DigestColumns, ElementDigests, Estimate, FilterStats, MembershipFilter, MultiAttributeFilter,
     Pattern, PatternAnswer, PatternColumns, Sighting, SpecError,
@@ -134,21 +133,21 @@ fn join(mask: u32, digest: impl Fn(usize) -> Digest) -> Digest {
 impl SubsetFilter {
     /// A filter of `lines` ≥ 1 cache lines with `probes` (1 to 32) bits an element, for the whole
     /// element alone. It knows all elements, and loses count when it is full.
-    pub fn new(lines: u64, probes: u32) -> Self {
+    pub fn new(lines: impl Into<LineShape>, probes: u32) -> Self {
         let array = Array::Lines(LineArray::new(lines), vec![LineCounter::empty(probes)]);
         Self { array, full: None, masks: Vec::new() }
     }
 
     /// The same filter without a running count, which makes insertions cheaper: its count is that
     /// of its fill.
-    pub fn without_count(lines: u64, probes: u32) -> Self {
+    pub fn without_count(lines: impl Into<LineShape>, probes: u32) -> Self {
         let array = Array::Lines(LineArray::new(lines), vec![LineCounter::off(probes)]);
         Self { array, full: None, masks: Vec::new() }
     }
 
     /// A filter of `lines` ≥ 1 cache lines with `probes` (1 to 8) bits an element that halves what it
     /// watches when it is crowded: it counts any number of elements, and knows a sample of them.
-    pub fn halving(lines: u64, probes: u32) -> Self {
+    pub fn halving(lines: impl Into<LineShape>, probes: u32) -> Self {
         let array = Array::Halving(HalvingLines::new(lines, probes));
         Self { array, full: None, masks: Vec::new() }
     }
@@ -161,7 +160,7 @@ impl SubsetFilter {
     /// attributes.
     pub fn with_combinations(
         attributes: usize,
-        lines: u64,
+        lines: impl Into<LineShape>,
         probes: u32,
         combinations: &[PlannedCombination],
     ) -> Result<Self, SpecError> {
@@ -180,14 +179,14 @@ impl SubsetFilter {
     pub fn predicted_fpr(&self, elements: f64, of_parts: &[f64]) -> Vec<f64> {
         let values = std::iter::once(elements).chain(of_parts.iter().copied());
         let written: Vec<(f64, u32)> = values.zip(self.probes_of_all()).collect();
-        let lines = self.lines().len() as f64;
-        written.iter().map(|&(_, probes)| shared_blocked_fpr(lines, probes, &written)).collect()
+        let lines = LinesOf::from(self.array().shape());
+        written.iter().map(|&(_, probes)| lines.shared_fpr(probes, &written)).collect()
     }
 
-    fn lines(&self) -> &Lines {
+    const fn array(&self) -> &LineArray {
         match &self.array {
-            Array::Halving(lines) => lines.lines(),
-            Array::Lines(array, _) => &array.lines,
+            Array::Halving(lines) => lines.array(),
+            Array::Lines(array, _) => array,
         }
     }
 
@@ -251,12 +250,9 @@ impl MembershipFilter for SubsetFilter {
     }
 
     fn stats(&self) -> FilterStats {
-        let lines = self.lines();
-        FilterStats {
-            memory_bytes: lines.memory_bytes(),
-            fill_ratio: lines.ones() as f64 / (lines.memory_bytes() * 8) as f64,
-            counters: None,
-        }
+        let memory_bytes = self.array().shape().bytes();
+        let fill_ratio = self.array().lines.ones() as f64 / (memory_bytes * 8) as f64;
+        FilterStats { memory_bytes, fill_ratio, counters: None }
     }
 
     fn stage(&self) -> u32 {
@@ -327,7 +323,7 @@ impl FilterState for SubsetFilter {
                 }
             }
         }
-        state.lines(self.lines())
+        self.array().save(state)
     }
 
     fn load_state(&mut self, state: &mut StateReader<'_>) -> Result<(), LoadError> {
@@ -335,14 +331,14 @@ impl FilterState for SubsetFilter {
             Array::Halving(lines) => {
                 let count = state.lasting_distinct()?;
                 let (stage, limit) = (state.u8()?, state.u64()?);
-                let read = lines.restore(count, (stage.into(), limit), |to| state.lines(to))?;
+                let read = lines.restore(count, (stage.into(), limit), |to| to.load(state))?;
                 read.ok_or_else(|| state.damaged("its stage is none that these lines can have"))
             }
             Array::Lines(array, counters) => {
                 for counter in counters {
                     counter.restore(Some(state.lasting_distinct()?));
                 }
-                state.lines(&mut array.lines)
+                array.load(state)
             }
         }
     }
@@ -478,7 +474,7 @@ mod tests {
                 expected.insert(line * 512 + word * 64 + (bits >> (6 * word) & 63));
             }
         }
-        let lines = filter.lines().as_slice().as_flattened();
+        let lines = filter.array().lines.as_slice().as_flattened();
         let set = (0..1000 * 512_u64)
             .filter(|bit| lines[(bit / 64) as usize] >> (bit % 64) & 1 == 1)
             .collect::<HashSet<u64>>();
@@ -516,7 +512,7 @@ mod tests {
             let mut one_by_one = new();
             let firsts: Vec<Sighting> = columns.iter().map(|it| one_by_one.insert(it)).collect();
             assert_eq!(sightings, firsts);
-            assert_eq!(batched.lines(), one_by_one.lines());
+            assert_eq!(batched.array().lines, one_by_one.array().lines);
             for mask in (1..=most).chain([0xff]) {
                 assert_eq!(batched.distinct_of(mask), one_by_one.distinct_of(mask));
                 assert_eq!(batched.first_of(mask), one_by_one.first_of(mask));
@@ -711,7 +707,7 @@ mod tests {
             let columns = DigestColumns { whole: &whole, attributes: &elements.concat() };
             batched.insert_batch(columns, &mut sightings);
             prop_assert_eq!(&sightings, &one_by_one);
-            prop_assert_eq!(batched.lines(), filter.lines());
+            prop_assert_eq!(&batched.array().lines, &filter.array().lines);
             for attributes in &elements {
                 alone.insert(element(attributes));
                 for mask in 0..8 {
@@ -720,11 +716,11 @@ mod tests {
             }
             if masks.is_empty() {
                 // Nothing planned: bit for bit the filter of the whole element alone.
-                prop_assert_eq!(alone.lines(), filter.lines());
+                prop_assert_eq!(&alone.array().lines, &filter.array().lines);
                 prop_assert_eq!(alone.distinct(), filter.distinct());
             }
             filter.clear();
-            prop_assert_eq!(filter.lines().ones(), 0);
+            prop_assert_eq!(filter.array().lines.ones(), 0);
             for mask in masks {
                 prop_assert_eq!(filter.distinct_of(mask), Some(Estimate::default()));
             }

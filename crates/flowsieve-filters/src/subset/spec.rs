@@ -4,28 +4,29 @@ use super::SubsetFilter;
 use crate::MembershipFilter;
 use crate::allocation::{Demand, shared_probes, weighted_fpr};
 use crate::bits::Lines;
-use crate::lines::halving_lines;
+use crate::line_rates::LinesOf;
+use crate::lines::LineShape;
 use crate::matrix_sizing::MAX_ATTRIBUTES;
 use crate::saved::saved;
 use crate::sizing::{
-    DEFAULT_PROBES, MAX_LINE_PROBES, MAX_PROBES, best_line_probes, blocked_count_variance,
-    blocked_fpr, blocked_lines, halving_count_variance, most_line_probes, shared_blocked_fpr,
+    DEFAULT_PROBES, MAX_LINE_PROBES, MAX_PROBES, blocked_count_variance, blocked_lines,
+    halving_count_variance,
 };
 use crate::spec::{
     Descriptor, FilterKind, FilterSpec, MAX_BYTES, Parameters, Query, Reach, Search, Shape, Sizing,
     SpecError, Workload, check_bits, check_memory, check_probes, check_rate,
 };
 
-/// Bits of a cache line.
-pub(crate) const LINE_BITS: u64 = Lines::LINE_BYTES * 8;
+/// Least lines of a filter that halves: three stages.
+const LEAST_HALVED_LINES: u64 = 8;
 
 /// Parameters of a [`SubsetFilter`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct SubsetSpec {
     /// Number of attributes; combinations can be planned for at most 16.
     pub attributes: usize,
-    /// Cache lines of 512 bits.
-    pub lines: u64,
+    /// Its lines.
+    pub shape: LineShape,
     /// Bits an element (k, 1 to 32), up to eight in each of its lines.
     pub probes: u32,
     /// Combinations stored in addition to the whole element.
@@ -50,27 +51,28 @@ pub(crate) const SUBSET: Descriptor = Descriptor {
     reach: Reach::Planned,
     ignores_repeats: true,
     size: |attributes, sizing| {
-        let best = |lines: u64, n: u64| best_line_probes(lines as f64, n as f64);
+        let best = |shape: LineShape, n: u64| LinesOf::from(shape).best_probes(n as f64);
         Ok(match sizing {
             // Memory is given to count in, and a rate for membership.
             Sizing::Memory { bytes, expected } => {
                 check_memory(FilterKind::Subset, bytes, Lines::LINE_BYTES)?;
-                let lines = bytes / Lines::LINE_BYTES;
-                let probes = expected.map_or(DEFAULT_PROBES, |n| best(lines, n));
-                SubsetSpec::counting(attributes, lines, probes)
+                let shape = LineShape::halving(bytes);
+                let probes = expected.map_or(DEFAULT_PROBES, |n| best(shape, n));
+                SubsetSpec::counting(attributes, shape, probes)
             }
             Sizing::Rate { fpr, expected } => {
                 check_rate(fpr)?;
                 let lines = blocked_lines(fpr, expected as f64);
-                let lines = lines.ok_or_else(|| out_of_reach(fpr, expected))?;
+                let lines = LineShape::from(lines.ok_or_else(|| out_of_reach(fpr, expected))?);
                 SubsetSpec::knowing(attributes, lines, best(lines, expected))
             }
         }
         .into())
     },
     search: Some(Search {
-        size_in: |_, bytes| bytes / Lines::LINE_BYTES,
-        least: 1,
+        in_memory: |workload, bytes| {
+            SubsetSpec::planned(workload, LineShape::in_bytes(bytes.max(Lines::LINE_BYTES))).into()
+        },
         most: MAX_BYTES / Lines::LINE_BYTES,
         fit: |workload, lines| SubsetSpec::planned(workload, lines).into(),
         by_attribute_rate: None,
@@ -84,9 +86,9 @@ pub(crate) const SUBSET: Descriptor = Descriptor {
 
 /// The lines that a rate takes grow with a root of it, and in the end exceed the most memory.
 fn out_of_reach(fpr: f64, expected: u64) -> SpecError {
-    let lines = (MAX_BYTES / Lines::LINE_BYTES) as f64;
+    let lines = LinesOf::from(LineShape::from(MAX_BYTES / Lines::LINE_BYTES));
     let elements = expected as f64;
-    let least = blocked_fpr(lines, best_line_probes(lines, elements), elements);
+    let least = lines.fpr(lines.best_probes(elements), elements);
     SpecError::new(format!(
         "a filter in cache lines has at most {MAX_PROBES} bits an element and reaches rates down to {least:.1e} here, in 1 TiB, not {fpr:e}; 0.001 works"
     ))
@@ -127,36 +129,38 @@ impl PlannedCombination {
 
 /// Bits of each kind of element that serve these demands best, in as many lines each as are worth
 /// their price.
-fn best_shared_probes(demands: &[Demand], lines: u64) -> Vec<u32> {
-    let probes_within = |most: u32| shared_probes(demands, (lines * LINE_BITS) as f64, most);
+fn best_shared_probes(demands: &[Demand], lines: LinesOf) -> Vec<u32> {
+    let probes_within = |most: u32| shared_probes(demands, lines.bits(), most);
     let elements = demands.iter().map(|demand| demand.elements).sum();
-    let most = most_line_probes(lines as f64, elements, |most| {
+    let most = lines.most_probes(elements, |most| {
         let probes = probes_within(most);
         let of_kinds = demands.iter().map(|demand| demand.elements);
         let written: Vec<(f64, u32)> = of_kinds.zip(probes.iter().copied()).collect();
         let rates = probes.iter();
-        let rates = rates.map(|&probes| shared_blocked_fpr(lines as f64, probes, &written));
+        let rates = rates.map(|&probes| lines.shared_fpr(probes, &written));
         weighted_fpr(demands, rates)
     });
     probes_within(most)
 }
 
 impl SubsetSpec {
-    /// A filter of most of these lines that counts whole elements at any load, and knows a sample of
-    /// them when it is crowded.
-    pub fn counting(attributes: usize, lines: u64, probes: u32) -> Self {
-        let (lines, probes) = (halving_lines(lines), probes.min(MAX_LINE_PROBES));
-        Self { halving: true, ..Self::knowing(attributes, lines, probes) }
+    /// A filter that counts whole elements at any load, and knows a sample of them when it is
+    /// crowded.
+    pub fn counting(attributes: usize, shape: impl Into<LineShape>, probes: u32) -> Self {
+        let probes = probes.min(MAX_LINE_PROBES);
+        Self { halving: true, ..Self::knowing(attributes, shape, probes) }
     }
 
     /// A filter that knows all whole elements, and loses count when it is full.
-    pub const fn knowing(attributes: usize, lines: u64, probes: u32) -> Self {
-        Self { attributes, lines, probes, combinations: Vec::new(), halving: false }
+    pub fn knowing(attributes: usize, shape: impl Into<LineShape>, probes: u32) -> Self {
+        let shape = shape.into();
+        Self { attributes, shape, probes, combinations: Vec::new(), halving: false }
     }
 
-    /// The best filter of this many lines for these queries: it stores the whole element and the
+    /// The best filter of these lines for these queries: it stores the whole element and the
     /// combinations asked for, each with the bits that serve the mixture best.
-    pub fn planned(workload: &Workload<'_>, lines: u64) -> Self {
+    pub fn planned(workload: &Workload<'_>, shape: impl Into<LineShape>) -> Self {
+        let shape = shape.into();
         let full = workload.full();
         let share = |mask: u32| {
             let wanted = workload.wanted.iter().find(|&&(wanted, _)| wanted == mask);
@@ -168,11 +172,11 @@ impl SubsetSpec {
             .chain(parts.iter().copied())
             .map(|mask| Demand { elements: (workload.values)(mask), weight: share(mask) })
             .collect();
-        let probes = best_shared_probes(&demands, lines);
+        let probes = best_shared_probes(&demands, shape.into());
         let combinations = parts.iter().zip(&probes[1..]);
         Self {
             attributes: workload.attributes,
-            lines,
+            shape,
             probes: probes[0],
             combinations: combinations
                 .map(|(&mask, &probes)| PlannedCombination { mask, probes })
@@ -189,13 +193,20 @@ impl SubsetSpec {
     }
 }
 
-saved!(SubsetSpec { attributes, lines, probes, combinations, halving });
+saved!(SubsetSpec { attributes, shape, probes, combinations, halving });
+saved!(LineShape { lines, word_bits });
 saved!(PlannedCombination { mask, probes });
 
 impl Parameters for SubsetSpec {
     fn check(&self) -> Result<(), SpecError> {
         check_probes(self.probes, MAX_PROBES as u32)?;
-        check_bits(u128::from(self.lines) * u128::from(LINE_BITS))?;
+        let LineShape { lines, word_bits } = self.shape;
+        if word_bits == 0 || word_bits > 64 {
+            return Err(SpecError::new(format!(
+                "the words of a line have 1 to 64 bits, not {word_bits}; 64 works"
+            )));
+        }
+        check_bits(u128::from(lines) * u128::from(self.shape.line_bits()))?;
         PlannedCombination::check_all(&self.combinations, self.attributes)?;
         if self.halving {
             if !self.combinations.is_empty() {
@@ -204,11 +215,9 @@ impl Parameters for SubsetSpec {
                 ));
             }
             check_probes(self.probes, MAX_LINE_PROBES)?;
-            let lines = halving_lines(self.lines);
-            if lines != self.lines {
+            if lines < LEAST_HALVED_LINES {
                 return Err(SpecError::new(format!(
-                    "{} lines cannot be halved often enough; {lines} can",
-                    self.lines
+                    "{lines} lines cannot be halved often enough; {LEAST_HALVED_LINES} shorter ones can"
                 )));
             }
         }
@@ -216,7 +225,7 @@ impl Parameters for SubsetSpec {
     }
 
     fn memory_bytes(&self) -> u64 {
-        self.lines * Lines::LINE_BYTES
+        self.shape.bytes()
     }
 
     fn with_probes(&self, probes: u32) -> Option<FilterSpec> {
@@ -251,11 +260,11 @@ impl Parameters for SubsetSpec {
 
     fn build(&self) -> Box<dyn MembershipFilter> {
         if self.halving {
-            return Box::new(SubsetFilter::halving(self.lines, self.probes));
+            return Box::new(SubsetFilter::halving(self.shape, self.probes));
         }
         let filter = SubsetFilter::with_combinations(
             self.attributes,
-            self.lines,
+            self.shape,
             self.probes,
             &self.combinations,
         );
@@ -266,27 +275,28 @@ impl Parameters for SubsetSpec {
         let probes =
             if query.mask == query.full { self.probes } else { self.probes_of(query.mask)? };
         let written = self.written(query.elements(), query.values);
-        Some(shared_blocked_fpr(self.lines as f64, probes, &written))
+        Some(LinesOf::from(self.shape).shared_fpr(probes, &written))
     }
 
     fn count_variance(&self, workload: &Workload<'_>) -> Option<f64> {
         let elements = workload.elements();
         if self.halving {
-            return Some(halving_count_variance(self.lines, self.probes, elements));
+            return Some(halving_count_variance(self.shape, self.probes, elements));
         }
         let written = self.written(elements, workload.values);
-        Some(blocked_count_variance(self.lines, self.probes, &written, elements))
+        Some(blocked_count_variance(self.shape, self.probes, &written, elements))
     }
 
     fn shape(&self) -> Shape {
         let stored = self.combinations.iter();
         Shape {
             stored: stored.map(|part| (part.mask, part.probes)).collect(),
-            ..Shape::new(self.probes, self.lines, "lines")
+            ..Shape::new(self.probes, self.shape.lines, "lines")
         }
     }
 
     fn describe(&self) -> String {
-        format!("{} lines of 512 bits, k = {}", self.lines, self.probes)
+        let LineShape { lines, .. } = self.shape;
+        format!("{lines} lines of {} bits, k = {}", self.shape.line_bits(), self.probes)
     }
 }

@@ -10,7 +10,7 @@ use crate::specs::{bloom, subset};
 use flowsieve_filters::hashing::{Digest, Digester, shard_of};
 use flowsieve_filters::{
     CartesianSpec, CmdbfSpec, Combination, CountingSpec, DigestColumns, DleftSpec, ElementDigests,
-    Estimate, FilterSpec, IndexMap, MatrixSpec, MdbfSpec, MembershipFilter, PlannedCombination,
+    Estimate, FilterSpec, IndexMap, LineShape, MatrixSpec, MdbfSpec, MembershipFilter, PlannedCombination,
     Refill, ScalableSpec, SplitCountingSpec, SubsetFilter,
 };
 
@@ -90,7 +90,7 @@ fn digests(seed: u64, elements: u64) -> Vec<Digest> {
 #[test]
 fn lines_count_at_any_load() {
     let mut cells = Vec::new();
-    for bytes in [64_u64, 512, 4096, 65_536, 1 << 20] {
+    for bytes in [64_u64, 100, 512, 1000, 4096, 9999, 65_536, 1 << 20] {
         for shards in [1, 8] {
             for elements in [1_u64, 3, 10, 30, 100, 300, 1_000, 10_000, 100_000] {
                 // More is for the script: it takes minutes.
@@ -105,7 +105,7 @@ fn lines_count_at_any_load() {
     for (bytes, shards, elements, runs) in cells {
         let probes = 1 + (bytes.trailing_zeros() + elements as u32) % 8;
         let mut filters: Vec<SubsetFilter> =
-            (0..shards).map(|_| SubsetFilter::halving(bytes / 64 / shards, probes)).collect();
+            (0..shards).map(|_| SubsetFilter::halving(LineShape::halving(bytes / shards), probes)).collect();
         let mut counts = Counts::default();
         for run in 0..runs {
             let mut columns = vec![Vec::new(); shards as usize];

@@ -4,7 +4,7 @@ use flowsieve_filters::hashing::{Checksum, Digest, Digester, shard_of};
 use flowsieve_filters::saved::{LoadError, SavedFilter, UnionError};
 use flowsieve_filters::{
     BloomSpec, CartesianSpec, CmdbfSpec, Combination, CountingSpec, DigestColumns, DleftSpec,
-    ElementDigests, FilterSpec, IndexMap, MatrixSpec, MdbfSpec, PlannedCombination, Refill,
+    ElementDigests, FilterSpec, IndexMap, LineShape, MatrixSpec, MdbfSpec, PlannedCombination, Refill,
     ScalableSpec, SplitCountingSpec, SubsetSpec,
 };
 use proptest::prelude::*;
@@ -32,7 +32,7 @@ fn small() -> Vec<(&'static str, FilterSpec, usize)> {
             FilterSpec::Subset(SubsetSpec {
                 halving: false,
                 attributes: 2,
-                lines: 3,
+                shape: 3.into(),
                 probes: 4,
                 combinations: vec![combination(0b01), combination(0b10)],
             }),
@@ -262,9 +262,10 @@ fn errors_say_what_is_wrong() {
         (vec![0; 1000], "no saved filter"),
         (
             changed(8, &[2, 0]),
-            "of version 2 of the format, and only version 3 is known here; make it again",
+            "of version 2 of the format, and only version 4 is known here; make it again",
         ),
-        (changed(8, &[4, 0]), "of version 4"),
+        (changed(8, &[3, 0]), "of version 3"),
+        (changed(8, &[5, 0]), "of version 5"),
         (changed(8, &[0, 0]), "of version 0"),
         (changed(10, &[1]), "are not 0"),
         (changed(32, &[7; 8]), "another digest function"),
@@ -400,14 +401,15 @@ fn more() -> Vec<(&'static str, FilterSpec, usize)> {
             FilterSpec::Subset(SubsetSpec {
                 halving: false,
                 attributes: 2,
-                lines: 5,
+                shape: 5.into(),
                 probes: 18,
                 combinations: vec![PlannedCombination { mask: 0b10, probes: 9 }],
             }),
             1,
         ),
-        ("subset-halving", SubsetSpec::counting(2, 8, 4).into(), 2),
-        ("subset-in-stages", SubsetSpec::counting(2, 1, 8).into(), 1),
+        ("subset-halving", SubsetSpec::counting(2, LineShape::halving(512), 4).into(), 2),
+        ("subset-in-stages", SubsetSpec::counting(2, LineShape::halving(100), 8).into(), 1),
+        ("subset-short-lines", SubsetSpec::knowing(2, LineShape::in_bytes(300), 5).into(), 1),
     ]
 }
 

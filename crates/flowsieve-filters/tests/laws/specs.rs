@@ -2,7 +2,7 @@
 
 use flowsieve_filters::{
     BloomSpec, CartesianSpec, CmdbfSpec, Combination, CountingSpec, DleftSpec, FilterKind,
-    FilterSpec, IndexMap, MatrixSpec, MdbfSpec, PlannedCombination, Refill, ScalableSpec, Sizing,
+    FilterSpec, IndexMap, LineShape, MatrixSpec, MdbfSpec, PlannedCombination, Refill, ScalableSpec, Sizing,
     SplitCountingSpec, SubsetSpec,
 };
 
@@ -30,7 +30,7 @@ fn of_bits() -> Vec<FilterSpec> {
     }
     for combination in [Combination::Joint, Combination::XorIndependent, Combination::XorSame] {
         for (attributes, bits, probes) in
-            [(1, 1 << 12, 3), (2, 1 << 8, 2), (2, 1 << 14, 4), (3, 1 << 13, 5), (5, 1 << 14, 2)]
+            [(1, 1 << 12, 3), (2, 300, 2), (2, 1 << 14, 4), (3, 10_001, 5), (5, 1 << 14, 2)]
         {
             specs.push(FilterSpec::Cmdbf(CmdbfSpec { attributes, bits, probes, combination }));
         }
@@ -66,8 +66,15 @@ fn of_lines() -> Vec<FilterSpec> {
         }
     }
     // Crowded from the start, and with room.
-    for (lines, probes) in [(1, 4), (3, 1), (8, 8), (64, 3), (192, 4)] {
-        specs.push(SubsetSpec::counting(2, lines, probes).into());
+    for (bytes, probes) in [(64, 4), (200, 1), (512, 8), (4096, 3), (10_000, 4), (12_288, 4)] {
+        specs.push(SubsetSpec::counting(2, LineShape::halving(bytes), probes).into());
+    }
+    // Short lines.
+    let combinations = vec![PlannedCombination { mask: 0b01, probes: 9 }];
+    for (bytes, probes) in [(5, 2), (50, 8), (100, 3), (1001, 13)] {
+        let spec = SubsetSpec::knowing(2, LineShape::in_bytes(bytes), probes);
+        specs.push(SubsetSpec { combinations: combinations.clone(), ..spec.clone() }.into());
+        specs.push(spec.into());
     }
     specs
 }
@@ -171,7 +178,7 @@ pub(crate) fn subset(
     FilterSpec::Subset(SubsetSpec {
         halving: false,
         attributes,
-        lines,
+        shape: lines.into(),
         probes,
         combinations: combinations
             .iter()

@@ -3,7 +3,7 @@
 
     crates/flowsieve-filters/tests/vectors/halving.py > crates/flowsieve-filters/tests/vectors/halving.tsv
 
-A line is a moment of one filter: its lines of 64 bytes, k, elements so far (every third one a repeat of an earlier
+A line is a moment of one filter: its lines, bits of a word, k, elements so far (every third one a repeat of an earlier
 one), then stage, elements called new, set bits of the whole array, a digest of its words, the limit of the last stage,
 and count and variance as the bits of their floating-point numbers.
 """
@@ -12,15 +12,16 @@ import struct
 
 WORD = (1 << 64) - 1
 CASES = (
-    # lines, k, elements at which the state is written
-    (1, 4, (1, 30, 100, 400, 3000, 40000)),
-    (3, 4, (50, 900, 5000, 40000)),
-    (6, 2, (100, 3000, 30000)),
-    (8, 4, (100, 2000, 9000, 60000)),
-    (16, 5, (1000, 9000, 60000)),
-    (32, 3, (3000, 20000, 100000)),
-    (64, 4, (1000, 14000, 17000, 90000, 200000)),
-    (64, 8, (9000, 60000)),
+    # lines, bits of a word, k, elements at which the state is written
+    (8, 8, 4, (1, 30, 100, 400, 3000, 40000)),
+    (9, 11, 4, (50, 900, 5000, 40000)),
+    (24, 8, 2, (100, 3000, 30000)),
+    (64, 8, 4, (100, 2000, 9000, 60000)),
+    (66, 15, 5, (1000, 9000, 60000)),
+    (64, 32, 3, (3000, 20000, 100000)),
+    (64, 64, 4, (1000, 14000, 17000, 90000, 200000)),
+    (64, 64, 8, (9000, 60000)),
+    (71, 64, 4, (16000, 100000)),
 )
 
 
@@ -39,15 +40,19 @@ def scrambled(digest, multipliers):
     return digest
 
 
+def digit(fraction, base, n):
+    """The n-th digit (from 0 on) of a fraction of 2^64."""
+    return (fraction * base**n % 2**64) * base >> 64
+
+
 class Halving:
-    def __init__(self, lines, k):
-        twos = min((lines & -lines).bit_length() - 1, 6)
+    def __init__(self, lines, part, k):
         self.k = k
-        self.block = 64 if twos < 3 else 8 << twos  # bits
-        self.part = self.block // 8
-        self.stages = 3 + twos if twos < 3 else 6
-        self.L = lines * 512 // self.block
-        # Generations are lists of blocks, each a whole number; kept apart here.
+        self.part = part
+        self.block = 8 * part  # bits
+        self.stages = min(lines.bit_length() - 1, 6)
+        self.L = lines
+        # Generations are lists of lines, each a whole number; kept apart here.
         self.generations = [[0] * self.L]
         self.seen, self.mu, self.var = 0, 0.0, 0.0
         self.limit = 1 << 32
@@ -57,23 +62,26 @@ class Halving:
         return len(self.generations) - 1
 
     def places(self, digest):
-        """The mask of the element in a block of generation 0."""
+        """The first part and the mask of the element in a line of generation 0."""
         bits = scrambled(digest, (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53))
         first, mask = bits >> 61, 0
         for step in range(self.k):
             part = (first + step) % 8
-            place = (bits >> 6 * part & 63) % self.part
+            if self.part == 64:
+                place = bits >> 6 * part & 63
+            else:
+                place = digit(bits << 3 & WORD, self.part, part)
             mask |= 1 << part * self.part + place
         return first, mask
 
     def later_place(self, digest, g):
         bits = scrambled(digest, (0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
-        return 1 << (bits >> 9 * (g - 1)) % self.block
+        if self.part == 64:
+            return 1 << (bits >> 9 * (g - 1)) % self.block
+        return 1 << digit(bits, self.block, g - 1)
 
     def line(self, digest, g):
-        if g == 0:
-            return digest * self.L >> 64
-        return (digest << g & WORD) * (self.L // 2) >> 64
+        return digest * (self.L << max(g - 1, 0)) >> 64
 
     def window_counts(self, block):
         mask = (1 << self.part) - 1
@@ -102,7 +110,8 @@ class Halving:
             everything = 8 * self.part ** self.k
             clear = sum(everything - self.full(block) for block in written)
             return clear / len(written) / everything * (self.limit / 2**32)
-        return self.S / len(written) / (2 ** (32 + self.t) * self.block) * (self.limit / 2**32)
+        sampled = len(self.generations[0]) / self.L
+        return self.S / len(written) * (sampled / (2**32 * self.block)) * (self.limit / 2**32)
 
     def q(self, digest):
         """Probability that a new element is seen, in the present state; and that it is not."""
@@ -117,7 +126,7 @@ class Halving:
         return q, 1.0 - q
 
     def insert(self, digest):
-        if self.t and digest >> 64 - self.t or digest % 2**32 >= self.limit:
+        if self.line(digest, 0) >= len(self.generations[0]) or digest % 2**32 >= self.limit:
             return None
         for g, generation in enumerate(self.generations):
             mask = self.later_place(digest, g) if g else self.places(digest)[1]
@@ -151,20 +160,20 @@ class Halving:
         self.limit = min(self.limit, max(1, int(share * 2**32)))
 
     def halve(self):
-        self.generations = [blocks[: len(blocks) // 2] for blocks in self.generations]
-        self.generations.append([0] * (self.L // 2))
+        kept = len(self.generations[0]) // 2
+        older = [generation[: kept << max(g - 1, 0)] for g, generation in enumerate(self.generations)]
+        self.generations = older + [[0] * (kept << len(older) - 1)]
         self.ones = 0
-        self.S = sum(self.block * self.weight(line) for line in range(self.L // 2))
+        self.S = sum(self.block * self.weight(line) for line in range(len(self.generations[-1])))
         self.lower_limit()
 
     def words(self):
         """The array: the generations one after the other."""
-        for generation in self.generations:
-            whole = 0
-            for at, block in enumerate(generation):
-                whole |= block << at * self.block
-            for at in range(len(generation) * self.block // 64):
-                yield whole >> 64 * at & WORD
+        whole = 0
+        for at, block in enumerate(block for generation in self.generations for block in generation):
+            whole |= block << at * self.block
+        for at in range(-(-self.L * self.block // 64)):
+            yield whole >> 64 * at & WORD
 
 
 def bits(value):
@@ -172,9 +181,9 @@ def bits(value):
 
 
 def main():
-    print("lines\tk\telements\tstage\tnew\tset\twords\tlimit\tcount\tvariance")
-    for lines, k, moments in CASES:
-        filter_, seed = Halving(lines, k), lines << 32 | k << 24
+    print("lines\tword_bits\tk\telements\tstage\tnew\tset\twords\tlimit\tcount\tvariance")
+    for lines, part, k, moments in CASES:
+        filter_, seed = Halving(lines, part, k), lines << 32 | k << 24
         for element in range(max(moments)):
             which = number(~seed + element & WORD) % (element + 1) if element % 3 == 2 else element
             filter_.insert(number(seed + which))
@@ -183,7 +192,7 @@ def main():
                 for word in filter_.words():
                     digest = number(digest ^ word)
                     ones += word.bit_count()
-                print(lines, k, element + 1, filter_.t, filter_.seen, ones, f"{digest:016x}", filter_.limit,
+                print(lines, part, k, element + 1, filter_.t, filter_.seen, ones, f"{digest:016x}", filter_.limit,
                       bits(filter_.seen + filter_.mu), bits(filter_.var), sep="\t")
 
 

@@ -24,12 +24,13 @@ fn states_are_those_of_the_second_implementation() {
         let cells: Vec<&str> = row.split('\t').collect();
         let whole = |at: usize| cells[at].parse::<u64>().unwrap();
         let hex = |at: usize| u64::from_str_radix(cells[at], 16).unwrap();
-        let (lines, probes, elements) = (whole(0), whole(1) as u32, whole(2));
+        let shape = LineShape { lines: whole(0), word_bits: whole(1) as u32 };
+        let (probes, elements) = (whole(2) as u32, whole(3));
         let same = filter.take().filter(|(filter, inserted)| {
-            *inserted < elements && (filter.lines().len(), filter.probes()) == (lines, probes)
+            *inserted < elements && (filter.shape(), filter.probes()) == (shape, probes)
         });
-        let (mut halving, inserted) = same.unwrap_or((HalvingLines::new(lines, probes), 0));
-        let seed = lines << 32 | u64::from(probes) << 24;
+        let (mut halving, inserted) = same.unwrap_or((HalvingLines::new(shape, probes), 0));
+        let seed = shape.lines << 32 | u64::from(probes) << 24;
         let all: Vec<Digest> = (inserted..elements)
             .map(|element| match element % 3 {
                 2 => split_mix((!seed).wrapping_add(element)) % (element + 1),
@@ -38,16 +39,16 @@ fn states_are_those_of_the_second_implementation() {
             .map(|which| Digest::from_value(split_mix(seed + which)))
             .collect();
         halving.insert_all(&all, &mut Vec::<Sighting>::new());
-        let words = halving.words().iter();
+        let words = halving.words()[..shape.bytes().div_ceil(8) as usize].iter();
         assert_eq!(
-            (u64::from(halving.stage), halving.firsts(), halving.lines().ones()),
-            (whole(3), Some(whole(4)), whole(5)),
+            (u64::from(halving.stage), halving.firsts(), halving.array.lines.ones()),
+            (whole(4), Some(whole(5)), whole(6)),
             "{row}"
         );
-        assert_eq!(words.fold(0, |digest, word| split_mix(digest ^ word)), hex(6), "{row}");
+        assert_eq!(words.fold(0, |digest, word| split_mix(digest ^ word)), hex(7), "{row}");
         let estimate = halving.estimate();
         let numbers = [estimate.distinct, estimate.variance].map(f64::to_bits);
-        assert_eq!((halving.limit, numbers), (whole(7), [hex(8), hex(9)]), "{row}");
+        assert_eq!((halving.limit, numbers), (whole(8), [hex(9), hex(10)]), "{row}");
         filter = Some((halving, elements));
     }
 }
@@ -55,54 +56,68 @@ fn states_are_those_of_the_second_implementation() {
 /// S and what else follows from the bits, against the definition: place by place in generation 0,
 /// and bit by bit in the others.
 fn check_sums(lines: &HalvingLines) {
-    let (blocks, stage, words) = (lines.blocks, lines.stage, lines.words());
-    let width = blocks.bits() / 8;
-    let is_set = |block: u64, bit: u64| {
-        words[blocks.range(block)][(bit / 64) as usize] >> (bit % 64) & 1 == 1
+    let (stage, words) = (lines.stage, lines.words());
+    let LineShape { lines: all, word_bits } = lines.shape();
+    let (width, line_bits) = (u64::from(word_bits), lines.shape().line_bits());
+    let is_set = |line: u64, bit: u64| {
+        let bit = line * line_bits + bit;
+        words[(bit / 64) as usize] >> (bit % 64) & 1 == 1
     };
-    // The share of the places of a block of generation 0 in which all bits are set.
-    let full = |block: u64| {
-        let ones = |part: u64| (0..width).filter(|bit| is_set(block, part * width + bit)).count();
+    // The share of the places of a line of generation 0 in which all bits are set.
+    let full = |line: u64| {
+        let ones = |word: u64| (0..width).filter(|bit| is_set(line, word * width + bit)).count();
         let window = |first: u64| {
-            let parts = (0..u64::from(lines.probes())).map(|step| (first + step) % 8);
-            parts.map(|part| ones(part) as f64 / width as f64).product::<f64>()
+            let words = (0..u64::from(lines.probes())).map(|step| (first + step) % 8);
+            words.map(|word| ones(word) as f64 / width as f64).product::<f64>()
         };
         (0..8).map(window).sum::<f64>() / 8.0
     };
-    let clear = |block: u64| (0..blocks.bits()).filter(|&bit| !is_set(block, bit)).count() as f64;
-    let (begin, len) = (blocks.begin(stage, stage), blocks.len(stage, stage));
+    let clear = |line: u64| (0..line_bits).filter(|&bit| !is_set(line, bit)).count() as f64;
+    let (begin, len) = (lines.begin(stage), lines.len(stage));
+    assert!(begin + len <= all);
+    assert!((begin + len..all).all(|line| clear(line) as u64 == line_bits), "unused lines");
     if stage == 0 {
-        let share: f64 = (0..len).map(|block| 1.0 - full(block)).sum::<f64>() / len as f64;
-        assert!(blocks.are_lines() || (lines.seen_share() - share).abs() < 1e-9);
+        let share: f64 = (0..len).map(|line| 1.0 - full(line)).sum::<f64>() / len as f64;
+        assert!(lines.is_of_cache() || (lines.seen_share() - share).abs() < 1e-9);
         return;
     }
     let mut seen = 0.0;
-    for block in 0..len {
-        // Any address of the block, and where it is in the other generations.
-        let address = (((u128::from(2 * block + 1) << 63) / u128::from(len)) as u64) >> stage;
-        assert_eq!(blocks.block_of(stage, stage, address), begin + block);
-        let mut unknown = clear(begin + block) / blocks.bits() as f64;
+    for line in 0..len {
+        // Any address of the line, and where it is in the other generations.
+        let of_all = u128::from(all) << (stage - 1);
+        let address = (((u128::from(2 * line + 1) << 63) / of_all) as u64).min(lines.highest);
+        let address = Digest::from_value(address);
+        assert!(lines.line_of(stage, address) == begin + line && address.value() <= lines.highest);
+        let mut unknown = clear(begin + line) / line_bits as f64;
         for generation in 1..stage {
-            let here = blocks.block_of(stage, generation, address);
-            unknown *= clear(here) / blocks.bits() as f64;
+            unknown *= clear(lines.line_of(generation, address)) / line_bits as f64;
         }
-        seen += unknown * (1.0 - full(blocks.block_of(stage, 0, address)));
+        seen += unknown * (1.0 - full(lines.line_of(0, address)));
     }
-    let share = seen / len as f64 * 0.5_f64.powi(stage as i32) * lines.limit_share();
+    let sampled = (all >> stage) as f64 / all as f64;
+    assert_eq!(reduce(lines.highest, all), (all >> stage) - 1);
+    assert!(stage == 0 || reduce(lines.highest + 1, all) == all >> stage);
+    let share = seen / len as f64 * sampled * lines.limit_share();
     // Each of six factors is rounded down to 2^-32.
     assert!((lines.seen_share() / share - 1.0).abs() < 1e-7, "{share} {lines:?}");
-    let ones: u64 = (begin..begin + len).map(|block| blocks.bits() - clear(block) as u64).sum();
+    let ones: u64 = (begin..begin + len).map(|line| line_bits - clear(line) as u64).sum();
     assert_eq!(lines.ones, ones);
+}
+
+/// Arrays of small, odd and usual sizes, in bytes.
+fn shape(bytes: u64) -> LineShape {
+    LineShape::halving(bytes)
 }
 
 #[test]
 fn sums_are_those_of_the_definition_at_every_stage() {
-    for (lines, probes) in [(1, 4), (2, 3), (5, 8), (16, 4), (24, 2), (64, 4), (192, 6)] {
-        let mut halving = HalvingLines::new(lines, probes);
+    for (bytes, probes) in [(64, 4), (100, 3), (333, 8), (1024, 4), (1500, 2), (4096, 4), (12_500, 6)]
+    {
+        let mut halving = HalvingLines::new(shape(bytes), probes);
         let (mut stage, mut number) = (0, 0);
         while number < 40_000 {
             number += 1;
-            halving.insert(digest(lines, number));
+            halving.insert(digest(bytes, number));
             if halving.stage != stage || number.is_power_of_two() || number % 10_000 == 0 {
                 stage = halving.stage;
                 check_sums(&halving);
@@ -114,7 +129,7 @@ fn sums_are_those_of_the_definition_at_every_stage() {
                 );
             }
         }
-        assert!(stage > 0 || lines > 100, "{lines} {stage}");
+        assert!(stage > 0, "{bytes} {stage}");
     }
 }
 
@@ -122,11 +137,15 @@ fn sums_are_those_of_the_definition_at_every_stage() {
 /// depend on each other 7 % at a load of 390, with 64 bytes.
 #[test]
 fn counts_have_no_bias_where_a_wrong_line_or_dependent_places_would_give_one() {
-    for (lines, elements, runs, most) in
-        [(64, 65_000, 150, 0.003), (1, 10_000, 4_000, 0.01), (1, 200_000, 250, 0.05)]
-    {
+    for (bytes, elements, runs, most) in [
+        (4096, 65_000, 150, 0.003),
+        (64, 10_000, 4_000, 0.01),
+        (64, 200_000, 250, 0.05),
+        (100, 10_000, 4_000, 0.01),
+        (1000, 20_000, 1_000, 0.003),
+    ] {
         let (mut sum, mut squares, mut stated) = (0.0, 0.0, 0.0);
-        let mut filter = HalvingLines::new(lines, 4);
+        let mut filter = HalvingLines::new(shape(bytes), 4);
         for seed in 0..runs {
             filter.clear();
             let all: Vec<Digest> = (0..elements).map(|number| digest(seed, number)).collect();
@@ -139,10 +158,10 @@ fn counts_have_no_bias_where_a_wrong_line_or_dependent_places_would_give_one() {
         let runs = runs as f64;
         let (mean, error) = (sum / runs, squares.sqrt() / runs);
         println!(
-            "{lines} lines, {elements}: {mean:+.5} ± {error:.5}, bits x variance {:.2}",
-            stated / runs * 512.0 * lines as f64
+            "{bytes} B, {elements}: {mean:+.5} ± {error:.5}, bits x variance {:.2}",
+            stated / runs * 8.0 * bytes as f64
         );
-        assert!(mean.abs() < 4.0 * error, "{lines} {elements}: {mean} ± {error}");
+        assert!(mean.abs() < 4.0 * error, "{bytes} {elements}: {mean} ± {error}");
         assert!(4.0 * error < 2.0 * most, "too few runs to tell");
         assert!((0.6..1.5).contains(&(squares / stated)), "{squares} {stated}");
     }
@@ -153,7 +172,7 @@ fn counts_have_no_bias_where_a_wrong_line_or_dependent_places_would_give_one() {
 #[test]
 fn places_in_generations_are_independent() {
     const NUMBERS: u64 = 400_000;
-    let numbers: Vec<[u64; 10]> = (0..NUMBERS)
+    let numbers: Vec<[u64; 16]> = (0..NUMBERS)
         .map(|number| {
             // Of the first of 64 lines.
             let digest = Digest::from_value(digest(9, number).value() >> 6);
@@ -163,12 +182,19 @@ fn places_in_generations_are_independent() {
                 6 => later & 31,
                 7 => bits >> 59,
                 8 => bits & 31,
-                _ => bits >> 18 & 31,
+                9 => bits >> 18 & 31,
+                // In lines of 43 bits a word.
+                _ => digit(later, 344, at as u32 - 9) * 32 / 344,
             })
         })
         .collect();
-    for one in 0..10 {
-        for other in (0..one).filter(|&other| (one, other) != (6, 0)) {
+    // Those of whole lines, and of short ones.
+    let whole_and_short = [(0..10).collect::<Vec<_>>(), (7..16).collect()];
+    let pairs = whole_and_short.iter().flat_map(|group| {
+        group.iter().flat_map(move |&one| group.iter().map(move |&other| (one, other)))
+    });
+    {
+        for (one, other) in pairs.filter(|&(one, other)| other < one && (one, other) != (6, 0)) {
             let mut cells = vec![0_u32; 32 * 32];
             for places in &numbers {
                 cells[(places[one] * 32 + places[other]) as usize] += 1;
@@ -184,20 +210,26 @@ fn places_in_generations_are_independent() {
 /// From empty to the last stage and its limit, with repeats, to the bit; and whatever is answered.
 #[test]
 fn batches_of_any_length_count_to_the_bit_as_one_by_one() {
-    for (lines, probes, elements) in
-        [(1, 4, 9_000), (8, 3, 9_000), (64, 4, 120_000), (64, 8, 60_000), (128, 1, 150_000)]
-    {
+    for (bytes, probes, elements) in [
+        (64, 4, 9_000),
+        (512, 3, 9_000),
+        (777, 3, 9_000),
+        (4096, 4, 120_000),
+        (4096, 8, 60_000),
+        (8192, 1, 150_000),
+        (12_500, 4, 120_000),
+    ] {
         let numbers = (0..elements).map(|i| if i % 3 == 2 { i * 7 % (i + 1) } else { i });
         let digests: Vec<Digest> = numbers.map(|number| digest(3, number)).collect();
-        let mut single = HalvingLines::new(lines, probes);
+        let mut single = HalvingLines::new(shape(bytes), probes);
         let one_by_one: Vec<Sighting> = digests.iter().map(|&one| single.insert(one)).collect();
         for length in [1, 33, 128, 4_096, 150_000] {
-            let mut batched = HalvingLines::new(lines, probes);
+            let mut batched = HalvingLines::new(shape(bytes), probes);
             let mut sightings = Vec::<Sighting>::new();
             for batch in digests.chunks(length) {
                 batched.insert_all(batch, &mut sightings);
             }
-            assert!(sightings == one_by_one, "{lines} lines, {length}");
+            assert!(sightings == one_by_one, "{bytes} B, {length}");
             assert_eq!(batched.array.lines, single.array.lines);
             assert_eq!(batched.estimate(), single.estimate());
             assert_eq!(
@@ -205,9 +237,9 @@ fn batches_of_any_length_count_to_the_bit_as_one_by_one() {
                 (single.stage, single.ones, single.clear, single.limit)
             );
         }
-        assert!(single.stage > 0, "{lines}");
+        assert!(single.stage > 0, "{bytes}");
         single.clear();
-        let mut empty = HalvingLines::new(lines, probes);
+        let mut empty = HalvingLines::new(shape(bytes), probes);
         empty.insert_all(&digests, &mut Vec::<()>::new());
         single.insert_all(&digests, &mut Vec::<()>::new());
         assert_eq!(single.estimate(), empty.estimate());
@@ -239,15 +271,16 @@ fn the_limit_of_the_last_stage_is_met_in_rows_as_well() {
 /// counted on.
 #[test]
 fn a_union_contains_both_and_counts_on() {
-    for (lines, sizes) in [
-        (64, [3_000_u64, 4_000]),
-        (64, [30_000, 1_000]),
-        (64, [1_000, 200_000]),
-        (1, [5_000, 300]),
-        (16, [20_000, 20_000]),
+    for (bytes, sizes) in [
+        (4096, [3_000_u64, 4_000]),
+        (4096, [30_000, 1_000]),
+        (4096, [1_000, 200_000]),
+        (64, [5_000, 300]),
+        (1024, [20_000, 20_000]),
+        (1234, [20_000, 2_000]),
     ] {
         let [mut one, mut other] = [0, 1].map(|at| {
-            let mut lines = HalvingLines::new(lines, 4);
+            let mut lines = HalvingLines::new(shape(bytes), 4);
             let begin = at as u64 * sizes[0] / 2;
             let all: Vec<Digest> = (begin..begin + sizes[at]).map(|n| digest(1, n)).collect();
             lines.insert_all(&all, &mut Vec::<()>::new());
@@ -281,25 +314,9 @@ fn a_union_contains_both_and_counts_on() {
         let error = one.counter.count().unwrap().parts().3.sqrt();
         assert!((counted - more as f64).abs() < 5.0 * error, "{counted} ± {error}");
         // With nothing, it stays as it is.
-        other.unite(&HalvingLines::new(lines, 4));
+        other.unite(&HalvingLines::new(shape(bytes), 4));
         assert_eq!(other.estimate(), counts[1]);
     }
-}
-
-#[test]
-fn lines_are_rounded_to_what_can_be_halved() {
-    for lines in 1..2_000 {
-        let rounded = halving_lines(lines);
-        assert!(rounded <= lines && rounded * 3 >= lines * 2);
-        assert_eq!(halving_lines(rounded), rounded);
-        let blocks = Blocks::of(rounded);
-        assert_eq!(blocks.count * blocks.bits(), rounded * 512);
-        assert_eq!(blocks.count % (1 << blocks.stages), 0);
-        assert!(blocks.stages >= if rounded < 8 { 3 } else { 5 });
-        assert!(rounded < 16 || blocks.stages == MOST_STAGES);
-        assert!(blocks.are_lines() == rounded.is_multiple_of(64));
-    }
-    assert_eq!([100, 127, 195, 512].map(halving_lines), [96, 120, 192, 512]);
 }
 
 proptest! {
@@ -307,16 +324,16 @@ proptest! {
     /// goes on as it was.
     #[test]
     fn no_repeat_is_ever_taken(
-        lines in prop::sample::select(vec![1_u64, 2, 3, 8, 16, 64]),
+        bytes in prop::sample::select(vec![64_u64, 100, 192, 512, 1000, 4096, 4500]),
         probes in 1_u32..9,
         elements in 1_usize..4_000,
         repeats in prop::collection::vec((any::<prop::sample::Index>(), 0_usize..4), 0..400),
         seed in 0_u64..1_000,
     ) {
         let first: Vec<Digest> = (0..elements as u64).map(|n| digest(seed, n)).collect();
-        let mut plain = HalvingLines::new(lines, probes);
+        let mut plain = HalvingLines::new(shape(bytes), probes);
         plain.insert_all(&first, &mut Vec::<()>::new());
-        let mut again = HalvingLines::new(lines, probes);
+        let mut again = HalvingLines::new(shape(bytes), probes);
         let (mut taken, mut seen) = (HashSet::new(), HashSet::new());
         let mut repeats = repeats.into_iter();
         for (at, &one) in first.iter().enumerate() {
@@ -337,9 +354,9 @@ proptest! {
             prop_assert_ne!(again.insert(one), Sighting::First);
         }
         let (count, stage, limit) = again.parts();
-        let mut loaded = HalvingLines::new(lines, probes);
-        let read = loaded.restore(*count.unwrap(), (stage, limit), |lines| {
-            lines.as_mut_slice().copy_from_slice(again.lines().as_slice());
+        let mut loaded = HalvingLines::new(shape(bytes), probes);
+        let read = loaded.restore(*count.unwrap(), (stage, limit), |array| {
+            array.lines.as_mut_slice().copy_from_slice(again.array.lines.as_slice());
             Ok::<(), ()>(())
         });
         prop_assert_eq!(read, Ok(Some(())));
