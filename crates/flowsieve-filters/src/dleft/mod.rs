@@ -486,7 +486,9 @@ impl<B: Bucket> MembershipFilter for DleftFilter<B> {
         let stash = self.stash.len() * size_of::<(u64, u32)>();
         let ended = self.stash.values().filter(|&&c| c == STASH_LARGEST).count();
         FilterStats {
-            memory_bytes: (self.buckets.len() * size_of::<B>() + stash) as u64
+            memory_bytes: (self.buckets.len() * size_of::<B>()
+                + stash
+                + self.by_first_bucket.len() * size_of::<u32>()) as u64
                 + self.given_up.as_ref().map_or(0, BitArray::memory_bytes),
             fill_ratio: self.occupied as f64 / (self.buckets.len() * CELLS) as f64,
             counters: Some(CounterStats {

@@ -28,6 +28,30 @@ fn memory_is_not_exceeded_and_the_specs_say_what_the_filters_take() {
     }
 }
 
+/// Each structure takes the memory asked for within a hundredth, or within what one more counter of
+/// each part takes; but for matrices and buckets, of which the next size is far larger.
+#[test]
+fn memory_is_filled() {
+    for kind in FilterKind::all().filter(|kind| !kind.is_matrix() && *kind != FilterKind::Dleft) {
+        for bytes in [64_u64, 100, 440, 1000, 1536, 4096, 10_007, 1_000_003] {
+            for attributes in [1, 2, 5] {
+                let sizing = Sizing::Memory { bytes, expected: Some(bytes) };
+                let spec = FilterSpec::new(kind, attributes, sizing).unwrap();
+                let memory = spec.memory_bytes();
+                let parts = match spec {
+                    FilterSpec::SplitCounting(spec) => u64::from(spec.probes),
+                    FilterSpec::Scalable(spec) => u64::from(spec.probes * spec.most_links),
+                    _ => 1,
+                };
+                assert!(memory <= bytes, "{spec:?}: {memory}");
+                assert!(bytes - memory <= (bytes / 100).max(parts), "{spec:?}: {memory} of {bytes}");
+                let links = spec.memory_bytes() / spec.built_bytes();
+                assert_eq!(spec.build().stats().memory_bytes * links, memory, "{spec:?}");
+            }
+        }
+    }
+}
+
 #[test]
 fn rates_are_reached() {
     for fpr in [0.2, 0.01, 0.001, 0.000_001] {
