@@ -142,7 +142,7 @@ impl Planned {
         let spec = FilterSpec::Subset(SubsetSpec {
             halving: false,
             attributes: 3,
-            lines,
+            shape: lines.into(),
             probes: LINE_PROBES,
             combinations: [0b001, 0b010, 0b011].map(combination).to_vec(),
         });

@@ -346,9 +346,10 @@ mod tests {
             (1e6, 5, one(1e6, 4), 1.336_644_773_568_059e-9),
             (1.0, 8, one(51.2, 8), 1.048_982_602_074_595e-2),
         ] {
-            for ours in
-                [shared_blocked_fpr(lines, probes, &written), LinesOf::cache(lines).by_covering(probes, &written)]
-            {
+            for ours in [
+                shared_blocked_fpr(lines, probes, &written),
+                LinesOf::cache(lines).by_covering(probes, &written),
+            ] {
                 let digits = if rate > CANCELS_BELOW { 1e-11 } else { 1e-12 };
                 assert_close(ours, rate, digits);
             }

@@ -4,8 +4,8 @@ use super::dleft::fpr_of_hashes;
 pub use super::dleft::{dleft_given_up, dleft_overfull_fpr};
 use super::line_rates::LinesOf;
 pub use super::line_rates::{best_line_probes, blocked_fpr, blocked_lines, shared_blocked_fpr};
-use super::matrix_sizing::table_probes;
 use super::lines::LineShape;
+use super::matrix_sizing::table_probes;
 use std::f64::consts::LN_2;
 
 /// Most hash functions that a filter takes.

@@ -119,7 +119,7 @@ pub(crate) fn counter_sizes(
     match sizing {
         Sizing::Memory { bytes, expected } => {
             check_memory(kind, bytes, 8 * links)?;
-            let counters = bytes * 8 / links / u64::from(DEFAULT_COUNTER_BITS);
+            let counters = bytes / links * 8 / u64::from(DEFAULT_COUNTER_BITS);
             let probes = probes_for(counters * links, expected, most).min(counters as u32);
             Ok(CounterSizes { counters, part: counters / u64::from(probes), probes })
         }

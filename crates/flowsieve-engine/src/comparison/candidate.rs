@@ -6,9 +6,9 @@ use super::{ComparePlan, Contender};
 use crate::elements::ElementColumns;
 use crate::filters::sizing::DEFAULT_PROBES;
 use crate::filters::{
-    Counter, CounterSpec, DigestColumns, Estimate, FilterKind, FilterSpec, Known, LineShape, MembershipFilter,
-    PatternAnswer, PatternColumns, PlannedCombination, Query, Sighting, Sizing, SpecError,
-    Structure, SubsetSpec, Workload,
+    Counter, CounterSpec, DigestColumns, Estimate, FilterKind, FilterSpec, Known, LineShape,
+    MembershipFilter, PatternAnswer, PatternColumns, PlannedCombination, Query, Sighting, Sizing,
+    SpecError, Structure, SubsetSpec, Workload,
 };
 use crate::pipeline::ExactSet;
 use std::time::Instant;

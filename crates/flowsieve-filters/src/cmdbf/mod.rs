@@ -15,8 +15,8 @@
 //! ```
 //!
 //! The combined filter's k addresses come from the attributes by a [`Combination`]. Addresses have
-//! 64 bits and are XORed before they are reduced to the m positions: for m = 2^j this is the XOR of
-//! positions that the paper has, and it holds for any m.
+//! 64 bits and are combined by XOR before they are reduced to the m positions. Where m is a power of two this
+//! is the XOR of positions that the paper has, and it holds for any m.
 //!
 //! # Operations
 //!
@@ -63,8 +63,8 @@
 
 mod spec;
 
-pub(crate) use self::spec::{CMDBF, CMDBF_XOR, CMDBF_XOR_INDEPENDENT};
 pub use self::spec::CmdbfSpec;
+pub(crate) use self::spec::{CMDBF, CMDBF_XOR, CMDBF_XOR_INDEPENDENT};
 use crate::bloom::{BloomCore, ones_before};
 use crate::fill;
 use crate::hashing::{Digest, ProbeBatch};

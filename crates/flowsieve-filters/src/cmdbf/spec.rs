@@ -6,8 +6,8 @@ use crate::mdbf::{check_attributes, no_size, rate_of_attributes, remarks_of_attr
 use crate::saved::saved;
 use crate::sizing::{MAX_PROBES, bloom_fpr, table_size};
 use crate::spec::{
-    Descriptor, FilterKind, FilterSpec, LEAST_ARRAY_BITS, Parameters, Query, Reach, Search, Shape, SpecError,
-    Workload, array_bits, check_bits, check_probes, probes_for,
+    Descriptor, FilterKind, FilterSpec, LEAST_ARRAY_BITS, Parameters, Query, Reach, Search, Shape,
+    SpecError, Workload, array_bits, check_bits, check_probes, probes_for,
 };
 
 /// Parameters of a [`Cmdbf`].
@@ -43,10 +43,7 @@ const VARIETIES: [(FilterKind, Combination); 3] = [
     (FilterKind::CmdbfXorIndependent, Combination::XorIndependent),
 ];
 
-const fn descriptor<const VARIETY: usize>(
-    name: &'static str,
-    summary: &'static str,
-) -> Descriptor {
+const fn descriptor<const VARIETY: usize>(name: &'static str, summary: &'static str) -> Descriptor {
     Descriptor {
         name,
         summary,
@@ -136,7 +133,10 @@ impl Parameters for CmdbfSpec {
     fn remarks(&self, workload: &Workload<'_>) -> Vec<String> {
         let mut remarks = remarks_of_attributes(workload);
         if self.combination == Combination::XorSame {
-            remarks.push("under the same functions (a, b) and (b, a) are one element, and so are all (a, a)".to_owned());
+            remarks.push(
+                "under the same functions (a, b) and (b, a) are one element, and so are all (a, a)"
+                    .to_owned(),
+            );
         }
         remarks
     }

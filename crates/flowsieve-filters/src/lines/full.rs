@@ -23,7 +23,8 @@ pub(super) fn chances_of_some(array: &LineArray, probes: u32) -> Chances {
     let every = shape.lines.div_ceil(LOOKED_AT);
     let some = (0..shape.lines).step_by(every as usize).map(|line| array.line(line));
     let of_share = |share: u32| {
-        let full: u128 = some.clone().map(|line| u128::from(full_places(&ones(&line), share))).sum();
+        let full: u128 =
+            some.clone().map(|line| u128::from(full_places(&ones(&line), share))).sum();
         let all = u128::from(shape.lines.div_ceil(every)) * u128::from(shape.places(share));
         (number(full) / number(all), number(all - full) / number(all))
     };

@@ -283,7 +283,10 @@ impl HalvingLines {
     fn is_in(&self, digest: Digest, generation: u32) -> bool {
         if generation == 0 {
             let line = self.array.line(self.line_of(0, digest));
-            return line.iter().zip(self.first_masks(digest)).all(|(word, mask)| word & mask == mask);
+            return line
+                .iter()
+                .zip(self.first_masks(digest))
+                .all(|(word, mask)| word & mask == mask);
         }
         let (word, bit) = self.bit_of(generation, digest, later_places(digest));
         self.words()[word] & bit != 0

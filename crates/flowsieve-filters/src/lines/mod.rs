@@ -8,6 +8,11 @@
 //! their cache misses are under way together, and probed after that. In a small array touching
 //! costs more than it brings.
 
+#![expect(
+    clippy::inline_always,
+    reason = "a call that is not inlined runs without the vector instructions of this machine, and takes twice the time"
+)]
+
 mod count;
 mod full;
 mod halving;
@@ -36,13 +41,13 @@ use crate::bits::{Line, Lines, WORDS_PER_LINE};
 use crate::hashing::{Digest, reduce};
 use crate::martingale::Chances;
 use crate::sizing::MAX_LINE_PROBES;
-use std::io;
 use in_turn::{Columns, InsertInTurn};
 use instructions::AnyMachine;
 use places::{BATCH, bits_of, masks_in, probed};
 use probe::{ContainsAll, InsertAll, Outcome};
 use row::{DIGESTS, Digests, ROW, Row};
 use shares::MOST_SHARES;
+use std::io;
 
 /// Bytes from which lines are touched first: what is well beyond the second-level cache.
 const TOUCH_FROM_BYTES: u64 = 4 << 20;
@@ -90,7 +95,9 @@ impl LineArray {
             let (at, shift) = self.place_of(number, word);
             let both = u128::from(mask) << shift;
             let words = self.lines.as_mut_slice().as_flattened_mut();
-            for (word, mask) in words[at..].iter_mut().zip([both as u64, (both >> u64::BITS) as u64]) {
+            for (word, mask) in
+                words[at..].iter_mut().zip([both as u64, (both >> u64::BITS) as u64])
+            {
                 cleared |= mask & !*word;
                 *word |= mask;
             }
@@ -190,9 +197,12 @@ impl LineArray {
             let mut digests = [Digest::from_value(0); DIGESTS];
             for element in 0..elements {
                 digests_of(element, &mut digests[..counters.len()]);
-                let mut of_each = counters.iter_mut().zip(digests);
-                outcomes.extend(of_each.next().map(|(counter, digest)| self.insert(counter, digest)));
-                of_each.for_each(|(counter, digest)| self.insert(counter, digest));
+                if let [first, others @ ..] = &mut *counters {
+                    outcomes.push(self.insert(first, digests[0]));
+                    for (counter, &digest) in others.iter_mut().zip(&digests[1..]) {
+                        self.insert::<()>(counter, digest);
+                    }
+                }
             }
             return;
         }

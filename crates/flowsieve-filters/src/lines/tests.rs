@@ -1,4 +1,5 @@
 use super::*;
+use crate::Sighting;
 use crate::hashing::Digester;
 use std::collections::HashSet;
 
@@ -88,12 +89,12 @@ fn digests_in_turn_count_to_the_bit_as_one_by_one() {
 fn without_a_count_bits_and_answers_are_the_same() {
     let digests = digests(3_000);
     let mut array = LineArray::new(100);
-    let (mut counter, mut sightings) = (LineCounter::empty(5), Vec::new());
+    let (mut counter, mut sightings) = (LineCounter::empty(5), Vec::<Sighting>::new());
     array.insert_all(&mut counter, &digests, &mut sightings);
     let mut other = LineArray::new(100);
-    let (mut off, mut answers) = (LineCounter::off(5), Vec::new());
+    let (mut off, mut answers) = (LineCounter::off(5), Vec::<Sighting>::new());
     other.insert_all(&mut off, &digests[..2_000], &mut answers);
-    answers.extend(digests[2_000..].iter().map(|&digest| other.insert(&mut off, digest)));
+    answers.extend(digests[2_000..].iter().map(|&digest| other.insert::<Sighting>(&mut off, digest)));
     assert_eq!(answers, sightings);
     assert_eq!(other.lines, array.lines);
     off.clear();

@@ -21,8 +21,8 @@ pub use self::registry::{FilterKind, FilterSpec};
 pub use self::shape::Shape;
 pub use self::sizing::Sizing;
 pub(crate) use self::sizing::{
-    DEFAULT_COUNTER_BITS, LEAST_ARRAY_BITS, MAX_BYTES, array_bits, check_bits, check_counters, check_memory,
-    check_probes, check_rate, probes_for,
+    DEFAULT_COUNTER_BITS, LEAST_ARRAY_BITS, MAX_BYTES, array_bits, check_bits, check_counters,
+    check_memory, check_probes, check_rate, probes_for,
 };
 
 use super::{LineShape, MembershipFilter};

@@ -228,7 +228,7 @@ impl MembershipFilter for SubsetFilter {
                 let sighting = array.insert(&mut counters[0], element.whole);
                 for (&mask, counter) in self.masks.iter().zip(&mut counters[1..]) {
                     let digest = join(mask, |attribute| element.attributes[attribute]);
-                    array.insert(counter, digest);
+                    array.insert::<()>(counter, digest);
                 }
                 sighting
             }

@@ -10,8 +10,8 @@ use crate::specs::{bloom, subset};
 use flowsieve_filters::hashing::{Digest, Digester, shard_of};
 use flowsieve_filters::{
     CartesianSpec, CmdbfSpec, Combination, CountingSpec, DigestColumns, DleftSpec, ElementDigests,
-    Estimate, FilterSpec, IndexMap, LineShape, MatrixSpec, MdbfSpec, MembershipFilter, PlannedCombination,
-    Refill, ScalableSpec, SplitCountingSpec, SubsetFilter,
+    Estimate, FilterSpec, IndexMap, LineShape, MatrixSpec, MdbfSpec, MembershipFilter,
+    PlannedCombination, Refill, ScalableSpec, SplitCountingSpec, SubsetFilter,
 };
 
 /// What many counts of the same number of elements were.
@@ -104,8 +104,9 @@ fn lines_count_at_any_load() {
     let errors = allowed(cells.len());
     for (bytes, shards, elements, runs) in cells {
         let probes = 1 + (bytes.trailing_zeros() + elements as u32) % 8;
-        let mut filters: Vec<SubsetFilter> =
-            (0..shards).map(|_| SubsetFilter::halving(LineShape::halving(bytes / shards), probes)).collect();
+        let mut filters: Vec<SubsetFilter> = (0..shards)
+            .map(|_| SubsetFilter::halving(LineShape::halving(bytes / shards), probes))
+            .collect();
         let mut counts = Counts::default();
         for run in 0..runs {
             let mut columns = vec![Vec::new(); shards as usize];

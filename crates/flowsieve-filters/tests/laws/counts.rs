@@ -140,7 +140,10 @@ fn errors_are_those_predicted() {
         let halving = SubsetSpec::counting(1, 4 * BITS / 512, 4);
         for (spec, variance) in [
             (halving.into(), halving_count_variance((4 * BITS / 512).into(), 4, 4.0 * n)),
-            (subset(1, BITS / 512, 4, &[]), blocked_count_variance((BITS / 512).into(), 4, &[(n, 4)], n)),
+            (
+                subset(1, BITS / 512, 4, &[]),
+                blocked_count_variance((BITS / 512).into(), 4, &[(n, 4)], n),
+            ),
             (bloom(BITS, 3), bloom_count_variance(BITS as f64, 3, n)),
         ] {
             let is_halving = matches!(&spec, FilterSpec::Subset(spec) if spec.halving);

@@ -4,8 +4,8 @@ use flowsieve_filters::hashing::{Checksum, Digest, Digester, shard_of};
 use flowsieve_filters::saved::{LoadError, SavedFilter, UnionError};
 use flowsieve_filters::{
     BloomSpec, CartesianSpec, CmdbfSpec, Combination, CountingSpec, DigestColumns, DleftSpec,
-    ElementDigests, FilterSpec, IndexMap, LineShape, MatrixSpec, MdbfSpec, PlannedCombination, Refill,
-    ScalableSpec, SplitCountingSpec, SubsetSpec,
+    ElementDigests, FilterSpec, IndexMap, LineShape, MatrixSpec, MdbfSpec, PlannedCombination,
+    Refill, ScalableSpec, SplitCountingSpec, SubsetSpec,
 };
 use proptest::prelude::*;
 use std::fs;

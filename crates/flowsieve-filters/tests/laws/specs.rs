@@ -2,8 +2,8 @@
 
 use flowsieve_filters::{
     BloomSpec, CartesianSpec, CmdbfSpec, Combination, CountingSpec, DleftSpec, FilterKind,
-    FilterSpec, IndexMap, LineShape, MatrixSpec, MdbfSpec, PlannedCombination, Refill, ScalableSpec, Sizing,
-    SplitCountingSpec, SubsetSpec,
+    FilterSpec, IndexMap, LineShape, MatrixSpec, MdbfSpec, PlannedCombination, Refill,
+    ScalableSpec, Sizing, SplitCountingSpec, SubsetSpec,
 };
 
 /// Small filters, some of them far too small for the elements of the laws.

@@ -73,7 +73,8 @@ fn a_union_is_the_filter_of_both_inputs() {
         chains += u32::from(is_chain(&spec));
         merged += u32::from(is_chain(&spec) && one_link);
         // A crowded filter that halves what it watches keeps what it saw, in whatever stage.
-        let halved = matches!(&spec, FilterSpec::Subset(spec) if spec.halving && spec.shape.lines < 128);
+        let halved =
+            matches!(&spec, FilterSpec::Subset(spec) if spec.halving && spec.shape.lines < 128);
         if !dleft && !halved && (!is_chain(&spec) || one_link) {
             assert_eq!(union.stats(), whole.stats(), "{spec:?}");
         }

@@ -95,7 +95,7 @@ impl MembershipFilter for BitmapFilter {
     }
 
     fn stats(&self) -> FilterStats {
-        FilterStats::of_bits(&self.bits)
+        FilterStats::of_bits([&self.bits])
     }
 
     fn distinct(&self) -> Option<Estimate> {
