@@ -141,7 +141,8 @@ fn bash_completes_options_and_their_values() {
     };
     let element = ["flowsieve", "count", "--element", ""];
     assert_eq!(offered(&element), "host-pair flow dns src dst");
-    assert_eq!(offered(&["flowsieve", "compare", "--filter", "cm"]), "cmdbf");
+    let variants = "cmdbf cmdbf-xor cmdbf-xor-independent";
+    assert_eq!(offered(&["flowsieve", "compare", "--filter", "cm"]), variants);
     assert_eq!(offered(&["flowsieve", "top", "--format", "js"]), "json jsonl");
     assert_eq!(offered(&["flowsieve", "index", "search", "--dom"]), "--domain");
     assert_eq!(offered(&["flowsieve", "comp"]), "compare completions");

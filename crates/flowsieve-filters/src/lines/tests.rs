@@ -94,7 +94,8 @@ fn without_a_count_bits_and_answers_are_the_same() {
     let mut other = LineArray::new(100);
     let (mut off, mut answers) = (LineCounter::off(5), Vec::<Sighting>::new());
     other.insert_all(&mut off, &digests[..2_000], &mut answers);
-    answers.extend(digests[2_000..].iter().map(|&digest| other.insert::<Sighting>(&mut off, digest)));
+    answers
+        .extend(digests[2_000..].iter().map(|&digest| other.insert::<Sighting>(&mut off, digest)));
     assert_eq!(answers, sightings);
     assert_eq!(other.lines, array.lines);
     off.clear();
