@@ -143,7 +143,7 @@ pub(crate) fn run(args: &CompareArgs, run: &mut Run) -> Result<Outcome> {
         return each(args, run, &plan);
     }
     run.open(&mut plan.trace)?;
-    let output = run.output(args.output.path())?;
+    let output = args.output.open(run)?;
     let mut od = args.od.begin(run)?;
     let comparison =
         run.read(&plan.trace.inputs, |watch| compare(&plan, od.traffic.as_mut(), watch))?;
@@ -165,7 +165,7 @@ fn each(args: &CompareArgs, run: &mut Run, plan: &ComparePlan) -> Result<Outcome
     let pair = args.pair_of(&plan.contenders)?.unwrap_or(PUBLISHED);
     // Times that are relative to a capture are so to each.
     run.open(&mut TracePlan { selection: Selection::default(), ..plan.trace.clone() })?;
-    let output = run.output(args.output.path())?;
+    let output = args.output.open(run)?;
     let od = args.od.begin(run)?;
     let mut report = EachReport::new(plan, pair);
     let mut plans = Vec::new();

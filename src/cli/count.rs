@@ -150,7 +150,7 @@ pub(crate) fn run(args: &CountArgs, run: &mut Run) -> Result<Outcome> {
     plan.check_memory()?;
     run.open(&mut plan.trace)?;
     args.check_range(&plan)?;
-    let output = run.output(args.output.path())?;
+    let output = args.output.open(run)?;
     let is_live = args.live.set_delay(&mut plan.trace, args.format.format, &output);
     if is_live {
         run.hide_progress();

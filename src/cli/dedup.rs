@@ -200,6 +200,7 @@ pub(crate) fn run(args: &DedupArgs, run: &mut Run) -> Result<Outcome> {
         anonymizer: key.as_ref().map(|key| PacketAnonymizer::new(key, args.vendors.part())),
     };
     let mut output = Output::report(&run.partials, files.write.as_deref(), args.output.path())?;
+    args.output.open_summary(run)?;
     let summary = run.watch(&plan.trace.inputs, |watch| dedup(&plan, &mut writers, watch));
     let summary = summary.map_err(|error| files.cause(run, error))?;
     run.check_read(&summary.inputs, summary.interrupted)?;

@@ -97,7 +97,7 @@ pub(crate) fn run(args: &ExportArgs, run: &mut Run) -> Result<Outcome> {
     let files = run.start_on(&args.input, false, args.speech.is_quiet())?;
     let mut plan = args.plan(&files)?;
     run.open(&mut plan.trace)?;
-    let output = run.output(args.output.path())?;
+    let output = args.output.open(run)?;
     // Rows and a bar would overwrite each other.
     if output.is_terminal() {
         run.hide_progress();

@@ -148,7 +148,7 @@ fn load(path: &Path) -> Result<SavedFilter> {
 fn info(args: &InfoArgs, run: &mut Run) -> Result<Outcome> {
     keep_apart(args.output.files(), &args.files)?;
     args.format.check(&args.output)?;
-    let output = run.output(args.output.path())?;
+    let output = args.output.open(run)?;
     let mut info = FilterInfo::in_zone(args.zone.zone());
     for path in &args.files {
         if run.stop().is_set() {
@@ -234,7 +234,7 @@ fn query(args: &QueryArgs, run: &mut Run) -> Result<Outcome> {
             given => Ok((text, Some(asked.parse(given)?))),
         })
         .collect::<Result<Vec<_>, UsageError>>()?;
-    let output = run.output(args.output.path())?;
+    let output = args.output.open(run)?;
     let mut answers = AnswerReport::begin(args.format.format, output).context(UNWRITTEN)?;
     let mut answer = |text: &str, query: &ElementQuery| {
         let answered = answers.answer(text.to_owned(), asked.answer(query));

@@ -100,7 +100,7 @@ pub(crate) fn run(args: &FlowsArgs, run: &mut Run) -> Result<Outcome> {
     let mut plan = args.plan(&files)?;
     run.open(&mut plan.trace)?;
     let key = args.anonymize.key(run.is_quiet())?;
-    let output = run.output(args.output.path())?;
+    let output = args.output.open(run)?;
     let is_live = args.live.set_delay(&mut plan.trace, args.format.format, &output);
     if is_live {
         run.hide_progress();

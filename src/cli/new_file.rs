@@ -3,7 +3,7 @@
 use super::output::folder_of;
 use std::fs::{self, File};
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use tempfile::{Builder, NamedTempFile, TempPath};
 
 /// A file without its name.
@@ -29,8 +29,34 @@ impl NewFile {
         self.file.sync_all()?;
         match self.temporary {
             Some(temporary) => temporary.persist(path).map_err(|error| error.error),
-            None => link(&self.file, path),
+            None => match link(&self.file, path) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                    // A link replaces nothing, and a rename needs a name.
+                    let named = named(path, |name| link(&self.file, name))?;
+                    named.into_temp_path().persist(path).map_err(|error| error.error)
+                }
+                linked => linked,
+            },
         }
+    }
+
+    /// Gives the file the first of these names that no file has, and returns it. Another run that wants the same name gets the next.
+    pub(super) fn persist_new(mut self, paths: impl Iterator<Item = PathBuf>) -> io::Result<PathBuf> {
+        self.file.sync_all()?;
+        for path in paths {
+            let named = match self.temporary.take() {
+                Some(temporary) => temporary.persist_noclobber(&path).map_err(|error| {
+                    self.temporary = Some(error.path);
+                    error.error
+                }),
+                None => link(&self.file, &path),
+            };
+            match named {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                named => return named.map(|()| path),
+            }
+        }
+        Err(io::ErrorKind::AlreadyExists.into())
     }
 }
 
@@ -74,21 +100,13 @@ fn in_proc(file: &File) -> String {
     format!("/proc/self/fd/{}", file.as_raw_fd())
 }
 
+/// Gives a file without a name this one, which no file has.
 #[cfg(target_os = "linux")]
 fn link(file: &File, path: &Path) -> io::Result<()> {
     use rustix::fs::{AtFlags, CWD, linkat};
 
     let from = in_proc(file);
-    let link = |to: &Path| -> io::Result<()> {
-        Ok(linkat(CWD, from.as_str(), CWD, to, AtFlags::SYMLINK_FOLLOW)?)
-    };
-    match link(path) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            // A link replaces nothing, and a rename needs a name.
-            named(path, link)?.into_temp_path().persist(path).map_err(|error| error.error)
-        }
-        linked => linked,
-    }
+    Ok(linkat(CWD, from.as_str(), CWD, path, AtFlags::SYMLINK_FOLLOW)?)
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -101,5 +119,32 @@ fn without_path(error: io::Error) -> io::Error {
     match error.to_string().split_once(" at path ") {
         Some((what, _)) => io::Error::new(error.kind(), what),
         None => error,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_partial_results_are_taken_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let names = || (0_u32..).map(|number| folder.path().join(number.to_string()));
+        let paths: Vec<_> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0_u32..16)
+                .map(|thread| {
+                    scope.spawn(move || {
+                        let mut file = NewFile::create(&folder.path().join("result")).unwrap();
+                        file.write_all(&thread.to_le_bytes()).unwrap();
+                        (thread, file.persist_new(names()).unwrap())
+                    })
+                })
+                .collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        for (thread, path) in &paths {
+            assert_eq!(fs::read(path).unwrap(), thread.to_le_bytes());
+        }
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 16);
     }
 }

@@ -569,10 +569,28 @@ impl OutputArgs {
         [("--output", self.path()), ("--summary", self.summary.as_deref())]
     }
 
-    /// Writes the summary, if a file is named for it.
-    pub(super) fn write_summary(&self, run: &Run, summary: impl FnOnce() -> Summary) -> Result<()> {
-        let Some(path) = &self.summary else { return Ok(()) };
-        let mut output = run.output(Some(path))?;
+    /// Opens the file for results, or standard output, and the file for the summary. A file that cannot be written is reported
+    /// before the work begins.
+    pub(super) fn open(&self, run: &mut Run) -> Result<Output> {
+        self.open_summary(run)?;
+        run.output(self.path())
+    }
+
+    /// Opens the file for the summary, if one is named.
+    pub(super) fn open_summary(&self, run: &mut Run) -> Result<()> {
+        run.summary = Output::named(&run.partials, self.summary.as_deref())?;
+        Ok(())
+    }
+
+    /// Writes the summary, if a file is open for it.
+    pub(super) fn write_summary(
+        &self,
+        run: &mut Run,
+        summary: impl FnOnce() -> Summary,
+    ) -> Result<()> {
+        let Some((mut output, path)) = run.summary.take().zip(self.summary.as_deref()) else {
+            return Ok(());
+        };
         summary().write(&mut output).with_context(|| unwritten(path))?;
         run.commit(output)
     }

@@ -176,8 +176,7 @@ impl Output {
         }
         match out.into_inner().map_err(io::IntoInnerError::into_error)? {
             Target::New(file) if ending == Ending::Partial => {
-                let partial = partial_path(&self.path);
-                file.persist(&partial)?;
+                let partial = file.persist_new(partial_paths(&self.path))?;
                 self.partials.kept().push(partial);
                 Ok(())
             }
@@ -203,19 +202,18 @@ impl Drop for Output {
     }
 }
 
-/// Returns a name for a partial result that no file has, since an older partial result may be all
-/// that there is, or an input of this run.
-fn partial_path(path: &Path) -> PathBuf {
+/// Returns names for a partial result. The first that no file has is taken, since an older partial result may be all that there
+/// is, or an input of this run.
+fn partial_paths(path: &Path) -> impl Iterator<Item = PathBuf> {
     let mut name = OsString::from(path);
     name.push(".partial");
-    let numbered = |number: u64| {
-        let mut name = name.clone();
+    let numbered = name.clone();
+    let numbered = (2_u64..).map(move |number| {
+        let mut name = numbered.clone();
         name.push(format!(".{number}"));
         PathBuf::from(name)
-    };
-    let mut names = std::iter::once(PathBuf::from(&name)).chain((2..).map(numbered));
-    let is_free = |name: &PathBuf| fs::symlink_metadata(name).is_err();
-    names.find(is_free).expect("some number is free")
+    });
+    std::iter::once(PathBuf::from(name)).chain(numbered)
 }
 
 /// Returns the words for a file that cannot be written.

@@ -89,7 +89,7 @@ fn names() -> Vec<&'static str> {
 pub(crate) fn run(args: &ReproduceArgs, run: &mut Run) -> Result<Outcome> {
     if args.list {
         args.format.check(&args.output)?;
-        let output = run.output(args.output.path())?;
+        let output = args.output.open(run)?;
         run.commit(write_experiments(args.format.format, output).context(UNWRITTEN)?)?;
         return Ok(Outcome::Done);
     }
@@ -110,7 +110,7 @@ pub(crate) fn run(args: &ReproduceArgs, run: &mut Run) -> Result<Outcome> {
     keep_apart(written, &args.capture)?;
     run.start(false)?;
     // Places that cannot be written are reported before the work begins.
-    let output = run.output(args.output.path())?;
+    let output = args.output.open(run)?;
     let page = Output::named(&run.partials, args.markdown.as_deref())?;
     let html = args.page.open(run)?;
     let settings = args.settings(run)?;

@@ -40,6 +40,8 @@ use std::time::Instant;
 pub(crate) struct Run {
     /// Partial results, which all outputs of the run share.
     pub(crate) partials: Partials,
+    /// The file for the summary, until it is written.
+    pub(super) summary: Option<Output>,
     signals: Signals,
     outcome: Outcome,
     ending: Ending,
@@ -103,6 +105,7 @@ impl Run {
     pub(crate) fn new() -> Self {
         Self {
             partials: Partials::default(),
+            summary: None,
             signals: Signals::default(),
             outcome: Outcome::Done,
             ending: Ending::Complete,

@@ -115,7 +115,7 @@ pub(crate) fn run(args: &TopArgs, run: &mut Run) -> Result<Outcome> {
     let mut plan = args.plan(&files)?;
     plan.check_memory()?;
     run.open(&mut plan.trace)?;
-    let output = run.output(args.output.path())?;
+    let output = args.output.open(run)?;
     let style = output.style(args.rows.shown());
     let parameters = TopParameters::from(&plan);
     let html = args.page.open(run)?;

@@ -457,8 +457,9 @@ impl Catalog {
     pub(super) fn bytes(&self) -> Result<u64, IndexError> {
         let path = self.archive.join(CATALOG);
         let data = fs::metadata(&path).map_err(IndexError::io(&path))?;
-        let of_segments = self.segments.iter().map(|segment| 2 * segment.file.1.bytes);
-        Ok(data.len() + of_segments.sum::<u64>())
+        // Each is kept twice. The numbers are those of the catalogue, which may be any.
+        let sizes = self.segments.iter().map(|segment| segment.file.1.bytes.saturating_mul(2));
+        Ok(sizes.fold(data.len(), u64::saturating_add))
     }
 
     /// Returns a number that no file has.

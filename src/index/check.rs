@@ -216,7 +216,7 @@ pub struct IndexStats {
     pub captures: Vec<CaptureEntry>,
     /// Segments.
     pub segments: u64,
-    /// Bytes of the catalogue, and of the files that name the captures.
+    /// Bytes of the catalogue, and of the files that name the captures, each of which is kept twice.
     pub catalog_bytes: u64,
     /// Structure of the regions' filters.
     pub filter: &'static str,

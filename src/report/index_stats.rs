@@ -64,7 +64,7 @@ pub(super) fn whole_columns() -> Columns<IndexStats> {
         .field("global_filters_bytes", |stats| of_nodes(stats, |node| node.filter_bytes))
         .doc("global filters of the segments")
         .field("catalog_bytes", |stats| stats.catalog_bytes)
-        .doc("the catalogue, and the captures of the segments")
+        .doc("the catalogue, and both copies of the lists of captures")
         .field("segments", |stats| stats.segments)
         .doc("segments")
         .field("global_filter", |stats| stats.global_filter)

@@ -51,6 +51,10 @@ fn a_place_that_cannot_be_written_is_named() {
         let run = flowsieve(&["generate", "--packets", "10", "-w", place]);
         assert_eq!((run.code, run.out.as_str()), (Some(1), ""));
         assert!(run.sentence().starts_with(&start), "{}", run.err);
+        // Before anything is read, so that no result lacks its summary.
+        let run = flowsieve(&["count", "traces/generated.pcap", "--summary", place]);
+        assert_eq!((run.code, run.out.as_str()), (Some(1), ""));
+        assert!(run.sentence().starts_with(&start), "{}", run.err);
         assert!(names_in(folder.path()).is_empty());
     }
 }

@@ -57,7 +57,7 @@ pub(super) struct StatsArgs {
     results: ResultArgs,
 }
 
-pub(super) fn verify(args: &VerifyArgs, run: &Run) -> Result<Outcome> {
+pub(super) fn verify(args: &VerifyArgs, run: &mut Run) -> Result<Outcome> {
     let (format, output) = args.results.open(run)?;
     let verified = verified(&args.index.archive).map_err(explained)?;
     run.commit(write_index_verify(&verified, format, output)?)?;
@@ -65,7 +65,7 @@ pub(super) fn verify(args: &VerifyArgs, run: &Run) -> Result<Outcome> {
     Ok(outcome(&verified.problems))
 }
 
-pub(super) fn stats(args: &StatsArgs, run: &Run) -> Result<Outcome> {
+pub(super) fn stats(args: &StatsArgs, run: &mut Run) -> Result<Outcome> {
     let (format, output) = args.results.open(run)?;
     let stats = of_index(&args.index.archive).map_err(explained)?;
     let style = output.style(None);
@@ -92,10 +92,10 @@ struct ResultArgs {
 
 impl ResultArgs {
     /// Returns the format, and opens the destination.
-    fn open(&self, run: &Run) -> Result<(ReportFormat, Output)> {
+    fn open(&self, run: &mut Run) -> Result<(ReportFormat, Output)> {
         self.format.check(&self.output)?;
         keep_apart(self.output.files(), &[])?;
         let format = if self.json { ReportFormat::JSON } else { self.format.format };
-        Ok((format, run.output(self.output.path())?))
+        Ok((format, self.output.open(run)?))
     }
 }

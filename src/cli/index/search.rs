@@ -163,7 +163,7 @@ pub(super) fn run(args: &SearchArgs, run: &mut Run) -> Result<Outcome> {
     check_files(args)?;
     let key = args.anonymize.key(args.quiet.quiet)?;
     run.start(args.quiet.quiet)?;
-    let output = run.output(args.output.path())?;
+    let output = args.output.open(run)?;
     let style = output.style(args.rows.shown());
     let (format, is_anonymized) = (args.format.format, key.is_some());
     let report = SearchReport::begin(format, args.explain, is_anonymized, zone, style, output);

@@ -119,7 +119,7 @@ pub(crate) fn run(args: &PlanArgs, run: &mut Run) -> Result<Outcome> {
     }
     request.elements = args.numbers(&request, sample.as_ref())?;
     let plan = plan(&request).map_err(UsageError::new)?;
-    let output = run.output(args.output.path())?;
+    let output = args.output.open(run)?;
     let style = output.style(None);
     let report = PlanReport {
         element: args.kind().map(|kind| kind.name().into_owned()),
