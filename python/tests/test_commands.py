@@ -163,7 +163,7 @@ def test_an_index_is_searched(trace, shell, tmp_path):
     words = ["index", "search", str(tmp_path / "archive"), f"--src={source}", "--format=csv"]
     same(cells(found.rows), csv_cells(shell(*words), found.rows))
     assert len(found.rows) > 0
-    assert index.stats().document["index"]["captures"] == 1
+    assert index.stats().document["captures"] == 1
     assert len(index.verify().rows) == 0
 
 
