@@ -41,7 +41,10 @@ impl NewFile {
     }
 
     /// Gives the file the first of these names that no file has, and returns it. Another run that wants the same name gets the next.
-    pub(super) fn persist_new(mut self, paths: impl Iterator<Item = PathBuf>) -> io::Result<PathBuf> {
+    pub(super) fn persist_new(
+        mut self,
+        paths: impl Iterator<Item = PathBuf>,
+    ) -> io::Result<PathBuf> {
         self.file.sync_all()?;
         for path in paths {
             let named = match self.temporary.take() {
@@ -128,13 +131,14 @@ mod tests {
 
     #[test]
     fn names_of_partial_results_are_taken_once() {
-        let folder = tempfile::tempdir().unwrap();
-        let names = || (0_u32..).map(|number| folder.path().join(number.to_string()));
+        let made = tempfile::tempdir().unwrap();
+        let folder = made.path();
+        let names = || (0_u32..).map(|number| folder.join(number.to_string()));
         let paths: Vec<_> = std::thread::scope(|scope| {
             let threads: Vec<_> = (0_u32..16)
                 .map(|thread| {
                     scope.spawn(move || {
-                        let mut file = NewFile::create(&folder.path().join("result")).unwrap();
+                        let mut file = NewFile::create(&folder.join("result")).unwrap();
                         file.write_all(&thread.to_le_bytes()).unwrap();
                         (thread, file.persist_new(names()).unwrap())
                     })
@@ -145,6 +149,6 @@ mod tests {
         for (thread, path) in &paths {
             assert_eq!(fs::read(path).unwrap(), thread.to_le_bytes());
         }
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 16);
+        assert_eq!(fs::read_dir(folder).unwrap().count(), 16);
     }
 }

@@ -84,7 +84,7 @@ pub fn tables() -> Vec<(&'static str, Vec<FieldDoc>)> {
 }
 
 /// The documentation of a field.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub struct FieldDoc {
     /// Its name; a moment has two fields, an integer and a time.
     pub names: Vec<String>,

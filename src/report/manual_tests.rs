@@ -1,9 +1,10 @@
 //! The tables of `docs/output.md`, written from the columns.
 
 use super::manual::{FieldDoc, tables};
+use std::collections::BTreeSet;
 
-/// Formats a table as Markdown.
-fn in_markdown(fields: &[FieldDoc]) -> String {
+/// Formats fields as a table of Markdown.
+fn in_markdown(fields: &[&FieldDoc]) -> String {
     let others = fields.iter().any(|field| field.aliases.is_some());
     let mut lines = if others {
         vec![
@@ -14,17 +15,15 @@ fn in_markdown(fields: &[FieldDoc]) -> String {
         vec!["| field | type | meaning |".to_owned(), "|---|---|---|".to_owned()]
     };
     for field in fields {
-        let quoted = |name: &str| format!("`{name}`");
-        let names: Vec<String> = field.names.iter().map(|name| quoted(name)).collect();
-        let mut cells = vec![names.join(", ")];
+        let mut cells = vec![quoted(field)];
         if others {
             let [zeek, ecs, ipfix] = field.aliases.unwrap_or(["", "", ""]);
             let or_dash = |name: &str, text: String| match name {
                 "" => "–".to_owned(),
                 _ => text,
             };
-            cells.push(or_dash(zeek, quoted(zeek)));
-            cells.push(or_dash(ecs, quoted(ecs)));
+            cells.push(or_dash(zeek, format!("`{zeek}`")));
+            cells.push(or_dash(ecs, format!("`{ecs}`")));
             cells.push(or_dash(ipfix, ipfix.to_owned()));
         }
         let unit = if field.unit.is_empty() { "" } else { ", " };
@@ -38,16 +37,57 @@ fn in_markdown(fields: &[FieldDoc]) -> String {
     lines.join("\n")
 }
 
+/// Returns the names of a field as code.
+fn quoted(field: &FieldDoc) -> String {
+    let names: Vec<String> = field.names.iter().map(|name| format!("`{name}`")).collect();
+    names.join(", ")
+}
+
+/// Commands whose tables must agree about a field for it to be explained once for all of them.
+const COMMON: usize = 3;
+
+/// Returns the text of each table: fields that several commands have stand in the table `common` alone, and those that an earlier
+/// table of the same command has stand there.
+fn texts() -> Vec<(&'static str, String)> {
+    let tables = tables();
+    let command = |name: &'static str| name.split('.').next().expect("a name has a first part");
+    let commands_with = |field: &FieldDoc| {
+        let having = tables.iter().filter(|(_, fields)| fields.contains(field));
+        having.map(|(name, _)| command(name)).collect::<BTreeSet<_>>().len()
+    };
+    let is_common = |field: &FieldDoc| commands_with(field) >= COMMON;
+    let mut common: Vec<&FieldDoc> = Vec::new();
+    let mut texts = Vec::new();
+    for (number, (name, fields)) in tables.iter().enumerate() {
+        let before = tables[..number].iter().filter(|(before, _)| command(before) == command(name));
+        let above: Vec<&FieldDoc> = before.flat_map(|(_, fields)| fields).collect();
+        let (shared, others): (Vec<_>, Vec<_>) = fields.iter().partition(|field| is_common(field));
+        let (repeated, own): (Vec<_>, Vec<_>) =
+            others.into_iter().partition(|field| above.contains(field));
+        common.extend(shared.iter().filter(|field| !common.contains(field)).collect::<Vec<_>>());
+        let mut text = if own.is_empty() { String::new() } else { in_markdown(&own) };
+        for (start, fields) in [("[As everywhere](#common-fields)", shared), ("As above", repeated)]
+        {
+            if !fields.is_empty() {
+                let names: Vec<_> = fields.into_iter().map(quoted).collect();
+                text += &format!("\n{start}: {}\n", names.join(", "));
+            }
+        }
+        texts.push((*name, text));
+    }
+    texts.push(("common", in_markdown(&common)));
+    texts
+}
+
 /// Returns the manual with each table between its marks written anew.
 fn written(manual: &str) -> String {
     const END: &str = "<!-- end -->\n";
-    tables().into_iter().fold(manual.to_owned(), |manual, (name, fields)| {
-        let table = in_markdown(&fields);
+    texts().into_iter().fold(manual.to_owned(), |manual, (name, text)| {
         let mark = format!("<!-- columns: {name} -->\n");
         let (before, rest) =
             manual.split_once(&mark).unwrap_or_else(|| panic!("the manual has no table {name}"));
         let (_, after) = rest.split_once(END).expect("a table has an end");
-        format!("{before}{mark}{table}{END}{after}")
+        format!("{before}{mark}{text}{END}{after}")
     })
 }
 
@@ -64,5 +104,5 @@ fn the_manual_has_the_columns_that_there_are() {
         manual == written,
         "docs/output.md is out of date: FLOWSIEVE_WRITE_DOCS=1 cargo test --lib report::manual writes it"
     );
-    assert_eq!(manual.matches("<!-- columns: ").count(), tables().len());
+    assert_eq!(manual.matches("<!-- columns: ").count(), texts().len());
 }

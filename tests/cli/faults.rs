@@ -379,5 +379,5 @@ fn a_sudden_end_leaves_whole_plans_and_experiments() {
         "plan --filter subset,bloom --sample traces/netns-web-loss.pcap --format json -o OUT1",
         1,
     );
-    leaves_whole_files("reproduce cbfm-table-2 cbfm-table-3 --format csv -o OUT1", 1);
+    leaves_whole_files("reproduce cbfm-table-2 cmdbf-examples --format csv -o OUT1", 1);
 }
