@@ -70,7 +70,7 @@ fn texts() -> Vec<(&'static str, String)> {
         {
             if !fields.is_empty() {
                 let names: Vec<_> = fields.into_iter().map(quoted).collect();
-                text += &format!("\n{start}: {}\n", names.join(", "));
+                text = format!("{text}\n{start}: {}\n", names.join(", "));
             }
         }
         texts.push((*name, text));
