@@ -125,7 +125,7 @@ impl ReadArgs {
         let trace = TracePlan {
             inputs: inputs.iter().cloned().map(Into::into).collect(),
             input_format: self.format(),
-            selection: self.selection.selection(self.tunnel)?,
+            selection: self.selection.selection(self.tunnel, &dns.dns_port)?,
             headers: Headers { tunnel: self.tunnel, dns_ports: dns.dns_port.clone() },
             threads: threads.count(),
             delay_ns: None,
@@ -179,13 +179,17 @@ pub(super) struct SelectionArgs {
 
 impl SelectionArgs {
     /// Returns which packets take part; times may be relative to the captures. The capture filter
-    /// asks this IP header.
-    pub(super) fn selection(&self, tunnel: Tunnel) -> Result<Selection, UsageError> {
+    /// asks this IP header, and looks for DNS messages on these ports, too.
+    pub(super) fn selection(
+        &self,
+        tunnel: Tunnel,
+        dns_ports: &[u16],
+    ) -> Result<Selection, UsageError> {
         let zone = self.zone.zone();
         let [from, to] = [self.from, self.to].map(|bound| Some(bound?.in_zone(zone)));
         let capture_filter = capture_filter(self.expression.as_deref(), tunnel)?;
         Ok(Selection {
-            capture_filter,
+            capture_filter: capture_filter.map(|filter| filter.with_dns_ports(dns_ports)),
             from,
             to,
             zone,

@@ -4,12 +4,12 @@ use super::batch::Value;
 use super::cell::{EpochSeconds, Kind, Time, TimeOnly};
 use super::column::{Append, Columns};
 use super::count_model::{tally, tunnel_name};
-use super::dns_names;
 use super::flows_model::{FlowNames, protocol_name};
 use super::inputs::inputs_cell;
 use super::number::grouped;
 use super::rows::{Frame, Tail};
 use super::selection::{Selected, selection_columns};
+use crate::decode::{rcode_name, type_name};
 use crate::elements::{Attribute, ElementKind};
 use crate::export::{ExportPlan, ExportRows, ExportSummary, ExportWhat, Texts};
 use crate::pipeline::InputResult;
@@ -286,11 +286,11 @@ fn under_names(columns: Columns<ExportPart>, names: FlowNames) -> Columns<Export
 }
 
 fn dns_type_name(rows: &ExportRows, row: usize) -> Option<String> {
-    rows.dns_type[row].map(dns_names::type_name)
+    rows.dns_type[row].map(type_name)
 }
 
 fn dns_rcode_name(rows: &ExportRows, row: usize) -> Option<String> {
-    rows.dns_rcode[row].map(dns_names::rcode_name)
+    rows.dns_rcode[row].map(rcode_name)
 }
 
 /// Counts over the run.

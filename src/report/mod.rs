@@ -20,7 +20,6 @@ mod count_model;
 mod count_page;
 mod count_table;
 mod dedup;
-mod dns_names;
 pub mod document;
 mod export;
 mod export_model;

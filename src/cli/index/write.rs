@@ -260,8 +260,10 @@ pub(super) fn add(args: &AddArgs, run: &mut Run) -> Result<Outcome> {
 
 /// Returns which packets of these captures are indexed.
 fn selection(run: &Run, wanted: &SelectionArgs, inputs: &Inputs) -> Result<Selection, UsageError> {
-    let mut trace =
-        TracePlan { selection: wanted.selection(Tunnel::Outer)?, ..TracePlan::new(&inputs.files) };
+    let mut trace = TracePlan {
+        selection: wanted.selection(Tunnel::Outer, &[])?,
+        ..TracePlan::new(&inputs.files)
+    };
     trace.resolve(run.stop())?;
     Ok(trace.selection)
 }

@@ -34,6 +34,8 @@ const FIELDS: &[(&str, &str)] = &[
     ("sctp.dstport", "sctp dst port {}"),
     ("ip.proto", "ip proto {}"),
     ("ipv6.nxt", "ip6 proto {}"),
+    ("dns.qry.type", "dns qtype {}"),
+    ("dns.flags.rcode", "dns rcode {}"),
 ];
 
 /// Fields of display filters and the same numbers in capture filters.
@@ -74,12 +76,10 @@ const FLAGS: &[(&str, &str)] = &[
     ("tcp.flags.cwr", "tcp[tcpflags] & tcp-cwr"),
     ("ip.flags.df", "ip[6] & 0x40"),
     ("ip.flags.mf", "ip[6] & 0x20"),
-    ("dns.flags.response", "udp port 53 and udp[10] & 0x80"),
 ];
 
 /// Protocols that have a name in display filters only, and the capture filters for them.
 const PROTOCOLS: &[(&str, &str)] = &[
-    ("dns", "port 53"),
     ("mdns", "udp port 5353"),
     ("http", "tcp port 80"),
     ("http2", "tcp port 443"),

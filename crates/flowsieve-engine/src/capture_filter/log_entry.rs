@@ -1,29 +1,59 @@
-//! Tests of records of logs: they have addresses and perhaps ports, and no bytes.
+//! Tests of records of logs: they have addresses, perhaps ports and a DNS question, and no bytes.
 
+use super::dns::{DnsTest, KnownMessage};
 use super::evaluate::{Subject, ends};
 use super::program::{Header, Networks, Test};
-use crate::trace;
+use crate::decode::{NAME_MAX, dns_message, labels_from_text};
+use crate::trace::{self, LogBatch, LogContent, LogQuestion};
 use std::net::IpAddr;
 
 /// A record.
 #[derive(Debug)]
-pub(super) struct LogEntry<'a>(pub(super) &'a trace::LogEntry);
+pub(super) struct LogEntry<'a> {
+    pub(super) log: LogBatch<'a>,
+    pub(super) entry: &'a trace::LogEntry,
+}
 
 impl LogEntry<'_> {
     fn is_one_of(&self, networks: Networks) -> bool {
         let is = |address: IpAddr| {
             networks.has(if address.is_ipv4() { Networks::IPV4 } else { Networks::IPV6 })
         };
-        let known = [self.0.source, self.0.destination];
+        let known = [self.entry.source, self.entry.destination];
         let mut known = known.into_iter().flatten().peekable();
         known.peek().is_some() && known.all(is)
+    }
+
+    /// Whether the record is a DNS message that meets a test.
+    fn dns(&self, test: &DnsTest) -> Option<bool> {
+        let LogContent::Dns { question, is_response } = &self.entry.content else {
+            return Some(false);
+        };
+        let unknown =
+            KnownMessage { is_response: *is_response, question_type: None, code: None, name: None };
+        match question {
+            LogQuestion::None => test.is(unknown),
+            LogQuestion::Name(name) => {
+                let mut buffer = [0; NAME_MAX];
+                let name = labels_from_text(self.log.at(name), &mut buffer);
+                test.is(KnownMessage { name, ..unknown })
+            }
+            LogQuestion::Message(message) => {
+                let mut answer = None;
+                let read = dns_message(self.log.at(message), |message| {
+                    answer = test.is(message.into());
+                });
+                if read.is_ok() { answer } else { test.is(unknown) }
+            }
+        }
     }
 }
 
 impl Subject for LogEntry<'_> {
     fn test(&mut self, test: &Test) -> Option<bool> {
-        let trace::LogEntry { source, destination, transport, .. } = *self.0;
+        let trace::LogEntry { source, destination, transport, .. } = *self.entry;
         match *test {
+            Test::Dns(ref test) => self.dns(test),
             Test::Network(networks) => Some(self.is_one_of(networks)),
             Test::Protocol { networks, number } => {
                 let (protocol, _, _) = transport?;

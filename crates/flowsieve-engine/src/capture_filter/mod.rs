@@ -23,6 +23,7 @@
 //! | `parse` | terms, `and`, `or`, `not`, parentheses |
 //! | `qualified`, `value` | protocol, direction, kind of value; addresses, ports, protocols |
 //! | `arithmetic` | comparisons of numbers |
+//! | `dns` | tests of DNS messages, which are ours |
 //! | `program`, `evaluate` | the list of tests; running it |
 //! | `packet`, `log_entry` | tests of a packet; tests of a record of a log |
 //! | `error`, `display_hint` | what is wrong, and where; display filters as capture filters |
@@ -31,6 +32,7 @@
 
 mod arithmetic;
 mod display_hint;
+mod dns;
 mod error;
 mod evaluate;
 mod lexer;
@@ -49,8 +51,8 @@ pub use error::FilterError;
 #[doc(hidden)]
 pub use names::port as port_of_name;
 
-use crate::decode::Tunnel;
-use crate::trace::{self, LinkType, PacketRef};
+use crate::decode::{DNS_PORT, Tunnel};
+use crate::trace::{self, LinkType, LogBatch, PacketRef};
 use log_entry::LogEntry;
 use packet::Packet;
 use program::{Program, Test};
@@ -62,6 +64,8 @@ pub struct CaptureFilter {
     program: Arc<Program>,
     text: Arc<str>,
     tunnel: Tunnel,
+    /// Where DNS messages are looked for.
+    dns_ports: Arc<[u16]>,
 }
 
 impl CaptureFilter {
@@ -76,7 +80,19 @@ impl CaptureFilter {
             let problem = display_hint::problem(expression, &problem).unwrap_or(problem);
             FilterError::new(expression, problem)
         })?;
-        Ok(Self { program: Arc::new(program), text: expression.into(), tunnel })
+        Ok(Self {
+            program: Arc::new(program),
+            text: expression.into(),
+            tunnel,
+            dns_ports: [DNS_PORT].into(),
+        })
+    }
+
+    /// Looks for DNS messages on these ports besides 53.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_dns_ports(self, ports: &[u16]) -> Self {
+        Self { dns_ports: [&[DNS_PORT], ports].concat().into(), ..self }
     }
 
     /// Returns the expression.
@@ -90,13 +106,13 @@ impl CaptureFilter {
     #[inline]
     #[doc(hidden)]
     pub fn matches(&self, link: LinkType, frame: &[u8], wire: u32) -> bool {
-        self.program.run(&mut Packet::new(link, frame, wire, self.tunnel))
+        self.program.run(&mut Packet::new(link, frame, wire, self.tunnel, &self.dns_ports))
     }
 
-    /// Whether a record of a log matches. It has addresses and perhaps ports; tests of bytes or of
-    /// the length do not match.
-    pub(crate) fn matches_entry(&self, entry: &trace::LogEntry) -> bool {
-        self.program.run(&mut LogEntry(entry))
+    /// Whether a record of a log matches. It has addresses, perhaps ports and a DNS question; tests
+    /// of bytes or of the length do not match.
+    pub(crate) fn matches_entry(&self, log: LogBatch<'_>, entry: &trace::LogEntry) -> bool {
+        self.program.run(&mut LogEntry { log, entry })
     }
 
     /// Deselects the packets of a batch that do not match; they point into `bytes`.
@@ -143,7 +159,8 @@ impl CaptureFilter {
     ) {
         for (packet, chosen) in packets.iter().zip(chosen) {
             let frame = &bytes[packet.start as usize..][..packet.captured as usize];
-            let mut packet = Packet::new(packet.link, frame, packet.wire, self.tunnel);
+            let (link, wire) = (packet.link, packet.wire);
+            let mut packet = Packet::new(link, frame, wire, self.tunnel, &self.dns_ports);
             *chosen &= matches(&mut packet);
         }
     }

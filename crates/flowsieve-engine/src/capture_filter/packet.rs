@@ -1,8 +1,13 @@
 //! Tests of packets.
 
+use super::dns::DnsTest;
 use super::evaluate::{Subject, ends};
-use super::program::{AUTHENTICATION, Direction, Header, Networks, Protocols, Test};
-use crate::decode::{Network, NetworkKind, Shim, Tunnel, Upper, network, shims, upper};
+use super::program::{
+    AUTHENTICATION, Direction, Header, Networks, Protocols, TCP, Test, UDP,
+};
+use crate::decode::{
+    Network, NetworkKind, Shim, Skip, Tunnel, Upper, is_among, messages_in, network, shims, upper,
+};
 use crate::trace::LinkType;
 
 /// The captured bytes end before the answer is known.
@@ -16,14 +21,21 @@ pub(super) struct Packet<'a> {
     frame: &'a [u8],
     wire: u32,
     tunnel: Tunnel,
+    dns_ports: &'a [u16],
     network: Option<Network>,
     upper: Option<Result<Upper, CutShort>>,
 }
 
 impl<'a> Packet<'a> {
     #[inline]
-    pub(super) fn new(link: LinkType, frame: &'a [u8], wire: u32, tunnel: Tunnel) -> Self {
-        Self { link, frame, wire, tunnel, network: None, upper: None }
+    pub(super) fn new(
+        link: LinkType,
+        frame: &'a [u8],
+        wire: u32,
+        tunnel: Tunnel,
+        dns_ports: &'a [u16],
+    ) -> Self {
+        Self { link, frame, wire, tunnel, dns_ports, network: None, upper: None }
     }
 
     #[inline]
@@ -227,6 +239,28 @@ impl<'a> Packet<'a> {
         }
     }
 
+    /// Whether any DNS message that begins in the packet meets a test.
+    fn dns(&mut self, test: &DnsTest) -> Option<bool> {
+        let dns = Protocols::only(UDP).with(TCP);
+        let Some(at) = self.ports(dns).ok()? else {
+            return Some(false);
+        };
+        let ports = (self.be16(at)?, self.be16(at + 2)?);
+        if !is_among(self.dns_ports, ports) {
+            return Some(false);
+        }
+        let protocol = self.upper(Networks::IP).ok()??.protocol;
+        let mut found = false;
+        let read = messages_in(protocol, &self.frame[at..], &mut |message| {
+            found |= test.is(message.into()) == Some(true);
+        });
+        match read {
+            // The rest of the message was not captured.
+            Err(Skip::DnsCutShort) if !found => None,
+            _ => Some(found),
+        }
+    }
+
     fn upper(&mut self, networks: Networks) -> Result<Option<Upper>, CutShort> {
         if !self.is_one_of(networks).ok_or(CutShort)? {
             return Ok(None);
@@ -277,6 +311,7 @@ impl Subject for Packet<'_> {
             Test::PppOe(wanted) => self.any_shim(|shim| {
                 matches!(shim, Shim::PppOe(there) if wanted.is_none_or(|wanted| wanted == there))
             }),
+            Test::Dns(ref test) => self.dns(test),
             Test::Relation(_) => None,
         }
     }

@@ -1,5 +1,6 @@
 //! A filter as a flat list of tests, each of which names the next test.
 
+use super::dns::DnsTest;
 use std::ops::Range;
 
 /// The ends of a packet that a test is about.
@@ -60,6 +61,8 @@ pub(super) enum Test {
     Mpls(Option<u32>),
     /// A PPP-over-Ethernet session, perhaps this one.
     PppOe(Option<u16>),
+    /// A DNS message meets this test.
+    Dns(DnsTest),
     /// Two values compare as required.
     Relation(Relation),
 }
@@ -84,6 +87,11 @@ impl Protocols {
     /// Returns the set of one protocol; empty if it has no ports.
     pub(super) fn only(number: u8) -> Self {
         Self(BITS[usize::from(number)])
+    }
+
+    /// Adds a protocol.
+    pub(super) fn with(self, number: u8) -> Self {
+        Self(self.0 | Self::only(number).0)
     }
 
     #[inline]

@@ -121,6 +121,10 @@ impl Qualifiers {
 impl Parser<'_> {
     /// Parses a test, or a value that takes over the qualifiers of the previous one.
     pub(super) fn primitive(&mut self) -> Result<(), Problem> {
+        if self.word() == Some("dns") {
+            self.inherited = None;
+            return self.dns();
+        }
         if self.labels_or_length()? {
             self.inherited = None;
             return Ok(());

@@ -1,6 +1,6 @@
 use super::*;
 use crate::decode::Tunnel;
-use crate::trace::{LogContent, LogEntry};
+use crate::trace::{LogBatch, LogContent, LogEntry, LogQuestion};
 use proptest::prelude::*;
 use std::net::IpAddr;
 
@@ -46,6 +46,11 @@ fn tcp(source: u16, destination: u16) -> Vec<u8> {
 
 fn matches(expression: &str, frame: &[u8]) -> bool {
     filter(expression).matches(LinkType::ETHERNET, frame, frame.len() as u32)
+}
+
+fn matches_entry(expression: &str, entry: &LogEntry) -> bool {
+    let text = b"WWW.example.org";
+    filter(expression).matches_entry(LogBatch { entries: &[], text }, entry)
 }
 
 #[test]
@@ -150,14 +155,22 @@ fn records_of_logs_have_addresses_and_perhaps_ports() {
     for expression in
         ["ip and not ip6", "src net 10.0.0.0/8", "udp dst port 53", "not tcp", "host 10.0.0.1"]
     {
-        assert!(filter(expression).matches_entry(&entry), "{expression}");
+        assert!(matches_entry(expression, &entry), "{expression}");
     }
     for expression in ["ip[8] = 0", "not ip[8] = 0", "len > 0", "vlan", "not vlan", "tcp port 53"] {
-        assert!(!filter(expression).matches_entry(&entry), "{expression}");
+        assert!(!matches_entry(expression, &entry), "{expression}");
     }
     entry.transport = None;
-    assert!(filter("host 10.0.0.1").matches_entry(&entry));
-    assert!(!filter("udp").matches_entry(&entry) && !filter("not port 53").matches_entry(&entry));
+    assert!(matches_entry("host 10.0.0.1", &entry));
+    assert!(!matches_entry("udp", &entry) && !matches_entry("not port 53", &entry));
+    entry.content = LogContent::Dns { question: LogQuestion::Name(0..15), is_response: true };
+    for expression in ["dns", "dns response", "not dns query", "dns name *.example.org"] {
+        assert!(matches_entry(expression, &entry), "{expression}");
+    }
+    // The log has no type.
+    for expression in ["dns qtype A", "not dns qtype A", "dns rcode NOERROR"] {
+        assert!(!matches_entry(expression, &entry), "{expression}");
+    }
 }
 
 #[test]
@@ -235,8 +248,8 @@ fn display_filters_are_said_as_capture_filters() {
         ("vlan.id == 5", "vlan 5"),
         ("frame.len > 100", "len > 100"),
         ("ip.ttl lt 5", "ip[8] < 5"),
-        ("dns", "port 53"),
-        ("not dns", "port 53"),
+        ("dns.qry.type == 28", "dns qtype 28"),
+        ("dns.flags.rcode == 3", "dns rcode 3"),
         ("http", "tcp port 80"),
     ] {
         let error = refused(display);
@@ -248,6 +261,58 @@ fn display_filters_are_said_as_capture_filters() {
         ["http.host contains \"example\"", "frame matches \"x\"", "dns.qry.name == \"a.b\""]
     {
         assert!(refused(display).problem().contains("display filter"), "{display}");
+    }
+}
+
+/// A DNS message over UDP, with the flags, type and name of its question.
+fn dns(flags: [u8; 2], question_type: u8, name: &[u8]) -> Vec<u8> {
+    let head = [&[0, 7], &flags[..], &[0, 1, 0, 0, 0, 0, 0, 0]].concat();
+    let message = [&head[..], name, &[0, 0, question_type, 0, 1]].concat();
+    let length = (8 + message.len() as u16).to_be_bytes();
+    let (source, destination) = if flags[0] & 0x80 == 0 { (4000, 53) } else { (53, 4000) };
+    let ports: [u16; 2] = [source, destination];
+    let ports = ports.map(u16::to_be_bytes).concat();
+    [&ports[..], &length, &[0, 0], &message].concat()
+}
+
+#[test]
+fn dns_messages_are_asked_for_what_they_are() {
+    let name = b"\x03WWW\x07example\x03org";
+    let query = ethernet(0x0800, &v4(17, &dns([1, 0], 28, name)));
+    let answer = ethernet(0x86dd, &v6(17, &dns([0x81, 3], 28, name)));
+    for (expression, of_query, of_answer) in [
+        ("dns", true, true),
+        ("dns query", true, false),
+        ("dns response", false, true),
+        ("dns qtype AAAA", true, true),
+        ("dns qtype aaaa and dns response", false, true),
+        ("dns qtype TYPE28 and not dns qtype 1", true, true),
+        ("dns rcode NXDOMAIN", false, true),
+        ("dns rcode NOERROR", false, false),
+        ("dns name www.example.org", true, true),
+        ("dns name example.org", false, false),
+        ("dns name *.example.org", true, true),
+        ("dns name *.org or host 192.0.2.2", true, true),
+        ("dns name *.www.example.org", false, false),
+        ("dns name *.xample.org", false, false),
+        ("dns name \\and", false, false),
+        ("ip and dns", true, false),
+    ] {
+        assert_eq!(matches(expression, &query), of_query, "{expression}");
+        assert_eq!(matches(expression, &answer), of_answer, "{expression}");
+    }
+    let web = ethernet(0x0800, &v4(6, &tcp(1234, 80)));
+    assert!(!matches("dns", &web) && matches("not dns", &web));
+    // What was not captured is neither.
+    let cut = &query[..query.len() - 6];
+    assert!(!matches("dns response", cut) && !matches("not dns response", cut));
+    let on_80 = filter("dns").with_dns_ports(&[80]);
+    let frame = ethernet(0x0800, &v4(6, &[tcp(1234, 80), vec![0; 10]].concat()));
+    assert!(!on_80.matches(LinkType::ETHERNET, &frame, 64));
+    for wrong in
+        ["dns qtype", "dns qtype FOO", "dns rcode 16", "dns name", "dns name and", "dns name a..b"]
+    {
+        assert!(refused(wrong).problem().starts_with("Here belongs"), "{wrong}");
     }
 }
 
@@ -342,6 +407,10 @@ const PIECES: &[&str] = &[
     "\u{e9}",
     "\\tcp",
     "dns",
+    "qtype AAAA",
+    "rcode",
+    "name *.example.org",
+    "response",
     "contains",
 ];
 

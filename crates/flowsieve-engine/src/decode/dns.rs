@@ -55,10 +55,19 @@ pub fn dns_messages(
     if !is_among(ports, packet.ports().ok_or(Skip::NotDns)?) {
         return Err(Skip::NotDns);
     }
-    if packet.protocol == ip::UDP {
-        in_datagram(packet.transport, &mut found)
-    } else {
-        in_segment(packet.transport, &mut found)
+    messages_in(packet.protocol, packet.transport, &mut found)
+}
+
+/// Calls `found` for every DNS message in a UDP datagram or a TCP segment.
+pub(crate) fn messages_in(
+    protocol: u8,
+    transport: &[u8],
+    found: &mut impl FnMut(DnsMessage<'_>),
+) -> Result<(), Skip> {
+    match protocol {
+        ip::UDP => in_datagram(transport, found),
+        ip::TCP => in_segment(transport, found),
+        _ => Err(Skip::NotDns),
     }
 }
 

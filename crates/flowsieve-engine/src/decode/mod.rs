@@ -29,6 +29,7 @@ mod common;
 mod cooked;
 mod dns;
 mod dns_name;
+mod dns_numbers;
 mod ethernet;
 mod gre;
 mod hardware;
@@ -59,8 +60,11 @@ mod tunnel_tests;
 
 pub use address_text::push_address;
 pub(crate) use dns::is_among;
+pub(crate) use dns::messages_in;
 pub use dns::{DNS_PORT, DnsMessage, dns_message, dns_messages};
 pub use dns_name::{NAME_MAX, dotted, labels_from_text, push_dotted};
+#[doc(hidden)]
+pub use dns_numbers::{rcode_name, rcode_number, type_name, type_number};
 pub use hardware::Hardware;
 pub use headers::headers_end;
 pub use ip::Elsewhere;

@@ -75,7 +75,7 @@ impl Select for Choose {
         if let Some(filter) = &self.selection.capture_filter {
             let entries = log.entries.iter().zip(chosen);
             for (entry, chosen) in entries.filter(|(_, chosen)| **chosen) {
-                *chosen = filter.matches_entry(entry);
+                *chosen = filter.matches_entry(log, entry);
             }
         }
     }

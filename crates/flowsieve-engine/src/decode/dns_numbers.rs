@@ -71,15 +71,30 @@ const RCODES: [&str; 12] = [
 ];
 
 /// The name of a type; of others their number, as RFC 3597 writes it.
-pub(super) fn type_name(number: u16) -> String {
+pub fn type_name(number: u16) -> String {
     let known = TYPES.binary_search_by_key(&number, |&(known, _)| known);
     known.map_or_else(|_| format!("TYPE{number}"), |at| TYPES[at].1.to_owned())
 }
 
 /// The name of a response code.
-pub(super) fn rcode_name(number: u8) -> String {
+pub fn rcode_name(number: u8) -> String {
     let known = RCODES.get(usize::from(number));
     known.map_or_else(|| format!("RCODE{number}"), |name| (*name).to_owned())
+}
+
+/// The number of a type, by its name or as `TYPE65`.
+pub fn type_number(name: &str) -> Option<u16> {
+    let known = TYPES.iter().find(|(_, known)| *known == name);
+    known
+        .map(|&(number, _)| number)
+        .or_else(|| name.strip_prefix("TYPE").unwrap_or(name).parse().ok())
+}
+
+/// The number of a response code, by its name or as `RCODE3`.
+pub fn rcode_number(name: &str) -> Option<u8> {
+    let known = RCODES.iter().position(|&known| known == name).map(|number| number as u8);
+    let number = || name.strip_prefix("RCODE").unwrap_or(name).parse().ok();
+    known.or_else(number).filter(|&number: &u8| number < 16)
 }
 
 #[cfg(test)]
@@ -93,5 +108,11 @@ mod tests {
         assert_eq!(names, ["A", "AAAA", "HTTPS", "ANY", "TYPE54", "TYPE65280"]);
         let names = [0, 3, 5, 11, 15].map(rcode_name);
         assert_eq!(names, ["NOERROR", "NXDOMAIN", "REFUSED", "DSOTYPENI", "RCODE15"]);
+        assert!((0..=300).all(|number| type_number(&type_name(number)) == Some(number)));
+        assert!((0..16).all(|number| rcode_number(&rcode_name(number)) == Some(number)));
+        assert_eq!(
+            (type_number("28"), rcode_number("16"), type_number("B")),
+            (Some(28), None, None)
+        );
     }
 }
