@@ -23,9 +23,9 @@ NAMES = {
     COUNT: """packets elements exact first lower upper memory_asked_bytes memory_bytes needed_bytes probes saturated_slices queries positives
         bytes kept dropped dropped_bytes dropped_packet dropped_frame dropped_retransmission
         dropped_spurious_retransmission dropped_keep_alive dropped_flow not_compared packets_fwd packets_rev bytes_fwd bytes_rev
-        rank captures slices equal a_probes a_memory_bytes a_nearer a_captures_nearer
+        rank new captures slices equal a_probes a_memory_bytes a_nearer a_captures_nearer
         b_probes b_memory_bytes b_nearer b_captures_nearer""",
-    NUMBER: """estimate std_error rel_error observed_fpr estimate_error_mean estimate_error_p95 estimate_error_worst
+    NUMBER: """estimate std_error new_std_error rel_error observed_fpr estimate_error_mean estimate_error_p95 estimate_error_worst
         estimate_error_bias first_error_mean first_error_p95 first_error_worst first_error_bias ns_per_element
         observed_fpr_std_error predicted_fpr paper formula measured distance share a_mean a_worst
         a_bias a_estimate_mean a_estimate_worst b_mean b_worst b_bias b_estimate_mean b_estimate_worst""",

@@ -291,9 +291,19 @@ class Share:
             rows = [(0, -1, job.unread(piece, sentence if path in sentence else f"{path}: {sentence}"))]
         yield from rows
 
-    def reducer(self, table: bytes) -> Callable[[int, int, list[bytes]], tuple[bytes | None, _native.Table | None]]:
-        """Reduces the parts of a shard of a slice to its tally, and of a list of flows or an export to the rows."""
+    def reducer(
+        self, table: bytes
+    ) -> Callable[[int, int, list[bytes]], tuple[bytes | None, _native.Table | None, bytes | None]]:
+        """Reduces the parts of a shard of a slice to its tally, of a list of flows or an export to the rows, and of a count with
+        slices to what the shard has of all of them."""
         return _job(self.text).shards(table).reduce
+
+    def whole(self, shard: int, parts: Iterable[bytes]) -> bytes:
+        """The tally of all slices of a shard, from what it has of each."""
+        whole = _job(self.text).whole(shard)
+        for part in parts:
+            whole.add(part)
+        return whole.finish()
 
 
 @functools.lru_cache(maxsize=4)
@@ -340,9 +350,19 @@ def done_here(
                     shuffled.setdefault((slice_, shard), []).append(data)
         pieces = divided.join(inputs)
     reduce = share.reducer(divided.job.table())
-    reduced = [reduce(*place, parts) for place, parts in shuffled.items()]
-    report = divided.report(tally for tally, _ in reduced if tally is not None)
-    return Command.over(report), [rows for _, rows in reduced if rows is not None]
+    tallies: list[bytes] = []
+    tables: list[_native.Table] = []
+    wholes: dict[int, list[bytes]] = {}
+    for (slice_, shard), parts in shuffled.items():
+        tally, rows, whole = reduce(slice_, shard, parts)
+        if tally is not None:
+            tallies.append(tally)
+        if rows is not None:
+            tables.append(rows)
+        if whole is not None:
+            wholes.setdefault(shard, []).append(whole)
+    tallies += [share.whole(shard, parts) for shard, parts in wholes.items()]
+    return Command.over(divided.report(tallies)), tables
 
 
 def counted_here(captures: Any, task_bytes: int = TASK_BYTES, budget: int = BUDGET, **options: Any) -> Counts:

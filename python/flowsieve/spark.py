@@ -4,7 +4,8 @@
     counts = count(spark, "s3a://captures/2026-11-23/*.pcap.gz", element="flow", slice="1min")
 
 Three stages: captures are read in pieces and give the distinct elements of each slice and shard (map); these go to one place a
-shard (shuffle); there the filter and the exact set count them (reduce). Each step gives the same bytes when Spark runs it again.
+shard (shuffle); there the filter and the exact set count them (reduce). What each slice of a shard has then goes to one place once
+more, where all slices are counted together. Each step gives the same bytes when Spark runs it again.
 
 Damage in a capture is listed with its input, and warnings, remarks and ``complete`` are those of one machine. What the file system
 does not give raises, so that Spark tries again and the job fails with the name of the file, unless it may be skipped.
@@ -16,6 +17,7 @@ Run as a program, the module prints the path of itself, for ``spark-submit``; ``
 
 from __future__ import annotations
 
+import itertools
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -238,8 +240,8 @@ class _Run:
             if explained is not error:
                 raise explained from error
 
-    def reduced(self, schema: Any, made: Callable[[Any, Any], Iterator[Any]]) -> DataFrame:
-        """What is made of the tally and the rows of each shard."""
+    def reduced(self, schema: Any, made: Callable[[int, Any, Any, Any], Iterator[Any]]) -> DataFrame:
+        """What is made of the tally, the rows and the part of all slices of each shard."""
         inputs: list[bytes] = []
         pieces: list[str] | None = None
         while pieces is None or pieces:
@@ -247,8 +249,10 @@ class _Run:
             self._kept.append(parts)
             inputs += [bytes(row.part) for row in parts.filter("shard = -1").select("part").collect()]
             pieces = self._divided.join(inputs)
-        partitions = self._partitions or 4 * _threads(self._spark)
-        return _reduce(self._share, self._kept, self._divided.job.table(), partitions, schema, made)
+        return _reduce(self._share, self._kept, self._divided.job.table(), self._tasks(), schema, made)
+
+    def _tasks(self) -> int:
+        return self._partitions or 4 * _threads(self._spark)
 
     def listed(self) -> tuple[Command, DataFrame]:
         """The report of all tallies, and the rows with their places, which Spark keeps."""
@@ -258,19 +262,42 @@ class _Run:
 
     def report(self) -> Report:
         """The report of all tallies."""
-        tallies = self.reduced("tally binary", _tally_of).collect()
+        reduced = self.reduced("tally binary, shard int, whole binary", _tally_of).persist(_disk())
+        tallies = reduced.filter("tally is not null").select("tally").collect()
+        self._kept.append(reduced)
+        tallies += _wholes(self._share, reduced, self._tasks()).collect()
         return self._divided.report([bytes(row.tally) for row in tallies])
 
 
-def _tally_of(tally: Any, rows: Any) -> Iterator[Any]:
-    """A row with the tally."""
+def _tally_of(shard: int, tally: Any, rows: Any, whole: Any) -> Iterator[Any]:
+    """A row with the tally and the part of all slices."""
     import pyarrow
 
-    if tally is not None:
-        yield pyarrow.RecordBatch.from_arrays([pyarrow.array([tally], pyarrow.binary())], names=["tally"])
+    columns = [
+        pyarrow.array([tally], pyarrow.binary()),
+        pyarrow.array([shard], pyarrow.int32()),
+        pyarrow.array([whole], pyarrow.binary()),
+    ]
+    yield pyarrow.RecordBatch.from_arrays(columns, names=["tally", "shard", "whole"])
 
 
-def _rows_of(tally: Any, rows: Any) -> Iterator[Any]:
+def _wholes(share: Share, reduced: DataFrame, partitions: int) -> DataFrame:
+    """The tally of all slices of each shard."""
+
+    def whole(batches: Iterator[Any]) -> Iterator[Any]:
+        import pyarrow
+
+        rows = ((shard, part) for batch in batches for shard, part in zip(*(column.to_pylist() for column in batch.columns)))
+        for shard, parts in itertools.groupby(rows, lambda row: row[0]):
+            tally = share.whole(shard, (part for _, part in parts))
+            yield pyarrow.RecordBatch.from_arrays([pyarrow.array([tally], pyarrow.binary())], names=["tally"])
+
+    parts = reduced.filter("whole is not null").select("shard", "whole")
+    shuffled = parts.repartition(partitions, "shard").sortWithinPartitions("shard")
+    return shuffled.mapInArrow(whole, "tally binary")
+
+
+def _rows_of(shard: int, tally: Any, rows: Any, whole: Any) -> Iterator[Any]:
     """The rows of a shard, and one with its tally."""
     import pyarrow
 
@@ -362,7 +389,7 @@ def _map(spark: SparkSession, share: Share, tasks: list[list[str]]) -> DataFrame
 
 
 def _reduce(
-    share: Share, maps: list[DataFrame], table: bytes, partitions: int, schema: Any, made: Callable[[Any, Any], Iterator[Any]]
+    share: Share, maps: list[DataFrame], table: bytes, partitions: int, schema: Any, made: Callable[[int, Any, Any, Any], Iterator[Any]]
 ) -> DataFrame:
     """What is made of each shard of a slice."""
 
@@ -373,12 +400,12 @@ def _reduce(
         for batch in batches:
             for slice_, shard, part in zip(*(column.to_pylist() for column in batch.columns)):
                 if place is not None and place != (slice_, shard):
-                    yield from made(*reduced(*place, parts))
+                    yield from made(place[1], *reduced(*place, parts))
                     parts = []
                 place = (slice_, shard)
                 parts.append(part)
         if place is not None:
-            yield from made(*reduced(*place, parts))
+            yield from made(place[1], *reduced(*place, parts))
 
     parts = maps[0]
     for more in maps[1:]:

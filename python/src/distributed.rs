@@ -12,8 +12,8 @@ use flowsieve::cli::{DividedPlan, DividedRun, captures_of, conclude};
 use flowsieve::distributed::{
     FlowSums, FlowTally, InputPart, InputTable, Joined, OpenPiece, PacketPlace, Piece, PieceError,
     PieceReader, PlacedFlow, RankedSlice, RankingSums, RowPlace, RowSums, RowTally, ShardCount,
-    ShardFlows, ShardRows, ShardTally, SlicePart, SliceRanking, SliceSums, WireFormat as _, divide,
-    divide_by, grid_of,
+    ShardFlows, ShardRows, ShardTally, ShardWhole, SlicePart, SliceRanking, SliceSums, WholePart,
+    WholeTally, WireFormat, divide, divide_by, grid_of,
 };
 use flowsieve::export::{ExportRows, ExportSink as _};
 use flowsieve::flows::FlowSink as _;
@@ -411,6 +411,15 @@ impl DividedJob {
         })
     }
 
+    /// Counts all slices of this shard together.
+    fn whole(&self, shard: u32) -> PyResult<WholeShard> {
+        let DividedPlan::Count(plan) = &self.plan else {
+            return Err(wrong("only a count has slices that are counted together"));
+        };
+        let whole = ShardWhole::new(plan, shard).map_err(explained)?;
+        Ok(WholeShard { whole: Mutex::new(Some(whole)) })
+    }
+
     /// The report of all tallies, in the format that the words ask for; of flows and exports
     /// without its rows. With it the lines that a run of one process says of its inputs, and
     /// whether all of these were read to their end.
@@ -461,8 +470,13 @@ impl DividedJob {
         match &self.plan {
             DividedPlan::Count(plan) => {
                 let mut slices: BTreeMap<i64, Vec<ShardTally>> = BTreeMap::new();
-                for tally in tallies.map(ShardTally::from_bytes) {
-                    let tally = tally?;
+                let mut wholes = Vec::new();
+                for tally in tallies {
+                    if tally.first() == Some(&WholeTally::LETTER) {
+                        wholes.push(WholeTally::from_bytes(tally)?);
+                        continue;
+                    }
+                    let tally = ShardTally::from_bytes(tally)?;
                     slices.entry(tally.slice).or_default().push(tally);
                 }
                 let parameters = CountParameters::from(plan);
@@ -472,6 +486,7 @@ impl DividedJob {
                 for tallies in slices.into_values() {
                     sums.slice(tallies)?;
                 }
+                wholes.into_iter().try_for_each(|whole| sums.whole(whole))?;
                 let summary = sums.finish(summary)?;
                 Ok(report.finish(&summary)?)
             }
@@ -660,13 +675,13 @@ pub(crate) struct Shards {
     table: InputTable,
 }
 
-/// The tally of a shard if it has one, and the rows of it.
-type Reduced<'py> = (Option<Bound<'py, PyBytes>>, Option<Table>);
+/// The tally of a shard if it has one, the rows of it, and its part of all slices.
+type Reduced<'py> = (Option<Bound<'py, PyBytes>>, Option<Table>, Option<Bound<'py, PyBytes>>);
 
 #[pymethods]
 impl Shards {
-    /// The tally of a shard of a slice from its parts; and of a list of flows or an export the rows
-    /// of the shard, with their places.
+    /// The tally of a shard of a slice from its parts; of a list of flows or an export the rows of
+    /// the shard, with their places; of a count with slices what the shard has of all of them.
     fn reduce<'py>(
         &self,
         py: Python<'py>,
@@ -681,30 +696,63 @@ impl Shards {
             let mut reducer = self.reducer.lock().unwrap_or_else(PoisonError::into_inner);
             Ok(match &mut *reducer {
                 Reducer::Count(count) => {
-                    let tally = count.count(slice, shard, &parts, &self.table)?;
-                    (Some(tally.to_bytes()), None)
+                    let (tally, whole) = count.count(slice, shard, &parts, &self.table)?;
+                    (Some(tally.to_bytes()), None, whole.map(|whole| whole.to_bytes()))
                 }
                 Reducer::Top(ranking) => {
                     let ranked = ranking.rank(slice, &parts, &self.table)?;
-                    (ranked.map(|ranked| ranked.to_bytes()), None)
+                    (ranked.map(|ranked| ranked.to_bytes()), None, None)
                 }
                 Reducer::Flows(listing) => {
                     let (flows, parameters) = &**listing;
                     let (tally, table) = table_of_flows(parameters, |take| {
                         flows.list(shard, &parts, &self.table, take)
                     })?;
-                    (Some(tally.to_bytes()), Some(table))
+                    (Some(tally.to_bytes()), Some(table), None)
                 }
                 Reducer::Export(making) => {
                     let (rows, parameters) = &**making;
                     let (tally, table) = table_of_rows(parameters, |take| {
                         rows.rows(slice, shard, &parts, &self.table, take)
                     })?;
-                    (Some(tally.to_bytes()), Some(table))
+                    (Some(tally.to_bytes()), Some(table), None)
                 }
             })
         });
-        let (tally, rows): (Option<Vec<u8>>, _) = reduced.map_err(explained)?;
-        Ok((tally.map(|bytes| PyBytes::new(py, &bytes)), rows))
+        let (tally, rows, whole): (Option<Vec<u8>>, _, Option<Vec<u8>>) =
+            reduced.map_err(explained)?;
+        let bytes = |bytes: Option<Vec<u8>>| bytes.map(|bytes| PyBytes::new(py, &bytes));
+        Ok((bytes(tally), rows, bytes(whole)))
+    }
+}
+
+/// Counts all slices of a shard together.
+#[pyclass(module = "flowsieve._native", frozen)]
+pub(crate) struct WholeShard {
+    whole: Mutex<Option<ShardWhole>>,
+}
+
+impl WholeShard {
+    fn whole(&self) -> MutexGuard<'_, Option<ShardWhole>> {
+        self.whole.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[pymethods]
+impl WholeShard {
+    /// Adds the part of a slice.
+    fn add(&self, py: Python<'_>, part: Vec<u8>) -> PyResult<()> {
+        py.detach(|| {
+            let part = WholePart::from_bytes(&part)?;
+            self.whole().as_mut().map_or(Ok(()), |whole| whole.add(&part))
+        })
+        .map_err(explained)
+    }
+
+    /// Returns the tally.
+    fn finish<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let whole = self.whole().take();
+        let whole = whole.ok_or_else(|| wrong("the shard was finished already"))?;
+        Ok(PyBytes::new(py, &py.detach(|| whole.finish().to_bytes())))
     }
 }

@@ -67,6 +67,8 @@ fn slices(batch: &RecordBatch) -> impl Iterator<Item = SliceResult> {
         std_error: number("std_error", row),
         lower: whole("lower", row),
         upper: whole("upper", row),
+        new: whole("new", row),
+        new_std_error: number("new_std_error", row),
         partial: batch
             .column_by_name("partial")
             .and_then(|column| column.as_boolean_opt())

@@ -45,6 +45,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<distributed::DividedJob>()?;
     module.add_class::<distributed::PartsOfPiece>()?;
     module.add_class::<distributed::Shards>()?;
+    module.add_class::<distributed::WholeShard>()?;
     module.add_class::<run::Run>()?;
     module.add_class::<table::Table>()?;
     Ok(())

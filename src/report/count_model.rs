@@ -5,12 +5,12 @@ use super::column::Columns;
 use super::count_combinations::{CountDesign, combination_columns, count_columns, design_columns};
 use super::heading::Heading;
 use super::inputs::inputs_cell;
-use super::number::grouped;
+use super::number::{grouped, grouped_tenths};
 use super::rows::{Frame, Tail};
 use super::selection::{Selected, selection_columns};
 use crate::decode::{Skip, Tunnel};
 use crate::filters::FilterSpec;
-use crate::pipeline::{CountPlan, CountSummary, Quantiles, SliceResult, Totals};
+use crate::pipeline::{CountPlan, CountSummary, Quantiles, SliceResult, Totals, WholeResult};
 use std::collections::BTreeMap;
 
 /// What a count depends on, as its report says.
@@ -50,6 +50,9 @@ pub struct CountParameters {
     pub seed: u64,
     /// Bytes that the exact sets may take; null if they are off.
     pub exact_limit_bytes: Option<u64>,
+    /// Bytes of the sample that counts all slices together; null for one slice, windows, and
+    /// without a counter.
+    pub whole_bytes: Option<u64>,
     /// Addresses of origins and destinations are replaced by others.
     pub anonymized: bool,
     /// What the filter was designed for, if that was asked.
@@ -80,6 +83,7 @@ impl From<&CountPlan> for CountParameters {
             open_slices: plan.open_slices(),
             seed: plan.seed,
             exact_limit_bytes: plan.exact_limit_bytes,
+            whole_bytes: plan.whole_bytes(),
             anonymized: false,
             design: CountDesign::new(plan),
         }
@@ -148,7 +152,9 @@ pub(super) fn parameter_columns(with_design: bool) -> Columns<CountParameters> {
         .field("seed", |p| p.seed)
         .doc("seed of the digests; with `--seed random` the one that was drawn")
         .field("exact_limit_bytes", |p| p.exact_limit_bytes)
-        .doc("memory that the exact sets may take; null if they are off")
+        .doc("memory that the exact sets may take, half of it that of all slices together if there are several; null if they are off")
+        .field("whole_bytes", |p| p.whole_bytes)
+        .doc("memory of the sample that counts all slices together; null for one slice, for windows that slide, and with `--filter exact`")
         .field("anonymized", |p| p.anonymized)
         .doc("addresses in the origin-destination matrix are replaced ([privacy.md](privacy.md))");
     if with_design {
@@ -190,6 +196,11 @@ pub(super) fn slice_columns(decimals: usize) -> Columns<SliceResult> {
         .field("estimate", |slice| slice.estimate)
         .doc("unbiased estimate of the distinct elements; null if the structure has none (`mdbf`)")
         .heading(Heading::right(5, 11, "estimate").narrow(9, "estimate"))
+        .text(|slice| match slice.estimate {
+            // Rounded to whole numbers, few elements would differ from the exact count by nothing.
+            Some(estimate @ ..10_000.0) => grouped_tenths(estimate),
+            estimate => estimate.map_or_else(|| "–".to_owned(), |it| grouped(it.round() as u64)),
+        })
         .field("std_error", |slice| slice.std_error)
         .doc("standard error of the estimate")
         .heading(Heading::right(6, 12, "± std error").narrow(11, "± std error").drop_priority(4))
@@ -250,6 +261,25 @@ pub(super) fn with_marks(columns: Columns<SliceResult>) -> Columns<SliceResult> 
         .doc("it is the first or the last slice that there is: packets with times outside 1677 to 2262 count here")
         .field("partial", |slice: &SliceResult| slice.partial)
         .doc(PARTIAL_DOC)
+        .field("new", |slice| slice.new)
+        .doc("distinct elements that are in no earlier slice ([how](counting.md#the-whole-beside-the-slices)): exact, or an estimate; null for one slice, for windows that slide, and in live counts that are not exact")
+        .field("new_std_error", |slice| slice.new_std_error)
+        .doc("standard error of `new`; null if it is exact")
+}
+
+/// All slices together.
+fn whole_columns() -> Columns<WholeResult> {
+    Columns::default()
+        .field("exact", |whole: &WholeResult| whole.exact)
+        .doc("distinct elements by the exact set; null if the set is off or reached its limit")
+        .field("estimate", |whole| whole.estimate)
+        .doc("unbiased estimate, by a sample of `whole_bytes`; null with `--filter exact`")
+        .field("std_error", |whole| whole.std_error)
+        .doc("standard error of the estimate")
+        .field("lower", |whole| whole.lower)
+        .doc("lower bound: `lower` and `upper` enclose the true number in at least 95 of 100 cases")
+        .field("upper", |whole| whole.upper)
+        .doc("upper bound")
 }
 
 /// Distinct elements of a slice at these quantiles.
@@ -298,6 +328,8 @@ pub(super) fn total_columns(design: Option<&CountDesign>) -> Columns<Totals> {
         .doc("slices reported")
         .field("empty_slices_omitted", |totals| totals.empty_slices_omitted)
         .doc("empty slices of long gaps")
+        .object("whole", whole_columns(), |totals| totals.whole)
+        .doc("the distinct elements of all slices together, where an element in two slices counts once; null for one slice and for windows that slide")
         .field("exact", |totals| totals.exact)
         .doc("sum over the slices (an element in two slices counts twice); null if a slice has none")
         .field("first", |totals| totals.first)
@@ -315,6 +347,10 @@ pub(super) fn total_columns(design: Option<&CountDesign>) -> Columns<Totals> {
         .unit("share")
         .field("saturated_slices", |totals| totals.saturated_slices)
         .doc("slices that are `saturated`")
+        .field("bounds_checked", |totals| totals.bounds_checked)
+        .doc("slices with elements that have bounds and an exact count")
+        .field("bounds_held", |totals| totals.bounds_held)
+        .doc("those of them whose bounds enclose the exact count: at least 95 of 100 are promised")
         .object("quantiles", quantile_columns(), |totals| totals.quantiles)
         .doc("quantiles of the distinct elements per slice (exact count if there is one, otherwise the estimate, otherwise the raw count), over the reported slices; null if no slice has a count");
     match design.filter(|design| !design.combinations.is_empty()) {

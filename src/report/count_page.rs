@@ -285,7 +285,15 @@ impl CountPage {
                 grouped(totals.slices)
             );
         }
-        match self.seen {
+        let whole =
+            totals.whole.map_or_else(String::new, |whole| match (whole.exact, whole.estimate) {
+                (Some(exact), _) => format!("{} distinct {plural} in all. ", grouped(exact)),
+                (None, Some(estimate)) => {
+                    format!("About {} distinct {plural} in all. ", grouped(estimate.round() as u64))
+                }
+                (None, None) => String::new(),
+            });
+        let each = match self.seen {
             1 => format!(
                 "{} distinct {plural} in {} packets.",
                 grouped(q.max),
@@ -303,6 +311,10 @@ impl CountPage {
                 grouped(q.p50),
                 grouped(slices)
             ),
+        };
+        match self.seen {
+            1 => each,
+            _ => whole + &each,
         }
     }
 }
@@ -318,17 +330,13 @@ mod tests {
             packets: 1,
             elements: 1,
             exact: Some(exact),
-            exact_over_limit: false,
             first: Some(exact),
             estimate: Some(estimate),
             std_error: Some(0.0),
             lower: Some(exact),
             upper: Some(exact),
             observed_fpr: Some(0.0),
-            revised: false,
-            partial: false,
-            saturated: false,
-            combinations: Vec::new(),
+            ..SliceResult::default()
         }
     }
 

@@ -4,6 +4,7 @@ use super::column::Columns;
 use super::count_combinations::{CountDesign, cell, heading, remark};
 use super::count_model::{CountParameters, slice_columns};
 use super::document::{Block, Document, TableView};
+use super::heading::Heading;
 use super::number::{duration, grouped, size, windows_of};
 use super::run_view::{INTERRUPTED, packets_read};
 use super::sparkline::Sparkline;
@@ -98,6 +99,9 @@ impl<W: Write> CountTable<W> {
             let (sum, label) = sums(totals, &self.parameters);
             writeln!(self.out, "{}", self.columns.row(&sum, Some(label)))?;
         }
+        if let Some((whole, label)) = whole(totals) {
+            writeln!(self.out, "{}", self.columns.row(&whole, Some(label)))?;
+        }
         self.columns.foot(&mut self.out)?;
         let before = format!("{} over time: ", self.parameters.elements_plural);
         let room = self.style.width.map(|width| width.saturating_sub(before.chars().count()));
@@ -130,6 +134,7 @@ pub(super) fn closing(
             "{slice}s at the beginning or the end that may be covered only in part: {number}"
         )));
     }
+    blocks.extend(bounds_held(totals, parameters.slice()).map(Block::Answer));
     let limits = [full_filters(totals), over_limit(seen.over_limit, totals.slices)];
     blocks.extend(limits.into_iter().flatten().map(Block::Warning));
     if totals.empty_slices_omitted > 0 {
@@ -149,8 +154,9 @@ pub(super) fn slices_view(
 ) -> TableView {
     let columns = TableColumns::new(shown_columns(parameters), TerminalStyle::default());
     let sum = (totals.slices > 1).then(|| sums(totals, parameters));
-    let sum = sum.iter().map(|(sum, label)| (sum, Some(label.clone())));
-    columns.view(slices.iter().map(|slice| (slice, None)).chain(sum))
+    let sums = [sum, whole(totals)];
+    let sums = sums.iter().flatten().map(|(sum, label)| (sum, Some(label.clone())));
+    columns.view(slices.iter().map(|slice| (slice, None)).chain(sums))
 }
 
 /// How many distinct elements a slice has.
@@ -184,6 +190,22 @@ fn sums(totals: &Totals, parameters: &CountParameters) -> (SliceResult, String) 
     (sum, label)
 }
 
+/// All slices together as a row, with its first cell.
+fn whole(totals: &Totals) -> Option<(SliceResult, String)> {
+    let whole = totals.whole.filter(|_| totals.slices > 1)?;
+    let all = SliceResult {
+        packets: totals.packets,
+        elements: totals.elements,
+        exact: whole.exact,
+        estimate: whole.estimate,
+        std_error: whole.std_error,
+        lower: whole.lower,
+        upper: whole.upper,
+        ..SliceResult::default()
+    };
+    Some((all, "whole, as one slice".to_owned()))
+}
+
 /// The columns of a slice that people see in this run.
 fn shown_columns(parameters: &CountParameters) -> Columns<SliceResult> {
     let exact = parameters.exact_limit_bytes.is_some();
@@ -206,6 +228,15 @@ fn shown_columns(parameters: &CountParameters) -> Columns<SliceResult> {
             columns.hide(name);
         }
     }
+    if parameters.slice_ns.is_some() && parameters.every_ns.is_none() {
+        columns = columns
+            .field("new", |slice| slice.new)
+            .heading(Heading::right(11, 11, "new").narrow(9, "new").drop_priority(8))
+            .text(|slice| match (slice.new, slice.new_std_error) {
+                (Some(new), Some(1e-9..)) => format!("≈{}", grouped(new)),
+                (new, _) => new.map_or_else(|| "–".to_owned(), grouped),
+            });
+    }
     let combinations = parameters.design.iter().flat_map(|design| &design.combinations);
     for (index, names) in combinations.enumerate() {
         columns = columns
@@ -214,6 +245,20 @@ fn shown_columns(parameters: &CountParameters) -> Columns<SliceResult> {
             .text(move |slice| slice.combinations.get(index).map_or_else(String::new, cell));
     }
     columns
+}
+
+/// Says how often bounds enclosed the exact count.
+fn bounds_held(totals: &Totals, slice: &str) -> Option<String> {
+    let [held, checked] = [totals.bounds_held, totals.bounds_checked].map(grouped);
+    match totals.bounds_checked {
+        0 => None,
+        1 if totals.slices == 1 && totals.bounds_held == 1 => {
+            Some("the bounds enclose the exact count".to_owned())
+        }
+        1 if totals.slices == 1 => Some("the bounds do not enclose the exact count".to_owned()),
+        1 => Some(format!("bounds enclosed the exact count in {held} of 1 {slice}")),
+        _ => Some(format!("bounds enclosed the exact count in {held} of {checked} {slice}s")),
+    }
 }
 
 /// Says that filters were full.

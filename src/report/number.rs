@@ -15,6 +15,12 @@ pub(super) fn grouped(number: u64) -> String {
     text
 }
 
+/// A number that is not negative, with one decimal.
+pub(super) fn grouped_tenths(number: f64) -> String {
+    let tenths = (number * 10.0).round() as u64;
+    format!("{}.{}", grouped(tenths / 10), tenths % 10)
+}
+
 /// Counts something: `1 query`, `2 queries`.
 pub(super) fn counted(number: u64, one: &str, many: &str) -> String {
     let what = if number == 1 { one } else { many };

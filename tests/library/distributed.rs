@@ -6,7 +6,8 @@ use flowsieve::decode::{Headers, Tunnel};
 use flowsieve::distributed::{
     FlowSums, FlowTally, InputPart, InputTable, Joined, OpenPiece, Piece, PieceError, PiecePlan,
     PieceReader, PlacedFlow, RankedSlice, RankingSums, ShardCount, ShardFlows, ShardTally,
-    SlicePart, SliceRanking, SliceSums, WireFormat as _, divide, grid_of,
+    ShardWhole, SlicePart, SliceRanking, SliceSums, WholePart, WholeTally, WireFormat as _, divide,
+    grid_of,
 };
 use flowsieve::elements::{ElementKind, ElementRule};
 use flowsieve::filters::{
@@ -15,7 +16,7 @@ use flowsieve::filters::{
 use flowsieve::flows::{FlowPlan, FlowRecord, FlowSummary, SortedFlows, list};
 use flowsieve::generate::{GenerateKind, GeneratePlan, generate};
 use flowsieve::pipeline::{
-    Align, CountExtras, CountPlan, CountSummary, CounterChoice, Slicing, count,
+    Align, CountExtras, CountPlan, CountSummary, CounterChoice, Slicing, Totals, count,
 };
 use flowsieve::plan::TracePlan;
 use flowsieve::report::{
@@ -126,16 +127,29 @@ fn in_pieces(plan: &CountPlan, division: Division) -> (String, usize) {
             .unwrap();
     let mut counter = ShardCount::new(plan).unwrap();
     let mut sums = SliceSums::new(plan, grid, &mut report);
+    let mut wholes: Vec<WholePart> = Vec::new();
     for (slice, shards) in read.parts {
         let mut tallies: Vec<ShardTally> = shards
             .iter()
             .map(|(&shard, parts)| {
-                let tally = counter.count(slice, shard, parts, &read.table).unwrap();
+                let (tally, whole) = counter.count(slice, shard, parts, &read.table).unwrap();
+                let whole = whole.map(|whole| WholePart::from_bytes(&whole.to_bytes()).unwrap());
+                wholes.extend(whole);
                 ShardTally::from_bytes(&tally.to_bytes()).unwrap()
             })
             .collect();
         shuffle(&mut tallies, division.shuffle);
         sums.slice(tallies).unwrap();
+    }
+    shuffle(&mut wholes, division.shuffle);
+    let mut by_shard: BTreeMap<u32, ShardWhole> = BTreeMap::new();
+    for part in &wholes {
+        let shard = by_shard.entry(part.shard);
+        shard.or_insert_with(|| ShardWhole::new(plan, part.shard).unwrap()).add(part).unwrap();
+    }
+    for whole in by_shard.into_values() {
+        let tally = whole.finish();
+        sums.whole(WholeTally::from_bytes(&tally.to_bytes()).unwrap()).unwrap();
     }
     let summary = sums.finish(read.summary).unwrap();
     let report = report.finish(&summary).unwrap();
@@ -624,7 +638,9 @@ proptest! {
             panic!("one piece is whole");
         };
         let mut counter = ShardCount::new(&plan).unwrap();
-        let tally = counter.count(part.slice, part.shard, std::slice::from_ref(&part), &table).unwrap();
+        let (tally, whole) =
+            counter.count(part.slice, part.shard, std::slice::from_ref(&part), &table).unwrap();
+        let whole = whole.unwrap();
         let damaged = |mut bytes: Vec<u8>| {
             let at = at % bytes.len();
             if cut {
@@ -641,6 +657,16 @@ proptest! {
         }
         if let Ok(tally) = ShardTally::from_bytes(&damaged(tally.to_bytes())) {
             let _ = sums.slice([tally]);
+        }
+        let mut joined = ShardWhole::new(&plan, whole.shard).unwrap();
+        if let Ok(part) = WholePart::from_bytes(&damaged(whole.to_bytes())) {
+            let _ = joined.add(&part);
+        }
+        if let Ok(tally) = WholeTally::from_bytes(&damaged(joined.finish().to_bytes()))
+            && sums.whole(tally).is_ok()
+        {
+            let summary = CountSummary { inputs: Vec::new(), totals: Totals::default(), filter: None };
+            sums.finish(Box::new(summary)).unwrap();
         }
         let _ = InputTable::from_bytes(&damaged(table.to_bytes()));
         if let Ok(input) = InputPart::from_bytes(&damaged(input.to_bytes())) {
@@ -804,7 +830,7 @@ fn what_does_not_belong_together_is_refused() {
     assert!(error.unwrap_err().to_string().contains("not of this shard"));
     assert!(counter.count(parts[0].slice, 1, &parts[..1], &table).is_err());
     let mut tally = |part: &SlicePart| {
-        counter.count(part.slice, part.shard, std::slice::from_ref(part), &table).unwrap()
+        counter.count(part.slice, part.shard, std::slice::from_ref(part), &table).unwrap().0
     };
     let next = parts.iter().find(|part| part.slice > parts[0].slice).unwrap();
     let mut nowhere = common::Slices::default();

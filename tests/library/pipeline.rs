@@ -2,6 +2,7 @@
 //! against itself under other numbers of threads, other cuts into files and other orders.
 
 use super::common;
+use flowsieve::Count;
 use flowsieve::decode::Tunnel;
 use flowsieve::elements::ElementKind;
 use flowsieve::filters::{FilterKind, Sizing, Structure};
@@ -14,6 +15,7 @@ use proptest::prelude::*;
 use std::collections::{BTreeMap, HashSet};
 use std::fs;
 use std::path::PathBuf;
+use std::time::Duration;
 use tempfile::TempDir;
 
 /// Distinct (source, destination) in each second of a classic little-endian microsecond pcap of
@@ -513,5 +515,31 @@ proptest! {
             prop_assert_eq!(rows, slices);
             prop_assert_eq!(Totals { late: 0, ..live }, totals.clone());
         }
+    }
+}
+
+/// Slices of a trace with packets out of order: what is new to each, and all together.
+#[test]
+fn the_whole_is_what_one_slice_counts_and_new_adds_up_to_it() {
+    for (memory, exact) in [(1 << 20, true), (1 << 20, false), (512, true), (2048, false)] {
+        let counted = |one: bool| {
+            let count = Count::of(["traces/generated.pcap"]).slice(Duration::from_millis(100));
+            let count = count.memory(memory).element(ElementKind::FLOW).threads(2);
+            let count = if exact { count } else { count.without_exact() };
+            if one { count.one_slice() } else { count }.run().unwrap()
+        };
+        let slices = counted(false);
+        let exactly = Count::of(["traces/generated.pcap"]).element(ElementKind::FLOW).one_slice();
+        let truth = exactly.run().unwrap().slices[0].exact.unwrap();
+        let whole = slices.summary.totals.whole.unwrap();
+        assert_eq!(whole.exact, exact.then_some(truth));
+        assert!((whole.lower..=whole.upper).contains(&Some(truth)), "{whole:?} {truth}");
+        let new: u64 = slices.iter().map(|slice| slice.new.unwrap()).sum();
+        let expected = whole.exact.map_or(whole.estimate.unwrap(), |exact| exact as f64);
+        assert_eq!(new as f64, expected);
+        assert!(counted(true).summary.totals.whole.is_none());
+        let totals = &slices.summary.totals;
+        assert_eq!(totals.bounds_checked > 0, exact);
+        assert!(totals.bounds_held * 10 >= totals.bounds_checked * 8, "{totals:?}");
     }
 }

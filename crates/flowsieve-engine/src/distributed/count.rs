@@ -2,11 +2,11 @@
 
 use super::plan::{Form, PiecePlan};
 use super::trace_order::TraceOrder;
-use super::{InputTable, PieceError, ShardTally, SlicePart};
+use super::{InputTable, PieceError, ShardTally, SlicePart, WholePart};
 use crate::elements::{ElementColumns, ElementKind};
 use crate::guard::catch_panic;
 use crate::hashing::{Digest, Digester, shard_of};
-use crate::pipeline::{CountPlan, Shard, ShardSpec, ShardTally as Counts};
+use crate::pipeline::{CountPlan, Shard, ShardSpec, ShardTally as Counts, Whole, WholeSpec};
 
 /// Elements that the shard takes at a time.
 const BATCH: usize = 1024;
@@ -20,6 +20,7 @@ pub struct ShardCount {
     shards: u32,
     with_keys: bool,
     with_attributes: bool,
+    whole: Option<WholeSpec>,
     columns: ElementColumns,
 }
 
@@ -38,12 +39,14 @@ impl ShardCount {
             shards: plan.shards,
             with_keys: plan.outline().form() == Form::Bytes,
             with_attributes: plan.needs_attributes(),
+            whole: plan.whole(),
             columns: ElementColumns::default(),
         })
     }
 
     /// Counts the parts of one shard of one slice, which may come in any order. Parts of pieces
-    /// that do not count are ignored, as is the second copy of a part.
+    /// that do not count are ignored, as is the second copy of a part. If there may be several
+    /// slices, the elements are returned for the count of all slices, too.
     ///
     /// # Errors
     ///
@@ -54,7 +57,8 @@ impl ShardCount {
         shard: u32,
         parts: &[SlicePart],
         table: &InputTable,
-    ) -> Result<ShardTally, PieceError> {
+    ) -> Result<(ShardTally, Option<WholePart>), PieceError> {
+        self.shard.go_on_with(self.whole.map(Whole::new));
         let mut elements = TraceOrder::new(slice, shard, parts, table)?;
         let mut tally = ShardTally {
             slice,
@@ -65,14 +69,15 @@ impl ShardCount {
             counts: Counts::default(),
         };
         while let Some(key) = elements.next()? {
-            self.push(shard, key)?;
+            self.push(slice, shard, key)?;
         }
-        self.flush()?;
+        self.flush(slice)?;
         tally.counts = catch_panic(|| self.shard.close(0, slice))?;
-        Ok(tally)
+        let whole = self.shard.take_whole();
+        Ok((tally, whole.map(|whole| WholePart::of(slice, shard, whole))))
     }
 
-    fn push(&mut self, shard: u32, key: &[u8]) -> Result<(), PieceError> {
+    fn push(&mut self, slice: i64, shard: u32, key: &[u8]) -> Result<(), PieceError> {
         let digest = if self.with_keys {
             self.digester.digest(key)
         } else {
@@ -93,14 +98,14 @@ impl ShardCount {
             columns.attributes.extend(digests);
         }
         if columns.len() == BATCH {
-            self.flush()?;
+            self.flush(slice)?;
         }
         Ok(())
     }
 
-    fn flush(&mut self) -> Result<(), PieceError> {
+    fn flush(&mut self, slice: i64) -> Result<(), PieceError> {
         if !self.columns.is_empty() {
-            catch_panic(|| self.shard.add(0, &self.columns))?;
+            catch_panic(|| self.shard.add(0, slice, &self.columns))?;
             self.columns.clear();
         }
         Ok(())

@@ -4,6 +4,8 @@
 //! ```text
 //!   divide ─► Piece ─► PieceReader ─► SlicePart ─┐ by (slice, shard)
 //!                          └► InputPart ─► InputTable ─► ShardCount ─► ShardTally ─► SliceSums ─► report
+//!                                                            └► WholePart ─► ShardWhole ─► WholeTally ┘
+//!                                                               by shard
 //! ```
 //!
 //! This relies on three facts. Repeats change no reported number, so a piece emits each distinct
@@ -60,6 +62,7 @@ mod sums;
 mod table;
 mod tally;
 mod trace_order;
+mod whole;
 mod wire;
 
 pub use count::ShardCount;
@@ -80,4 +83,5 @@ pub use sums::SliceSums;
 pub use table::{InputTable, Joined};
 pub use tally::ShardTally;
 pub use trace_order::PacketPlace;
+pub use whole::{ShardWhole, WholePart, WholeTally};
 pub use wire::WireFormat;

@@ -1,9 +1,9 @@
 //! Adds the tallies of shards up to rows of slices, and to totals.
 
-use super::{PieceError, ShardTally};
+use super::{PieceError, ShardTally, WholeTally};
 use crate::pipeline::{
     ClosedSlice, Collector, CountPlan, CountSummary, Cut, Edges, InputResult, Rows, ShardSpec,
-    ShardTally as Counts, SliceGrid, SliceSink, Totals,
+    ShardTally as Counts, SliceGrid, SliceSink, Totals, WholeTally as WholeCounts,
 };
 
 /// Adds tallies up to slices, which go to a sink in the order of time.
@@ -15,6 +15,8 @@ pub struct SliceSums<'a> {
     one_slice: bool,
     slices: u64,
     last: Option<i64>,
+    /// What is known of all slices together, by shard.
+    wholes: Vec<Option<WholeCounts>>,
 }
 
 impl<'a> SliceSums<'a> {
@@ -33,6 +35,25 @@ impl<'a> SliceSums<'a> {
             one_slice: plan.slicing.width_ns.is_none(),
             slices: 0,
             last: None,
+            wholes: match plan.whole() {
+                Some(_) => vec![None; plan.shards as usize],
+                None => Vec::new(),
+            },
+        }
+    }
+
+    /// Adds what is known of all slices of a shard. A shard without elements may have none.
+    ///
+    /// # Errors
+    ///
+    /// The shard had one before, or the plan has only one slice.
+    pub fn whole(&mut self, tally: WholeTally) -> Result<(), PieceError> {
+        match self.wholes.get_mut(tally.shard as usize) {
+            Some(whole @ None) => {
+                *whole = Some(tally.counts);
+                Ok(())
+            }
+            _ => Err(mismatch("a tally of all slices came twice, or is not of this plan")),
         }
     }
 
@@ -117,7 +138,10 @@ impl<'a> SliceSums<'a> {
     /// The sink failed.
     pub fn finish(self, mut inputs: Box<CountSummary>) -> Result<CountSummary, PieceError> {
         let (rows, _) = self.collector.finish();
-        let slices = rows.finish(Cut::AtEnd)?;
+        let spec = self.spec.whole;
+        let whole = self.wholes.into_iter();
+        let whole = whole.map(|whole| whole.unwrap_or_else(|| WholeCounts::empty(spec)));
+        let slices = rows.finish(Cut::AtEnd, whole.collect())?;
         let totals = std::mem::take(&mut inputs.totals);
         Ok(CountSummary {
             totals: Totals {

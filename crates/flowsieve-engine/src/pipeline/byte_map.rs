@@ -2,6 +2,7 @@
 
 use crate::memory::can_allocate;
 use ahash::RandomState;
+use hashbrown::hash_map::Entry;
 use hashbrown::{HashMap, HashTable};
 use std::hash::Hash;
 
@@ -66,17 +67,24 @@ impl<V: Copy> ByteMap<V> {
     /// Gives `key`, of at most 65,535 bytes, this value.
     #[inline]
     pub(super) fn put(&mut self, key: &[u8], value: V) -> Put<V> {
+        self.put_by(key, value, |_, new| new)
+    }
+
+    /// Gives `key`, of at most 65,535 bytes, this value, or what `both` makes of the one that it has
+    /// and this one.
+    #[inline]
+    pub(super) fn put_by(&mut self, key: &[u8], value: V, both: impl Fn(V, V) -> V) -> Put<V> {
         if self.over_limit {
             return Put::Refused;
         }
         if let [4, pair @ ..] = key
             && let Ok(pair) = pair.try_into()
         {
-            return self.put_word(|map| &mut map.pairs, u64::from_ne_bytes(pair), value);
+            return self.put_word(|map| &mut map.pairs, u64::from_ne_bytes(pair), value, both);
         }
         match short(key) {
-            Some(packed) => self.put_word(|map| &mut map.short, packed, value),
-            None => self.put_long(key, value),
+            Some(packed) => self.put_word(|map| &mut map.short, packed, value, both),
+            None => self.put_long(key, value, both),
         }
     }
 
@@ -87,12 +95,13 @@ impl<V: Copy> ByteMap<V> {
         table: impl Fn(&mut Self) -> &mut HashMap<K, V, RandomState>,
         key: K,
         value: V,
+        both: impl Fn(V, V) -> V,
     ) -> Put<V> {
         let words = table(self);
         // Inserting into a full table would make it grow, also for what it has.
         if words.len() == words.capacity() {
             if let Some(held) = words.get_mut(&key) {
-                return Put::Known(std::mem::replace(held, value));
+                return Put::known(held, value, both);
             }
             let bytes = words.allocation_size();
             if !self.may_grow(bytes, 1024)
@@ -101,15 +110,21 @@ impl<V: Copy> ByteMap<V> {
                 return Put::Refused;
             }
         }
-        table(self).insert(key, value).map_or(Put::New, Put::Known)
+        match table(self).entry(key) {
+            Entry::Occupied(mut held) => Put::known(held.get_mut(), value, both),
+            Entry::Vacant(place) => {
+                place.insert(value);
+                Put::New
+            }
+        }
     }
 
-    fn put_long(&mut self, key: &[u8], value: V) -> Put<V> {
+    fn put_long(&mut self, key: &[u8], value: V, both: impl Fn(V, V) -> V) -> Put<V> {
         let hash = self.hasher.hash_one(key);
         let bytes = &self.bytes;
         let known = |(place, _): &(Place, V)| place.of(bytes) == key;
         if let Some((_, held)) = self.long.find_mut(hash, known) {
-            return Put::Known(std::mem::replace(held, value));
+            return Put::known(held, value, both);
         }
         if (self.long.len() == self.long.capacity()
             && !self.may_grow(self.long.allocation_size(), 1024))
@@ -196,6 +211,15 @@ impl<V: Copy> ByteMap<V> {
         self.long.clear();
         self.bytes.clear();
         self.over_limit = false;
+    }
+}
+
+impl<V: Copy> Put<V> {
+    #[inline]
+    fn known(held: &mut V, value: V, both: impl Fn(V, V) -> V) -> Self {
+        let before = *held;
+        *held = both(before, value);
+        Self::Known(before)
     }
 }
 

@@ -62,14 +62,16 @@ impl<'a> Collector<'a> {
                 break;
             }
             let Waiting { slice, mut tallies, .. } = entry.remove();
-            let mut journal = Vec::new();
+            let (mut journal, mut moved) = (Vec::new(), Vec::new());
             for tally in tallies.iter_mut().flatten() {
                 self.kept.extend(tally.filter.take());
                 journal.extend(tally.journal.take());
+                moved.append(&mut tally.moved);
             }
             self.next_closing += 1;
             let sum = SliceSum::of(slice, tallies.into_iter().flatten());
             self.rows.take(sum, &journal)?;
+            self.rows.move_new(&moved);
         }
         Ok(())
     }

@@ -30,6 +30,7 @@ mod slice_set;
 mod slice_sum;
 mod time_slice;
 mod traffic;
+mod whole;
 mod window;
 mod window_rows;
 mod workers;
@@ -44,7 +45,9 @@ pub(crate) use exact::ExactSet;
 #[doc(hidden)]
 pub use observer::Observer;
 pub use plan::{CountPlan, CounterChoice, Slicing};
-pub use results::{CombinationResult, CountSummary, Quantiles, SliceResult, SliceSink, Totals};
+pub use results::{
+    CombinationResult, CountSummary, Quantiles, SliceResult, SliceSink, Totals, WholeResult,
+};
 pub(crate) use rows::Rows;
 pub use run::{CountExtras, count};
 #[doc(hidden)]
@@ -58,3 +61,4 @@ pub use time_slice::{Align, SliceGrid};
 pub(crate) use time_slice::{OpenSlices, Place};
 #[doc(hidden)]
 pub use traffic::{Traffic, TrafficPair};
+pub(crate) use whole::{Whole, WholeSpec, WholeTally, is_level};

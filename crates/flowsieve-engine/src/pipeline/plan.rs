@@ -1,6 +1,7 @@
 //! What a run shall do: validated choices, no behaviour.
 
 use super::time_slice::Align;
+use super::whole::WholeSpec;
 use crate::elements::{ElementRule, Extractor};
 use crate::filters::saved::SavedFilter;
 use crate::filters::{
@@ -298,9 +299,34 @@ impl CountPlan {
     pub(crate) fn exact_set_limit(&self) -> Option<u64> {
         let of_shard = 1 + self.combinations().len() as u64;
         let sets = u64::from(self.shards) * self.open_slices() as u64 * of_shard;
-        // The elements of a window take the other half.
-        let share = if self.panes().is_some() { 2 } else { 1 };
+        // The elements of a window, or of all slices, take the other half.
+        let share = if self.slicing.width_ns.is_some() { 2 } else { 1 };
         self.exact_limit_bytes.map(|limit| limit / share / sets)
+    }
+
+    /// Returns how a shard counts all slices together, if there may be several that do not overlap.
+    pub(crate) fn whole(&self) -> Option<WholeSpec> {
+        self.slicing.width_ns.filter(|_| self.panes().is_none())?;
+        let counter = self.counter.as_ref().map(|counter| &counter.shard);
+        let open_bytes = |counter: &CounterSpec| {
+            counter.memory_bytes().saturating_mul(self.open_slices() as u64)
+        };
+        let shards = u64::from(self.shards);
+        Some(WholeSpec {
+            exact_limit_bytes: self.exact_limit_bytes.map(|limit| limit / 2 / shards),
+            places: counter.map(|counter| WholeSpec::places(open_bytes(counter), shards)),
+            firsts_only: counter.is_some_and(|counter| {
+                let is_roomy = counter.memory_bytes() * shards >= WholeSpec::ROOMY_BYTES;
+                is_roomy && counter.tells_first() && counter.counts_distinct()
+            }),
+        })
+    }
+
+    /// Returns the bytes of the sample that counts all slices together, over all shards.
+    #[doc(hidden)]
+    pub fn whole_bytes(&self) -> Option<u64> {
+        let places = self.whole()?.places?;
+        Some(WholeSpec::sample_bytes(places).saturating_mul(self.shards.into()))
     }
 
     /// Bytes that the exact count of the windows of one shard may take.
@@ -411,6 +437,7 @@ impl CountPlan {
     pub fn check_memory(&self) -> Result<(), RunError> {
         let slices = self.open_slices();
         let bytes = self.counter_bytes().unwrap_or(0).saturating_mul(slices as u64);
+        let bytes = bytes.saturating_add(self.whole_bytes().unwrap_or(0));
         if can_allocate(bytes) {
             return Ok(());
         }

@@ -83,6 +83,7 @@ impl Recent {
         let index = sum.slice.index;
         if let Some(before) = self.remove(index) {
             sum.revision = before.revision + 1;
+            sum.new = sum.new.zip(before.new).map(|(a, b)| a + b);
         }
         // Without its journal a slice cannot be counted on; everything else goes on.
         let journal = self.write(journal).ok();
@@ -99,6 +100,15 @@ impl Recent {
         }
         let (&index, _) = self.slices.first_key_value()?;
         self.remove(index)
+    }
+
+    /// Takes new elements from a slice, which an earlier one has: its row changes.
+    pub(super) fn lose_new(&mut self, index: i64, elements: u64) {
+        if let Some(Closed { sum, .. }) = self.slices.get_mut(&index) {
+            sum.new = sum.new.map(|new| new - elements as i64);
+            sum.is_shown = false;
+            self.unshown.insert(index);
+        }
     }
 
     fn remove(&mut self, index: i64) -> Option<SliceSum> {

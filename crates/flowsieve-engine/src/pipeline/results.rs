@@ -41,6 +41,12 @@ pub struct SliceResult {
     pub saturated: bool,
     /// Counts of the combinations that the plan names, in its order.
     pub combinations: Vec<CombinationResult>,
+    /// Distinct elements that are in no earlier slice: exact as long as the exact set of all slices
+    /// is, else an estimate. `None` if there is one slice or windows slide, and in a row that was
+    /// emitted before all packets came, if it is not exact.
+    pub new: Option<u64>,
+    /// Standard error of an estimate of them.
+    pub new_std_error: Option<f64>,
     /// A row of this slice was emitted before, and packets came for it afterwards: this row
     /// replaces it.
     pub revised: bool,
@@ -85,7 +91,30 @@ impl CombinationResult {
     }
 }
 
+/// The distinct elements of all slices together: an element in two slices counts once.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct WholeResult {
+    /// By the exact set; `None` if it is off or passed its limit.
+    pub exact: Option<u64>,
+    /// Unbiased estimate by a sample, if there is a counter.
+    pub estimate: Option<f64>,
+    /// Standard error of the estimate.
+    pub std_error: Option<f64>,
+    /// Lower bound: with the upper one it holds in 95 of 100 cases or more.
+    pub lower: Option<u64>,
+    /// Upper bound.
+    pub upper: Option<u64>,
+}
+
 impl SliceResult {
+    /// Whether the bounds enclose the exact count; `None` if one of them is not there, or if there
+    /// were no elements.
+    #[doc(hidden)]
+    pub fn bounds_hold(&self) -> Option<bool> {
+        let exact = self.exact.filter(|_| self.elements > 0)?;
+        Some((self.lower?..=self.upper?).contains(&exact))
+    }
+
     /// (estimate - exact) / exact, where both are there and exact is not 0.
     pub fn rel_error(&self) -> Option<f64> {
         match (self.estimate, self.exact) {
@@ -129,6 +158,8 @@ pub struct Totals {
     pub slices: u64,
     /// Empty slices in long gaps, which are not reported.
     pub empty_slices_omitted: u64,
+    /// The distinct elements of all slices together, if there may be several.
+    pub whole: Option<WholeResult>,
     /// Sums over the slices; `None` if a slice has no count.
     pub exact: Option<u64>,
     /// Sum of the raw counts.
@@ -147,6 +178,10 @@ pub struct Totals {
     pub observed_fpr: Option<f64>,
     /// Slices that are [saturated](SliceResult::saturated).
     pub saturated_slices: u64,
+    /// Slices with elements that have bounds and an exact count.
+    pub bounds_checked: u64,
+    /// Slices whose bounds enclose the exact count.
+    pub bounds_held: u64,
     /// Distinct elements of a slice at these quantiles; `None` if no slice has a count.
     pub quantiles: Option<Quantiles>,
 }

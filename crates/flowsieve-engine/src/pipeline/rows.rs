@@ -7,10 +7,11 @@
 use super::combination_sums::CombinationSums;
 use super::edges::{Cut, Edges};
 use super::recent::{Journal, Recent};
-use super::results::{Quantiles, SliceResult, SliceSink, Totals};
+use super::results::{Quantiles, SliceResult, SliceSink, Totals, WholeResult};
 use super::shard::ShardTally;
 use super::slice_sum::{ClosedSlice, SliceSum};
 use super::time_slice::SliceGrid;
+use super::whole::{WholeSums, WholeTally};
 use super::window_rows::WindowRows;
 use crate::elements::ElementColumns;
 use crate::filters::Estimate;
@@ -37,6 +38,8 @@ pub(crate) struct Rows<'a> {
     waiting: Sorted<SliceSum>,
     /// Slices that can be counted on, where the inputs cannot be read again.
     recent: Option<Recent>,
+    /// Rows are emitted while packets come: they say of new elements what the exact maps know.
+    is_live: bool,
     /// Where the first slice begins whose row was shown.
     first_ns: Option<i64>,
     /// The last row that was shown while others were still to come.
@@ -71,6 +74,7 @@ impl<'a> Rows<'a> {
             empty: SliceSum::of(nothing, std::iter::once(empty)),
             waiting: Sorted::new(WAITING_BYTES),
             recent: None,
+            is_live: false,
             last_shown: None,
             revision: 0,
             panes,
@@ -83,9 +87,11 @@ impl<'a> Rows<'a> {
         Self { revision: self.revision + 1, ..self }
     }
 
-    /// Keeps what is needed to go on with slices that were closed.
-    pub(super) fn keep_recent(&mut self) {
+    /// Keeps what is needed to go on with slices that were closed. `is_live` says whether rows are
+    /// emitted while packets come.
+    pub(super) fn keep_recent(&mut self, is_live: bool) {
         self.recent = Some(Recent::default());
+        self.is_live = is_live;
     }
 
     /// Adds a slice, with the elements that count it again.
@@ -100,6 +106,13 @@ impl<'a> Rows<'a> {
             self.waiting.push(lowest)?;
         }
         Ok(())
+    }
+
+    /// Takes new elements from closed slices, whose rows change.
+    pub(super) fn move_new(&mut self, moved: &[(i64, u64)]) {
+        if let Some(recent) = &mut self.recent {
+            moved.iter().for_each(|&(index, elements)| recent.lose_new(index, elements));
+        }
     }
 
     /// Returns the state of a slice when it was closed, to continue from there; `None` if it is no
@@ -143,14 +156,23 @@ impl<'a> Rows<'a> {
     }
 
     /// Emits all rows that were not shown; returns the totals of all slices. `cut` says how the
-    /// trace ended.
-    pub(crate) fn finish(self, cut: Cut) -> io::Result<Totals> {
-        let Self { sink, grid, edges, empty, mut waiting, recent, last_shown, panes, .. } = self;
+    /// trace ended, and `whole` what the shards know of all slices together, if they do.
+    pub(crate) fn finish(self, cut: Cut, whole: Vec<WholeTally>) -> io::Result<Totals> {
+        let Self {
+            sink, grid, edges, empty, mut waiting, recent, is_live, last_shown, panes, ..
+        } = self;
         let mut windows = panes.map(|panes| WindowRows::new(panes, grid));
         for sum in recent.into_iter().flat_map(Recent::into_rows) {
             waiting.push(sum)?;
         }
         let mut sums = Sums::new(&empty);
+        let mut whole = WholeSums::new(whole);
+        sums.whole = whole.result();
+        let mut new = |index: i64, row: &mut SliceResult| {
+            if !is_live {
+                (row.new, row.new_std_error) = whole.slice(index).best();
+            }
+        };
         let (mut last, mut first_ns) = (None, None);
         let mut add = |sum: SliceSum, cut: Option<Cut>| -> io::Result<()> {
             let index = sum.slice.index;
@@ -162,6 +184,7 @@ impl<'a> Rows<'a> {
                     for index in empties {
                         let mut row = empty_row(&empty, grid, panes, index);
                         row.partial = edges.is_partial((row.start_ns, row.end_ns), first_ns, None);
+                        new(index, &mut row);
                         sums.count(&row);
                         if last_shown.is_none_or(|last| last < index) {
                             sink.slice(&row)?;
@@ -176,6 +199,7 @@ impl<'a> Rows<'a> {
             }
             row.partial = edges.is_partial((row.start_ns, row.end_ns), first_ns, cut);
             row.revised = last_shown.is_some_and(|last| index <= last);
+            new(index, &mut row);
             sums.add(&sum, &row);
             if sum.is_shown { Ok(()) } else { sink.slice(&row) }
         };
@@ -224,7 +248,10 @@ struct Sums {
     estimate: Option<Estimate>,
     false_repeats: Option<f64>,
     saturated_slices: u64,
+    bounds_checked: u64,
+    bounds_held: u64,
     combinations: CombinationSums,
+    whole: Option<WholeResult>,
     /// The least and the most distinct elements of a slice: the histogram rounds them.
     least: u64,
     most: u64,
@@ -241,7 +268,10 @@ impl Sums {
             estimate: empty.estimate,
             false_repeats: empty.exact.zip(empty.first).map(|_| 0.0),
             saturated_slices: 0,
+            bounds_checked: 0,
+            bounds_held: 0,
             combinations: CombinationSums::new(&empty.combinations),
+            whole: None,
             least: u64::MAX,
             most: 0,
             // Grows with the counts: one for all of them from the start is 240 KiB to be cleared.
@@ -265,9 +295,9 @@ impl Sums {
     /// Counts a slice that is reported.
     fn count(&mut self, slice: &SliceResult) {
         self.slices += 1;
-        if slice.saturated {
-            self.saturated_slices += 1;
-        }
+        self.saturated_slices += u64::from(slice.saturated);
+        self.bounds_checked += u64::from(slice.bounds_hold().is_some());
+        self.bounds_held += u64::from(slice.bounds_hold() == Some(true));
         let Some(best) = slice.best() else {
             return;
         };
@@ -293,7 +323,10 @@ impl Sums {
             upper: self.estimate.and_then(Estimate::upper),
             observed_fpr: self.false_repeats.zip(judged).map(|(f, n)| f / n as f64),
             saturated_slices: self.saturated_slices,
+            bounds_checked: self.bounds_checked,
+            bounds_held: self.bounds_held,
             combinations: self.combinations.results(),
+            whole: self.whole,
             quantiles: (!self.histogram.is_empty()).then(|| Quantiles {
                 min: self.least,
                 p50: quantile(0.5),

@@ -10,7 +10,8 @@ use super::shard::ShardSpec;
 use super::slice_pipeline::{Reread, SlicePipeline};
 #[cfg(doc)]
 use super::traffic::Traffic;
-use super::workers::CountStage;
+use super::whole::Whole;
+use super::workers::{Begun, CountStage};
 use crate::filters::saved::SavedFilter;
 use crate::filters::{FilterSpec, MembershipFilter};
 use crate::inputs::{InputResult, PlanError, RunError, Watch};
@@ -98,13 +99,15 @@ pub fn count(
     plan.check_memory()?;
     let threads = ThreadAssignment::new(plan);
     let mut pipeline = pipeline(plan, &threads, observers);
-    let keeps_recent = pipeline.recalls || pipeline.delay_ns.is_some();
+    let is_live = pipeline.delay_ns.is_some();
+    let keeps_recent = pipeline.recalls || is_live;
     let spec = ShardSpec {
         journal: pipeline.recalls,
         ..ShardSpec::new(plan, plan.open_slices(), kept.is_some())
     };
     let is_continued = continued.is_some();
-    let begun = continued.map(SavedFilter::into_shards).unwrap_or_default();
+    let filters = continued.map(SavedFilter::into_shards).unwrap_or_default();
+    let begun = Begun { filters, ..Begun::default() };
     let shards = plan.shards as usize;
     let read = pipeline.read(
         watch,
@@ -112,18 +115,21 @@ pub fn count(
             let edges = Edges::new(plan.grid(), &plan.trace.selection, grid);
             let mut rows = Rows::new(sink, spec.empty_tally(), grid, edges, plan.panes());
             if keeps_recent {
-                rows.keep_recent();
+                rows.keep_recent(is_live);
             }
             let collector = Collector::new(rows, shards);
             CountStage::start(scope, &spec, shards, threads.workers, begun, collector)
         },
-        |scope, (rows, _)| {
+        |scope, (rows, Begun { wholes, .. })| {
             let collector = Collector::new(rows.again(), shards);
-            CountStage::start(scope, &spec, shards, threads.workers, Vec::new(), collector)
+            let begun = Begun { wholes, ..Begun::default() };
+            CountStage::start(scope, &spec, shards, threads.workers, begun, collector)
         },
     )?;
-    let (rows, filters) = read.outcome;
-    let slices = rows.finish(Cut::new(read.totals.interrupted)).map_err(RunError::Sink)?;
+    let (rows, Begun { filters, wholes }) = read.outcome;
+    let whole = wholes.into_iter().map(Whole::tally).collect();
+    let cut = Cut::new(read.totals.interrupted);
+    let slices = rows.finish(cut, whole).map_err(RunError::Sink)?;
     if is_continued && read.totals.packets == 0 && !read.totals.interrupted {
         return Err(PlanError::new(
             "no packet was read, so there is nothing to go on with: the saved filter stays as it is",

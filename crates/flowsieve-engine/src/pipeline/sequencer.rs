@@ -46,10 +46,17 @@ pub(crate) trait Stage {
     /// added.
     const LOOKS_AHEAD: bool;
 
+    /// Whether slices that are final, so that their results are emitted, stay open for packets that
+    /// come nevertheless, and close as all others do.
+    const KEEPS_OPEN: bool = false;
+
     /// The outcome of the run.
     type Outcome;
 
-    /// Adds elements of the slice in this slot of the table of open slices, and leaves an empty
+    /// Opens the slice with this number in this slot of the table of open slices.
+    fn open(&mut self, _slot: usize, _index: i64) {}
+
+    /// Adds elements of the slice in this slot, and leaves an empty
     /// batch in their place.
     fn add(
         &mut self,
@@ -60,6 +67,11 @@ pub(crate) trait Stage {
 
     /// Closes a slice; its slot is free for another one afterwards.
     fn close(&mut self, closing: Closing) -> Result<(), StageError>;
+
+    /// Takes note of what a slice has that is final and stays open.
+    fn show(&mut self, _slot: usize, _slice: ClosedSlice) -> Result<(), StageError> {
+        Ok(())
+    }
 
     /// Closes a pane without packets, where windows slide.
     fn pass(&mut self, _number: u64, _pane: ClosedSlice) -> Result<(), StageError> {
@@ -325,8 +337,8 @@ impl<S: Stage> Sequencer<S> {
         Ok(slot)
     }
 
-    /// Closes the slices that end by this time, which are final, and emits their results. Packets
-    /// that come still are counted within `delay_ns`.
+    /// Closes the slices that end by this time, which are final, or lets the stage see them, and
+    /// emits their results. Packets that come still are counted within `delay_ns`.
     pub(super) fn emit_final(&mut self, final_ns: i64, delay_ns: i64) -> Result<(), StageError> {
         self.final_ns = self.final_ns.max(final_ns);
         if let Late::Buffered(buffer) = &mut self.late
@@ -339,7 +351,14 @@ impl<S: Stage> Sequencer<S> {
         }
         for slot in self.in_time() {
             let Slot { slice, is_open, .. } = &self.slots[slot];
-            if *is_open && self.grid.bounds(slice.index).1 <= final_ns {
+            if !*is_open || self.grid.bounds(slice.index).1 > final_ns {
+                continue;
+            }
+            if S::KEEPS_OPEN {
+                let slice = *slice;
+                self.flush(slot)?;
+                self.stage.show(slot, slice)?;
+            } else {
                 self.close(slot)?;
                 self.slices.close(slot);
             }
@@ -443,6 +462,7 @@ impl<S: Stage> Sequencer<S> {
                 is_open: true,
             });
         }
+        self.stage.open(slot, slice.index);
         self.reuse_batches(slot)
     }
 

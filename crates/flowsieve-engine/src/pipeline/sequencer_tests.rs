@@ -10,7 +10,8 @@ use super::sequencer::{Late, LateBuffer, Sequencer, StageError};
 use super::shard::ShardSpec;
 use super::slice_set::SliceSet;
 use super::time_slice::{Align, SliceGrid};
-use super::workers::CountStage;
+use super::whole::{Whole, WholeSpec};
+use super::workers::{Begun, CountStage};
 use crate::decode::Skip;
 use crate::elements::{Cursor, ElementBatch, ElementKind};
 use crate::filters::{CounterSpec, FilterKind, FilterSpec, Sizing};
@@ -42,6 +43,11 @@ fn filter(kind: FilterKind, bytes: u64) -> CounterSpec {
 
 /// The rows in the order in which they come, and the totals.
 fn rows(steps: &[Step], counter: Option<CounterSpec>, exact: bool) -> (Vec<SliceResult>, Totals) {
+    let whole = WholeSpec {
+        exact_limit_bytes: exact.then_some(1 << 20),
+        places: counter.as_ref().map(|_| 16),
+        firsts_only: counter.as_ref().is_some_and(CounterSpec::counts_distinct),
+    };
     let spec = ShardSpec {
         counter,
         kind: ElementKind::SOURCE,
@@ -53,6 +59,7 @@ fn rows(steps: &[Step], counter: Option<CounterSpec>, exact: bool) -> (Vec<Slice
         at_once: false,
         keep: false,
         journal: true,
+        whole: Some(whole),
     };
     let shards = 2;
     let grid = SliceGrid::new(Some(WIDTH_NS), Align::Epoch, 0);
@@ -60,9 +67,15 @@ fn rows(steps: &[Step], counter: Option<CounterSpec>, exact: bool) -> (Vec<Slice
     let mut sink = Gathered::default();
     let totals = thread::scope(|scope| {
         let mut rows = Rows::new(&mut sink, spec.empty_tally(), grid, Edges::default(), None);
-        rows.keep_recent();
-        let stage =
-            CountStage::start(scope, &spec, shards, 0, Vec::new(), Collector::new(rows, shards));
+        rows.keep_recent(true);
+        let stage = CountStage::start(
+            scope,
+            &spec,
+            shards,
+            0,
+            Begun::default(),
+            Collector::new(rows, shards),
+        );
         let late = Late::Buffered(LateBuffer::default());
         let mut sequencer = Sequencer::new(grid, false, 2, 1, shards, late, stage);
         let run = || -> Result<_, StageError> {
@@ -78,8 +91,9 @@ fn rows(steps: &[Step], counter: Option<CounterSpec>, exact: bool) -> (Vec<Slice
                     sequencer.emit_final(final_ns, 50)?;
                 }
             }
-            let (counted, _, (rows, _)) = sequencer.finish()?;
-            let slices = rows.finish(Cut::AtEnd)?;
+            let (counted, _, (rows, begun)) = sequencer.finish()?;
+            let whole = begun.wholes.into_iter().map(Whole::tally).collect();
+            let slices = rows.finish(Cut::AtEnd, whole)?;
             Ok(Totals { packets: counted.packets, uncounted: counted.uncounted, ..slices })
         };
         run().unwrap_or_else(|_| panic!("nothing fails here"))
@@ -151,6 +165,11 @@ fn rows_of_batches(
         at_once: false,
         keep: false,
         journal: is_stream,
+        whole: Some(WholeSpec {
+            exact_limit_bytes: Some(1 << 20),
+            places: Some(64),
+            firsts_only: true,
+        }),
     };
     let grid = SliceGrid::new((!one_slice).then_some(WIDTH_NS), Align::Epoch, 0);
     let digester = Digester::new(0);
@@ -159,10 +178,10 @@ fn rows_of_batches(
     let (totals, uncounted) = thread::scope(|scope| {
         let mut rows = Rows::new(&mut sink, spec.empty_tally(), grid, Edges::default(), None);
         if is_stream {
-            rows.keep_recent();
+            rows.keep_recent(false);
         }
         let collector = Collector::new(rows, shards);
-        let stage = CountStage::start(scope, &spec, shards, 2, Vec::new(), collector);
+        let stage = CountStage::start(scope, &spec, shards, 2, Begun::default(), collector);
         let late = if is_stream {
             Late::Buffered(LateBuffer::default())
         } else {
@@ -206,8 +225,9 @@ fn rows_of_batches(
                 sequencer.take(&mut batch, &mut cursor, end / 3)?;
                 sequencer.take(&mut batch, &mut cursor, end)?;
             }
-            let (counted, listed, (rows, _)) = sequencer.finish()?;
-            let _ = rows.finish(Cut::AtEnd)?;
+            let (counted, listed, (rows, begun)) = sequencer.finish()?;
+            let whole = begun.wholes.into_iter().map(Whole::tally).collect();
+            let _ = rows.finish(Cut::AtEnd, whole)?;
             let listed = (0..10).filter(|&index| listed.contains(index));
             Ok((counted, listed.map(|index| index as u64).collect()))
         };

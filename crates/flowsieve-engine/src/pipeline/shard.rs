@@ -2,6 +2,7 @@
 
 use super::exact::ExactSet;
 use super::plan::CountPlan;
+use super::whole::{Whole, WholeSpec};
 use super::window::ShardWindow;
 use crate::elements::{ElementColumns, ElementKind};
 use crate::filters::{
@@ -32,6 +33,8 @@ pub(crate) struct ShardSpec {
     pub(crate) keep: bool,
     /// Return the elements that count the slice again.
     pub(crate) journal: bool,
+    /// Count all slices together, too.
+    pub(crate) whole: Option<WholeSpec>,
 }
 
 /// A shard's part of a slice's answer.
@@ -48,6 +51,12 @@ pub(crate) struct ShardTally {
     pub(crate) false_repeats: u64,
     /// The counter has no estimate and was too full to count.
     pub(crate) saturated: bool,
+    /// Elements that are in no earlier slice, as the exact map of all slices knows, less those that it
+    /// lost to earlier ones, since the slice was opened; and those that closed slices lost.
+    #[serde(skip)]
+    pub(crate) new: Option<i64>,
+    #[serde(skip)]
+    pub(crate) moved: Vec<(i64, u64)>,
     /// The filter, if it is to be kept.
     #[serde(skip)]
     pub(crate) filter: Option<Box<dyn MembershipFilter>>,
@@ -80,6 +89,7 @@ impl ShardSpec {
             ),
             keep,
             journal: false,
+            whole: plan.whole(),
         }
     }
 
@@ -102,6 +112,7 @@ impl ShardSpec {
                 })
                 .unwrap_or_default(),
             exact: self.exact_limit_bytes.map(|_| 0),
+            new: self.whole.and_then(|whole| whole.exact_limit_bytes).map(|_| 0),
             ..ShardTally::default()
         }
     }
@@ -113,6 +124,7 @@ pub(crate) struct Shard {
     spec: ShardSpec,
     slices: Vec<Option<OpenSlice>>,
     window: Option<ShardWindow>,
+    whole: Option<Whole>,
     sightings: Vec<Sighting>,
     /// The values of a combination.
     key: Vec<u8>,
@@ -128,6 +140,9 @@ struct OpenSlice {
     used: bool,
     first: u64,
     false_repeats: u64,
+    /// Number of the slice.
+    index: i64,
+    new: u64,
     journal: Option<Box<ShardJournal>>,
 }
 
@@ -142,6 +157,8 @@ impl OpenSlice {
             used: false,
             first: 0,
             false_repeats: 0,
+            index: 0,
+            new: 0,
             journal: spec.journal.then(Box::default),
         }
     }
@@ -156,6 +173,7 @@ impl OpenSlice {
         self.used = false;
         self.first = 0;
         self.false_repeats = 0;
+        self.new = 0;
     }
 }
 
@@ -164,6 +182,7 @@ impl Shard {
         Self {
             slices: Vec::new(),
             window: ShardWindow::new(&spec),
+            whole: spec.whole.map(Whole::new),
             spec,
             sightings: Vec::new(),
             key: Vec::new(),
@@ -178,8 +197,18 @@ impl Shard {
         self.slices = vec![Some(slice)];
     }
 
-    /// Adds elements of the slice in this slot of the table of open slices.
-    pub(crate) fn add(&mut self, slot: usize, elements: &ElementColumns) {
+    /// Continues with a whole that was counted before.
+    pub(crate) fn go_on_with(&mut self, whole: Option<Whole>) {
+        self.whole = whole;
+    }
+
+    /// Returns the whole that was counted.
+    pub(crate) fn take_whole(&mut self) -> Option<Whole> {
+        self.whole.take()
+    }
+
+    /// Adds elements of the slice with this number, in this slot of the table of open slices.
+    pub(crate) fn add(&mut self, slot: usize, index: i64, elements: &ElementColumns) {
         let spec = &self.spec;
         if self.slices.is_empty() {
             // If they are large, all at once, while it is known that the system gives their memory.
@@ -190,6 +219,7 @@ impl Shard {
         }
         let slice = self.slices[slot].get_or_insert_with(|| OpenSlice::new(spec));
         slice.used = true;
+        slice.index = index;
         self.sightings.clear();
         if let Some(counter) = &mut slice.counter {
             let columns =
@@ -198,14 +228,23 @@ impl Shard {
             slice.first +=
                 self.sightings.iter().filter(|&&sighting| sighting == Sighting::First).count()
                     as u64;
+            if let Some(whole) = &mut self.whole {
+                whole.add_sample(elements, &self.sightings, index);
+            }
         }
         if let Some(exact) = &mut slice.exact {
             let mut sightings = self.sightings.iter();
             for key in elements.keys.iter() {
                 let new = exact.insert(key);
+                if new && let Some(whole) = &mut self.whole {
+                    slice.new += u64::from(whole.add(key, index));
+                }
                 if let Some(&sighting) = sightings.next() {
                     slice.false_repeats += u64::from(new && sighting == Sighting::Repeat);
                 }
+            }
+            if exact.distinct().is_none() {
+                self.whole.iter_mut().for_each(Whole::lose);
             }
         }
         if let Some(journal) = &mut slice.journal {
@@ -246,6 +285,16 @@ impl Shard {
                 ..empty
             };
         };
+        slice.used = false;
+        let (new, slices) = (slice.new, &self.slices);
+        let is_open = |index| slices.iter().flatten().any(|it| it.used && it.index == index);
+        let whole = self.whole.as_mut();
+        let (new, moved) = whole.map(|whole| whole.close(index, new, is_open)).unwrap_or_default();
+        let slice = self.slices[slot].as_mut().expect("it is there");
+        let estimate = slice.counter.as_ref().and_then(Counter::distinct);
+        if let Some(whole) = &mut self.whole {
+            whole.note_missed(estimate, slice.first);
+        }
         let exact = slice.exact.as_ref().and_then(ExactSet::distinct);
         let combinations: Vec<CombinationTally> = slice
             .counter
@@ -260,7 +309,7 @@ impl Shard {
             .collect();
         let mut tally = ShardTally {
             first: empty.first.map(|_| slice.first),
-            estimate: slice.counter.as_ref().and_then(Counter::distinct),
+            estimate,
             exact,
             exact_over_limit: slice.exact.is_some() && exact.is_none(),
             false_repeats: slice.false_repeats,
@@ -270,6 +319,8 @@ impl Shard {
                 .zip(self.spec.counter.as_ref())
                 .is_some_and(|(counter, spec)| counter.is_saturated(spec, slice.first)),
             combinations,
+            new,
+            moved,
             filter: None,
             journal: slice.journal.as_mut().map(|journal| journal.take()),
         };

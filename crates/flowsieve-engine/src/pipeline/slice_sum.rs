@@ -33,6 +33,8 @@ pub(super) struct SliceSum {
     pub(super) false_repeats: u64,
     pub(super) saturated: bool,
     pub(super) combinations: Vec<CombinationTally>,
+    /// New elements by the exact sets, as far as it was known when the slice closed.
+    pub(super) new: Option<i64>,
 }
 
 impl SliceSum {
@@ -49,6 +51,7 @@ impl SliceSum {
             false_repeats: 0,
             saturated: false,
             combinations: Vec::new(),
+            new: Some(0),
         };
         for tally in tallies {
             sum.exact = sum.exact.zip(tally.exact).map(|(a, b)| a + b);
@@ -57,6 +60,7 @@ impl SliceSum {
             sum.exact_over_limit |= tally.exact_over_limit;
             sum.saturated |= tally.saturated;
             sum.false_repeats += tally.false_repeats;
+            sum.new = sum.new.zip(tally.new).map(|(a, b)| a + b);
             // Where there are any there is one shard.
             sum.combinations.extend(tally.combinations);
         }
@@ -81,6 +85,7 @@ impl SliceSum {
             observed_fpr: judged.filter(|&n| n > 0).map(|n| self.false_repeats as f64 / n as f64),
             saturated: self.saturated,
             combinations: CombinationSums::of_slice(&self.combinations),
+            new: self.new.map(|new| u64::try_from(new).unwrap_or(0)),
             ..SliceResult::default()
         }
     }

@@ -8,6 +8,7 @@ use super::rows::Rows;
 use super::sequencer::{Closing, Recalled, Stage, StageError};
 use super::shard::{Shard, ShardSpec, ShardTally};
 use super::slice_sum::ClosedSlice;
+use super::whole::Whole;
 use crate::elements::ElementColumns;
 use crate::filters::MembershipFilter;
 use crate::threads::{Pool, Reply, Work, Worker, spawn_up_to};
@@ -33,7 +34,8 @@ pub(super) struct Task {
 }
 
 enum Order {
-    Add(ElementColumns),
+    /// Adds elements of the slice with this number.
+    Add(i64, ElementColumns),
     /// Closes the slice, by the number of the shard among all and that of the closing.
     Close {
         number: usize,
@@ -43,13 +45,16 @@ enum Order {
         is_empty: bool,
     },
     Discard,
+    /// Returns the whole of the shard, by its number among all.
+    Whole(usize),
 }
 
-/// A shard's part of a closed slice.
-pub(super) struct Answer {
-    closing: u64,
-    shard: usize,
-    tally: ShardTally,
+/// What a shard answers.
+pub(super) enum Answer {
+    /// Its part of a closed slice.
+    Slice { closing: u64, shard: usize, tally: Box<ShardTally> },
+    /// Its part of all slices.
+    Whole(usize, Option<Box<Whole>>),
 }
 
 /// The shards of a worker.
@@ -63,20 +68,23 @@ impl Work for Shards {
     fn work(&mut self, task: Task) -> Reply<Answer, ElementColumns> {
         let Task { shard, slot, order } = task;
         match order {
-            Order::Add(mut elements) => {
-                self.0[shard].add(slot, &elements);
+            Order::Add(index, mut elements) => {
+                self.0[shard].add(slot, index, &elements);
                 elements.clear();
                 Reply::Emptied(elements)
             }
-            Order::Close { number, closing, index, is_empty } => Reply::Answer(Answer {
+            Order::Close { number, closing, index, is_empty } => Reply::Answer(Answer::Slice {
                 closing,
                 shard: number,
-                tally: if is_empty {
+                tally: Box::new(if is_empty {
                     self.0[shard].pass(index)
                 } else {
                     self.0[shard].close(slot, index)
-                },
+                }),
             }),
+            Order::Whole(number) => {
+                Reply::Answer(Answer::Whole(number, self.0[shard].take_whole().map(Box::new)))
+            }
             Order::Discard => {
                 self.0[shard].discard(slot);
                 Reply::Emptied(ElementColumns::default())
@@ -90,6 +98,16 @@ pub(super) struct CountStage<'a> {
     workers: Pool<Shards>,
     shards: usize,
     collector: Collector<'a>,
+    /// The slices in the slots.
+    indices: Vec<i64>,
+}
+
+/// What a stage begins with: filters of an earlier count, and the wholes of an earlier reading, by
+/// shard.
+#[derive(Default)]
+pub(super) struct Begun {
+    pub(super) filters: Vec<Box<dyn MembershipFilter>>,
+    pub(super) wholes: Vec<Whole>,
 }
 
 impl<'a> CountStage<'a> {
@@ -100,14 +118,18 @@ impl<'a> CountStage<'a> {
         spec: &ShardSpec,
         shards: usize,
         threads: usize,
-        begun: Vec<Box<dyn MembershipFilter>>,
+        begun: Begun,
         collector: Collector<'a>,
     ) -> Self {
-        let mut begun: Vec<Option<_>> = begun.into_iter().map(Some).collect();
+        let mut filters: Vec<Option<_>> = begun.filters.into_iter().map(Some).collect();
+        let mut wholes: Vec<Option<_>> = begun.wholes.into_iter().map(Some).collect();
         let mut shard = |number: usize| {
             let mut shard = Shard::new(spec.clone());
-            if let Some(filter) = begun.get_mut(number).and_then(Option::take) {
+            if let Some(filter) = filters.get_mut(number).and_then(Option::take) {
                 shard.begin_with(filter);
+            }
+            if let Some(whole) = wholes.get_mut(number) {
+                shard.go_on_with(whole.take());
             }
             shard
         };
@@ -122,7 +144,7 @@ impl<'a> CountStage<'a> {
             let works = (0..threads.len()).map(&mut own).collect();
             Pool::start(works, QUEUED_BATCHES, threads)
         };
-        Self { workers, shards, collector }
+        Self { workers, shards, collector, indices: Vec::new() }
     }
 
     fn give(&mut self, shard: usize, slot: usize, order: Order) -> Result<(), StageError> {
@@ -155,16 +177,37 @@ impl<'a> CountStage<'a> {
             let Some(answer) = self.workers.answer(wait)? else {
                 return Ok(());
             };
-            self.collector.tally(answer.closing, answer.shard, answer.tally)?;
+            if let Answer::Slice { closing, shard, tally } = answer {
+                self.collector.tally(closing, shard, *tally)?;
+            }
         }
+    }
+
+    /// Collects the wholes of all shards.
+    fn wholes(&mut self) -> Result<Vec<Whole>, StageError> {
+        (0..self.shards).try_for_each(|shard| self.give(shard, 0, Order::Whole(shard)))?;
+        let mut wholes: Vec<Option<Box<Whole>>> = (0..self.shards).map(|_| None).collect();
+        for _ in 0..self.shards {
+            if let Some(Answer::Whole(shard, whole)) = self.workers.answer(true)? {
+                wholes[shard] = whole;
+            }
+        }
+        Ok(wholes.into_iter().flatten().map(|whole| *whole).collect())
     }
 }
 
 impl<'a> Stage for CountStage<'a> {
     const LOOKS_AHEAD: bool = false;
 
-    /// The rows of all slices, and the filters that are kept.
-    type Outcome = (Rows<'a>, Vec<Box<dyn MembershipFilter>>);
+    /// The rows of all slices; the filters that are kept, and the wholes of the shards.
+    type Outcome = (Rows<'a>, Begun);
+
+    fn open(&mut self, slot: usize, index: i64) {
+        if self.indices.len() <= slot {
+            self.indices.resize(slot + 1, 0);
+        }
+        self.indices[slot] = index;
+    }
 
     fn add(
         &mut self,
@@ -173,7 +216,7 @@ impl<'a> Stage for CountStage<'a> {
         elements: &mut ElementColumns,
     ) -> Result<(), StageError> {
         let fresh = self.workers.fresh();
-        let order = Order::Add(std::mem::replace(elements, fresh));
+        let order = Order::Add(self.indices[slot], std::mem::replace(elements, fresh));
         self.give(shard, slot, order)
     }
 
@@ -202,6 +245,8 @@ impl<'a> Stage for CountStage<'a> {
 
     fn finish(mut self) -> Result<Self::Outcome, StageError> {
         self.collect(1)?;
-        Ok(self.collector.finish())
+        let wholes = self.wholes()?;
+        let (rows, filters) = self.collector.finish();
+        Ok((rows, Begun { filters, wholes }))
     }
 }
