@@ -9,13 +9,15 @@ use super::options::{
 use super::output::Output;
 use super::run::{PARTIAL, Run};
 use super::same_file::keep_apart;
-use super::units::{in_short, parse_size, parse_width_ns, with_values};
+use super::units::{in_short, parse_count, parse_size, parse_width_ns, with_values};
 use super::{Outcome, UsageError};
 use anyhow::{Context, Result};
 use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use flowsieve::anonymize::AddressMap;
 use flowsieve::flows::{
-    FlowPlan, FlowRecord, FlowSink, RemainingFlows, SortedFlows, list, list_unique,
+    FlowOrder, FlowPlan, FlowRecord, FlowSink, LargestFlows, RemainingFlows, SortedFlows, list,
+    list_unique,
 };
 use flowsieve::report::{FlowNames, FlowParameters, FlowReport, flow_shortcomings, flow_summary};
 use std::io;
@@ -25,6 +27,8 @@ const EXAMPLES: &str = "\
 Examples:
   Conversations with packets and bytes of either side, cut as NetFlow exporters cut them:
     flowsieve flows --bidirectional --idle 15s --active 5min capture.pcap.gz
+  The flows with the most bytes:
+    flowsieve flows --sort bytes -n 20 capture.pcap
   All flows of a directory, with Community IDs, for DuckDB, Polars or Spark:
     flowsieve flows --format parquet -o flows.parquet captures/";
 
@@ -52,6 +56,18 @@ pub(crate) struct FlowsArgs {
     /// may miss some flows. The summary says how many.
     #[arg(long, conflicts_with_all = ["idle", "active"], help_heading = "Flows")]
     unique: bool,
+
+    /// List this many flows, the first in the order of --sort [default: all]
+    ///
+    /// Never more than 1,048,576.
+    #[arg(short = 'n', long = "number", value_name = "COUNT", value_parser = parse_count, help_heading = "Flows", conflicts_with = "unique")]
+    number: Option<u64>,
+
+    /// Order of the list: start, bytes, packets or duration
+    ///
+    /// Bytes and packets are those of both directions, the most first. All but start need -n.
+    #[arg(long, value_name = "NUMBER", value_parser = flow_order(), default_value = "start", help_heading = "Flows")]
+    sort: FlowOrder,
 
     #[command(flatten, next_help_heading = "Flows")]
     dns: DnsPortArgs,
@@ -86,6 +102,16 @@ pub(crate) struct FlowsArgs {
     speech: SpeechArgs,
 }
 
+/// Parses the order of a list.
+fn flow_order() -> impl TypedValueParser<Value = FlowOrder> {
+    PossibleValuesParser::new(FlowOrder::ALL.map(FlowOrder::name)).map(|name| {
+        FlowOrder::ALL
+            .into_iter()
+            .find(|order| order.name() == name)
+            .expect("it is one of the names")
+    })
+}
+
 pub(super) const NAMES: &[Choice<FlowNames>] = &[
     ("flowsieve", "As in all results", FlowNames::Flowsieve),
     ("zeek", "As in Zeek's conn.log", FlowNames::Zeek),
@@ -108,16 +134,24 @@ pub(crate) fn run(args: &FlowsArgs, run: &mut Run) -> Result<Outcome> {
     let style = output.style(args.rows.shown().filter(|_| !is_live));
     let parameters = FlowParameters {
         anonymized: key.is_some(),
+        order: args.sort,
+        most: args.most(),
         ..FlowParameters::new(&plan, args.memory, args.unique, args.names)
     };
     let report = FlowReport::begin(args.format.format, &parameters, style, output);
     let addresses = key.as_ref().map(AddressMap::new);
     let mut shown = Shown { report: report.context(UNWRITTEN)?, addresses };
     // In the order of their start the flows of a stream would come at its end only.
-    let ends_flows = plan.trace.delay_ns.is_some() && plan.idle_ns.is_some();
+    let ends_flows =
+        plan.trace.delay_ns.is_some() && plan.idle_ns.is_some() && args.number.is_none();
     let summary = if args.unique || (ends_flows && plan.trace.is_stream()) {
         let list = if args.unique { list_unique } else { list };
         run.read(&plan.trace.inputs, |watch| list(&plan, &mut shown, watch))?
+    } else if let Some(most) = args.most() {
+        let mut largest = LargestFlows::new(args.sort, most);
+        let summary = run.read(&plan.trace.inputs, |watch| list(&plan, &mut largest, watch))?;
+        largest.hand_on(&mut shown).context(UNWRITTEN)?;
+        summary
     } else {
         let mut sorted = SortedFlows::new(args.memory - plan.memory_bytes);
         let summary = run.read(&plan.trace.inputs, |watch| list(&plan, &mut sorted, watch))?;
@@ -171,6 +205,7 @@ impl FlowsArgs {
                 (self.live.follow, "--follow"),
                 (self.unique, "--unique"),
                 (self.anonymize.is_wanted(), "--anonymize"),
+                (self.number.is_some(), "--number"),
             ],
         )?;
         self.check()?;
@@ -187,11 +222,27 @@ impl FlowsArgs {
                 self.memory
             )));
         }
+        UsageError::check(&[
+            (
+                self.sort != FlowOrder::Start && self.number.is_none(),
+                "--sort lists the largest flows, so say how many: add -n 20",
+            ),
+            (
+                self.number == Some(0)
+                    || self.number.is_some_and(|number| number > LargestFlows::MOST as u64),
+                "-n lists 1 to 1,048,576 flows; -n 20 works",
+            ),
+        ])?;
         UsageError::check(&[(
             self.format.format.is_table() && self.names != FlowNames::Flowsieve,
             "a table is for people and has no field names, so --names needs --format csv, json, jsonl or parquet",
         )])?;
         self.format.check(&self.output)
+    }
+
+    /// Returns how many flows are listed at most, if not all.
+    fn most(&self) -> Option<usize> {
+        self.number.map(|number| number as usize)
     }
 
     fn plan(&self, inputs: &[PathBuf]) -> Result<FlowPlan, UsageError> {

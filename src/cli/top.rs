@@ -2,8 +2,8 @@
 
 use super::divided::{DividedPlan, DividedRun, refuse};
 use super::options::{
-    DnsPortArgs, ExactArgs, FormatArgs, InputArgs, OutputArgs, RowsArgs, SeedArgs, SliceArgs,
-    SpeechArgs, ThreadArgs,
+    DnsPortArgs, ExactArgs, FormatArgs, InputArgs, LiveArgs, OutputArgs, RowsArgs, SeedArgs,
+    SliceArgs, SpeechArgs, ThreadArgs,
 };
 use super::output::Output;
 use super::page::PageArgs;
@@ -13,8 +13,9 @@ use super::units::{in_short, parse_count, parse_size, with_values};
 use super::{Outcome, UsageError};
 use anyhow::{Context, Result};
 use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use flowsieve::report::{TopPage, TopParameters, TopReport, top_summary};
-use flowsieve::top::{Field, Question, TopPlan, TopSink, TopSlice, top};
+use flowsieve::top::{Field, Question, RankBy, TopPlan, TopSink, TopSlice, top};
 use std::io;
 use std::path::PathBuf;
 
@@ -24,6 +25,8 @@ Examples:
     flowsieve top capture.pcap.gz
   Who scans the ports of a host, minute by minute, 100 ports or more:
     flowsieve top --by src,dst --distinct dst-port --min 100 --slice 1min capture.pcap
+  Sources that send the most bytes:
+    flowsieve top --sort bytes capture.pcap
   Registered domains with the most names below them, in bounded memory, for a program:
     flowsieve top --by domain2 --distinct domain --no-exact --format json dns.pcapng";
 
@@ -61,6 +64,9 @@ pub(crate) struct TopArgs {
     #[command(flatten, next_help_heading = "Output")]
     output: OutputArgs,
 
+    #[command(flatten)]
+    live: LiveArgs,
+
     #[command(flatten, next_help_heading = "Output")]
     page: PageArgs,
 
@@ -91,6 +97,13 @@ struct QuestionArgs {
     #[arg(short = 'n', long = "number", value_name = "COUNT", value_parser = parse_count)]
     number: Option<u64>,
 
+    /// Rank by distinct, packets or bytes
+    ///
+    /// By packets and bytes a key needs no two distinct others: --min is 1 unless you give it.
+    /// Without the exact count they are those since the table holds the key.
+    #[arg(long, value_name = "NUMBER", value_parser = rank_by(), default_value = "distinct")]
+    sort: RankBy,
+
     /// List keys with at least this many distinct others [default: 2]
     ///
     /// Without the exact count, each row says whether it is certain, likely or possible that the
@@ -106,17 +119,31 @@ struct QuestionArgs {
     dns: DnsPortArgs,
 }
 
+/// Parses the number that keys are ranked by.
+fn rank_by() -> impl TypedValueParser<Value = RankBy> {
+    PossibleValuesParser::new(RankBy::ALL.map(RankBy::name)).map(|name| {
+        RankBy::ALL.into_iter().find(|by| by.name() == name).expect("it is one of the names")
+    })
+}
+
 /// Default numbers of keys that are listed, and of distinct others of each.
 const USUAL_KEYS: usize = 20;
 const USUAL_LEAST: u64 = 2;
 
 pub(crate) fn run(args: &TopArgs, run: &mut Run) -> Result<Outcome> {
-    let files = run.start_on(&args.input, false, args.speech.is_quiet())?;
+    let files = run.start_on(&args.input, args.live.follow, args.speech.is_quiet())?;
     let mut plan = args.plan(&files)?;
     plan.check_memory()?;
     run.open(&mut plan.trace)?;
     let output = args.output.open(run)?;
-    let style = output.style(args.rows.shown());
+    let is_live = args.live.set_delay(&mut plan.trace, args.format.format, &output);
+    if args.page.is_wanted() {
+        // The page takes each slice once.
+        plan.trace.delay_ns = None;
+    } else if is_live {
+        run.hide_progress();
+    }
+    let style = output.style(args.rows.shown().filter(|_| !is_live));
     let parameters = TopParameters::from(&plan);
     let html = args.page.open(run)?;
     let report = TopReport::begin(args.format.format, &parameters, style, output);
@@ -146,12 +173,19 @@ impl TopSink for Sinks {
         }
         self.report.slice(slice)
     }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.report.flush()
+    }
 }
 
 impl TopArgs {
     /// Returns the same for machines to divide.
     pub(super) fn divided(&self) -> Result<DividedRun, UsageError> {
-        refuse(&self.input.read, &[(self.page.is_wanted(), "--html or --svg")])?;
+        refuse(
+            &self.input.read,
+            &[(self.live.follow, "--follow"), (self.page.is_wanted(), "--html or --svg")],
+        )?;
         let plan = DividedPlan::Top(self.plan(&self.input.captures)?);
         Ok(plan.run(self.format.format, &self.output, self.speech.is_quiet()))
     }
@@ -172,12 +206,16 @@ impl TopArgs {
         )])?;
         let number = asked.number.map(|number| number.min(usize::MAX as u64) as usize);
         let plan = TopPlan {
-            trace: self.input.read.trace(inputs, &asked.dns, &self.threads)?,
+            trace: self.input.read.trace(&self.live.sources(inputs), &asked.dns, &self.threads)?,
             question,
             queries_only: asked.queries_only,
             slicing: self.slices.slicing(self.input.read.zone()),
             most: number.or(asked.min.is_none().then_some(USUAL_KEYS)),
-            least: asked.min.unwrap_or(USUAL_LEAST),
+            least: asked.min.unwrap_or(match asked.sort {
+                RankBy::Distinct => USUAL_LEAST,
+                RankBy::Packets | RankBy::Bytes => 1,
+            }),
+            rank_by: asked.sort,
             memory_bytes: self.memory,
             exact_limit_bytes: self.exact.limit_bytes(),
             seed: self.seed.seed,

@@ -8,7 +8,7 @@ use super::inputs::inputs_cell;
 use super::rows::{Frame, Tail};
 use super::selection::{Selected, selection_columns};
 use crate::decode::push_address;
-use crate::flows::{Direction, Ended, EndedFlows, FlowPlan, FlowRecord, FlowSummary};
+use crate::flows::{Direction, Ended, EndedFlows, FlowOrder, FlowPlan, FlowRecord, FlowSummary};
 use crate::pipeline::InputResult;
 use etherparse::IpNumber;
 use std::net::{IpAddr, SocketAddr};
@@ -68,6 +68,10 @@ pub struct FlowParameters {
     pub anonymized: bool,
     /// Whose names the fields have.
     pub names: FlowNames,
+    /// The order of the list.
+    pub order: FlowOrder,
+    /// Flows that are listed at most; null for all.
+    pub most: Option<usize>,
 }
 
 impl FlowParameters {
@@ -84,6 +88,8 @@ impl FlowParameters {
             memory_bytes,
             anonymized: false,
             names,
+            order: FlowOrder::Start,
+            most: None,
         }
     }
 
@@ -117,6 +123,18 @@ pub(super) fn parameter_columns() -> Columns<FlowParameters> {
         .doc("memory")
         .field("anonymized", |p| p.anonymized)
         .doc("addresses are replaced, and Community IDs are those of the new addresses ([privacy.md](privacy.md))")
+        .field("sort", |p| p.order.name())
+        .doc("the order of the list: `start`, `bytes`, `packets` or `duration`")
+        .field("most", |p| p.most)
+        .doc("flows listed at most (`-n`), the first in this order; null for all")
+}
+
+/// The bytes of a direction; `None` for packets of a log that has none. No packet has no bytes.
+pub(super) const fn stated_bytes(direction: &Direction) -> Option<u64> {
+    match direction.bytes {
+        0 if direction.packets > 0 => None,
+        bytes => Some(bytes),
+    }
 }
 
 /// The columns of a flow.
@@ -218,8 +236,8 @@ fn traffic_columns(columns: Columns<FlowRecord>) -> Columns<FlowRecord> {
         .doc("IP packets")
         .aliases(["orig_pkts", "source.packets", "packetDeltaCount"])
         .heading(Heading::right(2, 8, "packets").gap(2).narrow(7, "packets"))
-        .inlined("bytes", |flow| flow.forward.bytes)
-        .doc("bytes from the IP header on, as it states; where it states none, those captured")
+        .inlined("bytes", |flow| stated_bytes(&flow.forward))
+        .doc("bytes from the IP header on, as it states; where it states none, those captured; null if a log has none")
         .aliases(["orig_ip_bytes", "source.bytes", "octetDeltaCount"])
         .heading(Heading::right(3, 12, "bytes").gap(2).narrow(7, "bytes"))
         .inlined("tcp_flags", |flow| flags(flow, &flow.forward))
@@ -240,12 +258,12 @@ fn both_ways_columns(columns: Columns<FlowRecord>) -> Columns<FlowRecord> {
         .doc("with `--bidirectional`: IP packets in the other direction")
         .aliases(["resp_pkts", "destination.packets", ""])
         .heading(Heading::right(3, 8, "←packets").gap(2).narrow(8, "←packets"))
-        .inlined("bytes_fwd", |flow| flow.forward.bytes)
-        .doc("with `--bidirectional`: the bytes of the former")
+        .inlined("bytes_fwd", |flow| stated_bytes(&flow.forward))
+        .doc("with `--bidirectional`: the bytes of the former; null if a log has none")
         .aliases(["orig_ip_bytes", "source.bytes", "octetDeltaCount"])
         .heading(Heading::right(4, 11, "bytes→").gap(2).narrow(9, "bytes→").drop_priority(3))
-        .inlined("bytes_rev", |flow| flow.reverse.bytes)
-        .doc("with `--bidirectional`: the bytes of the latter")
+        .inlined("bytes_rev", |flow| stated_bytes(&flow.reverse))
+        .doc("with `--bidirectional`: the bytes of the latter; null if a log has none")
         .aliases(["resp_ip_bytes", "destination.bytes", ""])
         .heading(Heading::right(5, 11, "←bytes").gap(2).narrow(9, "←bytes").drop_priority(3))
         .inlined("tcp_flags_fwd", |flow| flags(flow, &flow.forward))

@@ -7,7 +7,7 @@ use super::selection::Selected;
 use super::table_columns::TableColumns;
 use super::table_rows::TableRows;
 use super::terminal::TerminalStyle;
-use crate::flows::{Ended, FlowRecord, FlowSummary};
+use crate::flows::{Ended, FlowOrder, FlowRecord, FlowSummary};
 use std::io::{self, Write};
 
 #[derive(Debug)]
@@ -102,6 +102,14 @@ fn title(parameters: &FlowParameters) -> String {
         parameters.idle_ns.map(|idle| format!(", ended after {} without packets", duration(idle)));
     let active = parameters.active_ns.map(|active| format!(", cut after {}", duration(active)));
     title.extend(idle.into_iter().chain(active));
+    title.extend(parameters.most.map(|most| {
+        let most = grouped(most as u64);
+        match parameters.order {
+            FlowOrder::Start => format!(", the first {most}"),
+            FlowOrder::Duration => format!(", the {most} longest"),
+            order => format!(", the {most} with the most {}", order.name()),
+        }
+    }));
     if parameters.tunnel == "inner" {
         title += ", inside tunnels";
     }

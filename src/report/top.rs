@@ -72,8 +72,16 @@ impl<W: Write> TopSink for TopReport<W> {
                     end_ns: slice.end_ns,
                     key: key.clone(),
                     partial: slice.partial,
+                    revised: slice.revised,
                 })
             }),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match &mut self.writer {
+            Writer::Table(table) => table.flush(),
+            Writer::Rows(rows) => rows.flush(),
         }
     }
 }

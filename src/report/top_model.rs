@@ -7,7 +7,7 @@ use super::inputs::inputs_cell;
 use super::rows::{Frame, Tail};
 use super::selection::{Selected, selection_columns};
 use crate::pipeline::InputResult;
-use crate::top::{Recall, TopKey, TopPlan, TopSummary};
+use crate::top::{RankBy, Recall, TopKey, TopPlan, TopSummary};
 
 /// What a ranking depends on, as its report says.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,6 +24,8 @@ pub struct TopParameters {
     pub most: Option<usize>,
     /// Distinct others of a key that is listed.
     pub least: u64,
+    /// What keys are ranked by.
+    pub rank_by: RankBy,
     /// Which IP header counts.
     pub tunnel: &'static str,
     /// Which packets took part.
@@ -44,6 +46,16 @@ pub struct TopParameters {
     pub exact_limit_bytes: Option<u64>,
 }
 
+impl TopParameters {
+    /// What people call the number that keys are ranked by.
+    pub(super) fn number(&self) -> String {
+        match self.rank_by {
+            RankBy::Distinct => format!("distinct {}", self.others_plural),
+            RankBy::Packets | RankBy::Bytes => self.rank_by.name().to_owned(),
+        }
+    }
+}
+
 impl From<&TopPlan> for TopParameters {
     fn from(plan: &TopPlan) -> Self {
         Self {
@@ -53,6 +65,7 @@ impl From<&TopPlan> for TopParameters {
             others_plural: plan.question.others_plural(),
             most: plan.most,
             least: plan.least,
+            rank_by: plan.rank_by,
             tunnel: tunnel_name(plan.trace.headers.tunnel),
             selected: Selected::from(&plan.trace.selection),
             queries_only: plan.queries_only,
@@ -73,6 +86,7 @@ pub(super) struct TopRow {
     pub(super) end_ns: i64,
     pub(super) key: TopKey,
     pub(super) partial: bool,
+    pub(super) revised: bool,
 }
 
 /// What the answer depends on.
@@ -86,6 +100,8 @@ pub(super) fn parameter_columns() -> Columns<TopParameters> {
         .doc("keys listed per slice at most (`-n`); null for all from `least` on, up to 1,048,576")
         .field("least", |p| p.least)
         .doc("distinct others of a key that is listed (`--min`)")
+        .field("sort", |p| p.rank_by.name())
+        .doc("what keys are ranked by: `distinct`, `packets` or `bytes`")
         .field("tunnel", |p| p.tunnel)
         .doc("`outer` or `inner`: which IP header counts")
         .part(None, &selection_columns(), |p| Some(p.selected.clone()))
@@ -113,7 +129,7 @@ pub(super) fn key_columns() -> Columns<TopRow> {
         .field("end_ns", |row| Time(row.end_ns))
         .doc("first nanosecond after the slice; for one slice over everything the time of the last packet")
         .field("rank", |row| row.key.rank)
-        .doc("place in the slice, from 1 on: by `exact`, else by `estimate`")
+        .doc("place in the slice, from 1 on: by `exact`, else by `estimate`; with `--sort` by `packets` or `bytes`")
         .field("key", |row| row.key.key.clone())
         .doc("the key; fields are separated by commas")
         .field("estimate", |row| row.key.spread.as_ref().map(|s| s.estimate))
@@ -127,12 +143,12 @@ pub(super) fn key_columns() -> Columns<TopRow> {
         .field("exact", |row| row.key.exact.as_ref().map(|exact| exact.distinct))
         .doc("distinct others by the exact set; null if the set is off or reached its limit")
         .field("share", |row| row.key.share)
-        .doc("share of the distinct (key, other) pairs of all keys in the slice")
+        .doc("share of the distinct (key, other) pairs of all keys in the slice; with `--sort` of their packets or bytes")
         .unit("share")
         .field("packets", |row| row.key.packets())
         .doc("packets of the key (DNS: messages); without exact count only those since the table holds the key, so all of them if `held_since_start`")
-        .field("bytes", |row| row.key.bytes())
-        .doc("bytes of these packets from their IP headers on; 0 in DNS logs")
+        .field("bytes", |row| Some(row.key.bytes()).filter(|&bytes| bytes > 0))
+        .doc("bytes of these packets from their IP headers on; null in DNS logs, which have none")
         .field("certainty", |row| row.key.certainty.name())
         .doc("whether the key has at least `least` others: `certain` (by the exact count, or because that many were certainly distinct), `likely` (by the estimate, at least half of it seen while the table held the key), `possible` (by the upper bound; only without `-n`)")
         .field("held_since_start", |row| {
@@ -141,6 +157,8 @@ pub(super) fn key_columns() -> Columns<TopRow> {
         .doc("the summary held the key all the time: it lost nothing of it")
         .field("partial", |row| row.partial)
         .doc(PARTIAL_DOC)
+        .field("revised", |row| row.revised)
+        .doc("packets came after the rows of this slice were written, and its rows now replace them; only for live rankings of a pipe")
 }
 
 /// The whole run.

@@ -12,7 +12,7 @@ use super::sparkline::Sparkline;
 use super::top_model::TopParameters;
 use super::top_table::{closing, heading, key_view, subject, title};
 use super::traffic_page::skipped;
-use crate::top::{TopSink, TopSlice, TopSummary};
+use crate::top::{RankBy, TopSink, TopSlice, TopSummary};
 use std::collections::HashMap;
 use std::io;
 
@@ -74,8 +74,8 @@ impl TopSink for TopPage {
         self.keep(Kept {
             start_ns: slice.start_ns,
             end_ns: slice.end_ns,
-            pairs: slice.best(),
-            keys: keys.map(|key| (key.key.clone(), key.best())).collect(),
+            pairs: slice.sum,
+            keys: keys.map(|key| (key.key.clone(), key.number)).collect(),
             partial: slice.partial,
         });
         Ok(())
@@ -87,20 +87,20 @@ impl TopPage {
         if let Some(largest) = &mut self.largest {
             let mut keys = slice.keys.iter();
             largest.tied |=
-                keys.any(|k| k.key != largest.key && whole(k.best()) == whole(largest.number));
+                keys.any(|k| k.key != largest.key && whole(k.number) == whole(largest.number));
         }
         let Some(first) = slice.keys.first() else {
             return;
         };
-        if self.largest.as_ref().is_some_and(|largest| first.best() <= largest.number) {
+        if self.largest.as_ref().is_some_and(|largest| first.number <= largest.number) {
             return;
         }
         let spread = first.spread.as_ref().filter(|_| first.exact.is_none());
         self.largest = Some(Largest {
             key: first.key.clone(),
             start_ns: slice.start_ns,
-            number: first.best(),
-            tied: slice.keys.get(1).is_some_and(|k| whole(k.best()) == whole(first.best())),
+            number: first.number,
+            tied: slice.keys.get(1).is_some_and(|k| whole(k.number) == whole(first.number)),
             bounds: spread.map(|spread| (spread.lower, spread.upper)),
         });
     }
@@ -237,15 +237,23 @@ impl TopPage {
                 "keys-over-time",
                 format!("The {} largest keys over time", drawn.len()),
                 "One scale for all. A curve has a gap where its key is not among those listed.",
-                format!("distinct {} of the key", parameters.others_plural),
+                format!("{} of the key", parameters.number()),
                 curves,
             ));
         }
         blocks.push(figure(
             "others-over-time",
             "All other keys together".into(),
-            "Distinct pairs of a key and another value, but for those of the curves above.",
-            "distinct pairs".into(),
+            match parameters.rank_by {
+                RankBy::Distinct => {
+                    "Distinct pairs of a key and another value, but for those of the curves above."
+                }
+                RankBy::Packets | RankBy::Bytes => "All but those of the curves above.",
+            },
+            match parameters.rank_by {
+                RankBy::Distinct => "distinct pairs".into(),
+                RankBy::Packets | RankBy::Bytes => parameters.number(),
+            },
             vec![self.curve("all other keys", &rest)],
         ));
         blocks
@@ -263,7 +271,7 @@ impl TopPage {
         });
         let headings = [
             Heading::text(parameters.by.clone()),
-            Heading::number(format!("most distinct {} in a slice", parameters.others_plural)),
+            Heading::number(format!("most {} in a slice", parameters.number())),
             Heading::number("slices listed"),
             Heading::text("over time"),
         ];
@@ -275,7 +283,8 @@ impl TopPage {
         let largest = self.largest.as_ref()?;
         let number = grouped(whole(largest.number));
         // The largest estimate need not be that of the largest key.
-        let (who, number) = match largest.bounds {
+        let bounds = largest.bounds.filter(|_| parameters.rank_by == RankBy::Distinct);
+        let (who, number) = match bounds {
             None => (largest.key.clone(), number),
             Some((lower, upper)) => (
                 format!("By the estimate {}", largest.key),
@@ -290,8 +299,8 @@ impl TopPage {
             _ => String::new(),
         };
         let tied = if largest.tied { "; other keys have as many" } else { "" };
-        let others = &parameters.others_plural;
-        Some(format!("{who} has the most distinct {others}: {number}{slice}{tied}."))
+        let what = parameters.number();
+        Some(format!("{who} has the most {what}: {number}{slice}{tied}."))
     }
 }
 
@@ -305,8 +314,8 @@ fn first_keys(slice: &TopSlice) -> TopSlice {
 /// The keys of a single slice.
 fn single(parameters: &TopParameters, slice: &TopSlice) -> Vec<Block> {
     let keys = slice.keys.iter().take(DRAWN_ONCE);
-    let (categories, numbers) = keys.map(|key| (key.key.clone(), Some(key.best().round()))).unzip();
-    let label = format!("distinct {}", parameters.others_plural);
+    let (categories, numbers) = keys.map(|key| (key.key.clone(), Some(key.number.round()))).unzip();
+    let label = parameters.number();
     let y = Axis::new(label.clone(), Scale::Count);
     let drawing = Drawing::Bars { categories, y, series: vec![(label, numbers)] };
     vec![

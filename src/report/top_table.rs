@@ -7,7 +7,7 @@ use super::run_view::{INTERRUPTED, packets_read};
 use super::table_rows::TableRows;
 use super::terminal::{TerminalStyle, print, write_lines};
 use super::top_model::TopParameters;
-use crate::top::{Certainty, TopKey, TopSlice, TopSummary};
+use crate::top::{Certainty, RankBy, TopKey, TopSlice, TopSummary};
 use std::io::{self, Write};
 
 /// Longest line in a text file.
@@ -71,6 +71,10 @@ impl<W: Write> TopTable<W> {
         self.rows.row(&mut self.out, None, block.join("\n"))
     }
 
+    pub(super) fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+
     pub(super) fn finish(mut self, summary: &TopSummary) -> io::Result<W> {
         self.rows.finish(&mut self.out)?;
         let mut remarks = Vec::new();
@@ -128,7 +132,11 @@ pub(super) fn heading(parameters: &TopParameters, slice: &TopSlice) -> String {
         }
         Some(_) => format!("{}: ", time(slice.start_ns, 9, zone)),
     };
-    let part = if slice.partial { " (slice covered in part)" } else { "" };
+    let part = match (slice.partial, slice.revised) {
+        (_, true) => " (revised)",
+        (true, false) => " (slice covered in part)",
+        (false, false) => "",
+    };
     let (listed, plural) = (grouped(slice.keys.len() as u64), &parameters.keys_plural);
     let all = slice.exact_keys.map_or_else(String::new, |keys| format!(" of {}", grouped(keys)));
     let packets = grouped(slice.packets);
@@ -145,7 +153,10 @@ pub(super) fn key_view(parameters: &TopParameters, slice: &TopSlice) -> TableVie
     } else {
         headings.extend([number("estimate", 0), number("lower", 4), number("upper", 4)]);
     }
-    headings.extend([number("share", 5), number("packets", 2), number("bytes", 1)]);
+    let kept = |by| if parameters.rank_by == by { 0 } else { 2 };
+    headings.push(number("share", 5));
+    headings.push(number("packets", kept(RankBy::Packets)));
+    headings.push(number("bytes", kept(RankBy::Bytes)));
     let shows_certainty = !exact && parameters.most.is_none();
     headings.extend(shows_certainty.then(|| Heading::text("")));
     let rows = slice.keys.iter().map(|key| {
@@ -153,8 +164,8 @@ pub(super) fn key_view(parameters: &TopParameters, slice: &TopSlice) -> TableVie
         cells.extend(shows_certainty.then(|| key.certainty.name().to_owned()));
         cells
     });
-    let most = slice.keys.iter().map(TopKey::best).fold(0.0, f64::max);
-    let bars = slice.keys.iter().map(|key| key.best() / most).collect();
+    let most = slice.keys.iter().map(|key| key.number).fold(0.0, f64::max);
+    let bars = slice.keys.iter().map(|key| key.number / most).collect();
     TableView { bars, ..TableView::new(headings, rows) }
 }
 
@@ -173,7 +184,11 @@ fn cells(key: &TopKey, exact: bool) -> Vec<String> {
         cells.push(number(spread.map(|spread| spread.upper as f64)));
     }
     cells.push(key.share.map_or_else(|| NONE.to_owned(), share));
-    cells.extend([key.packets(), key.bytes()].map(grouped));
+    cells.push(grouped(key.packets()));
+    cells.push(match key.bytes() {
+        0 => NONE.to_owned(),
+        bytes => grouped(bytes),
+    });
     cells
 }
 
@@ -255,16 +270,17 @@ pub(super) fn title(parameters: &TopParameters) -> String {
 
 /// What is listed.
 pub(super) fn subject(parameters: &TopParameters) -> String {
-    let number = match (parameters.most, parameters.least) {
-        (Some(_), _) => "the most".to_owned(),
-        (None, least) => format!("{} or more", grouped(least)),
+    let (number, others) = (parameters.number(), &parameters.others_plural);
+    let least = grouped(parameters.least);
+    let what = match (parameters.rank_by, parameters.most) {
+        (RankBy::Distinct, None) => format!("{least} or more {number}"),
+        (RankBy::Distinct, Some(_)) => format!("the most {number}"),
+        (_, _) if parameters.least > 1 => {
+            format!("the most {number} among those with {least} or more distinct {others}")
+        }
+        (_, _) => format!("the most {number}"),
     };
-    format!(
-        "{} with {number} distinct {} {}",
-        parameters.keys_plural,
-        parameters.others_plural,
-        slices_of(parameters.slice_ns)
-    )
+    format!("{} with {what} {}", parameters.keys_plural, slices_of(parameters.slice_ns))
 }
 
 /// A share with one digit behind the point.

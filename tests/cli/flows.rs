@@ -342,3 +342,25 @@ fn later_fragments_are_a_flow_without_ports() {
     }
     assert!(text_of("docs/output.md").contains("only the first fragment has ports"));
 }
+
+#[test]
+fn the_largest_flows_are_those_of_the_whole_list() {
+    let rows = |more: &[&str]| -> Vec<Value> {
+        let line = [&["flows", "--format", "jsonl", "traces/generated.pcap"], more].concat();
+        let out = flowsieve(&line).done();
+        out.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    };
+    let all = rows(&[]);
+    assert_eq!(rows(&["-n", "7"]), all[..7]);
+    for (sort, number) in [
+        ("bytes", (|row: &Value| row["bytes"].as_i64().unwrap()) as fn(&Value) -> i64),
+        ("packets", |row| row["packets"].as_i64().unwrap()),
+        ("duration", |row| row["end_ns"].as_i64().unwrap() - row["start_ns"].as_i64().unwrap()),
+    ] {
+        let mut expected = all.clone();
+        expected.sort_by_key(|row| -number(row));
+        expected.truncate(20);
+        assert_eq!(rows(&["--sort", sort, "-n", "20"]), expected, "{sort}");
+    }
+    assert_eq!(flowsieve(&["flows", "--sort", "bytes", "traces/generated.pcap"]).code, Some(2));
+}

@@ -344,3 +344,30 @@ fn a_pipe_that_is_followed_is_read_to_its_end() {
     assert_eq!(run.code, Some(0), "{}", run.err);
     assert!(run.out.contains("1970-01-01T00:01:40"), "{}", run.out);
 }
+
+/// The second of the next key, the key's exact number, and whether its row is revised.
+fn key(lines: &Receiver<String>) -> (i64, u64, bool) {
+    let line = lines.recv_timeout(PATIENCE).expect("a row comes in time");
+    let row: Value = serde_json::from_str(&line).unwrap();
+    let start = row["start_ns"].as_i64().unwrap() / 1_000_000_000;
+    (start, row["exact"].as_u64().unwrap(), row["revised"].as_bool().unwrap())
+}
+
+#[test]
+fn a_ranking_comes_when_its_slice_is_final_and_again_when_packets_come_late() {
+    let ranking = ["top", "-", "--by", "dst", "--distinct", "src", "--slice", "1s"];
+    let mut child = start(&[&ranking[..], &["--format", "jsonl", "--delay", "500ms"]].concat());
+    let lines = lines(child.stdout.take().unwrap());
+    let mut pipe = child.stdin.take().unwrap();
+    pipe.write_all(&header()).unwrap();
+    pipe.write_all(&second(100)).unwrap();
+    pipe.write_all(&packets((0..4).map(|i| 101_600_000 + i))).unwrap();
+    assert_eq!(key(&lines), (100, 10, false));
+    // More sources, of the second that is over.
+    pipe.write_all(&packets((0..20).map(|i| 100_900_000 + i))).unwrap();
+    assert_eq!(key(&lines), (100, 20, true));
+    drop(pipe);
+    assert_eq!(key(&lines), (101, 4, false));
+    assert!(lines.recv_timeout(PATIENCE).is_err());
+    assert!(child.wait().unwrap().success());
+}

@@ -267,3 +267,28 @@ fn questions_that_make_no_sense_are_refused() {
     let missing = flowsieve(&["top", "there-is-no-such.pcap"]);
     assert_eq!((missing.code, missing.out.as_str()), (Some(1), ""));
 }
+
+#[test]
+fn keys_are_ranked_by_packets_and_bytes_as_the_flows_add_up() {
+    for name in ["packets", "bytes"] {
+        let rows = flowsieve(&["flows", "--format", "jsonl", CAPTURE]).done();
+        let mut sums: BTreeMap<String, u64> = BTreeMap::new();
+        for row in rows.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()) {
+            *sums.entry(row["src"].as_str().unwrap().to_owned()).or_default() +=
+                row[name].as_u64().unwrap();
+        }
+        let all: u64 = sums.values().sum();
+        let mut expected: Vec<(String, u64)> = sums.into_iter().collect();
+        expected.sort_by_key(|(_, sum)| u64::MAX - sum);
+        let document = document(&["--sort", name, CAPTURE]);
+        let found = keys(&document, name);
+        let numbers = |rows: &[(String, u64)]| rows.iter().map(|row| row.1).collect::<Vec<_>>();
+        assert_eq!(numbers(&found), numbers(&expected[..20]), "{name}");
+        let share = document["keys"][0]["share"].as_f64().unwrap();
+        assert!((share - found[0].1 as f64 / all as f64).abs() < 1e-9, "{share}");
+        assert_eq!(document["parameters"]["sort"], name);
+        // A table with room for all keys knows as much.
+        let bounded = self::document(&["--sort", name, "--no-exact", CAPTURE]);
+        assert_eq!(numbers(&keys(&bounded, name)), numbers(&found), "{name}");
+    }
+}

@@ -23,7 +23,7 @@ use flowsieve::report::{
     CountParameters, CountReport, ReportFormat, TerminalStyle, TopParameters, TopReport,
 };
 use flowsieve::selection::{Selection, TimeBound};
-use flowsieve::top::{Question, TopPlan, top};
+use flowsieve::top::{Question, RankBy, TopPlan, top};
 use flowsieve::trace::{Capture, InputFormat};
 use flowsieve::zone::Zone;
 use proptest::prelude::*;
@@ -481,6 +481,11 @@ fn ranking() -> impl Strategy<Value = TopPlan> {
                 slicing: plan.slicing,
                 most,
                 least,
+                rank_by: match (exact, memory % 3) {
+                    (true, 1) => RankBy::Packets,
+                    (true, 2) => RankBy::Bytes,
+                    _ => RankBy::Distinct,
+                },
                 memory_bytes: 1 << memory,
                 exact_limit_bytes: exact.then_some(1 << 30),
                 seed: plan.seed,

@@ -7,7 +7,7 @@ use crate::hashing::Digester;
 use crate::inputs::BatchBuilder;
 use crate::pipeline::{Align, CountPlan, PlanError, Slicing};
 use crate::plan::TracePlan;
-use crate::top::{TopExtractor, TopPlan};
+use crate::top::{RankBy, TopExtractor, TopPlan};
 
 /// A plan of a run that can be distributed: a count, a ranking, a list of flows, or an export.
 pub trait PiecePlan {
@@ -120,6 +120,11 @@ impl PiecePlan for CountPlan {
 
 impl PiecePlan for TopPlan {
     fn check(&self) -> Result<(), PlanError> {
+        if self.rank_by != RankBy::Distinct && self.exact_limit_bytes.is_none() {
+            return Err(PlanError::new(
+                "packets and bytes since a key is held depend on all packets in their order, so pieces cannot rank by them; leave out --no-exact or --sort",
+            ));
+        }
         self.check()
     }
 

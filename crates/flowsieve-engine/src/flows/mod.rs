@@ -16,6 +16,7 @@ mod community_id;
 mod expiry;
 mod index;
 mod key;
+mod largest;
 mod packed;
 mod plan;
 mod record;
@@ -33,6 +34,9 @@ pub(crate) use community_id::push_community_id;
 #[doc(hidden)]
 pub use community_id::{Upper, community_id};
 pub(crate) use key::{FlowKey, KeyMask};
+pub use largest::FlowOrder;
+#[doc(hidden)]
+pub use largest::LargestFlows;
 pub(crate) use packed::{PackedFlows, PackedMaker, Taken};
 pub use plan::FlowPlan;
 #[doc(hidden)]

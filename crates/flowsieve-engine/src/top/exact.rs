@@ -1,6 +1,7 @@
 //! The exact answer: one set of all elements, and the number of new ones of each key.
 
 use super::extract::{Record, Repeats};
+use super::plan::RankBy;
 use super::results::Exact;
 use crate::interner::Interner;
 use crate::pipeline::ExactSet;
@@ -55,14 +56,14 @@ impl Truth {
         number.map_or_else(Exact::default, |number| self.keys.numbers[number].clone())
     }
 
-    /// The keys with `least` distinct others or more, at most `most` of them: the largest first,
-    /// equal ones by key.
-    pub(super) fn largest(&self, least: u64, most: usize) -> Vec<(Vec<u8>, Exact)> {
+    /// The keys with `least` distinct others or more, at most `most` of them: the largest by this
+    /// number first, equal ones by key.
+    pub(super) fn largest(&self, by: RankBy, least: u64, most: usize) -> Vec<(Vec<u8>, Exact)> {
         let Keys { interner: keys, numbers, .. } = &self.keys;
         let mut largest: Vec<usize> =
             (0..numbers.len()).filter(|&number| numbers[number].distinct >= least).collect();
         let order = |&a: &usize, &b: &usize| {
-            let by_number = numbers[b].distinct.cmp(&numbers[a].distinct);
+            let by_number = numbers[b].ranked(by).cmp(&numbers[a].ranked(by));
             by_number.then_with(|| keys.get(a as u64).cmp(keys.get(b as u64)))
         };
         if largest.len() > most {
@@ -152,7 +153,7 @@ mod tests {
             let mut all: Vec<(u64, u8)> = twin.iter().map(|(&key, of)| (of.0.len() as u64, key)).collect();
             all.sort_by_key(|&(number, key)| (u64::MAX - number, key));
             for most in [0, 1, 5, usize::MAX] {
-                let largest = truth.largest(2, most);
+                let largest = truth.largest(RankBy::Distinct, 2, most);
                 let expected = all.iter().filter(|(number, _)| *number >= 2).take(most);
                 prop_assert_eq!(largest.len(), expected.clone().count());
                 for ((key, exact), &(number, expected)) in largest.iter().zip(expected) {

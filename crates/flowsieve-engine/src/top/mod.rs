@@ -27,7 +27,7 @@ pub use crate::elements::{Attribute, Field};
 pub(crate) use extract::{Record, Repeats, TopExtractor};
 #[doc(hidden)]
 pub use observer::TopObserver;
-pub use plan::TopPlan;
+pub use plan::{RankBy, TopPlan};
 pub use question::Question;
 pub use results::{Certainty, Exact, Recall, Spread, TopKey, TopSink, TopSlice, TopSummary};
 pub(crate) use rows::Sums;

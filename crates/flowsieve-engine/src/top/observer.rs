@@ -2,7 +2,7 @@
 //! packets that the count reads anyway.
 
 use super::extract::TopExtractor;
-use super::plan::TopPlan;
+use super::plan::{RankBy, TopPlan};
 use super::question::Question;
 use super::results::TopSlice;
 use super::workers::Ranker;
@@ -63,6 +63,7 @@ impl TopObserver {
                 slicing: Slicing { width_ns: None, align: Align::Epoch },
                 most: Some(most.max(1)),
                 least: 2,
+                rank_by: RankBy::Distinct,
                 memory_bytes: TopPlan::USUAL_BYTES,
                 exact_limit_bytes: None,
                 seed,

@@ -22,12 +22,51 @@ pub struct TopPlan {
     pub most: Option<usize>,
     /// Distinct others of a key that is listed.
     pub least: u64,
+    /// What keys are ranked by.
+    pub rank_by: RankBy,
     /// Bytes of filter and summary of one slice, half of them each.
     pub memory_bytes: u64,
     /// Bytes that the exact sets may take together; `None` switches them off.
     pub exact_limit_bytes: Option<u64>,
     /// Seed of the digests.
     pub seed: u64,
+}
+
+/// What keys are ranked by.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum RankBy {
+    /// Distinct others.
+    #[default]
+    Distinct,
+    /// Packets.
+    Packets,
+    /// Bytes of these packets from their IP headers on.
+    Bytes,
+}
+
+impl RankBy {
+    /// All of them.
+    #[doc(hidden)]
+    pub const ALL: [Self; 3] = [Self::Distinct, Self::Packets, Self::Bytes];
+
+    /// The name in the command line and in results.
+    #[doc(hidden)]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Distinct => "distinct",
+            Self::Packets => "packets",
+            Self::Bytes => "bytes",
+        }
+    }
+
+    /// The one of these numbers of a key.
+    pub(super) fn of<T>(self, distinct: T, packets: T, bytes: T) -> T {
+        match self {
+            Self::Distinct => distinct,
+            Self::Packets => packets,
+            Self::Bytes => bytes,
+        }
+    }
 }
 
 /// Most memory, as in a count.

@@ -1,5 +1,6 @@
 //! What a ranking yields, as plain data, and who takes it.
 
+use super::plan::RankBy;
 use super::question::Question;
 use crate::inputs::InputResult;
 use crate::pipeline::Totals;
@@ -43,8 +44,18 @@ impl Spread {
 
     /// The largest estimate first, equal ones by key.
     pub(super) fn by_estimate(&self, other: &Self) -> Ordering {
-        let by_estimate = other.estimate.total_cmp(&self.estimate);
-        by_estimate.then_with(|| self.key.cmp(&other.key))
+        self.order(other, RankBy::Distinct)
+    }
+
+    /// The largest number first, equal ones by key.
+    pub(super) fn order(&self, other: &Self, by: RankBy) -> Ordering {
+        let by_number = other.ranked(by).total_cmp(&self.ranked(by));
+        by_number.then_with(|| self.key.cmp(&other.key))
+    }
+
+    /// The number that it is ranked by: the estimate, or packets or bytes since it is held.
+    pub(super) fn ranked(&self, by: RankBy) -> f64 {
+        by.of(self.estimate, self.packets as f64, self.bytes as f64)
     }
 }
 
@@ -57,6 +68,13 @@ pub struct Exact {
     pub packets: u64,
     /// Bytes of these packets from their IP headers on.
     pub bytes: u64,
+}
+
+impl Exact {
+    /// The number that it is ranked by.
+    pub(super) fn ranked(&self, by: RankBy) -> u64 {
+        by.of(self.distinct, self.packets, self.bytes)
+    }
 }
 
 /// How sure it is that a key has as many others as were asked for.
@@ -95,7 +113,9 @@ pub struct TopKey {
     pub spread: Option<Spread>,
     /// The exact answer, if it is known.
     pub exact: Option<Exact>,
-    /// Share of the distinct elements of all keys.
+    /// The number that it is ranked by: exact, else the estimate, or what came since it is held.
+    pub number: f64,
+    /// Its share of these numbers of all keys.
     pub share: Option<f64>,
     /// How sure it is that the key belongs here.
     pub certainty: Certainty,
@@ -167,6 +187,8 @@ pub struct TopSlice {
     pub most_unheld: Option<u64>,
     /// Share of new elements that the filter noticed in the end.
     pub seen_share: f64,
+    /// The numbers that keys are ranked by, over all keys.
+    pub sum: f64,
     /// The largest keys, the largest first.
     pub keys: Vec<TopKey>,
     /// What the summary alone would have found, where the exact answer is known.
@@ -175,6 +197,11 @@ pub struct TopSlice {
     /// or the last one.
     #[serde(skip)]
     pub partial: bool,
+    /// This slice was emitted before, and packets came for it afterwards: this replaces it.
+    #[serde(skip)]
+    pub revised: bool,
+    /// The sink has it.
+    pub(super) is_shown: bool,
 }
 
 impl TopSlice {
@@ -193,11 +220,13 @@ impl TopSlice {
         };
         self.start_ns <= self.end_ns
             && is_count(self.distinct)
+            && is_count(self.sum)
             && is_share(self.seen_share)
             && self.exact.is_none_or(|exact| exact <= self.elements)
             && self.recall.iter().all(|it| it.found <= it.keys)
             && self.keys.iter().zip(1..).all(|(key, rank)| {
                 key.rank == rank
+                    && is_count(key.number)
                     && key.share.is_none_or(is_share)
                     && key.spread.iter().all(is_spread)
             })
@@ -238,6 +267,15 @@ pub trait TopSink {
     ///
     /// It could not be written.
     fn slice(&mut self, slice: &TopSlice) -> io::Result<()>;
+
+    /// Hands on what it has gathered: no slice may come for a while.
+    ///
+    /// # Errors
+    ///
+    /// It could not be written.
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// The result of a run, but for its slices.

@@ -4,18 +4,38 @@ use super::question::Question;
 use super::results::{Recall, TopSink, TopSlice, TopSummary};
 use super::workers::MISSED_NAMED;
 use crate::inputs::InputResult;
-use crate::pipeline::{Cut, Edges, Totals};
+use crate::pipeline::{ClosedSlice, Cut, Edges, Totals};
 use crate::sorted::Sorted;
+use std::collections::BTreeMap;
 use std::io;
 
 /// Slices that wait in memory; others do in temporary files.
 const WAITING_BYTES: u64 = 8 << 20;
 
-/// Collects slices until all inputs were read, since one may be counted once more.
-pub(super) struct TopRows {
+/// Collects slices until all inputs were read, since one may be counted once more, or, in a live
+/// run, until they are final.
+pub(super) struct TopRows<'a> {
+    sink: &'a mut dyn TopSink,
+    edges: Edges,
     waiting: Sorted<TopSlice>,
     /// How often the inputs were read before.
     revision: u64,
+    /// In a live run the slices that are open or not final.
+    live: Option<Live>,
+}
+
+#[derive(Default)]
+struct Live {
+    slices: BTreeMap<i64, LiveSlice>,
+    /// Where the first slice begins whose rows were emitted.
+    first_ns: Option<i64>,
+    /// The last slice whose rows were emitted.
+    last: Option<i64>,
+}
+
+struct LiveSlice {
+    slice: TopSlice,
+    is_closed: bool,
 }
 
 /// Sums over all slices.
@@ -31,9 +51,10 @@ pub(crate) struct Sums {
     recall: Option<Recall>,
 }
 
-impl TopRows {
-    pub(super) fn new() -> Self {
-        Self { waiting: Sorted::new(WAITING_BYTES), revision: 0 }
+impl<'a> TopRows<'a> {
+    pub(super) fn new(sink: &'a mut dyn TopSink, edges: Edges, is_live: bool) -> Self {
+        let live = is_live.then(Live::default);
+        Self { sink, edges, waiting: Sorted::new(WAITING_BYTES), revision: 0, live }
     }
 
     /// The inputs are read again: slices that come now replace those that came before.
@@ -41,14 +62,64 @@ impl TopRows {
         Self { revision: self.revision + 1, ..self }
     }
 
-    pub(super) fn take(&mut self, mut slice: TopSlice) -> io::Result<()> {
+    pub(super) fn take(&mut self, mut slice: TopSlice, is_closed: bool) -> io::Result<()> {
         slice.revision = self.revision;
-        self.waiting.push(slice)
+        let Some(live) = &mut self.live else {
+            return self.waiting.push(slice);
+        };
+        let before = live.slices.get(&slice.index);
+        slice.is_shown =
+            before.is_some_and(|it| it.slice.is_shown && it.slice.packets == slice.packets);
+        live.slices.insert(slice.index, LiveSlice { slice, is_closed });
+        Ok(())
     }
 
-    /// Emits all slices; `cut` says how the trace ended.
-    pub(super) fn finish(self, edges: Edges, cut: Cut, sink: &mut dyn TopSink) -> io::Result<Sums> {
-        let mut sums = Sums::new(edges);
+    /// Whether the sink has all packets of a slice.
+    pub(super) fn is_shown(&self, slice: &ClosedSlice) -> bool {
+        let held = self.live.as_ref().and_then(|live| live.slices.get(&slice.index));
+        held.is_some_and(|it| it.slice.is_shown && it.slice.packets == slice.packets)
+    }
+
+    /// Emits the slices that end by this time, as far as the sink does not have them, and flushes
+    /// it.
+    pub(super) fn show(&mut self, final_ns: i64) -> io::Result<()> {
+        let Some(Live { slices, first_ns, last }) = &mut self.live else {
+            return Ok(());
+        };
+        let mut shown = false;
+        for (&index, LiveSlice { slice, .. }) in slices.iter_mut() {
+            if slice.is_shown || slice.end_ns > final_ns {
+                continue;
+            }
+            let first_ns = *first_ns.get_or_insert(slice.start_ns);
+            let mut row = slice.clone();
+            row.partial = self.edges.is_partial((row.start_ns, row.end_ns), first_ns, None);
+            row.revised = last.is_some_and(|last| index <= last);
+            *last = Some(last.map_or(index, |last| last.max(index)));
+            self.sink.slice(&row)?;
+            (slice.is_shown, shown) = (true, true);
+        }
+        let done = |held: &LiveSlice| held.is_closed && held.slice.is_shown;
+        let closed: Vec<i64> =
+            slices.iter().filter(|(_, held)| done(held)).map(|(&index, _)| index).collect();
+        for LiveSlice { slice, .. } in closed.iter().filter_map(|index| slices.remove(index)) {
+            self.waiting.push(slice)?;
+        }
+        if shown { self.sink.flush() } else { Ok(()) }
+    }
+
+    /// Emits all slices that the sink does not have; `cut` says how the trace ended.
+    pub(super) fn finish(mut self, cut: Cut) -> io::Result<Sums> {
+        let live = self.live.take().unwrap_or_default();
+        for LiveSlice { slice, .. } in live.slices.into_values() {
+            self.waiting.push(slice)?;
+        }
+        let sink = self.sink;
+        let mut emit = |mut slice: TopSlice| {
+            slice.revised = live.last.is_some_and(|last| slice.index <= last);
+            if slice.is_shown { Ok(()) } else { sink.slice(&slice) }
+        };
+        let mut sums = Sums::new(self.edges);
         let mut held: Option<TopSlice> = None;
         self.waiting.drain(|slice| {
             // Of a slice that was counted again the last count holds.
@@ -56,12 +127,12 @@ impl TopRows {
                 let next = held.as_ref();
                 next.is_some_and(|next| next.index != before.index)
             }) {
-                Some(before) => sink.slice(&sums.add(before, None)),
+                Some(before) => emit(sums.add(before, None)),
                 None => Ok(()),
             }
         })?;
         if let Some(last) = held {
-            sink.slice(&sums.add(last, Some(cut)))?;
+            emit(sums.add(last, Some(cut)))?;
         }
         Ok(sums)
     }

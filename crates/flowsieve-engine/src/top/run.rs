@@ -30,6 +30,7 @@ pub fn top(
         _ => plan.trace.threads.saturating_sub(2).min(1),
     };
     let can_read_again = !plan.trace.is_stream();
+    let is_live = plan.slicing.width_ns.is_some() && plan.trace.is_stream();
     let mut pipeline = SlicePipeline {
         inputs: plan.trace.sources(),
         input_format: plan.trace.input_format,
@@ -45,17 +46,19 @@ pub fn top(
         panes: None,
         reread: if can_read_again { Reread::Disordered } else { Reread::Never },
         recalls: false,
-        delay_ns: None,
+        delay_ns: plan.trace.delay_ns.filter(|_| is_live),
     };
+    let is_live = pipeline.delay_ns.is_some();
     let read = pipeline.read(
         watch,
-        |scope, _| TopStage::start(scope, plan, TopRows::new()),
+        |scope, grid| {
+            let edges = Edges::new(plan.slicing, &plan.trace.selection, grid);
+            TopStage::start(scope, plan, TopRows::new(sink, edges, is_live))
+        },
         |scope, rows| TopStage::start(scope, plan, rows.again()),
     )?;
     let mut totals = read.totals;
-    let edges = Edges::new(plan.slicing, &plan.trace.selection, read.grid);
-    let cut = Cut::new(totals.interrupted);
-    let sums = read.outcome.finish(edges, cut, sink).map_err(RunError::Sink)?;
+    let sums = read.outcome.finish(Cut::new(totals.interrupted)).map_err(RunError::Sink)?;
     totals.slices = sums.slices;
     Ok(sums.summary(&plan.question, read.inputs, totals))
 }

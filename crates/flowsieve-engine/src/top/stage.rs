@@ -2,9 +2,9 @@
 
 use super::plan::TopPlan;
 use super::rows::TopRows;
-use super::workers::{Ranker, Task};
+use super::workers::{Answer, Ranker, Task};
 use crate::elements::ElementColumns;
-use crate::pipeline::{Closing, Stage, StageError};
+use crate::pipeline::{ClosedSlice, Closing, Stage, StageError};
 use crate::threads::{Pool, Worker, spawn_up_to};
 use std::thread::Scope;
 
@@ -14,9 +14,9 @@ const QUEUED_BATCHES: usize = 8;
 /// Memory of the worker in addition to its filters, which the plan has checked: batches under way.
 const WORKER_BYTES: u64 = 4 << 20;
 
-pub(super) struct TopStage {
+pub(super) struct TopStage<'a> {
     workers: Pool<Ranker>,
-    rows: TopRows,
+    rows: TopRows<'a>,
     /// Closings without an answer.
     outstanding: usize,
 }
@@ -24,12 +24,12 @@ pub(super) struct TopStage {
 /// Closings whose answers may be outstanding before they are waited for.
 const MOST_OUTSTANDING: usize = 16;
 
-impl TopStage {
+impl<'a> TopStage<'a> {
     /// Starts a thread for the worker if there are two or more.
     pub(super) fn start<'scope>(
         scope: &'scope Scope<'scope, '_>,
         plan: &TopPlan,
-        rows: TopRows,
+        rows: TopRows<'a>,
     ) -> Self {
         let ranker = Ranker::new(plan);
         let threads = usize::from(plan.trace.threads >= 2);
@@ -46,20 +46,29 @@ impl TopStage {
     fn collect(&mut self, outstanding: usize) -> Result<(), StageError> {
         while self.outstanding > 0 {
             let wait = self.outstanding >= outstanding;
-            let Some(slice) = self.workers.answer(wait)? else {
+            let Some(Answer { slice, is_closed }) = self.workers.answer(wait)? else {
                 return Ok(());
             };
             self.outstanding -= 1;
-            self.rows.take(slice)?;
+            self.rows.take(slice, is_closed)?;
         }
         Ok(())
     }
+
+    fn ask(&mut self, task: Task) -> Result<(), StageError> {
+        self.workers.push(0, task)?;
+        self.outstanding += 1;
+        self.collect(MOST_OUTSTANDING)
+    }
 }
 
-impl Stage for TopStage {
+impl<'a> Stage for TopStage<'a> {
     const LOOKS_AHEAD: bool = false;
 
-    type Outcome = TopRows;
+    /// A ranking cannot be restored: its packets and bytes depend on repeats.
+    const KEEPS_OPEN: bool = true;
+
+    type Outcome = TopRows<'a>;
 
     fn add(
         &mut self,
@@ -74,12 +83,22 @@ impl Stage for TopStage {
 
     fn close(&mut self, closing: Closing) -> Result<(), StageError> {
         let Closing { slot, slice, .. } = closing;
-        self.workers.push(0, Task::Close { slot, slice })?;
-        self.outstanding += 1;
-        self.collect(MOST_OUTSTANDING)
+        self.ask(Task::Close { slot, slice })
     }
 
-    fn finish(mut self) -> Result<TopRows, StageError> {
+    fn show(&mut self, slot: usize, slice: ClosedSlice) -> Result<(), StageError> {
+        if self.rows.is_shown(&slice) {
+            return Ok(());
+        }
+        self.ask(Task::Show { slot, slice })
+    }
+
+    fn emit_final(&mut self, final_ns: i64) -> Result<(), StageError> {
+        self.collect(1)?;
+        Ok(self.rows.show(final_ns)?)
+    }
+
+    fn finish(mut self) -> Result<TopRows<'a>, StageError> {
         self.collect(1)?;
         Ok(self.rows)
     }

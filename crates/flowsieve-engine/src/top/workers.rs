@@ -2,7 +2,7 @@
 
 use super::exact::Truth;
 use super::extract::{Record, Repeats};
-use super::plan::TopPlan;
+use super::plan::{RankBy, TopPlan};
 use super::results::{Certainty, Exact, Recall, Spread, TopKey, TopSlice};
 use super::summary::Summary;
 use crate::elements::{ElementColumns, key_text};
@@ -17,8 +17,25 @@ pub(super) const MISSED_NAMED: usize = 20;
 
 /// A task for the worker.
 pub(crate) enum Task {
-    Add { slot: usize, elements: ElementColumns },
-    Close { slot: usize, slice: ClosedSlice },
+    Add {
+        slot: usize,
+        elements: ElementColumns,
+    },
+    Close {
+        slot: usize,
+        slice: ClosedSlice,
+    },
+    /// Ranks what a slice has so far.
+    Show {
+        slot: usize,
+        slice: ClosedSlice,
+    },
+}
+
+/// The ranking of a slice, when it closes or before.
+pub(crate) struct Answer {
+    pub(super) slice: TopSlice,
+    pub(super) is_closed: bool,
 }
 
 /// The state of all open slices.
@@ -37,6 +54,8 @@ struct OpenSlice {
     summary: Summary,
     truth: Option<Truth>,
     used: bool,
+    /// Bytes of all packets, if keys are ranked by them.
+    bytes: u64,
 }
 
 impl Ranker {
@@ -58,6 +77,7 @@ impl Ranker {
                 summary: Summary::new(plan.summary_bytes(), plan.usual_key_bytes()),
                 truth: plan.exact_limit().map(Truth::new),
                 used: false,
+                bytes: 0,
             });
             self.slices = slices.collect();
         }
@@ -70,6 +90,10 @@ impl Ranker {
         self.weights.clear();
         slice.filter.insert_all(&elements.digests, &mut self.weights);
         slice.summary.add_all(elements, &self.weights);
+        if self.plan.rank_by == RankBy::Bytes {
+            let bytes = elements.keys.iter().map(|record| u64::from(Record::bytes_of(record)));
+            slice.bytes = slice.bytes.saturating_add(bytes.sum());
+        }
         if let Some(truth) = &mut slice.truth {
             for record in elements.keys.iter() {
                 truth.add(&Record::read(record));
@@ -89,19 +113,25 @@ impl Ranker {
         let slice = &mut self.slices[slot];
         let (packets, bytes) = (repeats.packets, repeats.bytes);
         slice.summary.add_repeats(digest, packets, bytes);
+        slice.bytes = slice.bytes.saturating_add(bytes);
         let truth = slice.truth.as_mut();
         truth.is_none_or(|truth| truth.add_repeats(repeats))
     }
 
-    pub(crate) fn close(&mut self, slot: usize, closed: ClosedSlice) -> TopSlice {
+    fn answer(&mut self, slot: usize, closed: ClosedSlice) -> TopSlice {
         self.reach();
-        let (plan, slice) = (&self.plan, &mut self.slices[slot]);
-        let answer = slice.answer(plan, closed);
+        self.slices[slot].answer(&self.plan, closed)
+    }
+
+    pub(crate) fn close(&mut self, slot: usize, closed: ClosedSlice) -> TopSlice {
+        let answer = self.answer(slot, closed);
+        let slice = &mut self.slices[slot];
         if slice.used {
             slice.filter.clear();
             slice.summary.clear();
             slice.truth.iter_mut().for_each(Truth::clear);
             slice.used = false;
+            slice.bytes = 0;
         }
         answer
     }
@@ -112,27 +142,37 @@ impl OpenSlice {
         let seen_share = self.filter.seen_share();
         let distinct = self.summary.total(seen_share).distinct;
         let most = plan.most.map_or(TopPlan::MOST_LISTED, |most| most.min(TopPlan::MOST_LISTED));
-        let mut ranked = self.summary.largest(plan.least, most, seen_share);
+        let by = plan.rank_by;
+        let mut ranked = match by {
+            RankBy::Distinct => self.summary.largest(plan.least, most, seen_share),
+            RankBy::Packets | RankBy::Bytes => {
+                let mut held = self.summary.largest(plan.least, usize::MAX, seen_share);
+                held.sort_by(|one, other| one.order(other, by));
+                held
+            }
+        };
         if plan.most.is_some() {
             // A list of the largest keys has none whose number is most likely too small.
             ranked.retain(|spread| spread.likely_has(plan.least));
         }
+        ranked.truncate(most);
+        let sum_of = |distinct| by.of(distinct, closed.elements as f64, self.bytes as f64);
         let truth = self.truth.as_ref();
         let truth = truth.and_then(|truth| Some((truth, truth.distinct()?)));
         let (keys, recall) = if let Some((truth, sum)) = truth {
-            let largest = truth.largest(plan.least, most);
+            let largest = truth.largest(by, plan.least, most);
             let recall = recall(plan, truth, &largest, &ranked);
             let digester = Digester::new(plan.seed);
             let keys = largest.into_iter().zip(1..).map(|((key, exact), rank)| {
                 let digest = digester.digest(&key);
                 let spread = self.summary.of_key(digest, seen_share);
-                top_key(plan, rank, &key, spread, Some(exact), sum as f64)
+                top_key(plan, rank, &key, spread, Some(exact), sum_of(sum as f64))
             });
             (keys.collect(), Some(recall))
         } else {
             let keys = ranked.into_iter().zip(1..).map(|(spread, rank)| {
                 let key = spread.key.clone();
-                top_key(plan, rank, &key, Some(spread), None, distinct)
+                top_key(plan, rank, &key, Some(spread), None, sum_of(distinct))
             });
             (keys.collect(), None)
         };
@@ -151,9 +191,12 @@ impl OpenSlice {
             held: summary.held(),
             most_unheld: summary.has_evicted().then(|| summary.most_unheld()),
             seen_share,
+            sum: sum_of(truth.map_or(distinct, |(_, sum)| sum as f64)),
             keys,
             recall,
             partial: false,
+            revised: false,
+            is_shown: false,
         }
     }
 }
@@ -176,12 +219,16 @@ fn top_key(
         rank,
         id: key.to_vec(),
         key: key_text(plan.question.by(), key),
+        number: match (&exact, &spread) {
+            (Some(exact), _) => exact.ranked(plan.rank_by) as f64,
+            (None, spread) => spread.as_ref().map_or(0.0, |spread| spread.ranked(plan.rank_by)),
+        },
         spread,
         exact,
         share: None,
         certainty,
     };
-    top.share = (all > 0.0).then(|| (top.best() / all).min(1.0));
+    top.share = (all > 0.0).then(|| (top.number / all).min(1.0));
     top
 }
 
@@ -197,7 +244,9 @@ fn recall(
     };
     let keys = largest.len() as u64;
     // Which of equal keys are listed is chance.
-    let found = ranked.iter().filter(|spread| truth.of_key(&spread.key).distinct >= last.distinct);
+    let by = plan.rank_by;
+    let found = ranked.iter();
+    let found = found.filter(|spread| truth.of_key(&spread.key).ranked(by) >= last.ranked(by));
     let found = (found.count() as u64).min(keys);
     let held: HashSet<&[u8]> = ranked.iter().map(|spread| spread.key.as_slice()).collect();
     let missed = largest.iter().filter(|(key, _)| !held.contains(key.as_slice()));
@@ -211,17 +260,22 @@ fn recall(
 
 impl Work for Ranker {
     type Task = Task;
-    type Answer = TopSlice;
+    type Answer = Answer;
     type Batch = ElementColumns;
 
-    fn work(&mut self, task: Task) -> Reply<TopSlice, ElementColumns> {
+    fn work(&mut self, task: Task) -> Reply<Answer, ElementColumns> {
         match task {
             Task::Add { slot, mut elements } => {
                 self.add(slot, &elements);
                 elements.clear();
                 Reply::Emptied(elements)
             }
-            Task::Close { slot, slice } => Reply::Answer(self.close(slot, slice)),
+            Task::Close { slot, slice } => {
+                Reply::Answer(Answer { slice: self.close(slot, slice), is_closed: true })
+            }
+            Task::Show { slot, slice } => {
+                Reply::Answer(Answer { slice: self.answer(slot, slice), is_closed: false })
+            }
         }
     }
 }
@@ -241,6 +295,7 @@ mod tests {
             slicing: Slicing { width_ns: None, align: Align::Epoch },
             most,
             least: 2,
+            rank_by: RankBy::Distinct,
             memory_bytes: 16 << 10,
             exact_limit_bytes: exact.then_some(1 << 30),
             seed: 0,
