@@ -34,9 +34,8 @@ pub(crate) use community_id::push_community_id;
 #[doc(hidden)]
 pub use community_id::{Upper, community_id};
 pub(crate) use key::{FlowKey, KeyMask};
-pub use largest::FlowOrder;
 #[doc(hidden)]
-pub use largest::LargestFlows;
+pub use largest::{FlowOrder, LargestFlows};
 pub(crate) use packed::{PackedFlows, PackedMaker, Taken};
 pub use plan::FlowPlan;
 #[doc(hidden)]

@@ -30,6 +30,12 @@ use std::collections::BTreeMap;
 /// repeats.
 const COMPLETE: u32 = 6;
 
+/// The bits that are zeros then.
+const COMPLETE_BITS: u64 = (1 << COMPLETE) - 1;
+
+/// Elements that are looked at together.
+const CHUNK: usize = 16;
+
 /// Share of the elements of a slice, or more, that its filter may miss.
 const MOST_MISSED: f64 = 0.001;
 
@@ -125,9 +131,19 @@ impl Whole {
             elements.digests.iter().for_each(|&digest| sample.add(digest, slice));
             return;
         }
-        for (&digest, &sighting) in elements.digests.iter().zip(sightings) {
-            if sighting == Sighting::First || ends_in(digest) >= COMPLETE {
-                sample.add(digest, slice);
+        // Most are repeats, so most chunks have none that is wanted: without branches within a chunk
+        // that takes vector instructions.
+        for (digests, sightings) in elements.digests.chunks(CHUNK).zip(sightings.chunks(CHUNK)) {
+            let is_first = |any, &sighting: &Sighting| any | (sighting == Sighting::First);
+            let is_complete = |any, digest: &Digest| any | (digest.value() & COMPLETE_BITS == 0);
+            let any_first = sightings.iter().fold(false, is_first);
+            if !digests.iter().fold(any_first, is_complete) {
+                continue;
+            }
+            for (&digest, &sighting) in digests.iter().zip(sightings) {
+                if sighting == Sighting::First || ends_in(digest) >= COMPLETE {
+                    sample.add(digest, slice);
+                }
             }
         }
     }
@@ -198,6 +214,13 @@ impl Whole {
         });
         WholeTally { exact, sample: self.sample.map(Sample::tally), missed: self.missed }
     }
+}
+
+/// How many elements are missed at most, if this many are in the mean.
+fn most_missed(mean: f64) -> u64 {
+    /// Below this mean none is missed in 98 of 100 cases.
+    const NONE: f64 = 0.02;
+    if mean < NONE { 0 } else { 2.0f64.mul_add(mean.sqrt(), mean).ceil() as u64 }
 }
 
 /// Whether digests can end in so many zeros.
@@ -367,7 +390,7 @@ impl WholeSums {
         let NewElements { exact, estimate } = self.sum();
         // Those that filters missed in all of their slices are not in the sample.
         let missed = if self.is_complete() { 0.0 } else { self.missed };
-        let missed = |estimate: Estimate| (missed * estimate.distinct).ceil() as u64;
+        let missed = |estimate: Estimate| most_missed(missed * estimate.distinct);
         Some(WholeResult {
             exact,
             estimate: estimate.and_then(Estimate::point),
