@@ -102,9 +102,9 @@ pub(super) fn tokens(text: &str) -> Result<Vec<Token>, Problem> {
             (Kind::Name, 1 + run(&rest[1..], is_word_byte))
         } else if let Some(length) = colons(rest) {
             (address(&rest[..length], at)?, length)
-        } else if rest.starts_with("*.") {
+        } else if let Some(parent) = rest.strip_prefix("*.") {
             // Names below a domain.
-            (Kind::Word, 2 + word_length(&rest[2..]))
+            (Kind::Word, 2 + word_length(parent))
         } else if first.is_ascii_alphanumeric() || first == '_' {
             let length = word_length(rest);
             (word(&rest[..length], at)?, length)

@@ -2,9 +2,7 @@
 
 use super::dns::DnsTest;
 use super::evaluate::{Subject, ends};
-use super::program::{
-    AUTHENTICATION, Direction, Header, Networks, Protocols, TCP, Test, UDP,
-};
+use super::program::{AUTHENTICATION, Direction, Header, Networks, Protocols, TCP, Test, UDP};
 use crate::decode::{
     Network, NetworkKind, Shim, Skip, Tunnel, Upper, is_among, messages_in, network, shims, upper,
 };

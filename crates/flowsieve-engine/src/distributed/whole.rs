@@ -3,7 +3,7 @@
 use super::wire::{self, Values, WireFormat, append};
 use super::{PieceError, PiecePlan};
 use crate::guard::catch_panic;
-use crate::pipeline::{CountPlan, Whole, WholeTally as Counts, is_level};
+use crate::pipeline::{CountPlan, Whole, WholeElements, WholeTally as Counts, is_level};
 use serde::{Deserialize, Serialize};
 
 /// The distinct elements of a shard of a slice, as far as they matter to the count of all slices.
@@ -60,10 +60,12 @@ impl WireFormat for WholePart {
 impl WholePart {
     /// Returns the part of a whole that has this slice alone.
     pub(super) fn of(slice: i64, shard: u32, whole: Whole) -> Self {
-        let (missed, level, digests, keys) = whole.into_elements();
+        let WholeElements { missed, level, digests, keys } = whole.into_elements();
         let keys = keys.map(|keys| {
             let mut bytes = Vec::new();
-            keys.iter().for_each(|key| append(&mut bytes, key));
+            for key in keys {
+                append(&mut bytes, &key);
+            }
             bytes
         });
         Self { slice, shard, missed, level, digests, keys }

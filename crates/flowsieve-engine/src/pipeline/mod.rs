@@ -61,4 +61,4 @@ pub use time_slice::{Align, SliceGrid};
 pub(crate) use time_slice::{OpenSlices, Place};
 #[doc(hidden)]
 pub use traffic::{Traffic, TrafficPair};
-pub(crate) use whole::{Whole, WholeSpec, WholeTally, is_level};
+pub(crate) use whole::{Whole, WholeElements, WholeSpec, WholeTally, is_level};

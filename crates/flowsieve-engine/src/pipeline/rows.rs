@@ -111,7 +111,9 @@ impl<'a> Rows<'a> {
     /// Takes new elements from closed slices, whose rows change.
     pub(super) fn move_new(&mut self, moved: &[(i64, u64)]) {
         if let Some(recent) = &mut self.recent {
-            moved.iter().for_each(|&(index, elements)| recent.lose_new(index, elements));
+            for &(index, elements) in moved {
+                recent.lose_new(index, elements);
+            }
         }
     }
 

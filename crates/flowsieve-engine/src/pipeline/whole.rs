@@ -128,16 +128,19 @@ impl Whole {
             return;
         };
         if !self.firsts_only {
-            elements.digests.iter().for_each(|&digest| sample.add(digest, slice));
+            for &digest in &elements.digests {
+                sample.add(digest, slice);
+            }
             return;
         }
         // Most are repeats, so most chunks have none that is wanted: without branches within a chunk
         // that takes vector instructions.
         for (digests, sightings) in elements.digests.chunks(CHUNK).zip(sightings.chunks(CHUNK)) {
-            let is_first = |any, &sighting: &Sighting| any | (sighting == Sighting::First);
-            let is_complete = |any, digest: &Digest| any | (digest.value() & COMPLETE_BITS == 0);
-            let any_first = sightings.iter().fold(false, is_first);
-            if !digests.iter().fold(any_first, is_complete) {
+            let is_first = sightings.iter().map(|&it| u32::from(it == Sighting::First));
+            let is_complete = digests.iter();
+            let is_complete =
+                is_complete.map(|digest| u32::from(digest.value() & COMPLETE_BITS == 0));
+            if is_first.sum::<u32>() + is_complete.sum::<u32>() == 0 {
                 continue;
             }
             for (&digest, &sighting) in digests.iter().zip(sightings) {
@@ -156,13 +159,14 @@ impl Whole {
                 sample.level = level;
                 sample.thin_out();
             }
-            digests.iter().for_each(|&digest| sample.add(Digest::from_value(digest), slice));
+            for &digest in digests {
+                sample.add(Digest::from_value(digest), slice);
+            }
         }
     }
 
-    /// Returns the largest share that counters missed; the level and the digests of the sample; and
-    /// the elements, if the exact map has them. Both in order.
-    pub(crate) fn into_elements(self) -> (f64, u32, Vec<u64>, Option<Vec<Box<[u8]>>>) {
+    /// Returns its elements, in order.
+    pub(crate) fn into_elements(self) -> WholeElements {
         let keys = self.exact.filter(|map| map.distinct().is_some()).map(|map| {
             let mut keys = Vec::new();
             map.for_each(|key, _| keys.push(key.into()));
@@ -172,7 +176,7 @@ impl Whole {
         let (level, slices) = self.sample.map(|it| (it.level, it.slices)).unwrap_or_default();
         let mut digests: Vec<u64> = slices.into_keys().collect();
         digests.sort_unstable();
-        (self.missed, level, digests, keys)
+        WholeElements { missed: self.missed, level, digests, keys }
     }
 
     /// Notes that a slice has an estimate of its elements, `first` of which were seen as new.
@@ -226,6 +230,17 @@ fn most_missed(mean: f64) -> u64 {
 /// Whether digests can end in so many zeros.
 pub(crate) const fn is_level(level: u32) -> bool {
     level <= u64::BITS
+}
+
+/// The elements of a whole.
+pub(crate) struct WholeElements {
+    /// Largest share of the elements of a slice that its counter missed.
+    pub(crate) missed: f64,
+    /// Level of the sample, and its digests.
+    pub(crate) level: u32,
+    pub(crate) digests: Vec<u64>,
+    /// All elements, if the exact map has them.
+    pub(crate) keys: Option<Vec<Box<[u8]>>>,
 }
 
 /// The zeros in which a digest ends.
@@ -517,7 +532,7 @@ mod tests {
             for (slice, elements) in slices.iter().chain(&slices).rev() {
                 let mut part = whole(places);
                 add(&mut part, *slice, elements.iter().copied());
-                let (missed, level, digests, keys) = part.into_elements();
+                let WholeElements { missed, level, digests, keys } = part.into_elements();
                 backwards.add_part(*slice, missed, level, &digests);
                 keys.unwrap().iter().for_each(|key| { backwards.add(key, *slice); });
             }

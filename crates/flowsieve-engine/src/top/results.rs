@@ -159,6 +159,7 @@ pub struct Recall {
 
 /// The answer for one slice.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[expect(clippy::struct_excessive_bools, reason = "each says another thing of the slice")]
 pub struct TopSlice {
     /// Number of the slice.
     pub(super) index: i64,
