@@ -404,6 +404,8 @@ def flows(
     idle: Value | None = None,
     active: Value | None = None,
     unique: bool = False,
+    number: Value | None = None,
+    sort: Literal["start", "bytes", "packets", "duration"] = "start",
     dns_port: Values | None = None,
     memory: Value = "1GiB",
     threads: Value | None = None,
@@ -435,6 +437,8 @@ def flows(
         idle: A flow ends when no packet comes for longer than this, such as 15s [default: never]
         active: A flow is cut when it goes on for longer than this, such as 5min [default: never]
         unique: Print each flow once, as soon as it is seen, by its first packet.
+        number: List this many flows, the first in the order of --sort [default: all]
+        sort: Order of the list: start, bytes, packets or duration. Default: start.
         dns_port: Another DNS port besides 53.
         memory: Memory; when it is full, the flow without packets for longest ends early. Default: 1GiB.
         threads: Threads; results do not depend on them [default: all processors]
@@ -843,6 +847,7 @@ def top(
     by: Values = "src",
     distinct: Values = "dst",
     number: Value | None = None,
+    sort: Literal["distinct", "packets", "bytes"] = "distinct",
     min: Value | None = None,
     queries_only: bool = False,
     dns_port: Values | None = None,
@@ -853,6 +858,7 @@ def top(
     no_exact: bool = False,
     exact_limit: Value = "4GiB",
     threads: Value | None = None,
+    follow: bool = False,
     html: StrPath | None = None,
     svg: StrPath | None = None,
     progress: Progress = None,
@@ -876,6 +882,7 @@ def top(
         by: Keys to rank, such as src, dst/24 or src,dst. Default: src.
         distinct: What is counted for each key, such as dst or dst-port. Default: dst.
         number: Keys listed per slice at most [default: 20; with --min: all]
+        sort: Rank by distinct, packets or bytes. Default: distinct.
         min: List keys with at least this many distinct others [default: 2]
         queries_only: Count DNS queries only.
         dns_port: Another DNS port besides 53.
@@ -886,6 +893,7 @@ def top(
         no_exact: Skip the exact count: memory stays small for any traffic.
         exact_limit: Memory of the exact count; a slice that needs more has none. Default: 4GiB.
         threads: Threads; results do not depend on them [default: all processors]
+        follow: Keep reading captures that grow, and new ones in directories, until interrupted.
         html: Write a page with figures to this file.
         svg: Write the figures of that page into this directory, as SVG.
         progress: ``True`` for a bar of tqdm, a bar, or a function of bytes read, packets and all bytes.

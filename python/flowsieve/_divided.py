@@ -300,7 +300,7 @@ class Share:
 
     def whole(self, shard: int, parts: Iterable[bytes]) -> bytes:
         """The tally of all slices of a shard, from what it has of each."""
-        whole = _job(self.text).whole(shard)
+        whole = _job(self.text).all_slices(shard)
         for part in parts:
             whole.add(part)
         return whole.finish()

@@ -86,7 +86,11 @@ class CountParameters:
     seed: int
     """seed of the digests; with `--seed random` the one that was drawn."""
     exact_limit_bytes: int | None
-    """memory that the exact sets may take; null if they are off (bytes)."""
+    """memory that the exact sets may take, half of it that of all slices together if there are several; null if they
+        are off (bytes)."""
+    whole_bytes: int | None
+    """memory of the sample that counts all slices together; null for one slice, for windows that slide, and with
+        `--filter exact` (bytes)."""
     anonymized: bool
     """addresses in the origin-destination matrix are replaced ([privacy.md](privacy.md))."""
 
@@ -116,6 +120,9 @@ class CountTotals:
     """slices reported."""
     empty_slices_omitted: int
     """empty slices of long gaps."""
+    whole: dict[str, Any] | None
+    """the distinct elements of all slices together, where an element in two slices counts once; null for one slice and
+        for windows that slide."""
     exact: int | None
     """sum over the slices (an element in two slices counts twice); null if a slice has none."""
     first: int | None
@@ -132,6 +139,10 @@ class CountTotals:
     """over all slices (share)."""
     saturated_slices: int
     """slices that are `saturated`."""
+    bounds_checked: int
+    """slices with elements that have bounds and an exact count."""
+    bounds_held: int
+    """those of them whose bounds enclose the exact count: at least 95 of 100 are promised."""
     quantiles: dict[str, Any] | None
     """quantiles of the distinct elements per slice (exact count if there is one, otherwise the estimate, otherwise the
         raw count), over the reported slices; null if no slice has a count."""
@@ -169,6 +180,10 @@ class FlowsParameters:
     """memory (bytes)."""
     anonymized: bool
     """addresses are replaced, and Community IDs are those of the new addresses ([privacy.md](privacy.md))."""
+    sort: str
+    """the order of the list: `start`, `bytes`, `packets` or `duration`."""
+    most: int | None
+    """flows listed at most (`-n`), the first in this order; null for all."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -463,6 +478,8 @@ class TopParameters:
     """keys listed per slice at most (`-n`); null for all from `least` on, up to 1,048,576."""
     least: int
     """distinct others of a key that is listed (`--min`)."""
+    sort: str
+    """what keys are ranked by: `distinct`, `packets` or `bytes`."""
     tunnel: str
     """`outer` or `inner`: which IP header counts."""
     where: str | None

@@ -412,7 +412,7 @@ impl DividedJob {
     }
 
     /// Counts all slices of this shard together.
-    fn whole(&self, shard: u32) -> PyResult<WholeShard> {
+    fn all_slices(&self, shard: u32) -> PyResult<WholeShard> {
         let DividedPlan::Count(plan) = &self.plan else {
             return Err(wrong("only a count has slices that are counted together"));
         };

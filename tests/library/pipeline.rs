@@ -535,8 +535,7 @@ fn the_whole_is_what_one_slice_counts_and_new_adds_up_to_it() {
         assert_eq!(whole.exact, exact.then_some(truth));
         assert!((whole.lower..=whole.upper).contains(&Some(truth)), "{whole:?} {truth}");
         let new: u64 = slices.iter().map(|slice| slice.new.unwrap()).sum();
-        let expected = whole.exact.map_or(whole.estimate.unwrap(), |exact| exact as f64);
-        assert_eq!(new as f64, expected);
+        assert_eq!(new, whole.exact.unwrap_or(whole.estimate.unwrap() as u64));
         assert!(counted(true).summary.totals.whole.is_none());
         let totals = &slices.summary.totals;
         assert_eq!(totals.bounds_checked > 0, exact);

@@ -548,7 +548,7 @@ mod tests {
                 prop_assert_eq!(found.exact, Some(new));
                 estimates += found.estimate.unwrap().distinct as u64;
                 if places == 1024 {
-                    prop_assert_eq!(found.estimate.unwrap().distinct, new as f64);
+                    prop_assert_eq!(found.estimate.unwrap().distinct as u64, new);
                 }
             }
             prop_assert_eq!(Some(estimates as f64), result.estimate);
