@@ -11,6 +11,7 @@ use std::convert::Infallible;
 use std::io::{self, Write};
 use std::mem::take;
 use std::ops::Range;
+use std::slice::from_ref;
 
 /// Writes rows of an export.
 #[derive(Debug)]
@@ -86,7 +87,7 @@ impl<W: Write> ExportReport<W> {
                 let made = elements.make(range, &mut |rows| {
                     let all = 0..rows.len();
                     let taken = part.each(rows, all, place, |part| {
-                        take(part);
+                        take(from_ref(part));
                         Ok::<_, Infallible>(())
                     });
                     place += rows.len();

@@ -14,6 +14,9 @@ use std::time::{Duration, Instant};
 /// How long flows of a stream may wait in the writer's buffer.
 const STALE: Duration = Duration::from_millis(200);
 
+/// Long texts of flows end a batch at multiples of these rows.
+const CHECKED_ROWS: usize = 64;
+
 /// Writes a list of flows.
 #[derive(Debug)]
 pub struct FlowReport<W: Write> {
@@ -44,7 +47,8 @@ impl<W: Write> FlowReport<W> {
             Writer::Table(Box::new(FlowTable::begin(out, parameters, style)?))
         } else {
             let columns = flow_columns(parameters.shape(), parameters.names);
-            let rows = ParallelWriter::begin(format, frame(parameters), columns, 1, out)?;
+            let frame = frame(parameters);
+            let rows = ParallelWriter::begin(format, frame, columns, CHECKED_ROWS, out)?;
             Writer::Rows(Box::new(rows))
         };
         Ok(Self { writer, flushed: parameters.unique.then(Instant::now) })

@@ -17,8 +17,8 @@ const MOST_THREADS: usize = 8;
 /// Tasks that wait for the threads, besides one for each.
 const QUEUED: usize = 2;
 
-/// Rows that a worker makes: each goes to the function.
-pub(super) type LazyRows<R> = Box<dyn FnOnce(&mut dyn FnMut(&mut R)) + Send>;
+/// Rows that a worker makes: some at a time go to the function.
+pub(super) type LazyRows<R> = Box<dyn FnOnce(&mut dyn FnMut(&[R])) + Send>;
 
 /// Work for a worker: at most a full batch.
 enum Task<R> {
@@ -39,10 +39,14 @@ struct Encoder<R> {
 }
 
 impl<R> Encoder<R> {
-    fn push(&mut self, row: &R, parts: &mut Encoded) {
-        self.columns.append(from_ref(row), &mut self.batch);
-        if self.limits.is_full(&self.batch) {
-            self.encode(parts);
+    fn push(&mut self, mut rows: &[R], parts: &mut Encoded) {
+        while !rows.is_empty() {
+            let some = rows.len().min(self.limits.unchecked_rows(&self.batch));
+            self.columns.append(&rows[..some], &mut self.batch);
+            if self.limits.is_full(&self.batch) {
+                self.encode(parts);
+            }
+            rows = &rows[some..];
         }
     }
 
@@ -65,8 +69,8 @@ impl<R: Send + Sync> MapWorker<Task<R>> for Encoder<R> {
         let mut parts = Ok(Vec::new());
         self.limits.before = 0;
         match task {
-            Task::Rows(rows) => rows.iter().for_each(|row| self.push(row, &mut parts)),
-            Task::Lazy(rows) => rows(&mut |row| self.push(row, &mut parts)),
+            Task::Rows(rows) => self.push(&rows, &mut parts),
+            Task::Lazy(rows) => rows(&mut |rows| self.push(rows, &mut parts)),
             Task::Batch(batch) => self.batch = batch,
         }
         self.encode(&mut parts);

@@ -129,6 +129,12 @@ impl Limits {
         self.rows - self.before - batch.rows
     }
 
+    /// Returns how many rows may come before it matters whether the batch is full.
+    pub(super) fn unchecked_rows(self, batch: &Batch) -> usize {
+        let to_check = self.checked_rows - batch.rows % self.checked_rows;
+        to_check.min(self.missing_rows(batch))
+    }
+
     /// Goes past the rows of a batch.
     pub(super) fn pass(&mut self, batch: &Batch) {
         self.before = (self.before + batch.rows) % self.rows;

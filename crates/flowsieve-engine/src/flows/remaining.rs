@@ -14,6 +14,9 @@ use std::ops::Range;
 /// Flows whose memory is read ahead together.
 const PREFETCHED: usize = 32;
 
+/// Copies that are given at a time.
+const COPIED: usize = 64;
+
 /// The flows that had not ended when the inputs did, in the order of their start; of equal ones, in
 /// the order in which they began.
 ///
@@ -185,16 +188,23 @@ impl RemainingFlows {
         }
     }
 
-    /// Gives copies of a part of the flows. Parts can be asked for in several threads.
+    /// Gives copies of a part of the flows, some at a time. Parts can be asked for in several
+    /// threads.
     pub fn copies(
         &self,
         RemainingPart(ranges): &RemainingPart,
-        take: &mut dyn FnMut(&mut FlowRecord),
+        take: &mut dyn FnMut(&[FlowRecord]),
     ) {
         let mut merged = Merged::new(&self.runs, ranges.clone());
+        let mut copies = Vec::with_capacity(COPIED);
         while let Some((run, place)) = merged.next(&self.runs) {
-            take(&mut self.runs[run].flows.copy(place, Ended::Input));
+            copies.push(self.runs[run].flows.copy(place, Ended::Input));
+            if copies.len() == COPIED {
+                take(&copies);
+                copies.clear();
+            }
         }
+        take(&copies);
     }
 }
 

@@ -453,7 +453,7 @@ mod tests {
                 break;
             }
             assert!(part.len() <= count);
-            last.copies(&part, &mut |flow| parts.push(flow.clone()));
+            last.copies(&part, &mut |flows| parts.extend_from_slice(flows));
             before = Some(part);
         }
         let all: Vec<_> = last.collect();
