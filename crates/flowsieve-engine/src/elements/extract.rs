@@ -15,7 +15,7 @@ use super::{Attribute, ElementBatch, ElementColumns, ElementKind, ElementRule};
 use crate::decode::{Addresses, Headers, IpPacket, logged_addresses};
 use crate::hashing::Digester;
 use crate::inputs::BatchBuilder;
-use crate::trace::TraceBatch;
+use crate::trace::{PacketRef, TraceBatch};
 
 /// Turns packets into elements.
 #[derive(Debug)]
@@ -91,14 +91,8 @@ impl Extractor {
                     self.push_flow(&flow_headers(&ip), out);
                     Ok(1)
                 }),
-                kind @ (ElementKind::SOURCE | ElementKind::DESTINATION) => {
-                    let is_source = kind == ElementKind::SOURCE;
-                    out.packets(bytes, packets, |link, frame, out| {
-                        let ip = self.reader.decode(link, frame)?;
-                        self.push_end(ip.addresses, is_source, out);
-                        Ok(1)
-                    });
-                }
+                ElementKind::SOURCE => self.extract_ends(true, bytes, packets, out),
+                ElementKind::DESTINATION => self.extract_ends(false, bytes, packets, out),
                 _ => out.packets(bytes, packets, |link, frame, out| {
                     self.reader.packet(link, frame, |headers| self.push(headers, out))
                 }),
@@ -135,6 +129,23 @@ impl Extractor {
                 self.columns.push(out, &key, &[1, 17, 33]);
             }
         }
+    }
+
+    /// Appends elements of one address. Apart, so that the other loops stay small enough to be
+    /// compiled as one.
+    #[inline(never)]
+    fn extract_ends(
+        &self,
+        is_source: bool,
+        bytes: &[u8],
+        packets: &[PacketRef],
+        out: &mut ElementBatch,
+    ) {
+        out.packets(bytes, packets, |link, frame, out| {
+            let ip = self.reader.decode(link, frame)?;
+            self.push_end(ip.addresses, is_source, out);
+            Ok(1)
+        });
     }
 
     #[inline(always)]
