@@ -783,7 +783,7 @@ def plan(
         memory: Memory of the filter [default: 256KiB]
         fpr: Weighted false-positive rate instead, in as little memory as possible.
         attribute_fpr: Rate of single attributes instead, by the rule of the CBFM paper's tables.
-        filter: Only these structures of `flowsieve help structures`, such as mdbf,cmdbf [default: all]
+        filter: Only these structures of `flowsieve help structures`, such as mdbf,cmdbf [default: all but the variants of cmdbf]
         progress: ``True`` for a bar of tqdm, a bar, or a function of bytes read, packets and all bytes.
 
     Raises:

@@ -298,16 +298,16 @@ fn a_structure_that_exceeds_its_memory_is_marked() {
     let table = flowsieve(&[&["compare"], &options[..], &html].concat()).done();
     let words = table.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(table.contains("\n! dleft"), "{table}");
-    let sentence = "More memory than asked for, so not compared at equal memory and never the best: dleft at 256 B uses 1,288 B.";
+    let sentence = "More memory than asked for, so not compared at equal memory and never the best: dleft at 256 B uses 1,297 B.";
     assert!(words.contains(sentence), "{table}");
     let page = fs::read_to_string(page).unwrap();
-    assert!(page.contains(sentence) && page.contains("1,288, more than asked for"));
+    assert!(page.contains(sentence) && page.contains("1,297, more than asked for"));
     let document = compared(&options);
     let [dleft, bloom] = &document["structures"].as_array().unwrap()[..] else {
         panic!("two structures");
     };
     assert_eq!((&dleft["exceeds_memory"], &dleft["fits"]), (&true.into(), &true.into()));
-    let note = "it uses 1,288 bytes, more than the 256 asked for: not equal memory";
+    let note = "it uses 1,297 bytes, more than the 256 asked for: not equal memory";
     assert_eq!(dleft["note"], note);
     assert_eq!((&bloom["exceeds_memory"], &bloom["note"]), (&false.into(), &Value::Null));
     let csv = flowsieve(&[&["compare", "--format", "csv"], &options[..]].concat()).done();
@@ -350,10 +350,10 @@ fn the_first_sentence_says_which_of_the_pair_was_nearer() {
     };
     // Both ways round, each with means and worst slices of their own.
     let near = table(&["--memory", "512"]);
-    assert!(near.starts_with("cmdbf's raw count was nearer to the truth than mdbf's in all 8 seconds, by 11 points on average (mean error 1.7 % against 13 %; worst second 2.1 % against 15 %), at 512 B each"), "{near}");
+    assert!(near.starts_with("cmdbf's raw count was nearer to the truth than mdbf's in all 8 seconds, by 11 points on average (mean error 2.3 % against 13 %; worst second 2.9 % against 15 %), at 512 B each"), "{near}");
     let far = table(&["--memory", "64"]);
     assert!(
-        far.starts_with("mdbf's raw count was nearer to the truth than cmdbf's in all 8 seconds"),
+        far.starts_with("mdbf's raw count was nearer to the truth than cmdbf's in 6 of 8 seconds"),
         "{far}"
     );
     let alone = table(&["--memory", "512", "--slice", "all"]);

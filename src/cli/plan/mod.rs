@@ -91,7 +91,8 @@ pub(crate) struct PlanArgs {
     #[arg(long, value_name = "RATE", value_parser = parse_share, conflicts_with = "fpr", allow_negative_numbers = true, hide_short_help = true)]
     attribute_fpr: Option<f64>,
 
-    /// Only these structures of `flowsieve help structures`, such as mdbf,cmdbf [default: all]
+    /// Only these structures of `flowsieve help structures`, such as mdbf,cmdbf
+    /// [default: all but the variants of cmdbf]
     #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = structures(), hide_possible_values = true)]
     filter: Vec<Structure>,
 

@@ -5,6 +5,7 @@ use crate::cli::UsageError;
 use crate::cli::wanted::Numbers;
 use crate::count::DEFAULT_MEMORY_BYTES;
 use flowsieve::elements::ElementKind;
+use flowsieve::filters::FilterKind;
 use flowsieve::filters::matrix_sizing::MAX_ATTRIBUTES;
 use flowsieve::pipeline::SampleResult;
 use flowsieve::planner::{Elements, Goal, Origin, PlanRequest, RateRule, Structure};
@@ -26,7 +27,8 @@ impl PlanArgs {
         };
         self.elements.check()?;
         let structures = if self.filter.is_empty() {
-            Structure::all().collect()
+            let is_variant = |it: Structure| it.filter().is_some_and(FilterKind::is_variant);
+            Structure::all().filter(|&it| !is_variant(it)).collect()
         } else {
             let chosen = |structure: &Structure| self.filter.contains(structure);
             Structure::all().filter(chosen).collect()

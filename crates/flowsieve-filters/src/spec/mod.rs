@@ -124,6 +124,12 @@ impl FilterKind {
         matches!(self.reach(), Reach::Matrix { .. })
     }
 
+    /// Whether it is a variant of another structure that is never worse: it is planned only where
+    /// it is asked for.
+    pub const fn is_variant(self) -> bool {
+        matches!(self, Self::CmdbfXor | Self::CmdbfXorIndependent)
+    }
+
     /// Whether combinations of attributes can be cut from it.
     pub fn has_cuts(self) -> bool {
         matches!(self.reach(), Reach::Matrix { cuts: true, .. })
