@@ -16,22 +16,21 @@ TIME, NANOSECONDS, COUNT, PORT, OCTET, NUMBER, FLAG, TEXT = (
     ("DOUBLE", "Float64"), ("BOOLEAN", "Boolean"), ("VARCHAR", "String"),
 )
 NAMES = {
-    TIME: "start end estimate_error_worst_start first_error_worst_start",
-    NANOSECONDS: "start_ns end_ns estimate_error_worst_start_ns first_error_worst_start_ns",
+    TIME: "start end worst_start",
+    NANOSECONDS: "start_ns end_ns worst_start_ns",
     PORT: "src_port dst_port vlan dns_type",
     OCTET: "proto tcp_flags tcp_flags_fwd tcp_flags_rev dns_rcode",
     COUNT: """packets elements exact first lower upper memory_asked_bytes memory_bytes needed_bytes probes saturated_slices queries positives
         bytes kept dropped dropped_bytes dropped_packet dropped_frame dropped_retransmission
         dropped_spurious_retransmission dropped_keep_alive dropped_flow not_compared packets_fwd packets_rev bytes_fwd bytes_rev
-        rank new captures slices equal a_probes a_memory_bytes a_nearer a_captures_nearer
-        b_probes b_memory_bytes b_nearer b_captures_nearer""",
-    NUMBER: """estimate std_error new_std_error rel_error observed_fpr estimate_error_mean estimate_error_p95 estimate_error_worst
-        estimate_error_bias first_error_mean first_error_p95 first_error_worst first_error_bias ns_per_element
-        observed_fpr_std_error predicted_fpr paper formula measured distance share a_mean a_worst
-        a_bias a_estimate_mean a_estimate_worst b_mean b_worst b_bias b_estimate_mean b_estimate_worst""",
-    FLAG: "exact_over_limit saturated revised out_of_range partial fits exceeds_memory best is_time held_since_start",
+        rank new slices seed seeds array_bits probes_a probes_b memory_used_bytes_a memory_used_bytes_b seeds_nearer_a seeds_nearer_b
+        seeds_nearer_equal slices_nearer_a slices_nearer_b slices_nearer_equal""",
+    NUMBER: """estimate std_error new_std_error rel_error observed_fpr paper formula measured distance share mean lost worst bias rms
+        mean_a_value mean_a_low mean_a_high mean_b_value mean_b_low mean_b_high difference difference_low difference_high
+        difference_low_joint difference_high_joint""",
+    FLAG: "exact_over_limit saturated revised out_of_range partial fits exceeds_memory best_raw best_estimate matters hopeless is_time held_since_start",
     TEXT: """origin destination filter attributes negatives experiment label unit agreement verdict src dst domain
-        community_id ended note key certainty capture a_filter a_count b_filter b_count""",
+        community_id ended note key certainty capture sha256 count a b hash_variant formula_verdict""",
 }
 KINDS = {name: kind for kind, names in NAMES.items() for name in names.split()}
 

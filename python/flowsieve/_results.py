@@ -195,7 +195,7 @@ class Dedup(_InMemory[DedupParameters, DedupTotals]):
 
 
 class Comparison(_InMemory[CompareParameters, CountTotals]):
-    """Structures compared: a row for each structure, memory, combination and kind of negatives."""
+    """Structures compared: a row for each structure, memory and seed; with `each` for each capture and memory."""
 
     _parameters = CompareParameters
     _totals = CountTotals
@@ -204,6 +204,12 @@ class Comparison(_InMemory[CompareParameters, CountTotals]):
     def rows(self) -> Table:
         """The rows of the CSV."""
         return self._table()
+
+    @property
+    def verdicts(self) -> list[dict[str, Any]]:
+        """Which of two structures is nearer to the truth, for each memory and kind of count, as in the format ``json``."""
+        verdicts: list[dict[str, Any]] = self.document["verdicts"]
+        return verdicts
 
     @property
     def structures(self) -> list[dict[str, Any]]:

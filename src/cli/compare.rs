@@ -2,35 +2,44 @@
 
 use super::od::OdArgs;
 use super::options::{
-    ExactLimitArgs, FormatArgs, OutputArgs, SeedArgs, SpeechArgs, ThreadArgs, TraceArgs,
+    ExactLimitArgs, FormatArgs, OutputArgs, SeedArgs, SpeechArgs, ThreadArgs, TraceArgs, one_of,
 };
+use super::page::command_line;
 use super::run::{PARTIAL, Reading, Run, UNWRITTEN};
 use super::same_file::keep_apart;
-use super::structure::contenders;
-use super::units::{in_short, parse_size, with_values};
-use super::wanted::{mask_of, parse_expected};
+use super::structure::{contenders, contenders_or_all};
+use super::units::{in_short, parse_share, parse_size, with_values};
+use super::wanted::{parse_expected, wanted_of};
 use super::{Outcome, UsageError};
 use anyhow::{Context, Result};
 use clap::Args;
-use flowsieve::comparison::{ComparePlan, Contender, compare};
-use flowsieve::elements::ElementKind;
+use clap::builder::TypedValueParser;
+use flowsieve::comparison::statistics::Margin;
+use flowsieve::comparison::{ComparePlan, Contender, ProbeRule, Seeds, Sizes, compare};
 use flowsieve::filters::{FilterKind, Structure};
 use flowsieve::pipeline::InputResult;
 use flowsieve::plan::TracePlan;
-use flowsieve::planner::weighted;
-use flowsieve::report::{CompareReport, EachReport};
+use flowsieve::planner::{recommended, weighted};
+use flowsieve::report::{CaptureDigest, CompareReport, EachReport, Grouping};
 use flowsieve::selection::Selection;
+use flowsieve::trace::Source;
 use flowsieve_engine::internal::Shown;
+use sha2::{Digest as _, Sha256};
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::Read as _;
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
 Examples:
-  Which structure counts the host pairs of each second best, in two memories:
-    flowsieve compare --memory 16KiB,64KiB capture.pcap.gz
-  Whether cmdbf or mdbf counts better, on each of several captures:
-    flowsieve compare --each --memory 12KiB monday.pcap tuesday.pcap
-  Which one answers best whether a client asked for a name, for a program:
-    flowsieve compare --element dns --want src,domain --format json dns.pcapng";
+  Whether cmdbf or mdbf counts the host pairs of each second better, and from which memory on:
+    flowsieve compare capture.pcap.gz
+  The same on each of several captures, in two memories:
+    flowsieve compare --each --memory 192,3KiB monday.pcap tuesday.pcap
+  A table for a paper:
+    flowsieve compare --memory 96,192,768,3KiB --seeds 20 --format latex capture.pcap.gz
+  Which structure answers best whether a client asked for a name, for a program:
+    flowsieve compare --element dns --queries --want src,domain --filter all --format json dns.pcapng";
 
 #[derive(Args, Clone, Debug)]
 #[command(after_help = in_short(EXAMPLES), after_long_help = with_values(EXAMPLES))]
@@ -38,27 +47,26 @@ pub(crate) struct CompareArgs {
     #[command(flatten)]
     trace: TraceArgs,
 
-    /// Structures of `flowsieve help structures`, such as subset,mdbf
-    /// [default: mdbf, cmdbf, bfm, cbfm, bloom, subset, subset-planned, hll, exact]
+    /// Structures of `flowsieve help structures`, such as subset,mdbf; or all
+    /// [default: mdbf,cmdbf,bloom]
     ///
-    /// subset stores whole elements only, as count does; subset-planned also every combination that
-    /// is asked for, in the same memory.
-    #[arg(long, value_parser = contenders(), value_name = "NAMES", value_delimiter = ',', hide_possible_values = true, help_heading = "Structures")]
-    filter: Vec<Contender>,
+    /// subset stores whole elements only, as count does; plan is what the command `plan` recommends
+    /// for the same --want and memory. bloom is the simple alternative to the two of the papers.
+    #[arg(long, value_parser = contenders_or_all(), value_name = "NAMES", value_delimiter = ',', hide_possible_values = true, help_heading = "Structures")]
+    filter: Vec<Option<Contender>>,
 
-    /// Two structures to compare first [default: mdbf,cmdbf]
+    /// Two structures to compare with each other [default: mdbf,cmdbf]
     ///
-    /// If one of mdbf and cmdbf does not take part, the default is the two of --filter. The first
-    /// sentence says which of the two was nearer to the truth, and in how many slices, by the raw
-    /// count (the elements seen as new), as in the papers; a structure without one takes part with
-    /// its estimate. Both take part even if --filter does not name them.
+    /// If one of mdbf and cmdbf does not take part, the default is the first two of --filter. Raw
+    /// counts are compared (the elements seen as new), as in the papers; if one has none, estimates.
+    /// Both take part even if --filter does not name them.
     #[arg(long, value_parser = contenders(), value_name = "A,B", value_delimiter = ',', hide_possible_values = true, help_heading = "Structures")]
     pair: Vec<Contender>,
 
-    /// Compare the pair on each capture: one line per capture
+    /// Compare the pair on each capture, with a letter per memory
     ///
-    /// Only the two structures of --pair run, on each capture separately, and a summary follows.
-    #[arg(long, conflicts_with_all = ["filter", "timing", "bits"], help_heading = "Structures")]
+    /// Only the two structures of --pair run, on each capture separately.
+    #[arg(long, conflicts_with_all = ["filter", "bits", "queries", "counts"], help_heading = "Structures")]
     each: bool,
 
     #[command(flatten, next_help_heading = "Structures")]
@@ -70,12 +78,16 @@ pub(crate) struct CompareArgs {
     #[command(flatten, next_help_heading = "Speed")]
     threads: ThreadArgs,
 
-    /// Measure the time of an insertion; the only figure that differs from run to run
-    #[arg(long, help_heading = "Speed", hide_short_help = true)]
-    timing: bool,
-
     #[command(flatten)]
     format: FormatArgs,
+
+    /// The count of each slice and seed too, in JSON
+    #[arg(long, help_heading = "Output", hide_short_help = true)]
+    counts: bool,
+
+    /// A table by slices of few, some and many elements, or by elements per byte
+    #[arg(long, value_name = "GROUPS", value_parser = groupings(), help_heading = "Output", hide_short_help = true)]
+    by: Option<Grouping>,
 
     #[command(flatten, next_help_heading = "Output")]
     output: OutputArgs,
@@ -90,49 +102,124 @@ pub(crate) struct CompareArgs {
 // The conditions of the comparison.
 #[derive(Args, Clone, Debug)]
 struct ConditionArgs {
-    /// Memory of each structure for one slice; several are compared one by one
-    #[arg(long, value_name = "SIZES", value_delimiter = ',', default_value = "1KiB,4KiB,16KiB", value_parser = parse_size)]
-    memory: Vec<u64>,
+    /// Memory of each structure for one slice
+    ///
+    /// Several are separated by commas. auto is 1/8, 1/2, 2 and 8 bytes for each element of a large slice (95th percentile), in
+    /// multiples of 48 bytes.
+    #[arg(long, value_name = "SIZES", value_delimiter = ',', default_value = "auto", value_parser = parse_memory)]
+    memory: Vec<Option<u64>>,
+
+    /// What is equal: the total memory of each structure, or the bits of each array
+    ///
+    /// `array` is the setting of the paper: m bits for each array (--bits), k = 4 for all. Memory
+    /// is then reported, not equal.
+    #[arg(long, value_name = "SETTING", value_parser = settings(), default_value = "total", hide_possible_values = true, hide_short_help = true)]
+    setting: Setting,
+
+    /// Bits of each array (m) with --setting array, several separated by commas
+    #[arg(long = "bits", id = "array_bits", value_name = "COUNTS", value_delimiter = ',', value_parser = parse_expected, default_value = "128,512,2048,8192,32768", hide_short_help = true)]
+    bits: Vec<u64>,
+
+    /// Seeds of hash functions; auto is as many as it takes
+    ///
+    /// auto is 5, 10, 20 or 30. The trace is fixed and the hash functions are drawn: each seed hashes the whole trace anew,
+    /// and the spread over seeds gives the intervals. Seed number 0 is exactly what `count` gives
+    /// with the same --seed.
+    #[arg(long, value_name = "auto|COUNT", default_value = "auto", value_parser = parse_seeds)]
+    seeds: Seeds,
+
+    /// Differences that do not matter: points, and a share of the larger error
+    #[arg(long, value_name = "POINTS,SHARE", value_delimiter = ',', num_args = 1..=2, default_value = "0.1%,5%", value_parser = parse_share, hide_short_help = true)]
+    margin: Vec<f64>,
+
+    /// Ask for absent elements too
+    #[arg(long)]
+    queries: bool,
 
     /// A combination that queries ask for, such as src,domain [default: the usual ones]
     ///
     /// All attributes together are always asked for. The usual ones are every single attribute; for
     /// flows also both addresses, and each with the destination port; for DNS triples src,domain
-    /// and src,dst.
+    /// and src,dst. A weight behind a colon (src,domain:3) is for --filter plan.
     #[arg(long, value_name = "NAMES", hide_short_help = true)]
     want: Vec<String>,
 
-    /// Distinct elements per slice [default: 95th percentile of the first slices]
+    /// Leave out slices that the capture covers only in part
+    #[arg(long, hide_short_help = true)]
+    whole_slices: bool,
+
+    /// Distinct elements per slice [default: 95th percentile of the slices]
     ///
     /// Every structure gets the number of hash functions (k) that is best for this many by its
-    /// formula. The default is the 95th percentile (nearest rank) over the slices that end within
-    /// the first 48 MiB of elements, so that a flood does not spoil filters made for a usual slice.
+    /// formula. The default is the 95th percentile (nearest rank), so that a flood does not spoil
+    /// filters made for a usual slice.
     #[arg(long, value_name = "COUNT", value_parser = parse_expected, hide_short_help = true)]
     expect: Option<u64>,
 
-    /// Number of hash functions (k) of every structure [default: the best for --expect]
+    /// Number of hash functions (k) of every structure: by the formula, the best, or a number
     ///
-    /// mdbf and cmdbf use k for each array, cartesian and the matrices for each attribute; a matrix
-    /// keeps the cuts that it has without --k. subset-planned sets k bits for every combination.
-    /// Each takes at most 32. dleft, hll, ell and exact have no k.
-    #[arg(long, value_name = "N", hide_short_help = true)]
-    k: Option<u32>,
+    /// `formula` loses least while arrays are filled, each with its own number of values, as far as
+    /// formulas tell (of structures that are no Bloom filters: m/n ln 2); `best` is found by trial,
+    /// with seeds that are not judged. mdbf and cmdbf use k for each array,
+    /// cartesian and the matrices for each attribute; a matrix keeps the cuts that it has with the
+    /// formula. Each takes at most 32. dleft, hll and ell have no k.
+    #[arg(long, value_name = "formula|best|N", default_value = "formula", value_parser = parse_probes, hide_short_help = true)]
+    k: ProbeRule,
 
     #[command(flatten)]
     seed: SeedArgs<0>,
 }
 
+/// What is equal.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Setting {
+    Total,
+    Array,
+}
+
+fn settings() -> impl TypedValueParser<Value = Setting> {
+    one_of([
+        ("total", "Every structure has the same memory", Setting::Total),
+        ("array", "Every array has the same number of bits", Setting::Array),
+    ])
+}
+
+fn groupings() -> impl TypedValueParser<Value = Grouping> {
+    one_of([
+        ("size", "Thirds of the slices, by their number of elements", Grouping::Size),
+        ("load", "Memories, by elements per byte", Grouping::Load),
+    ])
+}
+
+fn parse_memory(text: &str) -> Result<Option<u64>, String> {
+    match text {
+        "auto" => Ok(None),
+        _ => parse_size(text).map(Some).map_err(|error| format!("{error}; or auto")),
+    }
+}
+
+fn parse_seeds(text: &str) -> Result<Seeds, String> {
+    let number = || text.parse().ok().filter(|&seeds| seeds > 0).map(Seeds::Fixed);
+    let seeds = if text == "auto" { Some(Seeds::Auto) } else { number() };
+    seeds.ok_or_else(|| "seeds are auto, or a number from 1 on; --seeds 20 works".to_owned())
+}
+
+fn parse_probes(text: &str) -> Result<ProbeRule, String> {
+    match text {
+        "formula" => Ok(ProbeRule::Formula),
+        "best" => Ok(ProbeRule::Best),
+        _ => text
+            .parse()
+            .map(ProbeRule::Given)
+            .map_err(|_| "hash functions are formula, best, or a number; --k 4 works".to_owned()),
+    }
+}
+
 /// The structures by default.
-const USUAL: [Contender; 9] = [
+const USUAL: [Contender; 3] = [
     Contender::Plain(Structure::Filter(FilterKind::Mdbf)),
     Contender::Plain(Structure::Filter(FilterKind::Cmdbf)),
-    Contender::Plain(Structure::Filter(FilterKind::Bfm)),
-    Contender::Plain(Structure::Filter(FilterKind::Cbfm)),
     Contender::Plain(Structure::Filter(FilterKind::Bloom)),
-    Contender::Plain(Structure::Filter(FilterKind::Subset)),
-    Contender::SubsetPlanned,
-    Contender::Plain(Structure::Hll),
-    Contender::EXACT,
 ];
 
 pub(crate) fn run(args: &CompareArgs, run: &mut Run) -> Result<Outcome> {
@@ -147,11 +234,17 @@ pub(crate) fn run(args: &CompareArgs, run: &mut Run) -> Result<Outcome> {
     let mut od = args.od.begin(run)?;
     let comparison =
         run.read(&plan.trace.inputs, |watch| compare(&plan, od.traffic.as_mut(), watch))?;
+    // Captions say which bytes were compared.
+    let has_caption = matches!(args.format.format.name(), "markdown" | "latex");
+    let captures = plan.trace.inputs.iter().filter(|_| has_caption);
     let report = CompareReport {
         plan: &plan,
         comparison: &comparison,
-        pair: args.pair_of(&plan.contenders)?,
         anonymized: args.od.is_anonymized(),
+        counts: args.counts,
+        by: args.by,
+        captures: captures.map(digest_of).collect(),
+        command: command_line(),
     };
     od.finish(run, |traffic| report.page(traffic))?;
     let style = output.style(None);
@@ -160,14 +253,34 @@ pub(crate) fn run(args: &CompareArgs, run: &mut Run) -> Result<Outcome> {
     Ok(run.end(&comparison, args.speech, PARTIAL))
 }
 
+/// A capture by its content. What cannot be read again has no digest.
+fn digest_of(input: &Source) -> CaptureDigest {
+    let hashed = || {
+        let mut file = File::open(input.path()).ok().filter(|_| input.is_readable_twice())?;
+        let (mut hash, mut buffer) = (Sha256::new(), vec![0; 1 << 16]);
+        loop {
+            match file.read(&mut buffer).ok()? {
+                0 => break,
+                bytes => hash.update(&buffer[..bytes]),
+            }
+        }
+        let mut digits = String::new();
+        for byte in hash.finalize() {
+            write!(digits, "{byte:02x}").ok()?;
+        }
+        Some(digits)
+    };
+    CaptureDigest { name: input.path().shown().to_string(), sha256: hashed() }
+}
+
 /// Compares the pair on each capture separately.
 fn each(args: &CompareArgs, run: &mut Run, plan: &ComparePlan) -> Result<Outcome> {
-    let pair = args.pair_of(&plan.contenders)?.unwrap_or(PUBLISHED);
+    let pair = plan.pair.unwrap_or(PUBLISHED);
     // Times that are relative to a capture are so to each.
     run.open(&mut TracePlan { selection: Selection::default(), ..plan.trace.clone() })?;
     let output = args.output.open(run)?;
     let od = args.od.begin(run)?;
-    let mut report = EachReport::new(plan, pair);
+    let mut report = EachReport::new(plan, pair, args.by);
     let mut plans = Vec::new();
     for input in &plan.trace.inputs {
         let mut alone = plan.clone();
@@ -180,8 +293,10 @@ fn each(args: &CompareArgs, run: &mut Run, plan: &ComparePlan) -> Result<Outcome
         for alone in &plans {
             let comparison = compare(alone, None, watch)?;
             if comparison.inputs.iter().any(|input| input.container.is_some()) {
-                let name = alone.trace.inputs[0].path().shown().to_string();
-                report.add(&name, &comparison);
+                let input = &alone.trace.inputs[0];
+                let is_table = args.format.format.is_table();
+                let name = CaptureDigest { name: input.path().shown().to_string(), sha256: None };
+                report.add(if is_table { name } else { digest_of(input) }, &comparison);
             }
             all.packets += comparison.totals.packets;
             all.interrupted = comparison.totals.interrupted;
@@ -231,14 +346,14 @@ impl CompareArgs {
     /// Returns the two structures that are compared with each other, or `None` if there are not two.
     fn pair_of(&self, contenders: &[Contender]) -> Result<Option<[Contender; 2]>, UsageError> {
         let two = |list: &[Contender]| match *list {
-            [a, b] if a != b => Some([a, b]),
+            [a, b, ..] if a != b => Some([a, b]),
             _ => None,
         };
         if !self.pair.is_empty() {
-            let pair = two(&self.pair).ok_or_else(|| {
+            let pair = two(&self.pair).filter(|_| self.pair.len() == 2);
+            return pair.map(Some).ok_or_else(|| {
                 UsageError::new("--pair takes two different structures; mdbf,cmdbf works")
-            })?;
-            return Ok(Some(pair));
+            });
         }
         let published = PUBLISHED.iter().all(|of| contenders.contains(of));
         Ok(if published { Some(PUBLISHED) } else { two(contenders) })
@@ -252,43 +367,62 @@ impl CompareArgs {
         self.od.check(self.output.path())?;
         let trace = self.trace.trace(inputs, &self.threads)?;
         let kind = self.trace.elements.element;
-        let combinations = if self.conditions.want.is_empty() {
-            ComparePlan::usual_combinations(kind)
-        } else {
-            combinations(kind, &self.conditions.want)?
+        let conditions = &self.conditions;
+        let attributes: Vec<String> = kind.attributes().into_iter().map(str::to_owned).collect();
+        let wanted = wanted_of(&attributes, &conditions.want)?;
+        let mut combinations: Vec<u32> = Vec::new();
+        for mask in wanted.iter().map(|wanted| wanted.mask) {
+            if mask != kind.all() && !combinations.contains(&mask) {
+                combinations.push(mask);
+            }
+        }
+        if conditions.want.is_empty() {
+            combinations = ComparePlan::usual_combinations(kind);
+        }
+        let contenders = self.contenders()?;
+        let (points, share) = match conditions.margin[..] {
+            [points] => (points, 0.0),
+            [points, share, ..] => (points, share),
+            [] => (0.0, 0.0),
         };
         let plan = ComparePlan {
             trace,
             rule: self.trace.elements.rule(),
             slicing: self.trace.slicing(),
-            contenders: self.contenders(!combinations.is_empty())?,
-            memories: self.conditions.memory.clone(),
+            whole_slices: conditions.whole_slices,
+            pair: self.pair_of(&contenders)?,
+            contenders,
+            sizes: conditions.sizes()?,
+            queries: conditions.queries,
             combinations,
-            expected: self.conditions.expect,
-            probes: self.conditions.k,
+            wanted: wanted.iter().map(|wanted| (wanted.mask, wanted.weight)).collect(),
+            expected: conditions.expect,
+            probes: conditions.k,
             weigh: Some(weighted),
+            recommend: Some(recommended),
             exact_limit_bytes: self.exact.exact_limit,
-            seed: self.conditions.seed.seed,
-            timing: self.timing,
+            seed: conditions.seed.seed,
+            seeds: conditions.seeds,
+            margin: Margin { points, share },
         };
         plan.check()?;
         Ok(plan)
     }
 
     /// Returns the structures that take part, the pair among them.
-    fn contenders(&self, has_combinations: bool) -> Result<Vec<Contender>, UsageError> {
+    fn contenders(&self) -> Result<Vec<Contender>, UsageError> {
         let chosen: Vec<Contender> = if self.each {
             self.pair_of(&PUBLISHED)?.unwrap_or(PUBLISHED).to_vec()
         } else if self.filter.is_empty() {
-            // Without combinations the two are the same.
-            let differs = |it: &Contender| *it != Contender::SubsetPlanned || has_combinations;
-            USUAL.into_iter().filter(differs).collect()
+            USUAL.into()
         } else {
-            self.filter.clone()
+            let all = || Contender::all().filter(|contender| *contender != Contender::Planned);
+            let chosen = self.filter.iter();
+            chosen.flat_map(|one| one.map_or_else(|| all().collect(), |one| vec![one])).collect()
         };
         let mut all: Vec<Contender> = Vec::new();
-        for contender in chosen.iter().copied().chain(self.pair_of(&chosen)?.into_iter().flatten())
-        {
+        let pair = self.pair_of(&chosen)?.into_iter().flatten();
+        for contender in pair.chain(chosen.iter().copied()) {
             if !all.contains(&contender) {
                 all.push(contender);
             }
@@ -297,16 +431,17 @@ impl CompareArgs {
     }
 }
 
-/// Returns combinations by the names of their attributes. All attributes together are always asked
-/// for.
-fn combinations(kind: ElementKind, wants: &[String]) -> Result<Vec<u32>, UsageError> {
-    let attributes: Vec<String> = kind.attributes().into_iter().map(str::to_owned).collect();
-    let mut combinations = Vec::new();
-    for want in wants {
-        let mask = mask_of(&attributes, want)?;
-        if mask != kind.all() && !combinations.contains(&mask) {
-            combinations.push(mask);
+impl ConditionArgs {
+    fn sizes(&self) -> Result<Sizes, UsageError> {
+        if self.setting == Setting::Array {
+            return Ok(Sizes::Arrays(self.bits.clone()));
         }
+        if let [None] = self.memory[..] {
+            return Ok(Sizes::Auto);
+        }
+        let sizes: Option<Vec<u64>> = self.memory.iter().copied().collect();
+        sizes
+            .map(Sizes::Total)
+            .ok_or_else(|| UsageError::new("--memory is auto, or sizes; --memory 192,3KiB works"))
     }
-    Ok(combinations)
 }

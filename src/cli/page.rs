@@ -81,7 +81,7 @@ impl PageArgs {
 }
 
 /// The command line of this run.
-fn command_line() -> String {
+pub(super) fn command_line() -> String {
     let words: Vec<String> = env::args_os().skip(1).map(|word| word.shown().to_string()).collect();
     format!("flowsieve {}", words.join(" "))
 }

@@ -1,6 +1,6 @@
 //! The structures by name, as options take them.
 
-use super::options::named;
+use super::options::{named, one_of};
 use clap::builder::TypedValueParser;
 use flowsieve::comparison::Contender;
 use flowsieve::filters::Structure;
@@ -16,6 +16,12 @@ pub(crate) fn structures() -> impl TypedValueParser<Value = Structure> {
 pub(crate) fn contenders() -> impl TypedValueParser<Value = Contender> {
     let all: Vec<_> = Contender::all().collect();
     named(&all, Contender::name, Contender::summary)
+}
+
+/// A structure that a comparison knows, or `None` for all but [`Contender::Planned`].
+pub(crate) fn contenders_or_all() -> impl TypedValueParser<Value = Option<Contender>> {
+    let all = Contender::all().map(|it| (it.name(), it.summary(), Some(it)));
+    one_of(all.chain([("all", "All of them but plan", None)]).collect::<Vec<_>>())
 }
 
 /// A filter of a region in an index.

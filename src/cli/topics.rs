@@ -16,7 +16,7 @@ const TOPICS: [Topic; 7] = [
     ("exit-codes", || EXIT_CODES.to_owned()),
     ("formats", formats),
     ("structures", || {
-        let own = "In compare also subset-planned: subset with every combination that is asked for";
+        let own = "In compare also plan: what the command plan recommends for the same queries";
         format!("{}\n\n{own}", listed("Structures (--filter)", &structures()))
     }),
     ("values", || VALUES.to_owned()),

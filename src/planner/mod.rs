@@ -111,6 +111,25 @@ pub fn plan(request: &PlanRequest) -> Result<Plan, PlannerError> {
 /// Returns the weighted matrix of at most this many bytes with the lowest rate of these queries, if
 /// it can be built: the plan of `wcbfm`.
 pub fn weighted(workload: &Workload<'_>, bytes: u64) -> Option<FilterSpec> {
+    let request = request_for(workload, bytes, vec![Structure::Filter(FilterKind::Wcbfm)])?;
+    let row = row_for(&request, request.structures[0], request.goal.target());
+    row.spec().cloned()
+}
+
+/// Returns the filter of at most this many bytes that a plan for these queries recommends.
+pub fn recommended(workload: &Workload<'_>, bytes: u64) -> Option<FilterSpec> {
+    let request = request_for(workload, bytes, Structure::all().collect())?;
+    let plan = plan(&request).ok()?;
+    let row = plan.rows.iter().find(|row| Some(row.structure) == plan.recommended)?;
+    row.spec().cloned()
+}
+
+/// The request for measured queries, if it holds.
+fn request_for(
+    workload: &Workload<'_>,
+    bytes: u64,
+    structures: Vec<Structure>,
+) -> Option<PlanRequest> {
     let attributes = workload.attributes;
     let known = workload.wanted.iter();
     let known = known.map(|&(mask, _)| (mask, (workload.values)(mask) as u64, Origin::Measured));
@@ -123,15 +142,14 @@ pub fn weighted(workload: &Workload<'_>, bytes: u64) -> Option<FilterSpec> {
         elements: Elements::new(&caps, &known, None, |mask| format!("{mask:b}")).ok()?,
         goal: Goal::Memory { bytes },
         known: workload.known,
-        structures: vec![Structure::Filter(FilterKind::Wcbfm)],
+        structures,
         cuts: None,
         weights: None,
         skewed: false,
         key_bytes: 0,
     };
     request.check().ok()?;
-    let row = row_for(&request, request.structures[0], request.goal.target());
-    row.spec().cloned()
+    Some(request)
 }
 
 /// Plans one structure for a target.

@@ -2,19 +2,20 @@
 
 use super::cell::{Cell, object};
 use super::compare_model::{
-    CompareReport, EntryRow, flat_columns, judged_columns, parameter_columns, structure_columns,
+    BestSet, CompareReport, EntryRow, best_columns, crossover_columns, flat_columns, floor_columns,
+    judged_columns, parameter_columns, structure_columns, verdict_columns,
 };
-use super::compare_pair::pair_columns;
-use super::compare_table;
+use super::compare_table::{Markup, document, write_markup};
 use super::count_model::total_columns;
 use super::format::ReportFormat;
 use super::inputs::inputs_cell;
 use super::rows::{Frame, RowWriter, Summary};
-use super::terminal::TerminalStyle;
+use super::terminal::{self, TerminalStyle};
+use crate::comparison::{Contender, CountKind};
 use std::io::{self, Write};
 
 /// Name and version of the document.
-const SCHEMA: &str = "flowsieve.compare/1";
+const SCHEMA: &str = "flowsieve.compare/2";
 
 impl CompareReport<'_> {
     /// Returns the summary.
@@ -33,13 +34,16 @@ impl CompareReport<'_> {
         style: TerminalStyle,
         mut out: W,
     ) -> io::Result<W> {
-        if format.is_table() {
-            compare_table::write(self, style, &mut out)?;
-        } else {
-            let frame = Frame::new(SCHEMA, "rows").in_zone(self.plan.trace.selection.zone);
-            let frame = frame.of_document(format, || self.document());
-            let (columns, rows) = (flat_columns(), self.lines());
-            out = RowWriter::write_all(format, frame, columns, &rows, Vec::new(), out)?;
+        match format.name() {
+            _ if format.is_table() => terminal::print(&document(self), style, &mut out)?,
+            "markdown" => write_markup(self, Markup::Markdown, &mut out)?,
+            "latex" => write_markup(self, Markup::Latex, &mut out)?,
+            _ => {
+                let frame = Frame::new(SCHEMA, "rows").in_zone(self.plan.trace.selection.zone);
+                let frame = frame.of_document(format, || self.document());
+                let rows: Vec<_> = self.rows().flat_map(EntryRow::lines).collect();
+                out = RowWriter::write_all(format, frame, flat_columns(), &rows, Vec::new(), out)?;
+            }
         }
         out.flush()?;
         Ok(out)
@@ -49,37 +53,47 @@ impl CompareReport<'_> {
         self.comparison.entries.iter().map(|entry| self.row(entry))
     }
 
-    fn totals(&self) -> Cell {
-        total_columns(None).object_of(&self.comparison.totals)
-    }
-
     fn document(&self) -> Cell {
-        let pairs: Vec<_> = self.pair_rows().collect();
+        let comparison = self.comparison;
+        let verdicts: Vec<_> =
+            CountKind::ALL.iter().flat_map(|&kind| self.verdicts(kind)).collect();
+        let verdicts: Vec<_> = verdicts
+            .into_iter()
+            .filter(|row| {
+                // A pair without estimates has no verdict by them.
+                row.verdict.count == self.main_kind() || row.judged().is_some()
+            })
+            .collect();
+        let crossings = self.plan.pair.into_iter().flat_map(|pair| {
+            let crossings = comparison.crossovers(pair, self.main_kind()).into_iter();
+            crossings.map(move |crossing| {
+                let probes = |size: u64| {
+                    pair.map(|it| comparison.entry(it, size).and_then(|entry| entry.probes))
+                };
+                let [from, to] = crossing.between.map(probes);
+                (crossing, from != to, pair.map(Contender::name))
+            })
+        });
+        let best = comparison.sizes.iter().flat_map(|&size| {
+            CountKind::ALL.map(|count| {
+                let filters = self.best(size, count).into_iter().map(Contender::name);
+                BestSet { size, count, filters: filters.collect() }
+            })
+        });
+        let best: Vec<_> = best.filter(|best| !best.filters.is_empty()).collect();
         let structures: Vec<_> = self.rows().collect();
         object([
             ("schema", Cell::Text(SCHEMA.into())),
             ("parameters", parameter_columns().object_of(&self.asked())),
-            ("pairs", pair_columns().list_of(&pairs)),
-            ("slices", judged_columns().list_of(&self.comparison.slices)),
-            ("slices_omitted", Cell::U64(self.comparison.slices_omitted)),
+            ("verdicts", verdict_columns().list_of(&verdicts)),
+            ("crossovers", crossover_columns().list_of(&crossings.collect::<Vec<_>>())),
+            ("floors", floor_columns().list_of(&comparison.floors(self.plan))),
+            ("best_sets", best_columns().list_of(&best)),
+            ("slices", judged_columns().list_of(&comparison.slices)),
+            ("slices_omitted", Cell::U64(comparison.slices_omitted)),
             ("structures", structure_columns().list_of(&structures)),
-            ("inputs", inputs_cell(&self.comparison.inputs)),
-            ("totals", self.totals()),
+            ("inputs", inputs_cell(&comparison.inputs)),
+            ("totals", total_columns(None).object_of(&comparison.totals)),
         ])
-    }
-
-    /// Returns a row for each structure, memory, combination and kind of negatives.
-    fn lines(&self) -> Vec<EntryRow<'_>> {
-        let mut lines = Vec::new();
-        for mut row in self.rows() {
-            let queries = std::mem::take(&mut row.queries);
-            row.counts.clear();
-            if queries.is_empty() {
-                lines.push(row);
-                continue;
-            }
-            lines.extend(queries.into_iter().map(|query| row.of_query(query)));
-        }
-        lines
     }
 }

@@ -1,96 +1,200 @@
-//! Two structures on several captures: a line a capture, and what all of them say together.
+//! Two structures on several captures: a letter for each capture and memory, and what all of them
+//! say together. Captures are counted, never pooled.
 
 use super::column::Columns;
-use super::compare_model::{Asked, parameter_columns};
-use super::compare_pair::{PairRow, SliceWords, pair_columns};
-use super::compare_words::{answers, middle, short_percent};
-use super::document::{Block, Document, TableView};
+use super::compare_model::{
+    Asked, CaptureDigest, Grouping, VerdictRow, floor_columns, parameter_columns, size_words,
+    verdict_columns, verdict_rows,
+};
+use super::compare_table::{by_load, load};
+use super::compare_words::in_percent;
+use super::document::{Block, Document, Medium, TableView, Wrapping};
 use super::figure::{Axis, Drawing, Figure, Scale};
 use super::format::ReportFormat;
 use super::heading::Heading;
-use super::layout::{Layout, fitted};
-use super::number::{grouped, size, slices_of};
+use super::number::{grouped, short_percent, slices_of};
 use super::rows::{Frame, RowWriter, Summary};
-use super::terminal::{TerminalStyle, write_lines};
-use super::wrapping::wrapped;
-use crate::comparison::{ComparePlan, Comparison, Contender};
-use std::collections::HashSet;
+use super::terminal::{self, TerminalStyle};
+use crate::comparison::statistics::Verdict;
+use crate::comparison::{
+    AUTO_EIGHTHS, ComparePlan, Comparison, Contender, CountKind, Floor, Sizes,
+};
 use std::io::{self, Write};
 
 /// Name and version of the document.
-const SCHEMA: &str = "flowsieve.compare-each/1";
+const SCHEMA: &str = "flowsieve.compare-each/2";
 
 /// Two structures on captures that are compared one by one.
 #[derive(Debug)]
 pub struct EachReport<'a> {
     plan: &'a ComparePlan,
     pair: [Contender; 2],
-    rows: Vec<PairRow>,
+    by: Option<Grouping>,
+    captures: Vec<CaptureRow>,
 }
 
-/// The columns of a capture, or of all together.
-pub(super) fn each_columns() -> Columns<PairRow> {
+/// A capture.
+#[derive(Clone, Debug)]
+pub(super) struct CaptureRow {
+    capture: CaptureDigest,
+    slices: u64,
+    exact: u64,
+    expected: Option<u64>,
+    floors: Vec<Floor>,
+    verdicts: Vec<VerdictRow>,
+    loads: Vec<Option<f64>>,
+}
+
+/// Verdicts of a size over all captures.
+pub(super) struct SizeSum {
+    size: String,
+    counts: [u64; 6],
+}
+
+/// The columns of a capture.
+pub(super) fn capture_columns() -> Columns<CaptureRow> {
+    Columns::default()
+        .field("capture", |row: &CaptureRow| row.capture.name.clone())
+        .doc("the capture, as given")
+        .field("sha256", |row| row.capture.sha256.clone())
+        .doc("SHA-256 of the file; null for a pipe")
+        .field("slices", |row| row.slices)
+        .doc("slices that are judged and have elements")
+        .field("exact", |row| row.exact)
+        .doc("distinct elements of these slices, added up")
+        .field("expected_elements", |row| row.expected)
+        .doc("distinct elements of a large slice (95th percentile)")
+        .objects("floors", floor_columns(), |row| row.floors.clone())
+        .doc("what structures lose at any memory")
+        .objects("verdicts", verdict_columns(), |row| row.verdicts.clone())
+        .doc("one for each memory")
+}
+
+/// The columns of a line of CSV: a capture and a memory.
+pub(super) fn each_columns() -> Columns<VerdictRow> {
     let capture = Columns::default()
-        .field("capture", |row: &PairRow| row.capture.clone())
-        .doc("the capture, as given; null for all captures together")
-        .field("captures", |row| row.captures)
-        .doc("captures that are judged in this row");
-    Columns(capture.0.into_iter().chain(pair_columns().0).collect())
+        .field("capture", |row: &VerdictRow| row.capture.as_ref().map(|it| it.name.clone()))
+        .doc("the capture, as given")
+        .field("sha256", |row| row.capture.as_ref()?.sha256.clone())
+        .doc("SHA-256 of the file; null for a pipe");
+    Columns(capture.0.into_iter().chain(verdict_columns().0).collect())
+}
+
+/// The columns of all captures together.
+pub(super) fn sum_columns() -> Columns<SizeSum> {
+    Columns::default()
+        .field("size", |sum: &SizeSum| sum.size.clone())
+        .doc("the memory, or bytes per element where it follows from each capture")
+        .field("a", |sum| sum.counts[0])
+        .doc("captures in which the first is nearer")
+        .field("b", |sum| sum.counts[1])
+        .doc("captures in which the second is nearer")
+        .field("no_matter", |sum| sum.counts[2])
+        .doc("captures without a difference that matters")
+        .field("same", |sum| sum.counts[3])
+        .doc("captures in which both are the same in every replicate")
+        .field("open", |sum| sum.counts[4])
+        .doc("captures that the replicates do not decide")
+        .field("none", |sum| sum.counts[5])
+        .doc("captures without a verdict")
 }
 
 impl<'a> EachReport<'a> {
     /// A report without captures. `plan` says what is asked of each.
-    pub const fn new(plan: &'a ComparePlan, pair: [Contender; 2]) -> Self {
-        Self { plan, pair, rows: Vec::new() }
+    pub const fn new(plan: &'a ComparePlan, pair: [Contender; 2], by: Option<Grouping>) -> Self {
+        Self { plan, pair, by, captures: Vec::new() }
     }
 
-    /// Adds a capture: a row for each memory.
-    pub fn add(&mut self, capture: &str, comparison: &Comparison) {
-        for &memory in &self.plan.memories {
-            self.rows.push(PairRow {
-                capture: Some(capture.to_owned()),
-                ..PairRow::new(comparison, self.pair, memory)
-            });
+    /// Adds a capture.
+    pub fn add(&mut self, capture: CaptureDigest, comparison: &Comparison) {
+        let rows = verdict_rows(comparison, self.pair, CountKind::Raw, Some(&capture));
+        self.captures.push(CaptureRow {
+            slices: comparison.judged().count() as u64,
+            exact: comparison.judged().filter_map(|slice| slice.exact).sum(),
+            expected: comparison.expected.elements,
+            floors: comparison.floors(self.plan),
+            loads: rows.iter().map(|row| load(comparison, row.verdict.size)).collect(),
+            verdicts: rows,
+            capture,
+        });
+    }
+
+    /// Names of the sizes: the same for each capture.
+    fn sizes(&self) -> Vec<String> {
+        match &self.plan.sizes {
+            Sizes::Auto => {
+                let names = AUTO_EIGHTHS.map(|eighths| match eighths {
+                    1..=7 => format!("1/{} B", 8 / eighths),
+                    _ => format!("{} B", eighths / 8),
+                });
+                names.map(|name| format!("{name} each")).into()
+            }
+            sizes @ (Sizes::Total(of) | Sizes::Arrays(of)) => {
+                let mut of = of.clone();
+                of.sort_unstable();
+                of.iter().map(|&size| size_words(sizes.are_arrays(), size)).collect()
+            }
         }
     }
 
-    /// All captures together, a row a memory.
-    fn summary(&self) -> Vec<PairRow> {
-        let memories = self.plan.memories.iter();
-        let of = |&memory: &u64| {
-            let rows = self.rows.iter().filter(|row| row.memory == memory);
-            PairRow::together(&rows.collect::<Vec<_>>())
-        };
-        memories.filter_map(of).collect()
+    fn sums(&self) -> Vec<SizeSum> {
+        let sums = self.sizes().into_iter().enumerate().map(|(number, size)| {
+            let mut counts = [0; 6];
+            for capture in &self.captures {
+                let verdict = capture.verdicts.get(number).and_then(|row| row.judged());
+                counts[verdict.map_or(5, |judged| judged.verdict as usize)] += 1;
+            }
+            SizeSum { size, counts }
+        });
+        sums.collect()
+    }
+
+    /// The letter of each of the two.
+    fn letters(&self) -> [String; 2] {
+        let letter = |contender: Contender| contender.name()[..1].to_uppercase();
+        let [a, b] = self.pair.map(letter);
+        if a == b { ["A".to_owned(), "B".to_owned()] } else { [a, b] }
+    }
+
+    fn letter(&self, row: Option<&VerdictRow>) -> String {
+        let [a, b] = self.letters();
+        match row.and_then(VerdictRow::judged).map(|judged| judged.verdict) {
+            Some(Verdict::A) => a,
+            Some(Verdict::B) => b,
+            Some(Verdict::NoMatter) => "~".to_owned(),
+            Some(Verdict::Same) => "=".to_owned(),
+            Some(Verdict::Open) => "?".to_owned(),
+            None => "–".to_owned(),
+        }
     }
 
     /// What the captures say together.
-    fn sentences(&self) -> Vec<String> {
-        let words = SliceWords::of(self.plan.slicing.width_ns);
-        let mut rows = self.summary();
-        rows.sort_by_key(|row| row.memory);
-        answers(&rows, words, |row| {
-            let [a, b] = self.pair.map(Contender::name);
-            let [of_a, of_b] = row.captures_nearer;
-            let equal = match row.captures - of_a - of_b {
-                0 => String::new(),
-                equal => format!(", the same in {}", grouped(equal)),
-            };
-            (row.captures > 1).then(|| {
-                format!(
-                    "Of {} captures {b} had the smaller mean error in {}, {a} in {}{equal}.",
-                    grouped(row.captures),
-                    grouped(of_b),
-                    grouped(of_a)
-                )
-            })
-        })
+    fn sentence(&self) -> String {
+        let sums = self.sums();
+        let sum = |verdict: usize| sums.iter().map(|sum| sum.counts[verdict]).sum::<u64>();
+        let [a, b] = self.pair.map(Contender::name);
+        let all: u64 = sums.iter().flat_map(|sum| sum.counts).sum();
+        let [first, second] = if sum(1) >= sum(0) { [1, 0] } else { [0, 1] };
+        let names = [a, b];
+        let not =
+            if sum(5) > 0 { format!(", {} without a verdict", sum(5)) } else { String::new() };
+        format!(
+            "Of {} cells (captures x memories) {} is nearer in {}, {} in {}; no difference that matters in {}, the same in {}, open in {}{not}.",
+            grouped(all),
+            names[first],
+            sum(first),
+            names[second],
+            sum(second),
+            sum(2),
+            sum(3),
+            sum(4)
+        )
     }
 
     fn title(&self) -> String {
         let [a, b] = self.pair.map(Contender::name);
         format!(
-            "{a} against {b}: distinct {} {}, each capture by itself",
+            "{a} against {b}: distinct {} {}, raw counts, each capture by itself",
             self.plan.rule.kind.plural(),
             slices_of(self.plan.slicing.width_ns)
         )
@@ -108,189 +212,192 @@ impl<'a> EachReport<'a> {
         mut out: W,
     ) -> io::Result<W> {
         if format.is_table() {
-            self.table(style, &mut out)?;
+            terminal::print(&self.table(), style, &mut out)?;
             out.flush()?;
             return Ok(out);
         }
-        let mut summary = self.summary();
-        // Without a document the summary is rows without the name of a capture.
-        let (mut rows, mut tail) = (self.rows.clone(), Vec::new());
         if format.is_document() {
-            tail.push(("summary", each_columns().list_of(&summary)));
+            let tail = vec![("summary", sum_columns().list_of(&self.sums()))];
+            out = RowWriter::write_all(
+                format,
+                self.frame(),
+                capture_columns(),
+                &self.captures,
+                tail,
+                out,
+            )?;
         } else {
-            rows.append(&mut summary);
+            let rows: Vec<_> =
+                self.captures.iter().flat_map(|capture| capture.verdicts.clone()).collect();
+            out =
+                RowWriter::write_all(format, self.frame(), each_columns(), &rows, Vec::new(), out)?;
         }
-        let frame = self.frame();
-        let mut out = RowWriter::write_all(format, frame, each_columns(), &rows, tail, out)?;
         out.flush()?;
         Ok(out)
     }
 
     fn frame(&self) -> Frame {
-        let asked =
-            Asked { plan: self.plan, expected: None, pair: Some(self.pair), anonymized: false };
+        let asked = Asked { plan: self.plan, comparison: None, anonymized: false };
         Frame::new(SCHEMA, "captures").with("parameters", parameter_columns().object_of(&asked))
     }
 
     /// Returns the summary.
     pub fn document(&self) -> Summary {
-        self.frame().summary(vec![("summary", each_columns().list_of(&self.summary()))])
+        self.frame().summary(vec![("summary", sum_columns().list_of(&self.sums()))])
     }
 
-    fn table(&self, style: TerminalStyle, out: &mut dyn Write) -> io::Result<()> {
-        let width = style.width_within(USUAL_WIDTH);
-        for text in self.sentences() {
-            for line in wrapped(&text, width.min(96)) {
-                writeln!(out, "{line}")?;
-            }
+    fn table(&self) -> Document {
+        let wrapping = Wrapping { width: 96, hanging: 0 };
+        let mut document = Document { wrapping, ..Document::default() };
+        let [a, b] = self.letters();
+        let [name_a, name_b] = self.pair.map(Contender::name);
+        let legend = format!(
+            "{a}: {name_a} nearer, {b}: {name_b} nearer, ~: no difference that matters, =: the same in every seed, ?: open"
+        );
+        let mut push = |block: Block| document.push(Medium::Terminal, block);
+        push(Block::Sentence(self.title()));
+        push(Block::Sentence(self.sentence()));
+        push(Block::Gap);
+        push(Block::Table(self.letter_table()));
+        push(Block::Sentence(legend));
+        push(Block::Gap);
+        push(Block::Table(self.sum_table()));
+        if self.by == Some(Grouping::Load) {
+            push(Block::Gap);
+            push(Block::Table(self.load_table()));
         }
-        writeln!(out)?;
-        for line in wrapped(&self.title(), width) {
-            writeln!(out, "{line}")?;
-        }
-        let mut dropped = None;
-        for &memory in &self.plan.memories {
-            writeln!(out)?;
-            let table = self.fitting(memory, style.width);
-            let table = style.table(&table, width);
-            dropped = dropped.or(table.remark);
-            write_lines(out, table.head)?;
-            write_lines(out, table.rows)?;
-        }
-        write_lines(out, dropped.iter().flat_map(|remark| wrapped(remark, width)).collect())?;
-        for row in self.rows.iter().filter(|row| row.result.is_err()) {
-            let capture = row.capture.as_deref().unwrap_or_default();
-            let capture = capture.replace(char::is_control, "?");
-            let why = row.note().unwrap_or_default();
-            let text = format!("{capture} at {}: {why}", size(row.memory));
-            for line in wrapped(&text, width) {
-                writeln!(out, "{line}")?;
-            }
-        }
-        Ok(())
+        let notes = self.captures.iter().filter_map(|capture| {
+            let row = capture.verdicts.iter().find(|row| row.judged().is_none())?;
+            let why = row.verdict.result.as_ref().err()?;
+            Some(format!("{}: {why}.", capture.capture.name))
+        });
+        notes.map(Block::Sentence).for_each(push);
+        document
     }
 
-    /// The same for a terminal of this many columns, with file names instead of paths if these do
-    /// not fit.
-    fn fitting(&self, memory: u64, width: Option<usize>) -> TableView {
-        let mut table = self.data(memory);
-        if Layout::new(&fitted(&table.headings, &table.rows), width).is_whole() {
-            return table;
-        }
-        let names: Vec<String> = table.rows.iter().map(|row| file_name(&row[0])).collect();
-        if names.iter().collect::<HashSet<_>>().len() == names.len() {
-            for (row, name) in table.rows.iter_mut().zip(names) {
-                row[0] = name;
-            }
-        }
-        table
+    fn load_table(&self) -> TableView {
+        let rows =
+            self.captures.iter().flat_map(|capture| capture.loads.iter().zip(&capture.verdicts));
+        let rows = rows.filter_map(|(load, row)| Some(((*load)?, row)));
+        by_load(&rows.collect::<Vec<_>>(), self.pair)
     }
 
-    /// The captures at a memory, and all of them together.
-    fn data(&self, memory: u64) -> TableView {
-        let [a, b] = self.pair.map(Contender::name);
-        let slices = format!("{}s", SliceWords::of(self.plan.slicing.width_ns).one());
-        // What matters least is dropped first.
+    /// A row a capture, a column a size.
+    fn letter_table(&self) -> TableView {
         let number =
             |text: &str, priority| Heading::number(text.to_owned()).gap(2).drop_priority(priority);
-        let headings = [
-            Heading::text(format!("{} each", size(memory))),
-            number(&slices, 4),
+        let mut headings = vec![
+            Heading::text("capture"),
+            number("slices", 1),
             number(&self.plan.rule.kind.plural(), 2),
-            number(&format!("{a} nearer"), 0),
-            number(&format!("{b} nearer"), 0),
-            number("equal", 5),
-            number(&format!("{a} mean"), 0),
-            number("worst", 3),
-            number("estimate", 1),
-            number(&format!("{b} mean"), 0),
-            number("worst", 3),
-            number("estimate", 1),
+            number("p95", 3),
         ];
-        let rows = self.rows.iter().filter(|row| row.memory == memory).cloned();
-        let all = self.summary().into_iter().filter(|row| row.memory == memory);
-        let rows = rows.chain(all.filter(|row| row.captures > 1));
-        let table = TableView::new(headings, rows.map(|row| cells(&row)));
-        // A structure without an estimate needs no column for it.
-        let is_empty = |column: usize| table.rows.iter().all(|row| row[column] == "–");
-        chosen(&table, |column| table.rows.is_empty() || !is_empty(column))
+        headings.extend(self.sizes().into_iter().map(|size| Heading::text(size).gap(2)));
+        headings.push(number("floor", 4));
+        let count = self.sizes().len();
+        let rows = self.captures.iter().map(|capture| {
+            let mut row = vec![
+                file_name(&capture.capture.name),
+                grouped(capture.slices),
+                grouped(capture.exact),
+                capture.expected.map_or("–".to_owned(), grouped),
+            ];
+            row.extend((0..count).map(|number| self.letter(capture.verdicts.get(number))));
+            let floor = capture.floors.first();
+            row.push(floor.map_or("–".to_owned(), |floor| short_percent(floor.mean)));
+            row
+        });
+        TableView::new(headings, rows.collect::<Vec<_>>())
     }
 
-    /// Everything to look at: the answer, the mean errors of both by capture, and the table.
+    fn sum_table(&self) -> TableView {
+        let [a, b] = self.pair.map(Contender::name);
+        let words = [
+            format!("{a} nearer"),
+            format!("{b} nearer"),
+            "no difference that matters".to_owned(),
+            "the same".to_owned(),
+            "open".to_owned(),
+            "no verdict".to_owned(),
+        ];
+        let sums = self.sums();
+        let headings = sums.iter().map(|sum| Heading::number(sum.size.clone()).gap(2));
+        let headings = std::iter::once(Heading::text("captures")).chain(headings);
+        let rows = words.into_iter().enumerate().map(|(verdict, words)| {
+            let counts = sums.iter().map(|sum| sum.counts[verdict].to_string());
+            std::iter::once(words).chain(counts).collect::<Vec<_>>()
+        });
+        let rows: Vec<_> = rows.filter(|row| row[1..].iter().any(|count| count != "0")).collect();
+        TableView::new(headings, rows)
+    }
+
+    /// Everything to look at: the answer, the grid of verdicts, and the means of both.
     pub fn page(&self) -> Document {
         let mut page = Document {
             zone: self.plan.trace.selection.zone,
             title: self.title(),
             ..Document::default()
         };
-        page.page(self.sentences().into_iter().map(Block::Answer));
-        page.page([Block::Section("Which was nearer to the truth".to_owned())]);
-        let mut memories = self.plan.memories.clone();
-        memories.sort_unstable();
-        page.page(middle(&memories).map(|memory| Block::Figure(self.figure(memory))));
-        page.page(memories.iter().map(|&memory| Block::Table(self.data(memory))));
+        page.page([
+            Block::Answer(self.sentence()),
+            Block::Section("Which was nearer to the truth".to_owned()),
+            Block::Figure(self.grid()),
+            Block::Table(self.letter_table()),
+            Block::Table(self.sum_table()),
+            Block::Table(self.load_table()),
+            Block::Section("Mean errors".to_owned()),
+            Block::Table(self.mean_table()),
+        ]);
         page
     }
 
-    fn figure(&self, memory: u64) -> Figure {
-        let rows = self.rows.iter().filter(|row| row.memory == memory);
-        let rows: Vec<&PairRow> = rows.collect();
-        let names = rows.iter().map(|row| {
-            let capture = row.capture.as_deref().unwrap_or_default();
-            file_name(capture)
+    /// The difference in each cell as a shade, with the letter in the name of the row.
+    fn grid(&self) -> Figure {
+        let [a, b] = self.pair.map(Contender::name);
+        let rows = self.captures.iter().map(|capture| {
+            let letters: Vec<String> =
+                capture.verdicts.iter().map(|row| self.letter(Some(row))).collect();
+            format!("{}  {}", file_name(&capture.capture.name), letters.join(" "))
         });
-        let series = [0, 1].map(|number| {
-            let mean = |row: &&PairRow| Some(row.result.as_ref().ok()?.sides[number].errors.mean);
-            (self.pair[number].name().to_owned(), rows.iter().map(mean).collect())
+        let values = self.captures.iter().map(|capture| {
+            let cells = capture.verdicts.iter();
+            cells.map(|row| row.judged().map(|judged| judged.difference.value.abs())).collect()
         });
+        let [letter_a, letter_b] = self.letters();
         Figure::new(
-            "mean-error-by-capture",
-            format!("Mean error by capture, {} each", size(memory)),
-            "Of the raw count, or of the estimate of a structure that has no raw count.",
-            Drawing::Bars {
-                categories: names.collect(),
-                y: Axis::new("mean error", Scale::Percent),
-                series: series.into(),
+            "verdicts",
+            format!("{a} against {b}, captures by memory"),
+            format!(
+                "The darker, the farther apart their mean errors. Letters, from the smallest memory on: {letter_a} {a} nearer, {letter_b} {b} nearer, ~ no difference that matters, = the same, ? open."
+            ),
+            Drawing::HeatMap {
+                rows: rows.collect(),
+                columns: self.sizes(),
+                values: values.collect(),
+                shade: Axis::new("difference", Scale::Percent),
             },
         )
     }
-}
 
-/// Columns of a line that does not go to a terminal.
-const USUAL_WIDTH: usize = 120;
-
-/// The cells of a row.
-fn cells(row: &PairRow) -> Vec<String> {
-    let name = match &row.capture {
-        // A name may hold what a terminal would obey.
-        Some(capture) => capture.replace(char::is_control, "?"),
-        None => format!("all {}", grouped(row.captures)),
-    };
-    let Ok(result) = &row.result else {
-        let dashes = std::iter::repeat_n("–".to_owned(), 11);
-        return std::iter::once(name).chain(dashes).collect();
-    };
-    let [a, b] = &result.sides;
-    let counts = [result.slices, result.exact, a.nearer, b.nearer, result.equal];
-    let errors = [a, b].into_iter().flat_map(|side| {
-        let estimate = side.estimate.as_ref();
-        [
-            short_percent(side.errors.mean),
-            short_percent(side.errors.worst),
-            estimate.map_or("–".to_owned(), |errors| short_percent(errors.mean)),
-        ]
-    });
-    let counts = counts.map(grouped).into_iter();
-    std::iter::once(name).chain(counts).chain(errors).collect()
-}
-
-/// The columns of a table that are chosen, by number.
-fn chosen(table: &TableView, is_chosen: impl Fn(usize) -> bool) -> TableView {
-    let columns: Vec<usize> = (0..table.headings.len()).filter(|&i| is_chosen(i)).collect();
-    let headings = columns.iter().map(|&column| table.headings[column].clone());
-    let rows = table.rows.iter();
-    let rows = rows.map(|row| columns.iter().map(|&column| row[column].clone()).collect());
-    TableView::new(headings, rows)
+    /// Means of both, with half of the widths of their intervals.
+    fn mean_table(&self) -> TableView {
+        let headings = self.sizes().into_iter().map(Heading::number);
+        let headings = std::iter::once(Heading::text("capture")).chain(headings);
+        let rows = self.captures.iter().map(|capture| {
+            let cells = capture.verdicts.iter().map(|row| {
+                let Some(judged) = row.judged() else {
+                    return "–".to_owned();
+                };
+                let mean = |number: usize| in_percent(judged.means[number])[0].clone();
+                format!("{}/{} {}", mean(0), mean(1), self.letter(Some(row)))
+            });
+            let mut cells: Vec<String> =
+                std::iter::once(file_name(&capture.capture.name)).chain(cells).collect();
+            cells.resize(self.sizes().len() + 1, "–".to_owned());
+            cells
+        });
+        TableView::new(headings, rows.collect::<Vec<_>>())
+    }
 }
 
 fn file_name(capture: &str) -> String {

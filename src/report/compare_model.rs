@@ -1,15 +1,15 @@
-//! A comparison: its parameters, the columns of its parts, and which structures are best.
+//! A comparison: its parameters and the columns of its parts.
 
 use super::cell::{Decimal, Time};
 use super::column::Columns;
-use super::compare_pair::PairRow;
 use super::count_combinations::{StoredCombination, names, stored_columns};
 use super::count_model::{PARTIAL_DOC, tunnel_name};
-use super::number::grouped;
+use super::number::{grouped, size};
 use super::selection::{Selected, selection_columns};
+use crate::comparison::statistics::{Crossover, Interval, PairJudgement, Verdict};
 use crate::comparison::{
-    ComparePlan, Comparison, Contender, CountErrors, Entry, Expected, ExpectedFrom, JudgedSlice,
-    QueryResult,
+    ComparePlan, Comparison, Contender, CountKind, Entry, Expected, ExpectedFrom, Floor,
+    JudgedSlice, PairVerdict, ProbeRule, QueryResult, Replicate, SeedErrors, Seeds, Sizes,
 };
 
 /// A comparison and what was asked.
@@ -19,29 +19,47 @@ pub struct CompareReport<'a> {
     pub plan: &'a ComparePlan,
     /// What came of it.
     pub comparison: &'a Comparison,
-    /// Two of the structures that are compared with each other first.
-    pub pair: Option<[Contender; 2]>,
     /// Addresses on its page are replaced.
     pub anonymized: bool,
+    /// The count of each slice and replicate is in the document.
+    pub counts: bool,
+    /// Also by slices of this many elements, or by load.
+    pub by: Option<Grouping>,
+    /// Names of the captures with their digests, for captions.
+    pub captures: Vec<CaptureDigest>,
+    /// The command line.
+    pub command: String,
+}
+
+/// Into what slices and sizes are grouped.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Grouping {
+    /// Slices by their number of elements.
+    Size,
+    /// Sizes by elements per byte.
+    Load,
+}
+
+/// A capture by its content.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CaptureDigest {
+    /// As given.
+    pub name: String,
+    /// SHA-256 of the file in hexadecimal digits; `None` for a pipe.
+    pub sha256: Option<String>,
 }
 
 /// What a comparison depends on, or several with the same plan.
 pub(super) struct Asked<'a> {
     pub(super) plan: &'a ComparePlan,
     /// What is known of the slices, if it is one capture.
-    pub(super) expected: Option<&'a Expected>,
-    pub(super) pair: Option<[Contender; 2]>,
+    pub(super) comparison: Option<&'a Comparison>,
     pub(super) anonymized: bool,
 }
 
-impl<'a> CompareReport<'a> {
-    pub(super) fn asked(&self) -> Asked<'a> {
-        Asked {
-            plan: self.plan,
-            expected: Some(&self.comparison.expected),
-            pair: self.pair,
-            anonymized: self.anonymized,
-        }
+impl<'a> Asked<'a> {
+    fn expected(&self) -> Option<&'a Expected> {
+        self.comparison.map(|comparison| &comparison.expected)
     }
 }
 
@@ -59,43 +77,82 @@ pub(super) fn parameter_columns<'a>() -> Columns<Asked<'a>> {
         })
         .inlined("slice_ns", |asked| asked.plan.slicing.width_ns)
         .inlined("align", |asked| asked.plan.slicing.align.name())
+        .inlined("whole_slices", |asked| asked.plan.whole_slices)
+        .doc("slices that the capture covers only in part are not judged (`--whole-slices`)")
         .inlined("filters", |asked| {
             let contenders = asked.plan.contenders.iter();
             contenders.map(|contender| contender.name()).collect::<Vec<_>>()
         })
         .doc("the structures")
-        .inlined("memory_bytes", |asked| asked.plan.memories.clone())
-        .doc("memory that each of them gets for a slice")
+        .inlined("pair", |asked| {
+            let pair = asked.plan.pair.iter().flatten();
+            pair.map(|contender| contender.name()).collect::<Vec<_>>()
+        })
+        .doc("the two structures of `verdicts`; empty for a single structure")
+        .inlined("setting", |asked| if asked.plan.sizes.are_arrays() { "array" } else { "total" })
+        .doc("`total`: every structure has the same memory; `array`: every array has the same number of bits")
+        .inlined("memory_bytes", |asked| sizes(asked, false))
+        .doc("memory that each structure gets for a slice; null with `array`, and with `--each` where it follows from each capture")
+        .inlined("array_bits", |asked| sizes(asked, true))
+        .doc("bits of each array; null with `total`")
+        .inlined("queries", |asked| asked.plan.queries)
+        .doc("absent elements were asked for (`--queries`)")
         .inlined("asked", |asked| {
             let attributes = asked.plan.rule.kind.attributes();
             let masks = asked.plan.asked().into_iter();
             masks.map(|mask| names(&attributes, mask)).collect::<Vec<_>>()
         })
         .doc("combinations of attributes that queries ask for, each a list of names; all attributes first")
-        .inlined("expected_elements", |asked| asked.expected.and_then(|expected| expected.elements))
+        .inlined("expected_elements", |asked| asked.expected()?.elements)
         .doc("distinct elements per slice for which the numbers of hash functions were chosen; null if none was known (then k = 4). Null with `--each`, like the next two: each capture has its own")
-        .inlined("expected_from", |asked| asked.expected.map(|expected| expected.from.name()))
-        .doc("`given` (`--expect`), `p95` (95 of 100 slices that end within the first 48 MiB of elements have no more; nearest rank), or `unknown`")
-        .inlined("expected_slices", |asked| match asked.expected?.from {
+        .inlined("expected_from", |asked| asked.expected().map(|expected| expected.from.name()))
+        .doc("`given` (`--expect`), `p95` (95 of 100 slices have no more; nearest rank), or `unknown`")
+        .inlined("expected_slices", |asked| match asked.expected()?.from {
             ExpectedFrom::Percentile95(slices) => Some(slices),
             _ => None,
         })
         .doc("how many slices that is the 95th percentile of; else null")
-        .inlined("probes", |asked| asked.plan.probes)
-        .doc("hash functions (k) of every structure that has such a number (`--k`); null if each has the best for `expected_elements`")
+        .inlined("k_rule", |asked| match asked.plan.probes {
+            ProbeRule::Formula => "formula",
+            ProbeRule::Best => "best",
+            ProbeRule::Given(_) => "given",
+        })
+        .doc("`formula`: least predicted loss while the arrays are filled, each with its own number of values; for structures that are no Bloom filters k = m/n ln 2; `best`: least error in trials that are not judged; `given`: `--k`")
+        .inlined("probes", |asked| match asked.plan.probes {
+            ProbeRule::Given(probes) => Some(probes),
+            _ => None,
+        })
+        .doc("hash functions (k) of every structure that has such a number; null unless they are given")
         .inlined("open_slices", |asked| asked.plan.open_slices())
         .doc("as for `count`")
         .inlined("seed", |asked| asked.plan.seed)
-        .inlined("exact_limit_bytes", |asked| asked.plan.exact_limit_bytes)
-        .inlined("pair", |asked| {
-            let pair = asked.pair.iter().flatten();
-            pair.map(|contender| contender.name()).collect::<Vec<_>>()
+        .inlined("seeds", |asked| match asked.plan.seeds {
+            Seeds::Fixed(seeds) => Some(seeds),
+            Seeds::Auto => None,
         })
-        .doc("the two structures that are held against each other; empty if there is no such pair")
-        .inlined("timing", |asked| asked.plan.timing)
-        .doc("times were measured")
+        .doc("replicates that were asked for; null for as many as it takes")
+        .inlined("looks", |asked| asked.comparison.map(|it| it.looks.clone()).unwrap_or_default())
+        .doc("numbers of replicates after which it was decided whether more are needed")
+        .inlined("level", |asked| asked.comparison.map(|it| Decimal(it.rule.level())))
+        .doc("level of the interval of a decision: 0.05 / (looks x sizes)")
+        .inlined("margin_points", |asked| Decimal(asked.plan.margin.points))
+        .doc("a difference up to this does not matter")
+        .unit("share")
+        .inlined("margin_share", |asked| Decimal(asked.plan.margin.share))
+        .doc("nor does one up to this share of the larger error")
+        .inlined("exact_limit_bytes", |asked| asked.plan.exact_limit_bytes)
+        .doc("as for `count`")
         .inlined("anonymized", |asked| asked.anonymized)
         .doc("addresses of the page and of `--od-out` are replaced")
+}
+
+fn sizes(asked: &Asked<'_>, arrays: bool) -> Option<Vec<u64>> {
+    let sizes = match (&asked.plan.sizes, asked.comparison) {
+        (_, Some(comparison)) => comparison.sizes.clone(),
+        (Sizes::Total(sizes) | Sizes::Arrays(sizes), None) => sizes.clone(),
+        (Sizes::Auto, None) => return None,
+    };
+    (asked.plan.sizes.are_arrays() == arrays).then_some(sizes)
 }
 
 /// A slice and the truth about it.
@@ -110,36 +167,241 @@ pub(super) fn judged_columns() -> Columns<JudgedSlice> {
         .doc("distinct elements; null if the truth passed its limit")
         .field("exact_over_limit", |slice| slice.exact.is_none())
         .doc("the truth passed its limit in this slice: it is not judged")
+        .field("new_values", |slice| slice.exact.map(|_| slice.floors.new_values))
+        .doc("elements with a value that did not occur before in the slice: what `mdbf` sees at any memory")
+        .field("new_sets", |slice| slice.floors.new_sets)
+        .doc("those, and elements whose values differ from those of all others by more than their order: what `cmdbf-xor` sees at any memory; null if it takes no part")
         .field("partial", |slice| slice.partial)
         .doc(PARTIAL_DOC)
+        .field("judged", |slice| slice.judged)
+        .doc("structures are judged by this slice")
 }
 
-/// A structure with a memory, and what belongs to it.
-#[derive(Clone)]
-pub(super) struct EntryRow<'a> {
-    entry: &'a Entry,
-    best: bool,
-    stored: Vec<StoredCombination>,
-    estimate_error: Option<ErrorRow>,
-    first_error: Option<ErrorRow>,
-    pub(super) queries: Vec<QueryRow>,
-    pub(super) counts: Vec<CountRow>,
-    /// The answers that a line is about.
-    query: Option<QueryRow>,
+/// A mean with its interval.
+pub(super) fn interval_columns() -> Columns<Interval> {
+    Columns::default()
+        .field("value", |interval: &Interval| Decimal(interval.value))
+        .doc("mean over the replicates")
+        .unit("share")
+        .field("low", |interval| finite(interval.low))
+        .doc("lower end of its interval of 95 % (Student's t over the replicates); null for a single replicate")
+        .unit("share")
+        .field("high", |interval| finite(interval.high))
+        .doc("upper end")
+        .unit("share")
 }
 
-impl EntryRow<'_> {
-    /// Returns the line about these answers.
-    pub(super) fn of_query(&self, query: QueryRow) -> Self {
-        Self { query: Some(query), ..self.clone() }
+fn finite(number: f64) -> Option<Decimal> {
+    Some(Decimal(number)).filter(|_| number.is_finite())
+}
+
+/// A value of each of the two, and the number of those that are equal.
+#[derive(Clone, Copy)]
+pub(super) struct Split {
+    a: u64,
+    b: u64,
+    equal: u64,
+}
+
+impl Split {
+    fn new([a, b]: [u64; 2], all: u64) -> Self {
+        Self { a, b, equal: all - a - b }
     }
 }
 
-/// Errors of a count over the slices, and the beginning of the slice with the worst one.
+pub(super) fn split_columns() -> Columns<Split> {
+    Columns::default()
+        .field("a", |split: &Split| split.a)
+        .doc("in so many the first had the smaller error")
+        .field("b", |split| split.b)
+        .doc("in so many the second had")
+        .field("equal", |split| split.equal)
+        .doc("in so many both were equal")
+}
+
+/// A verdict, and that with the numbers of hash functions by the formula.
+#[derive(Clone, Debug)]
+pub(super) struct VerdictRow {
+    pub(super) capture: Option<CaptureDigest>,
+    pub(super) verdict: PairVerdict,
+    pub(super) has_arrays: bool,
+    pub(super) by_formula: Option<Verdict>,
+}
+
+impl VerdictRow {
+    pub(super) fn judged(&self) -> Option<&PairJudgement> {
+        self.verdict.result.as_ref().ok()
+    }
+
+    /// A verdict in a word or two.
+    pub(super) fn word(&self, verdict: Verdict) -> String {
+        let word = match verdict {
+            Verdict::A => self.verdict.pair[0].name(),
+            Verdict::B => self.verdict.pair[1].name(),
+            Verdict::NoMatter => "no matter",
+            Verdict::Same => "same",
+            Verdict::Open => "open",
+        };
+        word.to_owned()
+    }
+
+    fn mean(&self, number: usize) -> Option<Interval> {
+        Some(self.verdict.count.shown_interval(self.judged()?.means[number]))
+    }
+}
+
+/// The columns of two structures of a size.
+pub(super) fn verdict_columns() -> Columns<VerdictRow> {
+    let mean = |number: usize| move |row: &VerdictRow| row.mean(number);
+    let of = |value: fn(&PairJudgement) -> f64| {
+        move |row: &VerdictRow| row.judged().and_then(|judged| finite(value(judged)))
+    };
+    Columns::default()
+        .field("memory_bytes", |row: &VerdictRow| (!row.has_arrays).then_some(row.verdict.size))
+        .doc("memory that each of the two was given for a slice; null with `array`")
+        .field("array_bits", |row| row.has_arrays.then_some(row.verdict.size))
+        .doc("bits of each of their arrays; null with `total`")
+        .field("count", |row| row.verdict.count.name())
+        .doc("`raw`: mean over slices of the absolute error of the raw count; `estimate`: root of the mean square over slices and replicates of the error of the estimate. They are not compared with each other")
+        .field("a", |row| row.verdict.pair[0].name())
+        .doc("the first of the two")
+        .field("b", |row| row.verdict.pair[1].name())
+        .doc("the second")
+        .field("memory_used_bytes_a", |row| row.verdict.memory_bytes[0])
+        .doc("most memory that the first used in a slice, registers included")
+        .field("memory_used_bytes_b", |row| row.verdict.memory_bytes[1])
+        .doc("the same of the second; without equal memory, within 1 %, there is no verdict")
+        .field("probes_a", |row| row.verdict.probes[0])
+        .doc("hash functions (k) of the first")
+        .field("probes_b", |row| row.verdict.probes[1])
+        .doc("hash functions (k) of the second")
+        .object("mean_a", interval_columns(), mean(0))
+        .doc("error of the first")
+        .object("mean_b", interval_columns(), mean(1))
+        .doc("error of the second")
+        .inlined("difference", of(|it| it.difference.value))
+        .doc("error of the first less that of the second; for estimates the difference of the mean squares")
+        .unit("share")
+        .inlined("difference_low", of(|it| it.difference.low))
+        .doc("lower end of its interval of 95 %, of differences paired by replicate")
+        .inlined("difference_high", of(|it| it.difference.high))
+        .doc("upper end")
+        .inlined("difference_low_joint", of(|it| it.joint.low))
+        .doc("lower end of its interval at `level`, by which it is decided")
+        .inlined("difference_high_joint", of(|it| it.joint.high))
+        .doc("upper end")
+        .inlined("seeds", |row| row.judged().map(|it| it.seeds))
+        .doc("replicates")
+        .object("seeds_nearer", split_columns(), |row| {
+            let judged = row.judged()?;
+            Some(Split::new(judged.seeds_nearer.map(|it| it as u64), judged.seeds as u64))
+        })
+        .doc("replicates in which each was nearer to the truth")
+        .object("slices_nearer", split_columns(), |row| {
+            row.judged().map(|_| Split::new(row.verdict.slices_nearer, row.verdict.slices))
+        })
+        .doc("slices in which the mean error of each was smaller")
+        .inlined("verdict", |row| row.judged().map(|it| it.verdict.name()))
+        .doc("`a` or `b`: it is nearer to the truth; `no-matter`: the difference is within the margin; `same`: equal in every replicate; `open`: the replicates do not decide")
+        .inlined("matters", |row| row.judged().map(|it| it.matters))
+        .doc("the mean difference exceeds the margin")
+        .inlined("hopeless", |row| row.judged().map(|it| it.hopeless))
+        .doc("both miss more than half of the elements")
+        .field("formula_verdict", |row| row.by_formula.map(Verdict::name))
+        .doc("the verdict with the numbers of hash functions by the formula; null unless `k_rule` is `best`")
+        .field("note", |row| row.verdict.result.as_ref().err().cloned())
+        .doc("why there is no verdict; else null")
+}
+
+/// Where the pair changes places.
+pub(super) fn crossover_columns() -> Columns<(Crossover, bool, [&'static str; 2])> {
+    Columns::default()
+        .field("below", |(crossing, _, names): &(Crossover, bool, [&'static str; 2])| {
+            names[usize::from(crossing.below == Verdict::B)]
+        })
+        .doc("which is nearer below")
+        .field("from", |(crossing, ..)| crossing.between[0])
+        .doc("the size up to which it is, in bytes or bits")
+        .field("to", |(crossing, ..)| crossing.between[1])
+        .doc("the size from which on the other one is")
+        .field("interpolated_bytes", |(crossing, ..)| Decimal(crossing.interpolated))
+        .doc("where the difference is 0, if it is linear in the logarithm of the size")
+        .field("k_changes", |(_, changes, _)| *changes)
+        .doc("the number of hash functions of one of the two is another at `to`")
+}
+
+/// What structures lose at any memory.
+pub(super) fn floor_columns() -> Columns<Floor> {
+    Columns::default()
+        .field("filter", |floor: &Floor| floor.contender.name())
+        .doc("the structure")
+        .field("mean", |floor| Decimal(floor.mean))
+        .doc("mean over slices of the share of elements that it loses at any memory: exact, from the trace alone")
+        .unit("share")
+        .field("lost", |floor| Decimal(floor.lost))
+        .doc("the same share of all elements")
+        .unit("share")
+}
+
+/// The best of a size.
+pub(super) struct BestSet {
+    pub(super) size: u64,
+    pub(super) count: CountKind,
+    pub(super) filters: Vec<&'static str>,
+}
+
+pub(super) fn best_columns() -> Columns<BestSet> {
+    Columns::default()
+        .field("size", |best: &BestSet| best.size)
+        .doc("bytes of each structure, or bits of each array")
+        .field("count", |best| best.count.name())
+        .doc("`raw` or `estimate`")
+        .field("filters", |best| best.filters.clone())
+        .doc("the structures that are not worse than the one with the smallest error (paired t tests at 5 % in all); none that takes more memory, or says yes to every absent element")
+}
+
+/// A structure of a size, and what belongs to it.
+#[derive(Clone)]
+pub(super) struct EntryRow<'a> {
+    entry: &'a Entry,
+    has_arrays: bool,
+    best: [bool; 2],
+    stored: Vec<StoredCombination>,
+    errors: [Option<ErrorRow>; 2],
+    replicates: Vec<SeedRow>,
+    queries: Vec<QueryRow>,
+    /// The replicate that a line is about.
+    seed: Option<SeedRow>,
+}
+
+impl EntryRow<'_> {
+    /// Returns a line for each replicate, or one without.
+    pub(super) fn lines(mut self) -> Vec<Self> {
+        let seeds = std::mem::take(&mut self.replicates);
+        self.queries.clear();
+        if seeds.is_empty() {
+            return vec![self];
+        }
+        let line = |seed: SeedRow| Self { seed: Some(seed), ..self.clone() };
+        seeds.into_iter().map(line).collect()
+    }
+}
+
+/// Errors of a count over all replicates.
 #[derive(Clone, Copy)]
 pub(super) struct ErrorRow {
-    errors: CountErrors,
-    worst_start_ns: i64,
+    errors: crate::comparison::CountErrors,
+    worst_start_ns: Option<i64>,
+}
+
+/// Errors in one replicate.
+#[derive(Clone)]
+pub(super) struct SeedRow {
+    number: usize,
+    raw: Option<SeedErrors>,
+    estimate: Option<SeedErrors>,
+    worst_start_ns: Option<i64>,
+    counts: Option<Replicate>,
 }
 
 /// Answers to queries for one combination.
@@ -149,77 +411,134 @@ pub(super) struct QueryRow {
     result: QueryResult,
 }
 
-/// The counts of a structure in a slice.
-#[derive(Clone, Copy)]
-pub(super) struct CountRow {
-    start_ns: i64,
-    first: Option<u64>,
-    estimate: Option<f64>,
-    std_error: Option<f64>,
-    exact: Option<u64>,
+/// How a structure hashes the attributes together, where there are several ways.
+pub(super) fn hash_variant(name: &str) -> Option<&'static str> {
+    match name {
+        "cmdbf" => Some("joint"),
+        "cmdbf-xor" => Some("xor"),
+        "cmdbf-xor-independent" => Some("xor-independent"),
+        _ => None,
+    }
 }
 
-/// The columns of a structure with a memory, with lists of its answers and counts.
-pub(super) fn structure_columns<'a>() -> Columns<EntryRow<'a>> {
+fn entry_columns<'a>() -> Columns<EntryRow<'a>> {
     Columns::default()
         .inlined("filter", |row: &EntryRow<'a>| row.entry.contender.name())
-        .doc("the structure; `subset` stores the whole element only, `subset-planned` also every combination that is asked for")
-        .inlined("memory_asked_bytes", |row| row.entry.memory_asked_bytes)
-        .doc("memory that it was given; null for `exact`")
+        .doc("the structure; `subset` stores the whole element only; `plan` is what `plan` recommends for `--want`")
+        .inlined("hash_variant", |row| hash_variant(row.entry.contender.name()))
+        .doc("how a CMDBF combines attributes: `joint` digest of the whole element, `xor` of addresses as published, `xor-independent`; null for others")
+        .inlined("memory_asked_bytes", |row| (!row.has_arrays).then_some(row.entry.size))
+        .doc("memory that it was given; null with `array`")
+        .inlined("array_bits", |row| row.has_arrays.then_some(row.entry.size))
+        .doc("bits of each of its arrays; null with `total`")
         .inlined("memory_bytes", |row| row.entry.memory_bytes)
-        .doc("most memory that it used in a slice; null if it does not fit")
+        .doc("most memory that it used in a slice, registers included; null if it does not fit")
         .inlined("fits", |row| row.entry.unfit.is_none())
         .doc("it can be built in the memory; `exceeds_memory` says whether it kept to it")
-        .inlined("exceeds_memory", |row| row.entry.exceeds_memory())
-        .doc("it used more memory than it was given, so it is not compared at equal memory and never the best")
+        .inlined("exceeds_memory", |row| !row.has_arrays && row.entry.exceeds_memory())
+        .doc("it used over 1 % more memory than it was given, so it is never the best")
         .inlined("needed_bytes", |row| row.entry.needed_bytes)
         .doc("memory of the smallest one, if it does not fit and that is known")
-        .inlined("note", |row| row.entry.unfit.clone().or_else(|| over_memory(row.entry)))
+        .inlined("note", |row| row.entry.unfit.clone().or_else(|| over_memory(row)))
         .doc("why it does not fit, or by how much it exceeds its memory; else null")
         .inlined("probes", |row| row.entry.probes)
         .doc("hash functions (k)")
-        .objects("stored", stored_columns(), |row| row.stored.clone())
-        .doc("combinations stored besides the whole element: `attributes`, and `probes`")
-        .inlined("best", |row| row.best)
-        .doc("no other structure has a smaller mean error of its count in this memory (estimate if there is one, otherwise raw count). Several structures can tie. Never true for one that was full in a slice, exceeds its memory, or said yes to every absent element")
+        .inlined("best_raw", |row| row.best[0])
+        .doc("by raw counts, no structure of this memory is better (see `best_sets`)")
+        .inlined("best_estimate", |row| row.best[1])
+        .doc("by estimates, no structure of this memory is better")
         .inlined("saturated_slices", |row| row.entry.saturated_slices())
-        .doc("slices in which the filter was so full that it noticed less than one new element in a hundred: its counts there are meaningless")
-        .object("estimate_error", error_columns(), |row| row.estimate_error)
-        .doc("errors of the unbiased estimate; null where there is none")
-        .object("first_error", error_columns(), |row| row.first_error)
-        .doc("errors of the raw count")
-        .inlined("ns_per_element", |row| row.entry.ns_per_element.map(Decimal))
-        .doc("time of an insertion; null without `--timing`")
-        .unit("ns")
-        .objects("queries", query_columns(), |row| row.queries.clone())
-        .doc("answers to queries for absent elements")
-        .objects("counts", count_columns(), |row| row.counts.clone())
-        .doc("one a slice")
+        .doc("slices in which the filter was so full, in a replicate, that its estimate says nothing")
 }
 
-/// The columns of a line of CSV: of a structure, and of some of its answers.
+fn over_memory(row: &EntryRow<'_>) -> Option<String> {
+    let used = row.entry.memory_bytes.filter(|_| !row.has_arrays && row.entry.exceeds_memory())?;
+    Some(format!(
+        "it uses {} bytes, more than the {} asked for: not equal memory",
+        grouped(used),
+        grouped(row.entry.size)
+    ))
+}
+
+/// The columns of a structure of a size, with lists of its replicates and answers.
+pub(super) fn structure_columns<'a>() -> Columns<EntryRow<'a>> {
+    entry_columns()
+        .objects("stored", stored_columns(), |row| row.stored.clone())
+        .doc("combinations stored besides the whole element: `attributes`, and `probes`")
+        .object("raw", error_columns(), |row| row.errors[0])
+        .doc("errors of the raw count; null where there is none")
+        .object("estimate", error_columns(), |row| row.errors[1])
+        .doc("errors of the unbiased estimate; null where there is none")
+        .objects("replicates", seed_columns(), |row| row.replicates.clone())
+        .doc("one for each replicate")
+        .objects("queries", query_columns(), |row| row.queries.clone())
+        .doc("answers to queries for absent elements in the first replicate; empty without `--queries`")
+}
+
+/// The columns of a line of CSV: of a structure, a size and a replicate.
 pub(super) fn flat_columns<'a>() -> Columns<EntryRow<'a>> {
-    let structure = structure_columns().without("note").flat();
-    structure.part(None, &query_columns(), |row| row.query.clone())
+    let counts = seed_columns().without("counts").without("estimates");
+    entry_columns().part(None, &counts, |row: &EntryRow<'a>| row.seed.clone())
 }
 
 /// Errors of a count, as shares of the exact one.
 pub(super) fn error_columns() -> Columns<ErrorRow> {
+    let of = |value: fn(&Interval) -> f64| move |row: &ErrorRow| finite(value(&row.errors.error));
     Columns::default()
-        .field("mean", |row: &ErrorRow| Decimal(row.errors.mean))
-        .doc("mean of the absolute errors")
+        .inlined("value", of(|error| error.value))
+        .doc("of the raw count the mean of the absolute errors over slices and replicates, of the estimate the root of the mean square")
         .unit("share")
-        .field("p95", |row| Decimal(row.errors.p95))
-        .doc("95 of 100 slices have at most this absolute error")
+        .inlined("low", of(|error| error.low))
+        .doc("lower end of its interval of 95 % (Student's t over the replicates)")
+        .unit("share")
+        .inlined("high", of(|error| error.high))
+        .doc("upper end")
+        .unit("share")
+        .field("lost", |row| Decimal(row.errors.lost))
+        .doc("share of all elements that is missing: slices weigh by their elements")
         .unit("share")
         .field("worst", |row| Decimal(row.errors.worst))
-        .doc("the largest absolute error")
+        .doc("mean over replicates of the largest absolute error of a slice")
         .unit("share")
-        .field("worst_start_ns", |row| Time(row.worst_start_ns))
-        .doc("the slice that has it")
+        .field("worst_start_ns", |row| row.worst_start_ns.map(Time))
+        .doc("the slice that has it in more than half of the replicates; else null")
         .field("bias", |row| Decimal(row.errors.bias))
         .doc("mean of the signed errors: below 0 if too little was counted")
         .unit("share")
+}
+
+/// Errors in one replicate.
+pub(super) fn seed_columns() -> Columns<SeedRow> {
+    let raw = |value: fn(&SeedErrors) -> f64| {
+        move |row: &SeedRow| row.raw.as_ref().map(value).map(Decimal)
+    };
+    let estimate = |value: fn(&SeedErrors) -> f64| {
+        move |row: &SeedRow| row.estimate.as_ref().map(value).map(Decimal)
+    };
+    Columns::default()
+        .field("seed", |row: &SeedRow| row.number)
+        .doc("number of the replicate, from 0; replicate 0 is `count` with the same `--seed`")
+        .inlined("mean", raw(|it| it.mean))
+        .doc("mean of the absolute errors of the raw count")
+        .unit("share")
+        .inlined("lost", raw(|it| it.lost))
+        .doc("share of all elements that is missing in the raw counts")
+        .unit("share")
+        .inlined("worst", raw(|it| it.worst))
+        .doc("largest error of the raw count")
+        .unit("share")
+        .field("worst_start_ns", |row| row.worst_start_ns.map(Time))
+        .doc("the slice that has it")
+        .inlined("bias", estimate(|it| it.bias))
+        .doc("mean of the signed errors of the estimate")
+        .unit("share")
+        .inlined("rms", estimate(|it| it.mean_square.sqrt()))
+        .doc("root of the mean square of the errors of the estimate")
+        .unit("share")
+        .field("counts", |row| row.counts.as_ref().map(|it| it.first.clone()))
+        .doc("raw count of each slice; null without `--counts`")
+        .field("estimates", |row| row.counts.as_ref().map(|it| it.estimates.clone()))
+        .doc("estimate of each slice; null without `--counts`")
 }
 
 /// Answers to queries for absent elements.
@@ -238,91 +557,66 @@ pub(super) fn query_columns() -> Columns<QueryRow> {
         .unit("share")
         .field("observed_fpr_std_error", |row| row.result.std_error().map(Decimal))
         .doc("its standard error if queries were independent")
-        .field("predicted_fpr", |row| row.result.predicted.map(Decimal))
+        .field("predicted_fpr", |row| row.result.predicted().map(Decimal))
         .doc("what the formulas predict for the distinct values of each slice if values are evenly spread; if a matrix stores only parts of a combination, the prediction assumes that no part of two or more values occurred")
         .unit("share")
 }
 
-/// The counts in a slice.
-pub(super) fn count_columns() -> Columns<CountRow> {
-    Columns::default()
-        .field("start_ns", |row: &CountRow| Time(row.start_ns))
-        .doc("the slice")
-        .field("first", |row| row.first)
-        .doc("as for `count`")
-        .field("estimate", |row| row.estimate)
-        .field("std_error", |row| row.std_error)
-        .field("rel_error", |row| row.error(row.estimate))
-        .unit("share")
-        .field("first_rel_error", |row| row.error(row.first.map(|first| first as f64)))
-        .doc("(first - exact) / exact")
-        .unit("share")
-}
-
-/// By how much a structure exceeds its memory, if it does.
-pub(super) fn over_memory(entry: &Entry) -> Option<String> {
-    let (used, asked) = entry.memory_bytes.zip(entry.memory_asked_bytes)?;
-    entry.exceeds_memory().then(|| {
-        format!(
-            "it uses {} bytes, more than the {} asked for: not equal memory",
-            grouped(used),
-            grouped(asked)
-        )
-    })
-}
-
-impl CountRow {
-    fn error(&self, count: Option<f64>) -> Option<f64> {
-        let exact = self.exact.filter(|&exact| exact > 0)? as f64;
-        Some((count? - exact) / exact)
-    }
-}
-
 impl CompareReport<'_> {
+    pub(super) fn asked(&self) -> Asked<'_> {
+        Asked { plan: self.plan, comparison: Some(self.comparison), anonymized: self.anonymized }
+    }
+
     /// A structure with everything that belongs to it.
     pub(super) fn row<'b>(&'b self, entry: &'b Entry) -> EntryRow<'b> {
-        let slices = &self.comparison.slices;
-        let error = |errors: CountErrors| ErrorRow {
-            errors,
-            worst_start_ns: slices[errors.worst_slice].start_ns,
-        };
+        let comparison = self.comparison;
+        let start = |slice: usize| comparison.slices[slice].start_ns;
+        let errors = CountKind::ALL.map(|kind| {
+            let errors = comparison.errors(entry, kind)?;
+            Some(ErrorRow { errors, worst_start_ns: errors.worst_slice.map(start) })
+        });
         let stored = |&(mask, probes): &(u32, u32)| StoredCombination {
             attributes: self.attributes(mask),
             probes,
         };
         let query =
             |&result: &QueryResult| QueryRow { attributes: self.attributes(result.mask), result };
-        let counts = entry.counts.iter().zip(slices);
+        let [raw, estimate] = CountKind::ALL.map(|kind| comparison.seed_errors(entry, kind));
+        let replicates = entry.replicates.iter().enumerate().map(|(number, replicate)| SeedRow {
+            number,
+            raw: raw.get(number).copied(),
+            estimate: estimate.get(number).copied(),
+            worst_start_ns: raw.get(number).map(|errors| start(errors.worst_slice)),
+            counts: self.counts.then(|| replicate.clone()),
+        });
         EntryRow {
             entry,
-            best: self.is_best(entry),
+            has_arrays: comparison.has_arrays,
+            best: CountKind::ALL.map(|kind| self.is_best(entry, kind)),
             stored: entry.stored.iter().map(stored).collect(),
-            estimate_error: entry.estimate_errors(slices).map(error),
-            first_error: entry.first_errors(slices).map(error),
+            errors,
+            replicates: replicates.collect(),
             queries: entry.queries.iter().map(query).collect(),
-            counts: counts
-                .map(|(count, slice)| CountRow {
-                    start_ns: slice.start_ns,
-                    first: count.first,
-                    estimate: count.estimate,
-                    std_error: count.std_error,
-                    exact: slice.exact,
-                })
-                .collect(),
-            query: None,
+            seed: None,
         }
     }
 
-    /// The pair in a memory.
-    pub(super) fn pair_row(&self, memory: u64) -> Option<PairRow> {
-        let pair = self.pair?;
-        Some(PairRow::new(self.comparison, pair, memory))
+    /// The pair of every size by one of its counts.
+    pub(super) fn verdicts(&self, kind: CountKind) -> Vec<VerdictRow> {
+        let pair = self.plan.pair.into_iter();
+        let rows = pair.flat_map(|pair| verdict_rows(self.comparison, pair, kind, None));
+        rows.collect()
     }
 
-    /// The pair in every memory.
-    pub(super) fn pair_rows(&self) -> impl Iterator<Item = PairRow> {
-        let memories = self.plan.memories.iter();
-        memories.filter_map(|&memory| self.pair_row(memory))
+    /// Whether an entry is one of the best of its size.
+    pub(super) fn is_best(&self, entry: &Entry, kind: CountKind) -> bool {
+        self.best(entry.size, kind).contains(&entry.contender)
+    }
+
+    /// The best of a size.
+    pub(super) fn best(&self, size: u64, kind: CountKind) -> Vec<Contender> {
+        let best = self.comparison.best(size, kind, self.plan.rule.kind.all());
+        best.into_iter().map(|entry| entry.contender).collect()
     }
 
     /// Names of a combination's attributes.
@@ -330,47 +624,38 @@ impl CompareReport<'_> {
         names(&self.plan.rule.kind.attributes(), mask)
     }
 
-    /// The entries of a memory that fit, the least mean error first; those without a count at the
-    /// end.
-    pub(super) fn ranked(&self, memory: Option<u64>) -> Vec<(&Entry, Option<CountErrors>)> {
-        let slices = &self.comparison.slices;
-        let of_memory = |entry: &&Entry| entry.memory_asked_bytes == memory;
-        let entries = self.comparison.entries.iter().filter(of_memory);
-        let mut ranked: Vec<(&Entry, Option<CountErrors>)> =
-            entries.map(|entry| (entry, entry.best_errors(slices))).collect();
-        let mean = |errors: Option<CountErrors>| errors.map_or(f64::INFINITY, |e| e.mean);
-        ranked.sort_by(|a, b| {
-            let fits = |entry: &Entry| entry.unfit.is_some();
-            fits(a.0).cmp(&fits(b.0)).then(mean(a.1).total_cmp(&mean(b.1)))
+    /// A size in words.
+    pub(super) fn size(&self, size: u64) -> String {
+        size_words(self.comparison.has_arrays, size)
+    }
+}
+
+/// A size in words: bytes of a structure, or bits of an array.
+pub(super) fn size_words(has_arrays: bool, bytes_or_bits: u64) -> String {
+    if has_arrays { format!("m = {}", grouped(bytes_or_bits)) } else { size(bytes_or_bits) }
+}
+
+/// The verdicts about a pair by one of its counts.
+pub(super) fn verdict_rows(
+    comparison: &Comparison,
+    pair: [Contender; 2],
+    kind: CountKind,
+    capture: Option<&CaptureDigest>,
+) -> Vec<VerdictRow> {
+    let sweep = comparison.sweep(pair, kind).into_iter();
+    let rows = sweep.map(|verdict| {
+        let formula = pair.map(|contender| {
+            let mut entries = comparison.by_formula.iter();
+            let is_own = |it: &&Entry| it.contender == contender && it.size == verdict.size;
+            (contender, entries.find(is_own))
         });
-        ranked
-    }
-
-    /// The structures with the least mean error of their counts in this memory: several if it is
-    /// the same. The exact set is none of them.
-    pub(super) fn best(&self, memory: Option<u64>) -> Vec<(&Entry, CountErrors)> {
-        let ranked = self.ranked(memory).into_iter();
-        let mut best: Vec<(&Entry, CountErrors)> = ranked
-            .filter(|(entry, _)| entry.contender != Contender::EXACT)
-            .filter(|(entry, _)| self.can_be_best(entry))
-            .filter_map(|(entry, errors)| Some((entry, errors?)))
-            .collect();
-        let least = best.first().map_or(0.0, |(_, errors)| errors.mean);
-        best.retain(|(_, errors)| errors.mean <= least);
-        best
-    }
-
-    /// Whether an entry may be called the best of anything: it was never full, kept to its memory,
-    /// and said no at times.
-    pub(super) fn can_be_best(&self, entry: &Entry) -> bool {
-        entry.saturated_slices() == 0
-            && !entry.exceeds_memory()
-            && !entry.says_always_yes(self.plan.rule.kind.all())
-    }
-
-    /// Whether an entry is among the best of its memory.
-    pub(super) fn is_best(&self, entry: &Entry) -> bool {
-        let best = self.best(entry.memory_asked_bytes).into_iter();
-        best.map(|(best, _)| best).any(|best| std::ptr::eq(best, entry))
-    }
+        let by_formula = comparison.verdict_of(formula, verdict.size, kind).result.ok();
+        VerdictRow {
+            capture: capture.cloned(),
+            has_arrays: comparison.has_arrays,
+            by_formula: by_formula.map(|it| it.verdict),
+            verdict,
+        }
+    });
+    rows.collect()
 }

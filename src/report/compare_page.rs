@@ -1,66 +1,57 @@
-//! A comparison as a page: figures and tables, as plain data.
+//! A comparison as a page: the verdicts in words, four figures at most, and tables.
 
 use super::compare_model::CompareReport;
-use super::compare_pair::SliceWords;
-use super::compare_table::{not_judged, omitted};
-use super::compare_words::{
-    basis, entry, full_filters, middle, pair_sentences, short_percent, sorted_memories, summary,
-    title,
-};
+use super::compare_table::{pair_table, rates, with_interval};
+use super::compare_words::{middle, probes_words, slice_word, title};
 use super::document::{Block, Document, TableView};
 use super::figure::{Axis, Drawing, Figure, Point, Scale, Series, SeriesStyle};
 use super::heading::Heading;
-use super::number::{capitalised, grouped, size};
+use super::number::{capitalised, grouped, short_percent};
 use super::over_time::{Place, caption, curve, leaves_out};
 use super::run_view::{INTERRUPTED, inputs_table, packets_read, problems};
 use super::traffic_page::{skipped, who_talks};
-use crate::comparison::{Contender, CountErrors, CountKind, Entry, Negatives, SliceCount};
+use crate::comparison::{Contender, CountKind, Entry};
 use crate::pipeline::Traffic;
 
 /// Smallest error that a figure shows: it would take the room of those that matter.
 const LEAST_SHOWN: f64 = 1e-6;
 
 impl CompareReport<'_> {
-    /// Everything to look at: the answer in words, counts over time, error against memory, false
-    /// positives by combination, time, who talks to whom if that was counted, and packets without
-    /// an element.
+    /// Everything to look at: the verdicts in words, errors against memory, counts and differences
+    /// by slice, false positives if they were asked for, who talks to whom if that was counted.
     pub fn page(&self, traffic: Option<&Traffic>) -> Document {
         let section = |title: &str| [Block::Section(title.to_owned())];
         let mut page = Document {
             title: capitalised(&title(self)),
-            label: basis(self),
+            label: probes_words(self),
             zone: self.plan.trace.selection.zone,
             ..Document::default()
         };
-        // That filters were full is a warning here.
-        let full = full_filters(self);
-        let sentences = pair_sentences(self).into_iter().chain(summary(self));
-        let sentences = sentences.filter(|words| Some(words) != full.as_ref());
-        page.page(sentences.map(Block::Answer));
+        page.page(self.sentences().into_iter().map(Block::Answer));
         let totals = &self.comparison.totals;
         page.page(packets_read(totals));
         let interrupted = totals.interrupted.then(|| INTERRUPTED.to_owned());
-        let warnings = [full, not_judged(self), omitted(self), interrupted];
-        page.page(warnings.into_iter().flatten().map(Block::Warning));
+        page.page(self.remarks().into_iter().chain(interrupted).map(Block::Warning));
         page.page(problems(&self.comparison.inputs));
-        page.page(section("How exact the counts are"));
-        page.page([Block::Sentence(basis(self))]);
-        let memories = sorted_memories(self);
-        if let Some(memory) = middle(&memories) {
-            page.page(self.pair_over_time(memory).map(Block::Figure));
-            page.page([Block::Figure(self.over_time(memory))]);
+        page.page(section("How far the counts are from the truth"));
+        for kind in CountKind::ALL {
+            page.page(self.error_by_size(kind).map(Block::Figure));
         }
-        if memories.len() > 1 {
-            page.page([Block::Figure(self.error_by_memory(&memories))]);
+        if let Some(size) = self.main_size() {
+            page.page(self.over_time(size).map(Block::Figure));
         }
-        page.page([Block::Table(self.error_table(&memories))]);
-        if let Some(memory) = middle(&memories) {
+        page.page(self.by_load().map(Block::Figure));
+        let verdicts = CountKind::ALL.iter().flat_map(|&kind| self.verdicts(kind));
+        let verdicts: Vec<_> = verdicts.filter(|row| row.judged().is_some()).collect();
+        page.page([
+            Block::Sentence(format!("{}. Intervals are those of Student's t over the seeds, at 95 %; differences are paired by seed.", capitalised(&probes_words(self)))),
+            Block::Table(pair_table(self, &verdicts)),
+            Block::Table(self.error_table()),
+        ]);
+        if self.plan.queries {
             page.page(section("How often the answer is a wrong yes"));
-            page.page(self.rates(memory, &memories));
-        }
-        if self.plan.timing {
-            page.page(section("How fast insertions are"));
-            page.page([self.times(&memories)]);
+            page.page([Block::Sentence("False-positive rates in per cent (predicted), in the first replicate. Apart: values that occur in the slice but not together; next: what the following slice has and this one has not. Predicted is what the formulas say for evenly spread values.".to_owned())]);
+            page.page(rates(self).into_iter().map(Block::Table));
         }
         if let Some(traffic) = traffic {
             page.page(section("Who talks to whom"));
@@ -74,283 +65,191 @@ impl CompareReport<'_> {
         page
     }
 
-    fn leaves_out(&self) -> bool {
-        leaves_out(self.comparison.slices.iter().map(|slice| slice.partial))
+    /// The size that is looked at more closely: the middle one of those where one of the pair is
+    /// nearer.
+    fn main_size(&self) -> Option<u64> {
+        let rows = self.verdicts(self.main_kind()).into_iter();
+        let nearer = rows.filter(|row| row.judged().is_some_and(|it| it.verdict.is_nearer()));
+        let nearer: Vec<u64> = nearer.map(|row| row.verdict.size).collect();
+        middle(&nearer).or_else(|| middle(&self.comparison.sizes))
     }
 
-    /// A number of each slice over time.
-    fn curve(
-        &self,
-        name: &str,
-        style: SeriesStyle,
-        numbers: impl Iterator<Item = (Option<f64>, Option<f64>)> + Clone,
-    ) -> Series {
-        let slices = self.comparison.slices.iter();
-        let places = slices.zip(numbers).map(|(slice, (value, std_error))| Place {
-            start_ns: slice.start_ns,
-            end_ns: slice.end_ns,
-            value,
-            std_error,
-            partial: slice.partial,
-        });
-        curve(name, style, places, 1)
+    fn size_axis(&self) -> Axis {
+        if self.comparison.has_arrays {
+            return Axis::new("bits of an array", Scale::Log);
+        }
+        Axis::new("memory of a slice", Scale::Bytes)
     }
 
-    /// The errors of the pair in each slice; nothing where there is no answer about them.
-    fn pair_over_time(&self, memory: u64) -> Option<Figure> {
-        let result = self.pair_row(memory)?.result.ok()?;
-        let series = result.sides.each_ref().map(|side| {
-            let distances = self.comparison.distances(side.contender, memory);
-            let numbers = distances.iter().map(|distance| (*distance, None));
-            self.curve(side.contender.name(), SeriesStyle::Line, numbers)
-        });
-        let [a, b] = result.sides.each_ref().map(|side| side.contender.name());
-        let one = SliceWords::of(self.plan.slicing.width_ns).one();
-        let counts = result.sides.each_ref().map(|side| side.count);
-        let counted = if counts.contains(&CountKind::Estimate) {
-            "The raw count, or the estimate of a structure that has no raw count"
-        } else {
-            "The raw count"
+    /// The error of every structure against its size, by one count.
+    fn error_by_size(&self, kind: CountKind) -> Option<Figure> {
+        let comparison = self.comparison;
+        let of = |contender: &Contender| -> Option<Series> {
+            let points = comparison.sizes.iter().filter_map(|&size| {
+                let error = comparison.errors(comparison.entry(*contender, size)?, kind)?.error;
+                let y = if error.value >= LEAST_SHOWN { error.value } else { 0.0 };
+                let half = (error.high - error.low) / 2.0;
+                let error = if half.is_finite() && y > 0.0 { half } else { 0.0 };
+                Some(Point { x: size as f64, y, error })
+            });
+            let points: Vec<Point> = points.collect();
+            let name = contender.name().to_owned();
+            (!points.is_empty()).then_some(Series { name, points, style: SeriesStyle::Line })
         };
+        let mut series: Vec<Series> = self.plan.contenders.iter().filter_map(of).collect();
+        if series.is_empty() {
+            return None;
+        }
+        let ends = [comparison.sizes.first(), comparison.sizes.last()].map(|it| *it.unwrap_or(&1));
+        let level = |name: String, style: SeriesStyle, ends: [f64; 2], y: f64| Series {
+            name,
+            style,
+            points: ends.map(|x| Point { x, y, error: 0.0 }).into(),
+        };
+        if kind == CountKind::Raw {
+            let floors = comparison.floors(self.plan).into_iter();
+            series.extend(floors.filter(|floor| floor.mean > 0.0).map(|floor| {
+                let name = format!("{}, floor", floor.contender.name());
+                level(name, SeriesStyle::Dashed, ends.map(|size| size as f64), floor.mean)
+            }));
+        }
+        let crossings =
+            self.plan.pair.into_iter().flat_map(|pair| comparison.crossovers(pair, kind));
+        let lowest = series.iter().flat_map(|it| &it.points).map(|point| point.y);
+        let lowest = lowest.filter(|y| *y > 0.0).fold(1.0, f64::min);
+        series.extend(crossings.map(|it| {
+            let between = it.between.map(|size| size as f64);
+            level("they cross".to_owned(), SeriesStyle::Reference, between, lowest)
+        }));
+        let text = match kind {
+            CountKind::Raw => {
+                "Mean over slices of the share that the raw count loses. Bars are 95 % over seeds, broken lines what a structure loses at any memory, grey is where the pair changes places. Both scales are logarithmic, with 0 below."
+            }
+            CountKind::Estimate => {
+                "Root of the mean square of the error of the unbiased estimate. Bars are 95 % over seeds. Both scales are logarithmic, with 0 below."
+            }
+        };
+        let drawing = Drawing::Lines {
+            x: self.size_axis(),
+            y: Axis::new(kind.error_words(), Scale::PercentLog),
+            series,
+        };
+        let title = format!("Error of the {} against memory", kind.words());
+        Some(Figure::new(format!("error-by-memory-{}", kind.name()), title, text, drawing))
+    }
+
+    /// The exact count and that of every structure in each slice.
+    fn over_time(&self, size: u64) -> Option<Figure> {
+        let (comparison, kind) = (self.comparison, self.main_kind());
+        let slices = &comparison.slices;
+        let leaves_out = leaves_out(slices.iter().map(|slice| slice.partial));
+        let curve_of = |name: &str, style: SeriesStyle, numbers: Vec<Option<(f64, f64)>>| {
+            let places = slices.iter().zip(&numbers).map(|(slice, number)| Place {
+                start_ns: slice.start_ns,
+                end_ns: slice.end_ns,
+                value: number.map(|(value, _)| value),
+                std_error: number.map(|(_, error)| error),
+                partial: slice.partial,
+            });
+            curve(name, style, places, 1)
+        };
+        let exact = slices.iter().map(|slice| Some((slice.exact? as f64, 0.0)));
+        let mut series = vec![curve_of("exact", SeriesStyle::Reference, exact.collect())];
+        let of_size = comparison.entries.iter().filter(|entry| entry.size == size);
+        for entry in of_size.filter(|entry| comparison.errors(entry, kind).is_some()) {
+            let ranges = (0..slices.len()).map(|slice| {
+                slices[slice].exact?;
+                median_and_half_range(entry, kind, slice)
+            });
+            series.push(curve_of(entry.contender.name(), SeriesStyle::Line, ranges.collect()));
+        }
+        if slices.len() < 2 {
+            return None;
+        }
+        let elements = self.plan.rule.kind.plural();
+        let text = format!(
+            "Median over the seeds of the {}, with half of its range. The grey band is the exact count.",
+            kind.words()
+        );
+        let drawing = Drawing::Lines {
+            x: Axis::time("beginning of the slice", self.plan.trace.selection.zone),
+            y: Axis::new(&*elements, Scale::Count),
+            series,
+        };
+        let title =
+            format!("Distinct {elements} by {}, {} each", slice_word(self.plan), self.size(size));
+        Some(Figure::new("counts-over-time", title, caption(text, leaves_out), drawing))
+    }
+
+    /// The difference between the errors of the pair in each slice, against the load.
+    fn by_load(&self) -> Option<Figure> {
+        let (comparison, kind) = (self.comparison, self.main_kind());
+        let pair = self.plan.pair?;
+        let series = comparison.sizes.iter().filter_map(|&size| {
+            let [a, b] = pair.map(|it| comparison.entry(it, size));
+            let [a, b] = [a?, b?].map(|entry| comparison.slice_errors(entry, kind));
+            let slices = comparison.slices.iter().zip(a.iter().zip(&b));
+            let points = slices.filter_map(|(slice, (a, b))| {
+                let y = (*a)?.abs() - (*b)?.abs();
+                Some(Point { x: slice.exact? as f64 / size as f64, y, error: 0.0 })
+            });
+            let mut points: Vec<Point> = points.collect();
+            points.sort_by(|a, b| a.x.total_cmp(&b.x));
+            let name = self.size(size);
+            (!points.is_empty()).then_some(Series { name, points, style: SeriesStyle::Points })
+        });
+        let series: Vec<Series> = series.collect();
+        if series.is_empty() || comparison.judged().count() < 2 {
+            return None;
+        }
+        let [a, b] = pair.map(Contender::name);
+        let elements = self.plan.rule.kind.plural();
+        let per = if comparison.has_arrays { "bit of an array" } else { "byte" };
         Some(Figure::new(
-            "pair-over-time",
-            format!("{a} against {b}: error by {one}, {} each", size(memory)),
-            caption(
-                format!(
-                    "{counted}: how far it is from the exact one, as a share of that. The lower curve is the nearer one."
-                ),
-                self.leaves_out(),
+            "difference-by-load",
+            format!("{a} against {b} by {elements} per {per}"),
+            format!(
+                "Error of {a} less that of {b}, a dot a slice (mean over the seeds): above 0 {b} is nearer."
             ),
             Drawing::Lines {
-                x: Axis::time("beginning of the slice", self.plan.trace.selection.zone),
-                y: Axis::new("error of the count", Scale::Percent),
-                series: series.into(),
+                x: Axis::new(format!("{elements} per {per}"), Scale::Log),
+                y: Axis::new("difference of the errors", Scale::Percent),
+                series,
             },
         ))
     }
 
-    /// The best count of every structure in each slice.
-    fn over_time(&self, memory: u64) -> Figure {
-        let slices = &self.comparison.slices;
-        let truth = slices.iter().map(|slice| (slice.exact.map(|n| n as f64), None));
-        let exact = self.curve("exact", SeriesStyle::Reference, truth);
-        let of = |entry: &Entry| {
-            let counts = entry.counts.iter();
-            let counts = counts.map(|count| (best(count), count.std_error));
-            self.curve(entry.contender.name(), SeriesStyle::Line, counts)
-        };
-        // In the order of the plan, so that a structure has the same colour in every figure.
-        let contenders = self.plan.contenders.iter();
-        let counting = contenders
-            .filter(|contender| **contender != Contender::EXACT)
-            .filter_map(|&contender| entry(self, contender, memory))
-            .filter(|entry| entry.best_errors(slices).is_some());
-        let elements = self.plan.rule.kind.plural();
-        let text = "Each structure by its unbiased estimate with its standard error, or by its raw count where it has no estimate. The grey band is the exact count.";
-        let drawing = Drawing::Lines {
-            x: Axis::time("beginning of the slice", self.plan.trace.selection.zone),
-            y: Axis::new(&*elements, Scale::Count),
-            series: std::iter::once(exact).chain(counting.map(of)).collect(),
-        };
-        let title = format!("Distinct {elements} over time, {} each", size(memory));
-        Figure::new("counts-over-time", title, caption(text.into(), self.leaves_out()), drawing)
-    }
-
-    /// The mean error of every structure against the memory.
-    fn error_by_memory(&self, memories: &[u64]) -> Figure {
-        let slices = &self.comparison.slices;
-        let series = |contender: &Contender| -> Option<Series> {
-            let points: Vec<Point> = memories
-                .iter()
-                .filter_map(|&memory| {
-                    let errors = entry(self, *contender, memory)?.best_errors(slices)?;
-                    let shown = errors.mean >= LEAST_SHOWN;
-                    Some(Point {
-                        x: memory as f64,
-                        y: if shown { errors.mean } else { 0.0 },
-                        error: 0.0,
-                    })
-                })
-                .collect();
-            (!points.is_empty()).then(|| Series {
-                name: contender.name().into(),
-                points,
-                style: SeriesStyle::Line,
-            })
-        };
-        let text = "Mean of the absolute relative errors over all slices. Both scales are logarithmic, with 0 below: an error below 0.0001 % counts as 0.";
-        let drawing = Drawing::Lines {
-            x: Axis::new("memory of a slice", Scale::Bytes),
-            y: Axis::new("mean relative error", Scale::PercentLog),
-            series: self.plan.contenders.iter().filter_map(series).collect(),
-        };
-        Figure::new("error-by-memory", "Mean error against memory", text, drawing)
-    }
-
-    /// All errors, a row a structure and memory.
-    fn error_table(&self, memories: &[u64]) -> TableView {
-        let columns = [
-            ("memory", true),
-            ("structure", false),
-            ("k", true),
-            ("bytes used", true),
-            ("count", false),
-            ("mean", true),
-            ("p95", true),
-            ("worst", true),
-            ("bias", true),
-            ("raw: mean", true),
-            ("raw: worst", true),
-        ];
-        let asked = memories.iter().map(|&memory| Some(memory));
-        let entries = asked.chain(std::iter::once(None)).flat_map(|memory| self.ranked(memory));
-        TableView::new(
-            columns.map(heading),
-            entries.map(|(entry, errors)| self.error_row(entry, errors)),
-        )
-    }
-
-    fn error_row(&self, entry: &Entry, errors: Option<CountErrors>) -> Vec<String> {
-        let slices = &self.comparison.slices;
-        let raw = entry.first_errors(slices);
-        let share = |errors: Option<CountErrors>, of: fn(&CountErrors) -> f64| {
-            errors.as_ref().map_or("–".into(), |e| short_percent(of(e)))
-        };
-        let memory = entry.memory_asked_bytes;
-        let used = match (entry.memory_bytes, entry.needed_bytes) {
-            (Some(bytes), _) if entry.exceeds_memory() => {
-                format!("{}, more than asked for", grouped(bytes))
-            }
-            (Some(bytes), _) => grouped(bytes),
-            (None, Some(needed)) => format!("does not fit, needs {}", grouped(needed)),
-            (None, None) => "does not fit".into(),
-        };
-        vec![
-            memory.map_or("any".into(), size),
-            entry.contender.name().into(),
-            entry.probes.map_or("–".into(), |k| k.to_string()),
-            used,
-            match (errors, entry.estimate_errors(slices)) {
-                (None, _) => "none".into(),
-                (Some(_), Some(_)) => "estimate".into(),
-                (Some(_), None) => "raw".into(),
-            },
-            share(errors, |e| e.mean),
-            share(errors, |e| e.p95),
-            share(errors, |e| e.worst),
-            share(errors, |e| e.bias),
-            share(raw, |e| e.mean),
-            share(raw, |e| e.worst),
-        ]
-    }
-
-    /// False-positive rates: a figure for each kind of negatives, and a table of everything.
-    fn rates(&self, memory: u64, memories: &[u64]) -> Vec<Block> {
-        let mut blocks = vec![Block::Sentence(
-            "Queries for absent elements, drawn from the traffic itself. Apart: values that occur in the slice but not together. Next: what the following slice has and this one has not. Predicted is what the formulas say for the numbers of elements that were there, with evenly spread values.".into(),
-        )];
-        for negatives in Negatives::ALL {
-            blocks.extend(self.rate_figure(memory, negatives).map(Block::Figure));
-        }
-        let columns = [
-            ("memory", true),
-            ("structure", false),
-            ("combination", false),
-            ("negatives", false),
-            ("queries", true),
-            ("observed", true),
-            ("± std error", true),
-            ("predicted", true),
-        ];
-        let entries = memories.iter().flat_map(|&memory| self.ranked(Some(memory)));
-        let rows = entries.flat_map(|(entry, _)| {
-            let asked = entry.queries.iter().filter(|query| query.queries > 0);
-            let can = asked.filter(|query| query.positives.is_some());
-            can.map(move |query| {
-                let share = |share: Option<f64>| share.map_or("–".into(), short_percent);
-                vec![
-                    entry.memory_asked_bytes.map_or("any".into(), size),
-                    entry.contender.name().into(),
-                    self.attributes(query.mask).join(","),
-                    query.negatives.name().into(),
-                    grouped(query.queries),
-                    share(query.observed()),
-                    share(query.std_error()),
-                    share(query.predicted),
-                ]
+    /// All errors, a row a structure, size and count.
+    fn error_table(&self) -> TableView {
+        let texts = ["memory", "structure", "count"].map(Heading::text);
+        let numbers = ["k", "bytes used", "error, % (95 %)", "lost", "worst", "bias", "best"];
+        let numbers = numbers.map(Heading::number);
+        let rows = self.comparison.entries.iter().flat_map(|entry| {
+            CountKind::ALL.into_iter().filter_map(move |kind| {
+                let errors = self.comparison.errors(entry, kind)?;
+                Some(vec![
+                    self.size(entry.size),
+                    entry.contender.name().to_owned(),
+                    kind.name().to_owned(),
+                    entry.probes.map_or("–".into(), |k| k.to_string()),
+                    entry.memory_bytes.map_or("–".into(), grouped),
+                    with_interval(errors.error, '–'),
+                    short_percent(errors.lost),
+                    short_percent(errors.worst),
+                    short_percent(errors.bias),
+                    if self.is_best(entry, kind) { "*" } else { "" }.to_owned(),
+                ])
             })
         });
-        blocks.push(Block::Table(TableView::new(columns.map(heading), rows)));
-        blocks
-    }
-
-    fn rate_figure(&self, memory: u64, negatives: Negatives) -> Option<Figure> {
-        let asked = self.comparison.asked.iter().copied();
-        let contenders = self.plan.contenders.iter();
-        let entries: Vec<&Entry> = contenders
-            .filter_map(|&contender| entry(self, contender, memory))
-            .filter(|entry| {
-                let mut queries = entry.queries.iter();
-                queries.any(|q| q.negatives == negatives && q.observed().is_some())
-            })
-            .collect();
-        let masks: Vec<u32> = asked
-            .filter(|&mask| {
-                let mut queries = entries.iter().filter_map(|e| e.query(mask, negatives));
-                queries.any(|query| query.queries > 0)
-            })
-            .collect();
-        if masks.is_empty() {
-            return None;
-        }
-        let series = entries.iter().map(|entry| {
-            let queries = masks.iter().map(|&mask| entry.query(mask, negatives));
-            let rates = queries.map(|query| query?.observed());
-            (entry.contender.name().to_owned(), rates.collect())
-        });
-        let (title, caption) = match negatives {
-            Negatives::Apart => (
-                "values that occur, but not together",
-                "Known hosts, ports or names that did not meet: the worst that traffic asks.",
-            ),
-            Negatives::Next => (
-                "what only the following slice has",
-                "What a filter that is asked about the present second would see.",
-            ),
-        };
-        let drawing = Drawing::bars(
-            masks.iter().map(|&mask| self.attributes(mask).join(",")).collect(),
-            Axis::new("false-positive rate", Scale::PercentLog),
-            series.collect(),
-        );
-        let caption = format!(
-            "{caption} The scale is logarithmic, with 0 below; what has no bar gives no answer."
-        );
-        let title = format!("False positives at {}: {title}", size(memory));
-        Some(Figure::new(format!("false-positives-{}", negatives.name()), title, caption, drawing))
-    }
-
-    fn times(&self, memories: &[u64]) -> Block {
-        let series = self.plan.contenders.iter().map(|&contender| {
-            let of = |&memory: &u64| entry(self, contender, memory)?.ns_per_element;
-            (contender.name().to_owned(), memories.iter().map(of).collect::<Vec<_>>())
-        });
-        let text = "Measured in this run, on this machine, beside everything else that it did: the only figures that differ from run to run.";
-        let drawing = Drawing::bars(
-            memories.iter().map(|&memory| size(memory)).collect(),
-            Axis::new("ns an element", Scale::Linear),
-            series.filter(|(_, times)| times.iter().any(Option::is_some)).collect(),
-        );
-        Block::Figure(Figure::new("time-an-element", "Time of an insertion", text, drawing))
+        TableView::new(texts.into_iter().chain(numbers), rows.collect::<Vec<_>>())
     }
 }
 
-/// The heading of a column of numbers or of texts.
-fn heading((text, is_number): (&'static str, bool)) -> Heading {
-    if is_number { Heading::number(text) } else { Heading::text(text) }
-}
-
-/// The best count of a structure: its estimate if it has one.
-fn best(count: &SliceCount) -> Option<f64> {
-    count.estimate.or(count.first.map(|first| first as f64))
+/// The median of the counts of a slice over the replicates, and half of their range.
+fn median_and_half_range(entry: &Entry, kind: CountKind, slice: usize) -> Option<(f64, f64)> {
+    let counts = entry.replicates.iter().map(|replicate| replicate.count(kind, slice));
+    let mut counts = counts.collect::<Option<Vec<f64>>>()?;
+    counts.sort_by(f64::total_cmp);
+    let (low, high) = (*counts.first()?, *counts.last()?);
+    Some((counts[counts.len() / 2], (high - low) / 2.0))
 }

@@ -1,315 +1,492 @@
-//! A comparison in words: the sentences that come first.
+//! A comparison in words: one sentence for each verdict, the crossovers and the floors.
 
-use super::compare_model::CompareReport;
-use super::compare_pair::{PairRow, SliceWords};
-use super::number::{grouped, size, slices_of};
-use super::selection::Selected;
-use super::selection::zone_words;
-use crate::comparison::{Contender, Entry, ExpectedFrom, Negatives};
+use super::compare_model::{CompareReport, VerdictRow, size_words};
+use super::number::{bare, grouped, short_percent};
+use super::run_view::captures;
+use super::selection::{Selected, zone_words};
+use crate::comparison::statistics::{Crossover, Interval, PairJudgement, Verdict};
+use crate::comparison::{
+    ComparePlan, Comparison, Contender, CountKind, ExpectedFrom, Floor, ProbeRule,
+};
 
-/// An error that is called small: 1 %.
-const SMALL: f64 = 0.01;
+/// Sizes that a sentence lists.
+const LISTED: usize = 3;
 
-/// A share that is called lost: more than so much.
-const LOST: f64 = 0.01;
+/// A difference below this many points may be due to the rounding of k.
+const SMALL_DIFFERENCE: f64 = 0.003;
 
-/// What was compared, in a line.
+/// What was compared, on what, in a line.
 pub(super) fn title(report: &CompareReport<'_>) -> String {
-    let plan = report.plan;
-    let slices = slices_of(plan.slicing.width_ns);
+    let (plan, comparison) = (report.plan, report.comparison);
+    let judged = comparison.judged();
+    let (slices, distinct) = judged.fold((0, 0), |(slices, distinct), slice| {
+        (slices + 1, distinct + slice.exact.unwrap_or(0))
+    });
     let direction = if plan.rule.undirected { "undirected " } else { "" };
+    let elements = counted_elements(plan, distinct);
+    let setting = if comparison.has_arrays { "arrays of equal size" } else { "equal total memory" };
+    let kinds = if report.main_kind() == CountKind::Raw { "raw counts" } else { "estimates" };
     format!(
-        "distinct {direction}{} {slices}: {} structures at equal memory{}",
-        plan.rule.kind.plural(),
-        plan.contenders.len(),
+        "{}: {direction}{elements} in {}; {kinds}, {}, {setting}{}",
+        captures(&comparison.inputs),
+        slices_words(plan, slices),
+        seeds_words(comparison),
         zone_words(plan.trace.selection.zone)
     )
 }
 
-/// For how many elements the structures were made, and what they are judged by.
-pub(super) fn basis(report: &CompareReport<'_>) -> String {
-    let comparison = report.comparison;
-    let elements = report.plan.rule.kind.plural();
-    let amount = |n| match n {
-        1 => format!("1 {}", elements.trim_end_matches('s')),
-        _ => format!("{} {elements}", grouped(n)),
-    };
-    let large = |n, slices| match slices {
-        1 => format!("{} a slice, as many as the first slice has", amount(n)),
-        _ => format!(
-            "{} a slice, the 95th percentile of the first {} slices",
-            amount(n),
-            grouped(slices)
-        ),
-    };
-    let made = match (comparison.expected.elements, comparison.expected.from) {
-        (Some(n), ExpectedFrom::Given) => {
-            format!("k chosen for {} a slice, as given", amount(n))
+fn counted_elements(plan: &ComparePlan, number: u64) -> String {
+    let elements = plan.rule.kind.plural();
+    let elements = if number == 1 { elements.trim_end_matches('s') } else { &elements };
+    format!("{} {elements}", grouped(number))
+}
+
+/// What slices are called.
+pub(super) fn slice_word(plan: &ComparePlan) -> &'static str {
+    if plan.slicing.width_ns == Some(1_000_000_000) { "second" } else { "slice" }
+}
+
+fn slices_words(plan: &ComparePlan, slices: u64) -> String {
+    let (one, s) = (slice_word(plan), if slices == 1 { "" } else { "s" });
+    if plan.slicing.width_ns.is_none() {
+        return "one slice".to_owned();
+    }
+    format!("{} {one}{s}", grouped(slices))
+}
+
+/// The replicates of all sizes.
+fn seeds_words(comparison: &Comparison) -> String {
+    let seeds = comparison.entries.iter().map(|entry| entry.replicates.len());
+    let used = seeds.clone().filter(|seeds| *seeds > 0);
+    let (fewest, most) = (used.clone().min().unwrap_or(0), used.max().unwrap_or(0));
+    match (fewest, most) {
+        (1, 1) => "1 seed".to_owned(),
+        (a, b) if a == b => format!("{a} seeds"),
+        (a, b) => format!("{a} to {b} seeds"),
+    }
+}
+
+/// How the numbers of hash functions were chosen.
+pub(super) fn probes_words(report: &CompareReport<'_>) -> String {
+    let expected = &report.comparison.expected;
+    match (report.plan.probes, expected.elements, expected.from) {
+        (ProbeRule::Given(k), ..) => format!("k = {k} for every structure that has a k, as given"),
+        _ if report.comparison.has_arrays => "k = 4, as in the paper".to_owned(),
+        (ProbeRule::Best, ..) => "k: the best of trials that are not judged".to_owned(),
+        (ProbeRule::Formula, Some(n), ExpectedFrom::Given) => {
+            format!("k: for {} a slice, as given", counted_elements(report.plan, n))
         }
-        (Some(n), ExpectedFrom::Percentile95(slices)) => {
-            format!("k chosen for {}", large(n, slices))
+        (ProbeRule::Formula, Some(n), _) => {
+            format!("k: for {} a slice, p95", counted_elements(report.plan, n))
         }
-        _ => format!(
-            "k = 4, since no slice ended among the first elements; say with --expect how many {elements} a slice has"
-        ),
+        (ProbeRule::Formula, None, _) => "k = 4, since no slice ended".to_owned(),
+    }
+}
+
+impl CompareReport<'_> {
+    /// The count that structures are compared by: the raw one if the pair has it.
+    pub(super) fn main_kind(&self) -> CountKind {
+        let has_raw = |it: Contender| it.filter().is_some() || it == Contender::Planned;
+        match self.plan.pair {
+            Some(pair) if !pair.into_iter().all(has_raw) => CountKind::Estimate,
+            _ => CountKind::Raw,
+        }
+    }
+
+    /// The sentences that come first.
+    pub(super) fn sentences(&self) -> Vec<String> {
+        let kind = self.main_kind();
+        let rows = self.verdicts(kind);
+        let mut sentences = verdict_sentences(&rows, self.plan);
+        if let Some(pair) = self.plan.pair {
+            let crossings = self.comparison.crossovers(pair, kind);
+            sentences.extend(crossing_sentence(&crossings, pair, self.comparison.has_arrays));
+        }
+        sentences.extend(floor_sentence(&self.comparison.floors(self.plan), self.plan));
+        sentences
+    }
+
+    /// What limits the answers.
+    pub(super) fn remarks(&self) -> Vec<String> {
+        let (plan, comparison) = (self.plan, self.comparison);
+        let mut remarks = Vec::new();
+        let selected = Selected::from(&plan.trace.selection).words(&comparison.inputs);
+        remarks.extend(selected.map(|words| format!("{words}.")));
+        let rows = self.verdicts(self.main_kind());
+        remarks.extend(rounded_probes(&rows));
+        remarks.extend(turned_by_probes(&rows));
+        remarks.extend(self.small_slices());
+        let over = comparison.slices.iter().filter(|slice| slice.exact.is_none()).count();
+        if over > 0 {
+            remarks.push(format!(
+                "{} of {} slices are not judged: the exact sets passed their limit; raise it with --exact-limit.",
+                grouped(over as u64),
+                grouped(comparison.slices.len() as u64)
+            ));
+        }
+        if comparison.slices_omitted > 0 {
+            remarks.push(format!(
+                "{} later slices are in no figure, since so many are not kept; widen --slice.",
+                grouped(comparison.slices_omitted)
+            ));
+        }
+        if comparison.is_streamed {
+            remarks.push(format!(
+                "The trace is too long for further looks within --exact-limit: {} seeds at once.",
+                comparison.looks.last().copied().unwrap_or(1)
+            ));
+        }
+        remarks.extend(self.unequal_memory());
+        let unfit = comparison.entries.iter().filter_map(|entry| {
+            let (name, why) = (entry.contender.name(), entry.unfit.as_ref()?);
+            Some(format!("{name} does not fit into {}: {why}.", self.size(entry.size)))
+        });
+        remarks.extend(unfit);
+        remarks
+    }
+
+    /// Says that most slices are small, and what the others give.
+    fn small_slices(&self) -> Option<String> {
+        const SMALL: u64 = 10;
+        let (pair, kind) = (self.plan.pair?, self.main_kind());
+        let judged: Vec<u64> = self.comparison.judged().filter_map(|slice| slice.exact).collect();
+        let small = judged.iter().filter(|&&exact| exact < SMALL).count();
+        if 2 * small <= judged.len() {
+            return None;
+        }
+        let size = middle(&self.comparison.sizes)?;
+        let mean = |contender: Contender| {
+            let entry = self.comparison.entry(contender, size)?;
+            let errors = self.comparison.slice_errors(entry, kind).into_iter();
+            let slices = errors.zip(&self.comparison.slices);
+            let large: Vec<f64> = slices
+                .filter(|(_, slice)| slice.exact >= Some(SMALL))
+                .filter_map(|(error, _)| Some(error?.abs()))
+                .collect();
+            let mean = large.iter().sum::<f64>() / large.len() as f64;
+            mean.is_finite().then(|| format!("{} {}", contender.name(), short_percent(mean)))
+        };
+        let others = pair.map(mean).into_iter().flatten().collect::<Vec<_>>().join(", ");
+        let others = if others.is_empty() {
+            String::new()
+        } else {
+            format!("; mean error of the others at {}: {others}", self.size(size))
+        };
+        Some(format!(
+            "{} of {} slices have fewer than {SMALL} {}{others}.",
+            grouped(small as u64),
+            grouped(judged.len() as u64),
+            self.plan.rule.kind.plural()
+        ))
+    }
+
+    /// Names structures that take more or less memory than they were given, and the nearest that all
+    /// can fill.
+    fn unequal_memory(&self) -> Option<String> {
+        if self.comparison.has_arrays {
+            return None;
+        }
+        let differs = |used: u64, asked: u64| used.abs_diff(asked) as f64 > 0.01 * asked as f64;
+        let unequal = self.comparison.entries.iter().filter_map(|entry| {
+            let used = entry.memory_bytes.filter(|&used| differs(used, entry.size))?;
+            let (name, size) = (entry.contender.name(), self.size(entry.size));
+            Some(format!("{name} at {size} uses {}", self.size(used)))
+        });
+        let unequal: Vec<String> = unequal.collect();
+        let listed = unequal.iter().take(LISTED).cloned().collect::<Vec<_>>().join(", ");
+        let more = unequal.len().saturating_sub(LISTED);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        (!unequal.is_empty()).then(|| {
+            format!("Not the memory that was asked for: {listed}{more}; multiples of 48 B are filled by most.")
+        })
+    }
+}
+
+/// The middle one; of an even number the lower.
+pub(super) fn middle<T: Copy>(sorted: &[T]) -> Option<T> {
+    sorted.get(sorted.len().saturating_sub(1) / 2).copied()
+}
+
+/// One sentence for each kind of verdict, the one about most sizes first.
+pub(super) fn verdict_sentences(rows: &[VerdictRow], plan: &ComparePlan) -> Vec<String> {
+    let Some(pair) = plan.pair else {
+        return Vec::new();
     };
-    let made = match report.plan.probes {
-        Some(k) => format!("k = {k} for every structure that has a k, as given"),
-        None => made,
+    let of = |verdict: Verdict| -> Vec<(&VerdictRow, &PairJudgement)> {
+        let judged = rows.iter().filter_map(|row| Some((row, row.judged()?)));
+        judged.filter(|(_, judged)| judged.verdict == verdict).collect()
     };
-    let judged = comparison.slices.iter().filter_map(|slice| slice.exact);
-    let (slices, distinct) = (judged.clone().count() as u64, judged.sum::<u64>());
+    let elements = plan.rule.kind.plural();
+    let mut nearer = [Verdict::A, Verdict::B].map(|verdict| (verdict, of(verdict)));
+    if nearer[1].1.len() >= nearer[0].1.len() {
+        nearer.swap(0, 1);
+    }
+    let mut sentences = Vec::new();
+    for (verdict, rows) in nearer.iter().filter(|(_, rows)| !rows.is_empty()) {
+        let near = usize::from(*verdict == Verdict::B);
+        sentences.push(nearer_sentence(rows, pair, near, sentences.is_empty(), &elements));
+    }
+    let no_matter = of(Verdict::NoMatter);
+    if let Some(&(row, judged)) =
+        middle(&(0..no_matter.len()).collect::<Vec<_>>()).and_then(|middle| no_matter.get(middle))
+    {
+        let [a, b] = [0, 1].map(|it| value(row, judged, it));
+        let by = match row.verdict.count {
+            CountKind::Raw => format!(", {} points", points(judged.difference)),
+            CountKind::Estimate => String::new(),
+        };
+        let at = if no_matter.len() > 1 { format!("at {} ", size_of(row)) } else { String::new() };
+        sentences.push(format!(
+            "At {} there is no difference that matters: {at}{a} against {b}{by} ({} seeds){}.",
+            list_of(&no_matter),
+            judged.seeds,
+            hopeless(judged, &elements)
+        ));
+    }
+    let same = of(Verdict::Same);
+    if let (Some(&(_, judged)), Some(last)) = (same.first(), rows.last()) {
+        let is_tail = same.last().is_some_and(|(row, _)| row.verdict.size == last.verdict.size);
+        let is_run = rows.len() >= same.len()
+            && rows[rows.len() - same.len()..]
+                .iter()
+                .zip(&same)
+                .all(|(row, (other, _))| row.verdict.size == other.verdict.size);
+        let at = if same.len() > 1 && is_tail && is_run {
+            format!("From {} on", size_of(same[0].0))
+        } else {
+            format!("At {}", list_of(&same))
+        };
+        sentences.push(format!(
+            "{at} both counts are the same in all {} seeds.",
+            same.iter().map(|(_, judged)| judged.seeds).min().unwrap_or(judged.seeds)
+        ));
+    }
+    let open = of(Verdict::Open);
+    if let Some(&(row, judged)) = open.first() {
+        let range = match row.verdict.count {
+            CountKind::Raw if judged.joint.low.is_finite() => {
+                format!(" ({} points)", points(judged.joint))
+            }
+            _ => String::new(),
+        };
+        sentences.push(format!(
+            "At {} {} do{} not decide{range}; try `--seeds {}`.",
+            list_of(&open),
+            if judged.seeds == 1 { "1 seed".to_owned() } else { format!("{} seeds", judged.seeds) },
+            if judged.seeds == 1 { "es" } else { "" },
+            if judged.seeds < 30 { 30 } else { 100 }
+        ));
+    }
+    let none = rows.iter().find_map(|row| Some((row, row.verdict.result.as_ref().err()?)));
+    if let Some((row, why)) = none {
+        let all = rows.iter().all(|row| row.verdict.result.is_err());
+        let at = if all { String::new() } else { format!(" at {}", size_of(row)) };
+        let [a, b] = pair.map(Contender::name);
+        sentences.push(format!("{a} and {b} cannot be compared{at}: {why}."));
+    }
+    sentences
+}
+
+/// Which of the two is nearer at these sizes; `is_whole` with its intervals.
+fn nearer_sentence(
+    rows: &[(&VerdictRow, &PairJudgement)],
+    pair: [Contender; 2],
+    near: usize,
+    is_whole: bool,
+    elements: &str,
+) -> String {
+    let (row, judged) = rows[rows.len().saturating_sub(1) / 2];
+    let names = pair.map(Contender::name);
+    let far = 1 - near;
+    let [own, other] = [near, far].map(|it| value(row, judged, it));
+    let at = if rows.len() > 1 { format!("at {} ", size_of(row)) } else { String::new() };
+    if !is_whole {
+        return format!(
+            "At {} {}'s is: {at}{own} against {other}{}.",
+            list_of(rows),
+            names[near],
+            hopeless(judged, elements)
+        );
+    }
+    let [low, high] = [near, far].map(|it| interval(row, judged, it));
+    let nearer = judged.seeds_nearer[near];
+    let seeds = if judged.is_constant {
+        format!("the same difference in all {} seeds", judged.seeds)
+    } else {
+        format!("in {nearer} of {} seeds", judged.seeds)
+    };
     format!(
-        "{made}; judged by the exact sets of {} slice{} with {} in all",
-        grouped(slices),
-        if slices == 1 { "" } else { "s" },
-        amount(distinct)
+        "At {} {}'s {} is nearer: {at}{} {own}{low} against {}'s {other}{high}, {seeds}{}.",
+        list_of(rows),
+        names[near],
+        row.verdict.count.words(),
+        row.verdict.count.error_words(),
+        names[far],
+        hopeless(judged, elements)
     )
 }
 
-/// The first answer: which structure of the pair was nearer to the truth.
-pub(super) fn pair_sentences(report: &CompareReport<'_>) -> Vec<String> {
-    let memories = sorted_memories(report).into_iter();
-    let rows = memories.filter_map(|memory| report.pair_row(memory));
-    let words = SliceWords::of(report.plan.slicing.width_ns);
-    answers(&rows.collect::<Vec<_>>(), words, |_| None)
+fn hopeless(judged: &PairJudgement, elements: &str) -> String {
+    if !judged.hopeless {
+        return String::new();
+    }
+    format!("; both lose more than half of the {elements}, so neither is of use")
 }
 
-/// What is said of a pair in several memories, in ascending order: of the middle one a sentence,
-/// with another one behind it, and of the others a few words.
-pub(super) fn answers(
-    rows: &[PairRow],
-    words: SliceWords,
-    more: impl Fn(&PairRow) -> Option<String>,
-) -> Vec<String> {
-    let memories: Vec<u64> = rows.iter().map(|row| row.memory).collect();
-    let first = middle(&memories);
-    let (first, others): (Vec<&PairRow>, _) =
-        rows.iter().partition(|row| Some(row.memory) == first);
-    let others = others.into_iter().filter_map(|row: &PairRow| row.in_short(words));
-    let others: Vec<String> = others.collect();
-    let mut sentences: Vec<String> = Vec::new();
-    for row in first {
-        sentences.push(row.sentence(words));
-        sentences.extend(more(row));
-    }
-    if !others.is_empty() {
-        sentences.push(format!("Nearer at other memories: {}.", others.join("; ")));
-    }
-    sentences
+fn shown(row: &VerdictRow, judged: &PairJudgement, number: usize) -> Interval {
+    row.verdict.count.shown_interval(judged.means[number])
 }
 
-/// The other answers: which structure is best, and how wrong.
-pub(super) fn summary(report: &CompareReport<'_>) -> Vec<String> {
-    let mut sentences = Vec::new();
-    let memories = sorted_memories(report);
-    let slice = SliceWords::of(report.plan.slicing.width_ns).one();
-    if let Some(memory) = middle(&memories) {
-        let best = report.best(Some(memory));
-        let names: Vec<&str> = best.iter().map(|(e, _)| e.contender.name()).collect();
-        let worst = best.iter().map(|(_, errors)| errors.worst);
-        if let Some(worst) = worst.reduce(f64::max) {
-            let lost = losers(report, memory);
-            let lost = if lost.is_empty() {
-                String::new()
-            } else {
-                let elements = report.plan.rule.kind.plural();
-                format!("; {} of all {elements}", lost.join(", "))
-            };
-            sentences.push(format!(
-                "{} at {}: worst {slice} {} off{lost}.",
-                names.join(", "),
-                size(memory),
-                short_percent(worst)
-            ));
+/// The error of one of the two in per cent.
+fn value(row: &VerdictRow, judged: &PairJudgement, number: usize) -> String {
+    format!("{} %", in_percent(shown(row, judged, number))[0])
+}
+
+/// Its interval behind it; nothing if it has no width.
+fn interval(row: &VerdictRow, judged: &PairJudgement, number: usize) -> String {
+    match in_percent(shown(row, judged, number)) {
+        [_, low, high] if low == high || low.is_empty() => String::new(),
+        [_, low, high] => format!(" (95 % {low}-{high})"),
+    }
+}
+
+/// A mean and its interval in per cent, with as many decimals as the interval is narrow. Without an
+/// interval its ends are empty.
+pub(super) fn in_percent(interval: Interval) -> [String; 3] {
+    let Interval { value, low, high } = interval;
+    let half = (high - low) * 50.0;
+    if half == 0.0 || !half.is_finite() {
+        let ends = if half == 0.0 { bare(value) } else { String::new() };
+        return [bare(value), ends.clone(), ends];
+    }
+    let decimals = (-half.log10().floor()).clamp(0.0, 4.0) as usize;
+    [value, low.max(0.0), high].map(|share| format!("{:.decimals$}", share * 100.0))
+}
+
+/// An interval of a difference in points: `2.3 to 3.2`, without sign if it has one sign only.
+pub(super) fn points(difference: Interval) -> String {
+    let Interval { low, high, .. } = difference;
+    let half = (high - low) * 50.0;
+    if half == 0.0 {
+        return bare(low.abs());
+    }
+    let decimals = (-half.log10().floor()).clamp(0.0, 4.0) as usize;
+    let number = |share: f64| format!("{:.decimals$}", share * 100.0);
+    if low < 0.0 && high > 0.0 {
+        return format!("{} to +{}", number(low), number(high));
+    }
+    let (least, most) = if high <= 0.0 { (-high, -low) } else { (low, high) };
+    format!("{} to {}", number(least), number(most))
+}
+
+pub(super) fn size_of(row: &VerdictRow) -> String {
+    size_words(row.has_arrays, row.verdict.size)
+}
+
+/// Sizes: `192, 768 B and 3 KiB`; the first and the last of many.
+fn list_of(rows: &[(&VerdictRow, &PairJudgement)]) -> String {
+    let sizes: Vec<String> = rows.iter().map(|(row, _)| size_of(row)).collect();
+    listed(&sizes)
+}
+
+fn listed(sizes: &[String]) -> String {
+    match sizes {
+        [] => String::new(),
+        [one] => one.clone(),
+        [first, .., last] if sizes.len() > LISTED => {
+            format!("{first} to {last} ({} sizes)", sizes.len())
+        }
+        [others @ .., last] => {
+            // A unit that the next size has too is said once.
+            let unit = |size: &str| size.rsplit_once(' ').map_or("", |(_, unit)| unit).to_owned();
+            let followers = sizes[1..].iter();
+            let others =
+                others.iter().zip(followers).map(|(size, next)| match size.rsplit_once(' ') {
+                    Some((number, own)) if own == unit(next) => number.to_owned(),
+                    _ => size.clone(),
+                });
+            format!("{} and {last}", others.collect::<Vec<_>>().join(", "))
         }
     }
-    let selected = Selected::from(&report.plan.trace.selection);
-    let selected = selected.words(&report.comparison.inputs);
-    sentences.extend(selected.map(|words| format!("{words}.")));
-    sentences.extend(full_filters(report));
-    sentences.extend(over_memories(report));
-    sentences.extend(useless_answers(report));
-    sentences.extend(least_memories(report, &memories, slice));
-    sentences.extend(queries(report, &memories));
-    sentences
 }
 
-/// Which structures were full, and in how many slices.
-pub(super) fn full_filters(report: &CompareReport<'_>) -> Option<String> {
-    let mut full: Vec<String> = Vec::new();
-    for entry in &report.comparison.entries {
-        let slices = entry.saturated_slices();
-        if slices > 0 {
-            let memory = entry.memory_asked_bytes.map_or_else(String::new, size);
-            full.push(format!("{} at {memory} in {slices}", entry.contender.name()));
-        }
-    }
-    if full.is_empty() {
-        return None;
-    }
-    Some(format!(
-        "Filters were full, and their counts say nothing, in some of the {} slices: {}; give them more --memory.",
-        report.comparison.totals.slices,
-        full.join(", ")
-    ))
-}
-
-/// Which structures took more memory than the others.
-fn over_memories(report: &CompareReport<'_>) -> Option<String> {
-    let over = report.comparison.entries.iter().filter_map(|entry| {
-        let (used, asked) = entry.memory_bytes.zip(entry.memory_asked_bytes)?;
-        entry
-            .exceeds_memory()
-            .then(|| format!("{} at {} uses {}", entry.contender.name(), size(asked), size(used)))
+/// Where the two change places.
+fn crossing_sentence(
+    crossings: &[Crossover],
+    pair: [Contender; 2],
+    has_arrays: bool,
+) -> Option<String> {
+    let words = crossings.iter().map(|crossing| {
+        let [from, to] = crossing.between.map(|size| size_words(has_arrays, size));
+        let near = size_words(has_arrays, crossing.interpolated.round() as u64);
+        let below = usize::from(crossing.below == Verdict::B);
+        let [below, above] = [pair[below].name(), pair[1 - below].name()];
+        format!("{below} up to {from}, {above} from {to} on; they cross near {near}")
     });
-    let over: Vec<String> = over.collect();
-    (!over.is_empty()).then(|| {
+    let words: Vec<String> = words.collect();
+    (!words.is_empty()).then(|| format!("Nearer: {}.", words.join("; ")))
+}
+
+/// What is lost at any memory.
+pub(super) fn floor_sentence(floors: &[Floor], plan: &ComparePlan) -> Option<String> {
+    let pair = plan.pair.unwrap_or([Contender::Planned; 2]);
+    let floors = floors.iter().filter(|floor| floor.mean > 0.0);
+    let floors: Vec<String> = floors
+        .filter(|floor| pair.contains(&floor.contender))
+        .map(|floor| {
+            let lost = if (floor.lost - floor.mean).abs() > 0.001 {
+                format!(" ({} of all)", short_percent(floor.lost))
+            } else {
+                String::new()
+            };
+            format!("{} loses at least {}{lost}", floor.contender.name(), short_percent(floor.mean))
+        })
+        .collect();
+    (!floors.is_empty()).then(|| {
         format!(
-            "More memory than asked for, so not compared at equal memory and never the best: {}.",
-            over.join(", ")
+            "{} here at any memory: {} of values that were each seen before.",
+            floors.join(", "),
+            plan.rule.kind.plural()
         )
     })
 }
 
-/// Which structures said yes to every absent element.
-fn useless_answers(report: &CompareReport<'_>) -> Option<String> {
-    let full = report.plan.rule.kind.all();
-    let entries = report.comparison.entries.iter();
-    let useless = entries.filter(|entry| entry.says_always_yes(full));
-    let useless: Vec<String> = useless
-        .map(|entry| {
-            let memory = entry.memory_asked_bytes.map_or_else(String::new, size);
-            format!("{} at {memory}", entry.contender.name())
-        })
-        .collect();
-    (!useless.is_empty()).then(|| {
-        format!("Yes to every absent element of a kind, so never the best: {}.", useless.join(", "))
-    })
-}
-
-/// Structures whose raw count misses much at this memory, the worst first.
-fn losers(report: &CompareReport<'_>, memory: u64) -> Vec<String> {
-    let slices = &report.comparison.slices;
-    let mut losers: Vec<(f64, String)> = report
-        .ranked(Some(memory))
-        .into_iter()
-        .filter(|(entry, _)| entry.estimate_errors(slices).is_none())
-        .filter_map(|(entry, errors)| Some((-errors?.bias, entry.contender.name().to_owned())))
-        .filter(|(lost, _)| *lost > LOST)
-        .collect();
-    losers.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let lost = |(lost, name): (f64, String)| format!("{name} lost {}", short_percent(lost));
-    losers.into_iter().map(lost).collect()
-}
-
-/// The smallest memory of a sweep at which each structure stays below 1 % in every slice.
-fn least_memories(report: &CompareReport<'_>, memories: &[u64], slice: &str) -> Option<String> {
-    let slices = &report.comparison.slices;
-    let nothing = slices.iter().all(|slice| slice.exact.unwrap_or(0) == 0);
-    if memories.len() < 2 || nothing {
-        return None;
-    }
-    let mut reached: Vec<(u64, &str)> = Vec::new();
-    let mut never = Vec::new();
-    let contenders = report.plan.contenders.iter();
-    for contender in contenders.filter(|contender| **contender != Contender::EXACT) {
-        let keeps = |memory: &&u64| {
-            let entry = entry(report, *contender, **memory);
-            let entry = entry.filter(|entry| !entry.exceeds_memory());
-            let errors = entry.and_then(|entry| entry.best_errors(slices));
-            errors.is_some_and(|errors| errors.worst < SMALL)
-        };
-        match memories.iter().find(keeps) {
-            Some(&memory) => reached.push((memory, contender.name())),
-            None => never.push(contender.name()),
-        }
-    }
-    let mut words: Vec<String> = Vec::new();
-    for memory in memories {
-        let names = reached.iter().filter(|(from, _)| from == memory);
-        let names: Vec<&str> = names.map(|(_, name)| *name).collect();
-        if !names.is_empty() {
-            words.push(format!("from {} {}", size(*memory), names.join(", ")));
-        }
-    }
-    if !never.is_empty() {
-        words.push(format!("with none of these memories {}", never.join(", ")));
-    }
-    Some(format!("Below 1 % error in every {slice}: {}.", words.join("; ")))
-}
-
-/// Which structures have the lowest false-positive rates.
-fn queries(report: &CompareReport<'_>, memories: &[u64]) -> Option<String> {
-    let memory = middle(memories)?;
-    let mut words = Vec::new();
-    let several = |mask: &&u32| !mask.is_power_of_two();
-    for &mask in report.comparison.asked.iter().filter(several) {
-        let rates = report
-            .comparison
-            .entries
-            .iter()
-            .filter(|entry| entry.memory_asked_bytes == Some(memory))
-            .filter(|entry| !entry.exceeds_memory());
-        let rates = rates.filter_map(|entry| {
-            let query = entry.query(mask, Negatives::Apart)?;
-            let observed = query.observed().filter(|_| !query.is_always_yes())?;
-            Some((observed, entry.contender.name()))
+/// Says that a small difference may be one of rounding: few hash functions, and not as many in both.
+fn rounded_probes(rows: &[VerdictRow]) -> Option<String> {
+    const FEW: u32 = 2;
+    let row = rows.iter().find(|row| {
+        let differ = matches!(row.verdict.probes, [Some(a), Some(b)] if a != b && a.min(b) <= FEW);
+        let small = row.judged().is_some_and(|judged| {
+            matches!(judged.verdict, Verdict::A | Verdict::B | Verdict::Open)
+                && judged.difference.value.abs() < SMALL_DIFFERENCE
         });
-        if let Some((rate, name)) = rates.min_by(|a, b| a.0.total_cmp(&b.0)) {
-            words.push(format!(
-                "{} {name} ({})",
-                report.attributes(mask).join(","),
-                short_percent(rate)
-            ));
-        }
-    }
-    if words.is_empty() {
-        return None;
-    }
+        row.by_formula.is_none() && row.verdict.count == CountKind::Raw && differ && small
+    })?;
+    let [a, b] = row.verdict.pair.map(Contender::name);
+    let [k_a, k_b] = row.verdict.probes.map(Option::unwrap_or_default);
     Some(format!(
-        "Fewest false positives at {} for values that occur apart: {}.",
-        size(memory),
-        words.join("; ")
+        "At {} k is rounded to {k_a} ({a}) and {k_b} ({b}), which may decide; `--k best` tells.",
+        size_of(row)
     ))
 }
 
-pub(super) fn entry<'a>(
-    report: &'a CompareReport<'_>,
-    contender: Contender,
-    memory: u64,
-) -> Option<&'a Entry> {
-    let mut entries = report.comparison.entries.iter();
-    entries.find(|e| e.contender == contender && e.memory_asked_bytes == Some(memory))
-}
-
-pub(super) fn sorted_memories(report: &CompareReport<'_>) -> Vec<u64> {
-    let mut memories = report.plan.memories.clone();
-    memories.sort_unstable();
-    memories
-}
-
-/// The middle one; of an even number the lower.
-pub(super) fn middle(sorted: &[u64]) -> Option<u64> {
-    sorted.get(sorted.len().saturating_sub(1) / 2).copied()
-}
-
-/// A share in per cent with two significant digits.
-pub(super) fn short_percent(share: f64) -> String {
-    let percent = share * 100.0;
-    if percent == 0.0 {
-        return "0 %".to_owned();
-    }
-    if percent.abs() < 0.000_1 {
-        return "<0.0001 %".to_owned();
-    }
-    let decimals = (1 - percent.abs().log10().floor() as i32).clamp(0, 5) as usize;
-    format!("{percent:.decimals$} %")
-}
-
-/// A share in per cent without the sign.
-pub(super) fn bare(share: f64) -> String {
-    short_percent(share).trim_end_matches(" %").to_owned()
+/// Says which verdicts another number of hash functions turned.
+fn turned_by_probes(rows: &[VerdictRow]) -> Option<String> {
+    let turned = rows.iter().filter_map(|row| {
+        let formula = row.by_formula?;
+        let best = row.judged()?.verdict;
+        (formula != best).then(|| {
+            format!(
+                "{} with the best k, {} by the formula at {}",
+                row.word(best),
+                row.word(formula),
+                size_of(row)
+            )
+        })
+    });
+    let turned: Vec<String> = turned.collect();
+    (!turned.is_empty())
+        .then(|| format!("The number of hash functions decides: {}.", turned.join("; ")))
 }
 
 #[cfg(test)]
@@ -317,24 +494,34 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shares_have_two_digits() {
-        for (share, text) in [
-            (0.0, "0 %"),
-            (0.004_12, "0.41 %"),
-            (0.471_9, "47 %"),
-            (1.0, "100 %"),
-            (-0.012_3, "-1.2 %"),
-            (0.000_012_3, "0.0012 %"),
-            (1e-9, "<0.0001 %"),
-        ] {
-            assert_eq!(short_percent(share), text);
-        }
+    fn numbers_have_the_digits_that_their_intervals_allow() {
+        let of = |value: f64, half: f64| {
+            in_percent(Interval { value, low: value - half, high: value + half }).join(" ")
+        };
+        assert_eq!(of(0.047_3, 0.002), "4.7 4.5 4.9");
+        assert_eq!(of(0.494_6, 0.004_4), "49.5 49.0 49.9");
+        assert_eq!(of(0.000_26, 0.000_22), "0.03 0.00 0.05");
+        assert_eq!(of(0.075, 0.0), "7.5 7.5 7.5");
+        let none = Interval { value: 0.1, low: f64::NEG_INFINITY, high: f64::INFINITY };
+        assert_eq!(in_percent(none), ["10", "", ""]);
+        let range = |low: f64, high: f64| points(Interval { value: 0.0, low, high });
+        assert_eq!(range(0.023, 0.032), "2.3 to 3.2");
+        assert_eq!(range(-0.032, -0.023), "2.3 to 3.2");
+        assert_eq!(range(-0.012, 0.006), "-1.2 to +0.6");
+    }
+
+    #[test]
+    fn sizes_say_their_unit_once() {
+        let of =
+            |sizes: &[&str]| listed(&sizes.iter().map(|&size| size.to_owned()).collect::<Vec<_>>());
+        assert_eq!(of(&["96 B"]), "96 B");
+        assert_eq!(of(&["192 B", "768 B", "3 KiB"]), "192, 768 B and 3 KiB");
+        assert_eq!(of(&["96 B", "192 B", "768 B", "3 KiB"]), "96 B to 3 KiB (4 sizes)");
     }
 
     #[test]
     fn the_middle_of_a_sweep() {
-        assert_eq!(middle(&[]), None);
-        assert_eq!(middle(&[1]), Some(1));
+        assert_eq!(middle::<u64>(&[]), None);
         assert_eq!(middle(&[1, 2, 3, 4]), Some(2));
         assert_eq!(middle(&[1, 2, 3]), Some(2));
     }

@@ -121,31 +121,6 @@ pub enum SeriesStyle {
     Points,
 }
 
-impl Drawing {
-    /// Bars in groups. With more than eight series, whose colours cannot be told apart, each series
-    /// becomes a group with its name.
-    pub(super) fn bars(
-        categories: Vec<String>,
-        y: Axis,
-        series: Vec<(String, Vec<Option<f64>>)>,
-    ) -> Self {
-        const COLOURS: usize = 8;
-        if series.len() <= COLOURS || categories.len() > COLOURS {
-            return Self::Bars { categories, y, series };
-        }
-        let turned = categories.into_iter().enumerate().map(|(i, category)| {
-            let values = series.iter();
-            let values = values.map(|(_, values)| values.get(i).copied().flatten());
-            (category, values.collect())
-        });
-        Self::Bars {
-            series: turned.collect(),
-            categories: series.into_iter().map(|(name, _)| name).collect(),
-            y,
-        }
-    }
-}
-
 impl Figure {
     /// A figure with its heading and what to see in it.
     pub(super) fn new(
@@ -167,29 +142,5 @@ impl Axis {
     /// An axis of time in this zone, whose name follows the label.
     pub(super) fn time(label: &str, zone: Zone) -> Self {
         Self::new(format!("{label}, {zone}"), Scale::Time(zone))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn many_series_are_groups_with_names() {
-        let bars = |count: usize| {
-            let series = (0..count).map(|i| (format!("s{i}"), vec![Some(i as f64), None]));
-            let axis = Axis::new("n", Scale::Linear);
-            let categories = vec!["a".to_owned(), "b".to_owned()];
-            match Drawing::bars(categories, axis, series.collect()) {
-                Drawing::Bars { categories, series, .. } => (categories, series),
-                _ => (Vec::new(), Vec::new()),
-            }
-        };
-        let (categories, series) = bars(8);
-        assert_eq!((categories.len(), series.len()), (2, 8));
-        let (categories, series) = bars(9);
-        assert_eq!((categories.len(), series.len()), (9, 2));
-        assert_eq!((categories[7].as_str(), series[0].0.as_str()), ("s7", "a"));
-        assert_eq!((series[0].1[7], series[1].1[7]), (Some(7.0), None));
     }
 }

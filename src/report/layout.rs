@@ -79,11 +79,6 @@ impl Layout {
         beside.iter().map(Heading::room).sum::<usize>() - first
     }
 
-    /// Whether all columns have their full width.
-    pub(super) fn is_whole(&self) -> bool {
-        !self.is_narrow && !self.is_below && self.dropped.is_empty()
-    }
-
     /// The lines of headings.
     pub(super) fn head(&self) -> Vec<String> {
         let last = self.headings.len().saturating_sub(1);

@@ -6,8 +6,8 @@ use super::column::{Column, Columns};
 use super::export_model::export_columns;
 use super::flows_model::{FlowNames, FlowShape, flow_columns};
 use super::{
-    answers, compare_each, compare_model, compare_pair, count_combinations, count_model, dedup,
-    export_model, filter_info, flows_model, index, index_stats, index_verify, inputs, plan_model,
+    answers, compare_each, compare_model, count_combinations, count_model, dedup, export_model,
+    filter_info, flows_model, index, index_stats, index_verify, inputs, plan_model,
     reproduce_model, top_model, traffic_table,
 };
 use crate::elements::ElementKind;
@@ -50,15 +50,21 @@ pub fn tables() -> Vec<(&'static str, Vec<FieldDoc>)> {
         ("plan.structures", table(&plan_model::structure_columns())),
         ("plan.rows", table(&plan_model::line_columns())),
         ("compare.parameters", table(&compare_model::parameter_columns())),
-        ("compare.pairs", table(&compare_pair::pair_columns())),
-        ("compare.sides", table(&compare_pair::side_columns())),
-        ("compare.each", table(&compare_each::each_columns())),
+        ("compare.verdicts", table(&compare_model::verdict_columns())),
+        ("compare.interval", table(&compare_model::interval_columns())),
+        ("compare.split", table(&compare_model::split_columns())),
+        ("compare.crossovers", table(&compare_model::crossover_columns())),
+        ("compare.floors", table(&compare_model::floor_columns())),
+        ("compare.best_sets", table(&compare_model::best_columns())),
         ("compare.slices", table(&compare_model::judged_columns())),
         ("compare.structures", table(&compare_model::structure_columns())),
         ("compare.errors", table(&compare_model::error_columns())),
+        ("compare.replicates", table(&compare_model::seed_columns())),
         ("compare.queries", table(&compare_model::query_columns())),
-        ("compare.counts", table(&compare_model::count_columns())),
         ("compare.rows", table(&compare_model::flat_columns())),
+        ("compare.captures", table(&compare_each::capture_columns())),
+        ("compare.each", table(&compare_each::each_columns())),
+        ("compare.summary", table(&compare_each::sum_columns())),
         ("dedup.parameters", table(&dedup::parameter_columns())),
         ("dedup.distinguish", table(&dedup::difference_columns())),
         ("dedup.slices", table(&dedup::row_columns(0))),

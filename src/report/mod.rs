@@ -11,7 +11,6 @@ mod compare;
 mod compare_each;
 mod compare_model;
 mod compare_page;
-mod compare_pair;
 mod compare_table;
 mod compare_words;
 mod count_combinations;
@@ -76,7 +75,7 @@ mod wrapping;
 
 pub use answers::{AnswerReport, answer_summary};
 pub use compare_each::EachReport;
-pub use compare_model::CompareReport;
+pub use compare_model::{CaptureDigest, CompareReport, Grouping};
 pub use count_combinations::CountDesign;
 pub use count_model::CountParameters;
 pub use count_page::CountPage;

@@ -42,6 +42,24 @@ pub(super) fn percent(share: f64) -> String {
     format!("{percent:.3} %")
 }
 
+/// Formats a share as a percentage with two significant digits: `4.7 %`.
+pub(super) fn short_percent(share: f64) -> String {
+    let percent = share * 100.0;
+    if percent == 0.0 {
+        return "0 %".to_owned();
+    }
+    if percent.abs() < 0.000_1 {
+        return "<0.0001 %".to_owned();
+    }
+    let decimals = (1 - percent.abs().log10().floor() as i32).clamp(0, 5) as usize;
+    format!("{percent:.decimals$} %")
+}
+
+/// The same without the sign.
+pub(super) fn bare(share: f64) -> String {
+    short_percent(share).trim_end_matches(" %").to_owned()
+}
+
 /// Formats bytes in the largest unit that keeps them whole: `64 KiB`.
 pub(super) fn size(bytes: u64) -> String {
     for (unit, name) in [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")] {
@@ -274,6 +292,21 @@ mod tests {
     fn times_at_the_ends_are_those_of_the_calendar() {
         for ns in [i64::MIN, -1, 0, 951_782_400_000_000_000, 951_868_799_999_999_999, i64::MAX] {
             assert_eq!(rfc3339(ns, Zone::UTC), by_the_calendar(ns));
+        }
+    }
+
+    #[test]
+    fn shares_have_two_digits() {
+        for (share, text) in [
+            (0.0, "0 %"),
+            (0.004_12, "0.41 %"),
+            (0.471_9, "47 %"),
+            (1.0, "100 %"),
+            (-0.012_3, "-1.2 %"),
+            (0.000_012_3, "0.0012 %"),
+            (1e-9, "<0.0001 %"),
+        ] {
+            assert_eq!(short_percent(share), text);
         }
     }
 

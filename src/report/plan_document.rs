@@ -1,9 +1,8 @@
 //! A plan for people: the request, a row for each structure, remarks, and the recommendation.
 
-use super::compare_words::short_percent;
 use super::document::{Block, Document, Medium, TableView, Wrapping};
 use super::heading::Heading;
-use super::number::{grouped, size};
+use super::number::{grouped, short_percent, size};
 use super::plan_model::PlanReport;
 use super::run_view::INTERRUPTED;
 use super::selection::Selected;

@@ -15,88 +15,110 @@ fn compared(options: &[&str]) -> Value {
 
 #[test]
 fn formats_have_the_documented_fields() {
-    let options = ["--memory", "32,1KiB", "--timing", CAPTURE];
+    let options = [
+        "--memory",
+        "32,1KiB",
+        "--seeds",
+        "2",
+        "--queries",
+        "--counts",
+        "--filter",
+        "all",
+        CAPTURE,
+    ];
     let document = compared(&options);
-    assert_eq!(document["schema"], "flowsieve.compare/1");
-    assert!(text_of("docs/output.md").contains("`flowsieve.compare/1`"));
-    assert_eq!(fields(&document), documented_set("**Compare**", &[]));
-    let parameters = documented_set("**Compare: `parameters`**", &[]);
-    assert_eq!(fields(&document["parameters"]), parameters);
-    let slices = documented_set("**Compare: `slices`**", &[]);
-    assert_eq!(fields(&document["slices"][0]), slices);
-    let pairs = documented_set("**Compare: `pairs`**", &[]);
-    assert_eq!(fields(&document["pairs"][0]), pairs);
-    let of_structure = documented_set("**Compare: `structures`**", &[]);
-    let of_errors = documented_set("**Compare: errors**", &[]);
-    let of_queries = documented_set("**Compare: `queries`**", &[]);
-    let of_counts = documented_set("**Compare: `counts`**", &[]);
+    assert_eq!(document["schema"], "flowsieve.compare/2");
+    assert!(text_of("docs/output.md").contains("`flowsieve.compare/2`"));
+    let is_documented = |value: &Value, section: &str| {
+        assert_eq!(fields(value), documented_set(section, &[]), "{section}");
+    };
+    is_documented(&document, "**Compare**");
+    is_documented(&document["parameters"], "**Compare: `parameters`**");
+    is_documented(&document["slices"][0], "**Compare: `slices`**");
+    is_documented(&document["floors"][0], "**Compare: `floors`**");
+    is_documented(&document["best_sets"][0], "**Compare: `best_sets`**");
+    let verdicts = document["verdicts"].as_array().unwrap();
+    for verdict in verdicts {
+        is_documented(verdict, "**Compare: `verdicts`**");
+        if verdict["note"].is_null() {
+            is_documented(&verdict["mean_a"], "**Compare: `mean_a`, `mean_b`**");
+            is_documented(&verdict["seeds_nearer"], "**Compare: `seeds_nearer`, `slices_nearer`**");
+        }
+    }
+    assert_eq!(verdicts.len(), 2);
     let structures = document["structures"].as_array().unwrap();
-    // Eight structures in two memories, and the exact set.
-    assert_eq!(structures.len(), 17);
+    let slices = document["slices"].as_array().unwrap().len();
     for structure in structures {
-        assert_eq!(fields(structure), of_structure);
-        assert_eq!(structure["fits"].as_bool(), Some(structure["note"].is_null()));
-        for error in ["estimate_error", "first_error"] {
-            if !structure[error].is_null() {
-                assert_eq!(fields(&structure[error]), of_errors);
+        is_documented(structure, "**Compare: `structures`**");
+        assert_eq!(structure["fits"] == false, structure["replicates"] == Value::Array(vec![]));
+        for count in ["raw", "estimate"] {
+            if !structure[count].is_null() {
+                is_documented(&structure[count], "**Compare: `raw`, `estimate`**");
             }
         }
         for query in structure["queries"].as_array().unwrap() {
-            assert_eq!(fields(query), of_queries);
+            is_documented(query, "**Compare: `queries`**");
         }
-        let counts = structure["counts"].as_array().unwrap();
-        let slices = document["slices"].as_array().unwrap().len();
-        let expected = if structure["fits"] == true { slices } else { 0 };
-        assert_eq!(counts.len(), expected);
-        assert_eq!(structure["ns_per_element"].is_number(), expected > 0);
-        for count in counts {
-            assert_eq!(fields(count), of_counts);
+        for replicate in structure["replicates"].as_array().unwrap() {
+            is_documented(replicate, "**Compare: `replicates`**");
+            let counts = ["counts", "estimates"].map(|it| replicate[it].as_array().unwrap().len());
+            assert!(counts.iter().all(|&count| count == slices || count == 0), "{structure}");
         }
     }
     let csv = flowsieve(&[&["compare", "--format", "csv"], options.as_slice()].concat()).done();
     let header: BTreeSet<String> =
         csv.lines().next().unwrap().split(',').map(str::to_owned).collect();
     assert_eq!(header, documented_set("**Compare: CSV**", &[]));
+    // A row a structure, memory and seed; one for what does not fit.
+    let rows: usize =
+        structures.iter().map(|it| it["replicates"].as_array().unwrap().len().max(1)).sum();
+    assert_eq!(csv.lines().count(), 1 + rows);
 }
 
+/// Anybody can redo the test from the rows.
 #[test]
-fn json_lines_are_the_rows_of_the_csv() {
-    let document = compared(&["--memory", "1KiB", CAPTURE]);
-    let lines = lines_of_one_schema(&["compare", "--memory", "1KiB", CAPTURE]);
+fn json_lines_are_the_replicates() {
+    let options = ["compare", "--memory", "960", "--seeds", "5", CAPTURE];
+    let document = compared(&options[1..]);
+    let lines = lines_of_one_schema(&options);
     let structures = document["structures"].as_array().unwrap();
-    let queries = structures.iter().flat_map(|structure| {
-        let queries = structure["queries"].as_array().unwrap();
-        queries.iter().map(|query| (structure["filter"].clone(), query.clone()))
+    let replicates = structures.iter().flat_map(|structure| {
+        let replicates = structure["replicates"].as_array().unwrap();
+        replicates.iter().map(|it| (structure["filter"].clone(), it.clone()))
     });
-    let told = lines.iter().filter(|line| !line["negatives"].is_null());
     let mut count = 0;
-    for (line, (filter, query)) in told.zip(queries) {
+    for (line, (filter, replicate)) in lines.iter().zip(replicates) {
         assert_eq!(line["filter"], filter);
-        for (name, value) in query.as_object().unwrap() {
-            assert_eq!(&line[name], value, "{name}");
+        for name in ["seed", "mean", "lost", "worst", "rms", "bias"] {
+            assert_eq!(line[name], replicate[name], "{name}");
         }
         count += 1;
     }
-    assert!(count > 5);
+    assert_eq!(count, 15);
+    let mean = |filter: &str| -> f64 {
+        let own = lines.iter().filter(|line| line["filter"] == filter);
+        own.map(|line| line["mean"].as_f64().unwrap()).sum::<f64>() / 5.0
+    };
+    let difference = document["verdicts"][0]["difference"].as_f64().unwrap();
+    assert!((mean("mdbf") - mean("cmdbf") - difference).abs() < 1e-12);
 }
 
 #[test]
 fn the_table_says_what_a_person_asks() {
-    let table = flowsieve(&["compare", "--memory", "512,2KiB", CAPTURE]).done();
+    let table = flowsieve(&["compare", CAPTURE]).done();
+    let words = table.replace('\n', " ");
     for word in [
-        "512 B a slice",
-        "2 KiB a slice",
-        "k chosen for 529 host pairs a slice",
-        "mdbf lost",
-        "Below 1 % error in every second",
-        "src,dst",
-        "no answer",
+        "generated.pcap: 4,114 host pairs in 8 seconds; raw counts",
+        "equal total memory",
+        "cmdbf's raw count is nearer",
+        "mdbf loses at least",
+        "joint hash, not the paper's XOR",
         "8,000 packets",
     ] {
-        assert!(table.contains(word), "no `{word}` in: {table}");
+        assert!(words.contains(word), "no `{word}` in: {table}");
     }
-    let starred = table.lines().filter(|line| line.starts_with("* ")).count();
-    assert!(starred >= 2, "the best of each memory: {table}");
+    assert!(table.lines().count() <= 20, "{table}");
+    assert!(table.contains(" *"), "the best of each memory: {table}");
 }
 
 #[test]
@@ -114,9 +136,9 @@ fn damaged_captures_are_compared_as_far_as_they_go() {
     let damaged = folder.path().join("damaged.pcap");
     let (_, bytes) = sample();
     fs::write(&damaged, &bytes[..bytes.len() / 2]).unwrap();
-    let run = flowsieve(&["compare", "--memory", "512", damaged.to_str().unwrap()]);
+    let run = flowsieve(&["compare", "--memory", "480", damaged.to_str().unwrap()]);
     assert_eq!(run.code, Some(1));
-    assert!(run.out.contains("mdbf lost"));
+    assert!(run.out.contains("is nearer"));
     run.sentence();
 }
 
@@ -126,9 +148,10 @@ fn chosen_structures_and_combinations_are_those_that_are_there() {
         "--element",
         "flow",
         "--filter",
-        "subset-planned,exact,subset-planned",
+        "plan,subset,plan",
+        "--queries",
         "--want",
-        "src,dst_port",
+        "src,dst_port:3",
         "--want",
         "all",
         "--memory",
@@ -139,14 +162,19 @@ fn chosen_structures_and_combinations_are_those_that_are_there() {
     ]);
     let structures = document["structures"].as_array().unwrap();
     let names: Vec<&Value> = structures.iter().map(|structure| &structure["filter"]).collect();
-    assert_eq!(names, ["subset-planned", "exact"]);
+    assert_eq!(names, ["plan", "subset"]);
     let asked =
         serde_json::json!([["src", "dst", "proto", "src_port", "dst_port"], ["src", "dst_port"]]);
     assert_eq!(document["parameters"]["asked"], asked);
     assert_eq!(document["parameters"]["expected_elements"], 2000);
     assert_eq!(document["parameters"]["expected_from"], "given");
-    assert_eq!(structures[0]["stored"][0]["attributes"], asked[1]);
-    assert_eq!(structures[1]["estimate_error"]["worst"], 0.0);
+    assert_eq!(document["parameters"]["pair"], serde_json::json!(["plan", "subset"]));
+    // What a plan recommends answers all that is wanted; a subset filter knows whole elements only.
+    let answers = |structure: &Value| {
+        let queries = structure["queries"].as_array().unwrap().clone();
+        queries.iter().all(|query| query["observed_fpr"].as_f64().is_some_and(|rate| rate < 0.5))
+    };
+    assert!(answers(&structures[0]) && !answers(&structures[1]), "{document}");
 }
 
 #[test]
@@ -157,9 +185,13 @@ fn compare_refuses_and_touches_nothing() {
     for (options, word) in [
         (&["--memory", "0"][..], "64KiB"),
         (&["--memory", "1KiB,1KiB"], "twice"),
+        (&["--memory", "auto,1KiB"], "192,3KiB"),
+        (&["--seeds", "0"], "--seeds 20 works"),
+        (&["--k", "few"], "--k 4 works"),
+        (&["--setting", "array", "--filter", "mdbf,hll"], "hll has no arrays"),
         (&["--expect", "0"], "--expect 1000 works"),
         (&["--memory", "2000TiB"], "1 TiB"),
-        (&["--filter", "subset,foo"], "subset-planned"),
+        (&["--filter", "subset,foo"], "cmdbf"),
         (&["--want", "port"], "src, dst"),
         (&["--threads", "0"], "threads"),
         (&["--slice", "0s"], "1s"),
@@ -176,8 +208,10 @@ fn compare_refuses_and_touches_nothing() {
 
 #[test]
 fn parquet_has_the_rows_of_the_csv() {
-    // 32 B are too few for some structures, whose rows have nothing about queries.
-    parquet_is_the_csv(&["compare", CAPTURE, "--memory", "32,1KiB"]);
+    // 32 B are too few for some structures, whose rows have nothing about replicates.
+    parquet_is_the_csv(&[
+        "compare", CAPTURE, "--memory", "32,1KiB", "--filter", "all", "--seeds", "2",
+    ]);
 }
 
 #[test]
@@ -204,13 +238,13 @@ fn without_an_element_nothing_is_said_about_errors() {
     let capture = "traces/netns-web-loss.pcap";
     let out = flowsieve(&["compare", "--element", "dns", capture]).done();
     let words = out.replace('\n', " ");
-    assert!(words.contains("with 0 DNS triples in all"), "{out}");
-    assert!(!out.contains("Below 1 %"), "{out}");
+    assert!(words.contains("0 DNS triples in 0 seconds"), "{out}");
+    assert!(words.contains("cannot be compared: no slice is judged"), "{out}");
 }
 
-/// A filter that noticed next to nothing is named as such, and never the best.
+/// By its estimate a filter that noticed next to nothing is never the best.
 #[test]
-fn a_full_filter_is_named_and_never_the_best() {
+fn the_estimate_of_a_full_filter_is_never_the_best() {
     let options = [
         CAPTURE,
         "--slice",
@@ -218,36 +252,31 @@ fn a_full_filter_is_named_and_never_the_best() {
         "--memory",
         "64",
         "--filter",
-        "bloom,subset,hll",
+        "bloom,subset",
         "--expect",
         "100",
     ];
-    let table = flowsieve(&[&["compare"], &options[..]].concat()).done();
-    let words = table.split_whitespace().collect::<Vec<_>>().join(" ");
-    let sentence = "Filters were full, and their counts say nothing, in some of the 1 slices: bloom at 64 B in 1; give them more --memory.";
-    assert!(words.contains(sentence), "{table}");
     let document = compared(&options);
     let bloom = &document["structures"][0];
     assert_eq!(bloom["filter"], "bloom");
     assert_eq!(bloom["saturated_slices"], 1);
-    assert_eq!(bloom["best"], false);
-    assert_eq!(document["totals"]["slices"], 1);
+    assert_eq!(bloom["best_estimate"], false);
     assert_eq!(document["totals"]["saturated_slices"], 1);
 }
 
 /// The number of hash functions that is given is that of every structure that has one.
 #[test]
 fn hash_functions_are_those_given() {
-    let all = "subset,subset-planned,bloom,mdbf,cmdbf,cartesian,bfm,cbfm,wcbfm,counting,split-counting,scalable,dleft,hll,exact";
+    let all = "subset,bloom,mdbf,cmdbf,cmdbf-xor,cartesian,bfm,cbfm,wcbfm,counting,split-counting,scalable,dleft,hll";
     for k in [1, 3, 8] {
         let number = k.to_string();
-        let options = ["--filter", all, "--memory", "256,2KiB", "--k", &number];
+        let options = ["--filter", all, "--memory", "256,2KiB", "--seeds", "1", "--k", &number];
         let document = compared(&[&options[..], &[CAPTURE]].concat());
         assert_eq!(document["parameters"]["probes"], k);
         for structure in document["structures"].as_array().unwrap() {
             let name = structure["filter"].as_str().unwrap();
             match name {
-                "hll" | "exact" => assert!(structure["probes"].is_null()),
+                "hll" => assert!(structure["probes"].is_null()),
                 "dleft" => assert_eq!(structure["probes"], 4, "its subtables"),
                 _ => assert_eq!(structure["probes"], k, "{name}"),
             }
@@ -287,21 +316,78 @@ fn hash_functions_that_cannot_be_are_refused() {
     assert!(table.contains("does not fit"), "{table}");
 }
 
+/// A verdict that the number of hash functions turns is named.
+#[test]
+fn the_best_k_says_what_it_turns() {
+    let options = ["--k", "best", "--seeds", "5", "--memory", "480", CAPTURE];
+    let document = compared(&options);
+    let verdict = &document["verdicts"][0];
+    assert!(verdict["formula_verdict"].is_string(), "{verdict}");
+    assert_eq!(document["parameters"]["k_rule"], "best");
+    let table = flowsieve(&[&["compare"], &options[..]].concat()).done();
+    assert!(table.contains("k: the best of trials"), "{table}");
+}
+
+#[test]
+fn equal_arrays_are_the_setting_of_the_paper() {
+    let options = ["--setting", "array", "--bits", "512,2048", "--seeds", "5", CAPTURE];
+    let document = compared(&options);
+    assert_eq!(document["parameters"]["setting"], "array");
+    assert_eq!(document["parameters"]["array_bits"], serde_json::json!([512, 2048]));
+    assert!(document["parameters"]["memory_bytes"].is_null());
+    for structure in document["structures"].as_array().unwrap() {
+        assert_eq!(structure["probes"], 4);
+        assert!(structure["memory_asked_bytes"].is_null());
+    }
+    // Half as much memory again, and one verdict all the same.
+    let verdict = &document["verdicts"][0];
+    let used =
+        ["memory_used_bytes_a", "memory_used_bytes_b"].map(|it| verdict[it].as_u64().unwrap());
+    assert_eq!(used, [128, 192]);
+    assert_eq!(verdict["verdict"], "b");
+    let table = flowsieve(&[&["compare"], &options[..]].concat()).done();
+    assert!(table.contains("m = 512") && table.contains("arrays of equal size"), "{table}");
+}
+
+/// A table for a paper says all that is needed to repeat it.
+#[test]
+fn markdown_and_latex_are_tables_with_captions() {
+    let run = |format: &str| {
+        flowsieve(&["compare", "--memory", "192,768", "--seeds", "5", "--format", format, CAPTURE])
+            .done()
+    };
+    let (latex, markdown) = (run("latex"), run("markdown"));
+    for text in [&latex, &markdown] {
+        for word in [
+            "MDBF",
+            "CMDBF (joint)",
+            "BLOOM",
+            "SHA-256 of generated.pcap: ",
+            "5 seeds",
+            "5/5 seeds",
+            "host pairs",
+        ] {
+            assert!(text.contains(word), "no `{word}` in: {text}");
+        }
+    }
+    assert!(latex.contains("\\begin{tabular}{rrrrl}") && latex.contains("\\textbf{"), "{latex}");
+    assert!(latex.contains("768\\,B") && latex.contains("--memory 192,768"), "{latex}");
+    assert!(
+        markdown.starts_with("| memory | MDBF | CMDBF (joint) | BLOOM | nearer |\n"),
+        "{markdown}"
+    );
+    assert!(markdown.contains("| **"), "{markdown}");
+}
+
 /// A structure that takes more memory than it was given is marked in every format, and never the
 /// best.
 #[test]
 fn a_structure_that_exceeds_its_memory_is_marked() {
-    let folder = tempfile::tempdir().unwrap();
-    let page = folder.path().join("page.html");
-    let options = ["--filter", "dleft,bloom", "--memory", "256", CAPTURE];
-    let html = ["--html", page.to_str().unwrap()];
-    let table = flowsieve(&[&["compare"], &options[..], &html].concat()).done();
+    let options = ["--filter", "dleft,bloom", "--memory", "256", "--seeds", "5", CAPTURE];
+    let table = flowsieve(&[&["compare"], &options[..]].concat()).done();
     let words = table.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(table.contains("\n! dleft"), "{table}");
-    let sentence = "More memory than asked for, so not compared at equal memory and never the best: dleft at 256 B uses 1,297 B.";
+    let sentence = "Not the memory that was asked for: dleft at 256 B uses 1,297 B";
     assert!(words.contains(sentence), "{table}");
-    let page = fs::read_to_string(page).unwrap();
-    assert!(page.contains(sentence) && page.contains("1,297, more than asked for"));
     let document = compared(&options);
     let [dleft, bloom] = &document["structures"].as_array().unwrap()[..] else {
         panic!("two structures");
@@ -310,121 +396,86 @@ fn a_structure_that_exceeds_its_memory_is_marked() {
     let note = "it uses 1,297 bytes, more than the 256 asked for: not equal memory";
     assert_eq!(dleft["note"], note);
     assert_eq!((&bloom["exceeds_memory"], &bloom["note"]), (&false.into(), &Value::Null));
-    let csv = flowsieve(&[&["compare", "--format", "csv"], &options[..]].concat()).done();
-    assert!(csv.lines().next().unwrap().contains(",exceeds_memory,"), "{csv}");
-    // Alone it has nobody beside it, and is not the best all the same.
-    let alone = compared(&["--filter", "dleft", "--memory", "256", CAPTURE]);
-    assert_eq!(alone["structures"][0]["best"], false);
+    assert_eq!((&dleft["best_raw"], &bloom["best_raw"]), (&false.into(), &true.into()));
 }
 
 #[test]
 fn what_always_says_yes_is_never_the_best() {
-    let folder = tempfile::tempdir().unwrap();
-    let page = folder.path().join("page.html");
-    let options = ["--filter", "mdbf", "--memory", "16KiB", CAPTURE];
+    let options = ["--filter", "mdbf", "--memory", "15KiB", "--queries", "--seeds", "5", CAPTURE];
     let document = compared(&options);
     let mdbf = &document["structures"][0];
     let apart = &mdbf["queries"][0];
     assert_eq!((&apart["negatives"], &apart["observed_fpr"]), (&"apart".into(), &1.0.into()));
-    assert_eq!(mdbf["best"], false);
-    let html = ["--html", page.to_str().unwrap()];
-    let table = flowsieve(&[&["compare"], &options[..], &html].concat()).done();
-    let page = fs::read_to_string(page).unwrap();
-    for text in [&table, &page] {
-        assert!(!text.contains("mdbf at 16 KiB: worst"), "{text}");
-        assert!(!text.contains("Fewest false positives"), "{text}");
-        assert!(
-            text.contains(
-                "Yes to every absent element of a kind, so never the best: mdbf at 16 KiB."
-            )
-        );
-    }
-    assert!(!table.contains("\n* "), "{table}");
+    assert_eq!(mdbf["best_raw"], false);
 }
 
 #[test]
-fn the_first_sentence_says_which_of_the_pair_was_nearer() {
+fn the_first_sentences_are_the_verdicts() {
     let table = |options: &[&str]| {
         let line = [&["compare"], options, &[CAPTURE]].concat();
         flowsieve(&line).done().replace('\n', " ")
     };
-    // Both ways round, each with means and worst slices of their own.
-    let near = table(&["--memory", "512"]);
-    assert!(near.starts_with("cmdbf's raw count was nearer to the truth than mdbf's in all 8 seconds, by 11 points on average (mean error 2.3 % against 13 %; worst second 2.9 % against 15 %), at 512 B each"), "{near}");
-    let far = table(&["--memory", "64"]);
+    let near = table(&["--memory", "480"]);
+    assert!(near.contains("At 480 B cmdbf's raw count is nearer: mean error "), "{near}");
+    assert!(near.contains("in 5 of 5 seeds."), "{near}");
+    let sweep = table(&["--memory", "192,480,960"]);
     assert!(
-        far.starts_with("mdbf's raw count was nearer to the truth than cmdbf's in 6 of 8 seconds"),
-        "{far}"
+        sweep.contains("At 192, 480 and 960 B cmdbf's raw count is nearer: at 480 B"),
+        "{sweep}"
     );
-    let alone = table(&["--memory", "512", "--slice", "all"]);
-    assert!(alone.starts_with("cmdbf's raw count was nearer to the truth than mdbf's over the whole trace, by 15 points: 28 % off against 44 %"), "{alone}");
-    let equal = table(&["--memory", "64KiB", "--pair", "bloom,subset"]);
-    assert!(equal.starts_with("bloom's raw count and subset's raw count were equally near to the truth in all 8 seconds (mean error 0 % against 0 %"), "{equal}");
-    let one = table(&["--memory", "512", "--expect", "1"]);
-    assert!(one.contains("k chosen for 1 host pair a slice, as given"), "{one}");
-    let unfit = table(&["--memory", "8"]);
-    assert!(unfit.starts_with("mdbf and cmdbf cannot be compared at 8 B; mdbf: "), "{unfit}");
-    let unjudged = table(&["--memory", "512", "--exact-limit", "1KiB"]);
-    assert!(unjudged.starts_with("mdbf and cmdbf cannot be held against the truth"), "{unjudged}");
-    // A structure without a raw count takes part by its estimate; both run although --filter has
-    // neither.
-    let mixed = table(&["--memory", "512", "--filter", "mdbf", "--pair", "hll,bloom"]);
-    assert!(
-        mixed.starts_with("bloom's raw count was nearer to the truth than hll's estimate"),
-        "{mixed}"
-    );
-    let sweep = table(&["--memory", "64,512,2KiB", "--filter", "mdbf,cmdbf"]);
-    assert!(sweep.contains("Nearer at other memories: mdbf in 8 of 8 seconds at 64 B"), "{sweep}");
-    // Nobody is held against anybody where there are not two.
-    let none = table(&["--memory", "512", "--filter", "mdbf,bloom,subset"]);
-    assert!(none.starts_with("distinct host pairs in slices"), "{none}");
+    let equal = table(&["--memory", "60KiB", "--pair", "bloom,subset"]);
+    assert!(equal.contains("At 60 KiB both counts are the same in all "), "{equal}");
+    let one = table(&["--memory", "480", "--seeds", "1"]);
+    assert!(one.contains("1 seed does not decide"), "{one}");
+    let unfit = table(&["--memory", "1"]);
+    assert!(unfit.contains("mdbf and cmdbf cannot be compared: "), "{unfit}");
+    let unjudged = table(&["--memory", "480", "--exact-limit", "1KiB"]);
+    assert!(unjudged.contains("no slice is judged"), "{unjudged}");
+    // Structures without raw counts are compared by their estimates.
+    let mixed = table(&["--memory", "512", "--pair", "hll,bloom"]);
+    assert!(mixed.contains("bloom's estimate is nearer: root mean square error "), "{mixed}");
     let run = flowsieve(&["compare", "--pair", "mdbf", CAPTURE]);
     assert_eq!(run.code, Some(2));
     run.sentence();
 }
 
 #[test]
-fn each_capture_has_a_line_and_all_a_summary() {
+fn each_capture_has_a_letter_and_all_are_counted() {
     let other = "traces/netns-mirror.pcap";
     let run = |more: &[&str]| {
-        let line = [&["compare", "--each", "--memory", "512,64"], more, &[CAPTURE, other]].concat();
+        let line =
+            [&["compare", "--each", "--memory", "480,96", "--seeds", "5"], more, &[CAPTURE, other]]
+                .concat();
         flowsieve(&line).done()
     };
     let document: Value = serde_json::from_str(&run(&["--format", "json"])).unwrap();
-    assert_eq!(document["schema"], "flowsieve.compare-each/1");
-    let rows = document["captures"].as_array().unwrap();
-    assert_eq!(rows.len(), 4);
-    let documented = documented_set("**Compare: each**", &[]);
-    let sides = documented_set("**Compare: `a`, `b`**", &[]);
+    assert_eq!(document["schema"], "flowsieve.compare-each/2");
+    let captures = document["captures"].as_array().unwrap();
+    assert_eq!(captures.len(), 2);
+    for (capture, name) in captures.iter().zip([CAPTURE, other]) {
+        assert_eq!(fields(capture), documented_set("**Compare: `captures`**", &[]));
+        assert_eq!(capture["capture"], name);
+        assert_eq!(capture["sha256"].as_str().map(str::len), Some(64));
+        // Each is what the capture gives alone.
+        let alone =
+            compared(&["--memory", "480,96", "--filter", "mdbf,cmdbf", "--seeds", "5", name]);
+        let raw = alone["verdicts"].as_array().unwrap().iter().filter(|it| it["count"] == "raw");
+        let raw: Vec<&Value> = raw.collect();
+        let own: Vec<&Value> = capture["verdicts"].as_array().unwrap().iter().collect();
+        assert_eq!(own, raw);
+    }
     let summary = document["summary"].as_array().unwrap();
-    for row in rows.iter().chain(summary) {
-        assert_eq!(fields(row), documented);
-        assert_eq!(fields(&row["a"]), sides);
+    for sum in summary {
+        assert_eq!(fields(sum), documented_set("**Compare: `summary`**", &[]));
+        let counts = ["a", "b", "no_matter", "same", "open", "none"];
+        assert_eq!(counts.map(|it| sum[it].as_u64().unwrap()).iter().sum::<u64>(), 2);
     }
-    // Each line is what the capture gives alone, and the summary all slices together.
-    for (row, capture) in rows.iter().zip([CAPTURE, CAPTURE, other, other]) {
-        assert_eq!(row["capture"], capture);
-        let alone = compared(&["--memory", "512,64", "--filter", "mdbf,cmdbf", capture]);
-        let mut pairs = alone["pairs"].as_array().unwrap().iter();
-        let own = pairs.find(|pair| pair["memory_asked_bytes"] == row["memory_asked_bytes"]);
-        for field in ["slices", "exact", "equal", "a", "b", "note"] {
-            assert_eq!(own.unwrap()[field], row[field], "{field} of {capture}");
-        }
-    }
-    for (number, all) in summary.iter().enumerate() {
-        let own = [&rows[number], &rows[number + 2]];
-        let sum = |of: &dyn Fn(&Value) -> f64| own.iter().map(|row| of(row)).sum::<f64>();
-        let slices = sum(&|row| row["slices"].as_f64().unwrap());
-        assert!((all["slices"].as_f64().unwrap() - slices).abs() < 1e-9);
-        let mean = sum(&|row| row["b"]["mean"].as_f64().unwrap() * row["slices"].as_f64().unwrap());
-        assert!((all["b"]["mean"].as_f64().unwrap() - mean / slices).abs() < 1e-12);
-        assert_eq!(all["captures"], 2);
-        assert!(all["capture"].is_null());
-    }
-    lines_of_one_schema(&["compare", "--each", "--memory", "512,64", CAPTURE, other]);
-    parquet_is_the_csv(&["compare", "--each", "--memory", "512,64", CAPTURE, other]);
-    let table = run(&[]);
-    for word in ["all 2", "generated.pcap", "netns-mirror.pcap", "Of 2 captures", "cmdbf nearer"] {
+    lines_of_one_schema(&["compare", "--each", "--memory", "480,96", CAPTURE, other]);
+    parquet_is_the_csv(&["compare", "--each", "--memory", "480,96", CAPTURE, other]);
+    let table = run(&["--by", "load"]);
+    for word in
+        ["generated.pcap", "netns-mirror.pcap", "Of 4 cells", "C: cmdbf nearer", "below 0.4"]
+    {
         assert!(table.contains(word), "no `{word}` in: {table}");
     }
     let refused = flowsieve(&["compare", "--each", "--filter", "mdbf", CAPTURE]);

@@ -82,7 +82,7 @@ fn texts_of_times_have_the_offset_and_stay_the_same_times() {
         }
     }
     let nested = json(&["compare", "--timezone", "Asia/Kolkata", path]);
-    let worst = &nested["structures"][0]["first_error"]["worst_start"];
+    let worst = &nested["structures"][0]["replicates"][0]["worst_start"];
     assert!((hours_ahead(worst) - 5.5).abs() < 1e-9, "{worst}");
     let ecs = ["flows", "--names", "ecs", "--format", "jsonl", "--timezone", "Asia/Kolkata", path];
     assert!(out(&ecs).lines().all(|line| line.contains("+05:30\",\"event.end\"")));

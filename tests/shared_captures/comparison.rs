@@ -1,8 +1,12 @@
 //! The truth that structures are compared with.
 
-use crate::library::comparison::{plan, run};
+use crate::library::comparison::{PAIR, plan, run};
 use crate::manifest::Manifest;
+use flowsieve::comparison::statistics::Verdict;
+use flowsieve::comparison::{ComparePlan, CountKind, Seeds, Sizes};
 use flowsieve::elements::ElementKind;
+use std::fmt::Write as _;
+use std::fs;
 use std::path::Path;
 
 pub(crate) fn the_truth_is_the_manifests(folder: &Path) {
@@ -17,4 +21,73 @@ pub(crate) fn the_truth_is_the_manifests(folder: &Path) {
         let comparison = run(&plan);
         assert_eq!(comparison.slices[0].exact, Some(manifest.number(name, column)), "{name}");
     }
+}
+
+/// The pair alone, at these sizes.
+fn of_pair(folder: &Path, name: &str, sizes: &[u64]) -> ComparePlan {
+    ComparePlan {
+        contenders: PAIR.to_vec(),
+        queries: false,
+        seeds: Seeds::Auto,
+        sizes: Sizes::Total(sizes.to_vec()),
+        ..plan(&[folder.join(name)], ElementKind::HOST_PAIR, sizes)
+    }
+}
+
+/// With memory in abundance mdbf loses what follows from the trace alone, and nothing else.
+pub(crate) fn floors_are_reached(folder: &Path) {
+    for (name, floor) in [
+        ("backbone/isp-10kp-anon.pcap.gz", 0.0751),
+        ("backbone/auckland2-20000125-oc3atm.erf", 0.0212),
+    ] {
+        let plan = of_pair(folder, name, &[3 << 10]);
+        let comparison = run(&plan);
+        let mdbf = comparison.entry(PAIR[0], 3 << 10).unwrap();
+        for replicate in &mdbf.replicates {
+            let counts = replicate.first.iter().map(|&first| u64::from(first));
+            assert!(counts.eq(comparison.slices.iter().map(|slice| slice.floors.new_values)));
+        }
+        let floors = comparison.floors(&plan);
+        assert!((floors[0].mean - floor).abs() < 0.000_05, "{name}: {floors:?}");
+    }
+}
+
+/// Where the number of hash functions decides, nobody is far ahead.
+pub(crate) fn the_number_of_hash_functions_decides_little(folder: &Path) {
+    let comparison = run(&of_pair(folder, "dns/nsd-live-ns.pcap.xz", &[192]));
+    let verdict = comparison.verdict(PAIR, 192, CountKind::Raw);
+    let judged = verdict.result.unwrap();
+    assert!(matches!(judged.verdict, Verdict::Open | Verdict::A | Verdict::NoMatter), "{judged:?}");
+    assert!(judged.difference.value.abs() < 0.003, "{judged:?}");
+    assert_ne!(verdict.probes[0], verdict.probes[1], "that is what the remark is about");
+}
+
+/// The verdicts of all memories, as they are written down.
+pub(crate) fn verdicts_are_those_of_the_golden_file(folder: &Path) {
+    let mut found = String::new();
+    let sizes = [48, 96, 192, 384, 768, 1536, 3072, 6144, 12_288, 24_576];
+    for name in [
+        "backbone/isp-10kp-anon.pcap.gz",
+        "backbone/auckland2-20000125-oc3atm.erf",
+        "campus/ndpi-bittorrent_transmission.pcapng",
+        "campus/ndpi-srvloc.pcap",
+        "ddos/tcp-synflood-spoofed.pcap",
+        "ddos/udp-amp-dahua37810-bacnet.pcapng",
+        "ddos/udp-amp-isakmp.pcap",
+        "dns/nsd-live-ns.pcap.xz",
+    ] {
+        let comparison = run(&of_pair(folder, name, &sizes));
+        for verdict in comparison.sweep(PAIR, CountKind::Raw) {
+            let judged = verdict.result.unwrap();
+            let [a, b] = judged.means.map(|mean| mean.value * 100.0);
+            let (size, seeds, word) = (verdict.size, judged.seeds, judged.verdict.name());
+            writeln!(found, "{name} {size} {a:.3} {b:.3} {word} {seeds}").unwrap();
+        }
+    }
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/shared_captures/verdicts.txt");
+    if std::env::var_os("FLOWSIEVE_WRITE_DOCS").is_some() {
+        fs::write(path, &found).unwrap();
+    }
+    let golden = fs::read_to_string(path).unwrap();
+    assert!(golden == found, "the verdicts differ from {path}:\n{found}");
 }

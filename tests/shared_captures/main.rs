@@ -43,7 +43,16 @@ const FOLDER: &str = "FLOWSIEVE_TRACES";
 
 type Test = (&'static str, fn(&Path));
 
-const TESTS: [Test; 9] = [
+const TESTS: [Test; 12] = [
+    ("comparison::floors_are_reached", comparison::floors_are_reached),
+    (
+        "comparison::the_number_of_hash_functions_decides_little",
+        comparison::the_number_of_hash_functions_decides_little,
+    ),
+    (
+        "comparison::verdicts_are_those_of_the_golden_file",
+        comparison::verdicts_are_those_of_the_golden_file,
+    ),
     ("comparison::the_truth_is_the_manifests", comparison::the_truth_is_the_manifests),
     (
         "counts::every_capture_has_the_counts_of_the_independent_tool",

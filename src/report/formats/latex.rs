@@ -43,7 +43,7 @@ impl Format for Latex {
 }
 
 /// Returns the text as LaTeX that prints it.
-fn escaped(text: &str) -> String {
+pub(in crate::report) fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for letter in text.chars() {
         match letter {

@@ -39,7 +39,7 @@ impl Format for Markdown {
 }
 
 /// Returns the text as Markdown that shows it: in one line, and without markup.
-fn escaped(text: &str) -> String {
+pub(in crate::report) fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for letter in text.chars() {
         match letter {

@@ -1,305 +1,271 @@
-//! One structure with one memory: what it is made of, and its state in each open slice.
+//! One structure of one size: what it is made of, and its state while a slice goes through it.
 
 use super::negatives::{QuestionSet, Questions};
-use super::results::{Expected, SliceCount};
+use super::plan::{ProbeRule, Sizes};
+use super::results::Expected;
 use super::{ComparePlan, Contender};
-use crate::elements::ElementColumns;
-use crate::filters::sizing::DEFAULT_PROBES;
+use crate::filters::sizing::{MAX_PROBES, bloom_fpr_while_filling};
 use crate::filters::{
-    Counter, CounterSpec, DigestColumns, Estimate, FilterKind, FilterSpec, Known, LineShape,
-    MembershipFilter, PatternAnswer, PatternColumns, PlannedCombination, Query, Sighting, Sizing,
-    SpecError, Structure, SubsetSpec, Workload,
+    BloomSpec, CmdbfSpec, Combination, Counter, CounterSpec, DigestColumns, FilterKind, FilterSpec,
+    Known, MdbfSpec, MembershipFilter, PatternAnswer, PatternColumns, Query, Sighting, Sizing,
+    SpecError, Workload,
 };
-use crate::pipeline::ExactSet;
-use std::time::Instant;
 
-/// A structure that fits its memory.
-#[derive(Clone, Debug)]
-pub(super) enum Design {
-    Counter(CounterSpec),
-    Exact { limit_bytes: u64 },
-}
-
-/// One that does not, or cannot be.
+/// One that does not fit, or cannot be.
 #[derive(Clone, Debug)]
 pub(super) struct Unfit {
     pub(super) needed_bytes: Option<u64>,
     pub(super) why: String,
 }
 
-impl Design {
-    /// The structure with this many bytes, made for the elements that are expected.
-    pub(super) fn new(
-        contender: Contender,
-        bytes: u64,
-        expected: &Expected,
-        plan: &ComparePlan,
-    ) -> Result<Self, Unfit> {
-        let kind = match contender {
-            Contender::EXACT => return Ok(Self::Exact { limit_bytes: bytes }),
-            Contender::SubsetPlanned => FilterKind::Subset,
-            Contender::Plain(Structure::Filter(kind)) => kind,
-            Contender::Plain(structure) => {
-                let name = structure.name();
-                let (counter, least) = CounterSpec::of_registers(structure, bytes);
-                return counter.map(Self::Counter).ok_or_else(|| Unfit {
-                    needed_bytes: Some(least),
-                    why: format!("an {name} counter needs at least {least} bytes, not {bytes}"),
-                });
-            }
-        };
-        let spec = sized(contender, kind, bytes, expected, plan).and_then(|spec| {
-            let with_probes = plan.probes.map(|probes| spec.with_probes(probes));
-            // One without such a number stays as it is.
-            Ok(with_probes.transpose()?.flatten().unwrap_or(spec))
-        });
-        spec.map(|spec| Self::Counter(CounterSpec::Filter(spec))).map_err(|error| Unfit {
-            needed_bytes: match error {
-                SpecError::TooLittleMemory { least, .. } => Some(least),
-                _ => None,
-            },
-            why: error.to_string(),
-        })
-    }
-
-    /// The filter's parameters, if it is one.
-    pub(super) const fn filter(&self) -> Option<&FilterSpec> {
-        match self {
-            Self::Counter(counter) => counter.filter(),
-            Self::Exact { .. } => None,
-        }
-    }
-
-    fn build(&self) -> State {
-        match self {
-            Self::Counter(spec) => State::Counter(spec.build(), 0),
-            Self::Exact { limit_bytes } => State::Exact(Box::new(ExactSet::new(*limit_bytes))),
-        }
+impl From<String> for Unfit {
+    fn from(why: String) -> Self {
+        Self { needed_bytes: None, why }
     }
 }
 
-/// The filter of this many bytes, with the best number of hash functions for what is expected.
+impl From<SpecError> for Unfit {
+    fn from(error: SpecError) -> Self {
+        let needed_bytes = match error {
+            SpecError::TooLittleMemory { least, .. } => Some(least),
+            _ => None,
+        };
+        Self { needed_bytes, why: error.to_string() }
+    }
+}
+
+/// The structure of this size, made for the elements that are expected.
+pub(super) fn design(
+    contender: Contender,
+    size: u64,
+    expected: &Expected,
+    plan: &ComparePlan,
+) -> Result<CounterSpec, Unfit> {
+    let spec = match (contender, contender.filter()) {
+        (_, Some(kind)) => sized(kind, size, expected, plan)?,
+        (Contender::Planned, _) => {
+            let recommend = plan.recommend.ok_or_else(|| "nothing makes a plan".to_owned())?;
+            let spec = with_workload(plan, expected, &plan.wanted, |it| recommend(it, size));
+            let why = || format!("no structure for these queries fits into {size} bytes");
+            return Ok(CounterSpec::Filter(spec.flatten().ok_or_else(why)?));
+        }
+        (Contender::Plain(structure), None) => {
+            let (counter, least) = CounterSpec::of_registers(structure, size);
+            return counter.ok_or_else(|| Unfit {
+                needed_bytes: Some(least),
+                why: format!(
+                    "an {} counter needs at least {least} bytes, not {size}",
+                    structure.name()
+                ),
+            });
+        }
+    };
+    let given = match plan.probes {
+        ProbeRule::Given(probes) => spec.with_probes(probes)?,
+        ProbeRule::Formula | ProbeRule::Best => None,
+    };
+    // One without such a number stays as it is.
+    Ok(CounterSpec::Filter(given.unwrap_or(spec)))
+}
+
+/// The filter of this size, with the number of hash functions that is best for what is expected.
 ///
 /// # Errors
 ///
 /// Too little memory, or a kind of element that the structure is not for.
 pub(super) fn sized(
-    contender: Contender,
     kind: FilterKind,
-    bytes: u64,
+    size: u64,
     expected: &Expected,
     plan: &ComparePlan,
 ) -> Result<FilterSpec, SpecError> {
-    let sizing = Sizing::Memory { bytes, expected: expected.elements };
-    // Parts that are as many as the best number of hash functions need not hold all counters. The
-    // cuts of a matrix do depend on what is expected.
-    let sizing = match (plan.probes, kind.is_matrix()) {
-        (Some(_), false) => Sizing::Memory { bytes, expected: None },
-        _ => sizing,
-    };
-    let spec = FilterSpec::new(kind, plan.rule.kind.arity(), sizing)?;
-    Ok(match (contender, plan.weigh) {
-        (Contender::SubsetPlanned, _) => planned(plan, expected, LineShape::in_bytes(bytes)),
-        (_, Some(weigh)) if kind.has_weights() => {
-            let weighted = with_workload(plan, expected, |workload| weigh(workload, bytes));
-            weighted.flatten().unwrap_or(spec)
+    let arity = plan.rule.kind.arity();
+    if let Sizes::Arrays(_) = plan.sizes {
+        // The plan has only structures with such arrays.
+        if let Some(spec) = with_arrays(kind, arity, size, PAPER_PROBES) {
+            return Ok(spec);
         }
-        _ => spec,
+    }
+    let elements = match plan.probes {
+        // Parts that are as many as the best number of hash functions need not hold all counters.
+        // The cuts of a matrix do depend on what is expected.
+        ProbeRule::Given(_) if !kind.is_matrix() => None,
+        _ => expected.elements,
+    };
+    let spec = FilterSpec::new(kind, arity, Sizing::Memory { bytes: size, expected: elements })?;
+    if let Some(probes) = best_probes(&spec, expected) {
+        return Ok(spec.with_probes(probes)?.unwrap_or(spec));
+    }
+    let weigh = plan.weigh.filter(|_| kind.has_weights());
+    let Some(weigh) = weigh else {
+        return Ok(spec);
+    };
+    let asked = plan.asked();
+    let share = 1.0 / asked.len() as f64;
+    let wanted: Vec<(u32, f64)> = asked.iter().map(|&mask| (mask, share)).collect();
+    let weighted = with_workload(plan, expected, &wanted, |workload| weigh(workload, size));
+    Ok(weighted.flatten().unwrap_or(spec))
+}
+
+/// The number of hash functions of a structure of Bloom filters by which the least elements are
+/// lost while it is filled, by formula: each array is filled with its own values. `None` for other
+/// structures, and if nothing is expected.
+///
+/// Of two numbers that lose less than a millionth of an element the smaller is as good.
+fn best_probes(spec: &FilterSpec, expected: &Expected) -> Option<u32> {
+    const NEGLIGIBLE: f64 = 1e-6;
+    let elements = expected.elements? as f64;
+    let (bits, has_attributes, has_whole) = match spec {
+        FilterSpec::Bloom(spec) => (spec.bits, false, true),
+        FilterSpec::Mdbf(spec) => (spec.bits, true, false),
+        FilterSpec::Cmdbf(spec) => (spec.bits, true, true),
+        _ => return None,
+    };
+    let lost_in = |probes, values: f64| bloom_fpr_while_filling(bits as f64, probes, values);
+    let lost = |probes: u32| {
+        if !has_attributes {
+            return lost_in(probes, elements);
+        }
+        // An element with a new value is lost if the array of that value says yes; most have one.
+        let singles = expected.values.iter().filter(|(mask, _)| mask.is_power_of_two());
+        let (lost, all) = singles.fold((0.0, 0.0), |(lost, all), &(_, values)| {
+            let values = values.max(1) as f64;
+            (lost + values * lost_in(probes, values), all + values)
+        });
+        // One without is lost unless there is an array of whole elements, and then in that one.
+        let of_new = (1.0 - expected.known) * lost / all;
+        if has_whole { lost_in(probes, elements) * (expected.known + of_new) } else { of_new }
+    };
+    let mut best = (1, lost(1));
+    for probes in 2..=MAX_PROBES as u32 {
+        if best.1 * elements < NEGLIGIBLE {
+            break;
+        }
+        let lost = lost(probes);
+        if lost < best.1 {
+            best = (probes, lost);
+        }
+    }
+    Some(best.0).filter(|_| best.1.is_finite())
+}
+
+/// Hash functions of structures with equal arrays, as in the paper.
+const PAPER_PROBES: u32 = 4;
+
+/// The filter with arrays of so many bits each; `None` if it has no arrays.
+pub(super) fn with_arrays(
+    kind: FilterKind,
+    attributes: usize,
+    bits: u64,
+    probes: u32,
+) -> Option<FilterSpec> {
+    let combined = |combination| CmdbfSpec { attributes, bits, probes, combination }.into();
+    Some(match kind {
+        FilterKind::Bloom => BloomSpec { bits, probes }.into(),
+        FilterKind::Mdbf => MdbfSpec { attributes, bits, probes }.into(),
+        FilterKind::Cmdbf => combined(Combination::Joint),
+        FilterKind::CmdbfXor => combined(Combination::XorSame),
+        FilterKind::CmdbfXorIndependent => combined(Combination::XorIndependent),
+        _ => return None,
     })
 }
 
-/// A subset filter for the whole element and all combinations that are asked for.
-fn planned(plan: &ComparePlan, expected: &Expected, shape: LineShape) -> FilterSpec {
-    let spec = with_workload(plan, expected, |workload| SubsetSpec::planned(workload, shape));
-    let spec = spec.unwrap_or_else(|| {
-        let asked = plan.asked();
-        let combinations =
-            asked[1..].iter().map(|&mask| PlannedCombination { mask, probes: DEFAULT_PROBES });
-        SubsetSpec {
-            halving: false,
-            attributes: plan.rule.kind.arity(),
-            shape,
-            probes: DEFAULT_PROBES,
-            combinations: combinations.collect(),
-        }
-    });
-    FilterSpec::Subset(spec)
-}
-
-/// What is made of the queries for the whole element and all combinations that are asked for, each
-/// as often as the others; nothing if it is not known how many values they have.
+/// What is made of these queries; nothing if it is not known how many values they have.
 fn with_workload<T>(
     plan: &ComparePlan,
     expected: &Expected,
+    wanted: &[(u32, f64)],
     make: impl FnOnce(&Workload<'_>) -> T,
 ) -> Option<T> {
-    let asked = plan.asked();
     let values = |mask: u32| {
         let known = expected.values.iter().find(|(of, _)| *of == mask);
         let values = known.map(|&(_, values)| values).or(expected.elements);
         values.map(|values| values.max(1) as f64)
     };
-    if asked.iter().any(|&mask| values(mask).is_none()) {
+    if wanted.is_empty() || wanted.iter().any(|&(mask, _)| values(mask).is_none()) {
         return None;
     }
-    let share = 1.0 / asked.len() as f64;
-    let wanted: Vec<(u32, f64)> = asked.iter().map(|&mask| (mask, share)).collect();
     Some(make(&Workload {
         attributes: plan.rule.kind.arity(),
-        wanted: &wanted,
+        wanted,
         known: 1.0,
         values: &|mask| values(mask).unwrap_or(1.0),
     }))
 }
 
-/// A structure in an open slice.
-#[derive(Debug)]
-enum State {
-    /// With the raw count of a filter.
-    Counter(Counter, u64),
-    Exact(Box<ExactSet>),
-}
-
-/// What a candidate says of a closed slice.
+/// What a candidate says of a slice under one set of hash functions.
 #[derive(Debug, Default)]
 pub(super) struct CandidateTally {
-    pub(super) count: SliceCount,
+    /// Elements called new; `None` for sketches.
+    pub(super) first: Option<u64>,
+    pub(super) estimate: Option<f64>,
+    pub(super) is_saturated: bool,
     pub(super) memory_bytes: u64,
-    /// For every set of questions the number of yeses; `None` if there is no answer.
+    /// For every set of questions the number of yeses, `None` if there is no answer; empty if
+    /// nothing was asked.
     pub(super) positives: Vec<Option<u64>>,
     /// For every set of questions the yeses that the formulas predict.
     pub(super) predicted: Vec<Option<f64>>,
-    /// Nanoseconds that insertions took since the last closing, and how many there were.
-    pub(super) time: (u64, u64),
 }
 
-/// A structure and its states; lives in one thread.
+/// A structure and its state.
 #[derive(Debug)]
 pub(super) struct Candidate {
-    design: Design,
-    full: u32,
-    slots: Vec<State>,
-    sightings: Vec<Sighting>,
-    timing: bool,
-    time: (u64, u64),
+    spec: CounterSpec,
+    counter: Counter,
+    first: u64,
 }
 
 impl Candidate {
-    pub(super) fn new(design: Design, plan: &ComparePlan) -> Self {
-        // All at once, while it is known that the system gives their memory.
-        let slots = (0..plan.open_slices()).map(|_| design.build());
-        Self {
-            slots: slots.collect(),
-            design,
-            full: plan.rule.kind.all(),
-            sightings: Vec::new(),
-            timing: plan.timing,
-            time: (0, 0),
-        }
+    pub(super) fn new(spec: CounterSpec) -> Self {
+        Self { counter: spec.build(), spec, first: 0 }
     }
 
-    /// Sees to it that the slot is there.
-    fn reach(&mut self, slot: usize) {
-        while self.slots.len() <= slot {
-            self.slots.push(self.design.build());
-        }
+    /// Adds elements; `sightings` is memory that is used again.
+    pub(super) fn add(&mut self, elements: DigestColumns<'_>, sightings: &mut Vec<Sighting>) {
+        sightings.clear();
+        self.counter.insert_batch(elements, sightings);
+        self.first += sightings.iter().filter(|&&it| it == Sighting::First).count() as u64;
     }
 
-    pub(super) fn add(&mut self, slot: usize, elements: &ElementColumns) {
-        self.reach(slot);
-        let started = self.timing.then(Instant::now);
-        match &mut self.slots[slot] {
-            State::Counter(counter, first) => {
-                let columns =
-                    DigestColumns { whole: &elements.digests, attributes: &elements.attributes };
-                self.sightings.clear();
-                counter.insert_batch(columns, &mut self.sightings);
-                let firsts = self.sightings.iter();
-                *first += firsts.filter(|&&s| s == Sighting::First).count() as u64;
-            }
-            State::Exact(set) => {
-                for key in elements.keys.iter() {
-                    set.insert(key);
-                }
-            }
-        }
-        if let Some(started) = started {
-            self.time.0 += started.elapsed().as_nanos() as u64;
-            self.time.1 += elements.len() as u64;
-        }
-    }
-
-    /// The answers about the slice in this slot, which is empty afterwards.
-    pub(super) fn close(&mut self, slot: usize, questions: &Questions) -> CandidateTally {
-        self.reach(slot);
-        let (full, state) = (self.full, &mut self.slots[slot]);
-        let mut tally =
-            CandidateTally { time: std::mem::take(&mut self.time), ..CandidateTally::default() };
-        for set in &questions.sets {
-            tally.positives.push(state.positives(set, full));
-            let spec = self.design.filter().zip(questions.values.as_ref());
-            tally.predicted.push(spec.and_then(|(spec, values)| {
-                let expected = set.known.iter().map(|&(known, queries)| {
-                    let rate = spec.rate(&Query {
-                        mask: set.mask,
-                        full,
-                        known: Known::all_of(known),
-                        values: &|mask| values.of(mask),
-                    })?;
-                    Some(rate * queries as f64)
-                });
-                expected.sum()
-            }));
-        }
-        match state {
-            State::Counter(counter, first) => {
-                let estimate = counter.distinct();
-                let Design::Counter(spec) = &self.design else {
-                    unreachable!("a counter is built from the parameters of one")
-                };
-                tally.count = SliceCount {
-                    first: spec.filter().map(|_| *first),
-                    estimate: estimate.map(|estimate| estimate.distinct),
-                    std_error: estimate.map(Estimate::std_error),
-                    saturated: counter.is_saturated(spec, *first),
-                };
-                tally.memory_bytes = counter.memory_bytes();
-                counter.clear();
-                *first = 0;
-            }
-            State::Exact(set) => {
-                let count = set.distinct();
-                tally.count = SliceCount {
-                    first: count,
-                    estimate: count.map(|count| count as f64),
-                    std_error: count.map(|_| 0.0),
-                    saturated: false,
-                };
-                tally.memory_bytes = set.memory_bytes();
-                set.clear();
-            }
-        }
+    /// The answers about the slice; the structure is empty afterwards.
+    pub(super) fn close(&mut self, questions: Option<&Questions>, full: u32) -> CandidateTally {
+        let sets = questions.map_or(&[][..], |questions| &questions.sets);
+        let values = questions.and_then(|questions| questions.values.as_ref());
+        let predicted = |set: &QuestionSet| {
+            let (spec, values) = (self.spec.filter()?, values?);
+            let expected = set.known.iter().map(|&(known, queries)| {
+                let rate = spec.rate(&Query {
+                    mask: set.mask,
+                    full,
+                    known: Known::all_of(known),
+                    values: &|mask| values.of(mask),
+                })?;
+                Some(rate * queries as f64)
+            });
+            expected.sum()
+        };
+        let tally = CandidateTally {
+            first: self.spec.filter().map(|_| self.first),
+            estimate: self.counter.distinct().map(|estimate| estimate.distinct),
+            is_saturated: self.counter.is_saturated(&self.spec, self.first),
+            memory_bytes: self.counter.memory_bytes(),
+            positives: sets.iter().map(|set| positives(&self.counter, set, full)).collect(),
+            predicted: sets.iter().map(predicted).collect(),
+        };
+        self.counter.clear();
+        self.first = 0;
         tally
     }
 }
 
-impl State {
-    /// Queries of a set that are answered by yes; `None` if the structure has no answer for them.
-    fn positives(&self, set: &QuestionSet, full: u32) -> Option<u64> {
-        match self {
-            Self::Counter(Counter::Filter(filter), _) => positives(filter.as_ref(), set, full),
-            // A sketch answers nothing, and the exact set is not asked: it is how negatives are
-            // known.
-            Self::Counter(
-                Counter::HyperLogLog(_) | Counter::ExaLogLog(_) | Counter::Pane(_),
-                _,
-            )
-            | Self::Exact(_) => None,
-        }
-    }
-}
-
-fn positives(filter: &dyn MembershipFilter, set: &QuestionSet, full: u32) -> Option<u64> {
+/// Queries of a set that are answered by yes; `None` if the structure has no answer for them.
+fn positives(counter: &Counter, set: &QuestionSet, full: u32) -> Option<u64> {
+    let Counter::Filter(filter) = counter else {
+        // A sketch answers nothing.
+        return None;
+    };
+    let filter: &dyn MembershipFilter = filter.as_ref();
     if set.mask == full {
         let elements = DigestColumns { whole: &set.whole, attributes: &set.attributes };
         let mut answers = Vec::with_capacity(set.whole.len());

@@ -53,6 +53,14 @@ pub(super) struct QuestionSet {
     pub(super) known: Vec<(u32, u64)>,
 }
 
+impl Questions {
+    /// Bytes that they take, about.
+    pub(super) fn bytes(&self) -> usize {
+        let digests = self.sets.iter().map(|set| set.whole.capacity() + set.attributes.capacity());
+        digests.sum::<usize>() * size_of::<Digest>()
+    }
+}
+
 impl QuestionSet {
     fn new(mask: u32) -> Self {
         Self { mask, queries: 0, whole: Vec::new(), attributes: Vec::new(), known: Vec::new() }

@@ -1,7 +1,9 @@
 //! What is compared: validated choices, no behaviour.
 
-use super::candidate::sized;
+use super::candidate::{sized, with_arrays};
 use super::results::Expected;
+use super::statistics::{LOOKS, Margin};
+use super::truth::Floors;
 use crate::elements::{ElementKind, ElementRule};
 use crate::filters::{FilterKind, FilterSpec, Structure, Workload};
 use crate::memory::can_allocate;
@@ -11,39 +13,43 @@ use crate::plan::TracePlan;
 /// A structure that takes part.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Contender {
-    /// As a count makes it; `subset` stores the whole element only, and `exact` takes whatever
-    /// memory it needs.
+    /// As a count makes it; `subset` stores the whole element only.
     Plain(Structure),
-    /// A subset filter that also stores the asked combinations, in the same memory.
-    SubsetPlanned,
+    /// The structure that a plan recommends for the wanted queries.
+    Planned,
 }
 
 impl Contender {
-    /// The exact set of the elements.
-    pub const EXACT: Self = Self::Plain(Structure::Exact);
-
-    /// All of them, in the order in which they are listed.
+    /// All of them, in the order in which they are listed. The exact set is the truth that they are
+    /// compared with.
     pub fn all() -> impl Iterator<Item = Self> {
-        Structure::all().flat_map(|structure| {
-            let is_subset = structure == Structure::Filter(FilterKind::Subset);
-            let planned = is_subset.then_some(Self::SubsetPlanned);
-            std::iter::once(Self::Plain(structure)).chain(planned)
-        })
+        let structures = Structure::all().filter(|structure| *structure != Structure::Exact);
+        structures.map(Self::Plain).chain([Self::Planned])
     }
 
     /// Whether an element that came before changes nothing.
     fn ignores_repeats(self) -> bool {
         match self {
             Self::Plain(structure) => structure.ignores_repeats(),
-            Self::SubsetPlanned => Self::from(FilterKind::Subset).ignores_repeats(),
+            // A plan may recommend anything.
+            Self::Planned => false,
         }
     }
 
-    /// Which filter it is made of, if it is one.
-    pub(super) const fn filter(self) -> Option<FilterKind> {
+    /// The kind of filter, if it is one that is known before the trace is read.
+    pub const fn filter(self) -> Option<FilterKind> {
         match self {
             Self::Plain(structure) => structure.filter(),
-            Self::SubsetPlanned => Some(FilterKind::Subset),
+            Self::Planned => None,
+        }
+    }
+
+    /// Of the elements of a slice those that the structure sees at most; `None` if that is all.
+    pub(super) fn sees_at_most(self, floors: Floors) -> Option<u64> {
+        match self.filter()? {
+            FilterKind::Mdbf => Some(floors.new_values),
+            FilterKind::CmdbfXor => floors.new_sets,
+            _ => None,
         }
     }
 
@@ -51,7 +57,7 @@ impl Contender {
     pub fn name(self) -> &'static str {
         match self {
             Self::Plain(structure) => structure.name(),
-            Self::SubsetPlanned => "subset-planned",
+            Self::Planned => "plan",
         }
     }
 
@@ -59,7 +65,7 @@ impl Contender {
     pub fn summary(self) -> &'static str {
         match self {
             Self::Plain(structure) => structure.summary(),
-            Self::SubsetPlanned => "The same, with every combination that is asked for",
+            Self::Planned => "What `flowsieve plan` recommends for the same --want and memory",
         }
     }
 }
@@ -70,8 +76,91 @@ impl From<FilterKind> for Contender {
     }
 }
 
-/// Returns the best weighted matrix for some queries in this many bytes, if there is one.
+/// Returns the best filter for some queries in this many bytes, if there is one.
 pub type Weigh = fn(&Workload<'_>, bytes: u64) -> Option<FilterSpec>;
+
+/// How large the structures are.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Sizes {
+    /// From 1/8 to 8 bytes for each element of a large slice.
+    Auto,
+    /// Bytes of each structure for a slice.
+    Total(Vec<u64>),
+    /// Bits of each array of a structure, as in the paper.
+    Arrays(Vec<u64>),
+}
+
+/// Bytes for an element, in eighths, of the sizes that are chosen by the trace.
+pub const AUTO_EIGHTHS: [u64; 4] = [1, 4, 16, 64];
+
+/// Arrays of whole words, two or three of them, fill multiples of so many bytes.
+const EVEN_BYTES: u64 = 48;
+
+impl Sizes {
+    /// The sizes for so many elements in a large slice.
+    pub(super) fn given(&self, elements: Option<u64>) -> Vec<u64> {
+        match self {
+            Self::Total(sizes) | Self::Arrays(sizes) => sizes.clone(),
+            Self::Auto => {
+                let elements = elements.unwrap_or(0);
+                let even = |eighths: &u64| {
+                    let bytes = elements.saturating_mul(*eighths) / 8;
+                    let even = (bytes + EVEN_BYTES / 2) / EVEN_BYTES * EVEN_BYTES;
+                    even.clamp(EVEN_BYTES, MAX_BYTES / EVEN_BYTES * EVEN_BYTES)
+                };
+                let mut sizes: Vec<u64> = AUTO_EIGHTHS.iter().map(even).collect();
+                sizes.dedup();
+                sizes
+            }
+        }
+    }
+
+    /// Whether they are bits of an array.
+    pub const fn are_arrays(&self) -> bool {
+        matches!(self, Self::Arrays(_))
+    }
+
+    fn of_user(&self) -> &[u64] {
+        match self {
+            Self::Total(sizes) | Self::Arrays(sizes) => sizes,
+            Self::Auto => &[],
+        }
+    }
+}
+
+/// How the number of hash functions (k) is chosen.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum ProbeRule {
+    /// By the formula, for the values that the structure's arrays get.
+    Formula,
+    /// By trial, on replicates that are not judged.
+    Best,
+    /// The same for all.
+    Given(u32),
+}
+
+/// How many replicates there are.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Seeds {
+    /// As many as it takes to decide, up to a limit.
+    Auto,
+    /// So many.
+    Fixed(u32),
+}
+
+/// Replicates at once where the trace is too long to be kept for further looks.
+const STREAMED_SEEDS: u32 = 10;
+
+impl Seeds {
+    /// The looks; a single one if the trace is not kept.
+    pub(super) fn looks(self, is_kept: bool) -> Vec<u32> {
+        match self {
+            Self::Fixed(seeds) => vec![seeds],
+            Self::Auto if is_kept => LOOKS.to_vec(),
+            Self::Auto => vec![STREAMED_SEEDS],
+        }
+    }
+}
 
 /// What has to be left for sets and threads when the structures are made.
 pub(super) const SETS_BYTES: u64 = 16 << 20;
@@ -85,32 +174,46 @@ pub struct ComparePlan {
     pub rule: ElementRule,
     /// Time slices.
     pub slicing: Slicing,
+    /// Leave out slices that the trace covers only in part.
+    pub whole_slices: bool,
     /// Structures, in the order in which they are reported.
     pub contenders: Vec<Contender>,
-    /// Bytes that each structure gets for a slice; one run with each of them.
-    pub memories: Vec<u64>,
+    /// Two of them that are compared with each other first.
+    pub pair: Option<[Contender; 2]>,
+    /// How large they are.
+    pub sizes: Sizes,
+    /// Ask for absent elements too.
+    pub queries: bool,
     /// Combinations that queries ask for besides all attributes, bit i for attribute i.
     pub combinations: Vec<u32>,
+    /// The queries that a plan is for, with their weights: of combinations that are asked for.
+    pub wanted: Vec<(u32, f64)>,
     /// Distinct elements in a slice, if that is known: chooses the numbers of hash functions.
     pub expected: Option<u64>,
-    /// Hash functions (k) of every structure that has such a number, instead of the best ones.
-    pub probes: Option<u32>,
+    /// How the numbers of hash functions are chosen.
+    pub probes: ProbeRule,
     /// How `wcbfm` gets its weights; without it they are equal, and it is a `cbfm`.
     pub weigh: Option<Weigh>,
-    /// Bytes that the truth may take, for all open slices together.
+    /// How [`Contender::Planned`] gets its structure.
+    pub recommend: Option<Weigh>,
+    /// Bytes that the truth may take, for all open slices together, and what is kept of slices.
     pub exact_limit_bytes: u64,
     /// Seed of the digests and of the queries that are drawn.
     pub seed: u64,
-    /// Measure the time of insertions. Results differ from run to run then, in nothing but the
-    /// times.
-    pub timing: bool,
+    /// Replicates, with hash functions of their own.
+    pub seeds: Seeds,
+    /// Which differences do not matter.
+    pub margin: Margin,
 }
 
 /// Most memory of one structure: as in a count.
 const MAX_BYTES: u64 = 1 << 40;
 
-/// Memories of a sweep, at most.
-const MAX_MEMORIES: usize = 64;
+/// Sizes of a sweep, at most.
+const MAX_SIZES: usize = 64;
+
+/// Replicates, at most.
+const MAX_SEEDS: u32 = 10_000;
 
 impl ComparePlan {
     /// The combinations that are asked for by default: every single attribute, and the pairs that
@@ -135,29 +238,38 @@ impl ComparePlan {
     /// Nothing to compare, or the same twice.
     pub fn check(&self) -> Result<(), PlanError> {
         self.slicing.check()?;
-        if self.contenders.is_empty() || self.memories.is_empty() {
+        let sizes = self.sizes.of_user();
+        if self.contenders.is_empty() || (sizes.is_empty() && self.sizes != Sizes::Auto) {
             return Err(PlanError::new(
-                "a comparison needs a structure and a memory; subset and 64KiB work",
+                "a comparison needs a structure and a memory; mdbf and 64KiB work",
             ));
         }
-        if self.memories.len() > MAX_MEMORIES {
+        if sizes.len() > MAX_SIZES {
             return Err(PlanError::new(format!(
-                "at most {MAX_MEMORIES} memories are compared at once, not {}; compare fewer",
-                self.memories.len()
+                "at most {MAX_SIZES} sizes are compared at once, not {}; compare fewer",
+                sizes.len()
             )));
         }
-        for (index, bytes) in self.memories.iter().enumerate() {
-            if *bytes == 0 || *bytes > MAX_BYTES {
+        for (index, size) in sizes.iter().enumerate() {
+            if *size == 0 || *size > MAX_BYTES {
                 return Err(PlanError::new(format!(
-                    "a structure has from 1 byte to 1 TiB, not {bytes} bytes; 64KiB works"
+                    "a structure has from 1 byte to 1 TiB, not {size} bytes; 64KiB works"
                 )));
             }
-            if self.memories[..index].contains(bytes) {
+            if sizes[..index].contains(size) {
                 return Err(PlanError::new(format!(
-                    "every memory is compared once, and {bytes} bytes are there twice; leave one out"
+                    "every size is compared once, and {size} is there twice; leave one out"
                 )));
             }
         }
+        if let Seeds::Fixed(seeds) = self.seeds
+            && !(1..=MAX_SEEDS).contains(&seeds)
+        {
+            return Err(PlanError::new(format!(
+                "a comparison has 1 to {MAX_SEEDS} seeds, not {seeds}; 20 works"
+            )));
+        }
+        self.check_arrays()?;
         let full = self.rule.kind.all();
         for (index, &mask) in self.combinations.iter().enumerate() {
             if mask == 0 || mask >= full {
@@ -174,19 +286,43 @@ impl ComparePlan {
         self.check_probes()
     }
 
-    /// Whether elements that come again count: for a structure, or in a time that is measured.
-    pub(super) fn repeats_count(&self) -> bool {
-        let mut contenders = self.contenders.iter();
-        self.timing || !contenders.all(|contender| contender.ignores_repeats())
+    /// Whether equal arrays are asked for of structures that have arrays.
+    fn check_arrays(&self) -> Result<(), PlanError> {
+        let has_arrays = |contender: &Contender| {
+            let kind = contender.filter();
+            kind.is_some_and(|kind| with_arrays(kind, 1, 1, 1).is_some())
+        };
+        match self.contenders.iter().find(|contender| !has_arrays(contender)) {
+            Some(other) if self.sizes.are_arrays() => Err(PlanError::new(format!(
+                "{} has no arrays of bits, so their size cannot be set; compare mdbf, cmdbf and bloom",
+                other.name()
+            ))),
+            _ => Ok(()),
+        }
     }
 
-    /// Bytes of all structures in all open slices.
-    pub(super) fn structure_bytes(&self) -> u64 {
-        let memories = self.memories.iter();
-        memories
-            .fold(0_u64, |sum, bytes| sum.saturating_add(*bytes))
-            .saturating_mul(self.contenders.len() as u64)
-            .saturating_mul(self.open_slices() as u64)
+    /// Whether elements that come again count for a structure.
+    pub(super) fn repeats_count(&self) -> bool {
+        !self.contenders.iter().all(|contender| contender.ignores_repeats())
+    }
+
+    /// Whether the numbers of values of all combinations that are asked for are needed.
+    pub(super) fn needs_combinations(&self) -> bool {
+        let is_weighted = |kind: FilterKind| kind.has_weights();
+        let mut contenders = self.contenders.iter();
+        self.queries
+            || contenders
+                .any(|it| *it == Contender::Planned || it.filter().is_some_and(is_weighted))
+    }
+
+    /// Bytes of all structures of these sizes.
+    pub(super) fn structure_bytes(&self, sizes: &[u64]) -> u64 {
+        let of_one = |size: &u64| match self.sizes {
+            Sizes::Arrays(_) => (size / 8).saturating_mul(self.rule.kind.arity() as u64 + 1),
+            _ => *size,
+        };
+        let all = sizes.iter().map(of_one).fold(0_u64, u64::saturating_add);
+        all.saturating_mul(self.contenders.len() as u64)
     }
 
     /// Asks the system whether it would give the memory of all structures, before anything is read.
@@ -196,20 +332,23 @@ impl ComparePlan {
     /// It would not.
     #[doc(hidden)]
     pub fn check_memory(&self) -> Result<(), RunError> {
-        let (structures, bytes) = (self.contenders.len(), self.structure_bytes());
+        self.check_bytes(self.structure_bytes(self.sizes.of_user()))
+    }
+
+    pub(super) fn check_bytes(&self, bytes: u64) -> Result<(), RunError> {
+        let structures = self.contenders.len();
         if can_allocate(bytes.saturating_add(SETS_BYTES)) {
             return Ok(());
         }
         Err(RunError::Refused(format!(
-            "{structures} structures take {bytes} bytes in {} open slices, which this machine does not give; compare fewer, or less --memory",
-            self.open_slices()
+            "{structures} structures take {bytes} bytes, which this machine does not give; compare fewer, or less --memory"
         )))
     }
 
     /// Whether every structure can have the hash functions that are given, and one has such a
     /// number at all.
     fn check_probes(&self) -> Result<(), PlanError> {
-        let Some(probes) = self.probes else {
+        let ProbeRule::Given(probes) = self.probes else {
             return Ok(());
         };
         let mut any = false;
@@ -217,8 +356,12 @@ impl ComparePlan {
             let Some(kind) = contender.filter() else {
                 continue;
             };
-            for &bytes in &self.memories {
-                let Ok(spec) = sized(contender, kind, bytes, &Expected::default(), self) else {
+            let sizes = match self.sizes {
+                Sizes::Auto => &[MAX_CHECKED],
+                _ => self.sizes.of_user(),
+            };
+            for &size in sizes {
+                let Ok(spec) = sized(kind, size, &Expected::default(), self) else {
                     // Too little memory is no matter of hash functions, and the result says it.
                     any = true;
                     continue;
@@ -242,9 +385,10 @@ impl ComparePlan {
         )))
     }
 
-    /// How many slices are open at the same time: as many as in a count with the largest memory.
+    /// How many slices are open at the same time.
     pub fn open_slices(&self) -> usize {
-        self.slicing.open_slices(self.memories.iter().copied().max().unwrap_or(0))
+        // What a structure takes does not matter: there is one for all slices.
+        self.slicing.open_slices(0)
     }
 
     /// The combinations that are asked for, all attributes first.
@@ -253,4 +397,13 @@ impl ComparePlan {
         asked.extend(&self.combinations);
         asked
     }
+
+    /// The combinations whose values are counted besides single attributes, all attributes first.
+    pub(super) fn counted(&self) -> Vec<u32> {
+        if self.needs_combinations() { self.asked() } else { vec![self.rule.kind.all()] }
+    }
 }
+
+/// A size that every structure can have: hash functions are checked with it where sizes follow from
+/// the trace.
+const MAX_CHECKED: u64 = 1 << 16;

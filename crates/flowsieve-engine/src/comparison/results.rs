@@ -1,25 +1,38 @@
-//! What a comparison yields, as plain data.
+//! What a comparison yields, as plain data, and what follows from it.
 
-use super::Contender;
+use super::statistics::{Crossover, Interval, LEVEL, PairJudgement, Rule, best_set, crossovers};
+use super::truth::Floors;
+use super::{ComparePlan, Contender};
 use crate::pipeline::{InputResult, Totals};
 
 /// Everything that was measured.
 #[derive(Debug)]
 pub struct Comparison {
-    /// The combinations that were asked for, all attributes first.
+    /// The combinations that were asked for, all attributes first; empty if nothing was asked.
     pub asked: Vec<u32>,
     /// For how many distinct elements a slice the structures were made.
     pub expected: Expected,
+    /// The sizes, in ascending order: bytes of a structure, or bits of an array.
+    pub sizes: Vec<u64>,
+    /// Whether sizes are those of arrays, so that memories need not be equal.
+    pub has_arrays: bool,
     /// The slices, in the order of time.
     pub slices: Vec<JudgedSlice>,
     /// Slices beyond those that are kept; they are in no figure.
     pub slices_omitted: u64,
-    /// One a structure and memory: in the order of the memories, then of the structures; the exact
-    /// set, which knows no memory, once, at the end.
+    /// One a structure and size: in the order of the sizes, then of the structures.
     pub entries: Vec<Entry>,
+    /// The pair with the numbers of hash functions by the formula, if others were tried.
+    pub by_formula: Vec<Entry>,
+    /// How decisions are made.
+    pub rule: Rule,
+    /// Replicates at each look.
+    pub looks: Vec<u32>,
+    /// The trace was too long to be kept for further looks.
+    pub is_streamed: bool,
     /// One entry an input, in the order in which they were given.
     pub inputs: Vec<InputResult>,
-    /// Counts over the run; of its slices their number, and in how many of them a filter was full.
+    /// Counts over the run.
     pub totals: Totals,
 }
 
@@ -32,6 +45,8 @@ pub struct Expected {
     pub from: ExpectedFrom,
     /// Distinct values of the combinations in a slice, as far as they are known.
     pub values: Vec<(u32, u64)>,
+    /// Share of the elements whose values all occurred before, in other elements.
+    pub known: f64,
 }
 
 /// Where the expected number of elements comes from.
@@ -39,9 +54,9 @@ pub struct Expected {
 pub enum ExpectedFrom {
     /// The user said so.
     Given,
-    /// 95 of 100 slices at the beginning have no more: the nearest rank of this many.
+    /// 95 of 100 slices have no more: the nearest rank of this many.
     Percentile95(u64),
-    /// No slice ended in the beginning of the trace that is looked at.
+    /// No slice ended in what was looked at.
     #[default]
     Unknown,
 }
@@ -70,20 +85,24 @@ pub struct JudgedSlice {
     pub elements: u64,
     /// Distinct elements; `None` if the truth passed its limit.
     pub exact: Option<u64>,
-    /// Distinct values of each combination that was asked for; empty without truth.
+    /// Distinct values of each combination that is counted; empty without truth.
     pub values: Vec<u64>,
+    /// Elements that structures see whatever their memory.
+    pub floors: Floors,
     /// The trace covers the slice only in part, or is not known to cover all of it: it is the first
     /// or the last one.
     pub partial: bool,
+    /// Structures are judged by it: it has a truth and elements, and was not left out.
+    pub judged: bool,
 }
 
-/// A structure with a memory.
+/// A structure of a size.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry {
     /// Which structure.
     pub contender: Contender,
-    /// Bytes that it was given; `None` for the exact set, which takes what it needs.
-    pub memory_asked_bytes: Option<u64>,
+    /// Bytes that it was given, or bits of each array.
+    pub size: u64,
     /// Most bytes that it used in a slice; `None` if it does not fit.
     pub memory_bytes: Option<u64>,
     /// Bytes of the smallest one, if it does not fit and that is known.
@@ -94,25 +113,22 @@ pub struct Entry {
     pub probes: Option<u32>,
     /// Combinations stored in addition to the whole element, with their bits per element.
     pub stored: Vec<(u32, u32)>,
-    /// Its counts, one a slice; empty if it does not fit.
-    pub counts: Vec<SliceCount>,
-    /// Its answers, for every combination asked for and every kind of negatives.
+    /// Its counts under each set of hash functions.
+    pub replicates: Vec<Replicate>,
+    /// Its answers in the first replicate, for every combination asked for and every kind of
+    /// negatives.
     pub queries: Vec<QueryResult>,
-    /// Nanoseconds of an insertion; only where time is measured.
-    pub ns_per_element: Option<f64>,
 }
 
-/// The counts of a structure in a slice.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct SliceCount {
-    /// Elements called new; `None` for sketches.
-    pub first: Option<u64>,
-    /// Unbiased estimate, where the structure has one.
-    pub estimate: Option<f64>,
-    /// Its standard error.
-    pub std_error: Option<f64>,
-    /// The filter was so full that the estimate says nothing.
-    pub saturated: bool,
+/// The counts of a structure under one set of hash functions.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Replicate {
+    /// Elements called new in each slice; empty for sketches.
+    pub first: Vec<u32>,
+    /// Unbiased estimates; empty where the structure has none.
+    pub estimates: Vec<f64>,
+    /// Slices in which it was so full that its estimate says nothing.
+    pub saturated_slices: u64,
 }
 
 /// Queries for absent elements.
@@ -148,8 +164,8 @@ pub struct QueryResult {
     pub queries: u64,
     /// Those that were answered by yes; `None` if the structure has no answer.
     pub positives: Option<u64>,
-    /// Share that the formulas predict for the numbers of elements that were there.
-    pub predicted: Option<f64>,
+    /// Yeses that the formulas predict for the numbers of elements that were there.
+    pub predicted_positives: Option<f64>,
 }
 
 impl QueryResult {
@@ -157,6 +173,12 @@ impl QueryResult {
     pub fn observed(&self) -> Option<f64> {
         let positives = self.positives.filter(|_| self.queries > 0)?;
         Some(positives as f64 / self.queries as f64)
+    }
+
+    /// Predicted false-positive rate.
+    pub fn predicted(&self) -> Option<f64> {
+        let positives = self.predicted_positives.filter(|_| self.queries > 0)?;
+        Some(positives / self.queries as f64)
     }
 
     /// Whether there were queries, and all of them were answered by yes.
@@ -171,26 +193,149 @@ impl QueryResult {
     }
 }
 
-/// Relative errors of a count, as shares of the truth, over the slices that have one.
+/// A count of a structure.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum CountKind {
+    /// Elements called new. A filter without false negatives calls none new twice, so its error is
+    /// the share that it lost; errors of slices are averaged.
+    Raw,
+    /// The unbiased estimate; errors of slices are averaged as squares.
+    Estimate,
+}
+
+impl CountKind {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Raw, Self::Estimate];
+
+    /// The name in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Raw => "raw",
+            Self::Estimate => "estimate",
+        }
+    }
+
+    /// The name in sentences.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Raw => "raw count",
+            Self::Estimate => "estimate",
+        }
+    }
+
+    /// The name of its error in sentences.
+    pub const fn error_words(self) -> &'static str {
+        match self {
+            Self::Raw => "mean error",
+            Self::Estimate => "root mean square error",
+        }
+    }
+
+    /// The error that people read: of a mean of squares the root.
+    pub fn shown(self, error: f64) -> f64 {
+        match self {
+            Self::Raw => error,
+            Self::Estimate => error.max(0.0).sqrt(),
+        }
+    }
+
+    /// The same of an interval.
+    pub fn shown_interval(self, interval: Interval) -> Interval {
+        let Interval { value, low, high } = interval;
+        // An error is not below 0.
+        let low = self.shown(low.max(0.0));
+        Interval { value: self.shown(value), low, high: self.shown(high) }
+    }
+}
+
+/// Errors of a count over the slices, in one replicate.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct CountErrors {
-    /// Mean of the absolute errors.
+pub struct SeedErrors {
+    /// Mean of the absolute errors, as shares of the truth.
     pub mean: f64,
-    /// 95 of 100 slices have at most this absolute error.
-    pub p95: f64,
+    /// Mean of their squares.
+    pub mean_square: f64,
+    /// Mean of the signed errors.
+    pub bias: f64,
+    /// Share of all elements that is missing.
+    pub lost: f64,
     /// Largest absolute error.
     pub worst: f64,
-    /// Slice with the largest error, by number.
+    /// Slice that has it, by number.
     pub worst_slice: usize,
-    /// Mean of the signed errors: below 0 if too little was counted.
+}
+
+impl SeedErrors {
+    /// The error by which structures are compared.
+    pub const fn primary(&self, kind: CountKind) -> f64 {
+        match kind {
+            CountKind::Raw => self.mean,
+            CountKind::Estimate => self.mean_square,
+        }
+    }
+}
+
+impl Replicate {
+    /// The count of a slice.
+    pub fn count(&self, kind: CountKind, slice: usize) -> Option<f64> {
+        match kind {
+            CountKind::Raw => self.first.get(slice).map(|&first| f64::from(first)),
+            CountKind::Estimate => self.estimates.get(slice).copied(),
+        }
+    }
+
+    /// Its errors over the slices that are judged; `None` if it has no such count.
+    fn errors(&self, kind: CountKind, slices: &[JudgedSlice], least: f64) -> Option<SeedErrors> {
+        let mut all = SeedErrors {
+            mean: 0.0,
+            mean_square: 0.0,
+            bias: 0.0,
+            lost: 0.0,
+            worst: -1.0,
+            worst_slice: 0,
+        };
+        let (mut judged, mut missing, mut elements) = (0.0, 0.0, 0.0);
+        for (number, slice) in slices.iter().enumerate().filter(|(_, slice)| slice.judged) {
+            let exact = slice.exact? as f64;
+            let error = (self.count(kind, number)? - exact) / exact;
+            let error = if error.abs() < least { 0.0 } else { error };
+            judged += 1.0;
+            missing -= error * exact;
+            elements += exact;
+            all.mean += error.abs();
+            all.mean_square += error * error;
+            all.bias += error;
+            if error.abs() > all.worst {
+                (all.worst, all.worst_slice) = (error.abs(), number);
+            }
+        }
+        all.mean /= judged;
+        all.mean_square /= judged;
+        all.bias /= judged;
+        all.lost = missing / elements;
+        (judged > 0.0).then_some(all)
+    }
+}
+
+/// Errors over all replicates.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CountErrors {
+    /// The error by which structures are compared, with its interval of 95 %.
+    pub error: Interval,
+    /// Mean share of all elements that is missing.
+    pub lost: f64,
+    /// Mean of the largest absolute errors.
+    pub worst: f64,
+    /// The slice that has it in more than half of the replicates, by number.
+    pub worst_slice: Option<usize>,
+    /// Mean of the signed errors.
     pub bias: f64,
 }
 
 impl Entry {
     /// Whether it used more memory in a slice than it was given.
     pub fn exceeds_memory(&self) -> bool {
-        let memory = self.memory_bytes.zip(self.memory_asked_bytes);
-        memory.is_some_and(|(used, asked)| used > asked)
+        self.memory_bytes.is_some_and(|used| used as f64 > self.size as f64 * (1.0 + EQUAL))
     }
 
     /// Whether its answers are worth nothing: it said yes to every absent element of a kind, or to
@@ -203,58 +348,238 @@ impl Entry {
             || all.peek().is_some() && all.all(QueryResult::is_always_yes)
     }
 
-    /// Slices in which the filter was so full that its counts say nothing.
+    /// Slices in which the filter was so full that its estimate says nothing, in any replicate.
     pub fn saturated_slices(&self) -> u64 {
-        self.counts.iter().filter(|count| count.saturated).count() as u64
-    }
-
-    /// Errors of the unbiased estimate; `None` if there is none.
-    pub fn estimate_errors(&self, slices: &[JudgedSlice]) -> Option<CountErrors> {
-        self.errors(slices, |count| count.estimate)
-    }
-
-    /// Errors of the raw count.
-    pub fn first_errors(&self, slices: &[JudgedSlice]) -> Option<CountErrors> {
-        self.errors(slices, |count| count.first.map(|first| first as f64))
-    }
-
-    /// Errors of the best count that the structure has: the estimate, else the raw count.
-    pub fn best_errors(&self, slices: &[JudgedSlice]) -> Option<CountErrors> {
-        let estimate = self.estimate_errors(slices);
-        estimate.or_else(|| self.first_errors(slices))
-    }
-
-    fn errors(
-        &self,
-        slices: &[JudgedSlice],
-        count: impl Fn(&SliceCount) -> Option<f64>,
-    ) -> Option<CountErrors> {
-        let mut errors: Vec<(f64, usize)> = Vec::new();
-        for (number, (slice, counts)) in slices.iter().zip(&self.counts).enumerate() {
-            let Some(exact) = slice.exact.filter(|&exact| exact > 0) else {
-                continue;
-            };
-            let exact = exact as f64;
-            errors.push(((count(counts)? - exact) / exact, number));
-        }
-        let judged = errors.len();
-        let bias = errors.iter().map(|(error, _)| error).sum::<f64>() / judged as f64;
-        let mean = errors.iter().map(|(error, _)| error.abs()).sum::<f64>() / judged as f64;
-        // Of equal errors the first slice is the worst.
-        errors.sort_by(|a, b| a.0.abs().total_cmp(&b.0.abs()).then(b.1.cmp(&a.1)));
-        let &(worst, worst_slice) = errors.last()?;
-        Some(CountErrors {
-            mean,
-            p95: errors[(judged * 95).div_ceil(100) - 1].0.abs(),
-            worst: worst.abs(),
-            worst_slice,
-            bias,
-        })
+        self.replicates.iter().map(|replicate| replicate.saturated_slices).max().unwrap_or(0)
     }
 
     /// The answers for a combination.
     pub fn query(&self, mask: u32, negatives: Negatives) -> Option<&QueryResult> {
         let mut queries = self.queries.iter();
         queries.find(|query| query.mask == mask && query.negatives == negatives)
+    }
+}
+
+/// Two structures at a size.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PairVerdict {
+    /// Bytes of each, or bits of each array.
+    pub size: u64,
+    /// Which of their counts.
+    pub count: CountKind,
+    /// The two, in the order in which they were asked for.
+    pub pair: [Contender; 2],
+    /// Most bytes that each used.
+    pub memory_bytes: [Option<u64>; 2],
+    /// Hash functions of each.
+    pub probes: [Option<u32>; 2],
+    /// Slices in which each was nearer to the truth, by the mean of the replicates.
+    pub slices_nearer: [u64; 2],
+    /// Slices that are judged.
+    pub slices: u64,
+    /// What the replicates say, or why there is nothing to say.
+    pub result: Result<PairJudgement, String>,
+}
+
+/// A share of the elements that a structure loses whatever its memory.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Floor {
+    /// Which structure.
+    pub contender: Contender,
+    /// Mean over the slices.
+    pub mean: f64,
+    /// Share of all elements.
+    pub lost: f64,
+}
+
+/// The entry, or why there is none that fits.
+fn fitting((contender, entry): (Contender, Option<&Entry>)) -> Result<&Entry, String> {
+    let name = contender.name();
+    let entry = entry.ok_or_else(|| format!("{name} takes no part"))?;
+    entry.unfit.as_ref().map_or(Ok(entry), |why| Err(format!("{name}: {why}")))
+}
+
+/// Memories that differ by no more are equal.
+const EQUAL: f64 = 0.01;
+
+impl Comparison {
+    /// The entry of a structure of a size.
+    pub fn entry(&self, contender: Contender, size: u64) -> Option<&Entry> {
+        self.entries.iter().find(|entry| entry.contender == contender && entry.size == size)
+    }
+
+    /// The slices that structures are judged by.
+    pub fn judged(&self) -> impl Iterator<Item = &JudgedSlice> {
+        self.slices.iter().filter(|slice| slice.judged)
+    }
+
+    /// The smallest error that counts: half an element of the largest slice.
+    fn least_error(&self) -> f64 {
+        let largest = self.judged().filter_map(|slice| slice.exact).max();
+        0.5 / largest.unwrap_or(1).max(1) as f64
+    }
+
+    /// The errors of a structure in each replicate; empty if it has no such count.
+    pub fn seed_errors(&self, entry: &Entry, kind: CountKind) -> Vec<SeedErrors> {
+        let least = self.least_error();
+        let replicates = entry.replicates.iter();
+        replicates.map_while(|it| it.errors(kind, &self.slices, least)).collect()
+    }
+
+    /// The errors by which structures are compared, one a replicate.
+    fn primary_errors(&self, entry: &Entry, kind: CountKind) -> Vec<f64> {
+        self.seed_errors(entry, kind).iter().map(|errors| errors.primary(kind)).collect()
+    }
+
+    /// The errors of a structure over all replicates; `None` if it has no such count.
+    pub fn errors(&self, entry: &Entry, kind: CountKind) -> Option<CountErrors> {
+        let seeds = self.seed_errors(entry, kind);
+        let mean =
+            |of: fn(&SeedErrors) -> f64| seeds.iter().map(of).sum::<f64>() / seeds.len() as f64;
+        let first = seeds.first()?;
+        let mut worst: Vec<usize> = seeds.iter().map(|errors| errors.worst_slice).collect();
+        worst.sort_unstable();
+        // What more than half have stands in the middle.
+        let middle = worst[worst.len() / 2];
+        let share = worst.iter().filter(|slice| **slice == middle).count() * 2;
+        let primary: Vec<f64> = seeds.iter().map(|errors| errors.primary(kind)).collect();
+        Some(CountErrors {
+            error: kind.shown_interval(Interval::new(&primary, LEVEL)),
+            lost: mean(|errors| errors.lost),
+            worst: mean(|errors| errors.worst),
+            worst_slice: (share > worst.len() && first.worst > 0.0).then_some(middle),
+            bias: mean(|errors| errors.bias),
+        })
+    }
+
+    /// The mean error over the replicates in each slice that is judged; signed.
+    pub fn slice_errors(&self, entry: &Entry, kind: CountKind) -> Vec<Option<f64>> {
+        let slices = self.slices.iter().enumerate();
+        let errors = slices.map(|(number, slice)| {
+            let exact = slice.exact.filter(|_| slice.judged)? as f64;
+            let mut sum = 0.0;
+            for replicate in &entry.replicates {
+                sum += replicate.count(kind, number)? - exact;
+            }
+            Some(sum / exact / entry.replicates.len() as f64)
+        });
+        errors.collect()
+    }
+
+    /// Compares two structures of a size by one of their counts.
+    pub fn verdict(&self, pair: [Contender; 2], size: u64, kind: CountKind) -> PairVerdict {
+        self.verdict_of(pair.map(|it| (it, self.entry(it, size))), size, kind)
+    }
+
+    /// The same by entries of the caller.
+    pub fn verdict_of(
+        &self,
+        pair: [(Contender, Option<&Entry>); 2],
+        size: u64,
+        kind: CountKind,
+    ) -> PairVerdict {
+        let entries = pair.map(|(_, entry)| entry);
+        let mut verdict = PairVerdict {
+            size,
+            count: kind,
+            pair: pair.map(|(contender, _)| contender),
+            memory_bytes: entries.map(|entry| entry?.memory_bytes),
+            probes: entries.map(|entry| entry?.probes),
+            slices_nearer: [0; 2],
+            slices: self.judged().count() as u64,
+            result: Err("no slice is judged and has elements".to_owned()),
+        };
+        verdict.result = self.judge(pair, kind);
+        if let ([Some(a), Some(b)], Ok(_)) = (entries, &verdict.result) {
+            let [a, b] = [a, b].map(|entry| self.slice_errors(entry, kind));
+            for (a, b) in a.iter().zip(&b) {
+                let (Some(a), Some(b)) = (a, b) else {
+                    continue;
+                };
+                verdict.slices_nearer[0] += u64::from(a.abs() < b.abs());
+                verdict.slices_nearer[1] += u64::from(b.abs() < a.abs());
+            }
+        }
+        verdict
+    }
+
+    fn judge(
+        &self,
+        pair: [(Contender, Option<&Entry>); 2],
+        kind: CountKind,
+    ) -> Result<PairJudgement, String> {
+        let [of_a, of_b] = [fitting(pair[0])?, fitting(pair[1])?];
+        let [a, b] = [of_a, of_b].map(|entry| self.primary_errors(entry, kind));
+        if self.judged().next().is_none() {
+            return Err("no slice is judged and has elements".to_owned());
+        }
+        for (entry, errors) in [(of_a, &a), (of_b, &b)] {
+            if errors.is_empty() {
+                return Err(format!("{} has no {}", entry.contender.name(), kind.words()));
+            }
+        }
+        if !self.is_equal_memory(of_a, of_b) {
+            let [used_a, used_b] = [of_a, of_b].map(|entry| entry.memory_bytes.unwrap_or(0));
+            return Err(format!(
+                "they do not have the same memory: {} uses {used_a} bytes and {} {used_b}",
+                of_a.contender.name(),
+                of_b.contender.name()
+            ));
+        }
+        Ok(self.rule.judge(&a, &b, kind == CountKind::Estimate))
+    }
+
+    /// Whether two structures have the same memory, or arrays of the same size if that is asked.
+    fn is_equal_memory(&self, a: &Entry, b: &Entry) -> bool {
+        let [a, b] = [a, b].map(|entry| entry.memory_bytes.unwrap_or(0) as f64);
+        self.has_arrays || (a - b).abs() <= EQUAL * a.max(b)
+    }
+
+    /// A pair at every size.
+    pub fn sweep(&self, pair: [Contender; 2], kind: CountKind) -> Vec<PairVerdict> {
+        self.sizes.iter().map(|&size| self.verdict(pair, size, kind)).collect()
+    }
+
+    /// Where the pair changes places.
+    pub fn crossovers(&self, pair: [Contender; 2], kind: CountKind) -> Vec<Crossover> {
+        let sweep = self.sweep(pair, kind).into_iter();
+        let judged = sweep.filter_map(|verdict| Some((verdict.size, verdict.result.ok()?)));
+        crossovers(&judged.collect::<Vec<_>>())
+    }
+
+    /// The structures of a size that are not worse than the best by one of their counts. One that
+    /// takes more memory, or says yes to everything, is none of them.
+    pub fn best(&self, size: u64, kind: CountKind, full: u32) -> Vec<&Entry> {
+        let of_size = self.entries.iter().filter(|entry| entry.size == size);
+        let can_be = of_size.filter(|entry| {
+            (self.has_arrays || !entry.exceeds_memory())
+                && !entry.says_always_yes(full)
+                && (kind == CountKind::Raw || entry.saturated_slices() == 0)
+        });
+        let errors = can_be.map(|entry| (entry, self.primary_errors(entry, kind)));
+        let errors: Vec<_> = errors.filter(|(_, errors)| !errors.is_empty()).collect();
+        let numbers: Vec<&[f64]> = errors.iter().map(|(_, errors)| &errors[..]).collect();
+        let best = best_set(&numbers).into_iter().zip(&errors);
+        best.filter(|(is_best, _)| *is_best).map(|(_, (entry, _))| *entry).collect()
+    }
+
+    /// What structures lose whatever their memory: of those that take part and lose anything.
+    pub fn floors(&self, plan: &ComparePlan) -> Vec<Floor> {
+        let floor = |&contender: &Contender| {
+            let (mut mean, mut slices, mut lost, mut all) = (0.0, 0.0, 0, 0);
+            for slice in self.judged() {
+                let (exact, seen) = (slice.exact?, contender.sees_at_most(slice.floors)?);
+                mean += (exact - seen) as f64 / exact as f64;
+                slices += 1.0;
+                lost += exact - seen;
+                all += exact;
+            }
+            (slices > 0.0).then(|| Floor {
+                contender,
+                mean: mean / slices,
+                lost: lost as f64 / all as f64,
+            })
+        };
+        plan.contenders.iter().filter_map(floor).collect()
     }
 }

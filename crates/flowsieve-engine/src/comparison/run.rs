@@ -1,12 +1,15 @@
 //! The run: the pipeline's reading and slicing, with the comparison as its stage.
 
-use super::stage::CompareStage;
-use super::{ComparePlan, Comparison};
+use super::evaluation::evaluate;
+use super::stage::{Collected, CompareStage};
+use super::{ComparePlan, Comparison, Entry};
 use crate::elements::Extractor;
 use crate::hashing::Digester;
+use crate::memory::MEMORY_REFUSED;
 use crate::pipeline::{
     Cut, Edges, InputResult, Observer, Reread, RunError, SlicePipeline, Totals, Traffic, Watch,
 };
+use crate::trace::StopFlag;
 use std::sync::Arc;
 use std::thread;
 
@@ -46,7 +49,7 @@ pub fn compare(
         recalls: false,
         delay_ns: None,
     };
-    // Workers start when the first elements have come, so a stage keeps its scope.
+    // Workers start while elements come if not all of them can be kept, so a stage keeps its scope.
     let first =
         thread::scope(|scope| pipeline.run(scope, watch, |_| CompareStage::new(scope, plan)))?;
     let read = match pipeline.wanted_again(&first) {
@@ -57,31 +60,39 @@ pub fn compare(
         })?
         .behind(first.inputs, first.totals),
     };
-    let interrupted = read.totals.interrupted;
-    let mut comparison = read.outcome;
+    let mut collected = read.outcome;
+    collected.sort();
     let edges = Edges::new(plan.slicing, &plan.trace.selection, read.grid);
-    mark_partial(&mut comparison, edges, interrupted);
-    let is_full = |slice: &usize| {
-        let mut entries = comparison.entries.iter();
-        entries.any(|entry| entry.counts.get(*slice).is_some_and(|c| c.saturated))
-    };
-    let kept = comparison.slices.len();
+    mark_partial(&mut collected, edges, read.totals.interrupted, plan.whole_slices);
+    let packets = read.totals.packets;
+    // An interrupted run gives the result of a trace that ends there.
+    let stop = if read.totals.interrupted { StopFlag::default() } else { watch.stop() };
+    let evaluated = thread::scope(|scope| evaluate(scope, plan, collected, &stop));
+    let (comparison, is_stopped) = evaluated.map_err(|panicked| match panicked.0 {
+        reason if reason == MEMORY_REFUSED => RunError::Memory,
+        reason => RunError::Worker { packets, reason },
+    })?;
+    let interrupted = read.totals.interrupted || is_stopped;
     let totals = Totals {
-        slices: kept as u64 + comparison.slices_omitted,
-        saturated_slices: (0..kept).filter(is_full).count() as u64,
+        slices: comparison.slices.len() as u64 + comparison.slices_omitted,
+        saturated_slices: comparison.entries.iter().map(Entry::saturated_slices).max().unwrap_or(0),
         complete: InputResult::all_read(&read.inputs, interrupted),
+        interrupted,
         ..read.totals
     };
     Ok(Comparison { inputs: read.inputs, totals, ..comparison })
 }
 
-/// Marks the slices that the trace covers only in part.
-fn mark_partial(outcome: &mut Comparison, edges: Edges, interrupted: bool) {
-    let first_ns = outcome.slices.first().map_or(0, |first| first.start_ns);
+/// Marks the slices that the trace covers only in part, and leaves them out if that is asked.
+fn mark_partial(collected: &mut Collected, edges: Edges, interrupted: bool, whole: bool) {
+    let slices = &mut collected.slices;
+    let first_ns = slices.first().map_or(0, |first| first.slice.start_ns);
     // Slices that were left out are the last ones.
-    let last = outcome.slices.len().checked_sub(1).filter(|_| outcome.slices_omitted == 0);
-    for (number, slice) in outcome.slices.iter_mut().enumerate() {
+    let last = slices.len().checked_sub(1).filter(|_| collected.slices_omitted == 0);
+    for (number, closed) in slices.iter_mut().enumerate() {
+        let slice = &mut closed.slice;
         let cut = (last == Some(number)).then_some(Cut::new(interrupted));
         slice.partial = edges.is_partial((slice.start_ns, slice.end_ns), first_ns, cut);
+        slice.judged &= !(whole && slice.partial);
     }
 }

@@ -1,132 +1,169 @@
-//! The stage of a comparison: holds the first elements back until it is known how many a slice has,
-//! then makes the structures and gives them everything.
+//! The stage of a comparison: leaves of each slice the list of its first sightings, and the truth
+//! about it.
+//!
+//! Only the first sighting of an element can change the count of a filter without false negatives,
+//! so nothing else has to reach the structures; those whose counters repeats change get all. Lists
+//! are kept until everything was read, for as many replicates as it takes. If they would take too
+//! much memory, all replicates are evaluated at once, and from then on each slice as it closes.
 
-use super::candidate::{Candidate, Design, Unfit};
-use super::collector::AnswerCollector;
-use super::expected::expected;
-use super::negatives::Asking;
-use super::plan::SETS_BYTES;
-use super::results::{Expected, SliceCount};
+use super::evaluation::{Evaluated, Evaluation};
+use super::negatives::{Asking, Questions};
+use super::results::JudgedSlice;
 use super::truth::{Counted, Truth};
-use super::workers::{self, Task, Worker};
-use super::{ComparePlan, Comparison, Contender, Entry};
+use super::{ComparePlan, Contender};
 use crate::elements::ElementColumns;
-use crate::guard::{WorkerPanicked, catch_panic};
+use crate::filters::FilterKind;
+use crate::guard::catch_panic;
 use crate::hashing::{Digest, Digester};
 use crate::memory::can_allocate;
 use crate::pipeline::{Closing, Stage, StageError};
-use crate::threads::Pool;
-use std::mem::size_of;
+use std::mem::{size_of, take};
 use std::sync::Arc;
 use std::thread::Scope;
 
-/// Bytes of elements that are held back, about: a million pairs.
-const HELD_BYTES: usize = 48 << 20;
+/// What is left of a slice: digests of its first sightings in the order of the trace, and questions
+/// about it.
+#[derive(Debug, Default)]
+pub(super) struct SliceList {
+    /// Of whole elements.
+    pub(super) whole: Vec<Digest>,
+    /// Of attributes, one element after the other.
+    pub(super) attributes: Vec<Digest>,
+    pub(super) questions: Option<Questions>,
+}
 
-/// Closings without all answers before everybody is waited for. Their questions are in memory.
-const MAX_OUTSTANDING: usize = 4;
+impl SliceList {
+    fn bytes(&self) -> usize {
+        let questions = self.questions.as_ref().map_or(0, Questions::bytes);
+        (self.whole.capacity() + self.attributes.capacity()) * size_of::<Digest>() + questions + 256
+    }
 
-/// The state of a comparison.
+    /// Appends these elements; `None` if the system does not give the memory.
+    fn extend(&mut self, elements: &ElementColumns, numbers: &[u32], arity: usize) -> Option<()> {
+        let (whole, attributes) = (&mut self.whole, &mut self.attributes);
+        for (digests, more) in
+            [(&mut *whole, numbers.len()), (&mut *attributes, numbers.len() * arity)]
+        {
+            if digests.len() + more > digests.capacity() {
+                let bytes = 2 * (digests.len() + more) * size_of::<Digest>();
+                can_allocate(bytes as u64).then_some(())?;
+                digests.try_reserve(more).ok()?;
+            }
+        }
+        for &number in numbers {
+            let number = number as usize;
+            whole.push(elements.digests[number]);
+            attributes.extend_from_slice(&elements.attributes[number * arity..][..arity]);
+        }
+        Some(())
+    }
+}
+
+/// A slice with what is left of it.
+#[derive(Debug)]
+pub(super) struct ClosedList {
+    /// Number of the slice in the grid.
+    pub(super) index: i64,
+    pub(super) slice: JudgedSlice,
+    /// `None` if the truth passed its limit, and once it was evaluated.
+    pub(super) list: Option<Arc<SliceList>>,
+}
+
+/// What was read.
+pub(super) struct Collected {
+    /// The slices, in the order in which they closed.
+    pub(super) slices: Vec<ClosedList>,
+    pub(super) slices_omitted: u64,
+    pub(super) counted: Counted,
+    /// What was evaluated already, if not everything was kept.
+    pub(super) evaluated: Option<Evaluated>,
+}
+
+impl Collected {
+    /// Puts the slices into the order of time.
+    pub(super) fn sort(&mut self) {
+        let mut order: Vec<usize> = (0..self.slices.len()).collect();
+        order.sort_by_key(|&number| self.slices[number].index);
+        if let Some(evaluated) = &mut self.evaluated {
+            evaluated.entries.iter_mut().flat_map(|entry| &mut entry.replicates).for_each(|it| {
+                let first = order.iter().filter(|_| !it.first.is_empty());
+                it.first =
+                    first.map(|&number| it.first.get(number).copied().unwrap_or(0)).collect();
+                let estimates = order.iter().filter(|_| !it.estimates.is_empty());
+                let estimates =
+                    estimates.map(|&number| it.estimates.get(number).copied().unwrap_or(0.0));
+                it.estimates = estimates.collect();
+            });
+        }
+        self.slices.sort_by_key(|closed| closed.index);
+    }
+}
+
+/// The state of a comparison while the inputs are read.
 pub(super) struct CompareStage<'scope, 'env, 'plan> {
     scope: &'scope Scope<'scope, 'env>,
     plan: &'plan ComparePlan,
-    phase: Phase,
     truth: Truth,
+    /// Lists of the open slices.
+    open: Vec<SliceList>,
     /// Numbers of the elements of a batch that are new to the truth.
     new: Vec<u32>,
-    collector: AnswerCollector,
+    closed: Vec<ClosedList>,
+    /// Bytes of the lists that are kept.
+    bytes: u64,
+    omitted: u64,
+    /// Set once lists are no longer kept.
+    evaluation: Option<Evaluation<'plan>>,
 }
 
-enum Phase {
-    /// Until [`HELD_BYTES`] came.
-    Holding {
-        held: Vec<Held>,
-        bytes: usize,
-        /// Distinct values in each slice that ended.
-        slices: Vec<Vec<u64>>,
-    },
-    Running(Pool<Worker>),
-}
+/// Slices that are kept, at most; a result has numbers for each.
+const MAX_SLICES: usize = 1 << 20;
 
-/// What was held back.
-enum Held {
-    Add { slot: usize, elements: ElementColumns },
-    Close(Closing),
-}
-
-impl<'scope, 'env, 'plan> CompareStage<'scope, 'env, 'plan> {
+impl<'scope, 'env, 'plan: 'scope> CompareStage<'scope, 'env, 'plan> {
     pub(super) fn new(scope: &'scope Scope<'scope, 'env>, plan: &'plan ComparePlan) -> Self {
+        let xored = plan.contenders.contains(&Contender::from(FilterKind::CmdbfXor));
+        let asking = Asking {
+            counted: Counted { xored, ..Counted::new(plan.rule.kind, &plan.counted()) },
+            asked: plan.asked(),
+            digester: Digester::new(plan.seed),
+        };
+        // Lists get the other half.
+        let limit = plan.exact_limit_bytes / 2 / plan.open_slices() as u64;
         Self {
             scope,
             plan,
-            phase: Phase::Holding { held: Vec::new(), bytes: 0, slices: Vec::new() },
-            truth: truth(plan),
+            truth: Truth::new(asking, limit),
+            open: Vec::new(),
             new: Vec::new(),
-            collector: AnswerCollector::new(plan.asked()),
+            closed: Vec::new(),
+            bytes: 0,
+            omitted: 0,
+            evaluation: None,
         }
     }
 
-    /// Makes the structures and gives them what was held back.
-    fn start(&mut self) -> Result<(), StageError> {
-        let Phase::Holding { held, slices, .. } = &mut self.phase else {
-            return Ok(());
-        };
-        let (held, slices) = (std::mem::take(held), std::mem::take(slices));
-        let plan = self.plan;
-        let expected = expected(slices, plan.expected, self.truth.counted());
-        let (entries, candidates) = entries(plan, &expected, set_limit(plan));
-        self.collector.begin(expected, entries);
-        self.phase = Phase::Running(workers::start(self.scope, candidates, plan.trace.threads));
-        // Questions are about what was there when a slice closed.
-        self.truth = truth(plan);
-        held.into_iter().try_for_each(|held| match held {
-            Held::Add { slot, mut elements } => self.add(0, slot, &mut elements),
-            Held::Close(closing) => self.close(closing),
-        })
+    fn reach(&mut self, slot: usize) {
+        while self.open.len() <= slot {
+            self.open.push(SliceList::default());
+        }
     }
 
-    /// Asks the truth about these elements, and takes those of which the structures make something:
-    /// unless repeats count, those that are new to the slice. None are left.
-    fn pass(
-        &mut self,
-        slot: usize,
-        elements: &mut ElementColumns,
-    ) -> Result<ElementColumns, WorkerPanicked> {
-        self.new.clear();
-        catch_panic(|| self.truth.add(slot, &elements.keys, &mut self.new))?;
-        let mut first = match &mut self.phase {
-            // What is held has no more memory than it needs, and the memory of the batch is used
-            // again.
-            Phase::Holding { .. } => ElementColumns::default(),
-            Phase::Running(workers) => workers.fresh(),
-        };
-        if self.plan.repeats_count() || self.new.len() == elements.len() {
-            std::mem::swap(elements, &mut first);
-        } else {
-            let arity = self.plan.rule.kind.arity();
-            first.extend_from_some(elements, &self.new, arity);
-            elements.clear();
-        }
-        Ok(first)
-    }
-
-    /// Takes the answers that have come, and waits for more while there are this many closings
-    /// without.
-    fn collect(&mut self, outstanding: usize) -> Result<(), StageError> {
-        let Phase::Running(workers) = &mut self.phase else {
-            return Ok(());
-        };
-        while let Some(answer) = workers.answer(self.collector.outstanding() >= outstanding)? {
-            self.collector.take(answer);
-        }
+    /// Evaluates what was kept in all replicates, and keeps no lists from now on.
+    fn stream(&mut self) -> Result<(), StageError> {
+        let counted = self.truth.counted();
+        let mut evaluation =
+            Evaluation::begin(self.scope, self.plan, &self.closed, counted, false)?;
+        evaluation.run_streamed(&mut self.closed, 0)?;
+        self.bytes = 0;
+        self.evaluation = Some(evaluation);
         Ok(())
     }
 }
 
-impl Stage for CompareStage<'_, '_, '_> {
+impl<'scope, 'plan: 'scope> Stage for CompareStage<'scope, '_, 'plan> {
     const LOOKS_AHEAD: bool = true;
 
-    type Outcome = Comparison;
+    type Outcome = Collected;
 
     fn add(
         &mut self,
@@ -134,119 +171,71 @@ impl Stage for CompareStage<'_, '_, '_> {
         slot: usize,
         elements: &mut ElementColumns,
     ) -> Result<(), StageError> {
-        let size = size_of_columns(elements);
-        let elements = self.pass(slot, elements)?;
-        match &mut self.phase {
-            Phase::Holding { held, bytes, .. } => {
-                held.push(Held::Add { slot, elements });
-                *bytes += size;
-                if *bytes >= HELD_BYTES || !can_allocate(self.plan.structure_bytes() + SETS_BYTES) {
-                    return self.start();
-                }
-                Ok(())
-            }
-            Phase::Running(workers) => {
-                let elements = Arc::new(elements);
-                workers.push_all(Task::Add { slot, elements })?;
-                self.collect(MAX_OUTSTANDING)
+        self.reach(slot);
+        self.new.clear();
+        catch_panic(|| self.truth.add(slot, &elements.keys, &mut self.new))?;
+        if self.plan.repeats_count() {
+            self.new.clear();
+            self.new.extend(0..elements.len() as u32);
+        }
+        if !self.truth.is_over_limit(slot) {
+            let arity = self.plan.rule.kind.arity();
+            if self.open[slot].extend(elements, &self.new, arity).is_none() {
+                self.truth.give_up(slot);
             }
         }
+        elements.clear();
+        Ok(())
     }
 
     fn close(&mut self, closing: Closing) -> Result<(), StageError> {
-        let (slot, truth) = (closing.slot, &mut self.truth);
-        match &mut self.phase {
-            Phase::Holding { held, bytes, slices } => {
-                slices.extend(truth.counts(slot));
-                truth.clear(slot);
-                held.push(Held::Close(closing));
-                // Slices without elements take memory as well.
-                *bytes += size_of::<Closing>();
-                Ok(())
-            }
-            Phase::Running(workers) => {
-                let questions = Arc::new(catch_panic(|| truth.questions(&closing))?);
-                truth.clear(slot);
-                self.collector.announce(closing.number, closing.slice, Arc::clone(&questions));
-                workers.push_all(Task::Close { number: closing.number, slot, questions })?;
-                self.collect(MAX_OUTSTANDING)
-            }
+        let slot = closing.slot;
+        self.reach(slot);
+        let mut list = take(&mut self.open[slot]);
+        let counts = self.truth.counts(slot);
+        if counts.is_some() && self.plan.queries {
+            list.questions = Some(catch_panic(|| self.truth.questions(&closing))?);
         }
-    }
-
-    fn finish(mut self) -> Result<Comparison, StageError> {
-        self.start()?;
-        self.collect(1)?;
-        Ok(self.collector.finish())
-    }
-}
-
-/// Bytes that the sets of one slice may take: the truth's, and those of the exact set if it takes
-/// part.
-fn set_limit(plan: &ComparePlan) -> u64 {
-    let sets = 1 + u64::from(plan.contenders.contains(&Contender::EXACT));
-    plan.exact_limit_bytes / sets / plan.open_slices() as u64
-}
-
-/// The truth before the first element.
-fn truth(plan: &ComparePlan) -> Truth {
-    let asking = Asking {
-        counted: Counted::new(plan.rule.kind, &plan.asked()),
-        asked: plan.asked(),
-        digester: Digester::new(plan.seed),
-    };
-    Truth::new(asking, set_limit(plan))
-}
-
-fn size_of_columns(elements: &ElementColumns) -> usize {
-    let digests = elements.digests.len() + elements.attributes.len();
-    let keys: usize = elements.keys.iter().map(|key| key.len() + 4).sum();
-    // And the overhead of a batch: small slices have small ones.
-    digests * size_of::<Digest>() + keys + 256
-}
-
-/// One entry for each memory and structure, and a candidate for each that fits.
-fn entries(
-    plan: &ComparePlan,
-    expected: &Expected,
-    exact_limit: u64,
-) -> (Vec<Entry>, Vec<Candidate>) {
-    let mut entries = Vec::new();
-    let mut candidates = Vec::new();
-    let sized = |contender: &&Contender| **contender != Contender::EXACT;
-    let of_memories = plan.memories.iter().flat_map(|&bytes| {
-        let contenders = plan.contenders.iter().filter(sized);
-        contenders.map(move |&contender| (contender, Some(bytes)))
-    });
-    let exact = plan.contenders.iter().filter(|c| !sized(c));
-    for (contender, asked) in of_memories.chain(exact.map(|&contender| (contender, None))) {
-        let design = Design::new(contender, asked.unwrap_or(exact_limit), expected, plan);
-        let mut entry = Entry {
-            contender,
-            memory_asked_bytes: asked,
-            memory_bytes: None,
-            needed_bytes: None,
-            unfit: None,
-            probes: None,
-            stored: Vec::new(),
-            counts: Vec::<SliceCount>::new(),
-            queries: Vec::new(),
-            ns_per_element: None,
-        };
-        match design {
-            Err(Unfit { needed_bytes, why }) => {
-                entry.needed_bytes = needed_bytes;
-                entry.unfit = Some(why);
-            }
-            Ok(design) => {
-                if let Some(spec) = design.filter() {
-                    entry.probes = Some(spec.probes());
-                    entry.stored = spec.shape().stored;
-                }
-                candidates.push(Candidate::new(design, plan));
-            }
+        self.truth.clear(slot);
+        if self.closed.len() == MAX_SLICES {
+            self.omitted += 1;
+            return Ok(());
         }
-        entries.push(entry);
+        list.whole.shrink_to_fit();
+        list.attributes.shrink_to_fit();
+        self.bytes += list.bytes() as u64;
+        let exact = counts.as_ref().map(|(values, _)| values[0]);
+        let (values, floors) = counts.unwrap_or_default();
+        self.closed.push(ClosedList {
+            index: closing.slice.index,
+            slice: JudgedSlice {
+                start_ns: closing.slice.start_ns,
+                end_ns: closing.slice.end_ns,
+                packets: closing.slice.packets,
+                elements: closing.slice.elements,
+                exact,
+                values,
+                floors,
+                partial: false,
+                judged: exact > Some(0),
+            },
+            list: exact.map(|_| Arc::new(list)),
+        });
+        if let Some(evaluation) = &mut self.evaluation {
+            let last = self.closed.len() - 1;
+            evaluation.run_streamed(&mut self.closed, last)?;
+        } else if self.bytes > self.plan.exact_limit_bytes / 2 || !can_allocate(self.bytes / 4) {
+            self.stream()?;
+        }
+        Ok(())
     }
-    (entries, candidates)
+
+    fn finish(self) -> Result<Collected, StageError> {
+        Ok(Collected {
+            counted: self.truth.counted().clone(),
+            evaluated: self.evaluation.map(Evaluation::finish),
+            slices: self.closed,
+            slices_omitted: self.omitted,
+        })
+    }
 }

@@ -39,9 +39,21 @@ impl Truth {
         &self.asking.counted
     }
 
-    /// Distinct values of each combination in this slot; `None` if the limit was passed.
-    pub(super) fn counts(&mut self, slot: usize) -> Option<Vec<u64>> {
-        self.slot(slot).counts()
+    /// Distinct values of each combination in this slot, and what structures see of its elements at
+    /// most; `None` if the limit was passed.
+    pub(super) fn counts(&mut self, slot: usize) -> Option<(Vec<u64>, Floors)> {
+        let sets = self.slot(slot);
+        Some((sets.counts()?, sets.floors()))
+    }
+
+    /// Whether there is no truth about the slice in this slot.
+    pub(super) fn is_over_limit(&mut self, slot: usize) -> bool {
+        self.slot(slot).over_limit
+    }
+
+    /// Gives up the truth about the slice in this slot, and its memory.
+    pub(super) fn give_up(&mut self, slot: usize) {
+        self.slot(slot).give_up();
     }
 
     /// The questions about a slice that closes.
@@ -64,6 +76,8 @@ impl Truth {
 pub(super) struct Counted {
     pub(super) kind: ElementKind,
     pub(super) masks: Vec<u32>,
+    /// Elements are also counted as a XOR of addresses sees them.
+    pub(super) xored: bool,
 }
 
 impl Counted {
@@ -72,7 +86,7 @@ impl Counted {
         let mut masks = asked.to_vec();
         let singles = (0..kind.arity()).map(|attribute| 1 << attribute);
         masks.extend(singles.filter(|single| !asked.contains(single)));
-        Self { kind, masks }
+        Self { kind, masks, xored: false }
     }
 
     /// Where a combination stands.
@@ -90,17 +104,32 @@ pub(super) struct SliceSets {
     limit: u64,
     over_limit: bool,
     part: Vec<u8>,
+    floors: Floors,
+    /// Elements as a combined array of addresses joined by XOR sees them; `None` if nothing asks for it.
+    xored: Option<Interner>,
+}
+
+/// Elements of a slice that structures call new whatever their memory.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Floors {
+    /// Those with a value that did not occur before: an array for each attribute sees no more.
+    pub new_values: u64,
+    /// Those with such a value, and those whose values make up another set than before:
+    /// addresses joined by XOR see no more. `None` if no structure has such addresses.
+    pub new_sets: Option<u64>,
 }
 
 impl SliceSets {
     /// Sets that take at most `limit` bytes together.
     pub(super) fn new(counted: &Counted, limit: u64) -> Self {
-        let sets = counted.masks.len();
+        let sets = counted.masks.len() + usize::from(counted.xored);
         Self {
-            sets: (0..sets).map(|_| Interner::new()).collect(),
+            sets: (0..counted.masks.len()).map(|_| Interner::new()).collect(),
             limit: limit / sets as u64,
             over_limit: false,
             part: Vec::new(),
+            floors: Floors { new_values: 0, new_sets: counted.xored.then_some(0) },
+            xored: counted.xored.then(Interner::new),
         }
     }
 
@@ -118,18 +147,50 @@ impl SliceSets {
             }
         }
         if self.over_limit {
-            // The memory is given back; there is no answer for the rest of the slice.
-            self.sets.iter_mut().for_each(|set| *set = Interner::new());
+            self.give_up();
         }
     }
 
+    /// Gives the memory back; there is no answer for the rest of the slice.
+    fn give_up(&mut self) {
+        self.over_limit = true;
+        let sets = self.sets.iter_mut().chain(&mut self.xored);
+        sets.for_each(|set| *set = Interner::new());
+    }
+
     fn add_parts(&mut self, counted: &Counted, key: &[u8]) -> Option<()> {
+        // An element of one attribute is its value, which is new.
+        let mut has_new_value = counted.kind.arity() < 2;
         for (&mask, set) in counted.masks.iter().zip(&mut self.sets).skip(1) {
             self.part.clear();
             counted.kind.part(key, mask, &mut self.part);
-            set.intern(&self.part, 0, self.limit)?;
+            let (_, is_new) = set.intern(&self.part, 0, self.limit)?;
+            has_new_value |= is_new && mask.is_power_of_two();
+        }
+        self.floors.new_values += u64::from(has_new_value);
+        if let (Some(xored), Some(new_sets)) = (&mut self.xored, &mut self.floors.new_sets) {
+            // Equal values have equal addresses, which cancel; what is left has no order.
+            let mut values: Vec<&[u8]> = Vec::new();
+            for (_, value) in counted.kind.values(key, counted.kind.all()) {
+                match values.iter().position(|other| *other == value) {
+                    Some(place) => drop(values.swap_remove(place)),
+                    None => values.push(value),
+                }
+            }
+            values.sort_unstable();
+            self.part.clear();
+            for value in values {
+                self.part.push(value.len() as u8);
+                self.part.extend_from_slice(value);
+            }
+            let (_, is_new) = xored.intern(&self.part, 0, self.limit)?;
+            *new_sets += u64::from(has_new_value || is_new);
         }
         Some(())
+    }
+
+    pub(super) const fn floors(&self) -> Floors {
+        self.floors
     }
 
     /// The set of the combination at this place of the list; `None` if the limit was passed.
@@ -143,7 +204,9 @@ impl SliceSets {
     }
 
     pub(super) fn clear(&mut self) {
-        self.sets.iter_mut().for_each(Interner::clear);
+        self.sets.iter_mut().chain(&mut self.xored).for_each(Interner::clear);
+        self.floors.new_values = 0;
+        self.floors.new_sets = self.floors.new_sets.map(|_| 0);
         self.over_limit = false;
     }
 }
@@ -175,10 +238,5 @@ impl Values {
             .filter(|(counted, _)| *counted & mask == mask)
             .map(|(_, &count)| count as f64)
             .fold(singles, f64::min)
-    }
-
-    /// The counts, in the order of the combinations that are counted.
-    pub(super) fn counts(&self) -> &[u64] {
-        &self.counts
     }
 }

@@ -105,13 +105,6 @@ impl Keys {
         }
     }
 
-    /// Reserves memory for these strings of another list.
-    fn reserve_from(&mut self, from: &Self, numbers: &[u32]) {
-        let bytes = numbers.iter().map(|&number| from.get(number as usize).len());
-        self.bytes.reserve(bytes.sum::<usize>() + PADDED);
-        self.ends.reserve(numbers.len());
-    }
-
     /// Appends these strings of another list.
     fn extend_from(&mut self, from: &Self, range: Range<usize>) {
         let place = |number: usize| number.checked_sub(1).map_or(0, |before| from.ends[before]);
@@ -187,21 +180,6 @@ impl ElementColumns {
         }
         if !from.keys.is_empty() {
             self.keys.push_from(&from.keys, element);
-        }
-    }
-
-    /// Appends elements of other columns by number, each of `arity` attributes. Reserves the memory
-    /// for all of them first.
-    pub(crate) fn extend_from_some(&mut self, from: &Self, elements: &[u32], arity: usize) {
-        self.digests.reserve(elements.len());
-        if !from.attributes.is_empty() {
-            self.attributes.reserve(elements.len() * arity);
-        }
-        if !from.keys.is_empty() {
-            self.keys.reserve_from(&from.keys, elements);
-        }
-        for &element in elements {
-            self.push_from(from, element as usize, arity);
         }
     }
 

@@ -30,8 +30,6 @@ pub(crate) enum Reply<A, B> {
     Answer(A),
     /// Its batch, emptied.
     Emptied(B),
-    /// Nothing.
-    Nothing,
 }
 
 /// Workers in threads, or one in the caller's thread.
@@ -110,7 +108,6 @@ impl<W: Work, C: Channels> Pool<W, C> {
                 match catch_panic(|| work.work(task))? {
                     Reply::Answer(answer) => answers.push_back(answer),
                     Reply::Emptied(batch) => emptied.push(batch),
-                    Reply::Nothing => {}
                 }
                 Ok(())
             }
@@ -123,16 +120,6 @@ impl<W: Work, C: Channels> Pool<W, C> {
                 Err(last.find_map(Result::err).unwrap_or_else(WorkerPanicked::silent))
             }
         }
-    }
-
-    /// Pushes a task to every worker.
-    pub(crate) fn push_all(&mut self, task: W::Task) -> Result<(), WorkerPanicked>
-    where
-        W::Task: Clone,
-    {
-        let last = self.workers() - 1;
-        (0..last).try_for_each(|worker| self.push(worker, task.clone()))?;
-        self.push(last, task)
     }
 
     /// Returns the next answer; waits for it if `wait`, otherwise `None` if none has come.
@@ -164,7 +151,6 @@ impl<W: Work, C: Channels> Worker<W, C> {
             let goes_on = match catch_panic(|| self.work.work(task)) {
                 Ok(Reply::Answer(answer)) => C::send(&self.answers, Ok(answer)),
                 Ok(Reply::Emptied(batch)) => C::send(&self.emptied, batch),
-                Ok(Reply::Nothing) => true,
                 Err(panicked) => {
                     C::send(&self.answers, Err(panicked));
                     false

@@ -23,6 +23,17 @@ impl Digest {
         self.0
     }
 
+    /// The digest under the hash function of this number, as if the bytes were hashed again; number
+    /// 0 is the digest itself. Digests that are equal stay so under every function.
+    #[inline]
+    #[must_use]
+    pub const fn rehashed(self, function: u32) -> Self {
+        if function == 0 {
+            return self;
+        }
+        Self(mix(Self(mix(self, REHASH + function as u64)), REHASH))
+    }
+
     /// The digest of a combination of attributes: those in `mask` (bit i for attribute i), whose
     /// digests come in order.
     ///
@@ -34,6 +45,9 @@ impl Digest {
         digests.into_iter().fold(start, |state, digest| Self(mix(Self(state.0 ^ digest.0), JOIN)))
     }
 }
+
+/// Streams of [`mix`] that hash digests again, from this one on.
+const REHASH: u64 = 1 << 32;
 
 /// Stream of [`mix`] that joins digests; part of the definition of joined digests.
 const JOIN: u64 = 0x20;
@@ -112,6 +126,26 @@ mod tests {
             let ones = joined.iter().filter(|d| d.value() >> bit & 1 == 1).count();
             // Standard deviation 350.
             assert!(ones.abs_diff(245_000) < 4 * 350 + 175, "bit {bit}: {ones}");
+        }
+    }
+
+    /// Under two functions the bits of a digest are as different as those of two digests.
+    #[test]
+    fn hash_functions_are_independent() {
+        let digests = (0..20_000_u64).map(|n| Digester::new(0).digest(&n.to_le_bytes()));
+        let digests: Vec<Digest> = digests.collect();
+        assert!(digests.iter().all(|digest| digest.rehashed(0) == *digest));
+        for (a, b) in [(0, 1), (1, 2), (2, 3), (1, 1 << 20)] {
+            let distinct: HashSet<Digest> = digests.iter().map(|it| it.rehashed(b)).collect();
+            assert_eq!(distinct.len(), digests.len());
+            for bit in 0..64 {
+                let differ = |it: &&Digest| {
+                    (it.rehashed(a).value() ^ it.rehashed(b).value().rotate_left(bit)) & 1 == 1
+                };
+                let ones = digests.iter().filter(differ).count();
+                // Standard deviation 71.
+                assert!(ones.abs_diff(10_000) < 4 * 71 + 36, "{a} {b} bit {bit}: {ones}");
+            }
         }
     }
 

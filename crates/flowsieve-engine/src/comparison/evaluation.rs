@@ -1,0 +1,538 @@
+//! The evaluation: every structure of every size over the lists of the slices, once for each set of
+//! hash functions.
+//!
+//! Replicate 0 has the digests of the trace, as a count with the same seed has them; the digests of
+//! replicate i are those of replicate 0, hashed again. So no byte of an element is hashed twice.
+//! A task is a slice and some replicates: a worker takes the slice block by block through all
+//! structures, while the block is in its cache. Answers come back in the order of the tasks.
+
+use super::ComparePlan;
+use super::candidate::{Candidate, CandidateTally, Unfit, design};
+use super::expected::expected;
+use super::negatives::Questions;
+use super::plan::ProbeRule;
+use super::results::{
+    Comparison, CountKind, Entry, Expected, JudgedSlice, Negatives, QueryResult, Replicate,
+};
+use super::stage::{ClosedList, Collected, SliceList};
+use super::statistics::Rule;
+use super::truth::Counted;
+use crate::filters::{CounterSpec, DigestColumns, FilterSpec, Sighting};
+use crate::guard::{WorkerPanicked, catch_panic};
+use crate::hashing::Digest;
+use crate::memory::{MEMORY_REFUSED, can_allocate};
+use crate::pipeline::Totals;
+use crate::threads::{MapWorker, OrderedWorkers};
+use crate::trace::StopFlag;
+use std::ops::Range;
+use std::sync::Arc;
+use std::thread::Scope;
+
+/// Elements that go through all structures before the next ones.
+const BLOCK: usize = 512;
+
+/// Elements of a task, about: small slices have several replicates in one.
+const TASK_ELEMENTS: usize = 1 << 14;
+
+/// Tasks under way to a worker.
+const TASKS: usize = 8;
+
+/// Memory of a worker besides its structures.
+const WORKER_BYTES: u64 = 1 << 20;
+
+/// What structures are made of, by the number of the entry.
+type Designs = Arc<Vec<Option<CounterSpec>>>;
+
+/// A slice and some replicates.
+struct Task {
+    slice: usize,
+    list: Arc<SliceList>,
+    seeds: Range<u32>,
+    designs: Designs,
+    full: u32,
+}
+
+/// What one task says: replicate, entry and counts.
+struct Answer {
+    slice: usize,
+    list: Arc<SliceList>,
+    tallies: Vec<(u32, usize, CandidateTally)>,
+}
+
+/// A worker with structures of its own.
+#[derive(Default)]
+struct Worker {
+    designs: Option<Designs>,
+    candidates: Vec<(usize, Candidate)>,
+    whole: Vec<Digest>,
+    attributes: Vec<Digest>,
+    sightings: Vec<Sighting>,
+}
+
+impl MapWorker<Task> for Worker {
+    type Result = Answer;
+
+    fn map(&mut self, task: Task) -> Answer {
+        let is_same = |designs: &Designs| Arc::ptr_eq(designs, &task.designs);
+        if !self.designs.as_ref().is_some_and(is_same) {
+            // The memory of the old ones is free before the new ones take theirs.
+            self.candidates.clear();
+            let specs = task.designs.iter().enumerate();
+            let specs = specs.filter_map(|(entry, spec)| Some((entry, spec.clone()?)));
+            self.candidates.extend(specs.map(|(entry, spec)| (entry, Candidate::new(spec))));
+            self.designs = Some(Arc::clone(&task.designs));
+        }
+        let mut tallies = Vec::new();
+        for seed in task.seeds {
+            self.insert(&task.list, seed);
+            let questions = task.list.questions.as_ref().filter(|_| seed == 0);
+            for (entry, candidate) in &mut self.candidates {
+                tallies.push((seed, *entry, candidate.close(questions, task.full)));
+            }
+        }
+        Answer { slice: task.slice, list: task.list, tallies }
+    }
+}
+
+impl Worker {
+    fn insert(&mut self, list: &SliceList, seed: u32) {
+        let Some(arity) = list.attributes.len().checked_div(list.whole.len()) else {
+            return;
+        };
+        let blocks = list.attributes.chunks(BLOCK * arity.max(1));
+        for (whole, attributes) in list.whole.chunks(BLOCK).zip(blocks) {
+            for (again, digests) in [(&mut self.whole, whole), (&mut self.attributes, attributes)] {
+                again.clear();
+                again.extend(digests.iter().map(|digest| digest.rehashed(seed)));
+            }
+            let elements = DigestColumns { whole: &self.whole, attributes: &self.attributes };
+            for (_, candidate) in &mut self.candidates {
+                candidate.add(elements, &mut self.sightings);
+            }
+        }
+    }
+}
+
+/// Workers in threads, or one in this thread.
+enum Workers {
+    Here(Box<Worker>),
+    Threads(OrderedWorkers<Task, Answer>),
+}
+
+impl Workers {
+    /// Takes a task, and returns an answer to an earlier one if it has to wait for that.
+    fn push(&mut self, task: Task) -> Result<Option<Answer>, WorkerPanicked> {
+        match self {
+            Self::Here(worker) => Ok(Some(catch_panic(|| worker.map(task))?)),
+            Self::Threads(workers) => workers.push(task).transpose(),
+        }
+    }
+
+    /// Waits for the next answer.
+    fn next(&mut self) -> Result<Option<Answer>, WorkerPanicked> {
+        match self {
+            Self::Here(_) => Ok(None),
+            Self::Threads(workers) => workers.next().transpose(),
+        }
+    }
+}
+
+/// The state of an evaluation.
+pub(super) struct Evaluation<'plan> {
+    plan: &'plan ComparePlan,
+    workers: Workers,
+    evaluated: Evaluated,
+    designs: Vec<Option<CounterSpec>>,
+    /// Those of the running tasks.
+    running: Designs,
+}
+
+/// What came of it.
+pub(super) struct Evaluated {
+    pub(super) entries: Vec<Entry>,
+    pub(super) by_formula: Vec<Entry>,
+    pub(super) expected: Expected,
+    pub(super) sizes: Vec<u64>,
+    pub(super) looks: Vec<u32>,
+}
+
+impl<'plan> Evaluation<'plan> {
+    /// Makes the structures for these slices and starts the workers.
+    pub(super) fn begin<'scope>(
+        scope: &'scope Scope<'scope, '_>,
+        plan: &'plan ComparePlan,
+        slices: &[ClosedList],
+        counted: &Counted,
+        is_kept: bool,
+    ) -> Result<Self, WorkerPanicked> {
+        let values = slices.iter().map(|closed| &closed.slice);
+        let values = values.filter(|slice| !slice.values.is_empty());
+        let values = values.map(|slice| (slice.values.clone(), slice.floors.new_values));
+        let expected = expected(values.collect(), plan.expected, counted);
+        let mut sizes = plan.sizes.given(expected.elements);
+        sizes.sort_unstable();
+        let (entries, designs) = entries(plan, &sizes, &expected);
+        let bytes = designs.iter().flatten().map(CounterSpec::memory_bytes);
+        let bytes = bytes.fold(WORKER_BYTES, u64::saturating_add);
+        let threads = if plan.trace.threads > 1 { plan.trace.threads } else { 0 };
+        let worker = Worker::default;
+        let workers = OrderedWorkers::start_scoped(scope, "compare", threads, bytes, TASKS, worker);
+        let workers = match workers {
+            Some(workers) => Workers::Threads(workers),
+            None if can_allocate(bytes) => Workers::Here(Box::default()),
+            None => return Err(WorkerPanicked(MEMORY_REFUSED.to_owned())),
+        };
+        let looks = plan.seeds.looks(is_kept);
+        Ok(Self {
+            plan,
+            workers,
+            running: Arc::new(designs.clone()),
+            designs,
+            evaluated: Evaluated { entries, by_formula: Vec::new(), expected, sizes, looks },
+        })
+    }
+
+    /// Runs slices through the structures, in these replicates, and lets `take` have the answers.
+    fn run(
+        &mut self,
+        slices: &[ClosedList],
+        first: usize,
+        seeds: &Range<u32>,
+        stop: Option<&StopFlag>,
+        mut take: impl FnMut(&mut Evaluated, Answer),
+    ) -> Result<(), WorkerPanicked> {
+        for (slice, closed) in slices.iter().enumerate().skip(first) {
+            let Some(list) = &closed.list else {
+                continue;
+            };
+            if stop.is_some_and(StopFlag::is_set) {
+                break;
+            }
+            let at_once = (TASK_ELEMENTS / list.whole.len().max(1)).clamp(1, 1 << 10);
+            for start in seeds.clone().step_by(at_once) {
+                let task = Task {
+                    slice,
+                    list: Arc::clone(list),
+                    seeds: start..seeds.end.min(start + at_once as u32),
+                    designs: Arc::clone(&self.running),
+                    full: self.plan.rule.kind.all(),
+                };
+                if let Some(answer) = self.workers.push(task)? {
+                    take(&mut self.evaluated, answer);
+                }
+            }
+        }
+        while let Some(answer) = self.workers.next()? {
+            take(&mut self.evaluated, answer);
+        }
+        Ok(())
+    }
+
+    /// Runs the slices from number `first` on through all replicates, and forgets their lists.
+    pub(super) fn run_streamed(
+        &mut self,
+        slices: &mut [ClosedList],
+        first: usize,
+    ) -> Result<(), WorkerPanicked> {
+        if first == 0 {
+            self.choose_probes(slices)?;
+        }
+        let seeds = 0..self.evaluated.looks.last().copied().unwrap_or(1);
+        self.run(slices, first, &seeds, None, Evaluated::add)?;
+        slices[first..].iter_mut().for_each(|closed| closed.list = None);
+        Ok(())
+    }
+
+    pub(super) fn finish(self) -> Evaluated {
+        self.evaluated
+    }
+
+    /// Replaces the numbers of hash functions by those that lose least in a few replicates that are
+    /// not judged, if that is asked: from the formula's number on, step by step.
+    fn choose_probes(&mut self, slices: &[ClosedList]) -> Result<(), WorkerPanicked> {
+        if self.plan.probes != ProbeRule::Best {
+            return Ok(());
+        }
+        let with = |spec: &Option<CounterSpec>, probes: u32| match spec {
+            Some(CounterSpec::Filter(spec)) => {
+                Some(CounterSpec::Filter(spec.with_probes(probes).ok()??))
+            }
+            _ => None,
+        };
+        let formula = self.designs.clone();
+        let mut best = self.errors_of(slices, formula)?;
+        // Both directions, until no structure gets better.
+        for up in [true, false] {
+            loop {
+                let specs = self.designs.iter().zip(&self.evaluated.entries);
+                let tried = specs.map(|(spec, entry)| {
+                    let probes = entry.probes?;
+                    with(spec, if up { probes + 1 } else { probes.checked_sub(1)? })
+                });
+                let tried: Vec<_> = tried.collect();
+                let errors = self.errors_of(slices, tried.clone())?;
+                let mut is_better = false;
+                for (number, spec) in tried.into_iter().enumerate() {
+                    if spec.is_some() && errors[number] < best[number] {
+                        best[number] = errors[number];
+                        let filter = spec.as_ref().and_then(CounterSpec::filter);
+                        self.evaluated.entries[number].probes = filter.map(FilterSpec::probes);
+                        self.designs[number] = spec;
+                        is_better = true;
+                    }
+                }
+                if !is_better {
+                    break;
+                }
+            }
+        }
+        self.running = Arc::new(self.designs.clone());
+        Ok(())
+    }
+
+    /// Mean errors of these designs in replicates that are not judged; ∞ where there is none.
+    fn errors_of(
+        &mut self,
+        slices: &[ClosedList],
+        designs: Vec<Option<CounterSpec>>,
+    ) -> Result<Vec<f64>, WorkerPanicked> {
+        let mut sums: Vec<Option<f64>> =
+            designs.iter().map(|spec| spec.as_ref().map(|_| 0.0)).collect();
+        self.running = Arc::new(designs);
+        let seeds = TRIAL_SEED..TRIAL_SEED + TRIAL_SEEDS;
+        self.run(slices, 0, &seeds, None, |_, answer| {
+            let exact = slices[answer.slice].slice.exact.unwrap_or(0).max(1) as f64;
+            for (_, entry, tally) in answer.tallies {
+                let count = tally.first.map(|first| first as f64).or(tally.estimate);
+                let error = count.map(|count| (count - exact).abs() / exact);
+                sums[entry] = sums[entry].zip(error).map(|(sum, error)| sum + error);
+            }
+        })?;
+        Ok(sums.into_iter().map(|sum| sum.unwrap_or(f64::INFINITY)).collect())
+    }
+}
+
+/// Replicates in which numbers of hash functions are tried: behind all that are judged.
+const TRIAL_SEED: u32 = 1 << 20;
+const TRIAL_SEEDS: u32 = 3;
+
+impl Evaluated {
+    /// Adds the counts of an answer.
+    fn add(&mut self, answer: Answer) {
+        let Answer { slice, list, tallies } = answer;
+        for (seed, entry, tally) in tallies {
+            add_tally(&mut self.entries[entry], (seed, slice), &tally, list.questions.as_ref());
+        }
+    }
+}
+
+fn add_tally(
+    entry: &mut Entry,
+    (seed, slice): (u32, usize),
+    tally: &CandidateTally,
+    questions: Option<&Questions>,
+) {
+    let seed = seed as usize;
+    if entry.replicates.len() <= seed {
+        entry.replicates.resize_with(seed + 1, Replicate::default);
+    }
+    let replicate = &mut entry.replicates[seed];
+    if let Some(first) = tally.first {
+        put(&mut replicate.first, slice, first.min(u32::MAX.into()) as u32);
+    }
+    if let Some(estimate) = tally.estimate {
+        put(&mut replicate.estimates, slice, estimate);
+    }
+    replicate.saturated_slices += u64::from(tally.is_saturated);
+    entry.memory_bytes = entry.memory_bytes.max(Some(tally.memory_bytes));
+    let Some(questions) = questions.filter(|_| seed == 0) else {
+        return;
+    };
+    let answers = tally.positives.iter().zip(&tally.predicted);
+    for (query, (set, (positives, predicted))) in
+        entry.queries.iter_mut().zip(questions.sets.iter().zip(answers))
+    {
+        if set.queries > 0 {
+            query.queries += set.queries;
+            query.positives = query.positives.zip(*positives).map(|(a, b)| a + b);
+            query.predicted_positives =
+                query.predicted_positives.zip(*predicted).map(|(a, b)| a + b);
+        }
+    }
+}
+
+/// Puts a value in its place; values between are those of slices that are not judged.
+fn put<T: Clone + Default>(values: &mut Vec<T>, place: usize, value: T) {
+    if values.len() <= place {
+        values.resize(place + 1, T::default());
+    }
+    values[place] = value;
+}
+
+/// One entry for each size and structure, and what is built of those that fit.
+fn entries(
+    plan: &ComparePlan,
+    sizes: &[u64],
+    expected: &Expected,
+) -> (Vec<Entry>, Vec<Option<CounterSpec>>) {
+    let all = sizes.iter().flat_map(|&size| plan.contenders.iter().map(move |&it| (it, size)));
+    let made = all.map(|(contender, size)| {
+        let mut entry = Entry {
+            contender,
+            size,
+            memory_bytes: None,
+            needed_bytes: None,
+            unfit: None,
+            probes: None,
+            stored: Vec::new(),
+            replicates: Vec::new(),
+            queries: Vec::new(),
+        };
+        match design(contender, size, expected, plan) {
+            Err(Unfit { needed_bytes, why }) => {
+                (entry.needed_bytes, entry.unfit) = (needed_bytes, Some(why));
+                (entry, None)
+            }
+            Ok(spec) => {
+                if let Some(filter) = spec.filter() {
+                    entry.probes = Some(filter.probes());
+                    entry.stored = filter.shape().stored;
+                }
+                entry.memory_bytes = Some(spec.memory_bytes());
+                if plan.queries {
+                    entry.queries = no_queries(plan);
+                }
+                (entry, Some(spec))
+            }
+        }
+    });
+    made.unzip()
+}
+
+fn no_queries(plan: &ComparePlan) -> Vec<QueryResult> {
+    let queries = plan.asked().into_iter().flat_map(|mask| {
+        Negatives::ALL.map(|negatives| QueryResult {
+            mask,
+            negatives,
+            queries: 0,
+            positives: Some(0),
+            predicted_positives: Some(0.0),
+        })
+    });
+    queries.collect()
+}
+
+/// Evaluates what was kept: as many replicates as it takes to decide between the pair at each size.
+/// Returns whether the flag ended it.
+pub(super) fn evaluate<'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    plan: &ComparePlan,
+    collected: Collected,
+    stop: &StopFlag,
+) -> Result<(Comparison, bool), WorkerPanicked> {
+    let Collected { slices, slices_omitted, counted, evaluated } = collected;
+    let is_streamed = evaluated.is_some();
+    let comparison = |evaluated: Evaluated, slices: Vec<JudgedSlice>| Comparison {
+        asked: if plan.queries { plan.asked() } else { Vec::new() },
+        expected: evaluated.expected,
+        rule: Rule {
+            looks: evaluated.looks.len(),
+            sizes: evaluated.sizes.len(),
+            margin: plan.margin,
+        },
+        sizes: evaluated.sizes,
+        has_arrays: plan.sizes.are_arrays(),
+        slices,
+        slices_omitted,
+        entries: evaluated.entries,
+        by_formula: evaluated.by_formula,
+        looks: evaluated.looks,
+        is_streamed,
+        inputs: Vec::new(),
+        totals: Totals::default(),
+    };
+    let judged = |slices: &[ClosedList]| slices.iter().map(|closed| closed.slice.clone()).collect();
+    if let Some(evaluated) = evaluated {
+        let slices = judged(&slices);
+        return Ok((comparison(evaluated, slices), false));
+    }
+    let mut evaluation = Evaluation::begin(scope, plan, &slices, &counted, true)?;
+    let formula = evaluation.designs.clone();
+    let formula_entries = evaluation.evaluated.entries.clone();
+    evaluation.choose_probes(&slices)?;
+    let mut all = comparison(
+        Evaluated {
+            entries: Vec::new(),
+            by_formula: Vec::new(),
+            expected: evaluation.evaluated.expected.clone(),
+            sizes: evaluation.evaluated.sizes.clone(),
+            looks: evaluation.evaluated.looks.clone(),
+        },
+        judged(&slices),
+    );
+    let mut done = 0;
+    let mut open = all.sizes.clone();
+    for look in all.looks.clone() {
+        let entries = &evaluation.evaluated.entries;
+        let specs = evaluation.designs.iter().zip(entries);
+        let active = specs.map(|(spec, entry)| spec.clone().filter(|_| open.contains(&entry.size)));
+        evaluation.running = Arc::new(active.collect());
+        evaluation.run(&slices, 0, &(done..look), Some(stop), Evaluated::add)?;
+        if stop.is_set() {
+            break;
+        }
+        done = look;
+        all.entries = std::mem::take(&mut evaluation.evaluated.entries);
+        open.retain(|&size| !is_decided(plan, &all, size));
+        evaluation.evaluated.entries = std::mem::take(&mut all.entries);
+        if open.is_empty() {
+            break;
+        }
+    }
+    all.entries = std::mem::take(&mut evaluation.evaluated.entries);
+    let is_stopped = stop.is_set();
+    if is_stopped {
+        // A replicate is the whole trace: what was begun is none.
+        all.entries.iter_mut().for_each(|entry| entry.replicates.truncate(done as usize));
+    } else if let (ProbeRule::Best, Some(pair)) = (plan.probes, plan.pair) {
+        all.by_formula = evaluation.by_formula(&slices, &all, pair, (formula, formula_entries))?;
+    }
+    Ok((all, is_stopped))
+}
+
+impl Evaluation<'_> {
+    /// The pair with the numbers of hash functions by the formula, in the replicates of the others.
+    fn by_formula(
+        &mut self,
+        slices: &[ClosedList],
+        all: &Comparison,
+        pair: [super::Contender; 2],
+        (designs, entries): (Vec<Option<CounterSpec>>, Vec<Entry>),
+    ) -> Result<Vec<Entry>, WorkerPanicked> {
+        self.evaluated.entries = entries;
+        for &size in &all.sizes {
+            let seeds = all.entry(pair[0], size).map_or(0, |entry| entry.replicates.len() as u32);
+            let specs = designs.iter().zip(&all.entries);
+            let active = specs.map(|(spec, entry)| {
+                let is_of_pair = entry.size == size && pair.contains(&entry.contender);
+                spec.clone().filter(|_| is_of_pair)
+            });
+            self.running = Arc::new(active.collect());
+            self.run(slices, 0, &(0..seeds), None, Evaluated::add)?;
+        }
+        let mut entries = std::mem::take(&mut self.evaluated.entries);
+        entries.retain(|entry| pair.contains(&entry.contender));
+        Ok(entries)
+    }
+}
+
+/// Whether the pair needs no more replicates at this size.
+fn is_decided(plan: &ComparePlan, all: &Comparison, size: u64) -> bool {
+    let Some(pair) = plan.pair else {
+        return true;
+    };
+    // By raw counts, as in the papers; sketches have none.
+    let verdicts = CountKind::ALL.map(|kind| all.verdict(pair, size, kind).result);
+    let judged = verdicts.iter().find_map(|result| result.as_ref().ok());
+    judged.is_none_or(Rule::is_decided)
+}
