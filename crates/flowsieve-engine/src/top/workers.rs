@@ -161,14 +161,16 @@ impl OpenSlice {
         let truth = truth.and_then(|truth| Some((truth, truth.distinct()?)));
         let (keys, recall) = if let Some((truth, sum)) = truth {
             let largest = truth.largest(by, plan.least, most);
-            let recall = recall(plan, truth, &largest, &ranked);
+            // By packets and bytes, what a table holds depends on all packets in their order, and
+            // pieces have only sums.
+            let recall = (by == RankBy::Distinct).then(|| recall(plan, truth, &largest, &ranked));
             let digester = Digester::new(plan.seed);
             let keys = largest.into_iter().zip(1..).map(|((key, exact), rank)| {
                 let digest = digester.digest(&key);
                 let spread = self.summary.of_key(digest, seen_share);
                 top_key(plan, rank, &key, spread, Some(exact), sum_of(sum as f64))
             });
-            (keys.collect(), Some(recall))
+            (keys.collect(), recall)
         } else {
             let keys = ranked.into_iter().zip(1..).map(|(spread, rank)| {
                 let key = spread.key.clone();
@@ -244,9 +246,7 @@ fn recall(
     };
     let keys = largest.len() as u64;
     // Which of equal keys are listed is chance.
-    let by = plan.rank_by;
-    let found = ranked.iter();
-    let found = found.filter(|spread| truth.of_key(&spread.key).ranked(by) >= last.ranked(by));
+    let found = ranked.iter().filter(|spread| truth.of_key(&spread.key).distinct >= last.distinct);
     let found = (found.count() as u64).min(keys);
     let held: HashSet<&[u8]> = ranked.iter().map(|spread| spread.key.as_slice()).collect();
     let missed = largest.iter().filter(|(key, _)| !held.contains(key.as_slice()));
