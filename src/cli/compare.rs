@@ -32,7 +32,7 @@ use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
 Examples:
-  Whether cmdbf or mdbf counts the host pairs of each second better, and from which memory on:
+  Whether cmdbf or mdbf counts host pairs better, from which memory on:
     flowsieve compare capture.pcap.gz
   The same on each of several captures, in two memories:
     flowsieve compare --each --memory 192,3KiB monday.pcap tuesday.pcap
@@ -60,7 +60,7 @@ pub(crate) struct CompareArgs {
     /// If one of mdbf and cmdbf does not take part, the default is the first two of --filter. Raw
     /// counts are compared (the elements seen as new), as in the papers; if one has none, estimates.
     /// Both take part even if --filter does not name them.
-    #[arg(long, value_parser = contenders(), value_name = "A,B", value_delimiter = ',', hide_possible_values = true, help_heading = "Structures")]
+    #[arg(long, value_parser = contenders(), value_name = "A,B", value_delimiter = ',', hide_possible_values = true, hide_short_help = true, help_heading = "Structures")]
     pair: Vec<Contender>,
 
     /// Compare the pair on each capture, with a letter per memory
@@ -132,8 +132,8 @@ struct ConditionArgs {
     #[arg(long, value_name = "POINTS,SHARE", value_delimiter = ',', num_args = 1..=2, default_value = "0.1%,5%", value_parser = parse_share, hide_short_help = true)]
     margin: Vec<f64>,
 
-    /// Ask for absent elements too
-    #[arg(long)]
+    /// Ask for absent elements too: false-positive rates
+    #[arg(long, hide_short_help = true)]
     queries: bool,
 
     /// A combination that queries ask for, such as src,domain [default: the usual ones]
