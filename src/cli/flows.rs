@@ -66,7 +66,7 @@ pub(crate) struct FlowsArgs {
     /// Order of the list: start, bytes, packets or duration
     ///
     /// Bytes and packets are those of both directions, the most first. All but start need -n.
-    #[arg(long, value_name = "NUMBER", value_parser = flow_order(), default_value = "start", help_heading = "Flows")]
+    #[arg(long, value_name = "NUMBER", value_parser = flow_order(), default_value = "start", help_heading = "Flows", hide_possible_values = true)]
     sort: FlowOrder,
 
     #[command(flatten, next_help_heading = "Flows")]

@@ -23,8 +23,8 @@ const EXAMPLES: &str = "\
 Examples:
   Sources that contact the most destinations:
     flowsieve top capture.pcap.gz
-  Who scans the ports of a host, minute by minute, 100 ports or more:
-    flowsieve top --by src,dst --distinct dst-port --min 100 --slice 1min capture.pcap
+  Who scans the ports of a host, 100 ports or more:
+    flowsieve top --by src,dst --distinct dst-port --min 100 capture.pcap
   Sources that send the most bytes:
     flowsieve top --sort bytes capture.pcap
   Registered domains with the most names below them, in bounded memory, for a program:
@@ -101,7 +101,7 @@ struct QuestionArgs {
     ///
     /// By packets and bytes a key needs no two distinct others: --min is 1 unless you give it.
     /// Without the exact count they are those since the table holds the key.
-    #[arg(long, value_name = "NUMBER", value_parser = rank_by(), default_value = "distinct")]
+    #[arg(long, value_name = "NUMBER", value_parser = rank_by(), default_value = "distinct", hide_possible_values = true)]
     sort: RankBy,
 
     /// List keys with at least this many distinct others [default: 2]

@@ -87,8 +87,8 @@ fn columns_that_have_no_room_are_named_once() {
         return;
     };
     let words = plain(&text).split_whitespace().collect::<Vec<_>>().join(" ");
-    let remark = "not shown: elements, first, ± std error, lower, upper, observed FPR; \
-        a wider terminal shows them, and so do files and pipes";
+    let remark = "not shown: elements, first, ± std error, lower, upper, rel. error, \
+        observed FPR; a wider terminal shows them, and so do files and pipes";
     assert_eq!(words.matches(remark).count(), 1, "{text}");
     assert!(text.contains("\x1b[1mstart"), "{text:?}");
     // A pipe gets them all, and no bold face.

@@ -126,6 +126,8 @@ pub(crate) struct Shard {
     window: Option<ShardWindow>,
     whole: Option<Whole>,
     sightings: Vec<Sighting>,
+    /// Elements of a batch that the exact set saw first.
+    firsts: Vec<usize>,
     /// The values of a combination.
     key: Vec<u8>,
 }
@@ -185,6 +187,7 @@ impl Shard {
             whole: spec.whole.map(Whole::new),
             spec,
             sightings: Vec::new(),
+            firsts: Vec::new(),
             key: Vec::new(),
         }
     }
@@ -234,17 +237,22 @@ impl Shard {
         }
         if let Some(exact) = &mut slice.exact {
             let mut sightings = self.sightings.iter();
-            for key in elements.keys.iter() {
+            self.firsts.clear();
+            for (number, key) in elements.keys.iter().enumerate() {
                 let new = exact.insert(key);
-                if new && let Some(whole) = &mut self.whole {
-                    slice.new += u64::from(whole.add(key, index));
+                if new {
+                    self.firsts.push(number);
                 }
                 if let Some(&sighting) = sightings.next() {
                     slice.false_repeats += u64::from(new && sighting == Sighting::Repeat);
                 }
             }
-            if exact.distinct().is_none() {
-                self.whole.iter_mut().for_each(Whole::lose);
+            if let Some(whole) = &mut self.whole {
+                let firsts = self.firsts.iter().map(|&number| elements.keys.get(number));
+                slice.new += firsts.map(|key| u64::from(whole.add(key, index))).sum::<u64>();
+                if exact.distinct().is_none() {
+                    whole.lose();
+                }
             }
         }
         if let Some(journal) = &mut slice.journal {

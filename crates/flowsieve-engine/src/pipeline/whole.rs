@@ -34,7 +34,7 @@ const COMPLETE: u32 = 6;
 const COMPLETE_BITS: u64 = (1 << COMPLETE) - 1;
 
 /// Elements that are looked at together.
-const CHUNK: usize = 16;
+const CHUNK: usize = 32;
 
 /// Share of the elements of a slice, or more, that its filter may miss.
 const MOST_MISSED: f64 = 0.001;
@@ -133,18 +133,21 @@ impl Whole {
             }
             return;
         }
-        // Most are repeats, so most chunks have none that is wanted: without branches within a chunk
-        // that takes vector instructions.
+        // Most are repeats, so most chunks have none that is wanted: sums over lanes of one width take
+        // vector instructions.
         for (digests, sightings) in elements.digests.chunks(CHUNK).zip(sightings.chunks(CHUNK)) {
-            let is_first = sightings.iter().map(|&it| u32::from(it == Sighting::First));
-            let is_complete = digests.iter();
-            let is_complete =
-                is_complete.map(|digest| u32::from(digest.value() & COMPLETE_BITS == 0));
-            if is_first.sum::<u32>() + is_complete.sum::<u32>() == 0 {
+            let firsts = sightings.iter().map(|&it| u8::from(it == Sighting::First)).sum::<u8>();
+            let is_complete = |digest: &Digest| u64::from(digest.value() & COMPLETE_BITS == 0);
+            let complete = digests.iter().map(is_complete).sum::<u64>();
+            if firsts == 0 && complete == 0 {
                 continue;
             }
+            // Whether an element is at the level is easier to foresee than whether it was new.
+            let level = (1 << sample.level.min(COMPLETE)) - 1;
             for (&digest, &sighting) in digests.iter().zip(sightings) {
-                if sighting == Sighting::First || ends_in(digest) >= COMPLETE {
+                if digest.value() & level == 0
+                    && (sighting == Sighting::First || ends_in(digest) >= COMPLETE)
+                {
                     sample.add(digest, slice);
                 }
             }
