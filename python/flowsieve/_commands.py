@@ -40,14 +40,21 @@ def compare(
     filter: Values | None = None,
     pair: Values | None = None,
     each: bool = False,
-    memory: Values = "1KiB,4KiB,16KiB",
+    memory: Values = "auto",
+    setting: Literal["total", "array"] = "total",
+    bits: Values = "128,512,2048,8192,32768",
+    seeds: Value = "auto",
+    margin: Values = "0.1%,5%",
+    queries: bool = False,
     want: Values | None = None,
+    whole_slices: bool = False,
     expect: Value | None = None,
-    k: Value | None = None,
+    k: Value = "formula",
     seed: Value = "0",
     exact_limit: Value = "4GiB",
     threads: Value | None = None,
-    timing: bool = False,
+    counts: bool = False,
+    by: Literal["size", "load"] | None = None,
     html: StrPath | None = None,
     svg: StrPath | None = None,
     od: Value | None = None,
@@ -79,18 +86,25 @@ def compare(
         dns_port: Another DNS port besides 53.
         slice: Width of a time slice, such as 500ms or 5min, or `all`. Default: 1s.
         align: Where slices begin. Default: epoch.
-        filter: Structures of `flowsieve help structures`, such as subset,mdbf [default: mdbf, cmdbf, bfm, cbfm, bloom,
-            subset, subset-planned, hll, exact]
-        pair: Two structures to compare first [default: mdbf,cmdbf]
-        each: Compare the pair on each capture: one line per capture.
-        memory: Memory of each structure for one slice; several are compared one by one. Default: 1KiB,4KiB,16KiB.
+        filter: Structures of `flowsieve help structures`, such as subset,mdbf; or all [default: mdbf,cmdbf,bloom]
+        pair: Two structures to compare with each other [default: mdbf,cmdbf]
+        each: Compare the pair on each capture, with a letter per memory.
+        memory: Memory of each structure for one slice. Default: auto.
+        setting: What is equal: the total memory of each structure, or the bits of each array. Default: total.
+        bits: Bits of each array (m) with --setting array, several separated by commas. Default:
+            128,512,2048,8192,32768.
+        seeds: Seeds of hash functions; auto is as many as it takes. Default: auto.
+        margin: Differences that do not matter: points, and a share of the larger error. Default: 0.1%,5%.
+        queries: Ask for absent elements too: false-positive rates.
         want: A combination that queries ask for, such as src,domain [default: the usual ones]
-        expect: Distinct elements per slice [default: 95th percentile of the first slices]
-        k: Number of hash functions (k) of every structure [default: the best for --expect]
+        whole_slices: Leave out slices that the capture covers only in part.
+        expect: Distinct elements per slice [default: 95th percentile of the slices]
+        k: Number of hash functions (k) of every structure: by the formula, the best, or a number. Default: formula.
         seed: Seed of all hash functions and of what is drawn. Default: 0.
         exact_limit: Memory of the exact count; a slice that needs more has none. Default: 4GiB.
         threads: Threads; results do not depend on them [default: all processors]
-        timing: Measure the time of an insertion; the only figure that differs from run to run.
+        counts: The count of each slice and seed too, in JSON.
+        by: A table by slices of few, some and many elements, or by elements per byte.
         html: Write a page with figures to this file.
         svg: Write the figures of that page into this directory, as SVG.
         od: Also count packets by origin and destination, by prefixes of this many bits.
@@ -783,7 +797,8 @@ def plan(
         memory: Memory of the filter [default: 256KiB]
         fpr: Weighted false-positive rate instead, in as little memory as possible.
         attribute_fpr: Rate of single attributes instead, by the rule of the CBFM paper's tables.
-        filter: Only these structures of `flowsieve help structures`, such as mdbf,cmdbf [default: all but the variants of cmdbf]
+        filter: Only these structures of `flowsieve help structures`, such as mdbf,cmdbf [default: all but the variants
+            of cmdbf]
         progress: ``True`` for a bar of tqdm, a bar, or a function of bytes read, packets and all bytes.
 
     Raises:

@@ -399,33 +399,51 @@ class CompareParameters:
     """As the field before it (ns)."""
     align: str
     """As the field before it."""
+    whole_slices: bool
+    """slices that the capture covers only in part are not judged (`--whole-slices`)."""
     filters: list[Any]
     """the structures."""
-    memory_bytes: list[Any]
-    """memory that each of them gets for a slice (bytes)."""
+    pair: list[Any]
+    """the two structures of `verdicts`; empty for a single structure."""
+    setting: str
+    """`total`: every structure has the same memory; `array`: every array has the same number of bits."""
+    memory_bytes: list[Any] | None
+    """memory that each structure gets for a slice; null with `array`, and with `--each` where it follows from each
+        capture (bytes)."""
+    array_bits: list[Any] | None
+    """bits of each array; null with `total`."""
+    queries: bool
+    """absent elements were asked for (`--queries`)."""
     asked: list[Any]
     """combinations of attributes that queries ask for, each a list of names; all attributes first."""
     expected_elements: int | None
     """distinct elements per slice for which the numbers of hash functions were chosen; null if none was known (then k =
         4). Null with `--each`, like the next two: each capture has its own."""
     expected_from: str | None
-    """`given` (`--expect`), `p95` (95 of 100 slices that end within the first 48 MiB of elements have no more; nearest
-        rank), or `unknown`."""
+    """`given` (`--expect`), `p95` (95 of 100 slices have no more; nearest rank), or `unknown`."""
     expected_slices: int | None
     """how many slices that is the 95th percentile of; else null."""
+    k_rule: str
+    """`formula`: least predicted loss while the arrays are filled, each with its own number of values; for structures
+        that are no Bloom filters k = m/n ln 2; `best`: least error in trials that are not judged; `given`: `--k`."""
     probes: int | None
-    """hash functions (k) of every structure that has such a number (`--k`); null if each has the best for
-        `expected_elements`."""
+    """hash functions (k) of every structure that has such a number; null unless they are given."""
     open_slices: int
     """as for `count`."""
     seed: int
     """As the field before it."""
+    seeds: int | None
+    """replicates that were asked for; null for as many as it takes."""
+    looks: list[Any]
+    """numbers of replicates after which it was decided whether more are needed."""
+    level: float | None
+    """level of the interval of a decision: 0.05 / (looks x sizes)."""
+    margin_points: float
+    """a difference up to this does not matter (share)."""
+    margin_share: float
+    """nor does one up to this share of the larger error."""
     exact_limit_bytes: int
-    """As the field before it (bytes)."""
-    pair: list[Any]
-    """the two structures that are held against each other; empty if there is no such pair."""
-    timing: bool
-    """times were measured."""
+    """as for `count` (bytes)."""
     anonymized: bool
     """addresses of the page and of `--od-out` are replaced."""
 
