@@ -46,22 +46,24 @@ fn quoted(field: &FieldDoc) -> String {
 /// Commands whose tables must agree about a field for it to be explained once for all of them.
 const COMMON: usize = 3;
 
-/// Returns the text of each table: fields that several commands have stand in the table `common` alone, and those that an earlier
-/// table of the same command has stand there.
+/// Returns the text of each table: parameters and totals that several commands have stand in the table `common` alone, and fields
+/// that an earlier table of the same command has stand there. Fields of rows stay in the order of the columns.
 fn texts() -> Vec<(&'static str, String)> {
     let tables = tables();
     let command = |name: &'static str| name.split('.').next().expect("a name has a first part");
+    let is_shared = |name: &str| name.ends_with("parameters") || name.ends_with("totals");
     let commands_with = |field: &FieldDoc| {
-        let having = tables.iter().filter(|(_, fields)| fields.contains(field));
+        let having =
+            tables.iter().filter(|(name, fields)| is_shared(name) && fields.contains(field));
         having.map(|(name, _)| command(name)).collect::<BTreeSet<_>>().len()
     };
-    let is_common = |field: &FieldDoc| commands_with(field) >= COMMON;
     let mut common: Vec<&FieldDoc> = Vec::new();
     let mut texts = Vec::new();
     for (number, (name, fields)) in tables.iter().enumerate() {
         let before = tables[..number].iter().filter(|(before, _)| command(before) == command(name));
         let above: Vec<&FieldDoc> = before.flat_map(|(_, fields)| fields).collect();
-        let (shared, others): (Vec<_>, Vec<_>) = fields.iter().partition(|field| is_common(field));
+        let (shared, others): (Vec<_>, Vec<_>) =
+            fields.iter().partition(|field| is_shared(name) && commands_with(field) >= COMMON);
         let (repeated, own): (Vec<_>, Vec<_>) =
             others.into_iter().partition(|field| above.contains(field));
         common.extend(shared.iter().filter(|field| !common.contains(field)).collect::<Vec<_>>());

@@ -10,11 +10,18 @@ use std::fs::{self, File};
 
 const CAPTURE: &str = "traces/netns-dns.pcap";
 
-/// The first cells of the table behind `heading` in docs/output.md, without their backticks; a cell
-/// may hold several names.
+/// The first cells of the table behind `heading` in docs/output.md, without their backticks; a cell may hold several names. Fields
+/// that are explained elsewhere stand in lines behind the table.
 pub(super) fn documented(heading: &str) -> Vec<String> {
-    let rows = table(heading);
-    rows.iter().flat_map(|cells| quoted(&cells[0])).collect()
+    let manual = text_of("docs/output.md");
+    let (_, rest) = manual.split_once(heading).unwrap();
+    let (body, _) = rest.split_once("<!-- end -->").unwrap();
+    let elsewhere = body.lines().filter_map(|line| {
+        let starts = ["[As everywhere](#common-fields): ", "As above: "];
+        starts.iter().find_map(|start| line.strip_prefix(start))
+    });
+    let own = table(heading).into_iter().flat_map(|cells| quoted(&cells[0]));
+    own.chain(elsewhere.flat_map(quoted)).collect()
 }
 
 /// The body of the table behind `heading` in docs/output.md.
