@@ -14,7 +14,8 @@ pub(crate) fn bounds_hold_on_all_captures(folder: &Path) {
             measure(&captures, width_ms, memory, 0, &mut pooled).unwrap();
         }
     }
-    for seed in 1..4 {
+    // Slices of a capture repeat, so shares differ much between seeds: 99.1 % of the first three, 98.9 % of all.
+    for seed in 1..40 {
         measure(&captures, 1_000, memories[0], seed, &mut pooled).unwrap();
     }
     // Nearly every count is exact, and said to be.
