@@ -8,7 +8,7 @@
 //!   5 % / (looks x sizes), so that all decisions together are wrong in at most 5 % of all runs. A
 //!   size is decided when its interval excludes 0, or lies inside the margin.
 //! - Where the difference took fewer than three values, a lost element is too rare for Student's t:
-//!   nothing is decided before [`FEW`] replicates.
+//!   nothing is decided before `FEW` replicates.
 
 use std::f64::consts::{FRAC_2_PI, FRAC_PI_2};
 
