@@ -16,7 +16,8 @@ pub(super) fn documented(heading: &str) -> Vec<String> {
     let manual = text_of("docs/output.md");
     let (_, rest) = manual.split_once(heading).unwrap();
     let (body, _) = rest.split_once("<!-- end -->").unwrap();
-    let elsewhere = body.lines().filter_map(|line| {
+    let own_lines = body.lines().skip(1).take_while(|line| !line.starts_with("**"));
+    let elsewhere = own_lines.filter_map(|line| {
         let starts = ["[As everywhere](#common-fields): ", "As above: "];
         starts.iter().find_map(|start| line.strip_prefix(start))
     });

@@ -127,16 +127,17 @@ fn every_format_tells_them_and_the_default_none() {
     let mut csv = csv.lines().map(|line| line.split(',').collect::<Vec<_>>());
     let header = csv.next().unwrap();
     let mut usual = documented("**`slices`**");
-    // Columns of combinations stand before the marks, which are the last two.
-    let marks = usual.split_off(usual.len() - 2);
-    assert_eq!(header[header.len() - 2..], marks);
+    // Columns of combinations stand before the marks and what is new.
+    let marks = usual.iter().position(|name| name == "out_of_range").unwrap();
+    let last = usual.split_off(marks);
+    assert_eq!(header[header.len() - last.len()..], last);
     assert_eq!(header[..usual.len()], usual);
     let names = ["first", "estimate", "std_error", "lower", "upper", "exact"];
     let columns: Vec<String> = ["src", "dst"]
         .iter()
         .flat_map(|attribute| names.map(|name| format!("{attribute}_{name}")))
         .collect();
-    let combinations = usual.len()..header.len() - 2;
+    let combinations = usual.len()..header.len() - last.len();
     assert_eq!(header[combinations.clone()], columns);
     for (line, slice) in csv.zip(of_slices) {
         let counts = array(&slice["combinations"]).iter();
