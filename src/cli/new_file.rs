@@ -26,37 +26,54 @@ impl NewFile {
 
     /// Gives the file its name; a file of that name is replaced.
     pub(super) fn persist(self, path: &Path) -> io::Result<()> {
+        self.persist_by(path, link)
+    }
+
+    fn persist_by(self, path: &Path, link: fn(&File, &Path) -> io::Result<()>) -> io::Result<()> {
         self.file.sync_all()?;
-        match self.temporary {
-            Some(temporary) => temporary.persist(path).map_err(|error| error.error),
+        let temporary = match self.temporary {
+            Some(temporary) => temporary,
             None => match link(&self.file, path) {
+                Ok(()) => return Ok(()),
+                // A link replaces nothing, and a rename needs a name.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                    // A link replaces nothing, and a rename needs a name.
-                    let named = named(path, |name| link(&self.file, name))?;
-                    named.into_temp_path().persist(path).map_err(|error| error.error)
+                    match named(path, |name| link(&self.file, name)) {
+                        Ok(named) => named.into_temp_path(),
+                        Err(_) => copied(&self.file, path)?,
+                    }
                 }
-                linked => linked,
+                Err(_) => copied(&self.file, path)?,
             },
-        }
+        };
+        temporary.persist(path).map_err(|error| error.error)
     }
 
     /// Gives the file the first of these names that no file has, and returns it. Another run that wants the same name gets the next.
-    pub(super) fn persist_new(
+    pub(super) fn persist_new(self, paths: impl Iterator<Item = PathBuf>) -> io::Result<PathBuf> {
+        self.persist_new_by(paths, link)
+    }
+
+    fn persist_new_by(
         mut self,
         paths: impl Iterator<Item = PathBuf>,
+        link: fn(&File, &Path) -> io::Result<()>,
     ) -> io::Result<PathBuf> {
         self.file.sync_all()?;
         for path in paths {
-            let named = match self.temporary.take() {
-                Some(temporary) => temporary.persist_noclobber(&path).map_err(|error| {
-                    self.temporary = Some(error.path);
-                    error.error
-                }),
-                None => link(&self.file, &path),
-            };
-            match named {
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                named => return named.map(|()| path),
+            if self.temporary.is_none() {
+                match link(&self.file, &path) {
+                    Ok(()) => return Ok(path),
+                    Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
+                    Err(_) => self.temporary = Some(copied(&self.file, &path)?),
+                }
+            }
+            let Some(temporary) = self.temporary.take() else { continue };
+            match temporary.persist_noclobber(&path) {
+                Ok(()) => return Ok(path),
+                Err(refused) if refused.error.kind() == io::ErrorKind::AlreadyExists => {
+                    self.temporary = Some(refused.path);
+                }
+                Err(refused) => return Err(refused.error),
             }
         }
         Err(io::ErrorKind::AlreadyExists.into())
@@ -79,6 +96,14 @@ fn named<R>(path: &Path, make: impl FnMut(&Path) -> io::Result<R>) -> io::Result
     let mut builder = Builder::new();
     builder.prefix(&prefix).suffix(".tmp");
     builder.make_in(folder_of(path), make).map_err(without_path)
+}
+
+/// A copy with a name, for file systems that have files without names and refuse to name them.
+fn copied(file: &File, path: &Path) -> io::Result<TempPath> {
+    let mut copy = named(path, |name| File::create_new(name))?;
+    io::copy(&mut File::open(in_proc(file))?, copy.as_file_mut())?;
+    copy.as_file().sync_all()?;
+    Ok(copy.into_temp_path())
 }
 
 /// A file without a name, where there are such files.
@@ -113,6 +138,11 @@ fn link(file: &File, path: &Path) -> io::Result<()> {
 }
 
 #[cfg(not(target_os = "linux"))]
+fn in_proc(_: &File) -> String {
+    String::new()
+}
+
+#[cfg(not(target_os = "linux"))]
 fn link(_: &File, _: &Path) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
@@ -128,6 +158,27 @@ fn without_path(error: io::Error) -> io::Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_that_is_refused_is_given_to_a_copy() {
+        let refused = |_: &File, _: &Path| Err(io::ErrorKind::PermissionDenied.into());
+        let made = tempfile::tempdir().unwrap();
+        let path = made.path().join("result");
+        let write = |text: &str| {
+            let mut file = NewFile::create(&path).unwrap();
+            file.write_all(text.as_bytes()).unwrap();
+            file
+        };
+        for text in ["new", "instead of the first"] {
+            write(text).persist_by(&path, refused).unwrap();
+            assert_eq!(fs::read_to_string(&path).unwrap(), text);
+        }
+        let names = [path.clone(), made.path().join("next")];
+        let taken = write("other").persist_new_by(names.clone().into_iter(), refused).unwrap();
+        assert_eq!((&taken, fs::read_to_string(&taken).unwrap().as_str()), (&names[1], "other"));
+        assert_eq!(fs::read_to_string(&path).unwrap(), "instead of the first");
+        assert_eq!(fs::read_dir(made.path()).unwrap().count(), 2);
+    }
 
     #[test]
     fn names_of_partial_results_are_taken_once() {
