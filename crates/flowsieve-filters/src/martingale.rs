@@ -127,10 +127,16 @@ impl DistinctCounter {
     #[inline]
     pub(crate) fn record_seen(&mut self, chances: Chances) -> f64 {
         let mean = chances.missed / chances.seen;
+        self.record_mean(mean);
+        mean
+    }
+
+    /// The same, given that mean.
+    #[inline]
+    pub(crate) fn record_mean(&mut self, mean: f64) {
         self.seen += 1;
         self.missed += mean;
         self.variance += mean * (1.0 + mean);
-        mean
     }
 
     /// Elements of the stream that were seen; `None` if others came in all at once.

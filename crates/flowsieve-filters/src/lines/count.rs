@@ -1,6 +1,7 @@
 //! The count of a combination whose bits stand in lines.
 
-use super::shares::chances_of_lines;
+use super::full::chances_of_full;
+use super::row::DIGESTS;
 use crate::Estimate;
 use crate::martingale::{Chances, DistinctCounter};
 
@@ -76,12 +77,41 @@ impl LineCounter {
         }
     }
 
-    /// Records a value that was seen, whose bits would all be set, or not, in each of its lines with
-    /// these probabilities. Returns the mean of those that were missed with it.
+    /// Records a value that was seen, whose bits would all be set, or not, with these probabilities.
+    /// Returns the mean of those that were missed with it.
     #[inline]
-    pub(super) fn record(&mut self, of_lines: impl Iterator<Item = (f64, f64)>) -> f64 {
-        let (missed, seen) = chances_of_lines(of_lines);
+    pub(super) fn record(&mut self, (missed, seen): (f64, f64)) -> f64 {
         let count = self.count.as_mut();
         count.map_or(0.0, |count| count.record_seen(Chances { seen, missed }))
+    }
+
+    /// The same for the first `len` values of a row that were seen, in order, whose windows had this
+    /// many full places in one line of the cache; `missed` is given the number of each, and that
+    /// mean.
+    #[inline(always)]
+    pub(super) fn record_all(
+        &mut self,
+        full: &[u64; DIGESTS],
+        len: usize,
+        mut missed: impl FnMut(usize, f64),
+    ) {
+        let probes = self.probes;
+        let Some(count) = &mut self.count else { return };
+        let mut sum = *count;
+        // As vectors, and then in order: that of their sums counts.
+        let (eights, _) = full.as_chunks::<8>();
+        for (begin, eight) in (0..len).step_by(8).zip(eights) {
+            // A loop and not `map`, whose closure is not compiled for these instructions.
+            let mut means = [0.0; 8];
+            for (mean, &full) in means.iter_mut().zip(eight) {
+                let (missed, seen) = chances_of_full(full, probes);
+                *mean = missed / seen;
+            }
+            for (number, &mean) in (begin..len).zip(&means) {
+                sum.record_mean(mean);
+                missed(number, mean);
+            }
+        }
+        *count = sum;
     }
 }

@@ -72,19 +72,25 @@ pub(super) fn full_places(ones: &Line, probes: u32) -> u64 {
     products.iter().sum()
 }
 
-/// Probabilities that a new element is called a repeat, and that it is called new, in a line with
-/// these probed words, and with words of a single one in place of the others: by the product of the
-/// probed words' shares of set bits.
+/// Full places of the window of these probed words, with words of a single one in place of the
+/// others: the product of their numbers of set bits.
 #[inline(always)]
-pub(super) fn chances_in(probed: &Line, probes: u32) -> (f64, f64) {
+pub(super) fn full_in(probed: &Line) -> u64 {
     // In whole numbers up to 64^8 = 2^48, and in pairs, so that no multiplication waits for all
     // others.
     let ones = |word: usize| u64::from(probed[word].count_ones());
     let low = (ones(0) * ones(1)) * (ones(2) * ones(3));
     let high = (ones(4) * ones(5)) * (ones(6) * ones(7));
-    let (full, all) = (low * high, 1 << (6 * probes));
+    low * high
+}
+
+/// Probabilities that a new element is called a repeat, and that it is called new, in a window of
+/// `probes` words of 64 bits that has so many full places.
+#[inline(always)]
+pub(super) const fn chances_of_full(full: u64, probes: u32) -> (f64, f64) {
+    let all: i64 = 1 << (6 * probes);
     // 64^-k, exactly.
-    let share = f64::from_bits((1023 - 6 * u64::from(probes)) << 52);
+    let share = f64::from_bits((1023 - 6 * probes as u64) << 52);
     (full as i64 as f64 * share, (all - full as i64) as f64 * share)
 }
 

@@ -47,11 +47,11 @@
     reason = "a call that is not inlined runs without the vector instructions of this machine, and takes twice the time"
 )]
 
-use super::full::{chances_in, chances_of_some, full_places, number, ones};
+use super::full::{chances_of_full, chances_of_some, full_in, full_places, number, ones};
 use super::instructions::{self, AnyMachine, Instructions, Work};
 use super::places::{BATCH, MULTIPLIERS, bits_of, masks_in, probed};
 use super::probe::{InsertAll, Outcome};
-use super::row::{DIGESTS, Digests, ROW, Row};
+use super::row::{DIGESTS, Digests, Row};
 use super::shape::MOST_STAGES;
 use super::{LineArray, LineCounter, LineShape};
 use crate::bits::Line;
@@ -119,17 +119,12 @@ pub(crate) struct HalvingLines {
 impl HalvingLines {
     /// An empty array for elements of `probes` (1 to 8) bits.
     pub(crate) fn new(shape: impl Into<LineShape>, probes: u32) -> Self {
-        let mut empty = Self {
-            array: LineArray::new(shape),
-            counter: LineCounter::empty(probes),
-            stage: 0,
-            highest: u64::MAX,
-            ones: 0,
-            clear: 0,
-            limit: ONE,
-        };
-        empty.count_anew();
-        empty
+        let array = LineArray::new(shape);
+        let shape = array.shape();
+        let places = u128::from(shape.lines) * u128::from(shape.places(probes));
+        let clear = if shape.is_of_cache() { 0 } else { places };
+        let counter = LineCounter::empty(probes);
+        Self { array, counter, stage: 0, highest: u64::MAX, ones: 0, clear, limit: ONE }
     }
 
     const fn shape(&self) -> LineShape {
@@ -448,7 +443,8 @@ impl HalvingLines {
         }
         let chances = if self.is_of_cache() {
             let probed = probed(bits_of(digest), self.probes());
-            let (missed, seen) = chances_in(&instructions.only(&before, probed), self.probes());
+            let full = full_in(&instructions.only(&before, probed));
+            let (missed, seen) = chances_of_full(full, self.probes());
             self.array.set(number, &masks);
             Chances { seen, missed }
         } else {
@@ -481,7 +477,7 @@ impl HalvingLines {
     #[inline(always)]
     fn record<T: Outcome>(&mut self, chances: Chances, set: u64) -> T {
         let mut outcome = T::FIRST;
-        outcome.missed(self.counter.record(std::iter::once((chances.missed, chances.seen))));
+        outcome.missed(self.counter.record((chances.missed, chances.seen)));
         self.ones += set;
         self.lower_limit();
         self.relieve();
@@ -583,8 +579,8 @@ impl HalvingLines {
         outcomes: &mut [T],
     ) -> usize {
         let touch = self.array.is_touched_first();
-        let mut row = Row::new(std::iter::once(self.probes()), false);
-        let (mut sampled, mut numbers) = ([[Digest::from_value(0); BATCH]; ROW], [0_u32; DIGESTS]);
+        let mut row = Row::new(std::iter::once(self.probes()));
+        let (mut sampled, mut numbers) = ([Digest::from_value(0); DIGESTS], [0_u32; DIGESTS]);
         let mut begin = 0;
         let stage = self.stage;
         while begin < digests.len() && self.stage == stage {
@@ -592,22 +588,22 @@ impl HalvingLines {
             let outcomes = &mut outcomes[begin..begin + end];
             outcomes.fill(T::UNSAMPLED);
             begin += end;
-            let batches = &sampled[..found.div_ceil(BATCH)];
-            // Padded with what was there before: it is asked for in vain.
-            row.find(instructions, self.shape().lines, batches, batches.len() * BATCH);
-            row.contains(instructions, self.array.lines.as_slice(), touch);
-            let digests = &sampled.as_flattened()[..found];
+            let (digests, numbers) = (&sampled[..found], &numbers[..found]);
+            for &number in numbers {
+                outcomes[number as usize] = T::REPEAT;
+            }
+            row.ask(instructions, self.array.lines.as_slice(), touch, digests);
             let (mut absent, mut some) = ([0_u8; DIGESTS], 0);
-            for (number, &digest) in digests.iter().enumerate() {
-                let (places, words) = (later_places(digest), self.words());
-                let mut is_absent = row.is_absent(number);
+            for number in row.absent() {
+                let (digest, words) = (digests[number], self.words());
+                let places = later_places(digest);
+                let mut is_absent = true;
                 for generation in 1..stage {
                     let (word, bit) = self.bit_of(generation, digest, places);
                     is_absent &= words[word] & bit == 0;
                 }
                 absent[some % DIGESTS] = number as u8;
                 some += usize::from(is_absent);
-                outcomes[numbers[number] as usize] = T::REPEAT;
             }
             let limit = self.limit;
             for &number in &absent[..some] {
@@ -615,7 +611,7 @@ impl HalvingLines {
                 outcomes[numbers[number] as usize] = self.write_later(digests[number]);
                 // The next ones may be sampled no more.
                 if (self.stage, self.limit) != (stage, limit) {
-                    for (&digest, &number) in digests.iter().zip(&numbers).skip(number + 1) {
+                    for (&digest, &number) in digests.iter().zip(numbers).skip(number + 1) {
                         outcomes[number as usize] = self.insert_one(instructions, digest);
                     }
                     break;
@@ -634,7 +630,6 @@ impl HalvingLines {
         sampled: &mut Digests,
         numbers: &mut [u32; DIGESTS],
     ) -> (usize, usize) {
-        let sampled = sampled.as_flattened_mut();
         let (mut found, mut end) = (0, 0);
         while end < digests.len() && found < DIGESTS {
             let digest = digests[end];

@@ -10,11 +10,11 @@
 )]
 
 use super::count::LineCounter;
+use super::full::chances_of_full;
 use super::instructions::{Instructions, Work};
-use super::places::BATCH;
 use super::probe::Outcome;
-use super::row::{DIGESTS, Digests, Row};
-use super::shares;
+use super::row::{Digests, Row};
+use super::shares::{self, chances_of_lines};
 use crate::bits::Line;
 use crate::hashing::Digest;
 
@@ -22,18 +22,20 @@ use crate::hashing::Digest;
 pub(super) struct Columns {
     /// The first digest of each counter, and after them how many there are.
     leads: Vec<usize>,
+    /// The counter of each digest of an element.
+    counters: Vec<u8>,
 }
 
 impl Columns {
-    /// The digests of these counters, of 1 to [`DIGESTS`] lines together.
+    /// The digests of these counters, of at least one line together, and at most a row.
     pub(super) fn new(counters: &[LineCounter]) -> Self {
-        let mut leads = vec![0];
-        let mut len = 0;
-        for counter in counters {
-            len += shares::number_of(counter.probes());
+        let (mut leads, mut of_digests) = (vec![0], Vec::new());
+        for (number, counter) in (0..).zip(counters) {
+            let len = of_digests.len() + shares::number_of(counter.probes());
+            of_digests.resize(len, number);
             leads.push(len);
         }
-        Self { leads }
+        Self { leads, counters: of_digests }
     }
 
     /// Digests of an element.
@@ -75,13 +77,36 @@ impl<T: Outcome> Work for InsertInTurn<'_, T> {
     #[inline(always)]
     fn run_with(self, instructions: impl Instructions) {
         let columns = self.columns.len();
-        let len = self.elements * columns;
-        let batches = &self.digests[..len.div_ceil(BATCH)];
-        self.row.find(instructions, self.lines.len() as u64, batches, len);
-        self.row.insert(instructions, self.lines, self.touch);
-        let outcomes = &mut [T::REPEAT; DIGESTS];
-        let leads = (&*self.columns.leads, columns);
-        self.row.count_in_turn(instructions, self.counters, leads, outcomes);
-        self.outcomes.extend(outcomes[..len].iter().step_by(columns));
+        let digests = &self.digests[..self.elements * columns];
+        self.row.ask(instructions, self.lines, self.touch, digests);
+        let start = self.outcomes.len();
+        self.outcomes.resize(start + self.elements, T::REPEAT);
+        let mut done = 0;
+        for number in self.row.absent() {
+            if number < done {
+                continue;
+            }
+            let (element, column) = (number / columns, number % columns);
+            let counter = usize::from(self.columns.counters[column]);
+            let first = number - column;
+            let leads = &self.columns.leads[counter..];
+            let all = first + leads[0]..first + leads[1];
+            done = all.end;
+            // As of before the element, also where two of its lines are the same one.
+            let of_line = |number| {
+                let (probes, full) = self.row.full_of(instructions, self.lines, number);
+                chances_of_full(full, probes)
+            };
+            let chances = chances_of_lines(all.clone().map(of_line));
+            let set = |number| self.row.set(instructions, self.lines, number).0 != 0;
+            if !all.map(set).fold(false, |any, is_new| any | is_new) {
+                continue;
+            }
+            let missed = self.counters[counter].record(chances);
+            if counter == 0 {
+                self.outcomes[start + element] = T::FIRST;
+                self.outcomes[start + element].missed(missed);
+            }
+        }
     }
 }

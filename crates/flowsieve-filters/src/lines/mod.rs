@@ -43,10 +43,9 @@ use crate::martingale::Chances;
 use crate::sizing::MAX_LINE_PROBES;
 use in_turn::{Columns, InsertInTurn};
 use instructions::AnyMachine;
-use places::{BATCH, bits_of, masks_in, probed};
+use places::{bits_of, masks_in, probed};
 use probe::{ContainsAll, InsertAll, Outcome};
-use row::{DIGESTS, Digests, ROW, Row};
-use shares::MOST_SHARES;
+use row::{DIGESTS, Digests, Row};
 use std::io;
 
 /// Bytes from which lines are touched first: what is well beyond the second-level cache.
@@ -127,10 +126,9 @@ impl LineArray {
             })
         };
         // As of before the element, also where two of its lines are the same one.
-        let mut chances = [(1.0, 0.0); MOST_SHARES];
-        for (chances, (number, masks, share)) in chances.iter_mut().zip(of_lines()) {
-            *chances = full::chances_at(shape.word_bits, &self.line(number), &masks, share);
-        }
+        let chances = shares::chances_of_lines(of_lines().map(|(number, masks, share)| {
+            full::chances_at(shape.word_bits, &self.line(number), &masks, share)
+        }));
         let mut is_new = false;
         for (number, masks, _) in of_lines() {
             is_new |= self.set(number, &masks);
@@ -140,7 +138,7 @@ impl LineArray {
         }
         let mut outcome = T::FIRST;
         if counter.is_on() {
-            outcome.missed(counter.record(chances.into_iter().take(shares::number_of(probes))));
+            outcome.missed(counter.record(chances));
         }
         outcome
     }
@@ -209,11 +207,11 @@ impl LineArray {
         let touch = self.is_touched_first();
         let columns = &Columns::new(counters);
         let in_row = DIGESTS / columns.len();
-        let mut row = Row::new(counters.iter().flat_map(|it| shares(it.probes())), true);
+        let mut row = Row::new(counters.iter().flat_map(|it| shares(it.probes())));
         let digests = counters.len();
         let mut write = |begin: usize, all: &mut Digests| {
             let of_row = begin.min(elements)..elements.min(begin + in_row);
-            let places = all.as_flattened_mut().chunks_exact_mut(columns.len());
+            let places = all.chunks_exact_mut(columns.len());
             for (element, place) in of_row.clone().zip(places) {
                 digests_of(element, &mut place[..digests]);
                 columns.spread(place);
@@ -222,7 +220,7 @@ impl LineArray {
         };
         // What was written digest by digest cannot be read as vectors at once. So the digests of a
         // row are written before the row ahead of it is inserted.
-        let mut rows = [[[Digest::from_value(0); BATCH]; ROW]; 2];
+        let mut rows = [[Digest::from_value(0); DIGESTS]; 2];
         let [this, next] = &mut rows;
         let (mut this, mut next) = (this, next);
         let mut of_this = write(0, this);

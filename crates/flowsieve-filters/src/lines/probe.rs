@@ -10,10 +10,10 @@
 )]
 
 use super::count::LineCounter;
-use super::full::chances_in;
+use super::full::{chances_of_full, full_in};
 use super::instructions::{AnyMachine, Instructions, Work};
-use super::places::{BATCH, bits_of, line_of, probed};
-use super::row::{ROW, Row};
+use super::places::{bits_of, line_of, probed};
+use super::row::{DIGESTS, Row};
 use crate::Sighting;
 use crate::bits::Line;
 use crate::hashing::Digest;
@@ -66,8 +66,8 @@ pub(super) fn insert<T: Outcome>(
     lines[index] = after;
     let mut outcome = T::FIRST;
     if counter.is_on() {
-        let in_line = chances_in(&instructions.only(&before, probed), probes);
-        outcome.missed(counter.record(std::iter::once(in_line)));
+        let in_line = chances_of_full(full_in(&instructions.only(&before, probed)), probes);
+        outcome.missed(counter.record(in_line));
     }
     outcome
 }
@@ -95,20 +95,23 @@ pub(super) struct InsertAll<'a, T> {
 impl<T: Outcome> Work for InsertAll<'_, T> {
     #[inline(always)]
     fn run_with(self, instructions: impl Instructions) {
-        let mut row = Row::new(std::iter::once(self.counter.probes()), false);
-        let mut padded = [[Digest::from_value(0); BATCH]; ROW];
-        let rows = self.digests.chunks(BATCH * ROW).zip(self.outcomes.chunks_mut(BATCH * ROW));
+        let mut row = Row::new(std::iter::once(self.counter.probes()));
+        let (mut new, mut full) = ([0_u8; DIGESTS], [0; DIGESTS]);
+        let rows = self.digests.chunks(DIGESTS).zip(self.outcomes.chunks_mut(DIGESTS));
         for (digests, outcomes) in rows {
-            let (batches, rest) = digests.as_chunks::<BATCH>();
-            let batches = if rest.is_empty() {
-                batches
-            } else {
-                padded.as_flattened_mut()[..digests.len()].copy_from_slice(digests);
-                &padded[..=batches.len()]
-            };
-            row.find(instructions, self.lines.len() as u64, batches, digests.len());
-            row.insert(instructions, self.lines, self.touch);
-            *self.cleared += row.count(instructions, self.counter, outcomes);
+            row.ask(instructions, self.lines, self.touch, digests);
+            let mut found = 0;
+            for number in row.absent() {
+                let (cleared, full_before) = row.set(instructions, self.lines, number);
+                new[found % DIGESTS] = number as u8;
+                full[found % DIGESTS] = full_before;
+                found += usize::from(cleared != 0);
+                *self.cleared += u64::from(cleared.count_ones());
+            }
+            new[..found].iter().for_each(|&number| outcomes[usize::from(number)] = T::FIRST);
+            self.counter.record_all(&full, found, |number, missed| {
+                outcomes[usize::from(new[number])].missed(missed);
+            });
         }
     }
 }
@@ -126,17 +129,12 @@ impl Work for ContainsAll<'_> {
     #[inline(always)]
     fn run_with(self, instructions: impl Instructions) {
         let start = self.answers.len();
-        self.answers.resize(start + self.digests.len(), false);
-        let (batches, rest) = self.digests.as_chunks::<BATCH>();
-        let (answers, rest_answers) = self.answers[start..].as_chunks_mut::<BATCH>();
-        let mut row = Row::new(std::iter::once(self.probes), false);
-        for (batches, answers) in batches.chunks(ROW).zip(answers.chunks_mut(ROW)) {
-            row.find(instructions, self.lines.len() as u64, batches, BATCH * batches.len());
-            row.contains(instructions, self.lines, self.touch);
-            row.tell_contained(answers);
-        }
-        for (answer, &digest) in rest_answers.iter_mut().zip(rest) {
-            *answer = contains(self.lines, self.probes, digest);
+        self.answers.resize(start + self.digests.len(), true);
+        let mut row = Row::new(std::iter::once(self.probes));
+        let answers = self.answers[start..].chunks_mut(DIGESTS);
+        for (digests, answers) in self.digests.chunks(DIGESTS).zip(answers) {
+            row.ask(instructions, self.lines, self.touch, digests);
+            row.absent().for_each(|number| answers[number] = false);
         }
     }
 }

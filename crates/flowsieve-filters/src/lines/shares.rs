@@ -7,9 +7,6 @@
 use crate::hashing::{Digest, mix};
 use crate::sizing::MAX_LINE_PROBES;
 
-/// Most lines that a digest has bits in.
-pub(super) const MOST_SHARES: usize = 4;
-
 /// Stream of [`mix`] from which the digest of the second line comes, and the next ones; part of the
 /// structures' definition.
 const FURTHER: u64 = 0x40;
@@ -63,7 +60,7 @@ mod tests {
             let all: Vec<u32> = shares(probes).collect();
             assert_eq!(all.iter().sum::<u32>(), probes);
             assert_eq!(all.len(), number_of(probes));
-            assert!(all.len() <= MOST_SHARES && all[0] <= MAX_LINE_PROBES);
+            assert!(all.len() <= 4 && all[0] <= MAX_LINE_PROBES);
             assert!(all.iter().all(|&share| share == all[0] || share + 1 == all[0]));
         }
         assert_eq!(shares(20).collect::<Vec<u32>>(), [7, 7, 6]);
