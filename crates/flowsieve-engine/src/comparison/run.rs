@@ -30,7 +30,8 @@ pub fn compare(
     plan.check()?;
     plan.check_memory()?;
     let digester = Digester::new(plan.seed);
-    let extractor = Extractor::new(plan.rule.clone(), &plan.trace.headers, digester, true, true);
+    // Values are hashed of first sightings only.
+    let extractor = Extractor::new(plan.rule.clone(), &plan.trace.headers, digester, false, true);
     let can_read_again = !plan.trace.is_stream();
     let mut pipeline = SlicePipeline {
         inputs: plan.trace.sources(),

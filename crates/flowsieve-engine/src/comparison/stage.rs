@@ -11,7 +11,7 @@ use super::negatives::{Asking, Questions};
 use super::results::JudgedSlice;
 use super::truth::{Counted, Truth};
 use super::{ComparePlan, Contender};
-use crate::elements::ElementColumns;
+use crate::elements::{ElementColumns, ElementKind};
 use crate::filters::FilterKind;
 use crate::guard::catch_panic;
 use crate::hashing::{Digest, Digester};
@@ -39,8 +39,14 @@ impl SliceList {
     }
 
     /// Appends these elements; `None` if the system does not give the memory.
-    fn extend(&mut self, elements: &ElementColumns, numbers: &[u32], arity: usize) -> Option<()> {
+    fn extend(
+        &mut self,
+        elements: &ElementColumns,
+        numbers: &[u32],
+        (kind, digester): (ElementKind, Digester),
+    ) -> Option<()> {
         let (whole, attributes) = (&mut self.whole, &mut self.attributes);
+        let arity = kind.arity();
         for (digests, more) in
             [(&mut *whole, numbers.len()), (&mut *attributes, numbers.len() * arity)]
         {
@@ -53,7 +59,8 @@ impl SliceList {
         for &number in numbers {
             let number = number as usize;
             whole.push(elements.digests[number]);
-            attributes.extend_from_slice(&elements.attributes[number * arity..][..arity]);
+            let values = kind.values(elements.keys.get(number), kind.all());
+            attributes.extend(values.map(|(_, value)| digester.digest(value)));
         }
         Some(())
     }
@@ -123,7 +130,7 @@ impl<'scope, 'env, 'plan: 'scope> CompareStage<'scope, 'env, 'plan> {
     pub(super) fn new(scope: &'scope Scope<'scope, 'env>, plan: &'plan ComparePlan) -> Self {
         let xored = plan.contenders.contains(&Contender::from(FilterKind::CmdbfXor));
         let asking = Asking {
-            counted: Counted { xored, ..Counted::new(plan.rule.kind, &plan.counted()) },
+            counted: Counted { xored, listed: plan.queries, ..Counted::new(plan.rule.kind, &plan.counted()) },
             asked: plan.asked(),
             digester: Digester::new(plan.seed),
         };
@@ -179,8 +186,8 @@ impl<'scope, 'plan: 'scope> Stage for CompareStage<'scope, '_, 'plan> {
             self.new.extend(0..elements.len() as u32);
         }
         if !self.truth.is_over_limit(slot) {
-            let arity = self.plan.rule.kind.arity();
-            if self.open[slot].extend(elements, &self.new, arity).is_none() {
+            let hashed = (self.plan.rule.kind, Digester::new(self.plan.seed));
+            if self.open[slot].extend(elements, &self.new, hashed).is_none() {
                 self.truth.give_up(slot);
             }
         }

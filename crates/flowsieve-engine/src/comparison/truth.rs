@@ -4,7 +4,7 @@
 use super::negatives::{Asking, Questions};
 use crate::elements::{ElementKind, Keys};
 use crate::interner::Interner;
-use crate::pipeline::Closing;
+use crate::pipeline::{Closing, ExactSet};
 
 /// The truth about all open slices.
 #[derive(Debug)]
@@ -28,7 +28,7 @@ impl Truth {
     }
 
     /// Takes elements of the slice in this slot. Appends the numbers of those that were not there
-    /// before to `new`; where the limit was passed, of all.
+    /// before to `new`.
     pub(super) fn add(&mut self, slot: usize, keys: &Keys, new: &mut Vec<u32>) {
         self.slot(slot);
         self.slots[slot].add(&self.asking.counted, keys, new);
@@ -53,7 +53,8 @@ impl Truth {
 
     /// Gives up the truth about the slice in this slot, and its memory.
     pub(super) fn give_up(&mut self, slot: usize) {
-        self.slot(slot).give_up();
+        self.slot(slot);
+        self.slots[slot].give_up(&self.asking.counted);
     }
 
     /// The questions about a slice that closes.
@@ -78,6 +79,8 @@ pub(super) struct Counted {
     pub(super) masks: Vec<u32>,
     /// Elements are also counted as a XOR of addresses sees them.
     pub(super) xored: bool,
+    /// Values are drawn from the sets.
+    pub(super) listed: bool,
 }
 
 impl Counted {
@@ -86,7 +89,7 @@ impl Counted {
         let mut masks = asked.to_vec();
         let singles = (0..kind.arity()).map(|attribute| 1 << attribute);
         masks.extend(singles.filter(|single| !asked.contains(single)));
-        Self { kind, masks, xored: false }
+        Self { kind, masks, xored: false, listed: true }
     }
 
     /// Where a combination stands.
@@ -99,14 +102,57 @@ impl Counted {
 #[derive(Debug)]
 pub(super) struct SliceSets {
     /// One for each combination that is counted.
-    sets: Vec<Interner>,
-    /// Bytes that each of them may take.
+    sets: Vec<Distinct>,
     limit: u64,
     over_limit: bool,
     part: Vec<u8>,
     floors: Floors,
     /// Elements as a combined array of addresses joined by XOR sees them; `None` if nothing asks for it.
-    xored: Option<Interner>,
+    xored: Option<Distinct>,
+}
+
+/// Distinct byte strings.
+#[derive(Debug)]
+enum Distinct {
+    /// Takes a third of the time.
+    Set(ExactSet),
+    /// Strings can be drawn by their number; with the bytes that it may take.
+    List(Interner, u64),
+}
+
+impl Distinct {
+    fn new(counted: &Counted, limit: u64) -> Self {
+        match counted.listed {
+            true => Self::List(Interner::new(), limit),
+            false => Self::Set(ExactSet::new(limit)),
+        }
+    }
+
+    /// Whether the string is new; `None` if the limit is passed.
+    #[inline]
+    fn insert(&mut self, string: &[u8]) -> Option<bool> {
+        match self {
+            Self::Set(set) => {
+                let is_new = set.insert(string);
+                (is_new || set.distinct().is_some()).then_some(is_new)
+            }
+            Self::List(list, limit) => list.intern(string, 0, *limit).map(|(_, is_new)| is_new),
+        }
+    }
+
+    fn len(&self) -> u64 {
+        match self {
+            Self::Set(set) => set.distinct().unwrap_or(0),
+            Self::List(list, _) => list.len(),
+        }
+    }
+
+    fn clear(&mut self) {
+        match self {
+            Self::Set(set) => set.clear(),
+            Self::List(list, _) => list.clear(),
+        }
+    }
 }
 
 /// Elements of a slice that structures call new whatever their memory.
@@ -123,39 +169,37 @@ impl SliceSets {
     /// Sets that take at most `limit` bytes together.
     pub(super) fn new(counted: &Counted, limit: u64) -> Self {
         let sets = counted.masks.len() + usize::from(counted.xored);
+        let set = || Distinct::new(counted, limit / sets as u64);
         Self {
-            sets: (0..counted.masks.len()).map(|_| Interner::new()).collect(),
-            limit: limit / sets as u64,
+            sets: counted.masks.iter().map(|_| set()).collect(),
+            limit,
             over_limit: false,
             part: Vec::new(),
             floors: Floors { new_values: 0, new_sets: counted.xored.then_some(0) },
-            xored: counted.xored.then(Interner::new),
+            xored: counted.xored.then(set),
         }
     }
 
     pub(super) fn add(&mut self, counted: &Counted, keys: &Keys, new: &mut Vec<u32>) {
-        for (number, key) in (0..).zip(keys.iter()) {
-            if self.over_limit {
-                new.extend(number..keys.len() as u32);
-                break;
-            }
-            // Of an element that was there before, no part is new.
-            let is_new = self.sets[0].intern(key, 0, self.limit).map(|(_, is_new)| is_new);
-            if is_new != Some(false) {
-                new.push(number);
-                self.over_limit = is_new.is_none() || self.add_parts(counted, key).is_none();
-            }
-        }
         if self.over_limit {
-            self.give_up();
+            return;
+        }
+        for (number, key) in (0..).zip(keys.iter()) {
+            // Of an element that was there before, no part is new.
+            let is_new = self.sets[0].insert(key);
+            if is_new == Some(false) {
+                continue;
+            }
+            new.push(number);
+            if is_new.is_none() || self.add_parts(counted, key).is_none() {
+                return self.give_up(counted);
+            }
         }
     }
 
     /// Gives the memory back; there is no answer for the rest of the slice.
-    fn give_up(&mut self) {
-        self.over_limit = true;
-        let sets = self.sets.iter_mut().chain(&mut self.xored);
-        sets.for_each(|set| *set = Interner::new());
+    fn give_up(&mut self, counted: &Counted) {
+        *self = Self { over_limit: true, ..Self::new(counted, self.limit) };
     }
 
     fn add_parts(&mut self, counted: &Counted, key: &[u8]) -> Option<()> {
@@ -164,7 +208,7 @@ impl SliceSets {
         for (&mask, set) in counted.masks.iter().zip(&mut self.sets).skip(1) {
             self.part.clear();
             counted.kind.part(key, mask, &mut self.part);
-            let (_, is_new) = set.intern(&self.part, 0, self.limit)?;
+            let is_new = set.insert(&self.part)?;
             has_new_value |= is_new && mask.is_power_of_two();
         }
         self.floors.new_values += u64::from(has_new_value);
@@ -183,7 +227,7 @@ impl SliceSets {
                 self.part.push(value.len() as u8);
                 self.part.extend_from_slice(value);
             }
-            let (_, is_new) = xored.intern(&self.part, 0, self.limit)?;
+            let is_new = xored.insert(&self.part)?;
             *new_sets += u64::from(has_new_value || is_new);
         }
         Some(())
@@ -193,18 +237,21 @@ impl SliceSets {
         self.floors
     }
 
-    /// The set of the combination at this place of the list; `None` if the limit was passed.
+    /// The values of the combination at this place of the list; `None` if the limit was passed.
     pub(super) fn of(&self, place: usize) -> Option<&Interner> {
-        (!self.over_limit).then(|| &self.sets[place])
+        match &self.sets[place] {
+            Distinct::List(list, _) if !self.over_limit => Some(list),
+            _ => None,
+        }
     }
 
     /// Distinct values of each combination; `None` if the limit was passed.
     pub(super) fn counts(&self) -> Option<Vec<u64>> {
-        (!self.over_limit).then(|| self.sets.iter().map(Interner::len).collect())
+        (!self.over_limit).then(|| self.sets.iter().map(Distinct::len).collect())
     }
 
     pub(super) fn clear(&mut self) {
-        self.sets.iter_mut().chain(&mut self.xored).for_each(Interner::clear);
+        self.sets.iter_mut().chain(&mut self.xored).for_each(Distinct::clear);
         self.floors.new_values = 0;
         self.floors.new_sets = self.floors.new_sets.map(|_| 0);
         self.over_limit = false;
