@@ -1,6 +1,7 @@
 //! Two structures on several captures: a letter for each capture and memory, and what all of them
 //! say together. Captures are counted, never pooled.
 
+use super::cell::Cell;
 use super::column::Columns;
 use super::compare_model::{
     Asked, CaptureDigest, Grouping, VerdictRow, floor_columns, parameter_columns, size_words,
@@ -172,10 +173,9 @@ impl<'a> EachReport<'a> {
     fn sentence(&self) -> String {
         let sums = self.sums();
         let sum = |verdict: usize| sums.iter().map(|sum| sum.counts[verdict]).sum::<u64>();
-        let [a, b] = self.pair.map(Contender::name);
+        let names = self.pair.map(Contender::name);
         let all: u64 = sums.iter().flat_map(|sum| sum.counts).sum();
         let [first, second] = if sum(1) >= sum(0) { [1, 0] } else { [0, 1] };
-        let names = [a, b];
         let not =
             if sum(5) > 0 { format!(", {} without a verdict", sum(5)) } else { String::new() };
         format!(
@@ -211,26 +211,16 @@ impl<'a> EachReport<'a> {
         style: TerminalStyle,
         mut out: W,
     ) -> io::Result<W> {
+        let frame = self.frame();
         if format.is_table() {
             terminal::print(&self.table(), style, &mut out)?;
-            out.flush()?;
-            return Ok(out);
-        }
-        if format.is_document() {
-            let tail = vec![("summary", sum_columns().list_of(&self.sums()))];
-            out = RowWriter::write_all(
-                format,
-                self.frame(),
-                capture_columns(),
-                &self.captures,
-                tail,
-                out,
-            )?;
+        } else if format.is_document() {
+            let (columns, tail) = (capture_columns(), self.tail());
+            out = RowWriter::write_all(format, frame, columns, &self.captures, tail, out)?;
         } else {
-            let rows: Vec<_> =
-                self.captures.iter().flat_map(|capture| capture.verdicts.clone()).collect();
-            out =
-                RowWriter::write_all(format, self.frame(), each_columns(), &rows, Vec::new(), out)?;
+            let captures = self.captures.iter();
+            let rows: Vec<_> = captures.flat_map(|capture| capture.verdicts.clone()).collect();
+            out = RowWriter::write_all(format, frame, each_columns(), &rows, Vec::new(), out)?;
         }
         out.flush()?;
         Ok(out)
@@ -243,7 +233,11 @@ impl<'a> EachReport<'a> {
 
     /// Returns the summary.
     pub fn document(&self) -> Summary {
-        self.frame().summary(vec![("summary", sum_columns().list_of(&self.sums()))])
+        self.frame().summary(self.tail())
+    }
+
+    fn tail(&self) -> Vec<(&'static str, Cell)> {
+        vec![("summary", sum_columns().list_of(&self.sums()))]
     }
 
     fn table(&self) -> Document {

@@ -67,7 +67,7 @@ impl CompareReport<'_> {
 
     /// The size that is looked at more closely: the middle one of those where one of the pair is
     /// nearer.
-    fn main_size(&self) -> Option<u64> {
+    pub(super) fn main_size(&self) -> Option<u64> {
         let rows = self.verdicts(self.main_kind()).into_iter();
         let nearer = rows.filter(|row| row.judged().is_some_and(|it| it.verdict.is_nearer()));
         let nearer: Vec<u64> = nearer.map(|row| row.verdict.size).collect();

@@ -1,7 +1,7 @@
 //! A comparison as a table: on terminals, in Markdown and in LaTeX.
 
 use super::compare_model::{CompareReport, Grouping, VerdictRow, hash_variant, size_words};
-use super::compare_words::{in_percent, middle, points, probes_words, size_of, slice_word, title};
+use super::compare_words::{in_percent, points, probes_words, size_of, slice_word, title};
 use super::document::{Block, Document, Medium, TableView, Wrapping};
 use super::formats::{latex, markdown};
 use super::heading::Heading;
@@ -83,10 +83,7 @@ fn shown_verdicts(report: &CompareReport<'_>) -> Vec<VerdictRow> {
     let kind = report.main_kind();
     let mut rows = report.verdicts(kind);
     if kind == CountKind::Raw {
-        let nearer =
-            rows.iter().filter(|row| row.judged().is_some_and(|it| it.verdict.is_nearer()));
-        let nearer: Vec<u64> = nearer.map(|row| row.verdict.size).collect();
-        let chosen = middle(&nearer).or_else(|| middle(&report.comparison.sizes));
+        let chosen = report.main_size();
         let mut own = report.comparison.entries.iter().filter(|it| Some(it.size) == chosen);
         if own.any(|entry| report.comparison.errors(entry, CountKind::Estimate).is_some()) {
             let estimates = report.verdicts(CountKind::Estimate).into_iter();
@@ -139,26 +136,20 @@ pub(super) fn pair_table(report: &CompareReport<'_>, rows: &[VerdictRow]) -> Tab
             _ => points(it.difference),
         }));
         cells.push(judged.map_or(String::new(), |it| it.seeds.to_string()));
-        cells.extend(beside.iter().map(|&it| short_cell(report, it, row)));
+        let size = row.verdict.size;
+        cells.extend(beside.iter().map(|&it| short_error(report, it, size, row.verdict.count)));
         cells
     });
-    let mut table = TableView::new(headings, cells.collect::<Vec<_>>());
-    if report.comparison.judged().count() < 2 {
-        // The share of all elements is that of the only slice.
-        without(&mut table, |heading| heading.text == "lost");
-    }
-    table
+    // The share of all elements is that of the only slice.
+    let has_lost = report.comparison.judged().count() > 1;
+    let kept: Vec<bool> = headings.iter().map(|it| has_lost || it.text != "lost").collect();
+    let rows = cells.map(|row| only(&kept, row)).collect::<Vec<_>>();
+    TableView::new(only(&kept, headings), rows)
 }
 
-/// Removes columns.
-fn without(table: &mut TableView, is_removed: impl Fn(&Heading) -> bool) {
-    let kept: Vec<bool> = table.headings.iter().map(|heading| !is_removed(heading)).collect();
-    let mut number = 0..;
-    table.headings.retain(|_| kept[number.next().unwrap_or(0)]);
-    for row in &mut table.rows {
-        let mut number = 0..;
-        row.retain(|_| kept[number.next().unwrap_or(0)]);
-    }
+/// The columns that are kept.
+fn only<T>(kept: &[bool], columns: Vec<T>) -> Vec<T> {
+    columns.into_iter().zip(kept).filter_map(|(column, kept)| kept.then_some(column)).collect()
 }
 
 /// An error with its interval: `4.7 (4.5-4.9) *`.
@@ -190,12 +181,13 @@ pub(super) fn with_interval(error: Interval, dash: char) -> String {
 }
 
 /// An error without its interval.
-fn short_cell(report: &CompareReport<'_>, contender: Contender, row: &VerdictRow) -> String {
-    let entry = report.comparison.entry(contender, row.verdict.size);
-    short_error(report, entry, row.verdict.count)
-}
-
-fn short_error(report: &CompareReport<'_>, entry: Option<&Entry>, kind: CountKind) -> String {
+fn short_error(
+    report: &CompareReport<'_>,
+    contender: Contender,
+    size: u64,
+    kind: CountKind,
+) -> String {
+    let entry = report.comparison.entry(contender, size);
     let errors = entry.and_then(|entry| report.comparison.errors(entry, kind));
     let Some((entry, errors)) = entry.zip(errors) else {
         return "–".to_owned();
@@ -216,9 +208,7 @@ fn others_table(report: &CompareReport<'_>, kind: CountKind) -> Option<TableView
     let others =
         if report.plan.pair.is_some() { others(report) } else { report.plan.contenders.clone() };
     let rows = others.into_iter().map(|contender| {
-        let cells = sizes
-            .iter()
-            .map(|&size| short_error(report, report.comparison.entry(contender, size), kind));
+        let cells = sizes.iter().map(|&size| short_error(report, contender, size, kind));
         std::iter::once(contender.name().to_owned()).chain(cells).collect::<Vec<_>>()
     });
     let rows: Vec<_> = rows.filter(|row| row[1..].iter().any(|cell| cell != "–")).collect();

@@ -227,9 +227,7 @@ pub(super) fn verdict_sentences(rows: &[VerdictRow], plan: &ComparePlan) -> Vec<
         sentences.push(nearer_sentence(rows, pair, near, sentences.is_empty(), &elements));
     }
     let no_matter = of(Verdict::NoMatter);
-    if let Some(&(row, judged)) =
-        middle(&(0..no_matter.len()).collect::<Vec<_>>()).and_then(|middle| no_matter.get(middle))
-    {
+    if let Some((row, judged)) = middle(&no_matter) {
         let [a, b] = [0, 1].map(|it| value(row, judged, it));
         let by = match row.verdict.count {
             CountKind::Raw => format!(", {} points", points(judged.difference)),
@@ -244,14 +242,11 @@ pub(super) fn verdict_sentences(rows: &[VerdictRow], plan: &ComparePlan) -> Vec<
         ));
     }
     let same = of(Verdict::Same);
-    if let (Some(&(_, judged)), Some(last)) = (same.first(), rows.last()) {
-        let is_tail = same.last().is_some_and(|(row, _)| row.verdict.size == last.verdict.size);
-        let is_run = rows.len() >= same.len()
-            && rows[rows.len() - same.len()..]
-                .iter()
-                .zip(&same)
-                .all(|(row, (other, _))| row.verdict.size == other.verdict.size);
-        let at = if same.len() > 1 && is_tail && is_run {
+    if let Some(&(_, judged)) = same.first() {
+        // Whether they are the last ones.
+        let tail = rows[rows.len() - same.len()..].iter();
+        let is_tail = tail.zip(&same).all(|(row, (own, _))| row.verdict.size == own.verdict.size);
+        let at = if same.len() > 1 && is_tail {
             format!("From {} on", size_of(same[0].0))
         } else {
             format!("At {}", list_of(&same))
@@ -270,10 +265,13 @@ pub(super) fn verdict_sentences(rows: &[VerdictRow], plan: &ComparePlan) -> Vec<
             _ => String::new(),
         };
         sentences.push(format!(
-            "At {} {} do{} not decide{range}; try `--seeds {}`.",
+            "At {} {} not decide{range}; try `--seeds {}`.",
             list_of(&open),
-            if judged.seeds == 1 { "1 seed".to_owned() } else { format!("{} seeds", judged.seeds) },
-            if judged.seeds == 1 { "es" } else { "" },
+            if judged.seeds == 1 {
+                "1 seed does".into()
+            } else {
+                format!("{} seeds do", judged.seeds)
+            },
             if judged.seeds < 30 { 30 } else { 100 }
         ));
     }
@@ -453,7 +451,7 @@ pub(super) fn floor_sentence(floors: &[Floor], plan: &ComparePlan) -> Option<Str
 
 /// Says that a small difference may be one of rounding: few hash functions, and not as many in both.
 fn rounded_probes(rows: &[VerdictRow]) -> Option<String> {
-    const FEW: u32 = 2;
+    const FEW: u32 = 3;
     let row = rows.iter().find(|row| {
         let differ = matches!(row.verdict.probes, [Some(a), Some(b)] if a != b && a.min(b) <= FEW);
         let small = row.judged().is_some_and(|judged| {

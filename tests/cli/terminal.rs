@@ -80,6 +80,37 @@ fn tables_fit_the_terminal() {
     }
 }
 
+/// The answer stays in the narrowest terminal; the widest has all columns, in at most 20 lines.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_comparison_keeps_its_answer_at_every_width() {
+    const ALWAYS: [&str; 4] = ["error, %", "mdbf", "cmdbf", "nearer"];
+    const MORE: [&str; 4] = ["lost", "by, points", "seeds", "bloom"];
+    for (width, columns) in [(60, &MORE[..0]), (80, &["by, points", "bloom"]), (120, &MORE)] {
+        let Some(text) = shown(width, "flowsieve compare -q traces/generated.pcap") else {
+            return;
+        };
+        let text = plain(&text);
+        assert!(text.lines().all(|line| line.chars().count() <= width), "{width}: {text}");
+        let heads = text.lines().find(|line| line.starts_with("error, %")).unwrap();
+        let at: Vec<_> = ALWAYS.iter().map(|head| heads.find(head)).collect();
+        assert!(at.is_sorted() && at.iter().all(Option::is_some), "{width}: {heads}");
+        for head in MORE {
+            assert_eq!(heads.contains(head), columns.contains(&head), "{width}: {heads}");
+        }
+        assert_eq!(text.contains("not shown: "), width < 120, "{text}");
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        for sentence in [
+            "cmdbf's raw count is nearer: at 1,056 B mean error 0.3 % (95 % 0.2-0.4)",
+            "Nearer: mdbf up to 48 B, cmdbf from 288 B on",
+            "mdbf loses at least 12 % here at any memory",
+        ] {
+            assert!(words.contains(sentence), "{width}: no `{sentence}` in {text}");
+        }
+        assert!(width < 120 || text.lines().count() <= 20, "{text}");
+    }
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn columns_that_have_no_room_are_named_once() {

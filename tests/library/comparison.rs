@@ -96,7 +96,7 @@ fn filter(comparison: &Comparison, kind: FilterKind) -> &Entry {
     entry(comparison, Contender::from(kind))
 }
 
-fn report<'a>(plan: &'a ComparePlan, comparison: &'a Comparison) -> CompareReport<'a> {
+pub(crate) fn report<'a>(plan: &'a ComparePlan, comparison: &'a Comparison) -> CompareReport<'a> {
     CompareReport {
         plan,
         comparison,

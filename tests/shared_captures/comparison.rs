@@ -1,10 +1,12 @@
 //! The truth that structures are compared with.
 
-use crate::library::comparison::{PAIR, plan, run};
+use crate::library::comparison::{PAIR, plan, report, run};
 use crate::manifest::Manifest;
 use flowsieve::comparison::statistics::Verdict;
-use flowsieve::comparison::{ComparePlan, CountKind, Seeds, Sizes};
+use flowsieve::comparison::{ComparePlan, Contender, CountKind, Seeds, Sizes};
 use flowsieve::elements::ElementKind;
+use flowsieve::filters::FilterKind;
+use flowsieve::report::document::Block;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
@@ -23,15 +25,20 @@ pub(crate) fn the_truth_is_the_manifests(folder: &Path) {
     }
 }
 
-/// The pair alone, at these sizes.
-fn of_pair(folder: &Path, name: &str, sizes: &[u64]) -> ComparePlan {
+/// A pair alone, at these sizes.
+fn of(pair: [Contender; 2], folder: &Path, name: &str, sizes: &[u64]) -> ComparePlan {
     ComparePlan {
-        contenders: PAIR.to_vec(),
+        contenders: pair.to_vec(),
+        pair: Some(pair),
         queries: false,
         seeds: Seeds::Auto,
         sizes: Sizes::Total(sizes.to_vec()),
         ..plan(&[folder.join(name)], ElementKind::HOST_PAIR, sizes)
     }
+}
+
+fn of_pair(folder: &Path, name: &str, sizes: &[u64]) -> ComparePlan {
+    of(PAIR, folder, name, sizes)
 }
 
 /// With memory in abundance mdbf loses what follows from the trace alone, and nothing else.
@@ -54,12 +61,17 @@ pub(crate) fn floors_are_reached(folder: &Path) {
 
 /// Where the number of hash functions decides, nobody is far ahead.
 pub(crate) fn the_number_of_hash_functions_decides_little(folder: &Path) {
-    let comparison = run(&of_pair(folder, "dns/nsd-live-ns.pcap.xz", &[192]));
+    let plan = of_pair(folder, "dns/nsd-live-ns.pcap.xz", &[192]);
+    let comparison = run(&plan);
     let verdict = comparison.verdict(PAIR, 192, CountKind::Raw);
     let judged = verdict.result.unwrap();
     assert!(matches!(judged.verdict, Verdict::Open | Verdict::A | Verdict::NoMatter), "{judged:?}");
     assert!(judged.difference.value.abs() < 0.003, "{judged:?}");
     assert_ne!(verdict.probes[0], verdict.probes[1], "that is what the remark is about");
+    let remark = "At 192 B k is rounded to 5 (mdbf) and 3 (cmdbf), which may decide";
+    let is_remark = |block: &Block| matches!(block, Block::Warning(it) if it.starts_with(remark));
+    let page = report(&plan, &comparison).page(None);
+    assert!(page.blocks.iter().any(|(_, block)| is_remark(block)), "{:?}", page.blocks);
 }
 
 /// The verdicts of all memories, as they are written down.
@@ -76,12 +88,15 @@ pub(crate) fn verdicts_are_those_of_the_golden_file(folder: &Path) {
         "ddos/udp-amp-isakmp.pcap",
         "dns/nsd-live-ns.pcap.xz",
     ] {
-        let comparison = run(&of_pair(folder, name, &sizes));
-        for verdict in comparison.sweep(PAIR, CountKind::Raw) {
-            let judged = verdict.result.unwrap();
-            let [a, b] = judged.means.map(|mean| mean.value * 100.0);
-            let (size, seeds, word) = (verdict.size, judged.seeds, judged.verdict.name());
-            writeln!(found, "{name} {size} {a:.3} {b:.3} {word} {seeds}").unwrap();
+        let published = [PAIR[0], Contender::from(FilterKind::CmdbfXor)];
+        for (pair, mark) in [(PAIR, ""), (published, " xor")] {
+            let comparison = run(&of(pair, folder, name, &sizes));
+            for verdict in comparison.sweep(pair, CountKind::Raw) {
+                let judged = verdict.result.unwrap();
+                let [a, b] = judged.means.map(|mean| mean.value * 100.0);
+                let (size, seeds, word) = (verdict.size, judged.seeds, judged.verdict.name());
+                writeln!(found, "{name} {size} {a:.3} {b:.3} {word} {seeds}{mark}").unwrap();
+            }
         }
     }
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/shared_captures/verdicts.txt");

@@ -6,17 +6,15 @@
 //! A task is a slice and some replicates: a worker takes the slice block by block through all
 //! structures, while the block is in its cache. Answers come back in the order of the tasks.
 
-use super::ComparePlan;
 use super::candidate::{Candidate, CandidateTally, Unfit, design};
 use super::expected::expected;
 use super::negatives::Questions;
 use super::plan::ProbeRule;
-use super::results::{
-    Comparison, CountKind, Entry, Expected, JudgedSlice, Negatives, QueryResult, Replicate,
-};
+use super::results::{Comparison, CountKind, Entry, Expected, Negatives, QueryResult, Replicate};
 use super::stage::{ClosedList, Collected, SliceList};
 use super::statistics::Rule;
 use super::truth::Counted;
+use super::{ComparePlan, Contender};
 use crate::filters::{CounterSpec, DigestColumns, FilterSpec, Sighting};
 use crate::guard::{WorkerPanicked, catch_panic};
 use crate::hashing::Digest;
@@ -24,6 +22,7 @@ use crate::memory::{MEMORY_REFUSED, can_allocate};
 use crate::pipeline::Totals;
 use crate::threads::{MapWorker, OrderedWorkers};
 use crate::trace::StopFlag;
+use std::mem::replace;
 use std::ops::Range;
 use std::sync::Arc;
 use std::thread::Scope;
@@ -141,19 +140,10 @@ impl Workers {
 pub(super) struct Evaluation<'plan> {
     plan: &'plan ComparePlan,
     workers: Workers,
-    evaluated: Evaluated,
+    comparison: Comparison,
     designs: Vec<Option<CounterSpec>>,
     /// Those of the running tasks.
     running: Designs,
-}
-
-/// What came of it.
-pub(super) struct Evaluated {
-    pub(super) entries: Vec<Entry>,
-    pub(super) by_formula: Vec<Entry>,
-    pub(super) expected: Expected,
-    pub(super) sizes: Vec<u64>,
-    pub(super) looks: Vec<u32>,
 }
 
 impl<'plan> Evaluation<'plan> {
@@ -188,7 +178,21 @@ impl<'plan> Evaluation<'plan> {
             workers,
             running: Arc::new(designs.clone()),
             designs,
-            evaluated: Evaluated { entries, by_formula: Vec::new(), expected, sizes, looks },
+            comparison: Comparison {
+                asked: if plan.queries { plan.asked() } else { Vec::new() },
+                expected,
+                rule: Rule { looks: looks.len(), sizes: sizes.len(), margin: plan.margin },
+                sizes,
+                has_arrays: plan.sizes.are_arrays(),
+                slices: Vec::new(),
+                slices_omitted: 0,
+                entries,
+                by_formula: Vec::new(),
+                looks,
+                is_streamed: !is_kept,
+                inputs: Vec::new(),
+                totals: Totals::default(),
+            },
         })
     }
 
@@ -199,7 +203,7 @@ impl<'plan> Evaluation<'plan> {
         first: usize,
         seeds: &Range<u32>,
         stop: Option<&StopFlag>,
-        mut take: impl FnMut(&mut Evaluated, Answer),
+        mut take: impl FnMut(&mut Vec<Entry>, Answer),
     ) -> Result<(), WorkerPanicked> {
         for (slice, closed) in slices.iter().enumerate().skip(first) {
             let Some(list) = &closed.list else {
@@ -218,12 +222,12 @@ impl<'plan> Evaluation<'plan> {
                     full: self.plan.rule.kind.all(),
                 };
                 if let Some(answer) = self.workers.push(task)? {
-                    take(&mut self.evaluated, answer);
+                    take(&mut self.comparison.entries, answer);
                 }
             }
         }
         while let Some(answer) = self.workers.next()? {
-            take(&mut self.evaluated, answer);
+            take(&mut self.comparison.entries, answer);
         }
         Ok(())
     }
@@ -237,14 +241,14 @@ impl<'plan> Evaluation<'plan> {
         if first == 0 {
             self.choose_probes(slices)?;
         }
-        let seeds = 0..self.evaluated.looks.last().copied().unwrap_or(1);
-        self.run(slices, first, &seeds, None, Evaluated::add)?;
+        let seeds = 0..self.comparison.looks.last().copied().unwrap_or(1);
+        self.run(slices, first, &seeds, None, add_answer)?;
         slices[first..].iter_mut().for_each(|closed| closed.list = None);
         Ok(())
     }
 
-    pub(super) fn finish(self) -> Evaluated {
-        self.evaluated
+    pub(super) fn finish(self) -> Comparison {
+        self.comparison
     }
 
     /// Replaces the numbers of hash functions by those that lose least in a few replicates that are
@@ -264,7 +268,7 @@ impl<'plan> Evaluation<'plan> {
         // Both directions, until no structure gets better.
         for up in [true, false] {
             loop {
-                let specs = self.designs.iter().zip(&self.evaluated.entries);
+                let specs = self.designs.iter().zip(&self.comparison.entries);
                 let tried = specs.map(|(spec, entry)| {
                     let probes = entry.probes?;
                     with(spec, if up { probes + 1 } else { probes.checked_sub(1)? })
@@ -276,7 +280,7 @@ impl<'plan> Evaluation<'plan> {
                     if spec.is_some() && errors[number] < best[number] {
                         best[number] = errors[number];
                         let filter = spec.as_ref().and_then(CounterSpec::filter);
-                        self.evaluated.entries[number].probes = filter.map(FilterSpec::probes);
+                        self.comparison.entries[number].probes = filter.map(FilterSpec::probes);
                         self.designs[number] = spec;
                         is_better = true;
                     }
@@ -316,13 +320,11 @@ impl<'plan> Evaluation<'plan> {
 const TRIAL_SEED: u32 = 1 << 20;
 const TRIAL_SEEDS: u32 = 3;
 
-impl Evaluated {
-    /// Adds the counts of an answer.
-    fn add(&mut self, answer: Answer) {
-        let Answer { slice, list, tallies } = answer;
-        for (seed, entry, tally) in tallies {
-            add_tally(&mut self.entries[entry], (seed, slice), &tally, list.questions.as_ref());
-        }
+/// Adds the counts of an answer.
+fn add_answer(entries: &mut Vec<Entry>, answer: Answer) {
+    let Answer { slice, list, tallies } = answer;
+    for (seed, entry, tally) in tallies {
+        add_tally(&mut entries[entry], (seed, slice), &tally, list.questions.as_ref());
     }
 }
 
@@ -431,98 +433,82 @@ pub(super) fn evaluate<'scope>(
     stop: &StopFlag,
 ) -> Result<(Comparison, bool), WorkerPanicked> {
     let Collected { slices, slices_omitted, counted, evaluated } = collected;
-    let is_streamed = evaluated.is_some();
-    let comparison = |evaluated: Evaluated, slices: Vec<JudgedSlice>| Comparison {
-        asked: if plan.queries { plan.asked() } else { Vec::new() },
-        expected: evaluated.expected,
-        rule: Rule {
-            looks: evaluated.looks.len(),
-            sizes: evaluated.sizes.len(),
-            margin: plan.margin,
-        },
-        sizes: evaluated.sizes,
-        has_arrays: plan.sizes.are_arrays(),
-        slices,
-        slices_omitted,
-        entries: evaluated.entries,
-        by_formula: evaluated.by_formula,
-        looks: evaluated.looks,
-        is_streamed,
-        inputs: Vec::new(),
-        totals: Totals::default(),
-    };
-    let judged = |slices: &[ClosedList]| slices.iter().map(|closed| closed.slice.clone()).collect();
+    let judged = slices.iter().map(|closed| closed.slice.clone()).collect();
     if let Some(evaluated) = evaluated {
-        let slices = judged(&slices);
-        return Ok((comparison(evaluated, slices), false));
+        return Ok((Comparison { slices: judged, slices_omitted, ..evaluated }, false));
     }
     let mut evaluation = Evaluation::begin(scope, plan, &slices, &counted, true)?;
-    let formula = evaluation.designs.clone();
-    let formula_entries = evaluation.evaluated.entries.clone();
+    (evaluation.comparison.slices, evaluation.comparison.slices_omitted) = (judged, slices_omitted);
+    let formula = (evaluation.designs.clone(), evaluation.comparison.entries.clone());
     evaluation.choose_probes(&slices)?;
-    let mut all = comparison(
-        Evaluated {
-            entries: Vec::new(),
-            by_formula: Vec::new(),
-            expected: evaluation.evaluated.expected.clone(),
-            sizes: evaluation.evaluated.sizes.clone(),
-            looks: evaluation.evaluated.looks.clone(),
-        },
-        judged(&slices),
-    );
     let mut done = 0;
-    let mut open = all.sizes.clone();
-    for look in all.looks.clone() {
-        let entries = &evaluation.evaluated.entries;
-        let specs = evaluation.designs.iter().zip(entries);
-        let active = specs.map(|(spec, entry)| spec.clone().filter(|_| open.contains(&entry.size)));
-        evaluation.running = Arc::new(active.collect());
-        evaluation.run(&slices, 0, &(done..look), Some(stop), Evaluated::add)?;
+    let mut open = evaluation.comparison.sizes.clone();
+    for look in evaluation.comparison.looks.clone() {
+        let designs = evaluation.designs.clone();
+        evaluation
+            .run_some(&slices, designs, done..look, Some(stop), |it| open.contains(&it.size))?;
         if stop.is_set() {
             break;
         }
         done = look;
-        all.entries = std::mem::take(&mut evaluation.evaluated.entries);
-        open.retain(|&size| !is_decided(plan, &all, size));
-        evaluation.evaluated.entries = std::mem::take(&mut all.entries);
+        open.retain(|&size| !is_decided(plan, &evaluation.comparison, size));
         if open.is_empty() {
             break;
         }
     }
-    all.entries = std::mem::take(&mut evaluation.evaluated.entries);
     let is_stopped = stop.is_set();
     if is_stopped {
         // A replicate is the whole trace: what was begun is none.
-        all.entries.iter_mut().for_each(|entry| entry.replicates.truncate(done as usize));
+        let entries = evaluation.comparison.entries.iter_mut();
+        entries.for_each(|entry| entry.replicates.truncate(done as usize));
     } else if let (ProbeRule::Best, Some(pair)) = (plan.probes, plan.pair) {
-        all.by_formula = evaluation.by_formula(&slices, &all, pair, (formula, formula_entries))?;
+        evaluation.add_by_formula(&slices, pair, formula)?;
     }
-    Ok((all, is_stopped))
+    Ok((evaluation.comparison, is_stopped))
 }
 
 impl Evaluation<'_> {
-    /// The pair with the numbers of hash functions by the formula, in the replicates of the others.
-    fn by_formula(
+    /// Runs the slices through those of the designs whose entries are chosen.
+    fn run_some(
         &mut self,
         slices: &[ClosedList],
-        all: &Comparison,
-        pair: [super::Contender; 2],
+        designs: Vec<Option<CounterSpec>>,
+        seeds: Range<u32>,
+        stop: Option<&StopFlag>,
+        is_chosen: impl Fn(&Entry) -> bool,
+    ) -> Result<(), WorkerPanicked> {
+        let specs = designs.into_iter().zip(&self.comparison.entries);
+        let active = specs.map(|(spec, entry)| spec.filter(|_| is_chosen(entry)));
+        self.running = Arc::new(active.collect());
+        self.run(slices, 0, &seeds, stop, add_answer)
+    }
+
+    /// Adds the pair with the numbers of hash functions by the formula, in the replicates of the
+    /// others.
+    fn add_by_formula(
+        &mut self,
+        slices: &[ClosedList],
+        pair: [Contender; 2],
         (designs, entries): (Vec<Option<CounterSpec>>, Vec<Entry>),
-    ) -> Result<Vec<Entry>, WorkerPanicked> {
-        self.evaluated.entries = entries;
-        for &size in &all.sizes {
-            let seeds = all.entry(pair[0], size).map_or(0, |entry| entry.replicates.len() as u32);
-            let specs = designs.iter().zip(&all.entries);
-            let active = specs.map(|(spec, entry)| {
-                let is_of_pair = entry.size == size && pair.contains(&entry.contender);
-                spec.clone().filter(|_| is_of_pair)
-            });
-            self.running = Arc::new(active.collect());
-            self.run(slices, 0, &(0..seeds), None, Evaluated::add)?;
+    ) -> Result<(), WorkerPanicked> {
+        let seeds: Vec<_> = self
+            .comparison
+            .sizes
+            .iter()
+            .map(|&size| {
+                let entry = self.comparison.entry(pair[0], size);
+                (size, entry.map_or(0, |entry| entry.replicates.len() as u32))
+            })
+            .collect();
+        let judged = replace(&mut self.comparison.entries, entries);
+        for (size, seeds) in seeds {
+            let is_of_pair = |it: &Entry| it.size == size && pair.contains(&it.contender);
+            self.run_some(slices, designs.clone(), 0..seeds, None, is_of_pair)?;
         }
-        let mut entries = std::mem::take(&mut self.evaluated.entries);
+        let mut entries = replace(&mut self.comparison.entries, judged);
         entries.retain(|entry| pair.contains(&entry.contender));
-        Ok(entries)
+        self.comparison.by_formula = entries;
+        Ok(())
     }
 }
 

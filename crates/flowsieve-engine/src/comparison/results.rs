@@ -487,9 +487,8 @@ impl Comparison {
             probes: entries.map(|entry| entry?.probes),
             slices_nearer: [0; 2],
             slices: self.judged().count() as u64,
-            result: Err("no slice is judged and has elements".to_owned()),
+            result: self.judge(pair, kind),
         };
-        verdict.result = self.judge(pair, kind);
         if let ([Some(a), Some(b)], Ok(_)) = (entries, &verdict.result) {
             let [a, b] = [a, b].map(|entry| self.slice_errors(entry, kind));
             for (a, b) in a.iter().zip(&b) {

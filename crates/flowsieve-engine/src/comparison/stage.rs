@@ -6,12 +6,12 @@
 //! are kept until everything was read, for as many replicates as it takes. If they would take too
 //! much memory, all replicates are evaluated at once, and from then on each slice as it closes.
 
-use super::evaluation::{Evaluated, Evaluation};
+use super::evaluation::Evaluation;
 use super::negatives::{Asking, Questions};
-use super::results::JudgedSlice;
-use super::truth::{Counted, Truth};
+use super::results::{Comparison, JudgedSlice};
+use super::truth::{Counted, SliceSets};
 use super::{ComparePlan, Contender};
-use crate::elements::{ElementColumns, ElementKind};
+use crate::elements::ElementColumns;
 use crate::filters::FilterKind;
 use crate::guard::catch_panic;
 use crate::hashing::{Digest, Digester};
@@ -43,13 +43,12 @@ impl SliceList {
         &mut self,
         elements: &ElementColumns,
         numbers: &[u32],
-        (kind, digester): (ElementKind, Digester),
+        asking: &Asking,
     ) -> Option<()> {
         let (whole, attributes) = (&mut self.whole, &mut self.attributes);
-        let arity = kind.arity();
-        for (digests, more) in
-            [(&mut *whole, numbers.len()), (&mut *attributes, numbers.len() * arity)]
-        {
+        let kind = asking.counted.kind;
+        let values = numbers.len() * kind.arity();
+        for (digests, more) in [(&mut *whole, numbers.len()), (&mut *attributes, values)] {
             if digests.len() + more > digests.capacity() {
                 let bytes = 2 * (digests.len() + more) * size_of::<Digest>();
                 can_allocate(bytes as u64).then_some(())?;
@@ -60,7 +59,7 @@ impl SliceList {
             let number = number as usize;
             whole.push(elements.digests[number]);
             let values = kind.values(elements.keys.get(number), kind.all());
-            attributes.extend(values.map(|(_, value)| digester.digest(value)));
+            attributes.extend(values.map(|(_, value)| asking.digester.digest(value)));
         }
         Some(())
     }
@@ -83,7 +82,7 @@ pub(super) struct Collected {
     pub(super) slices_omitted: u64,
     pub(super) counted: Counted,
     /// What was evaluated already, if not everything was kept.
-    pub(super) evaluated: Option<Evaluated>,
+    pub(super) evaluated: Option<Comparison>,
 }
 
 impl Collected {
@@ -92,27 +91,29 @@ impl Collected {
         let mut order: Vec<usize> = (0..self.slices.len()).collect();
         order.sort_by_key(|&number| self.slices[number].index);
         if let Some(evaluated) = &mut self.evaluated {
-            evaluated.entries.iter_mut().flat_map(|entry| &mut entry.replicates).for_each(|it| {
-                let first = order.iter().filter(|_| !it.first.is_empty());
-                it.first =
-                    first.map(|&number| it.first.get(number).copied().unwrap_or(0)).collect();
-                let estimates = order.iter().filter(|_| !it.estimates.is_empty());
-                let estimates =
-                    estimates.map(|&number| it.estimates.get(number).copied().unwrap_or(0.0));
-                it.estimates = estimates.collect();
-            });
+            for it in evaluated.entries.iter_mut().flat_map(|entry| &mut entry.replicates) {
+                it.first = in_order(&it.first, &order);
+                it.estimates = in_order(&it.estimates, &order);
+            }
         }
         self.slices.sort_by_key(|closed| closed.index);
     }
+}
+
+/// The counts of slices in this order; of one without a count 0.
+fn in_order<T: Copy + Default>(counts: &[T], order: &[usize]) -> Vec<T> {
+    let order = order.iter().filter(|_| !counts.is_empty());
+    order.map(|&number| counts.get(number).copied().unwrap_or_default()).collect()
 }
 
 /// The state of a comparison while the inputs are read.
 pub(super) struct CompareStage<'scope, 'env, 'plan> {
     scope: &'scope Scope<'scope, 'env>,
     plan: &'plan ComparePlan,
-    truth: Truth,
-    /// Lists of the open slices.
-    open: Vec<SliceList>,
+    asking: Asking,
+    /// Bytes that the sets of one slice may take.
+    limit: u64,
+    open: Vec<(SliceSets, SliceList)>,
     /// Numbers of the elements of a batch that are new to the truth.
     new: Vec<u32>,
     closed: Vec<ClosedList>,
@@ -130,7 +131,11 @@ impl<'scope, 'env, 'plan: 'scope> CompareStage<'scope, 'env, 'plan> {
     pub(super) fn new(scope: &'scope Scope<'scope, 'env>, plan: &'plan ComparePlan) -> Self {
         let xored = plan.contenders.contains(&Contender::from(FilterKind::CmdbfXor));
         let asking = Asking {
-            counted: Counted { xored, listed: plan.queries, ..Counted::new(plan.rule.kind, &plan.counted()) },
+            counted: Counted {
+                xored,
+                listed: plan.queries,
+                ..Counted::new(plan.rule.kind, &plan.counted())
+            },
             asked: plan.asked(),
             digester: Digester::new(plan.seed),
         };
@@ -139,7 +144,8 @@ impl<'scope, 'env, 'plan: 'scope> CompareStage<'scope, 'env, 'plan> {
         Self {
             scope,
             plan,
-            truth: Truth::new(asking, limit),
+            asking,
+            limit,
             open: Vec::new(),
             new: Vec::new(),
             closed: Vec::new(),
@@ -151,13 +157,14 @@ impl<'scope, 'env, 'plan: 'scope> CompareStage<'scope, 'env, 'plan> {
 
     fn reach(&mut self, slot: usize) {
         while self.open.len() <= slot {
-            self.open.push(SliceList::default());
+            let sets = SliceSets::new(&self.asking.counted, self.limit);
+            self.open.push((sets, SliceList::default()));
         }
     }
 
     /// Evaluates what was kept in all replicates, and keeps no lists from now on.
     fn stream(&mut self) -> Result<(), StageError> {
-        let counted = self.truth.counted();
+        let counted = &self.asking.counted;
         let mut evaluation =
             Evaluation::begin(self.scope, self.plan, &self.closed, counted, false)?;
         evaluation.run_streamed(&mut self.closed, 0)?;
@@ -179,17 +186,15 @@ impl<'scope, 'plan: 'scope> Stage for CompareStage<'scope, '_, 'plan> {
         elements: &mut ElementColumns,
     ) -> Result<(), StageError> {
         self.reach(slot);
+        let (sets, list) = &mut self.open[slot];
         self.new.clear();
-        catch_panic(|| self.truth.add(slot, &elements.keys, &mut self.new))?;
+        catch_panic(|| sets.add(&self.asking.counted, &elements.keys, &mut self.new))?;
         if self.plan.repeats_count() {
             self.new.clear();
             self.new.extend(0..elements.len() as u32);
         }
-        if !self.truth.is_over_limit(slot) {
-            let hashed = (self.plan.rule.kind, Digester::new(self.plan.seed));
-            if self.open[slot].extend(elements, &self.new, hashed).is_none() {
-                self.truth.give_up(slot);
-            }
+        if !sets.is_over_limit() && list.extend(elements, &self.new, &self.asking).is_none() {
+            sets.give_up(&self.asking.counted);
         }
         elements.clear();
         Ok(())
@@ -197,13 +202,16 @@ impl<'scope, 'plan: 'scope> Stage for CompareStage<'scope, '_, 'plan> {
 
     fn close(&mut self, closing: Closing) -> Result<(), StageError> {
         let slot = closing.slot;
-        self.reach(slot);
-        let mut list = take(&mut self.open[slot]);
-        let counts = self.truth.counts(slot);
+        self.reach(slot.max(closing.next.unwrap_or(0)));
+        let mut list = take(&mut self.open[slot].1);
+        let sets = &self.open[slot].0;
+        let (counts, floors) = (sets.counts(), sets.floors());
         if counts.is_some() && self.plan.queries {
-            list.questions = Some(catch_panic(|| self.truth.questions(&closing))?);
+            let next = closing.next.map(|next| &self.open[next].0);
+            let questions = || self.asking.questions(sets, next, closing.slice.index);
+            list.questions = Some(catch_panic(questions)?);
         }
-        self.truth.clear(slot);
+        self.open[slot].0.clear();
         if self.closed.len() == MAX_SLICES {
             self.omitted += 1;
             return Ok(());
@@ -211,8 +219,7 @@ impl<'scope, 'plan: 'scope> Stage for CompareStage<'scope, '_, 'plan> {
         list.whole.shrink_to_fit();
         list.attributes.shrink_to_fit();
         self.bytes += list.bytes() as u64;
-        let exact = counts.as_ref().map(|(values, _)| values[0]);
-        let (values, floors) = counts.unwrap_or_default();
+        let exact = counts.as_ref().map(|values| values[0]);
         self.closed.push(ClosedList {
             index: closing.slice.index,
             slice: JudgedSlice {
@@ -221,8 +228,8 @@ impl<'scope, 'plan: 'scope> Stage for CompareStage<'scope, '_, 'plan> {
                 packets: closing.slice.packets,
                 elements: closing.slice.elements,
                 exact,
-                values,
-                floors,
+                values: counts.unwrap_or_default(),
+                floors: exact.map_or_else(Default::default, |_| floors),
                 partial: false,
                 judged: exact > Some(0),
             },
@@ -239,7 +246,7 @@ impl<'scope, 'plan: 'scope> Stage for CompareStage<'scope, '_, 'plan> {
 
     fn finish(self) -> Result<Collected, StageError> {
         Ok(Collected {
-            counted: self.truth.counted().clone(),
+            counted: self.asking.counted,
             evaluated: self.evaluation.map(Evaluation::finish),
             slices: self.closed,
             slices_omitted: self.omitted,

@@ -190,7 +190,7 @@ impl Rule {
             Verdict::Open
         } else if is_constant && differences.len() > 1 && differences[0] == 0.0 {
             Verdict::Same
-        } else if differences.len() < FEW && has_fewer_than_three(&differences) {
+        } else if is_rare(&differences) {
             Verdict::Open
         } else if -margin <= joint.low && joint.high <= margin {
             Verdict::NoMatter
@@ -230,14 +230,15 @@ fn are_equal(numbers: &[f64]) -> bool {
     numbers.windows(2).all(|pair| pair[0].total_cmp(&pair[1]).is_eq())
 }
 
-fn has_fewer_than_three(numbers: &[f64]) -> bool {
+/// Whether numbers of few replicates take fewer than three values, as where losses are rare.
+fn is_rare(numbers: &[f64]) -> bool {
     let mut distinct: Vec<f64> = Vec::new();
     for number in numbers {
         if !distinct.contains(number) {
             distinct.push(*number);
         }
     }
-    distinct.len() < 3
+    numbers.len() < FEW && distinct.len() < 3
 }
 
 /// The structures that are not worse than the one with the smallest mean error, by paired tests of
@@ -253,11 +254,9 @@ pub fn best_set(errors: &[&[f64]]) -> Vec<bool> {
         };
         let pairs = errors[number].iter().zip(errors[lowest]);
         let differences: Vec<f64> = pairs.map(|(own, lowest)| own - lowest).collect();
-        let is_rare = differences.len() < FEW && has_fewer_than_three(&differences);
-        let is_constant = are_equal(&differences);
         // A difference that is the same in all replicates leaves nothing to chance.
-        let is_rare = is_rare && !(is_constant && differences.len() > 1);
-        is_rare || Interval::new(&differences, level).low <= 0.0
+        let is_constant = are_equal(&differences) && differences.len() > 1;
+        !is_constant && is_rare(&differences) || Interval::new(&differences, level).low <= 0.0
     };
     (0..errors.len()).map(is_not_worse).collect()
 }

@@ -1,76 +1,9 @@
-//! The truth about open slices: sets of the elements' bytes, and of the bytes of their parts. It
+//! The truth about a slice: sets of the elements' bytes, and of the bytes of their parts. It
 //! knows neither digests nor filters.
 
-use super::negatives::{Asking, Questions};
 use crate::elements::{ElementKind, Keys};
 use crate::interner::Interner;
-use crate::pipeline::{Closing, ExactSet};
-
-/// The truth about all open slices.
-#[derive(Debug)]
-pub(super) struct Truth {
-    asking: Asking,
-    /// Bytes that the sets of one slice may take.
-    limit: u64,
-    slots: Vec<SliceSets>,
-}
-
-impl Truth {
-    pub(super) const fn new(asking: Asking, limit: u64) -> Self {
-        Self { asking, limit, slots: Vec::new() }
-    }
-
-    fn slot(&mut self, slot: usize) -> &mut SliceSets {
-        while self.slots.len() <= slot {
-            self.slots.push(SliceSets::new(&self.asking.counted, self.limit));
-        }
-        &mut self.slots[slot]
-    }
-
-    /// Takes elements of the slice in this slot. Appends the numbers of those that were not there
-    /// before to `new`.
-    pub(super) fn add(&mut self, slot: usize, keys: &Keys, new: &mut Vec<u32>) {
-        self.slot(slot);
-        self.slots[slot].add(&self.asking.counted, keys, new);
-    }
-
-    /// Which combinations are counted.
-    pub(super) const fn counted(&self) -> &Counted {
-        &self.asking.counted
-    }
-
-    /// Distinct values of each combination in this slot, and what structures see of its elements at
-    /// most; `None` if the limit was passed.
-    pub(super) fn counts(&mut self, slot: usize) -> Option<(Vec<u64>, Floors)> {
-        let sets = self.slot(slot);
-        Some((sets.counts()?, sets.floors()))
-    }
-
-    /// Whether there is no truth about the slice in this slot.
-    pub(super) fn is_over_limit(&mut self, slot: usize) -> bool {
-        self.slot(slot).over_limit
-    }
-
-    /// Gives up the truth about the slice in this slot, and its memory.
-    pub(super) fn give_up(&mut self, slot: usize) {
-        self.slot(slot);
-        self.slots[slot].give_up(&self.asking.counted);
-    }
-
-    /// The questions about a slice that closes.
-    pub(super) fn questions(&mut self, closing: &Closing) -> Questions {
-        let next = closing.next;
-        self.slot(closing.slot.max(next.unwrap_or(0)));
-        let next = next.map(|next| &self.slots[next]);
-        let this = &self.slots[closing.slot];
-        self.asking.questions(this, next, closing.slice.index)
-    }
-
-    /// Forgets the slice in this slot.
-    pub(super) fn clear(&mut self, slot: usize) {
-        self.slot(slot).clear();
-    }
-}
+use crate::pipeline::ExactSet;
 
 /// Which combinations are counted: all attributes first.
 #[derive(Clone, Debug)]
@@ -180,6 +113,7 @@ impl SliceSets {
         }
     }
 
+    /// Takes elements, and appends the numbers of those that were not there before to `new`.
     pub(super) fn add(&mut self, counted: &Counted, keys: &Keys, new: &mut Vec<u32>) {
         if self.over_limit {
             return;
@@ -198,7 +132,7 @@ impl SliceSets {
     }
 
     /// Gives the memory back; there is no answer for the rest of the slice.
-    fn give_up(&mut self, counted: &Counted) {
+    pub(super) fn give_up(&mut self, counted: &Counted) {
         *self = Self { over_limit: true, ..Self::new(counted, self.limit) };
     }
 
@@ -231,6 +165,11 @@ impl SliceSets {
             *new_sets += u64::from(has_new_value || is_new);
         }
         Some(())
+    }
+
+    /// Whether there is no truth about the slice.
+    pub(super) const fn is_over_limit(&self) -> bool {
+        self.over_limit
     }
 
     pub(super) const fn floors(&self) -> Floors {
