@@ -203,7 +203,7 @@ impl<'plan> Evaluation<'plan> {
         first: usize,
         seeds: &Range<u32>,
         stop: Option<&StopFlag>,
-        mut take: impl FnMut(&mut Vec<Entry>, Answer),
+        mut take: impl FnMut(&mut [Entry], Answer),
     ) -> Result<(), WorkerPanicked> {
         for (slice, closed) in slices.iter().enumerate().skip(first) {
             let Some(list) = &closed.list else {
@@ -321,7 +321,7 @@ const TRIAL_SEED: u32 = 1 << 20;
 const TRIAL_SEEDS: u32 = 3;
 
 /// Adds the counts of an answer.
-fn add_answer(entries: &mut Vec<Entry>, answer: Answer) {
+fn add_answer(entries: &mut [Entry], answer: Answer) {
     let Answer { slice, list, tallies } = answer;
     for (seed, entry, tally) in tallies {
         add_tally(&mut entries[entry], (seed, slice), &tally, list.questions.as_ref());

@@ -47,17 +47,18 @@ pub(super) struct SliceSets {
 /// Distinct byte strings.
 #[derive(Debug)]
 enum Distinct {
-    /// Takes a third of the time.
+    /// The faster one.
     Set(ExactSet),
-    /// Strings can be drawn by their number; with the bytes that it may take.
+    /// Strings can be drawn by their number. With the bytes that it may take.
     List(Interner, u64),
 }
 
 impl Distinct {
     fn new(counted: &Counted, limit: u64) -> Self {
-        match counted.listed {
-            true => Self::List(Interner::new(), limit),
-            false => Self::Set(ExactSet::new(limit)),
+        if counted.listed {
+            Self::List(Interner::new(), limit)
+        } else {
+            Self::Set(ExactSet::new(limit))
         }
     }
 
