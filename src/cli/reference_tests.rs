@@ -7,14 +7,13 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 /// An option that at least this many commands explain in the same words is explained once.
-const COMMON: usize = 3;
+const COMMON: usize = 2;
 
 const HEAD: &str = "\
 # Commands
 
-This page lists every command and option. The program writes it from its own declarations
-(`FLOWSIEVE_WRITE_DOCS=1 cargo test -p flowsieve --lib cli::reference`), so it says the same as `--help`. To learn how to use a command,
-read its guide first.
+Every command and option in a line, as `-h` shows them. `flowsieve help COMMAND` explains them at length, with examples; the guides say
+how to use a command.
 ";
 
 /// The page.
@@ -35,7 +34,7 @@ fn page() -> String {
     for command in &commands {
         count_uses(command, &mut uses);
     }
-    page.push_str("\n## Common options\n\nSeveral commands take these. Each command below names those that it takes.\n");
+    page.push_str("\n## Common options\n\nEach command below names those that it takes.\n");
     let mut all: Vec<&Arg> = Vec::new();
     for command in &commands {
         for argument in descendants(command).into_iter().flat_map(arguments) {
@@ -103,7 +102,7 @@ fn section(
         return;
     }
     let name = format!("{above} {}", command.get_name());
-    let about = command.get_long_about().or(command.get_about());
+    let about = command.get_about();
     let about = about.map_or_else(String::new, |text| paragraphs(&text.to_string()));
     let mut usage = command.clone();
     let usage = usage.render_usage().to_string();
@@ -117,11 +116,6 @@ fn section(
         let names: Vec<String> = common.iter().map(|argument| short_name(argument)).collect();
         let names = names.join(", ");
         write!(page, "\n[Common options](#common-options): {names}.\n").expect("text is written");
-    }
-    let examples = command.get_after_long_help().or(command.get_after_help());
-    if let Some(examples) = examples {
-        page.push('\n');
-        block(page, &examples.to_string());
     }
     for below in command.get_subcommands() {
         section(page, below, &name, level + 1, uses);
@@ -145,38 +139,23 @@ fn heading(argument: &Arg) -> &str {
     argument.get_help_heading().unwrap_or(other)
 }
 
-/// An option with what it does, its default and the values that it takes.
+/// An option with its short help, its default and the names of the values that it takes.
 fn option(page: &mut String, argument: &Arg) {
-    let text = argument.get_long_help().or(argument.get_help());
+    let text = argument.get_help().or(argument.get_long_help());
     let text = text.map_or_else(String::new, |text| paragraphs(&text.to_string()));
-    let text = text.replace("\n\n", "\n\n  ");
     write!(page, "- `{argument}`: {text}").expect("text is written");
-    if !argument.get_action().takes_values() {
-        page.push('\n');
-        return;
-    }
-    if let Some(default) = argument.get_default_values().first() {
-        write!(page, " Default: `{}`.", default.to_string_lossy()).expect("text is written");
-    }
-    let values = argument.get_possible_values();
-    // The page describes a default build, also where it is written by one with all features.
-    let is_default = |value: &PossibleValue| !value.get_name().starts_with("arrow");
-    let shown = values.iter().filter(|value| !value.is_hide_set() && is_default(value));
-    let values: Vec<&PossibleValue> = shown.collect();
-    let explained = values.iter().any(|value| value.get_help().is_some());
-    if explained && !argument.is_hide_possible_values_set() {
-        page.push_str("\n\n");
-        for value in values {
-            let help = value.get_help().map(ToString::to_string).unwrap_or_default();
-            let (name, help) = (value.get_name(), paragraphs(&help));
-            writeln!(page, "  - `{name}`: {help}").expect("text is written");
+    if argument.get_action().takes_values() {
+        if let Some(default) = argument.get_default_values().first() {
+            write!(page, " Default: `{}`.", default.to_string_lossy()).expect("text is written");
         }
-        page.push('\n');
-        return;
-    }
-    if !values.is_empty() && !argument.is_hide_possible_values_set() {
-        let names: Vec<String> = values.iter().map(|v| format!("`{}`", v.get_name())).collect();
-        write!(page, " Values: {}.", names.join(", ")).expect("text is written");
+        let values = argument.get_possible_values();
+        // The page describes a default build, also where it is written by one with all features.
+        let is_default = |value: &&PossibleValue| !value.get_name().starts_with("arrow");
+        let shown = values.iter().filter(|value| !value.is_hide_set()).filter(is_default);
+        let names: Vec<String> = shown.map(|value| format!("`{}`", value.get_name())).collect();
+        if !names.is_empty() && !argument.is_hide_possible_values_set() {
+            write!(page, " Values: {}.", names.join(", ")).expect("text is written");
+        }
     }
     page.push('\n');
 }

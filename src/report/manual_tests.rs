@@ -1,7 +1,7 @@
 //! The tables of `docs/output.md`, written from the columns.
 
 use super::manual::{FieldDoc, tables};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Formats fields as a table of Markdown.
 fn in_markdown(fields: &[&FieldDoc]) -> String {
@@ -26,11 +26,14 @@ fn in_markdown(fields: &[&FieldDoc]) -> String {
             cells.push(or_dash(ecs, format!("`{ecs}`")));
             cells.push(or_dash(ipfix, ipfix.to_owned()));
         }
-        let unit = if field.unit.is_empty() { "" } else { ", " };
-        let null = if field.nullable { " or null" } else { "" };
-        cells.push(format!("{}{unit}{}{null}", field.kind, field.unit));
-        let doc = if field.doc.is_empty() { "as above" } else { field.doc };
-        cells.push(doc.to_owned());
+        let null = if field.nullable { "?" } else { "" };
+        cells.push(match field.unit {
+            "" => format!("{}{null}", field.kind),
+            // All shares are numbers.
+            "share" => format!("share{null}"),
+            unit => format!("{}{null}, {unit}", field.kind),
+        });
+        cells.push(field.doc.to_owned());
         lines.push(format!("| {} |", cells.join(" | ")));
     }
     lines.push(String::new());
@@ -46,8 +49,13 @@ fn quoted(field: &FieldDoc) -> String {
 /// Commands whose tables must agree about a field for it to be explained once for all of them.
 const COMMON: usize = 3;
 
+/// Returns whether a field refers to that of `count` with the same name.
+fn is_as_for_count(field: &FieldDoc) -> bool {
+    matches!(field.doc, "" | "as above" | "as for `count`")
+}
+
 /// Returns the text of each table: parameters and totals that several commands have stand in the table `common` alone, and fields
-/// that an earlier table of the same command has stand there. Fields of rows stay in the order of the columns.
+/// that an earlier table has stand there. Fields of rows stay in the order of the columns.
 fn texts() -> Vec<(&'static str, String)> {
     let tables = tables();
     let command = |name: &'static str| name.split('.').next().expect("a name has a first part");
@@ -57,23 +65,45 @@ fn texts() -> Vec<(&'static str, String)> {
             tables.iter().filter(|(name, fields)| is_shared(name) && fields.contains(field));
         having.map(|(name, _)| command(name)).collect::<BTreeSet<_>>().len()
     };
+    // The command that explains a field: the field's own one if it can.
+    let explained_by = |number: usize, field: &FieldDoc| {
+        let before = || tables[..number].iter().filter(|(_, fields)| fields.contains(field));
+        let own = command(tables[number].0);
+        let first = before().map(|(name, _)| command(name)).next();
+        if before().any(|(name, _)| command(name) == own) { Some(own) } else { first }
+    };
     let mut common: Vec<&FieldDoc> = Vec::new();
     let mut texts = Vec::new();
     for (number, (name, fields)) in tables.iter().enumerate() {
-        let before = tables[..number].iter().filter(|(before, _)| command(before) == command(name));
-        let above: Vec<&FieldDoc> = before.flat_map(|(_, fields)| fields).collect();
-        let (shared, others): (Vec<_>, Vec<_>) =
-            fields.iter().partition(|field| is_shared(name) && commands_with(field) >= COMMON);
-        let (repeated, own): (Vec<_>, Vec<_>) =
-            others.into_iter().partition(|field| above.contains(field));
-        common.extend(shared.iter().filter(|field| !common.contains(field)).collect::<Vec<_>>());
+        let mut own = Vec::new();
+        let mut elsewhere: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for field in fields {
+            let start = if commands_with(field) >= COMMON {
+                if is_shared(name) && !common.contains(&field) {
+                    common.push(field);
+                }
+                "[As everywhere](#common-fields)".to_owned()
+            } else if is_as_for_count(field) {
+                "As for `flowsieve count`".to_owned()
+            } else if let Some(other) = explained_by(number, field) {
+                if other == command(name) {
+                    "As above".to_owned()
+                } else {
+                    let group = match other {
+                        "search" | "stats" | "verify" => "index ",
+                        _ => "",
+                    };
+                    format!("As for `flowsieve {group}{other}`")
+                }
+            } else {
+                own.push(field);
+                continue;
+            };
+            elsewhere.entry(start).or_default().push(quoted(field));
+        }
         let mut text = if own.is_empty() { String::new() } else { in_markdown(&own) };
-        for (start, fields) in [("[As everywhere](#common-fields)", shared), ("As above", repeated)]
-        {
-            if !fields.is_empty() {
-                let names: Vec<_> = fields.into_iter().map(quoted).collect();
-                text = format!("{text}\n{start}: {}\n", names.join(", "));
-            }
+        for (start, names) in elsewhere {
+            text = format!("{text}\n{start}: {}\n", names.join(", "));
         }
         texts.push((*name, text));
     }

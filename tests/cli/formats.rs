@@ -18,8 +18,9 @@ pub(super) fn documented(heading: &str) -> Vec<String> {
     let (body, _) = rest.split_once("<!-- end -->").unwrap();
     let own_lines = body.lines().skip(1).take_while(|line| !line.starts_with("**"));
     let elsewhere = own_lines.filter_map(|line| {
-        let starts = ["[As everywhere](#common-fields): ", "As above: "];
-        starts.iter().find_map(|start| line.strip_prefix(start))
+        let starts = ["[As everywhere](#common-fields)", "As above", "As for `flowsieve "];
+        let (start, names) = line.split_once(": ")?;
+        starts.iter().any(|known| start.starts_with(known)).then_some(names)
     });
     let own = table(heading).into_iter().flat_map(|cells| quoted(&cells[0]));
     own.chain(elsewhere.flat_map(quoted)).collect()
