@@ -283,6 +283,13 @@ pub struct Region {
 }
 
 impl Region {
+    /// Memory that its records take while they are read, at most: columns with room to grow, and
+    /// the records.
+    pub(super) fn read_bytes(&self) -> u64 {
+        const RECORD: u64 = 600;
+        self.flows.saturating_add(self.dns).saturating_mul(RECORD)
+    }
+
     /// Bytes of its files, and of its filters.
     pub(super) fn stored(&self) -> u64 {
         let filters = self.filters.bytes.into_iter();

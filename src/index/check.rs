@@ -165,6 +165,8 @@ fn verify_region(
     region: &Region,
 ) -> Result<[Vec<Element>; 2], IndexError> {
     let lists = lists_file(folder, number);
+    // Lists and elements take as much again as records.
+    let _memory = disk::reserve(&lists, region.read_bytes())?;
     let bytes = disk::read_checked(&lists, region.lists);
     let records = read_records(folder, number, region)?;
     let damaged = |error| IndexError::damaged(&lists, error);

@@ -8,7 +8,7 @@ use super::journal::Journal;
 use super::layout::StoredFile;
 use crate::hashing::Checksum;
 use crate::trace::StopFlag;
-use flowsieve_engine::internal::Shown;
+use flowsieve_engine::internal::{Reservation, Shown};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -209,11 +209,20 @@ pub(super) fn room_for(path: &Path, bytes: u64) -> Result<Vec<u8>, IndexError> {
     let reserved = usize::try_from(bytes).map(|bytes| room.try_reserve_exact(bytes));
     match reserved {
         Ok(Ok(())) => Ok(room),
-        _ => Err(IndexError::Refused(format!(
-            "{}: reading this file of the index takes {bytes} bytes of memory, which the system does not give",
-            path.shown()
-        ))),
+        _ => Err(refused(path, bytes)),
     }
+}
+
+/// Asks for the memory that a library takes without asking while it reads a file.
+pub(super) fn reserve(path: &Path, bytes: u64) -> Result<Reservation, IndexError> {
+    Reservation::new(bytes).ok_or_else(|| refused(path, bytes))
+}
+
+fn refused(path: &Path, bytes: u64) -> IndexError {
+    IndexError::Refused(format!(
+        "{}: reading this file of the index takes {bytes} bytes of memory, which the system does not give",
+        path.shown()
+    ))
 }
 
 /// Reads a file that should have this mark.
