@@ -286,7 +286,7 @@ impl Region {
     /// Memory that its records take while they are read, at most: columns with room to grow, and
     /// the records.
     pub(super) fn read_bytes(&self) -> u64 {
-        const RECORD: u64 = 600;
+        const RECORD: u64 = 320;
         self.flows.saturating_add(self.dns).saturating_mul(RECORD)
     }
 

@@ -145,7 +145,8 @@ impl Verified {
                 is_missing |= error.as_ref().is_some_and(IndexError::is_missing_file);
                 let owner = slice::from_ref(entry);
                 let sentence = error.map(|error| error.with_captures(&catalog.archive, owner));
-                self.problems.extend(sentence);
+                // Memory that is refused is said once.
+                self.problems.extend(sentence.filter(|it| self.problems.last() != Some(it)));
             }
             if !is_whole {
                 self.damage.captures.push((entry.id, entry.clone()));
@@ -166,7 +167,7 @@ fn verify_region(
 ) -> Result<[Vec<Element>; 2], IndexError> {
     let lists = lists_file(folder, number);
     // Lists and elements take as much again as records.
-    let _memory = disk::reserve(&lists, region.read_bytes())?;
+    let _memory = disk::reserve(folder, region.read_bytes())?;
     let bytes = disk::read_checked(&lists, region.lists);
     let records = read_records(folder, number, region)?;
     let damaged = |error| IndexError::damaged(&lists, error);

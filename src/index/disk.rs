@@ -209,20 +209,21 @@ pub(super) fn room_for(path: &Path, bytes: u64) -> Result<Vec<u8>, IndexError> {
     let reserved = usize::try_from(bytes).map(|bytes| room.try_reserve_exact(bytes));
     match reserved {
         Ok(Ok(())) => Ok(room),
-        _ => Err(refused(path, bytes)),
+        _ => Err(IndexError::Refused(format!(
+            "{}: reading this file of the index takes {bytes} bytes of memory, which the system does not give",
+            path.shown()
+        ))),
     }
 }
 
-/// Asks for the memory that a library takes without asking while it reads a file.
-pub(super) fn reserve(path: &Path, bytes: u64) -> Result<Reservation, IndexError> {
-    Reservation::new(bytes).ok_or_else(|| refused(path, bytes))
-}
-
-fn refused(path: &Path, bytes: u64) -> IndexError {
-    IndexError::Refused(format!(
-        "{}: reading this file of the index takes {bytes} bytes of memory, which the system does not give",
-        path.shown()
-    ))
+/// Asks for the memory that a library takes without asking while it reads files of this folder.
+pub(super) fn reserve(folder: &Path, bytes: u64) -> Result<Reservation, IndexError> {
+    Reservation::new(bytes).ok_or_else(|| {
+        IndexError::Refused(format!(
+            "{}: the system gives too little memory to read what is in this folder of the index; allow more of it (ulimit -v)",
+            folder.shown()
+        ))
+    })
 }
 
 /// Reads a file that should have this mark.

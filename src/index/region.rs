@@ -124,7 +124,7 @@ pub(super) fn read_records(
     region: &Region,
 ) -> Result<Vec<Record>, IndexError> {
     let path = records_file(folder, number);
-    let _memory = disk::reserve(&path, region.read_bytes())?;
+    let _memory = disk::reserve(folder, region.read_bytes())?;
     let bytes = disk::read_checked(&path, region.records)?;
     records::decode(bytes).map_err(|error| IndexError::damaged(&path, error))
 }

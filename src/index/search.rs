@@ -82,6 +82,15 @@ pub struct Explained {
 }
 
 impl Explained {
+    /// Adds a problem, but for the same one again.
+    fn note(&mut self, problem: String) {
+        if self.problems.last() != Some(&problem) {
+            self.problems.push(problem);
+        }
+    }
+}
+
+impl Explained {
     /// Share of the regions without an answer that their filters did not rule out.
     #[doc(hidden)]
     pub fn region_fpr(&self) -> Option<f64> {
@@ -352,18 +361,14 @@ fn read<T>(
     let now = error.is_missing_file().then(load).flatten();
     let is_gone = |now: &Vec<CaptureEntry>| now.iter().all(|entry| entry.id != capture.id);
     let Some(now) = now.filter(is_gone) else {
-        let problem = error.with_captures(&catalog.archive, slice::from_ref(capture));
-        explained.problems.push(problem);
+        explained.note(error.with_captures(&catalog.archive, slice::from_ref(capture)));
         return None;
     };
     if now.iter().any(|entry| entry.path == capture.path) {
-        let problem = format!(
+        explained.note(format!(
             "{}: this capture was indexed again while it was searched, so answers are missing; search again",
             capture.path.shown()
-        );
-        if explained.problems.last() != Some(&problem) {
-            explained.problems.push(problem);
-        }
+        ));
     }
     None
 }

@@ -20,9 +20,8 @@ use super::results::WholeResult;
 use crate::elements::ElementColumns;
 use crate::filters::{Basis, Estimate, Seen, Sighting};
 use crate::hashing::Digest;
-use ahash::RandomState;
-use hashbrown::HashMap;
-use hashbrown::hash_map::Entry;
+use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -177,7 +176,7 @@ impl Whole {
             keys
         });
         let (level, slices) = self.sample.map(|it| (it.level, it.slices)).unwrap_or_default();
-        let mut digests: Vec<u64> = slices.into_keys().collect();
+        let mut digests: Vec<u64> = slices.into_iter().map(|(digest, _)| digest).collect();
         digests.sort_unstable();
         WholeElements { missed: self.missed, level, digests, keys }
     }
@@ -252,10 +251,16 @@ const fn ends_in(digest: Digest) -> u32 {
     digest.value().trailing_zeros()
 }
 
+/// A digest is a hash already; tables want its last bits to differ, which are zeros of the level.
+#[inline]
+const fn spread(digest: u64) -> u64 {
+    digest.rotate_left(32)
+}
+
 /// Elements by digest, each with its earliest slice.
 #[derive(Debug)]
 struct Sample {
-    slices: HashMap<u64, i64, RandomState>,
+    slices: HashTable<(u64, i64)>,
     level: u32,
     most: usize,
 }
@@ -264,7 +269,7 @@ impl Sample {
     fn new(places: usize) -> Self {
         // A table of so many places has room for this many.
         let most = places / 8 * 7;
-        Self { slices: HashMap::with_hasher(RandomState::new()), level: 0, most }
+        Self { slices: HashTable::new(), level: 0, most }
     }
 
     #[inline]
@@ -272,13 +277,14 @@ impl Sample {
         if ends_in(digest) < self.level {
             return;
         }
-        match self.slices.entry(digest.value()) {
+        let digest = digest.value();
+        match self.slices.entry(spread(digest), |held| held.0 == digest, |held| spread(held.0)) {
             Entry::Occupied(mut held) => {
-                let earliest = held.get_mut();
+                let (_, earliest) = held.get_mut();
                 *earliest = slice.min(*earliest);
             }
             Entry::Vacant(place) => {
-                place.insert(slice);
+                place.insert((digest, slice));
                 if self.slices.len() >= self.most {
                     self.thin_out();
                 }
@@ -291,7 +297,7 @@ impl Sample {
     fn thin_out(&mut self) {
         loop {
             let level = self.level;
-            self.slices.retain(|&digest, _| digest.trailing_zeros() >= level);
+            self.slices.retain(|held| held.0.trailing_zeros() >= level);
             if self.slices.len() < self.most {
                 return;
             }
