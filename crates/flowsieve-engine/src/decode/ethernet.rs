@@ -152,9 +152,11 @@ pub(super) fn mpls(bytes: &[u8]) -> Step<'_> {
     if entry >> 12 == MAINTENANCE_LABEL {
         return Err(Skip::NotIp);
     }
-    match byte(bytes, 0)? >> 4 {
-        4 | 6 => ip::by_version(bytes),
-        0 => Ok((Layer::Ethernet, from(bytes, PSEUDOWIRE_CONTROL_WORD)?)),
-        _ => Err(Skip::NotIp),
+    match bytes.first().map(|first| first >> 4) {
+        // The label is a header, also if all behind it was cut off.
+        None => Ok((Layer::Ip, bytes)),
+        Some(4 | 6) => ip::by_version(bytes),
+        Some(0) => Ok((Layer::Ethernet, from(bytes, PSEUDOWIRE_CONTROL_WORD)?)),
+        Some(_) => Err(Skip::NotIp),
     }
 }

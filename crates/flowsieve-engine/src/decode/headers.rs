@@ -184,6 +184,14 @@ mod tests {
     }
 
     #[test]
+    fn a_label_stays_when_all_behind_it_is_cut_off() {
+        let frame = [0, 1, 1, 64, 0x45];
+        for bytes in [&frame[..], &frame[..4]] {
+            assert_eq!(headers_end(LinkType(219), bytes, Tunnel::Outer), 4);
+        }
+    }
+
+    #[test]
     fn headers_of_wireless_frames_are_their_addresses() {
         let end = |bytes: &[u8]| headers_end(LinkType(105), bytes, Tunnel::Outer);
         let frame = |control: u8, flags: u8| [&[control, flags][..], &[7; 60]].concat();
