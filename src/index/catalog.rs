@@ -4,6 +4,7 @@
 //! place of the old one: at that moment all of it becomes valid. Readers use the catalogue that they
 //! find and wait for nobody. `layout` has the names of the files.
 
+use super::columns::MOST_ROWS;
 use super::disk::{self, FileMark};
 use super::layout::{CATALOG, NODE, is_filled_node};
 use super::node_mark::{self, IndexId};
@@ -287,7 +288,7 @@ impl Region {
     /// the records.
     pub(super) fn read_bytes(&self) -> u64 {
         const RECORD: u64 = 320;
-        self.flows.saturating_add(self.dns).saturating_mul(RECORD)
+        self.flows.saturating_add(self.dns).min(MOST_ROWS.unsigned_abs()) * RECORD
     }
 
     /// Bytes of its files, and of its filters.

@@ -13,7 +13,7 @@ use parquet::schema::types::{ColumnPath, Type};
 use std::sync::Arc;
 
 /// More rows than there are values in a region.
-const MOST_ROWS: i64 = 1 << 20;
+pub(super) const MOST_ROWS: i64 = 1 << 20;
 
 /// More values than the lists of this many rows hold together.
 const MOST_VALUES: usize = 1 << 26;
