@@ -2,7 +2,7 @@
 
 #![cfg(target_os = "linux")]
 
-use super::program;
+use super::{flowsieve, program};
 use flowsieve::generate::{GenerateKind, GeneratePlan, generate};
 use std::fs;
 use std::io::BufWriter;
@@ -110,6 +110,40 @@ fn memory_that_is_refused_ends_no_run_without_a_sentence() {
         }
     }
     assert!(ended[0] > 10 && ended[1] > 1, "{ended:?}");
+}
+
+/// Records of a region are read by a library that ends the program if memory is refused to it.
+#[test]
+fn memory_that_is_refused_to_an_index_is_said_in_a_sentence() {
+    let folder = tempfile::tempdir().unwrap();
+    let capture = folder.path().join("large.pcap");
+    let plan =
+        GeneratePlan { scan_percent: 80, ..GeneratePlan::new(GenerateKind::Traffic, 300_000) };
+    generate(&plan, &mut fs::File::create(&capture).map(BufWriter::new).unwrap()).unwrap();
+    let index = folder.path().join("index");
+    let (capture, index) = (capture.to_str().unwrap(), index.to_str().unwrap());
+    flowsieve(&["index", "build", "-q", index, capture]).done();
+    let mut refused = 0;
+    for mebibytes in [40, 48, 56, 64, 72] {
+        for command in ["search --port 53", "verify"] {
+            let program = env!("CARGO_BIN_EXE_flowsieve");
+            let limited = format!(
+                "ulimit -v {}; exec timeout 60 '{program}' index {command} '{index}'",
+                mebibytes << 10
+            );
+            let mut shell = Command::new("sh");
+            shell.args(["-c", &limited]).env("RUST_BACKTRACE", "0");
+            let output = shell.output().unwrap();
+            let err = String::from_utf8(output.stderr).unwrap();
+            let at = format!("{mebibytes} MiB: {command}: {err}");
+            if output.status.code() != Some(0) {
+                assert_eq!(output.status.code(), Some(1), "{at}");
+                assert!(err.starts_with("flowsieve: ") && err.lines().count() == 1, "{at}");
+                refused += usize::from(err.contains("allow more of it"));
+            }
+        }
+    }
+    assert!(refused > 0, "no limit was one of a region");
 }
 
 /// An ordinary user who has no other processes.

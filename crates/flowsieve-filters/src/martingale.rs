@@ -131,7 +131,8 @@ impl DistinctCounter {
         mean
     }
 
-    /// The same, given that mean.
+    /// Records an element that was seen, where a new one had this mean u / (1 - u) of those that are
+    /// missed with it.
     #[inline]
     pub(crate) fn record_mean(&mut self, mean: f64) {
         self.seen += 1;

@@ -100,7 +100,7 @@ impl Collected {
     }
 }
 
-/// The counts of slices in this order; of one without a count 0.
+/// Puts the counts of slices in this order, with 0 for a slice that has none.
 fn in_order<T: Copy + Default>(counts: &[T], order: &[usize]) -> Vec<T> {
     let order = order.iter().filter(|_| !counts.is_empty());
     order.map(|&number| counts.get(number).copied().unwrap_or_default()).collect()

@@ -84,8 +84,8 @@ pub(super) fn full_in(probed: &Line) -> u64 {
     low * high
 }
 
-/// Probabilities that a new element is called a repeat, and that it is called new, in a window of
-/// `probes` words of 64 bits that has so many full places.
+/// Returns the probabilities that a new element is called a repeat, and that it is called new, in a
+/// window of `probes` words of 64 bits with `full` full places.
 #[inline(always)]
 pub(super) const fn chances_of_full(full: u64, probes: u32) -> (f64, f64) {
     let all: i64 = 1 << (6 * probes);
