@@ -1,6 +1,6 @@
 //! Filters on disk: saved, loaded, asked and united.
 //!
-//! The format is described byte by byte in `docs/saved-filters.md`. It has a mark, a version, the
+//! The format is described byte by byte in `docs/file-formats.md`. It has a mark, a version, the
 //! parameters, a label of the caller's, the state of each shard and two checksums; everything is
 //! little-endian, so a file is the same on every machine.
 //!
