@@ -23,20 +23,18 @@ class Input:
     path: str
     """as given; files of a directory by their path."""
     container: str | None
-    """`pcap`, `pcapng`, `erf`, `tsh`, or for a log `dnstap`, `cdns`, `zeek-dns-tsv`, `zeek-dns-json`, `zeek-conn-tsv`,
-        `zeek-conn-json`, `eve-json`, `nfdump-csv`, `flow-csv`, `dns-csv`, with the compression (`pcap in gzip`); null
-        if it was not recognised."""
+    """its format ([names](inputs.md)), with the compression (`pcap in gzip`)."""
     packets: int
-    """packets read (records of a log), of those that were selected."""
+    """selected packets that were read (records of a log)."""
     left_out: int
-    """packets that were read and not selected by `where`, `from` and `to`."""
+    """packets that were read and not selected."""
     unread_bytes: int
-    """bytes of a large pcap file in order of time that were not read, because they hold no packet from `from` to `to`;
-        their packets are not in `left_out` (bytes)."""
+    """bytes of a large pcap file that were not read, because they lie outside the range of time; their packets are not
+        in `left_out` (bytes)."""
     times_out_of_range: int
-    """packets with times outside 1677 to 2262, which count at the nearest time in that range."""
+    """packets with times outside 1677 to 2262, which count at its nearer end."""
     error: str | None
-    """why reading stopped early: a sentence; null if it did not."""
+    """why reading stopped early, in a sentence."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,13 +52,13 @@ class CountParameters:
     tunnel: str
     """`outer` or `inner`: which IP header counts."""
     where: str | None
-    """capture filter that packets had to match ([capture-filters.md](capture-filters.md)); null for none."""
+    """the capture filter ([capture-filters.md](capture-filters.md))."""
     from_: str | None
-    """earlier packets were not selected: RFC 3339, or `+90s` after the first packet of a pipe; null for no bound."""
+    """earlier packets were not selected: RFC 3339, or `+90s` after the first packet of a pipe."""
     from_ns: int | None
-    """the same in nanoseconds since the epoch; null for no bound, and where it is relative to a pipe (ns)."""
+    """the same in nanoseconds since the epoch (ns)."""
     to: str | None
-    """packets at this time or later were not selected; null for no bound."""
+    """packets at this time or later were not selected."""
     to_ns: int | None
     """the same in nanoseconds since the epoch (ns)."""
     timezone: str | None
@@ -68,31 +66,27 @@ class CountParameters:
     slice_ns: int | None
     """width of a slice; null for one slice over everything (ns)."""
     every_ns: int | None
-    """with `--every`: how often a window ends that is as wide as a slice; null if slices do not overlap (ns)."""
+    """with `--every`: time between the ends of two windows (ns)."""
     align: str
     """`epoch` or `first`: where slices begin."""
     filter: str
-    """the structure that counts: a filter, `hll`, `ell`, `sliding` (with `--every`), or `exact` for the exact set
-        alone."""
+    """the structure that counts: a filter, `hll`, `ell`, `sliding` (with `--every`) or `exact`."""
     memory_bytes: int | None
-    """memory of the filters (of the registers of `hll` and `ell`, and of the bitmaps of `sliding`) of one slice, over
-        all shards (bytes)."""
+    """memory of the structure for one slice, over all shards (bytes)."""
     probes: int | None
-    """hash functions (k) of a whole element; null for `hll`, `ell`, `sliding` and `exact`."""
+    """hash functions (k) of a whole element."""
     shards: int
-    """partitions of the elements, each with a filter of its own."""
+    """partitions of the elements, each with a filter."""
     open_slices: int
-    """slices that are open at the same time, each with filters of its own."""
+    """slices that are open at the same time, each with filters."""
     seed: int
-    """seed of the digests; with `--seed random` the one that was drawn."""
+    """seed of the digests."""
     exact_limit_bytes: int | None
-    """memory that the exact sets may take, half of it that of all slices together if there are several; null if they
-        are off (bytes)."""
+    """memory that the exact sets may take (bytes)."""
     whole_bytes: int | None
-    """memory of the sample that counts all slices together; null for one slice, for windows that slide, and with
-        `--filter exact` (bytes)."""
+    """memory of the sample that counts all slices together (bytes)."""
     anonymized: bool
-    """addresses in the origin-destination matrix are replaced ([privacy.md](privacy.md))."""
+    """addresses are replaced ([privacy.md](privacy.md))."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -106,12 +100,11 @@ class CountTotals:
     elements: int
     """elements seen, repeats included."""
     skipped: dict[str, Any]
-    """skipped packets, which had no element, by reason (below)."""
+    """skipped packets by [reason](#reasons-without-an-element)."""
     late: int
-    """packets that came after the row of their slice was written; they count, and the row was `revised`."""
+    """packets that came after the row of their slice; they count, and the row was `revised`."""
     uncounted: int
-    """packets in no slice: packets from a pipe that came after 65,536 later slices, or packets that an interrupted run
-        did not get to. Always 0 for files that were read to the end."""
+    """packets in no slice: too late from a pipe, or not reached by an interrupted run."""
     interrupted: bool
     """a signal ended the run before everything was read; the result covers what was read until then."""
     complete: bool
@@ -121,10 +114,9 @@ class CountTotals:
     empty_slices_omitted: int
     """empty slices of long gaps."""
     whole: dict[str, Any] | None
-    """the distinct elements of all slices together, where an element in two slices counts once; null for one slice and
-        for windows that slide."""
+    """all slices together, where an element in two slices counts once."""
     exact: int | None
-    """sum over the slices (an element in two slices counts twice); null if a slice has none."""
+    """sum over the slices: an element in two slices counts twice."""
     first: int | None
     """the same sum of `first`."""
     estimate: float | None
@@ -132,20 +124,19 @@ class CountTotals:
     std_error: float | None
     """standard error of the sum of the estimates."""
     lower: int | None
-    """lower bound of the sum of the distinct elements."""
+    """lower bound of the sum."""
     upper: int | None
-    """upper bound of that sum."""
+    """upper bound of the sum."""
     observed_fpr: float | None
     """over all slices (share)."""
     saturated_slices: int
     """slices that are `saturated`."""
     bounds_checked: int
-    """slices with elements that have bounds and an exact count."""
+    """slices with bounds and an exact count."""
     bounds_held: int
-    """those of them whose bounds enclose the exact count: at least 95 of 100 are promised."""
+    """those whose bounds enclose the exact count."""
     quantiles: dict[str, Any] | None
-    """quantiles of the distinct elements per slice (exact count if there is one, otherwise the estimate, otherwise the
-        raw count), over the reported slices; null if no slice has a count."""
+    """quantiles of the distinct elements per slice: exact, else estimated, else raw counts."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -159,13 +150,13 @@ class FlowsParameters:
     tunnel: str
     """`outer` or `inner`: which IP header counts."""
     where: str | None
-    """capture filter that packets had to match ([capture-filters.md](capture-filters.md)); null for none."""
+    """the capture filter ([capture-filters.md](capture-filters.md))."""
     from_: str | None
-    """earlier packets were not selected: RFC 3339, or `+90s` after the first packet of a pipe; null for no bound."""
+    """earlier packets were not selected: RFC 3339, or `+90s` after the first packet of a pipe."""
     from_ns: int | None
-    """the same in nanoseconds since the epoch; null for no bound, and where it is relative to a pipe (ns)."""
+    """the same in nanoseconds since the epoch (ns)."""
     to: str | None
-    """packets at this time or later were not selected; null for no bound."""
+    """packets at this time or later were not selected."""
     to_ns: int | None
     """the same in nanoseconds since the epoch (ns)."""
     timezone: str | None
@@ -173,17 +164,17 @@ class FlowsParameters:
     dns_ports: list[Any]
     """DNS ports besides 53."""
     idle_ns: int | None
-    """idle timeout; null for none (ns)."""
+    """idle timeout (ns)."""
     active_ns: int | None
-    """active timeout; null for none (ns)."""
+    """active timeout (ns)."""
     memory_bytes: int
     """memory (bytes)."""
     anonymized: bool
-    """addresses are replaced, and Community IDs are those of the new addresses ([privacy.md](privacy.md))."""
+    """addresses are replaced ([privacy.md](privacy.md))."""
     sort: str
-    """the order of the list: `start`, `bytes`, `packets` or `duration`."""
+    """order of the list: `start`, `bytes`, `packets` or `duration`."""
     most: int | None
-    """flows listed at most (`-n`), the first in this order; null for all."""
+    """flows listed at most (`-n`)."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -199,13 +190,13 @@ class FlowsTotals:
     flows: int
     """flows listed."""
     ended: dict[str, Any] | None
-    """the same by why they ended; null with `--unique`."""
+    """the same by why they ended."""
     exact: bool | None
-    """with `--unique`: whether no flow was missed; else null."""
+    """with `--unique`: no flow is missing."""
     missed: float | None
-    """with `--unique`: flows expected to be missing; else null."""
+    """with `--unique`: flows expected to be missing."""
     missed_std_error: float | None
-    """the standard error of that."""
+    """its standard error."""
     dns_messages: int
     """DNS messages with a question."""
     interrupted: bool
@@ -213,7 +204,7 @@ class FlowsTotals:
     complete: bool
     """all inputs were read to their ends; if not, the exit code is not 0."""
     skipped: dict[str, Any]
-    """packets in no flow, by reason (as for `count`)."""
+    """skipped packets by [reason](#reasons-without-an-element)."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -221,21 +212,21 @@ class ExportParameters:
     """The fields of `export.parameters`, as in docs/output.md."""
 
     element: str | None
-    """`host-pair`, `flow`, `dns`, `src` or `dst`; null with `--all`, where each row is a packet."""
+    """as for `count`; null with `--all`, where a row is a packet."""
     undirected: bool
     """both directions are one element."""
     queries_only: bool
-    """DNS responses are no elements."""
+    """count DNS queries only."""
     tunnel: str
     """`outer` or `inner`: which IP header counts."""
     where: str | None
-    """capture filter that packets had to match ([capture-filters.md](capture-filters.md)); null for none."""
+    """the capture filter ([capture-filters.md](capture-filters.md))."""
     from_: str | None
-    """earlier packets were not selected: RFC 3339, or `+90s` after the first packet of a pipe; null for no bound."""
+    """earlier packets were not selected: RFC 3339, or `+90s` after the first packet of a pipe."""
     from_ns: int | None
-    """the same in nanoseconds since the epoch; null for no bound, and where it is relative to a pipe (ns)."""
+    """the same in nanoseconds since the epoch (ns)."""
     to: str | None
-    """packets at this time or later were not selected; null for no bound."""
+    """packets at this time or later were not selected."""
     to_ns: int | None
     """the same in nanoseconds since the epoch (ns)."""
     timezone: str | None
@@ -243,11 +234,11 @@ class ExportParameters:
     dns_ports: list[Any]
     """DNS ports besides 53."""
     slice_ns: int | None
-    """width of a slice; null for one slice over everything, and with `--all` (ns)."""
+    """width of a slice; null for one slice over everything (ns)."""
     align: str | None
-    """`epoch` or `first`: where slices begin; null with `--all`."""
+    """`epoch` or `first`: where slices begin."""
     memory_bytes: int | None
-    """memory of the elements of open slices; null with `--all` (bytes)."""
+    """memory of the elements of open slices (bytes)."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -259,21 +250,21 @@ class ExportTotals:
     rows: int
     """rows written."""
     row_packets: int
-    """packets in the rows; with `--element dns` messages."""
+    """packets in the rows."""
     bytes: int
     """their bytes from the IP header on."""
     slices: int
-    """slices with elements; 0 with `--all`."""
+    """slices with elements."""
     early: int
-    """rows of elements that were written before their slice was closed, because the memory was full."""
+    """rows written before their slice was closed, because the memory was full."""
     late: int
-    """rows of packets from a pipe that came after their slice was closed."""
+    """rows of late packets from a pipe."""
     interrupted: bool
     """a signal ended the run before everything was read; the result covers what was read until then."""
     complete: bool
     """all inputs were read to their ends; if not, the exit code is not 0."""
     skipped: dict[str, Any]
-    """packets without a row, by reason (as for `count`)."""
+    """skipped packets by [reason](#reasons-without-an-element)."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -285,13 +276,13 @@ class DedupParameters:
     tunnel: str
     """`outer` or `inner`: which IP packet of a frame is compared."""
     where: str | None
-    """capture filter that packets had to match ([capture-filters.md](capture-filters.md)); null for none."""
+    """the capture filter ([capture-filters.md](capture-filters.md))."""
     from_: str | None
-    """earlier packets were not selected: RFC 3339, or `+90s` after the first packet of a pipe; null for no bound."""
+    """earlier packets were not selected: RFC 3339, or `+90s` after the first packet of a pipe."""
     from_ns: int | None
-    """the same in nanoseconds since the epoch; null for no bound, and where it is relative to a pipe (ns)."""
+    """the same in nanoseconds since the epoch (ns)."""
     to: str | None
-    """packets at this time or later were not selected; null for no bound."""
+    """packets at this time or later were not selected."""
     to_ns: int | None
     """the same in nanoseconds since the epoch (ns)."""
     timezone: str | None
@@ -299,23 +290,23 @@ class DedupParameters:
     distinguish: dict[str, Any] | None
     """what counts as a difference."""
     window_ns: int | None
-    """width of the window; null if it is one of packets (ns)."""
+    """width of a window of time (ns)."""
     window_packets: int | None
-    """its width in packets; null if it is one of time."""
+    """width of a window of packets."""
     filter: str
     """the filter that follows the window."""
     approximate: bool
-    """the filter's word was final."""
+    """`--approximate`."""
     memory_bytes: int
     """memory that window and filter may take (bytes)."""
     slice_ns: int | None
-    """width of a slice; null for none (ns)."""
+    """width of a slice (ns)."""
     snap_bytes: int | None
-    """bytes to which the packets that were written are cut; null if not to a number of bytes (bytes)."""
+    """bytes to which written packets are cut (bytes)."""
     headers_only: bool
-    """the packets that were written are cut behind their headers."""
+    """written packets are cut behind their headers."""
     anonymized: bool
-    """addresses in the captures that were written are replaced ([privacy.md](privacy.md))."""
+    """addresses are replaced ([privacy.md](privacy.md))."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -345,8 +336,7 @@ class DedupTotals:
     dropped_flow: int | None
     """packets of flows seen before."""
     not_compared: int
-    """packets that are kept in any case: without data, without a flow, or with a time outside 1677 to 2262 in a window
-        of time."""
+    """packets that are kept in any case."""
     out_of_order: int
     """packets with an earlier time than the one before."""
     interrupted: bool
@@ -354,11 +344,11 @@ class DedupTotals:
     complete: bool
     """all inputs were read to their ends; if not, the exit code is not 0."""
     outside_slices: int
-    """packets in no slice, since there were more than 65,536."""
+    """packets beyond 65,536 slices."""
     left_early: int
-    """packets that left the window early for want of memory."""
+    """packets that left the window early, because memory was full."""
     least_reach: int | None
-    """how far the window reached at the least then, in nanoseconds or packets; null if it never shrank."""
+    """how far the window then reached at least, in nanoseconds or packets."""
     window_bytes: int
     """memory of window and filter in the end (bytes)."""
     filter_first: int
@@ -366,7 +356,7 @@ class DedupTotals:
     looked_up: int
     """packets that were looked up among the digests."""
     expected_wrong: float | None
-    """expected number of packets dropped wrongly; null unless approximate."""
+    """with `--approximate`: packets expected to be dropped wrongly."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -384,13 +374,13 @@ class CompareParameters:
     tunnel: str
     """As the field before it."""
     where: str | None
-    """capture filter that packets had to match ([capture-filters.md](capture-filters.md)); null for none."""
+    """the capture filter ([capture-filters.md](capture-filters.md))."""
     from_: str | None
-    """earlier packets were not selected: RFC 3339, or `+90s` after the first packet of a pipe; null for no bound."""
+    """earlier packets were not selected: RFC 3339, or `+90s` after the first packet of a pipe."""
     from_ns: int | None
-    """the same in nanoseconds since the epoch; null for no bound, and where it is relative to a pipe (ns)."""
+    """the same in nanoseconds since the epoch (ns)."""
     to: str | None
-    """packets at this time or later were not selected; null for no bound."""
+    """packets at this time or later were not selected."""
     to_ns: int | None
     """the same in nanoseconds since the epoch (ns)."""
     timezone: str | None
@@ -477,7 +467,7 @@ class ReproduceParameters:
     seed: int
     """start of the random numbers."""
     captures: int
-    """captures that were offered to the experiments on traffic; with 0 traffic is generated."""
+    """captures for the experiments on traffic; with 0 it is generated."""
     words: bool
     """a list of words was given; if not, words are generated."""
     machine: str
@@ -493,21 +483,21 @@ class TopParameters:
     distinct: str
     """fields whose distinct values are counted for each key."""
     most: int | None
-    """keys listed per slice at most (`-n`); null for all from `least` on, up to 1,048,576."""
+    """keys listed per slice at most (`-n`)."""
     least: int
-    """distinct others of a key that is listed (`--min`)."""
+    """distinct others of a listed key at least (`--min`)."""
     sort: str
     """what keys are ranked by: `distinct`, `packets` or `bytes`."""
     tunnel: str
     """`outer` or `inner`: which IP header counts."""
     where: str | None
-    """capture filter that packets had to match ([capture-filters.md](capture-filters.md)); null for none."""
+    """the capture filter ([capture-filters.md](capture-filters.md))."""
     from_: str | None
-    """earlier packets were not selected: RFC 3339, or `+90s` after the first packet of a pipe; null for no bound."""
+    """earlier packets were not selected: RFC 3339, or `+90s` after the first packet of a pipe."""
     from_ns: int | None
-    """the same in nanoseconds since the epoch; null for no bound, and where it is relative to a pipe (ns)."""
+    """the same in nanoseconds since the epoch (ns)."""
     to: str | None
-    """packets at this time or later were not selected; null for no bound."""
+    """packets at this time or later were not selected."""
     to_ns: int | None
     """the same in nanoseconds since the epoch (ns)."""
     timezone: str | None
@@ -521,11 +511,11 @@ class TopParameters:
     align: str
     """`epoch` or `first`: where slices begin."""
     memory_bytes: int
-    """memory of one slice: half of it for the filter, half for the summary of the keys (bytes)."""
+    """memory of one slice (bytes)."""
     seed: int
-    """seed of the digests; with `--seed random` the one that was drawn."""
+    """seed of the digests."""
     exact_limit_bytes: int | None
-    """memory that the exact sets may take; null if they are off (bytes)."""
+    """memory that the exact sets may take (bytes)."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -537,12 +527,11 @@ class TopTotals:
     ip_packets: int
     """packets with a readable IP header."""
     elements: int
-    """packets that have a key (DNS: messages)."""
+    """packets that have a key."""
     skipped: dict[str, Any]
-    """packets without one, by reason (as for `count`)."""
+    """skipped packets by [reason](#reasons-without-an-element)."""
     uncounted: int
-    """packets in no slice: packets from a pipe that came after their slice was closed, or packets that an interrupted
-        run did not get to."""
+    """packets in no slice: too late from a pipe, or not reached by an interrupted run."""
     interrupted: bool
     """a signal ended the run before everything was read; the result covers what was read until then."""
     complete: bool
@@ -552,13 +541,12 @@ class TopTotals:
     keys: int
     """keys listed, over all slices."""
     over_limit_slices: int
-    """slices in which the exact set passed its limit."""
+    """slices whose exact set passed its limit."""
     crowded_slices: int
-    """slices in which the filter finally missed more than half of the new pairs: estimates are unbiased, but with large
-        errors."""
+    """slices whose filter finally missed more than half of the new pairs: errors are large."""
     exact_keys: int | None
-    """keys of the exact answer in slices that have one; else null."""
+    """keys of the exact answer."""
     found_keys: int | None
-    """those of them that the bounded summary alone would have listed."""
+    """those that the bounded summary alone would list."""
     missed_keys: list[Any]
     """the first 20 of the others."""

@@ -15,7 +15,7 @@ pub(super) fn answer_columns() -> Columns<Answer> {
         .field("question", |answer: &Answer| answer.0.clone())
         .doc("as given")
         .field("answer", |answer| answer.1)
-        .doc("`yes` (seen, or a false positive), `no` (not seen, for certain), `apart` (each value was seen, but perhaps in different elements) or `unknown` (the filter keeps nothing about such a question)")
+        .doc("`yes` (seen, or a false positive), `no` (never seen), `apart` (each value was seen, perhaps in different elements) or `unknown` (the filter cannot say)")
 }
 
 fn frame() -> Frame {

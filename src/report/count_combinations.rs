@@ -49,17 +49,17 @@ pub(super) fn combination_columns() -> Columns<NamedCount> {
 pub(super) fn count_columns() -> Columns<CombinationResult> {
     Columns::default()
         .field("first", |count: &CombinationResult| count.first)
-        .doc("values that the filter called new: never too many; null where it does not store the combination")
+        .doc("values that the filter saw as new: never too many")
         .field("estimate", |count| count.estimate)
-        .doc("unbiased estimate of the distinct values, for `subset` and for single attributes in `bfm`, `cbfm` and `wcbfm`; otherwise null")
+        .doc("unbiased estimate, for `subset` and for single attributes in `bfm`, `cbfm` and `wcbfm`")
         .field("std_error", |count| count.std_error)
         .doc("standard error of the estimate")
         .field("lower", |count| count.lower)
-        .doc("lower bound of the distinct values: `lower` and `upper` enclose the true number in at least 95 of 100 cases")
+        .doc("lower bound: `lower` and `upper` enclose the true number in at least 95 of 100 cases")
         .field("upper", |count| count.upper)
-        .doc("upper bound of the distinct values")
+        .doc("upper bound")
         .field("exact", |count| count.exact)
-        .doc("distinct values by the exact set; null if the set is off or reached its limit")
+        .doc("distinct values by the exact set")
 }
 
 /// A combination that a subset filter stores.
@@ -75,7 +75,7 @@ pub(super) fn stored_columns() -> Columns<StoredCombination> {
 pub(super) fn design_columns() -> Columns<CountDesign> {
     Columns::default()
         .field("combinations", |design: &CountDesign| design.combinations.clone())
-        .doc("combinations of some of the attributes that are wanted, each a list of names: those counted below")
+        .doc("wanted combinations of some of the attributes, each a list of names")
         .objects("stored", stored_columns(), |design| design.stored.clone())
         .doc("combinations that `subset` stores besides the whole element: `attributes`, and `probes` (k_S)")
         .field("sizes", |design| design.sizes.clone())

@@ -109,7 +109,7 @@ impl CountParameters {
 }
 
 /// Documentation of the column `partial`.
-pub(super) const PARTIAL_DOC: &str = "the capture covers this slice only in part: its first or last slice ([which ones](#partial-slices))";
+pub(super) const PARTIAL_DOC: &str = "the capture covers this slice only in part ([which ones](#partial-slices))";
 
 /// `outer` or `inner`.
 pub(super) fn tunnel_name(tunnel: Tunnel) -> &'static str {
@@ -136,27 +136,27 @@ pub(super) fn parameter_columns(with_design: bool) -> Columns<CountParameters> {
         .field("slice_ns", |p| p.slice_ns)
         .doc("width of a slice; null for one slice over everything")
         .field("every_ns", |p| p.every_ns)
-        .doc("with `--every`: how often a window ends that is as wide as a slice; null if slices do not overlap")
+        .doc("with `--every`: time between the ends of two windows")
         .field("align", |p| p.align)
         .doc("`epoch` or `first`: where slices begin")
         .field("filter", |p| p.filter)
-        .doc("the structure that counts: a filter, `hll`, `ell`, `sliding` (with `--every`), or `exact` for the exact set alone")
+        .doc("the structure that counts: a filter, `hll`, `ell`, `sliding` (with `--every`) or `exact`")
         .field("memory_bytes", |p| p.memory_bytes)
-        .doc("memory of the filters (of the registers of `hll` and `ell`, and of the bitmaps of `sliding`) of one slice, over all shards")
+        .doc("memory of the structure for one slice, over all shards")
         .field("probes", |p| p.probes)
-        .doc("hash functions (k) of a whole element; null for `hll`, `ell`, `sliding` and `exact`")
+        .doc("hash functions (k) of a whole element")
         .field("shards", |p| p.shards)
-        .doc("partitions of the elements, each with a filter of its own")
+        .doc("partitions of the elements, each with a filter")
         .field("open_slices", |p| p.open_slices)
-        .doc("slices that are open at the same time, each with filters of its own")
+        .doc("slices that are open at the same time, each with filters")
         .field("seed", |p| p.seed)
-        .doc("seed of the digests; with `--seed random` the one that was drawn")
+        .doc("seed of the digests")
         .field("exact_limit_bytes", |p| p.exact_limit_bytes)
-        .doc("memory that the exact sets may take, half of it that of all slices together if there are several; null if they are off")
+        .doc("memory that the exact sets may take")
         .field("whole_bytes", |p| p.whole_bytes)
-        .doc("memory of the sample that counts all slices together; null for one slice, for windows that slide, and with `--filter exact`")
+        .doc("memory of the sample that counts all slices together")
         .field("anonymized", |p| p.anonymized)
-        .doc("addresses in the origin-destination matrix are replaced ([privacy.md](privacy.md))");
+        .doc("addresses are replaced ([privacy.md](privacy.md))");
     if with_design {
         columns.object("design", design_columns(), |p| p.design.clone())
     } else {
@@ -170,11 +170,11 @@ pub(super) fn slice_columns(decimals: usize) -> Columns<SliceResult> {
     let width = 20 + if decimals == 0 { 0 } else { decimals + 1 };
     Columns::default()
         .field("start_ns", |slice: &SliceResult| Time(slice.start_ns))
-        .doc("first nanosecond of the slice; for one slice over everything the time of the first packet")
+        .doc("first nanosecond of the slice; with `--slice all` of the first packet")
         .heading(Heading::left(0, width, "start"))
         .decimals(decimals, decimals)
         .field("end_ns", |slice| Time(slice.end_ns))
-        .doc("first nanosecond after the slice; for one slice over everything the time of the last packet")
+        .doc("first nanosecond after the slice; with `--slice all` of the last packet")
         .field("packets", |slice| slice.packets)
         .doc("packets in the slice")
         .heading(Heading::right(1, 12, "packets").narrow(9, "packets").drop_priority(7))
@@ -182,19 +182,19 @@ pub(super) fn slice_columns(decimals: usize) -> Columns<SliceResult> {
         .doc("elements seen, repeats included")
         .heading(Heading::right(2, 12, "elements").narrow(9, "elements").drop_priority(1))
         .field("exact", |slice| slice.exact)
-        .doc("distinct elements by the exact set; null if the set is off or reached its limit")
+        .doc("distinct elements by the exact set, unless it is off or reached its limit")
         .heading(Heading::right(3, 11, "exact").narrow(9, "exact"))
         .text(|slice| match slice.exact {
             _ if slice.exact_over_limit => "over limit".to_owned(),
             exact => exact.map_or_else(|| "–".to_owned(), grouped),
         })
         .field("exact_over_limit", |slice| slice.exact_over_limit)
-        .doc("the exact set reached its limit in this slice")
+        .doc("the exact set reached its limit")
         .field("first", |slice| slice.first)
-        .doc("elements that the filter saw as new: never too many, and too few by its false positives; null for `hll`, `ell` and `sliding`, which cannot say")
+        .doc("elements that the filter saw as new: never too many, and too few by its false positives")
         .heading(Heading::right(4, 11, "first").narrow(9, "first").drop_priority(2))
         .field("estimate", |slice| slice.estimate)
-        .doc("unbiased estimate of the distinct elements; null if the structure has none (`mdbf`)")
+        .doc("unbiased estimate of the distinct elements")
         .heading(Heading::right(5, 11, "estimate").narrow(9, "estimate"))
         .text(|slice| match slice.estimate {
             // Rounded to whole numbers, few elements would differ from the exact count by nothing.
@@ -206,10 +206,10 @@ pub(super) fn slice_columns(decimals: usize) -> Columns<SliceResult> {
         .heading(Heading::right(6, 12, "± std error").narrow(11, "± std error").drop_priority(4))
         .text(|slice| slice.std_error.map_or_else(|| "–".to_owned(), |error| format!("{error:.1}")))
         .field("lower", |slice| slice.lower)
-        .doc("lower bound of the distinct elements: `lower` and `upper` enclose the true number in at least 95 of 100 slices")
+        .doc("lower bound: `lower` and `upper` enclose the true number in at least 95 of 100 cases")
         .heading(Heading::right(7, 11, "lower").narrow(9, "lower").drop_priority(5))
         .field("upper", |slice| slice.upper)
-        .doc("upper bound of the distinct elements; null if a filter was full")
+        .doc("upper bound")
         .heading(Heading::right(8, 11, "upper").narrow(9, "upper").drop_priority(5))
         .text(|slice| match slice.upper {
             Some(upper) => grouped(upper),
@@ -221,13 +221,13 @@ pub(super) fn slice_columns(decimals: usize) -> Columns<SliceResult> {
         .unit("share")
         .heading(Heading::right(9, 11, "rel. error").narrow(9, "rel. err.").drop_priority(6))
         .field("observed_fpr", |slice| slice.observed_fpr)
-        .doc("new elements that the filter took for repeats / new elements; null for `hll`, `ell` and `sliding`")
+        .doc("share of new elements that the filter took for repeats")
         .unit("share")
         .heading(Heading::right(10, 13, "observed FPR").narrow(8, "obs. FPR").drop_priority(3))
         .field("saturated", |slice| slice.saturated)
-        .doc("a filter was so full that it noticed too few new elements for a count: `first` is far too low, and there is no upper bound")
+        .doc("a filter was too full for a count: `first` is far too low, and there is no upper bound")
         .field("revised", |slice| slice.revised)
-        .doc("packets came after the row of this slice was written, and this row replaces it; only for live counts of a pipe")
+        .doc("late packets came from a pipe, and this row replaces the earlier ones of its slice")
 }
 
 /// The columns of a slice, with those of the combinations that are wanted: beside each other for
@@ -258,22 +258,22 @@ pub(super) fn with_marks(columns: Columns<SliceResult>) -> Columns<SliceResult> 
         .field("out_of_range", |slice: &SliceResult| {
             slice.start_ns == i64::MIN || slice.end_ns == i64::MAX
         })
-        .doc("it is the first or the last slice that there is: packets with times outside 1677 to 2262 count here")
+        .doc("packets with times outside 1677 to 2262 count here")
         .field("partial", |slice: &SliceResult| slice.partial)
         .doc(PARTIAL_DOC)
         .field("new", |slice| slice.new)
-        .doc("distinct elements that are in no earlier slice ([how](counting.md#the-whole-beside-the-slices)): exact, or an estimate; null for one slice, for windows that slide, and in live counts that are not exact")
+        .doc("distinct elements that no earlier slice has ([how](counting.md#the-whole-beside-the-slices))")
         .field("new_std_error", |slice| slice.new_std_error)
-        .doc("standard error of `new`; null if it is exact")
+        .doc("standard error of `new`, if it is an estimate")
 }
 
 /// All slices together.
 fn whole_columns() -> Columns<WholeResult> {
     Columns::default()
         .field("exact", |whole: &WholeResult| whole.exact)
-        .doc("distinct elements by the exact set; null if the set is off or reached its limit")
+        .doc("distinct elements by the exact set, unless it is off or reached its limit")
         .field("estimate", |whole| whole.estimate)
-        .doc("unbiased estimate, by a sample of `whole_bytes`; null with `--filter exact`")
+        .doc("unbiased estimate by a sample")
         .field("std_error", |whole| whole.std_error)
         .doc("standard error of the estimate")
         .field("lower", |whole| whole.lower)
@@ -288,7 +288,7 @@ pub(super) fn quantile_columns() -> Columns<Quantiles> {
         .field("min", |q: &Quantiles| q.min)
         .doc("smallest number, exact")
         .field("p50", |q| q.p50)
-        .doc("the median; this and the next two are rounded up to three significant digits")
+        .doc("the median, up to three digits, as the next two")
         .field("p90", |q| q.p90)
         .doc("90 of 100 slices have at most this many")
         .field("p99", |q| q.p99)
@@ -315,11 +315,11 @@ pub(super) fn total_columns(design: Option<&CountDesign>) -> Columns<Totals> {
         .field("elements", |totals| totals.elements)
         .doc("elements seen, repeats included")
         .field("skipped", |totals| tally(&totals.skipped))
-        .doc("skipped packets, which had no element, by reason (below)")
+        .doc("skipped packets by [reason](#reasons-without-an-element)")
         .field("late", |totals| totals.late)
-        .doc("packets that came after the row of their slice was written; they count, and the row was `revised`")
+        .doc("packets that came after the row of their slice; they count, and the row was `revised`")
         .field("uncounted", |totals| totals.uncounted)
-        .doc("packets in no slice: packets from a pipe that came after 65,536 later slices, or packets that an interrupted run did not get to. Always 0 for files that were read to the end")
+        .doc("packets in no slice: too late from a pipe, or not reached by an interrupted run")
         .field("interrupted", |totals| totals.interrupted)
         .doc("a signal ended the run before everything was read; the result covers what was read until then")
         .field("complete", |totals| totals.complete)
@@ -329,9 +329,9 @@ pub(super) fn total_columns(design: Option<&CountDesign>) -> Columns<Totals> {
         .field("empty_slices_omitted", |totals| totals.empty_slices_omitted)
         .doc("empty slices of long gaps")
         .object("whole", whole_columns(), |totals| totals.whole)
-        .doc("the distinct elements of all slices together, where an element in two slices counts once; null for one slice and for windows that slide")
+        .doc("all slices together, where an element in two slices counts once")
         .field("exact", |totals| totals.exact)
-        .doc("sum over the slices (an element in two slices counts twice); null if a slice has none")
+        .doc("sum over the slices: an element in two slices counts twice")
         .field("first", |totals| totals.first)
         .doc("the same sum of `first`")
         .field("estimate", |totals| totals.estimate)
@@ -339,20 +339,20 @@ pub(super) fn total_columns(design: Option<&CountDesign>) -> Columns<Totals> {
         .field("std_error", |totals| totals.std_error)
         .doc("standard error of the sum of the estimates")
         .field("lower", |totals| totals.lower)
-        .doc("lower bound of the sum of the distinct elements")
+        .doc("lower bound of the sum")
         .field("upper", |totals| totals.upper)
-        .doc("upper bound of that sum")
+        .doc("upper bound of the sum")
         .field("observed_fpr", |totals| totals.observed_fpr)
         .doc("over all slices")
         .unit("share")
         .field("saturated_slices", |totals| totals.saturated_slices)
         .doc("slices that are `saturated`")
         .field("bounds_checked", |totals| totals.bounds_checked)
-        .doc("slices with elements that have bounds and an exact count")
+        .doc("slices with bounds and an exact count")
         .field("bounds_held", |totals| totals.bounds_held)
-        .doc("those of them whose bounds enclose the exact count: at least 95 of 100 are promised")
+        .doc("those whose bounds enclose the exact count")
         .object("quantiles", quantile_columns(), |totals| totals.quantiles)
-        .doc("quantiles of the distinct elements per slice (exact count if there is one, otherwise the estimate, otherwise the raw count), over the reported slices; null if no slice has a count");
+        .doc("quantiles of the distinct elements per slice: exact, else estimated, else raw counts");
     match design.filter(|design| !design.combinations.is_empty()) {
         Some(design) => {
             let design = design.clone();

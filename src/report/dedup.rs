@@ -104,29 +104,29 @@ pub(super) fn parameter_columns<'a>() -> Columns<DedupReport<'a>> {
             WindowWidth::Time(width) => Some(width),
             WindowWidth::Packets(_) => None,
         })
-        .doc("width of the window; null if it is one of packets")
+        .doc("width of a window of time")
         .inlined("window_packets", |report| match report.plan.window {
             WindowWidth::Time(_) => None,
             WindowWidth::Packets(count) => Some(count),
         })
-        .doc("its width in packets; null if it is one of time")
+        .doc("width of a window of packets")
         .inlined("filter", |report| report.plan.filter.name())
         .doc("the filter that follows the window")
         .inlined("approximate", |report| report.plan.approximate)
-        .doc("the filter's word was final")
+        .doc("`--approximate`")
         .inlined("memory_bytes", |report| report.plan.memory_bytes)
         .doc("memory that window and filter may take")
         .inlined("slice_ns", |report| report.plan.slice_ns)
-        .doc("width of a slice; null for none")
+        .doc("width of a slice")
         .inlined("snap_bytes", |report| match report.plan.snap_length {
             Some(SnapLength::Bytes(bytes)) => Some(bytes),
             _ => None,
         })
-        .doc("bytes to which the packets that were written are cut; null if not to a number of bytes")
+        .doc("bytes to which written packets are cut")
         .inlined("headers_only", |report| report.plan.snap_length == Some(SnapLength::Headers))
-        .doc("the packets that were written are cut behind their headers")
+        .doc("written packets are cut behind their headers")
         .inlined("anonymized", |report| report.anonymized)
-        .doc("addresses in the captures that were written are replaced ([privacy.md](privacy.md))")
+        .doc("addresses are replaced ([privacy.md](privacy.md))")
 }
 
 /// The columns of the differences that count.
@@ -205,7 +205,7 @@ pub(super) fn total_columns() -> Columns<DedupSummary> {
     Columns::default()
         .part(None, &drop_columns(), |summary: &DedupSummary| Some(summary.totals))
         .field("not_compared", |summary| summary.not_compared)
-        .doc("packets that are kept in any case: without data, without a flow, or with a time outside 1677 to 2262 in a window of time")
+        .doc("packets that are kept in any case")
         .field("out_of_order", |summary| summary.out_of_order)
         .doc("packets with an earlier time than the one before")
         .field("interrupted", |summary| summary.interrupted)
@@ -213,11 +213,11 @@ pub(super) fn total_columns() -> Columns<DedupSummary> {
         .field("complete", |summary| InputResult::all_read(&summary.inputs, summary.interrupted))
         .doc("all inputs were read to their ends; if not, the exit code is not 0")
         .field("outside_slices", |summary| summary.outside_slices)
-        .doc("packets in no slice, since there were more than 65,536")
+        .doc("packets beyond 65,536 slices")
         .field("left_early", |summary| summary.window.left_early)
-        .doc("packets that left the window early for want of memory")
+        .doc("packets that left the window early, because memory was full")
         .field("least_reach", |summary| summary.window.least_reach)
-        .doc("how far the window reached at the least then, in nanoseconds or packets; null if it never shrank")
+        .doc("how far the window then reached at least, in nanoseconds or packets")
         .field("window_bytes", |summary| summary.window.memory_bytes)
         .doc("memory of window and filter in the end")
         .field("filter_first", |summary| summary.window.first)
@@ -225,7 +225,7 @@ pub(super) fn total_columns() -> Columns<DedupSummary> {
         .field("looked_up", |summary| summary.window.looked_up)
         .doc("packets that were looked up among the digests")
         .field("expected_wrong", |summary| summary.window.expected_wrong)
-        .doc("expected number of packets dropped wrongly; null unless approximate")
+        .doc("with `--approximate`: packets expected to be dropped wrongly")
 }
 
 /// The summary as a document.

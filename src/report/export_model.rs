@@ -70,22 +70,22 @@ impl ExportParameters {
 pub(super) fn parameter_columns() -> Columns<ExportParameters> {
     Columns::default()
         .field("element", |p: &ExportParameters| p.kind.map(|kind| kind.name().into_owned()))
-        .doc("`host-pair`, `flow`, `dns`, `src` or `dst`; null with `--all`, where each row is a packet")
+        .doc("as for `count`; null with `--all`, where a row is a packet")
         .field("undirected", |p| p.undirected)
         .doc("both directions are one element")
         .field("queries_only", |p| p.queries_only)
-        .doc("DNS responses are no elements")
+        .doc("count DNS queries only")
         .field("tunnel", |p| p.tunnel)
         .doc("`outer` or `inner`: which IP header counts")
         .part(None, &selection_columns(), |p| Some(p.selected.clone()))
         .field("dns_ports", |p| p.dns_ports.clone())
         .doc("DNS ports besides 53")
         .field("slice_ns", |p| p.slice_ns)
-        .doc("width of a slice; null for one slice over everything, and with `--all`")
+        .doc("width of a slice; null for one slice over everything")
         .field("align", |p| p.align)
-        .doc("`epoch` or `first`: where slices begin; null with `--all`")
+        .doc("`epoch` or `first`: where slices begin")
         .field("memory_bytes", |p| p.memory_bytes)
-        .doc("memory of the elements of open slices; null with `--all`")
+        .doc("memory of the elements of open slices")
 }
 
 /// Rows of an export, which are appended to a batch together.
@@ -182,13 +182,13 @@ pub(super) fn export_columns(kind: Option<ElementKind>, names: FlowNames) -> Col
     if has(Attribute::Source) {
         columns = columns
             .texts("src", Kind::Token, false, |rows| &rows.src)
-            .doc("address of the sender; with `--undirected` of the first packet's")
+            .doc("address of the sender of the first packet")
             .aliases(["id.orig_h", "source.ip", "sourceIPv4Address or sourceIPv6Address"]);
     }
     if has(Attribute::Destination) {
         columns = columns
             .texts("dst", Kind::Token, false, |rows| &rows.dst)
-            .doc("address of the receiver")
+            .doc("address of its receiver")
             .aliases([
                 "id.resp_h",
                 "destination.ip",
@@ -210,13 +210,13 @@ pub(super) fn export_columns(kind: Option<ElementKind>, names: FlowNames) -> Col
     if has(Attribute::Protocol) {
         columns = columns
             .values("proto", |rows| &rows.proto)
-            .doc("protocol number behind all extension headers; Zeek: its name")
+            .doc("protocol number behind extension headers; Zeek: its name")
             .aliases(["proto", "network.iana_number", "protocolIdentifier"]);
     }
     if kind.is_some() {
         columns = columns
             .values("packets", |rows| &rows.packets)
-            .doc("not with `--all`: the element's packets in the slice (with `--element dns` its messages)")
+            .doc("not with `--all`: the element's packets in the slice")
             .aliases(["orig_pkts", "source.packets", "packetDeltaCount"]);
     }
     columns = columns
@@ -226,25 +226,25 @@ pub(super) fn export_columns(kind: Option<ElementKind>, names: FlowNames) -> Col
     if is_flow {
         columns = columns
             .values("tcp_flags", |rows| &rows.tcp_flags)
-            .doc("TCP flags, of an element their union; null for other protocols")
+            .doc("union of the TCP flags")
             .aliases(["", "", "tcpControlBits"]);
     }
     if is_flow || has(Attribute::Vlan) {
         columns = columns
             .values("vlan", |rows| &rows.vlan)
-            .doc("outermost VLAN tag of the (first) packet")
+            .doc("outermost VLAN tag of the first packet")
             .aliases(["vlan", "network.vlan.id", "vlanId"]);
     }
     if has_dns {
         columns = columns
             .texts("domain", Kind::Text, true, |rows| &rows.domain)
-            .doc("query name of the first DNS message: lower case, no final dot")
+            .doc("first query name: lower case, no final dot")
             .aliases(["query", "dns.question.name", ""])
             .values("dns_type", |rows| &rows.dns_type)
-            .doc("type of that question as a number: 1 is A, 28 is AAAA; for ECS its name, which Zeek also has as `qtype_name`")
+            .doc("type of that question: 1 is A, 28 is AAAA; ECS has its name, and Zeek also `qtype_name`")
             .aliases(["qtype", "dns.question.type", ""])
             .values("dns_rcode", |rows| &rows.dns_rcode)
-            .doc("response code in the header of that message, if it is a response: 0 is no error, 3 is no such domain; for ECS its name, which Zeek also has as `rcode_name`")
+            .doc("response code of that message: 3 is no such domain; ECS has its name, and Zeek also `rcode_name`")
             .aliases(["rcode", "dns.response_code", ""]);
     }
     if has_dns && names == FlowNames::Zeek {
@@ -258,13 +258,13 @@ pub(super) fn export_columns(kind: Option<ElementKind>, names: FlowNames) -> Col
     if is_flow {
         columns = columns
             .texts("community_id", Kind::Token, true, |rows| &rows.community_id)
-            .doc("Community ID version 1, seed 0; for ICMP from the (first) packet's type and code; null if the fields it needs were not captured")
+            .doc("Community ID version 1, seed 0; for ICMP from the first packet")
             .aliases(["community_id", "network.community_id", ""]);
     }
     if kind.is_some() {
         columns = columns
             .column("ended", Kind::Word, false, each_row(|rows, row| rows.left[row].name()))
-            .doc("not with `--all`: `slice` if the row has all packets of the element in its slice; `memory` if the memory was full, so another row of the element may follow; `late` for the separate row of a packet from a pipe that came after its slice was closed");
+            .doc("not with `--all`: `slice` if the row has all packets of the element in its slice; `memory` if the memory was full, so another row may follow; `late` for a late packet from a pipe");
     }
     under_names(columns, names)
 }
@@ -301,21 +301,21 @@ pub(super) fn total_columns() -> Columns<ExportSummary> {
         .field("rows", |summary| summary.totals.rows)
         .doc("rows written")
         .field("row_packets", |summary| summary.totals.row_packets)
-        .doc("packets in the rows; with `--element dns` messages")
+        .doc("packets in the rows")
         .field("bytes", |summary| summary.totals.bytes)
         .doc("their bytes from the IP header on")
         .field("slices", |summary| summary.totals.slices)
-        .doc("slices with elements; 0 with `--all`")
+        .doc("slices with elements")
         .field("early", |summary| summary.totals.early)
-        .doc("rows of elements that were written before their slice was closed, because the memory was full")
+        .doc("rows written before their slice was closed, because the memory was full")
         .field("late", |summary| summary.totals.late)
-        .doc("rows of packets from a pipe that came after their slice was closed")
+        .doc("rows of late packets from a pipe")
         .field("interrupted", |summary| summary.totals.interrupted)
         .doc("a signal ended the run before everything was read; the result covers what was read until then")
         .field("complete", |summary| InputResult::all_read(&summary.inputs, summary.totals.interrupted))
         .doc("all inputs were read to their ends; if not, the exit code is not 0")
         .field("skipped", |summary| tally(&summary.totals.skipped))
-        .doc("packets without a row, by reason (as for `count`)")
+        .doc("skipped packets by [reason](#reasons-without-an-element)")
 }
 
 /// What is not as it would be with more memory, or with packets in order, a sentence each.

@@ -83,14 +83,14 @@ pub(super) fn node_columns() -> Columns<NodeStats> {
         .field("filter_bytes", |node| node.filter_bytes)
         .doc("its global filters")
         .field("fill", |node| node.fill)
-        .doc("share of the filters' counters in use, the mean over filters; null if they have no counters")
+        .doc("share of the filters' counters in use, mean over filters")
         .unit("share")
         .field("saturated", |node| node.saturated)
-        .doc("counters that reached their largest value; null if there are none")
+        .doc("counters that reached their largest value")
         .field("overflows", |node| node.overflows)
-        .doc("increments that were lost for that; null if there are no counters")
+        .doc("increments lost in them")
         .field("fpr", |node| node.fpr)
-        .doc("rate at which a global filter lets absent values through, the mean over filters; null if it is not known")
+        .doc("rate at which a global filter lets absent values through, mean over filters")
         .unit("share")
 }
 

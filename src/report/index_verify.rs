@@ -29,7 +29,7 @@ pub(super) fn verified_columns() -> Columns<Verified> {
 pub(super) fn problem_columns() -> Columns<String> {
     Columns::default()
         .field("problem", String::clone)
-        .doc("what is wrong, in a sentence; it also goes to standard error, and the exit code is 1")
+        .doc("what is wrong, in a sentence")
 }
 
 /// Writes the result; rows are problems.

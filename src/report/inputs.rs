@@ -11,17 +11,17 @@ pub(super) fn input_columns() -> Columns<InputResult> {
         .field("path", |input: &InputResult| input.path.shown().into_raw().into_owned())
         .doc("as given; files of a directory by their path")
         .field("container", |input| input.container.clone())
-        .doc("`pcap`, `pcapng`, `erf`, `tsh`, or for a log `dnstap`, `cdns`, `zeek-dns-tsv`, `zeek-dns-json`, `zeek-conn-tsv`, `zeek-conn-json`, `eve-json`, `nfdump-csv`, `flow-csv`, `dns-csv`, with the compression (`pcap in gzip`); null if it was not recognised")
+        .doc("its format ([names](inputs.md)), with the compression (`pcap in gzip`)")
         .field("packets", |input| input.packets)
-        .doc("packets read (records of a log), of those that were selected")
+        .doc("selected packets that were read (records of a log)")
         .field("left_out", |input| input.left_out)
-        .doc("packets that were read and not selected by `where`, `from` and `to`")
+        .doc("packets that were read and not selected")
         .field("unread_bytes", |input| input.unread_bytes)
-        .doc("bytes of a large pcap file in order of time that were not read, because they hold no packet from `from` to `to`; their packets are not in `left_out`")
+        .doc("bytes of a large pcap file that were not read, because they lie outside the range of time; their packets are not in `left_out`")
         .field("times_out_of_range", |input| input.times_out_of_range)
-        .doc("packets with times outside 1677 to 2262, which count at the nearest time in that range")
+        .doc("packets with times outside 1677 to 2262, which count at its nearer end")
         .field("error", |input| input.error.as_ref().map(ToString::to_string))
-        .doc("why reading stopped early: a sentence; null if it did not")
+        .doc("why reading stopped early, in a sentence")
 }
 
 /// Returns all inputs as a list.

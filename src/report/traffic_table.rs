@@ -10,7 +10,7 @@ use std::io::{self, Write};
 pub(super) fn pair_columns() -> Columns<TrafficPair> {
     Columns::default()
         .field("origin", |pair: &TrafficPair| pair.origin.clone())
-        .doc("prefix of the senders, such as `10.0.1.0/24`; of `--od 32` an IPv4 address")
+        .doc("prefix of the senders, such as `10.0.1.0/24`; with `--od 32` an address")
         .field("destination", |pair| pair.destination.clone())
         .doc("prefix of the receivers")
         .field("packets", |pair| pair.packets)
