@@ -3,41 +3,33 @@
 use super::manual::{FieldDoc, tables};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Formats fields as a table of Markdown.
+/// Formats fields in Markdown: as a list, or as a table if other tools have names for them.
 fn in_markdown(fields: &[&FieldDoc]) -> String {
-    let others = fields.iter().any(|field| field.aliases.is_some());
-    let mut lines = if others {
-        vec![
-            "| field | Zeek | ECS | IPFIX | type | meaning |".to_owned(),
-            "|---|---|---|---|---|---|".to_owned(),
-        ]
-    } else {
-        vec!["| field | type | meaning |".to_owned(), "|---|---|---|".to_owned()]
-    };
-    for field in fields {
-        let mut cells = vec![quoted(field)];
-        if others {
-            let [zeek, ecs, ipfix] = field.aliases.unwrap_or(["", "", ""]);
-            let or_dash = |name: &str, text: String| match name {
-                "" => "–".to_owned(),
-                _ => text,
-            };
-            cells.push(or_dash(zeek, format!("`{zeek}`")));
-            cells.push(or_dash(ecs, format!("`{ecs}`")));
-            cells.push(or_dash(ipfix, ipfix.to_owned()));
+    let mut lines = Vec::new();
+    if fields.iter().any(|field| field.aliases.is_some()) {
+        lines.push("| field | Zeek | ECS | IPFIX | type | meaning |".to_owned());
+        lines.push("|---|---|---|---|---|---|".to_owned());
+        for field in fields {
+            let names = field.aliases.unwrap_or([""; 3]);
+            let [zeek, ecs, ipfix] = names.map(|name| if name.is_empty() { "–" } else { name });
+            let (own, kind, doc) = (quoted(field), kind(field), field.doc);
+            lines.push(format!("| {own} | {zeek} | {ecs} | {ipfix} | {kind} | {doc} |"));
         }
-        let null = if field.nullable { "?" } else { "" };
-        cells.push(match field.unit {
-            "" => format!("{}{null}", field.kind),
-            // All shares are numbers.
-            "share" => format!("share{null}"),
-            unit => format!("{}{null}, {unit}", field.kind),
-        });
-        cells.push(field.doc.to_owned());
-        lines.push(format!("| {} |", cells.join(" | ")));
+    } else {
+        lines.extend(fields.iter().map(|field| {
+            let (own, kind, doc) = (quoted(field), kind(field), field.doc);
+            format!("- {own} ({kind}): {doc}")
+        }));
     }
     lines.push(String::new());
     lines.join("\n")
+}
+
+/// Returns the type of a field, with a question mark if it may be missing.
+fn kind(field: &FieldDoc) -> String {
+    // All shares are numbers; the names of fields say other units.
+    let kind = if field.unit == "share" { field.unit } else { field.kind };
+    format!("{kind}{}", if field.nullable { "?" } else { "" })
 }
 
 /// Returns the names of a field as code.

@@ -10,20 +10,25 @@ use std::fs::{self, File};
 
 const CAPTURE: &str = "traces/netns-dns.pcap";
 
-/// The first cells of the table behind `heading` in docs/output.md, without their backticks; a cell may hold several names. Fields
-/// that are explained elsewhere stand in lines behind the table.
+/// The names of the fields behind `heading` in docs/output.md: in a list, in the first cells of a table, or, if they are explained
+/// elsewhere, in lines behind them.
 pub(super) fn documented(heading: &str) -> Vec<String> {
     let manual = text_of("docs/output.md");
     let (_, rest) = manual.split_once(heading).unwrap();
     let (body, _) = rest.split_once("<!-- end -->").unwrap();
     let own_lines = body.lines().skip(1).take_while(|line| !line.starts_with("**"));
-    let elsewhere = own_lines.filter_map(|line| {
+    let names = own_lines.filter_map(|line| {
+        if let Some(cells) = line.strip_prefix("| `") {
+            return Some(format!("`{}", cells.split(" | ").next()?));
+        }
+        if let Some(item) = line.strip_prefix("- `") {
+            return Some(format!("`{}", item.split([':', '(']).next()?));
+        }
         let starts = ["[As everywhere](#common-fields)", "As above", "As for `flowsieve "];
         let (start, names) = line.split_once(": ")?;
-        starts.iter().any(|known| start.starts_with(known)).then_some(names)
+        starts.iter().any(|known| start.starts_with(known)).then(|| names.to_owned())
     });
-    let own = table(heading).into_iter().flat_map(|cells| quoted(&cells[0]));
-    own.chain(elsewhere.flat_map(quoted)).collect()
+    names.flat_map(|names| quoted(&names)).collect()
 }
 
 /// The body of the table behind `heading` in docs/output.md.
