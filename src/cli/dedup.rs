@@ -12,6 +12,7 @@ use super::units::{
     in_short, parse_count, parse_duration_ns, parse_size, parse_width_ns, with_values,
 };
 use super::{Outcome, UsageError};
+use crate::report::counted;
 use anyhow::{Context, Result};
 use clap::Args;
 use clap::builder::TypedValueParser;
@@ -271,8 +272,8 @@ impl CapturesArgs {
         let mut losses = Vec::new();
         if written.without_options > 0 {
             losses.push(format!(
-                "flowsieve: the comments and flags of {} packets are lost, since pcap cannot store them; give the output a name that ends in .pcapng",
-                written.without_options
+                "flowsieve: the comments and flags of {} are lost, since pcap cannot store them; give the output a name that ends in .pcapng",
+                counted(written.without_options, "packet", "packets")
             ));
         }
         if let Some(lost) = written.lost.in_words() {

@@ -3,6 +3,7 @@
 use super::Outcome;
 use super::host::Problem;
 use super::say::{say, say_of};
+use crate::report::counted;
 use flowsieve_engine::internal::Shown;
 use std::path::Path;
 
@@ -27,7 +28,8 @@ impl ProblemList {
         let (shown, others) = all.split_at(all.len().min(MOST_SAID));
         let outcome = outcome(shown.iter().copied());
         if !others.is_empty() {
-            say(format_args!("flowsieve: {} more inputs had problems", others.len()));
+            let more = counted(others.len() as u64, "more input", "more inputs");
+            say(format_args!("flowsieve: {more} had problems"));
         }
         outcome
     }

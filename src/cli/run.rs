@@ -20,6 +20,7 @@ use super::progress::Progress;
 use super::say::{is_seen, say};
 use super::signals::Signals;
 use super::{Outcome, UsageError};
+use crate::report::counted;
 use anyhow::{Context, Result};
 use flowsieve::comparison::Comparison;
 use flowsieve::dedup::DedupSummary;
@@ -353,10 +354,8 @@ impl Run {
     /// Says how many files of the directories were left out.
     pub(crate) fn others(&self) {
         if self.others > 0 {
-            say(format_args!(
-                "{} files in the directories are not captures and were skipped",
-                self.others
-            ));
+            let files = counted(self.others as u64, "file", "files");
+            say(format_args!("skipped {files} in the directories: not captures"));
         }
     }
 
@@ -387,8 +386,8 @@ impl Run {
         } else {
             format!("{:.2} million", rate / 1e6)
         };
-        let packets = HumanCount(packets);
-        say(format_args!("{packets} packets in {seconds:.3} s: {rate} packets/s"));
+        let packets = counted(packets, "packet", "packets");
+        say(format_args!("{packets} in {seconds:.3} s: {rate} packets/s"));
         self.others();
     }
 

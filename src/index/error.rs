@@ -142,7 +142,7 @@ impl IndexError {
             [] => String::new(),
             [entry] => format!("; it belongs to {}", entry.path.shown()),
             [first, others @ ..] => {
-                format!("; it belongs to {} and {} more captures", first.path.shown(), others.len())
+                format!("; it belongs to {} and {} more", first.path.shown(), others.len())
             }
         };
         format!("{self}{belongs}; `flowsieve index repair {}` makes it again", archive.shown())

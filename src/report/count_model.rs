@@ -109,7 +109,8 @@ impl CountParameters {
 }
 
 /// Documentation of the column `partial`.
-pub(super) const PARTIAL_DOC: &str = "the capture covers this slice only in part ([which ones](#partial-slices))";
+pub(super) const PARTIAL_DOC: &str =
+    "the capture covers this slice only in part ([which ones](#partial-slices))";
 
 /// `outer` or `inner`.
 pub(super) fn tunnel_name(tunnel: Tunnel) -> &'static str {

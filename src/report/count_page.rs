@@ -8,7 +8,7 @@ use super::count_model::CountParameters;
 use super::count_table::{Seen, closing, slices_view, title};
 use super::document::{Block, Document};
 use super::figure::{Figure, Scale};
-use super::number::{grouped, percent, windows_of};
+use super::number::{counted, grouped, percent, windows_of};
 use super::run_view::{captures, inputs_table, problems};
 use super::svg::written;
 use super::traffic_page::{skipped, who_talks};
@@ -280,9 +280,9 @@ impl CountPage {
         };
         if totals.saturated_slices > 0 && totals.exact.is_none() {
             return format!(
-                "There is no count of all {plural}: filters were full in {} of {} slices.",
+                "There is no count of all {plural}: filters were full in {} of {}.",
                 grouped(totals.saturated_slices),
-                grouped(totals.slices)
+                counted(totals.slices, "slice", "slices")
             );
         }
         let whole =
@@ -295,9 +295,9 @@ impl CountPage {
             });
         let each = match self.seen {
             1 => format!(
-                "{} distinct {plural} in {} packets.",
+                "{} distinct {plural} in {}.",
                 grouped(q.max),
-                grouped(totals.packets)
+                counted(totals.packets, "packet", "packets")
             ),
             slices if q.min == q.max => format!(
                 "{} distinct {plural} in each of {} {slice}s.",

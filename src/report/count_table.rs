@@ -5,7 +5,7 @@ use super::count_combinations::{CountDesign, cell, heading, remark};
 use super::count_model::{CountParameters, slice_columns};
 use super::document::{Block, Document, TableView};
 use super::heading::Heading;
-use super::number::{duration, grouped, size, windows_of};
+use super::number::{counted, duration, grouped, size, windows_of};
 use super::run_view::{INTERRUPTED, packets_read};
 use super::sparkline::Sparkline;
 use super::table_columns::TableColumns;
@@ -263,20 +263,21 @@ fn bounds_held(totals: &Totals, slice: &str) -> Option<String> {
 
 /// Says that filters were full.
 fn full_filters(totals: &Totals) -> Option<String> {
-    let [full, all] = [totals.saturated_slices, totals.slices].map(grouped);
+    let full = grouped(totals.saturated_slices);
+    let all = counted(totals.slices, "slice", "slices");
     (totals.saturated_slices > 0).then(|| {
         format!(
-            "filters were full in {full} of {all} slices: what they called new is far too little; give more --memory"
+            "filters were full in {full} of {all}: what they called new is far too little; give more --memory"
         )
     })
 }
 
 /// Says in how many slices the exact set passed its limit.
 fn over_limit(over: u64, slices: u64) -> Option<String> {
-    let [number, all] = [over, slices].map(grouped);
+    let (number, all) = (grouped(over), counted(slices, "slice", "slices"));
     (over > 0).then(|| {
         format!(
-            "the exact set passed its limit in {number} of {all} slices; raise it with --exact-limit, if this machine has the memory"
+            "the exact set passed its limit in {number} of {all}; raise it with --exact-limit, if this machine has the memory"
         )
     })
 }

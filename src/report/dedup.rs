@@ -7,7 +7,7 @@ use super::document::{Block, Document, TableView};
 use super::format::ReportFormat;
 use super::heading::Heading;
 use super::inputs::inputs_cell;
-use super::number::{duration, grouped, percent, size, time};
+use super::number::{counted, duration, grouped, percent, size, time};
 use super::rows::{Frame, RowWriter, Summary};
 use super::run_view::INTERRUPTED;
 use super::selection::{Selected, selection_columns, zone_words};
@@ -96,9 +96,7 @@ pub(super) fn parameter_columns<'a>() -> Columns<DedupReport<'a>> {
         .part(None, &selection_columns(), |report| {
             Some(Selected::from(&report.plan.trace.selection))
         })
-        .object("distinguish", difference_columns(), |report| {
-            Some(report.plan.distinguish)
-        })
+        .object("distinguish", difference_columns(), |report| Some(report.plan.distinguish))
         .doc("what counts as a difference")
         .inlined("window_ns", |report| match report.plan.window {
             WindowWidth::Time(width) => Some(width),
@@ -294,12 +292,12 @@ fn title(plan: &DedupPlan) -> String {
 fn shrunk(plan: &DedupPlan, summary: &DedupSummary) -> Option<String> {
     let reach = match (summary.window.least_reach?, plan.window) {
         (reach, WindowWidth::Time(_)) => duration(i64::try_from(reach).unwrap_or(i64::MAX)),
-        (reach, WindowWidth::Packets(_)) => format!("{} packets", grouped(reach)),
+        (reach, WindowWidth::Packets(_)) => counted(reach, "packet", "packets"),
     };
     Some(format!(
-        "the window did not fit into {}: {} packets left it early, and it shrank to {reach}",
+        "the window did not fit into {}: {} left it early, and it shrank to {reach}",
         size(plan.memory_bytes),
-        grouped(summary.window.left_early)
+        counted(summary.window.left_early, "packet", "packets")
     ))
 }
 

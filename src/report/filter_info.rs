@@ -6,7 +6,7 @@ use super::count_combinations::{cell, count_columns, names};
 use super::count_model::tunnel_name;
 use super::document::{Block, Document, TableView};
 use super::format::ReportFormat;
-use super::number::{grouped, percent, rfc3339, size};
+use super::number::{counted, grouped, percent, rfc3339, size};
 use super::rows::{Frame, RowWriter, Summary};
 use super::selection::part_columns;
 use super::terminal::{self, TerminalStyle};
@@ -267,9 +267,9 @@ fn facts(row: &FilterRow, zone: Zone) -> Vec<(&'static str, String)> {
         lines.push((
             "counters",
             format!(
-                "{} saturated, {} overflows",
+                "{} saturated, {}",
                 grouped(counters.saturated),
-                grouped(counters.overflows)
+                counted(counters.overflows, "overflow", "overflows")
             ),
         ));
     }
@@ -279,9 +279,9 @@ fn facts(row: &FilterRow, zone: Zone) -> Vec<(&'static str, String)> {
         lines.push((
             "overflow",
             format!(
-                "{} elements stashed, {} buckets given up",
-                grouped(stashed),
-                grouped(given_up)
+                "{} stashed, {} given up",
+                counted(stashed, "element", "elements"),
+                counted(given_up, "bucket", "buckets")
             ),
         ));
     }

@@ -224,11 +224,13 @@ impl<W: Write> HitSink for SearchReport<W> {
         match &mut self.writer {
             Writer::Rows(rows) => rows.row(&Answer::of(hit)),
             Writer::Table { out, rows } => {
+                let region = match hit.capture.regions.len() {
+                    1 => String::new(),
+                    all => format!("region {} of {all}, ", hit.number + 1),
+                };
                 let above = format!(
-                    "{}  region {} of {}, {} to {}",
+                    "{}  {region}{} to {}",
                     hit.capture.path.shown(),
-                    hit.number + 1,
-                    hit.capture.regions.len(),
                     time(hit.region.start_ns, DECIMALS, self.zone),
                     time(hit.region.end_ns, DECIMALS, self.zone)
                 );
@@ -300,7 +302,7 @@ fn explanation(explained: &Explained) -> [String; 4] {
             percent(e.region_fpr())
         ),
         format!(
-            "records  {} in regions opened: {} in all lists asked, {} found",
+            "records  {} in regions opened: {} in all lists, {} found",
             e.records, e.records_listed, e.hits
         ),
     ]

@@ -74,9 +74,7 @@ pub(super) fn whole_columns() -> Columns<IndexStats> {
 /// A node.
 pub(super) fn node_columns() -> Columns<NodeStats> {
     Columns::default()
-        .field("folder", |node: &NodeStats| {
-            node.folder.shown().into_raw().into_owned()
-        })
+        .field("folder", |node: &NodeStats| node.folder.shown().into_raw().into_owned())
         .doc("its directory")
         .field("regions", |node| node.regions)
         .doc("its regions")
@@ -163,17 +161,15 @@ fn document(stats: &IndexStats, with_captures: bool) -> Document {
     let columns = whole_columns();
     let number = |name| columns.number(name, stats);
     let text = |name| grouped(number(name));
-    let [all, bytes, packets] = ["captures", "capture_bytes", "packets"].map(text);
-    let [regions, flows, dns] = ["regions", "flows", "dns"].map(text);
+    let many = |name, one: &str, more: &str| counted(number(name), one, more);
+    let [packets, flows] =
+        [("packets", "packet"), ("flows", "flow")].map(|(name, one)| many(name, one, name));
+    let dns = many("dns", "DNS record", "DNS records");
+    let [all, bytes, regions] = ["captures", "capture_bytes", "regions"].map(text);
     let (seconds, filter) = (stats.region_ns as f64 / 1e9, stats.filter);
     let mut facts = vec![
-        ("captures", format!("{all} with {bytes} bytes and {packets} packets")),
-        (
-            "regions",
-            format!(
-                "{regions} of {seconds} s with {flows} flows and {dns} DNS records; filters: {filter}"
-            ),
-        ),
+        ("captures", format!("{all} with {bytes} bytes and {packets}")),
+        ("regions", format!("{regions} of {seconds} s with {flows} and {dns}; filters: {filter}")),
         ("segments", format!("{}; global filters: {}", text("segments"), stats.global_filter)),
     ];
     let files = [
@@ -199,16 +195,16 @@ fn document(stats: &IndexStats, with_captures: bool) -> Document {
 
 /// A node in words.
 fn node_words(node: &NodeStats) -> String {
-    let mut parts = vec![format!("{}: {} regions", node.folder.shown(), grouped(node.regions))];
+    let regions = counted(node.regions, "region", "regions");
+    let mut parts = vec![format!("{}: {regions}", node.folder.shown())];
     let share = node.fpr.map(share);
     parts.extend(share.map(|share| format!("global filters let {share} of absent values through")));
     if let (Some(fill), Some(saturated), Some(overflows)) =
         (node.fill, node.saturated, node.overflows)
     {
-        let [saturated, overflows] = [saturated, overflows].map(grouped);
         parts.push(format!("global filters {:.1} % full", fill * 100.0));
-        parts.push(format!("{saturated} counters saturated"));
-        parts.push(format!("{overflows} overflows"));
+        parts.push(format!("{} saturated", counted(saturated, "counter", "counters")));
+        parts.push(counted(overflows, "overflow", "overflows"));
     }
     parts.join(", ")
 }
@@ -218,8 +214,8 @@ fn capture_words(entry: &CaptureEntry) -> String {
     let damage = if entry.damage.is_some() { ", damaged" } else { "" };
     let part = if entry.part.is_some() { ", in part" } else { "" };
     let regions = counted(entry.regions.len() as u64, "region", "regions");
-    let packets = grouped(entry.packets);
-    format!("{}: {packets} packets in {regions}{damage}{part}", entry.path.shown())
+    let packets = counted(entry.packets, "packet", "packets");
+    format!("{}: {packets} in {regions}{damage}{part}", entry.path.shown())
 }
 
 /// A share in words, such as `1 in 10,000`.

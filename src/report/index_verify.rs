@@ -27,9 +27,7 @@ pub(super) fn verified_columns() -> Columns<Verified> {
 
 /// The columns of a problem.
 pub(super) fn problem_columns() -> Columns<String> {
-    Columns::default()
-        .field("problem", String::clone)
-        .doc("what is wrong, in a sentence")
+    Columns::default().field("problem", String::clone).doc("what is wrong, in a sentence")
 }
 
 /// Writes the result; rows are problems.

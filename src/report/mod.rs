@@ -105,6 +105,9 @@ pub use top::{TopReport, top_summary};
 pub use top_model::TopParameters;
 pub use top_page::TopPage;
 
+#[cfg(feature = "cli")]
+pub(crate) use number::counted;
+
 use self::rows::RowWriter;
 use crate::pipeline::{CountSummary, SliceResult, SliceSink};
 use std::io::{self, Write};

@@ -22,7 +22,7 @@ pub(super) fn grouped_tenths(number: f64) -> String {
 }
 
 /// Counts something: `1 query`, `2 queries`.
-pub(super) fn counted(number: u64, one: &str, many: &str) -> String {
+pub(crate) fn counted(number: u64, one: &str, many: &str) -> String {
     let what = if number == 1 { one } else { many };
     format!("{} {what}", grouped(number))
 }

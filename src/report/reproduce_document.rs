@@ -3,6 +3,7 @@
 use super::document::{Block, Document, Medium, TableView, Wrapping};
 use super::figure::{Axis, Drawing, Figure, Point, Scale, Series, SeriesStyle};
 use super::heading::Heading;
+use super::number::counted;
 use super::reproduce_model::ReproduceReport;
 use super::run_view::INTERRUPTED;
 use crate::experiments::{
@@ -57,10 +58,10 @@ fn summary(report: &ReproduceReport<'_>) -> Vec<String> {
     };
     vec![
         format!(
-            "{} experiments {scale}, seed {}: {} figures, {held} of them measured and compared with a formula; {} leave it by more than 4 standard errors.",
-            report.experiments.len(),
+            "{} {scale}, seed {}: {}, {held} of them measured and compared with a formula; {} leave it by more than 4 standard errors.",
+            counted(report.experiments.len() as u64, "experiment", "experiments"),
             report.seed,
-            cells().count(),
+            counted(cells().count() as u64, "figure", "figures"),
             count(Agreement::Departs)
         ),
         format!(

@@ -43,9 +43,7 @@ pub(super) fn parameter_columns<'a>() -> Columns<ReproduceReport<'a>> {
         .inlined("seed", |report| report.seed)
         .doc("start of the random numbers")
         .inlined("captures", |report| report.captures)
-        .doc(
-            "captures for the experiments on traffic; with 0 it is generated",
-        )
+        .doc("captures for the experiments on traffic; with 0 it is generated")
         .inlined("words", |report| report.words)
         .doc("a list of words was given; if not, words are generated")
         .inlined("machine", |report| report.machine.to_owned())

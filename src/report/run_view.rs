@@ -2,7 +2,7 @@
 
 use super::document::{Block, TableView};
 use super::heading::Heading;
-use super::number::grouped;
+use super::number::{counted, grouped};
 use crate::decode::Skip;
 use crate::pipeline::{InputResult, Totals};
 use flowsieve_engine::internal::Shown;
@@ -48,8 +48,9 @@ pub(super) fn problems(inputs: &[InputResult]) -> Vec<Block> {
             warnings.push(Block::Warning(format!("reading stopped early: {error}")));
         }
         if input.times_out_of_range > 0 {
-            let (number, path) = (grouped(input.times_out_of_range), input.path.shown());
-            let text = format!("{number} packets of {path} have times that no slice can have");
+            let packets = counted(input.times_out_of_range, "packet", "packets");
+            let path = input.path.shown();
+            let text = format!("{path}: {packets} with a time that no slice can have");
             warnings.push(Block::Warning(text));
         }
     }
@@ -58,8 +59,8 @@ pub(super) fn problems(inputs: &[InputResult]) -> Vec<Block> {
 
 /// Packets that were read, and those without an element.
 pub(super) fn packets_read(totals: &Totals) -> Vec<Block> {
-    let [packets, ip] = [totals.packets, totals.ip_packets].map(grouped);
-    let mut read = format!("{packets} packets, {ip} of them IP");
+    let (packets, ip) = (counted(totals.packets, "packet", "packets"), grouped(totals.ip_packets));
+    let mut read = format!("{packets}, {ip} of them IP");
     if totals.late > 0 {
         let late = grouped(totals.late);
         read.push_str(", ");
@@ -79,8 +80,14 @@ pub(super) fn packets_read(totals: &Totals) -> Vec<Block> {
 
 /// Packets by reason, in a sentence.
 pub(super) fn reasons(skipped: &BTreeMap<Skip, u64>) -> String {
-    let reasons = skipped.iter();
-    let reasons: Vec<String> =
-        reasons.map(|(skip, &count)| format!("{} {}", grouped(count), skip.words())).collect();
-    reasons.join(", ")
+    const PLURALS: [&str; 5] = ["frames", "fragments", "messages", "responses", "records"];
+    let reasons = skipped.iter().map(|(skip, &count)| {
+        let mut words = skip.words();
+        let plural = PLURALS.into_iter().find(|plural| count == 1 && words.contains(plural));
+        if let Some(plural) = plural {
+            words = words.replacen(plural, &plural[..plural.len() - 1], 1).into();
+        }
+        format!("{} {words}", grouped(count))
+    });
+    reasons.collect::<Vec<_>>().join(", ")
 }

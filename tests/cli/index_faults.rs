@@ -67,8 +67,8 @@ fn a_signal_leaves_the_captures_that_are_done() {
         signal(&child, name);
         let run = ended(child);
         check_end(&run, name);
-        let count = number_before(&run.err, " captures are in the index");
-        let added = number_before(&run.err, " were added now");
+        let count = number_before(&run.err, " capture");
+        let added = number_before(&run.err, " of them added now");
         assert_eq!(count, before + added, "{}", run.err);
         assert!(count < all, "it was done before the signal came");
         let verified = document(&["index", "verify", "--json", index]);
@@ -112,7 +112,7 @@ fn a_signal_ends_dropping_between_two_captures() {
     assert_eq!(run.code, Some(143), "{}", run.err);
     let last = run.err.lines().last().unwrap();
     assert!(last.contains("interrupted by SIGTERM"), "{last}");
-    let dropped = number_before(last, " captures were dropped");
+    let dropped = number_before(last, " capture");
     assert_eq!(stats(), Some(all - dropped));
     assert!(dropped < all);
     assert_eq!(document(&["index", "verify", "--json", index])["whole"], true);
@@ -273,7 +273,7 @@ fn paths_that_are_not_unicode_are_indexed() {
     assert!(text.contains(&format!("\"{}\"", plain.display())), "{text}");
     assert!(text.contains("caf\\u0000e9.pcap\"") && text.contains("caf\\u0000ea.pcap\""));
     let known = index("add", &all);
-    assert!(known.err.contains("captures that were in the index already: 3"), "{}", known.err);
+    assert!(known.err.contains("in the index already: 3 captures"), "{}", known.err);
     let verified: Value =
         serde_json::from_str(&index("verify", &["--json".as_ref()]).done()).unwrap();
     assert_eq!((&verified["captures"], &verified["whole"]), (&3.into(), &true.into()));
@@ -298,7 +298,7 @@ fn paths_that_are_not_unicode_are_indexed() {
     let rest = ["--host".as_ref(), "0.0.0.0/0".as_ref(), "-w".as_ref(), first.as_os_str()];
     assert_eq!(index("search", &rest).code, Some(2));
     let dropped = index("drop", &[first.as_os_str()]);
-    assert!(dropped.err.contains("captures dropped: 1"), "{}", dropped.err);
+    assert!(dropped.err.contains("1 capture dropped"), "{}", dropped.err);
     let left = texts_of(&archive);
     assert!(!left.contains("u0000e9") && left.contains("u0000ea"));
     assert_eq!(index("verify", &[]).code, Some(0));

@@ -10,6 +10,7 @@ use crate::cli::same_file::{keep_apart, within_index};
 use crate::cli::say::say;
 use crate::cli::timezone::ZoneArgs;
 use crate::cli::units::{TypedTime, in_short, parse_port, parse_time, with_values};
+use crate::report::counted;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use flowsieve::anonymize::{AddressMap, PacketAnonymizer, VendorPart};
@@ -187,8 +188,8 @@ pub(super) fn run(args: &SearchArgs, run: &mut Run) -> Result<Outcome> {
     args.output.write_summary(run, summary)?;
     if explanation.captures_in_part > 0 {
         say(format_args!(
-            "of {} captures the index holds only some packets, as `flowsieve index stats --captures` lists; what it lacks was not searched",
-            explanation.captures_in_part
+            "of {} the index holds only some packets, as `flowsieve index stats --captures` lists; what it lacks was not searched",
+            counted(explanation.captures_in_part as u64, "capture", "captures")
         ));
     }
     let (mut problems, mut interrupted) = (explanation.problems, explanation.interrupted);
@@ -288,13 +289,12 @@ fn write(
     }
     run.commit(output)?;
     if !run.is_quiet() {
-        say(format_args!("{} packets written to {}", extracted.packets, path.shown()));
+        let packets = counted(extracted.packets, "packet", "packets");
+        say(format_args!("{packets} written to {}", path.shown()));
     }
     if extracted.logs > 0 && !run.is_quiet() {
-        say(format_args!(
-            "{} of the files with answers are logs, which have no packets",
-            extracted.logs
-        ));
+        let logs = counted(extracted.logs as u64, "log", "logs");
+        say(format_args!("{logs} with answers: logs have no packets to write"));
     }
     Ok(false)
 }

@@ -11,6 +11,7 @@ use crate::cli::run::Run;
 use crate::cli::say::say;
 use crate::cli::structure::{filters_of_regions, global_filters};
 use crate::cli::units::{UnitError, in_short, parse_size, parse_width_ns, with_values};
+use crate::report::counted;
 use anyhow::{Result, anyhow};
 use clap::Args;
 use flowsieve::decode::Tunnel;
@@ -287,11 +288,12 @@ pub(super) fn remove(args: &ChangeArgs, run: &mut Run) -> Result<Outcome> {
     }
     writer.commit().map_err(explained)?;
     if !args.quiet.quiet && !interrupted {
-        say(format_args!("captures dropped: {dropped}"));
+        say(format_args!("{} dropped", captures(dropped)));
     }
     run.report_all(problems);
     let what = format!(
-        "{dropped} captures were dropped, {} are in the index; the same command drops the rest",
+        "{} dropped, {} left in the index; the same command drops the rest",
+        captures(dropped),
         writer.captures()
     );
     run.set_interrupted(interrupted);
@@ -301,7 +303,8 @@ pub(super) fn remove(args: &ChangeArgs, run: &mut Run) -> Result<Outcome> {
 pub(super) fn adopt_nodes(args: &AdoptArgs) -> Result<Outcome> {
     let count = adopt(&args.index.archive, &args.nodes).map_err(explained)?;
     if !args.quiet.quiet {
-        say(format_args!("{count} nodes belong to this index"));
+        let (nodes, verb) = if count == 1 { ("node", "belongs") } else { ("nodes", "belong") };
+        say(format_args!("{count} {nodes} {verb} to this index"));
     }
     Ok(Outcome::Done)
 }
@@ -334,16 +337,19 @@ pub(super) fn repair(args: &RepairArgs, run: &mut Run) -> Result<Outcome> {
         }
     }
     if !args.quiet.quiet && !interrupted {
-        say(format_args!(
-            "captures indexed again: {count}; segments whose filters were made again: {}",
-            damage.segments()
-        ));
+        let segments = counted(damage.segments() as u64, "segment", "segments");
+        say(format_args!("{} indexed again; filters of {segments} made again", captures(count)));
     }
     run.report_all(problems);
-    let what =
-        format!("{count} captures were indexed again; the same command goes on with the rest");
+    let again = captures(count);
+    let what = format!("{again} indexed again; the same command goes on with the rest");
     run.set_interrupted(interrupted);
     Ok(run.finish(&what))
+}
+
+/// Counts captures.
+fn captures(count: usize) -> String {
+    counted(count as u64, "capture", "captures")
 }
 
 /// Progress over all captures.
@@ -382,17 +388,18 @@ fn fill(
         Ok::<_, anyhow::Error>(done)
     })?;
     if !quiet.quiet && !done.interrupted {
-        say(format_args!("captures indexed: {}, in regions: {}", done.indexed, done.regions));
+        let regions = counted(done.regions as u64, "region", "regions");
+        say(format_args!("{} indexed, in {regions}", captures(done.indexed)));
         if done.known > 0 {
-            say(format_args!("captures that were in the index already: {}", done.known));
+            say(format_args!("in the index already: {}", captures(done.known)));
         }
         run.others();
     }
     run.report_all(done.problems);
     say_times_out_of_range(writer.times_out_of_range());
     let what = format!(
-        "{} captures are in the index, of which {} were added now; `flowsieve index add` goes on with the rest",
-        writer.captures(),
+        "{} in the index, {} of them added now; `flowsieve index add` goes on with the rest",
+        captures(writer.captures()),
         done.indexed
     );
     run.set_interrupted(done.interrupted);
