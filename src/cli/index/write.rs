@@ -288,12 +288,12 @@ pub(super) fn remove(args: &ChangeArgs, run: &mut Run) -> Result<Outcome> {
     }
     writer.commit().map_err(explained)?;
     if !args.quiet.quiet && !interrupted {
-        say(format_args!("{} dropped", captures(dropped)));
+        say(format_args!("{} dropped", captures(dropped as u64)));
     }
     run.report_all(problems);
     let what = format!(
         "{} dropped, {} left in the index; the same command drops the rest",
-        captures(dropped),
+        captures(dropped as u64),
         writer.captures()
     );
     run.set_interrupted(interrupted);
@@ -348,8 +348,8 @@ pub(super) fn repair(args: &RepairArgs, run: &mut Run) -> Result<Outcome> {
 }
 
 /// Counts captures.
-fn captures(count: usize) -> String {
-    counted(count as u64, "capture", "captures")
+fn captures(count: u64) -> String {
+    counted(count, "capture", "captures")
 }
 
 /// Progress over all captures.
@@ -399,7 +399,7 @@ fn fill(
     say_times_out_of_range(writer.times_out_of_range());
     let what = format!(
         "{} in the index, {} of them added now; `flowsieve index add` goes on with the rest",
-        captures(writer.captures()),
+        captures(writer.captures() as u64),
         done.indexed
     );
     run.set_interrupted(done.interrupted);
