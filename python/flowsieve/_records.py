@@ -185,7 +185,7 @@ class FlowsTotals:
     """packets read."""
     ip_packets: int
     """those that are in flows."""
-    bytes: int
+    bytes: int | None
     """their bytes from the IP header on."""
     flows: int
     """flows listed."""

@@ -129,6 +129,12 @@ pub(super) fn parameter_columns() -> Columns<FlowParameters> {
         .doc("flows listed at most (`-n`)")
 }
 
+/// The bytes of all packets; `None` for those of logs without bytes.
+pub(super) fn stated_total(summary: &FlowSummary) -> Option<u64> {
+    let totals = &summary.totals;
+    Some(totals.bytes).filter(|&bytes| bytes > 0 || totals.ip_packets == 0)
+}
+
 /// The bytes of a direction; `None` for packets of a log that has none. No packet has no bytes.
 pub(super) const fn stated_bytes(direction: &Direction) -> Option<u64> {
     match direction.bytes {
@@ -351,7 +357,7 @@ pub(super) fn total_columns() -> Columns<FlowSummary> {
         .doc("packets read")
         .field("ip_packets", |summary| summary.totals.ip_packets)
         .doc("those that are in flows")
-        .field("bytes", |summary| summary.totals.bytes)
+        .field("bytes", stated_total)
         .doc("their bytes from the IP header on")
         .field("flows", |summary| summary.totals.flows)
         .doc("flows listed")

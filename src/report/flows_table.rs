@@ -1,6 +1,6 @@
 //! Flows for people: a line a flow, and the totals.
 
-use super::flows_model::{FlowParameters, FlowShape, flow_columns};
+use super::flows_model::{FlowParameters, FlowShape, flow_columns, stated_total};
 use super::number::{counted, duration, grouped, size};
 use super::run_view::{INTERRUPTED, reasons};
 use super::selection::Selected;
@@ -53,8 +53,11 @@ impl<W: Write> FlowTable<W> {
         let totals = &summary.totals;
         let flows = counted(totals.flows, "flow", "flows");
         let packets = counted(totals.packets, "packet", "packets");
-        let [ip, bytes] = [totals.ip_packets, totals.bytes].map(grouped);
-        let mut said = vec![format!("{flows}: {packets}, {ip} of them IP with {bytes} bytes")];
+        let ip = grouped(totals.ip_packets);
+        let bytes = stated_total(summary);
+        let bytes =
+            bytes.map_or_else(String::new, |bytes| format!(" with {} bytes", grouped(bytes)));
+        let mut said = vec![format!("{flows}: {packets}, {ip} of them IP{bytes}")];
         said.extend(self.selected.words(&summary.inputs));
         if totals.interrupted {
             said.push(INTERRUPTED.to_owned());

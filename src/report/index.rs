@@ -49,6 +49,12 @@ impl Answer {
     fn of_flow<T>(&self, value: impl Fn(&Record) -> T) -> Option<T> {
         self.record.domain.is_none().then(|| value(&self.record))
     }
+
+    /// Bytes of a flow in a direction; `None` for those of a log that has none. No packet has no bytes.
+    fn bytes(&self, direction: usize) -> Option<u64> {
+        let bytes = self.of_flow(|record| record.bytes[direction]);
+        bytes.filter(|&bytes| bytes > 0 || self.record.packets[direction] == 0)
+    }
 }
 
 /// The columns of an answer.
@@ -80,9 +86,9 @@ pub(super) fn answer_columns() -> Columns<Answer> {
         .doc("packets from `src`; queries")
         .field("packets_rev", |answer| answer.record.packets[1])
         .doc("packets from `dst`; responses")
-        .field("bytes_fwd", |answer| answer.of_flow(|record| record.bytes[0]))
+        .field("bytes_fwd", |answer| answer.bytes(0))
         .doc("IP bytes from `src`")
-        .field("bytes_rev", |answer| answer.of_flow(|record| record.bytes[1]))
+        .field("bytes_rev", |answer| answer.bytes(1))
         .doc("IP bytes from `dst`")
         .field("domain", |answer| answer.record.domain.as_deref().map(dotted))
         .doc("query name of DNS records")
@@ -269,9 +275,13 @@ fn line(record: &Record, zone: Zone) -> String {
         132 => "sctp".to_owned(),
         other => format!("proto {other}"),
     };
-    let [bytes, bytes_back] = record.bytes.map(grouped);
     let [forward, reverse] = [forward, reverse].map(grouped);
-    format!("{when}  {proto}  {forward} + {reverse} packets, {bytes} + {bytes_back} bytes")
+    let packets = format!("{when}  {proto}  {forward} + {reverse} packets");
+    match record.bytes {
+        // A log without bytes.
+        [0, 0] => packets,
+        [bytes, back] => format!("{packets}, {} + {} bytes", grouped(bytes), grouped(back)),
+    }
 }
 
 /// What each level ruled out, a line for each.

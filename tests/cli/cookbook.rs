@@ -96,3 +96,85 @@ fn every_recipe_has_the_output_that_stands_below_it() {
     }
     assert!(all > 30, "{all}");
 }
+
+/// The commands of a page that show no output, in their order: lines of blocks of code, and cells of
+/// the tables in the pages where each is a whole command.
+fn shown(page: &str, with_tables: bool) -> Vec<String> {
+    let mut commands = Vec::new();
+    let mut in_fence = false;
+    for line in page.lines() {
+        in_fence ^= line.starts_with("```");
+        if let Some(command) = line.strip_prefix("    ").filter(|_| !in_fence) {
+            commands.push(command.trim_start().to_owned());
+        } else if line.starts_with('|') && with_tables {
+            commands.extend(line.split('`').skip(1).step_by(2).map(str::to_owned));
+        }
+    }
+    commands
+}
+
+/// Puts the files that the pages name into a folder.
+fn put_examples(folder: &Path) {
+    let write = |name: &str| folder.join(name).to_str().unwrap().to_owned();
+    let traces = repository().join("traces");
+    fs::create_dir_all(folder.join("captures/2026-01")).unwrap();
+    for name in ["capture.pcap", "capture.pcap.gz", "monday.pcap", "captures/2026-01/a.pcap"] {
+        let ten_minutes = ["--packets", "2k", "--duration", "10min"];
+        let path = write(name);
+        let line = [&["generate", "-w", &path], &ten_minutes[..]].concat();
+        super::flowsieve(&line).done();
+    }
+    fs::copy(traces.join("generated.pcap"), folder.join("tuesday.pcap")).unwrap();
+    fs::copy(traces.join("netns-mirror.pcap"), folder.join("mirrored.pcapng")).unwrap();
+    fs::copy(traces.join("netns-dns.pcap"), folder.join("captures/b.pcap")).unwrap();
+    fs::write(folder.join("key"), [7; 32]).unwrap();
+    std::os::unix::fs::symlink(traces, folder.join("traces")).unwrap();
+}
+
+/// What is not run here: it takes minutes, or needs other disks, which `index_folders` has.
+const NOT_RUN: [&str; 3] = ["flowsieve reproduce all", "/disk", "flowsieve --"];
+
+#[cfg(unix)]
+#[test]
+fn every_command_that_the_manual_shows_runs() {
+    let mut pages: Vec<PathBuf> = vec![repository().join("README.md")];
+    pages.extend(
+        fs::read_dir(repository().join("docs")).unwrap().map(|entry| entry.unwrap().path()),
+    );
+    pages.retain(|path| path.extension().is_some_and(|end| end == "md"));
+    let mut all = 0;
+    for path in pages {
+        let page = fs::read_to_string(&path).unwrap();
+        let name = path.file_name().unwrap();
+        // The page of all commands shows their usage.
+        let lines = shown(&page, name == "README.md" || name == "archive.md");
+        let lines = lines.into_iter().filter(|line| !line.contains(['<', '…']));
+        let folder = tempfile::tempdir().unwrap();
+        for (number, line) in lines.enumerate() {
+            if let Some(script) = line.split(' ').next().filter(|word| word.starts_with("scripts/"))
+            {
+                assert!(repository().join(script.trim_end_matches(';')).exists(), "{line}");
+            }
+            let is_left = NOT_RUN.iter().any(|part| line.contains(part));
+            if !line.starts_with("flowsieve ") || is_left || name == "commands.md" {
+                continue;
+            }
+            if !folder.path().join("key").exists() {
+                put_examples(folder.path());
+            }
+            if line.starts_with("flowsieve index build archive") {
+                let _ = fs::remove_dir_all(folder.path().join("archive"));
+            }
+            let words = format!("({line}\n) >out{number} 2>err{number}; echo $? >code");
+            run(&words, folder.path(), "");
+            let read = |file: String| fs::read_to_string(folder.path().join(file)).unwrap();
+            // A search that finds nothing ends as grep does.
+            let is_search =
+                line.starts_with("flowsieve index search") && read("code".into()) == "1\n";
+            let (code, err) = (read("code".into()), read(format!("err{number}")));
+            assert!(code == "0\n" || is_search, "{}: {line}: {code}{err}", path.display());
+            all += 1;
+        }
+    }
+    assert!(all > 30, "{all}");
+}

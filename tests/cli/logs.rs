@@ -293,3 +293,24 @@ fn logs_of_zeek_are_read_whole() {
         assert_eq!(document["totals"]["packets"], records, "{name}");
     }
 }
+
+#[test]
+fn a_log_without_bytes_shows_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (log, archive) = (path("conn.log"), path("archive"));
+    let line = r#"{"ts":1.0,"id.orig_h":"10.0.0.1","id.orig_p":9,"id.resp_h":"10.0.0.2","id.resp_p":80,"proto":"tcp","conn_state":"S0"}"#;
+    fs::write(&log, format!("{line}\n")).unwrap();
+    let flows = ["flows", "--unique", &log];
+    assert!(flowsieve(&flows).done().ends_with("1 flow: 1 packet, 1 of them IP\n"));
+    let json = flowsieve(&[&flows[..], &["--format", "json"]].concat()).done();
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["totals"]["bytes"], json!(null));
+    let top = flowsieve(&["top", "--min", "1", "--format", "jsonl", &log]).done();
+    assert!(top.contains(r#""bytes":null"#), "{top}");
+    flowsieve(&["index", "build", "-q", &archive, &log]).done();
+    let search = ["index", "search", &archive, "--host", "10.0.0.1"];
+    assert!(flowsieve(&search).done().ends_with("tcp  1 + 0 packets\n"));
+    let hit = flowsieve(&[&search[..], &["--format", "jsonl"]].concat()).done();
+    assert!(hit.contains(r#""bytes_fwd":null"#), "{hit}");
+}

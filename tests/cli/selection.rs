@@ -118,7 +118,7 @@ fn an_index_knows_which_packets_it_holds() {
     };
     let (packets, words) = search(&[]);
     assert_eq!(packets, expected["totals"]["packets"]);
-    assert!(words.contains("of 1 captures the index holds only some packets"), "{words}");
+    assert!(words.contains("of 1 capture the index holds only some packets"), "{words}");
     let (fewer, _) = search(&["--where", "dst port 53"]);
     let asked =
         json(&[&reference[..], &["--where", "udp dst port 53 and net 10.0.0.0/8"]].concat());
