@@ -80,10 +80,17 @@ impl PageArgs {
     }
 }
 
-/// The command line of this run.
+/// The command line of this run, as a shell reads it.
 pub(super) fn command_line() -> String {
-    let words: Vec<String> = env::args_os().skip(1).map(|word| word.shown().to_string()).collect();
-    format!("flowsieve {}", words.join(" "))
+    let words = env::args_os().skip(1).map(|word| {
+        let word = word.shown().to_string();
+        let is_plain = |c: char| c.is_alphanumeric() || "-_./,:=+@%".contains(c);
+        if !word.is_empty() && word.chars().all(is_plain) {
+            return word;
+        }
+        format!("'{}'", word.replace('\'', r"'\''"))
+    });
+    format!("flowsieve {}", words.collect::<Vec<_>>().join(" "))
 }
 
 fn write_text(run: &Run, mut output: Output, text: &str) -> Result<()> {
