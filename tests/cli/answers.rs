@@ -118,5 +118,5 @@ fn a_random_seed_is_drawn_and_told_and_a_full_filter_is_told() {
     run.done();
     assert_eq!(full["slices"][0]["saturated"], true, "{full}");
     let table = flowsieve(&[&["count"], &line[..]].concat()).done();
-    assert!(table.contains("filters were full in 1 of 1 slices"), "{table}");
+    assert!(table.contains("filters were full in 1 of 1 slice"), "{table}");
 }
