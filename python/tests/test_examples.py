@@ -17,10 +17,13 @@ EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 
 
 def texts(notebook):
-    """The text of each output of each cell."""
-    outputs = [[output.get("text") or output.get("data", {}).get("text/plain") for output in cell.get("outputs", [])] for cell in notebook.cells]
-    assert any(outputs)
-    return outputs
+    """The text that each cell printed, however many messages it came in, and that of its value."""
+    cells = [
+        "".join(output.get("text") or output.get("data", {}).get("text/plain", "") for output in cell.get("outputs", []))
+        for cell in notebook.cells
+    ]
+    assert any(cells)
+    return cells
 
 
 @pytest.mark.notebooks
