@@ -290,6 +290,13 @@ impl fmt::Display for TraceError {
 const UNTIL_HERE: &str = "everything before it was read, copy the file again for the rest";
 
 impl TraceError {
+    /// Whether another reading of the same bytes may succeed: the system refused something.
+    #[doc(hidden)]
+    pub fn may_pass(&self) -> bool {
+        // `Other` is what a panic of a decompressor becomes.
+        matches!(&self.kind, TraceErrorKind::Io(error) if error.kind() != io::ErrorKind::Other)
+    }
+
     /// Writes what is wrong at the start of a file.
     fn write_header(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.kind {
@@ -404,6 +411,9 @@ impl TraceError {
                     f,
                     "permission denied; make the file readable or run as a user that may read it"
                 )
+            }
+            io::ErrorKind::OutOfMemory => {
+                write!(f, "{error}; allow the program more (ulimit -v) and try again")
             }
             io::ErrorKind::IsADirectory => {
                 write!(f, "is a directory; name the captures in it")

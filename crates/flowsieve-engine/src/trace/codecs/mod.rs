@@ -39,6 +39,8 @@ struct Step {
 struct Damage {
     cut: bool,
     unsupported: bool,
+    /// The system did not give the memory: the bytes may be sound.
+    refused: bool,
     reason: String,
 }
 
@@ -53,22 +55,26 @@ impl Step {
 
     fn cut(produced: usize) -> Self {
         let reason = "the compressed data ends too early".to_owned();
-        let damage = Damage { cut: true, unsupported: false, reason };
-        Self { damage: Some(damage), ..Self::produced(produced) }
+        Self::stopped(produced, Damage { cut: true, unsupported: false, refused: false, reason })
     }
 
     fn damaged(produced: usize, reason: impl Into<String>) -> Self {
-        Self {
-            damage: Some(Damage { cut: false, unsupported: false, reason: reason.into() }),
-            ..Self::produced(produced)
-        }
+        let reason = reason.into();
+        Self::stopped(produced, Damage { cut: false, unsupported: false, refused: false, reason })
     }
 
     fn unsupported(produced: usize, reason: impl Into<String>) -> Self {
-        Self {
-            damage: Some(Damage { cut: false, unsupported: true, reason: reason.into() }),
-            ..Self::produced(produced)
-        }
+        let reason = reason.into();
+        Self::stopped(produced, Damage { cut: false, unsupported: true, refused: false, reason })
+    }
+
+    fn refused(produced: usize, reason: impl Into<String>) -> Self {
+        let reason = reason.into();
+        Self::stopped(produced, Damage { cut: false, unsupported: false, refused: true, reason })
+    }
+
+    fn stopped(produced: usize, damage: Damage) -> Self {
+        Self { damage: Some(damage), ..Self::produced(produced) }
     }
 }
 
@@ -182,7 +188,10 @@ impl Read for Decompressor {
         let input = self.codec.input();
         // A refusal of the operating system looks like a cut to the codec, but is the cause of it.
         let error = input.take_failure().or_else(|| {
-            step.damage.map(|Damage { cut, unsupported, reason }| {
+            step.damage.map(|Damage { cut, unsupported, refused, reason }| {
+                if refused {
+                    return io::Error::new(io::ErrorKind::OutOfMemory, reason);
+                }
                 let (codec, offset) = (self.compression, input.offset());
                 io::Error::other(CodecDamage { codec, offset, cut, unsupported, reason })
             })

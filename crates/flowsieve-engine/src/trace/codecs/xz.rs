@@ -21,17 +21,23 @@ const PIECE_BYTES: usize = 64;
 pub(super) struct Xz {
     input: Input,
     stream: XzStream,
+    limit_kib: u32,
 }
 
 impl Xz {
     pub(super) fn new(input: Input) -> Self {
         // The decoder ends the program if memory is refused, so it is limited to what there is.
         let limit = allocatable(u64::from(MEMORY_LIMIT_KIB) << 10, LEAST_MEMORY_KIB << 10) >> 10;
-        Self { input, stream: XzStream::new_mem_limit(true, limit as u32) }
+        let limit_kib = limit as u32;
+        Self { input, stream: XzStream::new_mem_limit(true, limit_kib), limit_kib }
+    }
+
+    fn needed_mib(&self) -> u32 {
+        self.stream.memory_usage().unwrap_or(u32::MAX) / 1024
     }
 
     fn too_large(&self) -> String {
-        let needed = self.stream.memory_usage().unwrap_or(u32::MAX) / 1024;
+        let needed = self.needed_mib();
         format!(
             "its dictionary takes {needed} MiB of memory, and flowsieve gives it at most {}; compress the file with \
              a smaller one, such as that of `xz -9`",
@@ -56,6 +62,13 @@ impl Codec for Xz {
                 // This is no matter of the bytes at hand.
                 Err(_) if self.stream.memory_usage() > Some(MEMORY_LIMIT_KIB) => {
                     return Step::unsupported(produced, self.too_large());
+                }
+                Err(_) if self.stream.memory_usage() > Some(self.limit_kib) => {
+                    let needed = self.needed_mib();
+                    let reason = format!(
+                        "decompressing it takes {needed} MiB of memory, which the system does not give"
+                    );
+                    return Step::refused(produced, reason);
                 }
                 Err(_) if at_end => return Step::cut(produced),
                 Err(error) => return Step::damaged(produced, error.to_string()),

@@ -89,6 +89,10 @@ impl Codec for Zstd {
             match result {
                 Ok(0) => self.state = State::Between { any: true },
                 Ok(wants) => self.state = State::InFrame { wants },
+                Err(error) if error.to_string().contains("not enough memory") => {
+                    let reason = "decompressing it takes memory that the system does not give";
+                    return Step::refused(0, reason);
+                }
                 Err(error) => return Step::damaged(0, reason(&error)),
             }
             if produced > 0 {
