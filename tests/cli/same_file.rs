@@ -109,6 +109,14 @@ fn a_search_spares_captures_and_the_index() {
         let line = [&search[..], &[option, new.to_str().unwrap()]].concat();
         refused(&line, &catalog, "directory of the index");
     }
+    for command in ["stats", "verify"] {
+        for option in ["-o", "--summary"] {
+            let line = ["index", command, archive, option, capture_name];
+            refused(&line, &capture, "is an input");
+            let line = ["index", command, archive, option, new.to_str().unwrap()];
+            refused(&line, &capture, "directory of the index");
+        }
+    }
     let both = folder.path().join("both.pcap");
     let both = both.to_str().unwrap();
     let line = [&search[..], &["-w", both, "-o", both]].concat();

@@ -1,11 +1,10 @@
 //! `flowsieve index verify` and `stats`.
 
-use super::{ArchiveArgs, Outcome, explained};
+use super::{ArchiveArgs, Outcome, explained, spare_index};
 use crate::cli::options::{FormatArgs, OutputArgs};
 use crate::cli::output::Output;
 use crate::cli::problems::outcome;
 use crate::cli::run::Run;
-use crate::cli::same_file::keep_apart;
 use crate::cli::timezone::ZoneArgs;
 use anyhow::Result;
 use clap::Args;
@@ -58,7 +57,7 @@ pub(super) struct StatsArgs {
 }
 
 pub(super) fn verify(args: &VerifyArgs, run: &mut Run) -> Result<Outcome> {
-    let (format, output) = args.results.open(run)?;
+    let (format, output) = args.results.open(&args.index, run)?;
     let verified = verified(&args.index.archive).map_err(explained)?;
     run.commit(write_index_verify(&verified, format, output)?)?;
     args.results.output.write_summary(run, || index_verify_summary(&verified))?;
@@ -66,7 +65,7 @@ pub(super) fn verify(args: &VerifyArgs, run: &mut Run) -> Result<Outcome> {
 }
 
 pub(super) fn stats(args: &StatsArgs, run: &mut Run) -> Result<Outcome> {
-    let (format, output) = args.results.open(run)?;
+    let (format, output) = args.results.open(&args.index, run)?;
     let stats = of_index(&args.index.archive).map_err(explained)?;
     let style = output.style(None);
     let zone = args.zone.zone();
@@ -92,9 +91,9 @@ struct ResultArgs {
 
 impl ResultArgs {
     /// Returns the format, and opens the destination.
-    fn open(&self, run: &mut Run) -> Result<(ReportFormat, Output)> {
+    fn open(&self, index: &ArchiveArgs, run: &mut Run) -> Result<(ReportFormat, Output)> {
         self.format.check(&self.output)?;
-        keep_apart(self.output.files(), &[])?;
+        spare_index(&index.archive, &self.output.files(), <[_]>::to_vec)?;
         let format = if self.json { ReportFormat::JSON } else { self.format.format };
         Ok((format, self.output.open(run)?))
     }

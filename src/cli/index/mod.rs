@@ -4,12 +4,15 @@ mod check;
 mod search;
 mod write;
 
+use super::output::{folder_of, is_standard};
 use super::run::Run;
+use super::same_file::{keep_apart, within_index};
 use super::{Outcome, UsageError};
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
-use flowsieve::index::IndexError;
-use std::path::PathBuf;
+use flowsieve::index::{Catalog, IndexError};
+use std::fs;
+use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -78,6 +81,44 @@ pub(crate) fn run(args: &IndexArgs, run: &mut Run) -> Result<Outcome> {
         IndexCommand::Verify(args) => check::verify(args, run),
         IndexCommand::Stats(args) => check::stats(args, run),
     }
+}
+
+/// Checks that no result replaces an indexed capture, a file of the index, another input or another
+/// result. `written` are the options that name results, with their files.
+fn spare_index(
+    archive: &Path,
+    written: &[(&str, Option<&Path>)],
+    inputs: impl FnOnce(&[PathBuf]) -> Vec<PathBuf>,
+) -> Result<()> {
+    if written.iter().all(|(_, path)| path.is_none()) {
+        return Ok(());
+    }
+    let catalog = Catalog::load(archive).map_err(explained)?;
+    // If nobody knows which captures there are, a file that is there may be one.
+    let is_there = |path: Option<&Path>| path.is_some_and(Path::is_file);
+    let captures = match catalog.captures() {
+        Err(error) if written.iter().any(|(_, path)| is_there(*path)) => {
+            return Err(explained(error));
+        }
+        captures => captures.unwrap_or_default(),
+    };
+    let captures: Vec<PathBuf> = captures.into_iter().map(|entry| entry.path).collect();
+    keep_apart(written.iter().copied(), &inputs(&captures))?;
+    let nodes = (0..catalog.nodes.len()).map(|node| catalog.node_folder(node));
+    let folders: Vec<PathBuf> = nodes
+        .chain([archive.to_owned()])
+        .filter_map(|folder| fs::canonicalize(folder).ok())
+        .collect();
+    for &(name, path) in written {
+        let Some(path) = path.filter(|path| !is_standard(path)) else {
+            continue;
+        };
+        let folder = fs::canonicalize(folder_of(path));
+        if folder.is_ok_and(|folder| folders.iter().any(|of_index| folder.starts_with(of_index))) {
+            bail!(within_index(name, path));
+        }
+    }
+    Ok(())
 }
 
 /// A mistake of the user's has another exit code than a fault of the index.

@@ -1,12 +1,11 @@
 //! `flowsieve index search`.
 
-use super::{ArchiveArgs, Outcome, explained};
+use super::{ArchiveArgs, Outcome, explained, spare_index};
 use crate::cli::UsageError;
 use crate::cli::anonymize_args::{AnonymizeArgs, VendorArgs};
 use crate::cli::options::{FormatArgs, OutputArgs, QuietArgs, RowsArgs, capture_filter};
-use crate::cli::output::{Output, folder_of, is_standard, unwritten};
+use crate::cli::output::{Output, is_standard, unwritten};
 use crate::cli::run::{PARTIAL, Run};
-use crate::cli::same_file::{keep_apart, within_index};
 use crate::cli::say::say;
 use crate::cli::timezone::ZoneArgs;
 use crate::cli::units::{TypedTime, in_short, parse_port, parse_time, with_values};
@@ -16,15 +15,14 @@ use clap::Args;
 use flowsieve::anonymize::{AddressMap, PacketAnonymizer, VendorPart};
 use flowsieve::decode::Tunnel;
 use flowsieve::index::{
-    AddressRange, CaptureEntry, Catalog, DomainRange, ExtractPlan, Hit, HitSink, IndexError,
-    IndexQuery, extract, search,
+    AddressRange, CaptureEntry, DomainRange, ExtractPlan, Hit, HitSink, IndexError, IndexQuery,
+    extract, search,
 };
 use flowsieve::report::{SearchReport, search_summary};
 use flowsieve::selection::Selection;
 use flowsieve::trace::write::WriteFormat;
 use flowsieve_engine::internal::Shown;
 use std::collections::BTreeMap;
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -229,37 +227,9 @@ fn check_files(args: &SearchArgs) -> Result<()> {
             "the packets go to standard output, so the answers need a file: name one with --output"
         ));
     }
-    if write.is_none() && args.output.files().iter().all(|(_, path)| path.is_none()) {
-        return Ok(());
-    }
-    let catalog = Catalog::load(&args.index.archive).map_err(explained)?;
     let [output, summary] = args.output.files();
     let written = [("--write", write), output, summary];
-    // If nobody knows which captures there are, a file that is there may be one.
-    let is_there = |path: Option<&Path>| path.is_some_and(Path::is_file);
-    let captures = match catalog.captures() {
-        Err(error) if written.iter().any(|(_, path)| is_there(*path)) => {
-            return Err(explained(error));
-        }
-        captures => captures.unwrap_or_default(),
-    };
-    let captures: Vec<PathBuf> = captures.into_iter().map(|entry| entry.path).collect();
-    keep_apart(written, &args.anonymize.with_key(&captures))?;
-    let nodes = (0..catalog.nodes.len()).map(|node| catalog.node_folder(node));
-    let folders: Vec<PathBuf> = nodes
-        .chain([args.index.archive.clone()])
-        .filter_map(|folder| fs::canonicalize(folder).ok())
-        .collect();
-    for (name, path) in written {
-        let Some(path) = path.filter(|path| !is_standard(path)) else {
-            continue;
-        };
-        let folder = fs::canonicalize(folder_of(path));
-        if folder.is_ok_and(|folder| folders.iter().any(|of_index| folder.starts_with(of_index))) {
-            bail!(within_index(name, path));
-        }
-    }
-    Ok(())
+    spare_index(&args.index.archive, &written, |captures| args.anonymize.with_key(captures))
 }
 
 /// Writes the packets, with other addresses if there is an anonymizer. Returns whether a signal ended
