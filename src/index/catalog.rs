@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::collections::HashSet;
 use std::fs;
+use std::io::{self, ErrorKind};
 use std::path::{Component, Path, PathBuf};
 
 /// Name and version of the format.
@@ -30,6 +31,15 @@ const MOST: u64 = 1 << 48;
 
 /// More records than a region has.
 const MOST_RECORDS: u64 = 1 << 20;
+
+/// No catalogue is longer: it names half a million segments.
+const MOST_BYTES: u64 = 1 << 28;
+
+/// No path of a capture is longer. Each sentence about a file of the capture has the path.
+pub(super) const MOST_PATH: usize = 4096;
+
+/// Most DNS ports: there are no more.
+const MOST_PORTS: usize = 1 << 16;
 
 /// How often a reader starts again because a writer replaced what the catalogue names.
 const MOST_TRIES: u32 = 100;
@@ -201,6 +211,9 @@ impl Segment {
         if sizes.fold(0, u64::saturating_add) >= MOST {
             return Err("its captures are larger than any can be");
         }
+        if captures.iter().any(|entry| entry.path.as_os_str().len() > MOST_PATH) {
+            return Err("the path of a capture is longer than any can be");
+        }
         for region in captures.iter().flat_map(|entry| &entry.regions) {
             let Some(part) = self.parts.iter().find(|part| part.node == region.node) else {
                 return Err("a region is in no node");
@@ -235,6 +248,9 @@ pub struct CaptureEntry {
     pub packets: u64,
     /// Why it could only be read up to some place.
     pub damage: Option<String>,
+    /// Whether another reading of the same bytes may get further: the system refused something.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) may_pass: bool,
     /// Which of its packets were indexed, if not all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub part: Option<SelectedPart>,
@@ -342,8 +358,9 @@ impl Catalog {
     pub fn load(archive: &Path) -> Result<Self, IndexError> {
         let path = archive.join(CATALOG);
         let damaged = |reason: String| IndexError::Catalog { path: path.clone(), reason };
-        let text = match disk::read(&path) {
+        let text = match disk::read(&path, MOST_BYTES) {
             Ok(text) => text,
+            Err(error @ IndexError::Damaged { .. }) => return Err(damaged(error.reason())),
             Err(error) if error.is_missing_file() => {
                 return Err(if is_filled_node(&archive.join(NODE)) {
                     damaged("the file is gone".into())
@@ -412,6 +429,14 @@ impl Catalog {
         if self.settings.region_ns <= 0 {
             return Err("its regions have no length");
         }
+        if self.settings.dns_ports.len() > MOST_PORTS {
+            return Err("it has more DNS ports than there are");
+        }
+        // A file that many segments name would be read into memory for each of them.
+        let mut numbers = HashSet::new();
+        if !self.segments.iter().all(|segment| numbers.insert(segment.file.0)) {
+            return Err("two segments have one file");
+        }
         if self.generation >= MOST || self.next >= MOST {
             return Err("it counts further than any index");
         }
@@ -453,6 +478,11 @@ impl Catalog {
         let envelope = Envelope { schema: SCHEMA.to_owned(), checksum, catalog: &inner };
         let mut text = serde_json::to_vec(&envelope).map_err(failed)?;
         text.push(b'\n');
+        if text.len() as u64 > MOST_BYTES {
+            let reason = "the index has its largest size; build another one for further captures";
+            let error = io::Error::new(ErrorKind::FileTooLarge, reason);
+            return Err(IndexError::io(&path)(error));
+        }
         node_mark::announce(self, &[self.checksum, checksum])?;
         disk::replace(&self.archive, CATALOG, &text)?;
         self.checksum = checksum;

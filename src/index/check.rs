@@ -2,6 +2,7 @@
 
 use super::catalog::{CaptureEntry, Catalog, Region, Segment, read_captures};
 use super::elements::{Element, Family};
+use super::error::Problems;
 use super::global::{Fill, Global, GlobalFilter, keys_of};
 use super::layout::lists_file;
 use super::lists::{Inverted, Lists};
@@ -98,9 +99,11 @@ pub struct Verified {
 pub fn verify(archive: &Path) -> Result<Verified, IndexError> {
     let (_, mut verified) = Catalog::read_with(archive, |catalog| {
         let (mut verified, mut is_missing) = (Verified::default(), false);
+        let mut problems = Problems::default();
         for segment in &catalog.segments {
-            is_missing |= verified.add(catalog, segment);
+            is_missing |= verified.add(catalog, segment, &mut problems);
         }
+        verified.problems = problems.into_sentences();
         Ok((verified, is_missing))
     })?;
     verified.problems.splice(..0, nodes::problems(archive)?);
@@ -109,13 +112,14 @@ pub fn verify(archive: &Path) -> Result<Verified, IndexError> {
 
 impl Verified {
     /// Verifies a segment. Returns whether a file is missing.
-    fn add(&mut self, catalog: &Catalog, segment: &Segment) -> bool {
+    fn add(&mut self, catalog: &Catalog, segment: &Segment, problems: &mut Problems) -> bool {
         let mut errors = Vec::new();
         let files = SegmentFiles::read(catalog, segment, &mut errors);
         let mut is_missing = errors.iter().any(IndexError::is_missing_file);
         let captures = files.as_ref().map_or(&[][..], |files| &files.captures);
-        let sentences = errors.iter().map(|error| error.with_captures(&catalog.archive, captures));
-        self.problems.extend(sentences);
+        for error in &errors {
+            problems.note(error.with_captures(&catalog.archive, captures));
+        }
         let Some(files) = files else {
             return is_missing;
         };
@@ -143,10 +147,11 @@ impl Verified {
                     }
                 };
                 is_missing |= error.as_ref().is_some_and(IndexError::is_missing_file);
-                let owner = slice::from_ref(entry);
-                let sentence = error.map(|error| error.with_captures(&catalog.archive, owner));
-                // Memory that is refused is said once.
-                self.problems.extend(sentence.filter(|it| self.problems.last() != Some(it)));
+                if let Some(error) = error {
+                    let owner = slice::from_ref(entry);
+                    // Memory that is refused is said once.
+                    problems.note(error.with_captures(&catalog.archive, owner));
+                }
             }
             if !is_whole {
                 self.damage.captures.push((entry.id, entry.clone()));
@@ -259,21 +264,23 @@ pub struct NodeStats {
 /// There is no index, or its catalogue cannot be used.
 pub fn stats(archive: &Path) -> Result<IndexStats, IndexError> {
     let (catalog, stats) = Catalog::read_with(archive, |catalog| {
-        let (mut captures, mut problems, mut is_missing) = (Vec::new(), Vec::new(), false);
+        let (mut captures, mut is_missing) = (Vec::new(), false);
+        let mut problems = Problems::default();
         // By node: fills of its global filters.
         let mut fills: HashMap<usize, Vec<Fill>> = HashMap::new();
         for segment in &catalog.segments {
             let mut errors = Vec::new();
             let files = SegmentFiles::read(catalog, segment, &mut errors).unwrap_or_default();
             is_missing |= errors.iter().any(IndexError::is_missing_file);
-            problems
-                .extend(errors.iter().map(|error| error.with_captures(archive, &files.captures)));
+            for error in &errors {
+                problems.note(error.with_captures(archive, &files.captures));
+            }
             for (node, global) in &files.global {
                 fills.entry(*node).or_default().push(global.fill());
             }
             captures.extend(files.captures);
         }
-        Ok(((captures, problems, fills), is_missing))
+        Ok(((captures, problems.into_sentences(), fills), is_missing))
     })?;
     let (captures, mut problems, fills) = stats;
     problems.splice(..0, catalog.nodes.iter().filter_map(|node| node.problem.clone()));

@@ -12,7 +12,7 @@ use flowsieve_engine::internal::{Reservation, Shown};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fs::{self, File};
-use std::io::{ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
 /// Bytes read at a time: they are in the processor's caches when their checksum is computed.
@@ -89,7 +89,10 @@ impl NewFiles {
     /// Deletes the new files of a folder, and the folder if nothing else is in it.
     pub(super) fn abandon(&mut self, folder: &Path) -> Result<(), IndexError> {
         for path in self.paths.extract_if(.., |path| path.starts_with(folder)) {
-            fs::remove_file(&path).map_err(IndexError::io(&path))?;
+            if let Err(error) = fs::remove_file(&path) {
+                self.is_left = true;
+                return Err(IndexError::io(&path)(error));
+            }
         }
         let _ = fs::remove_dir(folder);
         Ok(())
@@ -149,12 +152,18 @@ impl Drop for NewFiles {
 /// Puts a file in the place of another one: readers see the old one or the new one.
 pub(super) fn replace(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), IndexError> {
     let temporary = folder.join(format!("{name}{TEMPORARY}"));
-    // Whatever a killed writer left, or somebody else linked there, is not written to.
-    match fs::remove_file(&temporary) {
-        Err(error) if error.kind() != ErrorKind::NotFound => {
+    // What a killed writer left is not written to: somebody may have linked it.
+    match fs::symlink_metadata(&temporary) {
+        Err(error) if error.kind() == ErrorKind::NotFound => {}
+        Ok(_) if is_begun(&temporary) => {
+            fs::remove_file(&temporary).map_err(IndexError::io(&temporary))?;
+        }
+        Ok(_) => {
+            let reason = "the index makes a file of this name, and there is one that it did not make; move it elsewhere";
+            let error = io::Error::new(ErrorKind::AlreadyExists, reason);
             return Err(IndexError::io(&temporary)(error));
         }
-        _ => {}
+        Err(error) => return Err(IndexError::io(&temporary)(error)),
     }
     let mut file = File::create_new(&temporary).map_err(IndexError::io(&temporary))?;
     let written = file.write_all(bytes).and_then(|()| file.sync_all());
@@ -165,6 +174,16 @@ pub(super) fn replace(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), Ind
     let path = folder.join(name);
     fs::rename(&temporary, &path).map_err(IndexError::io(&path))?;
     sync_folder(folder)
+}
+
+/// Whether a file is a catalogue or a mark that a killed writer did not write to its end.
+pub(super) fn is_begun(path: &Path) -> bool {
+    let mut head = Vec::new();
+    let begin = b"{\"schema\":\"flowsieve.index";
+    let read = open(path).and_then(|file| {
+        file.take(begin.len() as u64).read_to_end(&mut head).map_err(IndexError::io(path))
+    });
+    read.is_ok() && begin.starts_with(&head)
 }
 
 /// Waits until the names in a folder are on the disk.
@@ -193,10 +212,15 @@ pub(super) fn open(path: &Path) -> Result<File, IndexError> {
     File::open(path).map_err(IndexError::io(path))
 }
 
-/// Reads all of a file of an index.
-pub(super) fn read(path: &Path) -> Result<Vec<u8>, IndexError> {
+/// Reads all of a file of an index, which has `most` bytes at most: a hole in a file takes no room
+/// on the disk, but does in memory.
+pub(super) fn read(path: &Path, most: u64) -> Result<Vec<u8>, IndexError> {
     let file = open(path)?;
     let length = file.metadata().map_err(IndexError::io(path))?.len();
+    if length > most {
+        let reason = format!("it has {length} bytes, and {most} are the most");
+        return Err(IndexError::damaged(path, reason));
+    }
     let mut bytes = room_for(path, length)?;
     // A file that grows is one that somebody else writes.
     file.take(length).read_to_end(&mut bytes).map_err(IndexError::io(path))?;
@@ -231,7 +255,7 @@ pub(super) fn read_checked(path: &Path, mark: FileMark) -> Result<Vec<u8>, Index
     check_file(path)?;
     let length = fs::metadata(path).map_err(IndexError::io(path))?.len();
     mark.check_length(path, length)?;
-    let bytes = read(path)?;
+    let bytes = read(path, mark.bytes)?;
     if FileMark::new(&bytes) != mark {
         return Err(IndexError::damaged(path, OTHER_CHECKSUM));
     }
@@ -271,5 +295,24 @@ pub(super) fn content_up_to(
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
             Err(error) => return Err(IndexError::io(path)(error)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_cannot_be_deleted_stays_in_the_journal() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut files = NewFiles::with_journal(Journal::new(folder.path()));
+        files.name([StoredFile::Filter { node: 0, number: 7 }]).unwrap();
+        let path = folder.path().join("7.filter");
+        files.write(&path, b"filter").unwrap();
+        fs::remove_file(&path).unwrap();
+        fs::create_dir(&path).unwrap();
+        assert!(files.abandon(folder.path()).is_err());
+        files.clear_journal();
+        assert!(folder.path().join(super::super::layout::JOURNAL).exists());
     }
 }

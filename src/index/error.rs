@@ -7,6 +7,38 @@ use std::fmt::Display;
 use std::io;
 use std::path::{Path, PathBuf};
 
+/// Sentences that are kept. An index that was made to do harm has one for each of its files.
+const MOST_PROBLEMS: usize = 1000;
+
+/// What cannot be read, a sentence each.
+#[derive(Debug, Default)]
+pub(super) struct Problems {
+    sentences: Vec<String>,
+    /// Those that are not kept.
+    others: u64,
+}
+
+impl Problems {
+    /// Adds a problem, but for the same one again.
+    pub(super) fn note(&mut self, problem: String) {
+        if self.sentences.len() == MOST_PROBLEMS {
+            self.others += 1;
+        } else if self.sentences.last() != Some(&problem) {
+            self.sentences.push(problem);
+        }
+    }
+
+    pub(super) fn into_sentences(mut self) -> Vec<String> {
+        if self.others > 0 {
+            let others = self.others;
+            self.sentences.push(format!(
+                "{others} more problems with files of the index are not listed; mend these first"
+            ));
+        }
+        self.sentences
+    }
+}
+
 /// Each is one sentence with the file and what to do.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -170,5 +202,22 @@ impl IndexError {
             Self::Segment { is_missing, .. } => *is_missing,
             _ => false,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn problems_beyond_the_first_are_counted() {
+        let mut problems = Problems::default();
+        for number in 0..1234 {
+            problems.note(format!("file {number} is damaged"));
+            problems.note(format!("file {number} is damaged"));
+        }
+        let sentences = problems.into_sentences();
+        assert_eq!(sentences.len(), 1 + MOST_PROBLEMS);
+        assert!(sentences[MOST_PROBLEMS].contains("more problems"), "{sentences:?}");
     }
 }

@@ -25,7 +25,7 @@ struct Chooser {
     decoder: Decoder,
     /// Decodes inside tunnels, where the index found DNS messages, too.
     inner: Decoder,
-    dns_ports: Vec<u16>,
+    dns_ports: Arc<[u16]>,
 }
 
 impl Select for Chooser {
@@ -126,6 +126,7 @@ pub fn extract<W: Write + Send + 'static>(
     problems: &mut Vec<String>,
 ) -> Result<(W, Extracted), IndexError> {
     let settings = Catalog::load(archive)?.settings;
+    let dns_ports: Arc<[u16]> = [&[DNS_PORT], &settings.dns_ports[..]].concat().into();
     let mut sources = Vec::new();
     for entry in plan.captures {
         let mut selections: Vec<_> = plan.selection.select().into_iter().collect();
@@ -135,7 +136,7 @@ pub fn extract<W: Write + Send + 'static>(
             selections,
             decoder: Decoder::new(Tunnel::Outer),
             inner: Decoder::new(Tunnel::Inner),
-            dns_ports: [&[DNS_PORT], &settings.dns_ports[..]].concat(),
+            dns_ports: Arc::clone(&dns_ports),
         };
         if let Some(problem) = not_a_file(&entry.path) {
             problems.push(problem);

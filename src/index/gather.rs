@@ -100,7 +100,8 @@ pub(super) fn regions(
     // Regions are built while flows are in memory. If the system gives less than both need, flows get
     // less.
     let memory_bytes =
-        allocatable(memory_bytes + REGION_BYTES, REGION_BYTES + LEAST_BYTES) - REGION_BYTES;
+        allocatable(memory_bytes.saturating_add(REGION_BYTES), REGION_BYTES + LEAST_BYTES)
+            - REGION_BYTES;
     let plan = FlowPlan {
         trace: TracePlan {
             selection: selection.clone(),

@@ -9,8 +9,14 @@ use super::layout::{JOURNAL, StoredFile};
 use super::{IndexError, disk};
 use std::collections::HashSet;
 use std::fs::{self, File};
-use std::io::Write;
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
+
+/// No line is longer.
+const MOST_LINE: u64 = 256;
+
+/// No journal is longer; of one that is, the rest is not read.
+const MOST_BYTES: u64 = 1 << 30;
 
 /// The journal of the process that writes.
 #[derive(Debug)]
@@ -32,16 +38,26 @@ impl Journal {
         known: &HashSet<StoredFile>,
     ) -> Result<Self, IndexError> {
         let journal = Self::new(&catalog.archive);
-        let text = match disk::read(&journal.path) {
-            Ok(text) => text,
+        let file = match disk::open(&journal.path) {
+            Ok(file) => file,
             Err(error) if error.is_missing_file() => return Ok(journal),
             Err(error) => return Err(error),
         };
-        // The last line may be cut off: its file was not begun.
-        let lines = text.split(|&byte| byte == b'\n');
-        let stored = lines.filter_map(|line| serde_json::from_slice(line).ok());
-        for stored in stored.filter(|stored| !known.contains(stored)) {
-            catalog.delete(stored)?;
+        // The catalogue that no longer names the files may be one that a power failure takes back.
+        disk::sync_folder(&catalog.archive)?;
+        let mut text = BufReader::new(file.take(MOST_BYTES));
+        let mut line = Vec::new();
+        loop {
+            line.clear();
+            let read = (&mut text).take(MOST_LINE).read_until(b'\n', &mut line);
+            if read.map_err(IndexError::io(&journal.path))? == 0 {
+                break;
+            }
+            // The last line may be cut off: its file was not begun.
+            let stored = serde_json::from_slice(&line).ok();
+            if let Some(stored) = stored.filter(|stored| !known.contains(stored)) {
+                catalog.delete(stored)?;
+            }
         }
         fs::remove_file(&journal.path).map_err(IndexError::io(&journal.path))?;
         Ok(journal)

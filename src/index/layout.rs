@@ -185,8 +185,17 @@ pub fn index_around(folder: &Path) -> Option<PathBuf> {
 /// Whether this folder is or belongs to an index or a node.
 #[doc(hidden)]
 pub fn is_in_index(folder: &Path) -> bool {
-    let is_node = |folder: &Path| names(&folder.join(MARK), node_mark::SCHEMA_NAME);
-    index_around(folder).is_some() || folder.ancestors().any(is_node)
+    is_node(folder) || index_or_node_around(folder).is_some()
+}
+
+/// Returns the index that this folder is or belongs to, or the node that it is inside.
+pub(super) fn index_or_node_around(folder: &Path) -> Option<PathBuf> {
+    let node = || folder.ancestors().skip(1).find(|folder| is_node(folder));
+    index_around(folder).or_else(|| node().map(Path::to_path_buf))
+}
+
+fn is_node(folder: &Path) -> bool {
+    names(&folder.join(MARK), node_mark::SCHEMA_NAME)
 }
 
 /// Whether a file begins with a schema of this name.

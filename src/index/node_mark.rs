@@ -9,6 +9,9 @@
 //! which no copy shares), and the catalogue of the last commit. A copy at the same path of another
 //! machine is another folder; one that a snapshot made has an older catalogue as soon as the owner
 //! commits.
+//!
+//! A node inside the archive's folder is copied with it. Its mark names the folders of the archive
+//! and of the node, so that a copy is known from the original that is mounted or moved elsewhere.
 
 use super::catalog::{Catalog, Node};
 use super::layout::MARK;
@@ -71,6 +74,18 @@ pub(super) struct NodeMark {
     pub(super) node: usize,
     /// Owner of a node outside the archive's folder; `None` for one inside.
     pub(super) owner: Option<Owner>,
+    /// Where a node inside the archive's folder was marked; `None` for one outside.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) home: Option<Home>,
+}
+
+/// The folders of an archive and of a node inside it.
+#[derive(Debug, Deserialize, Serialize)]
+pub(super) struct Home {
+    #[serde(with = "path_text")]
+    pub(super) archive: PathBuf,
+    folder: FolderId,
+    node: FolderId,
 }
 
 /// The archive that a node outside its folder belongs to.
@@ -112,14 +127,30 @@ impl FolderId {
 impl NodeMark {
     /// The mark of a node of this catalogue, of whose archive these catalogues may be in force.
     fn new(catalog: &Catalog, node: usize, catalogs: &[u64]) -> Result<Self, IndexError> {
-        let owner = if catalog.nodes[node].is_inside() {
-            None
+        let (archive, folder) = (catalog.archive.clone(), FolderId::new(&catalog.archive)?);
+        let (owner, home) = if catalog.nodes[node].is_inside() {
+            let node = FolderId::new(&catalog.node_folder(node))?;
+            (None, Some(Home { archive, folder, node }))
         } else {
-            let folder = FolderId::new(&catalog.archive)?;
-            Some(Owner { archive: catalog.archive.clone(), folder, catalogs: catalogs.to_vec() })
+            (Some(Owner { archive, folder, catalogs: catalogs.to_vec() }), None)
         };
         let schema = format!("{SCHEMA_NAME}{VERSION}");
-        Ok(Self { schema, index: catalog.id, node, owner })
+        Ok(Self { schema, index: catalog.id, node, owner, home })
+    }
+
+    /// Returns the other archive that this folder was marked in, if it is not a copy of what was
+    /// marked there.
+    pub(super) fn other_home(
+        &self,
+        catalog: &Catalog,
+        folder: &Path,
+    ) -> Result<Option<&Home>, IndexError> {
+        let Some(home) = &self.home else {
+            return Ok(None);
+        };
+        let is_copy = !home.node.is_same(&FolderId::new(folder)?);
+        let is_own = home.folder.is_same(&FolderId::new(&catalog.archive)?);
+        Ok((!is_copy && !is_own).then_some(home))
     }
 
     /// Reads the mark of a folder; `None` if there is none that can be read.
@@ -128,7 +159,7 @@ impl NodeMark {
         if fs::metadata(&path).is_ok_and(|data| data.len() > MOST_BYTES) {
             return Ok(None);
         }
-        match disk::read(&path) {
+        match disk::read(&path, MOST_BYTES) {
             Ok(text) => {
                 let mark: Option<Self> = serde_json::from_slice(&text).ok();
                 let schema = format!("{SCHEMA_NAME}{VERSION}");
@@ -147,6 +178,21 @@ pub(super) fn write(catalog: &Catalog, node: usize, catalogs: &[u64]) -> Result<
     let mut text = text.map_err(|error| IndexError::io(&folder.join(MARK))(error.into()))?;
     text.push(b'\n');
     disk::replace(&folder, MARK, &text)
+}
+
+/// Marks the nodes that were copied with the archive's folder as its own.
+pub(super) fn settle(catalog: &Catalog) -> Result<(), IndexError> {
+    for node in (0..catalog.nodes.len()).filter(|&node| catalog.nodes[node].is_inside()) {
+        let now = NodeMark::new(catalog, node, &[])?.home;
+        let then = NodeMark::read(&catalog.node_folder(node))?.and_then(|mark| mark.home);
+        let is_there = then.zip(now).is_some_and(|(then, now)| {
+            then.node.is_same(&now.node) && then.folder.is_same(&now.folder)
+        });
+        if !is_there {
+            write(catalog, node, &[])?;
+        }
+    }
+    Ok(())
 }
 
 /// Writes into the marks outside the archive's folder which catalogues may be in force.
@@ -198,7 +244,15 @@ pub(super) fn check(catalog: &Catalog, node: usize, user: User) -> Result<(), In
             "this folder is node {} of the index in {this}, and the catalogue names it as node {node}, so it is left alone; run {command} in their order",
             mark.node
         ),
-        Some(NodeMark { owner: None, .. }) if is_inside => return Ok(()),
+        Some(mark @ NodeMark { owner: None, .. }) if is_inside => {
+            match mark.other_home(catalog, &folder)? {
+                Some(home) if user == User::Writer => format!(
+                    "this folder is the node of the index in {} and no copy of it, so it is left alone; if that index is gone, run {command}, and for a copy, copy the node too and name the copy",
+                    home.archive.shown()
+                ),
+                _ => return Ok(()),
+            }
+        }
         Some(NodeMark { owner: Some(owner), .. }) if owner.archive != catalog.archive => format!(
             "this folder belongs to the index in {}, and the one in {this} was copied or moved from there, so it is left alone; after a move run {command}, and for a copy, copy the nodes too and name the copies",
             owner.archive.shown()

@@ -1,12 +1,12 @@
 //! The folders of an index: making them, locking them, and adopting those that were moved or copied.
 
 use super::catalog::{Catalog, Node, Settings};
-use super::layout::{CATALOG, LOCK, MARK, NODE, index_around};
+use super::layout::{CATALOG, LOCK, MARK, NODE, index_around, index_or_node_around};
 use super::node_mark::{self, IndexId, NodeMark, User};
 use super::{IndexError, disk};
 use flowsieve_engine::internal::Shown;
 use std::fs::{self, File, TryLockError};
-use std::io::Read;
+use std::io::ErrorKind;
 use std::mem;
 use std::path::{Path, PathBuf, absolute};
 
@@ -50,6 +50,7 @@ pub(super) fn claim(catalog: &Catalog) -> Result<Vec<File>, IndexError> {
         locks.push(lock(&catalog.node_folder(node))?);
         node_mark::check(catalog, node, User::Writer)?;
     }
+    node_mark::settle(catalog)?;
     Ok(locks)
 }
 
@@ -63,7 +64,12 @@ pub(super) fn make(
 ) -> Result<(Catalog, Vec<File>), IndexError> {
     check_archive(archive)?;
     let inside = [archive.join(NODE)];
-    let nodes = if nodes.is_empty() { &inside[..] } else { nodes };
+    let nodes = if nodes.is_empty() {
+        check_not_link(&inside[0])?;
+        &inside[..]
+    } else {
+        nodes
+    };
     let place = fs::canonicalize(archive).or_else(|_| absolute(archive));
     let place = place.map_err(IndexError::io(archive))?;
     for folder in nodes.iter().filter_map(|node| fs::canonicalize(node).ok()) {
@@ -79,7 +85,8 @@ pub(super) fn make(
         fs::create_dir_all(named).map_err(IndexError::io(named))?;
         let folder = fs::canonicalize(named).map_err(IndexError::io(named))?;
         let node = Node::new(name_of(archive, &folder)?);
-        if catalog.nodes.contains(&node) {
+        let mut others = (0..catalog.nodes.len()).map(|other| catalog.node_folder(other));
+        if others.any(|other| is_one_folder(&other, &folder)) {
             return Err(named_twice(named));
         }
         check_node(archive, &folder)?;
@@ -91,11 +98,38 @@ pub(super) fn make(
     Ok((catalog, locks))
 }
 
-/// Checks that an archive's folder is new or empty.
+/// Refuses a link in the place of the node that nobody named: its target is not the index's.
+fn check_not_link(node: &Path) -> Result<(), IndexError> {
+    match fs::symlink_metadata(node) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(IndexError::io(node)(error)),
+        Ok(data) if !data.is_dir() => Err(IndexError::Plan(format!(
+            "{}: the index makes a directory of this name, and there is a link or a file; remove it, or name the folders of the nodes with --nodes",
+            node.shown()
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// Refuses a folder among the files of another index.
+fn check_around(folder: &Path) -> Result<(), IndexError> {
+    let Some(other) = index_or_node_around(folder) else {
+        return Ok(());
+    };
+    Err(IndexError::Plan(format!(
+        "{}: this is inside a directory of an index ({}), where only that index keeps files; choose another folder",
+        folder.shown(),
+        other.shown()
+    )))
+}
+
+/// Checks that an archive's folder is new or empty, and in no other index.
 fn check_archive(archive: &Path) -> Result<(), IndexError> {
     let refuse = |reason: &str| Err(IndexError::Plan(format!("{}: {reason}", archive.shown())));
     let Ok(data) = fs::metadata(archive) else {
-        return Ok(());
+        // The folder that it will be in may be reached by a link.
+        let path = absolute(archive).map_err(IndexError::io(archive))?;
+        let mut above = path.ancestors().filter_map(|above| fs::canonicalize(above).ok());
+        return above.next().map_or(Ok(()), |above| check_around(&above.join(NODE)));
     };
     if !data.is_dir() {
         return refuse(
@@ -107,10 +141,11 @@ fn check_archive(archive: &Path) -> Result<(), IndexError> {
             "there is an index in this folder already; `flowsieve index add` adds to it",
         );
     }
+    check_around(&fs::canonicalize(archive).map_err(IndexError::io(archive))?)?;
     // A build that was killed may have left these; it makes a journal only when there is a catalogue.
     let begun = temporary(CATALOG);
     let known = [LOCK, NODE, &begun];
-    check_empty(archive, &known[..if is_begun(&archive.join(&begun)) { 3 } else { 2 }])
+    check_empty(archive, &known[..if disk::is_begun(&archive.join(&begun)) { 3 } else { 2 }])
 }
 
 /// Checks that a node's folder is empty, or was left by a killed build of this archive.
@@ -121,10 +156,11 @@ fn check_node(archive: &Path, folder: &Path) -> Result<(), IndexError> {
             folder.shown()
         )));
     }
+    check_around(folder)?;
     let owner = name_of(archive, folder)?.is_absolute().then_some(archive);
     let begun = temporary(MARK);
     let mut left = vec![LOCK];
-    if is_begun(&folder.join(&begun)) {
+    if disk::is_begun(&folder.join(&begun)) {
         left.push(&begun);
     }
     match NodeMark::read(folder)? {
@@ -134,16 +170,6 @@ fn check_node(archive: &Path, folder: &Path) -> Result<(), IndexError> {
         Some(_) => left.clear(),
     }
     check_empty(folder, &left)
-}
-
-/// Whether a file is a catalogue or a mark that a killed build did not write to its end.
-fn is_begun(path: &Path) -> bool {
-    let mut head = Vec::new();
-    let begin = b"{\"schema\":\"flowsieve.index";
-    let read = disk::open(path).and_then(|file| {
-        file.take(begin.len() as u64).read_to_end(&mut head).map_err(IndexError::io(path))
-    });
-    read.is_ok() && begin.starts_with(&head)
 }
 
 /// The name of a file until it replaces another one.
@@ -168,6 +194,18 @@ fn device(folder: &Path) -> Result<u64, IndexError> {
     #[cfg(not(unix))]
     let device = u64::from(data.is_dir());
     Ok(device)
+}
+
+/// Whether two names lead to one folder, also through a second mount of it.
+fn is_one_folder(one: &Path, other: &Path) -> bool {
+    #[cfg(unix)]
+    let id = |folder: &Path| {
+        use std::os::unix::fs::MetadataExt as _;
+        fs::metadata(folder).ok().map(|data| (data.dev(), data.ino()))
+    };
+    #[cfg(not(unix))]
+    let id = |folder: &Path| fs::canonicalize(folder).ok();
+    one == other || id(one).zip(id(other)).is_some_and(|(one, other)| one == other)
 }
 
 fn named_twice(node: &Path) -> IndexError {
@@ -210,19 +248,21 @@ pub fn adopt(archive: &Path, nodes: &[PathBuf]) -> Result<usize, IndexError> {
     }
     let own: Vec<PathBuf> = (0..count).map(|node| catalog.node_folder(node)).collect();
     let mut adopted: Vec<Node> = Vec::new();
+    let mut folders: Vec<PathBuf> = Vec::new();
     for (node, named) in (if nodes.is_empty() { &own } else { nodes }).iter().enumerate() {
         let folder = fs::canonicalize(named).map_err(IndexError::io(named))?;
         if nodes.is_empty() {
             node_mark::resolve(&catalog, node)?;
         }
         let name = Node::new(name_of(archive, &folder)?);
-        if adopted.contains(&name) {
+        if folders.iter().any(|other| is_one_folder(other, &folder)) {
             return Err(named_twice(named));
         }
         check_adoptable(&catalog, node, &folder)?;
         locks.push(lock(&folder)?);
         check_adoptable(&catalog, node, &folder)?;
         adopted.push(name);
+        folders.push(folder);
     }
     catalog.nodes = adopted;
     // The commit marks those outside.
@@ -262,7 +302,15 @@ fn check_adoptable(catalog: &Catalog, node: usize, folder: &Path) -> Result<(), 
             mark.node
         ));
     }
-    let owner = mark.owner.map(|owner| owner.archive);
+    let home = mark.other_home(catalog, folder)?;
+    if let Some(home) = home.filter(|_| !folder.starts_with(&catalog.archive)) {
+        return refuse(format!(
+            "this folder is the node of the index in {}, under another name, and no copy of it; copy it, and name the copy",
+            home.archive.shown()
+        ));
+    }
+    let owner = home.map(|home| home.archive.clone());
+    let owner = owner.or_else(|| mark.owner.as_ref().map(|owner| owner.archive.clone()));
     let Some(owner) = owner.filter(|owner| *owner != catalog.archive) else {
         return Ok(());
     };
@@ -280,7 +328,8 @@ fn check_adoptable(catalog: &Catalog, node: usize, folder: &Path) -> Result<(), 
             ));
         }
     };
-    if other.id == mark.index && (0..other.nodes.len()).any(|at| other.node_folder(at) == folder) {
+    let mut folders = (0..other.nodes.len()).map(|at| other.node_folder(at));
+    if other.id == mark.index && folders.any(|used| is_one_folder(&used, folder)) {
         return refuse(format!(
             "this folder is in use by the index in {}; copy it, and name the copy",
             owner.shown()
@@ -347,4 +396,20 @@ fn check_empty(folder: &Path, but: &[&str]) -> Result<(), IndexError> {
         }
     }
     Ok(())
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_is_known_under_another_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let [one, copy, other_name] = ["one", "copy", "link"].map(|name| folder.path().join(name));
+        fs::create_dir(&one).unwrap();
+        fs::create_dir(&copy).unwrap();
+        std::os::unix::fs::symlink(&one, &other_name).unwrap();
+        assert!(is_one_folder(&one, &other_name) && !is_one_folder(&one, &copy));
+        assert!(!is_one_folder(&one, &folder.path().join("none")));
+    }
 }

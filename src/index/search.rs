@@ -2,6 +2,7 @@
 
 use super::catalog::{CaptureEntry, Catalog, Region, Segment, SegmentPart};
 use super::elements::Family;
+use super::error::Problems;
 use super::layout::lists_file;
 use super::lists::Lists;
 use super::query::Route;
@@ -82,15 +83,6 @@ pub struct Explained {
 }
 
 impl Explained {
-    /// Adds a problem, but for the same one again.
-    fn note(&mut self, problem: String) {
-        if self.problems.last() != Some(&problem) {
-            self.problems.push(problem);
-        }
-    }
-}
-
-impl Explained {
     /// Share of the regions without an answer that their filters did not rule out.
     #[doc(hidden)]
     pub fn region_fpr(&self) -> Option<f64> {
@@ -134,16 +126,18 @@ pub fn search(
 ) -> Result<Explained, IndexError> {
     query.check()?;
     let routes = query.routes();
-    let (catalog, (candidates, mut explained)) = Catalog::read_with(archive, |catalog| {
-        let explained = Explained {
-            filters_asked: routes.iter().all(Route::knows_something),
-            ..Explained::default()
-        };
-        let mut choice =
-            Choice { catalog, query, routes: &routes, stop, explained, is_missing: false };
-        let candidates = choice.candidates();
-        Ok(((candidates, choice.explained), choice.is_missing))
-    })?;
+    let (catalog, (candidates, mut explained, mut problems)) =
+        Catalog::read_with(archive, |catalog| {
+            let explained = Explained {
+                filters_asked: routes.iter().all(Route::knows_something),
+                ..Explained::default()
+            };
+            let (problems, is_missing) = (Problems::default(), false);
+            let mut choice =
+                Choice { catalog, query, routes: &routes, stop, explained, problems, is_missing };
+            let candidates = choice.candidates();
+            Ok(((candidates, choice.explained, choice.problems), choice.is_missing))
+        })?;
     let mut nodes_hit = vec![false; catalog.nodes.len()];
     for candidate in &candidates {
         if stop.is_set() {
@@ -153,7 +147,7 @@ pub fn search(
         let region = candidate.region();
         explained.regions_opened += 1;
         explained.records += region.flows + region.dns;
-        let answers = answers(&catalog, query, candidate, &mut explained);
+        let answers = answers(&catalog, query, candidate, &mut explained, &mut problems);
         for record in &answers {
             explained.hits += 1;
             let Candidate { capture, number } = candidate;
@@ -165,6 +159,7 @@ pub fn search(
     }
     let hit = nodes_hit.iter().filter(|hit| **hit).count() as u64;
     explained.nodes_in_vain = explained.nodes - explained.nodes_ruled_out - hit;
+    explained.problems = problems.into_sentences();
     Ok(explained)
 }
 
@@ -175,6 +170,7 @@ struct Choice<'a> {
     routes: &'a [Route],
     stop: &'a StopFlag,
     explained: Explained,
+    problems: Problems,
     /// Whether a file did not exist: a writer may have replaced the catalogue.
     is_missing: bool,
 }
@@ -188,7 +184,7 @@ impl Choice<'_> {
         let mut may_have = vec![false; self.catalog.nodes.len()];
         let mut candidates = Vec::new();
         let of_nodes = self.catalog.nodes.iter().filter_map(|node| node.problem.clone());
-        self.explained.problems.extend(of_nodes);
+        of_nodes.for_each(|problem| self.problems.note(problem));
         for segment in &self.catalog.segments {
             self.explained.segments += 1;
             self.explained.captures += segment.captures;
@@ -204,7 +200,8 @@ impl Choice<'_> {
                 segment.parts.iter().for_each(|part| may_have[part.node] = true);
                 continue;
             }
-            let nodes = self.nodes_of(segment);
+            let mut errors = Vec::new();
+            let nodes = self.nodes_of(segment, &mut errors);
             if nodes.is_empty() {
                 self.explained.segments_ruled_out += 1;
                 continue;
@@ -212,7 +209,7 @@ impl Choice<'_> {
             for &node in &nodes {
                 may_have[node] = true;
             }
-            candidates.extend(self.candidates_in(segment, &nodes));
+            candidates.extend(self.candidates_in(segment, &nodes, errors));
         }
         self.explained.nodes = may_have.len() as u64;
         self.explained.nodes_ruled_out = may_have.iter().filter(|may| !**may).count() as u64;
@@ -225,7 +222,7 @@ impl Choice<'_> {
     }
 
     /// Returns the nodes in which a segment's global filter may have the values of the query.
-    fn nodes_of(&mut self, segment: &Segment) -> Vec<usize> {
+    fn nodes_of(&mut self, segment: &Segment, errors: &mut Vec<IndexError>) -> Vec<usize> {
         let mut nodes = Vec::new();
         let catalog = self.catalog;
         let is_own = |part: &&SegmentPart| catalog.nodes[part.node].problem.is_none();
@@ -239,7 +236,7 @@ impl Choice<'_> {
                 }
                 Ok(_) => {}
                 // Without it the regions' filters are asked.
-                Err(error) => self.note(&error, segment),
+                Err(error) => errors.push(error),
             }
             nodes.push(part.node);
         }
@@ -247,25 +244,30 @@ impl Choice<'_> {
     }
 
     /// Returns the regions of a segment in these nodes that no filter rules out.
-    fn candidates_in(&mut self, segment: &Segment, nodes: &[usize]) -> Vec<Candidate> {
+    fn candidates_in(
+        &mut self,
+        segment: &Segment,
+        nodes: &[usize],
+        mut errors: Vec<IndexError>,
+    ) -> Vec<Candidate> {
         let mut files = FilterFiles::new();
         for part in segment.parts.iter().filter(|part| nodes.contains(&part.node)) {
             for &(number, mark) in &part.region_filters {
                 let path = self.catalog.region_filters_file(part.node, number);
                 match disk::read_checked(&path, mark) {
                     Ok(bytes) => drop(files.insert((part.node, number), bytes)),
-                    Err(error) => self.note(&error, segment),
+                    Err(error) => errors.push(error),
                 }
             }
         }
-        let mut problems = Vec::new();
-        let captures = self.catalog.captures_of(segment, &mut problems);
+        let captures = self.catalog.captures_of(segment, &mut errors);
         let captures = captures.unwrap_or_else(|error| {
-            problems.push(error);
+            errors.push(error);
             Vec::new()
         });
-        for error in &problems {
-            self.note(error, segment);
+        for error in errors {
+            self.is_missing |= error.is_missing_file();
+            self.problems.note(error.with_captures(&self.catalog.archive, &captures));
         }
         let mut candidates = Vec::new();
         for capture in captures.into_iter().map(Rc::new) {
@@ -290,13 +292,6 @@ impl Choice<'_> {
         candidates
     }
 
-    /// Notes that a file of a segment cannot be read.
-    fn note(&mut self, error: &IndexError, segment: &Segment) {
-        self.is_missing |= error.is_missing_file();
-        let captures = self.catalog.captures_of(segment, &mut Vec::new()).unwrap_or_default();
-        self.explained.problems.push(error.with_captures(&self.catalog.archive, &captures));
-    }
-
     /// Whether a region's filters may have an answer; it has records of the kind asked for.
     fn region_may_have(&self, bytes: &[u8], region: &Region) -> bool {
         let (flows, dns) = bytes.split_at(region.filters.bytes[0] as usize);
@@ -315,11 +310,12 @@ fn answers(
     query: &IndexQuery,
     candidate: &Candidate,
     explained: &mut Explained,
+    problems: &mut Problems,
 ) -> Vec<Record> {
     let (capture, number, region) = (&*candidate.capture, candidate.number, candidate.region());
     let folder = catalog.capture_folder(region.node, capture.id);
     let path = lists_file(&folder, number);
-    let listed = read(catalog, capture, explained, || {
+    let listed = read(catalog, capture, problems, || {
         let bytes = disk::read_checked(&path, region.lists)?;
         let damaged = |error| IndexError::damaged(&path, error);
         let lists = Lists::open(bytes).map_err(damaged)?;
@@ -336,7 +332,7 @@ fn answers(
     if listed.as_ref().is_some_and(Vec::is_empty) {
         return Vec::new();
     }
-    let records = read(catalog, capture, explained, || read_records(&folder, number, region));
+    let records = read(catalog, capture, problems, || read_records(&folder, number, region));
     let records = records.unwrap_or_default();
     // Without lists, all records are compared.
     let listed = listed.unwrap_or_else(|| (0..records.len() as i32).collect());
@@ -350,7 +346,7 @@ fn answers(
 fn read<T>(
     catalog: &Catalog,
     capture: &CaptureEntry,
-    explained: &mut Explained,
+    problems: &mut Problems,
     read: impl FnOnce() -> Result<T, IndexError>,
 ) -> Option<T> {
     let error = match read() {
@@ -361,11 +357,11 @@ fn read<T>(
     let now = error.is_missing_file().then(load).flatten();
     let is_gone = |now: &Vec<CaptureEntry>| now.iter().all(|entry| entry.id != capture.id);
     let Some(now) = now.filter(is_gone) else {
-        explained.note(error.with_captures(&catalog.archive, slice::from_ref(capture)));
+        problems.note(error.with_captures(&catalog.archive, slice::from_ref(capture)));
         return None;
     };
     if now.iter().any(|entry| entry.path == capture.path) {
-        explained.note(format!(
+        problems.note(format!(
             "{}: this capture was indexed again while it was searched, so answers are missing; search again",
             capture.path.shown()
         ));

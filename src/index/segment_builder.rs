@@ -395,6 +395,7 @@ mod tests {
             digest: String::new(),
             packets: 0,
             damage: None,
+            may_pass: false,
             part: None,
             regions: vec![region; regions],
         };
@@ -423,6 +424,24 @@ mod tests {
             (ids, segment.regions())
         };
         segments.expect("segments").iter().map(of_segment).collect()
+    }
+
+    #[test]
+    fn a_path_that_no_file_has_is_not_read() {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::create_dir(folder.path().join("node")).expect("a folder");
+        let id = IndexId::random().expect("an id");
+        let nodes = vec![Node::new("node".into())];
+        let mut catalog = Catalog::new(folder.path(), id, Settings::default(), nodes);
+        for (length, is_read) in [(4096, true), (4097, false)] {
+            let (mut entry, found) = capture(0, 1);
+            entry.path = PathBuf::from("a".repeat(length));
+            let mut fresh = Vec::new();
+            SegmentBuilder::add_to(&mut fresh, &catalog, entry, found);
+            let (mut files, changes) = <(NewFiles, Changes)>::default();
+            let segments = rewrite(&mut catalog, fresh, &changes, &mut files).expect("a segment");
+            assert_eq!(catalog.captures_of(&segments[0], &mut Vec::new()).is_ok(), is_read);
+        }
     }
 
     #[test]

@@ -1,22 +1,23 @@
 //! Writing to an index: building, adding, dropping.
 
-use super::catalog::{CaptureEntry, Catalog, Settings};
+use super::catalog::{CaptureEntry, Catalog, MOST_PATH, Settings};
 use super::disk::{self, Content, NewFiles};
 use super::gather::{self, GatherPlan, Gathered};
 use super::journal::Journal;
-use super::layout::{CATALOG, StoredFile};
+use super::layout::{CATALOG, JOURNAL, LOCK, MARK, StoredFile};
 use super::region::BuiltRegion;
 use super::region_builders::RegionBuilders;
 use super::segment_builder::{Changes, RegionKeys, SegmentBuilder, rewrite};
 use super::{IndexError, nodes, path_text};
 use crate::selection::{SelectedPart, Selection};
-use crate::trace::StopFlag;
+use crate::trace::{StopFlag, TraceError};
 use flowsieve_engine::internal::{Shown, Watch, spawn_scoped};
 use std::collections::{BTreeMap, HashSet};
 use std::fs::{self, File};
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::panic::resume_unwind;
 use std::path::{Path, PathBuf, absolute};
+use std::sync::OnceLock;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -64,6 +65,12 @@ struct KnownCapture {
     digest: String,
     bytes: u64,
     path: PathBuf,
+    /// The path without links on the way to it, once that was needed.
+    place: OnceLock<PathBuf>,
+    packets: u64,
+    is_damaged: bool,
+    may_pass: bool,
+    part: Option<SelectedPart>,
     /// The files of its regions.
     files: Vec<StoredFile>,
 }
@@ -191,8 +198,9 @@ impl IndexWriter {
         self.known.len()
     }
 
-    /// Indexes a capture, unless its content is there already. One that was indexed under this path
-    /// with another content leaves. It is valid from some commit on, at the latest from
+    /// Indexes a capture, unless its content is there already; it is read again if the system refused
+    /// something when it was read. One that was indexed under this path with another content leaves.
+    /// It is valid from some commit on, at the latest from
     /// [`IndexWriter::commit`].
     ///
     /// # Errors
@@ -200,29 +208,45 @@ impl IndexWriter {
     /// The index cannot be written.
     pub fn add(&mut self, path: &Path, watch: &dyn Watch) -> Result<Added, IndexError> {
         let unreadable = |error: IndexError| Ok(Added::Unreadable(error.to_string()));
-        let path = match absolute(path) {
+        let path = match place_of(path) {
             Ok(path) => path,
             Err(error) => return unreadable(IndexError::io(path)(error)),
         };
         if let Some(problem) = cannot_be_indexed(&path) {
             return Ok(Added::Unreadable(problem));
         }
-        let before = if self.may_know(&path) {
+        let (mut before, mut old) = (None, None);
+        if self.may_know(&path) {
             match disk::content_of(&path, &watch.stop()) {
                 Ok(None) => return Ok(Added::Interrupted),
-                Ok(Some(content)) if self.knows(content, &path, None, watch) => {
-                    return Ok(Added::Known);
+                Ok(Some(content)) => {
+                    old = self.to_read_again(content);
+                    if self.knows(content, &path, old, watch)? {
+                        return Ok(Added::Known);
+                    }
+                    before = Some(content);
                 }
-                Ok(content) => content,
                 Err(error) => return unreadable(error),
             }
-        } else {
-            None
-        };
-        self.index_capture(path, before, None, watch)
+        }
+        self.index_capture(path, before, old, watch)
     }
 
-    /// Indexes a capture, whose content is `before` if it was read already, in place of `old`.
+    /// Returns the capture of this content if reading it failed for a reason that may have passed.
+    fn to_read_again(&self, (digest, _): (u128, u64)) -> Option<u64> {
+        let part = self.part();
+        let mut known = self.known.iter();
+        let found = known.find(|(_, known)| known.may_pass && known.has(digest));
+        found.filter(|(_, known)| known.part == part).map(|(&id, _)| id)
+    }
+
+    /// Which packets are indexed, if not all.
+    fn part(&self) -> Option<SelectedPart> {
+        (!self.selection.is_everything()).then(|| SelectedPart::from(&self.selection))
+    }
+
+    /// Indexes a capture, whose content is `before` if it was read already, in place of `old`, which
+    /// has the same content and stays if less of it can be read now.
     pub(super) fn index_capture(
         &mut self,
         path: PathBuf,
@@ -238,7 +262,8 @@ impl IndexWriter {
             digest: String::new(),
             packets: 0,
             damage: None,
-            part: (!self.selection.is_everything()).then(|| SelectedPart::from(&self.selection)),
+            may_pass: false,
+            part: self.part(),
             regions: Vec::new(),
         };
         let (built, content) = self.read_capture(&mut entry, before, watch);
@@ -247,27 +272,33 @@ impl IndexWriter {
             let _ = self.delete_folders(entry.id);
         })?;
         let damage = gathered.error.as_ref().map(ToString::to_string);
-        let is_new = self.known.values().all(|known| known.path != path);
+        let is_new = self.known.values().all(|known| !known.is_at(&path));
         // A capture is known from now on, even if nothing precedes the damage.
         let has_entry = !entry.regions.is_empty() || (gathered.is_capture && is_new);
         let left_out = match (content, &damage) {
             (Ok(None), _) => Some(Added::Interrupted),
             // Another program wrote it meanwhile.
-            (Ok(Some(content)), _) if self.knows(content, &path, old, watch) => Some(Added::Known),
+            (Ok(Some(content)), _) if self.knows(content, &path, old, watch)? => Some(Added::Known),
             (Err(error), _) => Some(Added::Unreadable(error.to_string())),
             (_, Some(damage)) if !has_entry => Some(Added::Unreadable(damage.clone())),
             _ if gathered.interrupted => Some(Added::Interrupted),
             (Ok(Some((digest, bytes))), _) => {
                 (entry.digest, entry.bytes) = (disk::digest_text(digest), bytes);
-                None
+                let mut leaving =
+                    self.known.iter().filter(|&(&id, known)| old == Some(id) || known.is_at(&path));
+                let stays = |(&id, known): (&u64, &KnownCapture)| {
+                    known.why_it_stays(&entry, old == Some(id), &gathered)
+                };
+                leaving.find_map(stays).map(Added::Unreadable)
             }
         };
         if let Some(added) = left_out {
             self.delete_folders(entry.id)?;
             return Ok(added);
         }
-        self.remove_where(|id, known| known.path == path || old == Some(id))?;
+        self.remove_where(|id, known| known.is_at(&path) || old == Some(id))?;
         entry.packets = gathered.packets;
+        entry.may_pass = gathered.error.as_ref().is_some_and(TraceError::may_pass);
         entry.damage.clone_from(&damage);
         if gathered.times_out_of_range > 0 {
             self.times_out_of_range.push((path, gathered.times_out_of_range));
@@ -321,20 +352,22 @@ impl IndexWriter {
 
     /// Whether a capture of this content is in the index. If its file has another content now, or is
     /// gone, it is in this one from now on: what is in its place must not take its place in the index.
+    /// What was in this file before leaves.
     fn knows(
         &mut self,
         (digest, _): (u128, u64),
         path: &Path,
         but: Option<u64>,
         watch: &dyn Watch,
-    ) -> bool {
+    ) -> Result<bool, IndexError> {
         let mut known = self.known.iter_mut();
         let Some((&id, known)) = known.find(|(id, known)| known.has(digest) && but != Some(**id))
         else {
-            return false;
+            return Ok(false);
         };
-        if known.path != path && !known.is_in_its_file(&watch.stop()) {
+        if !known.is_at(path) && !known.is_in_its_file(&watch.stop()) {
             path.clone_into(&mut known.path);
+            known.place = OnceLock::new();
             let mut fresh = self.fresh.iter_mut().flat_map(|builder| &mut builder.captures);
             match fresh.find(|entry| entry.id == id) {
                 Some(entry) => path.clone_into(&mut entry.path),
@@ -342,7 +375,8 @@ impl IndexWriter {
             }
             self.pending = true;
         }
-        true
+        self.remove_where(|id, known| but != Some(id) && known.is_at(path) && !known.has(digest))?;
+        Ok(true)
     }
 
     /// Reads a capture and writes its regions, each to the node that holds the least.
@@ -404,8 +438,12 @@ impl IndexWriter {
     ///
     /// The index cannot be read or written.
     pub fn drop_captures(&mut self, path: &Path) -> Result<usize, IndexError> {
-        let path = absolute(path).map_err(IndexError::io(path))?;
-        self.remove_where(|_, known| known.path.starts_with(&path))
+        let failed = IndexError::io(path);
+        let mut names = vec![absolute(path).map_err(&failed)?, place_of(path).map_err(&failed)?];
+        if path.is_dir() {
+            names.push(fs::canonicalize(path).map_err(failed)?);
+        }
+        self.remove_where(|_, known| names.iter().any(|name| known.path.starts_with(name)))
     }
 
     /// Removes captures with their regions' values.
@@ -485,6 +523,35 @@ impl IndexWriter {
         Ok(())
     }
 
+    /// Deletes a new index to which nothing was committed, so that the same build can be run again.
+    /// Returns whether it did; folders stay.
+    #[doc(hidden)]
+    pub fn remove_if_empty(mut self) -> bool {
+        let new = self.files.take();
+        self.files.discard(&new);
+        self.files.clear_journal();
+        let archive = &self.catalog.archive;
+        let is_empty = Catalog::load(archive)
+            .is_ok_and(|now| now.id == self.catalog.id && now.segments.is_empty());
+        // What a journal names was not deleted, and the next writer does it.
+        let is_removed = is_empty
+            && !archive.join(JOURNAL).exists()
+            && fs::remove_file(archive.join(CATALOG)).is_ok();
+        if is_removed {
+            for node in 0..self.catalog.nodes.len() {
+                let folder = self.catalog.node_folder(node);
+                let _ = fs::remove_file(folder.join(MARK));
+                let _ = fs::remove_file(folder.join(LOCK));
+                if self.catalog.nodes[node].is_inside() {
+                    let _ = fs::remove_dir(folder);
+                }
+            }
+            // As long as it is there, nobody else makes an index here.
+            let _ = fs::remove_file(archive.join(LOCK));
+        }
+        is_removed
+    }
+
     /// Writes the new segments. Returns the files that the next catalogue does not name, which the
     /// journal names.
     fn write(&mut self) -> Result<Vec<StoredFile>, IndexError> {
@@ -521,8 +588,39 @@ impl KnownCapture {
             digest: entry.digest.clone(),
             bytes: entry.bytes,
             path: entry.path.clone(),
+            place: OnceLock::new(),
+            packets: entry.packets,
+            is_damaged: entry.damage.is_some(),
+            may_pass: entry.may_pass,
+            part: entry.part.clone(),
             files: StoredFile::of_capture(entry).collect(),
         }
+    }
+
+    /// Whether it was indexed under this path, which has no links on the way to it.
+    fn is_at(&self, path: &Path) -> bool {
+        let resolve = || place_of(&self.path).unwrap_or_else(|_| self.path.clone());
+        self.path == path
+            || (self.path.file_name() == path.file_name()
+                && self.place.get_or_init(resolve) == path)
+    }
+
+    /// Returns why it must not leave for a new reading of the same content, or of another one in its
+    /// place; `None` if it may.
+    fn why_it_stays(
+        &self,
+        new: &CaptureEntry,
+        is_same: bool,
+        gathered: &Gathered,
+    ) -> Option<String> {
+        if is_same && self.digest != new.digest {
+            return Some(format!("{}: this file changed while it was read", new.path.shown()));
+        }
+        let damage = gathered.error.as_ref()?;
+        let has_all = gathered.packets >= self.packets;
+        let leaves =
+            if is_same { self.is_damaged && has_all } else { has_all || !damage.may_pass() };
+        (!leaves).then(|| format!("{damage}; the index keeps what it has of this capture"))
     }
 
     /// Whether its file has its content; so it is assumed if that cannot be read.
@@ -538,6 +636,16 @@ impl KnownCapture {
     }
 }
 
+/// Returns the absolute path of a file without links on the way to it: a file has one such path,
+/// unless it is a link itself. If its folder is gone, links are not known.
+fn place_of(path: &Path) -> io::Result<PathBuf> {
+    let path = absolute(path)?;
+    let Some((folder, name)) = path.parent().zip(path.file_name()) else {
+        return Ok(path);
+    };
+    Ok(fs::canonicalize(folder).map_or_else(|_| path.clone(), |folder| folder.join(name)))
+}
+
 /// Returns why this cannot be a capture of an index, without reading it.
 #[doc(hidden)]
 pub fn cannot_be_indexed(path: &Path) -> Option<String> {
@@ -549,6 +657,9 @@ pub fn cannot_be_indexed(path: &Path) -> Option<String> {
         }
         _ if !path_text::can_be_named(path) => {
             "the path is not Unicode, so the catalogue cannot name it; rename the file"
+        }
+        _ if path.as_os_str().len() > MOST_PATH => {
+            "the path is longer than 4096 bytes, so the catalogue cannot name it; move the file"
         }
         _ => return None,
     };

@@ -4,6 +4,7 @@ use super::signals::{ended, listening, names_in, signal, start};
 use super::{Run, flowsieve, repository};
 use serde_json::Value;
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread::sleep;
@@ -337,4 +338,68 @@ fn a_signal_ends_a_repair_between_two_captures() {
     index("repair", &[&archive, Path::new("-q")]);
     assert!(is_whole(&archive));
     assert_eq!(names_in(&archive.join("node")).iter().filter(|n| !n.contains('.')).count(), 61);
+}
+
+/// A capture in two streams of xz, of which the second takes 256 MiB to decompress.
+fn with_a_large_dictionary(bytes: &[u8]) -> Vec<u8> {
+    let cut = super::record_offsets(bytes)[40];
+    let [first, mut second] = [&bytes[..cut], &bytes[cut..]].map(|part| {
+        let options = lzma_rust2::XzOptions::with_preset(1);
+        let mut encoder = lzma_rust2::XzWriter::new(Vec::new(), options).unwrap();
+        encoder.write_all(part).unwrap();
+        encoder.finish().unwrap()
+    });
+    // The header of the first block ends with its filter, padding and a checksum.
+    let header = 12..12 + (usize::from(second[12]) + 1) * 4;
+    let filter = second[header.clone()].windows(2).position(|two| two == [0x21, 1]).unwrap();
+    second[header.start + filter + 2] = 32;
+    let mut checksum = flate2::Crc::new();
+    checksum.update(&second[header.start..header.end - 4]);
+    second[header.end - 4..header.end].copy_from_slice(&checksum.sum().to_le_bytes());
+    [first, second].concat()
+}
+
+/// Memory that was refused made an index of part of a capture the last word on it.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_capture_that_could_not_be_read_for_a_time_loses_nothing() {
+    let folder = TempDir::new().unwrap();
+    let root = fs::canonicalize(folder.path()).unwrap();
+    let bytes = fs::read(repository().join("traces/generated.pcap")).unwrap();
+    let (a, capture) = (root.join("A"), root.join("m.pcap.xz"));
+    fs::write(&capture, with_a_large_dictionary(&bytes)).unwrap();
+    let limited = |words: &str| {
+        let line = format!("ulimit -v 307200; exec \"$0\" index {words}");
+        let mut command = Command::new("sh");
+        command.args(["-c", &line, env!("CARGO_BIN_EXE_flowsieve")]).current_dir(&root);
+        let output = command.output().unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    let search = ["--host", "0.0.0.0/0", "--format", "csv"].map(Path::new);
+    let search = [&[&*a], &search[..]].concat();
+    // What is read of it at first is read again once there is memory.
+    let (code, told) = limited("build A m.pcap.xz");
+    assert_eq!(code, Some(1), "{told}");
+    assert!(told.contains("MiB of memory") && told.contains("captures indexed: 1"), "{told}");
+    let part = index("search", &search).done().lines().count();
+    let (code, told) = limited("add A m.pcap.xz");
+    assert_eq!(code, Some(1), "{told}");
+    assert_eq!(index("search", &search).done().lines().count(), part);
+    let run = index("add", &[&a, &capture]);
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    assert!(run.err.contains("captures indexed: 1"), "{}", run.err);
+    let whole = index("search", &search).done();
+    assert!(whole.lines().count() > part);
+    let run = index("add", &[&a, &capture]);
+    assert!(run.err.contains("captures that were in the index already: 1"), "{}", run.err);
+    // A repair that can read less leaves what there is.
+    fs::write(find(&a, ".lists.parquet").unwrap(), "").unwrap();
+    let (code, told) = limited("repair A");
+    assert_eq!(code, Some(1), "{told}");
+    assert!(told.contains("captures indexed again: 0"), "{told}");
+    assert!(told.contains("the index keeps what it has"), "{told}");
+    let run = index("repair", &[&a]);
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    assert!(is_whole(&a));
+    assert_eq!(index("search", &search).done(), whole);
 }

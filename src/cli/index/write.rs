@@ -242,10 +242,23 @@ pub(super) fn build(args: &BuildArgs, run: &mut Run) -> Result<Outcome> {
     }
     run.start(args.quiet.quiet)?;
     let selection = selection(run, &args.selection, &inputs)?;
+    let folders = args.nodes.iter().chain([&args.archive]);
+    let new_folders: Vec<&PathBuf> = folders.filter(|folder| !folder.exists()).collect();
     let writer = IndexWriter::create(&args.archive, settings, &args.nodes).map_err(explained)?;
     let writer = writer.with_memory(args.memory.memory);
-    let writer = writer.with_selection(selection);
-    fill(run, writer, inputs, args.quiet)
+    let mut writer = writer.with_selection(selection);
+    let filled = fill(run, &mut writer, inputs, args.quiet);
+    // `index add` goes on with one that a signal ended.
+    let is_done = writer.captures() == 0 && !run.stop().is_set();
+    if (filled.is_err() || is_done) && writer.remove_if_empty() {
+        for folder in new_folders {
+            // Others may have put files there.
+            let _ = fs::remove_dir(folder);
+        }
+        filled?;
+        return Err(anyhow!("nothing was indexed, so no index was made"));
+    }
+    filled
 }
 
 pub(super) fn add(args: &AddArgs, run: &mut Run) -> Result<Outcome> {
@@ -255,8 +268,7 @@ pub(super) fn add(args: &AddArgs, run: &mut Run) -> Result<Outcome> {
     let writer = IndexWriter::open(&args.index.archive).map_err(explained)?;
     let selection = selection(run, wanted, &inputs)?;
     let writer = writer.with_memory(memory.memory);
-    let writer = writer.with_selection(selection);
-    fill(run, writer, inputs, args.quiet)
+    fill(run, &mut writer.with_selection(selection), inputs, args.quiet)
 }
 
 /// Returns which packets of these captures are indexed.
@@ -372,7 +384,7 @@ impl Watch for Whole<'_> {
 
 fn fill(
     run: &mut Run,
-    mut writer: IndexWriter,
+    writer: &mut IndexWriter,
     inputs: Inputs,
     quiet: QuietArgs,
 ) -> Result<Outcome> {
@@ -383,7 +395,7 @@ fn fill(
     files.retain(|path| seen.insert(path.clone()));
     let inputs: Vec<_> = files.iter().map(Source::from).collect();
     let done = run.watch(&inputs, |progress| {
-        let done = add_all(&mut writer, &files, progress)?;
+        let done = add_all(writer, &files, progress)?;
         writer.commit().map_err(explained)?;
         Ok::<_, anyhow::Error>(done)
     })?;

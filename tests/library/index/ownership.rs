@@ -488,9 +488,7 @@ fn links_are_not_followed() {
     let text = fs::read_to_string(place.at("A/catalog.json")).unwrap();
     let (_, next) = text.split_once("\"next\":").unwrap();
     let next: u64 = next.split(',').next().unwrap().parse().unwrap();
-    for name in ["catalog.json.new", "journal.new"] {
-        symlink(place.at("photos/123456"), place.at("A").join(name)).unwrap();
-    }
+    symlink(place.at("photos/123456"), place.at("A/journal.new")).unwrap();
     for number in next..next + 6 {
         for ending in ["filter", "filters"] {
             let name = format!("node/{number:06}.{ending}");
@@ -599,6 +597,141 @@ fn paths_of_nodes_go_down() {
         all.remove(&place.at("A/lock"));
     }
     assert_eq!(after, before);
+}
+
+/// As it looks where the original's node is mounted a second time: it has the inode of before.
+#[test]
+fn the_node_of_the_original_is_no_copy_of_it() {
+    let place = Place::with_nodes(&[]);
+    place.copy("A", "B");
+    fs::rename(place.at("A/node"), place.at("mounted")).unwrap();
+    let before = content(&place.at("mounted"));
+    let error = adopt(&place.at("B"), &[place.at("mounted")]).unwrap_err().to_string();
+    assert!(error.contains("no copy of it") && error.contains("name the copy"), "{error}");
+    fs::rename(place.at("B/node"), place.at("copy")).unwrap();
+    fs::rename(place.at("mounted"), place.at("B/node")).unwrap();
+    let told = place.refused("B");
+    assert!(told.contains("no copy of it") && told.contains("index adopt"), "{told}");
+    assert!(verify(&place.at("B")).unwrap().problems[0].contains("no copy of it"));
+    let mut after = content(&place.at("B/node"));
+    assert_eq!(after.len(), before.len());
+    after.retain(|path, _| !path.ends_with("lock"));
+    assert!(after.into_values().eq(
+        before.into_iter().filter(|(path, _)| !path.ends_with("lock")).map(|(_, bytes)| bytes)
+    ));
+    // Each is in its place again. The first writer of the copy makes the node its own.
+    fs::rename(place.at("B/node"), place.at("A/node")).unwrap();
+    fs::rename(place.at("copy"), place.at("B/node")).unwrap();
+    drop(writer(&place.at("A")));
+    drop(writer(&place.at("B")));
+    place.copy("B", "C");
+    fs::remove_dir_all(place.at("C/node")).unwrap();
+    fs::rename(place.at("B/node"), place.at("C/node")).unwrap();
+    assert!(place.refused("C").contains("no copy of it"));
+    // A folder that is not there any more needs no node.
+    fs::remove_dir_all(place.at("B")).unwrap();
+    adopt(&place.at("C"), &[]).unwrap();
+    assert_eq!((place.holds("A"), place.holds("C")), (2, 2));
+}
+
+#[test]
+fn a_build_follows_no_link_to_its_node() {
+    let place = Place::with_nodes(&[]);
+    fs::create_dir(place.at("empty")).unwrap();
+    fs::create_dir(place.at("new")).unwrap();
+    symlink(place.at("empty"), place.at("new/node")).unwrap();
+    let made = IndexWriter::create(&place.at("new"), settings(FilterKind::Subset, 1), &[]);
+    assert!(made.unwrap_err().to_string().contains("--nodes"));
+    assert_eq!(content(&place.at("empty")).len(), 0);
+    assert_eq!(content(&place.at("new")).len(), 1);
+}
+
+#[test]
+fn nothing_is_built_inside_another_index() {
+    let place = Place::with_nodes(&["n1"]);
+    let before = content(&place.root);
+    for (archive, node) in [("A/new", None), ("n1/new", None), ("new", Some("n1/new"))] {
+        let node: Vec<PathBuf> = node.into_iter().map(|name| place.at(name)).collect();
+        for folder in &node {
+            fs::create_dir(folder).unwrap();
+        }
+        let made = IndexWriter::create(&place.at(archive), settings(FilterKind::Subset, 1), &node);
+        let error = made.unwrap_err().to_string();
+        assert!(error.contains("inside a directory of an index"), "{error}");
+        for folder in &node {
+            fs::remove_dir(folder).unwrap();
+        }
+        assert_eq!(content(&place.root), before, "{archive}");
+    }
+}
+
+/// The file that replaces the catalogue had the name of a file of somebody, which was deleted.
+#[test]
+fn a_file_that_is_called_like_a_new_catalogue_stays() {
+    let place = Place::with_nodes(&["n1"]);
+    for name in ["A/catalog.json.new", "n1/node.json.new"] {
+        for is_link in [false, true] {
+            if is_link {
+                symlink(place.at("nowhere"), place.at(name)).unwrap();
+            } else {
+                fs::write(place.at(name), "mine").unwrap();
+            }
+            let mut adding = writer(&place.at("A"));
+            adding.add(&place.captures[2], &()).unwrap();
+            let error = adding.commit().unwrap_err().to_string();
+            assert!(error.contains("move it elsewhere"), "{error}");
+            drop(adding);
+            assert!(fs::symlink_metadata(place.at(name)).is_ok());
+            fs::remove_file(place.at(name)).unwrap();
+            assert_eq!(place.holds("A"), 2);
+        }
+        fs::write(place.at(name), "{\"schema\":\"flowsieve.index").unwrap();
+    }
+    let mut adding = writer(&place.at("A"));
+    adding.add(&place.captures[2], &()).unwrap();
+    adding.commit().unwrap();
+    assert_eq!(place.holds("A"), 3);
+}
+
+/// What an index says of itself takes no memory without bound.
+#[test]
+fn catalogues_that_were_made_to_do_harm_are_refused() {
+    let place = Place::with_nodes(&[]);
+    let path = place.at("A/catalog.json");
+    let catalog = fs::read(&path).unwrap();
+    lie(&place.at("A"), |text| {
+        text.replace("\"dns_ports\":[]", &format!("\"dns_ports\":[{}53]", "53,".repeat(1 << 16)))
+    });
+    let error = verify(&place.at("A")).unwrap_err().to_string();
+    assert!(error.contains("more DNS ports than there are"), "{error}");
+    fs::write(&path, &catalog).unwrap();
+    lie(&place.at("A"), |text| {
+        let (head, segments) = text.split_once("\"segments\":[").unwrap();
+        let segments = segments.strip_suffix("]}").unwrap();
+        format!("{head}\"segments\":[{segments},{segments}]}}")
+    });
+    let error = verify(&place.at("A")).unwrap_err().to_string();
+    assert!(error.contains("two segments have one file"), "{error}");
+    // A hole takes no room on the disk.
+    fs::write(&path, &catalog).unwrap();
+    let file = fs::File::options().write(true).open(&path).unwrap();
+    file.set_len(3 << 30).unwrap();
+    let error = verify(&place.at("A")).unwrap_err().to_string();
+    assert!(
+        error.contains("3221225472 bytes") && error.contains("build the index again"),
+        "{error}"
+    );
+    fs::write(&path, &catalog).unwrap();
+    let journal = place.at("A/journal");
+    fs::write(place.at("A/000775.segment"), "left").unwrap();
+    fs::write(&journal, "{\"segment\":{\"number\":775}}\n").unwrap();
+    let file = fs::File::options().write(true).open(&journal).unwrap();
+    if file.set_len(1 << 40).is_err() {
+        println!("this file system has no such files");
+    }
+    drop(writer(&place.at("A")));
+    assert!(!journal.exists() && !place.at("A/000775.segment").exists());
+    assert_eq!(place.holds("A"), 2);
 }
 
 /// What a killed writer leaves is deleted by name, and a journal can name nothing else.

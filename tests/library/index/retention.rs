@@ -142,6 +142,62 @@ fn a_capture_stays_that_was_renamed_before_another_took_its_name() {
     }
 }
 
+/// One file was two captures if a link led to its folder.
+#[test]
+fn a_file_has_one_name_whatever_links_lead_to_it() {
+    let folder = TempDir::new().unwrap();
+    let root = fs::canonicalize(folder.path()).unwrap();
+    let paths = pieces(&root, 300, 2);
+    let [real, link, archive] = ["real", "link", "archive"].map(|name| root.join(name));
+    fs::create_dir(&real).unwrap();
+    std::os::unix::fs::symlink(&real, &link).unwrap();
+    let captures = || -> Vec<PathBuf> {
+        stats(&archive).unwrap().captures.into_iter().map(|entry| entry.path).collect()
+    };
+    fs::copy(&paths[0], real.join("c.pcap")).unwrap();
+    build(&archive, settings(FilterKind::Subset, 300), &[], &[link.join("c.pcap")]);
+    // It grows.
+    let more = fs::read(&paths[1]).unwrap().split_off(24);
+    let whole = [fs::read(&paths[0]).unwrap(), more].concat();
+    fs::write(real.join("c.pcap"), whole).unwrap();
+    let mut adding = writer(&archive);
+    assert!(matches!(adding.add(&real.join("c.pcap"), &()).unwrap(), Added::Indexed { .. }));
+    adding.commit().unwrap();
+    assert_eq!(captures(), [real.join("c.pcap")]);
+    for name in [link.join("c.pcap"), link.clone(), real.clone()] {
+        adding.add(&real.join("c.pcap"), &()).unwrap();
+        assert_eq!(adding.drop_captures(&name).unwrap(), 1, "{}", name.display());
+    }
+    // A link in the place of the folder that was indexed.
+    adding.add(&real.join("c.pcap"), &()).unwrap();
+    adding.commit().unwrap();
+    drop(adding);
+    fs::rename(&real, root.join("moved")).unwrap();
+    std::os::unix::fs::symlink(root.join("moved"), &real).unwrap();
+    fs::copy(&paths[1], real.join("c.pcap")).unwrap();
+    let mut adding = writer(&archive);
+    assert!(matches!(adding.add(&real.join("c.pcap"), &()).unwrap(), Added::Indexed { .. }));
+    adding.commit().unwrap();
+    assert_eq!(captures(), [root.join("moved/c.pcap")]);
+}
+
+/// A search named the older capture for ever, and adding its file again did not help.
+#[test]
+fn a_copy_of_a_known_capture_takes_the_place_of_what_was_there() {
+    let folder = TempDir::new().unwrap();
+    let paths = pieces(folder.path(), 300, 2);
+    let archive = folder.path().join("archive");
+    build(&archive, settings(FilterKind::Subset, 300), &[], &paths);
+    fs::copy(&paths[1], &paths[0]).unwrap();
+    let mut adding = writer(&archive);
+    assert_eq!(adding.add(&paths[0], &()).unwrap(), Added::Known);
+    adding.commit().unwrap();
+    let captures = stats(&archive).unwrap().captures;
+    let held: Vec<&PathBuf> = captures.iter().map(|entry| &entry.path).collect();
+    assert_eq!(held, [&paths[1]]);
+    assert_eq!(verify(&archive).unwrap().problems, Vec::<String>::new());
+}
+
 /// A value of more regions than a counter can count: what is dropped is forgotten all the same.
 #[test]
 fn what_saturated_a_counter_is_forgotten_too() {
