@@ -26,16 +26,44 @@ from ._commands import (
 from ._errors import Error, InputWarning, UsageError
 from ._filter import Estimate, Filter
 from ._native import __version__
+from ._records import Input
+from ._results import (
+    Comparison,
+    Counts,
+    Dedup,
+    Export,
+    Flows,
+    LiveCounts,
+    Plan,
+    Reproduction,
+    Result,
+    Rows,
+    Text,
+    Top,
+)
 from ._table import Stream, Table
 
 __all__ = [
+    "Comparison",
+    "Counts",
+    "Dedup",
     "Error",
     "Estimate",
+    "Export",
     "Filter",
+    "Flows",
     "Index",
+    "Input",
     "InputWarning",
+    "LiveCounts",
+    "Plan",
+    "Reproduction",
+    "Result",
+    "Rows",
     "Stream",
     "Table",
+    "Text",
+    "Top",
     "UsageError",
     "__version__",
     "compare",

@@ -4,7 +4,7 @@ scripts/python-api writes this file from the declarations of the program."""
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, overload
 
 from ._results import (
     Comparison,
@@ -12,6 +12,7 @@ from ._results import (
     Dedup,
     Export,
     Flows,
+    LiveCounts,
     Plan,
     Reproduction,
     Rows,
@@ -119,6 +120,94 @@ def compare(
     return Comparison(Command(command_line(["compare", "--format=arrows"], compare, locals()), progress))
 
 
+@overload
+def count(
+    captures: Paths,
+    *,
+    input_format: Literal["auto", "tsh"] = "auto",
+    dnstap_type: Value | None = None,
+    where: Value | None = None,
+    from_: Value | None = None,
+    to: Value | None = None,
+    timezone: Value = "UTC",
+    tunnel: Literal["outer", "inner"] = "outer",
+    element: Literal["host-pair", "flow", "dns", "src", "dst"] | str = "host-pair",
+    undirected: bool = False,
+    queries_only: bool = False,
+    dns_port: Values | None = None,
+    slice: Value = "1s",
+    align: Literal["epoch", "first"] = "epoch",
+    every: Value | None = None,
+    filter: Literal["subset", "bloom", "mdbf", "cmdbf", "cmdbf-xor", "cmdbf-xor-independent", "cartesian", "bfm", "cbfm", "wcbfm", "counting", "split-counting", "scalable", "dleft", "exact", "hll", "ell"] | None = None,
+    continue_: StrPath | None = None,
+    memory: Value | None = None,
+    fpr: Value | None = None,
+    expect: Values | None = None,
+    want: Values | None = None,
+    cuts: Value | None = None,
+    weights: Value | None = None,
+    seed: Value = "0",
+    shards: Value | None = None,
+    no_exact: bool = False,
+    exact_limit: Value = "4GiB",
+    threads: Value | None = None,
+    follow: Literal[False] = False,
+    html: StrPath | None = None,
+    svg: StrPath | None = None,
+    od: Value | None = None,
+    od_out: StrPath | None = None,
+    anonymize: bool = False,
+    anonymize_key: StrPath | None = None,
+    top: Value | None = None,
+    save_filter: StrPath | None = None,
+    progress: Progress = None,
+) -> Counts: ...
+
+
+@overload
+def count(
+    captures: Paths,
+    *,
+    input_format: Literal["auto", "tsh"] = "auto",
+    dnstap_type: Value | None = None,
+    where: Value | None = None,
+    from_: Value | None = None,
+    to: Value | None = None,
+    timezone: Value = "UTC",
+    tunnel: Literal["outer", "inner"] = "outer",
+    element: Literal["host-pair", "flow", "dns", "src", "dst"] | str = "host-pair",
+    undirected: bool = False,
+    queries_only: bool = False,
+    dns_port: Values | None = None,
+    slice: Value = "1s",
+    align: Literal["epoch", "first"] = "epoch",
+    every: Value | None = None,
+    filter: Literal["subset", "bloom", "mdbf", "cmdbf", "cmdbf-xor", "cmdbf-xor-independent", "cartesian", "bfm", "cbfm", "wcbfm", "counting", "split-counting", "scalable", "dleft", "exact", "hll", "ell"] | None = None,
+    continue_: StrPath | None = None,
+    memory: Value | None = None,
+    fpr: Value | None = None,
+    expect: Values | None = None,
+    want: Values | None = None,
+    cuts: Value | None = None,
+    weights: Value | None = None,
+    seed: Value = "0",
+    shards: Value | None = None,
+    no_exact: bool = False,
+    exact_limit: Value = "4GiB",
+    threads: Value | None = None,
+    follow: Literal[True],
+    html: StrPath | None = None,
+    svg: StrPath | None = None,
+    od: Value | None = None,
+    od_out: StrPath | None = None,
+    anonymize: bool = False,
+    anonymize_key: StrPath | None = None,
+    top: Value | None = None,
+    save_filter: StrPath | None = None,
+    progress: Progress = None,
+) -> LiveCounts: ...
+
+
 def count(
     captures: Paths,
     *,
@@ -159,7 +248,7 @@ def count(
     top: Value | None = None,
     save_filter: StrPath | None = None,
     progress: Progress = None,
-) -> Counts:
+) -> Counts | LiveCounts:
     """Count distinct host pairs, flows or DNS triples in each time slice.
 
     Several captures are one trace in the order of time; directories are searched for captures. Recognised by content:
@@ -210,7 +299,7 @@ def count(
     Raises:
         Error: nothing could be read or written; UsageError: the arguments do not go together.
     """
-    return Counts(Command(command_line(["count", "--format=arrows"], count, locals()), progress), follow)
+    return (LiveCounts if follow else Counts)(Command(command_line(["count", "--format=arrows"], count, locals()), progress))
 
 
 def dedup(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import html
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
@@ -105,27 +106,19 @@ class _OfInputs(Result, Generic[_P, _T]):
 class _InMemory(_OfInputs[_P, _T]):
     """Rows in memory, read at once."""
 
-    def __init__(self, command: Command, live: bool = False) -> None:
+    def __init__(self, command: Command) -> None:
         super().__init__(command)
-        if live:
-            self._rows: Table | Stream = Stream(command, self._read)
-        else:
-            self._rows = Table(command.rows())
-            self._read()
-
-    def _table(self) -> Table:
-        if isinstance(self._rows, Stream):
-            self._rows = self._rows.read()
-        return self._rows
+        self._rows = Table(command.rows())
+        self._read()
 
     def __repr__(self) -> str:
         return f"{type(self).__name__} of {self._said()}\n{self._rows!r}"
 
     def _said(self) -> str:
-        return f"{len(self._table()):,} rows"
+        return f"{len(self._rows):,} rows"
 
     def _repr_html_(self) -> str:
-        return f"<p>{html.escape(self._said())}</p>{self._table()._repr_html_()}"
+        return f"<p>{html.escape(self._said())}</p>{self._rows._repr_html_()}"
 
 
 class _AsTheyCome(_OfInputs[_P, _T]):
@@ -135,6 +128,33 @@ class _AsTheyCome(_OfInputs[_P, _T]):
         super().__init__(command)
         self._rows = Stream(command, self._read)
 
+    def _said(self) -> str:
+        if self._command is not None:
+            return "rows as they come, not read to their end; iterate over them, or call .read()"
+        counts = ((field.name, getattr(self.totals, field.name)) for field in dataclasses.fields(self._totals))
+        return ", ".join(f"{count:,} {name}" for name, count in counts if type(count) is int and count)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__} of {self._said()}"
+
+    def _repr_html_(self) -> str:
+        """The totals; before they are known the first rows, which are still to be read."""
+        if self._command is not None:
+            return self._rows._repr_html_()
+        return f"<p>{html.escape(repr(self))}</p>"
+
+
+class LiveCounts(_AsTheyCome[CountParameters, CountTotals]):
+    """A count of captures that grow: a row for each time slice, as soon as it is over."""
+
+    _parameters = CountParameters
+    _totals = CountTotals
+
+    @property
+    def slices(self) -> Stream:
+        """The slices, in the order of time."""
+        return self._rows
+
 
 class Counts(_InMemory[CountParameters, CountTotals]):
     """A count: a row for each time slice."""
@@ -143,8 +163,8 @@ class Counts(_InMemory[CountParameters, CountTotals]):
     _totals = CountTotals
 
     @property
-    def slices(self) -> Table | Stream:
-        """The slices, in the order of time; of captures that are followed a stream."""
+    def slices(self) -> Table:
+        """The slices, in the order of time."""
         return self._rows
 
     def _said(self) -> str:
@@ -154,8 +174,8 @@ class Counts(_InMemory[CountParameters, CountTotals]):
         return f"{totals.packets:,} packets in {totals.slices:,} {rows} {self._sparkline()}".rstrip()
 
     def _sparkline(self) -> str:
-        table = self._table()
-        values = table["exact"] if "exact" in table.column_names else table["estimate"]
+        table = self._rows
+        values = table["exact"] if "exact" in table.columns else table["estimate"]
         values = [value or 0 for value in values]
         groups = min(len(values), 60)
         peaks = [max(values[i * len(values) // groups : (i + 1) * len(values) // groups]) for i in range(groups)]
@@ -166,8 +186,8 @@ class Counts(_InMemory[CountParameters, CountTotals]):
         from . import _native
 
         parameters = self.parameters
-        figure = _native.draw_count(self._table()._native, parameters.element, parameters.filter)
-        return f"<p>{html.escape(self._said())}</p>{figure}{self._table()._repr_html_()}"
+        figure = _native.draw_count(self._rows._native, parameters.element, parameters.filter)
+        return f"<p>{html.escape(self._said())}</p>{figure}{self._rows._repr_html_()}"
 
 
 class Top(_InMemory[TopParameters, TopTotals]):
@@ -179,7 +199,7 @@ class Top(_InMemory[TopParameters, TopTotals]):
     @property
     def keys(self) -> Table:
         """The keys, the one with the most distinct others first."""
-        return self._table()
+        return self._rows
 
 
 class Dedup(_InMemory[DedupParameters, DedupTotals]):
@@ -191,7 +211,7 @@ class Dedup(_InMemory[DedupParameters, DedupTotals]):
     @property
     def slices(self) -> Table:
         """A row for each slice, or one for everything."""
-        return self._table()
+        return self._rows
 
 
 class Comparison(_InMemory[CompareParameters, CountTotals]):
@@ -203,7 +223,7 @@ class Comparison(_InMemory[CompareParameters, CountTotals]):
     @property
     def rows(self) -> Table:
         """The rows of the CSV."""
-        return self._table()
+        return self._rows
 
     @property
     def verdicts(self) -> list[dict[str, Any]]:
@@ -226,7 +246,7 @@ class Plan(_InMemory[PlanParameters, None]):
     @property
     def rows(self) -> Table:
         """The rows of the CSV."""
-        return self._table()
+        return self._rows
 
 
 class Reproduction(_InMemory[ReproduceParameters, None]):
@@ -237,7 +257,7 @@ class Reproduction(_InMemory[ReproduceParameters, None]):
     @property
     def rows(self) -> Table:
         """The rows of the CSV."""
-        return self._table()
+        return self._rows
 
 
 class Flows(_AsTheyCome[FlowsParameters, FlowsTotals]):

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import datetime
+import functools
 import html
+import operator
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from . import _native
+from ._errors import Error
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -19,6 +22,16 @@ NO_PICKLE = "rows that are read as they come cannot be pickled; pickle the table
 
 #: Rows of a table that are shown.
 _SHOWN = 10
+#: Rows that become dictionaries at a time.
+_AT_ONCE = 1 << 14
+
+
+@functools.lru_cache(maxsize=64)
+def _maker(names: tuple[str, ...]) -> Any:
+    """A function that makes dictionaries with these keys: as a display with constant keys, which is twice as fast as ``dict``."""
+    values = [f"v{number}" for number in range(len(names))]
+    fields = ", ".join(f"{name!r}: {value}" for name, value in zip(names, values))
+    return eval(f"lambda rows: [{{{fields}}} for ({', '.join(values)},) in rows]")
 
 
 class Rows:
@@ -41,10 +54,19 @@ class Rows:
 
     def to_pandas(self) -> Any:
         """The rows as a ``pandas.DataFrame``. Needs pyarrow."""
-        return self.to_arrow().to_pandas()
+        return plain(self.to_arrow()).to_pandas()
 
     def _whole(self) -> Table:
         raise NotImplementedError
+
+
+def plain(table: Any) -> Any:
+    """A ``pyarrow.Table`` without dictionaries: pandas would group by every pair of categories, and Spark takes none."""
+    import pyarrow
+
+    kinds = pyarrow.types
+    fields = [field.with_type(field.type.value_type) if kinds.is_dictionary(field.type) else field for field in table.schema]
+    return table.cast(pyarrow.schema(fields))
 
 
 class Table(Rows):
@@ -52,35 +74,77 @@ class Table(Rows):
 
     >>> import flowsieve as fs
     >>> slices = fs.count("traces/generated.pcap").slices
-    >>> len(slices), slices.column_names[:2]
-    (8, ['start_ns', 'start'])
+    >>> slices.shape, slices.columns[:2]
+    ((8, 21), ['start_ns', 'start'])
     >>> slices["exact"][:2]
     [504, 509]
+    >>> slices[1]["exact"], slices[2:4]["exact"], slices[["packets", "exact"]].head(1).rows()
+    (509, [515, 501], [{'packets': 1000, 'exact': 504}])
     """
 
     def __init__(self, native: _native.Table) -> None:
         self._native = native
 
     @property
-    def column_names(self) -> list[str]:
+    def columns(self) -> list[str]:
         """The names of the columns; ``docs/output.md`` says what they mean."""
         return self._native.column_names()
+
+    column_names = columns
+
+    @property
+    def schema(self) -> dict[str, str]:
+        """The type of each column, by its name."""
+        return dict(self._native.types())
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return len(self), len(self.columns)
+
+    def head(self, rows: int = 5) -> Table:
+        """The first rows."""
+        return self[: max(rows, 0)]
 
     def __len__(self) -> int:
         return len(self._native)
 
-    def __getitem__(self, name: str) -> list[Any]:
-        """The values of a column. Times are nanoseconds since 1970."""
-        return self._native.column(name)
+    @overload
+    def __getitem__(self, wanted: str) -> list[Any]: ...
+
+    @overload
+    def __getitem__(self, wanted: int) -> dict[str, Any]: ...
+
+    @overload
+    def __getitem__(self, wanted: slice | list[str]) -> Table: ...
+
+    def __getitem__(self, wanted: str | int | slice | list[str]) -> Any:
+        """A column as a list, a row as a dictionary, or a table of some rows or columns. Times are nanoseconds since 1970."""
+        if isinstance(wanted, str):
+            return self._native.column(wanted)
+        if isinstance(wanted, slice):
+            start, stop, step = wanted.indices(len(self))
+            if step != 1:
+                raise ValueError("a table has slices of rows one after the other; leave the step out")
+            return Table(self._native.slice(start, max(start, stop)))
+        if isinstance(wanted, list):
+            return Table(self._native.select(wanted))
+        row = operator.index(wanted)
+        row += len(self) if row < 0 else 0
+        if not 0 <= row < len(self):
+            raise IndexError(f"the table has {len(self):,} rows")
+        return self.rows(row, row + 1)[0]
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        return iter(self.rows())
+        for start in range(0, len(self), _AT_ONCE):
+            yield from self.rows(start, start + _AT_ONCE)
 
     def rows(self, start: int = 0, stop: int | None = None) -> list[dict[str, Any]]:
         """The rows as dictionaries."""
-        names = self.column_names
+        names = self.columns
         columns = [self._native.column(name, start, stop) for name in names]
-        return [dict(zip(names, row)) for row in zip(*columns)]
+        rows: list[dict[str, Any]] = _maker(tuple(names))(zip(*columns))
+        return rows
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         return self._native.__arrow_c_stream__(requested_schema)
@@ -91,7 +155,8 @@ class Table(Rows):
     def _cells(self) -> tuple[list[str], list[list[str]]]:
         """What is shown: names of columns that have values, and the first and last rows as text."""
         rows = self.rows(0, _SHOWN)
-        names = [name for name in self.column_names if any(row[name] is not None for row in rows)]
+        # A time is in two columns.
+        names = [name for name in self.columns if f"{name}_ns" not in self.columns and any(row[name] is not None for row in rows)]
         return names, [[_text(name, row[name]) for name in names] for row in rows]
 
     def __repr__(self) -> str:
@@ -131,6 +196,16 @@ class Stream(Rows):
         while (table := self._command.native.next()) is not None:
             yield Table(table)
         self._ended()
+
+    def __repr__(self) -> str:
+        return "rows as they come: iterate over them, or call .read()"
+
+    def _repr_html_(self) -> str:
+        """The first rows, which are still to be read."""
+        try:
+            return f"{Table(self._command.native.show())._repr_html_()}<p>the first rows, as they come</p>"
+        except Error as error:
+            return f"<p>{html.escape(str(error))}</p>"
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         return self._command.native.__arrow_c_stream__(requested_schema)

@@ -10,10 +10,10 @@ use arrow_array::{ArrayRef, Int64Array, RecordBatch};
 use arrow_schema::{DataType, Field, Schema};
 use flowsieve::cli::{DividedPlan, DividedRun, captures_of, conclude};
 use flowsieve::distributed::{
-    FlowSums, FlowTally, InputPart, InputTable, Joined, OpenPiece, PacketPlace, Piece, PieceError,
-    PieceReader, PlacedFlow, RankedSlice, RankingSums, RowPlace, RowSums, RowTally, ShardCount,
-    ShardFlows, ShardRows, ShardTally, ShardWhole, SlicePart, SliceRanking, SliceSums, WholePart,
-    WholeTally, WireFormat, divide, divide_by, grid_of,
+    FlowSums, FlowTally, InputPart, InputTable, Joined, OpenPiece, Outline, PacketPlace, Piece,
+    PieceError, PiecePlan, PieceReader, PlacedFlow, RankedSlice, RankingSums, RowPlace, RowSums,
+    RowTally, ShardCount, ShardFlows, ShardRows, ShardTally, ShardWhole, SlicePart, SliceRanking,
+    SliceSums, WholePart, WholeTally, WireFormat, divide, divide_by, grid_of,
 };
 use flowsieve::export::{ExportRows, ExportSink as _};
 use flowsieve::flows::FlowSink as _;
@@ -21,12 +21,13 @@ use flowsieve::output::{
     CountParameters, CountReport, FlowParameters, FlowReport, RecordBatches, ReportFormat,
     TerminalStyle,
 };
-use flowsieve::pipeline::{Align, CountSummary, SliceGrid, Totals};
+use flowsieve::pipeline::{Align, CountSummary, PlanError, SliceGrid, Totals};
 use flowsieve::report::{ExportParameters, ExportReport, TopParameters, TopReport};
 use flowsieve::selection::TimeBound;
 use flowsieve::trace::{Capture, InputFormat, Source, StopFlag, TraceError, TraceErrorKind};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyList};
+use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::PyBytes;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -52,9 +53,25 @@ struct Job {
     first_ns: i64,
     #[serde(deserialize_with = "Option::deserialize")]
     width_ns: Option<i64>,
+    /// Number of shards of flows and packets, which have no slices.
+    #[serde(deserialize_with = "Option::deserialize")]
+    shards: Option<u32>,
     /// All that the result depends on, defaults included: a process that takes the words for
     /// something else refuses the run.
     parameters: Map<String, Value>,
+}
+
+/// A plan in a number of shards of its own.
+struct Sharded<'a>(&'a DividedPlan, Option<u32>);
+
+impl PiecePlan for Sharded<'_> {
+    fn check(&self) -> Result<(), PlanError> {
+        self.0.check()
+    }
+
+    fn outline(&self) -> Outline<'_> {
+        self.0.outline().in_shards(self.1)
+    }
 }
 
 /// Bytes of a file that Python reads.
@@ -67,8 +84,8 @@ impl PythonFile {
     }
 }
 
-/// Bytes that are asked for at a time: object stores answer large requests best.
-const REQUEST: usize = 8 << 20;
+/// Bytes that Python is asked for at a time; it makes larger requests of its own.
+const REQUEST: usize = 1 << 20;
 
 impl Read for PythonFile {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
@@ -151,19 +168,14 @@ impl DividedJob {
         self.whole.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn source(&self, piece: &Piece) -> PyResult<&Source> {
-        let source = self.plan.trace().inputs.get(piece.input as usize);
-        source.ok_or_else(|| wrong("the piece is of an input that the run does not have"))
-    }
-
     /// A piece of a file that Python opens: `open` gives a file that begins at an offset.
     fn opened(
         &self,
         py: Python<'_>,
         piece: &Piece,
+        name: PathBuf,
         open: &Py<PyAny>,
     ) -> PyResult<Result<OpenPiece, PieceError>> {
-        let name = self.source(piece)?.path().to_owned();
         let file = |offset: u64| {
             let file = open.call1(py, (offset,))?;
             Ok::<_, PyErr>(Box::new(PythonFile::buffered(file)))
@@ -225,6 +237,7 @@ impl DividedJob {
         words: Vec<OsString>,
         inputs: Vec<PathBuf>,
         remotes: BTreeMap<u32, Py<PyAny>>,
+        shards: Option<u32>,
     ) -> PyResult<Self> {
         let DividedRun { mut plan, .. } = planned(&words)?;
         plan.trace_mut().inputs = inputs.iter().map(Source::from).collect();
@@ -253,6 +266,7 @@ impl DividedJob {
             to_ns: at(selection.to),
             first_ns: grid.origin_ns(),
             width_ns: grid.width_ns(),
+            shards,
             parameters: Map::new(),
         };
         let mut made = Self::of(job)?;
@@ -285,9 +299,10 @@ impl DividedJob {
         }
     }
 
-    /// The count as text.
+    /// The run as text, without its inputs: a piece comes with the path of its own.
     fn text(&self) -> String {
-        serde_json::to_string(&self.job).expect("words and numbers are JSON")
+        let job = Job { inputs: Vec::new(), ..self.job.clone() };
+        serde_json::to_string(&job).expect("words and numbers are JSON")
     }
 
     /// The pieces, as text: ranges of this many bytes of plain pcap files, and whole inputs.
@@ -321,22 +336,27 @@ impl DividedJob {
         raised.map_or_else(|| Ok(text_of(&pieces)), Err)
     }
 
-    /// Reads a piece; `open` gives the file from an offset on, if Python opens it.
-    #[pyo3(signature = (piece, budget, open = None))]
+    /// Reads a piece of this file; `open` gives the file from an offset on, if Python opens it.
+    #[pyo3(signature = (piece, path, budget, open = None))]
     fn read(
         &self,
         py: Python<'_>,
         piece: String,
+        path: PathBuf,
         budget: usize,
         open: Option<Py<PyAny>>,
     ) -> PyResult<PartsOfPiece> {
         let piece = pieces_of(&[piece])?.remove(0);
-        self.source(&piece)?;
         let opened = match open {
-            Some(open) => self.opened(py, &piece, &open)?,
-            None => py.detach(|| OpenPiece::open(&self.plan, &piece)),
+            Some(open) => self.opened(py, &piece, path, &open)?,
+            None => py.detach(|| {
+                let mut plan = self.plan.clone();
+                plan.trace_mut().inputs = vec![Source::from(path)];
+                OpenPiece::open(&plan, &Piece { input: 0, ..piece.clone() })
+            }),
         };
-        let reader = PieceReader::begin(&self.plan, self.grid, &piece, opened, budget);
+        let plan = Sharded(&self.plan, self.job.shards);
+        let reader = PieceReader::begin(&plan, self.grid, &piece, opened, budget);
         let reader = reader.map_err(explained)?;
         Ok(PartsOfPiece { reader: Mutex::new(Some(reader)) })
     }
@@ -346,14 +366,11 @@ impl DividedJob {
         &self,
         py: Python<'py>,
         piece: String,
+        path: PathBuf,
         sentence: String,
     ) -> PyResult<Bound<'py, PyBytes>> {
         let piece = pieces_of(&[piece])?.remove(0);
-        let error = TraceError {
-            path: self.source(&piece)?.path().to_owned(),
-            offset: None,
-            kind: TraceErrorKind::Reported { sentence },
-        };
+        let error = TraceError { path, offset: None, kind: TraceErrorKind::Reported { sentence } };
         let unread = InputPart::unread(&piece, &error);
         Ok(PyBytes::new(py, &unread.to_bytes()))
     }
@@ -384,6 +401,28 @@ impl DividedJob {
         Ok(Vec::new())
     }
 
+    /// The same table for whoever reduces, from what became of all pieces of this many inputs;
+    /// `None` unless they can be joined.
+    fn table_of<'py>(
+        &self,
+        py: Python<'py>,
+        pieces: Vec<String>,
+        inputs: Vec<PyBackedBytes>,
+        count: usize,
+    ) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        let pieces = pieces_of(&pieces)?;
+        let joined = py.detach(|| {
+            let mut plan = self.plan.clone();
+            plan.trace_mut().inputs = vec![Source::from(""); count];
+            let inputs = inputs.iter().map(|bytes| InputPart::from_bytes(bytes));
+            InputTable::join(&plan, &pieces, &inputs.collect::<Result<Vec<_>, _>>()?)
+        });
+        Ok(match joined {
+            Ok(Joined::Whole(table, _)) => Some(PyBytes::new(py, &table.to_bytes())),
+            Ok(Joined::Again(_)) | Err(_) => None,
+        })
+    }
+
     /// Which pieces count, and where their packets stand: for those who reduce.
     fn table<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let whole = self.whole();
@@ -401,12 +440,14 @@ impl DividedJob {
                 SliceRanking::new(plan, self.grid).map(|ranking| Reducer::Top(Box::new(ranking)))
             }
             DividedPlan::Flows(plan, parameters) => ShardFlows::new(plan)
+                .map(|flows| flows.in_shards(self.job.shards))
                 .map(|flows| Reducer::Flows(Box::new((flows, parameters.clone())))),
             DividedPlan::Export(plan, parameters) => ShardRows::new(plan)
+                .map(|rows| rows.in_shards(self.job.shards))
                 .map(|rows| Reducer::Export(Box::new((rows, parameters.clone())))),
         };
         Ok(Shards {
-            reducer: Mutex::new(reducer.map_err(explained)?),
+            reducer: Mutex::new((reducer.map_err(explained)?, Vec::new())),
             table: InputTable::from_bytes(table).map_err(explained)?,
         })
     }
@@ -668,10 +709,11 @@ enum Reducer {
     Export(Box<(ShardRows, ExportParameters)>),
 }
 
-/// Reduces the parts of shards.
+/// Reduces the parts of shards, one shard after the other.
 #[pyclass(module = "flowsieve._native", frozen)]
 pub(crate) struct Shards {
-    reducer: Mutex<Reducer>,
+    /// The parts are those of the shard that is next.
+    reducer: Mutex<(Reducer, Vec<SlicePart>)>,
     table: InputTable,
 }
 
@@ -680,24 +722,39 @@ type Reduced<'py> = (Option<Bound<'py, PyBytes>>, Option<Table>, Option<Bound<'p
 
 #[pymethods]
 impl Shards {
+    /// Adds a part of the shard that is reduced next.
+    fn add(&self, part: &[u8]) -> PyResult<()> {
+        let part = SlicePart::from_bytes(part).map_err(explained)?;
+        self.reducer.lock().unwrap_or_else(PoisonError::into_inner).1.push(part);
+        Ok(())
+    }
+
     /// The tally of a shard of a slice from its parts; of a list of flows or an export the rows of
-    /// the shard, with their places; of a count with slices what the shard has of all of them.
+    /// the shard, with their places; of a count with slices what the shard has of all of them,
+    /// unless that is added to `all_slices`.
+    #[pyo3(signature = (slice, shard, all_slices = None))]
     fn reduce<'py>(
         &self,
         py: Python<'py>,
         slice: i64,
         shard: u32,
-        parts: Bound<'py, PyList>,
+        all_slices: Option<&WholeShard>,
     ) -> PyResult<Reduced<'py>> {
-        let parts: Vec<Vec<u8>> = parts.extract()?;
         let reduced = py.detach(|| {
-            let parts = parts.iter().map(|bytes| SlicePart::from_bytes(bytes));
-            let parts = parts.collect::<Result<Vec<_>, _>>()?;
-            let mut reducer = self.reducer.lock().unwrap_or_else(PoisonError::into_inner);
-            Ok(match &mut *reducer {
+            let mut locked = self.reducer.lock().unwrap_or_else(PoisonError::into_inner);
+            let (reducer, parts) = &mut *locked;
+            let parts = std::mem::take(parts);
+            Ok(match reducer {
                 Reducer::Count(count) => {
                     let (tally, whole) = count.count(slice, shard, &parts, &self.table)?;
-                    (Some(tally.to_bytes()), None, whole.map(|whole| whole.to_bytes()))
+                    let whole = match (whole, all_slices) {
+                        (Some(part), Some(all_slices)) => {
+                            all_slices.whole().as_mut().map_or(Ok(()), |all| all.add(&part))?;
+                            None
+                        }
+                        (whole, _) => whole.map(|whole| whole.to_bytes()),
+                    };
+                    (Some(tally.to_bytes()), None, whole)
                 }
                 Reducer::Top(ranking) => {
                     let ranked = ranking.rank(slice, &parts, &self.table)?;

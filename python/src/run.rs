@@ -188,6 +188,8 @@ struct Command {
     state: State,
     worker: Worker,
     stage: Arc<Stage>,
+    /// Rows that were shown and are still to be read, or the end of the rows.
+    shown: Option<(SchemaRef, Option<RecordBatch>)>,
 }
 
 /// Why nothing more can be read.
@@ -233,6 +235,9 @@ const CALLED_BACK: &str =
 impl Command {
     /// Begins to read rows if nothing was read yet; returns their names and types.
     fn begin_rows(&mut self) -> Result<SchemaRef, Trouble> {
+        if let Some((schema, _)) = &self.shown {
+            return Ok(Arc::clone(schema));
+        }
         if !matches!(self.state, State::Begun(_)) {
             return match &self.state {
                 State::Rows(rows) => Ok(rows.schema()),
@@ -256,6 +261,9 @@ impl Command {
 
     /// Reads the next rows; `None` at the end, once.
     fn next(&mut self) -> Result<Option<RecordBatch>, Trouble> {
+        if let Some((_, batch)) = self.shown.take() {
+            return Ok(batch);
+        }
         self.begin_rows()?;
         let State::Rows(rows) = &mut self.state else { return Ok(None) };
         let next = match rows.get_mut().tick() {
@@ -462,7 +470,8 @@ pub(crate) struct Run {
 impl Run {
     fn begin(output: Output, worker: Worker) -> Self {
         let stage = Arc::clone(&output.stage);
-        let command = Command { state: State::Begun(output), worker, stage: Arc::clone(&stage) };
+        let command =
+            Command { state: State::Begun(output), worker, stage: Arc::clone(&stage), shown: None };
         let process = std::process::id();
         Self { shared: Arc::new(Shared { command: Mutex::new(command), stage, process }) }
     }
@@ -519,6 +528,17 @@ impl Run {
             Ok::<_, Trouble>((schema, command.next()?))
         })?;
         Ok(batch.map(|batch| Table::new(schema, vec![batch])))
+    }
+
+    /// The next rows, which are still to be read: an empty table at the end.
+    fn show(&self, py: Python<'_>) -> PyResult<Table> {
+        py.detach(|| {
+            let mut command = self.shared.lock_for_python()?;
+            let schema = command.begin_rows()?;
+            let batch = command.next()?;
+            command.shown = Some((Arc::clone(&schema), batch.clone()));
+            Ok(Table::new(schema, batch.into_iter().collect()))
+        })
     }
 
     /// All rows that are left.

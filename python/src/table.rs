@@ -3,15 +3,17 @@
 use arrow_array::cast::AsArray as _;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::types::{
-    Float64Type, Int64Type, TimestampNanosecondType, UInt8Type, UInt16Type, UInt64Type,
+    ArrowPrimitiveType, Float64Type, Int16Type, Int32Type, Int64Type, TimestampNanosecondType,
+    UInt8Type, UInt16Type, UInt64Type,
 };
 use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchIterator, RecordBatchReader};
 use arrow_ipc::reader::StreamReader;
 use arrow_ipc::writer::StreamWriter;
 use arrow_schema::{ArrowError, DataType, SchemaRef};
+use pyo3::IntoPyObjectExt as _;
 use pyo3::exceptions::{PyKeyError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyCapsule, PyList};
+use pyo3::types::{PyBool, PyBytes, PyCapsule, PyList, PyString};
 
 /// For `pickle`: a function that makes the object, and its arguments.
 pub(crate) type Reduced<'py> = (Bound<'py, PyAny>, (Bound<'py, PyBytes>,));
@@ -30,6 +32,18 @@ impl Table {
 
     pub(crate) fn batches(&self) -> &[RecordBatch] {
         &self.batches
+    }
+
+    /// Returns these rows, without copying them.
+    fn range(&self, start: usize, stop: usize) -> impl Iterator<Item = RecordBatch> {
+        let mut first = 0;
+        self.batches.iter().filter_map(move |batch| {
+            let rows = batch.num_rows();
+            let from = start.saturating_sub(first).min(rows);
+            let to = stop.saturating_sub(first).min(rows);
+            first += rows;
+            (from < to).then(|| batch.slice(from, to - from))
+        })
     }
 }
 
@@ -56,19 +70,35 @@ impl Table {
     ) -> PyResult<Bound<'py, PyList>> {
         let column = self.schema.index_of(name);
         let column = column.map_err(|_| PyKeyError::new_err(name.to_owned()))?;
-        let values = PyList::empty(py);
-        let stop = stop.unwrap_or(usize::MAX);
-        let mut first = 0;
-        for batch in &self.batches {
-            let rows = batch.num_rows();
-            let from = start.saturating_sub(first).min(rows);
-            let to = stop.saturating_sub(first).min(rows);
-            for row in from..to {
-                values.append(value(py, batch.column(column), row)?)?;
-            }
-            first += rows;
+        let mut values = Vec::new();
+        for batch in self.range(start, stop.unwrap_or(usize::MAX)) {
+            append(py, batch.column(column), &mut values)?;
         }
-        Ok(values)
+        PyList::new(py, values)
+    }
+
+    /// The names of the columns and their types.
+    fn types(&self) -> Vec<(String, String)> {
+        let fields = self.schema.fields().iter();
+        fields.map(|field| (field.name().clone(), type_name(field.data_type()))).collect()
+    }
+
+    /// Some of the rows.
+    fn slice(&self, start: usize, stop: usize) -> Self {
+        Self { schema: self.schema.clone(), batches: self.range(start, stop).collect() }
+    }
+
+    /// Some of the columns.
+    fn select(&self, names: Vec<String>) -> PyResult<Self> {
+        let places = names
+            .iter()
+            .map(|name| self.schema.index_of(name).map_err(|_| PyKeyError::new_err(name.clone())));
+        let places = places.collect::<PyResult<Vec<_>>>()?;
+        let wrong = |error: ArrowError| PyValueError::new_err(error.to_string());
+        let schema = self.schema.project(&places).map_err(wrong)?;
+        let batches = self.batches.iter().map(|batch| batch.project(&places));
+        let batches = batches.collect::<Result<_, _>>().map_err(wrong)?;
+        Ok(Self { schema: schema.into(), batches })
     }
 
     /// Rows from their bytes in Arrow's IPC format, as `__reduce__` makes them.
@@ -118,41 +148,82 @@ pub(crate) fn stream_capsule(
     PyCapsule::new_with_value(py, rows, c"arrow_array_stream")
 }
 
-/// A value as Python's own.
-fn value<'py>(py: Python<'py>, array: &ArrayRef, row: usize) -> PyResult<Bound<'py, PyAny>> {
-    if array.is_null(row) {
-        return Ok(py.None().into_bound(py));
-    }
-    Ok(match array.data_type() {
-        DataType::Timestamp(_, _) => {
-            let times = array.as_primitive::<TimestampNanosecondType>();
-            times.value(row).into_pyobject(py)?.into_any()
-        }
-        DataType::Int64 => {
-            let numbers = array.as_primitive::<Int64Type>();
-            numbers.value(row).into_pyobject(py)?.into_any()
-        }
-        DataType::UInt64 => {
-            let numbers = array.as_primitive::<UInt64Type>();
-            numbers.value(row).into_pyobject(py)?.into_any()
-        }
-        DataType::UInt16 => {
-            let numbers = array.as_primitive::<UInt16Type>();
-            numbers.value(row).into_pyobject(py)?.into_any()
-        }
-        DataType::UInt8 => {
-            let numbers = array.as_primitive::<UInt8Type>();
-            numbers.value(row).into_pyobject(py)?.into_any()
-        }
-        DataType::Float64 => {
-            let numbers = array.as_primitive::<Float64Type>();
-            numbers.value(row).into_pyobject(py)?.into_any()
-        }
+/// Appends the values of a column as Python's own.
+fn append<'py>(
+    py: Python<'py>,
+    array: &ArrayRef,
+    values: &mut Vec<Bound<'py, PyAny>>,
+) -> PyResult<()> {
+    values.reserve(array.len());
+    match array.data_type() {
+        DataType::Timestamp(_, _) => numbers::<TimestampNanosecondType>(py, array, values),
+        DataType::Int64 => numbers::<Int64Type>(py, array, values),
+        DataType::UInt64 => numbers::<UInt64Type>(py, array, values),
+        DataType::UInt16 => numbers::<UInt16Type>(py, array, values),
+        DataType::UInt8 => numbers::<UInt8Type>(py, array, values),
+        DataType::Float64 => numbers::<Float64Type>(py, array, values),
         DataType::Boolean => {
-            let truth = array.as_boolean().value(row).into_pyobject(py)?;
-            truth.to_owned().into_any()
+            let truths = array.as_boolean().iter();
+            values.extend(truths.map(|truth| match truth {
+                Some(truth) => PyBool::new(py, truth).to_owned().into_any(),
+                None => py.None().into_bound(py),
+            }));
+            Ok(())
         }
-        DataType::Utf8 => array.as_string::<i32>().value(row).into_pyobject(py)?.into_any(),
-        other => return Err(PyTypeError::new_err(format!("no column is {other}"))),
-    })
+        DataType::Utf8 => {
+            let texts = array.as_string::<i32>().iter();
+            values.extend(texts.map(|text| match text {
+                Some(text) => PyString::new(py, text).into_any(),
+                None => py.None().into_bound(py),
+            }));
+            Ok(())
+        }
+        DataType::Dictionary(key, _) => {
+            let dictionary = array.as_any_dictionary();
+            let mut words = Vec::new();
+            append(py, dictionary.values(), &mut words)?;
+            let mut push = |key: Option<usize>| {
+                values.push(key.map_or_else(|| py.None().into_bound(py), |key| words[key].clone()));
+            };
+            match **key {
+                DataType::Int16 => {
+                    let keys = dictionary.keys().as_primitive::<Int16Type>();
+                    keys.iter().for_each(|key| push(key.map(|key| key as usize)));
+                }
+                _ => {
+                    let keys = dictionary.keys().as_primitive::<Int32Type>();
+                    keys.iter().for_each(|key| push(key.map(|key| key as usize)));
+                }
+            }
+            Ok(())
+        }
+        other => Err(PyTypeError::new_err(format!("no column is {other}"))),
+    }
+}
+
+fn numbers<'py, T: ArrowPrimitiveType>(
+    py: Python<'py>,
+    array: &ArrayRef,
+    values: &mut Vec<Bound<'py, PyAny>>,
+) -> PyResult<()>
+where
+    T::Native: IntoPyObject<'py>,
+{
+    for number in array.as_primitive::<T>() {
+        values.push(match number {
+            Some(number) => number.into_bound_py_any(py)?,
+            None => py.None().into_bound(py),
+        });
+    }
+    Ok(())
+}
+
+/// Returns the name that a type has for users.
+fn type_name(kind: &DataType) -> String {
+    match kind {
+        DataType::Timestamp(_, Some(zone)) => format!("timestamp[ns, {zone}]"),
+        DataType::Dictionary(_, values) => format!("dictionary[{}]", type_name(values)),
+        DataType::Utf8 => "string".to_owned(),
+        other => other.to_string().to_lowercase(),
+    }
 }

@@ -1,6 +1,9 @@
 """Filters: their laws, and that a notebook and the program have the same."""
 
 import ipaddress
+import os
+import subprocess
+import sys
 
 import pytest
 from hypothesis import given, settings
@@ -112,3 +115,92 @@ def test_what_does_not_go_together_is_refused(tmp_path):
         fs.Filter(attributes=2).insert([1, 2], [1])
     with pytest.raises(fs.Error, match="missing"):
         fs.Filter.load(tmp_path / "missing.fsieve")
+
+
+@pytest.fixture
+def saved(tmp_path):
+    """A folder with a saved filter, and what it holds."""
+    path = tmp_path / "folder" / "f.fsieve"
+    path.parent.mkdir()
+    fs.Filter("bloom").save(path)
+    return path, path.read_bytes()
+
+
+def other():
+    """A filter with other bytes."""
+    made = fs.Filter("bloom")
+    made.insert([1, 2, 3])
+    return made
+
+
+def test_a_save_that_fails_leaves_what_was_there(saved, tmp_path):
+    path, content = saved
+    target = tmp_path / "taken"
+    (target / "inside").mkdir(parents=True)
+    with pytest.raises(fs.Error, match="taken.*cannot be saved"):
+        other().save(target)
+    assert [one.name for one in target.iterdir()] == ["inside"]
+    with pytest.raises(fs.Error, match="cannot be saved"):
+        other().save(tmp_path / "missing" / "f.fsieve")
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["folder", "taken"]
+    # No room for a file of this size: the write fails in the middle.
+    script = f"""
+import resource, signal, flowsieve as fs
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+try:
+    fs.Filter("bloom").save({str(path)!r})
+except fs.Error as error:
+    print(error)
+"""
+    said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+    assert "f.fsieve" in said and "cannot be saved" in said
+    assert path.read_bytes() == content and [one.name for one in path.parent.iterdir()] == ["f.fsieve"]
+
+
+def test_a_save_into_a_folder_that_is_read_only_leaves_nothing(saved):
+    path, content = saved
+    path.parent.chmod(0o555)
+    # Root may write there all the same, so somebody else tries.
+    script = f"""
+import os, pathlib
+import flowsieve as fs
+made = fs.Filter("bloom")
+if os.getuid() == 0:
+    os.setgid(65534)
+    os.setuid(65534)
+try:
+    made.save({path.name!r})
+except fs.Error as error:
+    print(error)
+"""
+    said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=path.parent).stdout
+    path.parent.chmod(0o755)
+    assert "cannot be saved" in said
+    assert path.read_bytes() == content and [one.name for one in path.parent.iterdir()] == ["f.fsieve"]
+
+
+def test_a_save_follows_no_link_and_takes_no_name_of_others(saved, tmp_path):
+    path, content = saved
+    victim = tmp_path / "victim"
+    victim.write_bytes(b"mine")
+    # Names that a temporary file might have: links to a file of somebody, and files.
+    decoys = [f".flowsieve-{name}.tmp" for name in ("", "a", os.getpid(), f"{os.getpid()}.0", path.name)]
+    decoys += [f"{path.name}.tmp", f"{path.name}.{os.getpid()}.tmp", f".{path.name}.tmp", f".flowsieve-{path.name}", *map(str, range(200))]
+    for number, name in enumerate(decoys):
+        if number % 2:
+            (path.parent / name).symlink_to(victim)
+        else:
+            (path.parent / name).write_bytes(b"theirs")
+    link = path.parent / "link.fsieve"
+    link.symlink_to(victim)
+    made = other()
+    made.save(path)
+    made.save(link)
+    assert path.read_bytes() != content and fs.Filter.load(path).contains([1, 4]).tolist() == [True, False]
+    # The link itself is replaced, and not what it points to.
+    assert not link.is_symlink() and link.read_bytes() == path.read_bytes()
+    assert victim.read_bytes() == b"mine"
+    assert sorted(one.name for one in path.parent.iterdir()) == sorted([*decoys, path.name, link.name])
+    for number, name in enumerate(decoys):
+        assert (path.parent / name).read_bytes() == (b"mine" if number % 2 else b"theirs")

@@ -302,3 +302,54 @@ def test_threads_share_a_result(large):
         thread.join()
     assert sum(rows) == 150_000 == export.totals.rows
     assert all("read already" in error for error in errors)
+
+
+def test_tables_are_looked_at_as_in_other_libraries(trace):
+    table = fs.flows(trace).flows.read()
+    assert table.shape == (3953, len(table.columns)) and table.columns == list(table.schema) == table.column_names
+    types = table.schema
+    assert types["start"] == "timestamp[ns, UTC]" and types["src"] == types["dst"] == types["ended"] == "dictionary[string]"
+    assert (types["src_port"], types["proto"], types["packets"], types["domain"]) == ("uint16", "uint8", "uint64", "string")
+    rows = table.rows()
+    assert table[0] == rows[0] and table[-1] == rows[-1] and table.head(3).rows() == rows[:3] == table[:3].rows()
+    assert table[10:20].rows() == rows[10:20] and table[-5:].rows() == rows[-5:] and len(table[20:10]) == 0 == len(table.head(0))
+    assert list(table) == rows
+    some = table[["dst", "packets"]]
+    assert some.shape == (3953, 2) and some[7] == {"dst": rows[7]["dst"], "packets": rows[7]["packets"]}
+    for wrong, kind in (("colour", KeyError), (["src", "colour"], KeyError), (3953, IndexError), (-3954, IndexError), (slice(0, 9, 2), ValueError), (1.5, TypeError)):
+        with pytest.raises(kind):
+            table[wrong]
+    assert pickle.loads(pickle.dumps(table[100:200])).rows() == rows[100:200]
+
+
+def test_addresses_are_dictionaries_but_not_in_pandas(large):
+    pyarrow = pytest.importorskip("pyarrow")
+    flows = fs.flows(large, idle="1ms").flows.read()
+    arrow = flows.to_arrow()
+    assert pyarrow.types.is_dictionary(arrow.schema.field("src").type)
+    assert arrow["src"].to_pylist() == flows["src"] and arrow["ended"].to_pylist() == flows["ended"]
+    polars = pytest.importorskip("polars")
+    assert flows.to_polars()["src"].cast(polars.String).to_list() == flows["src"]
+    pytest.importorskip("pandas")
+    frame = flows.to_pandas()
+    assert frame["src"].dtype == object and list(frame["src"]) == flows["src"]
+
+
+def test_streams_show_their_first_rows_and_keep_them(large, trace):
+    for result, rows in ((fs.flows(large, idle="1ms"), "flows"), (fs.export(large, all=True), "rows"), (fs.flows(trace, where="port 1"), "flows")):
+        stream = getattr(result, rows)
+        assert "as they come" in repr(result) and "as they come" in repr(stream)
+        shown = result._repr_html_()
+        assert shown == stream._repr_html_() and "as they come" in shown
+        tables = list(stream)
+        count = sum(map(len, tables))
+        assert count == getattr(result.totals, rows) and ("<td>" in shown) == (count > 0)
+        assert f"{count:,} {rows}" in repr(result) or count == 0
+        assert f"{count:,} {rows}" in result._repr_html_() or count == 0
+    pyarrow = pytest.importorskip("pyarrow")
+    flows = fs.flows(trace)
+    flows._repr_html_()
+    assert pyarrow.table(flows.flows).num_rows == 3953
+    closed = fs.flows(trace)
+    closed.close()
+    assert "was closed" in closed._repr_html_()

@@ -22,6 +22,7 @@ if shutil.which("java") is None:
     pytest.skip("Spark needs a Java runtime", allow_module_level=True)
 
 import flowsieve as fs  # noqa: E402
+from flowsieve import _spark, pieces  # noqa: E402
 from flowsieve import spark as on_spark  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -122,6 +123,17 @@ def executors() -> list[int]:
     return found
 
 
+def after_planning(patch, what):
+    """Does this when a run was planned, and before its first job."""
+    enter = _spark.Run.__enter__
+
+    def begin(self):
+        what()
+        return enter(self)
+
+    patch.setattr(_spark.Run, "__enter__", begin)
+
+
 def equal(counted, whole):
     assert counted.slices.to_arrow().equals(whole.slices.to_arrow())
     assert counted.document == whole.document
@@ -141,6 +153,37 @@ PLANS = [
 @pytest.mark.parametrize("options", [PLANS[0], *(pytest.param(plan, marks=pytest.mark.long) for plan in PLANS[1:])], ids=str)
 def test_the_answer_is_that_of_one_process(session, options):
     equal(on_spark.count(session, TRACES, task_bytes=200_000, **options), fs.count(TRACES, **options))
+
+
+@pytest.mark.parametrize("most", [None, 0])
+@pytest.mark.parametrize("partitions", [None, 3, 20])
+def test_it_is_so_whatever_the_partitions(session, monkeypatch, most, partitions):
+    """Whether the reducers or the driver join the pieces, and whether a reducer has all slices of its shards."""
+    if most is not None:
+        monkeypatch.setattr(_spark, "_MOST_ENDS", most)
+    equal(on_spark.count(session, TRACES, task_bytes=200_000, partitions=partitions), fs.count(TRACES))
+
+
+def test_each_task_is_a_partition(session):
+    with _spark.Run(session, pieces.plan("count", TRACES, task_bytes=100_000), 3) as run:
+        tasks = run._plan.tasks
+        assert run._map(tasks, 1).rdd.getNumPartitions() == len(tasks) > 8
+
+
+def test_a_range_that_begins_at_a_wrong_place_is_read_again(session, tmp_path):
+    """Payloads that look like records, so that the beginning of a range is guessed wrong."""
+    data = Path(TRACES[0]).read_bytes()
+    inner = data[24 : 24 + 60_000]
+    record = data[24:40]
+    fake = record[:8] + len(inner).to_bytes(4, "little") * 2 + inner
+    trap = tmp_path / "trap.pcap"
+    trap.write_bytes(data[:24] + fake * 20 + data[24:])
+    plan = pieces.plan("count", trap, task_bytes=100_000)
+    ends = [end for task in plan.tasks for end in pieces.map(task)[0]]
+    assert pieces.join(plan, ends), "a guess was wrong"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", fs.InputWarning)
+        equal(on_spark.count(session, trap, task_bytes=100_000), fs.count(trap))
 
 
 def test_rankings_are_those_of_one_process(session):
@@ -233,13 +276,7 @@ def test_a_file_that_is_replaced_after_the_plan_is_named(session, tmp_path, monk
     """Its first range was asked for again and again."""
     gone = tmp_path / "gone.pcap"
     gone.write_bytes(Path(TRACES[0]).read_bytes())
-    share = on_spark.Divided.share
-
-    def replace(self):
-        gone.write_bytes(b"no capture any more" * 100_000)
-        return share(self)
-
-    monkeypatch.setattr(on_spark.Divided, "share", replace)
+    after_planning(monkeypatch, lambda: gone.write_bytes(b"no capture any more" * 100_000))
     with pytest.warns(fs.InputWarning, match="gone.pcap"):
         counted = on_spark.count(session, [gone, TRACES[1]], task_bytes=100_000)
     assert "gone.pcap" in counted.inputs[0].error and not counted.complete
@@ -292,9 +329,7 @@ def test_an_executor_that_is_killed_changes_nothing(session, large, stage):
             time.sleep(0.005)
 
     task_bytes = 4 << 20
-    from flowsieve._divided import Divided, words_of
-
-    tasks = len(Divided(words_of("count", {}), large, task_bytes).tasks())
+    tasks = len(pieces.plan("count", large, task_bytes=task_bytes).tasks)
     assert tasks > 6
     done = threading.Event()
     thread = threading.Thread(target=kill)
@@ -323,13 +358,7 @@ def test_a_cut_capture_is_listed_and_a_missing_one_raises(session, tmp_path):
 def test_a_file_that_the_workers_cannot_read_raises_with_its_name(session, tmp_path, monkeypatch):
     gone = tmp_path / "gone.pcap"
     gone.write_bytes(Path(TRACES[0]).read_bytes())
-    divide = on_spark.Divided.share
-
-    def share(self, *words):
-        gone.unlink(missing_ok=True)
-        return divide(self, *words)
-
-    monkeypatch.setattr(on_spark.Divided, "share", share)
+    after_planning(monkeypatch, lambda: gone.unlink(missing_ok=True))
     with pytest.raises(fs.Error, match="gone.pcap"):
         on_spark.count(session, [gone, TRACES[1]])
     gone.write_bytes(Path(TRACES[0]).read_bytes())
@@ -396,14 +425,8 @@ def test_an_object_store_that_fails_once_is_asked_again(session, store):
     counted = on_spark.count(session, captures, task_bytes=200_000)
     assert counted.slices.to_arrow().equals(whole.slices.to_arrow())
     # The driver looks at heads of files, too: failures begin with the workers.
-    divide = on_spark.Divided.share
-
-    def share(self, *words):
-        state["failures"] = 1
-        return divide(self, *words)
-
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(on_spark.Divided, "share", share)
+        after_planning(patch, lambda: state.update(failures=1))
         counted = on_spark.count(session, captures)
     assert state["failures"] == 0
     assert counted.slices.to_arrow().equals(whole.slices.to_arrow())
@@ -413,14 +436,8 @@ def test_an_object_store_that_fails_once_is_asked_again(session, store):
 def test_an_object_store_that_stays_broken_raises(session, store):
     pytest.importorskip("aiohttp", reason="fsspec reads HTTP with aiohttp")
     address, state = store
-    divide = on_spark.Divided.share
-
-    def share(self, *words):
-        state["failures"] = 10**9
-        return divide(self, *words)
-
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(on_spark.Divided, "share", share)
+        after_planning(patch, lambda: state.update(failures=10**9))
         with pytest.raises(Exception, match="503|generated.pcap"):
             on_spark.count(session, [f"{address}/generated.pcap"])
 

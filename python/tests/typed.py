@@ -2,7 +2,10 @@
 
 import datetime
 
+from concurrent.futures import ProcessPoolExecutor
+
 import flowsieve as fs
+from flowsieve import pieces
 
 counted = fs.count(["a.pcap", "b.pcap"], slice=datetime.timedelta(seconds=1), element="flow", dns_port=[5353, 5354])
 packets: int = counted.totals.packets
@@ -15,6 +18,17 @@ made = fs.Filter("cmdbf", attributes=["src", "dst"])
 made.insert([1], [2])
 bounds = made.estimate()
 if bounds is not None:
-    upper: int = bounds.upper
+    upper: int | None = bounds.upper
+slices: fs.Table = counted.slices
+column: list[object] = slices["exact"]
+some: fs.Table = slices[["start", "exact"]][2:4].head(1)
+row: dict[str, object] = slices[0]
+rows, columns = slices.shape
+for later in fs.count("folder", follow=True).slices:
+    print(later.schema["exact"])
 index = fs.Index("archive")
 names: list[str] = index.search(src="10.0.0.1").rows.column_names
+with ProcessPoolExecutor() as pool:
+    divided: fs.Counts = pieces.run("count", "a.pcap", submit=pool.submit, slice="1min")
+    keys: fs.Table = pieces.run("top", "a.pcap", submit=pool.submit).keys
+    shards: list[fs.Table] = pieces.run("flows", "a.pcap", submit=pool.submit).shards

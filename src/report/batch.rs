@@ -149,7 +149,7 @@ impl Array {
             Kind::U8 => Values::U8(Vec::new()),
             Kind::F64 | Kind::Decimal | Kind::Whole => Values::F64(Vec::new()),
             Kind::Bool => Values::Bool(Vec::new()),
-            Kind::Text | Kind::Token | Kind::Word => Values::Text(Texts::default()),
+            Kind::Text | Kind::Token | Kind::Address | Kind::Word => Values::Text(Texts::default()),
             Kind::Seconds | Kind::List(_) | Kind::Object | Kind::Tally => Values::Cells(Vec::new()),
         };
         Self { values, valid: nullable.then(Vec::new) }

@@ -29,8 +29,10 @@ pub(super) enum Kind {
     Whole,
     Bool,
     Text,
-    /// A text without any character that a format quotes, such as an address.
+    /// A text without any character that a format quotes.
     Token,
+    /// An address, which many rows share: like [`Self::Token`], with a dictionary in Arrow's stream.
+    Address,
     /// A text out of a small set: Parquet keeps a dictionary.
     Word,
     /// Joined to one text in flat formats.

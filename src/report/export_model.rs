@@ -181,13 +181,13 @@ pub(super) fn export_columns(kind: Option<ElementKind>, names: FlowNames) -> Col
         .aliases(["ts", "event.start", "flowStartNanoseconds"]);
     if has(Attribute::Source) {
         columns = columns
-            .texts("src", Kind::Token, false, |rows| &rows.src)
+            .texts("src", Kind::Address, false, |rows| &rows.src)
             .doc("address of the sender of the first packet")
             .aliases(["id.orig_h", "source.ip", "sourceIPv4Address or sourceIPv6Address"]);
     }
     if has(Attribute::Destination) {
         columns = columns
-            .texts("dst", Kind::Token, false, |rows| &rows.dst)
+            .texts("dst", Kind::Address, false, |rows| &rows.dst)
             .doc("address of its receiver")
             .aliases([
                 "id.resp_h",

@@ -161,13 +161,13 @@ pub(super) fn flow_columns(shape: FlowShape, names: FlowNames) -> Columns<FlowRe
             .text(seconds);
     }
     columns = columns
-        .written("src", Kind::Token, false, |flow, text| {
+        .written("src", Kind::Address, false, |flow, text| {
             push_address(flow.addresses.ends().0, text);
             true
         })
         .doc("address of the sender of the first packet")
         .aliases(["id.orig_h", "source.ip", "sourceIPv4Address or sourceIPv6Address"])
-        .written("dst", Kind::Token, false, |flow, text| {
+        .written("dst", Kind::Address, false, |flow, text| {
             push_address(flow.addresses.ends().1, text);
             true
         })

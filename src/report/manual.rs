@@ -125,7 +125,7 @@ fn word(kind: &Kind) -> &'static str {
         Kind::I64 | Kind::U64 | Kind::U16 | Kind::U8 | Kind::Whole => "integer",
         Kind::Seconds | Kind::F64 | Kind::Decimal => "number",
         Kind::Bool => "boolean",
-        Kind::Text | Kind::Token | Kind::Word => "text",
+        Kind::Text | Kind::Token | Kind::Address | Kind::Word => "text",
         Kind::List(_) => "list",
         Kind::Object | Kind::Tally => "object",
     }

@@ -86,7 +86,7 @@ impl<R, F: FnMut(RecordBatch) -> io::Result<()>> RecordBatches<R, F> {
         let schema = columns.schema();
         let limits = Limits::new(BATCH_ROWS, checked_rows);
         let batch = Batch::new(&schema);
-        Self { columns, schema: arrow_schema(&schema), batch, limits, take }
+        Self { columns, schema: arrow_schema(&schema, false), batch, limits, take }
     }
 
     /// The names and types of the columns.

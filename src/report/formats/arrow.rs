@@ -1,5 +1,6 @@
 //! Arrow: the rows of the CSV as an IPC file (Feather, version 2), or as an IPC stream with the
-//! document behind it.
+//! document behind it. In the stream addresses and words have a dictionary a batch; a file may have
+//! only one, which is not known before its last row.
 //!
 //! A reader of Arrow stops at the end of the stream. What follows there is one JSON document: that
 //! of the format `json` without the rows.
@@ -9,6 +10,8 @@ use crate::report::cell::{Cell, Kind};
 use crate::report::format::{BatchSize, Document, Format, Part, ReportFormat, write_document};
 use crate::report::rows::{Frame, Tail};
 use crate::zone::Zone;
+use arrow_array::builder::StringDictionaryBuilder;
+use arrow_array::types::{ArrowDictionaryKeyType, Int16Type, Int32Type};
 use arrow_array::{
     ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray,
     TimestampNanosecondArray, UInt8Array, UInt16Array, UInt64Array,
@@ -62,13 +65,13 @@ impl Format for ArrowFile {
     }
 
     fn begin(&mut self, schema: &Schema, _: &Frame, _: &mut dyn Write) -> io::Result<()> {
-        let file = FileWriter::try_new(Vec::new(), &arrow_schema(schema));
+        let file = FileWriter::try_new(Vec::new(), &arrow_schema(schema, false));
         self.0 = Some(file.map_err(io::Error::other)?);
         Ok(())
     }
 
     fn encode(&mut self, batch: &Batch) -> io::Result<Part> {
-        Ok(Part::Other(Box::new(record_batch(batch, &arrow_schema(&batch.schema)))))
+        Ok(encoded(batch, false))
     }
 
     fn write(&mut self, part: Part, out: &mut dyn Write) -> io::Result<()> {
@@ -94,13 +97,13 @@ impl Format for ArrowStream {
     }
 
     fn begin(&mut self, schema: &Schema, _: &Frame, _: &mut dyn Write) -> io::Result<()> {
-        let stream = StreamWriter::try_new(Vec::new(), &arrow_schema(schema));
+        let stream = StreamWriter::try_new(Vec::new(), &arrow_schema(schema, true));
         self.0 = Some(stream.map_err(io::Error::other)?);
         Ok(())
     }
 
     fn encode(&mut self, batch: &Batch) -> io::Result<Part> {
-        ArrowFile(None).encode(batch)
+        Ok(encoded(batch, true))
     }
 
     fn write(&mut self, part: Part, out: &mut dyn Write) -> io::Result<()> {
@@ -121,11 +124,25 @@ impl Format for ArrowStream {
     }
 }
 
-/// Returns the schema in Arrow's types.
-pub(in crate::report) fn arrow_schema(schema: &Schema) -> SchemaRef {
-    let fields = schema
-        .iter()
-        .map(|field| ArrowField::new(field.name.as_ref(), data_type(field), field.nullable));
+fn encoded(batch: &Batch, dictionaries: bool) -> Part {
+    Part::Other(Box::new(record_batch(batch, &arrow_schema(&batch.schema, dictionaries))))
+}
+
+/// Returns the schema in Arrow's types, with or without dictionaries.
+pub(in crate::report) fn arrow_schema(schema: &Schema, dictionaries: bool) -> SchemaRef {
+    let fields = schema.iter().map(|field| {
+        let key = match field.kind {
+            Kind::Address if dictionaries => Some(DataType::Int32),
+            Kind::Word if dictionaries => Some(DataType::Int16),
+            _ => None,
+        };
+        let plain = data_type(field);
+        let kind = match key {
+            Some(key) => DataType::Dictionary(Box::new(key), Box::new(plain)),
+            None => plain,
+        };
+        ArrowField::new(field.name.as_ref(), kind, field.nullable)
+    });
     Arc::new(ArrowSchema::new(fields.collect::<Vec<_>>()))
 }
 
@@ -140,9 +157,13 @@ fn data_type(field: &Field) -> DataType {
         Kind::U8 => DataType::UInt8,
         Kind::F64 | Kind::Decimal | Kind::Whole | Kind::Seconds => DataType::Float64,
         Kind::Bool => DataType::Boolean,
-        Kind::Text | Kind::Token | Kind::Word | Kind::List(_) | Kind::Object | Kind::Tally => {
-            DataType::Utf8
-        }
+        Kind::Text
+        | Kind::Token
+        | Kind::Address
+        | Kind::Word
+        | Kind::List(_)
+        | Kind::Object
+        | Kind::Tally => DataType::Utf8,
     }
 }
 
@@ -157,12 +178,13 @@ fn name_of(zone: Zone) -> &'static str {
 
 /// Returns the rows as a record batch.
 pub(in crate::report) fn record_batch(batch: &Batch, schema: &SchemaRef) -> RecordBatch {
-    let arrays = batch.columns().map(|(field, array)| arrow_array(field, array));
+    let arrays = batch.columns().zip(schema.fields());
+    let arrays = arrays.map(|((field, array), kind)| arrow_array(field, array, kind.data_type()));
     let arrays = RecordBatch::try_new(Arc::clone(schema), arrays.collect());
     arrays.expect("arrays are as long as the batch and of the types of the schema")
 }
 
-fn arrow_array(field: &Field, array: &Array) -> ArrayRef {
+fn arrow_array(field: &Field, array: &Array, kind: &DataType) -> ArrayRef {
     let nulls = || array.valid.clone().map(Into::into);
     match &array.values {
         Values::I64(times) if matches!(field.kind, Kind::Time(_)) => {
@@ -185,7 +207,13 @@ fn arrow_array(field: &Field, array: &Array) -> ArrayRef {
         Values::Text(texts) => {
             let rows = 0..texts.ends.len();
             let texts = rows.map(|row| (!array.is_null(row)).then(|| texts.get(row)));
-            Arc::new(texts.collect::<StringArray>())
+            match kind {
+                DataType::Dictionary(key, _) if **key == DataType::Int16 => {
+                    dictionary::<Int16Type>(texts)
+                }
+                DataType::Dictionary(..) => dictionary::<Int32Type>(texts),
+                _ => Arc::new(texts.collect::<StringArray>()),
+            }
         }
         Values::Cells(cells) => {
             let texts = cells.iter().map(|cell| match cell {
@@ -195,4 +223,14 @@ fn arrow_array(field: &Field, array: &Array) -> ArrayRef {
             Arc::new(texts.collect::<StringArray>())
         }
     }
+}
+
+fn dictionary<'a, K: ArrowDictionaryKeyType>(
+    texts: impl Iterator<Item = Option<&'a str>>,
+) -> ArrayRef {
+    let mut builder = StringDictionaryBuilder::<K>::new();
+    for text in texts {
+        builder.append_option(text);
+    }
+    Arc::new(builder.finish())
 }

@@ -80,6 +80,7 @@ const fn is_plain(kind: &Kind) -> bool {
             | Kind::U8
             | Kind::Bool
             | Kind::Token
+            | Kind::Address
     )
 }
 

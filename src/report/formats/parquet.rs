@@ -76,7 +76,12 @@ impl Shape {
                     properties.set_column_compression(path, Compression::SNAPPY)
                 }
                 Kind::Word => properties.set_column_dictionary_enabled(path, true),
-                Kind::Text | Kind::Token | Kind::List(_) | Kind::Object | Kind::Tally => properties
+                Kind::Text
+                | Kind::Token
+                | Kind::Address
+                | Kind::List(_)
+                | Kind::Object
+                | Kind::Tally => properties
                     .set_column_compression(path.clone(), Compression::SNAPPY)
                     // Bounds of texts that are nearly all different exclude nothing.
                     .set_column_statistics_enabled(path.clone(), EnabledStatistics::None)
@@ -158,9 +163,13 @@ fn parquet_field(field: &Field) -> Result<Type, ParquetError> {
         Kind::U8 => (Physical::INT32, Some(LogicalType::integer(8, false))),
         Kind::Bool => (Physical::BOOLEAN, None),
         Kind::F64 | Kind::Decimal | Kind::Whole | Kind::Seconds => (Physical::DOUBLE, None),
-        Kind::Text | Kind::Token | Kind::Word | Kind::List(_) | Kind::Object | Kind::Tally => {
-            (Physical::BYTE_ARRAY, Some(LogicalType::String))
-        }
+        Kind::Text
+        | Kind::Token
+        | Kind::Address
+        | Kind::Word
+        | Kind::List(_)
+        | Kind::Object
+        | Kind::Tally => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
     };
     Type::primitive_type_builder(&field.name, physical)
         .with_logical_type(logical)

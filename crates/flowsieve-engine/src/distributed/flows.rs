@@ -20,6 +20,7 @@ use std::io;
 #[derive(Clone, Debug)]
 pub struct ShardFlows {
     plan: FlowPlan,
+    shards: Option<u32>,
 }
 
 /// A flow and the place of its first packet.
@@ -49,7 +50,15 @@ impl ShardFlows {
     /// The plan contradicts itself.
     pub fn new(plan: &FlowPlan) -> Result<Self, PieceError> {
         PiecePlan::check(plan)?;
-        Ok(Self { plan: plan.clone() })
+        Ok(Self { plan: plan.clone(), shards: None })
+    }
+
+    /// Sets the number of shards, as [`super::Outline::in_shards`].
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn in_shards(mut self, shards: Option<u32>) -> Self {
+        self.shards = shards;
+        self
     }
 
     /// Lists the flows of one shard from its parts, which may come in any order. Parts of pieces
@@ -67,7 +76,7 @@ impl ShardFlows {
         table: &InputTable,
         mut take: impl FnMut(PlacedFlow) -> io::Result<()>,
     ) -> Result<FlowTally, PieceError> {
-        let outline = self.plan.outline();
+        let outline = self.plan.outline().in_shards(self.shards);
         let is_here = |digest: Digest| shard_of(digest, outline.shards.into()) as u32 == shard;
         let mut packets = TraceOrder::new(0, shard, parts, table)?;
         let mut flows = PackedFlows::new(&self.plan, outline.digester());

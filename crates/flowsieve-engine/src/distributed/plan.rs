@@ -43,7 +43,7 @@ enum Run<'a> {
     Export(&'a ExportPlan),
 }
 
-/// Number of shards of a list of flows.
+/// Number of shards of a list of flows, unless it is set.
 const FLOW_SHARDS: u32 = 64;
 
 /// Number of shards of each slice of an export; there are many slices.
@@ -68,6 +68,16 @@ pub(super) enum Form {
 }
 
 impl Outline<'_> {
+    /// Returns the plan in this many shards, where no number depends on them.
+    pub fn in_shards(mut self, shards: Option<u32>) -> Self {
+        if let (Run::Flows(_) | Run::Export(_), None, Some(shards)) =
+            (self.run, self.slicing.width_ns, shards)
+        {
+            self.shards = shards.max(1);
+        }
+        self
+    }
+
     /// Returns what turns packets into elements.
     pub(super) fn maker(&self) -> Box<dyn BatchBuilder<Batch = ElementBatch>> {
         match self.run {

@@ -19,6 +19,7 @@ const ROWS_AT_ONCE: usize = 4096;
 #[derive(Clone, Debug)]
 pub struct ShardRows {
     plan: ExportPlan,
+    shards: Option<u32>,
 }
 
 /// The position of a row: the rows of an export are sorted by it.
@@ -55,7 +56,15 @@ impl ShardRows {
     /// The plan contradicts itself.
     pub fn new(plan: &ExportPlan) -> Result<Self, PieceError> {
         PiecePlan::check(plan)?;
-        Ok(Self { plan: plan.clone() })
+        Ok(Self { plan: plan.clone(), shards: None })
+    }
+
+    /// Sets the number of shards, as [`super::Outline::in_shards`].
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn in_shards(mut self, shards: Option<u32>) -> Self {
+        self.shards = shards;
+        self
     }
 
     /// Makes the rows of one shard of a slice from its parts, which may come in any order. Parts of
@@ -75,7 +84,7 @@ impl ShardRows {
         table: &InputTable,
         mut take: impl FnMut(&mut ExportRows, &[RowPlace]) -> io::Result<()>,
     ) -> Result<RowTally, PieceError> {
-        let outline = self.plan.outline();
+        let outline = self.plan.outline().in_shards(self.shards);
         let is_here = |digest: Digest| shard_of(digest, outline.shards.into()) as u32 == shard;
         let mut elements = TraceOrder::new(slice, shard, parts, table)?;
         let mut made = PackedRows::new(&self.plan, outline.digester());

@@ -1,12 +1,15 @@
 """A count in pieces has the answer of one run, to the bit, whatever the pieces; without an engine."""
 
+import contextlib
 import functools
 import gzip
 import json
+import multiprocessing
 import os
 import pickle
 import random
 import warnings
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -14,10 +17,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import flowsieve as fs
-from flowsieve import _divided
-from flowsieve._divided import Divided, ReadAhead, RemoteFile, counted_here, done_here, words_of
-from flowsieve._results import Counts, Export, Flows, Top
-from flowsieve._run import Command
+from flowsieve import _memory, _native, _remote, pieces
+from flowsieve._remote import RemoteFile
+from flowsieve._table import plain
+from flowsieve.pieces import BUDGET, Plan, words_of
 
 ROOT = Path(__file__).resolve().parents[2]
 TRACES = [str(ROOT / "traces" / name) for name in ("generated.pcap", "netns-dns.pcap", "netns-mirror.pcap", "netns-web-loss.pcap")]
@@ -26,6 +29,35 @@ STRUCTURES = [
     "subset", "bloom", "mdbf", "cmdbf", "bfm", "cbfm", "wcbfm", "cartesian", "counting", "split-counting", "scalable",
     "dleft", "hll", "exact",
 ]  # fmt: skip
+
+
+def parts_of(plan, budget=BUDGET):
+    """What all tasks emit, and what became of their pieces."""
+    shuffled, tasks = [], plan.tasks
+    while tasks:
+        ends = []
+        for task in tasks:
+            for piece in task.pieces:
+                for row in task.worker.read(piece, budget):
+                    if row[1] < 0:
+                        ends.append(row[2])
+                    else:
+                        shuffled.append(row)
+        tasks = pieces.join(plan, ends)
+    return shuffled
+
+
+def done_here(command, captures, task_bytes=None, budget=BUDGET, skip_unreadable=False, planned=None, **options):
+    """A run in pieces, all in this process."""
+    plan = pieces.plan(command, captures, task_bytes=task_bytes, skip_unreadable=skip_unreadable, **options)
+    if planned is not None:
+        planned(plan)
+    parts = parts_of(plan, budget)
+    return pieces.report(plan, [pieces.reduce(plan.reducer(), parts)])
+
+
+def counted_here(captures, task_bytes=None, budget=BUDGET, **options):
+    return done_here("count", captures, task_bytes, budget, **options)
 
 
 def equal(divided, whole):
@@ -101,24 +133,18 @@ def test_combinations_and_directions_have_it():
 )
 def test_rankings_have_it(options):
     whole = fs.top(TRACES, **options)
-    divided = Top(done_here("top", TRACES, 100_000, 10_000, **options)[0])
+    divided = done_here("top", TRACES, 100_000, 10_000, **options)
     assert divided.keys.to_arrow().equals(whole.keys.to_arrow())
     assert divided.document == whole.document
 
 
 @pytest.mark.parametrize("options", [{}, {"bidirectional": True, "idle": "500ms"}, {"active": "1s", "names": "zeek"}], ids=str)
 def test_lists_of_flows_have_it(options):
-    pyarrow = pytest.importorskip("pyarrow")
+    pytest.importorskip("pyarrow")
     whole = fs.flows(TRACES, **options)
-    flows = whole.flows.to_arrow()
-    command, shards = done_here("flows", TRACES, 100_000, 10_000, **options)
-    divided = Flows(command)
-    assert divided.flows.to_arrow().num_rows == 0
-    rows = pyarrow.concat_tables([pyarrow.table(shard) for shard in shards])
-    start = flows.column_names[0]
-    places = [name for name in rows.column_names if name.startswith("begun_")]
-    rows = rows.sort_by([(name, "ascending") for name in [start, *places]]).drop_columns(places)
-    assert rows.combine_chunks().equals(flows.combine_chunks())
+    flows = plain(whole.flows.to_arrow())
+    divided = done_here("flows", TRACES, 100_000, 10_000, **options)
+    assert divided.to_arrow().combine_chunks().equals(flows.combine_chunks())
     assert divided.document == whole.document
 
 
@@ -150,15 +176,11 @@ def test_exports_of_real_captures_have_it(options):
 
 def equal_exports(captures, options):
     """Rows of disordered slices stand behind all others in a run of one process, so both are brought into one order."""
-    pyarrow = pytest.importorskip("pyarrow")
+    pytest.importorskip("pyarrow")
     whole = fs.export(captures, **options)
-    expected = whole.rows.to_arrow()
-    command, shards = done_here("export", captures, 100_000, 10_000, **options)
-    divided = Export(command)
-    assert divided.rows.to_arrow().num_rows == 0
-    rows = pyarrow.concat_tables([pyarrow.table(shard) for shard in shards]) if shards else expected[:0]
-    places = [name for name in rows.column_names if name.startswith("begun_")]
-    rows = rows.sort_by([(name, "ascending") for name in places]).drop_columns(places) if places else rows
+    expected = plain(whole.rows.to_arrow())
+    divided = done_here("export", captures, 100_000, 10_000, **options)
+    rows = divided.to_arrow() if divided.shards else expected[:0]
     if not rows.combine_chunks().equals(expected.combine_chunks()):
         order = [(name, "ascending") for name in expected.column_names]
         assert rows.sort_by(order).combine_chunks().equals(expected.sort_by(order).combine_chunks())
@@ -192,20 +214,20 @@ def test_damage_is_listed_and_what_is_missing_raises(tmp_path):
         counted_here([cut, str(tmp_path / "missing.pcap")])
     gone = str(tmp_path / "gone.pcap")
     Path(gone).write_bytes(Path(TRACES[0]).read_bytes())
-    divided = Divided(words_of("count", {}), [gone])
+    plan = pieces.plan("count", [gone])
     os.remove(gone)
     with pytest.raises(fs.Error, match="gone.pcap"):
-        list(divided.share().read(divided.pieces[0]))
+        pieces.map(plan.tasks[0])
     with pytest.raises(fs.Error, match="captures: name at least one"):
         counted_here([])
 
 
 #: Runs with their rows in memory: those of one process, and those in pieces.
 COMMANDS = {
-    "count": (fs.count, Counts, "slices"),
-    "top": (fs.top, Top, "keys"),
-    "flows": (fs.flows, Flows, "flows"),
-    "export": (fs.export, Export, "rows"),
+    "count": (fs.count, "slices"),
+    "top": (fs.top, "keys"),
+    "flows": (fs.flows, "flows"),
+    "export": (fs.export, "rows"),
 }
 
 
@@ -223,7 +245,7 @@ def ended(run):
 
 
 def alone(command, captures):
-    function, _, rows = COMMANDS[command]
+    function, rows = COMMANDS[command]
 
     def run():
         result = function(captures)
@@ -233,14 +255,10 @@ def alone(command, captures):
     return ended(run)
 
 
-def in_pieces(command, captures, task_bytes=100_000):
+def in_pieces(command, captures, task_bytes=100_000, planned=None):
     def run():
-        done, shards = done_here(command, captures, task_bytes, skip_unreadable=True)
-        result = COMMANDS[command][1](done)
-        if command in ("flows", "export"):
-            result._rows.read()
-            return result, [fs.Table(shard) for shard in shards]
-        return result, [getattr(result, COMMANDS[command][2])]
+        result = done_here(command, captures, task_bytes, skip_unreadable=True, planned=planned)
+        return result, result.shards if command in ("flows", "export") else [getattr(result, COMMANDS[command][1])]
 
     return ended(run)
 
@@ -308,23 +326,20 @@ def test_a_run_ends_as_that_of_one_process(wrong_inputs, command, names):
 
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("replaced", [b"no capture any more" * 100_000, b"", b"\xd4\xc3\xb2\xa1", gzip.compress(os.urandom(999_999)), None])
-def test_a_file_that_changes_after_the_plan_is_named_and_asked_for_once(tmp_path, monkeypatch, command, replaced):
+def test_a_file_that_changes_after_the_plan_is_named_and_asked_for_once(tmp_path, command, replaced):
     """The first range is unreadable, which was asked for again and again."""
     gone = tmp_path / "gone.pcap"
-    share = Divided.share
 
-    def change(self):
-        assert len(self.pieces) > 4
+    def change(plan):
+        assert len(plan.pieces) > 4
         if replaced is None:
             gone.unlink()
         else:
             gone.write_bytes(replaced)
-        return share(self)
 
-    monkeypatch.setattr(Divided, "share", change)
     for captures in ([gone], [gone, TRACES[1]]):
         gone.write_bytes(Path(TRACES[0]).read_bytes())
-        end, said = in_pieces(command, captures)
+        end, said = in_pieces(command, captures, planned=change)
         if len(captures) == 1:
             assert end[0] is fs.Error and "gone.pcap" in end[1]
         else:
@@ -334,38 +349,45 @@ def test_a_file_that_changes_after_the_plan_is_named_and_asked_for_once(tmp_path
             assert len(said) == 1 and "gone.pcap" in said[0]
 
 
-def test_ranges_that_are_not_read_are_bounded_and_named(tmp_path):
+def test_ranges_that_are_not_read_are_bounded_and_named():
     """Every range of a file is unreadable, or answers otherwise whenever it is read."""
-    divided = Divided(words_of("count", {}), TRACES[:1], 100_000)
-    share = divided.share()
-    parts = {piece: list(share.read(piece))[-1][2] for piece in divided.pieces}
+
+    def planned():
+        return pieces.plan("count", TRACES[:1], task_bytes=100_000)
+
+    plan = planned()
+    parts = {text: pieces.map(pieces.Task(plan.worker, [(text, TRACES[0], None)]))[0][0] for text in plan.pieces}
 
     def unread(piece):
-        return divided.job.unread(piece, f"{TRACES[0]}: nothing to read")
+        return plan.job.unread(piece, TRACES[0], f"{TRACES[0]}: nothing to read")
 
     with pytest.raises(fs.Error, match="generated.pcap: nothing to read"):
-        divided.join([unread(piece) for piece in divided.pieces])
-    assert divided.join([parts[piece] for piece in divided.pieces]) == []
+        pieces.join(planned(), [unread(piece) for piece in plan.pieces])
+    assert pieces.join(planned(), [parts[piece] for piece in plan.pieces]) == []
     # The second range never begins where the first one ended.
-    first, second, *others = divided.pieces
+    first, second, *others = plan.pieces
     start = {"offset": json.loads(others[0])["bytes"]["start"], "packets": 7}
     moved = unread(json.dumps({**json.loads(second), "start": start}))
     inputs = [parts[first], moved, *(parts[piece] for piece in others)]
-    [again] = divided.join(inputs)
-    assert json.loads(again)["range"] == 1 and json.loads(again)["start"]
+    plan = planned()
+    [again] = pieces.join(plan, inputs)
+    again = json.loads(again.pieces[0][0])
+    assert again["range"] == 1 and again["start"]
     with pytest.raises(fs.Error, match="generated.pcap: this file changed") as error:
-        divided.join([*inputs, moved])
+        pieces.join(plan, [moved])
     assert error.value.path == TRACES[0]
     # Nobody reads it at all.
+    plan = planned()
+    pieces.join(plan, inputs)
     with pytest.raises(fs.Error, match="generated.pcap: .* again and again"):
-        for _ in range(len(divided.pieces)):
-            divided.join(inputs)
+        for _ in range(len(plan.pieces)):
+            pieces.join(plan, [])
 
 
 def test_the_text_of_a_run_has_its_version_and_all_that_it_depends_on():
-    of_text = _divided._native.DividedJob.of_text
+    of_text = _native.DividedJob.of_text
     for command in COMMANDS:
-        text = json.loads(Divided(words_of(command, {}), TRACES[:1]).job.text())
+        text = json.loads(pieces.plan(command, TRACES[:1]).worker.text)
         assert of_text(json.dumps(text)).text() == json.dumps(text, separators=(",", ":"))
         assert text["version"] == fs.__version__
         document = alone(command, TRACES[:1])[0][0]
@@ -383,10 +405,10 @@ def test_the_text_of_a_run_has_its_version_and_all_that_it_depends_on():
                 of_text(json.dumps({**text, "parameters": other}))
         with pytest.raises(fs.Error, match="^colour is 1 for the driver and nothing for this worker"):
             of_text(json.dumps({**text, "parameters": {**text["parameters"], "colour": 1}}))
-    divided = Divided(words_of("count", {}), TRACES[:1])
-    piece = json.loads(divided.pieces[0])
+    plan = pieces.plan("count", TRACES[:1])
+    piece = json.loads(plan.pieces[0])
     with pytest.raises(fs.Error, match="unknown field `colour`"):
-        list(divided.share().read(json.dumps({**piece, "colour": 1})))
+        list(plan.worker.read((json.dumps({**piece, "colour": 1}), TRACES[0], None)))
 
 
 def test_what_cannot_be_divided_is_refused_by_name(tmp_path):
@@ -401,35 +423,96 @@ def test_what_cannot_be_divided_is_refused_by_name(tmp_path):
         counted_here(TRACES[0], colour="red")
 
 
-def test_a_share_can_go_to_another_process():
-    divided = Divided(words_of("count", {"element": "flow"}), TRACES, 100_000)
-    share = pickle.loads(pickle.dumps(divided.share()))
-    assert list(share.read(divided.pieces[0])) == list(divided.share().read(divided.pieces[0]))
+def test_a_task_can_go_to_another_process_and_names_its_own_files():
+    plan = pieces.plan("count", TRACES, element="flow", task_bytes=100_000)
+    task = plan.tasks[0]
+    copy = pickle.loads(pickle.dumps(task))
+    assert pieces.map(copy) == pieces.map(task)
     # Reading again gives the same bytes.
-    assert list(share.read(divided.pieces[1])) == list(share.read(divided.pieces[1]))
+    assert pieces.map(plan.tasks[1], 5) == pieces.map(plan.tasks[1], 5)
+    assert TRACES[0].encode() in pickle.dumps(task) and TRACES[1].encode() not in pickle.dumps(task)
 
 
-def test_small_files_are_read_by_one_task(tmp_path):
+def test_small_files_are_read_by_one_task_and_tasks_by_all_threads(tmp_path):
+    data = Path(TRACES[1]).read_bytes()[:2000]
     for number in range(400):
-        (tmp_path / f"{number:03}.pcap").write_bytes(Path(TRACES[1]).read_bytes()[:2000])
-    divided = Divided(words_of("count", {}), tmp_path)
-    assert len(divided.pieces) == 400 and len(divided.tasks()) == 1
+        (tmp_path / f"{number:03}.pcap").write_bytes(data)
+    plan = pieces.plan("count", tmp_path)
+    assert len(plan.pieces) == 400 and len(plan.tasks) == 1
+    # Opening a file costs as much as reading 256 kB.
+    assert 4 <= len(pieces.plan("count", tmp_path, tasks=4).tasks) <= 6
+    large = tmp_path / "large.pcap"
+    with large.open("wb") as file:
+        file.truncate(1 << 20)
+    with large.open("r+b") as file:
+        file.write(data)
+    os.truncate(large, 680 << 20)
+    # 680 MB are more than two tasks of 256 MB, so two threads have four.
+    plan = pieces.plan("count", large, tasks=2)
+    assert len(plan.tasks) == 4
+    sizes = [json.loads(text)["bytes"] for text in plan.pieces]
+    assert max(one["start"] for one in sizes) < 0.8 * (680 << 20)
 
 
 def test_hostile_bytes_are_refused():
-    divided = Divided(words_of("count", {}), TRACES[:1])
-    share = divided.share()
-    rows = list(share.read(divided.pieces[0]))
-    assert divided.join([data for _, shard, data in rows if shard < 0]) == []
-    reduce = share.reducer(divided.job.table())
+    plan = pieces.plan("count", TRACES[:1])
+    rows = parts_of(plan)
+    reducer = plan.reducer()
     slice_, shard, part = rows[0]
     for place in range(0, len(part), max(1, len(part) // 50)):
         with pytest.raises(fs.Error):
-            reduce(slice_, shard, [part[:place]])
+            pieces.reduce(reducer, [(slice_, shard, part[:place])])
     with pytest.raises(fs.Error):
-        divided.join([b"nothing"])
+        pieces.join(plan, [b"nothing"])
+    assert plan.worker.table_of(plan.pieces, [b"nothing"], 1) is None
     with pytest.raises(fs.Error, match="no run"):
-        _divided._native.DividedJob.of_text("{}")
+        _native.DividedJob.of_text("{}")
+
+
+def test_a_shard_that_will_not_fit_says_so_first(monkeypatch):
+    plan = pieces.plan("count", TRACES, slice="all")
+    parts = parts_of(plan)
+    monkeypatch.setattr(_memory, "_LOOK_EVERY", 1000)
+    monkeypatch.setattr(_memory, "room", lambda: 5000)
+    with pytest.raises(fs.Error, match="shard 0 of slice 0 has more than .* choose shorter slices"):
+        pieces.reduce(plan.reducer(), parts)
+    assert _memory.room is not None
+
+
+def engines():
+    """Engines by name, each with what `run` needs of it."""
+    with ThreadPoolExecutor(3) as threads:
+        yield "threads", {"submit": threads.submit}
+    with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")) as processes:
+        yield "processes", {"submit": processes.submit}
+    with contextlib.suppress(ImportError):
+        from dask.distributed import Client
+
+        with Client(n_workers=2, threads_per_worker=1, dashboard_address=None) as client:
+            yield "dask", {"submit": functools.partial(client.submit, pure=False), "gather": client.gather}
+    with contextlib.suppress(ImportError):
+        import ray
+
+        ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+        call = ray.remote(lambda function, *arguments: function(*arguments))
+        yield "ray", {"submit": call.remote, "gather": ray.get}
+        ray.shutdown()
+
+
+def test_engines_have_the_answer_of_one_process():
+    """Byte for byte, whichever of them is installed."""
+    names = []
+    for name, engine in engines():
+        names.append(name)
+        for options in ({}, {"slice": "300ms", "element": "flow"}, {"slice": "all", "filter": "cmdbf"}):
+            for buckets in (3, 20):
+                run = pieces.run("count", TRACES, task_bytes=200_000, buckets=buckets, **engine, **options)
+                equal(run, fs.count(TRACES, **options))
+        flows = pieces.run("flows", TRACES, task_bytes=200_000, **engine)
+        whole = fs.flows(TRACES)
+        assert flows.to_arrow().combine_chunks().equals(plain(whole.flows.to_arrow()).combine_chunks())
+        assert flows.document == whole.document
+    assert names[:2] == ["threads", "processes"]
 
 
 class TestRemote:
@@ -464,21 +547,21 @@ class TestRemote:
         assert said[2].startswith(f"{names[1]}: no such file")
 
     def test_they_are_divided_into_ranges(self, stored):
-        divided = Divided(words_of("count", {}), "memory://captures/generated.pcap", 100_000)
-        assert len(divided.pieces) > 4
+        assert len(pieces.plan("count", "memory://captures/generated.pcap", task_bytes=100_000).pieces) > 4
 
     def test_files_are_read_ahead_and_a_short_answer_is_an_error(self, stored, monkeypatch):
-        monkeypatch.setattr(_divided, "REQUEST_BYTES", 1000)
+        monkeypatch.setattr(_remote, "REQUEST_BYTES", 1000)
+        monkeypatch.setattr(_remote, "HEAD_BYTES", 100)
         whole = Path(TRACES[0]).read_bytes()
-        file = RemoteFile("memory://captures/generated.pcap")(100)
-        read = b"".join(iter(lambda: file.read(333), b""))
-        assert read == whole[100:]
+        for end in (None, 50_000, 100):
+            file = RemoteFile("memory://captures/generated.pcap", end=end)(100)
+            assert b"".join(iter(lambda: file.read(333), b"")) == whole[100:]
         monkeypatch.setattr(stored, "cat_file", lambda *_, **__: b"short")
-        with pytest.raises(OSError, match="5 of 1000 bytes came"):
-            ReadAhead(stored, "/captures/generated.pcap", 0).read(10)
+        with pytest.raises(fs.Error, match="generated.pcap: 5 of 100 bytes came"):
+            RemoteFile("memory://captures/generated.pcap").begun(0)
 
     def test_what_stays_broken_raises_and_what_heals_is_read(self, stored, monkeypatch):
-        divided = Divided(words_of("count", {}), "memory://captures/generated.pcap")
+        plan = pieces.plan("count", "memory://captures/generated.pcap")
         honest = type(stored).cat_file
         failures = [OSError("503 slow down")]
 
@@ -488,12 +571,85 @@ class TestRemote:
             return honest(self, path, start, end, **more)
 
         monkeypatch.setattr(type(stored), "cat_file", sometimes)
-        share = divided.share()
         with pytest.raises(Exception, match="503"):
-            list(share.read(divided.pieces[0]))
-        rows = list(share.read(divided.pieces[0]))
-        divided.join([data for _, shard, data in rows if shard < 0])
-        reduce = share.reducer(divided.job.table())
-        places = {(slice_, shard) for slice_, shard, _ in rows if shard >= 0}
-        tallies = [reduce(*place, [data for *at, data in rows if tuple(at) == place])[0] for place in places]
-        assert Counts(Command.over(divided.report(tallies))).totals.packets == 8000
+            pieces.map(plan.tasks[0])
+        parts = parts_of(plan)
+        assert pieces.report(plan, [pieces.reduce(plan.reducer(), parts)]).totals.packets == 8000
+
+    def test_requests_and_bytes_are_few(self, stored, monkeypatch):
+        """What a store is asked for, by method: with its bytes."""
+        asked = []
+        kind = type(stored)
+        for name in ("info", "ls", "cat_file"):
+
+            def counted(self, path, *arguments, honest=getattr(kind, name), name=name, **more):
+                answer = honest(self, path, *arguments, **more)
+                asked.append((name, len(answer) if name == "cat_file" else 0))
+                return answer
+
+            monkeypatch.setattr(kind, name, counted)
+
+        def since():
+            requests = [name for name, _ in asked], sum(size for _, size in asked)
+            asked.clear()
+            return requests
+
+        data = Path(TRACES[0]).read_bytes()
+        large = data + data[24:] * 24
+        stored.pipe_file("/captures/large.pcap", large)
+        monkeypatch.setattr(_remote, "REQUEST_BYTES", 1 << 20)
+        asked.clear()
+        plan = pieces.plan("count", "memory://captures/large.pcap", task_bytes=4 << 20)
+        names, size = since()
+        # One look at the size, and one at the head, since it could be divided.
+        assert names.count("info") == 1 and size == _remote.HEAD_BYTES
+        assert len(plan.pieces) == len(large) // (4 << 20) > 2
+        for task in plan.tasks:
+            pieces.map(task)
+            [(text, _, _)] = task.pieces
+            span = json.loads(text)["bytes"]
+            names, size = since()
+            assert set(names) == {"cat_file"}
+            length = min(span["end"], len(large)) - span["start"]
+            # The head, the range, and a little behind it.
+            assert length <= size <= length + 3 * _remote.HEAD_BYTES
+        # Sizes of many files come from a listing, or all at once; what is not divided has no look at its head.
+        for number in range(100):
+            stored.pipe_file(f"/captures/small/{number:03}.pcap", data[:10_000])
+        asked.clear()
+        for captures in ("memory://captures/small", "memory://captures/small/*.pcap"):
+            plan = pieces.plan("count", captures)
+            names, size = since()
+            assert len(plan.files) == 100 and size == 0 and names.count("info") < 5
+        plan = pieces.plan("count", [f"memory://captures/small/{number:03}.pcap" for number in range(100)])
+        names, size = since()
+        assert names.count("info") < 5 and names.count("ls") <= 3 and size == 0
+        # Each file is charged 4 MB: 100 of them are two tasks of 256 MB.
+        assert len(plan.tasks) == 2
+        pieces.map(plan.tasks[0])
+        names, size = since()
+        assert names == ["cat_file"] * len(plan.tasks[0].pieces)
+
+
+def test_a_server_of_s3_gives_the_same_answer(monkeypatch):
+    pytest.importorskip("s3fs")
+    server = pytest.importorskip("moto.server").ThreadedMotoServer(port=0, verbose=False)
+    import s3fs
+
+    server.start()
+    host, port = server.get_host_and_port()
+    options = {"key": "a", "secret": "b", "client_kwargs": {"endpoint_url": f"http://{host}:{port}", "region_name": "us-east-1"}}
+    try:
+        system = s3fs.S3FileSystem(**options)
+        system.mkdir("captures")
+        for path in TRACES:
+            system.pipe_file(f"captures/{os.path.basename(path)}", Path(path).read_bytes())
+        whole = fs.count(sorted(TRACES))
+        for captures in ("s3://captures/*.pcap", "s3://captures", [f"s3://captures/{os.path.basename(path)}" for path in sorted(TRACES)]):
+            with ThreadPoolExecutor(2) as pool:
+                counted = pieces.run("count", captures, submit=pool.submit, task_bytes=300_000, storage_options=options)
+            assert counted.slices.to_arrow().equals(whole.slices.to_arrow())
+        with pytest.raises(fs.Error, match="^s3://captures/missing.pcap: no such file"):
+            pieces.plan("count", "s3://captures/missing.pcap", storage_options=options)
+    finally:
+        server.stop()

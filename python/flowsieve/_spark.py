@@ -1,0 +1,433 @@
+"""How `flowsieve.pieces` runs on Apache Spark.
+
+Usually in one job: captures are read in pieces (map), the parts go to one place a bucket (shuffle), and there they are reduced. With
+the parts of a bucket comes what became of all pieces, so that the reducer knows which of them count. Where that would be too much, or a
+range of a file began at the wrong place, the driver joins the pieces before they are reduced.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from ._errors import Error, UsageError
+from ._records import ExportParameters, ExportTotals, FlowsParameters, FlowsTotals
+from ._results import _P, _T, Counts, Top, _OfInputs
+from ._run import Command, Report
+from .pieces import Part, Plan, Reduced, Reducer, Task, Worker, plan
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+#: Bucket, slice, shard (-1: what became of a piece), and the bytes.
+_PARTS = "bucket int, slice long, shard int, part binary"
+#: The slice of what became of a piece: before all others.
+_FIRST = -(2**63)
+#: Bytes of a batch of rows on its way from Python to Spark.
+_BATCH_BYTES = 32 << 20
+#: Settings of Spark during a run. A part has at most some megabytes, and a batch at most two gigabytes; the plan of a run is known
+#: before it begins, and each of its tasks is a row.
+_SETTINGS = {
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "64",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.leafNodeDefaultParallelism": "1000000",
+    "spark.sql.execution.arrow.localRelationThreshold": "1g",
+}
+#: Ends of pieces that are sent to buckets at most, so that the reducers can join the pieces themselves.
+_MOST_ENDS = 100_000
+#: The letter that what became of a piece begins with.
+_END = b"I"
+
+
+class _RowsOnSpark(_OfInputs[_P, _T]):
+    """A result whose rows are in Spark."""
+
+    def __init__(self, command: Command, kept: DataFrame) -> None:
+        super().__init__(command)
+        # The report has no rows.
+        command.rows()
+        self._read()
+        self._kept = kept
+
+    def unpersist(self) -> None:
+        """Frees what Spark keeps of the rows."""
+        self._kept.unpersist()
+
+    def close(self) -> None:
+        """Frees what Spark keeps of the rows."""
+        self.unpersist()
+
+    def __reduce__(self) -> Any:
+        raise TypeError("the rows are in Spark, so the result cannot be pickled; write its data frame")
+
+
+class FlowsOnSpark(_RowsOnSpark[FlowsParameters, FlowsTotals]):
+    """A list of flows in Spark."""
+
+    _parameters = FlowsParameters
+    _totals = FlowsTotals
+
+    @property
+    def flows(self) -> DataFrame:
+        """The flows in the order of their first packet, as a data frame: ``flows.write.parquet(…)`` has the workers write them."""
+        # The first column is the start under any of its names.
+        return _in_order(self._kept, 1)
+
+
+class ExportOnSpark(_RowsOnSpark[ExportParameters, ExportTotals]):
+    """Packets or elements in Spark."""
+
+    _parameters = ExportParameters
+    _totals = ExportTotals
+
+    @property
+    def rows(self) -> DataFrame:
+        """The rows by slice, and in a slice in the order of their first packet, as a data frame: ``rows.write.parquet(…)`` has the
+        workers write them."""
+        return _in_order(self._kept, 0)
+
+
+def _in_order(kept: DataFrame, first: int) -> DataFrame:
+    """The rows without what stands beside them, sorted by so many of their first columns and then by their places."""
+    rows = kept.filter("is_row").drop("tally", "is_row")
+    places = [name for name in rows.columns if name.startswith("begun_")]
+    return rows.sort(*rows.columns[:first], *places).drop(*places)
+
+
+def counted(function: Any, given: dict[str, Any]) -> Counts:
+    """A count with the arguments of its function."""
+    with _run_of(function, given) as run:
+        return Counts(Command.over(run.report()))
+
+
+def ranked(function: Any, given: dict[str, Any]) -> Top:
+    """A ranking."""
+    with _run_of(function, given) as run:
+        return Top(Command.over(run.report()))
+
+
+def listed(function: Any, given: dict[str, Any]) -> FlowsOnSpark:
+    """A list of flows."""
+    with _run_of(function, given) as run:
+        return FlowsOnSpark(*run.listed())
+
+
+def exported(function: Any, given: dict[str, Any]) -> ExportOnSpark:
+    """An export."""
+    with _run_of(function, given) as run:
+        return ExportOnSpark(*run.listed())
+
+
+def _run_of(function: Any, given: dict[str, Any]) -> Run:
+    options = dict(given)
+    spark, partitions = options.pop("spark"), options.pop("partitions")
+    return Run(spark, plan(function.__name__, options.pop("captures"), tasks=threads_of(spark), **options), partitions)
+
+
+class Run:
+    """A run on a cluster, between its first job and its last."""
+
+    def __init__(self, spark: SparkSession, divided: Plan, partitions: int | None) -> None:
+        self._spark, self._plan = spark, divided
+        # A task that reduces has about as much to do as one that reads.
+        self._buckets = partitions or max(threads_of(spark), len(divided.tasks) // 2)
+        self._kept: list[DataFrame] = []
+        self._before = {name: spark.conf.get(name, None) for name in _SETTINGS}
+
+    def __enter__(self) -> Run:
+        for name, value in _SETTINGS.items():
+            self._spark.conf.set(name, value)
+        return self
+
+    def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
+        for parts in self._kept:
+            parts.unpersist()
+        for name, value in self._before.items():
+            if value is None:
+                self._spark.conf.unset(name)
+            else:
+                self._spark.conf.set(name, value)
+        if isinstance(error, Exception):
+            explained = _explained(error, self._plan.files)
+            if explained is not error:
+                raise explained from error
+
+    def listed(self) -> tuple[Command, DataFrame]:
+        """The report of all tallies, and the rows with their places, which Spark keeps."""
+
+        def reduced(reduce: _Reduce) -> tuple[DataFrame, list[bytes]]:
+            rows = self._reduced(reduce, _row_schema(_columns(self._plan))).persist(_disk())
+            return rows, [bytes(row.tally) for row in rows.filter("tally is not null").select("tally").collect()]
+
+        rows, tallies = self._joined(_RowsOf(self._plan), reduced)
+        return Command.over(self._plan.report(tallies)), rows
+
+    def report(self) -> Report:
+        """The report of all tallies."""
+
+        def reduced(reduce: _Reduce) -> tuple[DataFrame, list[bytes]]:
+            frame = self._reduced(reduce, "shard int, tally binary, whole binary")
+            if not self._has_wholes():
+                return frame, [bytes(row.tally) for row in frame.collect()]
+            frame = frame.persist(_disk())
+            self._kept.append(frame)
+            return frame, [bytes(row.tally) for row in frame.filter("tally is not null").select("tally").collect()]
+
+        frame, tallies = self._joined(_tally_of, reduced)
+        if self._has_wholes():
+            tallies += [bytes(row.tally) for row in _wholes(self._plan.worker, frame, self._buckets).collect()]
+        return self._plan.report(tallies)
+
+    def _has_wholes(self) -> bool:
+        """Whether the slices of a shard are reduced in several tasks."""
+        shards = self._plan.worker.shards
+        return shards is not None and shards < self._buckets
+
+    def _joined(
+        self, made: Callable[[Reduced], Iterator[Any]], reduced: Callable[[_Reduce], tuple[DataFrame, list[bytes]]]
+    ) -> tuple[DataFrame, list[bytes]]:
+        """What `reduced` makes of all parts, and the tallies."""
+        again = self._plan.tasks
+        is_one_job = len(self._plan.pieces) * self._buckets <= _MOST_ENDS
+        maps = [self._map(again, self._buckets if is_one_job else 1)]
+        if is_one_job:
+            self._parts = maps[0]
+            frame, tallies = reduced(_Reduce(self._plan, None, self._buckets, made))
+            again = self._plan.join([tally for tally in tallies if tally.startswith(_END)])
+            if not again:
+                return frame, [tally for tally in tallies if not tally.startswith(_END)]
+            frame.unpersist()
+            maps.append(self._map(again, 1))
+        while again:
+            parts = maps[-1] = maps[-1].persist(_disk())
+            self._kept.append(parts)
+            ends = parts.filter("shard = -1").select("part").collect()
+            again = self._plan.join([bytes(row.part) for row in ends])
+            if again:
+                maps.append(self._map(again, 1))
+        self._parts = maps[0]
+        for more in maps[1:]:
+            self._parts = self._parts.unionAll(more)
+        self._parts = self._parts.filter("shard >= 0")
+        return reduced(_Reduce(self._plan, self._plan.reducer().table, self._buckets, made))
+
+    def _map(self, tasks: list[Task], copies: int) -> DataFrame:
+        """The parts of all pieces, a task a partition. A task knows of no other's pieces. What became of a piece goes to so many
+        buckets."""
+        import pyarrow
+
+        pieces = pyarrow.table({"pieces": [json.dumps(task.pieces) for task in tasks]})
+        return self._spark.createDataFrame(pieces).mapInArrow(_Map(self._plan.worker, self._buckets, copies), _PARTS)
+
+    def _reduced(self, reduce: _Reduce, schema: Any) -> DataFrame:
+        """What is made of each shard of a slice."""
+        parts, buckets = self._parts, self._buckets
+        # The bucket is the partition, where Spark has that.
+        divide = getattr(parts, "repartitionById", parts.repartition)
+        shuffled = divide(buckets, "bucket")
+        return shuffled.sortWithinPartitions("bucket", "slice", "shard").mapInArrow(reduce, schema)
+
+
+class _Map:
+    """Reads pieces."""
+
+    def __init__(self, worker: Worker, buckets: int, copies: int) -> None:
+        self._worker, self._buckets, self._copies = worker, buckets, copies
+
+    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
+        rows: list[tuple[int, int, int, bytes]] = []
+        size = 0
+        for batch in batches:
+            for pieces in batch.column(0).to_pylist():
+                for piece in json.loads(pieces):
+                    for row in self._rows(tuple(piece)):
+                        rows.append(row)
+                        size += len(row[3])
+                        if size >= _BATCH_BYTES:
+                            yield _part_batch(rows)
+                            rows, size = [], 0
+        if rows:
+            yield _part_batch(rows)
+
+    def _rows(self, piece: Any) -> Iterator[tuple[int, int, int, bytes]]:
+        for slice_, shard, data in self._worker.read(piece):
+            if shard < 0:
+                for bucket in range(self._copies):
+                    yield bucket, _FIRST, -1, data
+            else:
+                yield self._worker.bucket(slice_, shard, self._buckets), slice_, shard, data
+
+
+def _part_batch(rows: list[tuple[int, int, int, bytes]]) -> Any:
+    import pyarrow
+
+    kinds = (pyarrow.int32(), pyarrow.int64(), pyarrow.int32(), pyarrow.binary())
+    arrays = [pyarrow.array(values, kind) for values, kind in zip(zip(*rows), kinds)]
+    return pyarrow.RecordBatch.from_arrays(arrays, names=["bucket", "slice", "shard", "part"])
+
+
+class _Reduce:
+    """Reduces buckets. Without a table it joins what became of the pieces, and hands that on from the first bucket."""
+
+    def __init__(self, divided: Plan, table: bytes | None, buckets: int, made: Callable[[Reduced], Iterator[Any]]) -> None:
+        self._worker, self._table, self._buckets, self._made = divided.worker, table, buckets, made
+        self._pieces = divided.pieces if table is None else []
+        self._files = len(divided.files)
+
+    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
+        import pyarrow
+
+        def rows() -> Iterator[tuple[int, Part]]:
+            for batch in batches:
+                numbers = zip(*(batch.column(place).to_pylist() for place in range(3)))
+                parts = batch.column(3)
+                for row, (bucket, slice_, shard) in enumerate(numbers):
+                    yield bucket, (slice_, shard, parts[row].as_py())
+
+        for bucket, group in itertools.groupby(rows(), lambda row: row[0]):
+            parts: Iterator[Part] = (part for _, part in group)
+            table = self._table
+            if table is None:
+                ends = []
+                first: list[Part] = []
+                for part in parts:
+                    if part[1] >= 0:
+                        first.append(part)
+                        break
+                    ends.append(part[2])
+                if bucket == 0:
+                    for end in ends:
+                        yield from self._made(Reduced([end], [], []))
+                table = self._worker.table_of(self._pieces, ends, self._files)
+                if table is None:
+                    continue
+                parts = itertools.chain(first, parts)
+            reducer = Reducer(self._worker, table, self._worker.shards is not None and self._worker.shards >= self._buckets)
+            for one in reducer.reduced(parts):
+                yield from self._made(one)
+
+
+def _tally_of(reduced: Reduced) -> Iterator[Any]:
+    """Rows with tallies and with parts of all slices."""
+    import pyarrow
+
+    rows = [(-1, tally, None) for tally in reduced.tallies] + [(shard, None, whole) for shard, whole in reduced.wholes]
+    if rows:
+        kinds = (pyarrow.int32(), pyarrow.binary(), pyarrow.binary())
+        arrays = [pyarrow.array(values, kind) for values, kind in zip(zip(*rows), kinds)]
+        yield pyarrow.RecordBatch.from_arrays(arrays, names=["shard", "tally", "whole"])
+
+
+class _RowsOf:
+    """Rows of shards, and those with their tallies."""
+
+    def __init__(self, divided: Plan) -> None:
+        self._schema = _columns(divided)
+
+    def __call__(self, reduced: Reduced) -> Iterator[Any]:
+        import pyarrow
+
+        for native in reduced.tables:
+            for batch in pyarrow.table(native).to_batches(max_chunksize=1 << 16):
+                yield self._batch(batch.columns, pyarrow.nulls(batch.num_rows, pyarrow.binary()), True)
+        for tally in reduced.tallies:
+            yield self._batch([pyarrow.nulls(1, field.type) for field in self._schema], pyarrow.array([tally], pyarrow.binary()), False)
+
+    def _batch(self, columns: list[Any], tallies: Any, is_row: bool) -> Any:
+        import pyarrow
+
+        columns = [*(_for_spark(column) for column in columns), tallies, pyarrow.array([is_row] * len(tallies))]
+        return pyarrow.RecordBatch.from_arrays(columns, names=[*self._schema.names, "tally", "is_row"])
+
+
+def _for_spark(column: Any) -> Any:
+    """Spark has no unsigned numbers, and no times finer than a microsecond."""
+    import pyarrow
+
+    if pyarrow.types.is_timestamp(column.type):
+        return column.cast(pyarrow.timestamp("us", tz="UTC"), safe=False)
+    if pyarrow.types.is_unsigned_integer(column.type):
+        return column.cast(pyarrow.int64())
+    return column
+
+
+def _columns(divided: Plan) -> Any:
+    """The columns of rows."""
+    import pyarrow
+
+    return pyarrow.table(divided.job.columns()).schema
+
+
+def _row_schema(columns: Any) -> Any:
+    """The columns of rows for Spark."""
+    import pyarrow
+    from pyspark.sql.types import (
+        BinaryType,
+        BooleanType,
+        DoubleType,
+        LongType,
+        StringType,
+        StructField,
+        StructType,
+        TimestampType,
+    )
+
+    def kind(one: Any) -> Any:
+        if pyarrow.types.is_floating(one):
+            return DoubleType()
+        if pyarrow.types.is_boolean(one):
+            return BooleanType()
+        if pyarrow.types.is_timestamp(one):
+            return TimestampType()
+        return StringType() if pyarrow.types.is_string(one) else LongType()
+
+    fields = [StructField(field.name, kind(field.type)) for field in columns]
+    return StructType([*fields, StructField("tally", BinaryType()), StructField("is_row", BooleanType())])
+
+
+def _wholes(worker: Worker, reduced: DataFrame, buckets: int) -> DataFrame:
+    """The tally of all slices of each shard."""
+
+    def whole(batches: Iterator[Any]) -> Iterator[Any]:
+        import pyarrow
+
+        rows = ((shard, part) for batch in batches for shard, part in zip(*(column.to_pylist() for column in batch.columns)))
+        for shard, parts in itertools.groupby(rows, lambda row: row[0]):
+            all_slices = worker.all_slices(shard)
+            for _, part in parts:
+                all_slices.add(part)
+            yield pyarrow.RecordBatch.from_arrays([pyarrow.array([all_slices.finish()], pyarrow.binary())], names=["tally"])
+
+    parts = reduced.filter("whole is not null").select("shard", "whole")
+    shuffled = parts.repartition(buckets, "shard").sortWithinPartitions("shard")
+    return shuffled.mapInArrow(whole, "tally binary")
+
+
+def _disk() -> Any:
+    from pyspark import StorageLevel
+
+    return StorageLevel.DISK_ONLY
+
+
+def threads_of(spark: SparkSession) -> int:
+    """Tasks that run at once."""
+    try:
+        return int(spark.sparkContext.defaultParallelism)
+    except Exception:
+        # A session of Spark Connect does not say.
+        return 4
+
+
+def _explained(error: Exception, files: list[str]) -> Exception:
+    """What a worker raised, with the sentence that names the file and not Spark's traceback."""
+    if isinstance(error, Error):
+        return error
+    text = str(error)
+    for kind in (Error, UsageError):
+        name = f"{kind.__module__}.{kind.__qualname__}: "
+        if name in text:
+            sentence = text.rsplit(name, 1)[1].splitlines()[0]
+            return kind(sentence, next((file for file in files if sentence.startswith(f"{file}: ")), None))
+    return error

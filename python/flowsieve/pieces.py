@@ -1,0 +1,442 @@
+"""A count, a ranking, a list of flows or an export in pieces, for any engine that runs functions in other processes.
+
+    plan -> tasks -> map -> parts (shuffle) -> reduce -> report
+
+`run` does all of it with what an engine has for submitting a call; the other functions are its steps. Every step gives the same
+bytes when it is run again, so an engine may repeat it.
+
+>>> from concurrent.futures import ThreadPoolExecutor
+>>> from flowsieve import pieces
+>>> with ThreadPoolExecutor(2) as pool:
+...     counted = pieces.run("count", "traces/generated.pcap", submit=pool.submit, slice="1s")
+>>> counted.totals.packets
+8000
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import itertools
+import json
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Literal, NamedTuple, TypeAlias, overload
+
+from . import _commands, _native
+from ._errors import Error, UsageError
+from ._memory import check_room
+from ._records import ExportParameters, ExportTotals, FlowsParameters, FlowsTotals
+from ._remote import RemoteFile, SkippedFile, found, is_remote
+from ._results import _P, _T, Counts, Top, _OfInputs
+from ._run import Command, Paths, Report, StrPath, command_line, named_paths
+from ._table import Table, plain
+
+__all__ = ["Listed", "Plan", "Reducer", "Task", "Worker", "join", "map", "plan", "reduce", "report", "run"]
+
+#: Bytes of elements that a piece keeps before it hands them on.
+BUDGET = 16 << 20
+#: Most and fewest bytes of a task, unless they are given.
+MOST_BYTES, FEWEST_BYTES = 256 << 20, 16 << 20
+#: Shards of a list of flows or packets; more if there are more tasks.
+LEAST_SHARDS = 64
+#: Bytes that could be read in the time that it takes to open a file, here and in an object store.
+OPENING_BYTES, REMOTE_OPENING_BYTES = 256 << 10, 4 << 20
+
+#: Slice, shard and bytes of what a piece has of it.
+Part: TypeAlias = tuple[int, int, bytes]
+#: A piece as text, the path of its file, and the size of that.
+Piece: TypeAlias = tuple[str, str, "int | None"]
+
+
+class Worker(NamedTuple):
+    """What all workers know of a run. It can be pickled."""
+
+    text: str
+    shards: int | None
+    storage_options: dict[str, Any] | None
+    skip_unreadable: bool
+
+    def read(self, piece: Piece, budget: int = BUDGET) -> Iterator[Part]:
+        """The parts of a piece; and at the end, with shard -1, what became of the piece.
+
+        Raises:
+            Error: the bytes could not be read. Reading the piece again may help.
+        """
+        text, path, size = piece
+        job = _job(self.text)
+
+        def parts() -> Iterator[Part]:
+            span = json.loads(text)["bytes"]
+            remote = RemoteFile(path, size, self.storage_options, span and span["end"]).begun if is_remote(path) else None
+            reading = job.read(text, path, budget, remote)
+            yield from reading
+            yield 0, -1, reading.finish()
+
+        if not self.skip_unreadable:
+            yield from parts()
+            return
+        # All or nothing: what was handed on of a piece that could not be read to its end would count.
+        try:
+            rows = list(parts())
+        except (Error, OSError) as error:
+            sentence = str(error)
+            rows = [(0, -1, job.unread(text, path, sentence if path in sentence else f"{path}: {sentence}"))]
+        yield from rows
+
+    def bucket(self, slice_: int, shard: int, buckets: int) -> int:
+        """The bucket that a part belongs to. Where there are shards enough, all slices of a shard are in one bucket."""
+        if self.shards is not None and self.shards >= buckets:
+            return shard % buckets
+        return ((slice_ * 1_000_003 + shard) * 0x9E3779B97F4A7C15 % 2**64 >> 32) % buckets
+
+    def table_of(self, pieces: list[str], ends: list[bytes], files: int) -> bytes | None:
+        """Which pieces count, from what became of all of them; None unless they can be joined."""
+        return _job(self.text).table_of(pieces, ends, files)
+
+    def all_slices(self, shard: int) -> _native.WholeShard:
+        """Counts all slices of a shard together, from what it has of each."""
+        return _job(self.text).all_slices(shard)
+
+
+class Task(NamedTuple):
+    """Pieces that are read by one call of `map`. It can be pickled."""
+
+    worker: Worker
+    pieces: list[Piece]
+
+
+class Reduced(NamedTuple):
+    """What `reduce` makes of parts: tallies, rows of lists and exports, and by shard what is to be counted over all slices."""
+
+    tallies: list[bytes]
+    tables: list[_native.Table]
+    wholes: list[tuple[int, bytes]]
+
+
+class Reducer(NamedTuple):
+    """Reduces parts, once all pieces were joined. It can be pickled."""
+
+    worker: Worker
+    table: bytes
+    #: Whether one call has all slices of its shards.
+    whole_shards: bool = False
+
+    def reduced(self, parts: Iterable[Part]) -> Iterator[Reduced]:
+        """What becomes of each shard of a slice, whose parts come one after the other.
+
+        Raises:
+            Error: the bytes are damaged, or a shard needs more memory than there is.
+        """
+        shards = _job(self.worker.text).shards(self.table)
+        wholes: dict[int, _native.WholeShard] = {}
+        for (slice_, shard), group in itertools.groupby(parts, lambda part: part[:2]):
+            size = 0
+            for _, _, part in group:
+                size += len(part)
+                check_room(size, len(part), slice_, shard)
+                shards.add(part)
+            if self.whole_shards and shard not in wholes:
+                wholes[shard] = self.worker.all_slices(shard)
+            tally, rows, whole = shards.reduce(slice_, shard, wholes.get(shard))
+            yield Reduced(
+                [] if tally is None else [tally],
+                [] if rows is None else [rows],
+                [] if whole is None else [(shard, whole)],
+            )
+        for all_slices in wholes.values():
+            yield Reduced([all_slices.finish()], [], [])
+
+
+class Plan:
+    """A run in pieces, as its driver sees it."""
+
+    def __init__(
+        self,
+        words: list[str],
+        captures: Any,
+        tasks: int = 1,
+        task_bytes: int | None = None,
+        storage_options: dict[str, Any] | None = None,
+        skip_unreadable: bool = False,
+    ) -> None:
+        self.command = words[0]
+        files, self._problems = found(captures, storage_options, skip_unreadable)
+        self.files = [file.path for file in files]
+        self._sizes = [file.size for file in files]
+        self._costs = [REMOTE_OPENING_BYTES if is_remote(path) else OPENING_BYTES for path in self.files]
+        remotes: dict[int, RemoteFile | SkippedFile] = {
+            number: SkippedFile(file) if skip_unreadable else file
+            for number, (path, size) in enumerate(files)
+            if is_remote(path)
+            for file in [RemoteFile(path, size, storage_options, 0)]
+        }
+        whole = sum(size or 0 for size in self._sizes) + sum(self._costs)
+        # Flows and packets of a shard are in the memory of one process.
+        self.job = _native.DividedJob(words, self.files, remotes, max(LEAST_SHARDS, whole // MOST_BYTES))
+        if task_bytes is None:
+            rounds = max(-(-whole // (tasks * MOST_BYTES)), 1)
+            task_bytes = min(max(whole // (tasks * rounds) - max(self._costs), FEWEST_BYTES), MOST_BYTES)
+        self._task_bytes = task_bytes
+        lengths: dict[int, tuple[int | None, Any]] = {number: (self._sizes[number], remote) for number, remote in remotes.items()}
+        self.pieces = self.job.pieces(task_bytes, lengths)
+        text = self.job.text()
+        parameters = json.loads(text)["parameters"]
+        shards = parameters["shards"] if self.command == "count" and parameters.get("slice_ns") else None
+        self.worker = Worker(text, shards, storage_options, skip_unreadable)
+        self.tasks = self._packed(self.pieces)
+        # In each round every file with ranges gets on by one at least.
+        self._rounds = len(self.pieces) + 1
+        self._ends: list[bytes] = []
+
+    def _packed(self, pieces: list[str]) -> list[Task]:
+        """The pieces as tasks, small ones together, so that a task has enough to do."""
+        tasks: list[Task] = []
+        room = 0
+        for piece in pieces:
+            parsed = json.loads(piece)
+            number = parsed["input"]
+            size = self._sizes[number] or 0
+            span = parsed["bytes"] or {"start": 0, "end": size}
+            cost = min(span["end"], size) - span["start"] + self._costs[number]
+            if not tasks or cost > room:
+                tasks.append(Task(self.worker, []))
+                room = self._task_bytes + self._costs[number]
+            tasks[-1].pieces.append((piece, self.files[number], self._sizes[number]))
+            room -= cost
+        return tasks
+
+    def join(self, ends: Iterable[bytes]) -> list[Task]:
+        """Joins what became of pieces; the tasks that have to be done again, with those before.
+
+        Raises:
+            Error: no input could be opened, or a file changed meanwhile.
+        """
+        self._ends += ends
+        self._rounds -= 1
+        again = self.job.join(self.pieces, self._ends, self._problems)
+        if again and self._rounds <= 0:
+            path = self.files[json.loads(again[0])["input"]]
+            raise Error(f"{path}: a range of this file was asked for again and again, and never came", path)
+        return self._packed(again)
+
+    def reducer(self, buckets: int = 1) -> Reducer:
+        """Reduces the parts of so many buckets."""
+        return Reducer(self.worker, self.job.table(), self.worker.shards is not None and self.worker.shards >= buckets)
+
+    def report(self, tallies: Iterable[bytes]) -> Report:
+        """The result in the format that the words ask for, once all shards were reduced; of flows and exports without its rows.
+        With it what one process says of the inputs, and whether it read all of them to their end."""
+        return self.job.report(list(tallies))
+
+
+@functools.lru_cache(maxsize=4)
+def _parsed(text: str, thread: int) -> _native.DividedJob:
+    return _native.DividedJob.of_text(text)
+
+
+def _job(text: str) -> _native.DividedJob:
+    return _parsed(text, threading.get_ident())
+
+
+class Listed(_OfInputs[_P, _T]):
+    """Flows or exported rows by shard."""
+
+    def __init__(self, command: Command, tables: Iterable[_native.Table], sorted_by: int) -> None:
+        super().__init__(command)
+        # The report has no rows.
+        command.rows()
+        self._read()
+        self._sorted_by = sorted_by
+        #: The rows of each shard. Sorted by their last columns, named ``begun_…``, they are in the order of the trace.
+        self.shards = [Table(table) for table in tables]
+
+    def to_arrow(self) -> Any:
+        """All rows in the order of one process, as a ``pyarrow.Table``."""
+        import pyarrow
+
+        rows = pyarrow.concat_tables([plain(shard.to_arrow()) for shard in self.shards])
+        places = [name for name in rows.column_names if name.startswith("begun_")]
+        order = [(name, "ascending") for name in [*rows.column_names[: self._sorted_by], *places]]
+        return rows.sort_by(order).drop_columns(places)
+
+
+class ListedFlows(Listed[FlowsParameters, FlowsTotals]):
+    """Flows by shard."""
+
+    _parameters = FlowsParameters
+    _totals = FlowsTotals
+
+
+class ListedRows(Listed[ExportParameters, ExportTotals]):
+    """Exported rows by shard."""
+
+    _parameters = ExportParameters
+    _totals = ExportTotals
+
+
+def words_of(command: str, options: dict[str, Any]) -> list[str]:
+    """The words of a command with these options, whose result is for a class of `flowsieve._results`."""
+    function = getattr(_commands, command)
+    known = inspect.signature(function).parameters
+    for name in options:
+        if name not in known or name in ("captures", "progress"):
+            raise UsageError(f"{command} has no option {name}; there are {', '.join(sorted(known))}")
+    # The captures that the words name are replaced by those that were found.
+    return command_line([command, "--format=arrows"], function, {"captures": ["-"], **options})
+
+
+def plan(
+    command: Literal["count", "top", "flows", "export"],
+    captures: Paths,
+    *,
+    tasks: int = 1,
+    task_bytes: int | None = None,
+    manifest: StrPath | None = None,
+    storage_options: dict[str, Any] | None = None,
+    skip_unreadable: bool = False,
+    **options: Any,
+) -> Plan:
+    """Plans a run in pieces.
+
+    Args:
+        command: What is run.
+        captures: Paths that all workers see, or addresses such as ``s3://`` that fsspec opens; patterns and directories too.
+        tasks: How many tasks run at once: the bytes of a task follow from it.
+        task_bytes: Bytes that a task reads: smaller files are read together, larger plain pcap files are divided.
+        manifest: A file with more captures, one a line.
+        storage_options: Arguments of fsspec for remote files.
+        skip_unreadable: A file that cannot be read is listed with its error, and its packets are missing.
+        **options: Those of the function of `flowsieve` with the name of the command.
+
+    Raises:
+        UsageError: the options do not go together, or need all packets in one place.
+        Error: a file is missing.
+    """
+    named = named_paths(captures, "captures")
+    if manifest is not None:
+        with open(manifest, encoding="utf-8") as lines:
+            named += [line.strip() for line in lines if line.strip()]
+    return Plan(words_of(command, options), named, tasks, task_bytes, storage_options, skip_unreadable)
+
+
+def map(task: Task, buckets: int = 1) -> list[list[Any]]:
+    """Reads the pieces of a task: what became of them, which `join` takes, and behind it the parts of each bucket."""
+    mapped: list[list[Any]] = [[] for _ in range(buckets + 1)]
+    for piece in task.pieces:
+        for slice_, shard, data in task.worker.read(piece):
+            if shard < 0:
+                mapped[0].append(data)
+            else:
+                mapped[1 + task.worker.bucket(slice_, shard, buckets)].append((slice_, shard, data))
+    return mapped
+
+
+def join(plan: Plan, ends: Iterable[bytes]) -> list[Task]:
+    """Joins what became of the pieces. The tasks that it returns have to be mapped, too, and joined, until there are none: a range
+    of a file may have begun at the wrong place."""
+    return plan.join(ends)
+
+
+def reduce(reducer: Reducer, *parts: Iterable[Part]) -> Reduced:
+    """Reduces the parts of a bucket, from all tasks."""
+    reduced = Reduced([], [], [])
+    for one in reducer.reduced(sorted(itertools.chain(*parts), key=lambda part: part[:2])):
+        reduced.tallies.extend(one.tallies)
+        reduced.tables.extend(one.tables)
+        reduced.wholes.extend(one.wholes)
+    return reduced
+
+
+def report(plan: Plan, reduced: Iterable[Reduced]) -> Any:
+    """The result, once all buckets were reduced."""
+    tallies: list[bytes] = []
+    tables: list[_native.Table] = []
+    wholes: dict[int, _native.WholeShard] = {}
+    for one in reduced:
+        tallies += one.tallies
+        tables += one.tables
+        for shard, part in one.wholes:
+            if shard not in wholes:
+                wholes[shard] = plan.worker.all_slices(shard)
+            wholes[shard].add(part)
+    tallies += [whole.finish() for whole in wholes.values()]
+    command = Command.over(plan.report(tallies))
+    name = plan.command
+    if name in ("flows", "export"):
+        # The first column of flows is the start under any of its names.
+        return ListedFlows(command, tables, 1) if name == "flows" else ListedRows(command, tables, 0)
+    return Counts(command) if name == "count" else Top(command)
+
+
+def _item(values: list[Any], number: int) -> Any:
+    return values[number]
+
+
+@overload
+def run(
+    command: Literal["count"], captures: Paths, *, submit: Callable[..., Any], gather: Any = None, buckets: int = 8, **options: Any
+) -> Counts: ...
+
+
+@overload
+def run(
+    command: Literal["top"], captures: Paths, *, submit: Callable[..., Any], gather: Any = None, buckets: int = 8, **options: Any
+) -> Top: ...
+
+
+@overload
+def run(
+    command: Literal["flows"], captures: Paths, *, submit: Callable[..., Any], gather: Any = None, buckets: int = 8, **options: Any
+) -> ListedFlows: ...
+
+
+@overload
+def run(
+    command: Literal["export"], captures: Paths, *, submit: Callable[..., Any], gather: Any = None, buckets: int = 8, **options: Any
+) -> ListedRows: ...
+
+
+def run(
+    command: Literal["count", "top", "flows", "export"],
+    captures: Paths,
+    *,
+    submit: Callable[..., Any],
+    gather: Callable[[list[Any]], list[Any]] | None = None,
+    buckets: int = 8,
+    **options: Any,
+) -> Any:
+    """Runs a command in pieces, with the result of one process.
+
+    Args:
+        command: What is run.
+        captures: As for `plan`.
+        submit: Begins a call somewhere, from a function and its arguments, and returns a reference to its result.
+        gather: Waits for the results of references. If it is given, references may be arguments of `submit`, and what is read stays
+            with the workers. Without it references are futures of `concurrent.futures`, and everything passes through here.
+        buckets: Calls that reduce, and tasks that run at once.
+        **options: Those of `plan`.
+
+    Raises:
+        UsageError: the options do not go together, or need all packets in one place.
+        Error: a file is missing or could not be read.
+    """
+    made = plan(command, captures, **{"tasks": buckets, **options})
+
+    def results(references: list[Any]) -> list[Any]:
+        return gather(references) if gather else [reference.result() for reference in references]
+
+    def items(mapped: list[Any], number: int) -> list[Any]:
+        return [submit(_item, one, number) if gather else one[number] for one in mapped]
+
+    shuffled: list[list[Any]] = [[] for _ in range(buckets)]
+    tasks = made.tasks
+    while tasks:
+        mapped = [submit(map, task, buckets) for task in tasks]
+        mapped = mapped if gather else results(mapped)
+        for number, bucket in enumerate(shuffled):
+            bucket += items(mapped, number + 1)
+        ends = items(mapped, 0)
+        tasks = join(made, itertools.chain(*(gather(ends) if gather else ends)))
+    reducer = made.reducer(buckets)
+    return report(made, results([submit(reduce, reducer, *parts) for parts in shuffled]))
