@@ -638,7 +638,7 @@ def test_a_server_of_s3_gives_the_same_answer(monkeypatch):
 
     server.start()
     host, port = server.get_host_and_port()
-    options = {"key": "a", "secret": "b", "client_kwargs": {"endpoint_url": f"http://{host}:{port}", "region_name": "us-east-1"}}
+    options = {"key": "a", "secret": "b", "client_kwargs": {"endpoint_url": f"http://{host}:{port}", "region_name": "eu-central-1"}}
     try:
         system = s3fs.S3FileSystem(**options)
         system.mkdir("captures")
