@@ -44,6 +44,7 @@
 //! | [`counting`], [`split_counting`] | yes | no | yes | until something is removed |
 //! | [`scalable`] | yes, and grows | no | yes | until something is removed |
 //! | [`dleft`] | yes | no | yes | until something is removed |
+//! | [`cuckoo`] | yes, until it is full | no | no | of elements |
 //! | [`quotient`] | yes, and grows | no | yes | no |
 //! | [`ribbon`] | yes, made at once | no | no | no |
 //! | [`hll`], [`ell`] | no | no | no | of elements |
@@ -73,6 +74,7 @@ pub mod cmdbf;
 mod combination_count;
 mod counter;
 pub mod counting;
+pub mod cuckoo;
 pub mod dleft;
 pub mod ell;
 mod estimate;
@@ -103,6 +105,7 @@ pub use cmdbf::{Cmdbf, CmdbfSpec, Combination};
 pub use combination_count::CombinationCount;
 pub use counter::{Counter, CounterSpec};
 pub use counting::{CountingFilter, CountingSpec};
+pub use cuckoo::{CuckooFilter, CuckooSpec};
 pub use dleft::{Bucket, Bucket16, Bucket24, Bucket32, DleftFilter, DleftSpec};
 pub use ell::{DifferentPrecision, ExaLogLog};
 pub use estimate::{Basis, Estimate, Seen};

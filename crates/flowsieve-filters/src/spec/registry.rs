@@ -3,8 +3,8 @@
 use super::{Descriptor, Parameters};
 use crate::saved::{LoadError, Saved, StateReader, StateWriter};
 use crate::{
-    bfm, bloom, cartesian, cbfm, cmdbf, counting, dleft, matrix, mdbf, scalable, split_counting,
-    subset, wcbfm,
+    bfm, bloom, cartesian, cbfm, cmdbf, counting, cuckoo, dleft, matrix, mdbf, scalable,
+    split_counting, subset, wcbfm,
 };
 use std::io;
 
@@ -124,6 +124,8 @@ registry! {
     7 Scalable(scalable::ScalableSpec): Scalable = scalable::SCALABLE;
     /// [`DleftFilter`](crate::DleftFilter).
     8 Dleft(dleft::DleftSpec): Dleft = dleft::DLEFT;
+    /// [`CuckooFilter`](crate::CuckooFilter).
+    11 Cuckoo(cuckoo::CuckooSpec): Cuckoo = cuckoo::CUCKOO;
     /// The toy of the recipe in CONTRIBUTING.md, which only tests have.
     [cfg(feature = "toy")] 200 Bitmap(crate::bitmap::BitmapSpec): [cfg(feature = "toy")] Bitmap = crate::bitmap::BITMAP;
 }

@@ -9,9 +9,9 @@ use crate::elements::{Elements, insert_all};
 use crate::specs::{bloom, subset};
 use flowsieve_filters::hashing::{Digest, Digester, shard_of};
 use flowsieve_filters::{
-    CartesianSpec, CmdbfSpec, Combination, CountingSpec, DigestColumns, DleftSpec, ElementDigests,
-    Estimate, FilterSpec, IndexMap, LineShape, MatrixSpec, MdbfSpec, MembershipFilter,
-    PlannedCombination, Refill, ScalableSpec, SplitCountingSpec, SubsetFilter,
+    CartesianSpec, CmdbfSpec, Combination, CountingSpec, CuckooSpec, DigestColumns, DleftSpec,
+    ElementDigests, Estimate, FilterSpec, IndexMap, LineShape, MatrixSpec, MdbfSpec,
+    MembershipFilter, PlannedCombination, Refill, ScalableSpec, SplitCountingSpec, SubsetFilter,
 };
 
 /// What many counts of the same number of elements were.
@@ -197,6 +197,7 @@ fn every_structure_counts_at_any_load() {
         }),
         FilterSpec::Dleft(DleftSpec { buckets: 8, remainder_bits: 8, counter_bits: 2 }),
         FilterSpec::Dleft(DleftSpec { buckets: 13, remainder_bits: 5, counter_bits: 4 }),
+        FilterSpec::Cuckoo(CuckooSpec { buckets: 90, fingerprint_bits: 5 }),
     ];
     let errors = allowed(specs.len() * LOADS.len());
     for spec in &specs {

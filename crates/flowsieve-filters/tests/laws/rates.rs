@@ -8,8 +8,8 @@ use flowsieve_filters::sizing::{
     blocked_fpr, bloom_fpr, dleft_fpr, dleft_overfull_fpr, scalable_fpr, split_fpr,
 };
 use flowsieve_filters::{
-    CartesianSpec, CmdbfSpec, Combination, CountingSpec, DleftSpec, FilterSpec, Known, MdbfSpec,
-    MembershipFilter, Query, Refill, ScalableSpec, SplitCountingSpec,
+    CartesianSpec, CmdbfSpec, Combination, CountingSpec, CuckooSpec, DleftSpec, FilterSpec, Known,
+    MdbfSpec, MembershipFilter, Query, Refill, ScalableSpec, SplitCountingSpec,
 };
 
 /// Over several filters, so that the spread between filters of the same parameters is in the error.
@@ -26,6 +26,8 @@ fn observed_rates_are_those_of_the_formulas() {
         FilterSpec::Counting(CountingSpec { counters: 24_000, probes: 4, counter_bits: 4 });
     let split =
         FilterSpec::SplitCounting(SplitCountingSpec { part: 6000, probes: 4, counter_bits: 3 });
+    let cuckoo =
+        |buckets, fingerprint_bits| FilterSpec::Cuckoo(CuckooSpec { buckets, fingerprint_bits });
     let dleft = |buckets, remainder_bits| {
         FilterSpec::Dleft(DleftSpec { buckets, remainder_bits, counter_bits: 2 })
     };
@@ -62,6 +64,9 @@ fn observed_rates_are_those_of_the_formulas() {
         (dleft(131, 10), dleft_overfull_fpr(131, 10, n)),
         // Overfull: the stash takes what the buckets cannot, and changes no answer.
         (dleft(128, 10), dleft_fpr(17, n)),
+        // 1 - (1 - 2 / (B (2^f - 1)))^n.
+        (cuckoo(1100, 7), -(n * (-2.0 / (1100.0 * 127.0_f64)).ln_1p()).exp_m1()),
+        (cuckoo(4000, 5), -(n * (-2.0 / (4000.0 * 31.0_f64)).ln_1p()).exp_m1()),
     ] {
         let rates: Vec<f64> = (0..RUNS)
             .map(|run| {

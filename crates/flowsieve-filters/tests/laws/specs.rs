@@ -1,8 +1,8 @@
 //! The structures and parameters for which the laws hold.
 
 use flowsieve_filters::{
-    BloomSpec, CartesianSpec, CmdbfSpec, Combination, CountingSpec, DleftSpec, FilterKind,
-    FilterSpec, IndexMap, LineShape, MatrixSpec, MdbfSpec, PlannedCombination, Refill,
+    BloomSpec, CartesianSpec, CmdbfSpec, Combination, CountingSpec, CuckooSpec, DleftSpec,
+    FilterKind, FilterSpec, IndexMap, LineShape, MatrixSpec, MdbfSpec, PlannedCombination, Refill,
     ScalableSpec, Sizing, SplitCountingSpec, SubsetSpec,
 };
 
@@ -155,7 +155,7 @@ fn chains() -> Vec<FilterSpec> {
 /// Counters, and hash functions for them.
 const COUNTERS: [(u64, u32); 3] = [(50, 2), (1 << 12, 3), (30_000, 7)];
 
-/// Cells of a d-left filter, of 16 and of 32 bits.
+/// Cells of a d-left filter, of 16 and of 32 bits, and of a cuckoo filter.
 fn of_cells() -> Vec<FilterSpec> {
     let mut specs = Vec::new();
     for buckets in [1, 8, 128, 1024, 3, 150] {
@@ -164,6 +164,10 @@ fn of_cells() -> Vec<FilterSpec> {
         {
             specs.push(FilterSpec::Dleft(DleftSpec { buckets, remainder_bits, counter_bits }));
         }
+    }
+    for (buckets, fingerprint_bits) in [(1, 8), (5, 4), (1024, 2), (1500, 9), (2001, 17), (800, 32)]
+    {
+        specs.push(FilterSpec::Cuckoo(CuckooSpec { buckets, fingerprint_bits }));
     }
     specs
 }
