@@ -1,4 +1,4 @@
-//! `flowsieve filter`: saved filters, looked at, asked and united.
+//! `flowsieve filter`: saved filters, looked at, asked, united and intersected.
 
 use super::options::{FormatArgs, OutputArgs};
 use super::output::Output;
@@ -10,9 +10,9 @@ use anyhow::{Context, Result, anyhow, bail};
 use clap::{Args, Subcommand};
 use flowsieve::elements::{ElementLabel, ElementQuery};
 use flowsieve::filters::saved::SavedFilter;
-use flowsieve::filters::{Pattern, PatternAnswer};
+use flowsieve::filters::{Estimate, Pattern, PatternAnswer};
 use flowsieve::hashing::Digester;
-use flowsieve::report::{AnswerReport, FilterInfo, answer_summary};
+use flowsieve::report::{AnswerReport, FilterInfo, OverlapReport, answer_summary};
 use flowsieve::trace::{Stoppable, standard_input};
 use flowsieve_engine::internal::Shown;
 use std::io::{self, BufRead, BufReader};
@@ -24,8 +24,9 @@ Examples:
   Save what a capture holds, and ask it:
     flowsieve count --slice all --save-filter pairs.fsieve capture.pcap
     flowsieve filter query pairs.fsieve 10.0.0.1,10.0.0.2
-  The filter of two days:
-    flowsieve filter union -o both.fsieve monday.fsieve tuesday.fsieve";
+  The filter of two days, and what both days had:
+    flowsieve filter union -o both.fsieve monday.fsieve tuesday.fsieve
+    flowsieve filter intersect monday.fsieve tuesday.fsieve";
 
 const INFO_EXAMPLES: &str = "\
 Examples:
@@ -51,6 +52,11 @@ Examples:
   Of a whole directory:
     flowsieve filter union -o all.fsieve days/*.fsieve";
 
+const INTERSECT_EXAMPLES: &str = "\
+Examples:
+  Host pairs of both days, and of either:
+    flowsieve filter intersect monday.fsieve tuesday.fsieve";
+
 #[derive(Args, Clone, Debug)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct FilterArgs {
@@ -63,6 +69,7 @@ enum Task {
     Info(InfoArgs),
     Query(QueryArgs),
     Union(UnionArgs),
+    Intersect(IntersectArgs),
 }
 
 /// Say what a saved filter is and how many distinct elements it holds
@@ -130,6 +137,28 @@ struct UnionArgs {
     output: PathBuf,
 }
 
+/// Count what two saved filters have in common, and what is in either
+///
+/// They must be such that `filter union` unites them. Counts are by the fill of the filters, each
+/// with its standard error and bounds.
+#[derive(Args, Clone, Debug)]
+#[command(after_long_help = INTERSECT_EXAMPLES)]
+struct IntersectArgs {
+    /// A saved filter
+    #[arg(value_name = "FILE")]
+    first: PathBuf,
+
+    /// Another one
+    #[arg(value_name = "FILE")]
+    second: PathBuf,
+
+    #[command(flatten)]
+    format: FormatArgs,
+
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
 const UNREADABLE: &str = "standard input cannot be read";
 
 pub(crate) fn run(args: &FilterArgs, run: &mut Run) -> Result<Outcome> {
@@ -138,6 +167,7 @@ pub(crate) fn run(args: &FilterArgs, run: &mut Run) -> Result<Outcome> {
         Task::Info(args) => info(args, run),
         Task::Query(args) => query(args, run),
         Task::Union(args) => union(args, run),
+        Task::Intersect(args) => intersect(args, run),
     }
 }
 
@@ -267,6 +297,58 @@ fn query(args: &QueryArgs, run: &mut Run) -> Result<Outcome> {
     Ok(outcome)
 }
 
+/// Unites the filter of `first` and others with that of another path.
+fn unite(
+    united: &mut SavedFilter,
+    mut other: SavedFilter,
+    first: &Path,
+    path: &Path,
+) -> Result<()> {
+    let labels = ElementLabel::parse(united.label()).zip(ElementLabel::parse(other.label()));
+    if let Some(label) = labels.and_then(|(label, other)| label.united(&other)) {
+        for filter in [&mut *united, &mut other] {
+            filter.set_label(label.to_string().into_bytes());
+        }
+    }
+    united.unite(&other).with_context(|| format!("{} and {}", first.shown(), path.shown()))
+}
+
+/// The count of these files together by the fill of their union alone: each is united twice, so
+/// that no count of a stream is left.
+fn by_fill(paths: &[&Path]) -> Result<Option<Estimate>> {
+    let mut united = load(paths[0])?;
+    for path in paths.iter().chain(paths) {
+        unite(&mut united, load(path)?, paths[0], path)?;
+    }
+    Ok(united.distinct())
+}
+
+fn intersect(args: &IntersectArgs, run: &mut Run) -> Result<Outcome> {
+    let files = [args.first.clone(), args.second.clone()];
+    keep_apart(args.output.files(), &files)?;
+    args.format.check(&args.output)?;
+    let output = args.output.open(run)?;
+    let [first, second] = files.each_ref().map(PathBuf::as_path);
+    let counts = [by_fill(&[first])?, by_fill(&[second])?, by_fill(&[first, second])?];
+    let known = match counts {
+        [Some(first), Some(second), Some(either)] => {
+            let both = Estimate::common(first, second, either);
+            both.map(|both| [first, second, either, both])
+        }
+        _ => None,
+    };
+    let counts = known.ok_or_else(|| {
+        anyhow!(
+            "the fill of these filters does not tell how many elements they hold; save both with `count --filter subset --fpr 0.01 --expect NUMBER`, or with more memory (--memory)"
+        )
+    })?;
+    let report = OverlapReport::new(counts);
+    let style = output.style(None);
+    let outcome = finish(run, report.write(args.format.format, style, output))?;
+    args.output.write_summary(run, || report.summary())?;
+    Ok(outcome)
+}
+
 fn union(args: &UnionArgs, run: &mut Run) -> Result<Outcome> {
     keep_apart([("--output", Some(args.output.as_path()))], &[])?;
     let (first, others) = args.files.split_first().expect("clap asks for two");
@@ -275,14 +357,7 @@ fn union(args: &UnionArgs, run: &mut Run) -> Result<Outcome> {
         if run.stop().is_set() {
             break;
         }
-        let mut other = load(path)?;
-        let labels = ElementLabel::parse(united.label()).zip(ElementLabel::parse(other.label()));
-        if let Some(label) = labels.and_then(|(label, other)| label.united(&other)) {
-            for filter in [&mut united, &mut other] {
-                filter.set_label(label.to_string().into_bytes());
-            }
-        }
-        united.unite(&other).with_context(|| format!("{} and {}", first.shown(), path.shown()))?;
+        unite(&mut united, load(path)?, first, path)?;
     }
     let mut output = run.output(Some(&args.output))?;
     united.save(&mut output).context(UNWRITTEN)?;

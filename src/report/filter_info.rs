@@ -289,7 +289,7 @@ fn facts(row: &FilterRow, zone: Zone) -> Vec<(&'static str, String)> {
 }
 
 /// A number of distinct elements with its bounds.
-fn distinct(estimate: Estimate) -> String {
+pub(super) fn distinct(estimate: Estimate) -> String {
     let lower = grouped(estimate.lower());
     let bounds = match estimate.upper() {
         Some(upper) => format!("from {lower} to {}", grouped(upper)),

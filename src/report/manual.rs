@@ -7,7 +7,7 @@ use super::export_model::export_columns;
 use super::flows_model::{FlowNames, FlowShape, flow_columns};
 use super::{
     answers, compare_each, compare_model, count_combinations, count_model, dedup, export_model,
-    filter_info, flows_model, index, index_stats, index_verify, inputs, plan_model,
+    filter_info, flows_model, index, index_stats, index_verify, inputs, overlap, plan_model,
     reproduce_model, top_model, traffic_table,
 };
 use crate::elements::ElementKind;
@@ -43,6 +43,7 @@ pub fn tables() -> Vec<(&'static str, Vec<FieldDoc>)> {
         ("filter.filters", table(&filter_info::filter_columns())),
         ("filter.combinations", table(&filter_info::stored_columns())),
         ("filter.answers", table(&answers::answer_columns())),
+        ("filter.sets", table(&overlap::overlap_columns())),
         ("plan.parameters", table(&plan_model::parameter_columns())),
         ("plan.wanted", table(&plan_model::wanted_columns())),
         ("plan.sample", table(&plan_model::sample_columns())),

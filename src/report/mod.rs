@@ -47,6 +47,7 @@ mod markdown;
 mod markup;
 mod number;
 mod over_time;
+mod overlap;
 mod parallel_rows;
 mod plan;
 mod plan_document;
@@ -93,6 +94,7 @@ pub use index::{SearchReport, search_summary};
 pub use index_stats::{index_stats_summary, write_index_stats};
 #[cfg(feature = "parquet")]
 pub use index_verify::{index_verify_summary, write_index_verify};
+pub use overlap::OverlapReport;
 pub use plan_model::PlanReport;
 #[cfg(feature = "arrow")]
 pub use record_batches::RecordBatches;

@@ -169,6 +169,59 @@ fn what_found_no_cell_is_told() {
 }
 
 #[test]
+fn two_filters_are_intersected() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name);
+    let (_, pcap) = sample();
+    let offsets = record_offsets(&pcap);
+    let parts = [file("first.pcap"), file("second.pcap"), file("all.pcap")];
+    // Packets in the middle are in both.
+    for (part, range) in
+        parts.iter().zip([24..offsets[5000], offsets[3000]..pcap.len(), 24..pcap.len()])
+    {
+        fs::write(part, [&pcap[..24], &pcap[range]].concat()).unwrap();
+    }
+    let [a, b, all] = ["a", "b", "all"].map(file);
+    let exact = ["--filter", "dleft", "--memory", "1MiB"];
+    let truth = |to: &Path, part: &Path| {
+        count(&exact, to, &[part]).done();
+        info(to)["estimate"].as_f64().unwrap()
+    };
+    let [one, other, either] =
+        [(&a, &parts[0]), (&b, &parts[1]), (&all, &parts[2])].map(|(to, part)| truth(to, part));
+    let line = ["filter", "intersect", a.to_str().unwrap(), b.to_str().unwrap()];
+    for options in [&exact[..], &["--filter", "bloom", "--memory", "16KiB"], &["--memory", "64KiB"]]
+    {
+        count(options, &a, &[&parts[0]]).done();
+        count(options, &b, &[&parts[1]]).done();
+        let json = flowsieve(&[&line[..], &["--format", "json"]].concat()).done();
+        let document: Value = serde_json::from_str(&json).unwrap();
+        assert_eq!(document["schema"], "flowsieve.filter-intersect/1");
+        let rows = document["sets"].as_array().unwrap();
+        for (row, (set, truth)) in rows.iter().zip([
+            ("first", one),
+            ("second", other),
+            ("either", either),
+            ("both", one + other - either),
+        ]) {
+            let number = |name: &str| row[name].as_f64().unwrap();
+            assert_eq!(row["set"], set);
+            let error = (number("estimate") - truth).abs();
+            assert!(error < 4.0 * number("std_error") + 1.0, "{options:?} {row} {truth}");
+            assert!(number("lower") <= number("estimate").ceil(), "{row}");
+        }
+    }
+    assert!(flowsieve(&line).done().contains("both"));
+    for options in [&["--filter", "mdbf"][..], &["--memory", "64"]] {
+        count(options, &a, &[&parts[0]]).done();
+        count(options, &b, &[&parts[1]]).done();
+        let run = flowsieve(&line);
+        assert_eq!(run.code, Some(1), "{options:?}");
+        assert!(run.sentence().contains("--fpr"), "{}", run.err);
+    }
+}
+
+#[test]
 fn the_union_of_two_halves_is_the_whole() {
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str| folder.path().join(name);
@@ -383,6 +436,7 @@ fn what_is_no_saved_filter_is_refused() {
         &["filter", "info", "--help"],
         &["filter", "query", "--help"],
         &["filter", "union", "--help"],
+        &["filter", "intersect", "--help"],
     ] {
         assert!(flowsieve(line).done().contains("Examples:"));
     }

@@ -171,6 +171,25 @@ impl Estimate {
             ),
         }
     }
+
+    /// The count of what is in both of two sets, from the counts of each and of their union by the
+    /// fill of arrays with the same functions; `None` if one of them has bounds only.
+    ///
+    /// With A, B and U these counts it is A + B - U. Logarithms of the shares of clear bits vary
+    /// together as much as that of an array of the common elements would vary alone, so with the
+    /// variance V(n) of a count of n elements that of C common ones is
+    ///
+    /// ```text
+    ///     V(U) - V(A) - V(B) + 2 V(C),     V(C) ≤ V(A) (C / A)², V(B) (C / B)²
+    /// ```
+    pub fn common(first: Self, second: Self, union: Self) -> Option<Self> {
+        let [a, b, u] = [first.point()?, second.point()?, union.point()?];
+        let common = (a + b - u).clamp(0.0, a.min(b));
+        let of_common = |of: Self| of.variance * (common / of.distinct.max(1.0)).powi(2);
+        let alone = of_common(first).min(of_common(second));
+        let apart = union.variance - first.variance - second.variance;
+        Some(Self::scattered(common, (apart + 2.0 * alone).max(0.0)))
+    }
 }
 
 /// Share of the cases in each tail.

@@ -133,6 +133,59 @@ mod tests {
         }
     }
 
+    /// Two filters of 2,000 elements each, with and without common ones.
+    #[test]
+    fn what_two_filters_have_in_common_varies_as_the_formula_says() {
+        for shared in [0, 100, 1000, 2000] {
+            for lines in [false, true] {
+                let count = |sets: &[&[Digest]]| {
+                    let mut filter: Box<dyn MembershipFilter> = match lines {
+                        true => Box::new(SubsetFilter::new(40, 4)),
+                        false => Box::new(BloomFilter::new(20_480, 4)),
+                    };
+                    for &whole in sets.iter().copied().flatten() {
+                        filter.insert(ElementDigests { whole, attributes: &[] });
+                    }
+                    let ones = (filter.stats().fill_ratio * 20_480.0).round() as u64;
+                    let fill = if lines {
+                        in_lines(ones, 40.into(), 4)
+                    } else {
+                        independent(ones, 20_480, 4)
+                    };
+                    fill.unwrap()
+                };
+                const RUNS: u64 = 300;
+                let (mut inside, mut sum, mut squares, mut predicted) = (0, 0.0, 0.0, 0.0);
+                for run in 0..RUNS {
+                    let digester = Digester::new(run);
+                    let all: Vec<Digest> = (0..4000_u64 - shared)
+                        .map(|number| digester.digest(&number.to_le_bytes()))
+                        .collect();
+                    let [a, b] = [&all[..2000], &all[2000 - shared as usize..]];
+                    let both = Estimate::common(count(&[a]), count(&[b]), count(&[a, b])).unwrap();
+                    let bounds = both.lower()..=both.upper().unwrap();
+                    inside += u64::from(bounds.contains(&shared));
+                    let error = both.distinct - shared as f64;
+                    sum += error;
+                    squares += error * error;
+                    predicted += both.variance;
+                }
+                let name = format!("{shared} in common, lines: {lines}");
+                assert!(inside >= RUNS * 92 / 100, "{name}: {inside}");
+                // Nothing is below 0, so without common elements half of the errors are cut off.
+                if shared > 0 {
+                    let runs = RUNS as f64;
+                    assert!(
+                        (sum / runs).abs() < 4.0 * (predicted / runs / runs).sqrt() + 2.0,
+                        "{name}"
+                    );
+                    let ratio = squares / predicted;
+                    assert!((0.6..1.4).contains(&ratio), "{name}: variance x {ratio}");
+                }
+            }
+        }
+    }
+
     #[test]
     fn the_fill_of_lines_counts_as_the_formula_says() {
         for (lines, probes, elements) in [(20, 1, 5000), (16, 4, 2000), (40, 8, 2000), (3, 5, 200)]
