@@ -61,6 +61,12 @@ pub(super) fn table_2(_: &Settings) -> Found {
                 .because(reason);
         }
     }
+    found
+        .cell("elements in the same memory, CBFM / BFM")
+        .printed(14.0, 1.0)
+        // m is in proportion to n, so the ratio is the same for every ε.
+        .formula(((5.0 + 4.0 * MEGABYTE).sqrt() / 2.0 - 1.5) / (MEGABYTE.cbrt() - 1.0))
+        .because("the same for every ε");
     Ok(found)
 }
 
@@ -105,8 +111,14 @@ pub(super) fn table_3(settings: &Settings) -> Found {
         let rate = 10.0_f64.powi(-digits);
         let size = attribute_size(rate, TABLE_3_ELEMENTS as f64).floor();
         let beside = size + 1.0;
+        let both = [beside.powi(3), beside.powi(2) + size];
+        found
+            .cell(format!("ε = 1e-{digits}, BFM / CBFM memory"))
+            .orders(3)
+            .formula(both[0] / both[1])
+            .because("about m, so it grows with the digits of ε");
         for (name, cuts, printed, formula) in
-            [("BFM", &[][..], bfm, beside.powi(3)), ("CBFM", CUTS, cbfm, beside.powi(2) + size)]
+            [("BFM", &[][..], bfm, both[0]), ("CBFM", CUTS, cbfm, both[1])]
         {
             let counted = cells(&[size as u64; 3], cuts).map_or(f64::INFINITY, |n| n as f64);
             let cell = found

@@ -75,6 +75,22 @@ pub(super) fn fig_7(settings: &Settings) -> Found {
             curves,
         });
     }
+    let published = super::uniform::structures(BITS, PROBES);
+    for (many, few, mask, what) in [
+        ("BFM", "CBFM, one cut", PAIR, "for a pair"),
+        ("CMDBF", "SBF", FULL, "for all attributes, α = 1"),
+    ] {
+        let rate = |name| {
+            let spec = published.iter().find(|(other, _)| *other == name);
+            spec.and_then(|(_, spec)| predicted(spec, ELEMENTS, 1.0, mask)).unwrap_or(f64::NAN)
+        };
+        let times = rate(many) / rate(few);
+        found
+            .cell(format!("{many} / {few}: false positives {what}, published size"))
+            .orders(3)
+            .formula(times)
+            .because(format!("{:.1} orders with n = 5 million", times.log10()));
+    }
     Ok(found)
 }
 

@@ -12,7 +12,7 @@ use super::result::Measured;
 use super::statistics::{deviation, fill_variance, mean_of, rate_of};
 use super::{Findings, Found, Settings};
 use crate::bits::BitArray;
-use crate::filters::sizing::bloom_fpr;
+use crate::filters::sizing::{best_probes, bloom_fpr};
 use crate::filters::{
     Cmdbf, CmdbfSpec, Combination, ElementDigests, FilterSpec, Mdbf, MdbfSpec, MembershipFilter,
 };
@@ -239,6 +239,68 @@ pub(super) fn negatives(settings: &Settings) -> Found {
     Ok(found)
 }
 
+/// The combinations: as published, with functions of their own, and without XOR.
+const COMBINATIONS: [(&str, Combination); 3] = [
+    ("XOR, same functions", Combination::XorSame),
+    ("XOR, functions of their own", Combination::XorIndependent),
+    ("joint digest", Combination::Joint),
+];
+
+pub(super) fn combinations(settings: &Settings) -> Found {
+    let runs = settings.scale.pick(2, 20, 100) as usize;
+    let negatives = settings.scale.pick(500, 10_000, 10_000);
+    let mut found = Findings::new([
+        "L = 2, k = 4. The paper combines addresses by XOR, and its examples have the same functions for both attributes. Then every (x, x) has address 0, and (a, b) and (b, a) are one element: the combined filter says yes with certainty, and the CMDBF is no better than the MDBF.".into(),
+    ]);
+    let stage = stage_rate(PROBES);
+    for (kind, what) in
+        ["equal values, one such pair inserted", "inserted pairs reversed"].into_iter().enumerate()
+    {
+        let jobs = in_parallel(settings.threads, runs, |run| {
+            combined(settings.run_seed(2_000_000 + kind * 1_000 + run), kind == 0, negatives)
+        });
+        for (which, (name, combination)) in COMBINATIONS.into_iter().enumerate() {
+            let is_blind = combination == Combination::XorSame;
+            let rate = stage.powi(if is_blind { 2 } else { 3 });
+            let hits: Vec<u64> = jobs.iter().map(|hits| hits[which]).collect();
+            found
+                .cell(format!("{what}: {name}"))
+                .formula(rate)
+                .measured(rate_of(&hits, negatives, Some(rate)))
+                .because(if is_blind { "as many as an MDBF" } else { "as formula (7) says" });
+        }
+    }
+    Ok(found)
+}
+
+/// False positives of a CMDBF with each combination, of pairs of equal values or of reversed ones.
+fn combined(seed: u64, equal: bool, negatives: u64) -> [u64; COMBINATIONS.len()] {
+    let mut random = Random::new(seed, 3);
+    let mut filters = COMBINATIONS
+        .map(|(_, combination)| Cmdbf::with_h3(2, BITS_LOG2, PROBES, combination, seed));
+    let digests_of = |pair: [u32; 2]| pair.map(|value| Digest::from_value(value.into()));
+    let whole_of = |digests: &[Digest; 2]| Digest::join(0b11, *digests);
+    let pairs: Vec<[u32; 2]> =
+        (0..ELEMENTS).map(|_| [random.next() as u32, random.next() as u32]).collect();
+    for (number, &pair) in pairs.iter().enumerate() {
+        let pair = if equal && number == 0 { [pair[0]; 2] } else { pair };
+        let digests = digests_of(pair);
+        for filter in &mut filters {
+            filter.insert(ElementDigests { whole: whole_of(&digests), attributes: &digests });
+        }
+    }
+    let mut hits = [0; COMBINATIONS.len()];
+    for [a, b] in pairs.into_iter().cycle().take(negatives as usize) {
+        let negative = if equal { [random.next() as u32; 2] } else { [b, a] };
+        let digests = digests_of(negative);
+        let negative = ElementDigests { whole: whole_of(&digests), attributes: &digests };
+        for (hits, filter) in hits.iter_mut().zip(&filters) {
+            *hits += u64::from(filter.contains(negative));
+        }
+    }
+    hits
+}
+
 /// Bits of a value.
 const VALUE: f64 = 32.0;
 
@@ -288,6 +350,20 @@ pub(super) fn space(_: &Settings) -> Found {
             .measured(Measured::exactly(100.0 * (1.0 - used[1] / list)));
         if attributes == 5 {
             cell.printed(SAVING, 0.1);
+        }
+        // All values new, which is the best case of MDBF and CMDBF.
+        let total = stages * BITS;
+        let best =
+            |bits: f64| bloom_fpr(bits, best_probes(bits, ELEMENTS as f64, 32), ELEMENTS as f64);
+        for (name, rate) in [
+            ("CMDBF, k = 4", stage_rate(PROBES).powf(stages)),
+            ("MDBF", best(total / attributes as f64).powi(attributes as i32)),
+            ("one plain filter", best(total)),
+        ] {
+            found
+                .cell(format!("L = {attributes}, rate at the memory of the CMDBF: {name}"))
+                .formula(rate)
+                .because("no value known; the best k where none is given");
         }
     }
     Ok(found)

@@ -25,26 +25,52 @@ pub(super) fn fig_2(settings: &Settings) -> Found {
         "With k = (m/n) ln 2 half of the bits are set and the rate is 2^-k = 0.6185^(m/n). k is a whole number, so the rate of a filter is a little above that. The report's text has k in inverse proportion to m/n; it is in proportion.".into(),
     ]);
     let mut curves = Vec::new();
+    let mut by_share = Vec::new();
+    let mut best = CurvePair::new("the best k");
     for bits in BITS {
         let m = bits * elements;
-        let pair = one_size(&mut found, bits, elements, |probes| {
+        let mut of_shares = CurvePair::new(format!("m/n = {bits}"));
+        let pair = one_size(&mut found, bits, elements, &mut best, |probes| {
             let hits = false_positives(settings, (runs, elements, queries), || {
                 Box::new(BloomFilter::new(m, probes))
             });
             let formula = bloom_fpr(m as f64, probes, elements as f64);
-            (formula, rate_of(&hits, queries, Some(formula)))
+            let measured = rate_of(&hits, queries, Some(formula));
+            // (1 - p)^k with k = -(m/n) ln p: the same formula by p.
+            of_shares.push((-f64::from(probes) / bits as f64).exp(), formula, measured);
+            (formula, measured)
         });
         curves.extend(pair.curves());
+        by_share.extend(of_shares.reversed().curves());
     }
-    found.charts.push(Chart {
-        name: "course-fig-2".into(),
-        title: "Rate by the number of functions".into(),
-        caption: "Points measured, lines by formula; the least of each curve is at (m/n) ln 2."
-            .into(),
-        x: ChartAxis::new("functions (k)", ChartScale::Linear),
-        y: ChartAxis::new("false-positive rate", ChartScale::Log),
-        curves,
-    });
+    let rate = || ChartAxis::new("false-positive rate", ChartScale::Log);
+    found.charts = vec![
+        Chart {
+            name: "course-fig-2-a".into(),
+            title: "Rate by the share p of clear bits".into(),
+            caption: "Points measured, lines by formula, exp(-(m/n) ln p ln(1 - p)); the least of each curve is at p = 1/2.".into(),
+            x: ChartAxis::new("p: share of clear bits", ChartScale::Linear),
+            y: rate(),
+            curves: by_share,
+        },
+        Chart {
+            name: "course-fig-2".into(),
+            title: "Rate by the number of functions".into(),
+            caption: "Points measured, lines by formula; the least of each curve is at (m/n) ln 2."
+                .into(),
+            x: ChartAxis::new("functions (k)", ChartScale::Linear),
+            y: rate(),
+            curves,
+        },
+        Chart {
+            name: "course-fig-2-c".into(),
+            title: "Least rate by the memory of an element".into(),
+            caption: "Measured with the best whole k, beside 0.6185^(m/n).".into(),
+            x: ChartAxis::new("bits an element (m/n)", ChartScale::Linear),
+            y: rate(),
+            curves: best.curves().collect(),
+        },
+    ];
     Ok(found)
 }
 
@@ -54,7 +80,8 @@ fn one_size(
     found: &mut Findings,
     bits: u64,
     elements: u64,
-    rate: impl Fn(u32) -> (f64, Measured),
+    best_rates: &mut CurvePair,
+    mut rate: impl FnMut(u32) -> (f64, Measured),
 ) -> CurvePair {
     let per_element = bits as f64;
     let exact = per_element * LN_2;
@@ -78,6 +105,7 @@ fn one_size(
         let label = format!("m/n = {bits}, k = {probes}: rate");
         let cell = found.cell(label).formula(formula).measured(measured);
         if probes == best {
+            best_rates.push(per_element, bound, measured);
             cell.because(format!(
                 "the best k; {:.1} % above 0.6185^(m/n)",
                 100.0 * (formula / bound - 1.0)

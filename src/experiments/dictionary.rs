@@ -11,17 +11,18 @@ use std::hint::black_box;
 /// A set of words.
 pub(super) type WordSet<'a> = hashbrown::HashSet<&'a [u8], ahash::RandomState>;
 
-/// Times of a word: in the filter and in the set, and how many times as long the set takes.
+/// Ratios of the times of a word.
 #[derive(Debug)]
 pub(super) struct WordTimes {
-    pub(super) filter: Measured,
-    pub(super) set: Measured,
-    pub(super) ratio: Measured,
+    /// Time to add a word and to ask for it: the set's to the filter's.
+    pub(super) set_per_filter: [Measured; 2],
+    /// Time to ask to time to add: the filter's, the set's.
+    pub(super) query_per_add: [Measured; 2],
 }
 
 /// Measures the time to add the words and to look each of them up, hashing included; the set grows
 /// as it fills.
-pub(super) fn times(words: &[Vec<u8>], bits: u64, probes: u32, rounds: usize) -> [WordTimes; 2] {
+pub(super) fn times(words: &[Vec<u8>], bits: u64, probes: u32, rounds: usize) -> WordTimes {
     // A round of few words is repeated until it is long enough for the clock.
     let again = (2_000 / words.len().max(1)).max(1);
     let number = again * words.len();
@@ -70,11 +71,10 @@ pub(super) fn times(words: &[Vec<u8>], bits: u64, probes: u32, rounds: usize) ->
         }),
     ];
     let times = Times::measure(rounds, &mut operations);
-    [0, 2].map(|place| WordTimes {
-        filter: times.time(place),
-        set: times.time(place + 1),
-        ratio: times.ratio(place + 1, place),
-    })
+    WordTimes {
+        set_per_filter: [times.ratio(1, 0), times.ratio(3, 2)],
+        query_per_add: [times.ratio(2, 0), times.ratio(3, 1)],
+    }
 }
 
 /// Most and mean bytes of a set while the words are added, its table and the text of the words;

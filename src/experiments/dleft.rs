@@ -3,9 +3,10 @@
 use super::numbers::{element, false_positives};
 use super::parallel::in_parallel;
 use super::ratios::{HOW, Operation, Times, time_each};
+use super::result::Measured;
 use super::statistics::{deviation, mean_of, rate_of};
 use super::{Findings, Found, Settings};
-use crate::filters::sizing::{best_probes, bloom_bits, dleft_fpr};
+use crate::filters::sizing::{best_probes, bloom_bits, bloom_fpr, dleft_fpr};
 use crate::filters::{
     BloomSpec, Bucket32, CountingSpec, DleftFilter, DleftSpec, ElementDigests, FilterSpec,
     MembershipFilter,
@@ -115,6 +116,7 @@ pub(super) fn rate(settings: &Settings) -> Found {
         format!("A false positive has the hash of an element, b + r bits: 1 - (1 - 2^-(b+r))^n, which is 24 · 2^-r to first order where 24 elements share four buckets. {runs} filters, {queries} queries each."),
         "The report's \"one in a million\" needs r = 24 with its 2^15 buckets, and only then do its loads sum to 500,000. It says that a Bloom filter errs only for elements of the set; the opposite is true.".into(),
     ]);
+    claims_about_others(settings, &mut found);
     for (bucket_bits, remainder_bits, elements, printed) in RATES {
         let spec = FilterSpec::Dleft(DleftSpec {
             buckets: 1 << bucket_bits,
@@ -125,12 +127,42 @@ pub(super) fn rate(settings: &Settings) -> Found {
         let formula = dleft_fpr(bucket_bits + remainder_bits, elements as f64);
         let label = format!("B = 2^{bucket_bits}, r = {remainder_bits}, n = {elements}");
         let measured = rate_of(&hits, queries, Some(formula));
-        let cell = found.cell(label).formula(formula).measured(measured);
+        let cell = found.cell(&*label).formula(formula).measured(measured);
         if let Some(printed) = printed {
             cell.printed_to(printed, 1);
+            continue;
         }
+        let counters = bloom_bits(formula, elements as f64);
+        found
+            .cell(format!("{label}: memory of a counting filter of this rate / d-left"))
+            .claimed(2.0, 2.0, f64::INFINITY)
+            .formula(counters / 2.0 / spec.memory_bytes() as f64)
+            .because("a counter has 4 bits; the paper says a factor of two or more");
     }
     Ok(found)
+}
+
+/// What the report says of Bloom and counting filters.
+fn claims_about_others(settings: &Settings, found: &mut Findings) {
+    let names = settings.scale.pick(1_000, 100_000, 1_000_000);
+    let hits = false_positives(settings, (10, names, names), || {
+        FilterSpec::from(BloomSpec { bits: names, probes: 1 }).build()
+    });
+    let formula = bloom_fpr(1.0, 1, 1.0);
+    found
+        .cell("1G/80: rate of a Bloom filter with 1 bit a name, the best k (1)")
+        .claimed(0.01, 0.0, 0.5)
+        .formula(formula)
+        .measured(rate_of(&hits, names, Some(formula)))
+        .because("10^8 names of 10 bytes are 1 GB, so 1/80 is 1 bit a name; 1 % takes 9.6");
+    let [_, (_, counting), _] = structures(1e6, 7);
+    let bits = counting.memory_bytes() as f64 * 8.0;
+    found
+        .cell("memory of a counting filter / Bloom filter")
+        .printed(5.0, 0.0)
+        .formula(4.0)
+        .measured(Measured::exactly(bits / 1e6))
+        .because("a counter of 4 bits in place of a bit");
 }
 
 const REMAINDER_BITS: u32 = 24;

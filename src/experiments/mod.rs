@@ -168,6 +168,8 @@ pub const ALL: &[Entry] = &[
     entry("cmdbf-space", CMDBF, cmdbf::space).titled("Table 1: space, and what it saves"),
     entry("cmdbf-negatives", CMDBF, cmdbf::negatives)
         .titled("Table 1 with other negatives: values that occur"),
+    entry("cmdbf-combinations", CMDBF, cmdbf::combinations)
+        .titled("Text: what the combined filter stands on"),
     entry("cmdbf-examples", CMDBF, cmdbf::examples).titled("The worked examples"),
     entry("cmdbf-fig-9", CMDBF, cmdbf_traffic::fig_9)
         .titled("Fig. 9: host pairs a second, exact and by MDBF and CMDBF"),
@@ -184,6 +186,8 @@ pub const ALL: &[Entry] = &[
         .titled("Fig. 11: memory of BFM and CBFM by the number of attributes"),
     entry("cbfm-fig-12", CBFM, cbfm_times::fig_12)
         .titled("Fig. 12: query times by the number of attributes"),
+    entry("cbfm-sub-queries", CBFM, cbfm_times::sub_queries)
+        .titled("Text: at most d sub-queries of a query"),
     entry("cbfm-query-n", CBFM, cbfm_times::query_n)
         .titled("Text: query times by the number of elements"),
     entry("cbfm-memory", CBFM, cbfm_memory::sixteen_positions)
@@ -197,15 +201,15 @@ pub const ALL: &[Entry] = &[
     entry("scbf-deletion", SCBF, scbf::deletion)
         .titled("Deletion error of a scalable split filter"),
     entry("dleft-loads", DLEFT, dleft::loads).titled("Loads of the four subtables"),
-    entry("dleft-rate", DLEFT, dleft::rate).titled("Error rate"),
+    entry("dleft-rate", DLEFT, dleft::rate).titled("Error rate, and memory against other filters"),
     entry("dleft-times", DLEFT, dleft::times)
         .titled("Times of the operations, against other filters"),
     entry("course-table-1", COURSE, course::table_1)
         .titled("Table 1: error rate and memory of a dictionary"),
     entry("course-fig-2", COURSE, course_functions::fig_2)
-        .titled("Fig. 2: the best number of functions, and 0.6185^(m/n)"),
+        .titled("Fig. 2: rate by p, by the number of functions, and 0.6185^(m/n)"),
     entry("course-fig-3", COURSE, course_costs::fig_3)
-        .titled("Fig. 3: times, peak and mean memory of filter and set"),
+        .titled("Fig. 3: query by add time, peak by mean memory, of filter and set"),
     entry("course-by-words", COURSE, course::by_words)
         .titled("Table 1's quantities by the number of words"),
 ];

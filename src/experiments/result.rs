@@ -399,6 +399,13 @@ impl CurvePair {
         self.formula.push((x, formula, 0.0));
     }
 
+    /// The points in the opposite order.
+    pub(super) fn reversed(mut self) -> Self {
+        self.measured.reverse();
+        self.formula.reverse();
+        self
+    }
+
     /// Returns both curves; none without points.
     pub(super) fn curves(self) -> impl Iterator<Item = Curve> {
         let Self { name, measured, formula } = self;

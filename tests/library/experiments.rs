@@ -34,8 +34,16 @@ fn without_times(mut experiment: Experiment) -> Experiment {
     experiment
 }
 
-/// Of one figure of a paper, what agrees is nearer to it than what differs.
+/// Of one figure of a paper, what agrees is nearer to its range than what differs: so all its
+/// cells have one range, at one end of which the figure may stand.
 fn one_deviation_has_one_verdict(experiment: &Experiment) {
+    let figures = || experiment.cells.iter().filter_map(|cell| cell.paper);
+    let range = |value: f64| {
+        let of_one = figures().filter(move |paper| paper.value.to_bits() == value.to_bits());
+        of_one.fold((value, value), |(least, most), paper| {
+            (least.min(paper.least), most.max(paper.most))
+        })
+    };
     let judged: Vec<_> = experiment
         .cells
         .iter()
@@ -45,7 +53,8 @@ fn one_deviation_has_one_verdict(experiment: &Experiment) {
                 (Some(formula), _) => (formula, cell.rounding),
                 (None, measured) => (measured?.mean, TOLERANCE * measured?.std_error),
             };
-            let apart = (truth - paper.value).abs();
+            let (least, most) = range(paper.value);
+            let apart = (least - truth).max(truth - most);
             Some((paper.value, apart - error, cell))
         })
         .collect();
