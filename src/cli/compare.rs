@@ -65,8 +65,9 @@ pub(crate) struct CompareArgs {
 
     /// Compare the pair on each capture, with a letter per memory
     ///
-    /// Only the two structures of --pair run, on each capture separately.
-    #[arg(long, conflicts_with_all = ["filter", "bits", "queries", "counts"], help_heading = "Structures")]
+    /// Only the two structures of --pair run, on each capture separately; or those of --filter, if
+    /// it names two.
+    #[arg(long, conflicts_with_all = ["bits", "queries", "counts"], help_heading = "Structures")]
     each: bool,
 
     #[command(flatten, next_help_heading = "Structures")]
@@ -380,6 +381,10 @@ impl CompareArgs {
             combinations = ComparePlan::usual_combinations(kind);
         }
         let contenders = self.contenders()?;
+        // What a plan makes for parts of elements has no count of whole ones.
+        let is_counted = wanted.iter().any(|wanted| wanted.mask == kind.all());
+        let has_count = |it: &Contender| is_counted || *it != Contender::Planned;
+        let counted: Vec<Contender> = contenders.iter().copied().filter(has_count).collect();
         let (points, share) = match conditions.margin[..] {
             [points] => (points, 0.0),
             [points, share, ..] => (points, share),
@@ -390,7 +395,7 @@ impl CompareArgs {
             rule: self.trace.elements.rule(),
             slicing: self.trace.slicing(),
             whole_slices: conditions.whole_slices,
-            pair: self.pair_of(&contenders)?,
+            pair: self.pair_of(&counted)?,
             contenders,
             sizes: conditions.sizes()?,
             queries: conditions.queries,
@@ -411,10 +416,8 @@ impl CompareArgs {
 
     /// Returns the structures that take part, the pair among them.
     fn contenders(&self) -> Result<Vec<Contender>, UsageError> {
-        let chosen: Vec<Contender> = if self.each {
-            self.pair_of(&PUBLISHED)?.unwrap_or(PUBLISHED).to_vec()
-        } else if self.filter.is_empty() {
-            USUAL.into()
+        let chosen: Vec<Contender> = if self.filter.is_empty() {
+            if self.each { PUBLISHED.into() } else { USUAL.into() }
         } else {
             let all = || Contender::all().filter(|contender| *contender != Contender::Planned);
             let chosen = self.filter.iter();
@@ -426,6 +429,14 @@ impl CompareArgs {
             if !all.contains(&contender) {
                 all.push(contender);
             }
+        }
+        if self.each && self.filter.is_empty() {
+            all.truncate(2);
+        }
+        if self.each && all.len() != 2 {
+            return Err(UsageError::new(
+                "--each compares two structures on each capture; --filter bloom,subset works",
+            ));
         }
         Ok(all)
     }

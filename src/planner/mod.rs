@@ -61,8 +61,9 @@ pub use elements::{Elements, Origin};
 pub use families::all_cut_families;
 use request::Target;
 pub use request::{Goal, PlanRequest, PlannerError, RateRule, Wanted};
-pub use row::{Design, Plan, PlanRow};
+pub use row::{Design, Measured, Plan, PlanRow};
 
+use crate::comparison::Measure;
 pub use crate::filters::Structure;
 use crate::filters::{FilterKind, FilterSpec, Shape, Workload};
 use matrices::WEIGHTS_WORK;
@@ -73,6 +74,19 @@ use matrices::WEIGHTS_WORK;
 ///
 /// The first rule of [`PlanRequest::check`] that is broken.
 pub fn plan(request: &PlanRequest) -> Result<Plan, PlannerError> {
+    plan_measured(request, &mut |_| None)
+}
+
+/// Plans every structure of the request, measures those that are best by formula, and recommends one
+/// by what was measured.
+///
+/// # Errors
+///
+/// As [`plan`].
+pub fn plan_measured(
+    request: &PlanRequest,
+    measure: &mut Measure<'_>,
+) -> Result<Plan, PlannerError> {
     request.check()?;
     let mut rows: Vec<PlanRow> = request
         .structures
@@ -86,6 +100,13 @@ pub fn plan(request: &PlanRequest) -> Result<Plan, PlannerError> {
         .collect();
     for row in &mut rows {
         row.reject_what_cannot_be_built();
+    }
+    for number in recommend::candidates(request, &rows) {
+        let rates = rows[number].spec().and_then(&mut *measure);
+        rows[number].measured = rates.map(|rates| Measured {
+            weighted: request.with_workload(|asked| asked.weighted(&rates, Some(1.0))),
+            rates,
+        });
     }
     let recommended = recommend::recommend(request, &rows);
     if let (Some(best), Goal::Memory { .. }) = (recommended.structure, request.goal)
@@ -117,11 +138,29 @@ pub fn weighted(workload: &Workload<'_>, bytes: u64) -> Option<FilterSpec> {
 }
 
 /// Returns the filter of at most this many bytes that a plan for these queries recommends.
-pub fn recommended(workload: &Workload<'_>, bytes: u64) -> Option<FilterSpec> {
-    let request = request_for(workload, bytes, Structure::all().collect())?;
-    let plan = plan(&request).ok()?;
+pub fn recommended(
+    workload: &Workload<'_>,
+    bytes: u64,
+    measure: &mut Measure<'_>,
+) -> Option<FilterSpec> {
+    let request = request_for(workload, bytes, usual_structures().collect())?;
+    let plan = plan_measured(&request, measure).ok()?;
     let row = plan.rows.iter().find(|row| Some(row.structure) == plan.recommended)?;
     row.spec().cloned()
+}
+
+/// The structures that are planned unless others are named: all but the variants of CMDBF.
+pub fn usual_structures() -> impl Iterator<Item = Structure> {
+    Structure::all().filter(|structure| !structure.filter().is_some_and(FilterKind::is_variant))
+}
+
+/// The combinations whose values a sample counts: all where they are few; else those that are wanted,
+/// and the single attributes.
+pub fn sampled(attributes: usize, wanted: impl Fn(u32) -> bool) -> Vec<u32> {
+    let all = 1..=(1_u32 << attributes) - 1;
+    let few = attributes <= 3;
+    let full = all.end().to_owned();
+    all.filter(|&mask| few || mask.is_power_of_two() || mask == full || wanted(mask)).collect()
 }
 
 /// The request for measured queries, if it holds.
@@ -131,8 +170,8 @@ fn request_for(
     structures: Vec<Structure>,
 ) -> Option<PlanRequest> {
     let attributes = workload.attributes;
-    let known = workload.wanted.iter();
-    let known = known.map(|&(mask, _)| (mask, (workload.values)(mask) as u64, Origin::Measured));
+    let known = sampled(attributes, |mask| workload.wanted.iter().any(|(of, _)| *of == mask));
+    let known = known.iter().map(|&mask| (mask, (workload.values)(mask) as u64, Origin::Measured));
     let known: Vec<_> = known.collect();
     let caps = vec![None; attributes];
     let wanted = workload.wanted.iter();

@@ -21,7 +21,35 @@ const SUBSET_MARGIN: f64 = 1.5;
 /// Rates below this one are as good as none.
 pub(super) const NEGLIGIBLE: f64 = 1e-9;
 
+/// Structures of each sort that are measured.
+const MEASURED: usize = 2;
+
+/// Factor by which a structure must have a lower measured rate than the subset filter.
+const MEASURED_MARGIN: f64 = 1.2;
+
+/// The rows that are worth measuring: those that are best by formula, of the matrices and of the
+/// others.
+pub(super) fn candidates(request: &PlanRequest, rows: &[PlanRow]) -> Vec<usize> {
+    let mut numbers: Vec<usize> = (0..rows.len()).filter(|&it| is_able(&rows[it])).collect();
+    let by_formula = |number: &usize| predicted(request, &rows[*number]);
+    numbers.sort_by(|a, b| by_formula(a).total_cmp(&by_formula(b)));
+    let mut left = [MEASURED; 2];
+    numbers.retain(|&number| {
+        let left = &mut left[usize::from(is_matrix(&rows[number]))];
+        let is_kept = *left > 0;
+        *left = left.saturating_sub(1);
+        is_kept
+    });
+    numbers
+}
+
 pub(super) fn recommend(request: &PlanRequest, rows: &[PlanRow]) -> Recommendation {
+    if let Some(best) = best_measured(request, rows) {
+        return Recommendation {
+            structure: Some(best.structure),
+            reason: measured_reason(request, best, rows),
+        };
+    }
     let able = rows.iter().filter(|row| is_able(row));
     let best = able
         .filter(|row| {
@@ -35,6 +63,60 @@ pub(super) fn recommend(request: &PlanRequest, rows: &[PlanRow]) -> Recommendati
         };
     };
     Recommendation { structure: Some(best.structure), reason: reason(request, best, rows) }
+}
+
+/// The best of those that were measured: by the rate, or by the memory of those that keep to the rate
+/// that is asked. Of equal ones the formula decides.
+fn best_measured<'a>(request: &PlanRequest, rows: &'a [PlanRow]) -> Option<&'a PlanRow> {
+    let measured = rows.iter().filter_map(|row| Some((row, row.measured.as_ref()?.weighted)));
+    let able = measured.filter(|(_, rate)| *rate < 1.0);
+    let cost = |(row, rate): &(&PlanRow, f64)| {
+        let is_subset = row.structure == Structure::Filter(FilterKind::Subset);
+        let margin = if is_subset { 1.0 } else { MEASURED_MARGIN };
+        let too_high = match request.goal {
+            Goal::Rate { fpr } => *rate > fpr * RATE_MARGIN,
+            _ => true,
+        };
+        let by = if too_high { *rate } else { predicted(request, row) };
+        (too_high, by * margin, predicted(request, row) * margin)
+    };
+    let best = able.min_by(|a, b| {
+        let (a, b) = (cost(a), cost(b));
+        a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)).then(a.2.total_cmp(&b.2))
+    });
+    best.map(|(row, _)| row)
+}
+
+/// Factor by which a measured rate may exceed the one that is asked for: it is measured with a
+/// limited number of queries.
+const RATE_MARGIN: f64 = 1.5;
+
+fn measured_reason(request: &PlanRequest, best: &PlanRow, rows: &[PlanRow]) -> String {
+    let rate = |row: &PlanRow| row.measured.as_ref().map(|measured| measured.weighted);
+    let all = rows.iter().filter(|row| row.measured.is_some());
+    let names: Vec<&str> = all.clone().map(|row| row.structure.name()).collect();
+    let rival = all.filter(|row| rate(row) < rate(best)).min_by(|a, b| {
+        let [a, b] = [a, b].map(|row| rate(row).unwrap_or(1.0));
+        a.total_cmp(&b)
+    });
+    let merit = match (request.goal, rival) {
+        (Goal::Rate { fpr }, _) if rate(best) > Some(fpr * RATE_MARGIN) => {
+            "has the lowest measured rate, but a higher one than asked".to_owned()
+        }
+        (Goal::Rate { .. }, _) => "reaches the rate in the least memory".to_owned(),
+        (_, Some(rival)) => format!(
+            "has the lowest measured rate up to a factor of {MEASURED_MARGIN} ({} is better by less), touches one cache line a combination and counts each",
+            rival.structure.name()
+        ),
+        (_, None) => "has the lowest measured rate in this memory".to_owned(),
+    };
+    let were = if names.len() == 1 { "was" } else { "were" };
+    format!(
+        "{} {merit}; {} {were} built of the sample and asked for absent elements{}",
+        best.structure.name(),
+        names.join(", "),
+        exact_too(request, rows)
+    )
 }
 
 /// Whether a structure is a filter that says no to some negatives of each wanted combination.

@@ -29,6 +29,8 @@ pub struct PlanRow {
     pub rates: Vec<Option<f64>>,
     /// Weighted rate F, with 1 for what is not answered.
     pub weighted: Option<f64>,
+    /// The same as they were measured on a sample, if the structure was among the best.
+    pub measured: Option<Measured>,
     /// Predicted standard error of the unbiased count of whole elements, as a share of them; `None`
     /// where there is no formula for it.
     pub count_std_error: Option<f64>,
@@ -40,6 +42,15 @@ pub struct PlanRow {
     pub elements_unrounded: Option<f64>,
     /// Remarks.
     pub notes: Vec<String>,
+}
+
+/// False-positive rates that were measured on a sample.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Measured {
+    /// Of each wanted combination; `None` where it is not answered.
+    pub rates: Vec<Option<f64>>,
+    /// Weighted rate, with 1 for what is not answered.
+    pub weighted: f64,
 }
 
 /// The planned parameters.
@@ -74,6 +85,7 @@ impl PlanRow {
             fits: true,
             weighted: Some(request.with_workload(|asked| asked.weighted(&rates, Some(1.0)))),
             rates,
+            measured: None,
             count_std_error: None,
             same_rate_bytes: None,
             elements: None,
@@ -92,6 +104,7 @@ impl PlanRow {
             fits: false,
             rates: vec![None; wanted],
             weighted: None,
+            measured: None,
             count_std_error: None,
             same_rate_bytes: None,
             elements: None,

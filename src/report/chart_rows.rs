@@ -94,9 +94,13 @@ pub(super) fn table(figure: &Figure) -> (TableView, Option<String>) {
             });
             (table_of("", series.iter().map(|(name, _)| name), rows), None)
         }
-        Drawing::HeatMap { rows, columns, values, shade } => {
-            let rows = rows.iter().zip(values).map(|(row, values)| {
-                let values = values.iter().map(|value| optional(shade.scale, *value));
+        Drawing::HeatMap { rows, columns, values, letters, shade } => {
+            let rows = rows.iter().zip(values).enumerate().map(|(i, (row, values))| {
+                let values = values.iter().enumerate().map(|(j, value)| {
+                    let letter = letters.get(i).and_then(|row| row.get(j));
+                    let value = optional(shade.scale, *value);
+                    letter.map_or(value.clone(), |letter| format!("{value} {letter}"))
+                });
                 (row.clone(), values.collect())
             });
             (table_of("", columns.iter(), rows), None)
@@ -118,7 +122,14 @@ pub(super) fn text_at(series: &Series, x: f64, scale: Scale) -> String {
 
 fn with_error(point: &Point, scale: Scale) -> String {
     let value = written(scale, point.y);
-    if point.error > 0.0 { format!("{value} ± {}", written(scale, point.error)) } else { value }
+    match point.errors {
+        [down, up] if down <= 0.0 && up <= 0.0 => value,
+        [down, up] if down == up => format!("{value} ± {}", written(scale, up)),
+        [down, up] => {
+            let [low, high] = [point.y - down, point.y + up].map(|end| written(scale, end));
+            format!("{value} ({low} to {high})")
+        }
+    }
 }
 
 /// A table with the names of the series and of the rows.
@@ -144,7 +155,7 @@ mod tests {
             8_888 => -1e6,
             _ => f64::from(i % 10),
         };
-        let points = (0..20_000).map(|i| Point { x: f64::from(i), y: y(i), error: 0.0 });
+        let points = (0..20_000).map(|i| Point::new(f64::from(i), y(i)));
         let series =
             [Series { name: "a".into(), points: points.collect(), style: SeriesStyle::Line }];
         let rows = LineRows::new(&series);

@@ -8,7 +8,7 @@ use super::compare_model::{
     verdict_columns, verdict_rows,
 };
 use super::compare_table::{by_load, load};
-use super::compare_words::in_percent;
+use super::compare_words::{in_percent, main_kind, variant_words};
 use super::document::{Block, Document, Medium, TableView, Wrapping};
 use super::figure::{Axis, Drawing, Figure, Scale};
 use super::format::ReportFormat;
@@ -18,7 +18,7 @@ use super::rows::{Frame, RowWriter, Summary};
 use super::terminal::{self, TerminalStyle};
 use crate::comparison::statistics::Verdict;
 use crate::comparison::{
-    AUTO_EIGHTHS, ComparePlan, Comparison, Contender, CountKind, Floor, Sizes,
+    AUTO_EIGHTHS, ComparePlan, Comparison, Contender, CountKind, Floor, ProbeRule, Seeds, Sizes,
 };
 use std::io::{self, Write};
 
@@ -42,7 +42,10 @@ pub(super) struct CaptureRow {
     exact: u64,
     expected: Option<u64>,
     floors: Vec<Floor>,
+    /// By raw counts, and by estimates where both have them.
     verdicts: Vec<VerdictRow>,
+    /// Those of the main count, one for each size; `None` if a larger one is the same here.
+    cells: Vec<Option<VerdictRow>>,
     loads: Vec<Option<f64>>,
 }
 
@@ -68,10 +71,10 @@ pub(super) fn capture_columns() -> Columns<CaptureRow> {
         .objects("floors", floor_columns(), |row| row.floors.clone())
         .doc("what structures lose at any memory")
         .objects("verdicts", verdict_columns(), |row| row.verdicts.clone())
-        .doc("one for each memory")
+        .doc("one for each memory and count")
 }
 
-/// The columns of a line of CSV: a capture and a memory.
+/// The columns of a line of CSV: a capture, a memory and a count.
 pub(super) fn each_columns() -> Columns<VerdictRow> {
     let capture = Columns::default()
         .field("capture", |row: &VerdictRow| row.capture.as_ref().map(|it| it.name.clone()))
@@ -108,14 +111,25 @@ impl<'a> EachReport<'a> {
 
     /// Adds a capture.
     pub fn add(&mut self, capture: CaptureDigest, comparison: &Comparison) {
-        let rows = verdict_rows(comparison, self.pair, CountKind::Raw, Some(&capture));
+        let main = main_kind(self.plan);
+        let rows = CountKind::ALL
+            .map(|kind| verdict_rows(comparison, self.pair, kind, Some(&capture)))
+            .concat();
+        let is_shown = |row: &VerdictRow| row.verdict.count == main || row.judged().is_some();
+        let sizes = self.plan.sizes.ascending(comparison.expected.elements);
+        let cells = sizes.iter().enumerate().map(|(number, size)| {
+            let is_own = |row: &&VerdictRow| row.verdict.count == main && row.verdict.size == *size;
+            rows.iter().find(is_own).filter(|_| sizes.get(number + 1) != Some(size)).cloned()
+        });
+        let cells: Vec<_> = cells.collect();
         self.captures.push(CaptureRow {
             slices: comparison.judged().count() as u64,
             exact: comparison.judged().filter_map(|slice| slice.exact).sum(),
             expected: comparison.expected.elements,
             floors: comparison.floors(self.plan),
-            loads: rows.iter().map(|row| load(comparison, row.verdict.size)).collect(),
-            verdicts: rows,
+            loads: sizes.iter().map(|&size| load(comparison, size)).collect(),
+            cells,
+            verdicts: rows.into_iter().filter(is_shown).collect(),
             capture,
         });
     }
@@ -130,10 +144,9 @@ impl<'a> EachReport<'a> {
                 });
                 names.map(|name| format!("{name} each")).into()
             }
-            sizes @ (Sizes::Total(of) | Sizes::Arrays(of)) => {
-                let mut of = of.clone();
-                of.sort_unstable();
-                of.iter().map(|&size| size_words(sizes.are_arrays(), size)).collect()
+            sizes => {
+                let ascending = sizes.ascending(None).into_iter();
+                ascending.map(|size| size_words(sizes.are_arrays(), size)).collect()
             }
         }
     }
@@ -142,8 +155,9 @@ impl<'a> EachReport<'a> {
         let sums = self.sizes().into_iter().enumerate().map(|(number, size)| {
             let mut counts = [0; 6];
             for capture in &self.captures {
-                let verdict = capture.verdicts.get(number).and_then(|row| row.judged());
-                counts[verdict.map_or(5, |judged| judged.verdict as usize)] += 1;
+                if let Some(cell) = capture.cells.get(number).and_then(Option::as_ref) {
+                    counts[cell.judged().map_or(5, |judged| judged.verdict as usize)] += 1;
+                }
             }
             SizeSum { size, counts }
         });
@@ -157,9 +171,9 @@ impl<'a> EachReport<'a> {
         if a == b { ["A".to_owned(), "B".to_owned()] } else { [a, b] }
     }
 
-    fn letter(&self, row: Option<&VerdictRow>) -> String {
+    fn letter(&self, cell: Option<&VerdictRow>) -> String {
         let [a, b] = self.letters();
-        match row.and_then(VerdictRow::judged).map(|judged| judged.verdict) {
+        match cell.and_then(VerdictRow::judged).map(|judged| judged.verdict) {
             Some(Verdict::A) => a,
             Some(Verdict::B) => b,
             Some(Verdict::NoMatter) => "~".to_owned(),
@@ -194,10 +208,26 @@ impl<'a> EachReport<'a> {
     fn title(&self) -> String {
         let [a, b] = self.pair.map(Contender::name);
         format!(
-            "{a} against {b}: distinct {} {}, raw counts, each capture by itself",
+            "{a} against {b}: distinct {} {}, {}s, each capture by itself",
             self.plan.rule.kind.plural(),
-            slices_of(self.plan.slicing.width_ns)
+            slices_of(self.plan.slicing.width_ns),
+            main_kind(self.plan).words()
         )
+    }
+
+    /// How many seeds there are, and how the numbers of hash functions are chosen.
+    fn conditions(&self) -> String {
+        let seeds = match self.plan.seeds {
+            Seeds::Fixed(seeds) => format!("{seeds} seeds"),
+            Seeds::Auto => "5 to 30 seeds, as many as it takes".to_owned(),
+        };
+        let probes = match self.plan.probes {
+            ProbeRule::Given(probes) => format!("k = {probes}"),
+            _ if self.plan.sizes.are_arrays() => "k = 4, as in the paper".to_owned(),
+            ProbeRule::Formula => "k by the formula for each capture".to_owned(),
+            ProbeRule::Best => "k: the best of trials that are not judged".to_owned(),
+        };
+        [vec![seeds, probes], variant_words(self.plan)].concat().join("; ")
     }
 
     /// Writes it; `style` is that of the table.
@@ -250,10 +280,14 @@ impl<'a> EachReport<'a> {
         );
         let mut push = |block: Block| document.push(Medium::Terminal, block);
         push(Block::Sentence(self.title()));
+        push(Block::Sentence(format!("{}.", self.conditions())));
         push(Block::Sentence(self.sentence()));
         push(Block::Gap);
         push(Block::Table(self.letter_table()));
         push(Block::Sentence(legend));
+        if self.captures.iter().flat_map(|capture| &capture.cells).any(Option::is_none) {
+            push(Block::Sentence("–: as large as the next memory".to_owned()));
+        }
         push(Block::Gap);
         push(Block::Table(self.sum_table()));
         if self.by == Some(Grouping::Load) {
@@ -271,8 +305,8 @@ impl<'a> EachReport<'a> {
 
     fn load_table(&self) -> TableView {
         let rows =
-            self.captures.iter().flat_map(|capture| capture.loads.iter().zip(&capture.verdicts));
-        let rows = rows.filter_map(|(load, row)| Some(((*load)?, row)));
+            self.captures.iter().flat_map(|capture| capture.loads.iter().zip(&capture.cells));
+        let rows = rows.filter_map(|(load, cell)| Some(((*load)?, cell.as_ref()?)));
         by_load(&rows.collect::<Vec<_>>(), self.pair)
     }
 
@@ -288,7 +322,6 @@ impl<'a> EachReport<'a> {
         ];
         headings.extend(self.sizes().into_iter().map(|size| Heading::text(size).gap(2)));
         headings.push(number("floor", 4));
-        let count = self.sizes().len();
         let rows = self.captures.iter().map(|capture| {
             let mut row = vec![
                 file_name(&capture.capture.name),
@@ -296,7 +329,7 @@ impl<'a> EachReport<'a> {
                 grouped(capture.exact),
                 capture.expected.map_or("–".to_owned(), grouped),
             ];
-            row.extend((0..count).map(|number| self.letter(capture.verdicts.get(number))));
+            row.extend(capture.cells.iter().map(|cell| self.letter(cell.as_ref())));
             let floor = capture.floors.first();
             row.push(floor.map_or("–".to_owned(), |floor| short_percent(floor.mean)));
             row
@@ -330,6 +363,7 @@ impl<'a> EachReport<'a> {
         let mut page = Document {
             zone: self.plan.trace.selection.zone,
             title: self.title(),
+            label: self.conditions(),
             ..Document::default()
         };
         page.page([
@@ -345,50 +379,48 @@ impl<'a> EachReport<'a> {
         page
     }
 
-    /// The difference in each cell as a shade, with the letter in the name of the row.
+    /// The difference in each cell as a shade, with the letter of its verdict.
     fn grid(&self) -> Figure {
         let [a, b] = self.pair.map(Contender::name);
-        let rows = self.captures.iter().map(|capture| {
-            let letters: Vec<String> =
-                capture.verdicts.iter().map(|row| self.letter(Some(row))).collect();
-            format!("{}  {}", file_name(&capture.capture.name), letters.join(" "))
-        });
+        let rows = self.captures.iter().map(|capture| file_name(&capture.capture.name));
+        let letters = self
+            .captures
+            .iter()
+            .map(|capture| capture.cells.iter().map(|cell| self.letter(cell.as_ref())).collect());
         let values = self.captures.iter().map(|capture| {
-            let cells = capture.verdicts.iter();
-            cells.map(|row| row.judged().map(|judged| judged.difference.value.abs())).collect()
+            let difference = |row: &VerdictRow| Some(row.judged()?.difference.value.abs());
+            capture.cells.iter().map(|cell| difference(cell.as_ref()?)).collect()
         });
         let [letter_a, letter_b] = self.letters();
         Figure::new(
             "verdicts",
             format!("{a} against {b}, captures by memory"),
             format!(
-                "The darker, the farther apart their mean errors. Letters, from the smallest memory on: {letter_a} {a} nearer, {letter_b} {b} nearer, ~ no difference that matters, = the same, ? open."
+                "The stronger the shade, the farther apart their errors. {letter_a}: {a} is nearer, {letter_b}: {b} is nearer, ~: no difference that matters, =: the same in every seed, ?: open."
             ),
             Drawing::HeatMap {
                 rows: rows.collect(),
                 columns: self.sizes(),
                 values: values.collect(),
+                letters: letters.collect(),
                 shade: Axis::new("difference", Scale::Percent),
             },
         )
     }
 
-    /// Means of both, with half of the widths of their intervals.
+    /// Means of both, with the letter.
     fn mean_table(&self) -> TableView {
         let headings = self.sizes().into_iter().map(Heading::number);
         let headings = std::iter::once(Heading::text("capture")).chain(headings);
         let rows = self.captures.iter().map(|capture| {
-            let cells = capture.verdicts.iter().map(|row| {
-                let Some(judged) = row.judged() else {
+            let cells = capture.cells.iter().map(|cell| {
+                let Some(means) = cell.as_ref().and_then(VerdictRow::means) else {
                     return "–".to_owned();
                 };
-                let mean = |number: usize| in_percent(judged.means[number])[0].clone();
-                format!("{}/{} {}", mean(0), mean(1), self.letter(Some(row)))
+                let [a, b] = means.map(|mean| in_percent(mean)[0].clone());
+                format!("{a}/{b} {}", self.letter(cell.as_ref()))
             });
-            let mut cells: Vec<String> =
-                std::iter::once(file_name(&capture.capture.name)).chain(cells).collect();
-            cells.resize(self.sizes().len() + 1, "–".to_owned());
-            cells
+            std::iter::once(file_name(&capture.capture.name)).chain(cells).collect::<Vec<_>>()
         });
         TableView::new(headings, rows.collect::<Vec<_>>())
     }

@@ -11,6 +11,7 @@ use crate::comparison::{
     ComparePlan, Comparison, Contender, CountKind, Entry, Expected, ExpectedFrom, Floor,
     JudgedSlice, PairVerdict, ProbeRule, QueryResult, Replicate, SeedErrors, Seeds, Sizes,
 };
+use crate::filters::FilterKind;
 
 /// A comparison and what was asked.
 #[derive(Debug)]
@@ -212,11 +213,11 @@ impl Split {
 pub(super) fn split_columns() -> Columns<Split> {
     Columns::default()
         .field("a", |split: &Split| split.a)
-        .doc("in so many the first had the smaller error")
+        .doc("number of them in which the first had the smaller error")
         .field("b", |split| split.b)
-        .doc("in so many the second had")
+        .doc("number of them in which the second had")
         .field("equal", |split| split.equal)
-        .doc("in so many both were equal")
+        .doc("number of them in which both were equal")
 }
 
 /// A verdict, and that with the numbers of hash functions by the formula.
@@ -245,14 +246,15 @@ impl VerdictRow {
         word.to_owned()
     }
 
-    fn mean(&self, number: usize) -> Option<Interval> {
-        Some(self.verdict.count.shown_interval(self.judged()?.means[number]))
+    /// The errors of both, as people read them.
+    pub(super) fn means(&self) -> Option<[Interval; 2]> {
+        Some(self.judged()?.means.map(|mean| self.verdict.count.shown_interval(mean)))
     }
 }
 
 /// The columns of two structures of a size.
 pub(super) fn verdict_columns() -> Columns<VerdictRow> {
-    let mean = |number: usize| move |row: &VerdictRow| row.mean(number);
+    let mean = |number: usize| move |row: &VerdictRow| Some(row.means()?[number]);
     let of = |value: fn(&PairJudgement) -> f64| {
         move |row: &VerdictRow| row.judged().and_then(|judged| finite(value(judged)))
     };
@@ -357,7 +359,7 @@ pub(super) fn best_columns() -> Columns<BestSet> {
         .field("count", |best| best.count.name())
         .doc("`raw` or `estimate`")
         .field("filters", |best| best.filters.clone())
-        .doc("the structures that are not worse than the one with the smallest error (paired t tests at 5 % in all); none that takes more memory, or says yes to every absent element")
+        .doc("the structures that are not worse than the one with the smallest error (paired t tests at 5 % in all); structures that take more memory, or answer every query for an absent element by yes, are left out")
 }
 
 /// A structure of a size, and what belongs to it.
@@ -425,6 +427,8 @@ fn entry_columns<'a>() -> Columns<EntryRow<'a>> {
     Columns::default()
         .inlined("filter", |row: &EntryRow<'a>| row.entry.contender.name())
         .doc("the structure; `subset` stores the whole element only; `plan` is what `plan` recommends for `--want`")
+        .inlined("structure", |row| row.entry.kind.map(FilterKind::name))
+        .doc("of `plan` the structure that it recommends; else the same as `filter`; null if it is no filter or does not fit")
         .inlined("hash_variant", |row| hash_variant(row.entry.contender.name()))
         .doc("how a CMDBF combines attributes: `joint` digest of the whole element, `xor` of addresses as published, `xor-independent`; null for others")
         .inlined("memory_asked_bytes", |row| (!row.has_arrays).then_some(row.entry.size))
@@ -436,7 +440,7 @@ fn entry_columns<'a>() -> Columns<EntryRow<'a>> {
         .inlined("fits", |row| row.entry.unfit.is_none())
         .doc("it can be built in the memory; `exceeds_memory` says whether it kept to it")
         .inlined("exceeds_memory", |row| !row.has_arrays && row.entry.exceeds_memory())
-        .doc("it used over 1 % more memory than it was given, so it is never the best")
+        .doc("it used over 1 % more memory than it was given, so it is left out of `best_sets`")
         .inlined("needed_bytes", |row| row.entry.needed_bytes)
         .doc("memory of the smallest one, if it does not fit and that is known")
         .inlined("note", |row| row.entry.unfit.clone().or_else(|| over_memory(row)))
@@ -558,7 +562,7 @@ pub(super) fn query_columns() -> Columns<QueryRow> {
         .field("observed_fpr_std_error", |row| row.result.std_error().map(Decimal))
         .doc("its standard error if queries were independent")
         .field("predicted_fpr", |row| row.result.predicted().map(Decimal))
-        .doc("what the formulas predict for the distinct values of each slice if values are evenly spread; if a matrix stores only parts of a combination, the prediction assumes that no part of two or more values occurred")
+        .doc("what the formulas predict for the distinct values of each slice if all values are equally frequent; if a matrix stores only parts of a combination, the prediction assumes that no part of two or more values occurred")
         .unit("share")
 }
 

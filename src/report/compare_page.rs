@@ -2,11 +2,11 @@
 
 use super::compare_model::CompareReport;
 use super::compare_table::{pair_table, rates, with_interval};
-use super::compare_words::{middle, probes_words, slice_word, title};
+use super::compare_words::{middle, probes_words, slice_word, title, variant_words};
 use super::document::{Block, Document, TableView};
 use super::figure::{Axis, Drawing, Figure, Point, Scale, Series, SeriesStyle};
 use super::heading::Heading;
-use super::number::{capitalised, grouped, short_percent};
+use super::number::{grouped, short_percent};
 use super::over_time::{Place, caption, curve, leaves_out};
 use super::run_view::{INTERRUPTED, inputs_table, packets_read, problems};
 use super::traffic_page::{skipped, who_talks};
@@ -22,8 +22,8 @@ impl CompareReport<'_> {
     pub fn page(&self, traffic: Option<&Traffic>) -> Document {
         let section = |title: &str| [Block::Section(title.to_owned())];
         let mut page = Document {
-            title: capitalised(&title(self)),
-            label: probes_words(self),
+            title: title(self),
+            label: [vec![probes_words(self)], variant_words(self.plan)].concat().join("; "),
             zone: self.plan.trace.selection.zone,
             ..Document::default()
         };
@@ -44,13 +44,13 @@ impl CompareReport<'_> {
         let verdicts = CountKind::ALL.iter().flat_map(|&kind| self.verdicts(kind));
         let verdicts: Vec<_> = verdicts.filter(|row| row.judged().is_some()).collect();
         page.page([
-            Block::Sentence(format!("{}. Intervals are those of Student's t over the seeds, at 95 %; differences are paired by seed.", capitalised(&probes_words(self)))),
+            Block::Sentence("Intervals are those of Student's t over the seeds, at 95 %; differences are paired by seed.".to_owned()),
             Block::Table(pair_table(self, &verdicts)),
             Block::Table(self.error_table()),
         ]);
         if self.plan.queries {
             page.page(section("How often the answer is a wrong yes"));
-            page.page([Block::Sentence("False-positive rates in per cent (predicted), in the first replicate. Apart: values that occur in the slice but not together; next: what the following slice has and this one has not. Predicted is what the formulas say for evenly spread values.".to_owned())]);
+            page.page([Block::Sentence("Share of the queries for absent elements that are answered by yes, in the first replicate, in per cent; in brackets what formulas predict if all values are equally frequent. apart: the values occur in the slice, but not together; next: only the following slice has it.".to_owned())]);
             page.page(rates(self).into_iter().map(Block::Table));
         }
         if let Some(traffic) = traffic {
@@ -84,27 +84,31 @@ impl CompareReport<'_> {
     /// The error of every structure against its size, by one count.
     fn error_by_size(&self, kind: CountKind) -> Option<Figure> {
         let comparison = self.comparison;
-        let of = |contender: &Contender| -> Option<Series> {
+        let of = |contender: &Contender| {
             let points = comparison.sizes.iter().filter_map(|&size| {
                 let error = comparison.errors(comparison.entry(*contender, size)?, kind)?.error;
                 let y = if error.value >= LEAST_SHOWN { error.value } else { 0.0 };
-                let half = (error.high - error.low) / 2.0;
-                let error = if half.is_finite() && y > 0.0 { half } else { 0.0 };
-                Some(Point { x: size as f64, y, error })
+                let errors = [error.value - error.low, error.high - error.value];
+                let is_drawn = y > 0.0 && errors.iter().all(|length| length.is_finite());
+                let errors = if is_drawn { errors } else { [0.0; 2] };
+                Some(Point { errors, ..Point::new(size as f64, y) })
             });
             let points: Vec<Point> = points.collect();
-            let name = contender.name().to_owned();
-            (!points.is_empty()).then_some(Series { name, points, style: SeriesStyle::Line })
+            let none =
+                if points.is_empty() { format!(" (no {})", kind.words()) } else { String::new() };
+            let name = format!("{}{none}", contender.name());
+            Series { name, points, style: SeriesStyle::Band }
         };
-        let mut series: Vec<Series> = self.plan.contenders.iter().filter_map(of).collect();
-        if series.is_empty() {
+        // One without points keeps its colour from the others.
+        let mut series: Vec<Series> = self.plan.contenders.iter().map(of).collect();
+        if series.iter().all(|series| series.points.is_empty()) {
             return None;
         }
         let ends = [comparison.sizes.first(), comparison.sizes.last()].map(|it| *it.unwrap_or(&1));
         let level = |name: String, style: SeriesStyle, ends: [f64; 2], y: f64| Series {
             name,
             style,
-            points: ends.map(|x| Point { x, y, error: 0.0 }).into(),
+            points: ends.map(|x| Point::new(x, y)).into(),
         };
         if kind == CountKind::Raw {
             let floors = comparison.floors(self.plan).into_iter();
@@ -123,10 +127,10 @@ impl CompareReport<'_> {
         }));
         let text = match kind {
             CountKind::Raw => {
-                "Mean over slices of the share that the raw count loses. Bars are 95 % over seeds, broken lines what a structure loses at any memory, grey is where the pair changes places. Both scales are logarithmic, with 0 below."
+                "Mean over slices of the share that the raw count loses. Bands are intervals of 95 % over seeds, broken lines what a structure loses at any memory; the grey bar is where the pair changes places. Both scales are logarithmic; errors of 0 are on the lowest line."
             }
             CountKind::Estimate => {
-                "Root of the mean square of the error of the unbiased estimate. Bars are 95 % over seeds. Both scales are logarithmic, with 0 below."
+                "Root of the mean square of the error of the unbiased estimate. Bands are intervals of 95 % over seeds. Both scales are logarithmic; errors of 0 are on the lowest line."
             }
         };
         let drawing = Drawing::Lines {
@@ -143,32 +147,32 @@ impl CompareReport<'_> {
         let (comparison, kind) = (self.comparison, self.main_kind());
         let slices = &comparison.slices;
         let leaves_out = leaves_out(slices.iter().map(|slice| slice.partial));
-        let curve_of = |name: &str, style: SeriesStyle, numbers: Vec<Option<(f64, f64)>>| {
+        let curve_of = |name: &str, style: SeriesStyle, numbers: Vec<Option<[f64; 3]>>| {
             let places = slices.iter().zip(&numbers).map(|(slice, number)| Place {
                 start_ns: slice.start_ns,
                 end_ns: slice.end_ns,
-                value: number.map(|(value, _)| value),
-                std_error: number.map(|(_, error)| error),
+                value: number.map(|[_, value, _]| value),
+                errors: number.map_or([0.0; 2], |[low, value, high]| [value - low, high - value]),
                 partial: slice.partial,
             });
             curve(name, style, places, 1)
         };
-        let exact = slices.iter().map(|slice| Some((slice.exact? as f64, 0.0)));
+        let exact = slices.iter().map(|slice| Some([slice.exact? as f64; 3]));
         let mut series = vec![curve_of("exact", SeriesStyle::Reference, exact.collect())];
         let of_size = comparison.entries.iter().filter(|entry| entry.size == size);
         for entry in of_size.filter(|entry| comparison.errors(entry, kind).is_some()) {
             let ranges = (0..slices.len()).map(|slice| {
                 slices[slice].exact?;
-                median_and_half_range(entry, kind, slice)
+                range_and_median(entry, kind, slice)
             });
-            series.push(curve_of(entry.contender.name(), SeriesStyle::Line, ranges.collect()));
+            series.push(curve_of(entry.contender.name(), SeriesStyle::Band, ranges.collect()));
         }
         if slices.len() < 2 {
             return None;
         }
         let elements = self.plan.rule.kind.plural();
         let text = format!(
-            "Median over the seeds of the {}, with half of its range. The grey band is the exact count.",
+            "Median of the {} over the seeds, in the band from the lowest to the highest. The grey line is the exact count.",
             kind.words()
         );
         let drawing = Drawing::Lines {
@@ -191,7 +195,7 @@ impl CompareReport<'_> {
             let slices = comparison.slices.iter().zip(a.iter().zip(&b));
             let points = slices.filter_map(|(slice, (a, b))| {
                 let y = (*a)?.abs() - (*b)?.abs();
-                Some(Point { x: slice.exact? as f64 / size as f64, y, error: 0.0 })
+                Some(Point::new(slice.exact? as f64 / size as f64, y))
             });
             let mut points: Vec<Point> = points.collect();
             points.sort_by(|a, b| a.x.total_cmp(&b.x));
@@ -245,11 +249,10 @@ impl CompareReport<'_> {
     }
 }
 
-/// The median of the counts of a slice over the replicates, and half of their range.
-fn median_and_half_range(entry: &Entry, kind: CountKind, slice: usize) -> Option<(f64, f64)> {
+/// The lowest, the median and the highest of the counts of a slice over the replicates.
+fn range_and_median(entry: &Entry, kind: CountKind, slice: usize) -> Option<[f64; 3]> {
     let counts = entry.replicates.iter().map(|replicate| replicate.count(kind, slice));
     let mut counts = counts.collect::<Option<Vec<f64>>>()?;
     counts.sort_by(f64::total_cmp);
-    let (low, high) = (*counts.first()?, *counts.last()?);
-    Some((counts[counts.len() / 2], (high - low) / 2.0))
+    Some([*counts.first()?, counts[counts.len() / 2], *counts.last()?])
 }

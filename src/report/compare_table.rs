@@ -1,7 +1,9 @@
 //! A comparison as a table: on terminals, in Markdown and in LaTeX.
 
 use super::compare_model::{CompareReport, Grouping, VerdictRow, hash_variant, size_words};
-use super::compare_words::{in_percent, points, probes_words, size_of, slice_word, title};
+use super::compare_words::{
+    in_percent, points, probes_words, size_of, slice_word, title, variant_words,
+};
 use super::document::{Block, Document, Medium, TableView, Wrapping};
 use super::formats::{latex, markdown};
 use super::heading::Heading;
@@ -68,7 +70,7 @@ pub(super) fn document(report: &CompareReport<'_>) -> Document {
 }
 
 /// What the rates are.
-const FALSE_POSITIVES: &str = "False positives: false-positive rate in the first replicate over queries for absent elements, in per cent (predicted). Apart: values that occur in the slice but not together; next: what only the following slice has. Formulas take values to be evenly spread, and parts of a query not to occur.";
+const FALSE_POSITIVES: &str = "False positives: share of the queries for absent elements that are answered by yes, in the first replicate, in per cent; in brackets what formulas predict. apart: the values occur in the slice, but not together; next: only the following slice has it. The formulas assume that all values are equally frequent, and that no two values of a query occur together.";
 
 /// Structures besides the pair.
 fn others(report: &CompareReport<'_>) -> Vec<Contender> {
@@ -218,14 +220,11 @@ fn others_table(report: &CompareReport<'_>, kind: CountKind) -> Option<TableView
 /// What the marks and words of the table mean.
 fn notes(report: &CompareReport<'_>) -> Vec<String> {
     let mut notes = Vec::new();
-    let has = |name: &str| report.plan.contenders.iter().any(|it| it.name() == name);
     notes.push("raw: mean over slices; est: root mean square.".to_owned());
     if report.comparison.judged().count() > 1 {
         notes.push("lost: share of all.".to_owned());
     }
-    if has("cmdbf") {
-        notes.push("cmdbf: joint hash, not the paper's XOR (cmdbf-xor).".to_owned());
-    }
+    notes.extend(variant_words(report.plan).into_iter().map(|words| format!("{words}.")));
     notes.push(format!("{}.", probes_words(report)));
     notes.push("*: best, or not worse than the best (paired t, 5 % in all). In brackets 95 % over seeds. All numbers: --format json".to_owned());
     notes

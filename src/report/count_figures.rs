@@ -186,7 +186,7 @@ impl Series<'_> {
                 start_ns: slice.start_ns,
                 end_ns: slice.end_ns,
                 value,
-                std_error,
+                errors: [std_error.unwrap_or(0.0); 2],
                 partial: slice.partial,
             }
         });

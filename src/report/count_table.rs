@@ -1,6 +1,7 @@
 //! A count for people: a line for each slice, a sparkline of the series, and the totals.
 
 use super::column::Columns;
+use super::compare_model::hash_variant;
 use super::count_combinations::{CountDesign, cell, heading, remark};
 use super::count_model::{CountParameters, slice_columns};
 use super::document::{Block, Document, TableView};
@@ -292,7 +293,9 @@ pub(super) fn title(parameters: &CountParameters) -> String {
                 Some(probes) => {
                     let design = parameters.design.as_ref();
                     let more = design.map_or_else(String::new, CountDesign::words);
-                    ("filter", format!(", k = {probes}{more}"))
+                    let variant = hash_variant(parameters.filter);
+                    let hash = variant.map_or_else(String::new, |it| format!(", {it} hash"));
+                    ("filter", format!(", k = {probes}{hash}{more}"))
                 }
                 None => ("counter", String::new()),
             };

@@ -53,6 +53,8 @@ pub enum Drawing {
         columns: Vec<String>,
         /// The values of each row.
         values: Vec<Vec<Option<f64>>>,
+        /// A letter or two in each cell; rows may be missing.
+        letters: Vec<Vec<String>>,
         /// Meaning of the shades.
         shade: Axis,
     },
@@ -104,8 +106,8 @@ pub struct Point {
     pub x: f64,
     /// Value; not a number where the curve has a gap.
     pub y: f64,
-    /// Standard error, drawn as a bar up and down; 0 for none.
-    pub error: f64,
+    /// Lengths of its error bar, down and up; 0 for none.
+    pub errors: [f64; 2],
 }
 
 /// How a curve is drawn.
@@ -115,10 +117,19 @@ pub enum SeriesStyle {
     Reference,
     /// A line with points if there are few.
     Line,
+    /// The same with a band between the ends of its error bars.
+    Band,
     /// A broken line: a formula or a prediction.
     Dashed,
     /// Points only: measurements.
     Points,
+}
+
+impl Point {
+    /// A point without an error bar.
+    pub(super) const fn new(x: f64, y: f64) -> Self {
+        Self { x, y, errors: [0.0; 2] }
+    }
 }
 
 impl Figure {

@@ -8,7 +8,8 @@ pub(super) struct Place {
     pub(super) start_ns: i64,
     pub(super) end_ns: i64,
     pub(super) value: Option<f64>,
-    pub(super) std_error: Option<f64>,
+    /// Lengths of its error bar, down and up.
+    pub(super) errors: [f64; 2],
     /// The capture covers the slice only in part.
     pub(super) partial: bool,
 }
@@ -51,14 +52,14 @@ pub(super) fn curve(
         if let Some(end) = end
             && place.start_ns.saturating_sub(end) > widest
         {
-            points.push(Point { x: seconds(end), y: f64::NAN, error: 0.0 });
+            points.push(Point::new(seconds(end), f64::NAN));
         }
         end = Some(place.end_ns);
         let value = place.value.filter(|_| !(leaves_out && place.partial));
         points.push(Point {
             x: seconds(place.start_ns),
             y: value.unwrap_or(f64::NAN),
-            error: place.std_error.unwrap_or(0.0),
+            errors: place.errors,
         });
     }
     Series { name: name.to_owned(), points, style }
@@ -78,7 +79,7 @@ mod tests {
             start_ns,
             end_ns: start_ns + 10,
             value: Some(1.0),
-            std_error: None,
+            errors: [0.0; 2],
             partial: false,
         };
         let gaps = |each| {
@@ -95,7 +96,7 @@ mod tests {
             start_ns,
             end_ns: start_ns + 10,
             value: Some(1.0),
-            std_error: None,
+            errors: [0.0; 2],
             partial,
         };
         let drawn = |places: &[Place]| {

@@ -7,7 +7,7 @@ use super::plan_model::PlanReport;
 use super::run_view::INTERRUPTED;
 use super::selection::Selected;
 use crate::filters::{FilterKind, Shape};
-use crate::planner::{Goal, PlanRow, RateRule, Structure};
+use crate::planner::{Goal, Origin, PlanRow, RateRule, Structure};
 
 /// Longest line, and spaces before further lines of a sentence.
 const WRAPPING: Wrapping = Wrapping { width: 98, hanging: 2 };
@@ -42,7 +42,11 @@ pub(super) fn document(report: &PlanReport<'_>) -> Document {
     }
     document.push(Medium::Terminal, Block::Gap);
     if plan.rows.iter().any(|row| row.design.is_some() && row.rates.contains(&None)) {
-        let text = "n/a: not answered; in the weighted rate it counts as 1, since it is never a no";
+        let text = "n/a: not answered; in the weighted rate it counts as 1";
+        document.both([Block::Sentence(text.to_owned())]);
+    }
+    if plan.rows.iter().any(|row| row.measured.is_some()) {
+        let text = "measured: weighted rate of the filters that are best by formula, built of the sample and asked for absent elements; all other rates are computed";
         document.both([Block::Sentence(text.to_owned())]);
     }
     document.both(notes(report).into_iter().map(Block::Sentence));
@@ -67,7 +71,10 @@ fn wanted(report: &PlanReport<'_>) -> Vec<String> {
             return text;
         }
         let values = grouped(request.elements.of(wanted.mask) as u64);
-        format!("{text}, {values} values ({})", request.elements.origin(wanted.mask).name())
+        match request.elements.origin(wanted.mask) {
+            Origin::Bound => format!("{text}, at most {values} values"),
+            origin => format!("{text}, {values} values ({})", origin.name()),
+        }
     });
     sentences.collect()
 }
@@ -122,9 +129,15 @@ fn structures(report: &PlanReport<'_>, in_line: bool) -> TableView {
         let weighted = |row: &PlanRow| row.weighted.map_or_else(none, rate_text);
         columns.push((number("weighted", 0), Box::new(weighted)));
     }
+    if plan.rows.iter().any(|row| row.measured.is_some()) {
+        let measured = |row: &PlanRow| {
+            row.measured.as_ref().map_or_else(none, |measured| rate_text(measured.weighted))
+        };
+        columns.push((number("measured", 0), Box::new(measured)));
+    }
     if plan.rows.iter().any(|row| row.same_rate_bytes.is_some()) {
         let same = |row: &PlanRow| bytes(row.same_rate_bytes);
-        columns.push((number("for same FPR", 2), Box::new(same)));
+        columns.push((number("at equal FPR", 2), Box::new(same)));
     }
     // There is room for it beside a single rate.
     if !is_weighted {
@@ -171,9 +184,9 @@ fn title(report: &PlanReport<'_>) -> String {
         }
     };
     let negatives = if request.known >= 1.0 {
-        "all of their values occur, not together".to_owned()
+        "all of their values occur, but not together".to_owned()
     } else {
-        format!("each of their values occurs with probability {}", request.known)
+        format!("each of their values occurs with a probability of {}", request.known)
     };
     format!("plan for {of}, {goal}; negatives: {negatives}")
 }

@@ -162,6 +162,13 @@ pub(super) fn structure_columns<'a>() -> Columns<StructureRow<'a>> {
         .inlined("weighted_fpr", |row| row.row.weighted)
         .doc("their weighted mean, with 1 where there is no answer")
         .unit("share")
+        .inlined("measured_fpr", |row| {
+            row.row.measured.as_ref().map(|measured| measured.rates.clone()).unwrap_or_default()
+        })
+        .doc("measured false-positive rate of each combination in `wanted`, of a filter that is built of the sample; null where the structure gives no answer; empty if it was not measured")
+        .inlined("measured_weighted_fpr", |row| row.row.measured.as_ref().map(|it| it.weighted))
+        .doc("their weighted mean; null if it was not measured")
+        .unit("share")
         .inlined("count_std_error", |row| row.row.count_std_error)
         .doc("predicted standard error of the unbiased count of whole elements, as a share of them, for `subset`, `bloom`, `hll`, `ell` and `exact`; null if there is no formula or no filter")
         .unit("share")
@@ -207,7 +214,7 @@ fn stored_columns() -> Columns<(Vec<String>, u32)> {
 }
 
 /// Columns of a flat table, in order.
-const COLUMNS: &str = "structure recommended rests_on fits wanted weight elements fpr weighted_fpr memory_bytes \
+const COLUMNS: &str = "structure recommended rests_on fits wanted weight elements fpr weighted_fpr measured_fpr measured_weighted_fpr memory_bytes \
     same_rate_bytes count_std_error probes size unit arrays sizes cells cuts stored_probes remainder_bits \
     counter_bits most_elements most_elements_unrounded notes";
 
@@ -216,6 +223,7 @@ pub(super) fn line_columns<'a>() -> Columns<StructureRow<'a>> {
     let wanted = |row: &StructureRow<'a>| row.wanted.as_ref().map(|(_, wanted)| wanted.clone());
     structure_columns()
         .without("fpr")
+        .without("measured_fpr")
         .inlined("wanted", move |row| wanted(row).map_or_else(Vec::new, |wanted| wanted.attributes))
         .doc("the combination")
         .inlined("weight", move |row| wanted(row).map_or(0.0, |wanted| wanted.weight))
@@ -224,6 +232,9 @@ pub(super) fn line_columns<'a>() -> Columns<StructureRow<'a>> {
         .doc("its distinct values")
         .inlined("fpr", |row| row.row.rates[row.wanted.as_ref()?.0])
         .doc("its predicted false-positive rate; null where the structure gives no answer")
+        .unit("share")
+        .inlined("measured_fpr", |row| row.row.measured.as_ref()?.rates[row.wanted.as_ref()?.0])
+        .doc("its measured rate; null where it was not measured")
         .unit("share")
         .inlined("stored_probes", |row| {
             let wanted = &row.wanted.as_ref()?.1;
@@ -237,7 +248,7 @@ pub(super) fn line_columns<'a>() -> Columns<StructureRow<'a>> {
 }
 
 /// What `rests_on` says.
-const RESTS_ON: &str = "what the plan is based on: `sample`, or `even_values` if no sample was measured: the plan then assumes evenly spread values, and skewed traffic can ruin the rates of matrices";
+const RESTS_ON: &str = "what the plan is based on: `sample`, or `even_values` if no sample was measured: the plan is then computed for evenly spread values, and skewed traffic can ruin the rates of matrices";
 
 impl PlanReport<'_> {
     /// What the plan rests on.
@@ -251,14 +262,17 @@ impl PlanReport<'_> {
     /// Why a structure is recommended, and what that rests on.
     pub(super) fn reason(&self) -> String {
         let reason = &self.plan.reason;
-        let Some(structure) = self.plan.recommended.filter(|_| self.sample.is_none()) else {
-            return reason.clone();
+        let is_measured = self.plan.rows.iter().any(|row| row.measured.is_some());
+        let structure = self.plan.recommended.filter(|_| !is_measured);
+        let Some(structure) = structure.filter(|_| self.sample.is_none()) else {
+            let computed = if structure.is_some() { "; computed, not measured" } else { "" };
+            return format!("{reason}{computed}");
         };
         let is_matrix = structure.filter().is_some_and(FilterKind::is_matrix);
         let assumed = if is_matrix {
-            "no sample was measured, and skewed traffic ruins this rate"
+            "this is computed, since no sample was measured, and skewed traffic ruins this rate"
         } else {
-            "no sample was measured, so values are taken to be evenly spread"
+            "this is computed for evenly spread values, since no sample was measured"
         };
         // Only kinds of elements can be sampled.
         let remedy = match self.element {

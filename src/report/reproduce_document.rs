@@ -129,7 +129,11 @@ fn series(curve: &Curve, chart: &Chart) -> Series {
             CurveKind::Measured if has_formula => SeriesStyle::Points,
             CurveKind::Measured => SeriesStyle::Line,
         },
-        points: curve.points.iter().map(|&(x, y, error)| Point { x, y, error }).collect(),
+        points: curve
+            .points
+            .iter()
+            .map(|&(x, y, error)| Point { x, y, errors: [error; 2] })
+            .collect(),
     }
 }
 

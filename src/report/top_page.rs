@@ -198,7 +198,7 @@ impl TopPage {
             start_ns: slice.start_ns,
             end_ns: slice.end_ns,
             value: Some(number),
-            std_error: None,
+            errors: [0.0; 2],
             partial: slice.partial,
         });
         curve(name, SeriesStyle::Line, places, self.each)

@@ -83,6 +83,7 @@ fn heat_map(traffic: &Traffic) -> Option<Figure> {
         values: packets.into_iter().map(|row| row.into_iter().map(value).collect()).collect(),
         rows,
         columns,
+        letters: Vec::new(),
         shade: Axis::new("packets", Scale::Log),
     };
     let title = "Packets from origin (row) to destination (column)";

@@ -2,7 +2,7 @@
 
 use super::formats::{documented_set, fields, lines_of_one_schema, parquet_is_the_csv};
 use super::{feed, flowsieve, sample, text_of};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fs;
 
@@ -175,6 +175,12 @@ fn chosen_structures_and_combinations_are_those_that_are_there() {
         queries.iter().all(|query| query["observed_fpr"].as_f64().is_some_and(|rate| rate < 0.5))
     };
     assert!(answers(&structures[0]) && !answers(&structures[1]), "{document}");
+    // Made for parts of elements, it has no count of whole ones.
+    let parts = ["--element", "flow", "--filter", "plan,subset", "--want", "src,dst_port"];
+    let document = compared(&[&parts[..], &["--memory", "4KiB", CAPTURE]].concat());
+    let structures = document["structures"].as_array().unwrap();
+    assert_eq!(document["parameters"]["pair"], json!([]));
+    assert!(structures[0]["raw"].is_null() && !structures[1]["raw"].is_null(), "{document}");
 }
 
 #[test]
@@ -346,7 +352,10 @@ fn equal_arrays_are_the_setting_of_the_paper() {
     assert_eq!(used, [128, 192]);
     assert_eq!(verdict["verdict"], "b");
     let table = flowsieve(&[&["compare"], &options[..]].concat()).done();
+    let table = table.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(table.contains("m = 512") && table.contains("arrays of equal size"), "{table}");
+    assert!(table.contains("cmdbf is never farther off: at m = "), "{table}");
+    assert!(table.contains("and takes 1.5 times the memory."), "{table}");
 }
 
 /// A table for a paper says all that is needed to repeat it.
@@ -478,6 +487,18 @@ fn each_capture_has_a_letter_and_all_are_counted() {
     {
         assert!(table.contains(word), "no `{word}` in: {table}");
     }
-    let refused = flowsieve(&["compare", "--each", "--filter", "mdbf", CAPTURE]);
-    assert_eq!(refused.code, Some(2));
+    for filters in ["mdbf", "mdbf,cmdbf,bloom"] {
+        let refused = flowsieve(&["compare", "--each", "--filter", filters, CAPTURE]);
+        assert_eq!(refused.code, Some(2));
+        refused.sentence();
+    }
+    // Two structures that are named are the pair, also by their estimates.
+    let named = run(&["--filter", "bloom,subset", "--format", "json"]);
+    let named: Value = serde_json::from_str(&named).unwrap();
+    assert_eq!(named["parameters"]["pair"], json!(["bloom", "subset"]));
+    let verdicts = named["captures"][0]["verdicts"].as_array().unwrap();
+    let counts: Vec<&str> = verdicts.iter().map(|it| it["count"].as_str().unwrap()).collect();
+    assert_eq!(counts, ["raw", "raw", "estimate", "estimate"]);
+    let sketches = run(&["--filter", "hll,ell"]);
+    assert!(sketches.contains("estimates, each capture by itself"), "{sketches}");
 }

@@ -54,7 +54,12 @@ fn rewritten(page: &str, folder: &Path, python: Option<&str>) -> (String, usize)
             writeln!(written, "{line}").unwrap();
         }
         if fence {
-            in_block = line == "```console" || (line == "```console python" && python.is_some());
+            in_block = match line {
+                "```console" => true,
+                "```console python" => python.is_some(),
+                "```console captures" => folder.join("captures").exists(),
+                _ => false,
+            };
         }
         if let Some(command) = line.strip_prefix("$ ").filter(|_| in_block) {
             let python = python.unwrap_or_default();
@@ -80,6 +85,10 @@ fn every_recipe_has_the_output_that_stands_below_it() {
         let folder = tempfile::tempdir().unwrap();
         let folder = fs::canonicalize(folder.path()).unwrap();
         std::os::unix::fs::symlink(repository().join("traces"), folder.join("traces")).unwrap();
+        // Captures that do not come with the project, as far as they are there.
+        if let Some(captures) = env::var_os("FLOWSIEVE_TRACES") {
+            std::os::unix::fs::symlink(captures, folder.join("captures")).unwrap();
+        }
         let (written, commands) = rewritten(&page, &folder, python.as_deref());
         all += commands;
         if env::var_os("FLOWSIEVE_WRITE_DOCS").is_some() {

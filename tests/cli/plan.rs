@@ -1,7 +1,7 @@
 //! `flowsieve plan`: the tables of the CBFM paper, plans for traffic, formats, and bad input.
 
 use super::formats::{documented_set, fields};
-use super::{flowsieve, text_of};
+use super::{feed, flowsieve, text_of};
 use serde_json::Value;
 use std::fs;
 
@@ -243,7 +243,7 @@ fn the_table_fits_a_terminal() {
         assert!(line.chars().count() <= 100, "{line}");
     }
     assert!(table.contains("n/a") && table.contains("not answered"));
-    assert!(table.contains("all of their values occur, not together"));
+    assert!(table.contains("all of their values occur, but not together"));
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("plan.txt");
     let line = ["plan", "--expect", "100k", "--memory", "1MiB", "-o", path.to_str().unwrap()];
@@ -306,7 +306,7 @@ fn a_plan_without_a_sample_says_what_it_rests_on() {
     let remedy = "measure your traffic with --sample CAPTURE";
     let matrix = ["--filter", "cbfm"];
     for (line, assumption) in [
-        (given.to_vec(), Some("values are taken to be evenly spread")),
+        (given.to_vec(), Some("this is computed for evenly spread values")),
         ([&given[..], &matrix].concat(), Some("skewed traffic ruins this rate")),
         (sampled.to_vec(), None),
     ] {
@@ -342,4 +342,33 @@ fn the_error_of_counts_is_predicted() {
     assert!(error("bloom").is_some_and(|error| (0.001..0.037).contains(&error)));
     assert_eq!((error("mdbf"), error("exact")), (None, Some(0.0)));
     assert!(error("hll").is_some_and(|error| (error - 0.003_252).abs() < 1e-6));
+}
+
+/// With a sample the best structures by formula are built and asked, and the best of them is what
+/// `compare` builds for the same queries. A pipe cannot be read again for that.
+#[test]
+fn a_sample_decides_by_what_was_measured() {
+    let capture = "traces/generated.pcap";
+    for wants in [&["--want", "src,dst"][..], &["--want", "src,dst", "--want", "src"]] {
+        let goal = [wants, &["--memory", "1KiB"]].concat();
+        let document = plan(&[&["--sample", capture][..], &goal].concat());
+        let measured = |row: &Value| row["measured_weighted_fpr"].as_f64();
+        let rows = document["structures"].as_array().unwrap();
+        let all: Vec<f64> = rows.iter().filter_map(measured).collect();
+        let lowest = all.iter().copied().fold(1.0, f64::min);
+        assert!((2..=4).contains(&all.len()), "{all:?}");
+        let recommended = document["recommended"].as_str().unwrap();
+        let best = structure(&document, recommended);
+        assert!(measured(best).unwrap() <= 1.2 * lowest, "{document}");
+        let rates = best["measured_fpr"].as_array().unwrap();
+        assert_eq!(rates.len(), wants.len() / 2);
+        assert!(document["reason"].as_str().unwrap().contains("measured rate"));
+        let line = ["compare", "--format", "json", "--filter", "plan", "--slice", "all", capture];
+        let compared = flowsieve(&[&line[..], &goal].concat()).done();
+        let compared: Value = serde_json::from_str(&compared).unwrap();
+        assert_eq!(compared["structures"][0]["structure"], recommended);
+    }
+    let piped = feed(&["plan", "--sample", "-", "--memory", "1KiB"], &fs::read(capture).unwrap());
+    let piped = piped.done().split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(piped.contains("computed, not measured") && !piped.contains(" measured:"), "{piped}");
 }

@@ -7,29 +7,27 @@ use crate::cli::options::ThreadArgs;
 use crate::cli::run::Run;
 use crate::cli::same_file::keep_apart;
 use anyhow::{Result, anyhow};
+use flowsieve::comparison::{ComparePlan, with_trial};
 use flowsieve::pipeline::{SamplePlan, SampleResult, sample};
-use flowsieve::planner::PlanRequest;
+use flowsieve::plan::TracePlan;
+use flowsieve::planner::{Plan, PlanRequest, plan, plan_measured, sampled};
 
 impl PlanArgs {
     /// Counts the sample. Damaged captures count up to the damage, which is said; a signal ends the
     /// reading, and only then a sample may have no element.
-    pub(super) fn measure(&self, run: &mut Run, request: &PlanRequest) -> Result<SampleResult> {
+    pub(super) fn measure(
+        &self,
+        run: &mut Run,
+        request: &PlanRequest,
+    ) -> Result<(SampleResult, TracePlan)> {
         run.start(self.quiet.quiet)?;
         let inputs = run.take(Inputs::find(&self.sample, self.read.format()));
         keep_apart(self.output.files(), &inputs)?;
-        let full = request.full();
-        // All combinations where they are few; else the wanted ones and the single attributes.
-        let all = 1..full;
-        let masks: Vec<u32> = if request.attributes.len() <= 3 {
-            all.collect()
-        } else {
-            let wanted = |mask: &u32| request.wanted.iter().any(|w| w.mask == *mask);
-            all.filter(|mask| mask.is_power_of_two() || wanted(mask)).collect()
-        };
+        let wanted = |mask: u32| request.wanted.iter().any(|wanted| wanted.mask == mask);
         let mut plan = SamplePlan {
             trace: self.read.trace(&inputs, &self.elements.dns, &ThreadArgs::default())?,
             rule: self.elements.rule(),
-            masks,
+            masks: sampled(request.attributes.len(), wanted),
             limit_bytes: self.exact.exact_limit,
         };
         plan.trace.resolve(run.stop()).map_err(UsageError::new)?;
@@ -49,6 +47,28 @@ impl PlanArgs {
                 self.elements.element.name()
             ));
         }
-        Ok(result)
+        Ok((result, plan.trace))
+    }
+    /// Plans by what the best structures do on the sample. A pipe cannot be read again, and an
+    /// interrupted reading is not repeated: then the formulas decide.
+    pub(super) fn plan_on(
+        &self,
+        run: &mut Run,
+        request: &PlanRequest,
+        trace: TracePlan,
+    ) -> Result<Plan> {
+        let by_formula = || plan(request).map_err(UsageError::new);
+        if trace.is_stream() || run.stop().is_set() {
+            return Ok(by_formula()?);
+        }
+        let shares = request.wanted.iter().map(|wanted| wanted.mask).zip(request.shares());
+        let trial = ComparePlan {
+            exact_limit_bytes: self.exact.exact_limit,
+            ..ComparePlan::of_trial(trace, self.elements.rule(), shares.collect())
+        };
+        let measured = run.watch(&trial.trace.inputs, |watch| {
+            with_trial(&trial, request.known, watch, |measure| plan_measured(request, measure))
+        })?;
+        Ok(measured.transpose().map_err(UsageError::new)?.map_or_else(by_formula, Ok)?)
     }
 }

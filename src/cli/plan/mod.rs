@@ -109,17 +109,20 @@ pub(crate) struct PlanArgs {
 pub(crate) fn run(args: &PlanArgs, run: &mut Run) -> Result<Outcome> {
     let mut request = args.request()?;
     args.format.check(&args.output)?;
-    let mut sample = None;
+    let (mut sample, mut trace) = (None, None);
     if !args.sample.is_empty() {
-        let measured = args.measure(run, &request)?;
+        let (measured, read) = args.measure(run, &request)?;
         if measured.elements == 0 {
             return Ok(run.finish(NO_PLAN));
         }
         request.skewed = measured.spread.iter().any(|spread| spread.skew() > SKEWED);
-        sample = Some(measured);
+        (sample, trace) = (Some(measured), Some(read));
     }
     request.elements = args.numbers(&request, sample.as_ref())?;
-    let plan = plan(&request).map_err(UsageError::new)?;
+    let plan = match trace {
+        Some(trace) => args.plan_on(run, &request, trace)?,
+        None => plan(&request).map_err(UsageError::new)?,
+    };
     let output = args.output.open(run)?;
     let style = output.style(None);
     let report = PlanReport {

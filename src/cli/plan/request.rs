@@ -5,10 +5,11 @@ use crate::cli::UsageError;
 use crate::cli::wanted::Numbers;
 use crate::count::DEFAULT_MEMORY_BYTES;
 use flowsieve::elements::ElementKind;
-use flowsieve::filters::FilterKind;
 use flowsieve::filters::matrix_sizing::MAX_ATTRIBUTES;
 use flowsieve::pipeline::SampleResult;
-use flowsieve::planner::{Elements, Goal, Origin, PlanRequest, RateRule, Structure};
+use flowsieve::planner::{
+    Elements, Goal, Origin, PlanRequest, RateRule, Structure, usual_structures,
+};
 
 impl PlanArgs {
     /// Returns everything but the numbers of elements, checked.
@@ -27,8 +28,7 @@ impl PlanArgs {
         };
         self.elements.check()?;
         let structures = if self.filter.is_empty() {
-            let is_variant = |it: Structure| it.filter().is_some_and(FilterKind::is_variant);
-            Structure::all().filter(|&it| !is_variant(it)).collect()
+            usual_structures().collect()
         } else {
             let chosen = |structure: &Structure| self.filter.contains(structure);
             Structure::all().filter(chosen).collect()

@@ -333,7 +333,7 @@ function chart(figure, at, zoom) {
           const spots = [];
           for (let row = first; row < end; row++) spots.push(values[i][row] === null ? null : [view.place(places[row]), level(values[i][row])]);
           const made = document.createElementNS(SVG, "g");
-          if (spots.length <= times.many) errors(made, i, first, spots, level);
+          if (spots.length <= times.many) (times.bands[i] ? band : errors)(made, data.ends[i].slice(first), spots, level);
           const paths = curveOf(spots, times, top + height);
           for (const name in paths) if (paths[name]) shape("path", { class: name, d: paths[name] }, made);
           const isMarked = spots.length <= FEW && !group.classList.contains("ref") && (keys.length === 0 || keys[i]);
@@ -345,13 +345,23 @@ function chart(figure, at, zoom) {
       });
     }
 
-    function errors(made, i, first, spots, level) {
+    function band(made, ends, spots, level) {
+      let path = "";
+      for (let row = 0; row + 1 < spots.length; row++) {
+        const [from, to] = [spots[row], spots[row + 1]];
+        if (!from || !to) continue;
+        const [[low, high], [nextLow, nextHigh]] = [ends[row], ends[row + 1]];
+        path += "M" + px(from[0]) + " " + px(level(low)) + "L" + px(to[0]) + " " + px(level(nextLow)) + "V" + px(level(nextHigh)) + "L" + px(from[0]) + " " + px(level(high)) + "z";
+      }
+      if (path) shape("path", { class: "band", d: path }, made);
+    }
+
+    function errors(made, ends, spots, level) {
       let path = "";
       spots.forEach((place, row) => {
-        const [value, error] = [values[i][first + row], data.errors[i][first + row]];
-        if (!place || !error) return;
-        if (level(value - error) - level(value + error) < 0.5) return;
-        path += "M" + px(place[0]) + " " + px(level(value - error)) + "V" + px(level(value + error));
+        const [low, high] = ends[row];
+        if (!place || level(low) - level(high) < 0.5) return;
+        path += "M" + px(place[0]) + " " + px(level(low)) + "V" + px(level(high));
       });
       if (path) shape("path", { class: "errors", d: path }, made);
     }

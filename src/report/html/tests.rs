@@ -10,7 +10,7 @@ const HOSTILE: &str = "</script></style><img src=x onerror=alert(1)>\"'&lt;<!--\
 
 fn example() -> Document {
     let axis = |scale| Axis { label: HOSTILE.into(), scale };
-    let points = (0..5).map(|i| Point { x: f64::from(i), y: f64::from(i * i), error: 0.0 });
+    let points = (0..5).map(|i| Point::new(f64::from(i), f64::from(i * i)));
     let figure = |drawing| Block::Figure(Figure::new(HOSTILE, HOSTILE, HOSTILE, drawing));
     let curve = Series { name: HOSTILE.into(), points: points.collect(), style: SeriesStyle::Line };
     let mut document = Document {
@@ -38,6 +38,7 @@ fn example() -> Document {
             rows: vec![HOSTILE.into()],
             columns: vec![HOSTILE.into()],
             values: vec![vec![Some(3.0)]],
+            letters: vec![vec![HOSTILE.into()]],
             shade: axis(Scale::Log),
         }),
         Block::Table(TableView::new([Heading::text(HOSTILE)], [vec![HOSTILE.into()]])),

@@ -55,8 +55,16 @@ function unpack(times) {
   for (const gap of times.gaps) at.push(at[at.length - 1] + gap * times.step);
   const texts = times.values.map((list) => list.split("|"));
   const values = texts.map((list) => list.map((text) => (text ? weight(text) : null)));
-  const errors = texts.map((list) => list.map((text) => weight(text.split("± ")[1] || "") || 0));
-  return { at, texts, values, errors };
+  const ends = texts.map((list, i) => list.map((text, row) => endsOf(text, values[i][row])));
+  return { at, texts, values, ends };
+}
+
+// The ends of the error bar of a value: of `5 ± 1`, or of `5 (4 to 7)`.
+function endsOf(text, value) {
+  const found = / \((.+) to (.+)\)$/.exec(text);
+  if (found) return [weight(found[1]), weight(found[2])];
+  const error = weight(text.split("± ")[1] || "") || 0;
+  return [value - error, value + error];
 }
 
 // Numbers of the places from one time to another, the last one not included.
@@ -67,11 +75,11 @@ function placesIn(at, [from, to]) {
 }
 
 // The values from one place to another, with the ends of their bars of errors: what the vertical axis has room for.
-function extents({ values, errors }, first, end) {
+function extents({ values, ends }, first, end) {
   const found = [];
   values.forEach((list, i) => {
     for (let row = first; row < end; row++) {
-      if (list[row] !== null) found.push(list[row] - errors[i][row], list[row] + errors[i][row]);
+      if (list[row] !== null) found.push(...ends[i][row]);
     }
   });
   return found;

@@ -5,7 +5,7 @@ use super::numbers::written;
 use super::scale::Span;
 use super::{Drawn, Geometry, Shape};
 use crate::report::figure::{Axis, Scale};
-use crate::report::markup::{Markup, px};
+use crate::report::markup::{Attributes, Markup, px};
 
 /// Largest width and height of a cell.
 const WIDEST: f64 = 48.0;
@@ -13,6 +13,9 @@ const HIGHEST: f64 = 24.0;
 
 /// Shade of the smallest value, which differs from no value.
 const FAINTEST: f64 = 0.08;
+
+/// Place on the scale of shades from which on a letter has the colour of the ground.
+const DARK: f64 = 0.7;
 
 /// Steps of the legend.
 const STEPS: usize = 5;
@@ -23,7 +26,7 @@ const STEP: f64 = 86.0;
 pub(super) fn draw(
     frame: &Frame<'_>,
     (rows, columns): (&[String], &[String]),
-    values: &[Vec<Option<f64>>],
+    (values, letters): (&[Vec<Option<f64>>], &[Vec<String>]),
     shade: &Axis,
 ) -> Drawn {
     let short = |names: &[String]| names.iter().map(|name| frame::short(name)).collect();
@@ -57,6 +60,9 @@ pub(super) fn draw(
         svg.line();
     }
     svg.close("g");
+    write_letters(&mut svg, plot, (cell, high), letters, |row, column| {
+        span.place(*values.get(row)?.get(column)?.as_ref()?)
+    });
     let [x, y, width, height] = [plot.left, plot.top, plot.width, plot.height].map(px);
     let frame = format!("M{x} {y}h{width}v{height}h-{width}z");
     svg.empty("path", &[("class", &"grid"), ("d", &frame)]);
@@ -84,6 +90,27 @@ fn write_names(
         svg.leaf("text", &[("transform", &turned)], name);
     }
     svg.line();
+}
+
+/// Writes the letters of the cells: dark ones have letters in the colour of the ground.
+fn write_letters(
+    svg: &mut Markup,
+    plot: Rect,
+    (cell, high): (f64, f64),
+    letters: &[Vec<String>],
+    shade: impl Fn(usize, usize) -> Option<f64>,
+) {
+    for (row, letters) in letters.iter().enumerate() {
+        for (column, letter) in letters.iter().enumerate() {
+            let x = plot.left + (column as f64 + 0.5) * cell;
+            let y = plot.top + (row as f64 + 0.5) * high + 4.0;
+            let is_dark = shade(row, column).is_some_and(|shade| shade > DARK);
+            let class = if is_dark { "on-dark" } else { "on-light" };
+            let place: Attributes<'_> =
+                &[("class", &class), ("x", &px(x)), ("y", &px(y)), ("text-anchor", &"middle")];
+            svg.leaf("text", place, letter);
+        }
+    }
 }
 
 fn shaded(svg: &mut Markup, at: f64, (x, y): (f64, f64), (width, height): (f64, f64)) {

@@ -55,10 +55,15 @@ pub(super) fn is_dense(series: &[Series]) -> bool {
     drawn.map(|s| s.points.len()).max() > Some(envelope::MANY)
 }
 
-/// Suffix of the name of a curve by formula, after the name of the measured one.
-const FORMULA: &str = ", formula";
+/// Suffixes of names of curves that belong to a measured one, after its name.
+const BELONGING: [&str; 2] = [", formula", ", floor"];
 
-/// Each series with the number of its colour. A formula has the number of the measured series.
+/// The name of the measured curve that this one belongs to.
+fn measured(name: &str) -> Option<&str> {
+    BELONGING.iter().find_map(|suffix| name.strip_suffix(suffix))
+}
+
+/// Each series with the number of its colour. A formula or a floor has that of the measured series.
 fn numbered(series: &[Series]) -> impl Iterator<Item = (Option<usize>, &Series)> {
     let mut next = 0;
     let mut known: Vec<(&str, usize)> = Vec::new();
@@ -66,7 +71,7 @@ fn numbered(series: &[Series]) -> impl Iterator<Item = (Option<usize>, &Series)>
         if series.style == SeriesStyle::Reference {
             return (None, series);
         }
-        let measured = series.name.strip_suffix(FORMULA);
+        let measured = measured(&series.name);
         let pair = known.iter().find(|(name, _)| measured == Some(*name));
         let number = pair.map_or(next, |&(_, number)| number);
         if pair.is_none() {
@@ -145,8 +150,10 @@ pub(super) fn draw(
             let spots = series.points.iter().map(|p| spans.spot(panel, p.x, p.y)).collect();
             let several = frame.keys.len() > 1;
             let curve = Curve { series, number: colour, several, filled, panel, spots };
-            if curve.spots.len() <= envelope::MANY {
-                errors(&mut svg, series, panel, &spans);
+            match series.style {
+                _ if curve.spots.len() > envelope::MANY => {}
+                SeriesStyle::Band => band(&mut svg, series, panel, &spans),
+                _ => errors(&mut svg, series, panel, &spans),
             }
             curve.draw(&mut svg);
         }
@@ -185,9 +192,9 @@ fn y_span(scale: Scale, series: &[Series]) -> Span {
     // Error bars must not make a logarithmic axis endless.
     let is_cut = scale != Scale::Bytes && is_logarithmic(scale);
     let numbers = points.flat_map(|point| match is_cut {
-        true if point.y > 0.0 => [point.y, point.y, point.y + point.error],
+        true if point.y > 0.0 => [point.y, point.y, point.y + point.errors[1]],
         true => [point.y; 3],
-        false => [point.y, point.y - point.error, point.y + point.error],
+        false => [point.y, point.y - point.errors[0], point.y + point.errors[1]],
     });
     Span::over(scale, numbers, true)
 }
@@ -309,7 +316,7 @@ impl Curve<'_> {
         match self.series.style {
             SeriesStyle::Points => spots().flatten().collect(),
             // The measured series has the markers.
-            SeriesStyle::Dashed if self.series.name.ends_with(FORMULA) => Vec::new(),
+            SeriesStyle::Dashed if measured(&self.series.name).is_some() => Vec::new(),
             _ if self.spots.len() <= FEW => spots().flatten().collect(),
             _ if self.several => {
                 // Markers of different curves do not overlap.
@@ -350,18 +357,37 @@ fn area(spots: &[Spot], bottom: f64) -> String {
     area
 }
 
-/// Draws standard errors as bars around the points, with feet if there are few.
+/// Draws the band between the ends of the error bars, broken at gaps.
+fn band(svg: &mut Markup, series: &Series, plot: Rect, spans: &Spans) {
+    let mut path = String::new();
+    let ends = series.points.iter().map(|point| {
+        spans.spot(plot, point.x, point.y)?;
+        let end = |y: f64| spans.end(plot, point.x, y);
+        end(point.y - point.errors[0]).zip(end(point.y + point.errors[1]))
+    });
+    for part in ends.collect::<Vec<_>>().split(Option::is_none) {
+        let there = part.iter().flatten().map(|(low, _)| *low);
+        let back = part.iter().rev().flatten().map(|(_, high)| *high);
+        if part.len() > 1 {
+            envelope::push_path(&mut path, there.chain(back));
+            path.push('z');
+        }
+    }
+    svg.empty("path", &[("class", &"band"), ("d", &path)]);
+}
+
+/// Draws errors as bars around the points, with feet if there are few.
 fn errors(svg: &mut Markup, series: &Series, plot: Rect, spans: &Spans) {
     let mut path = String::new();
     let feet = series.points.len() <= FEET;
     let mut column = f64::NEG_INFINITY;
-    for point in series.points.iter().filter(|point| point.error > 0.0) {
+    for point in series.points.iter().filter(|point| point.errors != [0.0; 2]) {
         let end = |y: f64| {
             spans.spot(plot, point.x, point.y)?;
             spans.end(plot, point.x, y)
         };
         let (Some((x, low)), Some((_, high))) =
-            (end(point.y - point.error), end(point.y + point.error))
+            (end(point.y - point.errors[0]), end(point.y + point.errors[1]))
         else {
             continue;
         };

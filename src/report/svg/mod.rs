@@ -108,8 +108,8 @@ pub(super) fn draw(figure: &Figure, provenance: Option<&[String]>) -> Drawn {
         Drawing::Lines { x, y, series } => lines::draw(&frame, (x, y), series, false),
         Drawing::Strips { x, y, series } => lines::draw(&frame, (x, y), series, true),
         Drawing::Bars { categories, y, series } => bars::draw(&frame, categories, y, series),
-        Drawing::HeatMap { rows, columns, values, shade } => {
-            heat::draw(&frame, (rows, columns), values, shade)
+        Drawing::HeatMap { rows, columns, values, letters, shade } => {
+            heat::draw(&frame, (rows, columns), (values, letters), shade)
         }
     }
 }

@@ -12,7 +12,7 @@ fn axis(label: &str, scale: Scale) -> Axis {
 }
 
 fn series(name: &str, style: SeriesStyle, points: &[(f64, f64, f64)]) -> Series {
-    let points = points.iter().map(|&(x, y, error)| Point { x, y, error });
+    let points = points.iter().map(|&(x, y, error)| Point { x, y, errors: [error; 2] });
     Series { name: name.into(), points: points.collect(), style }
 }
 
@@ -169,6 +169,7 @@ fn shades_grow_with_the_values() {
         rows: vec![HOSTILE.into(), "b".into()],
         columns: vec!["c".into(), HOSTILE.into()],
         values: vec![vec![Some(1.0), Some(100.0)], vec![None, Some(10_000.0)]],
+        letters: vec![vec!["M".into(), HOSTILE.into()]],
         shade: axis("packets", Scale::Log),
     });
     let svg = drawn(&figure).0;
@@ -191,6 +192,7 @@ fn what_is_empty_is_drawn_empty() {
         rows: Vec::new(),
         columns: Vec::new(),
         values: Vec::new(),
+        letters: Vec::new(),
         shade: axis("n", Scale::Log),
     }));
 }
@@ -199,7 +201,10 @@ fn what_is_empty_is_drawn_empty() {
 fn a_formula_has_the_colour_of_what_was_measured() {
     let series = |name: &str, style| Series {
         name: name.into(),
-        points: vec![Point { x: 1.0, y: 0.5, error: 0.1 }, Point { x: 2.0, y: -0.1, error: 0.1 }],
+        points: vec![
+            Point { x: 1.0, y: 0.5, errors: [0.1; 2] },
+            Point { x: 2.0, y: -0.1, errors: [0.1; 2] },
+        ],
         style,
     };
     let figure = figure(Drawing::Lines {

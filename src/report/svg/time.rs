@@ -4,7 +4,7 @@ use super::envelope::{COLUMN, MANY};
 use super::scale::least;
 use super::ticks::TIME_STEPS;
 use crate::report::chart_rows::{LineRows, text_at};
-use crate::report::figure::{Axis, Scale, Series};
+use crate::report::figure::{Axis, Scale, Series, SeriesStyle};
 use serde::Serialize;
 
 /// Largest number of places in time of a figure on a page, and of values of all its curves.
@@ -29,6 +29,8 @@ pub(super) struct Times {
     pub(super) panels: Vec<Vec<(f64, f64)>>,
     pub(super) strips: bool,
     pub(super) filled: bool,
+    /// Whether each curve is in the band of its errors.
+    bands: Vec<bool>,
     /// Label of the time axis, and unit of the other one.
     label: String,
     unit: &'static str,
@@ -80,6 +82,7 @@ impl Times {
             panels: Vec::new(),
             strips: false,
             filled: false,
+            bands: series.iter().map(|series| series.style == SeriesStyle::Band).collect(),
             label: x.label.clone(),
             unit: if y.scale == Scale::Percent { " %" } else { "" },
             least: least(y.scale),
@@ -104,7 +107,7 @@ fn greatest_common_divisor(a: u64, b: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::figure::{Point, SeriesStyle};
+    use crate::report::figure::Point;
     use crate::zone::Zone;
 
     fn times(points: Vec<Point>, copies: usize) -> Option<Times> {
@@ -114,7 +117,7 @@ mod tests {
     }
 
     fn point(x: f64, y: f64, error: f64) -> Point {
-        Point { x, y, error }
+        Point { x, y, errors: [error; 2] }
     }
 
     #[test]

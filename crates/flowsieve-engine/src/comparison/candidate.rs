@@ -3,6 +3,7 @@
 use super::negatives::{QuestionSet, Questions};
 use super::plan::{ProbeRule, Sizes};
 use super::results::Expected;
+use super::trial::Trial;
 use super::{ComparePlan, Contender};
 use crate::filters::sizing::{MAX_PROBES, bloom_fpr_while_filling};
 use crate::filters::{
@@ -40,12 +41,15 @@ pub(super) fn design(
     size: u64,
     expected: &Expected,
     plan: &ComparePlan,
+    trial: Option<&Trial<'_>>,
 ) -> Result<CounterSpec, Unfit> {
     let spec = match (contender, contender.filter()) {
         (_, Some(kind)) => sized(kind, size, expected, plan)?,
         (Contender::Planned, _) => {
             let recommend = plan.recommend.ok_or_else(|| "nothing makes a plan".to_owned())?;
-            let spec = with_workload(plan, expected, &plan.wanted, |it| recommend(it, size));
+            let mut measure = |spec: &FilterSpec| trial?.rates(spec);
+            let choose = |workload: &Workload<'_>| recommend(workload, size, &mut measure);
+            let spec = with_workload(plan, expected, &plan.wanted, choose);
             let why = || format!("no structure for these queries fits into {size} bytes");
             return Ok(CounterSpec::Filter(spec.flatten().ok_or_else(why)?));
         }

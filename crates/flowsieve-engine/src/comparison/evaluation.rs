@@ -3,6 +3,9 @@
 //!
 //! Replicate 0 has the digests of the trace, as a count with the same seed has them; the digests of
 //! replicate i are those of replicate 0, hashed again. So no byte of an element is hashed twice.
+//! Values with equal digests are one value in all replicates. 64 bits are enough for that: of n
+//! values n²/2⁶⁵ pairs are expected to be equal, 0.0002 of the 80 million host pairs that the
+//! default `--exact-limit` has room for at most.
 //! A task is a slice and some replicates: a worker takes the slice block by block through all
 //! structures, while the block is in its cache. Answers come back in the order of the tasks.
 
@@ -13,6 +16,7 @@ use super::plan::ProbeRule;
 use super::results::{Comparison, CountKind, Entry, Expected, Negatives, QueryResult, Replicate};
 use super::stage::{ClosedList, Collected, SliceList};
 use super::statistics::Rule;
+use super::trial::Trial;
 use super::truth::Counted;
 use super::{ComparePlan, Contender};
 use crate::filters::{CounterSpec, DigestColumns, FilterSpec, Sighting};
@@ -60,7 +64,7 @@ struct Answer {
 
 /// A worker with structures of its own.
 #[derive(Default)]
-struct Worker {
+pub(super) struct Worker {
     designs: Option<Designs>,
     candidates: Vec<(usize, Candidate)>,
     whole: Vec<Digest>,
@@ -94,7 +98,19 @@ impl MapWorker<Task> for Worker {
 }
 
 impl Worker {
-    fn insert(&mut self, list: &SliceList, seed: u32) {
+    /// A worker with this structure alone.
+    pub(super) fn of(candidate: Candidate) -> Self {
+        Self { candidates: vec![(0, candidate)], ..Self::default() }
+    }
+
+    /// Empties its structures; returns how many of the queries of each set the last of them answered
+    /// by yes.
+    pub(super) fn close(&mut self, questions: &Questions, full: u32) -> Vec<Option<u64>> {
+        let closed = self.candidates.iter_mut().map(|(_, it)| it.close(Some(questions), full));
+        closed.last().map_or_else(Vec::new, |tally| tally.positives)
+    }
+
+    pub(super) fn insert(&mut self, list: &SliceList, seed: u32) {
         let Some(arity) = list.attributes.len().checked_div(list.whole.len()) else {
             return;
         };
@@ -159,9 +175,11 @@ impl<'plan> Evaluation<'plan> {
         let values = values.filter(|slice| !slice.values.is_empty());
         let values = values.map(|slice| (slice.values.clone(), slice.floors.new_values));
         let expected = expected(values.collect(), plan.expected, counted);
-        let mut sizes = plan.sizes.given(expected.elements);
-        sizes.sort_unstable();
-        let (entries, designs) = entries(plan, &sizes, &expected);
+        let mut sizes = plan.sizes.ascending(expected.elements);
+        sizes.dedup();
+        let is_planned = plan.contenders.contains(&Contender::Planned);
+        let trial = is_planned.then(|| Trial::new(plan, slices, &expected, 1.0)).flatten();
+        let (entries, designs) = entries(plan, &sizes, &expected, trial.as_ref());
         let bytes = designs.iter().flatten().map(CounterSpec::memory_bytes);
         let bytes = bytes.fold(WORKER_BYTES, u64::saturating_add);
         let threads = if plan.trace.threads > 1 { plan.trace.threads } else { 0 };
@@ -317,8 +335,8 @@ impl<'plan> Evaluation<'plan> {
 }
 
 /// Replicates in which numbers of hash functions are tried: behind all that are judged.
-const TRIAL_SEED: u32 = 1 << 20;
-const TRIAL_SEEDS: u32 = 3;
+pub(super) const TRIAL_SEED: u32 = 1 << 20;
+pub(super) const TRIAL_SEEDS: u32 = 3;
 
 /// Adds the counts of an answer.
 fn add_answer(entries: &mut [Entry], answer: Answer) {
@@ -376,6 +394,7 @@ fn entries(
     plan: &ComparePlan,
     sizes: &[u64],
     expected: &Expected,
+    trial: Option<&Trial<'_>>,
 ) -> (Vec<Entry>, Vec<Option<CounterSpec>>) {
     let all = sizes.iter().flat_map(|&size| plan.contenders.iter().map(move |&it| (it, size)));
     let made = all.map(|(contender, size)| {
@@ -385,18 +404,20 @@ fn entries(
             memory_bytes: None,
             needed_bytes: None,
             unfit: None,
+            kind: None,
             probes: None,
             stored: Vec::new(),
             replicates: Vec::new(),
             queries: Vec::new(),
         };
-        match design(contender, size, expected, plan) {
+        match design(contender, size, expected, plan, trial) {
             Err(Unfit { needed_bytes, why }) => {
                 (entry.needed_bytes, entry.unfit) = (needed_bytes, Some(why));
                 (entry, None)
             }
             Ok(spec) => {
                 if let Some(filter) = spec.filter() {
+                    entry.kind = Some(filter.kind());
                     entry.probes = Some(filter.probes());
                     entry.stored = filter.shape().stored;
                 }

@@ -31,12 +31,15 @@ mod results;
 mod run;
 mod stage;
 pub mod statistics;
+mod trial;
 mod truth;
 
-pub use plan::{AUTO_EIGHTHS, ComparePlan, Contender, ProbeRule, Seeds, Sizes, Weigh};
+pub use plan::{
+    AUTO_EIGHTHS, ComparePlan, Contender, Measure, ProbeRule, Recommend, Seeds, Sizes, Weigh,
+};
 pub use results::{
     Comparison, CountErrors, CountKind, Entry, Expected, ExpectedFrom, Floor, JudgedSlice,
     Negatives, PairVerdict, QueryResult, Replicate, SeedErrors,
 };
-pub use run::compare;
+pub use run::{compare, with_trial};
 pub use truth::Floors;

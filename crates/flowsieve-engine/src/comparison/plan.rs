@@ -7,7 +7,7 @@ use super::truth::Floors;
 use crate::elements::{ElementKind, ElementRule};
 use crate::filters::{FilterKind, FilterSpec, Structure, Workload};
 use crate::memory::can_allocate;
-use crate::pipeline::{PlanError, RunError, Slicing};
+use crate::pipeline::{Align, PlanError, RunError, Slicing};
 use crate::plan::TracePlan;
 
 /// A structure that takes part.
@@ -79,6 +79,14 @@ impl From<FilterKind> for Contender {
 /// Returns the best filter for some queries in this many bytes, if there is one.
 pub type Weigh = fn(&Workload<'_>, bytes: u64) -> Option<FilterSpec>;
 
+/// Measures a filter on elements: which share of the queries for each wanted combination, all of
+/// them for absent values, it answers by yes (`None` where it has no answer). `None` if nothing can
+/// be measured.
+pub type Measure<'a> = dyn FnMut(&FilterSpec) -> Option<Vec<Option<f64>>> + 'a;
+
+/// As [`Weigh`]; may measure filters first.
+pub type Recommend = fn(&Workload<'_>, bytes: u64, &mut Measure<'_>) -> Option<FilterSpec>;
+
 /// How large the structures are.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Sizes {
@@ -97,10 +105,15 @@ pub const AUTO_EIGHTHS: [u64; 4] = [1, 4, 16, 64];
 const EVEN_BYTES: u64 = 48;
 
 impl Sizes {
-    /// The sizes for so many elements in a large slice.
-    pub(super) fn given(&self, elements: Option<u64>) -> Vec<u64> {
+    /// The sizes for this many elements in a large slice, ascending. Of few elements, some of
+    /// [`Self::Auto`] are equal.
+    pub fn ascending(&self, elements: Option<u64>) -> Vec<u64> {
         match self {
-            Self::Total(sizes) | Self::Arrays(sizes) => sizes.clone(),
+            Self::Total(sizes) | Self::Arrays(sizes) => {
+                let mut sizes = sizes.clone();
+                sizes.sort_unstable();
+                sizes
+            }
             Self::Auto => {
                 let elements = elements.unwrap_or(0);
                 let even = |eighths: &u64| {
@@ -108,9 +121,7 @@ impl Sizes {
                     let even = (bytes + EVEN_BYTES / 2) / EVEN_BYTES * EVEN_BYTES;
                     even.clamp(EVEN_BYTES, MAX_BYTES / EVEN_BYTES * EVEN_BYTES)
                 };
-                let mut sizes: Vec<u64> = AUTO_EIGHTHS.iter().map(even).collect();
-                sizes.dedup();
-                sizes
+                AUTO_EIGHTHS.iter().map(even).collect()
             }
         }
     }
@@ -195,7 +206,7 @@ pub struct ComparePlan {
     /// How `wcbfm` gets its weights; without it they are equal, and it is a `cbfm`.
     pub weigh: Option<Weigh>,
     /// How [`Contender::Planned`] gets its structure.
-    pub recommend: Option<Weigh>,
+    pub recommend: Option<Recommend>,
     /// Bytes that the truth may take, for all open slices together, and what is kept of slices.
     pub exact_limit_bytes: u64,
     /// Seed of the digests and of the queries that are drawn.
@@ -310,9 +321,40 @@ impl ComparePlan {
     pub(super) fn needs_combinations(&self) -> bool {
         let is_weighted = |kind: FilterKind| kind.has_weights();
         let mut contenders = self.contenders.iter();
-        self.queries
-            || contenders
-                .any(|it| *it == Contender::Planned || it.filter().is_some_and(is_weighted))
+        self.asks() || contenders.any(|it| it.filter().is_some_and(is_weighted))
+    }
+
+    /// Whether absent elements are asked for, if only to choose a filter.
+    pub(super) fn asks(&self) -> bool {
+        self.queries || self.contenders.contains(&Contender::Planned)
+    }
+
+    /// A plan for trials of filters on everything as one slice, for these queries.
+    pub fn of_trial(trace: TracePlan, rule: ElementRule, wanted: Vec<(u32, f64)>) -> Self {
+        Self {
+            combinations: wanted
+                .iter()
+                .map(|&(mask, _)| mask)
+                .filter(|&it| it != rule.kind.all())
+                .collect(),
+            trace,
+            rule,
+            slicing: Slicing { width_ns: None, align: Align::Epoch },
+            whole_slices: false,
+            contenders: vec![Contender::Planned],
+            pair: None,
+            sizes: Sizes::Auto,
+            queries: true,
+            wanted,
+            expected: None,
+            probes: ProbeRule::Formula,
+            weigh: None,
+            recommend: None,
+            exact_limit_bytes: u64::MAX,
+            seed: 0,
+            seeds: Seeds::Fixed(1),
+            margin: Margin { points: 0.0, share: 0.0 },
+        }
     }
 
     /// Bytes of all structures of these sizes.
@@ -400,7 +442,16 @@ impl ComparePlan {
 
     /// The combinations whose values are counted besides single attributes, all attributes first.
     pub(super) fn counted(&self) -> Vec<u32> {
-        if self.needs_combinations() { self.asked() } else { vec![self.rule.kind.all()] }
+        let full = self.rule.kind.all();
+        if !self.needs_combinations() {
+            return vec![full];
+        }
+        let mut counted = self.asked();
+        // As in a sample for a plan.
+        if self.rule.kind.arity() <= 3 && self.contenders.contains(&Contender::Planned) {
+            counted.extend((1..full).filter(|mask| !self.combinations.contains(mask)));
+        }
+        counted
     }
 }
 

@@ -3,6 +3,7 @@
 use super::statistics::{Crossover, Interval, LEVEL, PairJudgement, Rule, best_set, crossovers};
 use super::truth::Floors;
 use super::{ComparePlan, Contender};
+use crate::filters::FilterKind;
 use crate::pipeline::{InputResult, Totals};
 
 /// Everything that was measured.
@@ -109,6 +110,8 @@ pub struct Entry {
     pub needed_bytes: Option<u64>,
     /// Why it does not fit.
     pub unfit: Option<String>,
+    /// What kind of filter it is: of [`Contender::Planned`] the recommended one.
+    pub kind: Option<FilterKind>,
     /// Hash functions (k); binary logarithm of the registers of a `HyperLogLog` is no such number.
     pub probes: Option<u32>,
     /// Combinations stored in addition to the whole element, with their bits per element.

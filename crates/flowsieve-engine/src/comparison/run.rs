@@ -1,13 +1,16 @@
 //! The run: the pipeline's reading and slicing, with the comparison as its stage.
 
 use super::evaluation::evaluate;
+use super::plan::Measure;
 use super::stage::{Collected, CompareStage};
-use super::{ComparePlan, Comparison, Entry};
+use super::trial::Trial;
+use super::{ComparePlan, Comparison, Contender, Entry, Expected};
 use crate::elements::Extractor;
 use crate::hashing::Digester;
 use crate::memory::MEMORY_REFUSED;
 use crate::pipeline::{
-    Cut, Edges, InputResult, Observer, Reread, RunError, SlicePipeline, Totals, Traffic, Watch,
+    Cut, Edges, InputResult, Observer, PipelineResult, Reread, RunError, SlicePipeline, Totals,
+    Traffic, Watch,
 };
 use crate::trace::StopFlag;
 use std::sync::Arc;
@@ -29,6 +32,65 @@ pub fn compare(
 ) -> Result<Comparison, RunError> {
     plan.check()?;
     plan.check_memory()?;
+    let (read, mut collected) = collect(plan, traffic, watch)?;
+    let edges = Edges::new(plan.slicing, &plan.trace.selection, read.grid);
+    mark_partial(&mut collected, edges, read.totals.interrupted, plan.whole_slices);
+    let packets = read.totals.packets;
+    // An interrupted run gives the result of a trace that ends there.
+    let stop = if read.totals.interrupted { StopFlag::default() } else { watch.stop() };
+    let evaluated = thread::scope(|scope| evaluate(scope, plan, collected, &stop));
+    let (mut comparison, is_stopped) = evaluated.map_err(|panicked| match panicked.0 {
+        reason if reason == MEMORY_REFUSED => RunError::Memory,
+        reason => RunError::Worker { packets, reason },
+    })?;
+    if plan.wanted.iter().all(|(mask, _)| *mask != plan.rule.kind.all()) {
+        // What is made for parts of elements is not judged by counts of whole ones.
+        let planned = comparison.entries.iter_mut().filter(|it| it.contender == Contender::Planned);
+        for replicate in planned.flat_map(|entry| &mut entry.replicates) {
+            replicate.first.clear();
+            replicate.estimates.clear();
+        }
+    }
+    let interrupted = read.totals.interrupted || is_stopped;
+    let totals = Totals {
+        slices: comparison.slices.len() as u64 + comparison.slices_omitted,
+        saturated_slices: comparison.entries.iter().map(Entry::saturated_slices).max().unwrap_or(0),
+        complete: InputResult::all_read(&read.inputs, interrupted),
+        interrupted,
+        ..read.totals
+    };
+    Ok(Comparison { inputs: read.inputs, totals, ..comparison })
+}
+
+/// Lets `choose` measure filters on the elements of a plan from [`ComparePlan::of_trial`]. Each value
+/// of an absent element that is asked for occurs with the probability `known`. `None` if there is
+/// nothing to measure.
+///
+/// # Errors
+///
+/// The plan does not hold, or a worker panicked.
+pub fn with_trial<T>(
+    plan: &ComparePlan,
+    known: f64,
+    watch: &dyn Watch,
+    choose: impl FnOnce(&mut Measure<'_>) -> T,
+) -> Result<Option<T>, RunError> {
+    let (_, collected) = collect(plan, None, watch)?;
+    let (slices, elements) = (&collected.slices, collected.slices.first());
+    let expected = Expected {
+        elements: elements.and_then(|closed| closed.slice.exact),
+        ..Expected::default()
+    };
+    let trial = Trial::new(plan, slices, &expected, known);
+    Ok(trial.map(|trial| choose(&mut |spec| trial.rates(spec))))
+}
+
+/// Reads the inputs and leaves the list of each slice.
+fn collect(
+    plan: &ComparePlan,
+    traffic: Option<&mut Traffic>,
+    watch: &dyn Watch,
+) -> Result<(PipelineResult<()>, Collected), RunError> {
     let digester = Digester::new(plan.seed);
     // Values are hashed of first sightings only.
     let extractor = Extractor::new(plan.rule.clone(), &plan.trace.headers, digester, false, true);
@@ -61,27 +123,9 @@ pub fn compare(
         })?
         .behind(first.inputs, first.totals),
     };
-    let mut collected = read.outcome;
+    let (read, mut collected) = read.split();
     collected.sort();
-    let edges = Edges::new(plan.slicing, &plan.trace.selection, read.grid);
-    mark_partial(&mut collected, edges, read.totals.interrupted, plan.whole_slices);
-    let packets = read.totals.packets;
-    // An interrupted run gives the result of a trace that ends there.
-    let stop = if read.totals.interrupted { StopFlag::default() } else { watch.stop() };
-    let evaluated = thread::scope(|scope| evaluate(scope, plan, collected, &stop));
-    let (comparison, is_stopped) = evaluated.map_err(|panicked| match panicked.0 {
-        reason if reason == MEMORY_REFUSED => RunError::Memory,
-        reason => RunError::Worker { packets, reason },
-    })?;
-    let interrupted = read.totals.interrupted || is_stopped;
-    let totals = Totals {
-        slices: comparison.slices.len() as u64 + comparison.slices_omitted,
-        saturated_slices: comparison.entries.iter().map(Entry::saturated_slices).max().unwrap_or(0),
-        complete: InputResult::all_read(&read.inputs, interrupted),
-        interrupted,
-        ..read.totals
-    };
-    Ok(Comparison { inputs: read.inputs, totals, ..comparison })
+    Ok((read, collected))
 }
 
 /// Marks the slices that the trace covers only in part, and leaves them out if that is asked.

@@ -133,7 +133,7 @@ impl<'scope, 'env, 'plan: 'scope> CompareStage<'scope, 'env, 'plan> {
         let asking = Asking {
             counted: Counted {
                 xored,
-                listed: plan.queries,
+                listed: plan.asks(),
                 ..Counted::new(plan.rule.kind, &plan.counted())
             },
             asked: plan.asked(),
@@ -206,7 +206,7 @@ impl<'scope, 'plan: 'scope> Stage for CompareStage<'scope, '_, 'plan> {
         let mut list = take(&mut self.open[slot].1);
         let sets = &self.open[slot].0;
         let (counts, floors) = (sets.counts(), sets.floors());
-        if counts.is_some() && self.plan.queries {
+        if counts.is_some() && self.plan.asks() {
             let next = closing.next.map(|next| &self.open[next].0);
             let questions = || self.asking.questions(sets, next, closing.slice.index);
             list.questions = Some(catch_panic(questions)?);

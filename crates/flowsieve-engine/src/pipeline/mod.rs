@@ -54,7 +54,7 @@ pub use run::{CountExtras, count};
 pub use sample::{SKEWED, SamplePlan, SampleResult, Spread, sample};
 pub(crate) use sequencer::{Closing, Stage, StageError};
 pub(crate) use shard::{Shard, ShardSpec, ShardTally};
-pub(crate) use slice_pipeline::{Reread, SlicePipeline};
+pub(crate) use slice_pipeline::{PipelineResult, Reread, SlicePipeline};
 pub(crate) use slice_set::SliceSet;
 pub(crate) use slice_sum::ClosedSlice;
 pub use time_slice::{Align, SliceGrid};

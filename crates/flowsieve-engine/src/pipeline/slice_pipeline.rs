@@ -70,6 +70,12 @@ pub(crate) struct PipelineResult<T> {
 }
 
 impl<T> PipelineResult<T> {
+    /// Takes the outcome out.
+    pub(crate) fn split(self) -> (PipelineResult<()>, T) {
+        let Self { inputs, totals, grid, disordered, outcome } = self;
+        (PipelineResult { inputs, totals, grid, disordered, outcome: () }, outcome)
+    }
+
     /// The result of a second reading, together with the inputs and totals of the first.
     pub(crate) fn behind(self, inputs: Vec<InputResult>, first: Totals) -> Self {
         let Totals { uncounted, interrupted, .. } = self.totals;
