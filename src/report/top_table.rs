@@ -80,14 +80,14 @@ impl<W: Write> TopTable<W> {
         let mut remarks = Vec::new();
         if self.uncertain > 0 && self.parameters.most.is_none() {
             remarks.push(format!(
-                "{} rows are not certain: likely ones have an estimate of {} or more, possible ones only an upper bound",
+                "{} rows are not certain: a likely row has an estimate of {} or more, a possible row only an upper bound",
                 grouped(self.uncertain),
                 grouped(self.parameters.least)
             ));
         }
         remarks.extend(self.most_unheld.map(|most| {
             let most = grouped(most);
-            format!("keys that the summary does not hold have at most {most} others that the filter noticed")
+            format!("the filter noticed at most {most} others of any key that is not in the table")
         }));
         let mut document = Document { wrapping: WRAPPING, ..Document::default() };
         document.terminal([Block::Gap]);
@@ -209,14 +209,14 @@ fn recall(parameters: &TopParameters, summary: &TopSummary) -> Option<String> {
     recall.map(|recall| {
         let [keys, found] = [recall.keys, recall.found].map(grouped);
         let mut text = if recall.keys == 1 && recall.found == 1 {
-            format!("the summary alone ({memory}) finds the same key")
+            format!("without the exact count, {memory} finds this key")
         } else if recall.keys == recall.found {
             let all = if recall.keys == 2 { "both".to_owned() } else { format!("all {keys}") };
-            format!("the summary alone ({memory}) finds {all} keys of the exact answer")
+            format!("without the exact count, {memory} finds {all} keys")
         } else {
             let share = recall.found as f64 / recall.keys as f64;
             format!(
-                "the summary alone ({memory}) finds {found} of the {keys} keys of the exact answer (recall {})",
+                "without the exact count, {memory} finds {found} of the {keys} keys (recall {})",
                 self::share(share)
             )
         };
@@ -252,16 +252,16 @@ fn limits(summary: &TopSummary) -> Vec<String> {
 /// What is listed and how it is counted, in a line.
 pub(super) fn title(parameters: &TopParameters) -> String {
     let exact = match parameters.exact_limit_bytes {
-        Some(_) => "exact count beside",
+        Some(_) => "with an exact count",
         None => "no exact count",
     };
     let seed = match parameters.seed {
         0 => String::new(),
         seed => format!(", seed {seed}"),
     };
-    let each = parameters.slice_ns.map_or("", |_| " a slice");
+    let each = parameters.slice_ns.map_or("", |_| " per slice");
     format!(
-        "{}; filter and summary {}{each}, {exact}{seed}{}",
+        "{}; {}{each} for filter and table, {exact}{seed}{}",
         subject(parameters),
         size(parameters.memory_bytes),
         parameters.selected.zone_words()

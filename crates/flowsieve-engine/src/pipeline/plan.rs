@@ -308,13 +308,10 @@ impl CountPlan {
     pub(crate) fn whole(&self) -> Option<WholeSpec> {
         self.slicing.width_ns.filter(|_| self.panes().is_none())?;
         let counter = self.counter.as_ref().map(|counter| &counter.shard);
-        let open_bytes = |counter: &CounterSpec| {
-            counter.memory_bytes().saturating_mul(self.open_slices() as u64)
-        };
         let shards = u64::from(self.shards);
         Some(WholeSpec {
             exact_limit_bytes: self.exact_limit_bytes.map(|limit| limit / 2 / shards),
-            places: counter.map(|counter| WholeSpec::places(open_bytes(counter), shards)),
+            places: counter.map(|it| WholeSpec::places(it.memory_bytes(), shards)),
             firsts_only: counter.is_some_and(|counter| {
                 let is_roomy = counter.memory_bytes() * shards >= WholeSpec::ROOMY_BYTES;
                 is_roomy && counter.tells_first() && counter.counts_distinct()

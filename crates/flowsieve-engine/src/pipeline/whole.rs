@@ -30,7 +30,7 @@ use std::collections::BTreeMap;
 const COMPLETE: u32 = 6;
 
 /// The bits that are zeros then.
-const COMPLETE_BITS: u64 = (1 << COMPLETE) - 1;
+const COMPLETE_BITS: u64 = low_bits(COMPLETE);
 
 /// Elements that are looked at together.
 const CHUNK: usize = 32;
@@ -57,11 +57,12 @@ impl WholeSpec {
     /// Bytes of the counters of a slice, over all shards, that are not small.
     pub(crate) const ROOMY_BYTES: u64 = 64 << 10;
 
-    /// Returns the places for one of `shards` with this memory of counters in its open slices.
+    /// Returns the places for one of `shards`, whose counter of a slice has this memory: about twice
+    /// as much, so that both stay in the cache.
     pub(crate) fn places(counter_bytes: u64, shards: u64) -> usize {
         /// Fewest places, over all shards.
         const LEAST: u64 = 4096;
-        let places = (counter_bytes / 16).max(LEAST / shards).clamp(16, 1 << 40);
+        let places = (counter_bytes / 8).max(LEAST / shards).clamp(16, 1 << 40);
         1 << places.ilog2()
     }
 
@@ -132,23 +133,18 @@ impl Whole {
             }
             return;
         }
-        // Most are repeats, so most chunks have none that is wanted: sums over lanes of one width take
-        // vector instructions.
         for (digests, sightings) in elements.digests.chunks(CHUNK).zip(sightings.chunks(CHUNK)) {
-            let firsts = sightings.iter().map(|&it| u8::from(it == Sighting::First)).sum::<u8>();
-            let is_complete = |digest: &Digest| u64::from(digest.value() & COMPLETE_BITS == 0);
-            let complete = digests.iter().map(is_complete).sum::<u64>();
-            if firsts == 0 && complete == 0 {
-                continue;
+            // Found without a branch: whether an element is new is a coin's toss.
+            let level = low_bits(sample.level);
+            let (mut wanted, mut found) = ([0; CHUNK], 0);
+            for (number, (&digest, &sighting)) in digests.iter().zip(sightings).enumerate() {
+                let digest = digest.value();
+                let counts = (sighting == Sighting::First) | (digest & COMPLETE_BITS == 0);
+                wanted[found % CHUNK] = number as u8;
+                found += usize::from((digest & level == 0) & counts);
             }
-            // Whether an element is at the level is easier to foresee than whether it was new.
-            let level = (1 << sample.level.min(COMPLETE)) - 1;
-            for (&digest, &sighting) in digests.iter().zip(sightings) {
-                if digest.value() & level == 0
-                    && (sighting == Sighting::First || ends_in(digest) >= COMPLETE)
-                {
-                    sample.add(digest, slice);
-                }
+            for &number in wanted.iter().take(found) {
+                sample.add(digests[usize::from(number)], slice);
             }
         }
     }
@@ -243,6 +239,11 @@ pub(crate) struct WholeElements {
     pub(crate) digests: Vec<u64>,
     /// All elements, if the exact map has them.
     pub(crate) keys: Option<Vec<Box<[u8]>>>,
+}
+
+/// The bits that are zeros in digests which end in so many.
+const fn low_bits(level: u32) -> u64 {
+    if level < u64::BITS { (1 << level) - 1 } else { u64::MAX }
 }
 
 /// The zeros in which a digest ends.
