@@ -132,6 +132,8 @@ struct Following {
     place: Place,
     /// The last version that was found to have what was read.
     verified: Option<Version>,
+    /// The version of which the last byte was read.
+    read_in: Option<Version>,
     /// All was read at the last look.
     waits: bool,
     ended: bool,
@@ -145,6 +147,7 @@ impl Following {
             progress,
             place,
             verified: None,
+            read_in: None,
             waits: false,
             ended: false,
             stop: stop.clone(),
@@ -156,6 +159,7 @@ impl Following {
         let data = self.file.metadata()?;
         let version = Version::new(&data);
         if self.verified.as_ref() == Some(&version) {
+            self.read_in.get_or_insert(version);
             return Ok(true);
         }
         let (edges, raw_at) = {
@@ -175,16 +179,17 @@ impl Following {
             follow.files().remark_open_patched();
         }
         if edges != Edges::Different {
+            self.read_in.get_or_insert_with(|| version.clone());
             self.verified = Some(version);
         }
         Ok(edges != Edges::Different)
     }
 
-    /// Ends the reading of the file, of which all was read if it has a version.
-    fn end(&mut self, version: Option<Version>) {
+    /// Ends the reading of the file.
+    fn end(&mut self, tell: impl FnOnce(&mut FollowedFiles)) {
         self.ended = true;
         if let Place::Directory(follow, _) = &self.place {
-            follow.files().end(version);
+            tell(&mut follow.files());
         }
     }
 
@@ -206,13 +211,13 @@ impl Read for Following {
                 if matches!(self.place, Place::Alone(_)) {
                     return Err(begun_anew("it was begun anew while it was read"));
                 }
-                self.end(None);
+                self.end(FollowedFiles::end_anew);
                 break;
             }
             let count = self.file.read(target)?;
             if count > 0 || target.is_empty() {
                 self.progress.lock().note_raw(&target[..count]);
-                self.waits = false;
+                (self.waits, self.read_in) = (false, None);
                 return Ok(count);
             }
             if !self.waits {
@@ -221,7 +226,8 @@ impl Read for Following {
             }
             if is_last {
                 // Another one follows.
-                self.end(self.verified.clone());
+                let version = self.verified.clone().filter(|_| self.verified == self.read_in);
+                self.end(|files| files.end(version));
                 break;
             }
             // What was written before the other one began is read first.
@@ -685,6 +691,63 @@ mod tests {
         // A copy that goes on is read from where it goes on.
         ring.write("longer", capture([1, 2, 4]));
         ring.end(1..=4, &["copy: it has the bytes of"]);
+    }
+
+    /// The file that goes on later has the packets that its copy had before it.
+    #[test]
+    fn a_file_that_goes_on_as_a_longer_copy_did_counts_once() {
+        for (count, is_compressed) in [(2, false), (2, true), (900, false), (900, true)] {
+            let ring = Followed::new();
+            ring.append("ring0", &capture(3..=count)[24..]);
+            ring.await_packets(1..=count);
+            let more = count * 2;
+            let bytes = capture(1..=more);
+            let (name, copy) =
+                if is_compressed { ("ring0.gz", gzip(&bytes)) } else { ("copy", bytes) };
+            ring.write(name, copy);
+            ring.await_packets(1..=more);
+            ring.append("ring0", &capture(count + 1..=more - 1)[24..]);
+            ring.settle(1);
+            ring.append("ring0", &capture(more..=more)[24..]);
+            ring.settle(0);
+            ring.await_packets(1..=more);
+            // It is counted from where it has packets of its own, also while it grows all the time.
+            let mut read = 0;
+            for second in 1..=30 {
+                ring.append("ring0", &capture([more + second])[24..]);
+                thread::sleep(Duration::from_millis(40));
+                read = ring.read.lock().unwrap().len();
+            }
+            assert!(read > more as usize, "{read}");
+            ring.end(1..=more + 30, if is_compressed { &[] } else { &["ring0: it has the bytes"] });
+        }
+    }
+
+    #[test]
+    fn two_copies_that_go_on_in_their_own_ways_are_both_read() {
+        let ring = Followed::new();
+        ring.append("ring0", &capture(3..=900)[24..]);
+        ring.await_packets(1..=900);
+        ring.write("copy", capture(1..=1200));
+        ring.await_packets(1..=1200);
+        ring.append("ring0", &capture(2001..=2400)[24..]);
+        ring.await_packets((1..=1200).chain(2001..=2400));
+        ring.append("copy", &capture(1201..=1300)[24..]);
+        ring.end((1..=1300).chain(2001..=2400), &[]);
+    }
+
+    /// The same length, and the same first and last bytes.
+    #[test]
+    fn a_file_that_is_overwritten_in_its_middle_while_it_is_open_is_read_anew() {
+        let ring = Followed::new();
+        ring.write("ring1", capture(3..=99));
+        ring.await_packets(1..=99);
+        thread::sleep(4 * POLL_INTERVAL);
+        let other = || (3..=29).chain(130..=140).chain(41..=99);
+        ring.overwrite("ring1", &capture(other()));
+        thread::sleep(4 * POLL_INTERVAL);
+        ring.write("ring2", capture([200]));
+        ring.end((1..=99).chain(other()).chain([200]), &[]);
     }
 
     #[test]

@@ -163,10 +163,18 @@ impl Progress {
     /// Notes bytes that were read from the file.
     pub(super) fn note_raw(&mut self, bytes: &[u8]) {
         self.raw_at += bytes.len() as u64;
+        let before = self.raw;
         let Some(new) = new_bytes(bytes, self.raw_at, &mut self.raw) else {
             return;
         };
-        extend_to(&mut self.first, new, EDGE_BYTES);
+        // Of a copy, what was read of the other file is passed over.
+        let begin = self.raw - new.len() as u64;
+        if begin == self.first.len() as u64 {
+            extend_to(&mut self.first, new, EDGE_BYTES);
+        }
+        if begin > before {
+            self.last.clear();
+        }
         self.last.extend_from_slice(&new[new.len().saturating_sub(EDGE_BYTES)..]);
         self.last.drain(..self.last.len().saturating_sub(EDGE_BYTES));
     }
@@ -392,19 +400,24 @@ impl FollowedFiles {
         }
     }
 
-    /// Notes that the open file was read to its end, in this version; or that it was begun anew.
+    /// Notes that the open file was read to its end. If it is still in the version in which it was,
+    /// nothing is left to be read; otherwise all of it is compared.
     pub(super) fn end(&mut self, version: Option<Version>) {
         self.is_open = false;
         let Some(known) = self.known.last() else {
             return;
         };
         let raw = known.progress.lock().raw;
-        if let Some(version) = version {
-            if version.length == raw {
-                self.see(known.id, version);
-            }
-        } else {
-            let path = known.path.shown();
+        if let Some(version) = version.filter(|version| version.length == raw) {
+            self.see(known.id, version);
+        }
+    }
+
+    /// Notes that the open file was begun anew.
+    pub(super) fn end_anew(&mut self) {
+        self.is_open = false;
+        if let Some(known) = self.known.last() {
+            let (path, raw) = (known.path.shown(), known.progress.lock().raw);
             self.remark(format!(
                 "{path}: it was begun anew while it was read; what may have followed its first {raw} bytes is not counted"
             ));
@@ -541,7 +554,7 @@ impl FollowedFiles {
                 };
                 if open.is_none() {
                     self.known[known].error = None;
-                    if file != Continued::Copy {
+                    if file != Continued::Copy || self.known[known].id == entry.id {
                         self.known.remove(known);
                     }
                 }
@@ -643,16 +656,20 @@ impl FollowedFiles {
             let file = Box::new(Ending::new(open()?, stop.clone()));
             Ok(codecs::decompressor(file).1)
         };
-        let known = self.known.iter().rposition(|known| known.id == entry.id);
-        if let Some(at) = known
-            && let Some(verdict) = self.examine_known(at, entry, &mut open()?)?
-        {
-            return Ok(verdict);
-        }
         // Files whose first bytes are the same may have more in common.
         let mut head = Vec::new();
         // A file that ends too early, or is damaged, has the bytes before that.
         drop(bytes()?.take(HEAD_BYTES as u64).read_to_end(&mut head));
+        let known = self.known.iter().rposition(|known| known.id == entry.id);
+        let mut is_outrun = false;
+        if let Some(at) = known
+            && let Some(verdict) = self.examine_known(at, entry, &mut open()?)?
+        {
+            is_outrun = matches!(verdict, Verdict::Continue { .. }) && self.is_outrun(at, &head);
+            if !is_outrun {
+                return Ok(verdict);
+            }
+        }
         if stop.is_set() {
             return Ok(Verdict::Later);
         }
@@ -684,8 +701,12 @@ impl FollowedFiles {
             points.clear();
         }
         if !points.is_empty() || is_shorter {
+            // A file that has outrun the others may grow all the time.
+            let is_longest =
+                is_outrun && points.last().is_some_and(|it| it.at < entry.version.length);
             let unclear = self.unclear(entry);
-            if unclear.is_compared || (!points.is_empty() && unclear.since.elapsed() < QUIET) {
+            let is_quiet = points.is_empty() || is_longest || unclear.since.elapsed() >= QUIET;
+            if unclear.is_compared || !is_quiet {
                 return Ok(Verdict::Later);
             }
             match compare(bytes()?, &points) {
@@ -695,6 +716,8 @@ impl FollowedFiles {
                         return Ok(Verdict::Continue { known, file: Continued::Completed });
                     }
                 }
+                // All of it is in another file.
+                Compared::Same { has_more: true, .. } if is_shorter => {}
                 Compared::Same { known, has_more } => {
                     if has_more && self.known[known].can_continue() {
                         return Ok(Verdict::Continue { known, file: Continued::Copy });
@@ -759,6 +782,23 @@ impl FollowedFiles {
             _ if is_over => Some(Verdict::Nothing),
             true => Some(Verdict::Continue { known: at, file: Continued::Itself }),
             false => None,
+        })
+    }
+
+    /// Whether another file has the bytes that were read of this one, and more of it was read: a copy
+    /// that went on before this file did. `head` are the first bytes of this file.
+    fn is_outrun(&self, at: usize, head: &[u8]) -> bool {
+        let (bytes, last_mark) = {
+            let progress = self.known[at].progress.lock();
+            (progress.bytes, progress.marks.last().copied())
+        };
+        let others = self.known.iter().enumerate();
+        let others = others.filter(|(other, known)| *other != at && !known.is_damaged);
+        others.map(|(_, known)| known.progress.lock()).any(|other| {
+            other.packets > 0
+                && other.bytes > bytes
+                && Progress::is_head(&other.head, head)
+                && last_mark.is_none_or(|mark| other.marks.contains(&mark))
         })
     }
 
@@ -858,12 +898,13 @@ fn compare(mut bytes: impl Read, points: &[Point]) -> Compared {
         if checksum.wide() != point.checksum {
             different.insert(point.known);
         } else if point.is_end {
-            same = Some(point.known);
+            same = Some(point);
         }
     }
     match same {
-        Some(known) => {
-            Compared::Same { known, has_more: bytes.read(&mut buffer).is_ok_and(|count| count > 0) }
+        Some(&Point { known, at: end, .. }) => {
+            let mut has_more = || bytes.read(&mut buffer).is_ok_and(|count| count > 0);
+            Compared::Same { known, has_more: at > end || has_more() }
         }
         None => Compared::Different,
     }
