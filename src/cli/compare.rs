@@ -130,7 +130,7 @@ struct ConditionArgs {
     seeds: Seeds,
 
     /// Differences that do not matter: points, and a share of the larger error
-    #[arg(long, value_name = "POINTS,SHARE", value_delimiter = ',', num_args = 1..=2, default_value = "0.1%,5%", value_parser = parse_share, hide_short_help = true)]
+    #[arg(long, value_name = "POINTS,SHARE", value_delimiter = ',', default_value = "0.1%,5%", value_parser = parse_share, hide_short_help = true)]
     margin: Vec<f64>,
 
     /// Ask for absent elements too: false-positive rates

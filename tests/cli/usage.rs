@@ -288,3 +288,10 @@ fn a_temporary_file_is_not_named() {
     let sentence = run.sentence();
     assert!(sentence.contains(page) && !sentence.contains("tmp"), "{sentence}");
 }
+
+/// A list of values is one word, so that the capture behind it is not taken for another value.
+#[test]
+fn a_capture_follows_a_list_of_values() {
+    let line = ["compare", "--memory", "1KiB", "--seeds", "1", "--margin", "0.1%,5%"];
+    flowsieve(&[&line[..], &["traces/netns-dns.pcap"]].concat()).done();
+}
