@@ -32,8 +32,8 @@ pub(super) fn document(report: &CompareReport<'_>) -> Document {
     if !sentences.is_empty() {
         push(Block::Sentence(sentences.join(" ")));
     }
-    push(Block::Gap);
     if report.plan.pair.is_some() {
+        push(Block::Gap);
         push(Block::Table(pair_table(report, &shown_verdicts(report))));
     }
     let others = others(report);
@@ -246,7 +246,11 @@ fn groups(report: &CompareReport<'_>) -> Vec<(String, TableView)> {
         }
     };
     let name = match by {
-        Grouping::Size => format!("by {}s of equal number (thirds)", slice_word(report.plan)),
+        Grouping::Size => format!(
+            "{}s in thirds, by their {}",
+            slice_word(report.plan),
+            report.plan.rule.kind.plural()
+        ),
         Grouping::Load => format!("by {} per byte (p95)", report.plan.rule.kind.plural()),
     };
     vec![(name, table)]

@@ -57,7 +57,7 @@ fn rewritten(page: &str, folder: &Path, python: Option<&str>) -> (String, usize)
             in_block = match line {
                 "```console" => true,
                 "```console python" => python.is_some(),
-                "```console captures" => folder.join("captures").exists(),
+                "```console shared" => folder.join("shared").exists(),
                 _ => false,
             };
         }
@@ -87,7 +87,7 @@ fn every_recipe_has_the_output_that_stands_below_it() {
         std::os::unix::fs::symlink(repository().join("traces"), folder.join("traces")).unwrap();
         // Captures that do not come with the project, as far as they are there.
         if let Some(captures) = env::var_os("FLOWSIEVE_TRACES") {
-            std::os::unix::fs::symlink(captures, folder.join("captures")).unwrap();
+            std::os::unix::fs::symlink(captures, folder.join("shared")).unwrap();
         }
         let (written, commands) = rewritten(&page, &folder, python.as_deref());
         all += commands;
