@@ -200,11 +200,13 @@ pub(crate) fn run(args: &DedupArgs, run: &mut Run) -> Result<Outcome> {
         dropped: open(&files.dropped)?,
         anonymizer: key.as_ref().map(|key| PacketAnonymizer::new(key, args.vendors.part())),
     };
-    let mut output = Output::report(&run.partials, files.write.as_deref(), args.output.path())?;
+    let captures = files.write.iter().chain(&files.dropped);
+    let mut output = Output::report(&run.partials, captures, args.output.path())?;
     args.output.open_summary(run)?;
     let summary = run.watch(&plan.trace.inputs, |watch| dedup(&plan, &mut writers, watch));
     let summary = summary.map_err(|error| files.cause(run, error))?;
     run.check_read(&summary.inputs, summary.interrupted)?;
+    run.add_problems(summary.inputs.iter().filter(|input| input.is_log).map(no_packets).collect());
     let written = files.finish(run, writers)?;
     let report = DedupReport { plan: &plan, summary: &summary, anonymized: key.is_some() };
     let style = output.style(args.rows.shown());
@@ -212,7 +214,6 @@ pub(crate) fn run(args: &DedupArgs, run: &mut Run) -> Result<Outcome> {
     reported.context("cannot write the summary")?;
     run.commit(output)?;
     args.output.write_summary(run, || report.summary())?;
-    run.add_problems(summary.inputs.iter().filter(|input| input.is_log).map(no_packets).collect());
     run.problems(&summary.inputs);
     run.note(files.losses(&written, single));
     run.say_notes();

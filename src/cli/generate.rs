@@ -113,7 +113,7 @@ pub(crate) fn run(args: &GenerateArgs, run: &mut Run) -> Result<Outcome> {
         run.set_interrupted(true);
         return Ok(run.finish("no capture was written"));
     };
-    let mut output = Output::report(&run.partials, Some(&args.write), None)?;
+    let mut output = Output::report(&run.partials, [&args.write], None)?;
     print(&summary, &mut output).context("cannot write the counts")?;
     run.commit(output)?;
     Ok(Outcome::Done)

@@ -430,7 +430,6 @@ pub fn main() -> ExitCode {
         Ok(Outcome::Done) => 0,
         Ok(Outcome::Incomplete | Outcome::NothingFound) => 1,
         Ok(Outcome::Interrupted(code)) => code,
-        Err(error) if is_broken_pipe(&error) => 0,
         Err(error) => {
             let sentence = format!("{error:#}{}", run.partials.words());
             // What the user typed may be shown in several lines; what files say is one.
@@ -496,15 +495,6 @@ fn guarded(run: impl FnOnce() -> anyhow::Result<Outcome>) -> anyhow::Result<Outc
         Err(anyhow!(
             "this is a mistake in flowsieve; please report it with the lines above, the command line and, if it may be shown, the capture"
         ))
-    })
-}
-
-/// Returns whether the reader of standard output has closed it, which is no error.
-fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    error.chain().any(|cause| {
-        cause
-            .downcast_ref::<io::Error>()
-            .is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
     })
 }
 

@@ -1,7 +1,9 @@
 //! A file that has no name until it is complete, so that nothing is left of a run that is killed.
 
 use super::output::folder_of;
-use std::fs::{self, File};
+#[cfg(unix)]
+use std::fs::Permissions;
+use std::fs::{self, File, Metadata};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use tempfile::{Builder, NamedTempFile, TempPath};
@@ -15,13 +17,20 @@ pub(super) struct NewFile {
 }
 
 impl NewFile {
-    /// Creates a file for this path, with the permissions that any new file gets.
+    /// Creates a file for this path, with the permissions of the file that it replaces, or those that
+    /// any new file gets.
     pub(super) fn create(path: &Path) -> io::Result<Self> {
-        if let Some(file) = unnamed(folder_of(path)) {
-            return Ok(Self { file, temporary: None });
+        let new = match unnamed(folder_of(path)) {
+            Some(file) => Self { file, temporary: None },
+            None => {
+                let (file, temporary) = named(path, |path| File::create_new(path))?.into_parts();
+                Self { file, temporary: Some(temporary) }
+            }
+        };
+        if let Ok(older) = fs::metadata(path) {
+            permit(&new.file, &older)?;
         }
-        let (file, temporary) = named(path, |path| File::create_new(path))?.into_parts();
-        Ok(Self { file, temporary: Some(temporary) })
+        Ok(new)
     }
 
     /// Gives the file its name; a file of that name is replaced.
@@ -101,9 +110,36 @@ fn named<R>(path: &Path, make: impl FnMut(&Path) -> io::Result<R>) -> io::Result
 /// A copy with a name, for file systems that have files without names and refuse to name them.
 fn copied(file: &File, path: &Path) -> io::Result<TempPath> {
     let mut copy = named(path, |name| File::create_new(name))?;
+    permit(copy.as_file(), &file.metadata()?)?;
     io::copy(&mut File::open(in_proc(file))?, copy.as_file_mut())?;
     copy.as_file().sync_all()?;
     Ok(copy.into_temp_path())
+}
+
+/// Gives a file the owner, the group and the permissions of another, so that nobody else can read it.
+/// If the group has to stay another one, it may do what all may do.
+#[cfg(unix)]
+fn permit(file: &File, older: &Metadata) -> io::Result<()> {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
+
+    let (new, mut mode) = (file.metadata()?, older.mode() & 0o777);
+    if new.gid() != older.gid() && fchown(file, None, Some(older.gid())).is_err() {
+        mode = mode & 0o707 | (mode & 0o007) << 3;
+    }
+    // Some file systems have one mode for all files, and refuse to set it.
+    if new.mode() & 0o777 != mode {
+        file.set_permissions(Permissions::from_mode(mode))?;
+    }
+    if new.uid() != older.uid() {
+        // Only root may.
+        let _ = fchown(file, Some(older.uid()), None);
+    }
+    Ok(())
+}
+
+#[cfg(not(unix))]
+fn permit(_: &File, _: &Metadata) -> io::Result<()> {
+    Ok(())
 }
 
 /// A file without a name, where there are such files.

@@ -4,7 +4,7 @@
 //! show it as the description of each command with the block.
 
 use super::UsageError;
-use super::output::{Output, is_shown, is_standard, unwritten};
+use super::output::{Output, is_shown, is_standard, is_standard_output, unwritten};
 use super::run::Run;
 use super::timezone::ZoneArgs;
 use super::units::{
@@ -508,7 +508,7 @@ fn formats() -> impl TypedValueParser<Value = ReportFormat> {
 impl FormatArgs {
     /// Refuses a binary format on a terminal.
     pub(super) fn check(self, output: &OutputArgs) -> Result<(), UsageError> {
-        let to_standard = output.path().is_none_or(is_standard);
+        let to_standard = output.path().is_none_or(is_standard_output);
         let format = self.format;
         UsageError::check(&[(
             format.is_binary() && to_standard && is_shown(),

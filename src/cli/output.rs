@@ -10,10 +10,10 @@ use anyhow::{Context, Result, bail};
 use flowsieve::report::TerminalStyle;
 use flowsieve_engine::internal::Shown;
 use std::ffi::OsString;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Whether the results that are committed are complete.
@@ -33,12 +33,27 @@ struct PartialState {
     /// The run failed, so outputs that are dropped keep what they have.
     has_failed: AtomicBool,
     kept: Mutex<Vec<PathBuf>>,
+    /// Places that results go to.
+    outputs: AtomicUsize,
 }
 
 impl Partials {
     /// From now on outputs that are dropped keep what was written to them.
     pub(crate) fn keep_dropped(&self) {
         self.0.has_failed.store(true, Ordering::Relaxed);
+    }
+
+    /// Notes a place that results go to. If one of several is a pipe that is closed, the others still
+    /// get theirs. A host ends the run.
+    pub(crate) fn note_output(&self) {
+        if host::current().is_none() {
+            self.0.outputs.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether this error means that a pipe was closed, which others do not mind.
+    fn is_minor(&self, error: &io::Error) -> bool {
+        error.kind() == io::ErrorKind::BrokenPipe && self.0.outputs.load(Ordering::Relaxed) > 1
     }
 
     fn kept(&self) -> MutexGuard<'_, Vec<PathBuf>> {
@@ -59,9 +74,9 @@ impl Partials {
 /// after the run has failed; otherwise what was written is dropped.
 #[derive(Debug)]
 pub(crate) struct Output {
-    /// `None` once it is committed or dropped.
+    /// `None` once it is committed or dropped, or was closed by its reader.
     out: Option<BufWriter<Target>>,
-    /// The file's name; `-` for standard output.
+    /// The file's name, which is that of no link; `-` for standard output.
     path: PathBuf,
     /// Something was written.
     is_begun: bool,
@@ -75,7 +90,7 @@ enum Target {
     Error(io::Stderr),
     /// Gets its name at the end.
     New(NewFile),
-    /// Something that is no regular file (a device, a named pipe) and so must not be replaced.
+    /// Something that must not be replaced: no regular file (a device, a named pipe), or open already.
     Special(File),
 }
 
@@ -85,17 +100,26 @@ const BUFFER: usize = 256 << 10;
 impl Output {
     /// Opens `path`, or standard output if there is none or it is `-`.
     pub(crate) fn open(partials: &Partials, path: Option<&Path>) -> Result<Self> {
-        let path = path.unwrap_or(Path::new("-"));
-        let target = if is_standard(path) {
-            let host = host::writer().map(Target::Host);
+        let named = path.unwrap_or(Path::new("-"));
+        let is_output = is_standard_output(named);
+        let path = if is_output { PathBuf::from("-") } else { destination(named) };
+        let target = if is_output {
+            let host = host::writer().filter(|_| is_standard(named)).map(Target::Host);
             Ok(host.unwrap_or_else(|| Target::Standard(io::stdout())))
-        } else if fs::metadata(path).is_ok_and(|data| !data.is_file()) {
-            let file = OpenOptions::new().write(true).open(path);
+        } else if is_stream(named, &io::stderr()) {
+            Ok(Target::Error(io::stderr()))
+        } else if let Some(is_open) = is_special(&path) {
+            // What others write to an open file stays, too.
+            let file = OpenOptions::new().write(true).append(is_open).open(&path);
             file.map(Target::Special)
+        } else if path.is_symlink() {
+            Err(fs::metadata(&path).err().unwrap_or(io::ErrorKind::PermissionDenied.into()))
         } else {
-            NewFile::create(path).map(Target::New)
+            NewFile::create(&path).map(Target::New)
         };
-        Ok(Self::new(partials, target.with_context(|| unwritten(path))?, path))
+        let target = target.with_context(|| unwritten(&path))?;
+        partials.note_output();
+        Ok(Self::new(partials, target, &path))
     }
 
     fn new(partials: &Partials, target: Target, path: &Path) -> Self {
@@ -107,14 +131,14 @@ impl Output {
         }
     }
 
-    /// Opens `path` for the report on a capture that is written. Without a name this is standard
-    /// error if the capture goes to standard output.
-    pub(crate) fn report(
+    /// Opens `path` for the report on captures that are written. Without a name this is standard
+    /// error if one of them goes to standard output.
+    pub(crate) fn report<'a>(
         partials: &Partials,
-        capture: Option<&Path>,
+        captures: impl IntoIterator<Item = &'a PathBuf>,
         path: Option<&Path>,
     ) -> Result<Self> {
-        if path.is_none() && capture.is_some_and(is_standard) {
+        if path.is_none() && captures.into_iter().any(|capture| is_standard_output(capture)) {
             return Ok(Self::new(partials, Target::Error(io::stderr()), Path::new("-")));
         }
         Self::open(partials, path)
@@ -127,7 +151,7 @@ impl Output {
 
     /// Opens `path` for a capture, which is not for a terminal.
     pub(crate) fn capture(partials: &Partials, path: &Path) -> Result<Self> {
-        if is_standard(path) && is_shown() {
+        if is_standard_output(path) && is_shown() {
             bail!(UsageError::new(
                 "a capture is not for a terminal: name a file with -w, or redirect the output"
             ));
@@ -164,7 +188,10 @@ impl Output {
     /// Puts the results in place, or under another name if they are partial.
     pub(crate) fn commit(mut self, ending: Ending) -> Result<()> {
         match self.out.take() {
-            Some(out) => self.put(out, ending).with_context(|| unwritten(&self.path)),
+            Some(out) => match self.put(out, ending) {
+                Err(error) if self.partials.is_minor(&error) => Ok(()),
+                put => put.with_context(|| unwritten(&self.path)),
+            },
             None => Ok(()),
         }
     }
@@ -253,14 +280,31 @@ impl Write for Target {
     }
 }
 
+impl Output {
+    /// Writes, unless the reader has closed this and there are other outputs.
+    fn attempt<T>(
+        &mut self,
+        otherwise: T,
+        write: impl FnOnce(&mut BufWriter<Target>) -> io::Result<T>,
+    ) -> io::Result<T> {
+        match self.out.as_mut().map(write) {
+            Some(Err(error)) if self.partials.is_minor(&error) => {
+                drop(self.out.take().map(BufWriter::into_parts));
+                Ok(otherwise)
+            }
+            written => written.unwrap_or(Ok(otherwise)),
+        }
+    }
+}
+
 impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.is_begun = true;
-        self.out.as_mut().map_or(Ok(0), |out| out.write(bytes))
+        self.attempt(bytes.len(), |out| out.write(bytes))
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.out.as_mut().map_or(Ok(()), Write::flush)
+        self.attempt((), Write::flush)
     }
 }
 
@@ -273,16 +317,19 @@ fn terminal_width() -> usize {
     size.map_or(USUAL_WIDTH, |(width, _)| width.0.into())
 }
 
+/// Returns what the system says of an open file.
+#[cfg(unix)]
+pub(crate) fn metadata_of(file: &impl std::os::fd::AsFd) -> io::Result<Metadata> {
+    File::from(file.as_fd().try_clone_to_owned()?).metadata()
+}
+
 /// Returns whether standard output is a pipe: whatever reads it may write to the terminal at any
 /// time.
 pub(crate) fn is_piped() -> bool {
     #[cfg(unix)]
     {
-        use std::os::fd::AsFd;
         use std::os::unix::fs::FileTypeExt;
-        let copy = io::stdout().as_fd().try_clone_to_owned();
-        let data = copy.and_then(|fd| File::from(fd).metadata());
-        data.is_ok_and(|data| data.file_type().is_fifo())
+        metadata_of(&io::stdout()).is_ok_and(|data| data.file_type().is_fifo())
     }
     #[cfg(not(unix))]
     {
@@ -303,4 +350,60 @@ pub(crate) fn is_typed() -> bool {
 /// Returns whether this name stands for standard input or output.
 pub(crate) fn is_standard(path: &Path) -> bool {
     path.as_os_str() == "-"
+}
+
+/// Returns whether results of this name go to standard output: `-`, and each name of the file or
+/// pipe that it is, such as `/dev/stdout`.
+pub(crate) fn is_standard_output(path: &Path) -> bool {
+    is_standard(path) || is_stream(path, &io::stdout())
+}
+
+/// Returns whether this is a name of the file, pipe or terminal that is open here. Other devices,
+/// such as `/dev/null`, can be opened twice.
+#[cfg(unix)]
+fn is_stream(path: &Path, stream: &(impl std::os::fd::AsFd + IsTerminal)) -> bool {
+    use std::os::unix::fs::{FileTypeExt, MetadataExt};
+    let is_alone = |data: &Metadata| !data.file_type().is_char_device() || stream.is_terminal();
+    let named = fs::metadata(path).ok().filter(is_alone);
+    named
+        .zip(metadata_of(stream).ok())
+        .is_some_and(|(named, stream)| (named.dev(), named.ino()) == (stream.dev(), stream.ino()))
+}
+
+#[cfg(not(unix))]
+fn is_stream<S>(_: &Path, _: &S) -> bool {
+    false
+}
+
+/// Most links that lead to a file, as on Linux.
+const MOST_LINKS: usize = 40;
+
+/// Returns the file that results of this name replace, which may not be there yet: where a link
+/// leads, so that the link stays. A link stays what it is if it is one to an open file, such as
+/// `/dev/fd/3`, or if the system forbids to follow it, as one of another user in `/tmp`.
+pub(crate) fn destination(path: &Path) -> PathBuf {
+    let is_forbidden = |path: &Path| {
+        fs::metadata(path).is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied)
+    };
+    let mut path = path.to_owned();
+    for _ in 0..MOST_LINKS {
+        match fs::read_link(&path) {
+            Ok(target) if !is_open_file(&path) && !is_forbidden(&path) => {
+                path = folder_of(&path).join(target);
+            }
+            _ => break,
+        }
+    }
+    path
+}
+
+/// Returns whether this is a name of a file that a process has open.
+fn is_open_file(path: &Path) -> bool {
+    fs::canonicalize(folder_of(path)).is_ok_and(|folder| folder.starts_with("/proc"))
+}
+
+/// Returns `None` if a new file may take this name; otherwise whether it is a regular file.
+fn is_special(path: &Path) -> Option<bool> {
+    let data = fs::metadata(path).ok()?;
+    (!data.is_file() || is_open_file(path)).then_some(data.is_file())
 }

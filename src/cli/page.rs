@@ -1,7 +1,7 @@
 //! Pages and figures as files: `--html` and `--svg`.
 
 use super::UsageError;
-use super::output::{Output, is_standard};
+use super::output::{Output, is_standard_output};
 use super::run::Run;
 use anyhow::{Context, Result};
 use clap::Args;
@@ -36,7 +36,7 @@ impl PageArgs {
     /// Refuses, before the work begins, files that could not be written after it.
     pub(crate) fn check(&self, results: Option<&Path>) -> Result<(), UsageError> {
         if let Some(path) = &self.html
-            && (is_standard(path) || results == Some(path))
+            && (is_standard_output(path) || results == Some(path))
         {
             return Err(UsageError::new(
                 "the page goes to a file of its own, so --html needs a name that is neither - nor that of --output",
@@ -59,6 +59,7 @@ impl PageArgs {
         if let Some(folder) = &self.svg {
             fs::create_dir_all(folder)
                 .with_context(|| format!("cannot make the directory {}", folder.shown()))?;
+            run.partials.note_output();
         }
         Output::named(&run.partials, self.html.as_deref())
     }

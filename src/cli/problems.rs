@@ -19,6 +19,10 @@ impl ProblemList {
         self.0.extend(problems);
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Reports these problems behind those of the list, which is empty afterwards.
     pub(crate) fn report<P: Problem>(&mut self, problems: impl IntoIterator<Item = P>) -> Outcome {
         let directories = std::mem::take(&mut self.0);

@@ -11,7 +11,7 @@
 //! | [`Run::commit`] | puts results in place, or marks them as partial |
 //! | [`Run::end`] | reports problems and speed, and returns the outcome |
 
-use super::host::Problem;
+use super::host::{Problem, current};
 use super::inputs::{Inputs, total_bytes, twice};
 use super::options::{InputArgs, SpeechArgs};
 use super::output::{Ending, Output, Partials, is_piped, is_standard, is_typed};
@@ -33,6 +33,7 @@ use flowsieve::trace::{Capture, Source, StopFlag};
 use flowsieve_engine::internal::{Shown, refused_threads};
 use indicatif::HumanCount;
 use std::fmt::Display;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -48,6 +49,8 @@ pub(crate) struct Run {
     ending: Ending,
     /// Problems with directories among the inputs.
     problems: ProblemList,
+    /// Problems with inputs that were read, until they are reported.
+    unreported: Vec<String>,
     /// Files in directories that are not captures.
     others: usize,
     /// Remarks on inputs that may have been named by mistake.
@@ -111,6 +114,7 @@ impl Run {
             outcome: Outcome::Done,
             ending: Ending::Complete,
             problems: ProblemList::default(),
+            unreported: Vec::new(),
             others: 0,
             remarks: Vec::new(),
             quiet: false,
@@ -128,13 +132,19 @@ impl Run {
         run
     }
 
-    /// Runs a command. If it could read nothing, that is its outcome and no error.
+    /// Runs a command. If it could read nothing, that is its outcome and no error; nor is it one that
+    /// the reader of the results has closed its pipe.
     pub(super) fn command(
         &mut self,
         command: impl FnOnce(&mut Self) -> Result<Outcome>,
     ) -> Result<Outcome> {
         match command(self) {
             Err(error) if error.is::<NothingRead>() => Ok(self.finish(PARTIAL)),
+            Err(error) if is_broken_pipe(&error) && current().is_none() => {
+                let problems = std::mem::take(&mut self.unreported);
+                self.report_all(problems);
+                Ok(self.outcome)
+            }
             result => result,
         }
     }
@@ -250,6 +260,8 @@ impl Run {
             }
             return Err(NothingRead.into());
         }
+        let problems = inputs.iter().filter_map(|input| input.error.as_ref());
+        self.unreported = problems.map(ToString::to_string).collect();
         self.set_interrupted(interrupted);
         Ok(())
     }
@@ -307,6 +319,11 @@ impl Run {
         self.signals.stop()
     }
 
+    /// Returns whether something was said, or will be, that makes results incomplete.
+    pub(crate) fn has_problems(&self) -> bool {
+        self.outcome == Outcome::Incomplete || !self.problems.is_empty()
+    }
+
     /// Adds problems that are reported with those of directories.
     pub(crate) fn add_problems(&mut self, problems: Vec<String>) {
         self.problems.extend(problems);
@@ -319,6 +336,7 @@ impl Run {
 
     /// Reports problems with directories, then those with these inputs.
     pub(crate) fn problems(&mut self, inputs: &[InputResult]) {
+        self.unreported.clear();
         self.report_all(inputs.iter().filter_map(|input| input.error.as_ref()));
         report_remarks(inputs);
     }
@@ -410,6 +428,12 @@ pub(crate) const PARTIAL: &str = "the results hold what was read until then";
 
 /// Context of an error while results are written.
 pub(crate) const UNWRITTEN: &str = "cannot write the results";
+
+/// Returns whether the reader of an output has closed it.
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    let mut causes = error.chain().filter_map(|cause| cause.downcast_ref::<io::Error>());
+    causes.any(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}
 
 /// Reports packets with times that cannot be shown, and remarks on inputs. Packets may be
 /// missing or have other times, so they are reported even if the user wants no remarks.

@@ -1,7 +1,9 @@
 //! Detects names of the same file, so that no result replaces an input or another result.
 
 use super::UsageError;
-use super::output::{folder_of, is_standard};
+use super::output::{destination, folder_of, is_standard};
+#[cfg(unix)]
+use super::output::{is_standard_output, metadata_of};
 use flowsieve::index::is_in_index;
 use flowsieve_engine::internal::Shown;
 use std::fs;
@@ -29,17 +31,31 @@ impl FileId {
         match fs::metadata(path) {
             Ok(data) if !data.is_file() => None,
             #[cfg(unix)]
-            Ok(data) => {
-                use std::os::unix::fs::MetadataExt;
-                Some(Self::There(data.dev(), data.ino()))
-            }
+            Ok(data) => Some(Self::there(&data)),
             #[cfg(not(unix))]
             Ok(_) => fs::canonicalize(path).ok().map(Self::Path),
             Err(_) => {
-                let folder = fs::canonicalize(folder_of(path)).ok()?;
+                let path = destination(path);
+                let folder = fs::canonicalize(folder_of(&path)).ok()?;
                 Some(Self::Path(folder.join(path.file_name()?)))
             }
         }
+    }
+
+    #[cfg(unix)]
+    fn there(data: &fs::Metadata) -> Self {
+        use std::os::unix::fs::MetadataExt;
+        Self::There(data.dev(), data.ino())
+    }
+
+    /// Returns the file that results of this name go to: of standard output, that which it is.
+    fn of_output(path: &Path) -> Option<Self> {
+        #[cfg(unix)]
+        if is_standard_output(path) && super::host::current().is_none() {
+            let data = metadata_of(&std::io::stdout()).ok().filter(fs::Metadata::is_file);
+            return Some(data.map_or(Self::Standard, |data| Self::there(&data)));
+        }
+        Self::of(path)
     }
 }
 
@@ -51,10 +67,10 @@ pub(crate) fn keep_apart<'a>(
 ) -> Result<(), UsageError> {
     let mut seen: Vec<(&str, FileId)> = Vec::new();
     for (name, path) in written {
-        let Some((path, id)) = path.and_then(|path| Some((path, FileId::of(path)?))) else {
+        let Some((path, id)) = path.and_then(|path| Some((path, FileId::of_output(path)?))) else {
             continue;
         };
-        let folder = fs::canonicalize(folder_of(path)).ok();
+        let folder = fs::canonicalize(folder_of(&destination(path))).ok();
         if folder.is_some_and(|folder| is_in_index(&folder)) {
             return Err(within_index(name, path));
         }

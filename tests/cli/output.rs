@@ -114,6 +114,126 @@ fn a_named_pipe_is_written_to_and_stays() {
     assert_eq!(names_in(folder.path()), ["pipe"]);
 }
 
+#[cfg(unix)]
+#[test]
+fn a_link_stays_and_its_file_is_replaced() {
+    use std::os::unix::fs::symlink;
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    fs::create_dir(at("real")).unwrap();
+    fs::write(at("real/result"), "older").unwrap();
+    symlink("real/result", at("link")).unwrap();
+    symlink(at("link"), at("chain")).unwrap();
+    // One that leads to a file that is not there yet.
+    symlink("real/new", at("dangling")).unwrap();
+    let expected = slices(&["traces/generated.pcap"]);
+    for (name, real) in [("chain", "real/result"), ("dangling", "real/new")] {
+        let line = ["count", "--format", "csv", "traces/generated.pcap", "-o"];
+        let path = at(name);
+        assert_eq!(flowsieve(&[&line[..], &[path.to_str().unwrap()]].concat()).done(), "");
+        assert!(fs::symlink_metadata(&path).unwrap().is_symlink(), "{name}");
+        assert_eq!(fs::read_to_string(at(real)).unwrap(), expected, "{name}");
+    }
+    assert_eq!(names_in(&at("real")).len(), 2);
+    // The same file by two names that are not there yet.
+    symlink("third", at("other")).unwrap();
+    let names = [at("other"), at("third")];
+    let [other, third] = names.each_ref().map(|path| path.to_str().unwrap());
+    let line = ["count", "traces/generated.pcap", "-o", other, "--summary", third];
+    let run = flowsieve(&line);
+    assert_eq!(run.code, Some(2));
+    assert!(run.sentence().contains("name the same file"), "{}", run.err);
+}
+
+/// Where everybody may write, a link of somebody else may lead to a file that only this user can write.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_link_that_must_not_be_followed_is_refused() {
+    use std::os::unix::fs::{PermissionsExt, lchown, symlink};
+    let folder = tempfile::tempdir().unwrap();
+    let (file, link) = (folder.path().join("file"), folder.path().join("link"));
+    fs::write(&file, "older").unwrap();
+    symlink("loop", folder.path().join("loop")).unwrap();
+    let line = ["count", "traces/netns-dns.pcap", "-o"];
+    let run = flowsieve(&[&line[..], &[folder.path().join("loop").to_str().unwrap()]].concat());
+    assert_eq!(run.code, Some(1));
+    assert!(run.sentence().starts_with("cannot write "), "{}", run.err);
+    symlink("file", &link).unwrap();
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o1777)).unwrap();
+    if lchown(&link, Some(1), None).is_err() || fs::read(&link).is_ok() {
+        eprintln!("skipped: this user can make no such link, or this system follows it");
+        return;
+    }
+    let run = flowsieve(&[&line[..], &[link.to_str().unwrap()]].concat());
+    assert_eq!(run.code, Some(1));
+    assert!(run.sentence().contains("Permission denied"), "{}", run.err);
+    assert_eq!(fs::read(&file).unwrap(), b"older");
+    assert!(link.is_symlink());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_file_that_is_replaced_keeps_its_permissions() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("result");
+    for mode in [0o600, 0o660, 0o444] {
+        fs::write(&path, "older").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+        let line = ["count", "traces/netns-dns.pcap", "-o", path.to_str().unwrap()];
+        flowsieve(&line).done();
+        assert_ne!(fs::read(&path).unwrap(), b"older");
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, mode);
+        fs::remove_file(&path).unwrap();
+    }
+}
+
+/// A link to an open file must not be replaced, nor what others have written to that file.
+#[cfg(target_os = "linux")]
+#[test]
+fn standard_output_has_other_names() {
+    use std::os::unix::fs::symlink;
+    let folder = tempfile::tempdir().unwrap();
+    let (file, link) = (folder.path().join("file"), folder.path().join("link"));
+    symlink("/proc/self/fd/1", &link).unwrap();
+    let expected = slices(&["traces/generated.pcap"]);
+    for name in [link.to_str().unwrap(), "/dev/fd/1", "/proc/self/fd/1"] {
+        let mut out = fs::File::create(&file).unwrap();
+        out.write_all(b"before\n").unwrap();
+        let line = ["count", "--format", "csv", "traces/generated.pcap", "-o", name];
+        let run = program(&line).stdout(out).output().unwrap();
+        assert_eq!(run.status.code(), Some(0), "{name}");
+        assert_eq!(fs::read_to_string(&file).unwrap(), format!("before\n{expected}"), "{name}");
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+    }
+    // The report on a capture does not go where the capture goes.
+    for line in [
+        &["dedup", "traces/netns-dns.pcap", "-w"][..],
+        &["dedup", "traces/netns-dns.pcap", "-w", "/dev/null", "--dropped"],
+        &["generate", "--packets", "10", "-w"],
+    ] {
+        let dash = program(&[line, &["-"]].concat()).output().unwrap();
+        for name in ["/dev/stdout", link.to_str().unwrap()] {
+            let run = program(&[line, &[name]].concat()).output().unwrap();
+            assert_eq!(run.status.code(), Some(0), "{line:?}");
+            assert!(run.stdout == dash.stdout && !run.stdout.ends_with(b"\n"), "{line:?}");
+            assert_eq!(run.stderr, dash.stderr, "{line:?}");
+        }
+    }
+    // Nor does a page.
+    let run = flowsieve(&["count", "traces/netns-dns.pcap", "--html", "/dev/stdout"]);
+    assert_eq!((run.code, run.out.as_str()), (Some(2), ""));
+    // Others write to the file, too.
+    let script = "exec 3>\"$1\"; echo before >&3; \"$0\" count traces/netns-dns.pcap --format csv -o /dev/fd/3; echo after >&3";
+    let shell = std::process::Command::new("sh")
+        .current_dir(super::repository())
+        .args(["-c", script, env!("CARGO_BIN_EXE_flowsieve"), file.to_str().unwrap()])
+        .status();
+    assert!(shell.unwrap().success());
+    let written = fs::read_to_string(&file).unwrap();
+    assert!(written.starts_with("before\n"), "{written}");
+}
+
 /// Runs the program for a reader that takes so many bytes and leaves; its exit code, and what it
 /// said.
 fn read_partly(line: &[&str], bytes: usize) -> (Option<i32>, String) {
@@ -147,6 +267,37 @@ fn a_reader_that_leaves_early_is_no_error() {
     let line = ["generate", "--packets", "10", "-w", path.to_str().unwrap()];
     assert_eq!(read_partly(&line, 0), (Some(0), String::new()));
     assert_eq!(names_in(folder.path()), ["out.pcap"]);
+}
+
+/// The others still get theirs, and problems with inputs are reported.
+#[test]
+fn a_reader_that_leaves_early_takes_nothing_from_other_results() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let paths = ["cut.pcap", "s.json", "p.html", "svg", "u.pcap"].map(at);
+    let [cut, summary, page, figures, kept] = paths.each_ref().map(|path| path.to_str().unwrap());
+    fs::write(cut, &sample().1[..200_000]).unwrap();
+    let count = ["count", "--slice", "1ms", "--format", "csv", "traces/generated.pcap"];
+    for bytes in [0, 1_000] {
+        let line = [&count[..], &["--summary", summary, "--html", page]].concat();
+        assert_eq!(read_partly(&line, bytes), (Some(0), String::new()));
+        let line = [&count[..], &["--svg", figures]].concat();
+        assert_eq!(read_partly(&line, bytes), (Some(0), String::new()));
+        for path in [summary, page] {
+            assert!(fs::metadata(path).unwrap().len() > 100, "{path}");
+            fs::remove_file(path).unwrap();
+        }
+        assert!(!names_in(Path::new(figures)).is_empty());
+        fs::remove_dir_all(figures).unwrap();
+    }
+    let dedup = ["dedup", cut, "-w", kept];
+    for line in [&dedup[..], &["dedup", "--dry-run", cut], &["count", cut]] {
+        let (code, said) = read_partly(line, 0);
+        assert_eq!(code, Some(1), "{line:?}");
+        assert!(said.contains("the file ends inside the record"), "{line:?}: {said}");
+        assert_eq!(said.lines().count(), 1, "{line:?}: {said}");
+    }
+    assert_eq!(flowsieve(&["count", kept]).code, Some(0));
 }
 
 /// Nor when answers come from an index.

@@ -3,8 +3,7 @@
 use super::{ArchiveArgs, Outcome, explained, spare_index};
 use crate::cli::options::{FormatArgs, OutputArgs};
 use crate::cli::output::Output;
-use crate::cli::problems::outcome;
-use crate::cli::run::Run;
+use crate::cli::run::{PARTIAL, Run};
 use crate::cli::timezone::ZoneArgs;
 use anyhow::Result;
 use clap::Args;
@@ -59,20 +58,24 @@ pub(super) struct StatsArgs {
 pub(super) fn verify(args: &VerifyArgs, run: &mut Run) -> Result<Outcome> {
     let (format, output) = args.results.open(&args.index, run)?;
     let verified = verified(&args.index.archive).map_err(explained)?;
+    run.add_problems(verified.problems.clone());
     run.commit(write_index_verify(&verified, format, output)?)?;
     args.results.output.write_summary(run, || index_verify_summary(&verified))?;
-    Ok(outcome(&verified.problems))
+    run.problems(&[]);
+    Ok(run.finish(PARTIAL))
 }
 
 pub(super) fn stats(args: &StatsArgs, run: &mut Run) -> Result<Outcome> {
     let (format, output) = args.results.open(&args.index, run)?;
     let stats = of_index(&args.index.archive).map_err(explained)?;
+    run.add_problems(stats.problems.clone());
     let style = output.style(None);
     let zone = args.zone.zone();
     run.commit(write_index_stats(&stats, format, args.captures, zone, style, output)?)?;
     let summary = || index_stats_summary(&stats, args.captures, zone);
     args.results.output.write_summary(run, summary)?;
-    Ok(outcome(&stats.problems))
+    run.problems(&[]);
+    Ok(run.finish(PARTIAL))
 }
 
 // Format and destination of results.

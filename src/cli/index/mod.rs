@@ -4,7 +4,7 @@ mod check;
 mod search;
 mod write;
 
-use super::output::{folder_of, is_standard};
+use super::output::{destination, folder_of, is_standard_output};
 use super::run::Run;
 use super::same_file::{keep_apart, within_index};
 use super::{Outcome, UsageError};
@@ -110,10 +110,10 @@ fn spare_index(
         .filter_map(|folder| fs::canonicalize(folder).ok())
         .collect();
     for &(name, path) in written {
-        let Some(path) = path.filter(|path| !is_standard(path)) else {
+        let Some(path) = path.filter(|path| !is_standard_output(path)) else {
             continue;
         };
-        let folder = fs::canonicalize(folder_of(path));
+        let folder = fs::canonicalize(folder_of(&destination(path)));
         if folder.is_ok_and(|folder| folders.iter().any(|of_index| folder.starts_with(of_index))) {
             bail!(within_index(name, path));
         }

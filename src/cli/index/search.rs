@@ -4,7 +4,7 @@ use super::{ArchiveArgs, Outcome, explained, spare_index};
 use crate::cli::UsageError;
 use crate::cli::anonymize_args::{AnonymizeArgs, VendorArgs};
 use crate::cli::options::{FormatArgs, OutputArgs, QuietArgs, RowsArgs, capture_filter};
-use crate::cli::output::{Output, is_standard, unwritten};
+use crate::cli::output::{Output, is_standard_output, unwritten};
 use crate::cli::run::{PARTIAL, Run};
 use crate::cli::say::say;
 use crate::cli::timezone::ZoneArgs;
@@ -163,6 +163,9 @@ pub(super) fn run(args: &SearchArgs, run: &mut Run) -> Result<Outcome> {
     let key = args.anonymize.key(args.quiet.quiet)?;
     run.start(args.quiet.quiet)?;
     let output = args.output.open(run)?;
+    if args.write.is_some() {
+        run.partials.note_output();
+    }
     let style = output.style(args.rows.shown());
     let (format, is_anonymized) = (args.format.format, key.is_some());
     let report = SearchReport::begin(format, args.explain, is_anonymized, zone, style, output);
@@ -180,6 +183,7 @@ pub(super) fn run(args: &SearchArgs, run: &mut Run) -> Result<Outcome> {
         }
     })?;
     run.set_interrupted(explanation.interrupted);
+    run.add_problems(explanation.problems.clone());
     let Noting { report, captures, .. } = noting;
     run.commit(report.finish(&explanation).context(UNWRITTEN)?)?;
     let summary = || search_summary(is_anonymized, zone, &explanation);
@@ -190,7 +194,7 @@ pub(super) fn run(args: &SearchArgs, run: &mut Run) -> Result<Outcome> {
             counted(explanation.captures_in_part as u64, "capture", "captures")
         ));
     }
-    let (mut problems, mut interrupted) = (explanation.problems, explanation.interrupted);
+    let (mut problems, mut interrupted) = (Vec::new(), explanation.interrupted);
     let mut what = PARTIAL;
     if let Some(path) = &args.write {
         if !interrupted {
@@ -222,7 +226,7 @@ pub(super) fn run(args: &SearchArgs, run: &mut Run) -> Result<Outcome> {
 /// answers and packets have different destinations.
 fn check_files(args: &SearchArgs) -> Result<()> {
     let (write, output) = (args.write.as_deref(), args.output.path());
-    if write.is_some_and(is_standard) && output.is_none_or(is_standard) {
+    if write.is_some_and(is_standard_output) && output.is_none_or(is_standard_output) {
         bail!(UsageError::new(
             "the packets go to standard output, so the answers need a file: name one with --output"
         ));
