@@ -1,4 +1,4 @@
-//! SIGINT and SIGTERM: the first ends the reading, the second the program.
+//! SIGINT, SIGTERM and SIGHUP: the first ends the reading, the second the program.
 
 use super::say::say;
 use super::{Outcome, host};
@@ -15,9 +15,25 @@ pub(crate) struct Signals {
     came: Arc<AtomicUsize>,
 }
 
-/// Signals that end a run: from the terminal's Ctrl-C, and from those who manage processes.
+/// Signals that end a run: from the terminal's Ctrl-C, from those who manage processes, and from a
+/// terminal or a connection that is gone.
 #[cfg(unix)]
-const ENDING: [i32; 2] = [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM];
+const ENDING: [(i32, &str); 3] = [
+    (signal_hook::consts::SIGINT, "SIGINT"),
+    (signal_hook::consts::SIGTERM, "SIGTERM"),
+    (signal_hook::consts::SIGHUP, "SIGHUP"),
+];
+
+/// Returns whether SIGHUP is to be left alone: `nohup` has the program ignore it. Where the system does
+/// not say what is ignored, the signal does what it did before.
+#[cfg(unix)]
+fn outlives_terminal() -> bool {
+    const SIGHUP: u64 = 1;
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    ignored.is_none_or(|mask| mask & SIGHUP != 0)
+}
 
 /// Exit code of a program that a signal ended, as shells count.
 const EXIT_CODE: usize = 128;
@@ -34,7 +50,11 @@ impl Signals {
         }
         let signals = Self::default();
         let flag: Arc<_> = signals.stop.clone().into();
-        for signal in ENDING {
+        let outlives_terminal = outlives_terminal();
+        for (signal, _) in ENDING {
+            if signal == signal_hook::consts::SIGHUP && outlives_terminal {
+                continue;
+            }
             let number = signal.unsigned_abs() as usize;
             let code = signal + EXIT_CODE as i32;
             // In this order: the first signal finds the flag not yet set.
@@ -60,7 +80,11 @@ impl Signals {
     /// means for the results.
     pub(crate) fn outcome(&self, what: &str) -> Outcome {
         let number = self.came.load(Ordering::Relaxed);
-        let name = if number == 2 { "SIGINT" } else { "SIGTERM" };
+        #[cfg(unix)]
+        let named = ENDING.iter().find(|(signal, _)| *signal as usize == number);
+        #[cfg(not(unix))]
+        let named: Option<&(i32, &str)> = None;
+        let name = named.map_or("a signal", |(_, name)| name);
         say(format_args!("flowsieve: interrupted by {name}: {what}"));
         Outcome::Interrupted((EXIT_CODE + number) as u8)
     }

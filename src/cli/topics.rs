@@ -29,8 +29,8 @@ Exit codes:
   1  done, but something could not be read or written, and standard error says what;
      or `index search` found nothing
   2  the command line is wrong
-  130, 143  interrupted by SIGINT, SIGTERM: what was read until then is the result, and is marked;
-     a second signal ends the program at once";
+  129, 130, 143  interrupted by SIGHUP, SIGINT, SIGTERM: what was read until then is the result, and
+     is marked; a second signal ends the program at once";
 
 const ENVIRONMENT: &str = "\
 Environment:

@@ -90,7 +90,11 @@ fn interrupted(line: &[&str], name: &str) -> Run {
 }
 
 pub(super) fn check_end(run: &Run, name: &str) {
-    let code = if name == "INT" { 130 } else { 143 };
+    let code = match name {
+        "HUP" => 129,
+        "INT" => 130,
+        _ => 143,
+    };
     assert_eq!(run.code, Some(code), "{}", run.err);
     let start = format!("flowsieve: interrupted by SIG{name}: ");
     assert!(run.err.starts_with(&start), "{}", run.err);
@@ -307,6 +311,36 @@ fn partial_results_are_kept_under_another_name_and_filters_are_not_there() {
     let again = flowsieve(&["count", "--format", "json", text(&kept)]).done();
     let again: Value = serde_json::from_str(&again).unwrap();
     assert!(again["totals"]["packets"].as_u64().unwrap() > 4_000);
+}
+
+/// A connection that is lost ends the terminal, and not what was read for hours.
+#[test]
+fn a_terminal_that_goes_away_leaves_the_result_and_nohup_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.csv");
+    let line = ["count", "-", "--format", "csv", "-o", text(&path)];
+    check_end(&interrupted(&line, "HUP"), "HUP");
+    assert_eq!(names_in(folder.path()), ["x.csv.partial"]);
+    if !cfg!(target_os = "linux") {
+        return;
+    }
+    let script = "trap '' HUP; exec \"$0\" \"$@\"";
+    let mut child = Command::new("sh")
+        .args(["-c", script, env!("CARGO_BIN_EXE_flowsieve")])
+        .args(line)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    listening(&child);
+    stdin.write_all(&sample().1).unwrap();
+    signal(&child, "HUP");
+    drop(stdin);
+    let run = ended(child);
+    assert_eq!((run.code, run.err.as_str()), (Some(0), ""));
+    assert_eq!(names_in(folder.path()), ["x.csv", "x.csv.partial"]);
 }
 
 /// Rows of half a capture look like those of a whole one in CSV and Parquet, so the file does not
