@@ -7,9 +7,10 @@ use super::options::{
     ExactArgs, FormatArgs, LiveArgs, OutputArgs, RowsArgs, SeedArgs, SpeechArgs, ThreadArgs,
     TraceArgs,
 };
-use super::output::{Output, is_standard};
+use super::output::{Ending, Output, is_standard_output};
 use super::run::{PARTIAL, Run, UNWRITTEN};
-use super::same_file::keep_apart;
+use super::same_file::{FileId, keep_apart};
+use super::say::say;
 use super::structure::structures;
 use super::units::{in_short, parse_count, parse_share, parse_size, parse_width_ns, with_values};
 use super::wanted::parse_expected;
@@ -18,7 +19,7 @@ use crate::count::{DEFAULT_MEMORY_BYTES, counter};
 use anyhow::{Context, Result};
 use clap::Args;
 use flowsieve::elements::{ElementKind, ElementLabel};
-use flowsieve::filters::saved::SavedFilter;
+use flowsieve::filters::saved::{MAX_LABEL, SavedFilter};
 use flowsieve::filters::{FilterKind, Sizing, Structure};
 use flowsieve::pipeline::{
     CountExtras, CountPlan, CounterChoice, Observer, SliceResult, SliceSink, count,
@@ -29,7 +30,7 @@ use flowsieve::selection::SelectedPart;
 use flowsieve::top::{TopObserver, TopPlan};
 use flowsieve_engine::internal::Shown;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -166,20 +167,26 @@ pub(crate) fn run(args: &CountArgs, run: &mut Run) -> Result<Outcome> {
         page: args.od.page.is_wanted().then(CountPage::default),
     };
     let mut who = args.who(&plan)?;
+    let label = label_of_both(&plan, continued.as_ref());
+    if !label.is_complete {
+        run.remark(
+            "the filter to go on from lacks elements: an input could not be read to its end when it was saved",
+        );
+    }
     let traffic = od.traffic.as_mut().map(|it| it as &mut dyn Observer);
     let ranked = who.as_mut().map(|it| it as &mut dyn Observer);
     let extras = CountExtras {
         observers: traffic.into_iter().chain(ranked).collect(),
-        filter_label: saved.as_ref().map(|_| label_of_both(&plan, continued.as_ref())),
+        filter_label: saved.as_ref().map(|_| label.to_string().into_bytes()),
         continued,
     };
     let mut summary =
         run.read(&plan.trace.inputs, |watch| count(&plan, extras, &mut sinks, watch))?;
-    // A filter has no mark that it lacks elements, and would deny having seen them.
+    let is_read = summary.totals.complete && !run.has_problems();
+    summary.totals.complete = is_read && label.is_complete;
     let saved = saved.filter(|_| !summary.totals.interrupted);
-    if let Some((filter, mut output)) = summary.filter.take().zip(saved) {
-        filter.save(&mut output).context("cannot save the filter")?;
-        run.commit(output)?;
+    if let Some((filter, output)) = summary.filter.take().zip(saved) {
+        args.save(run, filter, output, (label, is_read))?;
     }
     let Sinks { report, page } = sinks;
     let page = page.unwrap_or_default();
@@ -214,6 +221,32 @@ impl SliceSink for Sinks {
 }
 
 impl CountArgs {
+    /// Saves the filter. If not all inputs were read to their ends, it has a mark, since it would deny
+    /// having seen what it lacks; and it does not replace the filter from which the count went on.
+    fn save(
+        &self,
+        run: &Run,
+        mut filter: SavedFilter,
+        mut output: Output,
+        (mut label, is_read): (ElementLabel, bool),
+    ) -> Result<()> {
+        label.is_complete &= is_read;
+        filter.set_label(label.to_string().into_bytes());
+        filter.save(&mut output).context("cannot save the filter")?;
+        let id = |path: &Option<PathBuf>| path.as_deref().and_then(FileId::of);
+        let before = id(&self.filter.continued);
+        if is_read || before.is_none() || before != id(&self.save_filter) {
+            return run.commit(output);
+        }
+        output.commit(Ending::Partial)?;
+        say(format_args!(
+            "flowsieve: {} stays as it was, because an input could not be read to its end{}",
+            self.save_filter.as_deref().unwrap_or(Path::new("-")).shown(),
+            run.partials.words()
+        ));
+        Ok(())
+    }
+
     /// Returns the same for machines to divide.
     pub(super) fn divided(&self) -> Result<DividedRun, UsageError> {
         refuse(
@@ -302,12 +335,16 @@ impl CountArgs {
                 "the saved filter to go on from holds other elements; give the --element, --tunnel, --where and the other choices of the count that saved it (`flowsieve filter info` shows them)",
             )])?;
         }
-        self.check_results(&plan)?;
+        self.check_results(&plan, continued)?;
         Ok(plan)
     }
 
     /// Checks the files that are written, before anything is read.
-    fn check_results(&self, plan: &CountPlan) -> Result<(), UsageError> {
+    fn check_results(
+        &self,
+        plan: &CountPlan,
+        continued: Option<&SavedFilter>,
+    ) -> Result<(), UsageError> {
         self.format.check(&self.output)?;
         self.od.check(self.output.path())?;
         self.who(plan)?;
@@ -319,10 +356,18 @@ impl CountArgs {
             "a saved filter answers whether an address was seen, so it would reveal what is hidden; leave out --save-filter or --anonymize",
         )])?;
         plan.kept_filter()?;
-        UsageError::check(&[(
-            is_standard(path) || self.output.path() == Some(path),
-            "the filter goes to a file of its own, so --save-filter needs a name that is neither - nor that of --output",
-        )])
+        // With the mark of a filter that lacks elements.
+        let label = ElementLabel { is_complete: false, ..label_of_both(plan, continued) };
+        UsageError::check(&[
+            (
+                label.to_string().len() > MAX_LABEL,
+                "a saved filter states which packets took part in at most 1024 bytes; give a shorter --where, or leave out --save-filter",
+            ),
+            (
+                is_standard_output(path) || self.output.path() == Some(path),
+                "the filter goes to a file of its own, so --save-filter needs a name that is neither - nor that of --output",
+            ),
+        ])
     }
 
     /// Checks that the range of time of a saved filter is known before the count.
@@ -341,11 +386,11 @@ fn label(plan: &CountPlan) -> ElementLabel {
 }
 
 /// Returns the label of the elements of this plan and of the filter that the count goes on from.
-fn label_of_both(plan: &CountPlan, continued: Option<&SavedFilter>) -> Vec<u8> {
+fn label_of_both(plan: &CountPlan, continued: Option<&SavedFilter>) -> ElementLabel {
     let label = label(plan);
     let before = continued.and_then(|filter| ElementLabel::parse(filter.label()));
     let both = before.and_then(|before| before.united(&label));
-    both.unwrap_or(label).to_string().into_bytes()
+    both.unwrap_or(label)
 }
 
 impl FilterArgs {

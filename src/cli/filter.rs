@@ -15,7 +15,7 @@ use flowsieve::hashing::Digester;
 use flowsieve::report::{AnswerReport, FilterInfo, OverlapReport, answer_summary};
 use flowsieve::trace::{Stoppable, standard_input};
 use flowsieve_engine::internal::Shown;
-use std::io::{self, BufRead, BufReader};
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::slice;
 
@@ -98,7 +98,8 @@ struct InfoArgs {
 /// formats have the same words:
 ///
 ///   yes      seen, or a false positive
-///   no       not seen, for certain
+///   no       not seen, for certain (if an input of the count could not be read to its end, a
+///            message says so: not seen in what was read)
 ///   apart    each value was seen, but perhaps in different elements: the filter cannot say
 ///   unknown  the filter keeps nothing about such a question, or looks at a sample of the elements
 ///            and not at this one: a crowded `subset` filter of a count does
@@ -265,7 +266,12 @@ fn query(args: &QueryArgs, run: &mut Run) -> Result<Outcome> {
         })
         .collect::<Result<Vec<_>, UsageError>>()?;
     let output = args.output.open(run)?;
-    let mut answers = AnswerReport::begin(args.format.format, output).context(UNWRITTEN)?;
+    let is_complete = asked.label.is_complete;
+    if !is_complete {
+        say_incomplete(run, &args.file, "`no` means not seen in what was read");
+    }
+    let mut answers =
+        AnswerReport::begin(args.format.format, is_complete, output).context(UNWRITTEN)?;
     let mut answer = |text: &str, query: &ElementQuery| {
         let answered = answers.answer(text.to_owned(), asked.answer(query));
         answered.context(UNWRITTEN)
@@ -276,25 +282,37 @@ fn query(args: &QueryArgs, run: &mut Run) -> Result<Outcome> {
             continue;
         }
         let input = standard_input().context(UNREADABLE)?;
-        let lines = BufReader::new(Stoppable::new(input, run.stop().clone())).lines();
-        for (number, line) in lines.enumerate() {
-            // A line that was cut off by the signal is not asked.
-            if line.is_err() && run.stop().is_set() {
+        let mut input = BufReader::new(Stoppable::new(input, run.stop().clone()));
+        for number in 1_u64.. {
+            let line = match next_line(&mut input) {
+                // A line that was cut off by the signal is not asked.
+                Err(_) if run.stop().is_set() => break,
+                line => line.context(UNREADABLE)?,
+            };
+            let Some(line) = line else {
                 break;
-            }
-            let line = line.context(UNREADABLE)?;
-            if line.trim().is_empty() {
-                continue;
-            }
-            match asked.parse(&line) {
-                Ok(query) => answer(&line, &query)?,
-                Err(error) => run.problem(format!("line {}: {error}", number + 1)),
+            };
+            let parsed = match &line {
+                Ok(line) if line.trim().is_empty() => continue,
+                Ok(line) => asked.parse(line).map(|query| (line, query)),
+                Err(why) => Err(UsageError::new(why)),
+            };
+            match parsed {
+                Ok((line, query)) => answer(line, &query)?,
+                Err(error) => run.problem(format!("line {number}: {error}")),
             }
         }
     }
     let outcome = finish(run, answers.finish())?;
-    args.output.write_summary(run, answer_summary)?;
+    args.output.write_summary(run, || answer_summary(is_complete))?;
     Ok(outcome)
+}
+
+fn say_incomplete(run: &Run, path: &Path, meaning: &str) {
+    run.remark(format_args!(
+        "{}: an input could not be read to its end when this filter was saved, so {meaning}",
+        path.shown()
+    ));
 }
 
 /// Unites the filter of `first` and others with that of another path.
@@ -329,6 +347,11 @@ fn intersect(args: &IntersectArgs, run: &mut Run) -> Result<Outcome> {
     args.format.check(&args.output)?;
     let output = args.output.open(run)?;
     let [first, second] = files.each_ref().map(PathBuf::as_path);
+    for path in [first, second] {
+        if ElementLabel::parse(load(path)?.label()).is_some_and(|label| !label.is_complete) {
+            say_incomplete(run, path, "the counts are of what was read");
+        }
+    }
     let counts = [by_fill(&[first])?, by_fill(&[second])?, by_fill(&[first, second])?];
     let known = match counts {
         [Some(first), Some(second), Some(either)] => {
@@ -347,6 +370,35 @@ fn intersect(args: &IntersectArgs, run: &mut Run) -> Result<Outcome> {
     let outcome = finish(run, report.write(args.format.format, style, output))?;
     args.output.write_summary(run, || report.summary())?;
     Ok(outcome)
+}
+
+/// Bytes of the longest line: more than any question has.
+const MOST_LINE: u64 = 64 << 10;
+
+/// Reads a line, or says why it is no question. Returns `None` at the end.
+fn next_line(input: &mut impl BufRead) -> io::Result<Option<Result<String, String>>> {
+    let mut line = Vec::new();
+    if input.by_ref().take(MOST_LINE).read_until(b'\n', &mut line)? == 0 {
+        return Ok(None);
+    }
+    let is_long = line.len() as u64 == MOST_LINE && !line.ends_with(b"\n");
+    if is_long {
+        input.skip_until(b'\n')?;
+    }
+    let begin = |line: &[u8]| String::from_utf8_lossy(&line[..line.len().min(40)]).into_owned();
+    if is_long {
+        let begin = begin(&line);
+        return Ok(Some(Err(format!(
+            "`{begin}...` is longer than 64 KiB; write one element a line"
+        ))));
+    }
+    while line.last().is_some_and(|byte| b"\r\n".contains(byte)) {
+        line.pop();
+    }
+    Ok(Some(match String::from_utf8(line) {
+        Ok(line) => Ok(line),
+        Err(error) => Err(format!("`{}` is not in UTF-8; write it so", begin(error.as_bytes()))),
+    }))
 }
 
 fn union(args: &UnionArgs, run: &mut Run) -> Result<Outcome> {

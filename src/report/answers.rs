@@ -1,5 +1,6 @@
 //! Answers of a saved filter, in every format.
 
+use super::cell::Cell;
 use super::column::Columns;
 use super::format::ReportFormat;
 use super::rows::{Frame, RowWriter, Summary};
@@ -15,16 +16,17 @@ pub(super) fn answer_columns() -> Columns<Answer> {
         .field("question", |answer: &Answer| answer.0.clone())
         .doc("as given")
         .field("answer", |answer| answer.1)
-        .doc("`yes` (seen, or a false positive), `no` (never seen), `apart` (each value was seen, perhaps in different elements) or `unknown` (the filter cannot say)")
+        .doc("`yes` (seen, or a false positive), `no` (never seen in what was read), `apart` (each value was seen, perhaps in different elements) or `unknown` (the filter cannot say)")
 }
 
-fn frame() -> Frame {
-    Frame::new("flowsieve.filter-query/1", "answers")
+fn frame(is_complete: bool) -> Frame {
+    let frame = Frame::new("flowsieve.filter-query/1", "answers");
+    frame.with("complete", Cell::Bool(is_complete))
 }
 
-/// Returns the summary of answers.
-pub fn answer_summary() -> Summary {
-    frame().summary(Vec::new())
+/// Returns the summary of answers; those of a filter that is not complete lack what was not read.
+pub fn answer_summary(is_complete: bool) -> Summary {
+    frame(is_complete).summary(Vec::new())
 }
 
 /// Writes answers. The table has a line for each, with a tab between question and answer.
@@ -38,16 +40,16 @@ enum Writer<W: Write> {
 }
 
 impl<W: Write> AnswerReport<W> {
-    /// Begins a report.
+    /// Begins a report on a filter that has all that was to be read, or not.
     ///
     /// # Errors
     ///
     /// Writing failed.
-    pub fn begin(format: ReportFormat, out: W) -> io::Result<Self> {
+    pub fn begin(format: ReportFormat, is_complete: bool, out: W) -> io::Result<Self> {
         if format.is_table() {
             return Ok(Self(Writer::Table(out)));
         }
-        let rows = RowWriter::begin(format, frame(), answer_columns(), out)?;
+        let rows = RowWriter::begin(format, frame(is_complete), answer_columns(), out)?;
         Ok(Self(Writer::Rows(Box::new(rows))))
     }
 

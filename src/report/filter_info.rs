@@ -72,6 +72,8 @@ pub(super) fn filter_columns() -> Columns<FilterRow> {
         .field("dns_ports", |row| row.of_label(|label| label.headers.dns_ports.clone()))
         .field("tunnel", |row| row.of_label(|label| tunnel_name(label.headers.tunnel)))
         .part(None, &part_columns(), |row| row.of_label(|label| label.part.clone()))
+        .field("complete", |row| row.of_label(|label| label.is_complete))
+        .doc("false if an input could not be read to its end: elements may be missing")
         .field("filter", |row| row.spec.name())
         .doc("the structure")
         .field("probes", |row| row.spec.probes())
@@ -238,8 +240,17 @@ impl FilterInfo {
 /// Width of the names of facts.
 const NAME: usize = 13;
 
+/// The share of the elements that a filter knows.
+fn known(row: &FilterRow) -> String {
+    let share = known_in(row.stage);
+    match row.of_label(|label| label.is_complete) {
+        Some(false) => format!("{share}; an input was not read to its end, so some are missing"),
+        _ => share,
+    }
+}
+
 /// The share of the elements that a filter of this stage knows.
-fn known(stage: u32) -> String {
+fn known_in(stage: u32) -> String {
     match stage {
         0 => "all elements".to_owned(),
         stage => format!("at most one element in {}; it counts all", 1_u64 << stage),
@@ -259,7 +270,7 @@ fn facts(row: &FilterRow, zone: Zone) -> Vec<(&'static str, String)> {
         ("parameters", row.spec.describe()),
         ("memory", format!("{} in {} {shards}", size(row.stats.memory_bytes), row.shards)),
         ("fill", percent(row.stats.fill_ratio)),
-        ("knows", known(row.stage)),
+        ("knows", known(row)),
         ("seed", row.seed.to_string()),
     ];
     lines.push(("distinct", row.distinct.map_or("this filter does not tell".into(), distinct)));

@@ -1,10 +1,12 @@
 //! Filters that are saved, looked at, asked and united.
 
 use super::formats::{documented_set, fields, parquet_is_the_csv};
-use super::{Run, feed, flowsieve, record_offsets, sample};
+use super::{Run, feed, flowsieve, program, record_offsets, sample};
 use serde_json::Value;
 use std::fs;
+use std::io::Write;
 use std::path::Path;
+use std::process::Stdio;
 
 fn count(options: &[&str], save: &Path, captures: &[&Path]) -> Run {
     let mut line = vec!["count", "--quiet", "--slice", "all", "--save-filter"];
@@ -73,6 +75,129 @@ fn a_saved_filter_knows_what_was_counted() {
     assert_eq!(run.code, Some(1));
     assert!(run.sentence().starts_with("line 1: "));
     assert_eq!(run.out, "203.0.113.1,203.0.113.2\tno\n");
+}
+
+/// What it lacks it would deny, so it says that it lacks something; and it replaces no filter that a
+/// count went on from.
+#[test]
+fn a_filter_of_a_damaged_capture_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let (cut, path, day, both) = (at("cut.pcap"), at("cut.fsieve"), at("day.fsieve"), at("both"));
+    let (capture, bytes) = sample();
+    fs::write(&cut, &bytes[..200_000]).unwrap();
+    let run = count(&[], &path, &[&cut]);
+    assert_eq!(run.code, Some(1));
+    assert!(run.sentence().contains("the file ends inside"), "{}", run.err);
+    assert_eq!(info(&path)["complete"], false);
+    let table = flowsieve(&["filter", "info", path.to_str().unwrap()]).done();
+    assert!(table.contains("an input was not read to its end"), "{table}");
+    let run = ask(&path, &["203.0.113.1,203.0.113.2"]);
+    assert_eq!((run.code, run.out.as_str()), (Some(0), "203.0.113.1,203.0.113.2\tno\n"));
+    assert!(run.sentence().contains("could not be read to its end"), "{}", run.err);
+    let run = ask(&path, &["203.0.113.1,203.0.113.2", "--format", "json"]);
+    let document: Value = serde_json::from_str(&run.out).unwrap();
+    assert_eq!(document["complete"], false);
+
+    count(&["--no-exact"], &day, &[&capture]).done();
+    assert_eq!(info(&day)["complete"], true);
+    let before = fs::read(&day).unwrap();
+    let again = ["--no-exact", "--continue", day.to_str().unwrap()];
+    let (missing, empty) = (at("missing.pcap"), at("empty"));
+    fs::create_dir(&empty).unwrap();
+    for inputs in [&[&*cut][..], &[&missing, &capture], &[&empty, &capture]] {
+        let run = count(&again, &day, inputs);
+        assert_eq!(run.code, Some(1));
+        assert!(run.err.contains("day.fsieve.partial"), "{}", run.err);
+        assert!(fs::read(&day).unwrap() == before);
+        let partial = at("day.fsieve.partial");
+        assert_eq!(info(&partial)["complete"], false);
+        fs::remove_file(&partial).unwrap();
+    }
+    // Neither a union nor a count that goes on makes it whole.
+    let [path, day, both] = [&path, &day, &both].map(|path| path.to_str().unwrap());
+    flowsieve(&["filter", "union", day, path, "-o", both]).done();
+    assert_eq!(info(Path::new(both))["complete"], false);
+    let again = ["--no-exact", "--continue", path];
+    let run = count(&[&again[..], &["--format", "json"]].concat(), Path::new(both), &[&capture]);
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    let document: Value = serde_json::from_str(&run.out).unwrap();
+    assert_eq!(document["totals"]["complete"], false);
+    assert_eq!(info(Path::new(both))["complete"], false);
+}
+
+/// Before anything is read, and not after the count.
+#[test]
+fn a_filter_whose_label_would_be_too_long_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pairs.fsieve");
+    let expression = vec!["tcp"; 170].join(" or ");
+    let run = count(&["--where", &expression], &path, &[&sample().0]);
+    assert_eq!((run.code, run.out.as_str()), (Some(2), ""));
+    assert!(run.sentence().contains("shorter --where"), "{}", run.err);
+}
+
+#[test]
+fn a_line_that_is_no_question_is_named_and_the_others_are_answered() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pairs.fsieve");
+    count(&[], &path, &[&sample().0]).done();
+    let question = b"203.0.113.1,203.0.113.2";
+    let long = vec![b'7'; 3 << 20];
+    let lines = [&question[..], b"\xff\xfe", &long, b"", question, &long].join(&b'\n');
+    let run = feed(&["filter", "query", path.to_str().unwrap(), "-"], &lines);
+    assert_eq!(run.code, Some(1));
+    assert_eq!(run.out, "203.0.113.1,203.0.113.2\tno\n".repeat(2));
+    let said: Vec<&str> = run.err.lines().collect();
+    assert_eq!(said.len(), 3, "{}", run.err);
+    for (line, start) in said.iter().zip(["line 2: ", "line 3: ", "line 6: "]) {
+        assert!(line.starts_with(&format!("flowsieve: {start}")) && line.len() < 200, "{line}");
+    }
+}
+
+/// The file's head may be a lie, and what follows endless.
+#[cfg(unix)]
+#[test]
+fn a_filter_from_a_pipe_takes_as_much_memory_as_its_parameters_say() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pairs.fsieve");
+    count(&[], &path, &[&sample().0]).done();
+    let whole = fs::read(&path).unwrap();
+    let line = ["filter", "info", "/dev/stdin", "--format", "json"];
+    let document: Value = serde_json::from_str(&feed(&line, &whole).done()).unwrap();
+    assert_eq!(document["filters"][0]["shards"], 8);
+    let cut = feed(&line, &whole[..whole.len() - 9]);
+    assert_eq!(cut.code, Some(1));
+    assert!(cut.sentence().contains(&(whole.len() - 9).to_string()), "{}", cut.err);
+    let longer = feed(&line, &[&whole[..], b"\0"].concat());
+    assert_eq!(longer.code, Some(1));
+    longer.sentence();
+
+    let sum = |bytes: &[u8]| {
+        let mut checksum = flowsieve::hashing::Checksum::new();
+        checksum.update(bytes);
+        checksum.value().to_le_bytes()
+    };
+    let head = (44..).find(|&end| whole[end..end + 8] == sum(&whole[..end])).unwrap();
+    let mut lie = whole;
+    lie[16..24].copy_from_slice(&(1_u64 << 60).to_le_bytes());
+    let heads = [lie.clone(), [&lie[..head], &sum(&lie[..head]), &lie[head + 8..]].concat()];
+    for head in heads {
+        let mut child = program(&line)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        let zeros = vec![0; 1 << 20];
+        let mut pieces = std::iter::once(&head).chain(std::iter::repeat_n(&zeros, 64));
+        let refused = pieces.any(|piece| stdin.write_all(piece).is_err());
+        drop(stdin);
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(1));
+        assert!(refused, "all of it was read: {}", String::from_utf8_lossy(&output.stderr));
+    }
 }
 
 #[test]

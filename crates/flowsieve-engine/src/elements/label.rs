@@ -14,6 +14,8 @@ pub struct ElementLabel {
     pub headers: Headers,
     /// Which packets took part.
     pub part: SelectedPart,
+    /// All inputs were read to their ends. Otherwise elements are missing.
+    pub is_complete: bool,
 }
 
 /// Beginning of a label: name and version.
@@ -31,16 +33,17 @@ impl ElementLabel {
             rule.queries_only = false;
             headers.dns_ports.clear();
         }
-        Self { rule, headers, part: SelectedPart::default() }
+        Self { rule, headers, part: SelectedPart::default(), is_complete: true }
     }
 
     /// The label of the union of elements labelled so and those labelled as `other`; `None` if the
     /// elements are of different kinds. Only ranges of time may differ: the union's begins with the
-    /// earlier and ends with the later.
+    /// earlier and ends with the later; and it is complete if both are.
     pub fn united(&self, other: &Self) -> Option<Self> {
-        let united =
-            |label: &Self| Some(Self { part: self.part.united(&other.part)?, ..label.clone() });
-        united(self).filter(|label| united(other).as_ref() == Some(label))
+        let part = self.part.united(&other.part)?;
+        let is_complete = self.is_complete && other.is_complete;
+        let united = |label: &Self| Self { part: part.clone(), is_complete, ..label.clone() };
+        Some(united(self)).filter(|label| *label == united(other))
     }
 
     /// Reads a label; `None` if it is not exactly one that is written here.
@@ -68,6 +71,7 @@ impl ElementLabel {
                 "where" => label.part.expression = Some(unescaped(value)?),
                 "from" => label.part.from_ns = Some(value.parse().ok()?),
                 "to" => label.part.to_ns = Some(value.parse().ok()?),
+                "complete" => label.is_complete = value != "no",
                 _ => return None,
             }
         }
@@ -137,7 +141,7 @@ impl fmt::Display for ElementLabel {
                 write!(f, " {name}={time}")?;
             }
         }
-        Ok(())
+        f.write_str(if self.is_complete { "" } else { " complete=no" })
     }
 }
 
@@ -163,6 +167,9 @@ mod tests {
         let headers = Headers { tunnel: Tunnel::Inner, ..Headers::default() };
         let inner = ElementLabel { headers, ..first.clone() };
         assert_eq!(first.united(&inner), None);
+        let incomplete = ElementLabel { is_complete: false, ..first.clone() };
+        assert_eq!(first.united(&incomplete), Some(incomplete.clone()));
+        assert_eq!(incomplete.united(&first), Some(incomplete));
     }
 
     #[test]
@@ -185,6 +192,7 @@ mod tests {
                             to_ns: (!queries_only).then_some(i64::MAX),
                         };
                     }
+                    label.is_complete = !undirected;
                     let text = label.to_string();
                     assert_eq!(ElementLabel::parse(text.as_bytes()), Some(label));
                     for end in 0..text.len() {
@@ -201,6 +209,7 @@ mod tests {
             b"flowsieve.elements/1 element=src undirected=maybe tunnel=outer",
             b"flowsieve.elements/1 element=src undirected=no tunnel=outer ",
             b"flowsieve.elements/1 element=src undirected=no tunnel=outer more=1",
+            b"flowsieve.elements/1 element=src undirected=no tunnel=outer complete=yes",
             b"flowsieve.elements/1 element=src,dst undirected=no tunnel=outer",
             b"\xff",
         ] {

@@ -89,10 +89,7 @@ impl SavedFilter {
         spec.check()?;
         spec.can_be_saved()?;
         if label.len() > MAX_LABEL {
-            return Err(SpecError::new(format!(
-                "a label has at most {MAX_LABEL} bytes, not {}; a shorter one works",
-                label.len()
-            )));
+            return Err(SpecError::new(long_label(label.len())));
         }
         if shards.is_empty() || shards.len() > MAX_SHARDS {
             return Err(SpecError::new(format!(
@@ -294,8 +291,11 @@ impl SavedFilter {
     ///
     /// # Errors
     ///
-    /// Those of the writer.
+    /// Those of the writer; or the label is longer than [`MAX_LABEL`], and nothing is written.
     pub fn save(&self, out: &mut dyn Write) -> io::Result<()> {
+        if self.label.len() > MAX_LABEL {
+            return Err(io::Error::other(long_label(self.label.len())));
+        }
         let mut measured = StateWriter::counting();
         self.save_parts(&mut measured, 0)?;
         self.save_parts(&mut StateWriter::new(out), measured.written())
@@ -332,15 +332,20 @@ impl SavedFilter {
         if data.is_file() {
             return Self::read(&mut input, data.len());
         }
-        // A pipe does not tell its length: what comes is kept, as much as the head says and one
-        // more.
+        // A pipe does not tell its length, so it is read as its head says, into arrays that are as
+        // large as its parameters say; and it has to end there.
         let mut bytes = Vec::new();
         (&mut input).take(FIXED).read_to_end(&mut bytes)?;
         let claimed = check_start(&mut StateReader::new(&mut &*bytes, bytes.len() as u64))?.length;
-        input
-            .take(claimed.saturating_add(1).saturating_sub(bytes.len() as u64))
-            .read_to_end(&mut bytes)?;
-        Self::read(&mut &*bytes, bytes.len() as u64)
+        let most = claimed.saturating_add(1).saturating_sub(bytes.len() as u64);
+        let mut rest = input.take(most);
+        let read = Self::read(&mut (&*bytes).chain(&mut rest), claimed);
+        let is_cut = matches!(read, Err(LoadError::CutShort { .. }));
+        if is_cut || (read.is_ok() && rest.read(&mut [0])? > 0) {
+            let length = claimed.saturating_add(1).saturating_sub(rest.limit());
+            return Err(LoadError::Length { length, claimed });
+        }
+        read
     }
 
     /// Reads a filter from `input`, which has `length` bytes.
@@ -376,6 +381,10 @@ impl SavedFilter {
         }
         Ok(Self::of_shards(spec, head.seed, head.label, filters)?)
     }
+}
+
+fn long_label(bytes: usize) -> String {
+    format!("a label has at most {MAX_LABEL} bytes, not {bytes}; a shorter one works")
 }
 
 /// The head before the parameters.
