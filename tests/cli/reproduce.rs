@@ -62,7 +62,7 @@ fn csv_has_a_line_a_figure() {
     for name in header {
         assert!(expected.remove(&name), "{name}");
     }
-    assert_eq!(reader.records().count(), 10);
+    assert_eq!(reader.records().count(), 11);
 }
 
 #[test]

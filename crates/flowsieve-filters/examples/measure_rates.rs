@@ -6,8 +6,8 @@
 //! its standard error, and nanoseconds for an insertion, a query for what is not there, and one for
 //! what is: the median over batches, which other work that interrupts some of them does not change.
 //! The insertion into a `quotient` is the mean, since a few batches do the work of all, and that
-//! into a `ribbon` is its making. Both are asked as they are saved, and their memory is that of
-//! their bytes.
+//! into a `ribbon` or a `binary-fuse` (of the crate xorf) is its making. The first two are asked as
+//! they are saved, and their memory is that of their bytes.
 
 use flowsieve_filters::hashing::Digest;
 use flowsieve_filters::{
@@ -15,6 +15,7 @@ use flowsieve_filters::{
     QuotientInPlace, RibbonFilter, RibbonInPlace, Sighting, Sizing,
 };
 use std::time::Instant;
+use xorf::{BinaryFuse8, BinaryFuse16, BinaryFuse32, Filter};
 
 /// As the pipeline hands elements over.
 const BATCH: usize = 4096;
@@ -49,6 +50,7 @@ fn main() {
                 Some(Ok(spec)) => of_spec(&spec, elements, millions),
                 None if name == "quotient" => quotient(elements, millions, exponent),
                 None if name == "ribbon" => ribbon(elements, millions, exponent),
+                None if name == "binary-fuse" => fuse(elements, millions, exponent),
                 other => {
                     println!("1e-{exponent} {name}: {other:?}");
                     continue;
@@ -200,5 +202,33 @@ fn ribbon(elements: u64, millions: u64, exponent: i32) -> Row {
         insert,
         miss,
         hit,
+    }
+}
+
+/// A binary fuse filter with the shortest fingerprints that there are for the rate.
+fn fuse(elements: u64, millions: u64, exponent: i32) -> Row {
+    let all: Vec<u64> = batches(0, elements).flatten().map(Digest::value).collect();
+    let made = |filter: Result<Box<dyn Filter<u64>>, &'static str>, start: Instant, bits: u32| {
+        let insert = start.elapsed().as_nanos() as f64 / all.len() as f64;
+        let filter = filter.expect("there is such a filter");
+        let (wrong, miss, hit) = ask(elements, millions, |batch| {
+            let found = batch.iter().filter(|element| filter.contains(&element.value()));
+            found.count() as u64
+        });
+        Row {
+            memory: filter.len() as f64 * f64::from(bits / 8),
+            parameters: format!("r {bits}"),
+            predicted: f64::from(bits).exp2().recip(),
+            wrong,
+            insert,
+            miss,
+            hit,
+        }
+    };
+    let start = Instant::now();
+    match 10_f64.powi(exponent).log2().ceil() as u32 {
+        0..=8 => made(BinaryFuse8::try_from(&all).map(|it| Box::new(it) as _), start, 8),
+        9..=16 => made(BinaryFuse16::try_from(&all).map(|it| Box::new(it) as _), start, 16),
+        _ => made(BinaryFuse32::try_from(&all).map(|it| Box::new(it) as _), start, 32),
     }
 }
