@@ -57,12 +57,12 @@ impl WholeSpec {
     /// Bytes of the counters of a slice, over all shards, that are not small.
     pub(crate) const ROOMY_BYTES: u64 = 64 << 10;
 
-    /// Returns the places for one of `shards`, whose counter of a slice has this memory: about twice
-    /// as much, so that both stay in the cache.
+    /// Returns the places for one of `shards`, whose counter of a slice has this memory: about as
+    /// much again, so that both stay in the cache.
     pub(crate) fn places(counter_bytes: u64, shards: u64) -> usize {
         /// Fewest places, over all shards.
         const LEAST: u64 = 4096;
-        let places = (counter_bytes / 8).max(LEAST / shards).clamp(16, 1 << 40);
+        let places = (counter_bytes / 16).max(LEAST / shards).clamp(16, 1 << 40);
         1 << places.ilog2()
     }
 
