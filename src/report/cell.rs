@@ -1,7 +1,7 @@
 //! The types of columns, and single values of any type.
 
 use super::batch::{Array, Value};
-use super::number::{seconds, write_rfc3339};
+use super::number::{rfc3339, seconds};
 use crate::zone::Zone;
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
 use serde_json::value::RawValue;
@@ -230,7 +230,7 @@ impl Cell {
     pub(super) fn write_text(&self, out: &mut String) {
         match self {
             Self::Null => {}
-            Self::Time(ns, zone) => write_rfc3339(*ns, *zone, out),
+            Self::Time(ns, zone) => out.push_str(&rfc3339(*ns, *zone)),
             Self::Seconds(ns) => out.push_str(&seconds(*ns)),
             Self::I64(number) => push_integer(*number, out),
             Self::U64(number) => push_integer(*number, out),

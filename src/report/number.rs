@@ -1,6 +1,7 @@
 //! Numbers, sizes and times as people read them.
 
 use crate::zone::Zone;
+use chrono::{DateTime, FixedOffset, SecondsFormat};
 
 /// Groups digits: `1,234,567`.
 pub(super) fn grouped(number: u64) -> String {
@@ -132,68 +133,13 @@ pub(super) fn civil(ns: i64, decimals: usize, zone: Zone) -> String {
 
 /// Formats a time as RFC 3339 in this zone, to the nanosecond.
 pub(super) fn rfc3339(ns: i64, zone: Zone) -> String {
-    let mut text = String::with_capacity(35);
-    write_rfc3339(ns, zone, &mut text);
-    text
-}
-
-/// Appends a time as RFC 3339 in this zone, to the nanosecond. It runs for every row, so it does
-/// without the generality of a calendar and of formatting.
-pub(super) fn write_rfc3339(ns: i64, zone: Zone, out: &mut String) {
-    if zone.is_utc() {
-        write_clock(ns, 0, out);
-        out.push('Z');
-        return;
-    }
     // RFC 3339 has whole minutes below a day, and the first offsets of most zones have seconds: the
     // time stays the same.
-    let minutes = (zone.offset_ns(ns) as f64 / MINUTE_NS as f64).round() as i64;
+    let minutes = (zone.offset_ns(ns) as f64 / MINUTE_NS as f64).round() as i32;
     let minutes = minutes.clamp(1 - DAY_MINUTES, DAY_MINUTES - 1);
-    write_clock(ns, minutes * MINUTE_NS, out);
-    let sign = if minutes < 0 { '-' } else { '+' };
-    let (hours, minutes) = (minutes.abs() / 60, minutes.abs() % 60);
-    let digits = [hours / 10, hours % 10, minutes / 10, minutes % 10];
-    let [a, b, c, d] = digits.map(|digit| char::from(b'0' + digit as u8));
-    out.extend([sign, a, b, ':', c, d]);
-}
-
-/// Appends the local time of a clock this far ahead of UTC, by less than a day.
-fn write_clock(ns: i64, ahead_ns: i64, out: &mut String) {
-    let (days, in_day) = (ns.div_euclid(DAY_NS), ns.rem_euclid(DAY_NS) + ahead_ns);
-    let (days, in_day) = (days + in_day.div_euclid(DAY_NS), in_day.rem_euclid(DAY_NS));
-    // Years begin in March here, so that the day of a leap year is the last: 400 years have 146,097
-    // days.
-    let days = days + 719_468;
-    let (era, day) = (days.div_euclid(146_097), days.rem_euclid(146_097));
-    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
-    let day = day - (365 * year + year / 4 - year / 100);
-    let month = (5 * day + 2) / 153;
-    let day = day - (153 * month + 2) / 5 + 1;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    let year = era * 400 + year + i64::from(month <= 2);
-    let (second, ns) = (in_day / 1_000_000_000, in_day % 1_000_000_000);
-    let mut text = *b"0000-00-00T00:00:00.000000000";
-    // All of it lies between the years 1677 and 2262. Two digits at a time.
-    let (year, ns) = (year as u32, ns as u32);
-    let second = second as u32;
-    for (number, first) in [
-        (year / 100, 0),
-        (year % 100, 2),
-        (month as u32, 5),
-        (day as u32, 8),
-        (second / 3600, 11),
-        (second / 60 % 60, 14),
-        (second % 60, 17),
-        (ns / 10_000_000, 20),
-        (ns / 100_000 % 100, 22),
-        (ns / 1000 % 100, 24),
-        (ns / 10 % 100, 26),
-    ] {
-        text[first] += (number / 10) as u8;
-        text[first + 1] += (number % 10) as u8;
-    }
-    text[28] += (ns % 10) as u8;
-    out.push_str(std::str::from_utf8(&text).expect("digits are ASCII"));
+    let offset = FixedOffset::east_opt(minutes * 60).expect("it is less than a day");
+    let time = DateTime::from_timestamp_nanos(ns).with_timezone(&offset);
+    time.to_rfc3339_opts(SecondsFormat::Nanos, zone.is_utc())
 }
 
 /// Cache of the texts of recent seconds: many rows have times within the same few seconds.
@@ -210,29 +156,25 @@ impl Default for RecentSeconds {
 }
 
 impl RecentSeconds {
-    /// Appends the same as [`write_rfc3339`].
+    /// Appends the same as [`rfc3339`] returns.
     pub(super) fn push_rfc3339(&mut self, ns: i64, zone: Zone, out: &mut String) {
         let (second, in_second) = (ns.div_euclid(SECOND_NS), ns.rem_euclid(SECOND_NS));
-        let Some(begin_ns) = second.checked_mul(SECOND_NS).filter(|_| zone.is_utc()) else {
-            return write_rfc3339(ns, zone, out);
-        };
         let (kept, text) = &mut self.0[second as usize % KEPT_SECONDS];
+        // Zones change at whole seconds.
         if *kept != second {
             *kept = second;
-            text.clear();
-            write_rfc3339(begin_ns, zone, text);
+            *text = rfc3339(ns, zone);
         }
         out.push_str(&text[..=SECONDS]);
         // A one before them keeps zeros that they begin with.
         out.push_str(&itoa::Buffer::new().format(SECOND_NS + in_second)[1..]);
-        out.push('Z');
+        out.push_str(&text[SECONDS + 10..]);
     }
 }
 
 const SECOND_NS: i64 = 1_000_000_000;
-const DAY_NS: i64 = 86_400_000_000_000;
 const MINUTE_NS: i64 = 60_000_000_000;
-const DAY_MINUTES: i64 = 24 * 60;
+const DAY_MINUTES: i32 = 24 * 60;
 
 /// Formats nanoseconds as exact decimal seconds.
 pub(super) fn seconds(ns: i128) -> String {
@@ -244,7 +186,6 @@ pub(super) fn seconds(ns: i128) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use chrono::DateTime;
     use proptest::prelude::*;
 
     fn by_the_calendar(ns: i64) -> String {
