@@ -5,6 +5,7 @@
 use ahash::RandomState;
 use hashbrown::HashSet;
 
+use super::GenerateSummary;
 use super::frame::{TCP, Tuple, UDP};
 
 /// Flows that wait to be looked up. One lookup alone waits for memory; in a loop of nothing but
@@ -40,7 +41,7 @@ impl Counts {
     }
 
     /// Looks up what waits. Only a new flow can have a new pair.
-    pub(super) fn drain(&mut self) {
+    fn drain(&mut self) {
         self.waiting.retain(|flow| !self.flows.contains(flow));
         for flow in self.waiting.drain(..) {
             self.flows.insert(flow);
@@ -57,20 +58,17 @@ impl Counts {
         }
     }
 
-    pub(super) fn pairs(&self) -> u64 {
-        self.pairs.iter().map(|set| set.len() as u64).sum()
-    }
-
-    pub(super) fn flows(&self) -> u64 {
-        self.flows.len() as u64
-    }
-
-    pub(super) fn dns_triples(&self) -> u64 {
-        self.triples.len() as u64
-    }
-
-    pub(super) fn dns_query_triples(&self) -> u64 {
-        self.query_triples.len() as u64
+    /// Returns the totals of a file of this many packets and bytes.
+    pub(super) fn finish(mut self, packets: u64, bytes: u64) -> GenerateSummary {
+        self.drain();
+        GenerateSummary {
+            packets,
+            bytes,
+            pairs: self.pairs.iter().map(|set| set.len() as u64).sum(),
+            flows: self.flows.len() as u64,
+            dns_triples: self.triples.len() as u64,
+            dns_query_triples: self.query_triples.len() as u64,
+        }
     }
 }
 

@@ -207,15 +207,7 @@ pub fn generate(plan: &GeneratePlan, out: &mut dyn Write) -> io::Result<Generate
         }
         capture.packet(number, random.next(), past.frame(number))?;
     }
-    counts.drain();
-    Ok(GenerateSummary {
-        packets: plan.packets,
-        bytes: capture.finish()?,
-        pairs: counts.pairs(),
-        flows: counts.flows(),
-        dns_triples: counts.dns_triples(),
-        dns_query_triples: counts.dns_query_triples(),
-    })
+    Ok(counts.finish(plan.packets, capture.finish()?))
 }
 
 fn source(plan: &GeneratePlan, number: u64, random: &mut Random) -> Source {
