@@ -273,33 +273,9 @@ impl fmt::Display for TraceError {
         } else {
             write!(f, "{}: ", self.path.shown())?;
         }
+        let offset = self.offset.unwrap_or(0);
         match &self.kind {
             TraceErrorKind::Io(error) => self.write_io(f, error),
-            TraceErrorKind::NotACapture { .. }
-            | TraceErrorKind::Empty
-            | TraceErrorKind::CutInHeader { .. }
-            | TraceErrorKind::UnsupportedVersion { .. }
-            | TraceErrorKind::CorruptHeader { .. } => self.write_header(f),
-            TraceErrorKind::DamagedCompression { .. }
-            | TraceErrorKind::UnsupportedCompression { .. } => self.write_compression(f),
-            _ => self.write_record(f),
-        }
-    }
-}
-
-const UNTIL_HERE: &str = "everything before it was read, copy the file again for the rest";
-
-impl TraceError {
-    /// Whether another reading of the same bytes may succeed: the system refused something.
-    #[doc(hidden)]
-    pub fn may_pass(&self) -> bool {
-        // `Other` is what a panic of a decompressor becomes.
-        matches!(&self.kind, TraceErrorKind::Io(error) if error.kind() != io::ErrorKind::Other)
-    }
-
-    /// Writes what is wrong at the start of a file.
-    fn write_header(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.kind {
             TraceErrorKind::NotACapture { reason } => {
                 write!(f, "not a capture that can be read: {reason}")
             }
@@ -324,18 +300,9 @@ impl TraceError {
             ),
             TraceErrorKind::CorruptHeader { container, reason } => write!(
                 f,
-                "the {container} header is damaged at offset {}: {reason}; nothing can be read, copy \
-                 the file again",
-                self.offset.unwrap_or(0)
+                "the {container} header is damaged at offset {offset}: {reason}; nothing can be read, copy \
+                 the file again"
             ),
-            _ => Ok(()),
-        }
-    }
-
-    /// Writes what is wrong with a compressed stream.
-    fn write_compression(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let offset = self.offset.unwrap_or(0);
-        match &self.kind {
             TraceErrorKind::DamagedCompression { codec, cut: true, .. } => write!(
                 f,
                 "the {} data ends too early, at offset {offset} of the compressed file; everything before \
@@ -351,8 +318,19 @@ impl TraceError {
             TraceErrorKind::UnsupportedCompression { codec, reason } => {
                 write!(f, "the {} data cannot be decompressed: {reason}", codec.name())
             }
-            _ => Ok(()),
+            _ => self.write_record(f),
         }
+    }
+}
+
+const UNTIL_HERE: &str = "everything before it was read, copy the file again for the rest";
+
+impl TraceError {
+    /// Whether another reading of the same bytes may succeed: the system refused something.
+    #[doc(hidden)]
+    pub fn may_pass(&self) -> bool {
+        // `Other` is what a panic of a decompressor becomes.
+        matches!(&self.kind, TraceErrorKind::Io(error) if error.kind() != io::ErrorKind::Other)
     }
 
     /// Writes what is wrong with a record.
