@@ -11,7 +11,7 @@ use super::tcp::TcpFlows;
 use super::window::Window;
 use crate::anonymize::PacketAnonymizer;
 use crate::inputs::{Batch, Feed, InputResult, RecordInput, Rest, RunError, Watch};
-use crate::trace::write::CaptureWriter;
+use crate::trace::write::{CaptureWriter, WriteError};
 use crate::trace::{RecordBatch, is_out_of_range};
 use ahash::RandomState;
 use std::cell::RefCell;
@@ -32,6 +32,22 @@ pub struct Writers<W: Write + Send + 'static> {
     pub dropped: Option<CaptureWriter<W>>,
     /// Replaces the addresses in what is written.
     pub anonymizer: Option<PacketAnonymizer>,
+}
+
+impl<W: Write + Send + 'static> Writers<W> {
+    /// Gives `put` each writer, and whether it is that of dropped packets.
+    fn each(
+        &mut self,
+        mut put: impl FnMut(&mut CaptureWriter<W>, bool) -> Result<(), WriteError>,
+    ) -> Result<(), RunError> {
+        if let Some(writer) = &mut self.kept {
+            put(writer, false).map_err(RunError::Kept)?;
+        }
+        if let Some(writer) = &mut self.dropped {
+            put(writer, true).map_err(RunError::Dropped)?;
+        }
+        Ok(())
+    }
 }
 
 /// Writes the packets of the inputs, which are one capture in the order of time, without
@@ -256,17 +272,10 @@ fn write_all<W: Write + Send + 'static>(
 
 /// Writes the annotations behind the last packet.
 fn end<W: Write + Send + 'static>(writers: &mut Writers<W>, rest: &Rest) -> Result<(), RunError> {
-    let put = |writer: &mut CaptureWriter<W>| {
+    writers.each(|writer, _| {
         writer.lose(&rest.others);
         writer.annotate(&rest.annotations)
-    };
-    if let Some(writer) = &mut writers.kept {
-        put(writer).map_err(RunError::Kept)?;
-    }
-    if let Some(writer) = &mut writers.dropped {
-        put(writer).map_err(RunError::Dropped)?;
-    }
-    Ok(())
+    })
 }
 
 /// Writes packets of the same fate; both writers hear of the interfaces, and of what stands between
@@ -279,18 +288,11 @@ fn write<W: Write + Send + 'static>(
     is_dropped: bool,
 ) -> Result<(), RunError> {
     let Range { start, end } = range;
-    let put = |writer: &mut CaptureWriter<W>, wanted: bool| {
-        if wanted {
+    writers.each(|writer, of_dropped| {
+        if of_dropped == is_dropped {
             writer.write(input, batch, start, end)
         } else {
             writer.pass_over(input, batch, start, end)
         }
-    };
-    if let Some(writer) = &mut writers.kept {
-        put(writer, !is_dropped).map_err(RunError::Kept)?;
-    }
-    if let Some(writer) = &mut writers.dropped {
-        put(writer, is_dropped).map_err(RunError::Dropped)?;
-    }
-    Ok(())
+    })
 }
