@@ -114,5 +114,5 @@ impl ShardCount {
 
 /// Error for an element of another plan or shard.
 fn mismatch() -> PieceError {
-    PieceError::Mismatch("an element is not of this shard, or not of this plan".to_owned())
+    PieceError::mismatch("an element is not of this shard, or not of this plan")
 }

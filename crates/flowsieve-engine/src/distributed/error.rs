@@ -41,6 +41,12 @@ pub enum PieceError {
     Broken(String),
 }
 
+impl PieceError {
+    pub(super) fn mismatch(what: &str) -> Self {
+        Self::Mismatch(what.to_owned())
+    }
+}
+
 impl From<WorkerPanicked> for PieceError {
     fn from(gone: WorkerPanicked) -> Self {
         Self::Broken(gone.0)

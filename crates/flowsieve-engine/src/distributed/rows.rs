@@ -3,8 +3,8 @@
 use super::trace_order::{PacketPlace, TraceOrder};
 use super::wire::WireFormat;
 use super::{InputTable, PieceError, PiecePlan, SlicePart};
-use crate::export::{ExportPlan, ExportRows, ExportSummary, ExportTotals, ExportWhat};
-use crate::export::{PackedRows, Taken};
+use crate::export::{ExportPlan, ExportRows, ExportSummary, ExportTotals, ExportWhat, PackedRows};
+use crate::flows::Taken;
 use crate::guard::catch_panic;
 use crate::hashing::{Digest, shard_of};
 use crate::pipeline::CountSummary;
@@ -103,13 +103,12 @@ impl ShardRows {
         };
         while let Some(next) = elements.next_placed()? {
             let (time_ns, packet, from) = next.packet("element of a packet")?;
-            match catch_panic(|| made.take(time_ns, from.rest, is_here))? {
+            match catch_panic(|| made.take(time_ns, from.rest, is_here))?? {
                 Taken::Added => {}
                 Taken::Begun(element) => {
                     places.push(RowPlace { slice, packet: next.place(packet), element });
                 }
                 Taken::Refused => return Err(from.error("it is not of this shard and plan")),
-                Taken::NoMemory => return Err(no_memory()),
             }
             if made.are_final() && made.len() == ROWS_AT_ONCE {
                 emit(&made, &places)?;
@@ -120,14 +119,6 @@ impl ShardRows {
         emit(&made, &places)?;
         Ok(RowTally { slice, shard, rows, row_packets: made.sightings, bytes: made.bytes })
     }
-}
-
-fn no_memory() -> PieceError {
-    io::Error::new(
-        io::ErrorKind::OutOfMemory,
-        "the system does not give the memory of a slice's elements; shorter slices need less",
-    )
-    .into()
 }
 
 impl WireFormat for RowTally {
@@ -162,10 +153,9 @@ impl RowSums {
     /// The shard had one before.
     pub fn shard(&mut self, tally: &RowTally) -> Result<(), PieceError> {
         if !self.seen.insert((tally.slice, tally.shard)) {
-            return Err(PieceError::Mismatch(format!(
-                "a tally of shard {} of slice {} came twice",
-                tally.shard, tally.slice
-            )));
+            let RowTally { slice, shard, .. } = tally;
+            let what = format!("a tally of shard {shard} of slice {slice} came twice");
+            return Err(PieceError::Mismatch(what));
         }
         if let (Some(slices), 1..) = (&mut self.slices, tally.rows) {
             slices.insert(tally.slice);

@@ -53,7 +53,9 @@ impl<'a> SliceSums<'a> {
                 *whole = Some(tally.counts);
                 Ok(())
             }
-            _ => Err(mismatch("a tally of all slices came twice, or is not of this plan")),
+            _ => Err(PieceError::mismatch(
+                "a tally of all slices came twice, or is not of this plan",
+            )),
         }
     }
 
@@ -79,7 +81,7 @@ impl<'a> SliceSums<'a> {
                 elements: 0,
             });
             if sum.index != tally.slice {
-                return Err(mismatch("tallies of several slices came together"));
+                return Err(PieceError::mismatch("tallies of several slices came together"));
             }
             sum.packets = sum.packets.saturating_add(tally.packets);
             sum.elements = sum.elements.saturating_add(tally.elements);
@@ -88,7 +90,9 @@ impl<'a> SliceSums<'a> {
             }
             match shards.get_mut(tally.shard as usize) {
                 Some(shard @ None) if self.is_ours(&tally.counts) => *shard = Some(tally.counts),
-                _ => return Err(mismatch("a tally came twice, or is not of this plan")),
+                _ => {
+                    return Err(PieceError::mismatch("a tally came twice, or is not of this plan"));
+                }
             }
         }
         match sum {
@@ -115,7 +119,7 @@ impl<'a> SliceSums<'a> {
         shards: Vec<Option<Counts>>,
     ) -> Result<(), PieceError> {
         if self.last.is_some_and(|last| last >= slice.index) {
-            return Err(mismatch("a slice came after a later one"));
+            return Err(PieceError::mismatch("a slice came after a later one"));
         }
         self.last = Some(slice.index);
         if !self.one_slice {
@@ -155,10 +159,6 @@ impl<'a> SliceSums<'a> {
             ..*inputs
         })
     }
-}
-
-fn mismatch(what: &str) -> PieceError {
-    PieceError::Mismatch(what.to_owned())
 }
 
 impl std::fmt::Debug for SliceSums<'_> {

@@ -88,7 +88,8 @@ impl ShardWhole {
     pub fn new(plan: &CountPlan, shard: u32) -> Result<Self, PieceError> {
         PiecePlan::check(plan)?;
         let spec = plan.whole().filter(|_| shard < plan.shards);
-        let spec = spec.ok_or_else(|| mismatch("the plan has one slice, or not this shard"))?;
+        let spec =
+            spec.ok_or_else(|| PieceError::mismatch("the plan has one slice, or not this shard"))?;
         Ok(Self { shard, whole: Whole::new(spec) })
     }
 
@@ -99,7 +100,7 @@ impl ShardWhole {
     /// The part is of another shard, or its elements are invalid.
     pub fn add(&mut self, part: &WholePart) -> Result<(), PieceError> {
         if part.shard != self.shard {
-            return Err(mismatch("a part is of another shard"));
+            return Err(PieceError::mismatch("a part is of another shard"));
         }
         let Self { whole, .. } = self;
         catch_panic(|| {
@@ -141,8 +142,4 @@ impl WireFormat for WholeTally {
     fn check(&self) -> Result<(), &'static str> {
         if self.counts.is_consistent() { Ok(()) } else { Err("its numbers cannot be") }
     }
-}
-
-fn mismatch(what: &str) -> PieceError {
-    PieceError::Mismatch(what.to_owned())
 }

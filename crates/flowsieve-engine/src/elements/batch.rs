@@ -219,6 +219,14 @@ impl ElementColumns {
 }
 
 impl ElementBatch {
+    /// Appends packets, and returns the number of the first.
+    pub(crate) fn append_packets(&mut self, times_ns: &[i64], skipped: &[(u32, Skip)]) -> u32 {
+        let first = self.times_ns.len() as u32;
+        self.times_ns.extend(times_ns);
+        self.skipped.extend(skipped.iter().map(|&(packet, skip)| (first + packet, skip)));
+        first
+    }
+
     /// Removes all and keeps the memory.
     #[doc(hidden)]
     pub fn clear(&mut self) {

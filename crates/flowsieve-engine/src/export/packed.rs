@@ -10,10 +10,12 @@ use super::sightings::{Sighting, SightingBatch, SightingMaker, element_hash};
 use super::table::SliceTable;
 use crate::decode::NAME_MAX;
 use crate::elements::{ElementBatch, ElementKind};
+use crate::flows::Taken;
 use crate::hashing::{Digest, Digester};
 use crate::inputs::BatchBuilder;
 use crate::memory::can_allocate;
 use crate::trace::TraceBatch;
+use std::io;
 use std::ops::Range;
 
 /// Makes what packets show: digests are those of the elements, or of the packets if each is a row,
@@ -65,10 +67,7 @@ impl BatchBuilder for PackedSightingMaker {
     fn append(&self, batch: TraceBatch<'_>, out: &mut ElementBatch) {
         let mut made = SightingBatch::default();
         self.maker.append(batch, &mut made);
-        let first = out.times_ns.len() as u32;
-        out.times_ns.extend(&made.times_ns);
-        let skipped = made.skipped.iter();
-        out.skipped.extend(skipped.map(|&(packet, skip)| (first + packet, skip)));
+        let first = out.append_packets(&made.times_ns, &made.skipped);
         let mut last = None;
         let mut number = 0;
         for sighting in &made.rows.all {
@@ -119,19 +118,6 @@ impl<'a> Packed<'a> {
     }
 }
 
-/// What became of bytes.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Taken {
-    /// They are of an element that is there.
-    Added,
-    /// They begin a row; the number is that among those of the packet.
-    Begun(u64),
-    /// The bytes are no sighting, or not one that is wanted.
-    Refused,
-    /// The system does not give the memory of another row.
-    NoMemory,
-}
-
 /// Rows of one shard of a slice, filled from sightings in compact form.
 #[derive(Debug)]
 pub(crate) struct PackedRows {
@@ -154,17 +140,18 @@ impl PackedRows {
         }
     }
 
-    /// Takes a sighting whose digest is wanted.
+    /// Takes a sighting whose digest is wanted. What begins has the number that it has among those of
+    /// its packet.
     pub(crate) fn take(
         &mut self,
         time_ns: i64,
         bytes: &[u8],
         is_wanted: impl FnOnce(Digest) -> bool,
-    ) -> Taken {
+    ) -> io::Result<Taken> {
         let packed = Packed::read(bytes)
             .filter(|packed| is_wanted(self.form.digest(time_ns, &packed.sighting, packed.name)));
         let Some(Packed { number, mut sighting, name }) = packed else {
-            return Taken::Refused;
+            return Ok(Taken::Refused);
         };
         self.sightings += 1;
         self.bytes = self.bytes.saturating_add(sighting.bytes.into());
@@ -182,23 +169,25 @@ impl PackedRows {
                     _ => None,
                 };
                 if let Some((at, question, name)) = lacking {
-                    if !self.has_room(name.len()) {
-                        return Taken::NoMemory;
-                    }
+                    self.check_room(name.len())?;
                     self.table.set_question(at, question, name);
                 }
-                return Taken::Added;
+                return Ok(Taken::Added);
             }
         }
-        if !self.has_room(name.map_or(0, <[u8]>::len)) {
-            return Taken::NoMemory;
-        }
+        self.check_room(name.map_or(0, <[u8]>::len))?;
         self.table.begin(time_ns, &sighting, name);
-        Taken::Begun(number)
+        Ok(Taken::Begun(number))
     }
 
-    fn has_room(&self, name: usize) -> bool {
-        self.table.has_numbers() && can_allocate(self.table.growth_bytes(name))
+    fn check_room(&self, name: usize) -> io::Result<()> {
+        if self.table.has_numbers() && can_allocate(self.table.growth_bytes(name)) {
+            return Ok(());
+        }
+        Err(io::Error::new(
+            io::ErrorKind::OutOfMemory,
+            "the system does not give the memory of a slice's elements; shorter slices need less",
+        ))
     }
 
     /// Whether rows change no more: each is a packet.

@@ -50,10 +50,7 @@ impl BatchBuilder for PackedMaker {
     fn append(&self, batch: TraceBatch<'_>, out: &mut ElementBatch) {
         let mut made = FlowBatch::default();
         self.maker.append(batch, &mut made);
-        let first = out.times_ns.len() as u32;
-        out.times_ns.extend(&made.times_ns);
-        let skipped = made.skipped.iter();
-        out.skipped.extend(skipped.map(|&(packet, skip)| (first + packet, skip)));
+        out.append_packets(&made.times_ns, &made.skipped);
         let mut message = 0;
         let mut bytes = Vec::new();
         for (number, packet) in (0_u32..).zip(&made.rows.flows) {
@@ -117,14 +114,14 @@ pub(crate) struct PackedFlows {
     digester: Digester,
 }
 
-/// What became of a packet in compact form.
+/// What became of a packet in compact form, or of what it shows.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Taken {
-    /// It is in a flow that had begun.
+    /// It is of a flow, or an element, that had begun.
     Added,
-    /// It begins the flow with this number.
+    /// It begins one with this number.
     Begun(u64),
-    /// The bytes are no packet, or not one that is wanted.
+    /// The bytes are not of this form, or not wanted.
     Refused,
 }
 
