@@ -22,7 +22,7 @@ use flowsieve::output::{
     TerminalStyle,
 };
 use flowsieve::pipeline::{Align, CountSummary, PlanError, SliceGrid, Totals};
-use flowsieve::report::{ExportParameters, ExportReport, TopParameters, TopReport};
+use flowsieve::report::{ExportParameters, ExportReport, TopReport};
 use flowsieve::selection::TimeBound;
 use flowsieve::trace::{Capture, InputFormat, Source, StopFlag, TraceError, TraceErrorKind};
 use pyo3::prelude::*;
@@ -535,9 +535,8 @@ impl DividedJob {
                 let mut slices =
                     tallies.map(RankedSlice::from_bytes).collect::<Result<Vec<_>, _>>()?;
                 slices.sort_by_key(|ranked| ranked.slice);
-                let parameters = TopParameters::from(plan);
                 let mut report =
-                    TopReport::begin(format, &parameters, TerminalStyle::default(), Vec::new())?;
+                    TopReport::begin(format, plan, TerminalStyle::default(), Vec::new())?;
                 let mut sums = RankingSums::new(plan, self.grid, &mut report);
                 for slice in &slices {
                     sums.slice(slice)?;

@@ -21,15 +21,12 @@ use clap::Args;
 use flowsieve::elements::{ElementKind, ElementLabel};
 use flowsieve::filters::saved::{MAX_LABEL, SavedFilter};
 use flowsieve::filters::{FilterKind, Sizing, Structure};
-use flowsieve::pipeline::{
-    CountExtras, CountPlan, CounterChoice, Observer, SliceResult, SliceSink, count,
-};
+use flowsieve::pipeline::{CountExtras, CountPlan, CounterChoice, Observer, count};
 use flowsieve::planner::Goal;
 use flowsieve::report::{CountPage, CountParameters, CountReport, count_summary};
 use flowsieve::selection::SelectedPart;
 use flowsieve::top::{TopObserver, TopPlan};
 use flowsieve_engine::internal::Shown;
-use std::io;
 use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\
@@ -162,10 +159,7 @@ pub(crate) fn run(args: &CountArgs, run: &mut Run) -> Result<Outcome> {
     let parameters =
         CountParameters { anonymized: args.od.is_anonymized(), ..CountParameters::from(&plan) };
     let report = CountReport::begin(args.format.format, &parameters, style, output);
-    let mut sinks = Sinks {
-        report: report.context(UNWRITTEN)?,
-        page: args.od.page.is_wanted().then(CountPage::default),
-    };
+    let mut sinks = (report.context(UNWRITTEN)?, args.od.page.is_wanted().then(CountPage::default));
     let mut who = args.who(&plan)?;
     let label = label_of_both(&plan, continued.as_ref());
     if !label.is_complete {
@@ -188,7 +182,7 @@ pub(crate) fn run(args: &CountArgs, run: &mut Run) -> Result<Outcome> {
     if let Some((filter, output)) = summary.filter.take().zip(saved) {
         args.save(run, filter, output, (label, is_read))?;
     }
-    let Sinks { report, page } = sinks;
+    let (report, page) = sinks;
     let page = page.unwrap_or_default();
     let who = who.map(TopObserver::finish).unwrap_or_default();
     od.finish(run, |traffic| page.finish(&parameters, &summary, traffic, &who))?;
@@ -199,25 +193,6 @@ pub(crate) fn run(args: &CountArgs, run: &mut Run) -> Result<Outcome> {
         None => PARTIAL.to_owned(),
     };
     Ok(run.end(&summary, args.speech, &what))
-}
-
-/// Passes slices to the report, and to the page if there is one.
-struct Sinks {
-    report: CountReport<Output>,
-    page: Option<CountPage>,
-}
-
-impl SliceSink for Sinks {
-    fn slice(&mut self, slice: &SliceResult) -> io::Result<()> {
-        if let Some(page) = &mut self.page {
-            page.slice(slice)?;
-        }
-        self.report.slice(slice)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.report.flush()
-    }
 }
 
 impl CountArgs {

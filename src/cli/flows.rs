@@ -4,7 +4,7 @@ use super::anonymize_args::AnonymizeArgs;
 use super::divided::{DividedPlan, DividedRun, refuse};
 use super::options::{
     Choice, DnsPortArgs, FormatArgs, InputArgs, LiveArgs, OutputArgs, RowsArgs, SpeechArgs,
-    ThreadArgs, one_of,
+    ThreadArgs, by_name, one_of,
 };
 use super::output::Output;
 use super::run::{PARTIAL, Run};
@@ -13,7 +13,6 @@ use super::units::{in_short, parse_count, parse_size, parse_width_ns, with_value
 use super::{Outcome, UsageError};
 use anyhow::{Context, Result};
 use clap::Args;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use flowsieve::anonymize::AddressMap;
 use flowsieve::flows::{
     FlowOrder, FlowPlan, FlowRecord, FlowSink, LargestFlows, RemainingFlows, SortedFlows, list,
@@ -66,7 +65,7 @@ pub(crate) struct FlowsArgs {
     /// Order of the list: start, bytes, packets or duration
     ///
     /// Bytes and packets are those of both directions, the most first. All but start need -n.
-    #[arg(long, value_name = "NUMBER", value_parser = flow_order(), default_value = "start", help_heading = "Flows", hide_possible_values = true)]
+    #[arg(long, value_name = "NUMBER", value_parser = by_name(FlowOrder::ALL, FlowOrder::name), default_value = "start", help_heading = "Flows", hide_possible_values = true)]
     sort: FlowOrder,
 
     #[command(flatten, next_help_heading = "Flows")]
@@ -100,16 +99,6 @@ pub(crate) struct FlowsArgs {
 
     #[command(flatten, next_help_heading = "Output")]
     speech: SpeechArgs,
-}
-
-/// Parses the order of a list.
-fn flow_order() -> impl TypedValueParser<Value = FlowOrder> {
-    PossibleValuesParser::new(FlowOrder::ALL.map(FlowOrder::name)).map(|name| {
-        FlowOrder::ALL
-            .into_iter()
-            .find(|order| order.name() == name)
-            .expect("it is one of the names")
-    })
 }
 
 pub(super) const NAMES: &[Choice<FlowNames>] = &[

@@ -419,11 +419,11 @@ pub fn main() -> ExitCode {
     .write_global();
     let words = env::args_os().map(|word| word.to_string_lossy().into_owned());
     if let Some(text) = topics::asked(&words.collect::<Vec<_>>()) {
-        return printed(&text);
+        return printed(writeln!(io::stdout(), "{text}"), 0);
     }
     let command = match parse(env::args_os()) {
         Ok(command) => command,
-        Err(answer) => return answered(&answer),
+        Err(answer) => return printed(answer.print(), answer.exit_code()),
     };
     let mut run = Run::new();
     ExitCode::from(match guarded(|| command.run(&mut run)) {
@@ -444,26 +444,15 @@ pub fn main() -> ExitCode {
     })
 }
 
-/// Prints the answer to a wrong command line (exit code 2), to --help or to --version (0).
-fn answered(answer: &clap::Error) -> ExitCode {
-    let printed = answer.print().and_then(|()| io::stdout().flush());
-    match printed {
-        Err(error) if !answer.use_stderr() && error.kind() != io::ErrorKind::BrokenPipe => {
+/// Ends with this exit code when an answer was printed: 0 for a text that was asked for, --help or
+/// --version, and 2 for a wrong command line.
+fn printed(printed: io::Result<()>, code: i32) -> ExitCode {
+    match printed.and_then(|()| io::stdout().flush()) {
+        Err(error) if code == 0 && error.kind() != io::ErrorKind::BrokenPipe => {
             say(format_args!("flowsieve: {}: {error}", output::unwritten(Path::new("-"))));
             ExitCode::from(1)
         }
-        _ => ExitCode::from(answer.exit_code() as u8),
-    }
-}
-
-/// Prints a text to standard output.
-fn printed(text: &str) -> ExitCode {
-    match writeln!(io::stdout(), "{text}").and_then(|()| io::stdout().flush()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            say(format_args!("flowsieve: {}: {error}", output::unwritten(Path::new("-"))));
-            ExitCode::from(1)
-        }
-        _ => ExitCode::SUCCESS,
+        _ => ExitCode::from(code as u8),
     }
 }
 

@@ -41,6 +41,20 @@ where
     one_of(choices.collect::<Vec<_>>())
 }
 
+/// Returns a parser of these values by name, without texts for `--help`.
+pub(super) fn by_name<T, const N: usize>(
+    values: [T; N],
+    name: fn(T) -> &'static str,
+) -> impl TypedValueParser<Value = T>
+where
+    T: Copy + Send + Sync + 'static,
+{
+    PossibleValuesParser::new(values.map(name)).map(move |chosen| {
+        let value = values.into_iter().find(|&value| name(value) == chosen);
+        value.expect("only these names are possible")
+    })
+}
+
 /// Returns a parser of these choices by name.
 pub(super) fn one_of<T>(choices: impl Into<Vec<Choice<T>>>) -> impl TypedValueParser<Value = T>
 where

@@ -3,9 +3,8 @@
 use super::divided::{DividedPlan, DividedRun, refuse};
 use super::options::{
     DnsPortArgs, ExactArgs, FormatArgs, InputArgs, LiveArgs, OutputArgs, RowsArgs, SeedArgs,
-    SliceArgs, SpeechArgs, ThreadArgs,
+    SliceArgs, SpeechArgs, ThreadArgs, by_name,
 };
-use super::output::Output;
 use super::page::PageArgs;
 use super::run::{PARTIAL, Run, UNWRITTEN};
 use super::same_file::keep_apart;
@@ -13,10 +12,8 @@ use super::units::{in_short, parse_count, parse_size, with_values};
 use super::{Outcome, UsageError};
 use anyhow::{Context, Result};
 use clap::Args;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
-use flowsieve::report::{TopPage, TopParameters, TopReport, top_summary};
-use flowsieve::top::{Field, Question, RankBy, TopPlan, TopSink, TopSlice, top};
-use std::io;
+use flowsieve::report::{TopPage, TopReport, top_summary};
+use flowsieve::top::{Field, Question, RankBy, TopPlan, top};
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
@@ -101,7 +98,7 @@ struct QuestionArgs {
     ///
     /// By packets and bytes a key needs no two distinct others: --min is 1 unless you give it.
     /// Without the exact count they are those since the table holds the key.
-    #[arg(long, value_name = "NUMBER", value_parser = rank_by(), default_value = "distinct", hide_possible_values = true)]
+    #[arg(long, value_name = "NUMBER", value_parser = by_name(RankBy::ALL, RankBy::name), default_value = "distinct", hide_possible_values = true)]
     sort: RankBy,
 
     /// List keys with at least this many distinct others [default: 2]
@@ -117,13 +114,6 @@ struct QuestionArgs {
 
     #[command(flatten)]
     dns: DnsPortArgs,
-}
-
-/// Parses the number that keys are ranked by.
-fn rank_by() -> impl TypedValueParser<Value = RankBy> {
-    PossibleValuesParser::new(RankBy::ALL.map(RankBy::name)).map(|name| {
-        RankBy::ALL.into_iter().find(|by| by.name() == name).expect("it is one of the names")
-    })
 }
 
 /// Default numbers of keys that are listed, and of distinct others of each.
@@ -144,39 +134,17 @@ pub(crate) fn run(args: &TopArgs, run: &mut Run) -> Result<Outcome> {
         run.hide_progress();
     }
     let style = output.style(args.rows.shown().filter(|_| !is_live));
-    let parameters = TopParameters::from(&plan);
     let html = args.page.open(run)?;
-    let report = TopReport::begin(args.format.format, &parameters, style, output);
-    let mut sinks = Sinks {
-        report: report.context(UNWRITTEN)?,
-        page: args.page.is_wanted().then(TopPage::default),
-    };
+    let report = TopReport::begin(args.format.format, &plan, style, output);
+    let mut sinks = (report.context(UNWRITTEN)?, args.page.is_wanted().then(TopPage::default));
     let summary = run.read(&plan.trace.inputs, |watch| top(&plan, &mut sinks, watch))?;
-    if let Some(page) = sinks.page {
-        args.page.write(run, html, page.finish(&parameters, &summary))?;
+    let (report, page) = sinks;
+    if let Some(page) = page {
+        args.page.write(run, html, page.finish(&plan, &summary))?;
     }
-    run.commit(sinks.report.finish(&summary).context(UNWRITTEN)?)?;
-    args.output.write_summary(run, || top_summary(&parameters, &summary))?;
+    run.commit(report.finish(&summary).context(UNWRITTEN)?)?;
+    args.output.write_summary(run, || top_summary(&plan, &summary))?;
     Ok(run.end(&summary, args.speech, PARTIAL))
-}
-
-/// Passes slices to the report, and to the page if there is one.
-struct Sinks {
-    report: TopReport<Output>,
-    page: Option<TopPage>,
-}
-
-impl TopSink for Sinks {
-    fn slice(&mut self, slice: &TopSlice) -> io::Result<()> {
-        if let Some(page) = &mut self.page {
-            page.slice(slice)?;
-        }
-        self.report.slice(slice)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.report.flush()
-    }
 }
 
 impl TopArgs {

@@ -63,6 +63,17 @@ impl<R> Columns<R> {
         self.inlined(name, value)
     }
 
+    /// Adds the columns that say how a run ended.
+    pub(super) fn ending(self, interrupted: fn(&R) -> bool, complete: fn(&R) -> bool) -> Self
+    where
+        R: 'static,
+    {
+        self.field("interrupted", interrupted)
+            .doc("a signal ended the run before everything was read; the result covers what was read until then")
+            .field("complete", complete)
+            .doc("all inputs were read to their ends; if not, the exit code is not 0")
+    }
+
     /// Adds a column with its own code, or with a closure that captures something.
     pub(super) fn inlined<T: Value + 'static>(
         self,

@@ -3,9 +3,9 @@
 use super::cell::{Decimal, Time};
 use super::column::Columns;
 use super::count_combinations::{StoredCombination, names, stored_columns};
-use super::count_model::{PARTIAL_DOC, tunnel_name};
+use super::count_model::PARTIAL_DOC;
 use super::number::{grouped, size};
-use super::selection::{Selected, selection_columns};
+use super::selection::selection_columns;
 use crate::comparison::statistics::{Crossover, Interval, PairJudgement, Verdict};
 use crate::comparison::{
     ComparePlan, Comparison, Contender, CountKind, Entry, Expected, ExpectedFrom, Floor,
@@ -72,9 +72,9 @@ pub(super) fn parameter_columns<'a>() -> Columns<Asked<'a>> {
         .inlined("undirected", |asked| asked.plan.rule.undirected)
         .inlined("queries_only", |asked| asked.plan.rule.queries_only)
         .inlined("dns_ports", |asked| asked.plan.trace.headers.dns_ports.clone())
-        .inlined("tunnel", |asked| tunnel_name(asked.plan.trace.headers.tunnel))
+        .inlined("tunnel", |asked| asked.plan.trace.headers.tunnel.name())
         .part(None, &selection_columns(), |asked| {
-            Some(Selected::from(&asked.plan.trace.selection))
+            Some(asked.plan.trace.selection.clone())
         })
         .inlined("slice_ns", |asked| asked.plan.slicing.width_ns)
         .inlined("align", |asked| asked.plan.slicing.align.name())

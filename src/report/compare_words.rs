@@ -3,7 +3,7 @@
 use super::compare_model::{CompareReport, VerdictRow, size_words};
 use super::number::{bare, grouped, short_percent};
 use super::run_view::captures;
-use super::selection::{Selected, zone_words};
+use super::selection::{selection_words, zone_words};
 use crate::comparison::statistics::{Crossover, Interval, PairJudgement, Verdict};
 use crate::comparison::{
     ComparePlan, Comparison, Contender, CountKind, ExpectedFrom, Floor, ProbeRule,
@@ -146,7 +146,7 @@ impl CompareReport<'_> {
     pub(super) fn remarks(&self) -> Vec<String> {
         let (plan, comparison) = (self.plan, self.comparison);
         let mut remarks = Vec::new();
-        let selected = Selected::from(&plan.trace.selection).words(&comparison.inputs);
+        let selected = selection_words(&plan.trace.selection, &comparison.inputs);
         remarks.extend(selected.map(|words| format!("{words}.")));
         let rows = self.verdicts(self.main_kind());
         remarks.extend(rounded_probes(&rows));

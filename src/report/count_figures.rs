@@ -7,6 +7,7 @@ use super::over_time::{self, Place, curve, leaves_out};
 use crate::pipeline::{CombinationResult, SliceResult};
 use crate::zone::Zone;
 use hdrhistogram::Histogram;
+use std::borrow::Cow;
 
 /// Approximate number of bars of a distribution.
 const BARS: u64 = 16;
@@ -20,7 +21,7 @@ pub(super) struct Series<'a> {
     pub(super) slices: &'a [SliceResult],
     /// Number of slices before thinning out.
     pub(super) seen: u64,
-    pub(super) plural: &'a str,
+    pub(super) plural: Cow<'a, str>,
     pub(super) has_filter: bool,
     /// `slice` or `window`.
     pub(super) slice: &'static str,
@@ -63,7 +64,7 @@ impl Series<'_> {
                 self.filter
             ));
         }
-        let (plural, slice) = (self.plural, self.slice);
+        let (plural, slice) = (&self.plural, self.slice);
         let title = format!("Distinct {plural} in each {slice}");
         let y = Axis::new(format!("distinct {plural} a {slice}"), Scale::Count);
         self.figure("elements-over-time", title, caption.join(" "), y, series)

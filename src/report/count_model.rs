@@ -7,52 +7,19 @@ use super::heading::Heading;
 use super::inputs::inputs_cell;
 use super::number::{grouped, grouped_tenths};
 use super::rows::{Frame, Tail};
-use super::selection::{Selected, selection_columns};
-use crate::decode::{Skip, Tunnel};
+use super::selection::selection_columns;
+use crate::decode::Skip;
 use crate::filters::FilterSpec;
 use crate::pipeline::{CountPlan, CountSummary, Quantiles, SliceResult, Totals, WholeResult};
+use crate::zone::Zone;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// What a count depends on, as its report says.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct CountParameters {
-    /// Kind of element.
-    pub element: String,
-    /// The same for people, in the plural.
-    pub elements_plural: String,
-    /// Both directions are one element.
-    pub undirected: bool,
-    /// Of DNS messages only the queries.
-    pub queries_only: bool,
-    /// DNS ports besides 53.
-    pub dns_ports: Vec<u16>,
-    /// Which IP header counts.
-    pub tunnel: &'static str,
-    /// Which packets took part.
-    pub selected: Selected,
-    /// Width of a time slice; null for one slice.
-    pub slice_ns: Option<i64>,
-    /// Where windows slide: how often one ends.
-    pub every_ns: Option<i64>,
-    /// Where slice boundaries lie.
-    pub align: &'static str,
-    /// Structure that counts; `exact` if only the exact set does.
-    pub filter: &'static str,
-    /// Bytes of the counters of one slice, over all shards.
-    pub memory_bytes: Option<u64>,
-    /// Hash functions of a filter, or bits an element; null if it is no filter.
-    pub probes: Option<u32>,
-    /// Partitions of the elements.
-    pub shards: u32,
-    /// Slices open at the same time.
-    pub open_slices: usize,
-    /// Seed of the digests.
-    pub seed: u64,
-    /// Bytes that the exact sets may take; null if they are off.
-    pub exact_limit_bytes: Option<u64>,
-    /// Bytes of the sample that counts all slices together; null for one slice, windows, and
-    /// without a counter.
-    pub whole_bytes: Option<u64>,
+    /// What was counted, and how.
+    pub plan: CountPlan,
     /// Addresses of origins and destinations are replaced by others.
     pub anonymized: bool,
     /// What the filter was designed for, if that was asked.
@@ -61,47 +28,47 @@ pub struct CountParameters {
 
 impl From<&CountPlan> for CountParameters {
     fn from(plan: &CountPlan) -> Self {
-        Self {
-            element: plan.rule.kind.name().into_owned(),
-            elements_plural: plan.rule.kind.plural().into_owned(),
-            undirected: plan.rule.undirected,
-            queries_only: plan.rule.queries_only,
-            dns_ports: plan.trace.headers.dns_ports.clone(),
-            tunnel: tunnel_name(plan.trace.headers.tunnel),
-            selected: Selected::from(&plan.trace.selection),
-            slice_ns: plan.slicing.width_ns,
-            every_ns: plan.every_ns.filter(|_| plan.panes().is_some()),
-            align: plan.slicing.align.name(),
-            filter: plan.counter.as_ref().map_or("exact", |c| c.name),
-            memory_bytes: plan.counter_bytes(),
-            probes: plan
-                .counter
-                .as_ref()
-                .and_then(|counter| counter.shard.filter())
-                .map(FilterSpec::probes),
-            shards: plan.shards,
-            open_slices: plan.open_slices(),
-            seed: plan.seed,
-            exact_limit_bytes: plan.exact_limit_bytes,
-            whole_bytes: plan.whole_bytes(),
-            anonymized: false,
-            design: CountDesign::new(plan),
-        }
+        Self { plan: plan.clone(), anonymized: false, design: CountDesign::new(plan) }
     }
 }
 
 impl CountParameters {
+    /// Where windows slide: how often one ends.
+    pub(super) fn every_ns(&self) -> Option<i64> {
+        self.plan.every_ns.filter(|_| self.plan.panes().is_some())
+    }
+
+    /// Structure that counts; `exact` if only the exact set does.
+    pub(super) fn filter(&self) -> &'static str {
+        self.plan.counter.as_ref().map_or("exact", |counter| counter.name)
+    }
+
+    /// Hash functions of a filter, or bits an element; `None` if it is no filter.
+    pub(super) fn probes(&self) -> Option<u32> {
+        self.plan.counter.as_ref()?.shard.filter().map(FilterSpec::probes)
+    }
+
+    /// What people call several elements.
+    pub(super) fn elements(&self) -> Cow<'static, str> {
+        self.plan.rule.kind.plural()
+    }
+
+    /// Time zone for text output.
+    pub(super) const fn zone(&self) -> Zone {
+        self.plan.trace.selection.zone
+    }
+
     /// What people call a row.
-    pub(super) const fn slice(&self) -> &'static str {
-        match self.every_ns {
+    pub(super) fn slice(&self) -> &'static str {
+        match self.every_ns() {
             Some(_) => "window",
             None => "slice",
         }
     }
 
     /// What people call the structure that counts.
-    pub(super) const fn counter(&self) -> &'static str {
-        match self.probes {
+    pub(super) fn counter(&self) -> &'static str {
+        match self.probes() {
             Some(_) => "filter",
             None => "counter",
         }
@@ -112,49 +79,41 @@ impl CountParameters {
 pub(super) const PARTIAL_DOC: &str =
     "the capture covers this slice only in part ([which ones](#partial-slices))";
 
-/// `outer` or `inner`.
-pub(super) fn tunnel_name(tunnel: Tunnel) -> &'static str {
-    match tunnel {
-        Tunnel::Outer => "outer",
-        Tunnel::Inner => "inner",
-    }
-}
-
 /// What the numbers depend on.
 pub(super) fn parameter_columns(with_design: bool) -> Columns<CountParameters> {
     let columns = Columns::default()
-        .field("element", |p: &CountParameters| p.element.clone())
+        .field("element", |p: &CountParameters| p.plan.rule.kind.name().into_owned())
         .doc("`host-pair`, `flow`, `dns`, `src` or `dst`")
-        .field("undirected", |p| p.undirected)
+        .field("undirected", |p| p.plan.rule.undirected)
         .doc("both directions are one element")
-        .field("queries_only", |p| p.queries_only)
+        .field("queries_only", |p| p.plan.rule.queries_only)
         .doc("count DNS queries only")
-        .field("dns_ports", |p| p.dns_ports.clone())
+        .field("dns_ports", |p| p.plan.trace.headers.dns_ports.clone())
         .doc("DNS ports besides 53")
-        .field("tunnel", |p| p.tunnel)
+        .field("tunnel", |p| p.plan.trace.headers.tunnel.name())
         .doc("`outer` or `inner`: which IP header counts")
-        .part(None, &selection_columns(), |p| Some(p.selected.clone()))
-        .field("slice_ns", |p| p.slice_ns)
+        .part(None, &selection_columns(), |p| Some(p.plan.trace.selection.clone()))
+        .field("slice_ns", |p| p.plan.slicing.width_ns)
         .doc("width of a slice; null for one slice over everything")
-        .field("every_ns", |p| p.every_ns)
+        .field("every_ns", CountParameters::every_ns)
         .doc("with `--every`: time between the ends of two windows")
-        .field("align", |p| p.align)
+        .field("align", |p| p.plan.slicing.align.name())
         .doc("`epoch` or `first`: where slices begin")
-        .field("filter", |p| p.filter)
+        .field("filter", CountParameters::filter)
         .doc("the structure that counts: a filter, `hll`, `ell`, `sliding` (with `--every`) or `exact`")
-        .field("memory_bytes", |p| p.memory_bytes)
+        .field("memory_bytes", |p| p.plan.counter_bytes())
         .doc("memory of the structure for one slice, over all shards")
-        .field("probes", |p| p.probes)
+        .field("probes", CountParameters::probes)
         .doc("hash functions (k) of a whole element")
-        .field("shards", |p| p.shards)
+        .field("shards", |p| p.plan.shards)
         .doc("partitions of the elements, each with a filter")
-        .field("open_slices", |p| p.open_slices)
+        .field("open_slices", |p| p.plan.open_slices())
         .doc("slices that are open at the same time, each with filters")
-        .field("seed", |p| p.seed)
+        .field("seed", |p| p.plan.seed)
         .doc("seed of the digests")
-        .field("exact_limit_bytes", |p| p.exact_limit_bytes)
+        .field("exact_limit_bytes", |p| p.plan.exact_limit_bytes)
         .doc("memory that the exact sets may take")
-        .field("whole_bytes", |p| p.whole_bytes)
+        .field("whole_bytes", |p| p.plan.whole_bytes())
         .doc("memory of the sample that counts all slices together")
         .field("anonymized", |p| p.anonymized)
         .doc("addresses are replaced ([privacy.md](privacy.md))");
@@ -318,13 +277,12 @@ pub(super) fn total_columns(design: Option<&CountDesign>) -> Columns<Totals> {
         .field("skipped", |totals| tally(&totals.skipped))
         .doc("skipped packets by [reason](#reasons-without-an-element)")
         .field("late", |totals| totals.late)
-        .doc("packets that came after the row of their slice; they count, and the row was `revised`")
+        .doc(
+            "packets that came after the row of their slice; they count, and the row was `revised`",
+        )
         .field("uncounted", |totals| totals.uncounted)
         .doc("packets in no slice: too late from a pipe, or not reached by an interrupted run")
-        .field("interrupted", |totals| totals.interrupted)
-        .doc("a signal ended the run before everything was read; the result covers what was read until then")
-        .field("complete", |totals| totals.complete)
-        .doc("all inputs were read to their ends; if not, the exit code is not 0")
+        .ending(|totals| totals.interrupted, |totals| totals.complete)
         .field("slices", |totals| totals.slices)
         .doc("slices reported")
         .field("empty_slices_omitted", |totals| totals.empty_slices_omitted)
@@ -353,7 +311,9 @@ pub(super) fn total_columns(design: Option<&CountDesign>) -> Columns<Totals> {
         .field("bounds_held", |totals| totals.bounds_held)
         .doc("those whose bounds enclose the exact count")
         .object("quantiles", quantile_columns(), |totals| totals.quantiles)
-        .doc("quantiles of the distinct elements per slice: exact, else estimated, else raw counts");
+        .doc(
+            "quantiles of the distinct elements per slice: exact, else estimated, else raw counts",
+        );
     match design.filter(|design| !design.combinations.is_empty()) {
         Some(design) => {
             let design = design.clone();
@@ -369,7 +329,7 @@ pub(super) fn total_columns(design: Option<&CountDesign>) -> Columns<Totals> {
 pub(super) fn frame(parameters: &CountParameters) -> Frame {
     let columns = parameter_columns(parameters.design.is_some());
     Frame::new("flowsieve.count/1", "slices")
-        .in_zone(parameters.selected.zone)
+        .in_zone(parameters.zone())
         .with("parameters", columns.object_of(parameters))
 }
 

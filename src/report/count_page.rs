@@ -10,6 +10,7 @@ use super::document::{Block, Document};
 use super::figure::{Figure, Scale};
 use super::number::{counted, grouped, percent, windows_of};
 use super::run_view::{captures, inputs_table, problems};
+use super::selection::zone_words;
 use super::svg::written;
 use super::traffic_page::{skipped, who_talks};
 use super::who_page::who;
@@ -129,7 +130,7 @@ impl CountPage {
         let series = Series {
             slices: &self.kept,
             seen: self.seen,
-            plural: elements_plural,
+            plural: elements_plural.into(),
             has_filter: has(|slice| slice.first.is_some() || slice.estimate.is_some()),
             slice: match &self.kept[..] {
                 [one, next, ..] if next.start_ns < one.end_ns => "window",
@@ -151,14 +152,13 @@ impl CountPage {
         answers: &[(Question, TopSlice)],
     ) -> Document {
         self.thin_out();
-        let (totals, plural) = (&summary.totals, &parameters.elements_plural);
-        let selected = &parameters.selected;
-        let slices = windows_of(parameters.slice_ns, parameters.every_ns);
+        let (totals, plural, zone) = (&summary.totals, &parameters.elements(), parameters.zone());
+        let slices = windows_of(parameters.plan.slicing.width_ns, parameters.every_ns());
         let captures = captures(&summary.inputs);
         let mut page = Document {
-            title: format!("Distinct {plural} of {captures}, {slices}{}", selected.zone_words()),
+            title: format!("Distinct {plural} of {captures}, {slices}{}", zone_words(zone)),
             label: title(parameters),
-            zone: selected.zone,
+            zone,
             ..Document::default()
         };
         let answer = self.answer(totals, plural, parameters.slice());
@@ -213,12 +213,12 @@ impl CountPage {
         Series {
             slices: &self.kept,
             seen: self.seen,
-            plural: &parameters.elements_plural,
-            has_filter: parameters.memory_bytes.is_some(),
+            plural: parameters.elements(),
+            has_filter: parameters.plan.counter_bytes().is_some(),
             slice: parameters.slice(),
-            has_exact: parameters.exact_limit_bytes.is_some(),
-            filter: parameters.filter,
-            zone: parameters.selected.zone,
+            has_exact: parameters.plan.exact_limit_bytes.is_some(),
+            filter: parameters.filter(),
+            zone: parameters.zone(),
         }
     }
 
@@ -239,14 +239,14 @@ impl CountPage {
 
     /// How far the counts are from the exact ones, in words.
     fn accuracy(&self, parameters: &CountParameters, totals: &Totals) -> String {
-        let (filter, counter) = (parameters.filter, parameters.counter());
-        let (slice, zone) = (parameters.slice(), parameters.selected.zone);
+        let (filter, counter) = (parameters.filter(), parameters.counter());
+        let (slice, zone) = (parameters.slice(), parameters.zone());
         let (error, at) = match self.worst {
             Some((0.0, _)) => {
                 return format!("The {filter} {counter}'s count was right in every {slice}.");
             }
             Some(worst) => worst,
-            None if parameters.memory_bytes.is_none() => {
+            None if parameters.plan.counter_bytes().is_none() => {
                 return "The count is exact: there was no filter.".to_owned();
             }
             None => return "How large the error is was not measured: there is no exact count to compare with.".to_owned(),

@@ -8,6 +8,7 @@ use super::document::{Block, Document, TableView};
 use super::heading::Heading;
 use super::number::{counted, duration, grouped, size, windows_of};
 use super::run_view::{INTERRUPTED, packets_read};
+use super::selection::{selection_words, zone_words};
 use super::sparkline::Sparkline;
 use super::table_columns::TableColumns;
 use super::table_rows::TableRows;
@@ -104,7 +105,7 @@ impl<W: Write> CountTable<W> {
             writeln!(self.out, "{}", self.columns.row(&whole, Some(label)))?;
         }
         self.columns.foot(&mut self.out)?;
-        let before = format!("{} over time: ", self.parameters.elements_plural);
+        let before = format!("{} over time: ", self.parameters.elements());
         let room = self.style.width.map(|width| width.saturating_sub(before.chars().count()));
         let line = self.series.draw(room);
         if !line.is_empty() {
@@ -129,7 +130,7 @@ pub(super) fn closing(
     let totals = &summary.totals;
     let mut blocks = Vec::new();
     blocks.extend(totals.interrupted.then(|| Block::Warning(INTERRUPTED.to_owned())));
-    if seen.partial > 0 && parameters.slice_ns.is_some() {
+    if seen.partial > 0 && parameters.plan.slicing.width_ns.is_some() {
         let (slice, number) = (parameters.slice(), grouped(seen.partial));
         blocks.push(Block::Answer(format!(
             "{slice}s at the beginning or the end that may be covered only in part: {number}"
@@ -143,7 +144,9 @@ pub(super) fn closing(
         blocks.push(Block::Answer(format!("{omitted} empty slices in long gaps are not listed")));
     }
     blocks.extend(packets_read(totals));
-    blocks.extend(parameters.selected.words(&summary.inputs).map(Block::Answer));
+    blocks.extend(
+        selection_words(&parameters.plan.trace.selection, &summary.inputs).map(Block::Answer),
+    );
     blocks
 }
 
@@ -164,7 +167,7 @@ pub(super) fn slices_view(
 fn quantiles(totals: &Totals, parameters: &CountParameters) -> Option<String> {
     let q = totals.quantiles.filter(|_| totals.slices > 1)?;
     let [min, p50, p90, p99, max] = [q.min, q.p50, q.p90, q.p99, q.max].map(grouped);
-    let (elements, slice) = (&parameters.elements_plural, parameters.slice());
+    let (elements, slice) = (&parameters.elements(), parameters.slice());
     Some(format!("{elements} a {slice}: min {min}, median {p50}, p90 {p90}, p99 {p99}, max {max}"))
 }
 
@@ -184,7 +187,7 @@ fn sums(totals: &Totals, parameters: &CountParameters) -> (SliceResult, String) 
         ..SliceResult::default()
     };
     let slices = grouped(totals.slices);
-    let label = match parameters.every_ns {
+    let label = match parameters.every_ns() {
         Some(_) => format!("in {slices} windows"),
         None => format!("sum of {slices} slices"),
     };
@@ -209,12 +212,12 @@ fn whole(totals: &Totals) -> Option<(SliceResult, String)> {
 
 /// The columns of a slice that people see in this run.
 fn shown_columns(parameters: &CountParameters) -> Columns<SliceResult> {
-    let exact = parameters.exact_limit_bytes.is_some();
-    let counter = parameters.memory_bytes.is_some();
+    let exact = parameters.plan.exact_limit_bytes.is_some();
+    let counter = parameters.plan.counter_bytes().is_some();
     // Only a filter says which elements are new.
-    let filter = parameters.probes.is_some();
-    let zone = parameters.selected.zone;
-    let mut columns = slice_columns(decimals(parameters.slice_ns)).in_zone(zone);
+    let filter = parameters.probes().is_some();
+    let zone = parameters.zone();
+    let mut columns = slice_columns(decimals(parameters.plan.slicing.width_ns)).in_zone(zone);
     for (name, shown) in [
         ("exact", exact),
         ("first", filter),
@@ -229,7 +232,7 @@ fn shown_columns(parameters: &CountParameters) -> Columns<SliceResult> {
             columns.hide(name);
         }
     }
-    if parameters.slice_ns.is_some() && parameters.every_ns.is_none() {
+    if parameters.plan.slicing.width_ns.is_some() && parameters.every_ns().is_none() {
         columns = columns
             .field("new", |slice| slice.new)
             .heading(Heading::right(11, 11, "new").narrow(9, "new").drop_priority(8))
@@ -285,11 +288,11 @@ fn over_limit(over: u64, slices: u64) -> Option<String> {
 
 /// What is counted and how, in a line.
 pub(super) fn title(parameters: &CountParameters) -> String {
-    let slices = windows_of(parameters.slice_ns, parameters.every_ns);
-    let counter = parameters.memory_bytes.map_or_else(
+    let slices = windows_of(parameters.plan.slicing.width_ns, parameters.every_ns());
+    let counter = parameters.plan.counter_bytes().map_or_else(
         || "exact set only".to_owned(),
         |bytes| {
-            let (what, probes) = match parameters.probes {
+            let (what, probes) = match parameters.probes() {
                 Some(probes) => {
                     let design = parameters.design.as_ref();
                     let more = design.map_or_else(String::new, CountDesign::words);
@@ -301,23 +304,23 @@ pub(super) fn title(parameters: &CountParameters) -> String {
             };
             format!(
                 "{} {what}, {} {} in {} shard{}{probes}",
-                parameters.filter,
+                parameters.filter(),
                 size(bytes),
-                parameters.every_ns.map_or("a slice", |_| "a window"),
-                parameters.shards,
-                if parameters.shards == 1 { "" } else { "s" }
+                parameters.every_ns().map_or("a slice", |_| "a window"),
+                parameters.plan.shards,
+                if parameters.plan.shards == 1 { "" } else { "s" }
             )
         },
     );
-    let seed = match parameters.seed {
+    let seed = match parameters.plan.seed {
         0 => String::new(),
         seed => format!(", seed {seed}"),
     };
-    let direction = if parameters.undirected { "undirected " } else { "" };
+    let direction = if parameters.plan.rule.undirected { "undirected " } else { "" };
     format!(
         "distinct {direction}{} {slices}; {counter}{seed}{}",
-        &parameters.elements_plural,
-        parameters.selected.zone_words()
+        &parameters.elements(),
+        zone_words(parameters.zone())
     )
 }
 

@@ -2,7 +2,6 @@
 
 use super::cell::{Cell, Time, object};
 use super::column::Columns;
-use super::count_model::tunnel_name;
 use super::document::{Block, Document, TableView};
 use super::format::ReportFormat;
 use super::heading::Heading;
@@ -10,7 +9,7 @@ use super::inputs::inputs_cell;
 use super::number::{counted, duration, grouped, percent, size, time};
 use super::rows::{Frame, RowWriter, Summary};
 use super::run_view::INTERRUPTED;
-use super::selection::{Selected, selection_columns, zone_words};
+use super::selection::{selection_columns, selection_words, zone_words};
 use super::table_columns::TableColumns;
 use super::terminal::{self, TerminalStyle};
 use crate::decode::Tunnel;
@@ -91,11 +90,9 @@ pub(super) fn parameter_columns<'a>() -> Columns<DedupReport<'a>> {
     Columns::default()
         .inlined("by", |report: &DedupReport<'a>| report.plan.by.name())
         .doc("`packet`, `frame`, `retransmission` or `flow`")
-        .inlined("tunnel", |report| tunnel_name(report.plan.trace.headers.tunnel))
+        .inlined("tunnel", |report| report.plan.trace.headers.tunnel.name())
         .doc("`outer` or `inner`: which IP packet of a frame is compared")
-        .part(None, &selection_columns(), |report| {
-            Some(Selected::from(&report.plan.trace.selection))
-        })
+        .part(None, &selection_columns(), |report| Some(report.plan.trace.selection.clone()))
         .object("distinguish", difference_columns(), |report| Some(report.plan.distinguish))
         .doc("what counts as a difference")
         .inlined("window_ns", |report| match report.plan.window {
@@ -206,10 +203,10 @@ pub(super) fn total_columns() -> Columns<DedupSummary> {
         .doc("packets that are kept in any case")
         .field("out_of_order", |summary| summary.out_of_order)
         .doc("packets with an earlier time than the one before")
-        .field("interrupted", |summary| summary.interrupted)
-        .doc("a signal ended the run before everything was read; the result covers what was read until then")
-        .field("complete", |summary| InputResult::all_read(&summary.inputs, summary.interrupted))
-        .doc("all inputs were read to their ends; if not, the exit code is not 0")
+        .ending(
+            |summary| summary.interrupted,
+            |summary| InputResult::all_read(&summary.inputs, summary.interrupted),
+        )
         .field("outside_slices", |summary| summary.outside_slices)
         .doc("packets beyond 65,536 slices")
         .field("left_early", |summary| summary.window.left_early)
@@ -263,7 +260,7 @@ fn document(report: &DedupReport<'_>, style: TerminalStyle) -> Document {
     let headings =
         [Heading::left(0, 26, ""), Heading::right(0, 15, "").gap(0), Heading::text("").gap(2)];
     document.both([Block::Table(TableView::new(headings, rows))]);
-    let selected = Selected::from(&plan.trace.selection).words(&summary.inputs);
+    let selected = selection_words(&plan.trace.selection, &summary.inputs);
     document.both(selected.map(Block::Sentence));
     document.both(summary.interrupted.then(|| Block::Warning(INTERRUPTED.to_owned())));
     document.both(shrunk(plan, summary).map(Block::Warning));

@@ -36,11 +36,11 @@ impl<W: Write> ExportReport<W> {
         threads: usize,
         out: W,
     ) -> io::Result<Self> {
-        let columns = export_columns(parameters.kind, parameters.names);
+        let columns = export_columns(parameters.kind(), parameters.names);
         let frame = frame(parameters);
         let writer = ParallelWriter::begin(format, frame, columns, CHECKED_ROWS, out)?;
         // Packets are rows already: encoding them takes one thread.
-        let threads = if parameters.kind.is_none() { threads.min(2) } else { threads };
+        let threads = if parameters.kind().is_none() { threads.min(2) } else { threads };
         Ok(Self {
             writer: writer.parallel(threads),
             part: ExportPart::default(),

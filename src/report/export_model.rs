@@ -3,41 +3,25 @@
 use super::batch::Value;
 use super::cell::{EpochSeconds, Kind, Time, TimeOnly};
 use super::column::{Append, Columns};
-use super::count_model::{tally, tunnel_name};
+use super::count_model::tally;
 use super::flows_model::{FlowNames, protocol_name};
 use super::inputs::inputs_cell;
 use super::number::grouped;
 use super::rows::{Frame, Tail};
-use super::selection::{Selected, selection_columns};
+use super::selection::selection_columns;
 use crate::decode::{rcode_name, type_name};
 use crate::elements::{Attribute, ElementKind};
 use crate::export::{ExportPlan, ExportRows, ExportSummary, ExportWhat, Texts};
-use crate::pipeline::InputResult;
+use crate::pipeline::{InputResult, Slicing};
 use std::mem::swap;
 use std::ops::Range;
 use std::sync::Arc;
 
 /// What an export depends on, and how it is written.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct ExportParameters {
-    /// What an element is; none if each row is a packet.
-    pub kind: Option<ElementKind>,
-    /// Both directions are one element.
-    pub undirected: bool,
-    /// DNS responses are no elements.
-    pub queries_only: bool,
-    /// Which IP header counts.
-    pub tunnel: &'static str,
-    /// Which packets took part.
-    pub selected: Selected,
-    /// DNS ports besides 53.
-    pub dns_ports: Vec<u16>,
-    /// Width of a slice; none for one slice, and where each row is a packet.
-    pub slice_ns: Option<i64>,
-    /// Where slices begin.
-    pub align: Option<&'static str>,
-    /// Memory of the elements of open slices.
-    pub memory_bytes: Option<u64>,
+    /// What is exported.
+    pub plan: ExportPlan,
     /// Whose names the fields have.
     pub names: FlowNames,
 }
@@ -45,23 +29,22 @@ pub struct ExportParameters {
 impl ExportParameters {
     /// The parameters of a plan.
     pub fn new(plan: &ExportPlan, names: FlowNames) -> Self {
-        let (kind, undirected, queries_only, slicing, memory_bytes) = match plan.what {
-            ExportWhat::Packets => (None, false, false, None, None),
-            ExportWhat::Elements { kind, undirected, queries_only, slicing, memory_bytes } => {
-                (Some(kind), undirected, queries_only, Some(slicing), Some(memory_bytes))
-            }
-        };
-        Self {
-            kind,
-            undirected,
-            queries_only,
-            tunnel: tunnel_name(plan.trace.headers.tunnel),
-            selected: Selected::from(&plan.trace.selection),
-            dns_ports: plan.trace.headers.dns_ports.clone(),
-            slice_ns: slicing.and_then(|slicing| slicing.width_ns),
-            align: slicing.map(|slicing| slicing.align.name()),
-            memory_bytes,
-            names,
+        Self { plan: plan.clone(), names }
+    }
+
+    /// What an element is; `None` if each row is a packet.
+    pub(super) const fn kind(&self) -> Option<ElementKind> {
+        match self.plan.what {
+            ExportWhat::Elements { kind, .. } => Some(kind),
+            ExportWhat::Packets => None,
+        }
+    }
+
+    /// When elements are written; `None` if each row is a packet.
+    const fn slicing(&self) -> Option<Slicing> {
+        match self.plan.what {
+            ExportWhat::Elements { slicing, .. } => Some(slicing),
+            ExportWhat::Packets => None,
         }
     }
 }
@@ -69,22 +52,29 @@ impl ExportParameters {
 /// What the rows depend on.
 pub(super) fn parameter_columns() -> Columns<ExportParameters> {
     Columns::default()
-        .field("element", |p: &ExportParameters| p.kind.map(|kind| kind.name().into_owned()))
+        .field("element", |p: &ExportParameters| p.kind().map(|kind| kind.name().into_owned()))
         .doc("as for `count`; null with `--all`, where a row is a packet")
-        .field("undirected", |p| p.undirected)
+        .field("undirected", |p| {
+            matches!(p.plan.what, ExportWhat::Elements { undirected: true, .. })
+        })
         .doc("both directions are one element")
-        .field("queries_only", |p| p.queries_only)
+        .field("queries_only", |p| {
+            matches!(p.plan.what, ExportWhat::Elements { queries_only: true, .. })
+        })
         .doc("count DNS queries only")
-        .field("tunnel", |p| p.tunnel)
+        .field("tunnel", |p| p.plan.trace.headers.tunnel.name())
         .doc("`outer` or `inner`: which IP header counts")
-        .part(None, &selection_columns(), |p| Some(p.selected.clone()))
-        .field("dns_ports", |p| p.dns_ports.clone())
+        .part(None, &selection_columns(), |p| Some(p.plan.trace.selection.clone()))
+        .field("dns_ports", |p| p.plan.trace.headers.dns_ports.clone())
         .doc("DNS ports besides 53")
-        .field("slice_ns", |p| p.slice_ns)
+        .field("slice_ns", |p| p.slicing()?.width_ns)
         .doc("width of a slice; null for one slice over everything")
-        .field("align", |p| p.align)
+        .field("align", |p| Some(p.slicing()?.align.name()))
         .doc("`epoch` or `first`: where slices begin")
-        .field("memory_bytes", |p| p.memory_bytes)
+        .field("memory_bytes", |p| match p.plan.what {
+            ExportWhat::Elements { memory_bytes, .. } => Some(memory_bytes),
+            ExportWhat::Packets => None,
+        })
         .doc("memory of the elements of open slices")
 }
 
@@ -310,10 +300,10 @@ pub(super) fn total_columns() -> Columns<ExportSummary> {
         .doc("rows written before their slice was closed, because the memory was full")
         .field("late", |summary| summary.totals.late)
         .doc("rows of late packets from a pipe")
-        .field("interrupted", |summary| summary.totals.interrupted)
-        .doc("a signal ended the run before everything was read; the result covers what was read until then")
-        .field("complete", |summary| InputResult::all_read(&summary.inputs, summary.totals.interrupted))
-        .doc("all inputs were read to their ends; if not, the exit code is not 0")
+        .ending(
+            |summary| summary.totals.interrupted,
+            |summary| InputResult::all_read(&summary.inputs, summary.totals.interrupted),
+        )
         .field("skipped", |summary| tally(&summary.totals.skipped))
         .doc("skipped packets by [reason](#reasons-without-an-element)")
 }
@@ -344,7 +334,7 @@ pub fn export_shortcomings(summary: &ExportSummary) -> Vec<String> {
 /// Returns what the document has besides the rows.
 pub(super) fn frame(parameters: &ExportParameters) -> Frame {
     Frame::new("flowsieve.export/1", "rows")
-        .in_zone(parameters.selected.zone)
+        .in_zone(parameters.plan.trace.selection.zone)
         .with("parameters", parameter_columns().object_of(parameters))
 }
 

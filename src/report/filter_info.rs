@@ -3,7 +3,6 @@
 use super::cell::{Cell, object};
 use super::column::Columns;
 use super::count_combinations::{cell, count_columns, names};
-use super::count_model::tunnel_name;
 use super::document::{Block, Document, TableView};
 use super::format::ReportFormat;
 use super::number::{counted, grouped, percent, rfc3339, size};
@@ -70,7 +69,7 @@ pub(super) fn filter_columns() -> Columns<FilterRow> {
         .field("undirected", |row| row.of_label(|label| label.rule.undirected))
         .field("queries_only", |row| row.of_label(|label| label.rule.queries_only))
         .field("dns_ports", |row| row.of_label(|label| label.headers.dns_ports.clone()))
-        .field("tunnel", |row| row.of_label(|label| tunnel_name(label.headers.tunnel)))
+        .field("tunnel", |row| row.of_label(|label| label.headers.tunnel.name()))
         .part(None, &part_columns(), |row| row.of_label(|label| label.part.clone()))
         .field("complete", |row| row.of_label(|label| label.is_complete))
         .doc("false if an input could not be read to its end: elements may be missing")

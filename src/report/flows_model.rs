@@ -2,11 +2,11 @@
 
 use super::cell::{EpochSeconds, Kind, Seconds, Time, TimeOnly};
 use super::column::{Columns, append};
-use super::count_model::{tally, tunnel_name};
+use super::count_model::tally;
 use super::heading::Heading;
 use super::inputs::inputs_cell;
 use super::rows::{Frame, Tail};
-use super::selection::{Selected, selection_columns};
+use super::selection::selection_columns;
 use crate::decode::push_address;
 use crate::flows::{Direction, Ended, EndedFlows, FlowOrder, FlowPlan, FlowRecord, FlowSummary};
 use crate::pipeline::InputResult;
@@ -46,23 +46,13 @@ pub enum FlowShape {
 }
 
 /// What a list of flows depends on, and how it is written.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct FlowParameters {
-    /// Both directions are one flow.
-    pub bidirectional: bool,
+    /// What is listed.
+    pub plan: FlowPlan,
     /// Each flow once, when its first packet is seen.
     pub unique: bool,
-    /// Which IP header counts.
-    pub tunnel: &'static str,
-    /// Which packets took part.
-    pub selected: Selected,
-    /// DNS ports besides 53.
-    pub dns_ports: Vec<u16>,
-    /// Idle timeout; null for none.
-    pub idle_ns: Option<i64>,
-    /// Active timeout; null for none.
-    pub active_ns: Option<i64>,
-    /// Memory.
+    /// Memory, as the user gave it.
     pub memory_bytes: u64,
     /// Addresses are replaced by others.
     pub anonymized: bool,
@@ -78,13 +68,8 @@ impl FlowParameters {
     /// The parameters of a plan; `memory_bytes` as the user gave them.
     pub fn new(plan: &FlowPlan, memory_bytes: u64, unique: bool, names: FlowNames) -> Self {
         Self {
-            bidirectional: plan.bidirectional,
+            plan: plan.clone(),
             unique,
-            tunnel: tunnel_name(plan.trace.headers.tunnel),
-            selected: Selected::from(&plan.trace.selection),
-            dns_ports: plan.trace.headers.dns_ports.clone(),
-            idle_ns: plan.idle_ns,
-            active_ns: plan.active_ns,
             memory_bytes,
             anonymized: false,
             names,
@@ -95,7 +80,7 @@ impl FlowParameters {
 
     /// Which fields there are.
     pub const fn shape(&self) -> FlowShape {
-        match (self.unique, self.bidirectional) {
+        match (self.unique, self.plan.bidirectional) {
             (true, _) => FlowShape::Unique,
             (false, true) => FlowShape::Bidirectional,
             (false, false) => FlowShape::Directed,
@@ -106,18 +91,18 @@ impl FlowParameters {
 /// What the flows depend on.
 pub(super) fn parameter_columns() -> Columns<FlowParameters> {
     Columns::default()
-        .field("bidirectional", |p: &FlowParameters| p.bidirectional)
+        .field("bidirectional", |p: &FlowParameters| p.plan.bidirectional)
         .doc("both directions are one flow")
         .field("unique", |p| p.unique)
         .doc("each flow once, when its first packet is seen")
-        .field("tunnel", |p| p.tunnel)
+        .field("tunnel", |p| p.plan.trace.headers.tunnel.name())
         .doc("`outer` or `inner`: which IP header counts")
-        .part(None, &selection_columns(), |p| Some(p.selected.clone()))
-        .field("dns_ports", |p| p.dns_ports.clone())
+        .part(None, &selection_columns(), |p| Some(p.plan.trace.selection.clone()))
+        .field("dns_ports", |p| p.plan.trace.headers.dns_ports.clone())
         .doc("DNS ports besides 53")
-        .field("idle_ns", |p| p.idle_ns)
+        .field("idle_ns", |p| p.plan.idle_ns)
         .doc("idle timeout")
-        .field("active_ns", |p| p.active_ns)
+        .field("active_ns", |p| p.plan.active_ns)
         .doc("active timeout")
         .field("memory_bytes", |p| p.memory_bytes)
         .doc("memory")
@@ -373,10 +358,10 @@ pub(super) fn total_columns() -> Columns<FlowSummary> {
         .doc("its standard error")
         .field("dns_messages", |summary| summary.totals.dns_messages)
         .doc("DNS messages with a question")
-        .field("interrupted", |summary| summary.totals.interrupted)
-        .doc("a signal ended the run before everything was read; the result covers what was read until then")
-        .field("complete", |summary| InputResult::all_read(&summary.inputs, summary.totals.interrupted))
-        .doc("all inputs were read to their ends; if not, the exit code is not 0")
+        .ending(
+            |summary| summary.totals.interrupted,
+            |summary| InputResult::all_read(&summary.inputs, summary.totals.interrupted),
+        )
         .field("skipped", |summary| tally(&summary.totals.skipped))
         .doc("skipped packets by [reason](#reasons-without-an-element)")
 }
@@ -384,7 +369,7 @@ pub(super) fn total_columns() -> Columns<FlowSummary> {
 /// Returns what the document has besides the flows.
 pub(super) fn frame(parameters: &FlowParameters) -> Frame {
     Frame::new("flowsieve.flows/1", "flows")
-        .in_zone(parameters.selected.zone)
+        .in_zone(parameters.plan.trace.selection.zone)
         .with("parameters", parameter_columns().object_of(parameters))
 }
 

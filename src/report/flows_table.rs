@@ -3,11 +3,13 @@
 use super::flows_model::{FlowParameters, FlowShape, flow_columns, stated_total};
 use super::number::{counted, duration, grouped, size};
 use super::run_view::{INTERRUPTED, reasons};
-use super::selection::Selected;
+use super::selection::{selection_words, zone_words};
 use super::table_columns::TableColumns;
 use super::table_rows::TableRows;
 use super::terminal::TerminalStyle;
+use crate::decode::Tunnel;
 use crate::flows::{Ended, FlowOrder, FlowRecord, FlowSummary};
+use crate::selection::Selection;
 use std::io::{self, Write};
 
 #[derive(Debug)]
@@ -16,7 +18,7 @@ pub(super) struct FlowTable<W: Write> {
     columns: TableColumns<FlowRecord>,
     rows: TableRows,
     style: TerminalStyle,
-    selected: Selected,
+    selection: Selection,
 }
 
 impl<W: Write> FlowTable<W> {
@@ -26,7 +28,8 @@ impl<W: Write> FlowTable<W> {
         style: TerminalStyle,
     ) -> io::Result<Self> {
         let columns = flow_columns(parameters.shape(), parameters.names);
-        let columns = TableColumns::new(columns.in_zone(parameters.selected.zone), style);
+        let columns =
+            TableColumns::new(columns.in_zone(parameters.plan.trace.selection.zone), style);
         style.sentence(&mut out, &title(parameters))?;
         columns.head(&mut out)?;
         Ok(Self {
@@ -34,7 +37,7 @@ impl<W: Write> FlowTable<W> {
             columns,
             rows: TableRows::new(style.rows),
             style,
-            selected: parameters.selected.clone(),
+            selection: parameters.plan.trace.selection.clone(),
         })
     }
 
@@ -58,7 +61,7 @@ impl<W: Write> FlowTable<W> {
         let bytes =
             bytes.map_or_else(String::new, |bytes| format!(" with {} bytes", grouped(bytes)));
         let mut said = vec![format!("{flows}: {packets}, {ip} of them IP{bytes}")];
-        said.extend(self.selected.words(&summary.inputs));
+        said.extend(selection_words(&self.selection, &summary.inputs));
         if totals.interrupted {
             said.push(INTERRUPTED.to_owned());
         }
@@ -96,14 +99,17 @@ fn title(parameters: &FlowParameters) -> String {
     let mut title = match parameters.shape() {
         FlowShape::Directed => "flows, each direction by itself".to_owned(),
         FlowShape::Bidirectional => "flows of both directions".to_owned(),
-        FlowShape::Unique if parameters.bidirectional => {
+        FlowShape::Unique if parameters.plan.bidirectional => {
             "flows of both directions, each when it is first seen".to_owned()
         }
         FlowShape::Unique => "flows, each when it is first seen".to_owned(),
     };
-    let idle =
-        parameters.idle_ns.map(|idle| format!(", ended after {} without packets", duration(idle)));
-    let active = parameters.active_ns.map(|active| format!(", cut after {}", duration(active)));
+    let idle = parameters
+        .plan
+        .idle_ns
+        .map(|idle| format!(", ended after {} without packets", duration(idle)));
+    let active =
+        parameters.plan.active_ns.map(|active| format!(", cut after {}", duration(active)));
     title.extend(idle.into_iter().chain(active));
     title.extend(parameters.most.map(|most| {
         let most = grouped(most as u64);
@@ -113,12 +119,12 @@ fn title(parameters: &FlowParameters) -> String {
             order => format!(", the {most} with the most {}", order.name()),
         }
     }));
-    if parameters.tunnel == "inner" {
+    if parameters.plan.trace.headers.tunnel == Tunnel::Inner {
         title += ", inside tunnels";
     }
     if parameters.anonymized {
         title += ", addresses replaced";
     }
     let memory = size(parameters.memory_bytes);
-    title + &format!("; memory {memory}{}", parameters.selected.zone_words())
+    title + &format!("; memory {memory}{}", zone_words(parameters.plan.trace.selection.zone))
 }

@@ -101,10 +101,8 @@ pub use record_batches::RecordBatches;
 pub use reproduce::write_experiments;
 pub use reproduce_model::ReproduceReport;
 pub use rows::Summary;
-pub use selection::Selected;
 pub use terminal::TerminalStyle;
 pub use top::{TopReport, top_summary};
-pub use top_model::TopParameters;
 pub use top_page::TopPage;
 
 #[cfg(feature = "cli")]

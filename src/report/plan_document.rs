@@ -5,7 +5,7 @@ use super::heading::Heading;
 use super::number::{grouped, short_percent, size};
 use super::plan_model::PlanReport;
 use super::run_view::INTERRUPTED;
-use super::selection::Selected;
+use super::selection::selection_words;
 use crate::filters::{FilterKind, Shape};
 use crate::planner::{Goal, Origin, PlanRow, RateRule, Structure};
 
@@ -97,7 +97,7 @@ fn sample(report: &PlanReport<'_>) -> Vec<String> {
         std::iter::once(format!("sample of {packets} packets, {elements} elements"))
             .chain(spread)
             .collect();
-    let selected = Selected::from(&sample.selection).words(&sample.inputs);
+    let selected = selection_words(&sample.selection, &sample.inputs);
     let interrupted = sample.interrupted.then(|| INTERRUPTED.to_owned());
     let sentences = [Some(parts.join("; ")), selected, interrupted].into_iter().flatten();
     sentences.map(|text| format!("  {text}")).collect()

@@ -4,7 +4,7 @@ use super::batch::Value as _;
 use super::cell::{Cell, Joined, Whole, object};
 use super::column::Columns;
 use super::rows::Frame;
-use super::selection::{Selected, selection_columns};
+use super::selection::selection_columns;
 use crate::filters::{FilterKind, Shape};
 use crate::pipeline::SampleResult;
 use crate::planner::{Goal, Plan, PlanRequest, PlanRow, RateRule, Structure, Wanted};
@@ -91,7 +91,7 @@ pub(super) fn sample_columns<'a>() -> Columns<(&'a SampleResult, &'a PlanRequest
     Columns::default()
         .inlined("packets", |row: &(&'a SampleResult, &'a PlanRequest)| row.0.packets)
         .doc("packets read")
-        .part(None, &selection_columns(), |row| Some(Selected::from(&row.0.selection)))
+        .part(None, &selection_columns(), |row| Some(row.0.selection.clone()))
         .inlined("elements", |row| row.0.elements)
         .doc("elements seen, repeats included")
         .inlined("interrupted", |row| row.0.interrupted)

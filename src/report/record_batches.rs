@@ -60,7 +60,7 @@ impl<F: FnMut(RecordBatch) -> io::Result<()>> RecordBatches<SliceResult, F> {
     /// The slices of a count.
     pub fn of_slices(parameters: &CountParameters, take: F) -> Self {
         let columns = all_slice_columns(parameters.design.as_ref(), true);
-        Self::begin(columns, parameters.selected.zone, 1, take)
+        Self::begin(columns, parameters.plan.trace.selection.zone, 1, take)
     }
 }
 
@@ -68,15 +68,15 @@ impl<F: FnMut(RecordBatch) -> io::Result<()>> RecordBatches<FlowRecord, F> {
     /// Flows.
     pub fn of_flows(parameters: &FlowParameters, take: F) -> Self {
         let columns = flow_columns(parameters.shape(), parameters.names);
-        Self::begin(columns, parameters.selected.zone, 1, take)
+        Self::begin(columns, parameters.plan.trace.selection.zone, 1, take)
     }
 }
 
 impl<F: FnMut(RecordBatch) -> io::Result<()>> RecordBatches<ExportPart, F> {
     /// Packets, or elements of slices.
     pub fn of_export(parameters: &ExportParameters, take: F) -> Self {
-        let columns = export_columns(parameters.kind, parameters.names);
-        Self::begin(columns, parameters.selected.zone, CHECKED_ROWS, take)
+        let columns = export_columns(parameters.kind(), parameters.names);
+        Self::begin(columns, parameters.plan.trace.selection.zone, CHECKED_ROWS, take)
     }
 }
 

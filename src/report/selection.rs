@@ -7,36 +7,6 @@ use crate::pipeline::InputResult;
 use crate::selection::{SelectedPart, Selection, TimeBound};
 use crate::zone::Zone;
 
-/// The packets that were selected.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct Selected {
-    /// The capture filter.
-    pub expression: Option<String>,
-    /// Start of the time range.
-    pub from: Option<TimeBound>,
-    /// End of the time range.
-    pub to: Option<TimeBound>,
-    /// Time zone for text output.
-    pub zone: Zone,
-    /// Fewest bytes of a packet that was selected.
-    #[cfg(feature = "toy")]
-    pub toy_least: u32,
-}
-
-impl From<&Selection> for Selected {
-    fn from(selection: &Selection) -> Self {
-        let filter = selection.capture_filter.as_ref();
-        Self {
-            expression: filter.map(|filter| filter.text().to_owned()),
-            from: selection.from,
-            to: selection.to,
-            zone: selection.zone,
-            #[cfg(feature = "toy")]
-            toy_least: selection.toy_least,
-        }
-    }
-}
-
 /// A bound as RFC 3339 in this zone, or in seconds after the beginning (`+90s`), or before the end
 /// (`-300s`).
 fn bound(bound: TimeBound, zone: Zone) -> String {
@@ -52,15 +22,15 @@ fn bound(bound: TimeBound, zone: Zone) -> String {
 }
 
 /// The columns of a selection.
-pub(super) fn selection_columns() -> Columns<Selected> {
+pub(super) fn selection_columns() -> Columns<Selection> {
     let columns = Columns::default()
-        .field("where", |selected: &Selected| selected.expression.clone())
+        .field("where", expression)
         .doc("the capture filter ([capture-filters.md](capture-filters.md))")
-        .field("from", Selected::begin_text)
+        .field("from", begin_text)
         .doc("earlier packets were not selected: RFC 3339, or `+90s` after the first packet of a pipe")
         .field("from_ns", |selected| selected.from.and_then(nanoseconds))
         .doc("the same in nanoseconds since the epoch")
-        .field("to", Selected::end_text)
+        .field("to", end_text)
         .doc("packets at this time or later were not selected")
         .field("to_ns", |selected| selected.to.and_then(nanoseconds))
         .doc("the same in nanoseconds since the epoch")
@@ -70,13 +40,13 @@ pub(super) fn selection_columns() -> Columns<Selected> {
 }
 
 #[cfg(not(feature = "toy"))]
-fn with_toy(columns: Columns<Selected>) -> Columns<Selected> {
+fn with_toy(columns: Columns<Selection>) -> Columns<Selection> {
     columns
 }
 
 /// Adds the column of the toy where tests ask for it: the manual has none.
 #[cfg(feature = "toy")]
-fn with_toy(columns: Columns<Selected>) -> Columns<Selected> {
+fn with_toy(columns: Columns<Selection>) -> Columns<Selection> {
     if std::env::var_os("FLOWSIEVE_TOY").is_none() {
         return columns;
     }
@@ -91,47 +61,39 @@ fn nanoseconds(bound: TimeBound) -> Option<i64> {
     }
 }
 
-impl Selected {
-    fn begin_text(&self) -> Option<String> {
-        self.from.map(|from| bound(from, self.zone))
-    }
+/// The text of the capture filter.
+fn expression(selection: &Selection) -> Option<String> {
+    selection.capture_filter.as_ref().map(|filter| filter.text().to_owned())
+}
 
-    fn end_text(&self) -> Option<String> {
-        self.to.map(|to| bound(to, self.zone))
-    }
+fn begin_text(selection: &Selection) -> Option<String> {
+    selection.from.map(|from| bound(from, selection.zone))
+}
 
-    /// The zone in a heading.
-    pub(super) fn zone_words(&self) -> String {
-        zone_words(self.zone)
-    }
+fn end_text(selection: &Selection) -> Option<String> {
+    selection.to.map(|to| bound(to, selection.zone))
+}
 
-    /// Which packets were selected, and how many were not; `None` if all were selected.
-    pub(super) fn words(&self, inputs: &[InputResult]) -> Option<String> {
-        let parts = [
-            ("where", self.expression.clone()),
-            ("from", self.begin_text()),
-            ("before", self.end_text()),
-        ];
-        let parts = parts.into_iter();
-        let parts: Vec<String> =
-            parts.filter_map(|(name, text)| Some(format!("{name} {}", text?))).collect();
-        if parts.is_empty() {
-            return None;
-        }
-        let unread: u64 = inputs.iter().map(|input| input.unread_bytes).sum();
-        let unread = if unread == 0 {
-            String::new()
-        } else {
-            format!(", {} bytes not read", grouped(unread))
-        };
-        let left_out = inputs.iter().map(|input| input.left_out).sum();
-        let packets = if left_out == 1 { "packet" } else { "packets" };
-        let left_out = grouped(left_out);
-        Some(format!(
-            "only packets {}: {left_out} other {packets} left out{unread}",
-            parts.join(", ")
-        ))
+/// Which packets were selected, and how many were not; `None` if all were selected.
+pub(super) fn selection_words(selection: &Selection, inputs: &[InputResult]) -> Option<String> {
+    let parts = [
+        ("where", expression(selection)),
+        ("from", begin_text(selection)),
+        ("before", end_text(selection)),
+    ];
+    let parts = parts.into_iter();
+    let parts: Vec<String> =
+        parts.filter_map(|(name, text)| Some(format!("{name} {}", text?))).collect();
+    if parts.is_empty() {
+        return None;
     }
+    let unread: u64 = inputs.iter().map(|input| input.unread_bytes).sum();
+    let unread =
+        if unread == 0 { String::new() } else { format!(", {} bytes not read", grouped(unread)) };
+    let left_out = inputs.iter().map(|input| input.left_out).sum();
+    let packets = if left_out == 1 { "packet" } else { "packets" };
+    let left_out = grouped(left_out);
+    Some(format!("only packets {}: {left_out} other {packets} left out{unread}", parts.join(", ")))
 }
 
 /// The zone in a heading: `; times of Europe/Berlin`, or nothing for UTC.

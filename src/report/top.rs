@@ -3,9 +3,10 @@
 use super::format::ReportFormat;
 use super::rows::{RowWriter, Summary};
 use super::terminal::TerminalStyle;
-use super::top_model::{TopParameters, TopRow, frame, key_columns, tail};
+use super::top_model::{TopRow, frame, key_columns, tail};
 use super::top_table::TopTable;
-use crate::top::{TopSink, TopSlice, TopSummary};
+use crate::pipeline::SliceSink;
+use crate::top::{TopPlan, TopSlice, TopSummary};
 use std::io::{self, Write};
 
 /// Writes a ranking.
@@ -28,15 +29,15 @@ impl<W: Write> TopReport<W> {
     /// Writing failed.
     pub fn begin(
         format: ReportFormat,
-        parameters: &TopParameters,
+        plan: &TopPlan,
         style: TerminalStyle,
         out: W,
     ) -> io::Result<Self> {
         let writer = if format.is_table() {
-            let table = TopTable::begin(out, parameters, style)?;
+            let table = TopTable::begin(out, plan, style)?;
             Writer::Table(Box::new(table))
         } else {
-            let rows = RowWriter::begin(format, frame(parameters), key_columns(), out)?;
+            let rows = RowWriter::begin(format, frame(plan), key_columns(), out)?;
             Writer::Rows(Box::new(rows))
         };
         Ok(Self { writer })
@@ -58,11 +59,11 @@ impl<W: Write> TopReport<W> {
 }
 
 /// Returns the summary of a ranking.
-pub fn top_summary(parameters: &TopParameters, summary: &TopSummary) -> Summary {
-    frame(parameters).summary(tail(summary))
+pub fn top_summary(plan: &TopPlan, summary: &TopSummary) -> Summary {
+    frame(plan).summary(tail(summary))
 }
 
-impl<W: Write> TopSink for TopReport<W> {
+impl<W: Write> SliceSink<TopSlice> for TopReport<W> {
     fn slice(&mut self, slice: &TopSlice) -> io::Result<()> {
         match &mut self.writer {
             Writer::Table(table) => table.slice(slice),

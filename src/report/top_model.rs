@@ -2,80 +2,18 @@
 
 use super::cell::Time;
 use super::column::Columns;
-use super::count_model::{PARTIAL_DOC, tally, tunnel_name};
+use super::count_model::{PARTIAL_DOC, tally};
 use super::inputs::inputs_cell;
 use super::rows::{Frame, Tail};
-use super::selection::{Selected, selection_columns};
+use super::selection::selection_columns;
 use crate::pipeline::InputResult;
 use crate::top::{RankBy, Recall, TopKey, TopPlan, TopSummary};
 
-/// What a ranking depends on, as its report says.
-#[derive(Clone, Debug, PartialEq)]
-pub struct TopParameters {
-    /// Fields of the keys.
-    pub by: String,
-    /// Fields of what is distinct about them.
-    pub distinct: String,
-    /// What a person calls several keys.
-    pub keys_plural: String,
-    /// What a person calls several of the others.
-    pub others_plural: String,
-    /// Keys that are listed at most; null for all.
-    pub most: Option<usize>,
-    /// Distinct others of a key that is listed.
-    pub least: u64,
-    /// What keys are ranked by.
-    pub rank_by: RankBy,
-    /// Which IP header counts.
-    pub tunnel: &'static str,
-    /// Which packets took part.
-    pub selected: Selected,
-    /// Of DNS messages only the queries.
-    pub queries_only: bool,
-    /// DNS ports besides 53.
-    pub dns_ports: Vec<u16>,
-    /// Width of a time slice; null for one slice.
-    pub slice_ns: Option<i64>,
-    /// Where slice boundaries lie.
-    pub align: &'static str,
-    /// Bytes of filter and summary of one slice.
-    pub memory_bytes: u64,
-    /// Seed of the digests.
-    pub seed: u64,
-    /// Bytes that the exact sets may take; null if they are off.
-    pub exact_limit_bytes: Option<u64>,
-}
-
-impl TopParameters {
-    /// What people call the number that keys are ranked by.
-    pub(super) fn number(&self) -> String {
-        match self.rank_by {
-            RankBy::Distinct => format!("distinct {}", self.others_plural),
-            RankBy::Packets | RankBy::Bytes => self.rank_by.name().to_owned(),
-        }
-    }
-}
-
-impl From<&TopPlan> for TopParameters {
-    fn from(plan: &TopPlan) -> Self {
-        Self {
-            by: plan.question.by_names(),
-            distinct: plan.question.distinct_names(),
-            keys_plural: plan.question.keys_plural(),
-            others_plural: plan.question.others_plural(),
-            most: plan.most,
-            least: plan.least,
-            rank_by: plan.rank_by,
-            tunnel: tunnel_name(plan.trace.headers.tunnel),
-            selected: Selected::from(&plan.trace.selection),
-            queries_only: plan.queries_only,
-            dns_ports: plan.trace.headers.dns_ports.clone(),
-            slice_ns: plan.slicing.width_ns,
-            align: plan.slicing.align.name(),
-            memory_bytes: plan.memory_bytes,
-            seed: plan.seed,
-            exact_limit_bytes: plan.exact_limit_bytes,
-        }
+/// What people call the number that keys are ranked by.
+pub(super) fn ranked_number(plan: &TopPlan) -> String {
+    match plan.rank_by {
+        RankBy::Distinct => format!("distinct {}", plan.question.others_plural()),
+        RankBy::Packets | RankBy::Bytes => plan.rank_by.name().to_owned(),
     }
 }
 
@@ -90,11 +28,11 @@ pub(super) struct TopRow {
 }
 
 /// What the answer depends on.
-pub(super) fn parameter_columns() -> Columns<TopParameters> {
+pub(super) fn parameter_columns() -> Columns<TopPlan> {
     Columns::default()
-        .field("by", |p: &TopParameters| p.by.clone())
+        .field("by", |p: &TopPlan| p.question.by_names())
         .doc("fields of the keys")
-        .field("distinct", |p| p.distinct.clone())
+        .field("distinct", |p| p.question.distinct_names())
         .doc("fields whose distinct values are counted for each key")
         .field("most", |p| p.most)
         .doc("keys listed per slice at most (`-n`)")
@@ -102,16 +40,16 @@ pub(super) fn parameter_columns() -> Columns<TopParameters> {
         .doc("distinct others of a listed key at least (`--min`)")
         .field("sort", |p| p.rank_by.name())
         .doc("what keys are ranked by: `distinct`, `packets` or `bytes`")
-        .field("tunnel", |p| p.tunnel)
+        .field("tunnel", |p| p.trace.headers.tunnel.name())
         .doc("`outer` or `inner`: which IP header counts")
-        .part(None, &selection_columns(), |p| Some(p.selected.clone()))
+        .part(None, &selection_columns(), |p| Some(p.trace.selection.clone()))
         .field("queries_only", |p| p.queries_only)
         .doc("count DNS queries only")
-        .field("dns_ports", |p| p.dns_ports.clone())
+        .field("dns_ports", |p| p.trace.headers.dns_ports.clone())
         .doc("DNS ports besides 53")
-        .field("slice_ns", |p| p.slice_ns)
+        .field("slice_ns", |p| p.slicing.width_ns)
         .doc("width of a slice; null for one slice over everything")
-        .field("align", |p| p.align)
+        .field("align", |p| p.slicing.align.name())
         .doc("`epoch` or `first`: where slices begin")
         .field("memory_bytes", |p| p.memory_bytes)
         .doc("memory of one slice")
@@ -175,10 +113,10 @@ pub(super) fn total_columns() -> Columns<TopSummary> {
         .doc("skipped packets by [reason](#reasons-without-an-element)")
         .field("uncounted", |summary| summary.totals.uncounted)
         .doc("packets in no slice: too late from a pipe, or not reached by an interrupted run")
-        .field("interrupted", |summary| summary.totals.interrupted)
-        .doc("a signal ended the run before everything was read; the result covers what was read until then")
-        .field("complete", |summary| InputResult::all_read(&summary.inputs, summary.totals.interrupted))
-        .doc("all inputs were read to their ends; if not, the exit code is not 0")
+        .ending(
+            |summary| summary.totals.interrupted,
+            |summary| InputResult::all_read(&summary.inputs, summary.totals.interrupted),
+        )
         .field("slices", |summary| summary.slices)
         .doc("slices with packets")
         .field("keys", |summary| summary.listed)
@@ -199,10 +137,10 @@ pub(super) fn total_columns() -> Columns<TopSummary> {
 }
 
 /// Returns what the document has besides the keys.
-pub(super) fn frame(parameters: &TopParameters) -> Frame {
+pub(super) fn frame(plan: &TopPlan) -> Frame {
     Frame::new("flowsieve.top/1", "keys")
-        .in_zone(parameters.selected.zone)
-        .with("parameters", parameter_columns().object_of(parameters))
+        .in_zone(plan.trace.selection.zone)
+        .with("parameters", parameter_columns().object_of(plan))
 }
 
 /// Returns the sections behind the keys.

@@ -8,11 +8,13 @@ use super::heading::Heading;
 use super::number::{grouped, time};
 use super::over_time::{Place, caption, curve, leaves_out};
 use super::run_view::{captures, inputs_table, problems};
+use super::selection::zone_words;
 use super::sparkline::Sparkline;
-use super::top_model::TopParameters;
+use super::top_model::ranked_number;
 use super::top_table::{closing, heading, key_view, subject, title};
 use super::traffic_page::skipped;
-use crate::top::{RankBy, TopSink, TopSlice, TopSummary};
+use crate::pipeline::SliceSink;
+use crate::top::{RankBy, TopPlan, TopSlice, TopSummary};
 use std::collections::HashMap;
 use std::io;
 
@@ -64,7 +66,7 @@ struct Largest {
     bounds: Option<(u64, u64)>,
 }
 
-impl TopSink for TopPage {
+impl SliceSink<TopSlice> for TopPage {
     fn slice(&mut self, slice: &TopSlice) -> io::Result<()> {
         self.seen += 1;
         self.only = (self.seen == 1).then(|| first_keys(slice));
@@ -135,29 +137,29 @@ impl TopPage {
     }
 
     /// The page of all slices.
-    pub fn finish(self, parameters: &TopParameters, summary: &TopSummary) -> Document {
+    pub fn finish(self, plan: &TopPlan, summary: &TopSummary) -> Document {
         let name = captures(&summary.inputs);
-        let selected = &parameters.selected;
+        let zone = plan.trace.selection.zone;
         let mut page = Document {
-            title: format!("{name}: {}{}", subject(parameters), selected.zone_words()),
-            label: title(parameters),
-            zone: selected.zone,
+            title: format!("{name}: {}{}", subject(plan), zone_words(zone)),
+            label: title(plan),
+            zone,
             ..Document::default()
         };
-        page.page(self.largest(parameters).map(Block::Answer));
+        page.page(self.largest(plan).map(Block::Answer));
         if self.without_exact > 0 && summary.over_limit == 0 {
             let text = "errors were not measured: there is no exact count to compare with";
             page.page([Block::Answer(text.to_owned())]);
         }
-        page.page(closing(parameters, summary, self.largest.is_some(), Vec::new()));
+        page.page(closing(plan, summary, self.largest.is_some(), Vec::new()));
         page.page(problems(&summary.inputs));
         match &self.only {
             Some(slice) if slice.keys.is_empty() => {}
-            Some(slice) => page.page(single(parameters, slice)),
+            Some(slice) => page.page(single(plan, slice)),
             None => {
                 let ranked = self.ranked();
-                page.page(self.over_time(parameters, &ranked));
-                page.page(self.table(parameters, &ranked));
+                page.page(self.over_time(plan, &ranked));
+                page.page(self.table(plan, &ranked));
             }
         }
         if !summary.totals.skipped.is_empty() {
@@ -204,7 +206,7 @@ impl TopPage {
         curve(name, SeriesStyle::Line, places, self.each)
     }
 
-    fn over_time(&self, parameters: &TopParameters, ranked: &[(String, f64, u64)]) -> Vec<Block> {
+    fn over_time(&self, plan: &TopPlan, ranked: &[(String, f64, u64)]) -> Vec<Block> {
         let drawn = &ranked[..ranked.len().min(DRAWN)];
         let numbers: Vec<Vec<f64>> = drawn.iter().map(|(key, ..)| self.series(key)).collect();
         let rest = self.kept.iter().enumerate().map(|(at, slice)| {
@@ -216,7 +218,7 @@ impl TopPage {
         let leaves_out = leaves_out(self.kept.iter().map(|slice| slice.partial));
         let figure = |name: &str, title: String, text: &str, label: String, series| {
             let drawing = Drawing::Strips {
-                x: Axis::time("beginning of the slice", parameters.selected.zone),
+                x: Axis::time("beginning of the slice", plan.trace.selection.zone),
                 y: Axis::new(label, Scale::Count),
                 series,
             };
@@ -237,29 +239,29 @@ impl TopPage {
                 "keys-over-time",
                 format!("The {} largest keys over time", drawn.len()),
                 "One scale for all. A curve has a gap where its key is not among those listed.",
-                format!("{} of the key", parameters.number()),
+                format!("{} of the key", ranked_number(plan)),
                 curves,
             ));
         }
         blocks.push(figure(
             "others-over-time",
             "All other keys together".into(),
-            match parameters.rank_by {
+            match plan.rank_by {
                 RankBy::Distinct => {
                     "Distinct pairs of a key and another value, but for those of the curves above."
                 }
                 RankBy::Packets | RankBy::Bytes => "All but those of the curves above.",
             },
-            match parameters.rank_by {
+            match plan.rank_by {
                 RankBy::Distinct => "distinct pairs".into(),
-                RankBy::Packets | RankBy::Bytes => parameters.number(),
+                RankBy::Packets | RankBy::Bytes => ranked_number(plan),
             },
             vec![self.curve("all other keys", &rest)],
         ));
         blocks
     }
 
-    fn table(&self, parameters: &TopParameters, ranked: &[(String, f64, u64)]) -> Vec<Block> {
+    fn table(&self, plan: &TopPlan, ranked: &[(String, f64, u64)]) -> Vec<Block> {
         if ranked.is_empty() {
             return Vec::new();
         }
@@ -270,8 +272,8 @@ impl TopPage {
             vec![key.clone(), grouped(whole(*number)), grouped(*slices), line.draw(None)]
         });
         let headings = [
-            Heading::text(parameters.by.clone()),
-            Heading::number(format!("most {} in a slice", parameters.number())),
+            Heading::text(plan.question.by_names()),
+            Heading::number(format!("most {} in a slice", ranked_number(plan))),
             Heading::number("slices listed"),
             Heading::text("over time"),
         ];
@@ -279,11 +281,11 @@ impl TopPage {
     }
 
     /// The largest key in words.
-    fn largest(&self, parameters: &TopParameters) -> Option<String> {
+    fn largest(&self, plan: &TopPlan) -> Option<String> {
         let largest = self.largest.as_ref()?;
         let number = grouped(whole(largest.number));
         // The largest estimate need not be that of the largest key.
-        let bounds = largest.bounds.filter(|_| parameters.rank_by == RankBy::Distinct);
+        let bounds = largest.bounds.filter(|_| plan.rank_by == RankBy::Distinct);
         let (who, number) = match bounds {
             None => (largest.key.clone(), number),
             Some((lower, upper)) => (
@@ -291,15 +293,15 @@ impl TopPage {
                 format!("{number} (bounds {} and {})", grouped(lower), grouped(upper)),
             ),
         };
-        let slice = match parameters.slice_ns {
+        let slice = match plan.slicing.width_ns {
             Some(_) if self.seen > 1 => {
-                let start = time(largest.start_ns, 3, parameters.selected.zone);
+                let start = time(largest.start_ns, 3, plan.trace.selection.zone);
                 format!(" in the slice that begins at {start}")
             }
             _ => String::new(),
         };
         let tied = if largest.tied { "; other keys have as many" } else { "" };
-        let what = parameters.number();
+        let what = ranked_number(plan);
         Some(format!("{who} has the most {what}: {number}{slice}{tied}."))
     }
 }
@@ -312,17 +314,17 @@ fn first_keys(slice: &TopSlice) -> TopSlice {
 }
 
 /// The keys of a single slice.
-fn single(parameters: &TopParameters, slice: &TopSlice) -> Vec<Block> {
+fn single(plan: &TopPlan, slice: &TopSlice) -> Vec<Block> {
     let keys = slice.keys.iter().take(DRAWN_ONCE);
     let (categories, numbers) = keys.map(|key| (key.key.clone(), Some(key.number.round()))).unzip();
-    let label = parameters.number();
+    let label = ranked_number(plan);
     let y = Axis::new(label.clone(), Scale::Count);
     let drawing = Drawing::Bars { categories, y, series: vec![(label, numbers)] };
     vec![
         Block::Section("The largest keys".into()),
         Block::Figure(Figure::new("keys", "The largest keys", "", drawing)),
-        Block::Sentence(heading(parameters, slice)),
-        Block::Table(key_view(parameters, slice)),
+        Block::Sentence(heading(plan, slice)),
+        Block::Table(key_view(plan, slice)),
     ]
 }
 

@@ -4,10 +4,11 @@ use super::document::{Block, Document, TableView, Wrapping};
 use super::heading::Heading;
 use super::number::{grouped, size, slices_of, time};
 use super::run_view::{INTERRUPTED, packets_read};
+use super::selection::{selection_words, zone_words};
 use super::table_rows::TableRows;
 use super::terminal::{TerminalStyle, print, write_lines};
-use super::top_model::TopParameters;
-use crate::top::{Certainty, RankBy, TopKey, TopSlice, TopSummary};
+use super::top_model::ranked_number;
+use crate::top::{Certainty, RankBy, TopKey, TopPlan, TopSlice, TopSummary};
 use std::io::{self, Write};
 
 /// Longest line in a text file.
@@ -20,7 +21,7 @@ const NONE: &str = "–";
 #[derive(Debug)]
 pub(super) struct TopTable<W: Write> {
     out: W,
-    parameters: TopParameters,
+    plan: TopPlan,
     style: TerminalStyle,
     rows: TableRows,
     /// The remark on columns without room.
@@ -33,15 +34,11 @@ pub(super) struct TopTable<W: Write> {
 }
 
 impl<W: Write> TopTable<W> {
-    pub(super) fn begin(
-        mut out: W,
-        parameters: &TopParameters,
-        style: TerminalStyle,
-    ) -> io::Result<Self> {
-        write_lines(&mut out, style.lines(&title(parameters), WRAPPING))?;
+    pub(super) fn begin(mut out: W, plan: &TopPlan, style: TerminalStyle) -> io::Result<Self> {
+        write_lines(&mut out, style.lines(&title(plan), WRAPPING))?;
         Ok(Self {
             out,
-            parameters: parameters.clone(),
+            plan: plan.clone(),
             style,
             rows: TableRows::new(style.rows),
             dropped: None,
@@ -63,10 +60,10 @@ impl<W: Write> TopTable<W> {
         }
         self.any = true;
         let width = self.style.width.unwrap_or(WRAPPING.width);
-        let table = self.style.table(&key_view(&self.parameters, slice), width);
+        let table = self.style.table(&key_view(&self.plan, slice), width);
         self.dropped = self.dropped.take().or(table.remark);
         let mut block = vec![String::new()];
-        block.extend(self.style.lines(&heading(&self.parameters, slice), WRAPPING));
+        block.extend(self.style.lines(&heading(&self.plan, slice), WRAPPING));
         block.extend(table.head.into_iter().chain(table.rows));
         self.rows.row(&mut self.out, None, block.join("\n"))
     }
@@ -78,11 +75,11 @@ impl<W: Write> TopTable<W> {
     pub(super) fn finish(mut self, summary: &TopSummary) -> io::Result<W> {
         self.rows.finish(&mut self.out)?;
         let mut remarks = Vec::new();
-        if self.uncertain > 0 && self.parameters.most.is_none() {
+        if self.uncertain > 0 && self.plan.most.is_none() {
             remarks.push(format!(
                 "{} rows are not certain: a likely row has an estimate of {} or more, a possible row only an upper bound",
                 grouped(self.uncertain),
-                grouped(self.parameters.least)
+                grouped(self.plan.least)
             ));
         }
         remarks.extend(self.most_unheld.map(|most| {
@@ -92,7 +89,7 @@ impl<W: Write> TopTable<W> {
         let mut document = Document { wrapping: WRAPPING, ..Document::default() };
         document.terminal([Block::Gap]);
         document.terminal(self.dropped.take().map(Block::Sentence));
-        document.terminal(closing(&self.parameters, summary, self.any, remarks));
+        document.terminal(closing(&self.plan, summary, self.any, remarks));
         print(&document, self.style, &mut self.out)?;
         Ok(self.out)
     }
@@ -100,32 +97,32 @@ impl<W: Write> TopTable<W> {
 
 /// Sentences about the whole run, with the remarks of the table.
 pub(super) fn closing(
-    parameters: &TopParameters,
+    plan: &TopPlan,
     summary: &TopSummary,
     any: bool,
     remarks: Vec<String>,
 ) -> Vec<Block> {
     let mut blocks = Vec::new();
     if !any {
-        blocks.push(Block::Answer(nothing(parameters)));
+        blocks.push(Block::Answer(nothing(plan)));
     }
     blocks.extend(summary.totals.interrupted.then(|| Block::Warning(INTERRUPTED.to_owned())));
-    blocks.extend(recall(parameters, summary).map(Block::Answer));
+    blocks.extend(recall(plan, summary).map(Block::Answer));
     blocks.extend(limits(summary).into_iter().map(Block::Warning));
     blocks.extend(remarks.into_iter().map(Block::Sentence));
     blocks.extend(packets_read(&summary.totals));
-    blocks.extend(parameters.selected.words(&summary.inputs).map(Block::Answer));
+    blocks.extend(selection_words(&plan.trace.selection, &summary.inputs).map(Block::Answer));
     blocks
 }
 
 /// The heading of a slice.
-pub(super) fn heading(parameters: &TopParameters, slice: &TopSlice) -> String {
+pub(super) fn heading(plan: &TopPlan, slice: &TopSlice) -> String {
     let pairs = match slice.exact {
         Some(exact) => grouped(exact),
         None => format!("about {}", grouped(slice.distinct.round() as u64)),
     };
-    let zone = parameters.selected.zone;
-    let when = match parameters.slice_ns {
+    let zone = plan.trace.selection.zone;
+    let when = match plan.slicing.width_ns {
         None => String::new(),
         Some(width) if width % 1_000_000_000 == 0 => {
             format!("{}: ", time(slice.start_ns, 0, zone))
@@ -137,27 +134,27 @@ pub(super) fn heading(parameters: &TopParameters, slice: &TopSlice) -> String {
         (true, false) => " (slice covered in part)",
         (false, false) => "",
     };
-    let (listed, plural) = (grouped(slice.keys.len() as u64), &parameters.keys_plural);
+    let (listed, plural) = (grouped(slice.keys.len() as u64), plan.question.keys_plural());
     let all = slice.exact_keys.map_or_else(String::new, |keys| format!(" of {}", grouped(keys)));
     let packets = grouped(slice.packets);
     format!("{when}{plural}: {listed}{all}; {pairs} distinct pairs in {packets} packets{part}")
 }
 
 /// The keys of a slice.
-pub(super) fn key_view(parameters: &TopParameters, slice: &TopSlice) -> TableView {
+pub(super) fn key_view(plan: &TopPlan, slice: &TopSlice) -> TableView {
     let exact = slice.exact.is_some();
     let number = |text: &'static str, priority| Heading::number(text).drop_priority(priority);
-    let mut headings = vec![number("", 0), Heading::text(parameters.by.clone())];
+    let mut headings = vec![number("", 0), Heading::text(plan.question.by_names())];
     if exact {
         headings.extend([number("exact", 0), number("estimate", 3)]);
     } else {
         headings.extend([number("estimate", 0), number("lower", 4), number("upper", 4)]);
     }
-    let kept = |by| if parameters.rank_by == by { 0 } else { 2 };
+    let kept = |by| if plan.rank_by == by { 0 } else { 2 };
     headings.push(number("share", 5));
     headings.push(number("packets", kept(RankBy::Packets)));
     headings.push(number("bytes", kept(RankBy::Bytes)));
-    let shows_certainty = !exact && parameters.most.is_none();
+    let shows_certainty = !exact && plan.most.is_none();
     headings.extend(shows_certainty.then(|| Heading::text("")));
     let rows = slice.keys.iter().map(|key| {
         let mut cells = cells(key, exact);
@@ -193,18 +190,18 @@ fn cells(key: &TopKey, exact: bool) -> Vec<String> {
 }
 
 /// Says that no key has enough others to be listed.
-fn nothing(parameters: &TopParameters) -> String {
+fn nothing(plan: &TopPlan) -> String {
     format!(
         "none of the {} has {} or more distinct {}",
-        parameters.keys_plural,
-        grouped(parameters.least),
-        parameters.others_plural
+        plan.question.keys_plural(),
+        grouped(plan.least),
+        plan.question.others_plural()
     )
 }
 
 /// How many keys of the exact answer the summary finds.
-fn recall(parameters: &TopParameters, summary: &TopSummary) -> Option<String> {
-    let memory = size(parameters.memory_bytes);
+fn recall(plan: &TopPlan, summary: &TopSummary) -> Option<String> {
+    let memory = size(plan.memory_bytes);
     let recall = summary.recall.as_ref().filter(|recall| recall.keys > 0);
     recall.map(|recall| {
         let [keys, found] = [recall.keys, recall.found].map(grouped);
@@ -250,37 +247,37 @@ fn limits(summary: &TopSummary) -> Vec<String> {
 }
 
 /// What is listed and how it is counted, in a line.
-pub(super) fn title(parameters: &TopParameters) -> String {
-    let exact = match parameters.exact_limit_bytes {
+pub(super) fn title(plan: &TopPlan) -> String {
+    let exact = match plan.exact_limit_bytes {
         Some(_) => "with an exact count",
         None => "no exact count",
     };
-    let seed = match parameters.seed {
+    let seed = match plan.seed {
         0 => String::new(),
         seed => format!(", seed {seed}"),
     };
-    let each = parameters.slice_ns.map_or("", |_| " per slice");
+    let each = plan.slicing.width_ns.map_or("", |_| " per slice");
     format!(
         "{}; {}{each} for filter and table, {exact}{seed}{}",
-        subject(parameters),
-        size(parameters.memory_bytes),
-        parameters.selected.zone_words()
+        subject(plan),
+        size(plan.memory_bytes),
+        zone_words(plan.trace.selection.zone)
     )
 }
 
 /// What is listed.
-pub(super) fn subject(parameters: &TopParameters) -> String {
-    let (number, others) = (parameters.number(), &parameters.others_plural);
-    let least = grouped(parameters.least);
-    let what = match (parameters.rank_by, parameters.most) {
+pub(super) fn subject(plan: &TopPlan) -> String {
+    let (number, others) = (ranked_number(plan), plan.question.others_plural());
+    let least = grouped(plan.least);
+    let what = match (plan.rank_by, plan.most) {
         (RankBy::Distinct, None) => format!("{least} or more {number}"),
         (RankBy::Distinct, Some(_)) => format!("the most {number}"),
-        (_, _) if parameters.least > 1 => {
+        (_, _) if plan.least > 1 => {
             format!("the most {number} among those with {least} or more distinct {others}")
         }
         (_, _) => format!("the most {number}"),
     };
-    format!("{} with {what} {}", parameters.keys_plural, slices_of(parameters.slice_ns))
+    format!("{} with {what} {}", plan.question.keys_plural(), slices_of(plan.slicing.width_ns))
 }
 
 /// A share with one digit behind the point.

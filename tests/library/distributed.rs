@@ -19,9 +19,7 @@ use flowsieve::pipeline::{
     Align, CountExtras, CountPlan, CountSummary, CounterChoice, Slicing, Totals, count,
 };
 use flowsieve::plan::TracePlan;
-use flowsieve::report::{
-    CountParameters, CountReport, ReportFormat, TerminalStyle, TopParameters, TopReport,
-};
+use flowsieve::report::{CountParameters, CountReport, ReportFormat, TerminalStyle, TopReport};
 use flowsieve::selection::{Selection, TimeBound};
 use flowsieve::top::{Question, RankBy, TopPlan, top};
 use flowsieve::trace::{Capture, InputFormat};
@@ -185,8 +183,7 @@ fn ranked_in_pieces(plan: &TopPlan, division: Division) -> String {
 }
 
 fn ranking_report(plan: &TopPlan) -> TopReport<Vec<u8>> {
-    let parameters = TopParameters::from(plan);
-    TopReport::begin(ReportFormat::JSON, &parameters, TerminalStyle::default(), Vec::new()).unwrap()
+    TopReport::begin(ReportFormat::JSON, plan, TerminalStyle::default(), Vec::new()).unwrap()
 }
 
 /// Everything that is reported of a list of flows: the flows in their order, and what became of the

@@ -208,6 +208,16 @@ pub enum Tunnel {
     Inner,
 }
 
+impl Tunnel {
+    /// The word for it: `outer` or `inner`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Outer => "outer",
+            Self::Inner => "inner",
+        }
+    }
+}
+
 /// Where in packets addresses and DNS messages are looked for.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Headers {

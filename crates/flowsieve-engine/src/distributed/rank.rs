@@ -6,8 +6,8 @@ use super::{InputTable, PieceError, PiecePlan, SlicePart};
 use crate::elements::ElementColumns;
 use crate::guard::catch_panic;
 use crate::hashing::Digester;
-use crate::pipeline::{ClosedSlice, CountSummary, Cut, Edges, PlanError, SliceGrid};
-use crate::top::{Ranker, Record, Sums, TopPlan, TopSink, TopSlice, TopSummary};
+use crate::pipeline::{ClosedSlice, CountSummary, Cut, Edges, PlanError, SliceGrid, SliceSink};
+use crate::top::{Ranker, Record, Sums, TopPlan, TopSlice, TopSummary};
 use serde::{Deserialize, Serialize};
 
 /// Elements that are ranked at a time.
@@ -116,7 +116,7 @@ impl SliceRanking {
 }
 
 fn mismatch() -> PieceError {
-    PieceError::Mismatch("an element has no key, or is not of this plan".to_owned())
+    PieceError::mismatch("an element has no key, or is not of this plan")
 }
 
 impl WireFormat for RankedSlice {
@@ -132,7 +132,7 @@ impl WireFormat for RankedSlice {
 /// Passes the rankings of all slices to a sink in the order of time, and adds up their totals.
 pub struct RankingSums<'a> {
     plan: &'a TopPlan,
-    sink: &'a mut dyn TopSink,
+    sink: &'a mut dyn SliceSink<TopSlice>,
     sums: Sums,
     /// The latest slice, which is held back because the last of all is marked.
     held: Option<TopSlice>,
@@ -140,7 +140,7 @@ pub struct RankingSums<'a> {
 
 impl<'a> RankingSums<'a> {
     /// Joins the slices of this plan.
-    pub fn new(plan: &'a TopPlan, grid: SliceGrid, sink: &'a mut dyn TopSink) -> Self {
+    pub fn new(plan: &'a TopPlan, grid: SliceGrid, sink: &'a mut dyn SliceSink<TopSlice>) -> Self {
         let edges = Edges::new(plan.slicing, &plan.trace.selection, grid);
         Self { plan, sink, sums: Sums::new(edges), held: None }
     }
@@ -152,11 +152,11 @@ impl<'a> RankingSums<'a> {
     /// The slice is not later than the one before, or of another plan; the sink failed.
     pub fn slice(&mut self, slice: &RankedSlice) -> Result<(), PieceError> {
         if self.held.as_ref().is_some_and(|last| last.index() >= slice.slice) {
-            return Err(PieceError::Mismatch("a slice came after a later one".to_owned()));
+            return Err(PieceError::mismatch("a slice came after a later one"));
         }
         let most = self.plan.most.unwrap_or(TopPlan::MOST_LISTED);
         if slice.ranked.keys.len() > most {
-            return Err(PieceError::Mismatch("a slice has more keys than are listed".to_owned()));
+            return Err(PieceError::mismatch("a slice has more keys than are listed"));
         }
         let before = self.held.replace(slice.ranked.clone());
         self.emit(before, None)

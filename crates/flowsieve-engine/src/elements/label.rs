@@ -117,10 +117,7 @@ impl fmt::Display for ElementLabel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let yes = |is| if is { "yes" } else { "no" };
         let rule = &self.rule;
-        let tunnel = match self.headers.tunnel {
-            Tunnel::Outer => "outer",
-            Tunnel::Inner => "inner",
-        };
+        let tunnel = self.headers.tunnel.name();
         write!(
             f,
             "{SCHEMA} element={} undirected={} tunnel={tunnel}",

@@ -229,14 +229,14 @@ pub struct CountSummary {
     pub filter: Option<SavedFilter>,
 }
 
-/// Takes the slices in order.
-pub trait SliceSink {
+/// Takes the slices in order: of a count, or of a ranking.
+pub trait SliceSink<S = SliceResult> {
     /// Takes the next slice.
     ///
     /// # Errors
     ///
     /// The results could not be written; the run ends.
-    fn slice(&mut self, slice: &SliceResult) -> io::Result<()>;
+    fn slice(&mut self, slice: &S) -> io::Result<()>;
 
     /// Hands on what it has gathered: no slice may come for a while.
     ///
@@ -245,5 +245,19 @@ pub trait SliceSink {
     /// The results could not be written; the run ends.
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
+    }
+}
+
+/// A sink, and perhaps another that takes each slice before it does.
+impl<S, A: SliceSink<S>, B: SliceSink<S>> SliceSink<S> for (A, Option<B>) {
+    fn slice(&mut self, slice: &S) -> io::Result<()> {
+        if let Some(other) = &mut self.1 {
+            other.slice(slice)?;
+        }
+        self.0.slice(slice)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
     }
 }

@@ -29,7 +29,7 @@ pub(crate) use extract::{Record, Repeats, TopExtractor};
 pub use observer::TopObserver;
 pub use plan::{RankBy, TopPlan};
 pub use question::Question;
-pub use results::{Certainty, Exact, Recall, Spread, TopKey, TopSink, TopSlice, TopSummary};
+pub use results::{Certainty, Exact, Recall, Spread, TopKey, TopSlice, TopSummary};
 pub(crate) use rows::Sums;
 pub use run::top;
 pub(crate) use workers::Ranker;

@@ -1,4 +1,4 @@
-//! What a ranking yields, as plain data, and who takes it.
+//! What a ranking yields, as plain data.
 
 use super::plan::RankBy;
 use super::question::Question;
@@ -7,7 +7,6 @@ use crate::pipeline::Totals;
 use crate::sorted::Item;
 use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
-use std::io;
 
 /// What a bounded summary knows of a key.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
@@ -257,25 +256,6 @@ impl Item for TopSlice {
         let missed = self.recall.iter().flat_map(|recall| &recall.missed);
         let missed: usize = missed.map(|key| key.len() + size_of::<String>()).sum();
         self.keys.iter().map(of_key).sum::<usize>() + missed
-    }
-}
-
-/// Takes slices in the order of time.
-pub trait TopSink {
-    /// Takes a slice.
-    ///
-    /// # Errors
-    ///
-    /// It could not be written.
-    fn slice(&mut self, slice: &TopSlice) -> io::Result<()>;
-
-    /// Hands on what it has gathered: no slice may come for a while.
-    ///
-    /// # Errors
-    ///
-    /// It could not be written.
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
     }
 }
 

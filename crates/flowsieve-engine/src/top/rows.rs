@@ -1,10 +1,10 @@
 //! The slices on their way to the sink, in the order of time, and their sums.
 
 use super::question::Question;
-use super::results::{Recall, TopSink, TopSlice, TopSummary};
+use super::results::{Recall, TopSlice, TopSummary};
 use super::workers::MISSED_NAMED;
 use crate::inputs::InputResult;
-use crate::pipeline::{ClosedSlice, Cut, Edges, Totals};
+use crate::pipeline::{ClosedSlice, Cut, Edges, SliceSink, Totals};
 use crate::sorted::Sorted;
 use std::collections::BTreeMap;
 use std::io;
@@ -15,7 +15,7 @@ const WAITING_BYTES: u64 = 8 << 20;
 /// Collects slices until all inputs were read, since one may be counted once more, or, in a live
 /// run, until they are final.
 pub(super) struct TopRows<'a> {
-    sink: &'a mut dyn TopSink,
+    sink: &'a mut dyn SliceSink<TopSlice>,
     edges: Edges,
     waiting: Sorted<TopSlice>,
     /// How often the inputs were read before.
@@ -52,7 +52,7 @@ pub(crate) struct Sums {
 }
 
 impl<'a> TopRows<'a> {
-    pub(super) fn new(sink: &'a mut dyn TopSink, edges: Edges, is_live: bool) -> Self {
+    pub(super) fn new(sink: &'a mut dyn SliceSink<TopSlice>, edges: Edges, is_live: bool) -> Self {
         let live = is_live.then(Live::default);
         Self { sink, edges, waiting: Sorted::new(WAITING_BYTES), revision: 0, live }
     }

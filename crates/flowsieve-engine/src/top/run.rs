@@ -2,10 +2,10 @@
 
 use super::extract::TopExtractor;
 use super::plan::TopPlan;
-use super::results::{TopSink, TopSummary};
+use super::results::{TopSlice, TopSummary};
 use super::rows::TopRows;
 use super::stage::TopStage;
-use crate::pipeline::{Cut, Edges, Reread, RunError, SlicePipeline, Watch};
+use crate::pipeline::{Cut, Edges, Reread, RunError, SlicePipeline, SliceSink, Watch};
 use std::sync::Arc;
 
 /// Finds the keys with the most distinct others in each slice of the inputs, which are one trace in
@@ -19,7 +19,7 @@ use std::sync::Arc;
 /// The plan does not hold, the sink failed, or a worker panicked.
 pub fn top(
     plan: &TopPlan,
-    sink: &mut dyn TopSink,
+    sink: &mut dyn SliceSink<TopSlice>,
     watch: &dyn Watch,
 ) -> Result<TopSummary, RunError> {
     plan.check()?;
