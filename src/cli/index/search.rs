@@ -191,7 +191,7 @@ pub(super) fn run(args: &SearchArgs, run: &mut Run) -> Result<Outcome> {
     if explanation.captures_in_part > 0 {
         say(format_args!(
             "of {} the index holds only some packets, as `flowsieve index stats --captures` lists; what it lacks was not searched",
-            counted(explanation.captures_in_part as u64, "capture", "captures")
+            counted(explanation.captures_in_part, "capture", "captures")
         ));
     }
     let (mut problems, mut interrupted) = (Vec::new(), explanation.interrupted);
@@ -267,7 +267,7 @@ fn write(
         say(format_args!("{packets} written to {}", path.shown()));
     }
     if extracted.logs > 0 && !run.is_quiet() {
-        let logs = counted(extracted.logs as u64, "log", "logs");
+        let logs = counted(extracted.logs, "log", "logs");
         say(format_args!("{logs} with answers: logs have no packets to write"));
     }
     Ok(false)
