@@ -353,7 +353,7 @@ function chart(figure, at, zoom) {
         const [[low, high], [nextLow, nextHigh]] = [ends[row], ends[row + 1]];
         path += "M" + px(from[0]) + " " + px(level(low)) + "L" + px(to[0]) + " " + px(level(nextLow)) + "V" + px(level(nextHigh)) + "L" + px(from[0]) + " " + px(level(high)) + "z";
       }
-      if (path) shape("path", { class: "band", d: path }, made);
+      if (path) shape("path", { class: "interval", d: path }, made);
     }
 
     function errors(made, ends, spots, level) {

@@ -373,7 +373,7 @@ fn band(svg: &mut Markup, series: &Series, plot: Rect, spans: &Spans) {
             path.push('z');
         }
     }
-    svg.empty("path", &[("class", &"band"), ("d", &path)]);
+    svg.empty("path", &[("class", &"interval"), ("d", &path)]);
 }
 
 /// Draws errors as bars around the points, with feet if there are few.
