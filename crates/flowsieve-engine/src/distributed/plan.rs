@@ -69,6 +69,7 @@ pub(super) enum Form {
 
 impl Outline<'_> {
     /// Returns the plan in this many shards, where no number depends on them.
+    #[must_use]
     pub fn in_shards(mut self, shards: Option<u32>) -> Self {
         if let (Run::Flows(_) | Run::Export(_), None, Some(shards)) =
             (self.run, self.slicing.width_ns, shards)
