@@ -78,7 +78,7 @@ fn exact_numbers_are_those_of_the_flows() {
 /// A sentence about one key, two and more.
 #[test]
 fn the_footer_counts_keys_as_a_person_does() {
-    for (number, words) in [("1", "the same key"), ("2", "both keys"), ("3", "all 3 keys")] {
+    for (number, words) in [("1", "this key"), ("2", "both keys"), ("3", "all 3 keys")] {
         let out = flowsieve(&["top", "-n", number, CAPTURE]).done();
         assert!(out.contains(&format!("finds {words}")), "{out}");
     }
