@@ -296,7 +296,7 @@ pub(super) fn title(parameters: &CountParameters) -> String {
                 Some(probes) => {
                     let design = parameters.design.as_ref();
                     let more = design.map_or_else(String::new, CountDesign::words);
-                    let variant = hash_variant(parameters.filter);
+                    let variant = hash_variant(parameters.filter());
                     let hash = variant.map_or_else(String::new, |it| format!(", {it} hash"));
                     ("filter", format!(", k = {probes}{hash}{more}"))
                 }

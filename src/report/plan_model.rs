@@ -162,7 +162,7 @@ pub(super) fn structure_columns<'a>() -> Columns<StructureRow<'a>> {
         .inlined("weighted_fpr", |row| row.row.weighted)
         .doc("their weighted mean, with 1 where there is no answer")
         .unit("share")
-        .inlined("measured_fpr", |row| {
+        .inlined("measured_rates", |row| {
             row.row.measured.as_ref().map(|measured| measured.rates.clone()).unwrap_or_default()
         })
         .doc("measured false-positive rate of each combination in `wanted`, of a filter that is built of the sample; null where the structure gives no answer; empty if it was not measured")
@@ -223,7 +223,7 @@ pub(super) fn line_columns<'a>() -> Columns<StructureRow<'a>> {
     let wanted = |row: &StructureRow<'a>| row.wanted.as_ref().map(|(_, wanted)| wanted.clone());
     structure_columns()
         .without("fpr")
-        .without("measured_fpr")
+        .without("measured_rates")
         .inlined("wanted", move |row| wanted(row).map_or_else(Vec::new, |wanted| wanted.attributes))
         .doc("the combination")
         .inlined("weight", move |row| wanted(row).map_or(0.0, |wanted| wanted.weight))

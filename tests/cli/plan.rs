@@ -360,7 +360,7 @@ fn a_sample_decides_by_what_was_measured() {
         let recommended = document["recommended"].as_str().unwrap();
         let best = structure(&document, recommended);
         assert!(measured(best).unwrap() <= 1.2 * lowest, "{document}");
-        let rates = best["measured_fpr"].as_array().unwrap();
+        let rates = best["measured_rates"].as_array().unwrap();
         assert_eq!(rates.len(), wants.len() / 2);
         assert!(document["reason"].as_str().unwrap().contains("measured rate"));
         let line = ["compare", "--format", "json", "--filter", "plan", "--slice", "all", capture];
