@@ -362,13 +362,13 @@ impl DividedJob {
     }
 
     /// Returns the result of a piece that could not be read and is left out.
-    fn unread<'py>(
-        &self,
-        py: Python<'py>,
+    #[staticmethod]
+    fn unread(
+        py: Python<'_>,
         piece: String,
         path: PathBuf,
         sentence: String,
-    ) -> PyResult<Bound<'py, PyBytes>> {
+    ) -> PyResult<Bound<'_, PyBytes>> {
         let piece = pieces_of(&[piece])?.remove(0);
         let error = TraceError { path, offset: None, kind: TraceErrorKind::Reported { sentence } };
         let unread = InputPart::unread(&piece, &error);

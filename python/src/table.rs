@@ -185,15 +185,12 @@ fn append<'py>(
             let mut push = |key: Option<usize>| {
                 values.push(key.map_or_else(|| py.None().into_bound(py), |key| words[key].clone()));
             };
-            match **key {
-                DataType::Int16 => {
-                    let keys = dictionary.keys().as_primitive::<Int16Type>();
-                    keys.iter().for_each(|key| push(key.map(|key| key as usize)));
-                }
-                _ => {
-                    let keys = dictionary.keys().as_primitive::<Int32Type>();
-                    keys.iter().for_each(|key| push(key.map(|key| key as usize)));
-                }
+            if **key == DataType::Int16 {
+                let keys = dictionary.keys().as_primitive::<Int16Type>();
+                keys.iter().for_each(|key| push(key.map(|key| key as usize)));
+            } else {
+                let keys = dictionary.keys().as_primitive::<Int32Type>();
+                keys.iter().for_each(|key| push(key.map(|key| key as usize)));
             }
             Ok(())
         }
