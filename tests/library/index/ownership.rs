@@ -3,13 +3,15 @@
 use super::{Kept, build, pieces, settings, writer};
 use flowsieve::filters::FilterKind;
 use flowsieve::hashing::Checksum;
-use flowsieve::index::{Added, IndexError, IndexQuery, IndexWriter, adopt, search, stats, verify};
+use flowsieve::index::{Added, IndexError, IndexQuery, IndexWriter, search, stats, verify};
 use flowsieve::trace::StopFlag;
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// A folder with captures, an index `A` and perhaps nodes.
@@ -54,7 +56,25 @@ impl Place {
 
 /// Why this index is not opened for writing.
 fn refused(archive: &Path) -> String {
-    IndexWriter::open(archive).unwrap_err().to_string()
+    free(|| IndexWriter::open(archive)).unwrap_err().to_string()
+}
+
+/// Adopts nodes; like `writer`.
+fn adopt(archive: &Path, nodes: &[PathBuf]) -> Result<usize, IndexError> {
+    free(|| flowsieve::index::adopt(archive, nodes))
+}
+
+/// Waits for a lock that was given back.
+fn free<T>(open: impl Fn() -> Result<T, IndexError>) -> Result<T, IndexError> {
+    let started = Instant::now();
+    loop {
+        match open() {
+            Err(IndexError::Busy(_)) if started.elapsed() < Duration::from_secs(2) => {
+                sleep(Duration::from_millis(2));
+            }
+            opened => return opened,
+        }
+    }
 }
 
 /// All files below a folder with their content; links as where they lead.
