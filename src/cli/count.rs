@@ -163,9 +163,9 @@ pub(crate) fn run(args: &CountArgs, run: &mut Run) -> Result<Outcome> {
     let mut who = args.who(&plan)?;
     let label = label_of_both(&plan, continued.as_ref());
     if !label.is_complete {
-        run.remark(
-            "the filter to go on from lacks elements: an input could not be read to its end when it was saved",
-        );
+        say(format_args!(
+            "flowsieve: the filter to go on from lacks elements: an input could not be read to its end when it was saved"
+        ));
     }
     let traffic = od.traffic.as_mut().map(|it| it as &mut dyn Observer);
     let ranked = who.as_mut().map(|it| it as &mut dyn Observer);

@@ -4,6 +4,7 @@ use super::options::{FormatArgs, OutputArgs};
 use super::output::Output;
 use super::run::{PARTIAL, Run, UNWRITTEN};
 use super::same_file::keep_apart;
+use super::say::say;
 use super::timezone::ZoneArgs;
 use super::{Outcome, UsageError};
 use anyhow::{Context, Result, anyhow, bail};
@@ -268,7 +269,7 @@ fn query(args: &QueryArgs, run: &mut Run) -> Result<Outcome> {
     let output = args.output.open(run)?;
     let is_complete = asked.label.is_complete;
     if !is_complete {
-        say_incomplete(run, &args.file, "`no` means not seen in what was read");
+        say_incomplete(&args.file, "`no` means not seen in what was read");
     }
     let mut answers =
         AnswerReport::begin(args.format.format, is_complete, output).context(UNWRITTEN)?;
@@ -308,9 +309,9 @@ fn query(args: &QueryArgs, run: &mut Run) -> Result<Outcome> {
     Ok(outcome)
 }
 
-fn say_incomplete(run: &Run, path: &Path, meaning: &str) {
-    run.remark(format_args!(
-        "{}: an input could not be read to its end when this filter was saved, so {meaning}",
+fn say_incomplete(path: &Path, meaning: &str) {
+    say(format_args!(
+        "flowsieve: {}: an input could not be read to its end when this filter was saved, so {meaning}",
         path.shown()
     ));
 }
@@ -349,7 +350,7 @@ fn intersect(args: &IntersectArgs, run: &mut Run) -> Result<Outcome> {
     let [first, second] = files.each_ref().map(PathBuf::as_path);
     for path in [first, second] {
         if ElementLabel::parse(load(path)?.label()).is_some_and(|label| !label.is_complete) {
-            say_incomplete(run, path, "the counts are of what was read");
+            say_incomplete(path, "the counts are of what was read");
         }
     }
     let counts = [by_fill(&[first])?, by_fill(&[second])?, by_fill(&[first, second])?];
