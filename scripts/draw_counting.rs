@@ -59,7 +59,7 @@ fn curves(bytes: u64, loads: &[Load]) -> [Series; 3] {
                 // Elements are whole numbers; the axis ends at a round number of bits.
                 x: (800.0 * bytes as f64 / load.elements).round() / 100.0,
                 y: value(load),
-                error: 0.0,
+                errors: [0.0; 2],
             })
             .collect(),
         style,
