@@ -63,9 +63,8 @@ use request::Target;
 pub use request::{Goal, PlanRequest, PlannerError, RateRule, Wanted};
 pub use row::{Design, Measured, Plan, PlanRow};
 
-use crate::comparison::Measure;
 pub use crate::filters::Structure;
-use crate::filters::{FilterKind, FilterSpec, Shape, Workload};
+use crate::filters::{FilterKind, FilterSpec, Measure, Shape, Workload};
 use matrices::WEIGHTS_WORK;
 
 /// Plans every structure of the request and recommends one.

@@ -262,7 +262,7 @@ fn what_is_not_answered_is_said_and_not_recommended() {
     let plan = plan(&request(2, &[(3, 1.0), (1, 1.0)], &n, Goal::Memory { bytes: 8192 })).unwrap();
     assert_eq!(plan.rows.len(), Structure::all().count());
     for row in &plan.rows {
-        let whole_only = ["bloom", "counting", "split-counting", "scalable", "dleft"];
+        let whole_only = ["bloom", "counting", "split-counting", "scalable", "dleft", "cuckoo"];
         let expected = match row.structure.name() {
             name if whole_only.contains(&name) => [true, false],
             "hll" | "ell" => [false, false],

@@ -202,6 +202,12 @@ fn a_signal_ends_the_reading_of_a_file() {
             partial[totals]["complete"] = true.into();
             partial["inputs"][0]["path"] = text(&cut).into();
         }
+        // A reading that a signal ended is not repeated to measure candidates.
+        if command == "plan" {
+            assert_eq!(partial["sample"], whole["sample"]);
+            assert!(partial["reason"].as_str().unwrap().ends_with("computed, not measured"));
+            continue;
+        }
         assert_eq!(partial, whole, "{command}");
     }
 }
@@ -319,10 +325,18 @@ fn a_terminal_that_goes_away_leaves_the_result_and_nohup_goes_on() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.csv");
     let line = ["count", "-", "--format", "csv", "-o", text(&path)];
-    check_end(&interrupted(&line, "HUP"), "HUP");
-    assert_eq!(names_in(folder.path()), ["x.csv.partial"]);
     if !cfg!(target_os = "linux") {
         return;
+    }
+    // Under nohup, this test and what it starts ignore the signal.
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap();
+    let is_ignored = u64::from_str_radix(ignored.trim(), 16).unwrap() & 1 == 1;
+    let mut names = vec!["x.csv"];
+    if !is_ignored {
+        check_end(&interrupted(&line, "HUP"), "HUP");
+        assert_eq!(names_in(folder.path()), ["x.csv.partial"]);
+        names.push("x.csv.partial");
     }
     let script = "trap '' HUP; exec \"$0\" \"$@\"";
     let mut child = Command::new("sh")
@@ -340,7 +354,7 @@ fn a_terminal_that_goes_away_leaves_the_result_and_nohup_goes_on() {
     drop(stdin);
     let run = ended(child);
     assert_eq!((run.code, run.err.as_str()), (Some(0), ""));
-    assert_eq!(names_in(folder.path()), ["x.csv", "x.csv.partial"]);
+    assert_eq!(names_in(folder.path()), names);
 }
 
 /// Rows of half a capture look like those of a whole one in CSV and Parquet, so the file does not

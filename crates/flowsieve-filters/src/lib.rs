@@ -123,8 +123,8 @@ pub use ribbon::{RibbonFilter, RibbonInPlace};
 pub use scalable::{Refill, ScalableFilter, ScalableSpec};
 pub use sliding::{PaneBitmap, PaneCounts, SlidingBitmap};
 pub use spec::{
-    FilterKind, FilterSpec, Known, Query, Reach, Search, Shape, Sizing, SpecError, Structure,
-    Workload,
+    FilterKind, FilterSpec, Known, Measure, Query, Reach, Search, Shape, Sizing, SpecError,
+    Structure, Workload,
 };
 pub use split_counting::SplitCountingSpec;
 pub use subset::{PlannedCombination, SubsetFilter, SubsetSpec};

@@ -34,9 +34,7 @@ pub mod statistics;
 mod trial;
 mod truth;
 
-pub use plan::{
-    AUTO_EIGHTHS, ComparePlan, Contender, Measure, ProbeRule, Recommend, Seeds, Sizes, Weigh,
-};
+pub use plan::{AUTO_EIGHTHS, ComparePlan, Contender, ProbeRule, Recommend, Seeds, Sizes, Weigh};
 pub use results::{
     Comparison, CountErrors, CountKind, Entry, Expected, ExpectedFrom, Floor, JudgedSlice,
     Negatives, PairVerdict, QueryResult, Replicate, SeedErrors,

@@ -5,7 +5,7 @@ use super::results::Expected;
 use super::statistics::{LOOKS, Margin};
 use super::truth::Floors;
 use crate::elements::{ElementKind, ElementRule};
-use crate::filters::{FilterKind, FilterSpec, Structure, Workload};
+use crate::filters::{FilterKind, FilterSpec, Measure, Structure, Workload};
 use crate::memory::can_allocate;
 use crate::pipeline::{Align, PlanError, RunError, Slicing};
 use crate::plan::TracePlan;
@@ -78,11 +78,6 @@ impl From<FilterKind> for Contender {
 
 /// Returns the best filter for some queries in this many bytes, if there is one.
 pub type Weigh = fn(&Workload<'_>, bytes: u64) -> Option<FilterSpec>;
-
-/// Measures a filter on elements: which share of the queries for each wanted combination, all of
-/// them for absent values, it answers by yes (`None` where it has no answer). `None` if nothing can
-/// be measured.
-pub type Measure<'a> = dyn FnMut(&FilterSpec) -> Option<Vec<Option<f64>>> + 'a;
 
 /// As [`Weigh`]; may measure filters first.
 pub type Recommend = fn(&Workload<'_>, bytes: u64, &mut Measure<'_>) -> Option<FilterSpec>;

@@ -1,11 +1,11 @@
 //! The run: the pipeline's reading and slicing, with the comparison as its stage.
 
 use super::evaluation::evaluate;
-use super::plan::Measure;
 use super::stage::{Collected, CompareStage};
 use super::trial::Trial;
 use super::{ComparePlan, Comparison, Contender, Entry, Expected};
 use crate::elements::Extractor;
+use crate::filters::Measure;
 use crate::hashing::Digester;
 use crate::memory::MEMORY_REFUSED;
 use crate::pipeline::{

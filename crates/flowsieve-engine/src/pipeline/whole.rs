@@ -139,9 +139,10 @@ impl Whole {
             let (mut wanted, mut found) = ([0; CHUNK], 0);
             for (number, (&digest, &sighting)) in digests.iter().zip(sightings).enumerate() {
                 let digest = digest.value();
-                let counts = (sighting == Sighting::First) | (digest & COMPLETE_BITS == 0);
+                let counts = usize::from(sighting == Sighting::First)
+                    | usize::from(digest & COMPLETE_BITS == 0);
                 wanted[found % CHUNK] = number as u8;
-                found += usize::from((digest & level == 0) & counts);
+                found += usize::from(digest & level == 0) & counts;
             }
             for &number in wanted.iter().take(found) {
                 sample.add(digests[usize::from(number)], slice);

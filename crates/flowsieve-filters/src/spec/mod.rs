@@ -16,7 +16,7 @@ mod tests;
 pub(crate) use self::descriptor::{Descriptor, Parameters};
 pub use self::descriptor::{Reach, Search};
 pub use self::error::SpecError;
-pub use self::query::{Known, Query, Workload};
+pub use self::query::{Known, Measure, Query, Workload};
 pub use self::registry::{FilterKind, FilterSpec};
 pub use self::shape::Shape;
 pub use self::sizing::Sizing;

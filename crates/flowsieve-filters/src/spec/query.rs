@@ -55,6 +55,11 @@ impl Query<'_> {
     }
 }
 
+/// Measures a filter on elements: which share of the queries for each wanted combination, all of
+/// them for absent values, it answers by yes (`None` where it has no answer). `None` if nothing can
+/// be measured.
+pub type Measure<'a> = dyn FnMut(&FilterSpec) -> Option<Vec<Option<f64>>> + 'a;
+
 /// A mixture of queries to a filter, and the elements in it.
 #[derive(Clone, Copy)]
 pub struct Workload<'a> {
