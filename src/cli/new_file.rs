@@ -20,12 +20,11 @@ impl NewFile {
     /// Creates a file for this path, with the permissions of the file that it replaces, or those that
     /// any new file gets.
     pub(super) fn create(path: &Path) -> io::Result<Self> {
-        let new = match unnamed(folder_of(path)) {
-            Some(file) => Self { file, temporary: None },
-            None => {
-                let (file, temporary) = named(path, |path| File::create_new(path))?.into_parts();
-                Self { file, temporary: Some(temporary) }
-            }
+        let new = if let Some(file) = unnamed(folder_of(path)) {
+            Self { file, temporary: None }
+        } else {
+            let (file, temporary) = named(path, |path| File::create_new(path))?.into_parts();
+            Self { file, temporary: Some(temporary) }
         };
         if let Ok(older) = fs::metadata(path) {
             permit(&new.file, &older)?;

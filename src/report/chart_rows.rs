@@ -124,7 +124,7 @@ fn with_error(point: &Point, scale: Scale) -> String {
     let value = written(scale, point.y);
     match point.errors {
         [down, up] if down <= 0.0 && up <= 0.0 => value,
-        [down, up] if down == up => format!("{value} ± {}", written(scale, up)),
+        [down, up] if down.to_bits() == up.to_bits() => format!("{value} ± {}", written(scale, up)),
         [down, up] => {
             let [low, high] = [point.y - down, point.y + up].map(|end| written(scale, end));
             format!("{value} ({low} to {high})")

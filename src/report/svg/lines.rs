@@ -381,7 +381,9 @@ fn errors(svg: &mut Markup, series: &Series, plot: Rect, spans: &Spans) {
     let mut path = String::new();
     let feet = series.points.len() <= FEET;
     let mut column = f64::NEG_INFINITY;
-    for point in series.points.iter().filter(|point| point.errors != [0.0; 2]) {
+    for point in
+        series.points.iter().filter(|point| point.errors.iter().any(|&length| length > 0.0))
+    {
         let end = |y: f64| {
             spans.spot(plot, point.x, point.y)?;
             spans.end(plot, point.x, y)

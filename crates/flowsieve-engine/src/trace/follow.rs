@@ -701,12 +701,13 @@ mod tests {
             ring.append("ring0", &capture(3..=count)[24..]);
             ring.await_packets(1..=count);
             let more = count * 2;
+            let before = more - 1;
             let bytes = capture(1..=more);
             let (name, copy) =
                 if is_compressed { ("ring0.gz", gzip(&bytes)) } else { ("copy", bytes) };
             ring.write(name, copy);
             ring.await_packets(1..=more);
-            ring.append("ring0", &capture(count + 1..=more - 1)[24..]);
+            ring.append("ring0", &capture(count + 1..=before)[24..]);
             ring.settle(1);
             ring.append("ring0", &capture(more..=more)[24..]);
             ring.settle(0);
