@@ -218,7 +218,10 @@ def _value(value: Any) -> bytes:
     if hasattr(value, "packed"):
         return bytes(value.packed)
     if hasattr(value, "__index__"):
-        return int(value.__index__() & (1 << 64) - 1).to_bytes(8, "little")
+        number = value.__index__()
+        if not -(1 << 63) <= number < 1 << 64:
+            raise UsageError(f"{number} has more than 64 bits; give it as bytes, str or an address")
+        return int(number & (1 << 64) - 1).to_bytes(8, "little")
     raise UsageError(f"a value is an integer, bytes, str or an address, not {type(value).__name__}")
 
 

@@ -14,8 +14,10 @@ Run as a program, the module prints the path of itself, for ``spark-submit``; ``
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
+import tempfile
 from collections.abc import Iterable
 from typing import Any
 
@@ -27,6 +29,7 @@ from flowsieve._errors import Error, UsageError
 from flowsieve._native import DividedJob
 from flowsieve._on_spark import count, export, flows, top
 from flowsieve._spark import ExportOnSpark, FlowsOnSpark, Run, threads_of
+from flowsieve._remote import is_remote
 from flowsieve.pieces import Plan
 
 __all__ = ["ExportOnSpark", "FlowsOnSpark", "count", "export", "flows", "top"]
@@ -46,6 +49,37 @@ def _say(lines: Iterable[str]) -> None:
         context._jvm.java.lang.System.err.println(line)
 
 
+def check_output(output: str | os.PathLike[str], files: Iterable[str]) -> None:
+    """Refuses an output that is a capture, that is no regular file, or whose folder is missing."""
+    path = os.path.realpath(output)
+    if not os.path.isdir(os.path.dirname(path)):
+        raise UsageError(f"the folder of {output} does not exist; make it first")
+    if not os.path.exists(path):
+        return
+    if not os.path.isfile(path):
+        raise UsageError(f"{output} is no regular file; leave --output out to write to standard output")
+    for file in files:
+        if not is_remote(file) and os.path.exists(file) and os.path.samefile(path, file):
+            raise UsageError(f"{output} is one of the captures; name another file with --output")
+
+
+def write_output(output: str | os.PathLike[str], report: bytes) -> None:
+    """Writes the report, whole or not at all. A link stays, and its target is replaced."""
+    path = os.path.realpath(output)
+    handle, new = tempfile.mkstemp(".tmp", ".flowsieve-", os.path.dirname(path))
+    try:
+        with open(handle, "wb") as file:
+            file.write(report)
+        mask = os.umask(0)
+        os.umask(mask)
+        os.chmod(new, os.stat(path).st_mode & 0o777 if os.path.exists(path) else 0o666 & ~mask)
+        os.replace(new, path)
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            os.remove(new)
+        raise
+
+
 def main(words: list[str]) -> int:
     """The program for spark-submit: the options of ``flowsieve count`` or ``flowsieve top``, and addresses."""
     from pyspark.sql import SparkSession
@@ -57,22 +91,26 @@ def main(words: list[str]) -> int:
         captures, output = DividedJob.named(words)
         spark = SparkSession.builder.appName(f"flowsieve {words[0]}").getOrCreate()
         try:
-            with Run(spark, Plan(words, captures, threads_of(spark)), None) as run:
+            plan = Plan(words, captures, threads_of(spark))
+            if output not in (None, "-"):
+                check_output(output, plan.files)
+            with Run(spark, plan, None) as run:
                 report, said, complete = run.report()
         finally:
             spark.stop()
     except Error as error:
         _say([f"flowsieve: {error}"])
         return 2 if isinstance(error, UsageError) else 1
-    if output is None:
+    _say(line for line, _path, _offset in said)
+    if output in (None, "-"):
         sys.stdout.buffer.write(report)
         sys.stdout.buffer.flush()
     else:
-        new = f"{os.fspath(output)}.{os.getpid()}.tmp"
-        with open(new, "wb") as file:
-            file.write(report)
-        os.replace(new, output)
-    _say(line for line, _path, _offset in said)
+        try:
+            write_output(output, report)
+        except OSError as error:
+            _say([f"flowsieve: {output}: the report cannot be written: {error.strerror}"])
+            return 1
     return 0 if complete else 1
 
 

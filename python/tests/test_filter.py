@@ -204,3 +204,11 @@ def test_a_save_follows_no_link_and_takes_no_name_of_others(saved, tmp_path):
     assert sorted(one.name for one in path.parent.iterdir()) == sorted([*decoys, path.name, link.name])
     for number, name in enumerate(decoys):
         assert (path.parent / name).read_bytes() == (b"mine" if number % 2 else b"theirs")
+
+
+def test_integers_beyond_64_bits_are_refused():
+    made = fs.Filter("bloom", memory="64KiB")
+    made.insert([1, 2**64 - 1])
+    for number in (2**64, -(2**63) - 1, int(ipaddress.ip_address("2001:db8::1"))):
+        with pytest.raises(fs.UsageError, match="more than 64 bits"):
+            made.contains(number)

@@ -150,6 +150,27 @@ PLANS = [
 ]
 
 
+def test_a_report_replaces_no_capture_and_leaves_no_name(tmp_path):
+    capture, link, report = tmp_path / "a.pcap", tmp_path / "link", tmp_path / "report"
+    capture.write_bytes(b"capture")
+    link.symlink_to(report)
+    for output, word in [
+        (capture, "one of the captures"),
+        (tmp_path / "missing" / "x", "does not exist"),
+        (tmp_path, "no regular file"),
+    ]:
+        with pytest.raises(fs.UsageError, match=word):
+            on_spark.check_output(output, [str(capture)])
+    on_spark.check_output(link, [str(capture)])
+    report.write_bytes(b"old")
+    report.chmod(0o600)
+    on_spark.write_output(link, b"new")
+    assert report.read_bytes() == b"new" and link.is_symlink() and report.stat().st_mode & 0o777 == 0o600
+    with pytest.raises(OSError):
+        on_spark.write_output(tmp_path, b"new")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.pcap", "link", "report"]
+
+
 @pytest.mark.parametrize("options", [PLANS[0], *(pytest.param(plan, marks=pytest.mark.long) for plan in PLANS[1:])], ids=str)
 def test_the_answer_is_that_of_one_process(session, options):
     equal(on_spark.count(session, TRACES, task_bytes=200_000, **options), fs.count(TRACES, **options))
