@@ -41,9 +41,11 @@ impl WireFormat for ShardTally {
 
 fn is_possible(estimate: Estimate) -> bool {
     let is_count = |number: f64| number >= 0.0 && number.is_finite();
+    // A filter that is full sees nothing new: what it misses from then on has no bound.
     let of_stream = match estimate.basis {
         Basis::Stream(seen) => [seen.next_mean, seen.next_variance],
         Basis::Scatter | Basis::Bounds { .. } => [0.0; 2],
     };
-    [estimate.distinct, estimate.variance].into_iter().chain(of_stream).all(is_count)
+    [estimate.distinct, estimate.variance].into_iter().all(is_count)
+        && of_stream.into_iter().all(|number| number >= 0.0)
 }
