@@ -138,7 +138,7 @@ def count(
     slice: Value = "1s",
     align: Literal["epoch", "first"] = "epoch",
     every: Value | None = None,
-    filter: Literal["subset", "bloom", "mdbf", "cmdbf", "cmdbf-xor", "cmdbf-xor-independent", "cartesian", "bfm", "cbfm", "wcbfm", "counting", "split-counting", "scalable", "dleft", "exact", "hll", "ell"] | None = None,
+    filter: Literal["subset", "bloom", "mdbf", "cmdbf", "cmdbf-xor", "cmdbf-xor-independent", "cartesian", "bfm", "cbfm", "wcbfm", "counting", "split-counting", "scalable", "dleft", "cuckoo", "exact", "hll", "ell"] | None = None,
     continue_: StrPath | None = None,
     memory: Value | None = None,
     fpr: Value | None = None,
@@ -182,7 +182,7 @@ def count(
     slice: Value = "1s",
     align: Literal["epoch", "first"] = "epoch",
     every: Value | None = None,
-    filter: Literal["subset", "bloom", "mdbf", "cmdbf", "cmdbf-xor", "cmdbf-xor-independent", "cartesian", "bfm", "cbfm", "wcbfm", "counting", "split-counting", "scalable", "dleft", "exact", "hll", "ell"] | None = None,
+    filter: Literal["subset", "bloom", "mdbf", "cmdbf", "cmdbf-xor", "cmdbf-xor-independent", "cartesian", "bfm", "cbfm", "wcbfm", "counting", "split-counting", "scalable", "dleft", "cuckoo", "exact", "hll", "ell"] | None = None,
     continue_: StrPath | None = None,
     memory: Value | None = None,
     fpr: Value | None = None,
@@ -225,7 +225,7 @@ def count(
     slice: Value = "1s",
     align: Literal["epoch", "first"] = "epoch",
     every: Value | None = None,
-    filter: Literal["subset", "bloom", "mdbf", "cmdbf", "cmdbf-xor", "cmdbf-xor-independent", "cartesian", "bfm", "cbfm", "wcbfm", "counting", "split-counting", "scalable", "dleft", "exact", "hll", "ell"] | None = None,
+    filter: Literal["subset", "bloom", "mdbf", "cmdbf", "cmdbf-xor", "cmdbf-xor-independent", "cartesian", "bfm", "cbfm", "wcbfm", "counting", "split-counting", "scalable", "dleft", "cuckoo", "exact", "hll", "ell"] | None = None,
     continue_: StrPath | None = None,
     memory: Value | None = None,
     fpr: Value | None = None,
@@ -456,7 +456,8 @@ def filter_query(
     `10.0.0.1,10.0.0.2,6,1234,80` a flow, `192.0.2.1,192.0.2.53,www.example.com` a DNS triple. A table answers each
     question by a line with the question, a tab and one word; the other formats have the same words:
 
-      yes      seen, or a false positive   no       not seen, for certain   apart    each value was seen, but perhaps in
+      yes      seen, or a false positive   no       not seen, for certain (if an input of the count could not be read to
+    its end, a            message says so: not seen in what was read)   apart    each value was seen, but perhaps in
     different elements: the filter cannot say   unknown  the filter keeps nothing about such a question, or looks at a
     sample of the elements            and not at this one: a crowded `subset` filter of a count does
 
@@ -491,6 +492,28 @@ def filter_union(
         Error: nothing could be read or written; UsageError: the arguments do not go together.
     """
     return Text(Command(command_line(["filter", "union"], filter_union, locals()), progress))
+
+
+def filter_intersect(
+    first: StrPath,
+    second: StrPath,
+    *,
+    progress: Progress = None,
+) -> Rows:
+    """Count what two saved filters have in common, and what is in either.
+
+    They must be such that `filter union` unites them. Counts are by the fill of the filters, each with its standard
+    error and bounds.
+
+    Args:
+        first: A saved filter.
+        second: Another one.
+        progress: ``True`` for a bar of tqdm, a bar, or a function of bytes read, packets and all bytes.
+
+    Raises:
+        Error: nothing could be read or written; UsageError: the arguments do not go together.
+    """
+    return Rows(Command(command_line(["filter", "intersect", "--format=arrows"], filter_intersect, locals()), progress))
 
 
 def flows(

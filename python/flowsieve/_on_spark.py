@@ -32,7 +32,7 @@ def count(
     slice: Value = "1s",
     align: Literal["epoch", "first"] = "epoch",
     every: Value | None = None,
-    filter: Literal["subset", "bloom", "mdbf", "cmdbf", "cmdbf-xor", "cmdbf-xor-independent", "cartesian", "bfm", "cbfm", "wcbfm", "counting", "split-counting", "scalable", "dleft", "exact", "hll", "ell"] | None = None,
+    filter: Literal["subset", "bloom", "mdbf", "cmdbf", "cmdbf-xor", "cmdbf-xor-independent", "cartesian", "bfm", "cbfm", "wcbfm", "counting", "split-counting", "scalable", "dleft", "cuckoo", "exact", "hll", "ell"] | None = None,
     continue_: StrPath | None = None,
     memory: Value | None = None,
     fpr: Value | None = None,
