@@ -88,11 +88,12 @@ def main(words: list[str]) -> int:
     try:
         if words[0] in ("flows", "export"):
             raise UsageError(f"the rows stay in Spark: call flowsieve.spark.{words[0]} and write its data frame")
-        captures, output = DividedJob.named(words)
+        captures, named = DividedJob.named(words)
+        output = None if named is None or os.fspath(named) == "-" else os.fspath(named)
         spark = SparkSession.builder.appName(f"flowsieve {words[0]}").getOrCreate()
         try:
             plan = Plan(words, captures, threads_of(spark))
-            if output not in (None, "-"):
+            if output is not None:
                 check_output(output, plan.files)
             with Run(spark, plan, None) as run:
                 report, said, complete = run.report()
@@ -102,7 +103,7 @@ def main(words: list[str]) -> int:
         _say([f"flowsieve: {error}"])
         return 2 if isinstance(error, UsageError) else 1
     _say(line for line, _path, _offset in said)
-    if output in (None, "-"):
+    if output is None:
         sys.stdout.buffer.write(report)
         sys.stdout.buffer.flush()
     else:
