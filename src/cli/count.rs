@@ -177,7 +177,7 @@ pub(crate) fn run(args: &CountArgs, run: &mut Run) -> Result<Outcome> {
     let mut summary =
         run.read(&plan.trace.inputs, |watch| count(&plan, extras, &mut sinks, watch))?;
     let is_read = summary.totals.complete && !run.has_problems();
-    summary.totals.complete = is_read && label.is_complete;
+    summary.totals.complete &= label.is_complete;
     let saved = saved.filter(|_| !summary.totals.interrupted);
     if let Some((filter, output)) = summary.filter.take().zip(saved) {
         args.save(run, filter, output, (label, is_read))?;
