@@ -136,12 +136,14 @@ mod tests {
     /// Two filters of 2,000 elements each, with and without common ones.
     #[test]
     fn what_two_filters_have_in_common_varies_as_the_formula_says() {
+        const RUNS: u64 = 300;
         for shared in [0, 100, 1000, 2000] {
             for lines in [false, true] {
                 let count = |sets: &[&[Digest]]| {
-                    let mut filter: Box<dyn MembershipFilter> = match lines {
-                        true => Box::new(SubsetFilter::new(40, 4)),
-                        false => Box::new(BloomFilter::new(20_480, 4)),
+                    let mut filter: Box<dyn MembershipFilter> = if lines {
+                        Box::new(SubsetFilter::new(40, 4))
+                    } else {
+                        Box::new(BloomFilter::new(20_480, 4))
                     };
                     for &whole in sets.iter().copied().flatten() {
                         filter.insert(ElementDigests { whole, attributes: &[] });
@@ -154,7 +156,6 @@ mod tests {
                     };
                     fill.unwrap()
                 };
-                const RUNS: u64 = 300;
                 let (mut inside, mut sum, mut squares, mut predicted) = (0, 0.0, 0.0, 0.0);
                 for run in 0..RUNS {
                     let digester = Digester::new(run);
