@@ -178,7 +178,8 @@ fn a_filter_from_a_pipe_takes_as_much_memory_as_its_parameters_say() {
         checksum.update(bytes);
         checksum.value().to_le_bytes()
     };
-    let head = (44..).find(|&end| whole[end..end + 8] == sum(&whole[..end])).unwrap();
+    let head =
+        (44..whole.len() - 8).find(|&end| whole[end..end + 8] == sum(&whole[..end])).unwrap();
     let mut lie = whole;
     lie[16..24].copy_from_slice(&(1_u64 << 60).to_le_bytes());
     let heads = [lie.clone(), [&lie[..head], &sum(&lie[..head]), &lie[head + 8..]].concat()];

@@ -42,7 +42,6 @@ fn check_row(row: &PlanRow, attributes: usize) -> Result<(), TestCaseError> {
 }
 
 /// The filter's parameters are those of the row.
-#[expect(clippy::match_wildcard_for_single_variants, reason = "a new structure needs no row here")]
 fn check_parameters(
     spec: &FilterSpec,
     design: &Shape,
