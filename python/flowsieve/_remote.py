@@ -105,7 +105,7 @@ class SkippedFile:
         return SkippedFile(self._file(offset))
 
     def read(self, length: int) -> bytes:
-        """At most so many bytes; none at the end, or if nothing can be read."""
+        """Reads up to this many bytes; empty at the end, or if the file cannot be read."""
         assert isinstance(self._file, ReadAhead)
         with contextlib.suppress(Error, OSError):
             return self._file.read(length)
@@ -146,7 +146,7 @@ class ReadAhead:
         self._piece = self._take()
 
     def read(self, length: int) -> bytes:
-        """At most so many bytes; none at the end."""
+        """Reads up to this many bytes; empty at the end."""
         if self._at == len(self._piece):
             self._piece, self._at = self._take(), 0
         piece = self._piece[self._at : self._at + length]
@@ -205,7 +205,7 @@ def found(
 
 
 def _size_of(path: Any) -> int | None:
-    # What cannot be looked at has a worker to say why.
+    # If the driver cannot read it, a worker reports why.
     with contextlib.suppress(OSError):
         return os.path.getsize(path)
     return None

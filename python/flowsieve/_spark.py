@@ -188,7 +188,7 @@ class Run:
     def _joined(
         self, made: Callable[[Reduced], Iterator[Any]], reduced: Callable[[_Reduce], tuple[DataFrame, list[bytes]]]
     ) -> tuple[DataFrame, list[bytes]]:
-        """What `reduced` makes of all parts, and the tallies."""
+        """Returns the output of `reduced` for all parts, and the tallies."""
         again = self._plan.tasks
         is_one_job = len(self._plan.pieces) * self._buckets <= _MOST_ENDS
         maps = [self._map(again, self._buckets if is_one_job else 1)]
@@ -222,7 +222,7 @@ class Run:
         return self._spark.createDataFrame(pieces).mapInArrow(_Map(self._plan.worker, self._buckets, copies), _PARTS)
 
     def _reduced(self, reduce: _Reduce, schema: Any) -> DataFrame:
-        """What is made of each shard of a slice."""
+        """Returns the result for each shard of a slice."""
         parts, buckets = self._parts, self._buckets
         # The bucket is the partition, where Spark has that.
         divide = getattr(parts, "repartitionById", parts.repartition)
@@ -421,7 +421,7 @@ def threads_of(spark: SparkSession) -> int:
 
 
 def _explained(error: Exception, files: list[str]) -> Exception:
-    """What a worker raised, with the sentence that names the file and not Spark's traceback."""
+    """Returns the error that a worker raised, with its sentence in place of Spark's traceback."""
     if isinstance(error, Error):
         return error
     text = str(error)

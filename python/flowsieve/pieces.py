@@ -50,7 +50,7 @@ Piece: TypeAlias = tuple[str, str, "int | None"]
 
 
 class Worker(NamedTuple):
-    """What all workers know of a run. It can be pickled."""
+    """Parameters of a run, the same for all workers. It can be pickled."""
 
     text: str
     shards: int | None
@@ -107,7 +107,7 @@ class Task(NamedTuple):
 
 
 class Reduced(NamedTuple):
-    """What `reduce` makes of parts: tallies, rows of lists and exports, and by shard what is to be counted over all slices."""
+    """Output of `reduce`: tallies, rows, and for each shard the elements to count over all slices."""
 
     tallies: list[bytes]
     tables: list[_native.Table]
@@ -221,7 +221,7 @@ class Plan:
         return self._packed(again)
 
     def reducer(self, buckets: int = 1) -> Reducer:
-        """Reduces the parts of so many buckets."""
+        """Reduces the parts of this many buckets."""
         return Reducer(self.worker, self.job.table(), self.worker.shards is not None and self.worker.shards >= buckets)
 
     def report(self, tallies: Iterable[bytes]) -> Report:

@@ -61,7 +61,7 @@ struct Job {
     parameters: Map<String, Value>,
 }
 
-/// A plan in a number of shards of its own.
+/// A plan with its own number of shards.
 struct Sharded<'a>(&'a DividedPlan, Option<u32>);
 
 impl PiecePlan for Sharded<'_> {

@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("mypy")
 
 ROOT = Path(__file__).resolve().parents[2]
-# What the examples take for granted.
+# Names that the examples use without defining them.
 GIVEN = """
 import tempfile
 from typing import Any

@@ -32,7 +32,7 @@ STRUCTURES = [
 
 
 def parts_of(plan, budget=BUDGET):
-    """What all tasks emit, and what became of their pieces."""
+    """Returns the parts that all tasks emit, and the ends of their pieces."""
     shuffled, tasks = [], plan.tasks
     while tasks:
         ends = []
@@ -586,7 +586,7 @@ class TestRemote:
         assert pieces.report(plan, [pieces.reduce(plan.reducer(), parts)]).totals.packets == 8000
 
     def test_requests_and_bytes_are_few(self, stored, monkeypatch):
-        """What a store is asked for, by method: with its bytes."""
+        """Requests to the store, by method, with their bytes."""
         asked = []
         kind = type(stored)
         for name in ("info", "ls", "cat_file"):

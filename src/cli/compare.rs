@@ -381,7 +381,7 @@ impl CompareArgs {
             combinations = ComparePlan::usual_combinations(kind);
         }
         let contenders = self.contenders()?;
-        // What a plan makes for parts of elements has no count of whole ones.
+        // A filter planned for parts of elements has no count of whole elements.
         let is_counted = wanted.iter().any(|wanted| wanted.mask == kind.all());
         let has_count = |it: &Contender| is_counted || *it != Contender::Planned;
         let counted: Vec<Contender> = contenders.iter().copied().filter(has_count).collect();

@@ -109,7 +109,7 @@ impl Output {
         } else if is_stream(named, &io::stderr()) {
             Ok(Target::Error(io::stderr()))
         } else if let Some(is_open) = is_special(&path) {
-            // What others write to an open file stays, too.
+            // Appends, so that what other writers of an open file wrote stays.
             let file = OpenOptions::new().write(true).append(is_open).open(&path);
             file.map(Target::Special)
         } else if path.is_symlink() {

@@ -144,7 +144,7 @@ pub(super) fn rate(settings: &Settings) -> Found {
     Ok(found)
 }
 
-/// What the report says of Bloom and counting filters.
+/// Claims of the report about Bloom and counting filters.
 fn claims_about_others(settings: &Settings, found: &mut Findings) {
     let names = settings.scale.pick(1_000, 100_000, 1_000_000);
     let hits = false_positives(settings, (10, names, names), || {

@@ -152,7 +152,7 @@ impl Drop for NewFiles {
 /// Puts a file in the place of another one: readers see the old one or the new one.
 pub(super) fn replace(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), IndexError> {
     let temporary = folder.join(format!("{name}{TEMPORARY}"));
-    // What a killed writer left is not written to: somebody may have linked it.
+    // Never writes to a file that a killed writer left: somebody may have linked it.
     match fs::symlink_metadata(&temporary) {
         Err(error) if error.kind() == ErrorKind::NotFound => {}
         Ok(_) if is_begun(&temporary) => {

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 /// Sentences that are kept. An index that was made to do harm has one for each of its files.
 const MOST_PROBLEMS: usize = 1000;
 
-/// What cannot be read, a sentence each.
+/// Problems of reading, one sentence each.
 #[derive(Debug, Default)]
 pub(super) struct Problems {
     sentences: Vec<String>,

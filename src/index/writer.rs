@@ -352,7 +352,7 @@ impl IndexWriter {
 
     /// Whether a capture of this content is in the index. If its file has another content now, or is
     /// gone, it is in this one from now on: what is in its place must not take its place in the index.
-    /// What was in this file before leaves.
+    /// Removes the earlier entry of this path.
     fn knows(
         &mut self,
         (digest, _): (u128, u64),
@@ -533,7 +533,7 @@ impl IndexWriter {
         let archive = &self.catalog.archive;
         let is_empty = Catalog::load(archive)
             .is_ok_and(|now| now.id == self.catalog.id && now.segments.is_empty());
-        // What a journal names was not deleted, and the next writer does it.
+        // The next writer deletes the files that the journal names.
         let is_removed = is_empty
             && !archive.join(JOURNAL).exists()
             && fs::remove_file(archive.join(CATALOG)).is_ok();

@@ -47,7 +47,7 @@ pub struct PlanRow {
 /// False-positive rates that were measured on a sample.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measured {
-    /// Of each wanted combination; `None` where it is not answered.
+    /// Rate of each wanted combination; `None` if the structure does not answer it.
     pub rates: Vec<Option<f64>>,
     /// Weighted rate, with 1 for what is not answered.
     pub weighted: f64,

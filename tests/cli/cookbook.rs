@@ -34,15 +34,17 @@ fn run(line: &str, folder: &Path, python: &str) -> String {
         .unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success(), "{line}: {text}");
-    // What is read from a directory of this machine has its name.
-    text.replace(&*folder.to_string_lossy(), "…").lines().map(str::trim_end).fold(
-        String::new(),
-        |mut all, line| {
-            all.push_str(line);
-            all.push('\n');
-            all
-        },
-    )
+    // Directories of this machine are no part of a page: that of the commands, and that to which its
+    // link to the captures leads.
+    let captures = fs::canonicalize(repository()).unwrap();
+    let text = [folder, &captures]
+        .iter()
+        .fold(text, |text, folder| text.replace(&*folder.to_string_lossy(), "…"));
+    text.lines().map(str::trim_end).fold(String::new(), |mut all, line| {
+        all.push_str(line);
+        all.push('\n');
+        all
+    })
 }
 
 /// The page with the output of each of its commands as it is now, and how many there were.
@@ -140,7 +142,7 @@ fn put_examples(folder: &Path) {
     std::os::unix::fs::symlink(traces, folder.join("traces")).unwrap();
 }
 
-/// What is not run here: it takes minutes, or needs other disks, which `index_folders` has.
+/// Commands that this test skips: they take minutes, or need other disks (see `index_folders`).
 const NOT_RUN: [&str; 3] = ["flowsieve reproduce all", "/disk", "flowsieve --"];
 
 #[cfg(unix)]

@@ -340,7 +340,7 @@ fn a_signal_ends_a_repair_between_two_captures() {
     assert_eq!(names_in(&archive.join("node")).iter().filter(|n| !n.contains('.')).count(), 61);
 }
 
-/// A capture in two streams of xz, of which the second takes 256 MiB to decompress.
+/// A capture in two xz streams; the second takes 256 MiB to decompress.
 fn with_a_large_dictionary(bytes: &[u8]) -> Vec<u8> {
     let cut = super::record_offsets(bytes)[40];
     let [first, mut second] = [&bytes[..cut], &bytes[cut..]].map(|part| {
@@ -377,7 +377,7 @@ fn a_capture_that_could_not_be_read_for_a_time_loses_nothing() {
     };
     let search = ["--host", "0.0.0.0/0", "--format", "csv"].map(Path::new);
     let search = [&[&*a], &search[..]].concat();
-    // What is read of it at first is read again once there is memory.
+    // Once there is memory, `add` reads the capture again.
     let (code, told) = limited("build A m.pcap.xz");
     assert_eq!(code, Some(1), "{told}");
     assert!(told.contains("MiB of memory") && told.contains("1 capture indexed"), "{told}");

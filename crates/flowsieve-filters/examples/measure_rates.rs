@@ -205,7 +205,7 @@ fn ribbon(elements: u64, millions: u64, exponent: i32) -> Row {
     }
 }
 
-/// A binary fuse filter with the shortest fingerprints that there are for the rate.
+/// Builds a binary fuse filter with the shortest fingerprints that reach the rate.
 fn fuse(elements: u64, millions: u64, exponent: i32) -> Row {
     let all: Vec<u64> = batches(0, elements).flatten().map(Digest::value).collect();
     let made = |filter: Result<Box<dyn Filter<u64>>, &'static str>, start: Instant, bits: u32| {

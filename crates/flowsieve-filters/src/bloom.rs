@@ -32,7 +32,7 @@
 //! [`DistinctCounter`]'s with that p. A filter that is full counts no more: then the count has no
 //! upper bound.
 //!
-//! # What it cannot do
+//! # Limits
 //!
 //! Remove; answer for part of the attributes.
 //!

@@ -33,7 +33,7 @@
 //! None, except of elements of one attribute, where the join is a standard filter: as in every
 //! matrix the cell of known values leaves nothing to chance ([`super::matrix`]).
 //!
-//! # What it cannot do
+//! # Limits
 //!
 //! Remove; answer quickly for part of the attributes; bear skew, as every matrix.
 //!

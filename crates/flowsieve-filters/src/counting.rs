@@ -42,7 +42,7 @@
 //! p = (share of counters above zero)^k. A removal ends the count (there is no estimate until the
 //! filter is cleared), since the weights of the elements removed are not known.
 //!
-//! # What it cannot do
+//! # Limits
 //!
 //! Answer for part of the attributes. Say whether a removal was justified: removing a false
 //! positive takes from the counters of others, which may disappear.

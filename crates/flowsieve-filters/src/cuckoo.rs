@@ -40,7 +40,7 @@
 //!
 //! A new element is called a repeat with the share of the pairs above that answer yes.
 //!
-//! # What it cannot do
+//! # Limits
 //!
 //! Answer for part of the attributes. Remove: a repeat is not stored again, so nobody can say
 //! whether an element that is removed once was inserted twice ([`super::dleft`] counts).
@@ -299,7 +299,7 @@ impl CuckooFilter {
         if self.is_full { 1.0 } else { (self.covered as f64 / self.spec.pairs()).min(1.0) }
     }
 
-    /// Puts a fingerprint into a free cell of the bucket, if there is one.
+    /// Stores a fingerprint in a free cell of the bucket; returns whether there was one.
     fn put(&mut self, (bucket, tag): Place) -> bool {
         let free = (0..CELLS).find(|&cell| self.get(bucket, cell) == 0);
         if let Some(cell) = free {
@@ -345,7 +345,7 @@ impl CuckooFilter {
         1 + u64::from(self.other(place) != place.0)
     }
 
-    /// All fingerprints, each in a bucket of its own two.
+    /// Iterates over all stored fingerprints, each with the bucket that holds it.
     fn stored(&self) -> impl Iterator<Item = Place> + '_ {
         let cells = (0..self.spec.buckets)
             .flat_map(move |bucket| (0..CELLS).map(move |cell| (bucket, self.get(bucket, cell))));

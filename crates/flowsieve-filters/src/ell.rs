@@ -40,7 +40,7 @@
 //!
 //! In the same memory that is 0.74 times the error of [`super::hll`] with its registers of a byte.
 //!
-//! # What it cannot do
+//! # Limits
 //!
 //! Say whether an element was there: it is no [`MembershipFilter`](super::MembershipFilter).
 //!

@@ -30,7 +30,7 @@
 //! A [`SubsetFilter`](super::SubsetFilter) that halves what it watches is more exact than this in
 //! equal memory, for any number of elements.
 //!
-//! # What it cannot do
+//! # Limits
 //!
 //! Say whether an element was there: it is no [`MembershipFilter`](super::MembershipFilter).
 //!

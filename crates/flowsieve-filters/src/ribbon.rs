@@ -28,7 +28,7 @@
 //!
 //! The false-positive rate is 2^-r, whatever the elements.
 //!
-//! # What it cannot do
+//! # Limits
 //!
 //! Take further elements, forget any, count them, or be united with another one: a solution says
 //! nothing of the elements that it is made for.

@@ -34,7 +34,7 @@
 //! taken (n - 1) / n times. The bias is subtracted. With one level these are the formulas of linear counting: variance m (eᵗ
 //! - t - 1) and bias ½ (eᵗ - t - 1) at t = n / m.
 //!
-//! # What it cannot do
+//! # Limits
 //!
 //! Say whether an element was there: it is no [`MembershipFilter`](super::MembershipFilter).
 //!

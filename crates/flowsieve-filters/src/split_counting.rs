@@ -41,7 +41,7 @@
 //! Until the first removal: a new element is called a repeat with p = product over the parts of
 //! their shares of counters above zero, exactly.
 //!
-//! # What it cannot do
+//! # Limits
 //!
 //! As the counting filter: no patterns, and no protection against removing a false positive.
 //!

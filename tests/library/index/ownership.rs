@@ -713,7 +713,7 @@ fn a_file_that_is_called_like_a_new_catalogue_stays() {
     assert_eq!(place.holds("A"), 3);
 }
 
-/// What an index says of itself takes no memory without bound.
+/// A hostile index takes bounded memory.
 #[test]
 fn catalogues_that_were_made_to_do_harm_are_refused() {
     let place = Place::with_nodes(&[]);

@@ -80,7 +80,7 @@ impl Questions {
         let sets = wanted.iter().map(|&(mask, _)| {
             let mut set = QuestionSet::new(mask);
             let places: Vec<usize> = (0..arity).filter(|place| mask >> place & 1 == 1).collect();
-            // Of each combination those that occur apart come first.
+            // For each combination, queries whose values occur apart come first.
             let apart = self.sets.iter().find(|set| set.mask == mask).filter(|set| set.queries > 0);
             let most = most_queries(list.whole.len() as u64);
             for query in 0..apart.map_or(most, |apart| apart.queries) as usize {

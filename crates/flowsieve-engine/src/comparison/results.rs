@@ -110,7 +110,7 @@ pub struct Entry {
     pub needed_bytes: Option<u64>,
     /// Why it does not fit.
     pub unfit: Option<String>,
-    /// What kind of filter it is: of [`Contender::Planned`] the recommended one.
+    /// Kind of filter; for [`Contender::Planned`], the kind that the plan recommends.
     pub kind: Option<FilterKind>,
     /// Hash functions (k); binary logarithm of the registers of a `HyperLogLog` is no such number.
     pub probes: Option<u32>,

@@ -44,7 +44,7 @@ pub fn compare(
         reason => RunError::Worker { packets, reason },
     })?;
     if plan.wanted.iter().all(|(mask, _)| *mask != plan.rule.kind.all()) {
-        // What is made for parts of elements is not judged by counts of whole ones.
+        // A filter planned for parts of elements has no count of whole elements.
         let planned = comparison.entries.iter_mut().filter(|it| it.contender == Contender::Planned);
         for replicate in planned.flat_map(|entry| &mut entry.replicates) {
             replicate.first.clear();

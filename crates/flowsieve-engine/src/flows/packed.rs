@@ -114,7 +114,7 @@ pub(crate) struct PackedFlows {
     digester: Digester,
 }
 
-/// What became of a packet in compact form, or of what it shows.
+/// Result of adding a packet in compact form.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Taken {
     /// It is of a flow, or an element, that had begun.

@@ -242,7 +242,7 @@ pub(crate) struct WholeElements {
     pub(crate) keys: Option<Vec<Box<[u8]>>>,
 }
 
-/// The bits that are zeros in digests which end in so many.
+/// Returns the mask of the lowest `level` bits of a digest.
 const fn low_bits(level: u32) -> u64 {
     if level < u64::BITS { (1 << level) - 1 } else { u64::MAX }
 }

@@ -132,7 +132,7 @@ struct Following {
     place: Place,
     /// The last version that was found to have what was read.
     verified: Option<Version>,
-    /// The version of which the last byte was read.
+    /// Version of the file when its last byte was read.
     read_in: Option<Version>,
     /// All was read at the last look.
     waits: bool,
@@ -712,7 +712,7 @@ mod tests {
             ring.append("ring0", &capture(more..=more)[24..]);
             ring.settle(0);
             ring.await_packets(1..=more);
-            // It is counted from where it has packets of its own, also while it grows all the time.
+            // Packets that only this file has count, even if it never stops growing.
             let mut read = 0;
             for second in 1..=30 {
                 ring.append("ring0", &capture([more + second])[24..]);

@@ -167,7 +167,7 @@ impl Progress {
         let Some(new) = new_bytes(bytes, self.raw_at, &mut self.raw) else {
             return;
         };
-        // Of a copy, what was read of the other file is passed over.
+        // Skips the part of a copy that was read from the other file.
         let begin = self.raw - new.len() as u64;
         if begin == self.first.len() as u64 {
             extend_to(&mut self.first, new, EDGE_BYTES);

@@ -83,7 +83,7 @@
 //! elements than there are cells fills the stash, and gives up buckets, as any filter with this
 //! many elements would.
 //!
-//! # What it cannot do
+//! # Limits
 //!
 //! Answer for part of the attributes. Count far: with c = 2 an element inserted three times cannot
 //! be removed any more. Be protected against removing a false positive.

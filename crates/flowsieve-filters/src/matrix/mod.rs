@@ -69,7 +69,7 @@
 //! counts a value twice and misses those that the filter takes for repeats, so it is a lower bound,
 //! of any quality.
 //!
-//! # What it cannot do
+//! # Limits
 //!
 //! Remove; count without bias; bear skew: one value that occurs with m others saturates its rows,
 //! for every later element with that value, at any size of the matrix ([`super::matrix_sizing`]).

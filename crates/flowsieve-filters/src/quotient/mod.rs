@@ -32,7 +32,7 @@
 //!
 //! The false-positive rate is n / 2^p, with n distinct fingerprints.
 //!
-//! # What it cannot do
+//! # Limits
 //!
 //! Hold more than 2^32 - 1 distinct fingerprints, tell how many distinct elements had one
 //! fingerprint, or find combinations of attributes that were not inserted themselves.

@@ -86,7 +86,7 @@
 //! the chain is cleared. There is no count of distinct elements, since the fill counts such
 //! elements twice.
 //!
-//! # What it cannot do
+//! # Limits
 //!
 //! Answer for part of the attributes. Merge full links: after removals several may be nearly empty.
 //!

@@ -60,7 +60,7 @@
 //! the same for any number of elements (`lines/halving.rs` has the rule and its proof), and queries
 //! for the others are answered by [`PatternAnswer::Unknown`].
 //!
-//! # What it cannot do
+//! # Limits
 //!
 //! Remove; answer for combinations that are neither planned nor covered by planned ones.
 //!
