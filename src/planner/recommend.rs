@@ -27,12 +27,12 @@ const MEASURED: usize = 2;
 /// Factor by which a structure must have a lower measured rate than the subset filter.
 const MEASURED_MARGIN: f64 = 1.2;
 
-/// The rows that are worth measuring: those that are best by formula, of the matrices and of the
+/// The rows that are worth measuring: those that cost least by formula, of the matrices and of the
 /// others.
 pub(super) fn candidates(request: &PlanRequest, rows: &[PlanRow]) -> Vec<usize> {
     let mut numbers: Vec<usize> = (0..rows.len()).filter(|&it| is_able(&rows[it])).collect();
-    let by_formula = |number: &usize| predicted(request, &rows[*number]);
-    numbers.sort_by(|a, b| by_formula(a).total_cmp(&by_formula(b)));
+    let cost = |number: &usize| cost(request, &rows[*number]);
+    numbers.sort_by(|a, b| cost(a).total_cmp(&cost(b)));
     let mut left = [MEASURED; 2];
     numbers.retain(|&number| {
         let left = &mut left[usize::from(is_matrix(&rows[number]))];
@@ -70,7 +70,7 @@ pub(super) fn recommend(request: &PlanRequest, rows: &[PlanRow]) -> Recommendati
 fn best_measured<'a>(request: &PlanRequest, rows: &'a [PlanRow]) -> Option<&'a PlanRow> {
     let measured = rows.iter().filter_map(|row| Some((row, row.measured.as_ref()?.weighted)));
     let able = measured.filter(|(_, rate)| *rate < 1.0);
-    let cost = |(row, rate): &(&PlanRow, f64)| {
+    let key = |(row, rate): &(&PlanRow, f64)| {
         let is_subset = row.structure == Structure::Filter(FilterKind::Subset);
         let margin = if is_subset { 1.0 } else { MEASURED_MARGIN };
         let too_high = match request.goal {
@@ -78,10 +78,10 @@ fn best_measured<'a>(request: &PlanRequest, rows: &'a [PlanRow]) -> Option<&'a P
             _ => true,
         };
         let by = if too_high { *rate } else { predicted(request, row) };
-        (too_high, by * margin, predicted(request, row) * margin)
+        (too_high, by * margin, cost(request, row))
     };
     let best = able.min_by(|a, b| {
-        let (a, b) = (cost(a), cost(b));
+        let (a, b) = (key(a), key(b));
         a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)).then(a.2.total_cmp(&b.2))
     });
     best.map(|(row, _)| row)
