@@ -25,13 +25,14 @@ fn python() -> Option<String> {
 fn run(line: &str, folder: &Path, python: &str) -> String {
     let program = Path::new(env!("CARGO_BIN_EXE_flowsieve")).parent().unwrap();
     let path = format!("{}:{python}:{}", program.display(), env::var("PATH").unwrap());
-    let output = Command::new("sh")
-        .args(["-c", &format!("({line}) 2>&1")])
-        .current_dir(folder)
-        .env("PATH", path)
-        .env("LC_ALL", "C")
-        .output()
-        .unwrap();
+    let mut command = Command::new("sh");
+    command.args(["-c", &format!("({line}) 2>&1")]).current_dir(folder);
+    command.env("PATH", path).env("LC_ALL", "C");
+    let mut output = command.output().unwrap();
+    // A thread of pyarrow sometimes ends Python by `std::terminate` on the way out.
+    if output.stdout.ends_with(b"terminate called without an active exception\n") {
+        output = command.output().unwrap();
+    }
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success(), "{line}: {text}");
     // Directories of this machine are no part of a page: that of the commands, and that to which its
