@@ -91,7 +91,7 @@ pub(super) fn parameter_columns<'a>() -> Columns<Asked<'a>> {
         })
         .doc("the two structures of `verdicts`; empty for a single structure")
         .inlined("setting", |asked| if asked.plan.sizes.are_arrays() { "array" } else { "total" })
-        .doc("`total`: every structure has the same memory; `array`: every array has the same number of bits")
+        .doc("`total`: every structure has the same memory; `array`: every array has the same bits")
         .inlined("memory_bytes", |asked| sizes(asked, false))
         .doc("memory that each structure gets for a slice; null with `array`, and with `--each` where it follows from each capture")
         .inlined("array_bits", |asked| sizes(asked, true))
@@ -103,27 +103,27 @@ pub(super) fn parameter_columns<'a>() -> Columns<Asked<'a>> {
             let masks = asked.plan.asked().into_iter();
             masks.map(|mask| names(&attributes, mask)).collect::<Vec<_>>()
         })
-        .doc("combinations of attributes that queries ask for, each a list of names; all attributes first")
+        .doc("combinations that queries ask for, each a list of names; all attributes first")
         .inlined("expected_elements", |asked| asked.expected()?.elements)
-        .doc("distinct elements per slice for which the numbers of hash functions were chosen; null if none was known (then k = 4). Null with `--each`, like the next two: each capture has its own")
+        .doc("distinct elements per slice for which k was chosen; null if unknown (then k = 4). With `--each` this and the next two are null: each capture has its own")
         .inlined("expected_from", |asked| asked.expected().map(|expected| expected.from.name()))
         .doc("`given` (`--expect`), `p95` (95 of 100 slices have no more; nearest rank), or `unknown`")
         .inlined("expected_slices", |asked| match asked.expected()?.from {
             ExpectedFrom::Percentile95(slices) => Some(slices),
             _ => None,
         })
-        .doc("how many slices that is the 95th percentile of; else null")
+        .doc("slices of which that is the 95th percentile")
         .inlined("k_rule", |asked| match asked.plan.probes {
             ProbeRule::Formula => "formula",
             ProbeRule::Best => "best",
             ProbeRule::Given(_) => "given",
         })
-        .doc("`formula`: least predicted loss while the arrays are filled, each with its own number of values; for structures that are no Bloom filters k = m/n ln 2; `best`: least error in trials that are not judged; `given`: `--k`")
+        .doc("`formula`: least predicted loss while the arrays are filled (k = m/n ln 2 where there is no Bloom filter); `best`: least error in trials that are not judged; `given`: `--k`")
         .inlined("probes", |asked| match asked.plan.probes {
             ProbeRule::Given(probes) => Some(probes),
             _ => None,
         })
-        .doc("hash functions (k) of every structure that has such a number; null unless they are given")
+        .doc("hash functions (k) of every structure, if given")
         .inlined("open_slices", |asked| asked.plan.open_slices())
         .doc("as for `count`")
         .inlined("seed", |asked| asked.plan.seed)
@@ -131,7 +131,7 @@ pub(super) fn parameter_columns<'a>() -> Columns<Asked<'a>> {
             Seeds::Fixed(seeds) => Some(seeds),
             Seeds::Auto => None,
         })
-        .doc("replicates that were asked for; null for as many as it takes")
+        .doc("replicates asked for; null for as many as it takes")
         .inlined("looks", |asked| asked.comparison.map(|it| it.looks.clone()).unwrap_or_default())
         .doc("numbers of replicates after which it was decided whether more are needed")
         .inlined("level", |asked| asked.comparison.map(|it| Decimal(it.rule.level())))
@@ -171,7 +171,7 @@ pub(super) fn judged_columns() -> Columns<JudgedSlice> {
         .field("new_values", |slice| slice.exact.map(|_| slice.floors.new_values))
         .doc("elements with a value that did not occur before in the slice: what `mdbf` sees at any memory")
         .field("new_sets", |slice| slice.floors.new_sets)
-        .doc("those, and elements whose values differ from those of all others by more than their order: what `cmdbf-xor` sees at any memory; null if it takes no part")
+        .doc("those, and elements whose values differ from those of all others by more than their order: what `cmdbf-xor` sees at any memory")
         .field("partial", |slice| slice.partial)
         .doc(PARTIAL_DOC)
         .field("judged", |slice| slice.judged)
@@ -185,7 +185,7 @@ pub(super) fn interval_columns() -> Columns<Interval> {
         .doc("mean over the replicates")
         .unit("share")
         .field("low", |interval| finite(interval.low))
-        .doc("lower end of its interval of 95 % (Student's t over the replicates); null for a single replicate")
+        .doc("lower end of its interval of 95 % (Student's t), from two replicates on")
         .unit("share")
         .field("high", |interval| finite(interval.high))
         .doc("upper end")
@@ -213,11 +213,11 @@ impl Split {
 pub(super) fn split_columns() -> Columns<Split> {
     Columns::default()
         .field("a", |split: &Split| split.a)
-        .doc("number of them in which the first had the smaller error")
+        .doc("in how many the first had the smaller error")
         .field("b", |split| split.b)
-        .doc("number of them in which the second had")
+        .doc("in how many the second had")
         .field("equal", |split| split.equal)
-        .doc("number of them in which both were equal")
+        .doc("in how many both were equal")
 }
 
 /// A verdict, and that with the numbers of hash functions by the formula.
@@ -260,17 +260,17 @@ pub(super) fn verdict_columns() -> Columns<VerdictRow> {
     };
     Columns::default()
         .field("memory_bytes", |row: &VerdictRow| (!row.has_arrays).then_some(row.verdict.size))
-        .doc("memory that each of the two was given for a slice; null with `array`")
+        .doc("memory given to each for a slice; null with `array`")
         .field("array_bits", |row| row.has_arrays.then_some(row.verdict.size))
         .doc("bits of each of their arrays; null with `total`")
         .field("count", |row| row.verdict.count.name())
-        .doc("`raw`: mean over slices of the absolute error of the raw count; `estimate`: root of the mean square over slices and replicates of the error of the estimate. They are not compared with each other")
+        .doc("`raw`: mean over slices of the absolute error of the raw count; `estimate`: root mean square error of the estimate over slices and replicates")
         .field("a", |row| row.verdict.pair[0].name())
         .doc("the first of the two")
         .field("b", |row| row.verdict.pair[1].name())
         .doc("the second")
         .field("memory_used_bytes_a", |row| row.verdict.memory_bytes[0])
-        .doc("most memory that the first used in a slice, registers included")
+        .doc("most memory of the first in a slice, registers included")
         .field("memory_used_bytes_b", |row| row.verdict.memory_bytes[1])
         .doc("the same of the second; without equal memory, within 1 %, there is no verdict")
         .field("probes_a", |row| row.verdict.probes[0])
@@ -310,9 +310,9 @@ pub(super) fn verdict_columns() -> Columns<VerdictRow> {
         .inlined("hopeless", |row| row.judged().map(|it| it.hopeless))
         .doc("both miss more than half of the elements")
         .field("formula_verdict", |row| row.by_formula.map(Verdict::name))
-        .doc("the verdict with the numbers of hash functions by the formula; null unless `k_rule` is `best`")
+        .doc("the verdict with k by the formula, if `k_rule` is `best`")
         .field("note", |row| row.verdict.result.as_ref().err().cloned())
-        .doc("why there is no verdict; else null")
+        .doc("why there is no verdict")
 }
 
 /// Where the pair changes places.
@@ -329,7 +329,7 @@ pub(super) fn crossover_columns() -> Columns<(Crossover, bool, [&'static str; 2]
         .field("interpolated_bytes", |(crossing, ..)| Decimal(crossing.interpolated))
         .doc("where the difference is 0, if it is linear in the logarithm of the size")
         .field("k_changes", |(_, changes, _)| *changes)
-        .doc("the number of hash functions of one of the two is another at `to`")
+        .doc("one of the two has another k at `to`")
 }
 
 /// What structures lose at any memory.
@@ -359,7 +359,7 @@ pub(super) fn best_columns() -> Columns<BestSet> {
         .field("count", |best| best.count.name())
         .doc("`raw` or `estimate`")
         .field("filters", |best| best.filters.clone())
-        .doc("the structures that are not worse than the one with the smallest error (paired t tests at 5 % in all); structures that take more memory, or answer every query for an absent element by yes, are left out")
+        .doc("structures not worse than the one with the smallest error (paired t tests at 5 % in all), without those that take more memory or answer yes to every absent element")
 }
 
 /// A structure of a size, and what belongs to it.
@@ -428,23 +428,23 @@ fn entry_columns<'a>() -> Columns<EntryRow<'a>> {
         .inlined("filter", |row: &EntryRow<'a>| row.entry.contender.name())
         .doc("the structure; `subset` stores the whole element only; `plan` is what `plan` recommends for `--want`")
         .inlined("structure", |row| row.entry.kind.map(FilterKind::name))
-        .doc("of `plan` the structure that it recommends; else the same as `filter`; null if it is no filter or does not fit")
+        .doc("the structure that `plan` recommends, otherwise `filter`; null if it is no filter or does not fit")
         .inlined("hash_variant", |row| hash_variant(row.entry.contender.name()))
-        .doc("how a CMDBF combines attributes: `joint` digest of the whole element, `xor` of addresses as published, `xor-independent`; null for others")
+        .doc("how a CMDBF combines attributes: `joint` digest of the whole element, `xor` of addresses as published, `xor-independent`")
         .inlined("memory_asked_bytes", |row| (!row.has_arrays).then_some(row.entry.size))
         .doc("memory that it was given; null with `array`")
         .inlined("array_bits", |row| row.has_arrays.then_some(row.entry.size))
         .doc("bits of each of its arrays; null with `total`")
         .inlined("memory_bytes", |row| row.entry.memory_bytes)
-        .doc("most memory that it used in a slice, registers included; null if it does not fit")
+        .doc("most memory that it used in a slice, registers included")
         .inlined("fits", |row| row.entry.unfit.is_none())
-        .doc("it can be built in the memory; `exceeds_memory` says whether it kept to it")
+        .doc("it can be built in the memory")
         .inlined("exceeds_memory", |row| !row.has_arrays && row.entry.exceeds_memory())
         .doc("it used over 1 % more memory than it was given, so it is left out of `best_sets`")
         .inlined("needed_bytes", |row| row.entry.needed_bytes)
-        .doc("memory of the smallest one, if it does not fit and that is known")
+        .doc("memory of the smallest one, if it does not fit")
         .inlined("note", |row| row.entry.unfit.clone().or_else(|| over_memory(row)))
-        .doc("why it does not fit, or by how much it exceeds its memory; else null")
+        .doc("why it does not fit, or by how much it exceeds its memory")
         .inlined("probes", |row| row.entry.probes)
         .doc("hash functions (k)")
         .inlined("best_raw", |row| row.best[0])
@@ -452,7 +452,7 @@ fn entry_columns<'a>() -> Columns<EntryRow<'a>> {
         .inlined("best_estimate", |row| row.best[1])
         .doc("by estimates, no structure of this memory is better")
         .inlined("saturated_slices", |row| row.entry.saturated_slices())
-        .doc("slices in which the filter was so full, in a replicate, that its estimate says nothing")
+        .doc("slices in which a replicate's filter was too full for an estimate")
 }
 
 fn over_memory(row: &EntryRow<'_>) -> Option<String> {
@@ -470,13 +470,13 @@ pub(super) fn structure_columns<'a>() -> Columns<EntryRow<'a>> {
         .objects("stored", stored_columns(), |row| row.stored.clone())
         .doc("combinations stored besides the whole element: `attributes`, and `probes`")
         .object("raw", error_columns(), |row| row.errors[0])
-        .doc("errors of the raw count; null where there is none")
+        .doc("errors of the raw count")
         .object("estimate", error_columns(), |row| row.errors[1])
-        .doc("errors of the unbiased estimate; null where there is none")
+        .doc("errors of the unbiased estimate")
         .objects("replicates", seed_columns(), |row| row.replicates.clone())
         .doc("one for each replicate")
         .objects("queries", query_columns(), |row| row.queries.clone())
-        .doc("answers to queries for absent elements in the first replicate; empty without `--queries`")
+        .doc("answers to queries for absent elements in the first replicate (`--queries`)")
 }
 
 /// The columns of a line of CSV: of a structure, a size and a replicate.
@@ -490,10 +490,10 @@ pub(super) fn error_columns() -> Columns<ErrorRow> {
     let of = |value: fn(&Interval) -> f64| move |row: &ErrorRow| finite(value(&row.errors.error));
     Columns::default()
         .inlined("value", of(|error| error.value))
-        .doc("of the raw count the mean of the absolute errors over slices and replicates, of the estimate the root of the mean square")
+        .doc("`raw`: mean absolute error over slices and replicates; `estimate`: root mean square error")
         .unit("share")
         .inlined("low", of(|error| error.low))
-        .doc("lower end of its interval of 95 % (Student's t over the replicates)")
+        .doc("lower end of its interval of 95 % (Student's t)")
         .unit("share")
         .inlined("high", of(|error| error.high))
         .doc("upper end")
@@ -505,7 +505,7 @@ pub(super) fn error_columns() -> Columns<ErrorRow> {
         .doc("mean over replicates of the largest absolute error of a slice")
         .unit("share")
         .field("worst_start_ns", |row| row.worst_start_ns.map(Time))
-        .doc("the slice that has it in more than half of the replicates; else null")
+        .doc("the slice that has it in more than half of the replicates")
         .field("bias", |row| Decimal(row.errors.bias))
         .doc("mean of the signed errors: below 0 if too little was counted")
         .unit("share")
@@ -540,9 +540,9 @@ pub(super) fn seed_columns() -> Columns<SeedRow> {
         .doc("root of the mean square of the errors of the estimate")
         .unit("share")
         .field("counts", |row| row.counts.as_ref().map(|it| it.first.clone()))
-        .doc("raw count of each slice; null without `--counts`")
+        .doc("raw count of each slice (`--counts`)")
         .field("estimates", |row| row.counts.as_ref().map(|it| it.estimates.clone()))
-        .doc("estimate of each slice; null without `--counts`")
+        .doc("estimate of each slice (`--counts`)")
 }
 
 /// Answers to queries for absent elements.
@@ -551,18 +551,18 @@ pub(super) fn query_columns() -> Columns<QueryRow> {
         .field("attributes", |row: &QueryRow| row.attributes.clone())
         .doc("the combination that is asked for")
         .field("negatives", |row| row.result.negatives.name())
-        .doc("`apart`: values that occur in the slice, each drawn from a distinct element of its own, but not together; `next`: distinct values of the combination in the following open slice that are not in this one")
+        .doc("`apart`: values from different elements of the slice that do not occur together; `next`: values of the combination in the following open slice that are not in this one")
         .field("queries", |row| row.result.queries)
-        .doc("how many over all slices; per slice at most as many as it has distinct elements (up to 256 for small slices), and at most 20,000")
+        .doc("number over all slices; per slice at most 20,000, and at most as many as it has distinct elements (256 if it is small)")
         .field("positives", |row| row.result.positives)
-        .doc("those that were answered by yes; null if the structure has no answer")
+        .doc("those answered by yes; null if the structure has no answer")
         .field("observed_fpr", |row| row.result.observed().map(Decimal))
         .doc("their share")
         .unit("share")
         .field("observed_fpr_std_error", |row| row.result.std_error().map(Decimal))
         .doc("its standard error if queries were independent")
         .field("predicted_fpr", |row| row.result.predicted().map(Decimal))
-        .doc("what the formulas predict for the distinct values of each slice if all values are equally frequent; if a matrix stores only parts of a combination, the prediction assumes that no part of two or more values occurred")
+        .doc("what the formulas predict for the distinct values of each slice, all equally frequent; for a matrix that stores only parts of a combination, as if no part of two or more values occurred")
         .unit("share")
 }
 

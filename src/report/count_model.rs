@@ -108,7 +108,7 @@ pub(super) fn parameter_columns(with_design: bool) -> Columns<CountParameters> {
         .field("shards", |p| p.plan.shards)
         .doc("partitions of the elements, each with a filter")
         .field("open_slices", |p| p.plan.open_slices())
-        .doc("slices that are open at the same time, each with filters")
+        .doc("slices open at the same time, each with filters")
         .field("seed", |p| p.plan.seed)
         .doc("seed of the digests")
         .field("exact_limit_bytes", |p| p.plan.exact_limit_bytes)
@@ -187,7 +187,7 @@ pub(super) fn slice_columns(decimals: usize) -> Columns<SliceResult> {
         .field("saturated", |slice| slice.saturated)
         .doc("a filter was too full for a count: `first` is far too low, and there is no upper bound")
         .field("revised", |slice| slice.revised)
-        .doc("late packets came from a pipe, and this row replaces the earlier ones of its slice")
+        .doc("late packets came: this row replaces the earlier ones of its slice")
 }
 
 /// The columns of a slice, with those of the combinations that are wanted: beside each other for

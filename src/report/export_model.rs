@@ -254,7 +254,7 @@ pub(super) fn export_columns(kind: Option<ElementKind>, names: FlowNames) -> Col
     if kind.is_some() {
         columns = columns
             .column("ended", Kind::Word, false, each_row(|rows, row| rows.left[row].name()))
-            .doc("not with `--all`: `slice` if the row has all packets of the element in its slice; `memory` if the memory was full, so another row may follow; `late` for a late packet from a pipe");
+            .doc("not with `--all`: `slice`: the row has all packets of the element in its slice; `memory`: memory was full, and another row may follow; `late`: a late packet from a pipe");
     }
     under_names(columns, names)
 }

@@ -317,15 +317,9 @@ pub(super) fn protocol_name(protocol: u8) -> String {
 pub(super) fn ended_columns() -> Columns<EndedFlows> {
     let doc = |ended| match ended {
         Ended::Input => "there were no more packets",
-        Ended::Idle => {
-            "no packet came for longer than `--idle`; the next one, if any, began another flow"
-        }
-        Ended::Active => {
-            "the next packet came later than `--active` after the first one; it began another flow"
-        }
-        Ended::Memory => {
-            "the memory was full, and the flow had been idle for long: later packets, if any, are another flow"
-        }
+        Ended::Idle => "no packet came for longer than `--idle`",
+        Ended::Active => "the next packet came later than `--active` after the first",
+        Ended::Memory => "the memory was full, and the flow had been idle for long",
     };
     // By name, as they have always been.
     let mut all = Ended::ALL;

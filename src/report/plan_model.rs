@@ -53,10 +53,10 @@ pub(super) fn parameter_columns<'a>() -> Columns<PlanReport<'a>> {
         .inlined("memory_bytes", |report| fixed(report).0)
         .doc("memory asked for; null if it follows from a rate")
         .inlined("fpr", |report| fixed(report).1)
-        .doc("weighted rate asked for, or null")
+        .doc("weighted rate asked for")
         .unit("share")
         .inlined("attribute_fpr", |report| fixed(report).2)
-        .doc("rate of single attributes asked for, or null")
+        .doc("rate asked for single attributes")
         .unit("share")
         .inlined("most_elements", PlanReport::is_most)
         .doc("asked is how many elements fit")
@@ -103,7 +103,7 @@ pub(super) fn sample_columns<'a>() -> Columns<(&'a SampleResult, &'a PlanRequest
             let rows = sample.spread.iter().zip(names);
             rows.map(|(spread, name)| (name, spread.values, spread.most, spread.skew())).collect()
         })
-        .doc("one an attribute")
+        .doc("one per attribute")
 }
 
 /// How the values of an attribute are spread.
@@ -154,23 +154,23 @@ pub(super) fn structure_columns<'a>() -> Columns<StructureRow<'a>> {
         .inlined("fits", |row| row.row.fits)
         .doc("it can be built within the memory")
         .inlined("memory_bytes", |row| row.row.memory_bytes.map(Whole))
-        .doc("bytes of its arrays, also if it does not fit; null if no size does what is asked")
+        .doc("bytes of its arrays, also if it does not fit; null if no size suffices")
         .inlined("same_rate_bytes", |row| row.row.same_rate_bytes.map(Whole))
-        .doc("bytes with which it would have the weighted rate of the recommended structure; null if no size has it, or if you asked for a rate")
+        .doc("bytes for the weighted rate of the recommended structure; null if no size has it, or if you asked for a rate")
         .inlined("fpr", |row| row.row.rates.clone())
-        .doc("predicted false-positive rate of each combination in `wanted`; null if the structure gives no answer")
+        .doc("predicted false-positive rate of each combination in `wanted`; null without an answer")
         .inlined("weighted_fpr", |row| row.row.weighted)
         .doc("their weighted mean, with 1 where there is no answer")
         .unit("share")
         .inlined("measured_rates", |row| {
             row.row.measured.as_ref().map(|measured| measured.rates.clone()).unwrap_or_default()
         })
-        .doc("measured false-positive rate of each combination in `wanted`, of a filter that is built of the sample; null where the structure gives no answer; empty if it was not measured")
+        .doc("the rates of `fpr`, measured on a filter of the sample; empty if it was not measured")
         .inlined("measured_weighted_fpr", |row| row.row.measured.as_ref().map(|it| it.weighted))
-        .doc("their weighted mean; null if it was not measured")
+        .doc("their weighted mean")
         .unit("share")
         .inlined("count_std_error", |row| row.row.count_std_error)
-        .doc("predicted standard error of the unbiased count of whole elements, as a share of them, for `subset`, `bloom`, `hll`, `ell` and `exact`; null if there is no formula or no filter")
+        .doc("predicted standard error of the unbiased count of whole elements (`subset`, `bloom`, `hll`, `ell` and `exact`)")
         .unit("share")
         .inlined("probes", |row| row.design(|design| design.probes))
         .doc("hash functions (k); of `subset` the bits of a whole element")
@@ -199,11 +199,11 @@ pub(super) fn structure_columns<'a>() -> Columns<StructureRow<'a>> {
         .inlined("counter_bits", |row| row.design(|design| design.counter_bits))
         .doc("bits of a counter")
         .inlined("most_elements", |row| row.row.elements)
-        .doc("the most elements that fit, where that is asked")
+        .doc("the most elements that fit, if you asked")
         .inlined("most_elements_unrounded", |row| row.row.elements_unrounded)
-        .doc("the same for matrices, with sizes and elements that are not whole numbers")
+        .doc("the same for matrices, unrounded")
         .inlined("notes", |row| Joined(row.row.notes.clone(), "; "))
-        .doc("what there is to say about it, in sentences")
+        .doc("remarks, in sentences")
 }
 
 /// A combination that a subset filter stores.
@@ -231,10 +231,10 @@ pub(super) fn line_columns<'a>() -> Columns<StructureRow<'a>> {
         .inlined("elements", move |row| wanted(row)?.elements.map(|(elements, _)| elements))
         .doc("its distinct values")
         .inlined("fpr", |row| row.row.rates[row.wanted.as_ref()?.0])
-        .doc("its predicted false-positive rate; null where the structure gives no answer")
+        .doc("its predicted false-positive rate; null without an answer")
         .unit("share")
         .inlined("measured_fpr", |row| row.row.measured.as_ref()?.rates[row.wanted.as_ref()?.0])
-        .doc("its measured rate; null where it was not measured")
+        .doc("its measured rate")
         .unit("share")
         .inlined("stored_probes", |row| {
             let wanted = &row.wanted.as_ref()?.1;
@@ -248,7 +248,7 @@ pub(super) fn line_columns<'a>() -> Columns<StructureRow<'a>> {
 }
 
 /// What `rests_on` says.
-const RESTS_ON: &str = "what the plan is based on: `sample`, or `even_values` if no sample was measured: the plan is then computed for evenly spread values, and skewed traffic can ruin the rates of matrices";
+const RESTS_ON: &str = "`sample`, or `even_values`: computed for evenly spread values; skewed traffic can ruin the rates of matrices";
 
 impl PlanReport<'_> {
     /// What the plan rests on.

@@ -96,7 +96,7 @@ pub(super) fn key_columns() -> Columns<TopRow> {
         .field("partial", |row| row.partial)
         .doc(PARTIAL_DOC)
         .field("revised", |row| row.revised)
-        .doc("late packets came from a pipe, and this row replaces the earlier ones of its slice")
+        .doc("late packets came: this row replaces the earlier ones of its slice")
 }
 
 /// The whole run.
