@@ -12,8 +12,7 @@ const COMMON: usize = 2;
 const HEAD: &str = "\
 # Commands
 
-Every command and option in a line, as `-h` shows them. `flowsieve help COMMAND` explains them at length, with examples; the guides say
-how to use a command.
+Every command and option in a line, as `-h` shows them. `flowsieve help COMMAND` explains them at length, with examples.
 ";
 
 /// The page.
@@ -34,7 +33,9 @@ fn page() -> String {
     for command in &commands {
         count_uses(command, &mut uses);
     }
-    page.push_str("\n## Common options\n\nEach command below names those that it takes.\n");
+    page.push_str(
+        "\n## Common options\n\nEach command below names those that it takes, or their heading; all take `--color`.\n",
+    );
     let mut all: Vec<&Arg> = Vec::new();
     for command in &commands {
         for argument in descendants(command).into_iter().flat_map(arguments) {
@@ -46,7 +47,7 @@ fn page() -> String {
     }
     options(&mut page, &all);
     for command in commands {
-        section(&mut page, command, "flowsieve", 2, &uses);
+        section(&mut page, command, "flowsieve", 2, &all);
     }
     page
 }
@@ -74,15 +75,20 @@ fn explained(argument: &Arg) -> String {
     text
 }
 
-/// Explains options under their headings.
-fn options(page: &mut String, all: &[&Arg]) {
+/// Returns the headings of options, each once.
+fn headings<'a>(all: &[&'a Arg]) -> Vec<&'a str> {
     let mut headings: Vec<&str> = Vec::new();
     for argument in all {
         if !headings.contains(&heading(argument)) {
             headings.push(heading(argument));
         }
     }
-    for title in headings {
+    headings
+}
+
+/// Explains options under their headings.
+fn options(page: &mut String, all: &[&Arg]) {
+    for title in headings(all) {
         write!(page, "\n**{title}**\n\n").expect("text is written");
         for argument in all.iter().filter(|argument| heading(argument) == title) {
             option(page, argument);
@@ -91,13 +97,7 @@ fn options(page: &mut String, all: &[&Arg]) {
 }
 
 /// A command with its subcommands.
-fn section(
-    page: &mut String,
-    command: &Command,
-    above: &str,
-    level: usize,
-    uses: &BTreeMap<String, usize>,
-) {
+fn section(page: &mut String, command: &Command, above: &str, level: usize, common: &[&Arg]) {
     if command.is_hide_set() || command.get_name() == "help" {
         return;
     }
@@ -109,17 +109,41 @@ fn section(
     let usage = usage.strip_prefix("Usage: ").unwrap_or(&usage).trim();
     let marks = "#".repeat(level);
     write!(page, "\n{marks} `{name}`\n\n{about}\n\n    {usage}\n").expect("text is written");
-    let is_common = |argument: &&Arg| uses[&explained(argument)] >= COMMON;
-    let (common, own): (Vec<&Arg>, Vec<&Arg>) = arguments(command).partition(is_common);
+    let has = |all: &[&Arg], argument: &Arg| {
+        all.iter().any(|other| explained(other) == explained(argument))
+    };
+    let (taken, own): (Vec<&Arg>, Vec<&Arg>) =
+        arguments(command).partition(|argument| has(common, argument));
     options(page, &own);
-    if !common.is_empty() {
-        let names: Vec<String> = common.iter().map(|argument| short_name(argument)).collect();
-        let names = names.join(", ");
+    let names = common_names(common, |argument| has(&taken, argument));
+    if !names.is_empty() {
         write!(page, "\n[Common options](#common-options): {names}.\n").expect("text is written");
     }
     for below in command.get_subcommands() {
-        section(page, below, &name, level + 1, uses);
+        section(page, below, &name, level + 1, common);
     }
+}
+
+/// Names the common options that a command takes: by heading where it takes nearly all of one.
+fn common_names(common: &[&Arg], is_taken: impl Fn(&Arg) -> bool) -> String {
+    let common: Vec<&Arg> =
+        common.iter().copied().filter(|argument| argument.get_id() != "color").collect();
+    let mut names = Vec::new();
+    for title in headings(&common) {
+        let here = common.iter().filter(|argument| heading(argument) == title);
+        let (taken, left): (Vec<&Arg>, Vec<&Arg>) = here.partition(|argument| is_taken(argument));
+        let list = |all: &[&Arg]| {
+            let names: Vec<String> = all.iter().map(|argument| short_name(argument)).collect();
+            names.join(", ")
+        };
+        if taken.len() > 2 * left.len() + 1 {
+            let but = if left.is_empty() { String::new() } else { format!(" but {}", list(&left)) };
+            names.push(format!("**{title}**{but}"));
+        } else if !taken.is_empty() {
+            names.push(list(&taken));
+        }
+    }
+    names.join("; ")
 }
 
 /// Returns the arguments of a command except help.
