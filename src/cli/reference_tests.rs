@@ -21,7 +21,8 @@ fn page() -> String {
     program.build();
     let mut page = format!("{HEAD}\n## Values and exit codes\n\n");
     if let Some(help) = program.get_after_long_help() {
-        block(&mut page, &help.to_string());
+        let help = help.to_string();
+        block(&mut page, help.split("\n\nExamples:").next().expect("a text has a first part"));
     }
     let environment = ["flowsieve", "help", "environment"].map(str::to_owned);
     let environment = topics::asked(&environment).expect("the topic exists");

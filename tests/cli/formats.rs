@@ -15,7 +15,7 @@ const CAPTURE: &str = "traces/netns-dns.pcap";
 pub(super) fn documented(heading: &str) -> Vec<String> {
     let manual = text_of("docs/output.md");
     let (_, rest) = manual.split_once(heading).unwrap();
-    let (body, _) = rest.split_once("<!-- end -->").unwrap();
+    let (body, _) = rest.split_once("<!--end-->").unwrap();
     let own_lines = body.lines().skip(1).take_while(|line| !line.starts_with("**"));
     let names = own_lines.filter_map(|line| {
         if let Some(cells) = line.strip_prefix("| `") {
