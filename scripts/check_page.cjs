@@ -497,8 +497,7 @@ async function main() {
   }
   await pageOf("top", { "keys-over-time": [], "others-over-time": [] }, / has the most distinct destinations: \d+ /);
   await pageOf("compare", {
-    "error-by-memory-raw": null,
-    "error-by-memory-estimate": null,
+    "error-by-memory": null,
     "counts-over-time": null,
     "difference-by-load": ["240 B", "480 B", "960 B"],
     "skipped-packets": [],

@@ -72,20 +72,29 @@ impl LineRows {
 /// The values of a figure as a table, with a note if values are left out.
 pub(super) fn table(figure: &Figure) -> (TableView, Option<String>) {
     match &figure.drawing {
-        Drawing::Lines { x, y, series } | Drawing::Strips { x, y, series } => {
-            let rows = LineRows::new(series);
-            let note = (rows.x.len() < rows.places).then(|| {
+        Drawing::Lines { x, y, .. }
+        | Drawing::Panels { x, y, .. }
+        | Drawing::Strips { x, y, .. } => {
+            let panels = figure.drawing.panels();
+            let (mut values, mut places) = (Vec::new(), 0);
+            for (panel, series) in &panels {
+                let rows = LineRows::new(series);
+                places += rows.places;
+                values.extend(rows.x.iter().map(|at| {
+                    let values = series.iter().map(|series| text_at(series, *at, y.scale));
+                    let place = written(x.scale, *at);
+                    let place = if panel.is_empty() { place } else { format!("{place}, {panel}") };
+                    (place, values.collect())
+                }));
+            }
+            let note = (values.len() < places).then(|| {
                 format!(
-                    "{} of {} places, among them the lowest and the highest values.",
-                    rows.x.len(),
-                    rows.places
+                    "{} of {places} places, among them the lowest and the highest values.",
+                    values.len()
                 )
             });
-            let values = rows.x.iter().map(|at| {
-                let values = series.iter().map(|series| text_at(series, *at, y.scale));
-                (written(x.scale, *at), values.collect())
-            });
-            (table_of(&x.label, series.iter().map(|series| &series.name), values), note)
+            let names = panels.first().into_iter().flat_map(|(_, series)| *series);
+            (table_of(&x.label, names.map(|series| &series.name), values.into_iter()), note)
         }
         Drawing::Bars { categories, y, series } => {
             let rows = categories.iter().enumerate().map(|(i, category)| {

@@ -34,9 +34,7 @@ impl CompareReport<'_> {
         page.page(self.remarks().into_iter().chain(interrupted).map(Block::Warning));
         page.page(problems(&self.comparison.inputs));
         page.page(section("How far the counts are from the truth"));
-        for kind in CountKind::ALL {
-            page.page(self.error_by_size(kind).map(Block::Figure));
-        }
+        page.page(self.error_by_size().map(Block::Figure));
         if let Some(size) = self.main_size() {
             page.page(self.over_time(size).map(Block::Figure));
         }
@@ -81,8 +79,27 @@ impl CompareReport<'_> {
         Axis::new("memory of a slice", Scale::Bytes)
     }
 
-    /// The error of every structure against its size, by one count.
-    fn error_by_size(&self, kind: CountKind) -> Option<Figure> {
+    /// The error of every structure against its size: a panel for each count that any has.
+    fn error_by_size(&self) -> Option<Figure> {
+        let has_points = |(_, series): &(String, Vec<Series>)| {
+            series.iter().any(|series| !series.points.is_empty())
+        };
+        let panels = CountKind::ALL.map(|kind| (kind.name().to_owned(), self.error_curves(kind)));
+        let panels: Vec<_> = panels.into_iter().filter(has_points).collect();
+        let drawing = Drawing::Panels {
+            x: self.size_axis(),
+            y: Axis::new("error", Scale::PercentLog),
+            panels,
+        };
+        let text = "raw: mean over slices of the share that the raw count loses; estimate: root of the mean square of the error of the unbiased estimate. Bands are intervals of 95 % over seeds, broken lines what the raw count of a structure loses at any memory; the grey bar is where the pair changes places. All scales are logarithmic; errors of 0 are on the lowest line.";
+        let is_empty = drawing.panels().is_empty();
+        let title = "Error of each structure against memory";
+        (!is_empty).then(|| Figure::new("error-by-memory", title, text, drawing))
+    }
+
+    /// The error of every structure by one count, floors, and where the pair changes places. Each
+    /// count has the same curves; those that it lacks have no points.
+    fn error_curves(&self, kind: CountKind) -> Vec<Series> {
         let comparison = self.comparison;
         let of = |contender: &Contender| {
             let points = comparison.sizes.iter().filter_map(|&size| {
@@ -93,53 +110,39 @@ impl CompareReport<'_> {
                 let errors = if is_drawn { errors } else { [0.0; 2] };
                 Some(Point { errors, ..Point::new(size as f64, y) })
             });
-            let points: Vec<Point> = points.collect();
-            let none =
-                if points.is_empty() { format!(" (no {})", kind.words()) } else { String::new() };
-            let name = format!("{}{none}", contender.name());
-            Series { name, points, style: SeriesStyle::Band }
+            let name = contender.name().to_owned();
+            Series { name, points: points.collect(), style: SeriesStyle::Band }
         };
-        // One without points keeps its colour from the others.
         let mut series: Vec<Series> = self.plan.contenders.iter().map(of).collect();
-        if series.iter().all(|series| series.points.is_empty()) {
-            return None;
-        }
-        let ends = [comparison.sizes.first(), comparison.sizes.last()].map(|it| *it.unwrap_or(&1));
-        let level = |name: String, style: SeriesStyle, ends: [f64; 2], y: f64| Series {
-            name,
-            style,
-            points: ends.map(|x| Point::new(x, y)).into(),
-        };
-        if kind == CountKind::Raw {
-            let floors = comparison.floors(self.plan).into_iter();
-            series.extend(floors.filter(|floor| floor.mean > 0.0).map(|floor| {
-                let name = format!("{}, floor", floor.contender.name());
-                level(name, SeriesStyle::Dashed, ends.map(|size| size as f64), floor.mean)
-            }));
-        }
-        let crossings =
-            self.plan.pair.into_iter().flat_map(|pair| comparison.crossovers(pair, kind));
         let lowest = series.iter().flat_map(|it| &it.points).map(|point| point.y);
         let lowest = lowest.filter(|y| *y > 0.0).fold(1.0, f64::min);
-        series.extend(crossings.map(|it| {
-            let between = it.between.map(|size| size as f64);
-            level("they cross".to_owned(), SeriesStyle::Reference, between, lowest)
+        let ends = [comparison.sizes.first(), comparison.sizes.last()].map(|it| *it.unwrap_or(&1));
+        let level = |ends: [u64; 2], y: f64| ends.map(|size| Point::new(size as f64, y));
+        let floors = comparison.floors(self.plan).into_iter().filter(|floor| floor.mean > 0.0);
+        series.extend(floors.map(|floor| Series {
+            name: format!("{}, floor", floor.contender.name()),
+            points: match kind {
+                CountKind::Raw => level(ends, floor.mean).into(),
+                CountKind::Estimate => Vec::new(),
+            },
+            style: SeriesStyle::Dashed,
         }));
-        let text = match kind {
-            CountKind::Raw => {
-                "Mean over slices of the share that the raw count loses. Bands are intervals of 95 % over seeds, broken lines what a structure loses at any memory; the grey bar is where the pair changes places. Both scales are logarithmic; errors of 0 are on the lowest line."
-            }
-            CountKind::Estimate => {
-                "Root of the mean square of the error of the unbiased estimate. Bands are intervals of 95 % over seeds. Both scales are logarithmic; errors of 0 are on the lowest line."
-            }
+        let crossings = |kind: CountKind| {
+            self.plan.pair.into_iter().flat_map(move |pair| comparison.crossovers(pair, kind))
         };
-        let drawing = Drawing::Lines {
-            x: self.size_axis(),
-            y: Axis::new(kind.error_words(), Scale::PercentLog),
-            series,
-        };
-        let title = format!("Error of the {} against memory", kind.words());
-        Some(Figure::new(format!("error-by-memory-{}", kind.name()), title, text, drawing))
+        if CountKind::ALL.into_iter().flat_map(crossings).next().is_some() {
+            // A gap is behind each.
+            let points = crossings(kind).flat_map(|crossing| {
+                let [from, to] = level(crossing.between, lowest);
+                [from, to, Point::new(to.x, f64::NAN)]
+            });
+            series.push(Series {
+                name: "they cross".to_owned(),
+                points: points.collect(),
+                style: SeriesStyle::Reference,
+            });
+        }
+        series
     }
 
     /// The exact count and that of every structure in each slice.

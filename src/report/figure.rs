@@ -27,6 +27,15 @@ pub enum Drawing {
         /// One curve each.
         series: Vec<Series>,
     },
+    /// Curves in panels side by side, all with the same axes and one legend.
+    Panels {
+        /// Horizontal, in every panel.
+        x: Axis,
+        /// Vertical, in every panel.
+        y: Axis,
+        /// The curves of each with its name: the same ones in the same order.
+        panels: Vec<(String, Vec<Series>)>,
+    },
     /// Curves one below the other over a common x axis, all with the same scale.
     Strips {
         /// Horizontal.
@@ -123,6 +132,19 @@ pub enum SeriesStyle {
     Dashed,
     /// Points only: measurements.
     Points,
+}
+
+impl Drawing {
+    /// The curves of each panel with its name, which is empty for the only one.
+    pub(super) fn panels(&self) -> Vec<(&str, &[Series])> {
+        match self {
+            Self::Lines { series, .. } | Self::Strips { series, .. } => vec![("", series)],
+            Self::Panels { panels, .. } => {
+                panels.iter().map(|(name, series)| (&**name, &**series)).collect()
+            }
+            Self::Bars { .. } | Self::HeatMap { .. } => Vec::new(),
+        }
+    }
 }
 
 impl Point {

@@ -13,7 +13,7 @@ use flowsieve::generate::{GenerateKind, GeneratePlan, generate};
 use flowsieve::pipeline::{Align, CounterChoice, Slicing};
 use flowsieve::plan::TracePlan;
 use flowsieve::report::document::Block;
-use flowsieve::report::figure::Drawing;
+use flowsieve::report::figure::{Drawing, Series, SeriesStyle};
 use flowsieve::report::{CompareReport, ReportFormat, TerminalStyle};
 use std::collections::{BTreeMap, HashSet};
 use std::fs;
@@ -693,11 +693,29 @@ fn the_page_has_its_figures() {
                     assert_eq!(series[0].name, "exact");
                     assert!(series.iter().all(|s| s.points.len() == comparison.slices.len()));
                 }
-                if let ("error-by-memory-raw", Drawing::Lines { series, .. }) =
-                    (figure.name.as_str(), &figure.drawing)
-                {
-                    assert!(series.iter().any(|s| s.name == "mdbf, floor"));
-                    assert!(series.iter().all(|s| s.points.is_sorted_by(|a, b| a.x < b.x)));
+                if let Drawing::Panels { panels, .. } = &figure.drawing {
+                    let [(raw, of_raw), (estimate, of_estimates)] = &panels[..] else {
+                        panic!("two panels");
+                    };
+                    assert_eq!([raw, estimate], ["raw", "estimate"]);
+                    let names = |series: &[Series]| -> Vec<String> {
+                        series.iter().map(|series| series.name.clone()).collect()
+                    };
+                    assert_eq!(names(of_raw), names(of_estimates), "one legend");
+                    let of = |panel: &[Series], name: &str| {
+                        panel.iter().find(|series| series.name == name).unwrap().points.len()
+                    };
+                    assert_eq!(
+                        [of(of_raw, "mdbf, floor"), of(of_estimates, "mdbf, floor")],
+                        [2, 0]
+                    );
+                    assert_eq!([of(of_raw, "bloom"), of(of_estimates, "bloom")], [3, 3]);
+                    let bloom = of_raw.iter().find(|series| series.name == "bloom").unwrap();
+                    assert_eq!(bloom.style, SeriesStyle::Band);
+                    let curves = of_raw.iter().chain(of_estimates);
+                    for curve in curves.filter(|curve| curve.style == SeriesStyle::Band) {
+                        assert!(curve.points.is_sorted_by(|a, b| a.x < b.x));
+                    }
                 }
             }
             Block::Table(table) => {
@@ -706,12 +724,7 @@ fn the_page_has_its_figures() {
             _ => {}
         }
     }
-    let figures = [
-        "error-by-memory-raw",
-        "error-by-memory-estimate",
-        "counts-over-time",
-        "difference-by-load",
-    ];
+    let figures = ["error-by-memory", "counts-over-time", "difference-by-load"];
     assert_eq!(names, figures);
     assert!(page.answers().next().unwrap().contains("is nearer: "), "{page:?}");
     assert!(page.answers().any(|text| text.contains("mdbf loses at least")), "{page:?}");

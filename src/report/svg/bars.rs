@@ -65,7 +65,7 @@ pub(super) fn draw(
         frame::horizontal(&mut svg, plot, axis, &layout.span, true);
     } else {
         frame::axis_name(&mut svg, plot, axis);
-        frame::levels(&mut svg, plot, &layout.span.ticks(), None);
+        frame::levels(&mut svg, plot, &layout.span.ticks(), None, true);
     }
     layout.names(&mut svg, &names);
     for (i, (_, values)) in series.iter().enumerate() {

@@ -267,13 +267,22 @@ pub(super) fn axis_name(svg: &mut Markup, plot: Rect, axis: &Axis) {
 }
 
 /// Writes the ticks of a vertical axis, with a grid line for each, and the line at `ground`.
-pub(super) fn levels(svg: &mut Markup, plot: Rect, ticks: &[Tick], ground: Option<f64>) {
+/// `labels` says whether they have their numbers.
+pub(super) fn levels(
+    svg: &mut Markup,
+    plot: Rect,
+    ticks: &[Tick],
+    ground: Option<f64>,
+    labels: bool,
+) {
     let mut grid = String::new();
     for tick in ticks {
         let y = plot.bottom() - tick.at * plot.height;
         // Writing to a String cannot fail.
         let _ = write!(grid, "M{} {}H{}", px(plot.left), px(y), px(plot.right()));
-        label(svg, (plot.left - 8.0, y + 4.0), "end", &tick.label);
+        if labels {
+            label(svg, (plot.left - 8.0, y + 4.0), "end", &tick.label);
+        }
     }
     svg.empty("path", &[("class", &"grid"), ("d", &grid)]);
     if let Some(ground) = ground {

@@ -18,6 +18,9 @@ pub(super) const HEIGHT: f64 = 250.0;
 const STRIP: f64 = 40.0;
 const NAME: f64 = 24.0;
 
+/// Space between panels side by side.
+const BETWEEN: f64 = 30.0;
+
 /// Number of colours; more curves have a strip each.
 const COLOURS: usize = 8;
 
@@ -90,41 +93,53 @@ fn class(number: Option<usize>) -> String {
 struct Layout {
     /// All of them together.
     plot: Rect,
-    /// Tops of the strips; empty for one panel.
+    /// Panels side by side.
+    columns: usize,
+    /// Tops of the strips; empty for panels that are no strips.
     strips: Vec<f64>,
 }
 
 impl Layout {
-    /// The panels of a curve by its number; a reference is in all of them.
-    fn panels(&self, number: Option<usize>) -> Vec<Rect> {
-        let strip = |&top: &f64| Rect { top, height: STRIP, ..self.plot };
+    /// A panel of those side by side, over all its strips.
+    fn column(&self, column: usize) -> Rect {
+        let width = (self.plot.width + BETWEEN) / self.columns as f64;
+        let left = self.plot.left + column as f64 * width;
+        Rect { left, width: width - BETWEEN, ..self.plot }
+    }
+
+    /// The panels of a curve in a column by its number; a reference is in all of them.
+    fn panels(&self, column: usize, number: Option<usize>) -> Vec<Rect> {
+        let plot = self.column(column);
+        let strip = |&top: &f64| Rect { top, height: STRIP, ..plot };
         match number {
-            _ if self.strips.is_empty() => vec![self.plot],
+            _ if self.strips.is_empty() => vec![plot],
             None => self.strips.iter().map(strip).collect(),
             Some(number) => self.strips.iter().skip(number).take(1).map(strip).collect(),
         }
     }
 }
 
-/// Draws the curves: in strips, if that is asked for or they are too many for one panel.
+/// Draws the curves of panels side by side: in strips, if that is asked for or they are too many
+/// for one panel.
 pub(super) fn draw(
     frame: &Frame<'_>,
     (x_axis, y_axis): (&Axis, &Axis),
-    series: &[Series],
+    panels: &[(&str, &[Series])],
     strips: bool,
 ) -> Drawn {
-    let strips = strips || needs_strips(series);
-    let points = series.iter().flat_map(|series| &series.points);
+    let first = panels.first().map_or(&[][..], |(_, series)| *series);
+    let strips = strips || needs_strips(first);
+    let points = panels.iter().flat_map(|(_, series)| *series).flat_map(|series| &series.points);
     let spans = Spans {
-        x: Span::over(x_axis.scale, points.map(|p| p.x), false),
-        y: y_span(y_axis.scale, series),
+        x: Span::over(x_axis.scale, points.clone().map(|p| p.x), false),
+        y: y_span(y_axis.scale, points),
     };
     let mut ticks = spans.y.ticks();
     if strips {
         thin_out(&mut ticks, is_logarithmic(y_axis.scale));
     }
-    let names = panel_names(series);
-    let layout = Layout::new(frame, &ticks, strips.then_some(names.len()));
+    let names = strip_names(first);
+    let layout = Layout::new(frame, &ticks, panels.len(), strips.then_some(names.len()));
     let plot = layout.plot;
     let mut svg = Markup::default();
     frame.begin(&mut svg, plot.bottom() + 50.0);
@@ -134,34 +149,46 @@ pub(super) fn draw(
     }
     let ground = (!strips).then(|| spans.y.ground());
     svg.open("g", &[("class", &"axis-y")]);
-    for panel in layout.panels(None) {
-        frame::levels(&mut svg, panel, &ticks, ground);
+    for column in 0..panels.len() {
+        for panel in layout.panels(column, None) {
+            frame::levels(&mut svg, panel, &ticks, ground, column == 0);
+        }
     }
     svg.close("g");
-    frame::horizontal(&mut svg, plot, x_axis, &spans.x, false);
+    for (column, (name, _)) in panels.iter().enumerate() {
+        let plot = layout.column(column);
+        if !name.is_empty() {
+            let middle = plot.left + plot.width / 2.0;
+            frame::text(&mut svg, (middle, plot.top - 15.0), "middle", name);
+        }
+        frame::horizontal(&mut svg, plot, x_axis, &spans.x, false);
+    }
     // The area below a curve that is alone in its strip is filled.
-    let filled = strips && series.iter().all(|s| s.style == SeriesStyle::Line);
-    for (index, (number, series)) in numbered(series).enumerate() {
+    let filled = strips && first.iter().all(|s| s.style == SeriesStyle::Line);
+    for (index, (number, curve)) in numbered(first).enumerate() {
         let colour = if strips { number.map(|_| 0) } else { number };
-        let style = frame::style_class(series.style);
+        let style = frame::style_class(curve.style);
         let class = format!("series {} {style}", class(colour));
         svg.open("g", &[("class", &class), ("data-series", &index)]);
-        for panel in layout.panels(number) {
-            let spots = series.points.iter().map(|p| spans.spot(panel, p.x, p.y)).collect();
-            let several = frame.keys.len() > 1;
-            let curve = Curve { series, number: colour, several, filled, panel, spots };
-            match series.style {
-                _ if curve.spots.len() > envelope::MANY => {}
-                SeriesStyle::Band => band(&mut svg, series, panel, &spans),
-                _ => errors(&mut svg, series, panel, &spans),
+        for (column, (_, curves)) in panels.iter().enumerate() {
+            let Some(series) = curves.get(index) else { continue };
+            for panel in layout.panels(column, number) {
+                let spots = series.points.iter().map(|p| spans.spot(panel, p.x, p.y)).collect();
+                let several = frame.keys.len() > 1;
+                let curve = Curve { series, number: colour, several, filled, panel, spots };
+                match series.style {
+                    _ if curve.spots.len() > envelope::MANY => {}
+                    SeriesStyle::Band => band(&mut svg, series, panel, &spans),
+                    _ => errors(&mut svg, series, panel, &spans),
+                }
+                curve.draw(&mut svg);
             }
-            curve.draw(&mut svg);
         }
         svg.close("g");
         svg.line();
     }
     svg.close("svg");
-    let geometry = layout.geometry((x_axis, y_axis), &spans, series, filled);
+    let geometry = layout.geometry((x_axis, y_axis), &spans, panels, filled);
     Drawn { svg: svg.finish(), geometry }
 }
 
@@ -187,8 +214,7 @@ impl Spans {
 }
 
 /// The vertical axis with room for all points and their errors.
-fn y_span(scale: Scale, series: &[Series]) -> Span {
-    let points = series.iter().flat_map(|series| &series.points);
+fn y_span<'a>(scale: Scale, points: impl Iterator<Item = &'a Point>) -> Span {
     // Error bars must not make a logarithmic axis endless.
     let is_cut = scale != Scale::Bytes && is_logarithmic(scale);
     let numbers = points.flat_map(|point| match is_cut {
@@ -208,13 +234,14 @@ fn thin_out(ticks: &mut Vec<Tick>, is_logarithmic: bool) {
 }
 
 impl Layout {
-    fn new(frame: &Frame<'_>, ticks: &[Tick], strips: Option<usize>) -> Self {
+    fn new(frame: &Frame<'_>, ticks: &[Tick], columns: usize, strips: Option<usize>) -> Self {
         let left = frame::labels_width(ticks);
         let top = frame.head_height() + 28.0;
         let height = strips.map_or(HEIGHT, |strips| (NAME + STRIP) * strips.max(1) as f64);
         let strip = |number: usize| top + NAME + (NAME + STRIP) * number as f64;
         Self {
             plot: Rect { left, top, width: WIDTH - left - RIGHT, height },
+            columns,
             strips: (0..strips.unwrap_or(0)).map(strip).collect(),
         }
     }
@@ -224,42 +251,45 @@ impl Layout {
         &self,
         axes: (&Axis, &Axis),
         spans: &Spans,
-        series: &[Series],
+        panels: &[(&str, &[Series])],
         filled: bool,
     ) -> Geometry {
-        let plot = self.plot;
-        let rows = LineRows::new(series);
-        let across = |x: f64| spans.x.place(x).map(|x| round(plot.left + x * plot.width));
-        let height = |number, point: &Point| {
-            let panel = self.panels(number).into_iter().next()?;
-            spans.x.place(point.x)?;
-            Some(round(panel.bottom() - spans.y.place(point.y)? * panel.height))
-        };
-        let heights = numbered(series).map(|(number, series)| {
-            let points = rows.x.iter().map(|x| LineRows::values(series, *x).first());
-            points.map(|p| p.and_then(|p| height(number, p))).collect()
-        });
-        let panels = numbered(series).map(|(number, _)| {
-            let panels = self.panels(number).into_iter();
-            panels.map(|panel| (panel.top, panel.height)).collect()
-        });
-        let mut times = Times::new(axes, series, spans.x.ends());
-        if let Some(times) = &mut times {
+        let mut geometry = Geometry::new(Shape::Lines, self.plot);
+        for (column, (_, series)) in panels.iter().enumerate() {
+            let rows = LineRows::new(series);
+            let spot = |number, x: f64, y: f64| {
+                spans.spot(self.panels(column, number).into_iter().next()?, x, y)
+            };
+            let plot = self.column(column);
+            let across = |x: f64| spans.x.place(x).map(|x| round(plot.left + x * plot.width));
+            geometry.x.extend(rows.x.iter().map(|x| across(*x)));
+            geometry.y.resize(series.len().max(geometry.y.len()), Vec::new());
+            for ((number, series), heights) in numbered(series).zip(&mut geometry.y) {
+                let points = rows.x.iter().map(|x| LineRows::values(series, *x).first());
+                heights
+                    .extend(points.map(|point| {
+                        point.and_then(|it| Some(round(spot(number, it.x, it.y)?.1)))
+                    }));
+            }
+        }
+        if let [(_, series)] = panels
+            && let Some(mut times) = Times::new(axes, series, spans.x.ends())
+        {
+            let panels = numbered(series).map(|(number, _)| {
+                let panels = self.panels(0, number).into_iter();
+                panels.map(|panel| (panel.top, panel.height)).collect()
+            });
             times.panels = panels.collect();
             times.strips = !self.strips.is_empty();
             times.filled = filled;
+            geometry.times = Some(times);
         }
-        Geometry {
-            x: rows.x.iter().map(|x| across(*x)).collect(),
-            y: heights.collect(),
-            times,
-            ..Geometry::new(Shape::Lines, plot)
-        }
+        geometry
     }
 }
 
 /// The heading of each strip: the name of its first curve.
-fn panel_names(series: &[Series]) -> Vec<&str> {
+fn strip_names(series: &[Series]) -> Vec<&str> {
     let mut names: Vec<&str> = Vec::new();
     for (number, series) in numbered(series) {
         if number == Some(names.len()) {
