@@ -235,17 +235,16 @@ pub(crate) fn run(args: &CompareArgs, run: &mut Run) -> Result<Outcome> {
     let mut od = args.od.begin(run)?;
     let comparison =
         run.read(&plan.trace.inputs, |watch| compare(&plan, od.traffic.as_mut(), watch))?;
-    // Captions say which bytes were compared.
-    let has_caption = matches!(args.format.format.name(), "markdown" | "latex");
-    let captures = plan.trace.inputs.iter().filter(|_| has_caption);
+    let most = args.digested();
+    let captures = plan.trace.inputs.iter();
     let report = CompareReport {
         plan: &plan,
         comparison: &comparison,
         anonymized: args.od.is_anonymized(),
         counts: args.counts,
         by: args.by,
-        captures: captures.map(digest_of).collect(),
-        command: command_line(),
+        captures: captures.map(|input| digest_of(input, most)).collect(),
+        command: command_line(&UNRELATED),
     };
     od.finish(run, |traffic| report.page(traffic))?;
     let style = output.style(None);
@@ -254,10 +253,11 @@ pub(crate) fn run(args: &CompareArgs, run: &mut Run) -> Result<Outcome> {
     Ok(run.end(&comparison, args.speech, PARTIAL))
 }
 
-/// A capture by its content. What cannot be read again has no digest.
-fn digest_of(input: &Source) -> CaptureDigest {
+/// A capture by its content. What cannot be read again, or has more bytes than this, has no digest.
+fn digest_of(input: &Source, most: u64) -> CaptureDigest {
     let hashed = || {
         let mut file = File::open(input.path()).ok().filter(|_| input.is_readable_twice())?;
+        file.metadata().ok().filter(|it| it.len() <= most)?;
         let (mut hash, mut buffer) = (Sha256::new(), vec![0; 1 << 16]);
         loop {
             match file.read(&mut buffer).ok()? {
@@ -281,7 +281,7 @@ fn each(args: &CompareArgs, run: &mut Run, plan: &ComparePlan) -> Result<Outcome
     run.open(&mut TracePlan { selection: Selection::default(), ..plan.trace.clone() })?;
     let output = args.output.open(run)?;
     let od = args.od.begin(run)?;
-    let mut report = EachReport::new(plan, pair, args.by);
+    let mut report = EachReport::new(plan, pair, args.by, command_line(&UNRELATED));
     let mut plans = Vec::new();
     for input in &plan.trace.inputs {
         let mut alone = plan.clone();
@@ -295,9 +295,7 @@ fn each(args: &CompareArgs, run: &mut Run, plan: &ComparePlan) -> Result<Outcome
             let comparison = compare(alone, None, watch)?;
             if comparison.inputs.iter().any(|input| input.container.is_some()) {
                 let input = &alone.trace.inputs[0];
-                let is_table = args.format.format.is_table();
-                let name = CaptureDigest { name: input.path().shown().to_string(), sha256: None };
-                report.add(if is_table { name } else { digest_of(input) }, &comparison);
+                report.add(digest_of(input, args.digested()), &comparison);
             }
             all.packets += comparison.totals.packets;
             all.interrupted = comparison.totals.interrupted;
@@ -343,7 +341,18 @@ const PUBLISHED: [Contender; 2] = [
     Contender::Plain(Structure::Filter(FilterKind::Cmdbf)),
 ];
 
+/// Options that change no number: the command line without them is the same for all formats and
+/// numbers of threads.
+const UNRELATED: [&str; 7] =
+    ["--threads", "--format", "--output", "-o", "--summary", "--html", "--svg"];
+
 impl CompareArgs {
+    /// Bytes up to which a capture is read again for its digest. A table on a terminal comes without
+    /// those of large captures, which would take as long as counting repeats.
+    fn digested(&self) -> u64 {
+        if self.format.format.is_table() && !self.od.page.is_wanted() { 32 << 20 } else { u64::MAX }
+    }
+
     /// Returns the two structures that are compared with each other, or `None` if there are not two.
     fn pair_of(&self, contenders: &[Contender]) -> Result<Option<[Contender; 2]>, UsageError> {
         let two = |list: &[Contender]| match *list {

@@ -66,7 +66,7 @@ impl PageArgs {
 
     /// Writes the page and its figures where they are wanted.
     pub(crate) fn write(&self, run: &Run, html: Option<Output>, mut page: Document) -> Result<()> {
-        page.command = Some(command_line());
+        page.command = Some(command_line(&[]));
         if let Some(output) = html {
             write_text(run, output, &html::page(&page))?;
         }
@@ -81,10 +81,18 @@ impl PageArgs {
     }
 }
 
-/// The command line of this run, as a shell reads it.
-pub(super) fn command_line() -> String {
-    let words = env::args_os().skip(1).map(|word| {
-        let word = word.shown().to_string();
+/// The command line of this run, as a shell reads it, without some options that have a value.
+pub(super) fn command_line(without: &[&str]) -> String {
+    let mut all = env::args_os().skip(1).map(|word| word.shown().to_string());
+    let mut kept = Vec::new();
+    while let Some(word) = all.next() {
+        if without.contains(&&*word) {
+            all.next();
+        } else if !without.contains(&word.split('=').next().unwrap_or_default()) {
+            kept.push(word);
+        }
+    }
+    let words = kept.into_iter().map(|word| {
         let is_plain = |c: char| c.is_alphanumeric() || "-_./,:=+@%".contains(c);
         if !word.is_empty() && word.chars().all(is_plain) {
             return word;

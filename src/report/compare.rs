@@ -2,8 +2,9 @@
 
 use super::cell::{Cell, object};
 use super::compare_model::{
-    BestSet, CompareReport, EntryRow, best_columns, crossover_columns, flat_columns, floor_columns,
-    judged_columns, parameter_columns, structure_columns, verdict_columns,
+    BestSet, CompareReport, EntryRow, best_columns, crossover_columns, digest_columns,
+    flat_columns, floor_columns, judged_columns, parameter_columns, structure_columns,
+    verdict_columns,
 };
 use super::compare_table::{Markup, document, write_markup};
 use super::count_model::total_columns;
@@ -65,14 +66,9 @@ impl CompareReport<'_> {
             })
             .collect();
         let crossings = self.plan.pair.into_iter().flat_map(|pair| {
-            let crossings = comparison.crossovers(pair, self.main_kind()).into_iter();
-            crossings.map(move |crossing| {
-                let probes = |size: u64| {
-                    pair.map(|it| comparison.entry(it, size).and_then(|entry| entry.probes))
-                };
-                let [from, to] = crossing.between.map(probes);
-                (crossing, from != to, pair.map(Contender::name))
-            })
+            let crossings = self.crossings(pair).into_iter();
+            crossings
+                .map(move |(crossing, k_changes)| (crossing, k_changes, pair.map(Contender::name)))
         });
         let best = comparison.sizes.iter().flat_map(|&size| {
             CountKind::ALL.map(|count| {
@@ -84,6 +80,7 @@ impl CompareReport<'_> {
         let structures: Vec<_> = self.rows().collect();
         object([
             ("schema", Cell::Text(SCHEMA.into())),
+            ("digests", digest_columns().list_of(&self.captures)),
             ("parameters", parameter_columns().object_of(&self.asked())),
             ("verdicts", verdict_columns().list_of(&verdicts)),
             ("crossovers", crossover_columns().list_of(&crossings.collect::<Vec<_>>())),

@@ -4,11 +4,11 @@
 use super::cell::Cell;
 use super::column::Columns;
 use super::compare_model::{
-    Asked, CaptureDigest, Grouping, VerdictRow, floor_columns, parameter_columns, size_words,
-    verdict_columns, verdict_rows,
+    Asked, CaptureDigest, Grouping, VerdictRow, digest_columns, floor_columns, parameter_columns,
+    size_words, verdict_columns, verdict_rows,
 };
 use super::compare_table::{by_load, load};
-use super::compare_words::{in_percent, main_kind, variant_words};
+use super::compare_words::{in_percent, main_kind, margin_words, program_words, variant_words};
 use super::document::{Block, Document, Medium, TableView, Wrapping};
 use super::figure::{Axis, Drawing, Figure, Scale};
 use super::format::ReportFormat;
@@ -32,6 +32,7 @@ pub struct EachReport<'a> {
     pair: [Contender; 2],
     by: Option<Grouping>,
     captures: Vec<CaptureRow>,
+    command: String,
 }
 
 /// A capture.
@@ -76,11 +77,8 @@ pub(super) fn capture_columns() -> Columns<CaptureRow> {
 
 /// The columns of a line of CSV: a capture, a memory and a count.
 pub(super) fn each_columns() -> Columns<VerdictRow> {
-    let capture = Columns::default()
-        .field("capture", |row: &VerdictRow| row.capture.as_ref().map(|it| it.name.clone()))
-        .doc("the capture, as given")
-        .field("sha256", |row| row.capture.as_ref()?.sha256.clone())
-        .doc("SHA-256 of the file; null for a pipe");
+    let capture =
+        Columns::default().part(None, &digest_columns(), |row: &VerdictRow| row.capture.clone());
     Columns(capture.0.into_iter().chain(verdict_columns().0).collect())
 }
 
@@ -104,9 +102,14 @@ pub(super) fn sum_columns() -> Columns<SizeSum> {
 }
 
 impl<'a> EachReport<'a> {
-    /// A report without captures. `plan` says what is asked of each.
-    pub const fn new(plan: &'a ComparePlan, pair: [Contender; 2], by: Option<Grouping>) -> Self {
-        Self { plan, pair, by, captures: Vec::new() }
+    /// A report without captures. `plan` says what is asked of each, `command` is the command line.
+    pub const fn new(
+        plan: &'a ComparePlan,
+        pair: [Contender; 2],
+        by: Option<Grouping>,
+        command: String,
+    ) -> Self {
+        Self { plan, pair, by, captures: Vec::new(), command }
     }
 
     /// Adds a capture.
@@ -227,7 +230,8 @@ impl<'a> EachReport<'a> {
             ProbeRule::Formula => "k by the formula for each capture".to_owned(),
             ProbeRule::Best => "k: the best of trials that are not judged".to_owned(),
         };
-        [vec![seeds, probes], variant_words(self.plan)].concat().join("; ")
+        let margin = margin_words(self.plan);
+        [vec![seeds, margin, probes], variant_words(self.plan)].concat().join("; ")
     }
 
     /// Writes it; `style` is that of the table.
@@ -257,7 +261,8 @@ impl<'a> EachReport<'a> {
     }
 
     fn frame(&self) -> Frame {
-        let asked = Asked { plan: self.plan, comparison: None, anonymized: false };
+        let (plan, command) = (self.plan, &self.command);
+        let asked = Asked { plan, comparison: None, anonymized: false, command };
         Frame::new(SCHEMA, "captures").with("parameters", parameter_columns().object_of(&asked))
     }
 
@@ -299,6 +304,7 @@ impl<'a> EachReport<'a> {
             let why = row.verdict.result.as_ref().err()?;
             Some(format!("{}: {why}.", capture.capture.name))
         });
+        let notes = notes.chain([program_words(&self.command)]);
         notes.map(Block::Sentence).for_each(push);
         document
     }

@@ -2,7 +2,9 @@
 
 use super::compare_model::CompareReport;
 use super::compare_table::{pair_table, rates, with_interval};
-use super::compare_words::{middle, probes_words, slice_word, title, variant_words};
+use super::compare_words::{
+    digests, middle, probes_words, seeds_rule, slice_word, title, variant_words,
+};
 use super::document::{Block, Document, TableView};
 use super::figure::{Axis, Drawing, Figure, Point, Scale, Series, SeriesStyle};
 use super::heading::Heading;
@@ -23,7 +25,13 @@ impl CompareReport<'_> {
         let section = |title: &str| [Block::Section(title.to_owned())];
         let mut page = Document {
             title: title(self),
-            label: [vec![probes_words(self)], variant_words(self.plan)].concat().join("; "),
+            label: [
+                vec![probes_words(self), seeds_rule(self)],
+                variant_words(self.plan),
+                digests(&self.captures).collect(),
+            ]
+            .concat()
+            .join("; "),
             zone: self.plan.trace.selection.zone,
             ..Document::default()
         };

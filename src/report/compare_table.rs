@@ -2,12 +2,13 @@
 
 use super::compare_model::{CompareReport, Grouping, VerdictRow, hash_variant, size_words};
 use super::compare_words::{
-    in_percent, points, probes_words, size_of, slice_word, title, variant_words,
+    digests, floor_sentence, in_percent, points, probes_words, program_words, seeds_rule, size_of,
+    slice_word, title, variant_words,
 };
 use super::document::{Block, Document, Medium, TableView, Wrapping};
 use super::formats::{latex, markdown};
 use super::heading::Heading;
-use super::number::{bare, grouped, short_percent};
+use super::number::{bare, capitalised, grouped, short_percent};
 use super::run_view::{INTERRUPTED, packets_read};
 use crate::comparison::statistics::{Interval, Verdict};
 use crate::comparison::{Comparison, Contender, CountKind, Entry, Floor, Negatives, Sizes};
@@ -15,6 +16,9 @@ use std::io::{self, Write};
 
 /// Other structures that have a column beside the pair; more have a table of their own.
 const BESIDE: usize = 2;
+
+/// Captures whose digests a terminal shows.
+const DIGESTS: usize = 3;
 
 /// Rates in a line.
 const RATES_IN_TABLE: usize = 5;
@@ -61,6 +65,9 @@ pub(super) fn document(report: &CompareReport<'_>) -> Document {
     for remark in report.remarks() {
         push(Block::Sentence(remark));
     }
+    let digests = digests(&report.captures).take(DIGESTS);
+    let made = std::iter::once(program_words(&report.command)).chain(digests);
+    push(Block::Sentence(made.collect::<Vec<_>>().join("; ")));
     let totals = &report.comparison.totals;
     if totals.interrupted {
         push(Block::Sentence(INTERRUPTED.to_owned()));
@@ -220,13 +227,16 @@ fn others_table(report: &CompareReport<'_>, kind: CountKind) -> Option<TableView
 /// What the marks and words of the table mean.
 fn notes(report: &CompareReport<'_>) -> Vec<String> {
     let mut notes = Vec::new();
-    notes.push("raw: mean over slices; est: root mean square.".to_owned());
+    let raw = CountKind::Raw.estimand();
+    notes.push(format!("raw: {raw}; est: root mean square."));
     if report.comparison.judged().count() > 1 {
         notes.push("lost: share of all.".to_owned());
     }
+    notes.push("In brackets 95 % (t over seeds, paired).".to_owned());
+    notes.push(format!("{}.", capitalised(&seeds_rule(report))));
     notes.extend(variant_words(report.plan).into_iter().map(|words| format!("{words}.")));
     notes.push(format!("{}.", probes_words(report)));
-    notes.push("*: best, or not worse than the best (paired t, 5 % in all). In brackets 95 % over seeds. All numbers: --format json".to_owned());
+    notes.push("*: best, or not worse (5 % in all).".to_owned());
     notes
 }
 
@@ -448,10 +458,6 @@ pub(super) fn write_markup(
 
 /// All that is needed to repeat a table.
 fn caption(report: &CompareReport<'_>) -> String {
-    let digests = report.captures.iter().filter_map(|capture| {
-        let file = capture.name.rsplit('/').next().unwrap_or_default();
-        Some(format!("SHA-256 of {file}: {}", capture.sha256.as_ref()?))
-    });
     let kind = report.main_kind();
     let setting = match report.plan.sizes {
         Sizes::Arrays(_) => "every array has the same number of bits",
@@ -460,13 +466,16 @@ fn caption(report: &CompareReport<'_>) -> String {
     let mut sentences = vec![
         format!("{}.", title(report)),
         format!(
-            "{} in per cent with 95 % intervals (Student's t over seeds); {setting}; {}.",
-            super::number::capitalised(kind.error_words()),
-            probes_words(report)
+            "{} ({}) in per cent with 95 % intervals (Student's t over seeds); {setting}; {}; {}.",
+            capitalised(kind.error_words()),
+            kind.estimand(),
+            probes_words(report),
+            seeds_rule(report)
         ),
         "Bold: not worse than the best (paired t tests, 5 % in all).".to_owned(),
     ];
-    sentences.extend(digests.map(|digest| format!("{digest}.")));
-    sentences.push(format!("flowsieve {}: {}", env!("CARGO_PKG_VERSION"), report.command));
+    sentences.extend(floor_sentence(&report.comparison.floors(report.plan), report.plan));
+    sentences.extend(digests(&report.captures).map(|digest| format!("{digest}.")));
+    sentences.push(program_words(&report.command));
     sentences.join(" ")
 }

@@ -1,12 +1,12 @@
 //! A comparison in words: one sentence for each verdict, the crossovers and the floors.
 
-use super::compare_model::{CompareReport, VerdictRow, size_words};
-use super::number::{bare, grouped, short_percent};
+use super::compare_model::{CaptureDigest, CompareReport, VerdictRow, size_words};
+use super::number::{bare, duration, grouped, short_percent};
 use super::run_view::captures;
 use super::selection::{selection_words, zone_words};
-use crate::comparison::statistics::{Crossover, Interval, PairJudgement, Verdict};
+use crate::comparison::statistics::{Crossover, Interval, Margin, PairJudgement, Verdict};
 use crate::comparison::{
-    ComparePlan, Comparison, Contender, CountKind, ExpectedFrom, Floor, ProbeRule,
+    ComparePlan, Comparison, Contender, CountKind, ExpectedFrom, Floor, ProbeRule, Seeds,
 };
 
 /// Sizes that a sentence lists.
@@ -48,10 +48,13 @@ pub(super) fn slice_word(plan: &ComparePlan) -> &'static str {
 
 fn slices_words(plan: &ComparePlan, slices: u64) -> String {
     let (one, s) = (slice_word(plan), if slices == 1 { "" } else { "s" });
-    if plan.slicing.width_ns.is_none() {
-        return "one slice".to_owned();
+    match plan.slicing.width_ns {
+        None => "one slice".to_owned(),
+        Some(width) if one == "slice" => {
+            format!("{} slice{s} of {}", grouped(slices), duration(width))
+        }
+        Some(_) => format!("{} {one}{s}", grouped(slices)),
     }
-    format!("{} {one}{s}", grouped(slices))
 }
 
 /// The replicates of all sizes.
@@ -73,14 +76,47 @@ pub(super) fn probes_words(report: &CompareReport<'_>) -> String {
         (ProbeRule::Given(k), ..) => format!("k = {k} for every structure that has a k, as given"),
         _ if report.comparison.has_arrays => "k = 4, as in the paper".to_owned(),
         (ProbeRule::Best, ..) => "k: the best of trials that are not judged".to_owned(),
-        (ProbeRule::Formula, Some(n), ExpectedFrom::Given) => {
-            format!("k: for {} a slice, as given", counted_elements(report.plan, n))
-        }
-        (ProbeRule::Formula, Some(n), _) => {
-            format!("k: for {} a slice, p95", counted_elements(report.plan, n))
+        (ProbeRule::Formula, Some(n), from) => {
+            let from = if from == ExpectedFrom::Given { "as given" } else { "p95" };
+            format!("k: by formula for {} a slice, {from}", counted_elements(report.plan, n))
         }
         (ProbeRule::Formula, None, _) => "k = 4, since no slice ended".to_owned(),
     }
+}
+
+/// Differences that do not matter.
+pub(super) fn margin_words(plan: &ComparePlan) -> String {
+    let Margin { points, share } = plan.margin;
+    let [points, share] = [points, share].map(|share| (share * 1e8).round() / 1e6);
+    format!("margin {points} points or {share} % of the larger error")
+}
+
+/// Which seeds ran, why no more, and what does not matter.
+pub(super) fn seeds_rule(report: &CompareReport<'_>) -> String {
+    let (plan, comparison) = (report.plan, report.comparison);
+    let seeds = comparison.entries.iter().map(|entry| entry.replicates.len());
+    let last = seeds.max().unwrap_or(0).saturating_sub(1);
+    let why = match (plan.seeds, &comparison.looks[..]) {
+        (Seeds::Auto, [.., most]) if comparison.looks.len() > 1 => {
+            format!("until decided at level {} % or {most}", bare(comparison.rule.level()))
+        }
+        (Seeds::Auto, _) => "all at once".to_owned(),
+        (Seeds::Fixed(_), _) => "as asked for".to_owned(),
+    };
+    format!("seeds 0-{last} of --seed {}, {why}; {}", plan.seed, margin_words(plan))
+}
+
+/// The digest of each capture.
+pub(super) fn digests(captures: &[CaptureDigest]) -> impl Iterator<Item = String> {
+    captures.iter().filter_map(|capture| {
+        let file = capture.name.rsplit('/').next().unwrap_or_default();
+        Some(format!("SHA-256 of {file}: {}", capture.sha256.as_ref()?))
+    })
+}
+
+/// The program and its command line.
+pub(super) fn program_words(command: &str) -> String {
+    format!("flowsieve {}: {command}", env!("CARGO_PKG_VERSION"))
 }
 
 /// The count that structures are compared by: the raw one if the pair has it.
@@ -111,12 +147,49 @@ impl CompareReport<'_> {
         let rows = self.verdicts(kind);
         let mut sentences = verdict_sentences(&rows, self.plan);
         if let Some(pair) = self.plan.pair {
-            let crossings = self.comparison.crossovers(pair, kind);
-            sentences.extend(crossing_sentence(&crossings, pair, self.comparison.has_arrays));
+            sentences.extend(self.crossing_sentence(pair, &rows));
             sentences.extend(self.arrays_sentence(pair));
         }
         sentences.extend(floor_sentence(&self.comparison.floors(self.plan), self.plan));
         sentences
+    }
+
+    /// The crossovers of the pair, and whether the number of hash functions of one of the two is
+    /// another behind them.
+    pub(super) fn crossings(&self, pair: [Contender; 2]) -> Vec<(Crossover, bool)> {
+        let comparison = self.comparison;
+        let crossings = comparison.crossovers(pair, self.main_kind()).into_iter();
+        let probes =
+            |size: u64| pair.map(|it| comparison.entry(it, size).and_then(|entry| entry.probes));
+        let crossings = crossings.map(|crossing| {
+            let [from, to] = crossing.between.map(probes);
+            (crossing, from != to)
+        });
+        crossings.collect()
+    }
+
+    /// Where the two change places, or that they do not.
+    fn crossing_sentence(&self, pair: [Contender; 2], rows: &[VerdictRow]) -> Option<String> {
+        let words = self.crossings(pair).into_iter().map(|(crossing, k_changes)| {
+            let [from, to] = crossing.between.map(|size| self.size(size));
+            let near = self.size(crossing.interpolated.round() as u64);
+            let below = usize::from(crossing.below == Verdict::B);
+            let [below, above] = [pair[below].name(), pair[1 - below].name()];
+            let k = if k_changes { ", and k changes there" } else { "" };
+            format!("{below} up to {from}, {above} from {to} on; they cross near {near}{k}")
+        });
+        let words: Vec<String> = words.collect();
+        if !words.is_empty() {
+            return Some(format!("Nearer: {}.", words.join("; ")));
+        }
+        let judged = || rows.iter().filter_map(|row| Some(row.judged()?.verdict));
+        let near = judged().find(|verdict| verdict.is_nearer())?;
+        let turned = judged().any(|verdict| verdict.is_nearer() && verdict != near);
+        let open = judged().any(|verdict| verdict == Verdict::Open);
+        (judged().count() > 1 && !turned).then(|| {
+            let decided = if open { " where it is decided" } else { "" };
+            format!("No crossover{decided}.")
+        })
     }
 
     /// What MDBF and CMDBF with the same arrays and hash functions have in common: a CMDBF has one
@@ -450,23 +523,6 @@ fn listed(sizes: &[String]) -> String {
             format!("{} and {last}", others.collect::<Vec<_>>().join(", "))
         }
     }
-}
-
-/// Where the two change places.
-fn crossing_sentence(
-    crossings: &[Crossover],
-    pair: [Contender; 2],
-    has_arrays: bool,
-) -> Option<String> {
-    let words = crossings.iter().map(|crossing| {
-        let [from, to] = crossing.between.map(|size| size_words(has_arrays, size));
-        let near = size_words(has_arrays, crossing.interpolated.round() as u64);
-        let below = usize::from(crossing.below == Verdict::B);
-        let [below, above] = [pair[below].name(), pair[1 - below].name()];
-        format!("{below} up to {from}, {above} from {to} on; they cross near {near}")
-    });
-    let words: Vec<String> = words.collect();
-    (!words.is_empty()).then(|| format!("Nearer: {}.", words.join("; ")))
 }
 
 /// What is lost at any memory.

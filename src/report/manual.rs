@@ -55,6 +55,7 @@ pub fn tables() -> Vec<(&'static str, Vec<FieldDoc>)> {
         ("compare.interval", table(&compare_model::interval_columns())),
         ("compare.split", table(&compare_model::split_columns())),
         ("compare.crossovers", table(&compare_model::crossover_columns())),
+        ("compare.digests", table(&compare_model::digest_columns())),
         ("compare.floors", table(&compare_model::floor_columns())),
         ("compare.best_sets", table(&compare_model::best_columns())),
         ("compare.slices", table(&compare_model::judged_columns())),

@@ -54,6 +54,7 @@ pub(in crate::report) fn escaped(text: &str) -> String {
             '^' => escaped.push_str("\\textasciicircum{}"),
             '<' => escaped.push_str("\\textless{}"),
             '>' => escaped.push_str("\\textgreater{}"),
+            '|' => escaped.push_str("\\textbar{}"),
             // A bracket behind the end of a line would be its argument.
             '[' | ']' => escaped.extend(['{', letter, '}']),
             letter => escaped.push(letter),

@@ -234,6 +234,16 @@ impl CountKind {
         }
     }
 
+    /// What its error is a mean of.
+    pub const fn estimand(self) -> &'static str {
+        match self {
+            Self::Raw => "mean over slices of |count - exact| / exact",
+            Self::Estimate => {
+                "root of the mean square over slices and seeds of (estimate - exact) / exact"
+            }
+        }
+    }
+
     /// The error that people read: of a mean of squares the root.
     pub fn shown(self, error: f64) -> f64 {
         match self {
