@@ -2,6 +2,7 @@
 
 use super::cell::{Decimal, Time};
 use super::column::Columns;
+use super::compare_words::{digests, program_words};
 use super::count_combinations::{StoredCombination, names, stored_columns};
 use super::count_model::PARTIAL_DOC;
 use super::number::{grouped, size};
@@ -50,12 +51,22 @@ pub struct CaptureDigest {
     pub sha256: Option<String>,
 }
 
+/// The columns of a capture's content.
+pub(super) fn digest_columns() -> Columns<CaptureDigest> {
+    Columns::default()
+        .field("capture", |capture: &CaptureDigest| capture.name.clone())
+        .doc("the capture, as given")
+        .field("sha256", |capture| capture.sha256.clone())
+        .doc("SHA-256 of the file; null for a pipe")
+}
+
 /// What a comparison depends on, or several with the same plan.
 pub(super) struct Asked<'a> {
     pub(super) plan: &'a ComparePlan,
     /// What is known of the slices, if it is one capture.
     pub(super) comparison: Option<&'a Comparison>,
     pub(super) anonymized: bool,
+    pub(super) command: &'a str,
 }
 
 impl<'a> Asked<'a> {
@@ -67,6 +78,10 @@ impl<'a> Asked<'a> {
 /// What a comparison depends on.
 pub(super) fn parameter_columns<'a>() -> Columns<Asked<'a>> {
     Columns::default()
+        .inlined("version", |_: &Asked<'a>| env!("CARGO_PKG_VERSION"))
+        .doc("of flowsieve")
+        .inlined("command", |asked| asked.command.to_owned())
+        .doc("the command line, without options that change no number (`--threads`, and how and where results are written)")
         .inlined("element", |asked: &Asked<'a>| asked.plan.rule.kind.name().into_owned())
         .doc("as for `count`")
         .inlined("undirected", |asked| asked.plan.rule.undirected)
@@ -133,9 +148,11 @@ pub(super) fn parameter_columns<'a>() -> Columns<Asked<'a>> {
         })
         .doc("replicates asked for; null for as many as it takes")
         .inlined("looks", |asked| asked.comparison.map(|it| it.looks.clone()).unwrap_or_default())
-        .doc("numbers of replicates after which it was decided whether more are needed")
+        .doc("numbers of replicates after which it was decided whether more are needed: a size has no more once its pair is decided (an interval excludes 0 or lies inside the margin, or ten seeds are all the same)")
         .inlined("level", |asked| asked.comparison.map(|it| Decimal(it.rule.level())))
         .doc("level of the interval of a decision: 0.05 / (looks x sizes)")
+        .inlined("interval", |_| "95 %, Student's t over seeds; differences are paired by seed")
+        .doc("what all other intervals are")
         .inlined("margin_points", |asked| Decimal(asked.plan.margin.points))
         .doc("a difference up to this does not matter")
         .unit("share")
@@ -265,6 +282,8 @@ pub(super) fn verdict_columns() -> Columns<VerdictRow> {
         .doc("bits of each of their arrays; null with `total`")
         .field("count", |row| row.verdict.count.name())
         .doc("`raw`: mean over slices of the absolute error of the raw count; `estimate`: root mean square error of the estimate over slices and replicates")
+        .field("estimand", |row| row.verdict.count.estimand())
+        .doc("what the errors are")
         .field("a", |row| row.verdict.pair[0].name())
         .doc("the first of the two")
         .field("b", |row| row.verdict.pair[1].name())
@@ -374,6 +393,7 @@ pub(super) struct EntryRow<'a> {
     queries: Vec<QueryRow>,
     /// The replicate that a line is about.
     seed: Option<SeedRow>,
+    report: &'a CompareReport<'a>,
 }
 
 impl EntryRow<'_> {
@@ -482,7 +502,12 @@ pub(super) fn structure_columns<'a>() -> Columns<EntryRow<'a>> {
 /// The columns of a line of CSV: of a structure, a size and a replicate.
 pub(super) fn flat_columns<'a>() -> Columns<EntryRow<'a>> {
     let counts = seed_columns().without("counts").without("estimates");
-    entry_columns().part(None, &counts, |row: &EntryRow<'a>| row.seed.clone())
+    entry_columns()
+        .part(None, &counts, |row: &EntryRow<'a>| row.seed.clone())
+        .inlined("captures", |row| digests(&row.report.captures).collect::<Vec<_>>().join("; "))
+        .doc("SHA-256 of each capture that is a file")
+        .inlined("command", |row| program_words(&row.report.command))
+        .doc("version and command line, without options that change no number")
 }
 
 /// Errors of a count, as shares of the exact one.
@@ -568,7 +593,12 @@ pub(super) fn query_columns() -> Columns<QueryRow> {
 
 impl CompareReport<'_> {
     pub(super) fn asked(&self) -> Asked<'_> {
-        Asked { plan: self.plan, comparison: Some(self.comparison), anonymized: self.anonymized }
+        Asked {
+            plan: self.plan,
+            comparison: Some(self.comparison),
+            anonymized: self.anonymized,
+            command: &self.command,
+        }
     }
 
     /// A structure with everything that belongs to it.
@@ -602,6 +632,7 @@ impl CompareReport<'_> {
             replicates: replicates.collect(),
             queries: entry.queries.iter().map(query).collect(),
             seed: None,
+            report: self,
         }
     }
 
