@@ -27,10 +27,10 @@ class Input:
     packets: int
     """selected packets that were read (records of a log)."""
     left_out: int
-    """packets that were read and not selected."""
+    """packets read and not selected."""
     unread_bytes: int
-    """bytes of a large pcap file that were not read, because they lie outside the range of time; their packets are not
-        in `left_out` (bytes)."""
+    """bytes of a large pcap file that were skipped as outside the range of time; their packets are not in `left_out`
+        (bytes)."""
     times_out_of_range: int
     """packets with times outside 1677 to 2262, which count at its nearer end."""
     error: str | None
@@ -78,7 +78,7 @@ class CountParameters:
     shards: int
     """partitions of the elements, each with a filter."""
     open_slices: int
-    """slices that are open at the same time, each with filters."""
+    """slices open at the same time, each with filters."""
     seed: int
     """seed of the digests."""
     exact_limit_bytes: int | None
@@ -396,7 +396,7 @@ class CompareParameters:
     pair: list[Any]
     """the two structures of `verdicts`; empty for a single structure."""
     setting: str
-    """`total`: every structure has the same memory; `array`: every array has the same number of bits."""
+    """`total`: every structure has the same memory; `array`: every array has the same bits."""
     memory_bytes: list[Any] | None
     """memory that each structure gets for a slice; null with `array`, and with `--each` where it follows from each
         capture (bytes)."""
@@ -405,25 +405,25 @@ class CompareParameters:
     queries: bool
     """absent elements were asked for (`--queries`)."""
     asked: list[Any]
-    """combinations of attributes that queries ask for, each a list of names; all attributes first."""
+    """combinations that queries ask for, each a list of names; all attributes first."""
     expected_elements: int | None
-    """distinct elements per slice for which the numbers of hash functions were chosen; null if none was known (then k =
-        4). Null with `--each`, like the next two: each capture has its own."""
+    """distinct elements per slice for which k was chosen; null if unknown (then k = 4). With `--each` this and the next
+        two are null: each capture has its own."""
     expected_from: str | None
     """`given` (`--expect`), `p95` (95 of 100 slices have no more; nearest rank), or `unknown`."""
     expected_slices: int | None
-    """how many slices that is the 95th percentile of; else null."""
+    """slices of which that is the 95th percentile."""
     k_rule: str
-    """`formula`: least predicted loss while the arrays are filled, each with its own number of values; for structures
-        that are no Bloom filters k = m/n ln 2; `best`: least error in trials that are not judged; `given`: `--k`."""
+    """`formula`: least predicted loss while the arrays are filled (k = m/n ln 2 for structures that are no Bloom
+        filters); `best`: least error in trials that are not judged; `given`: `--k`."""
     probes: int | None
-    """hash functions (k) of every structure that has such a number; null unless they are given."""
+    """hash functions (k) of every structure, if given."""
     open_slices: int
     """as for `count`."""
     seed: int
     """As the field before it."""
     seeds: int | None
-    """replicates that were asked for; null for as many as it takes."""
+    """replicates asked for; null for as many as it takes."""
     looks: list[Any]
     """numbers of replicates after which it was decided whether more are needed."""
     level: float | None
@@ -449,9 +449,9 @@ class PlanParameters:
     memory_bytes: int | None
     """memory asked for; null if it follows from a rate (bytes)."""
     fpr: float | None
-    """weighted rate asked for, or null (share)."""
+    """weighted rate asked for (share)."""
     attribute_fpr: float | None
-    """rate of single attributes asked for, or null (share)."""
+    """rate asked for single attributes (share)."""
     most_elements: bool
     """asked is how many elements fit."""
     known: float

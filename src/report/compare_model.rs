@@ -133,7 +133,7 @@ pub(super) fn parameter_columns<'a>() -> Columns<Asked<'a>> {
             ProbeRule::Best => "best",
             ProbeRule::Given(_) => "given",
         })
-        .doc("`formula`: least predicted loss while the arrays are filled (k = m/n ln 2 where there is no Bloom filter); `best`: least error in trials that are not judged; `given`: `--k`")
+        .doc("`formula`: least predicted loss while the arrays are filled (k = m/n ln 2 for structures that are no Bloom filters); `best`: least error in trials that are not judged; `given`: `--k`")
         .inlined("probes", |asked| match asked.plan.probes {
             ProbeRule::Given(probes) => Some(probes),
             _ => None,
