@@ -65,7 +65,11 @@ pub(super) fn document(report: &CompareReport<'_>) -> Document {
     for remark in report.remarks() {
         push(Block::Sentence(remark));
     }
-    let digests = digests(&report.captures).take(DIGESTS);
+    // The first 64 bits tell captures apart, and have room on a narrow terminal.
+    let digests = digests(&report.captures).take(DIGESTS).map(|words| {
+        let digits = words.len().saturating_sub(48);
+        format!("{}…", words.get(..digits).unwrap_or(&words))
+    });
     let made = std::iter::once(program_words(&report.command)).chain(digests);
     push(Block::Sentence(made.collect::<Vec<_>>().join("; ")));
     let totals = &report.comparison.totals;
