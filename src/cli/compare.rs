@@ -235,7 +235,7 @@ pub(crate) fn run(args: &CompareArgs, run: &mut Run) -> Result<Outcome> {
     let mut od = args.od.begin(run)?;
     let comparison =
         run.read(&plan.trace.inputs, |watch| compare(&plan, od.traffic.as_mut(), watch))?;
-    let most = args.digested();
+    let most = args.digested(comparison.is_interrupted());
     let captures = plan.trace.inputs.iter();
     let report = CompareReport {
         plan: &plan,
@@ -295,7 +295,8 @@ fn each(args: &CompareArgs, run: &mut Run, plan: &ComparePlan) -> Result<Outcome
             let comparison = compare(alone, None, watch)?;
             if comparison.inputs.iter().any(|input| input.container.is_some()) {
                 let input = &alone.trace.inputs[0];
-                report.add(digest_of(input, args.digested()), &comparison);
+                let most = args.digested(comparison.is_interrupted());
+                report.add(digest_of(input, most), &comparison);
             }
             all.packets += comparison.totals.packets;
             all.interrupted = comparison.totals.interrupted;
@@ -348,8 +349,12 @@ const UNRELATED: [&str; 7] =
 
 impl CompareArgs {
     /// Bytes up to which a capture is read again for its digest. A table on a terminal comes without
-    /// those of large captures, which would take as long as counting repeats.
-    fn digested(&self) -> u64 {
+    /// those of large captures, which would take as long as counting repeats; an interrupted run
+    /// ends at once.
+    fn digested(&self, interrupted: bool) -> u64 {
+        if interrupted {
+            return 0;
+        }
         if self.format.format.is_table() && !self.od.page.is_wanted() { 32 << 20 } else { u64::MAX }
     }
 
