@@ -5,11 +5,12 @@ from __future__ import annotations
 import dataclasses
 import ipaddress
 import re
+import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from . import _native
-from ._errors import UsageError
+from ._errors import InputWarning, UsageError
 from ._run import StrPath
 from ._run import path as named_path
 
@@ -82,11 +83,16 @@ class Filter:
 
     @classmethod
     def load(cls, path: StrPath) -> Filter:
-        """A filter that `save` or ``flowsieve count --save-filter`` wrote."""
-        return cls._of(_native.Filter.load(named_path(path, "path")))
+        """A filter that `save` or ``flowsieve count --save-filter`` wrote. Warns if it is not `complete`."""
+        named = named_path(path, "path")
+        made = cls._of(_native.Filter.load(named))
+        if not made.complete:
+            sentence = f"{named}: an input could not be read to its end when this filter was saved, so `no` means not seen in what was read"
+            warnings.warn(sentence, InputWarning, stacklevel=2)
+        return made
 
     def save(self, path: StrPath) -> None:
-        """Saves the filter, whole or not at all."""
+        """Saves the filter, whole or not at all. Links are followed, and a device or a pipe is written to."""
         self._native.save(named_path(path, "path"))
 
     @property
@@ -98,6 +104,11 @@ class Filter:
     def element(self) -> str | None:
         """What a count inserted, such as ``host-pair``; None for plain values."""
         return self._native.attributes()[1]
+
+    @property
+    def complete(self) -> bool:
+        """Whether every input was read to its end when a count saved the filter; if not, ``no`` means not seen in what was read."""
+        return self._native.is_complete()
 
     @property
     def stage(self) -> int:
@@ -183,7 +194,8 @@ class Filter:
     def __repr__(self) -> str:
         name, size, fill, seed, _ = self._native.describe()
         attributes = ", ".join(self.attributes)
-        return f"<Filter {name} of ({attributes}), {size:,} bytes, {fill:.1%} in use, seed {seed}>"
+        mark = "" if self.complete else ", not complete"
+        return f"<Filter {name} of ({attributes}), {size:,} bytes, {fill:.1%} in use, seed {seed}{mark}>"
 
     def _columns(self, columns: tuple[Any, ...]) -> list[bytes | list[bytes]]:
         if self.element is not None:

@@ -3,6 +3,7 @@
 use crate::failure;
 use crate::table::Reduced;
 use flowsieve::Shown;
+use flowsieve::cli::{unite, write_file};
 use flowsieve::elements::{ElementLabel, ElementQuery};
 use flowsieve::filters::saved::SavedFilter;
 use flowsieve::filters::{
@@ -13,8 +14,6 @@ use flowsieve::hashing::{Digest, Digester};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::fmt::Display;
-use std::fs::File;
-use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
@@ -215,21 +214,7 @@ impl Filter {
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
         py.detach(|| {
             let filter = self.lock()?;
-            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-            let write = || {
-                // Nobody else has the name, and no link is followed.
-                let mut new = tempfile::Builder::new();
-                new.prefix(".flowsieve-").suffix(".tmp");
-                let new =
-                    new.make_in(folder.unwrap_or(Path::new(".")), |path| File::create_new(path))?;
-                let mut out = BufWriter::new(new);
-                filter.save(&mut out)?;
-                let new = out.into_inner()?;
-                new.as_file().sync_all()?;
-                new.persist(&path)?;
-                Ok::<_, io::Error>(())
-            };
-            let written = write();
+            let written = write_file(&path, |mut out| filter.save(&mut out));
             written.map_err(|error| of_file(&path, format!("the filter cannot be saved: {error}")))
         })
     }
@@ -339,13 +324,20 @@ impl Filter {
     fn unite(&self, py: Python<'_>, other: &Self) -> PyResult<()> {
         // A copy, so that no thread holds one lock and waits for another.
         let other = other.copy(py)?;
-        py.detach(|| self.lock()?.unite(&*other.lock()?).map_err(wrong))
+        let other = other.filter.into_inner().unwrap_or_else(PoisonError::into_inner);
+        py.detach(|| unite(&mut *self.lock()?, other).map_err(wrong))
     }
 
     /// Names of the attributes, and the kind of element of a filter that a count saved.
     fn attributes(&self) -> PyResult<(Vec<String>, Option<String>)> {
         let (names, label) = self.described()?;
         Ok((names, label.map(|label| label.rule.kind.name().into_owned())))
+    }
+
+    /// Whether every input was read to its end when a count saved the filter.
+    fn is_complete(&self) -> PyResult<bool> {
+        let label = ElementLabel::parse(self.lock()?.label());
+        Ok(label.is_none_or(|label| label.is_complete))
     }
 
     /// Structure, bytes of its arrays, share of them in use, seed, shards.

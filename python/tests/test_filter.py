@@ -1,7 +1,11 @@
 """Filters: their laws, and that a notebook and the program have the same."""
 
+import concurrent.futures
 import ipaddress
 import os
+import pathlib
+import pickle
+import stat
 import subprocess
 import sys
 
@@ -180,7 +184,7 @@ except fs.Error as error:
     assert path.read_bytes() == content and [one.name for one in path.parent.iterdir()] == ["f.fsieve"]
 
 
-def test_a_save_follows_no_link_and_takes_no_name_of_others(saved, tmp_path):
+def test_a_save_takes_no_name_of_others(saved, tmp_path):
     path, content = saved
     victim = tmp_path / "victim"
     victim.write_bytes(b"mine")
@@ -192,18 +196,64 @@ def test_a_save_follows_no_link_and_takes_no_name_of_others(saved, tmp_path):
             (path.parent / name).symlink_to(victim)
         else:
             (path.parent / name).write_bytes(b"theirs")
-    link = path.parent / "link.fsieve"
-    link.symlink_to(victim)
     made = other()
     made.save(path)
-    made.save(link)
     assert path.read_bytes() != content and fs.Filter.load(path).contains([1, 4]).tolist() == [True, False]
-    # The link itself is replaced, and not what it points to.
-    assert not link.is_symlink() and link.read_bytes() == path.read_bytes()
     assert victim.read_bytes() == b"mine"
-    assert sorted(one.name for one in path.parent.iterdir()) == sorted([*decoys, path.name, link.name])
+    assert sorted(one.name for one in path.parent.iterdir()) == sorted([*decoys, path.name])
     for number, name in enumerate(decoys):
         assert (path.parent / name).read_bytes() == (b"mine" if number % 2 else b"theirs")
+
+
+def test_a_save_leaves_links_pipes_and_devices_what_they_are(saved, tmp_path):
+    path, _ = saved
+    path.chmod(0o640)
+    link = tmp_path / "link.fsieve"
+    link.symlink_to(path)
+    made = other()
+    made.save(link)
+    assert link.is_symlink() and fs.Filter.load(path).contains([1, 4]).tolist() == [True, False]
+    assert path.stat().st_mode & 0o777 == 0o640
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        content = pool.submit(pipe.read_bytes)
+        made.save(pipe)
+        assert content.result() == path.read_bytes()
+    assert pipe.is_fifo()
+    if os.getuid() == 0:
+        device = tmp_path / "null"
+        try:
+            os.mknod(device, 0o600 | stat.S_IFCHR, os.makedev(1, 3))
+        except PermissionError:
+            return
+        made.save(device)
+        assert device.is_char_device()
+
+
+def test_nothing_is_saved_among_the_files_of_an_index(trace, tmp_path):
+    index = fs.Index.build(tmp_path / "archive", trace)
+    with pytest.raises(fs.Error, match="inside the directory of the index"):
+        other().save(tmp_path / "archive" / "f.fsieve")
+    assert index.verify().complete
+
+
+def test_a_filter_of_a_damaged_capture_says_so(trace, tmp_path):
+    damaged, half, whole = (str(tmp_path / name) for name in ("cut.pcap", "half", "whole"))
+    pathlib.Path(damaged).write_bytes(pathlib.Path(trace).read_bytes()[:100_001])
+    options = {"slice": "all", "filter": "bloom", "memory": "64KiB"}
+    with pytest.warns(fs.InputWarning, match="cut off"):
+        fs.count(damaged, save_filter=half, **options)
+    fs.count(trace, save_filter=whole, **options)
+    with pytest.warns(fs.InputWarning, match="could not be read to its end when this filter was saved") as said:
+        loaded = fs.Filter.load(half)
+    assert said[0].filename == __file__
+    assert not loaded.complete and "not complete" in repr(loaded)
+    complete = fs.Filter.load(whole)
+    assert complete.complete and "complete" not in repr(complete)
+    for united in (complete | loaded, loaded | complete, pickle.loads(pickle.dumps(loaded))):
+        assert not united.complete
+    assert fs.Filter("bloom").complete
 
 
 def test_integers_beyond_64_bits_are_refused():

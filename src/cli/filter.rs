@@ -10,7 +10,7 @@ use super::{Outcome, UsageError};
 use anyhow::{Context, Result, anyhow, bail};
 use clap::{Args, Subcommand};
 use flowsieve::elements::{ElementLabel, ElementQuery};
-use flowsieve::filters::saved::SavedFilter;
+use flowsieve::filters::saved::{SavedFilter, UnionError};
 use flowsieve::filters::{Estimate, Pattern, PatternAnswer};
 use flowsieve::hashing::Digester;
 use flowsieve::report::{AnswerReport, FilterInfo, OverlapReport, answer_summary};
@@ -316,20 +316,26 @@ fn say_incomplete(path: &Path, meaning: &str) {
     ));
 }
 
-/// Unites the filter of `first` and others with that of another path.
-fn unite(
-    united: &mut SavedFilter,
-    mut other: SavedFilter,
-    first: &Path,
-    path: &Path,
-) -> Result<()> {
-    let labels = ElementLabel::parse(united.label()).zip(ElementLabel::parse(other.label()));
+/// Unites a filter with another, whose elements may be of another range of time.
+///
+/// # Errors
+///
+/// They differ in their parameters or in what their elements are. This filter is then as it was.
+pub fn unite(united: &mut SavedFilter, mut other: SavedFilter) -> Result<(), UnionError> {
+    let before = united.label().to_vec();
+    let labels = ElementLabel::parse(&before).zip(ElementLabel::parse(other.label()));
     if let Some(label) = labels.and_then(|(label, other)| label.united(&other)) {
         for filter in [&mut *united, &mut other] {
             filter.set_label(label.to_string().into_bytes());
         }
     }
-    united.unite(&other).with_context(|| format!("{} and {}", first.shown(), path.shown()))
+    united.unite(&other).inspect_err(|_| united.set_label(before))
+}
+
+/// Unites the filter of `first` and others with that of another path.
+fn unite_with(united: &mut SavedFilter, first: &Path, path: &Path) -> Result<()> {
+    let named = || format!("{} and {}", first.shown(), path.shown());
+    unite(united, load(path)?).with_context(named)
 }
 
 /// The count of these files together by the fill of their union alone: each is united twice, so
@@ -337,7 +343,7 @@ fn unite(
 fn by_fill(paths: &[&Path]) -> Result<Option<Estimate>> {
     let mut united = load(paths[0])?;
     for path in paths.iter().chain(paths) {
-        unite(&mut united, load(path)?, paths[0], path)?;
+        unite_with(&mut united, paths[0], path)?;
     }
     Ok(united.distinct())
 }
@@ -410,7 +416,7 @@ fn union(args: &UnionArgs, run: &mut Run) -> Result<Outcome> {
         if run.stop().is_set() {
             break;
         }
-        unite(&mut united, load(path)?, first, path)?;
+        unite_with(&mut united, first, path)?;
     }
     let mut output = run.output(Some(&args.output))?;
     united.save(&mut output).context(UNWRITTEN)?;

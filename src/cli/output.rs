@@ -5,6 +5,7 @@
 use super::UsageError;
 use super::host::{self, HostWriter};
 use super::new_file::NewFile;
+use super::same_file::keep_apart;
 use anstream::{AutoStream, ColorChoice};
 use anyhow::{Context, Result, bail};
 use flowsieve::report::TerminalStyle;
@@ -108,14 +109,8 @@ impl Output {
             Ok(host.unwrap_or_else(|| Target::Standard(io::stdout())))
         } else if is_stream(named, &io::stderr()) {
             Ok(Target::Error(io::stderr()))
-        } else if let Some(is_open) = is_special(&path) {
-            // Appends, so that what other writers of an open file wrote stays.
-            let file = OpenOptions::new().write(true).append(is_open).open(&path);
-            file.map(Target::Special)
-        } else if path.is_symlink() {
-            Err(fs::metadata(&path).err().unwrap_or(io::ErrorKind::PermissionDenied.into()))
         } else {
-            NewFile::create(&path).map(Target::New)
+            Target::of_destination(&path)
         };
         let target = target.with_context(|| unwritten(&path))?;
         partials.note_output();
@@ -229,6 +224,29 @@ impl Drop for Output {
     }
 }
 
+/// Writes a file of a host as a command writes its results: it appears when it is complete, a link
+/// stays, no device is replaced, and nothing is written into an index.
+///
+/// # Errors
+///
+/// Those of `write` and of the file system; then the file is as it was.
+pub fn write_file(
+    path: &Path,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> io::Result<()> {
+    keep_apart([("it", Some(path))], &[]).map_err(io::Error::other)?;
+    let path = destination(path);
+    let mut out = BufWriter::with_capacity(BUFFER, Target::of_destination(&path)?);
+    if let Err(error) = write(&mut out) {
+        drop(out.into_parts());
+        return Err(error);
+    }
+    match out.into_inner().map_err(io::IntoInnerError::into_error)? {
+        Target::New(file) => file.persist(&path),
+        mut target => target.flush(),
+    }
+}
+
 /// Returns names for a partial result. The first that no file has is taken, since an older partial result may be all that there
 /// is, or an input of this run.
 fn partial_paths(path: &Path) -> impl Iterator<Item = PathBuf> {
@@ -259,6 +277,19 @@ pub(crate) fn folder_of(path: &Path) -> &Path {
 }
 
 impl Target {
+    /// Opens what `destination` returned.
+    fn of_destination(path: &Path) -> io::Result<Self> {
+        if let Some(is_open) = is_special(path) {
+            // Appends, so that what other writers of an open file wrote stays.
+            let file = OpenOptions::new().write(true).append(is_open).open(path);
+            file.map(Self::Special)
+        } else if path.is_symlink() {
+            Err(fs::metadata(path).err().unwrap_or(io::ErrorKind::PermissionDenied.into()))
+        } else {
+            NewFile::create(path).map(Self::New)
+        }
+    }
+
     fn writer(&mut self) -> &mut dyn Write {
         match self {
             Self::Standard(out) => out,
@@ -406,4 +437,40 @@ fn is_open_file(path: &Path) -> bool {
 fn is_special(path: &Path) -> Option<bool> {
     let data = fs::metadata(path).ok()?;
     (!data.is_file() || is_open_file(path)).then_some(data.is_file())
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::{FileTypeExt, PermissionsExt, symlink};
+    use std::process::Command;
+
+    #[test]
+    fn a_file_of_a_host_is_written_as_a_result() {
+        let made = tempfile::tempdir().unwrap();
+        let [file, link, pipe] = ["file", "link", "pipe"].map(|name| made.path().join(name));
+        let save = |path: &Path| write_file(path, |out| out.write_all(b"new"));
+        fs::write(&file, "old").unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();
+        symlink("file", &link).unwrap();
+        let failed = write_file(&link, |out| {
+            out.write_all(b"half")?;
+            Err(io::ErrorKind::OutOfMemory.into())
+        });
+        assert_eq!(failed.unwrap_err().kind(), io::ErrorKind::OutOfMemory);
+        assert_eq!(fs::read(&file).unwrap(), b"old");
+        save(&link).unwrap();
+        assert!(link.is_symlink());
+        assert_eq!(fs::read(&file).unwrap(), b"new");
+        assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o640);
+        assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        let reader = std::thread::spawn({
+            let pipe = pipe.clone();
+            move || fs::read(pipe).unwrap()
+        });
+        save(&pipe).unwrap();
+        assert_eq!(reader.join().unwrap(), b"new");
+        assert!(fs::symlink_metadata(&pipe).unwrap().file_type().is_fifo());
+        assert_eq!(fs::read_dir(made.path()).unwrap().count(), 3);
+    }
 }
