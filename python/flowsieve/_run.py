@@ -169,19 +169,25 @@ class Command:
 
     def warn(self) -> None:
         """Hands on what the command said."""
-        for line, _path, _offset in self.native.said():
-            if line.startswith("flowsieve: "):
-                warnings.warn(line.removeprefix("flowsieve: "), InputWarning, stacklevel=_callers_level())
-            else:
-                _log.info(line)
+        warner()(self.native.said())
 
 
-def _callers_level() -> int:
-    """How far up whoever called the package is, so that a warning names their line."""
-    level, frame = 1, sys._getframe(1)
+def warner() -> Callable[[list[Any]], None]:
+    """A function that hands on what a command said, in any thread, as of the line that called the package now."""
+    frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__package__") == __package__:
-        level, frame = level + 1, frame.f_back
-    return level
+        frame = frame.f_back
+    file, line, names = frame.f_code.co_filename, frame.f_lineno, frame.f_globals
+
+    def warn(said: list[Any]) -> None:
+        for text, _path, _offset in said:
+            if text.startswith("flowsieve: "):
+                seen = names.setdefault("__warningregistry__", {})
+                warnings.warn_explicit(text.removeprefix("flowsieve: "), InputWarning, file, line, names.get("__name__"), seen)
+            else:
+                _log.info(text)
+
+    return warn
 
 
 class _Bar:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from . import _native
 from ._errors import Error
+from ._run import warner
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -208,7 +209,7 @@ class Stream(Rows):
             return f"<p>{html.escape(str(error))}</p>"
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        return self._command.native.__arrow_c_stream__(requested_schema)
+        return self._command.native.stream(warner())
 
     def read(self) -> Table:
         """All rows that are left."""

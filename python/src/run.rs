@@ -13,7 +13,7 @@ use std::ffi::OsString;
 use std::io::{self, Read};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle, ThreadId, current, sleep};
 use std::time::Duration;
@@ -428,6 +428,33 @@ impl Drop for Shared {
 struct Rows {
     schema: SchemaRef,
     shared: Arc<Shared>,
+    /// Called once at the end of the rows with what the command said.
+    ended: Option<Py<PyAny>>,
+}
+
+impl Rows {
+    /// Lets Python warn. The library may hold Python's lock while it waits for these rows, so another
+    /// thread takes the lock; if it cannot get it soon, the warning comes later.
+    fn warn(&mut self) -> Result<(), Trouble> {
+        let said = std::mem::take(&mut *locked(&self.shared.stage.said));
+        let Some(ended) = self.ended.take().filter(|_| !said.is_empty()) else { return Ok(()) };
+        let (done, warned) = sync_channel(1);
+        let warn = move || {
+            Python::try_attach(|py| {
+                if let Err(raised) = ended.call1(py, (said,))
+                    && let Err(unsent) = done.try_send(raised)
+                    && let TrySendError::Disconnected(raised) = unsent
+                {
+                    raised.write_unraisable(py, None);
+                }
+            });
+        };
+        if Builder::new().name("flowsieve-warn".to_owned()).spawn(warn).is_err() {
+            return Ok(());
+        }
+        // Warnings may be errors.
+        warned.recv_timeout(PATIENCE).map_or(Ok(()), |raised| Err(Trouble::Raised(raised)))
+    }
 }
 
 impl Iterator for Rows {
@@ -444,6 +471,10 @@ impl Iterator for Rows {
                 _ => command.next(),
             }
         });
+        let next = match next {
+            Ok(None) => self.warn().map(|()| None),
+            next => next,
+        };
         let next = next.map_err(|trouble| {
             let sentence = match trouble {
                 Trouble::Failed(failure) => failure.sentence,
@@ -582,14 +613,9 @@ impl Run {
         });
     }
 
-    /// The rows as an Arrow C stream, pulled as they come.
-    #[pyo3(signature = (requested_schema = None))]
-    fn __arrow_c_stream__<'py>(
-        &self,
-        py: Python<'py>,
-        requested_schema: Option<Bound<'py, PyAny>>,
-    ) -> PyResult<Bound<'py, PyCapsule>> {
-        let _ = requested_schema;
+    /// The rows as an Arrow C stream, pulled as they come. `ended` is called at their end with
+    /// what the command said.
+    fn stream<'py>(&self, py: Python<'py>, ended: Py<PyAny>) -> PyResult<Bound<'py, PyCapsule>> {
         let schema = py.detach(|| {
             let mut command = self.shared.lock_for_python()?;
             let schema = command.begin_rows()?;
@@ -598,7 +624,7 @@ impl Run {
             }
             Ok::<_, Trouble>(schema)
         })?;
-        stream_capsule(py, Rows { schema, shared: Arc::clone(&self.shared) })
+        stream_capsule(py, Rows { schema, shared: Arc::clone(&self.shared), ended: Some(ended) })
     }
 }
 

@@ -7,6 +7,8 @@ import pickle
 import subprocess
 import sys
 import threading
+import time
+import warnings
 from pathlib import Path
 
 import pytest
@@ -60,6 +62,36 @@ def test_rows_are_read_once(trace):
     flows = fs.flows(trace)
     assert pyarrow.RecordBatchReader.from_stream(flows.flows).schema.names[0] == "start_ns"
     assert len(flows.flows.read()) == 3953
+
+
+@pytest.fixture
+def cut(trace, tmp_path):
+    """A capture that is cut off in a packet."""
+    path = tmp_path / "cut.pcap"
+    path.write_bytes(Path(trace).read_bytes()[:100_001])
+    return str(path)
+
+
+def test_a_library_that_pulls_the_rows_of_a_damaged_capture_makes_it_warn(trace, cut):
+    pyarrow, polars = pytest.importorskip("pyarrow"), pytest.importorskip("polars")
+    for pull in (pyarrow.table, polars.DataFrame, lambda rows: pyarrow.RecordBatchReader.from_stream(rows).read_all()):
+        with pytest.warns(fs.InputWarning, match="cut off") as said:
+            flows = fs.flows(cut)
+            assert len(pull(flows.flows)) > 0
+            # From another thread, which may need a moment.
+            for _ in range(200):
+                if said:
+                    break
+                time.sleep(0.01)
+        assert len(said) == 1
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert not flows.complete
+            assert len(pull(fs.flows(trace).flows)) == 3953
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(Exception, match="cut off"):
+            pyarrow.table(fs.flows(cut).flows)
 
 
 def test_a_failure_stays_the_same(tmp_path):
