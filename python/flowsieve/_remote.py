@@ -171,7 +171,7 @@ class ReadAhead:
 
 def found(
     captures: Any, storage_options: dict[str, Any] | None = None, skip_unreadable: bool = False
-) -> tuple[list[File], list[str]]:
+) -> tuple[list[File], list[tuple[str, Any]]]:
     """The files that are named: absolute paths, and addresses of file systems. Patterns and directories are expanded.
     With them what is wrong with directories.
 
@@ -179,7 +179,7 @@ def found(
         Error: a file is missing and may not be, or nothing is there.
     """
     files: list[File] = []
-    problems: list[str] = []
+    problems: list[tuple[str, Any]] = []
     named = named_paths(captures, "captures")
     looked_at = _looked_at([path for path in named if is_remote(path)], storage_options)
     for path in named:
@@ -200,7 +200,7 @@ def found(
         files += [File(str(os.fspath(one)), _size_of(one)) for one in there]
         problems += wrong
     if not files:
-        raise Error(problems[0]) if problems else UsageError("captures: name at least one capture")
+        raise Error(*problems[0]) if problems else UsageError("captures: name at least one capture")
     return files, problems
 
 

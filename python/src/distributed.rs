@@ -21,7 +21,7 @@ use flowsieve::output::{
     CountParameters, CountReport, FlowParameters, FlowReport, RecordBatches, ReportFormat,
     TerminalStyle,
 };
-use flowsieve::pipeline::{Align, CountSummary, PlanError, SliceGrid, Totals};
+use flowsieve::pipeline::{Align, CountSummary, InputResult, PlanError, SliceGrid, Totals};
 use flowsieve::report::{ExportParameters, ExportReport, TopReport};
 use flowsieve::selection::TimeBound;
 use flowsieve::trace::{Capture, InputFormat, Source, StopFlag, TraceError, TraceErrorKind};
@@ -124,9 +124,15 @@ fn wrong(sentence: &str) -> PyErr {
 /// The captures that these names stand for: files, and those in directories; and what is wrong with
 /// directories.
 #[pyfunction]
-pub(crate) fn captures(py: Python<'_>, named: Vec<PathBuf>) -> (Vec<PathBuf>, Vec<String>) {
-    py.detach(|| captures_of(&named))
+pub(crate) fn captures(py: Python<'_>, named: Vec<PathBuf>) -> (Vec<PathBuf>, Vec<Problem>) {
+    let (files, problems) = py.detach(|| captures_of(&named));
+    let sentence = |input: &InputResult| input.error.as_ref().map(ToString::to_string);
+    let problem = |input: InputResult| Some((sentence(&input)?, input.path));
+    (files, problems.into_iter().filter_map(problem).collect())
 }
+
+/// What is wrong with a directory, in a sentence.
+type Problem = (String, PathBuf);
 
 /// The results that are known when all pieces were read.
 struct Whole {
@@ -382,7 +388,7 @@ impl DividedJob {
         py: Python<'_>,
         pieces: Vec<String>,
         inputs: Vec<Vec<u8>>,
-        problems: Vec<String>,
+        problems: Vec<Problem>,
     ) -> PyResult<Vec<String>> {
         let pieces = pieces_of(&pieces)?;
         let joined = py.detach(|| {
@@ -390,12 +396,14 @@ impl DividedJob {
             let inputs = inputs.collect::<Result<Vec<_>, _>>()?;
             InputTable::join(&self.plan, &pieces, &inputs)
         });
-        let (table, summary) = match joined.map_err(explained)? {
+        let (table, mut summary) = match joined.map_err(explained)? {
             Joined::Again(pieces) => return Ok(text_of(&pieces)),
             Joined::Whole(table, summary) => (table, summary),
         };
+        let unread = |(sentence, path)| InputResult::unread(path, sentence);
+        let problems = problems.into_iter().map(unread).collect();
         let (is_complete, said) =
-            listen(|host| conclude(host, self.is_quiet, problems, &summary.inputs));
+            listen(|host| conclude(host, self.is_quiet, problems, &mut summary));
         let is_complete = is_complete.ok_or_else(|| raised_of(failure_of(&said)))?;
         *self.whole() = Some(Whole { table, summary, said, is_complete });
         Ok(Vec::new())

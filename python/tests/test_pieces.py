@@ -103,6 +103,18 @@ def test_pieces_have_the_answer_of_one_run(options, captures, task_bytes, budget
     equal(counted_here(captures, task_bytes, budget, **options), whole)
 
 
+def test_a_directory_without_captures_is_an_input_that_was_not_read(tmp_path):
+    (tmp_path / "empty").mkdir()
+    captures = [str(tmp_path / "empty"), TRACES[0]]
+    with pytest.warns(fs.InputWarning, match="there is no capture in this directory"):
+        whole = fs.count(captures)
+    with pytest.warns(fs.InputWarning, match="there is no capture in this directory"):
+        divided = counted_here(captures, 100_000)
+    equal(divided, whole)
+    assert not whole.complete and not divided.complete and not whole.totals.complete
+    assert [one.path for one in whole.inputs] == captures and "no capture" in whole.inputs[0].error
+
+
 @pytest.mark.parametrize("filter", STRUCTURES)
 @pytest.mark.parametrize("element", ["host-pair", "flow", "dns", "src"])
 def test_every_structure_has_it(filter, element):

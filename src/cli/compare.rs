@@ -327,6 +327,10 @@ impl Reading for AllRead {
         &self.inputs
     }
 
+    fn lack(&mut self, inputs: Vec<InputResult>) {
+        self.inputs.splice(0..0, inputs);
+    }
+
     fn packets(&self) -> u64 {
         self.packets
     }

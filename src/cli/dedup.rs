@@ -204,8 +204,8 @@ pub(crate) fn run(args: &DedupArgs, run: &mut Run) -> Result<Outcome> {
     let mut output = Output::report(&run.partials, captures, args.output.path())?;
     args.output.open_summary(run)?;
     let summary = run.watch(&plan.trace.inputs, |watch| dedup(&plan, &mut writers, watch));
-    let summary = summary.map_err(|error| files.cause(run, error))?;
-    run.check_read(&summary.inputs, summary.interrupted)?;
+    let mut summary = summary.map_err(|error| files.cause(run, error))?;
+    run.check_read(&mut summary)?;
     run.add_problems(summary.inputs.iter().filter(|input| input.is_log).map(no_packets).collect());
     let written = files.finish(run, writers)?;
     let report = DedupReport { plan: &plan, summary: &summary, anonymized: key.is_some() };

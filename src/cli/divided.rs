@@ -8,7 +8,7 @@ use super::{Command, Failure, Host, UsageError, parse};
 use flowsieve::distributed::{Outline, PiecePlan};
 use flowsieve::export::ExportPlan;
 use flowsieve::flows::FlowPlan;
-use flowsieve::pipeline::{CountPlan, InputResult, PlanError};
+use flowsieve::pipeline::{CountPlan, CountSummary, InputResult, PlanError};
 use flowsieve::plan::TracePlan;
 use flowsieve::report::{ExportParameters, FlowParameters, ReportFormat};
 use flowsieve::top::TopPlan;
@@ -66,17 +66,17 @@ impl DividedRun {
 }
 
 /// Reports what a run of one process reports about its inputs. Returns whether all of them were read to their
-/// end; `None` if none could be opened, so that there is no result. `problems` are those of
-/// directories.
+/// end; `None` if none could be opened, so that there is no result. `problems` are directories with
+/// problems, which are inputs, too, from now on.
 pub fn conclude(
     host: Arc<dyn Host>,
     is_quiet: bool,
-    problems: Vec<String>,
-    inputs: &[InputResult],
+    problems: Vec<InputResult>,
+    summary: &mut CountSummary,
 ) -> Option<bool> {
     run_as(host, || {
-        let files = inputs.iter().map(|input| input.path.clone()).collect();
-        Run::of_inputs(Inputs { files, others: 0, problems }).conclude(is_quiet, inputs)
+        let files = summary.inputs.iter().map(|input| input.path.clone()).collect();
+        Run::of_inputs(Inputs { files, others: 0, problems }).conclude(is_quiet, summary)
     })
 }
 

@@ -3,6 +3,7 @@
 use super::inputs::Inputs;
 use super::run::Run;
 use super::{Failure, Outcome, guarded, parse};
+use flowsieve::pipeline::InputResult;
 use flowsieve::trace::{InputFormat, StopFlag, TraceError};
 use std::cell::RefCell;
 use std::ffi::OsString;
@@ -106,8 +107,8 @@ pub(super) fn run_as<T>(host: Arc<dyn Host>, work: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Returns the captures among these files and directories, and the problems with directories.
-pub fn captures_of(named: &[PathBuf]) -> (Vec<PathBuf>, Vec<String>) {
+/// Returns the captures among these files and directories, and the directories with problems.
+pub fn captures_of(named: &[PathBuf]) -> (Vec<PathBuf>, Vec<InputResult>) {
     let inputs = Inputs::find(named, InputFormat::Auto);
     (inputs.files, inputs.problems)
 }

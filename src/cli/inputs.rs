@@ -3,6 +3,7 @@
 use super::output::is_standard;
 use super::same_file::FileId;
 use flowsieve::index::index_around;
+use flowsieve::pipeline::InputResult;
 use flowsieve::trace::{InputFormat, is_capture};
 use flowsieve_engine::internal::Shown;
 use std::collections::{HashMap, HashSet};
@@ -18,8 +19,8 @@ pub(crate) struct Inputs {
     pub(crate) files: Vec<PathBuf>,
     /// Files in directories that are not captures, by content and by name.
     pub(crate) others: usize,
-    /// Problems with directories, a sentence each.
-    pub(crate) problems: Vec<String>,
+    /// Directories with problems, which are inputs that could not be read.
+    pub(crate) problems: Vec<InputResult>,
 }
 
 impl Inputs {
@@ -28,18 +29,12 @@ impl Inputs {
         let mut inputs = Self::default();
         for path in named {
             if path.is_dir() && index_around(path).is_some() {
-                inputs.problems.push(format!(
-                    "{}: this is an index of captures, and its records are no input; ask it with `flowsieve index search`, or name the captures",
-                    path.shown()
-                ));
+                inputs.problem(path, "this is an index of captures, and its records are no input; ask it with `flowsieve index search`, or name the captures");
             } else if path.is_dir() {
                 let before = (inputs.files.len(), inputs.problems.len());
                 inputs.walk(path, named, format);
                 if (inputs.files.len(), inputs.problems.len()) == before {
-                    inputs.problems.push(format!(
-                        "{}: there is no capture in this directory; name one that holds pcap, pcapng or ERF files",
-                        path.shown()
-                    ));
+                    inputs.problem(path, "there is no capture in this directory; name one that holds pcap, pcapng or ERF files");
                 }
             } else {
                 inputs.files.push(path.clone());
@@ -48,16 +43,20 @@ impl Inputs {
         inputs
     }
 
+    /// Adds a problem with this directory.
+    pub(crate) fn problem(&mut self, directory: &Path, what: &str) {
+        let sentence = format!("{}: {what}", directory.shown());
+        self.problems.push(InputResult::unread(directory.to_owned(), sentence));
+    }
+
     fn walk(&mut self, directory: &Path, named: &[PathBuf], format: InputFormat) {
         let entries = fs::read_dir(directory).and_then(Iterator::collect::<Result<Vec<_>, _>>);
         let mut entries = match entries {
             Ok(entries) => entries,
             Err(error) => {
-                self.problems.push(format!(
-                    "{}: this directory cannot be listed ({error}); its captures are left out",
-                    directory.shown()
-                ));
-                return;
+                let what =
+                    format!("this directory cannot be listed ({error}); its captures are left out");
+                return self.problem(directory, &what);
             }
         };
         entries.sort_by_key(fs::DirEntry::path);
@@ -83,7 +82,9 @@ impl Inputs {
                 // A link that leads nowhere.
                 self.files.push(path);
             } else {
-                self.problems.extend(unfollowed(&path, named));
+                if let Some(what) = unfollowed(&path, named) {
+                    self.problem(&path, &what);
+                }
             }
         }
     }
@@ -95,8 +96,7 @@ fn unfollowed(path: &Path, named: &[PathBuf]) -> Option<String> {
     let mut read = named.iter().filter_map(|path| fs::canonicalize(path).ok());
     (!read.any(|read| target.starts_with(read))).then(|| {
         format!(
-            "{}: this is a link to a directory, which is not followed; name {} as well",
-            path.shown(),
+            "this is a link to a directory, which is not followed; name {} as well",
             target.shown()
         )
     })

@@ -47,7 +47,9 @@ pub(crate) struct Run {
     signals: Signals,
     outcome: Outcome,
     ending: Ending,
-    /// Problems with directories among the inputs.
+    /// Directories among the inputs with problems, until they are among the results of inputs.
+    directories: Vec<InputResult>,
+    /// Other problems that are not with an input that is read.
     problems: ProblemList,
     /// Problems with inputs that were read, until they are reported.
     unreported: Vec<String>,
@@ -73,15 +75,23 @@ struct NothingRead;
 /// The part of a summary that all commands have: inputs, packets, interruption.
 pub(crate) trait Reading {
     fn inputs(&self) -> &[InputResult];
+    /// Adds inputs of which nothing could be read.
+    fn lack(&mut self, inputs: Vec<InputResult>);
     fn packets(&self) -> u64;
     fn is_interrupted(&self) -> bool;
 }
 
 macro_rules! reading {
-    ($($summary:ty: $packets:ident $(.$field:ident)?, $interrupted:ident $(.$flag:ident)?;)*) => {
+    ($($summary:ty: $packets:ident $(.$field:ident)?, $interrupted:ident $(.$flag:ident)?
+        $(, $complete:ident.complete)?;)*) => {
         $(impl Reading for $summary {
             fn inputs(&self) -> &[InputResult] {
                 &self.inputs
+            }
+
+            fn lack(&mut self, inputs: Vec<InputResult>) {
+                $(self.$complete.complete &= inputs.is_empty();)?
+                self.inputs.splice(0..0, inputs);
             }
 
             fn packets(&self) -> u64 {
@@ -96,8 +106,8 @@ macro_rules! reading {
 }
 
 reading! {
-    Comparison: totals.packets, totals.interrupted;
-    CountSummary: totals.packets, totals.interrupted;
+    Comparison: totals.packets, totals.interrupted, totals.complete;
+    CountSummary: totals.packets, totals.interrupted, totals.complete;
     DedupSummary: totals.packets, interrupted;
     ExportSummary: totals.packets, totals.interrupted;
     FlowSummary: totals.packets, totals.interrupted;
@@ -113,6 +123,7 @@ impl Run {
             signals: Signals::default(),
             outcome: Outcome::Done,
             ending: Ending::Complete,
+            directories: Vec::new(),
             problems: ProblemList::default(),
             unreported: Vec::new(),
             others: 0,
@@ -217,8 +228,8 @@ impl Run {
         inputs: &[Source],
         work: impl FnOnce(&Progress) -> Result<S, RunError>,
     ) -> Result<S> {
-        let summary = self.watch(inputs, work).map_err(|error| self.failed(error))?;
-        self.check_read(summary.inputs(), summary.is_interrupted())?;
+        let mut summary = self.watch(inputs, work).map_err(|error| self.failed(error))?;
+        self.check_read(&mut summary)?;
         Ok(summary)
     }
 
@@ -249,8 +260,11 @@ impl Run {
         }
     }
 
-    /// Notes whether the results are complete. If no input could be read, reports why.
-    pub(crate) fn check_read(&mut self, inputs: &[InputResult], interrupted: bool) -> Result<()> {
+    /// Notes whether the results are complete. Adds directories with problems to the inputs. If no
+    /// input could be read, reports why.
+    pub(crate) fn check_read(&mut self, summary: &mut impl Reading) -> Result<()> {
+        summary.lack(std::mem::take(&mut self.directories));
+        let (inputs, interrupted) = (summary.inputs(), summary.is_interrupted());
         let nothing = !inputs.is_empty()
             && inputs.iter().all(|input| input.container.is_none() && input.error.is_some());
         if nothing {
@@ -286,7 +300,7 @@ impl Run {
 
     /// Returns the files of these inputs; what else was found is reported at the end.
     pub(crate) fn take(&mut self, inputs: Inputs) -> Vec<PathBuf> {
-        self.problems.extend(inputs.problems);
+        self.directories.extend(inputs.problems);
         self.others += inputs.others;
         self.remarks = twice(&inputs.files);
         inputs.files
@@ -294,13 +308,13 @@ impl Run {
 
     /// Reports everything about the inputs of a run on other machines. Returns whether all of them
     /// were read to their end, or `None` if none could be opened.
-    pub(super) fn conclude(mut self, quiet: bool, inputs: &[InputResult]) -> Option<bool> {
+    pub(super) fn conclude(mut self, quiet: bool, summary: &mut CountSummary) -> Option<bool> {
         self.quiet = quiet;
-        self.check_read(inputs, false).ok()?;
+        self.check_read(summary).ok()?;
         for remark in std::mem::take(&mut self.remarks) {
             self.remark(remark);
         }
-        self.problems(inputs);
+        self.problems(&summary.inputs);
         Some(matches!(self.outcome, Outcome::Done))
     }
 
@@ -321,7 +335,9 @@ impl Run {
 
     /// Returns whether something was said, or will be, that makes results incomplete.
     pub(crate) fn has_problems(&self) -> bool {
-        self.outcome == Outcome::Incomplete || !self.problems.is_empty()
+        self.outcome == Outcome::Incomplete
+            || !self.problems.is_empty()
+            || !self.directories.is_empty()
     }
 
     /// Adds problems that are reported with those of directories.
@@ -343,7 +359,12 @@ impl Run {
 
     /// Reports problems with directories, then all of these.
     pub(crate) fn report_all<P: Problem>(&mut self, problems: impl IntoIterator<Item = P>) {
-        if self.problems.report(problems) == Outcome::Incomplete {
+        let directories = std::mem::take(&mut self.directories);
+        let directories = directories.iter().filter_map(|input| input.error.as_ref());
+        let problems: Vec<_> = problems.into_iter().collect();
+        let problems = problems.iter().map(|problem| problem as &dyn Problem);
+        let all = directories.map(|problem| problem as &dyn Problem).chain(problems);
+        if self.problems.report(all) == Outcome::Incomplete {
             self.outcome = Outcome::Incomplete;
         }
     }

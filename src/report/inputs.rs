@@ -9,7 +9,7 @@ use flowsieve_engine::internal::Shown;
 pub(super) fn input_columns() -> Columns<InputResult> {
     Columns::default()
         .field("path", |input: &InputResult| input.path.shown().into_raw().into_owned())
-        .doc("as given; files of a directory by their path")
+        .doc("as given; files of a directory by their path; a directory only if there is a problem with it")
         .field("container", |input| input.container.clone())
         .doc("its format ([names](inputs.md)), with the compression (`pcap in gzip`)")
         .field("packets", |input| input.packets)

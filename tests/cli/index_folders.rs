@@ -305,6 +305,31 @@ fn errors_of_captures_that_are_known_are_said_once() {
     assert_eq!(stats.lines().filter(|line| line.ends_with("damaged")).count(), 1, "{stats}");
 }
 
+/// A disk that is not mounted is no reason to drop what the index knows.
+#[test]
+fn a_repair_without_its_capture_is_to_be_run_again() {
+    let (_folder, root) = built();
+    let [a, capture, away] = ["A", "netns-dns.pcap", "away"].map(|name| root.join(name));
+    for lists in ["n1", "A"].iter().filter_map(|folder| find(&root.join(folder), ".lists.parquet"))
+    {
+        fs::write(lists, "").unwrap();
+    }
+    for name in ["netns-dns.pcap", "netns-mirror.pcap"] {
+        fs::create_dir_all(&away).unwrap();
+        fs::rename(root.join(name), away.join(name)).unwrap();
+    }
+    let run = index("repair", &[&a]);
+    assert_eq!(run.code, Some(1), "{}", run.err);
+    let again = "run `flowsieve index repair` again once the capture can be read";
+    assert!(run.err.contains(again) && run.err.contains("gone for good"), "{}", run.err);
+    for name in ["netns-dns.pcap", "netns-mirror.pcap"] {
+        fs::rename(away.join(name), root.join(name)).unwrap();
+    }
+    assert!(capture.exists() && !is_whole(&a));
+    assert_eq!(index("repair", &[&a]).code, Some(0));
+    assert!(is_whole(&a));
+}
+
 /// The first signal ends a repair, and what was done stays.
 #[test]
 fn a_signal_ends_a_repair_between_two_captures() {

@@ -165,6 +165,40 @@ fn files_in_directories_that_are_called_captures_and_are_none_are_told() {
     assert!(stats.starts_with("captures         1 with "), "{stats}");
 }
 
+/// A directory that is not read is an input that was not read, in every format.
+#[test]
+fn a_directory_that_is_not_read_makes_results_incomplete() {
+    let folder = tempfile::tempdir().unwrap();
+    let empty = folder.path().join("empty");
+    fs::create_dir(&empty).unwrap();
+    let empty = empty.to_str().unwrap();
+    let (path, _) = sample();
+    let path = path.to_str().unwrap();
+    let commands =
+        ["count", "flows", "top", "dedup --dry-run", "compare", "export --element host-pair"];
+    for command in commands {
+        let words: Vec<&str> = command.split(' ').collect();
+        let run = |captures: &[&str]| {
+            let run = flowsieve(&[&words[..], &["--format", "json"], captures].concat());
+            let document: serde_json::Value = serde_json::from_str(&run.out).unwrap();
+            (run, document)
+        };
+        let (whole, expected) = run(&[path]);
+        assert_eq!(whole.code, Some(0), "{command}: {}", whole.err);
+        let (run, document) = run(&[empty, path]);
+        assert_eq!(run.code, Some(1), "{command}: {}", run.err);
+        assert_eq!(run.err.matches("there is no capture in this directory").count(), 1);
+        assert_eq!(expected["totals"]["complete"], true, "{command}");
+        assert_eq!(document["totals"]["complete"], false, "{command}");
+        assert_eq!(document["totals"]["packets"], expected["totals"]["packets"], "{command}");
+        let inputs = document["inputs"].as_array().unwrap();
+        assert_eq!(inputs.len(), 2, "{command}");
+        assert_eq!(inputs[0]["path"], empty, "{command}");
+        assert!(inputs[0]["error"].as_str().unwrap().contains("no capture"), "{command}");
+        assert_eq!(inputs[1], expected["inputs"][0], "{command}");
+    }
+}
+
 #[test]
 fn a_directory_is_searched_for_the_format_that_is_named() {
     let mut record = [0_u8; 44];

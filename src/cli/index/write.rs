@@ -120,12 +120,9 @@ impl CapturesArgs {
             let is_named_index = path.is_dir() && index_around(path).is_some();
             !is_named_index && folder.is_ok_and(|folder| is_in_index(&folder))
         });
-        inputs.problems.extend(in_index.map(|path| {
-            format!(
-                "{}: this is in the directory of an index, where only the index keeps files, so it is not indexed; move it elsewhere",
-                path.shown()
-            )
-        }));
+        for path in in_index {
+            inputs.problem(path, "this is in the directory of an index, where only the index keeps files, so it is not indexed; move it elsewhere");
+        }
         Ok(inputs)
     }
 }
@@ -230,14 +227,14 @@ pub(super) fn build(args: &BuildArgs, run: &mut Run) -> Result<Outcome> {
         global: args.global_filter,
         dns_ports: args.dns.dns_port.clone(),
     };
-    let mut inputs = args.captures.find()?;
+    let inputs = args.captures.find()?;
     // An empty index would obstruct the same command with the right names.
     let is_new = fs::read_dir(&args.archive).map_or(true, |mut entries| entries.next().is_none());
     let problems: Vec<String> =
         inputs.files.iter().filter_map(|path| cannot_be_indexed(path)).collect();
     if is_new && problems.len() == inputs.files.len() {
-        inputs.problems.extend(problems);
-        outcome(&inputs.problems);
+        outcome(inputs.problems.iter().filter_map(|input| input.error.as_ref()));
+        outcome(problems);
         return Err(anyhow!("there is nothing to index, so no index was made"));
     }
     run.start(args.quiet.quiet)?;
@@ -344,7 +341,7 @@ pub(super) fn repair(args: &RepairArgs, run: &mut Run) -> Result<Outcome> {
             Added::Known => count += 1,
             Added::Interrupted => interrupted = true,
             Added::Unreadable(problem) => problems.push(format!(
-                "{problem}; it is still damaged in the index, and `flowsieve index drop` removes it"
+                "{problem}; it is still damaged in the index: run `flowsieve index repair` again once the capture can be read, or `flowsieve index drop` if it is gone for good"
             )),
         }
     }

@@ -1,6 +1,6 @@
 //! Results of the inputs, and reports of progress.
 
-use crate::trace::{StopFlag, TraceError};
+use crate::trace::{StopFlag, TraceError, TraceErrorKind};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -30,6 +30,15 @@ pub struct InputResult {
 }
 
 impl InputResult {
+    /// Creates the result of an input of which nothing could be read, for the reason in this
+    /// sentence, which names it.
+    #[doc(hidden)]
+    pub fn unread(path: PathBuf, sentence: String) -> Self {
+        let kind = TraceErrorKind::Reported { sentence };
+        let error = Some(TraceError { path: path.clone(), offset: None, kind });
+        Self { path, error, ..Self::default() }
+    }
+
     /// Returns whether all inputs were read to their ends.
     #[doc(hidden)]
     pub fn all_read(inputs: &[Self], interrupted: bool) -> bool {
