@@ -17,6 +17,8 @@ from ._run import named_paths, paths
 HEAD_BYTES = 64 << 10
 #: Bytes that are asked for at a time once it is clear that the file is read on.
 REQUEST_BYTES = 16 << 20
+#: Names under which file systems say which content a file has.
+_MARKS = ("ETag", "etag", "generation", "mtime", "LastModified", "last_modified", "updated", "created")
 #: Requests for sizes that are under way at once.
 _AT_ONCE = 16
 #: Files of one directory from which on it is listed instead of asking for each of them.
@@ -93,6 +95,20 @@ class RemoteFile:
         return self._size
 
 
+    def state(self) -> str | None:
+        """What the file system knows this content by: length with ETag, generation or time; None if it does not say.
+
+        Raises:
+            Error: the file cannot be looked at.
+        """
+        with _named(self.path):
+            system, inner = self.system()
+            system.invalidate_cache(inner)
+            about = system.info(inner)
+        mark = next((about[name] for name in _MARKS if about.get(name)), None)
+        return None if mark is None else f"{about.get('size')} bytes, {mark}"
+
+
 class SkippedFile:
     """A remote file that may be unreadable: the driver looks at it as at an empty one, and a worker says why."""
 
@@ -103,6 +119,13 @@ class SkippedFile:
         """The file from this offset on."""
         assert isinstance(self._file, RemoteFile)
         return SkippedFile(self._file(offset))
+
+    def state(self) -> str | None:
+        """What the file system knows the content by; None if it does not say."""
+        assert isinstance(self._file, RemoteFile)
+        with contextlib.suppress(Error, OSError):
+            return self._file.state()
+        return None
 
     def read(self, length: int) -> bytes:
         """Reads up to this many bytes; empty at the end, or if the file cannot be read."""

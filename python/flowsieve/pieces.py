@@ -67,8 +67,14 @@ class Worker(NamedTuple):
         job = _job(self.text)
 
         def parts() -> Iterator[Part]:
-            span = json.loads(text)["bytes"]
-            remote = RemoteFile(path, size, self.storage_options, span and span["end"]).begun if is_remote(path) else None
+            remote = None
+            if is_remote(path):
+                described = json.loads(text)
+                span, state = described["bytes"], described["file"]
+                file = RemoteFile(path, size, self.storage_options, span and span["end"])
+                if state is not None and file.state() != state:
+                    raise Error(f"{path}: this file changed after the run was planned; run again when it is whole", path)
+                remote = file.begun
             reading = job.read(text, path, budget, remote)
             yield from reading
             yield 0, -1, reading.finish()

@@ -328,10 +328,12 @@ impl DividedJob {
             let (length, open) = remotes.get(numbers.get(source.path())?)?;
             let length = length.filter(|length| *length >= least)?;
             let file = open.call1(py, (0,)).map(|file| Box::new(PythonFile::buffered(file)));
-            match file {
-                Ok(file) => {
+            let state = || open.getattr(py, "state")?.call0(py)?.extract::<Option<String>>(py);
+            match file.and_then(|file| Ok((file, state()?))) {
+                Ok((file, state)) => {
                     let capture = Capture::from_reader(source.path(), file, InputFormat::Auto);
-                    capture.is_ok_and(|capture| capture.has_ranges()).then_some(length)
+                    let has_ranges = capture.is_ok_and(|capture| capture.has_ranges());
+                    has_ranges.then_some((length, state))
                 }
                 Err(error) => {
                     raised = Some(error);

@@ -370,6 +370,24 @@ def test_a_file_that_changes_after_the_plan_is_named_and_asked_for_once(tmp_path
             assert len(said) == 1 and "gone.pcap" in said[0]
 
 
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_file_of_other_content_after_the_plan_is_named(tmp_path, command):
+    """The same length and the same records, so that every range can be entered."""
+    changed = tmp_path / "changed.pcap"
+    data = Path(TRACES[0]).read_bytes()
+
+    def change(plan):
+        assert len(plan.pieces) > 4
+        changed.write_bytes(data)
+
+    changed.write_bytes(data)
+    with pytest.raises(fs.Error, match="changed.pcap: this file changed"):
+        done_here(command, [changed], 100_000, planned=change)
+    (document, complete, _), said = in_pieces(command, [changed, TRACES[1]], planned=change)
+    assert not complete and "this file changed" in document["inputs"][0]["error"] and len(said) == 1
+    assert document["totals"]["packets"] == fs.count(TRACES[1]).totals.packets
+
+
 def test_ranges_that_are_not_read_are_bounded_and_named():
     """Every range of a file is unreadable, or answers otherwise whenever it is read."""
 
@@ -570,6 +588,18 @@ class TestRemote:
     def test_they_are_divided_into_ranges(self, stored):
         assert len(pieces.plan("count", "memory://captures/generated.pcap", task_bytes=100_000).pieces) > 4
 
+    def test_a_file_that_changed_is_named(self, stored):
+        name = "memory://captures/generated.pcap"
+
+        def change(plan):
+            stored.pipe_file("/captures/generated.pcap", Path(TRACES[0]).read_bytes())
+
+        with pytest.raises(fs.Error, match="^memory://captures/generated.pcap: this file changed after"):
+            done_here("count", name, 100_000, planned=change)
+        with pytest.warns(fs.InputWarning, match="generated.pcap: this file changed after"):
+            counted = done_here("count", [name, TRACES[1]], 100_000, skip_unreadable=True, planned=change)
+        assert not counted.complete and counted.totals.packets == fs.count(TRACES[1]).totals.packets
+
     def test_files_are_read_ahead_and_a_short_answer_is_an_error(self, stored, monkeypatch):
         monkeypatch.setattr(_remote, "REQUEST_BYTES", 1000)
         monkeypatch.setattr(_remote, "HEAD_BYTES", 100)
@@ -622,15 +652,15 @@ class TestRemote:
         asked.clear()
         plan = pieces.plan("count", "memory://captures/large.pcap", task_bytes=4 << 20)
         names, size = since()
-        # One look at the size, and one at the head, since it could be divided.
-        assert names.count("info") == 1 and size == _remote.HEAD_BYTES
+        # One look at the size, and one at the head and at the state, since it could be divided.
+        assert names.count("info") == 2 and size == _remote.HEAD_BYTES
         assert len(plan.pieces) == len(large) // (4 << 20) > 2
         for task in plan.tasks:
             pieces.map(task)
             [(text, _, _)] = task.pieces
             span = json.loads(text)["bytes"]
             names, size = since()
-            assert set(names) == {"cat_file"}
+            assert set(names) == {"info", "cat_file"} and names.count("info") == 1
             length = min(span["end"], len(large)) - span["start"]
             # The head, the range, and a little behind it.
             assert length <= size <= length + 3 * _remote.HEAD_BYTES

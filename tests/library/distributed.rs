@@ -815,6 +815,37 @@ fn a_range_that_cannot_be_read_ends_its_input_and_is_read_once() {
     );
 }
 
+/// Ranges of two contents made one count, without a word.
+#[test]
+fn a_file_that_changed_after_the_plan_is_refused_by_each_range() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("changed.pcap");
+    fs::copy("traces/generated.pcap", &path).unwrap();
+    let bytes = fs::read(&path).unwrap();
+    let plan = common::plan(std::slice::from_ref(&path), ElementKind::FLOW);
+    let grid = grid_of(&plan).unwrap();
+    let pieces = divide(&plan, 100_000);
+    let read = |piece: &Piece| {
+        PieceReader::open(&plan, grid, piece, 1 << 20).and_then(PieceReader::finish)
+    };
+    let text = serde_json::to_string(&pieces[1]).unwrap();
+    assert_eq!(serde_json::from_str::<Piece>(&text).unwrap(), pieces[1]);
+    let without = text.replace(&format!(",\"file\":{:?}", pieces[1].file.as_ref().unwrap()), "");
+    assert!(without.len() < text.len() && serde_json::from_str::<Piece>(&without).is_err());
+    read(&pieces[1]).unwrap();
+    // The same length, and every range can be entered.
+    fs::write(&path, &bytes).unwrap();
+    let changed = "changed.pcap: this file changed while it was read; run again when it is whole";
+    for piece in &pieces {
+        let error = read(piece).unwrap_err().to_string();
+        assert!(error.ends_with(changed), "{error}");
+    }
+    // Whole inputs are read at once, so they are as they are.
+    let [whole] = &divide(&plan, u64::MAX)[..] else { panic!("it was not divided") };
+    fs::write(&path, &bytes).unwrap();
+    assert_eq!(read(whole).unwrap().packets, 8_000);
+}
+
 #[test]
 fn what_does_not_belong_together_is_refused() {
     let plan = common::plan(&["traces/generated.pcap".into()], ElementKind::FLOW);

@@ -4,7 +4,9 @@ use super::{PieceError, PiecePlan};
 use crate::pipeline::{Align, SliceGrid};
 use crate::trace::{Capture, CaptureRange, FilePart, RangeStart, Source, StopFlag};
 use serde::{Deserialize, Serialize};
+use std::fs::Metadata;
 use std::ops::Range;
+use std::time::SystemTime;
 
 /// An input or a range of one, which one process reads.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
@@ -20,6 +22,21 @@ pub struct Piece {
     pub start: Option<RangeStart>,
     /// Range of offsets at which the records of the input begin that are read; `None` if all are.
     pub part: Option<Range<u64>>,
+    /// State of the file when it was divided, which has to be the same when a range is read: its
+    /// length with its time of modification, or what else its file system knows it by. `None` for
+    /// whole inputs, and where the file system does not say.
+    #[serde(deserialize_with = "Option::deserialize")]
+    pub file: Option<String>,
+}
+
+/// Returns the length and the time of modification of a file as a text.
+fn state_of(data: &Metadata) -> Option<String> {
+    let since = data.modified().ok()?.duration_since(SystemTime::UNIX_EPOCH);
+    let ns = since.map_or_else(
+        |before| format!("-{}", before.duration().as_nanos()),
+        |after| after.as_nanos().to_string(),
+    );
+    Some(format!("{} bytes, {ns}", data.len()))
 }
 
 /// A piece that was opened.
@@ -72,6 +89,10 @@ impl OpenPiece {
             return Ok(Self::whole(capture));
         };
         let range = Capture::open_range(path, bytes.clone(), piece.start, &stop)?;
+        let is_same = |file: &String| {
+            std::fs::metadata(path).ok().and_then(|data| state_of(&data)).as_ref() == Some(file)
+        };
+        let range = range.filter(|_| piece.file.as_ref().is_none_or(is_same));
         let range = range.ok_or_else(|| PieceError::Changed(path.to_owned()))?;
         let mut open = Self::range(range, piece.start);
         // Counted once per input, with its first piece.
@@ -92,19 +113,16 @@ pub fn divide(plan: &impl PiecePlan, bytes: u64) -> Vec<Piece> {
     let format = plan.outline().trace.input_format;
     divide_by(plan, bytes, |source, least| {
         let path = source.path();
-        let length = if source.is_readable_twice() {
-            std::fs::metadata(path).map_or(0, |data| data.len())
-        } else {
-            0
-        };
-        let has_ranges = length >= least
+        let data = std::fs::metadata(path).ok().filter(|_| source.is_readable_twice())?;
+        let has_ranges = data.len() >= least
             && Capture::open(path, format).is_ok_and(|capture| capture.has_ranges());
-        has_ranges.then_some(length)
+        has_ranges.then(|| (data.len(), state_of(&data)))
     })
 }
 
-/// Divides inputs that the caller opens. `length_of` returns the length of an input, or `None` if it
-/// is shorter than the bytes that are asked for or [has no ranges](Capture::has_ranges).
+/// Divides inputs that the caller opens. `length_of` returns the length of an input and its state, or
+/// `None` if it is shorter than the bytes that are asked for or [has no
+/// ranges](Capture::has_ranges).
 ///
 /// # Panics
 ///
@@ -113,7 +131,7 @@ pub fn divide(plan: &impl PiecePlan, bytes: u64) -> Vec<Piece> {
 pub fn divide_by(
     plan: &impl PiecePlan,
     bytes: u64,
-    mut length_of: impl FnMut(&Source, u64) -> Option<u64>,
+    mut length_of: impl FnMut(&Source, u64) -> Option<(u64, Option<String>)>,
 ) -> Vec<Piece> {
     assert!(bytes > 0, "a range has bytes");
     let plan = plan.outline();
@@ -124,10 +142,11 @@ pub fn divide_by(
         let first = begin / bytes;
         let least = bytes.saturating_mul(first + 2);
         let length = if end < least { None } else { length_of(&source, least) };
-        let count = end.min(length.unwrap_or_default()) / bytes;
+        let (length, file) = length.unwrap_or_default();
+        let count = end.min(length) / bytes;
         let divided = count >= first + 2;
         if !divided {
-            pieces.push(Piece { input, range: 0, bytes: None, start: None, part });
+            pieces.push(Piece { input, range: 0, bytes: None, start: None, part, file: None });
             continue;
         }
         pieces.extend((first..count).map(|range| Piece {
@@ -143,6 +162,7 @@ pub fn divide_by(
             start:
                 (range == first && begin > 0).then_some(RangeStart { offset: begin, packets: 0 }),
             part: part.clone(),
+            file: file.clone(),
         }));
     }
     pieces
