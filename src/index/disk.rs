@@ -77,6 +77,7 @@ impl NewFiles {
     /// Writes a new file, which must not exist. Part of a file is not left behind: a full disk needs
     /// the room.
     pub(super) fn write(&mut self, path: &Path, bytes: &[u8]) -> Result<FileMark, IndexError> {
+        step(Step::Write, path).map_err(IndexError::io(path))?;
         let mut file = File::create_new(path).map_err(IndexError::io(path))?;
         file.write_all(bytes).map_err(|error| {
             let _ = fs::remove_file(path);
@@ -89,7 +90,7 @@ impl NewFiles {
     /// Deletes the new files of a folder, and the folder if nothing else is in it.
     pub(super) fn abandon(&mut self, folder: &Path) -> Result<(), IndexError> {
         for path in self.paths.extract_if(.., |path| path.starts_with(folder)) {
-            if let Err(error) = fs::remove_file(&path) {
+            if let Err(error) = remove(&path) {
                 self.is_left = true;
                 return Err(IndexError::io(&path)(error));
             }
@@ -101,8 +102,7 @@ impl NewFiles {
     /// Waits until all of them are on the disk, with their names.
     pub(super) fn sync(&self) -> Result<(), IndexError> {
         for path in &self.paths {
-            let sync = || File::open(path)?.sync_all();
-            sync().map_err(IndexError::io(path))?;
+            sync(path).map_err(IndexError::io(path))?;
         }
         let folders: BTreeSet<&Path> = self.paths.iter().filter_map(|path| path.parent()).collect();
         folders.into_iter().try_for_each(sync_folder)
@@ -128,7 +128,7 @@ impl NewFiles {
     /// Deletes new files that no catalogue will name: a full disk needs the room.
     pub(super) fn discard(&mut self, paths: &[PathBuf]) {
         for path in paths {
-            self.is_left |= fs::remove_file(path).is_err();
+            self.is_left |= remove(path).is_err();
         }
         // The folders of captures; others hold a lock.
         let folders: BTreeSet<&Path> = paths.iter().filter_map(|path| path.parent()).collect();
@@ -149,6 +149,36 @@ impl Drop for NewFiles {
     }
 }
 
+/// Changes of the disk, whose order decides what a power failure leaves.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Step {
+    Write,
+    Sync,
+    Rename,
+    Delete,
+}
+
+/// Notes a change that comes next. Tests see the order of all changes, and refuse some.
+#[cfg(not(test))]
+pub(super) fn step(_: Step, _: &Path) -> io::Result<()> {
+    Ok(())
+}
+
+#[cfg(test)]
+pub(super) use super::order_tests::step;
+
+/// Waits until a file or a folder is on the disk.
+fn sync(path: &Path) -> io::Result<()> {
+    step(Step::Sync, path)?;
+    File::open(path)?.sync_all()
+}
+
+/// Deletes a file.
+pub(super) fn remove(path: &Path) -> io::Result<()> {
+    step(Step::Delete, path)?;
+    fs::remove_file(path)
+}
+
 /// Puts a file in the place of another one: readers see the old one or the new one.
 pub(super) fn replace(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), IndexError> {
     let temporary = folder.join(format!("{name}{TEMPORARY}"));
@@ -166,13 +196,14 @@ pub(super) fn replace(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), Ind
         Err(error) => return Err(IndexError::io(&temporary)(error)),
     }
     let mut file = File::create_new(&temporary).map_err(IndexError::io(&temporary))?;
-    let written = file.write_all(bytes).and_then(|()| file.sync_all());
+    let written = file.write_all(bytes).and_then(|()| sync(&temporary));
     written.map_err(|error| {
         let _ = fs::remove_file(&temporary);
         IndexError::io(&temporary)(error)
     })?;
     let path = folder.join(name);
-    fs::rename(&temporary, &path).map_err(IndexError::io(&path))?;
+    let renamed = step(Step::Rename, &path).and_then(|()| fs::rename(&temporary, &path));
+    renamed.map_err(IndexError::io(&path))?;
     sync_folder(folder)
 }
 
@@ -188,11 +219,7 @@ pub(super) fn is_begun(path: &Path) -> bool {
 
 /// Waits until the names in a folder are on the disk.
 pub(super) fn sync_folder(folder: &Path) -> Result<(), IndexError> {
-    if cfg!(unix) {
-        let sync = || File::open(folder)?.sync_all();
-        sync().map_err(IndexError::io(folder))?;
-    }
-    Ok(())
+    if cfg!(unix) { sync(folder).map_err(IndexError::io(folder)) } else { Ok(()) }
 }
 
 /// Refuses everything but regular files: opening a pipe waits for its other end, and a link leads to

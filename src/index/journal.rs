@@ -5,10 +5,11 @@
 //! names something.
 
 use super::catalog::Catalog;
+use super::disk::Step;
 use super::layout::{JOURNAL, StoredFile};
 use super::{IndexError, disk};
 use std::collections::HashSet;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 
@@ -59,7 +60,7 @@ impl Journal {
                 catalog.delete(stored)?;
             }
         }
-        fs::remove_file(&journal.path).map_err(IndexError::io(&journal.path))?;
+        disk::remove(&journal.path).map_err(IndexError::io(&journal.path))?;
         Ok(journal)
     }
 
@@ -80,7 +81,10 @@ impl Journal {
         }
         let file = match &mut self.file {
             Some(file) => file,
-            none => none.insert(File::create_new(&self.path).map_err(&failed)?),
+            none => {
+                disk::step(Step::Write, &self.path).map_err(&failed)?;
+                none.insert(File::create_new(&self.path).map_err(&failed)?)
+            }
         };
         file.write_all(&lines).map_err(failed)
     }
@@ -89,7 +93,7 @@ impl Journal {
     pub(super) fn clear(&mut self) {
         if self.file.take().is_some() {
             // Otherwise the next writer looks for its files once more.
-            let _ = fs::remove_file(&self.path);
+            let _ = disk::remove(&self.path);
         }
     }
 }

@@ -122,7 +122,7 @@ impl Catalog {
             _ => return Ok(()),
         };
         for path in &paths {
-            match fs::remove_file(path) {
+            match disk::remove(path) {
                 Err(error) if error.kind() != ErrorKind::NotFound => {
                     return Err(IndexError::io(path)(error));
                 }

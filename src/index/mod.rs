@@ -30,6 +30,8 @@ mod layout;
 mod lists;
 mod node_mark;
 mod nodes;
+#[cfg(test)]
+mod order_tests;
 mod path_text;
 mod query;
 mod rebuild;
