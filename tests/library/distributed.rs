@@ -815,6 +815,26 @@ fn a_range_that_cannot_be_read_ends_its_input_and_is_read_once() {
     );
 }
 
+/// A path in a plan may name a pipe when a worker comes to it.
+#[cfg(unix)]
+#[test]
+fn a_pipe_in_the_place_of_a_file_is_refused_and_not_waited_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pipe.pcap");
+    fs::copy("traces/generated.pcap", &path).unwrap();
+    let plan = common::plan(std::slice::from_ref(&path), ElementKind::FLOW);
+    let grid = grid_of(&plan).unwrap();
+    let pieces = [divide(&plan, 100_000), divide(&plan, u64::MAX)].concat();
+    fs::remove_file(&path).unwrap();
+    assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+    for piece in &pieces {
+        let input = PieceReader::open(&plan, grid, piece, 1 << 20).unwrap().finish().unwrap();
+        let error = input.error.unwrap();
+        assert!(error.contains("pipe.pcap: not a capture") && error.contains("a pipe or a device"));
+    }
+    assert_eq!(divide(&plan, 100_000).len(), 1);
+}
+
 /// Ranges of two contents made one count, without a word.
 #[test]
 fn a_file_that_changed_after_the_plan_is_refused_by_each_range() {

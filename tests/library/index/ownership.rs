@@ -578,6 +578,34 @@ fn pipes_in_an_index_are_not_waited_for() {
     assert_eq!(place.holds("A"), 2);
 }
 
+/// A catalogue names captures, and a capture may be a pipe meanwhile.
+#[test]
+fn captures_that_became_pipes_are_not_waited_for() {
+    let place = Place::with_nodes(&["n1"]);
+    let archive = place.at("A");
+    let capture = &place.captures[0];
+    fs::rename(capture, place.at("moved.pcap")).unwrap();
+    assert!(Command::new("mkfifo").arg(capture).status().unwrap().success());
+    // The copy has the content of the one that the catalogue names.
+    let mut changing = writer(&archive);
+    assert_eq!(changing.add(&place.at("moved.pcap"), &()).unwrap(), Added::Known);
+    assert!(matches!(changing.add(capture, &()).unwrap(), Added::Unreadable(_)));
+    drop(changing);
+    for (path, _) in content(&place.at("n1")) {
+        if path.to_str().is_some_and(|path| path.ends_with(".lists.parquet")) {
+            fs::write(path, "").unwrap();
+        }
+    }
+    let damage = verify(&archive).unwrap().damage;
+    let repaired = writer(&archive).repair(&damage, &()).unwrap();
+    assert!(repaired.len() == 2 && repaired.contains(&Added::Known) == false);
+    let problem = |added: &Added| matches!(added, Added::Unreadable(why) if why.contains("a pipe or a device"));
+    assert_eq!(repaired.iter().filter(|added| problem(added)).count(), 1, "{repaired:?}");
+    let mut changing = writer(&archive);
+    assert_eq!(changing.drop_captures(capture).unwrap(), 1);
+    changing.commit().unwrap();
+}
+
 #[test]
 fn paths_of_nodes_go_down() {
     let place = Place::with_nodes(&[]);
@@ -652,6 +680,39 @@ fn the_node_of_the_original_is_no_copy_of_it() {
     fs::remove_dir_all(place.at("B")).unwrap();
     adopt(&place.at("C"), &[]).unwrap();
     assert_eq!((place.holds("A"), place.holds("C")), (2, 2));
+}
+
+/// The original has another name, so nobody finds it; its node is mounted in a copy.
+#[test]
+fn the_node_of_a_renamed_original_is_taken_only_by_adopt_and_can_be_taken_back() {
+    let place = Place::with_nodes(&[]);
+    place.copy("A", "B");
+    let rename = |from: &str, to: &str| fs::rename(place.at(from), place.at(to)).unwrap();
+    rename("A", "renamed");
+    rename("B/node", "copy");
+    let records = |name: &str| {
+        let mut files = content(&place.at(name));
+        files.retain(|path, _| !path.ends_with("lock") && !path.ends_with("node.json"));
+        files.into_values().collect::<Vec<_>>()
+    };
+    let before = records("renamed/node");
+    rename("renamed/node", "B/node");
+    let told = place.refused("B");
+    assert!(told.contains("no copy of it") && told.contains("if that index is gone"), "{told}");
+    assert_eq!(records("B/node"), before);
+    // What nobody can tell: the user says that the original is gone.
+    adopt(&place.at("B"), &[]).unwrap();
+    drop(writer(&place.at("B")));
+    assert_eq!(records("B/node"), before);
+    // The original learns of it before it changes anything, and takes its node back.
+    rename("B/node", "renamed/node");
+    let told = place.refused("renamed");
+    assert!(told.contains(&place.at("B").display().to_string()), "{told}");
+    adopt(&place.at("renamed"), &[]).unwrap();
+    assert_eq!((place.holds("renamed"), records("renamed/node")), (2, before.clone()));
+    rename("renamed/node", "B/node");
+    assert!(place.refused("B").contains("no copy of it"));
+    assert_eq!(records("B/node"), before);
 }
 
 #[test]

@@ -2,7 +2,9 @@
 
 use super::{PieceError, PiecePlan};
 use crate::pipeline::{Align, SliceGrid};
-use crate::trace::{Capture, CaptureRange, FilePart, RangeStart, Source, StopFlag};
+use crate::trace::{
+    Capture, CaptureRange, FilePart, RangeStart, Source, StopFlag, TraceError, TraceErrorKind,
+};
 use serde::{Deserialize, Serialize};
 use std::fs::Metadata;
 use std::ops::Range;
@@ -77,6 +79,12 @@ impl OpenPiece {
         })?;
         let stop = StopFlag::default();
         let path = source.path();
+        // Opening a pipe waits for its other end, and pieces may be read twice.
+        if std::fs::metadata(path).is_ok_and(|data| !data.is_file() && !data.is_dir()) {
+            let reason = "it is a pipe or a device, which a run in pieces cannot read; write it to a file first";
+            let kind = TraceErrorKind::NotACapture { reason: reason.to_owned() };
+            return Err(TraceError { path: path.to_owned(), offset: None, kind }.into());
+        }
         let part = piece.part.clone().map(|bytes| {
             let length = std::fs::metadata(path).map_or(0, |data| data.len());
             FilePart::new(bytes, length)
