@@ -242,7 +242,7 @@ def test_a_filter_of_a_damaged_capture_says_so(trace, tmp_path):
     damaged, half, whole = (str(tmp_path / name) for name in ("cut.pcap", "half", "whole"))
     pathlib.Path(damaged).write_bytes(pathlib.Path(trace).read_bytes()[:100_001])
     options = {"slice": "all", "filter": "bloom", "memory": "64KiB"}
-    with pytest.warns(fs.InputWarning, match="cut off"):
+    with pytest.warns(fs.InputWarning, match="the file ends inside"):
         fs.count(damaged, save_filter=half, **options)
     fs.count(trace, save_filter=whole, **options)
     with pytest.warns(fs.InputWarning, match="could not be read to its end when this filter was saved") as said:

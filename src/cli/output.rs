@@ -236,15 +236,9 @@ pub fn write_file(
 ) -> io::Result<()> {
     keep_apart([("it", Some(path))], &[]).map_err(io::Error::other)?;
     let path = destination(path);
-    let mut out = BufWriter::with_capacity(BUFFER, Target::of_destination(&path)?);
-    if let Err(error) = write(&mut out) {
-        drop(out.into_parts());
-        return Err(error);
-    }
-    match out.into_inner().map_err(io::IntoInnerError::into_error)? {
-        Target::New(file) => file.persist(&path),
-        mut target => target.flush(),
-    }
+    let mut out = Output::new(&Partials::default(), Target::of_destination(&path)?, &path);
+    write(&mut out)?;
+    out.out.take().map_or(Ok(()), |written| out.put(written, Ending::Complete))
 }
 
 /// Returns names for a partial result. The first that no file has is taken, since an older partial result may be all that there
@@ -279,6 +273,10 @@ pub(crate) fn folder_of(path: &Path) -> &Path {
 impl Target {
     /// Opens what `destination` returned.
     fn of_destination(path: &Path) -> io::Result<Self> {
+        if path.is_dir() {
+            let reason = "it is a directory; name a file in it";
+            return Err(io::Error::new(io::ErrorKind::IsADirectory, reason));
+        }
         if let Some(is_open) = is_special(path) {
             // Appends, so that what other writers of an open file wrote stays.
             let file = OpenOptions::new().write(true).append(is_open).open(path);

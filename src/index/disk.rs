@@ -77,8 +77,7 @@ impl NewFiles {
     /// Writes a new file, which must not exist. Part of a file is not left behind: a full disk needs
     /// the room.
     pub(super) fn write(&mut self, path: &Path, bytes: &[u8]) -> Result<FileMark, IndexError> {
-        step(Step::Write, path).map_err(IndexError::io(path))?;
-        let mut file = File::create_new(path).map_err(IndexError::io(path))?;
+        let mut file = create(path).map_err(IndexError::io(path))?;
         file.write_all(bytes).map_err(|error| {
             let _ = fs::remove_file(path);
             IndexError::io(path)(error)
@@ -149,33 +148,31 @@ impl Drop for NewFiles {
     }
 }
 
-/// Changes of the disk, whose order decides what a power failure leaves.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Step {
-    Write,
-    Sync,
-    Rename,
-    Delete,
-}
-
-/// Notes a change that comes next. Tests see the order of all changes, and refuse some.
+/// Notes a change of the disk that comes next. Tests see the order of all changes, which decides what
+/// a power failure leaves, and refuse some.
 #[cfg(not(test))]
-pub(super) fn step(_: Step, _: &Path) -> io::Result<()> {
+fn step(_: &'static str, _: &Path) -> io::Result<()> {
     Ok(())
 }
 
 #[cfg(test)]
-pub(super) use super::order_tests::step;
+use super::order_tests::step;
+
+/// Makes a file, which must not exist.
+pub(super) fn create(path: &Path) -> io::Result<File> {
+    step("create", path)?;
+    File::create_new(path)
+}
 
 /// Waits until a file or a folder is on the disk.
 fn sync(path: &Path) -> io::Result<()> {
-    step(Step::Sync, path)?;
+    step("sync", path)?;
     File::open(path)?.sync_all()
 }
 
 /// Deletes a file.
 pub(super) fn remove(path: &Path) -> io::Result<()> {
-    step(Step::Delete, path)?;
+    step("delete", path)?;
     fs::remove_file(path)
 }
 
@@ -195,14 +192,14 @@ pub(super) fn replace(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), Ind
         }
         Err(error) => return Err(IndexError::io(&temporary)(error)),
     }
-    let mut file = File::create_new(&temporary).map_err(IndexError::io(&temporary))?;
+    let mut file = create(&temporary).map_err(IndexError::io(&temporary))?;
     let written = file.write_all(bytes).and_then(|()| sync(&temporary));
     written.map_err(|error| {
         let _ = fs::remove_file(&temporary);
         IndexError::io(&temporary)(error)
     })?;
     let path = folder.join(name);
-    let renamed = step(Step::Rename, &path).and_then(|()| fs::rename(&temporary, &path));
+    let renamed = step("rename", &path).and_then(|()| fs::rename(&temporary, &path));
     renamed.map_err(IndexError::io(&path))?;
     sync_folder(folder)
 }

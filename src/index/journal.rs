@@ -5,7 +5,6 @@
 //! names something.
 
 use super::catalog::Catalog;
-use super::disk::Step;
 use super::layout::{JOURNAL, StoredFile};
 use super::{IndexError, disk};
 use std::collections::HashSet;
@@ -81,10 +80,7 @@ impl Journal {
         }
         let file = match &mut self.file {
             Some(file) => file,
-            none => {
-                disk::step(Step::Write, &self.path).map_err(&failed)?;
-                none.insert(File::create_new(&self.path).map_err(&failed)?)
-            }
+            none => none.insert(disk::create(&self.path).map_err(&failed)?),
         };
         file.write_all(&lines).map_err(failed)
     }

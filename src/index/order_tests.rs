@@ -1,7 +1,6 @@
 //! The order in which a writer changes the disk: what a catalogue names is there before the
 //! catalogue is, and what it no longer names is deleted only after it.
 
-use super::disk::Step;
 use super::layout::{CATALOG, JOURNAL, MARK};
 use super::{Catalog, IndexWriter, Settings, verify};
 use std::cell::RefCell;
@@ -11,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 #[derive(Default)]
 struct Steps {
-    taken: Vec<(Step, PathBuf)>,
+    taken: Vec<(&'static str, PathBuf)>,
     /// Numbers of steps that are refused.
     refused: Option<RangeInclusive<usize>>,
 }
@@ -21,7 +20,7 @@ thread_local! {
 }
 
 /// Stands for the function that does nothing.
-pub(super) fn step(step: Step, path: &Path) -> io::Result<()> {
+pub(super) fn step(step: &'static str, path: &Path) -> io::Result<()> {
     STEPS.with_borrow_mut(|steps| {
         let number = steps.taken.len();
         steps.taken.push((step, path.to_owned()));
@@ -34,7 +33,7 @@ pub(super) fn step(step: Step, path: &Path) -> io::Result<()> {
 fn watched<T>(
     refused: Option<RangeInclusive<usize>>,
     work: impl FnOnce() -> T,
-) -> (T, Vec<(Step, PathBuf)>) {
+) -> (T, Vec<(&'static str, PathBuf)>) {
     STEPS.set(Steps { taken: Vec::new(), refused });
     let result = work();
     (result, STEPS.take().taken)
@@ -93,36 +92,38 @@ fn files_are_deleted_only_when_the_catalogue_without_them_is_on_the_disk() {
     changed.unwrap();
     assert_eq!(made.captures(), AFTER);
     let catalog = made.archive.join(CATALOG);
-    let find = |from: usize, step: Step, path: &Path| {
+    let find = |from: usize, step: &str, path: &Path| {
         let mut rest = steps.iter().enumerate().skip(from);
         let found = rest.find(|(_, (other, at))| *other == step && at == path);
         found.unwrap_or_else(|| panic!("{step:?} {path:?}: {steps:?}")).0
     };
-    let renamed = find(0, Step::Rename, &catalog);
-    let in_force = find(renamed, Step::Sync, &made.archive);
-    let is_own = |path: &Path| [MARK, JOURNAL].iter().any(|name| path.ends_with(name));
+    let renamed = find(0, "rename", &catalog);
+    let in_force = find(renamed, "sync", &made.archive);
+    let name = |path: &Path| path.file_name().unwrap().to_str().unwrap().to_owned();
+    let is_own =
+        |path: &Path| [CATALOG, MARK, JOURNAL].iter().any(|own| name(path).starts_with(own));
     let (mut written, mut deleted) = (0, 0);
     for (number, (step, path)) in steps.iter().enumerate().filter(|(_, (_, path))| !is_own(path)) {
-        match step {
-            Step::Write => {
+        match *step {
+            "create" => {
                 written += 1;
-                let synced = find(number, Step::Sync, path);
-                let named = find(number, Step::Sync, path.parent().unwrap());
+                let synced = find(number, "sync", path);
+                let named = find(number, "sync", path.parent().unwrap());
                 assert!(synced < renamed && named < renamed, "{path:?}: {steps:?}");
             }
-            Step::Delete => {
+            "delete" => {
                 deleted += 1;
                 assert!(number > in_force, "{path:?}: {steps:?}");
             }
-            Step::Sync | Step::Rename => {}
+            _ => {}
         }
     }
     assert!(written > 4 && deleted > 4, "{steps:?}");
     // The journal names files before they are made, and is there until the last is deleted.
     let journal = made.archive.join(JOURNAL);
-    let first = steps.iter().position(|(step, path)| *step == Step::Write && !is_own(path));
-    assert!(find(0, Step::Write, &journal) < first.unwrap());
-    assert_eq!(steps.last(), Some(&(Step::Delete, journal)));
+    let first = steps.iter().position(|(step, path)| *step == "create" && !is_own(path));
+    assert!(find(0, "create", &journal) < first.unwrap());
+    assert_eq!(steps.last(), Some(&("delete", journal)));
 }
 
 #[test]

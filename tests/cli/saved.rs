@@ -567,3 +567,58 @@ fn what_is_no_saved_filter_is_refused() {
         assert!(flowsieve(line).done().contains("Examples:"));
     }
 }
+
+/// "Is a directory (os error 21)" says nothing of what to do.
+#[test]
+fn a_directory_in_the_place_of_a_file_is_one_sentence_with_a_remedy() {
+    let folder = tempfile::tempdir().unwrap();
+    let directory = folder.path().join("directory");
+    fs::create_dir(&directory).unwrap();
+    let [directory, file, output] = [directory, folder.path().join("f"), folder.path().join("o")]
+        .map(|path| path.to_str().unwrap().to_owned());
+    let capture = "traces/netns-dns.pcap";
+    let bloom = ["count", "-q", "--slice", "all", "--filter", "bloom", "-o", "/dev/null"];
+    flowsieve(&[&bloom[..], &["--save-filter", &file, capture]].concat()).done();
+    let read: [&[&str]; 5] = [
+        &["filter", "info", &directory],
+        &["filter", "query", &directory, "10.0.0.1,10.0.0.2"],
+        &["filter", "intersect", &file, &directory],
+        &["filter", "union", "-o", &output, &file, &directory],
+        &[
+            "count",
+            "-q",
+            "--slice",
+            "all",
+            "--continue",
+            &directory,
+            "--save-filter",
+            &output,
+            capture,
+        ],
+    ];
+    for words in read {
+        let run = flowsieve(words);
+        assert_eq!(run.code, Some(1), "{words:?}: {}", run.err);
+        let told = run.sentence();
+        assert!(
+            told.contains("name the file that `flowsieve count --save-filter` wrote"),
+            "{told}"
+        );
+    }
+    let written: [&[&str]; 7] = [
+        &["count", "-q", "-o", &directory, capture],
+        &["count", "-q", "--html", &directory, capture],
+        &["count", "-q", "--summary", &directory, "-o", &output, capture],
+        &["count", "-q", "--slice", "all", "--save-filter", &directory, capture],
+        &["dedup", "-q", "-w", &directory, capture],
+        &["generate", "-w", &directory],
+        &["filter", "union", "-o", &directory, &file, &file],
+    ];
+    for words in written {
+        let run = flowsieve(words);
+        assert_eq!(run.code, Some(1), "{words:?}: {}", run.err);
+        assert!(run.sentence().contains("it is a directory; name a file in it"), "{}", run.err);
+    }
+    let index = flowsieve(&["index", "stats", &file]);
+    assert!(index.sentence().contains("name the directory that `flowsieve index build` made"));
+}

@@ -10,6 +10,11 @@ pub enum LoadError {
     /// The bytes cannot be had.
     #[error("it cannot be read")]
     Unreadable(#[from] io::Error),
+    /// A directory.
+    #[error(
+        "this is a directory, and a saved filter is a file; name the file that `flowsieve count --save-filter` wrote"
+    )]
+    Directory,
     /// Something else altogether.
     #[error(
         "this is no saved filter: its first bytes are not those that `flowsieve count --save-filter` writes"

@@ -328,6 +328,9 @@ impl SavedFilter {
     pub fn load(path: &Path) -> Result<Self, LoadError> {
         let file = File::open(path)?;
         let data = file.metadata()?;
+        if data.is_dir() {
+            return Err(LoadError::Directory);
+        }
         let mut input = BufReader::with_capacity(BUFFER, file);
         if data.is_file() {
             return Self::read(&mut input, data.len());
