@@ -208,21 +208,18 @@ pub struct Mdbf {
 impl Mdbf {
     /// `attributes` (L) filters of `bits` (m) each with `probes` (k) functions.
     pub fn new(attributes: usize, bits: u64, probes: u32) -> Self {
-        Self {
-            filters: (0..attributes)
-                .map(|attribute| BloomCore::new(bits, probes, 1 + attribute as u64))
-                .collect(),
-        }
+        Self::of(attributes, |attribute| BloomCore::new(bits, probes, 1 + attribute))
     }
 
     /// As in the paper: filters of 2^`bits_log2` bits whose functions are random H3 matrices, for
     /// elements whose digests carry the attributes' raw 32-bit values.
     pub fn with_h3(attributes: usize, bits_log2: u32, probes: u32, seed: u64) -> Self {
-        Self {
-            filters: (0..attributes)
-                .map(|attribute| BloomCore::with_h3(bits_log2, probes, 1 + attribute as u64, seed))
-                .collect(),
-        }
+        Self::of(attributes, |attribute| BloomCore::with_h3(bits_log2, probes, 1 + attribute, seed))
+    }
+
+    /// The filters of these attributes.
+    pub(super) fn of(attributes: usize, filter: impl FnMut(u64) -> BloomCore) -> Self {
+        Self { filters: (0..attributes as u64).map(filter).collect() }
     }
 
     /// Inserts the attributes of up to [`ProbeBatch::MOST`] elements in order; `fresh` becomes

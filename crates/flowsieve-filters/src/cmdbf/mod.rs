@@ -85,7 +85,7 @@ pub enum Combination {
     Joint,
     /// XOR of the attributes' addresses under hash functions that differ between attributes.
     XorIndependent,
-    /// XOR of the attributes' addresses under the *same* functions for every attribute, as in the
+    /// XOR of the attributes' addresses under the *same* functions for every filter, as in the
     /// paper's examples. (x, x) always has address 0, and (a, b) and (b, a) are one element.
     XorSame,
 }
@@ -105,7 +105,12 @@ impl Cmdbf {
     /// functions.
     pub fn new(attributes: usize, bits: u64, probes: u32, combination: Combination) -> Self {
         Self {
-            attributes: Mdbf::new(attributes, bits, probes),
+            attributes: match combination {
+                Combination::XorSame => Mdbf::of(attributes, |_| BloomCore::new(bits, probes, 0)),
+                Combination::Joint | Combination::XorIndependent => {
+                    Mdbf::new(attributes, bits, probes)
+                }
+            },
             combined: BloomCore::new(bits, probes, 0),
             combination,
             probes,
@@ -116,9 +121,9 @@ impl Cmdbf {
     /// As in the paper: filters of 2^`bits_log2` bits whose functions are random H3 matrices, for
     /// elements whose digests carry the attributes' raw 32-bit values.
     ///
-    /// With [`Combination::XorSame`] the combined addresses are XORs under the combined filter's
-    /// own matrices, the same for every attribute; with [`Combination::Joint`], which the paper
-    /// does not have, they come from the digest of the whole element.
+    /// With [`Combination::XorSame`] all filters have the same matrices; with
+    /// [`Combination::Joint`], which the paper does not have, the combined addresses come from the
+    /// digest of the whole element.
     pub fn with_h3(
         attributes: usize,
         bits_log2: u32,
@@ -126,14 +131,18 @@ impl Cmdbf {
         combination: Combination,
         seed: u64,
     ) -> Self {
+        let with_h3 = || BloomCore::with_h3(bits_log2, probes, 0, seed);
         let combined = match combination {
             Combination::Joint => BloomCore::new(1 << bits_log2, probes, 0),
-            Combination::XorIndependent | Combination::XorSame => {
-                BloomCore::with_h3(bits_log2, probes, 0, seed)
-            }
+            Combination::XorIndependent | Combination::XorSame => with_h3(),
         };
         Self {
-            attributes: Mdbf::with_h3(attributes, bits_log2, probes, seed),
+            attributes: match combination {
+                Combination::XorSame => Mdbf::of(attributes, |_| with_h3()),
+                Combination::Joint | Combination::XorIndependent => {
+                    Mdbf::with_h3(attributes, bits_log2, probes, seed)
+                }
+            },
             combined,
             ..Self::new(attributes, 1, probes, combination)
         }
@@ -315,6 +324,33 @@ mod tests {
         let mut both = attributes[0].value().to_le_bytes().to_vec();
         both.extend(attributes[1].value().to_le_bytes());
         ElementDigests { whole: Digester::new(1).digest(&both), attributes }
+    }
+
+    /// Under one function, pairs with one host in common set the bits of the other one's array
+    /// again, at other places.
+    #[test]
+    fn xor_of_the_same_functions_learns_nothing_from_a_flood_on_one_host() {
+        let digest = |host: u32| Digester::new(0).digest(&host.to_le_bytes());
+        for (combination, repeats) in [
+            (Combination::XorSame, true),
+            (Combination::XorIndependent, true),
+            (Combination::Joint, false),
+        ] {
+            let mut filter = Cmdbf::new(2, 1 << 12, 1, combination);
+            for host in 1..1000 {
+                filter.insert(element(&[digest(host), digest(0)]));
+            }
+            let mut arrays = filter.attributes.arrays();
+            let sources = arrays.next().unwrap().ones();
+            assert_eq!(filter.combined.bits.ones() == sources, repeats, "{combination:?}");
+        }
+        // From one host to many, too: the functions of the other array are the same.
+        let mut filter = Cmdbf::new(2, 1 << 12, 1, Combination::XorSame);
+        for host in 1..1000 {
+            filter.insert(element(&[digest(0), digest(host)]));
+        }
+        let destinations = filter.attributes.arrays().last().unwrap().ones();
+        assert_eq!(filter.combined.bits.ones(), destinations);
     }
 
     /// The weakness that the paper's own combination has, and that the others do not have.
