@@ -21,7 +21,7 @@ class Input:
     """The fields of `count.inputs`, as in docs/output.md."""
 
     path: str
-    """as given; files of a directory by their path."""
+    """as given; files of a directory by their path; a directory only if there is a problem with it."""
     container: str | None
     """its format ([names](inputs.md)), with the compression (`pcap in gzip`)."""
     packets: int
