@@ -146,22 +146,30 @@ pub(super) fn heading(names: &[&'static str]) -> Heading {
     Heading::right(u8::MAX, name.len().max(MIN_WIDTH), name).drop_priority(8)
 }
 
-/// A remark on combinations that are not counted, or only from below.
-pub(super) fn remark(counts: &[CombinationResult]) -> Option<&'static str> {
+/// Remarks on combinations that are not counted, or only from below.
+pub(super) fn remarks(counts: &[CombinationResult]) -> impl Iterator<Item = String> {
     let without = counts.iter().filter(|count| count.estimate.is_none());
-    let bounds = without.clone().filter(|count| count.first.is_some());
-    if bounds.count() > 0 {
-        Some("≥: a lower bound, which is all that this structure counts of such a combination")
-    } else if without.count() > 0 {
-        Some("–: this structure does not count such a combination")
-    } else {
-        None
-    }
+    let only_below = without.clone().any(|count| count.first.is_some());
+    let full = "full: too few new values of such a combination are noticed for a count; give more --memory";
+    let below = "≥: a lower bound, which is all that this structure counts of such a combination";
+    let none = "–: this structure does not count such a combination";
+    let remarks = [
+        (counts.iter().any(is_full), full),
+        (only_below, below),
+        (without.count() > 0 && !only_below, none),
+    ];
+    remarks.into_iter().filter(|remark| remark.0).map(|remark| remark.1.to_owned())
+}
+
+/// Whether so few new values are noticed that the count has no upper bound.
+fn is_full(count: &CombinationResult) -> bool {
+    count.estimate.is_some() && count.upper.is_none()
 }
 
 /// The unbiased count with its error, or the lower bound.
 pub(super) fn cell(count: &CombinationResult) -> String {
     match (count.estimate, count.std_error, count.first) {
+        _ if is_full(count) => format!("≥ {} full", grouped(count.lower.unwrap_or(0))),
         (Some(estimate), Some(error), _) => {
             format!("{} ± {error:.1}", grouped(estimate.round() as u64))
         }

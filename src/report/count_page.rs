@@ -2,7 +2,7 @@
 //!
 //! A bounded number of slices is kept, with the peaks of counts and errors.
 
-use super::count_combinations::remark;
+use super::count_combinations::remarks;
 use super::count_figures::{Series, distribution, error_of};
 use super::count_model::CountParameters;
 use super::count_table::{Seen, closing, slices_view, title};
@@ -233,7 +233,7 @@ impl CountPage {
             let figure = self.series(parameters).combinations(design);
             blocks.extend(figure.map(Block::Figure));
         }
-        blocks.extend(remark(&totals.combinations).map(|text| Block::Sentence(text.to_owned())));
+        blocks.extend(remarks(&totals.combinations).map(Block::Sentence));
         blocks
     }
 

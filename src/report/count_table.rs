@@ -2,7 +2,7 @@
 
 use super::column::Columns;
 use super::compare_model::hash_variant;
-use super::count_combinations::{CountDesign, cell, heading, remark};
+use super::count_combinations::{CountDesign, cell, heading, remarks};
 use super::count_model::{CountParameters, slice_columns};
 use super::document::{Block, Document, TableView};
 use super::heading::Heading;
@@ -113,8 +113,7 @@ impl<W: Write> CountTable<W> {
         }
         let mut document = Document::default();
         document.terminal(quantiles(totals, &self.parameters).map(Block::Sentence));
-        let remark = remark(&totals.combinations).map(str::to_owned);
-        document.terminal(remark.map(Block::Sentence));
+        document.terminal(remarks(&totals.combinations).map(Block::Sentence));
         document.terminal(closing(&self.parameters, summary, self.seen));
         print(&document, self.style, &mut self.out)?;
         Ok(self.out)
@@ -183,6 +182,7 @@ fn sums(totals: &Totals, parameters: &CountParameters) -> (SliceResult, String) 
         lower: totals.lower,
         upper: totals.upper,
         observed_fpr: totals.observed_fpr,
+        saturated: totals.saturated_slices > 0,
         combinations: totals.combinations.clone(),
         ..SliceResult::default()
     };

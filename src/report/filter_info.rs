@@ -44,6 +44,10 @@ pub(super) struct FilterRow {
 }
 
 impl FilterRow {
+    fn is_full(&self) -> bool {
+        self.spec.is_full(self.distinct, || self.stats)
+    }
+
     fn of_label<T>(&self, value: impl Fn(&ElementLabel) -> T) -> Option<T> {
         self.label.as_ref().map(value)
     }
@@ -105,6 +109,8 @@ pub(super) fn filter_columns() -> Columns<FilterRow> {
         .doc("of a `dleft`: buckets that say yes to everything, because the stash was full as well")
         .objects("combinations", stored_columns(), |row| row.combinations.clone())
         .doc("stored combinations (below); not in flat tables")
+        .field("full", FilterRow::is_full)
+        .doc("it notices too few new elements for a count: there is no upper bound")
 }
 
 /// A combination that a filter stores.
@@ -272,7 +278,8 @@ fn facts(row: &FilterRow, zone: Zone) -> Vec<(&'static str, String)> {
         ("knows", known(row)),
         ("seed", row.seed.to_string()),
     ];
-    lines.push(("distinct", row.distinct.map_or("this filter does not tell".into(), distinct)));
+    let not_told = if row.is_full() { "the filter is full" } else { "this filter does not tell" };
+    lines.push(("distinct", row.distinct.map_or_else(|| not_told.to_owned(), distinct)));
     if let Some(counters) = &row.stats.counters {
         lines.push((
             "counters",

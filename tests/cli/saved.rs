@@ -488,6 +488,41 @@ fn a_count_goes_on_from_a_saved_filter() {
     assert_eq!(fs::read(&both).unwrap(), before);
 }
 
+/// In every output: the word, and no upper bound; also of structures without an estimate, and of
+/// combinations.
+#[test]
+fn a_full_filter_says_so_everywhere() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("full.fsieve");
+    let (capture, _) = sample();
+    let names = "bloom bfm cbfm wcbfm cartesian mdbf cmdbf cmdbf-xor counting split-counting \
+                 scalable dleft cuckoo";
+    let wanted = ["--want", "all", "--want", "src", "--expect", "100"];
+    let cases = names.split_whitespace().map(|name| (name, &[][..]));
+    for (name, more) in cases.chain([("subset", &wanted[..])]) {
+        let options = [&["--filter", name, "--memory", "64"], more].concat();
+        let report = [&options[..], &["--format", "json"]].concat();
+        let report: Value =
+            serde_json::from_str(&count(&report, &path, &[&capture]).done()).unwrap();
+        let slice = &report["slices"][0];
+        assert!(slice["saturated"] == true && slice["upper"].is_null(), "{name} {slice}");
+        let table = count(&options, &path, &[&capture]).done();
+        assert!(table.contains(" full "), "{name}: {table}");
+        let told = info(&path);
+        assert!(told["full"] == true && told["upper"].is_null(), "{name}: {told}");
+        let table = flowsieve(&["filter", "info", path.to_str().unwrap()]).done();
+        assert!(table.contains("the filter is full"), "{name}: {table}");
+        for stored in told["combinations"].as_array().unwrap() {
+            assert!(stored["estimate"].is_null() || stored["upper"].is_null(), "{name} {told}");
+        }
+        if name == "subset" {
+            assert!(table.contains(" full, k = "), "{table}");
+        }
+    }
+    count(&[], &path, &[&capture]).done();
+    assert_eq!(info(&path)["full"], false);
+}
+
 /// 64 bytes are one shard; most of the elements are not known, and nothing is denied.
 #[test]
 fn a_crowded_filter_says_which_elements_it_does_not_know() {

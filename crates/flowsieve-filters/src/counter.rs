@@ -167,23 +167,16 @@ impl Counter {
     /// `first` is how many elements it called new: while they are few for its memory, nothing is
     /// counted.
     pub fn is_saturated(&self, spec: &CounterSpec, first: u64) -> bool {
-        /// Above this probability of being called a repeat, new elements are too few to be counted.
-        const MOST_REPEATS: f64 = 0.99;
         /// No element sets more than a quarter of this many bits.
         const BYTES_A_FIRST: u64 = 16;
         let (Self::Filter(filter), Some(parameters)) = (self, spec.filter()) else {
             return false;
         };
-        if parameters.counts_distinct() {
-            return filter.distinct().is_some_and(Estimate::is_full);
-        }
         // Combinations in the same lines set many more.
         let whole_only = parameters.shape().stored.is_empty();
-        if whole_only && first.saturating_mul(BYTES_A_FIRST) < parameters.memory_bytes() {
-            return false;
-        }
-        let probes = f64::from(parameters.probes());
-        filter.stats().fill_ratio.powf(probes) > MOST_REPEATS
+        let is_raw = whole_only && !parameters.counts_distinct();
+        let has_room = is_raw && first.saturating_mul(BYTES_A_FIRST) < parameters.memory_bytes();
+        !has_room && parameters.is_full(filter.distinct(), || filter.stats())
     }
 
     /// Clears it.

@@ -25,7 +25,7 @@ pub(crate) use self::sizing::{
     check_memory, check_probes, check_rate, probes_for,
 };
 
-use super::{LineShape, MembershipFilter};
+use super::{Estimate, FilterStats, LineShape, MembershipFilter};
 
 /// A structure that is compared, planned or counted with: a filter, or one of the three that are
 /// none.
@@ -191,6 +191,18 @@ impl FilterSpec {
             spec.shape = LineShape::in_bytes(spec.shape.bytes());
         }
         self
+    }
+
+    /// Whether a filter of these parameters notices too few new elements for its count to have an
+    /// upper bound, or less than one in a hundred if it has no estimate.
+    #[doc(hidden)]
+    pub fn is_full(&self, distinct: Option<Estimate>, stats: impl FnOnce() -> FilterStats) -> bool {
+        /// Above this probability of being called a repeat, new elements are too few to be counted.
+        const MOST_REPEATS: f64 = 0.99;
+        if self.counts_distinct() {
+            return distinct.is_some_and(Estimate::is_full);
+        }
+        stats().fill_ratio.powf(f64::from(self.probes())) > MOST_REPEATS
     }
 
     /// An empty filter with these parameters.
