@@ -89,6 +89,30 @@ def test_a_filter_of_a_count_is_asked(trace, tmp_path):
     assert estimate.lower <= counted.totals.exact <= estimate.upper
 
 
+def test_of_a_crowded_filter_other_elements_are_not_known(trace, tmp_path):
+    path = tmp_path / "flows.fsieve"
+    counted = fs.count(trace, element="flow", slice="all", memory=64, save_filter=path)
+    saved = fs.Filter.load(path)
+    assert saved.stage > 0
+    pairs = [("10.1.0.1", "10.2.0.1", 6, 1234, port) for port in range(64)]
+    answers = [saved.query(**dict(zip(saved.attributes, pair))) for pair in pairs]
+    assert answers.count("unknown") > 16
+    for pair, answer in zip(pairs, answers):
+        if answer == "unknown":
+            with pytest.raises(fs.UsageError, match="not at this one"):
+                saved.contains(*pair)
+        else:
+            assert saved.contains(*pair) == (answer == "yes")
+    estimate = saved.estimate()
+    assert estimate.lower <= counted.totals.exact <= estimate.upper
+
+
+def test_a_full_filter_has_no_upper_bound():
+    made = fs.Filter("bloom", memory=64)
+    made.insert(range(5_000))
+    assert made.estimate().upper is None
+
+
 def test_estimates_hold():
     made = fs.Filter("subset", memory="64KiB")
     made.insert(numpy.arange(20_000, dtype=numpy.uint64))
