@@ -8,6 +8,7 @@
 
 mod capture_filters;
 mod comparison;
+mod continued;
 mod counts;
 mod coverage;
 mod decoding;
@@ -43,7 +44,7 @@ const FOLDER: &str = "FLOWSIEVE_TRACES";
 
 type Test = (&'static str, fn(&Path));
 
-const TESTS: [Test; 12] = [
+const TESTS: [Test; 13] = [
     ("comparison::floors_are_reached", comparison::floors_are_reached),
     (
         "comparison::the_number_of_hash_functions_decides_little",
@@ -54,6 +55,7 @@ const TESTS: [Test; 12] = [
         comparison::verdicts_are_those_of_the_golden_file,
     ),
     ("comparison::the_truth_is_the_manifests", comparison::the_truth_is_the_manifests),
+    ("continued::counts_hold_and_take_no_repeat", continued::counts_hold_and_take_no_repeat),
     (
         "counts::every_capture_has_the_counts_of_the_independent_tool",
         counts::every_capture_has_the_counts_of_the_independent_tool,
