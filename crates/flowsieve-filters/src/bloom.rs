@@ -238,7 +238,7 @@ impl FilterState for BloomFilter {
         let of_both = [self.distinct(), other.distinct()];
         let bits = &mut self.core.bits;
         bits.unite(&other.core.bits);
-        let fill = fill::independent(bits.ones(), bits.len(), self.core.probes);
+        let fill = fill::independent(bits.ones(), bits.len() as f64, self.core.probes);
         self.counter.unite(&other.counter, of_both, fill);
         Ok(())
     }

@@ -303,7 +303,7 @@ impl FilterState for CartesianFilter {
         let other: &Self = same(other)?;
         let of_both = [self.distinct(), other.distinct()];
         self.bits.unite(&other.bits);
-        let fill = fill::independent(self.bits.ones(), self.bits.len(), self.probes);
+        let fill = fill::independent(self.bits.ones(), self.bits.len() as f64, self.probes);
         self.counter.unite(&other.counter, of_both, fill);
         Ok(())
     }

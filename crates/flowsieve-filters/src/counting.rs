@@ -224,7 +224,7 @@ impl FilterState for CountingFilter {
         let of_both = [self.distinct(), other.distinct()];
         self.core.unite(&other.core);
         let Counters { array, probes, .. } = &self.core;
-        let fill = fill::independent(array.nonzero(), array.len(), *probes);
+        let fill = fill::independent(array.nonzero(), array.len() as f64, *probes);
         let more = other.counter.as_ref();
         DistinctCounter::unite_where_known(&mut self.counter, more, of_both, fill);
         Ok(())

@@ -63,6 +63,7 @@
 //! does for any B.
 
 use super::dleft::fpr_of_hashes;
+use super::fill;
 use super::saved::{FilterState, LoadError, StateReader, StateWriter, UnionError, same, saved};
 use super::spec::{
     Descriptor, FilterKind, Parameters, Query, Reach, Shape, Sizing, SpecError, check_memory,
@@ -411,9 +412,7 @@ impl FilterState for CuckooFilter {
     }
 
     fn load_state(&mut self, state: &mut StateReader<'_>) -> Result<(), LoadError> {
-        self.counter = state
-            .distinct()?
-            .ok_or_else(|| state.damaged("it has no count, and none is ever given up"))?;
+        self.counter = state.lasting_distinct()?;
         self.is_full = state.flag()?;
         let apart = (state.u64()?, state.u64()?);
         state.words(self.words.as_mut_slice())?;
@@ -444,13 +443,9 @@ impl FilterState for CuckooFilter {
                 self.store(place);
             }
         }
-        let hashes = self.spec.pairs() / 2.0;
-        let stored = (self.used + u64::from(self.apart.is_some())) as f64;
-        let distinct = (-stored / hashes).ln_1p() / (-hashes.recip()).ln_1p();
-        let load = distinct / hashes;
-        let fill = Estimate::scattered(distinct, hashes * (load.exp_m1() - load).max(0.0));
-        let is_known = !self.is_full && distinct.is_finite();
-        self.counter.unite(&other.counter, of_both, is_known.then_some(fill));
+        let stored = self.used + u64::from(self.apart.is_some());
+        let fill = fill::independent(stored, self.spec.pairs() / 2.0, 1);
+        self.counter.unite(&other.counter, of_both, fill.filter(|_| !self.is_full));
         Ok(())
     }
 }

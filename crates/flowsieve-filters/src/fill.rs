@@ -26,14 +26,14 @@ use crate::lines::{LineShape, shares};
 
 /// Estimates the distinct elements from the `ones` set bits of an array of `bits`, `probes`
 /// independent positions per element; `None` if all are set.
-pub(super) fn independent(ones: u64, bits: u64, probes: u32) -> Option<Estimate> {
+pub(super) fn independent(ones: u64, bits: f64, probes: u32) -> Option<Estimate> {
     if ones == 0 {
         return Some(Estimate::scattered(0.0, 0.0));
     }
-    if ones >= bits {
+    if ones as f64 >= bits {
         return None;
     }
-    let (m, k) = (bits as f64, f64::from(probes));
+    let (m, k) = (bits, f64::from(probes));
     let distinct = (-(ones as f64 / m)).ln_1p() / (k * (-m.recip()).ln_1p());
     let load = k * distinct / m;
     Some(Estimate::scattered(distinct, m * (load.exp_m1() - load).max(0.0) / (k * k)))
@@ -88,9 +88,9 @@ mod tests {
 
     #[test]
     fn ends_of_the_range() {
-        assert_eq!(independent(0, 100, 3), Some(Estimate::scattered(0.0, 0.0)));
-        assert_eq!(independent(100, 100, 3), None);
-        assert_eq!(independent(1, 1, 1), None);
+        assert_eq!(independent(0, 100.0, 3), Some(Estimate::scattered(0.0, 0.0)));
+        assert_eq!(independent(100, 100.0, 3), None);
+        assert_eq!(independent(1, 1.0, 1), None);
         assert_eq!(in_lines(0, 2.into(), 8), Some(Estimate::scattered(0.0, 0.0)));
         assert_eq!(in_lines(1024, 2.into(), 8), None);
     }
@@ -128,7 +128,7 @@ mod tests {
                     filter.insert(ElementDigests { whole, attributes: &[] });
                 }
                 let ones = (filter.stats().fill_ratio * bits as f64).round() as u64;
-                independent(ones, bits, probes).unwrap()
+                independent(ones, bits as f64, probes).unwrap()
             });
         }
     }
@@ -152,7 +152,7 @@ mod tests {
                     let fill = if lines {
                         in_lines(ones, 40.into(), 4)
                     } else {
-                        independent(ones, 20_480, 4)
+                        independent(ones, 20_480.0, 4)
                     };
                     fill.unwrap()
                 };

@@ -283,7 +283,7 @@ impl FilterState for Cmdbf {
         bits.unite(&other.combined.bits);
         let fill = match self.combination {
             // With a joint hash the combined filter is a standard one of all elements.
-            Combination::Joint => fill::independent(bits.ones(), bits.len(), self.probes),
+            Combination::Joint => fill::independent(bits.ones(), bits.len() as f64, self.probes),
             Combination::XorIndependent | Combination::XorSame => None,
         };
         self.counter.unite(&other.counter, of_both, fill);

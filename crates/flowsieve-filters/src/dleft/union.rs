@@ -24,7 +24,7 @@ impl<B: Bucket> DleftFilter<B> {
             return None;
         }
         // Every distinct H is stored once, and so they are balls in 2^q bins.
-        fill::independent(self.occupied + self.stash.len() as u64, self.hashes(), 1)
+        fill::independent(self.occupied + self.stash.len() as u64, self.hashes() as f64, 1)
     }
 
     fn unite_contents(&mut self, other: &Self) {

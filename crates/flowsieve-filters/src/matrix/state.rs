@@ -53,7 +53,7 @@ impl FilterState for MatrixFilter {
         self.recount();
         let singles = self.singles.iter_mut().zip(&other.singles);
         for (((single, more), of_both), &size) in singles.zip(of_both).zip(&self.sizes) {
-            let fill = fill::independent(single.ones, size, probes);
+            let fill = fill::independent(single.ones, size as f64, probes);
             single.counter.unite(&more.counter, of_both, fill);
         }
         Ok(())

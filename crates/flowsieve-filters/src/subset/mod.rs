@@ -95,7 +95,6 @@ mod spec;
 pub(crate) use self::spec::SUBSET;
 pub use self::spec::{PlannedCombination, SubsetSpec};
 use crate::hashing::Digest;
-use crate::line_rates::LinesOf;
 use crate::lines::{HalvingLines, LineArray, LineCounter, LineShape};
 use crate::matrix_sizing::{MAX_ATTRIBUTES, members};
 use crate::saved::{FilterState, LoadError, StateReader, StateWriter, UnionError, same};
@@ -174,27 +173,10 @@ impl SubsetFilter {
         })
     }
 
-    /// False-positive rates when there are `elements` distinct elements and `of_parts` distinct
-    /// values of each planned combination: that of the whole element first.
-    pub fn predicted_fpr(&self, elements: f64, of_parts: &[f64]) -> Vec<f64> {
-        let values = std::iter::once(elements).chain(of_parts.iter().copied());
-        let written: Vec<(f64, u32)> = values.zip(self.probes_of_all()).collect();
-        let lines = LinesOf::from(self.array().shape());
-        written.iter().map(|&(_, probes)| lines.shared_fpr(probes, &written)).collect()
-    }
-
     const fn array(&self) -> &LineArray {
         match &self.array {
             Array::Halving(lines) => lines.array(),
             Array::Lines(array, _) => array,
-        }
-    }
-
-    /// Bits of the whole element, and of each planned combination.
-    fn probes_of_all(&self) -> Vec<u32> {
-        match &self.array {
-            Array::Halving(lines) => vec![lines.probes()],
-            Array::Lines(_, counters) => counters.iter().map(LineCounter::probes).collect(),
         }
     }
 
@@ -422,7 +404,9 @@ mod tests {
     use super::*;
     use crate::allocation::{Demand, shared_probes};
     use crate::hashing::Digester;
-    use crate::sizing::{best_line_probes, best_probes, blocked_fpr, bloom_fpr};
+    use crate::sizing::{
+        best_line_probes, best_probes, blocked_fpr, bloom_fpr, shared_blocked_fpr,
+    };
     use proptest::prelude::*;
     use std::collections::HashSet;
 
@@ -638,8 +622,10 @@ mod tests {
         for i in 0..20_000 {
             filter.insert(element(&attributes(i)));
         }
-        let predicted = filter.predicted_fpr(20_000.0, &[500.0, 4_000.0]);
-        for (mask, predicted) in [0b111, 0b001, 0b011].into_iter().zip(predicted) {
+        let values = [20_000.0, 500.0, 4_000.0];
+        let written: Vec<(f64, u32)> = values.into_iter().zip(probes.iter().copied()).collect();
+        for (mask, &k) in [0b111, 0b001, 0b011].into_iter().zip(&probes) {
+            let predicted = shared_blocked_fpr(LINES as f64, k, &written);
             let yes = (0..ASKED)
                 .map(|i| [0, 1, 2].map(|attribute| value(attribute, 1_000_000 + i)))
                 .filter(|attributes| ask(&filter, attributes, mask) == PatternAnswer::Present)
