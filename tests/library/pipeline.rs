@@ -8,13 +8,16 @@ use flowsieve::elements::ElementKind;
 use flowsieve::filters::{FilterKind, Sizing, Structure};
 use flowsieve::generate::{GenerateKind, GeneratePlan, generate};
 use flowsieve::pipeline::{
-    Align, CountPlan, CountSummary, CounterChoice, SliceResult, Slicing, Totals,
+    self, Align, CountExtras, CountPlan, CountSummary, CounterChoice, SliceResult, Slicing, Totals,
+    Watch,
 };
-use flowsieve::trace::Source;
+use flowsieve::trace::{Source, StopFlag};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, HashSet};
 use std::fs;
+use std::io::Write;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tempfile::TempDir;
 
@@ -540,5 +543,67 @@ fn the_whole_is_what_one_slice_counts_and_new_adds_up_to_it() {
         let totals = &slices.summary.totals;
         assert_eq!(totals.bounds_checked > 0, exact);
         assert!(totals.bounds_held * 10 >= totals.bounds_checked * 8, "{totals:?}");
+    }
+}
+
+/// Does something when the inputs are read a second time.
+struct BeforeTheSecond<F>(AtomicUsize, F);
+
+impl<F: Fn()> Watch for BeforeTheSecond<F> {
+    fn progress(&self, _: u64, _: u64) {}
+
+    fn stop(&self) -> StopFlag {
+        if self.0.fetch_add(1, Ordering::Relaxed) == 1 {
+            self.1();
+        }
+        StopFlag::default()
+    }
+}
+
+#[test]
+fn a_file_that_changes_before_it_is_read_again_is_a_problem() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, bytes) = generated(&folder, &traffic(20_000, 5));
+    let (other, _) = generated(&folder, &traffic(20_000, 6));
+    // Every second packet comes after all others.
+    let (mut even, mut odd, mut at) = (bytes[..24].to_vec(), Vec::new(), 24);
+    while at < bytes.len() {
+        let end = at + 16 + u32::from_le_bytes(bytes[at + 8..at + 12].try_into().unwrap()) as usize;
+        let half = if even.len() > odd.len() { &mut odd } else { &mut even };
+        half.extend(&bytes[at..end]);
+        at = end;
+    }
+    even.extend(odd);
+    let count = |action: &dyn Fn()| {
+        fs::write(&path, &even).unwrap();
+        let mut plan = common::plan(&[path.clone()], ElementKind::HOST_PAIR);
+        let (panes, sizing) = (10, Sizing::Memory { bytes: 64 << 10, expected: None });
+        plan.every_ns = Some(100_000_000);
+        plan.counter = Some(CounterChoice::sliding(sizing, panes, plan.shards).unwrap());
+        let watch = BeforeTheSecond(AtomicUsize::new(0), action);
+        let mut slices = common::Slices::default();
+        let read = pipeline::count(&plan, CountExtras::default(), &mut slices, &watch).unwrap();
+        assert!(watch.0.into_inner() > 1, "it is read twice");
+        let error = read.inputs[0].error.as_ref().map(ToString::to_string);
+        assert_eq!(read.totals.complete, error.is_none());
+        error.unwrap_or_default()
+    };
+    assert_eq!(count(&|| ()), "");
+    let gone = count(&|| fs::remove_file(&path).unwrap());
+    assert!(gone.contains("no such file"), "{gone}");
+    let others: [&dyn Fn(); 3] = [
+        &|| fs::write(&path, fs::read(&other).unwrap()).unwrap(),
+        &|| {
+            let new = folder.path().join("new");
+            fs::copy(&other, &new).unwrap();
+            fs::rename(&new, &path).unwrap();
+        },
+        &|| {
+            fs::OpenOptions::new().append(true).open(&path).unwrap().write_all(&even[24..]).unwrap()
+        },
+    ];
+    for other in others {
+        let changed = count(other);
+        assert!(changed.contains("changed in between"), "{changed}");
     }
 }

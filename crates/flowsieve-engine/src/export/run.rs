@@ -78,12 +78,13 @@ fn elements(
         unreachable!("packets are no elements");
     };
     let can_read_again = !plan.trace.is_stream() && slicing.width_ns.is_some();
-    let disordered = if can_read_again && !sink.can_begin_again() {
-        order(plan, slicing, watch)?
-    } else {
-        SliceSet::default()
-    };
-    let (summary, disordered) = elements_but(plan, disordered, sink, watch)?;
+    let looks_before = can_read_again && !sink.can_begin_again();
+    let (before, disordered) =
+        if looks_before { order(plan, slicing, watch)? } else { Default::default() };
+    let (mut summary, disordered) = elements_but(plan, disordered, sink, watch)?;
+    if looks_before {
+        summary.read_after(before);
+    }
     if disordered.is_empty()
         || !can_read_again
         || !sink.can_begin_again()
@@ -92,18 +93,32 @@ fn elements(
         return Ok(summary);
     }
     sink.begin_again()?;
-    Ok(elements_but(plan, disordered, sink, watch)?.0)
+    let (mut again, _) = elements_but(plan, disordered, sink, watch)?;
+    again.read_after(summary.inputs);
+    Ok(again)
+}
+
+impl ExportSummary {
+    /// Takes over the errors of an earlier reading.
+    fn read_after(&mut self, before: Vec<InputResult>) {
+        let inputs = std::mem::take(&mut self.inputs);
+        self.inputs = InputResult::read_twice(inputs, before, self.totals.interrupted);
+    }
 }
 
 /// Finds the slices that have late packets.
-fn order(plan: &ExportPlan, slicing: Slicing, watch: &dyn Watch) -> Result<SliceSet, RunError> {
+fn order(
+    plan: &ExportPlan,
+    slicing: Slicing,
+    watch: &dyn Watch,
+) -> Result<(Vec<InputResult>, SliceSet), RunError> {
     thread::scope(|scope| {
         let maker = Arc::new(TimeBuilder);
         let begin = |capture, open| Feed::start(scope, capture, &maker, plan.ahead(), open);
         let merge = plan.trace.merge(watch, begin);
         let mut order = Order::new(grid(slicing, merge.first_ns()));
         let mut packets_before = 0;
-        merge.drain(watch, |_, feed, packets| {
+        let (inputs, _) = merge.drain(watch, |_, feed, packets| {
             let first = feed.cursor;
             feed.cursor += packets;
             for &time_ns in &feed.batch.0[first..feed.cursor] {
@@ -112,7 +127,7 @@ fn order(plan: &ExportPlan, slicing: Slicing, watch: &dyn Watch) -> Result<Slice
             }
             Ok::<(), RunError>(())
         })?;
-        Ok(order.disordered)
+        Ok((inputs, order.disordered))
     })
 }
 

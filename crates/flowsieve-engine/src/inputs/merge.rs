@@ -354,6 +354,7 @@ impl<'a, I: Input> Merge<'a, I> {
             };
             result.container = Some(capture.description());
             result.is_log = capture.is_log();
+            result.file = capture.file_state();
             result.unread_bytes = capture.unread_bytes();
             let bytes = capture.bytes_read();
             let times_out_of_range = Counter {

@@ -1,6 +1,6 @@
 //! Results of the inputs, and reports of progress.
 
-use crate::trace::{StopFlag, TraceError, TraceErrorKind};
+use crate::trace::{FileState, StopFlag, TraceError, TraceErrorKind};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -27,6 +27,9 @@ pub struct InputResult {
     pub remarks: Vec<String>,
     /// It is a log, which has no packets.
     pub is_log: bool,
+    /// The file that was opened; `None` for what is no regular file.
+    #[doc(hidden)]
+    pub file: Option<FileState>,
 }
 
 impl InputResult {
@@ -43,6 +46,23 @@ impl InputResult {
     #[doc(hidden)]
     pub fn all_read(inputs: &[Self], interrupted: bool) -> bool {
         !interrupted && inputs.iter().all(|input| input.error.is_none())
+    }
+
+    /// Returns the results of inputs that were read twice: with the errors of the other reading, and
+    /// one if the readings were not of the same packets.
+    pub(crate) fn read_twice(
+        mut results: Vec<Self>,
+        other: Vec<Self>,
+        interrupted: bool,
+    ) -> Vec<Self> {
+        for (result, other) in results.iter_mut().zip(other) {
+            let is_same = result.file == other.file && result.packets == other.packets;
+            result.error = result.error.take().or(other.error).or_else(|| {
+                let path = (!is_same && !interrupted).then(|| result.path.clone())?;
+                Some(TraceError { path, offset: None, kind: TraceErrorKind::Changed })
+            });
+        }
+        results
     }
 }
 

@@ -79,6 +79,7 @@ impl<T> PipelineResult<T> {
     /// The result of a second reading, together with the inputs and totals of the first.
     pub(crate) fn behind(self, inputs: Vec<InputResult>, first: Totals) -> Self {
         let Totals { uncounted, interrupted, .. } = self.totals;
+        let inputs = InputResult::read_twice(inputs, self.inputs, interrupted);
         Self { inputs, totals: Totals { uncounted, interrupted, ..first }, ..self }
     }
 }

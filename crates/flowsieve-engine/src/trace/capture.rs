@@ -1,11 +1,14 @@
 //! A capture: opened, recognised, and read batch by batch.
 
 use std::any::Any;
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{self, Read, Seek, SeekFrom};
+#[cfg(unix)]
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::SystemTime;
 
 use super::codecs;
 use super::compression::Compression;
@@ -71,6 +74,22 @@ struct PlainFile {
     stop: StopFlag,
     /// Its length when it was opened.
     length: u64,
+    state: FileState,
+}
+
+/// Which file this is, and in which state: device and inode, length, time of the last change.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FileState([u64; 2], u64, Option<SystemTime>);
+
+impl FileState {
+    fn of(data: &Metadata) -> Self {
+        #[cfg(unix)]
+        let file = [data.dev(), data.ino()];
+        #[cfg(not(unix))]
+        let file = [0; 2];
+        Self(file, data.len(), data.modified().ok())
+    }
 }
 
 impl Capture {
@@ -272,6 +291,11 @@ impl Capture {
         (self.chooser.as_deref(), self.part.as_ref())
     }
 
+    /// Returns which file this is, and in which state it was opened; `None` for what is no regular file.
+    pub(crate) fn file_state(&self) -> Option<FileState> {
+        self.file.as_ref().map(|file| file.state)
+    }
+
     /// Returns whether the file is so short that reading it takes less time than starting a thread.
     pub(crate) fn is_short(&self) -> bool {
         let most = match self.compression {
@@ -449,7 +473,8 @@ impl Capture {
         let regular = path.as_os_str() != "-" && data.is_file();
         let itself = if regular { file.try_clone().ok() } else { None };
         let source = Box::new(Stoppable::new(file, stop.clone()));
-        let itself = itself.map(|file| PlainFile { file, stop: stop.clone(), length: data.len() });
+        let (length, state) = (data.len(), FileState::of(&data));
+        let itself = itself.map(|file| PlainFile { file, stop: stop.clone(), length, state });
         Self::begin(path, source, format, stop, itself, None)
     }
 

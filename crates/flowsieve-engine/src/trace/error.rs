@@ -121,6 +121,8 @@ pub enum TraceErrorKind {
         /// What is wrong with it.
         reason: String,
     },
+    /// The file was read twice, and had changed in between.
+    Changed,
     /// Lines of a log were not records and were skipped; all others were read.
     LinesSkipped {
         /// Number of the first of them, from 1.
@@ -282,6 +284,10 @@ impl fmt::Display for TraceError {
             TraceErrorKind::Empty => {
                 f.write_str("it is empty; perhaps its writer has not begun yet, or its copy failed")
             }
+            TraceErrorKind::Changed => f.write_str(
+                "it was read twice, because packets are out of order, and changed in between: slices may be \
+                 wrong or missing; run this again when nothing writes to the file",
+            ),
             TraceErrorKind::CutInHeader { container, needed, present } => write!(
                 f,
                 "the file ends inside its {container} header: {} were expected, {}; copy the file again",

@@ -81,7 +81,7 @@ pub(crate) use time::is_out_of_range;
 #[doc(hidden)]
 pub use {
     annotation::{Annotation, AnnotationKind, Lost},
-    capture::{is_capture, standard_input},
+    capture::{FileState, is_capture, standard_input},
     codecs::decompressed,
     formats::{container_names, recognised_formats},
     packet::{LogBatch, LogContent, LogEntry, LogQuestion, LoggedFlow, MAX_BATCH},
