@@ -1,6 +1,6 @@
 //! Signals: the first ends the reading and not the result, the second the program.
 
-use super::{Run, flowsieve, program, record_offsets, sample};
+use super::{Run, flowsieve, program, record_offsets, sample, slices};
 use serde_json::Value;
 use std::fs::{self, File};
 use std::io::{Read, Write};
@@ -292,6 +292,30 @@ fn tables_say_that_they_are_partial() {
         assert_eq!(run.out.matches(mark).count(), 1, "{}", run.out);
     }
     assert!(!flowsieve(&["count", "traces/netns-dns.pcap"]).done().contains("interrupted"));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_pipe_that_nobody_writes_to_is_waited_for_until_a_signal() {
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    for (line, name) in [
+        (&["count", text(&pipe)][..], "TERM"),
+        (&["count", text(&pipe), text(&pipe)], "INT"),
+        (&["dedup", text(&pipe), "-w", "/dev/null"], "TERM"),
+    ] {
+        let child = start(line);
+        listening(&child);
+        signal(&child, name);
+        let run = ended(child);
+        assert_eq!(run.code, Some(if name == "TERM" { 143 } else { 130 }), "{}", run.err);
+    }
+    // A writer that comes late is read to its end.
+    let child = start(&["count", "--format", "csv", text(&pipe)]);
+    listening(&child);
+    fs::write(&pipe, sample().1).unwrap();
+    assert_eq!(ended(child).done(), slices(&[sample().0]));
 }
 
 #[test]

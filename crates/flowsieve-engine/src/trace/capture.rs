@@ -22,7 +22,7 @@ use super::pcap::Pcap;
 use super::read_buffer::ReadBuffer;
 use super::record::{RecordBatch, Records};
 use super::select::{Chooser, Select};
-use super::stop::{Ending, StopFlag, Stoppable};
+use super::stop::{Ending, StopFlag, Stoppable, open_file};
 use super::time;
 use super::tsh;
 
@@ -83,7 +83,8 @@ struct PlainFile {
 pub struct FileState([u64; 2], u64, Option<SystemTime>);
 
 impl FileState {
-    fn of(data: &Metadata) -> Self {
+    /// Returns the state that the system tells.
+    pub fn of(data: &Metadata) -> Self {
         #[cfg(unix)]
         let file = [data.dev(), data.ino()];
         #[cfg(not(unix))]
@@ -464,13 +465,14 @@ impl Capture {
             let error = ReadError { offset: None, kind: TraceErrorKind::Io(error) };
             error.in_file(path)
         };
-        let file = if path.as_os_str() == "-" { standard_input() } else { File::open(path) };
+        let is_standard = path.as_os_str() == "-";
+        let file = if is_standard { standard_input() } else { open_file(path, stop) };
         let file = file.map_err(refused)?;
         let data = file.metadata().map_err(refused)?;
         if data.is_dir() {
             return Err(refused(io::ErrorKind::IsADirectory.into()));
         }
-        let regular = path.as_os_str() != "-" && data.is_file();
+        let regular = !is_standard && data.is_file();
         let itself = if regular { file.try_clone().ok() } else { None };
         let source = Box::new(Stoppable::new(file, stop.clone()));
         let (length, state) = (data.len(), FileState::of(&data));

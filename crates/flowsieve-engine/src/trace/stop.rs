@@ -1,7 +1,12 @@
 //! Ending a run from elsewhere: a flag that every read looks at, also while it waits for bytes.
 
+#[cfg(target_os = "linux")]
+use rustix::fs::{OFlags, fcntl_setfl};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
+#[cfg(target_os = "linux")]
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -87,6 +92,20 @@ impl Read for Stoppable {
         }
         self.file.read(target)
     }
+}
+
+/// Opens a file. A pipe that nobody writes to yet is waited for, until the flag is set.
+pub(super) fn open_file(path: &Path, stop: &StopFlag) -> io::Result<File> {
+    #[cfg(target_os = "linux")]
+    if std::fs::metadata(path).is_ok_and(|data| data.file_type().is_fifo()) {
+        let flags = OFlags::NONBLOCK.bits().cast_signed();
+        let pipe = File::options().read(true).custom_flags(flags).open(path)?;
+        wait(&pipe, stop)?;
+        fcntl_setfl(&pipe, OFlags::empty())?;
+        return Ok(pipe);
+    }
+    let _ = stop;
+    File::open(path)
 }
 
 /// Waits until a read returns without waiting, or the flag is set. Signals reach any thread, and
