@@ -330,6 +330,23 @@ fn a_followed_file_that_is_renamed_compressed_or_copied_counts_once() {
 }
 
 #[test]
+fn a_followed_file_that_cannot_be_reached_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let summary = folder.path().join(".summary.json");
+    let bytes: Vec<u8> = header().into_iter().chain(second(100)).collect();
+    fs::write(folder.path().join("ring0"), bytes).unwrap();
+    std::os::unix::fs::symlink("/not/mounted/ring1", folder.path().join("ring1")).unwrap();
+    let line = ["count", text(folder.path()), "--follow", "--format", "jsonl", "--delay", "0s"];
+    let mut child = start(&[&line[..], &["--summary", text(&summary)]].concat());
+    let lines = lines(child.stdout.take().unwrap());
+    assert_eq!(row(&lines).0, 100);
+    signal(&child, "INT");
+    let run = child.wait_with_output().unwrap();
+    let said = String::from_utf8(run.stderr).unwrap();
+    assert!(said.contains("ring1: no such file"), "{said}");
+}
+
+#[test]
 fn what_is_not_there_cannot_be_followed() {
     let run = flowsieve(&["count", "--follow", "missing"]);
     assert_eq!((run.code, run.out.as_str()), (Some(1), ""));

@@ -363,6 +363,10 @@ pub(super) struct FollowedFiles {
     unread: HashMap<FileId, PathBuf>,
     /// Files whose header is not complete yet, with the error.
     headless: HashMap<FileId, (PathBuf, String)>,
+    /// Files that could not be read when they were looked at.
+    unreadable: Vec<TraceError>,
+    /// What could not even be looked at the last time: files, or the directory.
+    unreached: Vec<TraceError>,
     remarks: Vec<String>,
 }
 
@@ -452,7 +456,9 @@ impl FollowedFiles {
                 self.remark(format!("{error}; it is not counted"));
             }
         }
-        let mut errors = self.known.iter_mut().filter_map(|known| known.error.take());
+        let known = self.known.iter_mut().filter_map(|known| known.error.take());
+        let unread = self.unreadable.drain(..).chain(self.unreached.drain(..));
+        let mut errors = known.chain(unread);
         let first = errors.next();
         let others: Vec<String> = errors.map(|error| error.to_string()).collect();
         for error in others {
@@ -493,7 +499,15 @@ impl FollowedFiles {
         format: InputFormat,
         stop: &StopFlag,
     ) -> io::Result<Option<Next>> {
-        let entries = list(directory)?;
+        let (entries, unreached) = match list(directory) {
+            Ok(listed) => listed,
+            Err(error) => {
+                self.unreached =
+                    vec![refused(directory, io::Error::new(error.kind(), error.to_string()))];
+                return Err(error);
+            }
+        };
+        self.unreached = unreached;
         self.forget(&entries);
         let open = self.known.last().filter(|_| self.is_open).map(|known| known.id);
         let mut next = None;
@@ -512,7 +526,9 @@ impl FollowedFiles {
             match self.examine(entry, &entries, format, stop) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => {
-                    self.remark(format!("{}: {error}; it is not counted", entry.path.shown()));
+                    if self.unreadable.len() < MOST_REMARKS {
+                        self.unreadable.push(refused(&entry.path, error));
+                    }
                     self.see(entry.id, entry.version.clone());
                 }
                 Ok(Verdict::Nothing) => self.see(entry.id, entry.version.clone()),
@@ -610,7 +626,7 @@ impl FollowedFiles {
                 open.id == entry.id && open.progress.lock().raw == entry.version.length
             })
         };
-        let entries = list(directory).unwrap_or_default();
+        let (entries, _) = list(directory).unwrap_or_default();
         let unsettled = entries.iter().filter(|entry| !self.is_seen(entry) && !is_open(entry));
         let compared = self.unclear.values().filter(|unclear| unclear.is_compared);
         unsettled.count() == unclear && compared.count() == unclear
@@ -910,25 +926,37 @@ fn compare(mut bytes: impl Read, points: &[Point]) -> Compared {
     }
 }
 
+/// The error of a file that the system refuses to show.
+fn refused(path: &Path, error: io::Error) -> TraceError {
+    TraceError { path: path.to_owned(), offset: None, kind: TraceErrorKind::Io(error) }
+}
+
 /// Lists the files of a directory that may be captures, each once, in the order in which they were
-/// written.
-fn list(directory: &Path) -> io::Result<Vec<Entry>> {
-    let mut entries = Vec::new();
+/// written; and those that cannot be looked at.
+fn list(directory: &Path) -> io::Result<(Vec<Entry>, Vec<TraceError>)> {
+    let (mut entries, mut unreached) = (Vec::new(), Vec::new());
     for entry in fs::read_dir(directory)? {
         let path = entry?.path();
-        // A file may be gone by now: a ring of captures drops the oldest.
-        let Ok(data) = fs::metadata(&path) else {
+        if path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b".")) {
             continue;
+        }
+        let data = match fs::metadata(&path) {
+            Ok(data) => data,
+            // A file may be gone by now: a ring of captures drops the oldest.
+            Err(error) if error.kind() == io::ErrorKind::NotFound && !path.is_symlink() => continue,
+            Err(error) => {
+                unreached.push(refused(&path, error));
+                continue;
+            }
         };
-        let hidden = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
-        if data.is_file() && data.len() >= LEAST_BYTES && !hidden {
+        if data.is_file() && data.len() >= LEAST_BYTES {
             entries.push(Entry { id: identity(&path, &data), version: Version::new(&data), path });
         }
     }
     entries.sort_by(|a, b| (a.version.modified, &a.path).cmp(&(b.version.modified, &b.path)));
     let mut ids = HashSet::new();
     entries.retain(|entry| ids.insert(entry.id));
-    Ok(entries)
+    Ok((entries, unreached))
 }
 
 /// Whether a file has the name of another one that was compressed.
