@@ -379,9 +379,9 @@ impl CompareArgs {
     }
 
     fn plan(&self, inputs: &[PathBuf]) -> Result<ComparePlan, UsageError> {
-        let [html, pairs] = self.od.files();
+        let [html, svg, pairs] = self.od.files();
         let [output, summary] = self.output.files();
-        keep_apart([output, summary, html, pairs], &self.od.with_key(inputs))?;
+        keep_apart([output, summary, html, svg, pairs], &self.od.with_key(inputs))?;
         self.format.check(&self.output)?;
         self.od.check(self.output.path())?;
         let trace = self.trace.trace(inputs, &self.threads)?;

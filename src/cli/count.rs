@@ -272,12 +272,12 @@ impl CountArgs {
         inputs: &[PathBuf],
         continued: Option<&SavedFilter>,
     ) -> Result<CountPlan, UsageError> {
-        let [html, pairs] = self.od.files();
+        let [html, svg, pairs] = self.od.files();
         let saved = ("--save-filter", self.save_filter.as_deref());
         let [output, summary] = self.output.files();
-        keep_apart([output, summary, html, pairs, saved], &self.od.with_key(inputs))?;
+        keep_apart([output, summary, html, svg, pairs, saved], &self.od.with_key(inputs))?;
         // Only the saved filter may take the place of that from which the count goes on.
-        keep_apart([output, summary, html, pairs], self.filter.continued.as_slice())?;
+        keep_apart([output, summary, html, svg, pairs], self.filter.continued.as_slice())?;
         let slicing = self.trace.slicing();
         let kind = self.trace.elements.element;
         let (counter, shards) = match continued {

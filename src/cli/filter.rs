@@ -18,7 +18,6 @@ use flowsieve::trace::{Stoppable, standard_input};
 use flowsieve_engine::internal::Shown;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
-use std::slice;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -254,7 +253,9 @@ fn query(args: &QueryArgs, run: &mut Run) -> Result<Outcome> {
     if args.values.iter().filter(|value| *value == "-").count() > 1 {
         bail!(UsageError::new("standard input can be read only once; name - once"));
     }
-    keep_apart(args.output.files(), slice::from_ref(&args.file))?;
+    let standard = args.values.iter().filter(|value| *value == "-").map(PathBuf::from);
+    let inputs: Vec<PathBuf> = standard.chain([args.file.clone()]).collect();
+    keep_apart(args.output.files(), &inputs)?;
     args.format.check(&args.output)?;
     let asked = Asked::load(&args.file)?;
     // All of the command line is understood before anything is answered.

@@ -126,17 +126,21 @@ pub(crate) fn twice(files: &[PathBuf]) -> Vec<String> {
     let mut seen: HashMap<Result<FileId, &Path>, &Path> = HashMap::new();
     let mut remarks = Vec::new();
     let names: HashSet<&Path> = files.iter().map(PathBuf::as_path).collect();
-    for path in files.iter().filter(|path| !is_standard(path)) {
-        let id =
-            FileId::of(path).map(Ok).or_else(|| is_address(path).then_some(Err(path.as_path())));
+    for path in files {
+        let id = FileId::of_input(path)
+            .map(Ok)
+            .or_else(|| is_address(path).then_some(Err(path.as_path())));
         if let Some(other) = id.and_then(|id| seen.insert(id, path)) {
             let (path_named, path) = (path.as_path(), path.shown());
             remarks.push(if other == path_named {
                 format!("{path} is named twice; its packets are counted twice")
             } else {
+                let [one, next] = [other, path_named]
+                    .map(|path| if is_standard(path) { Path::new("standard input") } else { path });
                 format!(
-                    "{} and {path} are the same file; its packets are counted twice",
-                    other.shown()
+                    "{} and {} are the same file; its packets are counted twice",
+                    one.shown(),
+                    next.shown()
                 )
             });
         }

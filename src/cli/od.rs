@@ -71,8 +71,9 @@ impl OdArgs {
     }
 
     /// Returns the options that name files, with these.
-    pub(crate) fn files(&self) -> [(&'static str, Option<&Path>); 2] {
-        [("--html", self.page.html.as_deref()), ("--od-out", self.out.as_deref())]
+    pub(crate) fn files(&self) -> [(&'static str, Option<&Path>); 3] {
+        let [html, svg] = self.page.files();
+        [html, svg, ("--od-out", self.out.as_deref())]
     }
 
     /// Returns these inputs and the file of the key.

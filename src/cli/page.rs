@@ -33,6 +33,11 @@ impl PageArgs {
         self.html.is_some() || self.svg.is_some()
     }
 
+    /// Returns the options that name files, with these.
+    pub(crate) fn files(&self) -> [(&'static str, Option<&Path>); 2] {
+        [("--html", self.html.as_deref()), ("--svg", self.svg.as_deref())]
+    }
+
     /// Refuses, before the work begins, files that could not be written after it.
     pub(crate) fn check(&self, results: Option<&Path>) -> Result<(), UsageError> {
         if let Some(path) = &self.html

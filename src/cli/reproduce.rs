@@ -101,19 +101,24 @@ pub(crate) fn run(args: &ReproduceArgs, run: &mut Run) -> Result<Outcome> {
     args.format.check(&args.output)?;
     args.page.check(args.output.path())?;
     let [output, summary] = args.output.files();
+    let [html, svg] = args.page.files();
+    let figures = args.markdown.as_ref().map(|page| page.with_file_name(FIGURES));
     let written = [
         output,
         summary,
         ("--markdown", args.markdown.as_deref()),
-        ("--html", args.page.html.as_deref()),
+        html,
+        svg,
+        ("--svg", figures.as_deref()),
     ];
-    keep_apart(written, &args.capture)?;
     run.start(false)?;
+    let settings = args.settings(run)?;
+    let inputs: Vec<_> = settings.captures.iter().chain(&settings.words).cloned().collect();
+    keep_apart(written, &inputs)?;
     // Places that cannot be written are reported before the work begins.
     let output = args.output.open(run)?;
     let page = Output::named(&run.partials, args.markdown.as_deref())?;
     let html = args.page.open(run)?;
-    let settings = args.settings(run)?;
     let wanted = args.wanted();
     let experiments = run_all(&wanted, &settings, run);
     let interrupted = run.stop().is_set();

@@ -6,7 +6,11 @@ use super::output::{destination, folder_of, is_standard};
 use super::output::{is_standard_output, metadata_of};
 use flowsieve::index::is_in_index;
 use flowsieve_engine::internal::Shown;
+#[cfg(unix)]
+use std::ffi::OsString;
 use std::fs;
+#[cfg(unix)]
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// Identifies a file by any of its names: symbolic links, hard links, relative paths.
@@ -17,7 +21,11 @@ pub(crate) enum FileId {
     /// Device and inode of a file that exists.
     #[cfg(unix)]
     There(u64, u64),
-    /// The whole path of a file that does not exist yet (or where files have no inodes).
+    /// Device and inode of the folder of a file that does not exist yet, and its name there.
+    #[cfg(unix)]
+    New(u64, u64, OsString),
+    /// The whole path, where files have no inodes.
+    #[cfg(not(unix))]
     Path(PathBuf),
 }
 
@@ -36,15 +44,20 @@ impl FileId {
             Ok(_) => fs::canonicalize(path).ok().map(Self::Path),
             Err(_) => {
                 let path = destination(path);
-                let folder = fs::canonicalize(folder_of(&path)).ok()?;
-                Some(Self::Path(folder.join(path.file_name()?)))
+                let (folder, name) = (folder_of(&path), path.file_name()?);
+                #[cfg(unix)]
+                let new = fs::metadata(folder)
+                    .ok()
+                    .map(|data| Self::New(data.dev(), data.ino(), name.to_owned()));
+                #[cfg(not(unix))]
+                let new = fs::canonicalize(folder).ok().map(|folder| Self::Path(folder.join(name)));
+                new
             }
         }
     }
 
     #[cfg(unix)]
     fn there(data: &fs::Metadata) -> Self {
-        use std::os::unix::fs::MetadataExt;
         Self::There(data.dev(), data.ino())
     }
 
@@ -52,46 +65,95 @@ impl FileId {
     fn of_output(path: &Path) -> Option<Self> {
         #[cfg(unix)]
         if is_standard_output(path) && super::host::current().is_none() {
-            let data = metadata_of(&std::io::stdout()).ok().filter(fs::Metadata::is_file);
-            return Some(data.map_or(Self::Standard, |data| Self::there(&data)));
+            return Some(Self::of_stream(&std::io::stdout()).unwrap_or(Self::Standard));
         }
         Self::of(path)
+    }
+
+    /// Returns the file that is read under this name: of standard input, that which it is.
+    pub(super) fn of_input(path: &Path) -> Option<Self> {
+        if !is_standard(path) {
+            return Self::of(path);
+        }
+        #[cfg(unix)]
+        if super::host::current().is_none() {
+            return Self::of_stream(&std::io::stdin());
+        }
+        None
+    }
+
+    /// Returns the file that a stream is, if it is one.
+    #[cfg(unix)]
+    fn of_stream(stream: &impl std::os::fd::AsFd) -> Option<Self> {
+        let data = metadata_of(stream).ok().filter(fs::Metadata::is_file);
+        data.map(|data| Self::there(&data))
     }
 }
 
 /// Refuses to write where an input is, into an index, and two results into one file. `written` are
-/// the options that name results, with their files.
+/// the options that name results, with their files; without a file `--output` is standard output,
+/// and `--svg` names a folder for figures.
 pub(crate) fn keep_apart<'a>(
     written: impl IntoIterator<Item = (&'a str, Option<&'a Path>)>,
     inputs: &[PathBuf],
 ) -> Result<(), UsageError> {
+    let inputs: Vec<FileId> = inputs.iter().filter_map(|input| FileId::of_input(input)).collect();
+    let written: Vec<_> = written.into_iter().collect();
+    let figures = written.iter().filter(|(name, _)| *name == FIGURES);
+    let figures: Vec<_> = figures.filter_map(|(_, path)| fs::canonicalize((*path)?).ok()).collect();
     let mut seen: Vec<(&str, FileId)> = Vec::new();
-    for (name, path) in written {
-        let Some((path, id)) = path.and_then(|path| Some((path, FileId::of_output(path)?))) else {
-            continue;
-        };
-        let folder = fs::canonicalize(folder_of(&destination(path))).ok();
-        if folder.is_some_and(|folder| is_in_index(&folder)) {
-            return Err(within_index(name, path));
+    for (name, given) in written {
+        for path in files_of(name, given) {
+            let Some(id) = FileId::of_output(&path) else {
+                continue;
+            };
+            if inputs.contains(&id) {
+                let path = if is_standard(&path) { Path::new("standard output") } else { &path };
+                return Err(UsageError::new(format!(
+                    "{} is an input as well as the file of {name}; give the output a name of its own",
+                    path.shown()
+                )));
+            }
+            // A report may go where a capture goes: then it is on standard error.
+            if given.is_none() {
+                continue;
+            }
+            let folder = fs::canonicalize(folder_of(&destination(&path))).ok();
+            if folder.as_ref().is_some_and(|folder| is_in_index(folder)) {
+                return Err(within_index(name, &path));
+            }
+            let is_figure = folder.is_some_and(|folder| figures.contains(&folder))
+                && path.extension().is_some_and(|extension| extension == "svg");
+            let other = seen.iter().find(|(other, seen)| *seen == id && *other != name);
+            let other = other.map(|(other, _)| *other).or(is_figure.then_some(FIGURES));
+            if let Some(other) = other.filter(|other| *other != name) {
+                return Err(UsageError::new(format!(
+                    "{other} and {name} name the same file, {}; each needs one of its own",
+                    path.shown()
+                )));
+            }
+            seen.push((name, id));
         }
-        let is_input = |input: &PathBuf| {
-            !is_standard(input) && FileId::of(input).is_some_and(|input| input == id)
-        };
-        if inputs.iter().any(is_input) {
-            return Err(UsageError::new(format!(
-                "{} is an input as well as the file of {name}; give the output a name of its own",
-                path.shown()
-            )));
-        }
-        if let Some((other, _)) = seen.iter().find(|(_, other)| *other == id) {
-            return Err(UsageError::new(format!(
-                "{other} and {name} name the same file, {}; each needs one of its own",
-                path.shown()
-            )));
-        }
-        seen.push((name, id));
     }
     Ok(())
+}
+
+/// The option that names a folder for figures.
+const FIGURES: &str = "--svg";
+
+/// Returns the files that an option may write.
+fn files_of(name: &str, given: Option<&Path>) -> Vec<PathBuf> {
+    match given {
+        None if name == "--output" => vec![PathBuf::from("-")],
+        // The names of figures are known later: those that are there, and one that is not.
+        Some(folder) if name == FIGURES && folder.is_dir() => {
+            let there = fs::read_dir(folder).into_iter().flatten().flatten();
+            let there = there.map(|entry| entry.path());
+            let there = there.filter(|path| path.extension().is_some_and(|end| end == "svg"));
+            there.chain([folder.join(FIGURES)]).collect()
+        }
+        given => given.map(Path::to_owned).into_iter().collect(),
+    }
 }
 
 /// Refuses to write a result among the files of an index.

@@ -159,9 +159,9 @@ impl TopArgs {
     }
 
     fn plan(&self, inputs: &[PathBuf]) -> Result<TopPlan, UsageError> {
-        let html = ("--html", self.page.html.as_deref());
+        let [html, svg] = self.page.files();
         let [output, summary] = self.output.files();
-        keep_apart([output, summary, html], inputs)?;
+        keep_apart([output, summary, html, svg], inputs)?;
         self.format.check(&self.output)?;
         self.page.check(self.output.path())?;
         let asked = &self.question;

@@ -134,3 +134,114 @@ fn a_search_spares_captures_and_the_index() {
     let answers = fs::read_to_string(&answers).unwrap();
     assert!(answers.contains("capture.pcap"), "{answers}");
 }
+
+/// Runs the program with standard input and output redirected as a shell does.
+#[cfg(unix)]
+fn redirected(line: &str, folder: &Path) -> std::process::Output {
+    let script = format!("exec {} {line}", env!("CARGO_BIN_EXE_flowsieve"));
+    let mut shell = std::process::Command::new("sh");
+    shell.args(["-c", &script]).current_dir(folder).output().unwrap()
+}
+
+#[cfg(unix)]
+#[test]
+fn standard_input_and_output_are_files_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    fs::create_dir(at("captures")).unwrap();
+    let path = at("captures/x.pcap");
+    let capture = fs::read(repository().join("traces/netns-dns.pcap")).unwrap();
+    fs::write(&path, &capture).unwrap();
+    for line in [
+        "count captures/x.pcap >> captures/x.pcap",
+        "count captures >> captures/x.pcap",
+        "count - -o - < captures/x.pcap >> captures/x.pcap",
+        "dedup captures/x.pcap -w other.pcap >> captures/x.pcap",
+        "top - -o captures/x.pcap < captures/x.pcap",
+        "flows - -o captures/x.pcap < captures/x.pcap",
+        "dedup - -w captures/x.pcap < captures/x.pcap",
+    ] {
+        let run = redirected(line, folder.path());
+        let said = String::from_utf8(run.stderr).unwrap();
+        assert_eq!(run.status.code(), Some(2), "{line}: {said}");
+        assert!(said.contains("is an input as well"), "{line}: {said}");
+        assert!(fs::read(&path).unwrap() == capture, "{line}");
+    }
+    for line in [
+        "count - < captures/x.pcap > out",
+        "count captures/x.pcap | cat > out",
+        "dedup captures/x.pcap -w - > out",
+        "dedup captures/x.pcap -w out -o report",
+    ] {
+        assert!(redirected(line, folder.path()).status.success(), "{line}");
+    }
+    let run = redirected("count - captures/x.pcap < captures/x.pcap", folder.path());
+    let said = String::from_utf8(run.stderr).unwrap();
+    assert!(said.contains("standard input and captures/x.pcap are the same file"), "{said}");
+}
+
+/// A folder that is mounted twice has two names that no link tells.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_new_file_is_known_in_a_folder_that_is_mounted_twice() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["a", "b"] {
+        fs::create_dir(folder.path().join(name)).unwrap();
+    }
+    let script = format!(
+        "mount --bind a b || exit 77; exec {} dedup {} -w a/new.pcap --dropped b/new.pcap",
+        env!("CARGO_BIN_EXE_flowsieve"),
+        repository().join("traces/generated.pcap").display(),
+    );
+    let mut shell = std::process::Command::new("unshare");
+    let run = shell.args(["-rm", "sh", "-c", &script]).current_dir(folder.path()).output();
+    let Some(run) = run.ok().filter(|run| !matches!(run.status.code(), Some(1 | 77))) else {
+        eprintln!("skipped: this user can mount nothing");
+        return;
+    };
+    let said = String::from_utf8(run.stderr).unwrap();
+    assert_eq!(run.status.code(), Some(2), "{said}");
+    assert!(said.contains("name the same file"), "{said}");
+}
+
+#[test]
+fn experiments_spare_the_captures_of_a_directory() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("capture.pcap");
+    fs::copy(repository().join("traces/netns-dns.pcap"), &path).unwrap();
+    let (directory, name) = (folder.path().to_str().unwrap(), path.to_str().unwrap());
+    let line = ["reproduce", "cbfm-table-2", "--capture", directory, "-o", name];
+    refused(&line, &path, "is an input");
+    let run = program(&["reproduce", "cbfm-table-2", "-o", name])
+        .env("FLOWSIEVE_TRACES", directory)
+        .output()
+        .unwrap();
+    assert_eq!(run.status.code(), Some(2));
+}
+
+#[cfg(unix)]
+#[test]
+fn figures_replace_neither_inputs_nor_other_results() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (path, figures) = (at("capture.pcap"), at("figures"));
+    fs::copy(repository().join("traces/netns-dns.pcap"), &path).unwrap();
+    fs::create_dir(&figures).unwrap();
+    let skipped = at("figures/skipped.svg");
+    let count = ["count", &path, "--svg", &figures];
+    for option in ["--html", "--summary"] {
+        let line = [&count[..], &[option, &skipped]].concat();
+        refused(&line, Path::new(&path), "name the same file");
+    }
+    // Figures that are there are replaced.
+    for _ in 0..2 {
+        assert_eq!(flowsieve(&count).code, Some(0));
+    }
+    fs::remove_file(&skipped).unwrap();
+    std::os::unix::fs::symlink(&path, &skipped).unwrap();
+    refused(&count, Path::new(&path), "is an input");
+    let archive = at("archive");
+    assert_eq!(flowsieve(&["index", "build", "-q", &archive, &path]).code, Some(0));
+    let line = ["count", &path, "--svg", &archive];
+    refused(&line, Path::new(&path), "directory of the index");
+}
