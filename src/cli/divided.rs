@@ -76,7 +76,7 @@ pub fn conclude(
 ) -> Option<bool> {
     run_as(host, || {
         let files = summary.inputs.iter().map(|input| input.path.clone()).collect();
-        Run::of_inputs(Inputs { files, others: 0, problems }).conclude(is_quiet, summary)
+        Run::of_inputs(Inputs { files, problems, ..Inputs::default() }).conclude(is_quiet, summary)
     })
 }
 

@@ -19,6 +19,8 @@ pub(crate) struct Inputs {
     pub(crate) files: Vec<PathBuf>,
     /// Files in directories that are not captures, by content and by name.
     pub(crate) others: usize,
+    /// What interrupted runs left in directories, and hidden files.
+    pub(crate) unfinished: Vec<PathBuf>,
     /// Directories with problems, which are inputs that could not be read.
     pub(crate) problems: Vec<InputResult>,
 }
@@ -69,18 +71,22 @@ impl Inputs {
                 if index_around(&path).is_none_or(|index| index != path) {
                     self.walk(&path, named, format);
                 }
-            } else if path.is_file() {
-                // A file that cannot be read, or is not what its name says, is kept: opening it
-                // says why.
-                let is_named = format != InputFormat::Tsh && is_named_capture(&path);
-                if is_named || is_capture(&path, format).unwrap_or(true) {
-                    self.files.push(path);
-                } else {
-                    self.others += 1;
-                }
-            } else if fs::metadata(&path).is_err() && is_named_capture(&path) {
-                // A link that leads nowhere.
+                continue;
+            }
+            let is_file = path.is_file();
+            let is_named = format != InputFormat::Tsh && is_named_capture(&path);
+            // A file that cannot be read or reached, or is not what its name says, and a link that
+            // leads nowhere, are kept: opening them says why.
+            let is_input = match is_file {
+                true => is_named || is_capture(&path, format).unwrap_or(true),
+                false => fs::metadata(&path).is_err(),
+            };
+            if is_input && is_unfinished(&path) {
+                self.unfinished.push(path);
+            } else if is_input {
                 self.files.push(path);
+            } else if is_file {
+                self.others += 1;
             } else {
                 if let Some(what) = unfollowed(&path, named) {
                     self.problem(&path, &what);
@@ -154,6 +160,13 @@ pub(crate) fn twice(files: &[PathBuf]) -> Vec<String> {
         }
     }
     remarks
+}
+
+/// Returns whether this is what an interrupted run left, or hidden as files are while programs write or
+/// copy them.
+fn is_unfinished(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    name.starts_with('.') || name.ends_with(".partial") || name.contains(".partial.")
 }
 
 /// Returns the bytes of all files together; `None` if one has no length.

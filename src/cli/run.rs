@@ -303,6 +303,13 @@ impl Run {
         self.directories.extend(inputs.problems);
         self.others += inputs.others;
         self.remarks = twice(&inputs.files);
+        self.remarks.extend(inputs.unfinished.first().map(|first| {
+            let files = counted(inputs.unfinished.len() as u64, "file", "files");
+            format!(
+                "left out {files} that are hidden or that interrupted runs left, such as {}; name what you want read",
+                first.shown()
+            )
+        }));
         inputs.files
     }
 

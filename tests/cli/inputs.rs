@@ -1,10 +1,11 @@
 //! Ways to hand over the same packets, and logs in place of packets.
 
-use super::{document, feed, flowsieve, record_offsets, sample, slices};
+use super::{Run, document, feed, flowsieve, program, record_offsets, sample, slices};
 use serde_json::json;
 use std::fmt::Write as _;
 use std::fs;
 use std::io::Write as _;
+use std::path::Path;
 
 #[test]
 fn a_pipe_gives_the_answer_of_the_file() {
@@ -59,6 +60,76 @@ fn links_that_are_not_followed_are_named() {
     assert_eq!((run.code, run.out), (Some(1), expected));
     assert!(run.err.contains("other: this is a link to a directory"), "{}", run.err);
     assert!(run.err.contains("gone.pcap: "), "{}", run.err);
+}
+
+/// A user whom permissions bind, as they do not bind the superuser.
+#[cfg(unix)]
+pub(super) fn bound(line: &[&str]) -> Option<Run> {
+    use std::os::unix::{fs::MetadataExt, process::CommandExt};
+
+    let mut program = program(line);
+    if fs::metadata("/proc/self").is_ok_and(|data| data.uid() == 0) {
+        program.uid(65_534).gid(65_534);
+    }
+    let run = program.output().ok()?;
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    Some(Run { code: run.status.code(), out: text(run.stdout), err: text(run.stderr) })
+}
+
+#[cfg(unix)]
+#[test]
+fn files_that_cannot_be_reached_are_named() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    let folder = tempfile::tempdir().unwrap();
+    let permit = |path: &Path, mode| {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    };
+    permit(folder.path(), 0o755);
+    let captures = folder.path().join("captures");
+    let hidden = captures.join("hidden");
+    fs::create_dir_all(&hidden).unwrap();
+    fs::copy(sample().0, captures.join("a.pcap")).unwrap();
+    fs::copy(sample().0, hidden.join("ring1")).unwrap();
+    // It can be listed, and nothing in it can be looked at.
+    permit(&hidden, 0o644);
+    let count = ["count", "--format", "csv", captures.to_str().unwrap()];
+    let run = bound(&count);
+    permit(&hidden, 0o755);
+    match run {
+        Some(run) => {
+            assert_eq!(run.code, Some(1), "{}", run.err);
+            assert!(run.err.contains("ring1: permission denied"), "{}", run.err);
+        }
+        None => eprintln!("skipped: no other user may run the program"),
+    }
+    fs::remove_dir_all(&hidden).unwrap();
+    symlink("/not/mounted/ring2", captures.join("ring2")).unwrap();
+    let run = flowsieve(&count);
+    assert_eq!(run.code, Some(1));
+    assert!(run.sentence().contains("ring2: no such file"), "{}", run.err);
+}
+
+#[test]
+fn what_interrupted_runs_left_is_no_input_of_a_directory() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    fs::copy(sample().0, at("a.pcap")).unwrap();
+    let count = ["count", "--format", "csv", folder.path().to_str().unwrap()];
+    let expected = flowsieve(&count).done();
+    for name in ["b.pcap.partial", "b.pcap.partial.2", ".flowsieve-1-abcdef.tmp", ".a.pcap.Ab12Cd"]
+    {
+        fs::copy(sample().0, at(name)).unwrap();
+    }
+    let run = flowsieve(&count);
+    assert_eq!((run.code, run.out), (Some(0), expected));
+    assert!(
+        run.err.contains("left out 4 files that are hidden or that interrupted runs left"),
+        "{}",
+        run.err
+    );
+    let partial = at("b.pcap.partial");
+    assert_eq!(flowsieve(&["count", partial.to_str().unwrap()]).code, Some(0));
 }
 
 type Encoder = fn(&[u8]) -> Vec<u8>;
