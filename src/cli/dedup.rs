@@ -20,9 +20,10 @@ use flowsieve::anonymize::PacketAnonymizer;
 use flowsieve::dedup::{
     DedupPlan, Difference, Sameness, SnapLength, WindowFilterKind, WindowWidth, Writers, dedup,
 };
-use flowsieve::pipeline::{InputResult, RunError};
+use flowsieve::pipeline::RunError;
 use flowsieve::report::DedupReport;
 use flowsieve::trace::write::{CaptureFormat, CaptureWriter, WriteError, WriteFormat, Written};
+use flowsieve::trace::{TraceError, TraceErrorKind};
 use flowsieve_engine::internal::Shown;
 use std::path::{Path, PathBuf};
 
@@ -206,7 +207,9 @@ pub(crate) fn run(args: &DedupArgs, run: &mut Run) -> Result<Outcome> {
     let summary = run.watch(&plan.trace.inputs, |watch| dedup(&plan, &mut writers, watch));
     let mut summary = summary.map_err(|error| files.cause(run, error))?;
     run.check_read(&mut summary)?;
-    run.add_problems(summary.inputs.iter().filter(|input| input.is_log).map(no_packets).collect());
+    for log in summary.inputs.iter_mut().filter(|input| input.is_log) {
+        log.error.get_or_insert(no_packets(&log.path));
+    }
     let written = files.finish(run, writers)?;
     let report = DedupReport { plan: &plan, summary: &summary, anonymized: key.is_some() };
     let style = output.style(args.rows.shown());
@@ -220,8 +223,9 @@ pub(crate) fn run(args: &DedupArgs, run: &mut Run) -> Result<Outcome> {
     Ok(run.finish(PARTIAL))
 }
 
-fn no_packets(log: &InputResult) -> String {
-    format!("{}: a log has no packets; dedup reads captures", log.path.shown())
+fn no_packets(log: &Path) -> TraceError {
+    let sentence = format!("{}: a log has no packets; dedup reads captures", log.shown());
+    TraceError { path: log.to_owned(), offset: None, kind: TraceErrorKind::Reported { sentence } }
 }
 
 fn open(

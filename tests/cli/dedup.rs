@@ -313,3 +313,13 @@ fn copies_inside_tunnels_are_copies_when_asked_for() {
     assert_eq!(refused.code, Some(2));
     assert!(refused.err.contains("leave out --tunnel inner"), "{}", refused.err);
 }
+
+#[test]
+fn a_log_makes_the_result_incomplete() {
+    let line = ["dedup", "--dry-run", "--format", "json", CAPTURE, "tests/logs/nfdump.csv"];
+    let run = flowsieve(&line);
+    assert_eq!(run.code, Some(1));
+    assert!(run.sentence().contains("nfdump.csv: a log has no packets"), "{}", run.err);
+    let document: Value = serde_json::from_str(&run.out).unwrap();
+    assert_eq!(document["totals"]["complete"], false);
+}
