@@ -268,12 +268,11 @@ fn query(args: &QueryArgs, run: &mut Run) -> Result<Outcome> {
         })
         .collect::<Result<Vec<_>, UsageError>>()?;
     let output = args.output.open(run)?;
-    let is_complete = asked.label.is_complete;
+    let mut is_complete = asked.label.is_complete;
     if !is_complete {
         say_incomplete(&args.file, "`no` means not seen in what was read");
     }
-    let mut answers =
-        AnswerReport::begin(args.format.format, is_complete, output).context(UNWRITTEN)?;
+    let mut answers = AnswerReport::begin(args.format.format, output).context(UNWRITTEN)?;
     let mut answer = |text: &str, query: &ElementQuery| {
         let answered = answers.answer(text.to_owned(), asked.answer(query));
         answered.context(UNWRITTEN)
@@ -305,7 +304,8 @@ fn query(args: &QueryArgs, run: &mut Run) -> Result<Outcome> {
             }
         }
     }
-    let outcome = finish(run, answers.finish())?;
+    is_complete &= !run.stop().is_set() && !run.has_problems();
+    let outcome = finish(run, answers.finish(is_complete))?;
     args.output.write_summary(run, || answer_summary(is_complete))?;
     Ok(outcome)
 }

@@ -3,7 +3,7 @@
 use super::cell::Cell;
 use super::column::Columns;
 use super::format::ReportFormat;
-use super::rows::{Frame, RowWriter, Summary};
+use super::rows::{Frame, RowWriter, Summary, Tail};
 use flowsieve_engine::internal::Shown;
 use std::io::{self, Write};
 
@@ -19,14 +19,18 @@ pub(super) fn answer_columns() -> Columns<Answer> {
         .doc("`yes` (seen, or a false positive), `no` (never seen in what was read), `apart` (each value was seen, perhaps in different elements) or `unknown` (the filter cannot say)")
 }
 
-fn frame(is_complete: bool) -> Frame {
-    let frame = Frame::new("flowsieve.filter-query/1", "answers");
-    frame.with("complete", Cell::Bool(is_complete))
+fn frame() -> Frame {
+    Frame::new("flowsieve.filter-query/1", "answers")
 }
 
-/// Returns the summary of answers; those of a filter that is not complete lack what was not read.
+fn tail(is_complete: bool) -> Tail {
+    vec![("complete", Cell::Bool(is_complete))]
+}
+
+/// Returns the summary of answers. They are complete if the filter has all that was to be read and
+/// all questions were answered.
 pub fn answer_summary(is_complete: bool) -> Summary {
-    frame(is_complete).summary(Vec::new())
+    frame().summary(tail(is_complete))
 }
 
 /// Writes answers. The table has a line for each, with a tab between question and answer.
@@ -40,16 +44,16 @@ enum Writer<W: Write> {
 }
 
 impl<W: Write> AnswerReport<W> {
-    /// Begins a report on a filter that has all that was to be read, or not.
+    /// Begins a report.
     ///
     /// # Errors
     ///
     /// Writing failed.
-    pub fn begin(format: ReportFormat, is_complete: bool, out: W) -> io::Result<Self> {
+    pub fn begin(format: ReportFormat, out: W) -> io::Result<Self> {
         if format.is_table() {
             return Ok(Self(Writer::Table(out)));
         }
-        let rows = RowWriter::begin(format, frame(is_complete), answer_columns(), out)?;
+        let rows = RowWriter::begin(format, frame(), answer_columns(), out)?;
         Ok(Self(Writer::Rows(Box::new(rows))))
     }
 
@@ -65,15 +69,15 @@ impl<W: Write> AnswerReport<W> {
         }
     }
 
-    /// Ends the report and gives the writer back, flushed.
+    /// Ends the report, complete or not, and gives the writer back, flushed.
     ///
     /// # Errors
     ///
     /// Writing failed.
-    pub fn finish(self) -> io::Result<W> {
+    pub fn finish(self, is_complete: bool) -> io::Result<W> {
         let mut out = match self.0 {
             Writer::Table(out) => out,
-            Writer::Rows(rows) => rows.finish(Vec::new())?,
+            Writer::Rows(rows) => rows.finish(tail(is_complete))?,
         };
         out.flush()?;
         Ok(out)

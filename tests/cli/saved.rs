@@ -155,6 +155,22 @@ fn a_line_that_is_no_question_is_named_and_the_others_are_answered() {
     }
 }
 
+#[test]
+fn answers_are_complete_if_all_questions_are_answered() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pairs.fsieve");
+    count(&[], &path, &[&sample().0]).done();
+    let line = ["filter", "query", path.to_str().unwrap(), "--format", "json", "-"];
+    for (lines, complete) in [("203.0.113.1,203.0.113.2", true), ("203.0.113.1", false)] {
+        let run = feed(&line, lines.as_bytes());
+        let document: Value = serde_json::from_str(&run.out).unwrap();
+        assert_eq!(
+            (document["complete"].as_bool(), run.code),
+            (Some(complete), Some(!complete as i32))
+        );
+    }
+}
+
 /// The file's head may be a lie, and what follows endless.
 #[cfg(unix)]
 #[test]
