@@ -16,7 +16,7 @@ use super::units::{in_short, parse_count, parse_share, parse_size, parse_width_n
 use super::wanted::parse_expected;
 use super::{Outcome, UsageError};
 use crate::count::{DEFAULT_MEMORY_BYTES, counter};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use clap::Args;
 use flowsieve::elements::{ElementKind, ElementLabel};
 use flowsieve::filters::saved::{MAX_LABEL, SavedFilter};
@@ -26,8 +26,10 @@ use flowsieve::planner::Goal;
 use flowsieve::report::{CountPage, CountParameters, CountReport, count_summary};
 use flowsieve::selection::SelectedPart;
 use flowsieve::top::{TopObserver, TopPlan};
+use flowsieve::trace::FileState;
 use flowsieve_engine::internal::Shown;
-use std::path::{Path, PathBuf};
+use std::fs::{self, File, TryLockError};
+use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -141,8 +143,17 @@ struct FilterArgs {
     shards: Option<u32>,
 }
 
+/// A filter that the count goes on from and replaces: locked, and as it was then.
+#[derive(Debug)]
+struct Replaced {
+    path: PathBuf,
+    file: File,
+    state: FileState,
+}
+
 pub(crate) fn run(args: &CountArgs, run: &mut Run) -> Result<Outcome> {
     let files = run.start_on(&args.trace.input, args.live.follow, args.speech.is_quiet())?;
+    let replaced = args.lock_replaced()?;
     let continued = args.filter.continued()?;
     let mut plan = args.plan(&files, continued.as_ref())?;
     plan.check_memory()?;
@@ -180,7 +191,7 @@ pub(crate) fn run(args: &CountArgs, run: &mut Run) -> Result<Outcome> {
     summary.totals.complete &= label.is_complete;
     let saved = saved.filter(|_| !summary.totals.interrupted);
     if let Some((filter, output)) = summary.filter.take().zip(saved) {
-        args.save(run, filter, output, (label, is_read))?;
+        args.save(run, filter, output, (label, is_read), replaced)?;
     }
     let (report, page) = sinks;
     let page = page.unwrap_or_default();
@@ -200,26 +211,58 @@ impl CountArgs {
     /// having seen what it lacks; and it does not replace the filter from which the count went on.
     fn save(
         &self,
-        run: &Run,
+        run: &mut Run,
         mut filter: SavedFilter,
         mut output: Output,
         (mut label, is_read): (ElementLabel, bool),
+        replaced: Option<Replaced>,
     ) -> Result<()> {
         label.is_complete &= is_read;
         filter.set_label(label.to_string().into_bytes());
         filter.save(&mut output).context("cannot save the filter")?;
-        let id = |path: &Option<PathBuf>| path.as_deref().and_then(FileId::of);
-        let before = id(&self.filter.continued);
-        if is_read || before.is_none() || before != id(&self.save_filter) {
+        let Some(Replaced { path, file, state }) = replaced else {
             return run.commit(output);
+        };
+        let is_same = fs::metadata(&path).is_ok_and(|data| FileState::of(&data) == state);
+        if is_read && is_same {
+            run.commit(output)?;
+            drop(file);
+            return Ok(());
         }
         output.commit(Ending::Partial)?;
-        say(format_args!(
-            "flowsieve: {} stays as it was, because an input could not be read to its end{}",
-            self.save_filter.as_deref().unwrap_or(Path::new("-")).shown(),
-            run.partials.words()
-        ));
+        let kept = run.partials.words();
+        let path = path.shown();
+        if is_same {
+            say(format_args!(
+                "flowsieve: {path} stays as it was, because an input could not be read to its end{kept}"
+            ));
+        } else {
+            run.problem(format!(
+                "{path} stays as it is, because it changed after the count had gone on from it{kept}; count again"
+            ));
+        }
         Ok(())
+    }
+
+    /// Locks the filter that the count goes on from if it is to be replaced, so that no other count
+    /// replaces it meanwhile.
+    fn lock_replaced(&self) -> Result<Option<Replaced>> {
+        let id = |path: &Option<PathBuf>| path.as_deref().and_then(FileId::of);
+        let path = self.filter.continued.as_ref().filter(|path| path.is_file());
+        let Some(path) = path.filter(|_| id(&self.filter.continued) == id(&self.save_filter))
+        else {
+            return Ok(None);
+        };
+        let opened = File::open(path).and_then(|file| Ok((FileState::of(&file.metadata()?), file)));
+        let (state, file) = opened.with_context(|| path.shown().to_string())?;
+        // Where there are no locks, a file that has changed is still noticed.
+        if matches!(file.try_lock(), Err(TryLockError::WouldBlock)) {
+            bail!(
+                "{}: another count goes on from it and will replace it; wait until that has ended",
+                path.shown()
+            );
+        }
+        Ok(Some(Replaced { path: path.clone(), file, state }))
     }
 
     /// Returns the same for machines to divide.

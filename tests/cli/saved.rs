@@ -1,6 +1,8 @@
 //! Filters that are saved, looked at, asked and united.
 
 use super::formats::{documented_set, fields, parquet_is_the_csv};
+#[cfg(unix)]
+use super::signals::{ended, listening, start};
 use super::{Run, feed, flowsieve, program, record_offsets, sample};
 use serde_json::Value;
 use std::fs;
@@ -169,6 +171,40 @@ fn answers_are_complete_if_all_questions_are_answered() {
             (Some(complete), Some(!complete as i32))
         );
     }
+}
+
+/// Each of two counts that go on from a filter would replace what the other one added.
+#[cfg(unix)]
+#[test]
+fn a_filter_that_changes_while_a_count_goes_on_from_it_is_not_replaced() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pairs.fsieve");
+    let other = folder.path().join("other.fsieve");
+    let name = path.to_str().unwrap();
+    let (capture, bytes) = sample();
+    for path in [&path, &other] {
+        count(&[], path, &[&capture]).done();
+    }
+    let line = ["count", "--slice", "all", "-q", "--continue", name, "--save-filter", name];
+    let mut child = start(&[&line[..], &["-"]].concat());
+    let mut pipe = child.stdin.take().unwrap();
+    pipe.write_all(&bytes[..3000]).unwrap();
+    listening(&child);
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    let refused = flowsieve(&[&line[..], &[capture.to_str().unwrap()]].concat());
+    assert_eq!(refused.code, Some(1));
+    assert!(refused.sentence().contains("another count goes on from it"), "{}", refused.err);
+    fs::rename(&other, &path).unwrap();
+    let before = fs::read(&path).unwrap();
+    pipe.write_all(&bytes[3000..]).unwrap();
+    drop(pipe);
+    let run = ended(child);
+    assert_eq!(run.code, Some(1), "{}", run.err);
+    assert!(run.sentence().contains("pairs.fsieve.partial"), "{}", run.err);
+    assert!(fs::read(&path).unwrap() == before);
+    // Nothing else is in its way now.
+    flowsieve(&[&line[..], &["traces/netns-dns.pcap"]].concat()).done();
+    assert!(fs::read(&path).unwrap() != before);
 }
 
 /// The file's head may be a lie, and what follows endless.
