@@ -27,18 +27,24 @@ impl NewFile {
             Self { file, temporary: Some(temporary) }
         };
         if let Ok(older) = fs::metadata(path) {
-            permit(&new.file, &older)?;
+            permit(&new.file, &older, has_acl(path))?;
         }
         Ok(new)
     }
 
-    /// Gives the file its name; a file of that name is replaced.
-    pub(super) fn persist(self, path: &Path) -> io::Result<()> {
+    /// Gives the file its name; a file of that name is replaced. If that is refused, the file is given
+    /// back.
+    pub(super) fn persist(self, path: &Path) -> Result<(), (io::Error, Option<Self>)> {
         self.persist_by(path, link)
     }
 
-    fn persist_by(self, path: &Path, link: fn(&File, &Path) -> io::Result<()>) -> io::Result<()> {
-        self.file.sync_all()?;
+    fn persist_by(
+        self,
+        path: &Path,
+        link: fn(&File, &Path) -> io::Result<()>,
+    ) -> Result<(), (io::Error, Option<Self>)> {
+        let lost = |error| (error, None);
+        self.file.sync_all().map_err(lost)?;
         let temporary = match self.temporary {
             Some(temporary) => temporary,
             None => match link(&self.file, path) {
@@ -47,13 +53,17 @@ impl NewFile {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                     match named(path, |name| link(&self.file, name)) {
                         Ok(named) => named.into_temp_path(),
-                        Err(_) => copied(&self.file, path)?,
+                        Err(_) => copied(&self.file, path).map_err(lost)?,
                     }
                 }
-                Err(_) => copied(&self.file, path)?,
+                Err(_) => copied(&self.file, path).map_err(lost)?,
             },
         };
-        temporary.persist(path).map_err(|error| error.error)
+        let refused = temporary.persist(path);
+        refused.map_err(|refused| {
+            let temporary = Some(refused.path);
+            (refused.error, Some(Self { file: self.file, temporary }))
+        })
     }
 
     /// Gives the file the first of these names that no file has, and returns it. Another run that wants the same name gets the next.
@@ -109,20 +119,22 @@ fn named<R>(path: &Path, make: impl FnMut(&Path) -> io::Result<R>) -> io::Result
 /// A copy with a name, for file systems that have files without names and refuse to name them.
 fn copied(file: &File, path: &Path) -> io::Result<TempPath> {
     let mut copy = named(path, |name| File::create_new(name))?;
-    permit(copy.as_file(), &file.metadata()?)?;
+    permit(copy.as_file(), &file.metadata()?, false)?;
     io::copy(&mut File::open(in_proc(file))?, copy.as_file_mut())?;
     copy.as_file().sync_all()?;
     Ok(copy.into_temp_path())
 }
 
 /// Gives a file the owner, the group and the permissions of another, so that nobody else can read it.
-/// If the group has to stay another one, it may do what all may do.
+/// If the group has to stay another one, it may do what all may do; also if the file had a list of
+/// permissions, which is not handed on: then the bits of the group are those that the list allows at most.
 #[cfg(unix)]
-fn permit(file: &File, older: &Metadata) -> io::Result<()> {
+fn permit(file: &File, older: &Metadata, had_acl: bool) -> io::Result<()> {
     use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
 
     let (new, mut mode) = (file.metadata()?, older.mode() & 0o777);
-    if new.gid() != older.gid() && fchown(file, None, Some(older.gid())).is_err() {
+    let is_others = new.gid() != older.gid() && fchown(file, None, Some(older.gid())).is_err();
+    if is_others || had_acl {
         mode = mode & 0o707 | (mode & 0o007) << 3;
     }
     // Some file systems have one mode for all files, and refuse to set it.
@@ -137,8 +149,25 @@ fn permit(file: &File, older: &Metadata) -> io::Result<()> {
 }
 
 #[cfg(not(unix))]
-fn permit(_: &File, _: &Metadata) -> io::Result<()> {
+fn permit(_: &File, _: &Metadata, _: bool) -> io::Result<()> {
     Ok(())
+}
+
+/// Name of the list of permissions among the attributes of a file.
+#[cfg(target_os = "linux")]
+const ACL: &str = "system.posix_acl_access";
+
+/// Returns whether a file has a list of permissions besides its mode.
+#[cfg(target_os = "linux")]
+fn has_acl(path: &Path) -> bool {
+    // It has more than a byte, so there is no room for it.
+    let read = rustix::fs::getxattr(path, ACL, &mut [0_u8][..]);
+    matches!(read, Ok(_) | Err(rustix::io::Errno::RANGE))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn has_acl(_: &Path) -> bool {
+    false
 }
 
 /// A file without a name, where there are such files.
@@ -213,6 +242,50 @@ mod tests {
         assert_eq!((&taken, fs::read_to_string(&taken).unwrap().as_str()), (&names[1], "other"));
         assert_eq!(fs::read_to_string(&path).unwrap(), "instead of the first");
         assert_eq!(fs::read_dir(made.path()).unwrap().count(), 2);
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_replaced_is_given_back() {
+        let made = tempfile::tempdir().unwrap();
+        let path = made.path().join("result");
+        let mut file = NewFile::create(&path).unwrap();
+        file.write_all(b"all of it").unwrap();
+        // It becomes a directory meanwhile.
+        fs::create_dir(&path).unwrap();
+        let (_, file) = file.persist(&path).unwrap_err();
+        let kept = file.unwrap().persist_new([made.path().join("kept")].into_iter()).unwrap();
+        assert_eq!(fs::read(kept).unwrap(), b"all of it");
+        assert_eq!(fs::read_dir(made.path()).unwrap().count(), 2);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_group_gets_no_more_than_a_list_of_permissions_gave_it() {
+        use std::os::unix::fs::PermissionsExt;
+
+        let made = tempfile::tempdir().unwrap();
+        let path = made.path().join("result");
+        fs::write(&path, "").unwrap();
+        // The owner and a user may read and write, the group may do nothing, and the mask is that of the user.
+        let mut list = 2_u32.to_le_bytes().to_vec();
+        for (tag, may, id) in [
+            (1_u16, 6_u16, u32::MAX),
+            (2, 6, 1234),
+            (4, 0, u32::MAX),
+            (16, 6, u32::MAX),
+            (32, 0, u32::MAX),
+        ] {
+            list.extend(tag.to_le_bytes());
+            list.extend(may.to_le_bytes());
+            list.extend(id.to_le_bytes());
+        }
+        if rustix::fs::setxattr(&path, ACL, &list, rustix::fs::XattrFlags::empty()).is_err() {
+            return;
+        }
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(&path), 0o660);
+        NewFile::create(&path).unwrap().persist(&path).unwrap();
+        assert_eq!(mode(&path), 0o600);
     }
 
     #[test]

@@ -202,7 +202,12 @@ impl Output {
                 self.partials.kept().push(partial);
                 Ok(())
             }
-            Target::New(file) => file.persist(&self.path),
+            Target::New(file) => file.persist(&self.path).map_err(|(error, file)| {
+                // What was written took the whole run.
+                let kept = file.map(|file| file.persist_new(partial_paths(&self.path)));
+                self.partials.kept().extend(kept.and_then(Result::ok));
+                error
+            }),
             mut target => target.flush(),
         }
     }
@@ -244,15 +249,39 @@ pub fn write_file(
 /// Returns names for a partial result. The first that no file has is taken, since an older partial result may be all that there
 /// is, or an input of this run.
 fn partial_paths(path: &Path) -> impl Iterator<Item = PathBuf> {
-    let mut name = OsString::from(path);
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    if name.len() > MOST_OF_A_NAME {
+        let mut short = name.to_string_lossy().into_owned();
+        while short.len() > MOST_OF_A_NAME {
+            short.pop();
+        }
+        name = short.into();
+    }
     name.push(".partial");
-    let numbered = name.clone();
+    let first = path.with_file_name(&name);
     let numbered = (2_u64..).map(move |number| {
-        let mut name = numbered.clone();
+        let mut name = OsString::from(&first);
         name.push(format!(".{number}"));
         PathBuf::from(name)
     });
-    std::iter::once(PathBuf::from(name)).chain(numbered)
+    std::iter::once(path.with_file_name(name)).chain(numbered)
+}
+
+/// Bytes of a name before `.partial` and a number: names have 255 at most.
+const MOST_OF_A_NAME: usize = 255 - 20;
+
+/// Refuses to replace a file that the user may not write, although its folder allows it.
+fn check_writable(path: &Path) -> io::Result<()> {
+    let refused = OpenOptions::new().write(true).open(path).err();
+    match refused.filter(|error| error.kind() == io::ErrorKind::PermissionDenied) {
+        None => Ok(()),
+        Some(error) => Err(io::Error::new(
+            error.kind(),
+            format!(
+                "you may not write the file that is there ({error}); choose another name, or remove it"
+            ),
+        )),
+    }
 }
 
 /// Returns the words for a file that cannot be written.
@@ -284,6 +313,7 @@ impl Target {
         } else if path.is_symlink() {
             Err(fs::metadata(path).err().unwrap_or(io::ErrorKind::PermissionDenied.into()))
         } else {
+            check_writable(path)?;
             NewFile::create(path).map(Self::New)
         }
     }

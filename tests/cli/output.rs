@@ -1,5 +1,7 @@
 //! Where results go: a file whole or not at all, a named pipe, a reader that leaves early.
 
+#[cfg(unix)]
+use super::signals::{ended, listening, start};
 use super::{flowsieve, program, sample, slices};
 use std::fs;
 use std::io::{Read, Write};
@@ -177,7 +179,7 @@ fn a_file_that_is_replaced_keeps_its_permissions() {
     use std::os::unix::fs::PermissionsExt;
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("result");
-    for mode in [0o600, 0o660, 0o444] {
+    for mode in [0o600, 0o660, 0o640] {
         fs::write(&path, "older").unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
         let line = ["count", "traces/netns-dns.pcap", "-o", path.to_str().unwrap()];
@@ -185,6 +187,60 @@ fn a_file_that_is_replaced_keeps_its_permissions() {
         assert_ne!(fs::read(&path).unwrap(), b"older");
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, mode);
         fs::remove_file(&path).unwrap();
+    }
+}
+
+/// A shell's `>` does not either.
+#[cfg(unix)]
+#[test]
+fn a_file_that_may_not_be_written_is_not_replaced() {
+    use super::inputs::bound;
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("result");
+    fs::write(&path, "older").unwrap();
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777)).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o444)).unwrap();
+    let line = ["count", "traces/netns-dns.pcap", "-o", path.to_str().unwrap()];
+    let Some(run) = bound(&line) else {
+        eprintln!("skipped: no other user may run the program");
+        return;
+    };
+    assert_eq!(run.code, Some(1), "{}", run.err);
+    assert!(run.sentence().contains("you may not write the file that is there"), "{}", run.err);
+    assert_eq!(fs::read(&path).unwrap(), b"older");
+    assert_eq!(names_in(folder.path()), ["result"]);
+}
+
+/// Something else takes the name while a pipe is read: the result is kept, also if the name is as
+/// long as names may be.
+#[cfg(unix)]
+#[test]
+fn a_result_that_cannot_take_its_place_is_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["result.csv".to_owned(), format!("{}.csv", "é".repeat(125) + "n")] {
+        assert!(name.len() == 255 || name == "result.csv");
+        let path = folder.path().join(&name);
+        let mut child = start(&["count", "-", "--format", "csv", "-o", path.to_str().unwrap()]);
+        let mut pipe = child.stdin.take().unwrap();
+        let (capture, bytes) = sample();
+        pipe.write_all(&bytes[..3000]).unwrap();
+        listening(&child);
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        fs::create_dir(&path).unwrap();
+        pipe.write_all(&bytes[3000..]).unwrap();
+        drop(pipe);
+        let run = ended(child);
+        assert_eq!(run.code, Some(1), "{}", run.err);
+        let sentence = run.sentence();
+        assert!(sentence.starts_with("cannot write "), "{sentence}");
+        let (_, kept) = sentence.split_once("; what there is was written to ").unwrap();
+        let names = names_in(folder.path());
+        let partial = names.iter().find(|name| name.ends_with(".partial")).unwrap();
+        assert!(kept.ends_with(partial.as_str()), "{kept}");
+        let kept = folder.path().join(partial);
+        assert_eq!(fs::read_to_string(&kept).unwrap(), slices(&[capture]));
+        fs::remove_file(kept).unwrap();
     }
 }
 
