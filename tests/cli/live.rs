@@ -332,18 +332,34 @@ fn a_followed_file_that_is_renamed_compressed_or_copied_counts_once() {
 #[test]
 fn a_followed_file_that_cannot_be_reached_is_named() {
     let folder = tempfile::tempdir().unwrap();
-    let summary = folder.path().join(".summary.json");
     let bytes: Vec<u8> = header().into_iter().chain(second(100)).collect();
     fs::write(folder.path().join("ring0"), bytes).unwrap();
     std::os::unix::fs::symlink("/not/mounted/ring1", folder.path().join("ring1")).unwrap();
     let line = ["count", text(folder.path()), "--follow", "--format", "jsonl", "--delay", "0s"];
-    let mut child = start(&[&line[..], &["--summary", text(&summary)]].concat());
+    let mut child = start(&line);
     let lines = lines(child.stdout.take().unwrap());
     assert_eq!(row(&lines).0, 100);
     signal(&child, "INT");
     let run = child.wait_with_output().unwrap();
+    assert_eq!(run.status.code(), Some(130));
     let said = String::from_utf8(run.stderr).unwrap();
     assert!(said.contains("ring1: no such file"), "{said}");
+}
+
+#[test]
+fn a_followed_directory_that_goes_away_ends_the_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let ring = folder.path().join("ring");
+    fs::create_dir(&ring).unwrap();
+    let bytes: Vec<u8> = header().into_iter().chain(second(100)).collect();
+    fs::write(ring.join("ring0"), bytes).unwrap();
+    let (child, lines) = followed(&ring);
+    assert_eq!(row(&lines).0, 100);
+    fs::rename(&ring, folder.path().join("moved")).unwrap();
+    let run = child.wait_with_output().unwrap();
+    let said = String::from_utf8(run.stderr).unwrap();
+    assert_eq!(run.status.code(), Some(1), "{said}");
+    assert!(said.contains("ring: no such file"), "{said}");
 }
 
 #[test]

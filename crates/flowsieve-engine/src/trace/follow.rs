@@ -234,7 +234,8 @@ impl Read for Following {
             match &self.place {
                 Place::Directory(follow, format) => {
                     let next = follow.files().look(&follow.path, *format, &self.stop);
-                    is_last = next.is_ok_and(|next| next.is_some());
+                    // Of a directory that is gone nothing more comes, which is said at the end.
+                    is_last = !matches!(next, Ok(None));
                 }
                 Place::Alone(path) if self.is_replaced(path)? => {
                     return Err(begun_anew("another file has taken its name"));
