@@ -42,7 +42,7 @@ pub(super) fn problems(archive: &Path) -> Result<Vec<String>, IndexError> {
 }
 
 /// Locks the nodes of an index for writing, if all of them are its own.
-pub(super) fn claim(catalog: &Catalog) -> Result<Vec<File>, IndexError> {
+pub(super) fn claim(catalog: &Catalog) -> Result<Vec<Lock>, IndexError> {
     let mut locks = Vec::new();
     for node in 0..catalog.nodes.len() {
         // Not even a lock file is made in a folder of others.
@@ -61,7 +61,7 @@ pub(super) fn make(
     archive: &Path,
     settings: Settings,
     nodes: &[PathBuf],
-) -> Result<(Catalog, Vec<File>), IndexError> {
+) -> Result<(Catalog, Vec<Lock>), IndexError> {
     check_archive(archive)?;
     let inside = [archive.join(NODE)];
     let nodes = if nodes.is_empty() {
@@ -369,25 +369,67 @@ fn check_content(catalog: &Catalog, node: usize, folder: &Path) -> Result<(), In
     if is_proved { Ok(()) } else { Err(refuse("an undamaged file", &last)) }
 }
 
-/// Locks a folder for writing, as long as the file is open.
-pub(super) fn lock(folder: &Path) -> Result<File, IndexError> {
-    let path = folder.join(LOCK);
-    disk::check_file(&path)?;
-    let mut options = File::options();
-    let file = options.create(true).truncate(false).write(true).open(&path);
-    let file = file.map_err(IndexError::io(&path))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(IndexError::Busy(folder.to_owned())),
-        Err(TryLockError::Error(error)) => Err(IndexError::io(&path)(error)),
+/// The lock of a folder, held as long as its file is open.
+#[derive(Debug)]
+pub(super) struct Lock {
+    file: File,
+    path: PathBuf,
+    /// Whether the file was made for it, and is not somebody else's.
+    is_new: bool,
+}
+
+impl Lock {
+    /// Deletes the file if it was made for this lock.
+    pub(super) fn remove(&self) {
+        if self.is_new {
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+
+    /// Whether the file still has its name. Who had it before may have deleted it, and then others
+    /// lock another file of that name.
+    fn is_in_place(&self) -> bool {
+        #[cfg(unix)]
+        let id = |data: fs::Metadata| {
+            use std::os::unix::fs::MetadataExt as _;
+            (data.dev(), data.ino())
+        };
+        // An open file cannot be deleted.
+        #[cfg(not(unix))]
+        let id = |data: fs::Metadata| data.is_file();
+        let named = fs::symlink_metadata(&self.path).map(id);
+        named.ok() == self.file.metadata().map(id).ok()
     }
 }
 
-/// Checks that a folder has no files but those of these names.
+/// Locks a folder for writing.
+pub(super) fn lock(folder: &Path) -> Result<Lock, IndexError> {
+    let path = folder.join(LOCK);
+    let open = |_| File::options().create(true).truncate(false).write(true).open(&path);
+    loop {
+        disk::check_file(&path)?;
+        let made = File::create_new(&path);
+        let is_new = made.is_ok();
+        let file = made.or_else(open).map_err(IndexError::io(&path))?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(IndexError::Busy(folder.to_owned())),
+            Err(TryLockError::Error(error)) => return Err(IndexError::io(&path)(error)),
+        }
+        let lock = Lock { file, path: path.clone(), is_new };
+        if lock.is_in_place() {
+            return Ok(lock);
+        }
+    }
+}
+
+/// Checks that a folder has no files but those of these names. A lock is empty.
 fn check_empty(folder: &Path, but: &[&str]) -> Result<(), IndexError> {
     for entry in fs::read_dir(folder).map_err(IndexError::io(folder))? {
-        let name = entry.map_err(IndexError::io(folder))?.file_name();
-        if !but.iter().any(|known| name == *known) {
+        let entry = entry.map_err(IndexError::io(folder))?;
+        let name = entry.file_name();
+        let is_filled = || entry.metadata().is_ok_and(|data| data.len() > 0);
+        if !but.iter().any(|known| name == *known) || (name == LOCK && is_filled()) {
             return Err(IndexError::Plan(format!(
                 "{}: this folder has other files in it ({}); an index needs a folder of its own",
                 folder.shown(),
@@ -401,6 +443,25 @@ fn check_empty(folder: &Path, but: &[&str]) -> Result<(), IndexError> {
 #[cfg(all(test, unix))]
 mod tests {
     use super::*;
+    use std::sync::atomic::{AtomicU32, Ordering};
+    use std::thread;
+
+    #[test]
+    fn a_lock_whose_file_was_deleted_is_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let holders = AtomicU32::new(0);
+        let hold = || {
+            for _ in 0..5000 {
+                if let Ok(lock) = lock(folder.path()) {
+                    assert_eq!(holders.fetch_add(1, Ordering::SeqCst), 0);
+                    thread::yield_now();
+                    holders.fetch_sub(1, Ordering::SeqCst);
+                    let _ = fs::remove_file(&lock.path);
+                }
+            }
+        };
+        thread::scope(|scope| (0..4).for_each(|_| drop(scope.spawn(hold))));
+    }
 
     #[test]
     fn a_folder_is_known_under_another_name() {

@@ -4,7 +4,8 @@ use super::catalog::{CaptureEntry, Catalog, MOST_PATH, Settings};
 use super::disk::{self, Content, NewFiles};
 use super::gather::{self, GatherPlan, Gathered};
 use super::journal::Journal;
-use super::layout::{CATALOG, JOURNAL, LOCK, MARK, StoredFile};
+use super::layout::{CATALOG, JOURNAL, MARK, StoredFile};
+use super::nodes::Lock;
 use super::region::BuiltRegion;
 use super::region_builders::RegionBuilders;
 use super::segment_builder::{Changes, RegionKeys, SegmentBuilder, rewrite};
@@ -55,8 +56,8 @@ pub struct IndexWriter {
     /// Which packets are indexed.
     pub(super) selection: Selection,
     threads: usize,
-    /// Locks of the archive's folder and of the nodes.
-    _locks: Vec<File>,
+    /// Locks of the archive's folder and of the nodes, in this order.
+    locks: Vec<Lock>,
 }
 
 /// What distinguishes a capture from others.
@@ -128,10 +129,9 @@ impl IndexWriter {
         Catalog::load(archive)?;
         gather::check_memory()?;
         let archive = &fs::canonicalize(archive).map_err(IndexError::io(archive))?;
-        let lock = nodes::lock(archive)?;
+        let mut locks = vec![nodes::lock(archive)?];
         let mut catalog = Catalog::load(archive)?;
-        let mut locks = nodes::claim(&catalog)?;
-        locks.push(lock);
+        locks.extend(nodes::claim(&catalog)?);
         let captures = catalog.captures()?;
         let mut ids = HashSet::new();
         if !captures.iter().all(|entry| ids.insert(entry.id)) {
@@ -148,7 +148,7 @@ impl IndexWriter {
     fn new(
         catalog: Catalog,
         captures: &[CaptureEntry],
-        locks: Vec<File>,
+        locks: Vec<Lock>,
         journal: Journal,
     ) -> Self {
         Self {
@@ -165,7 +165,7 @@ impl IndexWriter {
             memory_bytes: DEFAULT_MEMORY_BYTES,
             selection: Selection::default(),
             threads: 2,
-            _locks: locks,
+            locks,
         }
     }
 
@@ -524,7 +524,7 @@ impl IndexWriter {
     }
 
     /// Deletes a new index to which nothing was committed, so that the same build can be run again.
-    /// Returns whether it did; folders stay.
+    /// Returns whether it did; folders and files that were there before stay.
     #[doc(hidden)]
     pub fn remove_if_empty(mut self) -> bool {
         let new = self.files.take();
@@ -541,13 +541,13 @@ impl IndexWriter {
             for node in 0..self.catalog.nodes.len() {
                 let folder = self.catalog.node_folder(node);
                 let _ = fs::remove_file(folder.join(MARK));
-                let _ = fs::remove_file(folder.join(LOCK));
+                self.locks.get(1 + node).inspect(|lock| lock.remove());
                 if self.catalog.nodes[node].is_inside() {
                     let _ = fs::remove_dir(folder);
                 }
             }
             // As long as it is there, nobody else makes an index here.
-            let _ = fs::remove_file(archive.join(LOCK));
+            self.locks.first().inspect(|lock| lock.remove());
         }
         is_removed
     }

@@ -196,3 +196,27 @@ fn folders_that_are_no_index_are_called_that() {
         assert!(run.sentence().contains("flowsieve.index/9"), "{}", run.err);
     }
 }
+
+#[test]
+fn a_file_that_is_called_like_a_lock_stays() {
+    let folder = TempDir::new().unwrap();
+    let [archive, node, bad] = ["archive", "n", "bad.pcap"].map(|name| folder.path().join(name));
+    fs::write(&bad, "no capture").unwrap();
+    let build = || {
+        let nodes = ["--nodes", node.to_str().unwrap(), bad.to_str().unwrap()];
+        index("build", &archive, &nodes)
+    };
+    for place in [&archive, &node] {
+        fs::create_dir(place).unwrap();
+        let lock = place.join("lock");
+        // A lock has no content.
+        fs::write(&lock, "mine").unwrap();
+        assert!(build().sentence().contains("other files in it (lock)"), "{}", build().err);
+        fs::write(&lock, "").unwrap();
+        assert!(build().err.contains("no index was made"), "{}", build().err);
+        assert_eq!(fs::read_dir(place).unwrap().count(), 1);
+        assert_eq!(fs::read(&lock).unwrap(), b"");
+        fs::remove_dir_all(place).unwrap();
+    }
+    assert!(build().err.contains("no index was made") && !archive.exists() && !node.exists());
+}
