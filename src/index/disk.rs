@@ -12,7 +12,7 @@ use flowsieve_engine::internal::{Reservation, Shown};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fs::{self, File};
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 /// Bytes read at a time: they are in the processor's caches when their checksum is computed.
@@ -193,7 +193,8 @@ pub(super) fn replace(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), Ind
         Err(error) => return Err(IndexError::io(&temporary)(error)),
     }
     let mut file = create(&temporary).map_err(IndexError::io(&temporary))?;
-    let written = file.write_all(bytes).and_then(|()| sync(&temporary));
+    let line = bytes.strip_suffix(b"\n").unwrap_or(bytes);
+    let written = file.write_all(line).and_then(|()| sync(&temporary));
     written.map_err(|error| {
         let _ = fs::remove_file(&temporary);
         IndexError::io(&temporary)(error)
@@ -201,17 +202,25 @@ pub(super) fn replace(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), Ind
     let path = folder.join(name);
     let renamed = step("rename", &path).and_then(|()| fs::rename(&temporary, &path));
     renamed.map_err(IndexError::io(&path))?;
+    // Only with its name it ends like a copy of it; see `is_begun`. Nobody needs the end.
+    let _ = file.write_all(&bytes[line.len()..]);
     sync_folder(folder)
 }
 
-/// Whether a file is a catalogue or a mark that a killed writer did not write to its end.
+/// Whether a file is a catalogue or a mark that a killed writer left without its name: the end of
+/// its line is missing, which a copy of one has.
 pub(super) fn is_begun(path: &Path) -> bool {
-    let mut head = Vec::new();
+    let (mut head, mut end) = (Vec::new(), Vec::new());
     let begin = b"{\"schema\":\"flowsieve.index";
-    let read = open(path).and_then(|file| {
-        file.take(begin.len() as u64).read_to_end(&mut head).map_err(IndexError::io(path))
+    let read = open(path).and_then(|mut file| {
+        let mut read = || {
+            (&file).take(begin.len() as u64).read_to_end(&mut head)?;
+            file.seek(SeekFrom::Start(file.metadata()?.len().saturating_sub(1)))?;
+            file.read_to_end(&mut end)
+        };
+        read().map_err(IndexError::io(path))
     });
-    read.is_ok() && begin.starts_with(&head)
+    read.is_ok() && begin.starts_with(&head) && end != b"\n"
 }
 
 /// Waits until the names in a folder are on the disk.

@@ -427,6 +427,10 @@ fn a_build_replaces_no_file_that_is_only_called_like_its_own() {
         }
     }
     for name in ["catalog.json.new", "node/node.json.new"] {
+        // A copy of a catalogue or a mark is somebody's.
+        fs::write(folder.join(name), fs::read(place.at("A/catalog.json")).unwrap()).unwrap();
+        assert!(matches!(create("folder", &[]), Err(IndexError::Plan(_))), "{name}");
+        fs::remove_file(folder.join(name)).unwrap();
         for text in ["", "{\"sch", "{\"schema\":\"flowsieve.index-node/2\",\"ind"] {
             fs::write(folder.join(name), text).unwrap();
             drop(create("folder", &[]).unwrap());
@@ -751,11 +755,14 @@ fn nothing_is_built_inside_another_index() {
 fn a_file_that_is_called_like_a_new_catalogue_stays() {
     let place = Place::with_nodes(&["n1"]);
     for name in ["A/catalog.json.new", "n1/node.json.new"] {
-        for is_link in [false, true] {
-            if is_link {
-                symlink(place.at("nowhere"), place.at(name)).unwrap();
-            } else {
-                fs::write(place.at(name), "mine").unwrap();
+        for kind in ["file", "link", "copy"] {
+            match kind {
+                "file" => fs::write(place.at(name), "mine").unwrap(),
+                "link" => symlink(place.at("nowhere"), place.at(name)).unwrap(),
+                _ => {
+                    let original = place.at(name.strip_suffix(".new").unwrap());
+                    fs::copy(original, place.at(name)).map(drop).unwrap();
+                }
             }
             let mut adding = writer(&place.at("A"));
             adding.add(&place.captures[2], &()).unwrap();
