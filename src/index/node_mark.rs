@@ -153,21 +153,23 @@ impl NodeMark {
         Ok((!is_copy && !is_own).then_some(home))
     }
 
-    /// Reads the mark of a folder; `None` if there is none that can be read.
+    /// Reads the mark of a folder; `None` if there is none. One that does not say whose the folder
+    /// is may be that of another index.
     pub(super) fn read(folder: &Path) -> Result<Option<Self>, IndexError> {
-        let path = folder.join(MARK);
-        if fs::metadata(&path).is_ok_and(|data| data.len() > MOST_BYTES) {
-            return Ok(None);
-        }
-        match disk::read(&path, MOST_BYTES) {
-            Ok(text) => {
-                let mark: Option<Self> = serde_json::from_slice(&text).ok();
-                let schema = format!("{SCHEMA_NAME}{VERSION}");
-                Ok(mark.filter(|mark| mark.schema == schema))
-            }
-            Err(error) if error.is_missing_file() => Ok(None),
-            Err(error) => Err(error),
-        }
+        let text = match disk::read(&folder.join(MARK), MOST_BYTES) {
+            Err(error) if error.is_missing_file() => return Ok(None),
+            Err(error @ IndexError::Io { .. }) => return Err(error),
+            text => text.unwrap_or_default(),
+        };
+        let mark: Option<Self> = serde_json::from_slice(&text).ok();
+        let schema = format!("{SCHEMA_NAME}{VERSION}");
+        let mark = mark.filter(|mark| mark.schema == schema);
+        mark.map(Some).ok_or_else(|| IndexError::Node {
+            folder: folder.to_owned(),
+            reason: format!(
+                "the mark of this folder, {MARK}, is damaged or of another version of flowsieve, so the folder is left alone; use the flowsieve that wrote it, or restore it; if no other index uses the folder, delete the mark and run `flowsieve index adopt`"
+            ),
+        })
     }
 }
 

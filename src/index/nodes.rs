@@ -163,11 +163,14 @@ fn check_node(archive: &Path, folder: &Path) -> Result<(), IndexError> {
     if disk::is_begun(&folder.join(&begun)) {
         left.push(&begun);
     }
-    match NodeMark::read(folder)? {
+    match NodeMark::read(folder) {
         // A file of that name that is no mark is somebody else's.
-        None => {}
-        Some(mark) if mark.owner.as_ref().map(|owner| &*owner.archive) == owner => left.push(MARK),
-        Some(_) => left.clear(),
+        Ok(None) | Err(IndexError::Node { .. }) => {}
+        Err(error) => return Err(error),
+        Ok(Some(mark)) if mark.owner.as_ref().map(|owner| &*owner.archive) == owner => {
+            left.push(MARK);
+        }
+        Ok(Some(_)) => left.clear(),
     }
     check_empty(folder, &left)
 }

@@ -280,9 +280,17 @@ fn a_mark_that_is_gone_damaged_or_of_another_index_is_refused() {
     let path = place.at("n1/node.json");
     let mark = fs::read_to_string(&path).unwrap();
     let nodes = ["n1", "n2"].map(|name| place.at(name));
-    for text in ["", "{", "[]", "{\"schema\":\"flowsieve.index-node/9\"}"] {
+    place.copy("A", "copy");
+    let newer = mark.replace("index-node/2", "index-node/9");
+    for text in ["", "{", "[]", &mark[..mark.len() / 2], &newer] {
         fs::write(&path, text).unwrap();
         assert!(place.refused("A").contains("index adopt"), "{text}");
+        // A copy could take the node of the original.
+        for archive in ["A", "copy"] {
+            let error = adopt(&place.at(archive), &nodes).unwrap_err().to_string();
+            assert!(error.contains("damaged or of another version"), "{text}: {error}");
+        }
+        assert_eq!(fs::read_to_string(&path).unwrap(), text);
         // Readers do not read there, and say so.
         let mut kept = Kept::default();
         let query = IndexQuery { port: Some(53), ..IndexQuery::default() };
@@ -449,10 +457,12 @@ fn a_folder_without_evidence_is_adopted_only_if_it_is_empty() {
     photos(&place.at("photos"));
     fs::create_dir(place.at("package")).unwrap();
     fs::write(place.at("package/node.json"), "{}").unwrap();
-    for name in ["photos", "package"] {
+    for (name, told) in
+        [("photos", "has other files in it"), ("package", "damaged or of another version")]
+    {
         let before = content(&place.at(name));
         let error = adopt(&place.at("E"), &[place.at(name)]).unwrap_err();
-        assert!(error.to_string().contains("has other files in it"), "{error}");
+        assert!(error.to_string().contains(told), "{error}");
         assert_eq!(content(&place.at(name)), before);
     }
     adopt(&place.at("E"), &[place.at("e1")]).unwrap();
