@@ -79,7 +79,7 @@ impl NewFiles {
     pub(super) fn write(&mut self, path: &Path, bytes: &[u8]) -> Result<FileMark, IndexError> {
         let mut file = create(path).map_err(IndexError::io(path))?;
         file.write_all(bytes).map_err(|error| {
-            let _ = fs::remove_file(path);
+            self.is_left |= fs::remove_file(path).is_err();
             IndexError::io(path)(error)
         })?;
         self.paths.push(path.to_owned());
@@ -185,11 +185,7 @@ pub(super) fn replace(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), Ind
         Ok(_) if is_begun(&temporary) => {
             fs::remove_file(&temporary).map_err(IndexError::io(&temporary))?;
         }
-        Ok(_) => {
-            let reason = "the index makes a file of this name, and there is one that it did not make; move it elsewhere";
-            let error = io::Error::new(ErrorKind::AlreadyExists, reason);
-            return Err(IndexError::io(&temporary)(error));
-        }
+        Ok(_) => return Err(not_made(&temporary)),
         Err(error) => return Err(IndexError::io(&temporary)(error)),
     }
     let mut file = create(&temporary).map_err(IndexError::io(&temporary))?;
@@ -205,6 +201,12 @@ pub(super) fn replace(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), Ind
     // Only with its name it ends like a copy of it; see `is_begun`. Nobody needs the end.
     let _ = file.write_all(&bytes[line.len()..]);
     sync_folder(folder)
+}
+
+/// Somebody else's file has the name of one of the index.
+pub(super) fn not_made(path: &Path) -> IndexError {
+    let reason = "the index makes a file of this name, and there is one that it did not make; move it elsewhere";
+    IndexError::io(path)(io::Error::new(ErrorKind::AlreadyExists, reason))
 }
 
 /// Whether a file is a catalogue or a mark that a killed writer left without its name: the end of

@@ -18,6 +18,13 @@ const MOST_LINE: u64 = 256;
 /// No journal is longer; of one that is, the rest is not read.
 const MOST_BYTES: u64 = 1 << 30;
 
+/// Whether a file is a journal, or what a power failure left of one: no text of somebody.
+fn is_journal(path: &Path) -> Result<bool, IndexError> {
+    let mut head = [0; 2];
+    let read = disk::open(path)?.read(&mut head).map_err(IndexError::io(path))?;
+    Ok(matches!(head[..read], [] | [b'\n'] | [b'\n', b'{' | 0] | [b'{' | 0, ..]))
+}
+
 /// The journal of the process that writes.
 #[derive(Debug)]
 pub(super) struct Journal {
@@ -43,6 +50,9 @@ impl Journal {
             Err(error) if error.is_missing_file() => return Ok(journal),
             Err(error) => return Err(error),
         };
+        if !is_journal(&journal.path)? {
+            return Err(disk::not_made(&journal.path));
+        }
         // The catalogue that no longer names the files may be one that a power failure takes back.
         disk::sync_folder(&catalog.archive)?;
         let mut text = BufReader::new(file.take(MOST_BYTES));

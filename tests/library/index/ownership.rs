@@ -832,6 +832,22 @@ fn catalogues_that_were_made_to_do_harm_are_refused() {
     assert_eq!(place.holds("A"), 2);
 }
 
+#[test]
+fn a_file_that_is_called_like_a_journal_stays() {
+    let place = Place::with_nodes(&[]);
+    let path = place.at("A/journal");
+    for text in ["Monday: rain", "\nMonday: rain", "\n\nMonday: rain"] {
+        fs::write(&path, text).unwrap();
+        assert!(place.refused("A").contains("move it elsewhere"), "{text}");
+        assert_eq!(fs::read_to_string(&path).unwrap(), text);
+    }
+    for text in ["", "\n", "\n{\"seg", "\0\0\0\0"] {
+        fs::write(&path, text).unwrap();
+        drop(writer(&place.at("A")));
+        assert!(!path.exists());
+    }
+}
+
 /// What a killed writer leaves is deleted by name, and a journal can name nothing else.
 #[test]
 fn a_journal_names_files_of_the_index_only() {
