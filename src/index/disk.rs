@@ -305,6 +305,39 @@ pub(super) fn digest_text(digest: u128) -> String {
 /// Digest and length of a capture's content; `None` if the flag was set before its end.
 pub(super) type Content = Option<(u128, u64)>;
 
+/// What tells a file from others, its length, and the times of its changes.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) struct FileState {
+    id: (u64, u64),
+    length: u64,
+    changed: [i64; 4],
+}
+
+impl FileState {
+    /// The state of what is at this path; `None` if that cannot be told.
+    pub(super) fn of(path: &Path) -> Option<Self> {
+        let data = fs::metadata(path).ok()?;
+        #[cfg(unix)]
+        let (id, changed) = {
+            use std::os::unix::fs::MetadataExt as _;
+            let changed = [data.mtime(), data.mtime_nsec(), data.ctime(), data.ctime_nsec()];
+            ((data.dev(), data.ino()), changed)
+        };
+        #[cfg(not(unix))]
+        let (id, changed) = {
+            let time = data.modified().ok()?.duration_since(std::time::UNIX_EPOCH).ok()?;
+            ((0, 0), [i64::try_from(time.as_nanos()).ok()?, 0, 0, 0])
+        };
+        Some(Self { id, length: data.len(), changed })
+    }
+
+    /// Whether the bytes of then may be others now: it is another file, or not only longer.
+    pub(super) fn has_changed(self, path: &Path) -> bool {
+        Self::of(path)
+            .is_none_or(|now| now != self && (now.id != self.id || now.length <= self.length))
+    }
+}
+
 /// Returns XXH3 of 128 bits of a file's content, and its length.
 pub(super) fn content_of(path: &Path, stop: &StopFlag) -> Result<Content, IndexError> {
     content_up_to(path, u64::MAX, stop)

@@ -2,6 +2,7 @@
 
 use super::catalog::CaptureEntry;
 use super::check::Damage;
+use super::disk::FileState;
 use super::writer::{Added, IndexWriter, cannot_be_indexed};
 use super::{IndexError, disk};
 use flowsieve_engine::internal::{Shown, Watch};
@@ -18,12 +19,14 @@ impl IndexWriter {
         let mut repaired = Vec::new();
         self.rebuild(&damage.segments);
         for (id, entry) in &damage.captures {
+            let state = FileState::of(&entry.path);
             let added = match obstacle(entry, watch) {
                 Some(obstacle) => obstacle,
                 None => match entry.selection() {
                     Ok(selection) => {
                         let usual = std::mem::replace(&mut self.selection, selection);
-                        let added = self.index_capture(entry.path.clone(), None, Some(*id), watch);
+                        let path = entry.path.clone();
+                        let added = self.index_capture(path, state, None, Some(*id), watch);
                         self.selection = usual;
                         added?
                     }

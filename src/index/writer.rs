@@ -1,7 +1,7 @@
 //! Writing to an index: building, adding, dropping.
 
 use super::catalog::{CaptureEntry, Catalog, MOST_PATH, Settings};
-use super::disk::{self, Content, NewFiles};
+use super::disk::{self, Content, FileState, NewFiles};
 use super::gather::{self, GatherPlan, Gathered};
 use super::journal::Journal;
 use super::layout::{CATALOG, JOURNAL, MARK, StoredFile};
@@ -215,6 +215,7 @@ impl IndexWriter {
         if let Some(problem) = cannot_be_indexed(&path) {
             return Ok(Added::Unreadable(problem));
         }
+        let state = FileState::of(&path);
         let (mut before, mut old) = (None, None);
         if self.may_know(&path) {
             match disk::content_of(&path, &watch.stop()) {
@@ -229,7 +230,7 @@ impl IndexWriter {
                 Err(error) => return unreadable(error),
             }
         }
-        self.index_capture(path, before, old, watch)
+        self.index_capture(path, state, before, old, watch)
     }
 
     /// Returns the capture of this content if reading it failed for a reason that may have passed.
@@ -246,10 +247,12 @@ impl IndexWriter {
     }
 
     /// Indexes a capture, whose content is `before` if it was read already, in place of `old`, which
-    /// has the same content and stays if less of it can be read now.
+    /// has the same content and stays if less of it can be read now. The file had this `state` before
+    /// anything was read.
     pub(super) fn index_capture(
         &mut self,
         path: PathBuf,
+        state: Option<FileState>,
         before: Content,
         old: Option<u64>,
         watch: &dyn Watch,
@@ -271,12 +274,18 @@ impl IndexWriter {
             // A full disk needs the room, and the next writer deletes what is left.
             let _ = self.delete_folders(entry.id);
         })?;
+        // The regions may be of other bytes than the digest.
+        let has_changed = state.is_some_and(|state| state.has_changed(&path));
         let damage = gathered.error.as_ref().map(ToString::to_string);
         let is_new = self.known.values().all(|known| !known.is_at(&path));
         // A capture is known from now on, even if nothing precedes the damage.
         let has_entry = !entry.regions.is_empty() || (gathered.is_capture && is_new);
         let left_out = match (content, &damage) {
             (Ok(None), _) => Some(Added::Interrupted),
+            (Ok(_), _) if has_changed && !gathered.interrupted => Some(Added::Unreadable(format!(
+                "{}: this file changed while it was read, so it is not indexed; add it again when no program writes to it",
+                path.shown()
+            ))),
             // Another program wrote it meanwhile.
             (Ok(Some(content)), _) if self.knows(content, &path, old, watch)? => Some(Added::Known),
             (Err(error), _) => Some(Added::Unreadable(error.to_string())),

@@ -9,7 +9,8 @@ use flowsieve::trace::StopFlag;
 use std::cell::Cell;
 use std::fs;
 use std::io::{self, Write};
-use std::path::Path;
+use std::thread::sleep;
+use std::time::Duration;
 use tempfile::TempDir;
 
 /// Sets the flag when the flag has been asked for so many times: before a capture is read, or
@@ -31,19 +32,15 @@ impl Watch for Ending {
     }
 }
 
-/// Appends to a capture when the flag is asked for the first time.
-struct Appending<'a> {
-    path: &'a Path,
-    bytes: Cell<Option<Vec<u8>>>,
-}
+/// Changes a capture when the flag is asked for the first time.
+struct Changing<F>(Cell<Option<F>>);
 
-impl Watch for Appending<'_> {
+impl<F: FnOnce()> Watch for Changing<F> {
     fn progress(&self, _bytes: u64, _packets: u64) {}
 
     fn stop(&self) -> StopFlag {
-        if let Some(bytes) = self.bytes.take() {
-            let mut file = fs::File::options().append(true).open(self.path).unwrap();
-            file.write_all(&bytes).unwrap();
+        if let Some(change) = self.0.take() {
+            change();
         }
         StopFlag::default()
     }
@@ -59,12 +56,51 @@ fn what_is_appended_while_a_capture_is_read_is_left_to_the_next_writer() {
     let mut adding = writer(&archive);
     let more = fs::read(&paths[1]).unwrap().split_off(24);
     let before = fs::metadata(&paths[0]).unwrap().len();
-    let watch = Appending { path: &paths[0], bytes: Cell::new(Some(more)) };
+    let append = || {
+        let mut file = fs::File::options().append(true).open(&paths[0]).unwrap();
+        file.write_all(&more).unwrap();
+    };
+    let watch = Changing(Cell::new(Some(append)));
     assert!(matches!(adding.add(&paths[0], &watch).unwrap(), Added::Indexed { .. }));
     adding.commit().unwrap();
     assert_eq!(stats(&archive).unwrap().captures[0].bytes, before);
     assert!(matches!(adding.add(&paths[0], &()).unwrap(), Added::Indexed { packets: 600, .. }));
     assert_eq!(adding.add(&paths[0], &()).unwrap(), Added::Known);
+}
+
+/// Its records could be of other bytes than its digest, by which it was known for ever.
+#[test]
+fn a_capture_that_is_replaced_while_it_is_read_is_left_to_the_next_writer() {
+    let folder = TempDir::new().unwrap();
+    let paths = pieces(folder.path(), 300, 3);
+    let archive = folder.path().join("archive");
+    build(&archive, settings(FilterKind::Subset, 300), &[], &[]);
+    let mut adding = writer(&archive);
+    let in_place = |bytes: &[u8]| {
+        // The times of a file system pass in steps.
+        sleep(Duration::from_millis(20));
+        let mut file = fs::File::options().write(true).open(&paths[0]).unwrap();
+        file.write_all(bytes).unwrap();
+        file.set_len(bytes.len() as u64).unwrap();
+    };
+    let bytes = fs::read(&paths[0]).unwrap();
+    let mut other = bytes.clone();
+    *other.last_mut().unwrap() ^= 1;
+    let changes: [&dyn Fn(); 3] =
+        [&|| in_place(&other), &|| in_place(&bytes[..bytes.len() / 2]), &|| {
+            fs::rename(&paths[1], &paths[0]).unwrap()
+        }];
+    for change in changes {
+        let watch = Changing(Cell::new(Some(change)));
+        let added = adding.add(&paths[0], &watch).unwrap();
+        assert!(
+            matches!(&added, Added::Unreadable(told) if told.contains("changed while it was read")),
+            "{added:?}"
+        );
+    }
+    adding.commit().unwrap();
+    assert_eq!(stats(&archive).unwrap().captures.len(), 0);
+    assert!(matches!(adding.add(&paths[0], &()).unwrap(), Added::Indexed { .. }));
 }
 
 #[test]
