@@ -45,6 +45,8 @@ pub struct IndexWriter {
     /// Files that are perhaps not on the disk yet.
     files: NewFiles,
     times_out_of_range: Vec<(PathBuf, u64)>,
+    /// Captures that are known, but by other packets than were to be indexed.
+    known_in_part: Vec<(PathBuf, SelectedPart)>,
     /// Whether there is something to commit.
     pending: bool,
     /// A commit failed, and this writer no longer knows what the index holds.
@@ -158,6 +160,7 @@ impl IndexWriter {
             changes: Changes::default(),
             files: NewFiles::with_journal(journal),
             times_out_of_range: Vec::new(),
+            known_in_part: Vec::new(),
             pending: false,
             failed: false,
             leaving: Vec::new(),
@@ -175,6 +178,13 @@ impl IndexWriter {
     pub fn times_out_of_range(&self) -> impl Iterator<Item = (&Path, u64)> {
         let captures = self.times_out_of_range.iter();
         captures.map(|(path, count)| (path.as_path(), *count))
+    }
+
+    /// Returns the captures whose content was known, but of which the index holds other packets than
+    /// were to be indexed, and which it holds.
+    #[doc(hidden)]
+    pub fn known_in_part(&self) -> &[(PathBuf, SelectedPart)] {
+        &self.known_in_part
     }
 
     /// Sets the memory for the flows of a capture; with less, long flows are in more parts.
@@ -369,11 +379,14 @@ impl IndexWriter {
         but: Option<u64>,
         watch: &dyn Watch,
     ) -> Result<bool, IndexError> {
+        let wanted = self.part();
         let mut known = self.known.iter_mut();
         let Some((&id, known)) = known.find(|(id, known)| known.has(digest) && but != Some(**id))
         else {
             return Ok(false);
         };
+        let held = known.part.clone().filter(|_| known.part != wanted);
+        self.known_in_part.extend(held.map(|part| (path.to_owned(), part)));
         if !known.is_at(path) && !known.is_in_its_file(&watch.stop()) {
             path.clone_into(&mut known.path);
             known.place = OnceLock::new();

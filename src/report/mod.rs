@@ -107,6 +107,7 @@ pub use top_page::TopPage;
 
 #[cfg(feature = "cli")]
 pub(crate) use number::counted;
+pub(crate) use selection::part_words;
 
 use self::rows::RowWriter;
 use crate::pipeline::{CountSummary, SliceResult, SliceSink};

@@ -74,8 +74,8 @@ fn end_text(selection: &Selection) -> Option<String> {
     selection.to.map(|to| bound(to, selection.zone))
 }
 
-/// Which packets were selected, and how many were not; `None` if all were selected.
-pub(super) fn selection_words(selection: &Selection, inputs: &[InputResult]) -> Option<String> {
+/// Which packets are selected; `None` if all are.
+pub(crate) fn part_words(selection: &Selection) -> Option<String> {
     let parts = [
         ("where", expression(selection)),
         ("from", begin_text(selection)),
@@ -84,16 +84,19 @@ pub(super) fn selection_words(selection: &Selection, inputs: &[InputResult]) -> 
     let parts = parts.into_iter();
     let parts: Vec<String> =
         parts.filter_map(|(name, text)| Some(format!("{name} {}", text?))).collect();
-    if parts.is_empty() {
-        return None;
-    }
+    (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+/// Which packets were selected, and how many were not; `None` if all were selected.
+pub(super) fn selection_words(selection: &Selection, inputs: &[InputResult]) -> Option<String> {
+    let part = part_words(selection)?;
     let unread: u64 = inputs.iter().map(|input| input.unread_bytes).sum();
     let unread =
         if unread == 0 { String::new() } else { format!(", {} bytes not read", grouped(unread)) };
     let left_out = inputs.iter().map(|input| input.left_out).sum();
     let packets = if left_out == 1 { "packet" } else { "packets" };
     let left_out = grouped(left_out);
-    Some(format!("only packets {}: {left_out} other {packets} left out{unread}", parts.join(", ")))
+    Some(format!("only packets {part}: {left_out} other {packets} left out{unread}"))
 }
 
 /// The zone in a heading: `; times of Europe/Berlin`, or nothing for UTC.

@@ -124,6 +124,16 @@ fn an_index_knows_which_packets_it_holds() {
         json(&[&reference[..], &["--where", "udp dst port 53 and net 10.0.0.0/8"]].concat());
     assert_eq!(fewer, asked["totals"]["packets"]);
     assert!(fewer.as_u64() < packets.as_u64());
+
+    // What is known stays, and is not called the whole.
+    let add = |more: &[&str]| flowsieve(&[&["index", "add", archive, capture], more].concat());
+    let same = add(&["--where", "udp", "--to", "+4s"]);
+    assert!(same.code == Some(0) && same.err.contains("in the index already"), "{}", same.err);
+    let whole = add(&["-q"]);
+    assert_eq!(whole.code, Some(1));
+    let told = whole.sentence();
+    assert!(told.contains("where udp, before 2023-11-14") && told.contains("index drop"), "{told}");
+    assert_eq!(json(&["index", "stats", "--format", "json", archive])["captures"], 1);
 }
 
 #[test]

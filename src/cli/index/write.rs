@@ -11,7 +11,7 @@ use crate::cli::run::Run;
 use crate::cli::say::say;
 use crate::cli::structure::{filters_of_regions, global_filters};
 use crate::cli::units::{UnitError, in_short, parse_size, parse_width_ns, with_values};
-use crate::report::counted;
+use crate::report::{counted, part_words};
 use anyhow::{Result, anyhow};
 use clap::Args;
 use flowsieve::decode::Tunnel;
@@ -21,7 +21,7 @@ use flowsieve::index::{
 };
 use flowsieve::pipeline::Watch;
 use flowsieve::plan::TracePlan;
-use flowsieve::selection::Selection;
+use flowsieve::selection::{SelectedPart, Selection};
 use flowsieve::trace::{InputFormat, Source, StopFlag};
 use flowsieve_engine::internal::Shown;
 use std::cell::Cell;
@@ -405,6 +405,7 @@ fn fill(
         run.others();
     }
     run.report_all(done.problems);
+    run.report_all(known_in_part(writer));
     say_times_out_of_range(writer.times_out_of_range());
     let what = format!(
         "{} in the index, {} of them added now; `flowsieve index add` goes on with the rest",
@@ -413,6 +414,26 @@ fn fill(
     );
     run.set_interrupted(done.interrupted);
     Ok(run.finish(&what))
+}
+
+/// Says of which captures the index holds other packets than were asked for.
+fn known_in_part(writer: &IndexWriter) -> Vec<String> {
+    let known = writer.known_in_part();
+    let parts = known.chunk_by(|(_, one), (_, other)| one == other);
+    let say = |captures: &[(PathBuf, SelectedPart)]| {
+        let (path, part) = captures.first()?;
+        let held = part.selection(Tunnel::Outer).ok().and_then(|held| part_words(&held));
+        let others = match captures.len() - 1 {
+            0 => String::new(),
+            others => format!(", as of {} after it", self::captures(others as u64)),
+        };
+        Some(format!(
+            "{}: of this capture{others} the index holds only packets {}, and that stays so; to index others, drop it first: `flowsieve index drop`",
+            path.shown(),
+            held.as_deref().unwrap_or("that another version of flowsieve selected")
+        ))
+    };
+    parts.filter_map(say).collect()
 }
 
 /// Result of adding captures.
