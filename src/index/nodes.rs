@@ -384,14 +384,14 @@ pub(super) struct Lock {
 impl Lock {
     /// Deletes the file if it was made for this lock.
     pub(super) fn remove(&self) {
-        if self.is_new {
+        if self.is_new && self.is_in_place() {
             let _ = fs::remove_file(&self.path);
         }
     }
 
     /// Whether the file still has its name. Who had it before may have deleted it, and then others
     /// lock another file of that name.
-    fn is_in_place(&self) -> bool {
+    pub(super) fn is_in_place(&self) -> bool {
         #[cfg(unix)]
         let id = |data: fs::Metadata| {
             use std::os::unix::fs::MetadataExt as _;

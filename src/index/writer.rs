@@ -501,6 +501,17 @@ impl IndexWriter {
         )))
     }
 
+    /// Checks that nobody else can be writing, so that no commit of others is lost.
+    fn check_locks(&self) -> Result<(), IndexError> {
+        if self.locks.iter().all(Lock::is_in_place) {
+            return Ok(());
+        }
+        Err(IndexError::Plan(format!(
+            "{}: a lock of this index was deleted or its folder moved while it was written to, so what came after the last commit is not in it; run the command again",
+            self.catalog.archive.shown()
+        )))
+    }
+
     /// Puts everything that was added and removed in force, at one moment.
     ///
     /// # Errors
@@ -515,6 +526,7 @@ impl IndexWriter {
         }
         let before = self.catalog.generation;
         let committed = self.write().and_then(|leaving| {
+            self.check_locks()?;
             self.catalog.commit()?;
             Ok(leaving)
         });
@@ -526,7 +538,8 @@ impl IndexWriter {
                 // If the failure followed the rename, the new catalogue is in force and needs the
                 // files.
                 let now = Catalog::load(&self.catalog.archive);
-                if now.is_ok_and(|now| now.generation == before) {
+                let is_before = now.is_ok_and(|now| now.generation == before);
+                if is_before && self.check_locks().is_ok() {
                     self.files.discard(&new);
                 } else {
                     self.files.leave();
@@ -557,6 +570,7 @@ impl IndexWriter {
             .is_ok_and(|now| now.id == self.catalog.id && now.segments.is_empty());
         // The next writer deletes the files that the journal names.
         let is_removed = is_empty
+            && self.check_locks().is_ok()
             && !archive.join(JOURNAL).exists()
             && fs::remove_file(archive.join(CATALOG)).is_ok();
         if is_removed {
@@ -577,6 +591,7 @@ impl IndexWriter {
     /// Writes the new segments. Returns the files that the next catalogue does not name, which the
     /// journal names.
     fn write(&mut self) -> Result<Vec<StoredFile>, IndexError> {
+        self.check_locks()?;
         let fresh = std::mem::take(&mut self.fresh);
         let changes = std::mem::take(&mut self.changes);
         let mut leaving = std::mem::take(&mut self.leaving);

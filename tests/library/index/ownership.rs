@@ -495,6 +495,26 @@ fn nodes_are_locked_as_the_archive_is() {
 }
 
 #[test]
+fn a_writer_whose_lock_was_deleted_takes_back_no_commit_of_another() {
+    let place = Place::with_nodes(&["n1"]);
+    for left in [1, 0] {
+        let mut first = writer(&place.at("A"));
+        for lock in ["A/lock", "n1/lock"] {
+            fs::remove_file(place.at(lock)).unwrap();
+        }
+        let mut second = writer(&place.at("A"));
+        second.drop_captures(&place.captures[left]).unwrap();
+        second.commit().unwrap();
+        drop(second);
+        first.add(&place.captures[2], &()).unwrap();
+        let error = first.commit().unwrap_err().to_string();
+        assert!(error.contains("run the command again"), "{error}");
+        drop(first);
+        assert_eq!(place.holds("A"), left as u64);
+    }
+}
+
+#[test]
 fn links_are_not_followed() {
     // A node.
     let place = Place::with_nodes(&[]);
