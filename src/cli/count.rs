@@ -191,7 +191,7 @@ pub(crate) fn run(args: &CountArgs, run: &mut Run) -> Result<Outcome> {
     summary.totals.complete &= label.is_complete;
     let saved = saved.filter(|_| !summary.totals.interrupted);
     if let Some((filter, output)) = summary.filter.take().zip(saved) {
-        args.save(run, filter, output, (label, is_read), replaced)?;
+        CountArgs::save(run, filter, output, (label, is_read), replaced)?;
     }
     let (report, page) = sinks;
     let page = page.unwrap_or_default();
@@ -210,7 +210,6 @@ impl CountArgs {
     /// Saves the filter. If not all inputs were read to their ends, it has a mark, since it would deny
     /// having seen what it lacks; and it does not replace the filter from which the count went on.
     fn save(
-        &self,
         run: &mut Run,
         mut filter: SavedFilter,
         mut output: Output,

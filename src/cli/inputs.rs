@@ -77,9 +77,10 @@ impl Inputs {
             let is_named = format != InputFormat::Tsh && is_named_capture(&path);
             // A file that cannot be read or reached, or is not what its name says, and a link that
             // leads nowhere, are kept: opening them says why.
-            let is_input = match is_file {
-                true => is_named || is_capture(&path, format).unwrap_or(true),
-                false => fs::metadata(&path).is_err(),
+            let is_input = if is_file {
+                is_named || is_capture(&path, format).unwrap_or(true)
+            } else {
+                fs::metadata(&path).is_err()
             };
             if is_input && is_unfinished(&path) {
                 self.unfinished.push(path);
@@ -87,10 +88,8 @@ impl Inputs {
                 self.files.push(path);
             } else if is_file {
                 self.others += 1;
-            } else {
-                if let Some(what) = unfollowed(&path, named) {
-                    self.problem(&path, &what);
-                }
+            } else if let Some(what) = unfollowed(&path, named) {
+                self.problem(&path, &what);
             }
         }
     }

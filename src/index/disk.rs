@@ -151,6 +151,7 @@ impl Drop for NewFiles {
 /// Notes a change of the disk that comes next. Tests see the order of all changes, which decides what
 /// a power failure leaves, and refuse some.
 #[cfg(not(test))]
+#[allow(clippy::unnecessary_wraps, reason = "tests refuse some")]
 fn step(_: &'static str, _: &Path) -> io::Result<()> {
     Ok(())
 }

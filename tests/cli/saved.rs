@@ -168,7 +168,7 @@ fn answers_are_complete_if_all_questions_are_answered() {
         let document: Value = serde_json::from_str(&run.out).unwrap();
         assert_eq!(
             (document["complete"].as_bool(), run.code),
-            (Some(complete), Some(!complete as i32))
+            (Some(complete), Some(i32::from(!complete)))
         );
     }
 }

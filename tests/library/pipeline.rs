@@ -576,7 +576,7 @@ fn a_file_that_changes_before_it_is_read_again_is_a_problem() {
     even.extend(odd);
     let count = |action: &dyn Fn()| {
         fs::write(&path, &even).unwrap();
-        let mut plan = common::plan(&[path.clone()], ElementKind::HOST_PAIR);
+        let mut plan = common::plan(std::slice::from_ref(&path), ElementKind::HOST_PAIR);
         let (panes, sizing) = (10, Sizing::Memory { bytes: 64 << 10, expected: None });
         plan.every_ns = Some(100_000_000);
         plan.counter = Some(CounterChoice::sliding(sizing, panes, plan.shards).unwrap());
@@ -599,7 +599,12 @@ fn a_file_that_changes_before_it_is_read_again_is_a_problem() {
             fs::rename(&new, &path).unwrap();
         },
         &|| {
-            fs::OpenOptions::new().append(true).open(&path).unwrap().write_all(&even[24..]).unwrap()
+            fs::OpenOptions::new()
+                .append(true)
+                .open(&path)
+                .unwrap()
+                .write_all(&even[24..])
+                .unwrap();
         },
     ];
     for other in others {

@@ -632,7 +632,7 @@ fn captures_that_became_pipes_are_not_waited_for() {
     }
     let damage = verify(&archive).unwrap().damage;
     let repaired = writer(&archive).repair(&damage, &()).unwrap();
-    assert!(repaired.len() == 2 && repaired.contains(&Added::Known) == false);
+    assert!(repaired.len() == 2 && !repaired.contains(&Added::Known));
     let problem = |added: &Added| matches!(added, Added::Unreadable(why) if why.contains("a pipe or a device"));
     assert_eq!(repaired.iter().filter(|added| problem(added)).count(), 1, "{repaired:?}");
     let mut changing = writer(&archive);

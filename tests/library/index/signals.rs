@@ -88,7 +88,7 @@ fn a_capture_that_is_replaced_while_it_is_read_is_left_to_the_next_writer() {
     *other.last_mut().unwrap() ^= 1;
     let changes: [&dyn Fn(); 3] =
         [&|| in_place(&other), &|| in_place(&bytes[..bytes.len() / 2]), &|| {
-            fs::rename(&paths[1], &paths[0]).unwrap()
+            fs::rename(&paths[1], &paths[0]).unwrap();
         }];
     for change in changes {
         let watch = Changing(Cell::new(Some(change)));
