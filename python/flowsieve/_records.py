@@ -363,6 +363,10 @@ class DedupTotals:
 class CompareParameters:
     """The fields of `compare.parameters`, as in docs/output.md."""
 
+    version: str
+    """of flowsieve."""
+    command: str
+    """the command line, without options that change no number (`--threads`, and how and where results are written)."""
     element: str
     """as for `count`."""
     undirected: bool
@@ -425,9 +429,12 @@ class CompareParameters:
     seeds: int | None
     """replicates asked for; null for as many as it takes."""
     looks: list[Any]
-    """numbers of replicates after which it was decided whether more are needed."""
+    """numbers of replicates after which it was decided whether more are needed: a size has no more once its pair is
+        decided (an interval excludes 0 or lies inside the margin, or ten seeds are all the same)."""
     level: float | None
     """level of the interval of a decision: 0.05 / (looks x sizes)."""
+    interval: str
+    """what all other intervals are."""
     margin_points: float
     """a difference up to this does not matter (share)."""
     margin_share: float
