@@ -4,7 +4,6 @@ use super::od::OdArgs;
 use super::options::{
     ExactLimitArgs, FormatArgs, OutputArgs, SeedArgs, SpeechArgs, ThreadArgs, TraceArgs, one_of,
 };
-use super::page::command_line;
 use super::run::{PARTIAL, Reading, Run, UNWRITTEN};
 use super::same_file::keep_apart;
 use super::structure::{contenders, contenders_or_all};
@@ -244,7 +243,7 @@ pub(crate) fn run(args: &CompareArgs, run: &mut Run) -> Result<Outcome> {
         counts: args.counts,
         by: args.by,
         captures: captures.map(|input| digest_of(input, most)).collect(),
-        command: command_line(&UNRELATED),
+        command: run.command_line(&UNRELATED),
     };
     od.finish(run, |traffic| report.page(traffic))?;
     let style = output.style(None);
@@ -281,7 +280,7 @@ fn each(args: &CompareArgs, run: &mut Run, plan: &ComparePlan) -> Result<Outcome
     run.open(&mut TracePlan { selection: Selection::default(), ..plan.trace.clone() })?;
     let output = args.output.open(run)?;
     let od = args.od.begin(run)?;
-    let mut report = EachReport::new(plan, pair, args.by, command_line(&UNRELATED));
+    let mut report = EachReport::new(plan, pair, args.by, run.command_line(&UNRELATED));
     let mut plans = Vec::new();
     for input in &plan.trace.inputs {
         let mut alone = plan.clone();

@@ -94,8 +94,9 @@ pub fn run_for<W>(host: Arc<dyn Host>, words: impl IntoIterator<Item = W>) -> Re
 where
     W: Into<OsString> + Clone,
 {
-    let command = parse(words)?;
-    let outcome = run_as(host, || guarded(|| command.run(&mut Run::new())));
+    let words: Vec<OsString> = words.into_iter().map(Into::into).collect();
+    let command = parse(words.clone())?;
+    let outcome = run_as(host, || guarded(|| command.run(&mut Run::new(words))));
     Ok(matches!(outcome?, Outcome::Done | Outcome::NothingFound))
 }
 

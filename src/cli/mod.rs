@@ -427,7 +427,7 @@ pub fn main() -> ExitCode {
         Ok(command) => command,
         Err(answer) => return printed(answer.print(), answer.exit_code()),
     };
-    let mut run = Run::new();
+    let mut run = Run::new(env::args_os().collect());
     ExitCode::from(match guarded(|| command.run(&mut run)) {
         Ok(Outcome::Done) => 0,
         Ok(Outcome::Incomplete | Outcome::NothingFound) => 1,

@@ -8,9 +8,9 @@ use clap::Args;
 use flowsieve::report::document::Document;
 use flowsieve::report::{html, svg};
 use flowsieve_engine::internal::Shown;
+use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::{env, fs};
 
 // Where a page and its figures go. (No doc comment: it would stand for the description of each
 // command with these.)
@@ -71,7 +71,7 @@ impl PageArgs {
 
     /// Writes the page and its figures where they are wanted.
     pub(crate) fn write(&self, run: &Run, html: Option<Output>, mut page: Document) -> Result<()> {
-        page.command = Some(command_line(&[]));
+        page.command = Some(run.command_line(&[]));
         if let Some(output) = html {
             write_text(run, output, &html::page(&page))?;
         }
@@ -84,27 +84,6 @@ impl PageArgs {
         }
         Ok(())
     }
-}
-
-/// The command line of this run, as a shell reads it, without some options that have a value.
-pub(super) fn command_line(without: &[&str]) -> String {
-    let mut all = env::args_os().skip(1).map(|word| word.shown().to_string());
-    let mut kept = Vec::new();
-    while let Some(word) = all.next() {
-        if without.contains(&&*word) {
-            all.next();
-        } else if !without.contains(&word.split('=').next().unwrap_or_default()) {
-            kept.push(word);
-        }
-    }
-    let words = kept.into_iter().map(|word| {
-        let is_plain = |c: char| c.is_alphanumeric() || "-_./,:=+@%".contains(c);
-        if !word.is_empty() && word.chars().all(is_plain) {
-            return word;
-        }
-        format!("'{}'", word.replace('\'', r"'\''"))
-    });
-    format!("flowsieve {}", words.collect::<Vec<_>>().join(" "))
 }
 
 fn write_text(run: &Run, mut output: Output, text: &str) -> Result<()> {

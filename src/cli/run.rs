@@ -32,6 +32,7 @@ use flowsieve::top::TopSummary;
 use flowsieve::trace::{Capture, Source, StopFlag};
 use flowsieve_engine::internal::{Shown, refused_threads};
 use indicatif::HumanCount;
+use std::ffi::OsString;
 use std::fmt::Display;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -40,6 +41,8 @@ use std::time::Instant;
 /// A run of a command.
 #[derive(Debug)]
 pub(crate) struct Run {
+    /// The command line.
+    words: Vec<OsString>,
     /// Partial results, which all outputs of the run share.
     pub(crate) partials: Partials,
     /// The file for the summary, until it is written.
@@ -116,8 +119,9 @@ reading! {
 }
 
 impl Run {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(words: Vec<OsString>) -> Self {
         Self {
+            words,
             partials: Partials::default(),
             summary: None,
             signals: Signals::default(),
@@ -136,9 +140,30 @@ impl Run {
         }
     }
 
+    /// The command line of this run, as a shell reads it, without some options that have a value.
+    pub(super) fn command_line(&self, without: &[&str]) -> String {
+        let mut all = self.words.iter().skip(1).map(|word| word.shown().to_string());
+        let mut kept = Vec::new();
+        while let Some(word) = all.next() {
+            if without.contains(&&*word) {
+                all.next();
+            } else if !without.contains(&word.split('=').next().unwrap_or_default()) {
+                kept.push(word);
+            }
+        }
+        let words = kept.into_iter().map(|word| {
+            let is_plain = |c: char| c.is_alphanumeric() || "-_./,:=+@%".contains(c);
+            if !word.is_empty() && word.chars().all(is_plain) {
+                return word;
+            }
+            format!("'{}'", word.replace('\'', r"'\''"))
+        });
+        format!("flowsieve {}", words.collect::<Vec<_>>().join(" "))
+    }
+
     /// Returns the run of these inputs on other machines.
     pub(super) fn of_inputs(inputs: Inputs) -> Self {
-        let mut run = Self::new();
+        let mut run = Self::new(Vec::new());
         run.take(inputs);
         run
     }
