@@ -8,15 +8,16 @@ use super::options::{
     TraceArgs,
 };
 use super::output::{Ending, Output, is_standard_output};
+use super::replaced::Replaced;
 use super::run::{PARTIAL, Run, UNWRITTEN};
-use super::same_file::{FileId, keep_apart};
+use super::same_file::keep_apart;
 use super::say::say;
 use super::structure::structures;
 use super::units::{in_short, parse_count, parse_share, parse_size, parse_width_ns, with_values};
 use super::wanted::parse_expected;
 use super::{Outcome, UsageError};
 use crate::count::{DEFAULT_MEMORY_BYTES, counter};
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use clap::Args;
 use flowsieve::elements::{ElementKind, ElementLabel};
 use flowsieve::filters::saved::{MAX_LABEL, SavedFilter};
@@ -26,9 +27,7 @@ use flowsieve::planner::Goal;
 use flowsieve::report::{CountPage, CountParameters, CountReport, count_summary};
 use flowsieve::selection::SelectedPart;
 use flowsieve::top::{TopObserver, TopPlan};
-use flowsieve::trace::FileState;
 use flowsieve_engine::internal::Shown;
-use std::fs::{self, File, TryLockError};
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
@@ -143,17 +142,10 @@ struct FilterArgs {
     shards: Option<u32>,
 }
 
-/// A filter that the count goes on from and replaces: locked, and as it was then.
-#[derive(Debug)]
-struct Replaced {
-    path: PathBuf,
-    file: File,
-    state: FileState,
-}
-
 pub(crate) fn run(args: &CountArgs, run: &mut Run) -> Result<Outcome> {
     let files = run.start_on(&args.trace.input, args.live.follow, args.speech.is_quiet())?;
-    let replaced = args.lock_replaced()?;
+    let continued = args.filter.continued.as_slice();
+    let replaced = Replaced::lock(continued, args.save_filter.as_deref())?;
     let continued = args.filter.continued()?;
     let mut plan = args.plan(&files, continued.as_ref())?;
     plan.check_memory()?;
@@ -219,18 +211,16 @@ impl CountArgs {
         label.is_complete &= is_read;
         filter.set_label(label.to_string().into_bytes());
         filter.save(&mut output).context("cannot save the filter")?;
-        let Some(Replaced { path, file, state }) = replaced else {
+        let Some(replaced) = replaced else {
             return run.commit(output);
         };
-        let is_same = fs::metadata(&path).is_ok_and(|data| FileState::of(&data) == state);
+        let is_same = replaced.is_same();
         if is_read && is_same {
-            run.commit(output)?;
-            drop(file);
-            return Ok(());
+            return run.commit(output);
         }
         output.commit(Ending::Partial)?;
         let kept = run.partials.words();
-        let path = path.shown();
+        let path = replaced.path.shown();
         if is_same {
             say(format_args!(
                 "flowsieve: {path} stays as it was, because an input could not be read to its end{kept}"
@@ -241,27 +231,6 @@ impl CountArgs {
             ));
         }
         Ok(())
-    }
-
-    /// Locks the filter that the count goes on from if it is to be replaced, so that no other count
-    /// replaces it meanwhile.
-    fn lock_replaced(&self) -> Result<Option<Replaced>> {
-        let id = |path: &Option<PathBuf>| path.as_deref().and_then(FileId::of);
-        let path = self.filter.continued.as_ref().filter(|path| path.is_file());
-        let Some(path) = path.filter(|_| id(&self.filter.continued) == id(&self.save_filter))
-        else {
-            return Ok(None);
-        };
-        let opened = File::open(path).and_then(|file| Ok((FileState::of(&file.metadata()?), file)));
-        let (state, file) = opened.with_context(|| path.shown().to_string())?;
-        // Where there are no locks, a file that has changed is still noticed.
-        if matches!(file.try_lock(), Err(TryLockError::WouldBlock)) {
-            bail!(
-                "{}: another count goes on from it and will replace it; wait until that has ended",
-                path.shown()
-            );
-        }
-        Ok(Some(Replaced { path: path.clone(), file, state }))
     }
 
     /// Returns the same for machines to divide.

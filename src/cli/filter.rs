@@ -1,7 +1,8 @@
 //! `flowsieve filter`: saved filters, looked at, asked, united and intersected.
 
 use super::options::{FormatArgs, OutputArgs};
-use super::output::Output;
+use super::output::{Ending, Output};
+use super::replaced::Replaced;
 use super::run::{PARTIAL, Run, UNWRITTEN};
 use super::same_file::keep_apart;
 use super::say::say;
@@ -411,6 +412,7 @@ fn next_line(input: &mut impl BufRead) -> io::Result<Option<Result<String, Strin
 
 fn union(args: &UnionArgs, run: &mut Run) -> Result<Outcome> {
     keep_apart([("--output", Some(args.output.as_path()))], &[])?;
+    let replaced = Replaced::lock(&args.files, Some(&args.output))?;
     let (first, others) = args.files.split_first().expect("clap asks for two");
     let mut united = load(first)?;
     for path in others {
@@ -425,6 +427,13 @@ fn union(args: &UnionArgs, run: &mut Run) -> Result<Outcome> {
     if run.stop().is_set() {
         drop(output);
         run.set_interrupted(true);
+    } else if let Some(replaced) = replaced.filter(|replaced| !replaced.is_same()) {
+        output.commit(Ending::Partial)?;
+        run.problem(format!(
+            "{} stays as it is, because it changed after it had been read{}; unite again",
+            replaced.path.shown(),
+            run.partials.words()
+        ));
     } else {
         run.commit(output)?;
     }

@@ -4,7 +4,7 @@ use super::output::is_standard;
 use super::same_file::FileId;
 use flowsieve::index::index_around;
 use flowsieve::pipeline::InputResult;
-use flowsieve::trace::{InputFormat, is_capture};
+use flowsieve::trace::{InputFormat, is_capture, is_unfinished};
 use flowsieve_engine::internal::Shown;
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
@@ -159,13 +159,6 @@ pub(crate) fn twice(files: &[PathBuf]) -> Vec<String> {
         }
     }
     remarks
-}
-
-/// Returns whether this is what an interrupted run left, or hidden as files are while programs write or
-/// copy them.
-fn is_unfinished(path: &Path) -> bool {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    name.starts_with('.') || name.ends_with(".partial") || name.contains(".partial.")
 }
 
 /// Returns the bytes of all files together; `None` if one has no length.

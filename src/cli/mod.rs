@@ -27,6 +27,7 @@ mod problems;
 mod progress;
 #[cfg(test)]
 mod reference_tests;
+mod replaced;
 mod reproduce;
 mod run;
 mod same_file;

@@ -185,7 +185,9 @@ impl Output {
         match self.out.take() {
             Some(out) => match self.put(out, ending) {
                 Err(error) if self.partials.is_minor(&error) => Ok(()),
-                put => put.with_context(|| unwritten(&self.path)),
+                put => put.with_context(|| unwritten(&self.path)).inspect_err(|_| {
+                    self.partials.keep_dropped();
+                }),
             },
             None => Ok(()),
         }

@@ -89,6 +89,11 @@ fn names() -> Vec<&'static str> {
 pub(crate) fn run(args: &ReproduceArgs, run: &mut Run) -> Result<Outcome> {
     if args.list {
         args.format.check(&args.output)?;
+        if args.output.output.is_some() {
+            let settings = args.settings(run)?;
+            let inputs: Vec<_> = settings.captures.into_iter().chain(settings.words).collect();
+            keep_apart(args.output.files(), &inputs)?;
+        }
         let output = args.output.open(run)?;
         run.commit(write_experiments(args.format.format, output).context(UNWRITTEN)?)?;
         return Ok(Outcome::Done);

@@ -90,6 +90,12 @@ impl FileId {
     }
 }
 
+/// Whether standard output goes to a file.
+pub(crate) fn is_redirected_to_file() -> bool {
+    let output = FileId::of_output(Path::new("-"));
+    output.is_some_and(|output| output != FileId::Standard)
+}
+
 /// Refuses to write where an input is, into an index, and two results into one file. `written` are
 /// the options that name results, with their files; without a file `--output` is standard output,
 /// and `--svg` names a folder for figures.

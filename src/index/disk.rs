@@ -12,14 +12,17 @@ use flowsieve_engine::internal::{Reservation, Shown};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fs::{self, File};
-use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
 /// Bytes read at a time: they are in the processor's caches when their checksum is computed.
 const BUFFER: usize = 1 << 17;
 
 /// Ending of a file's name until the file replaces another one.
-pub(super) const TEMPORARY: &str = ".new";
+const TEMPORARY: &str = ".new";
+
+/// Random characters before it.
+const RANDOM: usize = 12;
 
 /// What is wrong with bytes that were not written like this.
 pub(super) const OTHER_CHECKSUM: &str = "its checksum is another one";
@@ -177,53 +180,37 @@ pub(super) fn remove(path: &Path) -> io::Result<()> {
     fs::remove_file(path)
 }
 
-/// Puts a file in the place of another one: readers see the old one or the new one.
+/// Puts a file in the place of another one: readers see the old one or the new one. Until then it has
+/// a name that nothing else has; what a killed writer leaves under such a name stays.
 pub(super) fn replace(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), IndexError> {
-    let temporary = folder.join(format!("{name}{TEMPORARY}"));
-    // Never writes to a file that a killed writer left: somebody may have linked it.
-    match fs::symlink_metadata(&temporary) {
-        Err(error) if error.kind() == ErrorKind::NotFound => {}
-        Ok(_) if is_begun(&temporary) => {
-            fs::remove_file(&temporary).map_err(IndexError::io(&temporary))?;
-        }
-        Ok(_) => return Err(not_made(&temporary)),
-        Err(error) => return Err(IndexError::io(&temporary)(error)),
-    }
-    let mut file = create(&temporary).map_err(IndexError::io(&temporary))?;
-    let line = bytes.strip_suffix(b"\n").unwrap_or(bytes);
-    let written = file.write_all(line).and_then(|()| sync(&temporary));
-    written.map_err(|error| {
-        let _ = fs::remove_file(&temporary);
-        IndexError::io(&temporary)(error)
-    })?;
     let path = folder.join(name);
-    let renamed = step("rename", &path).and_then(|()| fs::rename(&temporary, &path));
-    renamed.map_err(IndexError::io(&path))?;
-    // Only with its name it ends like a copy of it; see `is_begun`. Nobody needs the end.
-    let _ = file.write_all(&bytes[line.len()..]);
+    let write = || {
+        let mut named = tempfile::Builder::new();
+        named.prefix(name).suffix(TEMPORARY).rand_bytes(RANDOM);
+        // Others may read an index as they may read all files that the user makes.
+        #[cfg(unix)]
+        named.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+        step("create", &path)?;
+        let mut file = named.tempfile_in(folder)?;
+        file.write_all(bytes)?;
+        sync(file.path())?;
+        step("rename", &path)?;
+        file.persist(&path).map(drop).map_err(io::Error::from)
+    };
+    write().map_err(IndexError::io(&path))?;
     sync_folder(folder)
+}
+
+/// Whether a file has a name that this one has until it is complete.
+pub(super) fn is_temporary(file: &str, name: &str) -> bool {
+    let random = file.strip_prefix(name).and_then(|rest| rest.strip_suffix(TEMPORARY));
+    random.is_some_and(|it| it.len() == RANDOM && it.bytes().all(|it| it.is_ascii_alphanumeric()))
 }
 
 /// Somebody else's file has the name of one of the index.
 pub(super) fn not_made(path: &Path) -> IndexError {
     let reason = "the index makes a file of this name, and there is one that it did not make; move it elsewhere";
     IndexError::io(path)(io::Error::new(ErrorKind::AlreadyExists, reason))
-}
-
-/// Whether a file is a catalogue or a mark that a killed writer left without its name: the end of
-/// its line is missing, which a copy of one has.
-pub(super) fn is_begun(path: &Path) -> bool {
-    let (mut head, mut end) = (Vec::new(), Vec::new());
-    let begin = b"{\"schema\":\"flowsieve.index";
-    let read = open(path).and_then(|mut file| {
-        let mut read = || {
-            (&file).take(begin.len() as u64).read_to_end(&mut head)?;
-            file.seek(SeekFrom::Start(file.metadata()?.len().saturating_sub(1)))?;
-            file.read_to_end(&mut end)
-        };
-        read().map_err(IndexError::io(path))
-    });
-    read.is_ok() && begin.starts_with(&head) && end != b"\n"
 }
 
 /// Waits until the names in a folder are on the disk.

@@ -20,9 +20,21 @@ const MOST_BYTES: u64 = 1 << 30;
 
 /// Whether a file is a journal, or what a power failure left of one: no text of somebody.
 fn is_journal(path: &Path) -> Result<bool, IndexError> {
-    let mut head = [0; 2];
-    let read = disk::open(path)?.read(&mut head).map_err(IndexError::io(path))?;
-    Ok(matches!(head[..read], [] | [b'\n'] | [b'\n', b'{' | 0] | [b'{' | 0, ..]))
+    let mut head = Vec::new();
+    let file = disk::open(path)?.take(MOST_LINE);
+    BufReader::new(file).read_to_end(&mut head).map_err(IndexError::io(path))?;
+    let head = head.strip_prefix(b"\n").unwrap_or(&head);
+    let (line, is_cut) = match head.iter().position(|&byte| byte == b'\n') {
+        Some(end) => (&head[..end], false),
+        None => (head, true),
+    };
+    let is_begun = StoredFile::KINDS.iter().any(|kind| {
+        let begin = format!("{{\"{kind}\":{{");
+        line.starts_with(begin.as_bytes()) || begin.as_bytes().starts_with(line)
+    });
+    Ok(serde_json::from_slice::<StoredFile>(line).is_ok()
+        || (!line.is_empty() && line.iter().all(|&byte| byte == 0))
+        || (is_cut && is_begun))
 }
 
 /// The journal of the process that writes.

@@ -51,6 +51,9 @@ pub(super) enum StoredFile {
 }
 
 impl StoredFile {
+    /// The names of the kinds.
+    pub(super) const KINDS: [&'static str; 4] = ["segment", "filter", "filters", "region"];
+
     /// The files that a segment names, but for those of its regions.
     pub(super) fn of_segment(segment: &Segment) -> impl Iterator<Item = Self> {
         let of_parts = segment.parts.iter().flat_map(|part| {
@@ -169,7 +172,9 @@ pub(super) fn lists_file(capture: &Path, region: usize) -> PathBuf {
 
 /// Whether a node's folder holds more than what makes it a node.
 pub(super) fn is_filled_node(folder: &Path) -> bool {
-    let is_other = |name: &OsStr| name != LOCK && name != MARK;
+    let is_temporary =
+        |name: &OsStr| name.to_str().is_some_and(|name| disk::is_temporary(name, MARK));
+    let is_other = |name: &OsStr| name != LOCK && name != MARK && !is_temporary(name);
     fs::read_dir(folder)
         .is_ok_and(|entries| entries.flatten().any(|entry| is_other(&entry.file_name())))
 }

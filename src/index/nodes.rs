@@ -143,9 +143,7 @@ fn check_archive(archive: &Path) -> Result<(), IndexError> {
     }
     check_around(&fs::canonicalize(archive).map_err(IndexError::io(archive))?)?;
     // A build that was killed may have left these; it makes a journal only when there is a catalogue.
-    let begun = temporary(CATALOG);
-    let known = [LOCK, NODE, &begun];
-    check_empty(archive, &known[..if disk::is_begun(&archive.join(&begun)) { 3 } else { 2 }])
+    check_empty(archive, &[LOCK, NODE], CATALOG)
 }
 
 /// Checks that a node's folder is empty, or was left by a killed build of this archive.
@@ -158,11 +156,7 @@ fn check_node(archive: &Path, folder: &Path) -> Result<(), IndexError> {
     }
     check_around(folder)?;
     let owner = name_of(archive, folder)?.is_absolute().then_some(archive);
-    let begun = temporary(MARK);
     let mut left = vec![LOCK];
-    if disk::is_begun(&folder.join(&begun)) {
-        left.push(&begun);
-    }
     match NodeMark::read(folder) {
         // A file of that name that is no mark is somebody else's.
         Ok(None) | Err(IndexError::Node { .. }) => {}
@@ -172,12 +166,7 @@ fn check_node(archive: &Path, folder: &Path) -> Result<(), IndexError> {
         }
         Ok(Some(_)) => left.clear(),
     }
-    check_empty(folder, &left)
-}
-
-/// The name of a file until it replaces another one.
-fn temporary(name: &str) -> String {
-    format!("{name}{}", disk::TEMPORARY)
+    check_empty(folder, &left, MARK)
 }
 
 /// Returns how the catalogue names a folder: relative to the archive's if it is copied and moved
@@ -347,7 +336,7 @@ fn check_content(catalog: &Catalog, node: usize, folder: &Path) -> Result<(), In
     let parts = catalog.segments.iter().flat_map(|segment| &segment.parts);
     let parts: Vec<_> = parts.filter(|part| part.node == node).collect();
     if parts.is_empty() {
-        return check_empty(folder, &[LOCK]);
+        return check_empty(folder, &[LOCK], MARK);
     }
     let this = catalog.archive.shown();
     let refuse = |what: &str, name: &str| IndexError::Node {
@@ -427,12 +416,14 @@ pub(super) fn lock(folder: &Path) -> Result<Lock, IndexError> {
 }
 
 /// Checks that a folder has no files but those of these names. A lock is empty.
-fn check_empty(folder: &Path, but: &[&str]) -> Result<(), IndexError> {
+fn check_empty(folder: &Path, but: &[&str], begun: &str) -> Result<(), IndexError> {
     for entry in fs::read_dir(folder).map_err(IndexError::io(folder))? {
         let entry = entry.map_err(IndexError::io(folder))?;
         let name = entry.file_name();
         let is_filled = || entry.metadata().is_ok_and(|data| data.len() > 0);
-        if !but.iter().any(|known| name == *known) || (name == LOCK && is_filled()) {
+        let is_known = but.iter().any(|known| name == *known)
+            || name.to_str().is_some_and(|name| disk::is_temporary(name, begun));
+        if !is_known || (name == LOCK && is_filled()) {
             return Err(IndexError::Plan(format!(
                 "{}: this folder has other files in it ({}); an index needs a folder of its own",
                 folder.shown(),

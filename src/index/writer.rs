@@ -506,10 +506,8 @@ impl IndexWriter {
         if self.locks.iter().all(Lock::is_in_place) {
             return Ok(());
         }
-        Err(IndexError::Plan(format!(
-            "{}: a lock of this index was deleted or its folder moved while it was written to, so what came after the last commit is not in it; run the command again",
-            self.catalog.archive.shown()
-        )))
+        let reason = "a lock of this index was deleted or its folder moved while it was written to, so what came after the last commit is not in it; run the command again";
+        Err(IndexError::io(&self.catalog.archive)(io::Error::other(reason)))
     }
 
     /// Puts everything that was added and removed in force, at one moment.

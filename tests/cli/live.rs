@@ -333,7 +333,9 @@ fn a_followed_file_that_is_renamed_compressed_or_copied_counts_once() {
 fn a_followed_file_that_cannot_be_reached_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let bytes: Vec<u8> = header().into_iter().chain(second(100)).collect();
-    fs::write(folder.path().join("ring0"), bytes).unwrap();
+    fs::write(folder.path().join("ring0"), &bytes).unwrap();
+    // An interrupted run left this.
+    fs::write(folder.path().join("ring0.partial"), bytes).unwrap();
     std::os::unix::fs::symlink("/not/mounted/ring1", folder.path().join("ring1")).unwrap();
     let line = ["count", text(folder.path()), "--follow", "--format", "jsonl", "--delay", "0s"];
     let mut child = start(&line);

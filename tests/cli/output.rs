@@ -244,6 +244,20 @@ fn a_result_that_cannot_take_its_place_is_kept() {
     }
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn a_result_that_cannot_be_written_takes_no_other_with_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("result.csv");
+    let (capture, _) = sample();
+    let capture = capture.to_str().unwrap();
+    let line = ["count", capture, "--format", "csv", "-o", path.to_str().unwrap()];
+    let run = flowsieve(&[&line[..], &["--html", "/dev/full"]].concat());
+    assert_eq!(run.code, Some(1), "{}", run.err);
+    let partial = folder.path().join("result.csv.partial");
+    assert_eq!(fs::read_to_string(partial).unwrap(), slices(&[capture]));
+}
+
 /// A link to an open file must not be replaced, nor what others have written to that file.
 #[cfg(target_os = "linux")]
 #[test]

@@ -117,6 +117,20 @@ fn a_search_spares_captures_and_the_index() {
             refused(&line, &capture, "directory of the index");
         }
     }
+    let line = ["plan", "--expect", "1000", "-o", catalog.to_str().unwrap()];
+    refused(&line, &catalog, "directory of the index");
+    let line = ["reproduce", "--list", "-o", catalog.to_str().unwrap()];
+    refused(&line, &catalog, "directory of the index");
+    #[cfg(unix)]
+    {
+        let before = fs::read(&capture).unwrap();
+        for line in ["search archive --host 10.0.0.2", "stats archive", "add archive capture.pcap"]
+        {
+            let run = redirected(&format!("index {line} >> capture.pcap"), folder.path());
+            assert_eq!(run.status.code(), Some(2), "{line}");
+            assert!(fs::read(&capture).unwrap() == before, "{line}");
+        }
+    }
     let both = folder.path().join("both.pcap");
     let both = both.to_str().unwrap();
     let line = [&search[..], &["-w", both, "-o", both]].concat();
@@ -211,6 +225,8 @@ fn experiments_spare_the_captures_of_a_directory() {
     fs::copy(repository().join("traces/netns-dns.pcap"), &path).unwrap();
     let (directory, name) = (folder.path().to_str().unwrap(), path.to_str().unwrap());
     let line = ["reproduce", "cbfm-table-2", "--capture", directory, "-o", name];
+    refused(&line, &path, "is an input");
+    let line = ["reproduce", "--list", "--capture", directory, "-o", name];
     refused(&line, &path, "is an input");
     let run = program(&["reproduce", "cbfm-table-2", "-o", name])
         .env("FLOWSIEVE_TRACES", directory)

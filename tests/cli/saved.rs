@@ -193,7 +193,10 @@ fn a_filter_that_changes_while_a_count_goes_on_from_it_is_not_replaced() {
     std::thread::sleep(std::time::Duration::from_millis(300));
     let refused = flowsieve(&[&line[..], &[capture.to_str().unwrap()]].concat());
     assert_eq!(refused.code, Some(1));
-    assert!(refused.sentence().contains("another count goes on from it"), "{}", refused.err);
+    assert!(refused.sentence().contains("another command reads it"), "{}", refused.err);
+    let united = flowsieve(&["filter", "union", name, other.to_str().unwrap(), "-o", name]);
+    assert_eq!(united.code, Some(1), "{}", united.err);
+    assert!(united.sentence().contains("another command reads it"), "{}", united.err);
     fs::rename(&other, &path).unwrap();
     let before = fs::read(&path).unwrap();
     pipe.write_all(&bytes[3000..]).unwrap();

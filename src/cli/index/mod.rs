@@ -6,7 +6,7 @@ mod write;
 
 use super::output::{destination, folder_of, is_standard_output};
 use super::run::Run;
-use super::same_file::{keep_apart, within_index};
+use super::same_file::{is_redirected_to_file, keep_apart, within_index};
 use super::{Outcome, UsageError};
 use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
@@ -90,7 +90,7 @@ fn spare_index(
     written: &[(&str, Option<&Path>)],
     inputs: impl FnOnce(&[PathBuf]) -> Vec<PathBuf>,
 ) -> Result<()> {
-    if written.iter().all(|(_, path)| path.is_none()) {
+    if written.iter().all(|(_, path)| path.is_none()) && !is_redirected_to_file() {
         return Ok(());
     }
     let catalog = Catalog::load(archive).map_err(explained)?;

@@ -8,6 +8,7 @@ use crate::cli::output::{folder_of, is_standard};
 use crate::cli::problems::{outcome, say_times_out_of_range};
 use crate::cli::progress::Progress;
 use crate::cli::run::Run;
+use crate::cli::same_file::keep_apart;
 use crate::cli::say::say;
 use crate::cli::structure::{filters_of_regions, global_filters};
 use crate::cli::units::{UnitError, in_short, parse_size, parse_width_ns, with_values};
@@ -114,6 +115,7 @@ impl CapturesArgs {
             ));
         }
         let mut inputs = Inputs::find(&self.captures, InputFormat::Auto);
+        keep_apart([("--output", None)], &inputs.files)?;
         // The files of an index are left out of directories; what is named is not left out unseen.
         let in_index = self.captures.iter().filter(|path| {
             let folder = fs::canonicalize(if path.is_dir() { path } else { folder_of(path) });

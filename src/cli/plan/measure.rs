@@ -56,6 +56,7 @@ impl PlanArgs {
         run: &mut Run,
         request: &PlanRequest,
         trace: TracePlan,
+        sample: &mut SampleResult,
     ) -> Result<Plan> {
         let by_formula = || plan(request).map_err(UsageError::new);
         if trace.is_stream() || run.stop().is_set() {
@@ -66,9 +67,13 @@ impl PlanArgs {
             exact_limit_bytes: self.exact.exact_limit,
             ..ComparePlan::of_trial(trace, self.elements.rule(), shares.collect())
         };
+        let is_fine: Vec<bool> = sample.inputs.iter().map(|it| it.error.is_none()).collect();
         let measured = run.watch(&trial.trace.inputs, |watch| {
-            with_trial(&trial, request.known, watch, |measure| plan_measured(request, measure))
+            let inputs = &mut sample.inputs;
+            with_trial(&trial, request.known, inputs, watch, |it| plan_measured(request, it))
         })?;
+        let again = sample.inputs.iter().zip(is_fine).filter(|(_, was_fine)| *was_fine);
+        run.report_all(again.filter_map(|(input, _)| input.error.as_ref()));
         Ok(measured.transpose().map_err(UsageError::new)?.map_or_else(by_formula, Ok)?)
     }
 }

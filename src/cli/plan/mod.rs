@@ -7,6 +7,7 @@ mod request;
 use super::design::DesignArgs;
 use super::options::{ElementArgs, ExactLimitArgs, FormatArgs, OutputArgs, QuietArgs, ReadArgs};
 use super::run::Run;
+use super::same_file::keep_apart;
 use super::structure::structures;
 use super::units::{in_short, parse_share, parse_size, with_values};
 use super::{Outcome, UsageError};
@@ -119,9 +120,12 @@ pub(crate) fn run(args: &PlanArgs, run: &mut Run) -> Result<Outcome> {
         (sample, trace) = (Some(measured), Some(read));
     }
     request.elements = args.numbers(&request, sample.as_ref())?;
-    let plan = match trace {
-        Some(trace) => args.plan_on(run, &request, trace)?,
-        None => plan(&request).map_err(UsageError::new)?,
+    let plan = match sample.as_mut().zip(trace) {
+        Some((sample, trace)) => args.plan_on(run, &request, trace, sample)?,
+        None => {
+            keep_apart(args.output.files(), &[])?;
+            plan(&request).map_err(UsageError::new)?
+        }
     };
     let output = args.output.open(run)?;
     let style = output.style(None);

@@ -14,7 +14,7 @@ use crate::pipeline::{
 };
 use crate::trace::StopFlag;
 use std::sync::Arc;
-use std::thread;
+use std::{mem, thread};
 
 /// Compares structures on the inputs, which are one trace in time order and are decoded once; adds
 /// all packets to the `traffic` if that is wanted.
@@ -64,7 +64,7 @@ pub fn compare(
 
 /// Lets `choose` measure filters on the elements of a plan from [`ComparePlan::of_trial`]. Each value
 /// of an absent element that is asked for occurs with the probability `known`. `None` if there is
-/// nothing to measure.
+/// nothing to measure. `before` are the results of an earlier reading, which get those of this one.
 ///
 /// # Errors
 ///
@@ -72,10 +72,12 @@ pub fn compare(
 pub fn with_trial<T>(
     plan: &ComparePlan,
     known: f64,
+    before: &mut Vec<InputResult>,
     watch: &dyn Watch,
     choose: impl FnOnce(&mut Measure<'_>) -> T,
 ) -> Result<Option<T>, RunError> {
-    let (_, collected) = collect(plan, None, watch)?;
+    let (read, collected) = collect(plan, None, watch)?;
+    *before = InputResult::read_twice(mem::take(before), read.inputs, read.totals.interrupted);
     let (slices, elements) = (&collected.slices, collected.slices.first());
     let expected = Expected {
         elements: elements.and_then(|closed| closed.slice.exact),

@@ -4,9 +4,10 @@
 use super::order::{Key, Order};
 use super::results::{InputResult, Watch};
 use crate::guard::{Broken, catch_panic};
-use crate::trace::{Capture, InputFormat, Source, StopFlag, TraceError, first_time_ns};
+use crate::trace::{Capture, FileState, InputFormat, Source, StopFlag, TraceError, first_time_ns};
 use std::collections::VecDeque;
 use std::convert::Infallible;
+use std::fs;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -381,6 +382,9 @@ impl<'a, I: Input> Merge<'a, I> {
     fn end(&mut self, at: usize) {
         let Open { source, number, .. } = self.open.remove(at);
         self.begin_order();
+        // A file that is overwritten while it is read is another one for its second reading.
+        let file = &mut self.inputs[number].file;
+        *file = file.and_then(|_| fs::metadata(source.path()).ok()).map(|it| FileState::of(&it));
         if source.has_more() && !self.stop.is_set() {
             self.upcoming.push_front(Upcoming { source, number, first_ns: i64::MIN });
         }
@@ -498,7 +502,7 @@ mod tests {
 
     #[test]
     fn counters_move_while_no_packet_is_wanted() {
-        let bytes = std::fs::metadata(PATH).unwrap().len();
+        let bytes = fs::metadata(PATH).unwrap().len();
         let moved = |noted: Vec<u64>| {
             noted.last() == Some(&bytes) && noted.iter().any(|read| (1..bytes).contains(read))
         };

@@ -27,7 +27,7 @@ pub struct InputResult {
     pub remarks: Vec<String>,
     /// It is a log, which has no packets.
     pub is_log: bool,
-    /// The file that was opened; `None` for what is no regular file.
+    /// The file at the end of its reading; `None` for what is no regular file.
     #[doc(hidden)]
     pub file: Option<FileState>,
 }

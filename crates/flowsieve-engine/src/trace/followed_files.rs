@@ -931,13 +931,21 @@ fn refused(path: &Path, error: io::Error) -> TraceError {
     TraceError { path: path.to_owned(), offset: None, kind: TraceErrorKind::Io(error) }
 }
 
+/// Returns whether this is what an interrupted run left, or hidden as files are while programs write or
+/// copy them.
+#[doc(hidden)]
+pub fn is_unfinished(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    name.starts_with('.') || name.ends_with(".partial") || name.contains(".partial.")
+}
+
 /// Lists the files of a directory that may be captures, each once, in the order in which they were
 /// written; and those that cannot be looked at.
 fn list(directory: &Path) -> io::Result<(Vec<Entry>, Vec<TraceError>)> {
     let (mut entries, mut unreached) = (Vec::new(), Vec::new());
     for entry in fs::read_dir(directory)? {
         let path = entry?.path();
-        if path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b".")) {
+        if is_unfinished(&path) {
             continue;
         }
         let data = match fs::metadata(&path) {
