@@ -21,7 +21,7 @@ use flowsieve::plan::TracePlan;
 use flowsieve::planner::{recommended, weighted};
 use flowsieve::report::{CaptureDigest, CompareReport, EachReport, Grouping};
 use flowsieve::selection::Selection;
-use flowsieve::trace::Source;
+use flowsieve::trace::{FileState, Source};
 use flowsieve_engine::internal::Shown;
 use sha2::{Digest as _, Sha256};
 use std::fmt::Write as _;
@@ -242,7 +242,10 @@ pub(crate) fn run(args: &CompareArgs, run: &mut Run) -> Result<Outcome> {
         anonymized: args.od.is_anonymized(),
         counts: args.counts,
         by: args.by,
-        captures: captures.map(|input| digest_of(input, most)).collect(),
+        captures: captures
+            .zip(&comparison.inputs)
+            .map(|(input, read)| digest_of(input, read, most))
+            .collect(),
         command: run.command_line(&UNRELATED),
     };
     od.finish(run, |traffic| report.page(traffic))?;
@@ -253,10 +256,11 @@ pub(crate) fn run(args: &CompareArgs, run: &mut Run) -> Result<Outcome> {
 }
 
 /// A capture by its content. What cannot be read again, or has more bytes than this, has no digest.
-fn digest_of(input: &Source, most: u64) -> CaptureDigest {
+fn digest_of(input: &Source, read: &InputResult, most: u64) -> CaptureDigest {
     let hashed = || {
         let mut file = File::open(input.path()).ok().filter(|_| input.is_readable_twice())?;
-        file.metadata().ok().filter(|it| it.len() <= most)?;
+        let data = file.metadata().ok().filter(|it| it.len() <= most)?;
+        read.file.filter(|file| *file == FileState::of(&data))?;
         let (mut hash, mut buffer) = (Sha256::new(), vec![0; 1 << 16]);
         loop {
             match file.read(&mut buffer).ok()? {
@@ -295,7 +299,7 @@ fn each(args: &CompareArgs, run: &mut Run, plan: &ComparePlan) -> Result<Outcome
             if comparison.inputs.iter().any(|input| input.container.is_some()) {
                 let input = &alone.trace.inputs[0];
                 let most = args.digested(comparison.is_interrupted());
-                report.add(digest_of(input, most), &comparison);
+                report.add(digest_of(input, &comparison.inputs[0], most), &comparison);
             }
             all.packets += comparison.totals.packets;
             all.interrupted = comparison.totals.interrupted;

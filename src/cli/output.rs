@@ -185,9 +185,7 @@ impl Output {
         match self.out.take() {
             Some(out) => match self.put(out, ending) {
                 Err(error) if self.partials.is_minor(&error) => Ok(()),
-                put => put.with_context(|| unwritten(&self.path)).inspect_err(|_| {
-                    self.partials.keep_dropped();
-                }),
+                put => put.with_context(|| unwritten(&self.path)),
             },
             None => Ok(()),
         }

@@ -79,6 +79,12 @@ impl PageArgs {
             let provenance = page.provenance();
             for figure in page.figures() {
                 let path = folder.join(format!("{}.svg", figure.name));
+                if path.is_symlink() {
+                    anyhow::bail!(
+                        "{}: figures replace no links; choose another directory for --svg",
+                        path.shown()
+                    );
+                }
                 write_text(run, run.output(Some(&path))?, &svg::standalone(figure, &provenance))?;
             }
         }

@@ -5,7 +5,7 @@ use super::options::{FormatArgs, OutputArgs, SeedArgs, ThreadArgs};
 use super::output::{Output, unwritten};
 use super::page::PageArgs;
 use super::run::{Run, UNWRITTEN};
-use super::same_file::keep_apart;
+use super::same_file::{is_redirected_to_file, keep_apart};
 use super::say::is_seen;
 use super::{Outcome, UsageError};
 use anyhow::{Context, Result, bail};
@@ -89,7 +89,7 @@ fn names() -> Vec<&'static str> {
 pub(crate) fn run(args: &ReproduceArgs, run: &mut Run) -> Result<Outcome> {
     if args.list {
         args.format.check(&args.output)?;
-        if args.output.output.is_some() {
+        if args.output.output.is_some() || is_redirected_to_file() {
             let settings = args.settings(run)?;
             let inputs: Vec<_> = settings.captures.into_iter().chain(settings.words).collect();
             keep_apart(args.output.files(), &inputs)?;

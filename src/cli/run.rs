@@ -302,6 +302,8 @@ impl Run {
         let problems = inputs.iter().filter_map(|input| input.error.as_ref());
         self.unreported = problems.map(ToString::to_string).collect();
         self.set_interrupted(interrupted);
+        // If one result cannot be written, the work for the others is not lost.
+        self.partials.keep_dropped();
         Ok(())
     }
 

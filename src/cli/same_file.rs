@@ -103,7 +103,12 @@ pub(crate) fn keep_apart<'a>(
     written: impl IntoIterator<Item = (&'a str, Option<&'a Path>)>,
     inputs: &[PathBuf],
 ) -> Result<(), UsageError> {
-    let inputs: Vec<FileId> = inputs.iter().filter_map(|input| FileId::of_input(input)).collect();
+    // A followed directory is not expanded.
+    let files = inputs.iter().flat_map(|input| {
+        fs::read_dir(input).into_iter().flatten().flatten().map(|entry| entry.path())
+    });
+    let inputs: Vec<FileId> =
+        inputs.iter().cloned().chain(files).filter_map(|input| FileId::of_input(&input)).collect();
     let written: Vec<_> = written.into_iter().collect();
     let figures = written.iter().filter(|(name, _)| *name == FIGURES);
     let figures: Vec<_> = figures.filter_map(|(_, path)| fs::canonicalize((*path)?).ok()).collect();

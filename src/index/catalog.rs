@@ -484,7 +484,7 @@ impl Catalog {
             return Err(IndexError::io(&path)(error));
         }
         node_mark::announce(self, &[self.checksum, checksum])?;
-        disk::replace(&self.archive, CATALOG, &text)?;
+        disk::replace(&self.archive, CATALOG, self.id, &text)?;
         self.checksum = checksum;
         // The catalogue is in force; otherwise the marks allow the one before it, too.
         let _ = node_mark::announce(self, &[checksum]);

@@ -6,6 +6,7 @@
 use super::IndexError;
 use super::journal::Journal;
 use super::layout::StoredFile;
+use super::node_mark::IndexId;
 use crate::hashing::Checksum;
 use crate::trace::StopFlag;
 use flowsieve_engine::internal::{Reservation, Shown};
@@ -20,9 +21,6 @@ const BUFFER: usize = 1 << 17;
 
 /// Ending of a file's name until the file replaces another one.
 const TEMPORARY: &str = ".new";
-
-/// Random characters before it.
-const RANDOM: usize = 12;
 
 /// What is wrong with bytes that were not written like this.
 pub(super) const OTHER_CHECKSUM: &str = "its checksum is another one";
@@ -180,31 +178,40 @@ pub(super) fn remove(path: &Path) -> io::Result<()> {
     fs::remove_file(path)
 }
 
-/// Puts a file in the place of another one: readers see the old one or the new one. Until then it has
-/// a name that nothing else has; what a killed writer leaves under such a name stays.
-pub(super) fn replace(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), IndexError> {
-    let path = folder.join(name);
+/// Puts a file in the place of another one: readers see the old one or the new one. Until then its
+/// name has the number of the index, which nothing else has.
+pub(super) fn replace(
+    folder: &Path,
+    name: &str,
+    id: IndexId,
+    bytes: &[u8],
+) -> Result<(), IndexError> {
+    let (path, temporary) =
+        (folder.join(name), folder.join(format!("{name}.{}{TEMPORARY}", id.text())));
     let write = || {
-        let mut named = tempfile::Builder::new();
-        named.prefix(name).suffix(TEMPORARY).rand_bytes(RANDOM);
-        // Others may read an index as they may read all files that the user makes.
-        #[cfg(unix)]
-        named.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-        step("create", &path)?;
-        let mut file = named.tempfile_in(folder)?;
-        file.write_all(bytes)?;
-        sync(file.path())?;
-        step("rename", &path)?;
-        file.persist(&path).map(drop).map_err(io::Error::from)
+        // Never writes to a file that a killed writer left: somebody may have linked it.
+        match fs::remove_file(&temporary) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let written = create(&temporary).and_then(|mut file| file.write_all(bytes));
+        let written = written.and_then(|()| sync(&temporary));
+        let renamed = written
+            .and_then(|()| step("rename", &path))
+            .and_then(|()| fs::rename(&temporary, &path));
+        renamed.inspect_err(|_| {
+            let _ = fs::remove_file(&temporary);
+        })
     };
     write().map_err(IndexError::io(&path))?;
     sync_folder(folder)
 }
 
-/// Whether a file has a name that this one has until it is complete.
+/// Whether a file has a name that this one of some index has until it is complete.
 pub(super) fn is_temporary(file: &str, name: &str) -> bool {
-    let random = file.strip_prefix(name).and_then(|rest| rest.strip_suffix(TEMPORARY));
-    random.is_some_and(|it| it.len() == RANDOM && it.bytes().all(|it| it.is_ascii_alphanumeric()))
+    let rest = file.strip_prefix(name).and_then(|rest| rest.strip_prefix('.'));
+    let id = rest.and_then(|rest| rest.strip_suffix(TEMPORARY));
+    id.is_some_and(|id| id.len() == 32 && id.bytes().all(|digit| digit.is_ascii_hexdigit()))
 }
 
 /// Somebody else's file has the name of one of the index.

@@ -104,7 +104,8 @@ impl Journal {
             Some(file) => file,
             none => none.insert(disk::create(&self.path).map_err(&failed)?),
         };
-        file.write_all(&lines).map_err(failed)
+        // A power failure may leave the files that follow: then their names are on the disk, too.
+        file.write_all(&lines).and_then(|()| file.sync_data()).map_err(failed)
     }
 
     /// Forgets all files: the catalogue names them, or they are deleted.

@@ -45,11 +45,16 @@ impl IndexId {
         })?;
         Ok(Self(u128::from_le_bytes(bytes)))
     }
+
+    /// Its 32 hexadecimal digits.
+    pub(super) fn text(self) -> String {
+        format!("{:032x}", self.0)
+    }
 }
 
 impl Serialize for IndexId {
     fn serialize<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
-        out.serialize_str(&format!("{:032x}", self.0))
+        out.serialize_str(&self.text())
     }
 }
 
@@ -179,7 +184,7 @@ pub(super) fn write(catalog: &Catalog, node: usize, catalogs: &[u64]) -> Result<
     let text = serde_json::to_vec(&NodeMark::new(catalog, node, catalogs)?);
     let mut text = text.map_err(|error| IndexError::io(&folder.join(MARK))(error.into()))?;
     text.push(b'\n');
-    disk::replace(&folder, MARK, &text)
+    disk::replace(&folder, MARK, catalog.id, &text)
 }
 
 /// Marks the nodes that were copied with the archive's folder as its own.

@@ -285,7 +285,15 @@ impl IndexWriter {
             let _ = self.delete_folders(entry.id);
         })?;
         // The regions may be of other bytes than the digest.
-        let has_changed = state.is_some_and(|state| state.has_changed(&path));
+        let is_other = |&(digest, bytes): &(u128, u64)| {
+            disk::content_up_to(&path, bytes, &watch.stop())
+                .is_ok_and(|now| now.is_some_and(|now| now != (digest, bytes)))
+        };
+        let has_changed = state.is_some_and(|state| {
+            state.has_changed(&path)
+                || (FileState::of(&path) != Some(state)
+                    && content.as_ref().ok().and_then(Option::as_ref).is_some_and(is_other))
+        });
         let damage = gathered.error.as_ref().map(ToString::to_string);
         let is_new = self.known.values().all(|known| !known.is_at(&path));
         // A capture is known from now on, even if nothing precedes the damage.

@@ -131,6 +131,8 @@ pub(super) fn explained_columns() -> Columns<Explained> {
         .doc("answers")
         .field("interrupted", |explained| explained.interrupted)
         .doc("a signal ended the search: there may be more answers")
+        .field("complete", |explained| explained.problems.is_empty() && !explained.interrupted)
+        .doc("all of the index could be searched")
         .field("segments", |explained| explained.segments)
         .doc("segments in the index")
         .field("segments_ruled_out", |explained| explained.segments_ruled_out)

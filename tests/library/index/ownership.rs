@@ -441,7 +441,8 @@ fn a_build_replaces_no_file_that_is_only_called_like_its_own() {
         fs::remove_file(folder.join(name)).unwrap();
     }
     // What a killed build left is in nobody's way, and stays.
-    for name in ["catalog.jsona1B2c3D4e5F6.new", "node/node.jsona1B2c3D4e5F6.new"] {
+    for name in ["catalog.json", "node/node.json"] {
+        let name = &format!("{name}.{:032x}.new", 0xa1b2_u32);
         fs::write(folder.join(name), "{\"sch").unwrap();
         drop(create("folder", &[]).unwrap());
         assert!(folder.join(name).exists());

@@ -382,9 +382,9 @@ impl<'a, I: Input> Merge<'a, I> {
     fn end(&mut self, at: usize) {
         let Open { source, number, .. } = self.open.remove(at);
         self.begin_order();
-        // A file that is overwritten while it is read is another one for its second reading.
-        let file = &mut self.inputs[number].file;
-        *file = file.and_then(|_| fs::metadata(source.path()).ok()).map(|it| FileState::of(&it));
+        let result = &mut self.inputs[number];
+        let at_end = result.file.and_then(|_| fs::metadata(source.path()).ok());
+        result.file_at_end = at_end.map(|data| FileState::of(&data));
         if source.has_more() && !self.stop.is_set() {
             self.upcoming.push_front(Upcoming { source, number, first_ns: i64::MIN });
         }

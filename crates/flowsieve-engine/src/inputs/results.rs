@@ -27,9 +27,12 @@ pub struct InputResult {
     pub remarks: Vec<String>,
     /// It is a log, which has no packets.
     pub is_log: bool,
-    /// The file at the end of its reading; `None` for what is no regular file.
+    /// The file that was opened; `None` for what is no regular file.
     #[doc(hidden)]
     pub file: Option<FileState>,
+    /// The same at the end of its reading.
+    #[doc(hidden)]
+    pub file_at_end: Option<FileState>,
 }
 
 impl InputResult {
@@ -56,7 +59,8 @@ impl InputResult {
         interrupted: bool,
     ) -> Vec<Self> {
         for (result, other) in results.iter_mut().zip(other) {
-            let is_same = result.file == other.file && result.packets == other.packets;
+            let is_same = [result.file, result.file_at_end].map(|it| it == other.file) == [true; 2]
+                && result.packets == other.packets;
             result.error = result.error.take().or(other.error).or_else(|| {
                 let path = (!is_same && !interrupted).then(|| result.path.clone())?;
                 Some(TraceError { path, offset: None, kind: TraceErrorKind::Changed })
