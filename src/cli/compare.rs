@@ -248,10 +248,10 @@ pub(crate) fn run(args: &CompareArgs, run: &mut Run) -> Result<Outcome> {
             .collect(),
         command: run.command_line(&UNRELATED),
     };
-    od.finish(run, |traffic| report.page(traffic))?;
     let style = output.style(None);
     run.commit(report.write(args.format.format, style, output).context(UNWRITTEN)?)?;
     args.output.write_summary(run, || report.summary())?;
+    od.finish(run, |traffic| report.page(traffic))?;
     Ok(run.end(&comparison, args.speech, PARTIAL))
 }
 
@@ -310,10 +310,10 @@ fn each(args: &CompareArgs, run: &mut Run, plan: &ComparePlan) -> Result<Outcome
         }
         Ok(all)
     })?;
-    od.finish(run, |_| report.page())?;
     let style = output.style(None);
     run.commit(report.write(args.format.format, style, output).context(UNWRITTEN)?)?;
     args.output.write_summary(run, || report.document())?;
+    od.finish(run, |_| report.page())?;
     Ok(run.end(&all, args.speech, PARTIAL))
 }
 

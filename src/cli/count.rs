@@ -188,9 +188,9 @@ pub(crate) fn run(args: &CountArgs, run: &mut Run) -> Result<Outcome> {
     let (report, page) = sinks;
     let page = page.unwrap_or_default();
     let who = who.map(TopObserver::finish).unwrap_or_default();
-    od.finish(run, |traffic| page.finish(&parameters, &summary, traffic, &who))?;
     run.commit(report.finish(&summary).context(UNWRITTEN)?)?;
     args.output.write_summary(run, || count_summary(&parameters, &summary))?;
+    od.finish(run, |traffic| page.finish(&parameters, &summary, traffic, &who))?;
     let what = match &args.save_filter {
         Some(path) => format!("{PARTIAL}; {} was not saved", path.shown()),
         None => PARTIAL.to_owned(),

@@ -358,8 +358,10 @@ impl Output {
 
 impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.is_begun = true;
-        self.attempt(bytes.len(), |out| out.write(bytes))
+        let written = self.attempt(bytes.len(), |out| out.write(bytes));
+        // Part of a file that cannot grow is of no use.
+        self.is_begun = written.is_ok();
+        written
     }
 
     fn flush(&mut self) -> io::Result<()> {

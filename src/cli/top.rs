@@ -139,10 +139,10 @@ pub(crate) fn run(args: &TopArgs, run: &mut Run) -> Result<Outcome> {
     let mut sinks = (report.context(UNWRITTEN)?, args.page.is_wanted().then(TopPage::default));
     let summary = run.read(&plan.trace.inputs, |watch| top(&plan, &mut sinks, watch))?;
     let (report, page) = sinks;
+    run.commit(report.finish(&summary).context(UNWRITTEN)?)?;
     if let Some(page) = page {
         args.page.write(run, html, page.finish(&plan, &summary))?;
     }
-    run.commit(report.finish(&summary).context(UNWRITTEN)?)?;
     args.output.write_summary(run, || top_summary(&plan, &summary))?;
     Ok(run.end(&summary, args.speech, PARTIAL))
 }

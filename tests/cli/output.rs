@@ -254,8 +254,13 @@ fn a_result_that_cannot_be_written_takes_no_other_with_it() {
     let line = ["count", capture, "--format", "csv", "-o", path.to_str().unwrap()];
     let run = flowsieve(&[&line[..], &["--html", "/dev/full"]].concat());
     assert_eq!(run.code, Some(1), "{}", run.err);
-    let partial = folder.path().join("result.csv.partial");
-    assert_eq!(fs::read_to_string(partial).unwrap(), slices(&[capture]));
+    assert_eq!(fs::read_to_string(&path).unwrap(), slices(&[capture]));
+    // What had its turn before keeps its name; what comes later is kept as a part.
+    let kept = folder.path().join("kept.pcap");
+    let line = ["dedup", capture, "-w", kept.to_str().unwrap(), "--dropped", "/dev/full"];
+    let run = flowsieve(&line);
+    assert_eq!(run.code, Some(1), "{}", run.err);
+    assert!(names_in(folder.path()).iter().any(|name| name.starts_with("kept.pcap")));
 }
 
 /// A link to an open file must not be replaced, nor what others have written to that file.

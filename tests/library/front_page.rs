@@ -12,7 +12,11 @@ use std::time::Duration;
 
 const PATHS: [&str; 2] = ["traces/generated.pcap", "traces/netns-dns.pcap"];
 
-fn inputs_and_totals(counted: &Counted) -> String {
+/// All but which files were read.
+fn inputs_and_totals(counted: &mut Counted) -> String {
+    for input in &mut counted.summary.inputs {
+        (input.file, input.file_at_end) = (None, None);
+    }
     format!("{:?}", counted.summary)
 }
 
@@ -29,8 +33,8 @@ fn the_defaults_are_those_of_the_command_line() {
 #[test]
 fn captures_from_readers_count_like_those_from_files() {
     let ordered = |count: Count| {
-        let counted = count.slice(Duration::from_millis(500)).threads(3).run().unwrap();
-        (counted.slices.clone(), inputs_and_totals(&counted))
+        let mut counted = count.slice(Duration::from_millis(500)).threads(3).run().unwrap();
+        (counted.slices.clone(), inputs_and_totals(&mut counted))
     };
     let readers = || PATHS.map(|path| Source::reader(path, Cursor::new(fs::read(path).unwrap())));
     assert_eq!(ordered(Count::of(readers())), ordered(Count::of(PATHS)));

@@ -102,9 +102,11 @@ fn spare_index(
         }
         captures => captures.unwrap_or_default(),
     };
-    let mut captures: Vec<PathBuf> = captures.into_iter().map(|entry| entry.path).collect();
-    // Standard output has no name that tells where it is.
-    captures.push(archive.to_owned());
+    let captures: Vec<PathBuf> = captures.into_iter().map(|entry| entry.path).collect();
+    if is_redirected_to_file() {
+        // Standard output has no name that tells where it is.
+        keep_apart([("--output", None)], &[archive.to_owned()])?;
+    }
     keep_apart(written.iter().copied(), &inputs(&captures))?;
     let nodes = (0..catalog.nodes.len()).map(|node| catalog.node_folder(node));
     let folders: Vec<PathBuf> = nodes
