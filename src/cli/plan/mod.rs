@@ -120,12 +120,11 @@ pub(crate) fn run(args: &PlanArgs, run: &mut Run) -> Result<Outcome> {
         (sample, trace) = (Some(measured), Some(read));
     }
     request.elements = args.numbers(&request, sample.as_ref())?;
-    let plan = match sample.as_mut().zip(trace) {
-        Some((sample, trace)) => args.plan_on(run, &request, trace, sample)?,
-        None => {
-            keep_apart(args.output.files(), &[])?;
-            plan(&request).map_err(UsageError::new)?
-        }
+    let plan = if let Some((sample, trace)) = sample.as_mut().zip(trace) {
+        args.plan_on(run, &request, trace, sample)?
+    } else {
+        keep_apart(args.output.files(), &[])?;
+        plan(&request).map_err(UsageError::new)?
     };
     let output = args.output.open(run)?;
     let style = output.style(None);
