@@ -28,9 +28,9 @@ NAMES = {
     NUMBER: """estimate std_error new_std_error rel_error observed_fpr paper formula measured distance share mean lost worst bias rms
         mean_a_value mean_a_low mean_a_high mean_b_value mean_b_low mean_b_high difference difference_low difference_high
         difference_low_joint difference_high_joint""",
-    FLAG: "exact_over_limit saturated revised out_of_range partial fits exceeds_memory best_raw best_estimate matters hopeless is_time held_since_start",
+    FLAG: "full complete exact_over_limit saturated revised out_of_range partial fits exceeds_memory best_raw best_estimate matters hopeless is_time held_since_start",
     TEXT: """origin destination filter structure attributes negatives experiment label unit agreement verdict src dst domain
-        community_id ended note key certainty capture sha256 count a b hash_variant formula_verdict""",
+        community_id ended note key certainty capture sha256 count a b hash_variant formula_verdict estimand captures command""",
 }
 KINDS = {name: kind for kind, names in NAMES.items() for name in names.split()}
 

@@ -326,10 +326,15 @@ impl FileState {
         Some(Self { id, length: data.len(), changed })
     }
 
-    /// Whether the bytes of then may be others now: it is another file, or not only longer.
+    /// Whether the bytes of then are others now: it is another file, or shorter, or as long and was
+    /// written to. A longer one, and one of which only the names or rights changed, may have the same.
     pub(super) fn has_changed(self, path: &Path) -> bool {
-        Self::of(path)
-            .is_none_or(|now| now != self && (now.id != self.id || now.length <= self.length))
+        Self::of(path).is_none_or(|now| {
+            let is_written = now.changed[..2] != self.changed[..2];
+            now.id != self.id
+                || now.length < self.length
+                || (now.length == self.length && is_written)
+        })
     }
 }
 
@@ -364,6 +369,27 @@ pub(super) fn content_up_to(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn a_file_has_changed_if_it_was_written_to_but_not_if_it_has_another_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("capture");
+        fs::write(&path, b"first").unwrap();
+        let state = FileState::of(&path).unwrap();
+        fs::hard_link(&path, folder.path().join("copy")).unwrap();
+        assert!(!state.has_changed(&path));
+        let file = File::options().append(true).open(&path).unwrap();
+        (&file).write_all(b" and more").unwrap();
+        assert!(!state.has_changed(&path));
+        file.set_len(5).unwrap();
+        file.set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
+        assert!(state.has_changed(&path));
+        file.set_len(4).unwrap();
+        assert!(FileState::of(&path).is_some() && state.has_changed(&path));
+        fs::remove_file(&path).unwrap();
+        assert!(state.has_changed(&path));
+    }
 
     #[test]
     fn a_file_that_cannot_be_deleted_stays_in_the_journal() {

@@ -93,7 +93,10 @@ pub(super) fn make(
         locks.push(lock(&folder)?);
         check_node(archive, &folder)?;
         catalog.nodes.push(node);
-        node_mark::write(&catalog, catalog.nodes.len() - 1, &[])?;
+    }
+    // A mark makes a folder this index's, so it comes when all folders can be had.
+    for node in 0..catalog.nodes.len() {
+        node_mark::write(&catalog, node, &[])?;
     }
     Ok((catalog, locks))
 }

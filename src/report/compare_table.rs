@@ -428,7 +428,13 @@ pub(super) fn write_markup(
                 match near {
                     Some(near) => {
                         let name = escaped(&pair[near].name().to_uppercase());
-                        format!("{name}, {}/{} seeds", it.seeds_nearer[near], it.seeds)
+                        let by = if it.seeds < 2 {
+                            bare(it.difference.value.abs())
+                        } else {
+                            points(it.difference)
+                        };
+                        let of = it.seeds_nearer[near];
+                        format!("{name} by {by}, {of}/{} seeds", it.seeds)
                     }
                     None => format!("{}, {} seeds", row_of.word(it.verdict), it.seeds),
                 }
@@ -476,7 +482,7 @@ fn caption(report: &CompareReport<'_>) -> String {
             probes_words(report),
             seeds_rule(report)
         ),
-        "Bold: not worse than the best (paired t tests, 5 % in all).".to_owned(),
+        "Bold: not worse than the best (paired t tests, 5 % in all). Nearer by: points, 95 % interval of the difference paired by seed.".to_owned(),
     ];
     sentences.extend(floor_sentence(&report.comparison.floors(report.plan), report.plan));
     sentences.extend(digests(&report.captures).map(|digest| format!("{digest}.")));

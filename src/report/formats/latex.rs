@@ -8,7 +8,7 @@ use std::io::{self, Write};
 
 pub(in crate::report) const FORMAT: ReportFormat = ReportFormat {
     name: "latex",
-    help: "The rows of the CSV as a table in LaTeX",
+    help: "The rows of the CSV as a table in LaTeX; of compare a table for a paper",
     begin: || Box::new(Latex),
     ..super::csv::FORMAT
 };

@@ -451,6 +451,17 @@ fn a_build_replaces_no_file_that_is_only_called_like_its_own() {
     }
 }
 
+#[test]
+fn a_build_that_cannot_have_all_nodes_marks_none() {
+    let place = Place::with_nodes(&[]);
+    fs::write(place.at("file"), "mine").unwrap();
+    for nodes in [["x", "x"], ["x", "file/x"]] {
+        let nodes = nodes.map(|node| place.at(node));
+        IndexWriter::create(&place.at("new"), settings(FilterKind::Subset, 1), &nodes).unwrap_err();
+        assert!(!place.at("x/node.json").exists());
+    }
+}
+
 /// Nothing tells whether a folder is a node of which the catalogue names no file.
 #[test]
 fn a_folder_without_evidence_is_adopted_only_if_it_is_empty() {
