@@ -17,7 +17,8 @@ pub(crate) struct Replaced {
 }
 
 impl Replaced {
-    /// Locks that of the files which is replaced, so that no other command replaces it meanwhile.
+    /// Locks the one of these files that will be replaced, so that no other command replaces it.
+    /// Returns `None` if none of them will be.
     pub(crate) fn lock(files: &[PathBuf], written: Option<&Path>) -> Result<Option<Self>> {
         let written = written.and_then(FileId::of);
         let is_replaced = |path: &&PathBuf| path.is_file() && FileId::of(path) == written;
@@ -36,7 +37,7 @@ impl Replaced {
         Ok(Some(Self { path: path.clone(), _file: file, state }))
     }
 
-    /// Whether nobody has changed the file since it was locked.
+    /// Returns whether nobody has changed the file since it was locked.
     pub(crate) fn is_same(&self) -> bool {
         fs::metadata(&self.path).is_ok_and(|data| FileState::of(&data) == self.state)
     }

@@ -90,7 +90,7 @@ impl FileId {
     }
 }
 
-/// Whether standard output goes to a file.
+/// Returns whether standard output goes to a file.
 pub(crate) fn is_redirected_to_file() -> bool {
     let output = FileId::of_output(Path::new("-"));
     output.is_some_and(|output| output != FileId::Standard)

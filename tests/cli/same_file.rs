@@ -256,6 +256,17 @@ fn figures_replace_neither_inputs_nor_other_results() {
     fs::remove_file(&skipped).unwrap();
     std::os::unix::fs::symlink(&path, &skipped).unwrap();
     refused(&count, Path::new(&path), "is an input");
+    fs::remove_file(&skipped).unwrap();
+    // A link among them stays, and so does the file where it leads.
+    let (precious, figure) = (at("precious.txt"), fs::read_dir(&figures).unwrap().next().unwrap());
+    let figure = figure.unwrap().path();
+    fs::write(&precious, "mine").unwrap();
+    fs::remove_file(&figure).unwrap();
+    std::os::unix::fs::symlink(&precious, &figure).unwrap();
+    let run = flowsieve(&count);
+    assert_eq!(run.code, Some(1), "{}", run.err);
+    assert!(run.sentence().contains("figures replace no links"), "{}", run.err);
+    assert_eq!(fs::read_to_string(&precious).unwrap(), "mine");
     let archive = at("archive");
     assert_eq!(flowsieve(&["index", "build", "-q", &archive, &path]).code, Some(0));
     let line = ["count", &path, "--svg", &archive];

@@ -234,7 +234,7 @@ impl CountKind {
         }
     }
 
-    /// What its error is a mean of.
+    /// Describes the quantity whose mean is the error.
     pub const fn estimand(self) -> &'static str {
         match self {
             Self::Raw => "mean over slices of |count - exact| / exact",

@@ -104,3 +104,37 @@ impl Watch for StopFlag {
 impl Watch for () {
     fn progress(&self, _: u64, _: u64) {}
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
+
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn a_file_that_changes_before_or_during_its_second_reading_is_a_problem() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("capture");
+        let state = |bytes: &[u8]| {
+            fs::write(&path, bytes).unwrap();
+            Some(FileState::of(&fs::metadata(&path).unwrap()))
+        };
+        let (before, after) = (state(b"first"), state(b"another"));
+        let read = |file, file_at_end, packets| InputResult {
+            path: path.clone(),
+            file,
+            file_at_end,
+            packets,
+            ..InputResult::default()
+        };
+        let is_fine = |second| {
+            let first = vec![read(before, before, 7)];
+            InputResult::read_twice(vec![second], first, false)[0].error.is_none()
+        };
+        assert!(is_fine(read(before, before, 7)));
+        assert!(!is_fine(read(after, after, 7)));
+        assert!(!is_fine(read(before, after, 7)));
+        assert!(!is_fine(read(before, before, 6)));
+    }
+}

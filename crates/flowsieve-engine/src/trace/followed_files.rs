@@ -365,7 +365,7 @@ pub(super) struct FollowedFiles {
     headless: HashMap<FileId, (PathBuf, String)>,
     /// Files that could not be read when they were looked at.
     unreadable: Vec<TraceError>,
-    /// What could not even be looked at the last time: files, or the directory.
+    /// Files, or the directory, that could not be looked at the last time.
     unreached: Vec<TraceError>,
     remarks: Vec<String>,
 }
