@@ -168,6 +168,46 @@ fn counts_have_no_bias_where_a_wrong_line_or_dependent_places_would_give_one() {
     }
 }
 
+/// The order in which elements are first seen decides which of them are counted, but neither the
+/// mean nor the error that is stated, nor how often the bounds hold.
+#[test]
+fn counts_hold_in_every_order_of_first_sightings() {
+    let orders: [(&str, fn(u64) -> u64); 5] = [
+        ("ascending", |number| number),
+        ("descending", |number| !number),
+        ("last bits first", u64::reverse_bits),
+        ("by another digest", split_mix),
+        ("even before odd", |number| number.rotate_right(1)),
+    ];
+    for (bytes, elements, runs) in [(64, 3_000, 800), (512, 2_000, 800), (4096, 60_000, 40)] {
+        let mut filter = HalvingLines::new(shape(bytes), 4);
+        for (order, key) in orders {
+            let mut numbers: Vec<u64> = (0..elements).collect();
+            numbers.sort_unstable_by_key(|&number| key(number));
+            let (mut sum, mut squares, mut stated, mut held) = (0.0, 0.0, 0.0, 0.0);
+            for seed in 0..runs {
+                filter.clear();
+                let all: Vec<Digest> = numbers.iter().map(|&number| digest(seed, number)).collect();
+                filter.insert_all(&all, &mut Vec::<()>::new());
+                let estimate = filter.estimate();
+                let error = estimate.distinct / elements as f64 - 1.0;
+                sum += error;
+                squares += error * error;
+                stated += estimate.variance / (elements * elements) as f64;
+                let bounds = estimate.lower()..=estimate.upper().unwrap();
+                held += f64::from(u8::from(bounds.contains(&elements)));
+            }
+            let (mean, error) = (sum / runs as f64, f64::sqrt(squares) / runs as f64);
+            let held = held / runs as f64;
+            println!("{bytes} B, {order}: {mean:+.5} ± {error:.5}, {held:.3} within bounds");
+            assert!(mean.abs() < 4.0 * error, "{bytes} B, {order}: {mean} ± {error}");
+            assert!((0.6..1.5).contains(&(squares / stated)), "{order}: {squares} {stated}");
+            let noise = f64::sqrt(0.95 * 0.05 / runs as f64);
+            assert!(held > 0.95 - 4.0 * noise, "{bytes} B, {order}: {held}");
+        }
+    }
+}
+
 /// The bits of an element in the generations, and its window, are as those of different elements,
 /// also among the elements of one line.
 #[test]
