@@ -4,7 +4,7 @@ use super::od::OdArgs;
 use super::options::{
     ExactLimitArgs, FormatArgs, OutputArgs, SeedArgs, SpeechArgs, ThreadArgs, TraceArgs, one_of,
 };
-use super::run::{PARTIAL, Reading, Run, UNWRITTEN};
+use super::run::{PARTIAL, Reading, Run, UNWRITTEN, all_written};
 use super::same_file::keep_apart;
 use super::structure::{contenders, contenders_or_all};
 use super::units::{in_short, parse_share, parse_size, with_values};
@@ -21,11 +21,11 @@ use flowsieve::plan::TracePlan;
 use flowsieve::planner::{recommended, weighted};
 use flowsieve::report::{CaptureDigest, CompareReport, EachReport, Grouping};
 use flowsieve::selection::Selection;
-use flowsieve::trace::{FileState, Source};
+use flowsieve::trace::{FileState, Source, StopFlag};
 use flowsieve_engine::internal::Shown;
 use sha2::{Digest as _, Sha256};
 use std::fmt::Write as _;
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::Read as _;
 use std::path::PathBuf;
 
@@ -235,6 +235,7 @@ pub(crate) fn run(args: &CompareArgs, run: &mut Run) -> Result<Outcome> {
     let comparison =
         run.read(&plan.trace.inputs, |watch| compare(&plan, od.traffic.as_mut(), watch))?;
     let most = args.digested(comparison.is_interrupted());
+    // Directories with problems come first among the inputs.
     let captures = plan.trace.inputs.iter();
     let report = CompareReport {
         plan: &plan,
@@ -243,31 +244,34 @@ pub(crate) fn run(args: &CompareArgs, run: &mut Run) -> Result<Outcome> {
         counts: args.counts,
         by: args.by,
         captures: captures
-            .zip(&comparison.inputs)
-            .map(|(input, read)| digest_of(input, read, most))
+            .zip(&comparison.inputs[comparison.inputs.len() - plan.trace.inputs.len()..])
+            .map(|(input, read)| digest_of(input, read, most, run.stop()))
             .collect(),
         command: run.command_line(&UNRELATED),
     };
     let style = output.style(None);
-    run.commit(report.write(args.format.format, style, output).context(UNWRITTEN)?)?;
-    args.output.write_summary(run, || report.summary())?;
-    od.finish(run, |traffic| report.page(traffic))?;
+    let written = report.write(args.format.format, style, output).context(UNWRITTEN);
+    all_written([
+        args.output.finish(run, written, || report.summary()),
+        od.finish(run, |traffic| report.page(traffic)),
+    ])?;
     Ok(run.end(&comparison, args.speech, PARTIAL))
 }
 
-/// A capture by its content. What cannot be read again, or has more bytes than this, has no digest.
-fn digest_of(input: &Source, read: &InputResult, most: u64) -> CaptureDigest {
+/// A capture by its content. It has no digest if it cannot be read again, has more bytes than this,
+/// changes meanwhile, or the run is to stop.
+fn digest_of(input: &Source, read: &InputResult, most: u64, stop: &StopFlag) -> CaptureDigest {
     let hashed = || {
         let mut file = File::open(input.path()).ok().filter(|_| input.is_readable_twice())?;
         let data = file.metadata().ok().filter(|it| it.len() <= most)?;
-        read.file.filter(|file| *file == FileState::of(&data))?;
+        let is_as_read = |data: &Metadata| read.file == Some(FileState::of(data));
         let (mut hash, mut buffer) = (Sha256::new(), vec![0; 1 << 16]);
-        loop {
-            match file.read(&mut buffer).ok()? {
-                0 => break,
-                bytes => hash.update(&buffer[..bytes]),
-            }
+        let mut bytes = usize::from(is_as_read(&data));
+        while bytes > 0 && !stop.is_set() {
+            bytes = file.read(&mut buffer).ok()?;
+            hash.update(&buffer[..bytes]);
         }
+        file.metadata().ok().filter(|data| bytes == 0 && is_as_read(data))?;
         let mut digits = String::new();
         for byte in hash.finalize() {
             write!(digits, "{byte:02x}").ok()?;
@@ -292,6 +296,7 @@ fn each(args: &CompareArgs, run: &mut Run, plan: &ComparePlan) -> Result<Outcome
         alone.trace.resolve(run.stop()).map_err(UsageError::new)?;
         plans.push(alone);
     }
+    let stop = run.stop().clone();
     let all = run.read(&plan.trace.inputs, |watch| {
         let mut all = AllRead::default();
         for alone in &plans {
@@ -299,7 +304,7 @@ fn each(args: &CompareArgs, run: &mut Run, plan: &ComparePlan) -> Result<Outcome
             if comparison.inputs.iter().any(|input| input.container.is_some()) {
                 let input = &alone.trace.inputs[0];
                 let most = args.digested(comparison.is_interrupted());
-                report.add(digest_of(input, &comparison.inputs[0], most), &comparison);
+                report.add(digest_of(input, &comparison.inputs[0], most, &stop), &comparison);
             }
             all.packets += comparison.totals.packets;
             all.interrupted = comparison.totals.interrupted;
@@ -475,5 +480,45 @@ impl ConditionArgs {
         sizes
             .map(Sizes::Total)
             .ok_or_else(|| UsageError::new("--memory is auto, or sizes; --memory 192,3KiB works"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write as _;
+    use std::time::Duration;
+
+    #[test]
+    fn a_capture_that_is_not_as_it_was_read_has_no_digest() {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(b"a capture").unwrap();
+        let input = Source::from(file.path().to_owned());
+        let read = |file: &File| InputResult {
+            file: Some(FileState::of(&file.metadata().unwrap())),
+            ..InputResult::default()
+        };
+        let as_it_was = read(file.as_file());
+        let sha256 = |read, stop: &StopFlag| digest_of(&input, read, u64::MAX, stop).sha256;
+        let stop = StopFlag::default();
+        assert!(sha256(&as_it_was, &stop).unwrap().starts_with("53088c07"));
+        file.write_all(b", and more").unwrap();
+        assert_eq!(sha256(&as_it_was, &stop), None);
+        let now = read(file.as_file());
+        assert!(sha256(&now, &stop).is_some());
+        // It changes while it is hashed: a file of so many bytes takes longer than that.
+        file.as_file().set_len(1 << 29).unwrap();
+        let long = read(file.as_file());
+        let changed = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                std::thread::sleep(Duration::from_millis(50));
+                file.as_file().set_len((1 << 29) + 1).unwrap();
+            });
+            sha256(&long, &stop)
+        });
+        assert_eq!(changed, None);
+        let (now, stopped) = (read(file.as_file()), StopFlag::default());
+        stopped.set();
+        assert_eq!(sha256(&now, &stopped), None);
     }
 }

@@ -7,9 +7,9 @@ use super::options::{
     ExactArgs, FormatArgs, LiveArgs, OutputArgs, RowsArgs, SeedArgs, SpeechArgs, ThreadArgs,
     TraceArgs,
 };
-use super::output::{Ending, Output, is_standard_output};
+use super::output::{Ending, Output, is_standard_output, is_written_at_once};
 use super::replaced::Replaced;
-use super::run::{PARTIAL, Run, UNWRITTEN};
+use super::run::{PARTIAL, Run, UNWRITTEN, all_written};
 use super::same_file::keep_apart;
 use super::say::say;
 use super::structure::structures;
@@ -182,15 +182,18 @@ pub(crate) fn run(args: &CountArgs, run: &mut Run) -> Result<Outcome> {
     let is_read = summary.totals.complete && !run.has_problems();
     summary.totals.complete &= label.is_complete;
     let saved = saved.filter(|_| !summary.totals.interrupted);
-    if let Some((filter, output)) = summary.filter.take().zip(saved) {
-        CountArgs::save(run, filter, output, (label, is_read), replaced)?;
-    }
+    let saved = summary.filter.take().zip(saved);
     let (report, page) = sinks;
     let page = page.unwrap_or_default();
     let who = who.map(TopObserver::finish).unwrap_or_default();
-    run.commit(report.finish(&summary).context(UNWRITTEN)?)?;
-    args.output.write_summary(run, || count_summary(&parameters, &summary))?;
-    od.finish(run, |traffic| page.finish(&parameters, &summary, traffic, &who))?;
+    let written = report.finish(&summary).context(UNWRITTEN);
+    all_written([
+        args.output.finish(run, written, || count_summary(&parameters, &summary)),
+        saved.map_or(Ok(()), |(filter, output)| {
+            CountArgs::save(run, filter, output, (label, is_read), replaced)
+        }),
+        od.finish(run, |traffic| page.finish(&parameters, &summary, traffic, &who)),
+    ])?;
     let what = match &args.save_filter {
         Some(path) => format!("{PARTIAL}; {} was not saved", path.shown()),
         None => PARTIAL.to_owned(),
@@ -288,7 +291,9 @@ impl CountArgs {
         let [output, summary] = self.output.files();
         keep_apart([output, summary, html, svg, pairs, saved], &self.od.with_key(inputs))?;
         // Only the saved filter may take the place of that from which the count goes on.
-        keep_apart([output, summary, html, svg, pairs], self.filter.continued.as_slice())?;
+        let saved = saved.1.is_some_and(is_written_at_once).then_some(saved);
+        let results = [output, summary, html, svg, pairs].into_iter().chain(saved);
+        keep_apart(results, self.filter.continued.as_slice())?;
         let slicing = self.trace.slicing();
         let kind = self.trace.elements.element;
         let (counter, shards) = match continued {

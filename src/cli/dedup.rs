@@ -214,9 +214,8 @@ pub(crate) fn run(args: &DedupArgs, run: &mut Run) -> Result<Outcome> {
     let report = DedupReport { plan: &plan, summary: &summary, anonymized: key.is_some() };
     let style = output.style(args.rows.shown());
     let reported = report.write(args.format.format, style, &mut output);
-    reported.context("cannot write the summary")?;
-    run.commit(output)?;
-    args.output.write_summary(run, || report.summary())?;
+    let reported = reported.map(|()| output).context("cannot write the summary");
+    args.output.finish(run, reported, || report.summary())?;
     run.problems(&summary.inputs);
     run.note(files.losses(&written, single));
     run.say_notes();

@@ -113,8 +113,8 @@ pub(crate) fn run(args: &ExportArgs, run: &mut Run) -> Result<Outcome> {
     rows.begin(output).context(UNWRITTEN)?;
     let summary = run.read(&plan.trace.inputs, |watch| export(&plan, &mut rows, watch))?;
     let report = rows.report.context(UNWRITTEN)?;
-    run.commit(report.finish(&summary).context(UNWRITTEN)?)?;
-    args.output.write_summary(run, || export_summary(&rows.parameters, &summary))?;
+    let written = report.finish(&summary).context(UNWRITTEN);
+    args.output.finish(run, written, || export_summary(&rows.parameters, &summary))?;
     if !args.format.says_all() {
         run.note(export_shortcomings(&summary));
     }

@@ -1,7 +1,7 @@
 //! `flowsieve filter`: saved filters, looked at, asked, united and intersected.
 
 use super::options::{FormatArgs, OutputArgs};
-use super::output::{Ending, Output};
+use super::output::{Ending, Output, is_written_at_once};
 use super::replaced::Replaced;
 use super::run::{PARTIAL, Run, UNWRITTEN};
 use super::same_file::keep_apart;
@@ -412,7 +412,8 @@ fn next_line(input: &mut impl BufRead) -> io::Result<Option<Result<String, Strin
 }
 
 fn union(args: &UnionArgs, run: &mut Run) -> Result<Outcome> {
-    keep_apart([("--output", Some(args.output.as_path()))], &[])?;
+    let read = if is_written_at_once(&args.output) { &args.files[..] } else { &[] };
+    keep_apart([("--output", Some(args.output.as_path()))], read)?;
     let replaced = Replaced::lock(&args.files, Some(&args.output))?;
     let (first, others) = args.files.split_first().expect("clap asks for two");
     let mut united = load(first)?;

@@ -148,8 +148,8 @@ pub(crate) fn run(args: &FlowsArgs, run: &mut Run) -> Result<Outcome> {
         sorted.hand_on(&mut shown).context(UNWRITTEN)?;
         summary
     };
-    run.commit(shown.report.finish(&summary).context(UNWRITTEN)?)?;
-    args.output.write_summary(run, || flow_summary(&parameters, &summary))?;
+    let written = shown.report.finish(&summary).context(UNWRITTEN);
+    args.output.finish(run, written, || flow_summary(&parameters, &summary))?;
     if !args.format.format.says_all() {
         run.note(flow_shortcomings(&summary));
     }

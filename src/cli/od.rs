@@ -4,7 +4,7 @@ use super::UsageError;
 use super::anonymize_args::AnonymizeArgs;
 use super::output::{Output, unwritten};
 use super::page::PageArgs;
-use super::run::Run;
+use super::run::{Run, all_written};
 use anyhow::{Context, Result};
 use clap::Args;
 use flowsieve::anonymize::{AddressMap, AnonymizeKey};
@@ -121,15 +121,16 @@ impl Od<'_> {
             traffic.replace_addresses(|addresses| map.addresses(addresses));
         }
         let traffic = self.traffic.as_ref();
-        if self.args.page.is_wanted() {
-            self.args.page.write(run, self.html, page(traffic))?;
-        }
-        let (Some(path), Some(output), Some(traffic)) = (&self.args.out, self.matrix, traffic)
-        else {
-            return Ok(());
+        let matrix = match (&self.args.out, self.matrix, traffic) {
+            (Some(path), Some(output), Some(traffic)) => {
+                let written = traffic_table::write(traffic, format_of(path)?, output);
+                written.with_context(|| unwritten(path)).and_then(|output| run.commit(output))
+            }
+            _ => Ok(()),
         };
-        let written = traffic_table::write(traffic, format_of(path)?, output);
-        run.commit(written.with_context(|| unwritten(path))?)
+        let is_wanted = self.args.page.is_wanted();
+        let write_page = || self.args.page.write(run, self.html, page(traffic));
+        all_written([matrix, if is_wanted { write_page() } else { Ok(()) }])
     }
 }
 

@@ -5,7 +5,7 @@
 
 use super::UsageError;
 use super::output::{Output, is_shown, is_standard, is_standard_output, unwritten};
-use super::run::Run;
+use super::run::{Run, all_written};
 use super::timezone::ZoneArgs;
 use super::units::{
     TypedBound, UnitError, parse_bound, parse_delay_ns, parse_seed, parse_size, parse_width_ns,
@@ -598,6 +598,17 @@ impl OutputArgs {
     pub(super) fn open_summary(&self, run: &mut Run) -> Result<()> {
         run.summary = Output::named(&run.partials, self.summary.as_deref())?;
         Ok(())
+    }
+
+    /// Puts results in place and writes the summary, if a file is open for it.
+    pub(super) fn finish(
+        &self,
+        run: &mut Run,
+        results: Result<Output>,
+        summary: impl FnOnce() -> Summary,
+    ) -> Result<()> {
+        let written = results.and_then(|output| run.commit(output));
+        all_written([written, self.write_summary(run, summary)])
     }
 
     /// Writes the summary, if a file is open for it.

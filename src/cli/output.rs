@@ -463,6 +463,12 @@ fn is_open_file(path: &Path) -> bool {
     fs::canonicalize(folder_of(path)).is_ok_and(|folder| folder.starts_with("/proc"))
 }
 
+/// Returns whether results of this name are written where they go while they are made: to standard
+/// output, a device or an open file. A file that is replaced stays whole until the end.
+pub(crate) fn is_written_at_once(path: &Path) -> bool {
+    is_standard_output(path) || is_special(&destination(path)).is_some()
+}
+
 /// Returns `None` if a new file may take this name; otherwise whether it is a regular file.
 fn is_special(path: &Path) -> Option<bool> {
     let data = fs::metadata(path).ok()?;

@@ -2,7 +2,7 @@
 
 use super::UsageError;
 use super::output::{Output, is_standard_output};
-use super::run::Run;
+use super::run::{Run, all_written};
 use anyhow::{Context, Result};
 use clap::Args;
 use flowsieve::report::document::Document;
@@ -72,12 +72,9 @@ impl PageArgs {
     /// Writes the page and its figures where they are wanted.
     pub(crate) fn write(&self, run: &Run, html: Option<Output>, mut page: Document) -> Result<()> {
         page.command = Some(run.command_line(&[]));
-        if let Some(output) = html {
-            write_text(run, output, &html::page(&page))?;
-        }
-        if let Some(folder) = &self.svg {
-            let provenance = page.provenance();
-            for figure in page.figures() {
+        let provenance = page.provenance();
+        let figures = self.svg.iter().flat_map(|folder| {
+            page.figures().into_iter().map(|figure| {
                 let path = folder.join(format!("{}.svg", figure.name));
                 if path.is_symlink() {
                     anyhow::bail!(
@@ -85,10 +82,11 @@ impl PageArgs {
                         path.shown()
                     );
                 }
-                write_text(run, run.output(Some(&path))?, &svg::standalone(figure, &provenance))?;
-            }
-        }
-        Ok(())
+                write_text(run, run.output(Some(&path))?, &svg::standalone(figure, &provenance))
+            })
+        });
+        let html = html.map(|output| write_text(run, output, &html::page(&page)));
+        all_written(html.into_iter().chain(figures))
     }
 }
 

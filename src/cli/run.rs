@@ -484,6 +484,19 @@ pub(crate) const PARTIAL: &str = "the results hold what was read until then";
 /// Context of an error while results are written.
 pub(crate) const UNWRITTEN: &str = "cannot write the results";
 
+/// Returns the first error of several results, all of which were attempted: one that cannot be
+/// written takes no other with it. Says the other errors.
+pub(super) fn all_written(results: impl IntoIterator<Item = Result<()>>) -> Result<()> {
+    let mut errors: Vec<_> = results.into_iter().filter_map(Result::err).collect();
+    errors.sort_by_key(is_broken_pipe);
+    let mut errors = errors.into_iter();
+    let first = errors.next().map_or(Ok(()), Err);
+    for error in errors.filter(|error| !is_broken_pipe(error) && current().is_none()) {
+        say(format_args!("flowsieve: {error:#}"));
+    }
+    first
+}
+
 /// Returns whether the reader of an output has closed it.
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
     let mut causes = error.chain().filter_map(|cause| cause.downcast_ref::<io::Error>());

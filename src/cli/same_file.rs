@@ -1,16 +1,16 @@
 //! Detects names of the same file, so that no result replaces an input or another result.
 
 use super::UsageError;
-use super::output::{destination, folder_of, is_standard};
 #[cfg(unix)]
-use super::output::{is_standard_output, metadata_of};
+use super::output::metadata_of;
+use super::output::{destination, folder_of, is_standard, is_standard_output};
 use flowsieve::index::is_in_index;
 use flowsieve_engine::internal::Shown;
 #[cfg(unix)]
 use std::ffi::OsString;
 use std::fs;
 #[cfg(unix)]
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 /// Identifies a file by any of its names: symbolic links, hard links, relative paths.
@@ -21,6 +21,9 @@ pub(crate) enum FileId {
     /// Device and inode of a file that exists.
     #[cfg(unix)]
     There(u64, u64),
+    /// A block device, under any of its names.
+    #[cfg(unix)]
+    Device(u64),
     /// Device and inode of the folder of a file that does not exist yet, and its name there.
     #[cfg(unix)]
     New(u64, u64, OsString),
@@ -30,13 +33,15 @@ pub(crate) enum FileId {
 }
 
 impl FileId {
-    /// Returns the file of this name; `None` for devices and pipes, to which several may write, and
-    /// if the folder does not exist.
+    /// Returns the file or block device of this name; `None` for pipes and other devices, to which
+    /// several may write, and if the folder does not exist.
     pub(crate) fn of(path: &Path) -> Option<Self> {
         if is_standard(path) {
             return Some(Self::Standard);
         }
         match fs::metadata(path) {
+            #[cfg(unix)]
+            Ok(data) if data.file_type().is_block_device() => Some(Self::Device(data.rdev())),
             Ok(data) if !data.is_file() => None,
             #[cfg(unix)]
             Ok(data) => Some(Self::there(&data)),
@@ -112,6 +117,9 @@ pub(crate) fn keep_apart<'a>(
     let written: Vec<_> = written.into_iter().collect();
     let figures = written.iter().filter(|(name, _)| *name == FIGURES);
     let figures: Vec<_> = figures.filter_map(|(_, path)| fs::canonicalize((*path)?).ok()).collect();
+    let takes_standard_output = written
+        .iter()
+        .any(|(name, path)| CAPTURES.contains(name) && path.is_some_and(is_standard_output));
     let mut seen: Vec<(&str, FileId)> = Vec::new();
     for (name, given) in written {
         for path in files_of(name, given) {
@@ -125,11 +133,11 @@ pub(crate) fn keep_apart<'a>(
                     path.shown()
                 )));
             }
-            // A report may go where a capture goes: then it is on standard error.
-            if given.is_none() {
+            // A report leaves standard output to a capture that goes there.
+            if given.is_none() && (id == FileId::Standard || takes_standard_output) {
                 continue;
             }
-            let folder = fs::canonicalize(folder_of(&destination(&path))).ok();
+            let folder = given.and_then(|_| fs::canonicalize(folder_of(&destination(&path))).ok());
             if folder.as_ref().is_some_and(|folder| is_in_index(folder)) {
                 return Err(within_index(name, &path));
             }
@@ -138,6 +146,7 @@ pub(crate) fn keep_apart<'a>(
             let other = seen.iter().find(|(other, seen)| *seen == id && *other != name);
             let other = other.map(|(other, _)| *other).or(is_figure.then_some(FIGURES));
             if let Some(other) = other.filter(|other| *other != name) {
+                let path = if is_standard(&path) { Path::new("standard output") } else { &path };
                 return Err(UsageError::new(format!(
                     "{other} and {name} name the same file, {}; each needs one of its own",
                     path.shown()
@@ -148,6 +157,9 @@ pub(crate) fn keep_apart<'a>(
     }
     Ok(())
 }
+
+/// The options that name captures to write.
+const CAPTURES: [&str; 3] = ["-w", "--write", "--dropped"];
 
 /// The option that names a folder for figures.
 const FIGURES: &str = "--svg";
@@ -173,4 +185,28 @@ pub(crate) fn within_index(name: &str, path: &Path) -> UsageError {
         "{} is inside the directory of the index, where only the index keeps files; choose another path for {name}",
         path.shown()
     ))
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    /// Where a machine has block devices, one is the same file under each of its names.
+    #[test]
+    fn a_block_device_is_a_file() {
+        let all = fs::read_dir("/dev").unwrap().flatten().map(|entry| entry.path());
+        let is_block = |path: &PathBuf| {
+            fs::metadata(path).is_ok_and(|data| data.file_type().is_block_device())
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let link = folder.path().join("link");
+        for device in all.filter(is_block).take(2) {
+            std::os::unix::fs::symlink(&device, &link).unwrap();
+            let found = FileId::of(&device);
+            assert!(matches!(found, Some(FileId::Device(_))), "{}", device.display());
+            assert_eq!(FileId::of(&link), found);
+            fs::remove_file(&link).unwrap();
+        }
+        assert_eq!(FileId::of(Path::new("/dev/null")), None);
+    }
 }

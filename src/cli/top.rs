@@ -6,7 +6,7 @@ use super::options::{
     SliceArgs, SpeechArgs, ThreadArgs, by_name,
 };
 use super::page::PageArgs;
-use super::run::{PARTIAL, Run, UNWRITTEN};
+use super::run::{PARTIAL, Run, UNWRITTEN, all_written};
 use super::same_file::keep_apart;
 use super::units::{in_short, parse_count, parse_size, with_values};
 use super::{Outcome, UsageError};
@@ -139,11 +139,11 @@ pub(crate) fn run(args: &TopArgs, run: &mut Run) -> Result<Outcome> {
     let mut sinks = (report.context(UNWRITTEN)?, args.page.is_wanted().then(TopPage::default));
     let summary = run.read(&plan.trace.inputs, |watch| top(&plan, &mut sinks, watch))?;
     let (report, page) = sinks;
-    run.commit(report.finish(&summary).context(UNWRITTEN)?)?;
-    if let Some(page) = page {
-        args.page.write(run, html, page.finish(&plan, &summary))?;
-    }
-    args.output.write_summary(run, || top_summary(&plan, &summary))?;
+    let written = report.finish(&summary).context(UNWRITTEN);
+    all_written([
+        args.output.finish(run, written, || top_summary(&plan, &summary)),
+        page.map_or(Ok(()), |page| args.page.write(run, html, page.finish(&plan, &summary))),
+    ])?;
     Ok(run.end(&summary, args.speech, PARTIAL))
 }
 

@@ -407,6 +407,10 @@ fn every_format_says_all_that_is_needed_to_repeat_it() {
     assert_eq!(document["parameters"]["version"], "0.1.0");
     assert_eq!(document["parameters"]["where"], "ip");
     assert_eq!(document["digests"][0], json!({"capture": CAPTURE, "sha256": digest}));
+    // A directory without captures takes no other's digest.
+    let words = [&words[..], &["--format", "json", folder.path().to_str().unwrap()]].concat();
+    let with_directory: Value = serde_json::from_str(&flowsieve(&words).out).unwrap();
+    assert_eq!(with_directory["digests"][0]["sha256"], digest);
     let estimand = "mean over slices of |count - exact| / exact";
     assert_eq!(document["verdicts"][0]["estimand"], estimand);
 }

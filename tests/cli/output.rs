@@ -255,6 +255,32 @@ fn a_result_that_cannot_be_written_takes_no_other_with_it() {
     let run = flowsieve(&[&line[..], &["--html", "/dev/full"]].concat());
     assert_eq!(run.code, Some(1), "{}", run.err);
     assert_eq!(fs::read_to_string(&path).unwrap(), slices(&[capture]));
+    let name = |file: &str| folder.path().join(file).to_str().unwrap().to_owned();
+    std::os::unix::fs::symlink("x", name("distribution.svg")).unwrap();
+    let (summary, filter) = (name("summary.json"), name("filter"));
+    let (pairs, page, figures) = (name("pairs.csv"), name("page.html"), name(""));
+    let others = ["--summary", &summary, "--od", "24", "--od-out", &pairs, "--html", &page];
+    let save = ["--slice", "all", "--save-filter"];
+    for (line, written) in [
+        (&["top", capture, "--html", "/dev/full", "--summary", &summary][..], &[&summary][..]),
+        (
+            &[&["count", capture, "-o", "/dev/full"][..], &others].concat(),
+            &[&summary, &pairs, &page],
+        ),
+        (
+            &[&["count", capture, "--svg", &figures][..], &others].concat(),
+            &[&summary, &pairs, &page],
+        ),
+        (&[&["count", capture][..], &save, &["/dev/full", "--html", &page]].concat(), &[&page]),
+        (&[&["count", capture, "-o", "/dev/full"][..], &save, &[&filter]].concat(), &[&filter]),
+    ] {
+        let run = flowsieve(line);
+        assert_eq!(run.code, Some(1), "{line:?}: {}", run.err);
+        for file in written {
+            assert!(fs::metadata(file).unwrap().len() > 0, "{line:?}: {file}");
+            fs::remove_file(file).unwrap();
+        }
+    }
     // What had its turn before keeps its name; what comes later is kept as a part.
     let kept = folder.path().join("kept.pcap");
     let line = ["dedup", capture, "-w", kept.to_str().unwrap(), "--dropped", "/dev/full"];
