@@ -277,5 +277,7 @@ def _expanded(path: str, storage_options: dict[str, Any] | None) -> list[File]:
     files = sorted((name, about) for name, about in matches.items() if about["type"] != "directory")
     if not files:
         raise Error(f"{path}: no file matches this pattern", path)
-    scheme = path.split("://")[0]
-    return [File(f"{scheme}://{name}", about.get("size")) for name, about in files]
+    # Some systems leave the host out of their names, which may be another's there.
+    before, end = path.rstrip("/").removesuffix(inner), path.split("://")[0] + "://"
+    before = before if before != path.rstrip("/") else end
+    return [File(before + name, about.get("size")) for name, about in files]

@@ -50,10 +50,16 @@ def _say(lines: Iterable[str]) -> None:
 
 
 def check_output(output: str | os.PathLike[str], files: Iterable[str]) -> None:
-    """Refuses an output that is a capture, that is no regular file, or whose folder is missing."""
+    """Refuses an output that is a capture, that is no regular file, or that cannot be written."""
     path = os.path.realpath(output)
     if not os.path.isdir(os.path.dirname(path)):
         raise UsageError(f"the folder of {output} does not exist; make it first")
+    try:
+        tempfile.TemporaryFile(dir=os.path.dirname(path)).close()
+        if os.path.isfile(path):
+            open(path, "ab").close()
+    except OSError as error:
+        raise UsageError(f"{output} cannot be written ({error.strerror}); name another file with --output") from None
     if not os.path.exists(path):
         return
     if not os.path.isfile(path):
@@ -110,7 +116,9 @@ def main(words: list[str]) -> int:
         try:
             write_output(output, report)
         except OSError as error:
-            _say([f"flowsieve: {output}: the report cannot be written: {error.strerror}"])
+            _say([f"flowsieve: {output}: the report cannot be written, and follows on standard output: {error.strerror}"])
+            sys.stdout.buffer.write(report)
+            sys.stdout.buffer.flush()
             return 1
     return 0 if complete else 1
 

@@ -455,6 +455,7 @@ def test_what_cannot_be_divided_is_refused_by_name(tmp_path):
         ({"html": tmp_path / "x.html"}, "--html"),
         ({"save_filter": tmp_path / "x", "slice": "all"}, "--save-filter"),
         ({"follow": True}, "--follow"),
+        ({"summary": tmp_path / "x.json"}, "--summary"),
     ):
         with pytest.raises(fs.UsageError, match=name):
             counted_here(TRACES[0], **chosen)
@@ -584,6 +585,21 @@ class TestRemote:
         assert said[0] == f"{names[2]} is named twice; its packets are counted twice"
         assert said[1].startswith(f"{names[0]}: the file ends inside")
         assert said[2].startswith(f"{names[1]}: no such file")
+
+    def test_the_host_of_an_address_stays(self, stored):
+        fsspec = pytest.importorskip("fsspec")
+
+        class Hosts(fsspec.get_filesystem_class("memory")):
+            protocol = "hosts"
+
+            @classmethod
+            def _strip_protocol(cls, path):
+                return "/" + path.split("://")[-1].partition("/")[2].strip("/") if "://" in path else path
+
+        fsspec.register_implementation("hosts", Hosts, clobber=True)
+        for named in ("hosts://one:80/captures", "hosts://one:80/captures/", "hosts://one:80/captures/*.pcap"):
+            files = pieces.plan("count", named).files
+            assert files == sorted(f"hosts://one:80/captures/{os.path.basename(path)}" for path in TRACES)
 
     def test_they_are_divided_into_ranges(self, stored):
         assert len(pieces.plan("count", "memory://captures/generated.pcap", task_bytes=100_000).pieces) > 4

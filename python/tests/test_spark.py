@@ -158,6 +158,7 @@ def test_a_report_replaces_no_capture_and_leaves_no_name(tmp_path):
         (capture, "one of the captures"),
         (tmp_path / "missing" / "x", "does not exist"),
         (tmp_path, "no regular file"),
+        ("/proc/report", "cannot be written"),
     ]:
         with pytest.raises(fs.UsageError, match=word):
             on_spark.check_output(output, [str(capture)])

@@ -240,6 +240,7 @@ impl CountArgs {
     pub(super) fn divided(&self) -> Result<DividedRun, UsageError> {
         refuse(
             &self.trace.input.read,
+            &self.output,
             &[
                 (self.live.follow, "--follow"),
                 (self.every.is_some(), "--every"),

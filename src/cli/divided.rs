@@ -128,7 +128,16 @@ impl PiecePlan for DividedPlan {
 
 /// Refuses options that need all packets in one place, each with whether it was given, and a zone
 /// that may be another one on each machine.
-pub(super) fn refuse(read: &ReadArgs, whole: &[(bool, &str)]) -> Result<(), UsageError> {
+pub(super) fn refuse(
+    read: &ReadArgs,
+    output: &OutputArgs,
+    whole: &[(bool, &str)],
+) -> Result<(), UsageError> {
+    if output.has_summary() {
+        return Err(UsageError::new(
+            "a run that is divided among machines writes no --summary; leave it out, and take --format json, which has the same",
+        ));
+    }
     if read.selection.zone.is_of_this_machine() {
         return Err(UsageError::new(
             "each machine has a time zone of its own, so `--timezone local` does not go with a run that is divided among machines; name the zone",

@@ -170,7 +170,7 @@ impl ExportSink for Rows<'_> {
 impl ExportArgs {
     /// Returns the same for machines to divide.
     pub(super) fn divided(&self) -> Result<DividedRun, UsageError> {
-        refuse(&self.input.read, &[])?;
+        refuse(&self.input.read, &self.output, &[])?;
         self.check()?;
         let plan = self.plan(&self.input.captures)?;
         let parameters = ExportParameters::new(&plan, self.names);

@@ -190,6 +190,7 @@ impl FlowsArgs {
     pub(super) fn divided(&self) -> Result<DividedRun, UsageError> {
         refuse(
             &self.input.read,
+            &self.output,
             &[
                 (self.live.follow, "--follow"),
                 (self.unique, "--unique"),

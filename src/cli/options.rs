@@ -587,6 +587,11 @@ impl OutputArgs {
         [("--output", self.path()), ("--summary", self.summary.as_deref())]
     }
 
+    /// Returns whether a file for the summary is named.
+    pub(super) fn has_summary(&self) -> bool {
+        self.summary.is_some()
+    }
+
     /// Opens the file for results, or standard output, and the file for the summary. A file that cannot be written is reported
     /// before the work begins.
     pub(super) fn open(&self, run: &mut Run) -> Result<Output> {

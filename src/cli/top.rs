@@ -152,6 +152,7 @@ impl TopArgs {
     pub(super) fn divided(&self) -> Result<DividedRun, UsageError> {
         refuse(
             &self.input.read,
+            &self.output,
             &[(self.live.follow, "--follow"), (self.page.is_wanted(), "--html or --svg")],
         )?;
         let plan = DividedPlan::Top(self.plan(&self.input.captures)?);
