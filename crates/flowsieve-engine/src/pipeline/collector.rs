@@ -62,15 +62,16 @@ impl<'a> Collector<'a> {
                 break;
             }
             let Waiting { slice, mut tallies, .. } = entry.remove();
-            let (mut journal, mut moved) = (Vec::new(), Vec::new());
+            let mut moved = Vec::new();
             for tally in tallies.iter_mut().flatten() {
                 self.kept.extend(tally.filter.take());
-                journal.extend(tally.journal.take());
                 moved.append(&mut tally.moved);
             }
+            let journals = tallies.iter_mut().flatten().map(|tally| tally.journal.take());
+            let journal: Option<Vec<_>> = journals.collect();
             self.next_closing += 1;
             let sum = SliceSum::of(slice, tallies.into_iter().flatten());
-            self.rows.take(sum, &journal)?;
+            self.rows.take(sum, journal.as_ref())?;
             self.rows.move_new(&moved);
         }
         Ok(())

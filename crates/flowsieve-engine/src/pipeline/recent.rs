@@ -41,7 +41,7 @@ pub(super) struct Recent {
 #[derive(Debug)]
 struct Closed {
     sum: SliceSum,
-    /// `None` if the journal could not be written, or was taken.
+    /// `None` if the journal was too long, could not be written, or was taken.
     journal: Option<Extent>,
 }
 
@@ -79,14 +79,14 @@ impl Recent {
     }
 
     /// Takes a slice that was closed, for the first time or again.
-    pub(super) fn insert(&mut self, mut sum: SliceSum, journal: &Journal) {
+    pub(super) fn insert(&mut self, mut sum: SliceSum, journal: Option<&Journal>) {
         let index = sum.slice.index;
         if let Some(before) = self.remove(index) {
             sum.revision = before.revision + 1;
             sum.new = sum.new.zip(before.new).map(|(a, b)| a + b);
         }
         // Without its journal a slice cannot be counted on; everything else goes on.
-        let journal = self.write(journal).ok();
+        let journal = journal.and_then(|journal| self.write(journal).ok());
         self.bytes += journal.as_ref().map_or(0, |extent| extent.bytes);
         self.unshown.insert(index);
         self.slices.insert(index, Closed { sum, journal });
@@ -200,7 +200,7 @@ mod tests {
         let mut recent = Recent::within(3, u64::MAX);
         let mut left = Vec::new();
         for index in [4, 1, 5, 2, 3] {
-            recent.insert(closed(index), &journal(2));
+            recent.insert(closed(index), Some(&journal(2)));
             left.extend(std::iter::from_fn(|| recent.overflow()).map(|sum| sum.slice.index));
         }
         assert_eq!(left, [1, 2]);
@@ -219,7 +219,7 @@ mod tests {
         let mut recent = Recent::within(usize::MAX, LIMIT);
         let mut left = 0;
         for index in 0..3000 {
-            recent.insert(closed(index), &journal(index as usize));
+            recent.insert(closed(index), Some(&journal(index as usize)));
             left += std::iter::from_fn(|| recent.overflow()).count();
             assert!(recent.bytes <= LIMIT);
         }

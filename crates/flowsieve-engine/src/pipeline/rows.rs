@@ -94,8 +94,8 @@ impl<'a> Rows<'a> {
         self.is_live = is_live;
     }
 
-    /// Adds a slice, with the elements that count it again.
-    pub(super) fn take(&mut self, mut sum: SliceSum, journal: &Journal) -> io::Result<()> {
+    /// Adds a slice, with the elements that count it again if they are known.
+    pub(super) fn take(&mut self, mut sum: SliceSum, journal: Option<&Journal>) -> io::Result<()> {
         let Some(recent) = &mut self.recent else {
             sum.revision = self.revision;
             return self.waiting.push(sum);

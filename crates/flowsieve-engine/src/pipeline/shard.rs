@@ -60,7 +60,7 @@ pub(crate) struct ShardTally {
     /// The filter, if it is to be kept.
     #[serde(skip)]
     pub(crate) filter: Option<Box<dyn MembershipFilter>>,
-    /// The elements that count the slice again, if they are wanted.
+    /// The elements that count the slice again, if they are wanted and not too many.
     #[serde(skip)]
     pub(crate) journal: Option<ElementColumns>,
 }
@@ -235,6 +235,7 @@ impl Shard {
                 whole.add_sample(elements, &self.sightings, index);
             }
         }
+        let mut journal = slice.journal.as_mut();
         if let Some(exact) = &mut slice.exact {
             let mut sightings = self.sightings.iter();
             self.firsts.clear();
@@ -242,6 +243,9 @@ impl Shard {
                 let new = exact.insert(key);
                 if new {
                     self.firsts.push(number);
+                    if let Some(journal) = &mut journal {
+                        journal.note(elements, number, spec.kind.arity());
+                    }
                 }
                 if let Some(&sighting) = sightings.next() {
                     slice.false_repeats += u64::from(new && sighting == Sighting::Repeat);
@@ -255,9 +259,10 @@ impl Shard {
                 }
             }
         }
-        if let Some(journal) = &mut slice.journal {
-            let arity = self.spec.kind.arity();
-            journal.add(elements, &self.sightings, arity);
+        // The exact set tells what is new until it is full.
+        let is_told = slice.exact.as_ref().is_some_and(|exact| exact.distinct().is_some());
+        if let Some(journal) = journal.filter(|_| !is_told) {
+            journal.add(elements, &self.sightings, spec.kind.arity());
         }
         let masks = self.spec.combinations.iter();
         for (set, &mask) in slice.combinations.iter_mut().zip(masks) {
@@ -330,7 +335,7 @@ impl Shard {
             new,
             moved,
             filter: None,
-            journal: slice.journal.as_mut().map(|journal| journal.take()),
+            journal: slice.journal.as_mut().and_then(|journal| journal.take()),
         };
         if self.spec.keep {
             tally.filter = slice.counter.take().and_then(Counter::into_filter);
@@ -359,14 +364,19 @@ impl Shard {
     }
 }
 
-/// The elements of a slice but for most repeats: counted once more, they give the same answer.
+/// The elements of a slice without repeats, or but for most of them: counted once more, they give
+/// the same answer.
 #[derive(Debug)]
 struct ShardJournal {
-    elements: ElementColumns,
-    /// Elements that came a short while ago, by a few bits of their digests. Others are noted also
-    /// if the filter calls them repeats: they may be new.
+    /// `None` once there are too many.
+    elements: Option<ElementColumns>,
+    /// Where no exact set tells what is new: elements that came a short while ago, by a few bits of
+    /// their digests. Others are noted also if the filter calls them repeats: they may be new.
     lately: Vec<Digest>,
 }
+
+/// Bytes of the elements of a slice that a shard notes.
+const MOST_BYTES: usize = 16 << 20;
 
 /// Binary logarithm of the elements that are remembered.
 const LATELY_BITS: u32 = 12;
@@ -374,7 +384,7 @@ const LATELY_BITS: u32 = 12;
 impl Default for ShardJournal {
     fn default() -> Self {
         Self {
-            elements: ElementColumns::default(),
+            elements: Some(ElementColumns::default()),
             lately: vec![Digest::from_value(0); 1 << LATELY_BITS],
         }
     }
@@ -387,13 +397,61 @@ impl ShardJournal {
             let place = digest.value() & ((1 << LATELY_BITS) - 1);
             let before = std::mem::replace(&mut self.lately[place as usize], digest);
             if before != digest || sightings.get(number) == Some(&Sighting::First) {
-                self.elements.push_from(elements, number, arity);
+                self.note(elements, number, arity);
             }
         }
     }
 
-    fn take(&mut self) -> ElementColumns {
+    fn note(&mut self, elements: &ElementColumns, number: usize, arity: usize) {
+        if let Some(noted) = &mut self.elements {
+            noted.push_from(elements, number, arity);
+        }
+        self.elements.take_if(|noted| noted.bytes() > MOST_BYTES);
+    }
+
+    fn take(&mut self) -> Option<ElementColumns> {
         self.lately.fill(Digest::from_value(0));
-        std::mem::take(&mut self.elements)
+        self.elements.replace(ElementColumns::default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hashing::Digester;
+
+    /// The elements that a shard notes of a slice in which this many pairs come this often.
+    fn noted(exact_limit_bytes: Option<u64>, pairs: u32, times: u32) -> Option<usize> {
+        let mut shard = Shard::new(ShardSpec {
+            counter: None,
+            kind: ElementKind::HOST_PAIR,
+            combinations: Vec::new(),
+            exact_limit_bytes,
+            panes: None,
+            window_limit_bytes: None,
+            open_slices: 1,
+            at_once: false,
+            keep: false,
+            journal: true,
+            whole: None,
+        });
+        let digester = Digester::new(0);
+        let mut elements = ElementColumns::default();
+        for pair in 0..pairs {
+            elements.digests.push(digester.digest(&pair.to_le_bytes()));
+            elements.keys.push(&pair.to_le_bytes());
+        }
+        (0..times).for_each(|_| shard.add(0, 0, &elements));
+        shard.close(0, 0).journal.map(|journal| journal.keys.len())
+    }
+
+    #[test]
+    fn what_counts_a_slice_again_takes_bounded_memory() {
+        assert_eq!(noted(Some(1 << 30), 20_000, 100), Some(20_000), "no repeat is noted");
+        assert!(noted(None, 20_000, 10).is_some_and(|noted| (20_000..=200_000).contains(&noted)));
+        assert_eq!(noted(None, 20_000, 100), None);
+        assert_eq!(noted(Some(1 << 30), 2_000_000, 1), None);
+        // A set that is full tells nothing any more.
+        assert!(noted(Some(1 << 16), 20_000, 10).is_some_and(|noted| noted >= 20_000));
     }
 }
