@@ -260,7 +260,8 @@ fn digest_of(input: &Source, read: &InputResult, most: u64) -> CaptureDigest {
     let hashed = || {
         let mut file = File::open(input.path()).ok().filter(|_| input.is_readable_twice())?;
         let data = file.metadata().ok().filter(|it| it.len() <= most)?;
-        read.file.filter(|file| *file == FileState::of(&data))?;
+        let as_read = |data| read.file.filter(|file| *file == FileState::of(&data));
+        as_read(data)?;
         let (mut hash, mut buffer) = (Sha256::new(), vec![0; 1 << 16]);
         loop {
             match file.read(&mut buffer).ok()? {
@@ -268,6 +269,7 @@ fn digest_of(input: &Source, read: &InputResult, most: u64) -> CaptureDigest {
                 bytes => hash.update(&buffer[..bytes]),
             }
         }
+        as_read(file.metadata().ok()?)?;
         let mut digits = String::new();
         for byte in hash.finalize() {
             write!(digits, "{byte:02x}").ok()?;
@@ -475,5 +477,40 @@ impl ConditionArgs {
         sizes
             .map(Sizes::Total)
             .ok_or_else(|| UsageError::new("--memory is auto, or sizes; --memory 192,3KiB works"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    /// It would vouch for a capture that nobody compared.
+    #[test]
+    fn a_capture_that_was_replaced_after_it_was_read_has_no_digest() {
+        let folder = tempfile::tempdir().unwrap();
+        let [path, other] = ["capture", "other"].map(|name| folder.path().join(name));
+        let write = |path: &PathBuf| fs::write(path, "bytes").unwrap();
+        let digest = |change: &dyn Fn()| {
+            write(&path);
+            let file = Some(FileState::of(&fs::metadata(&path).unwrap()));
+            let read = InputResult { file, ..InputResult::default() };
+            change();
+            digest_of(&Source::from(&path), &read, 5).sha256
+        };
+        let known = digest(&|| ());
+        assert!(known.is_some_and(|digits| digits.starts_with("2770")), "that of the bytes");
+        let replace = || {
+            write(&other);
+            fs::rename(&other, &path).unwrap();
+        };
+        let append = || fs::write(&path, "bytes and more").unwrap();
+        let remove = || fs::remove_file(&path).unwrap();
+        for change in [&replace as &dyn Fn(), &append, &remove] {
+            assert_eq!(digest(change), None);
+        }
+        write(&path);
+        let unread = digest_of(&Source::from(&path), &InputResult::default(), 5);
+        assert_eq!(unread.sha256, None);
     }
 }

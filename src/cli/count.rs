@@ -2,12 +2,13 @@
 
 use super::design::DesignArgs;
 use super::divided::{DividedPlan, DividedRun, refuse};
+use super::filter::load;
 use super::od::OdArgs;
 use super::options::{
     ExactArgs, FormatArgs, LiveArgs, OutputArgs, RowsArgs, SeedArgs, SpeechArgs, ThreadArgs,
     TraceArgs,
 };
-use super::output::{Ending, Output, is_standard_output};
+use super::output::{Ending, Output, is_standard_output, is_written_to};
 use super::replaced::Replaced;
 use super::run::{PARTIAL, Run, UNWRITTEN};
 use super::same_file::keep_apart;
@@ -182,15 +183,18 @@ pub(crate) fn run(args: &CountArgs, run: &mut Run) -> Result<Outcome> {
     let is_read = summary.totals.complete && !run.has_problems();
     summary.totals.complete &= label.is_complete;
     let saved = saved.filter(|_| !summary.totals.interrupted);
-    if let Some((filter, output)) = summary.filter.take().zip(saved) {
-        CountArgs::save(run, filter, output, (label, is_read), replaced)?;
-    }
+    // A filter that cannot be saved takes no other result with it.
+    let saving = match summary.filter.take().zip(saved) {
+        Some((filter, output)) => CountArgs::save(run, filter, output, (label, is_read), replaced),
+        None => Ok(()),
+    };
     let (report, page) = sinks;
     let page = page.unwrap_or_default();
     let who = who.map(TopObserver::finish).unwrap_or_default();
     run.commit(report.finish(&summary).context(UNWRITTEN)?)?;
     args.output.write_summary(run, || count_summary(&parameters, &summary))?;
     od.finish(run, |traffic| page.finish(&parameters, &summary, traffic, &who))?;
+    saving?;
     let what = match &args.save_filter {
         Some(path) => format!("{PARTIAL}; {} was not saved", path.shown()),
         None => PARTIAL.to_owned(),
@@ -288,7 +292,8 @@ impl CountArgs {
         let [output, summary] = self.output.files();
         keep_apart([output, summary, html, svg, pairs, saved], &self.od.with_key(inputs))?;
         // Only the saved filter may take the place of that from which the count goes on.
-        keep_apart([output, summary, html, svg, pairs], self.filter.continued.as_slice())?;
+        let saved = (saved.0, saved.1.filter(|path| is_written_to(path)));
+        keep_apart([output, summary, html, svg, pairs, saved], self.filter.continued.as_slice())?;
         let slicing = self.trace.slicing();
         let kind = self.trace.elements.element;
         let (counter, shards) = match continued {
@@ -382,10 +387,7 @@ fn label_of_both(plan: &CountPlan, continued: Option<&SavedFilter>) -> ElementLa
 impl FilterArgs {
     /// Loads the filter to go on from.
     fn continued(&self) -> Result<Option<SavedFilter>> {
-        let Some(path) = &self.continued else {
-            return Ok(None);
-        };
-        SavedFilter::load(path).map(Some).with_context(|| path.shown().to_string())
+        self.continued.as_deref().map(load).transpose()
     }
 
     /// Returns the counter of each shard, sized by the rules of its structure, and the number of

@@ -1,7 +1,7 @@
 //! `flowsieve filter`: saved filters, looked at, asked, united and intersected.
 
 use super::options::{FormatArgs, OutputArgs};
-use super::output::{Ending, Output};
+use super::output::{Ending, Output, is_written_to};
 use super::replaced::Replaced;
 use super::run::{PARTIAL, Run, UNWRITTEN};
 use super::same_file::keep_apart;
@@ -173,7 +173,8 @@ pub(crate) fn run(args: &FilterArgs, run: &mut Run) -> Result<Outcome> {
     }
 }
 
-fn load(path: &Path) -> Result<SavedFilter> {
+/// Loads a saved filter.
+pub(super) fn load(path: &Path) -> Result<SavedFilter> {
     SavedFilter::load(path).with_context(|| path.shown().to_string())
 }
 
@@ -356,8 +357,10 @@ fn intersect(args: &IntersectArgs, run: &mut Run) -> Result<Outcome> {
     args.format.check(&args.output)?;
     let output = args.output.open(run)?;
     let [first, second] = files.each_ref().map(PathBuf::as_path);
+    let mut is_complete = true;
     for path in [first, second] {
         if ElementLabel::parse(load(path)?.label()).is_some_and(|label| !label.is_complete) {
+            is_complete = false;
             say_incomplete(path, "the counts are of what was read");
         }
     }
@@ -374,7 +377,7 @@ fn intersect(args: &IntersectArgs, run: &mut Run) -> Result<Outcome> {
             "the fill of these filters does not tell how many elements they hold; save both with `count --filter subset --fpr 0.01 --expect NUMBER`, or with more memory (--memory)"
         )
     })?;
-    let report = OverlapReport::new(counts);
+    let report = OverlapReport::new(counts, is_complete);
     let style = output.style(None);
     let outcome = finish(run, report.write(args.format.format, style, output))?;
     args.output.write_summary(run, || report.summary())?;
@@ -411,7 +414,9 @@ fn next_line(input: &mut impl BufRead) -> io::Result<Option<Result<String, Strin
 }
 
 fn union(args: &UnionArgs, run: &mut Run) -> Result<Outcome> {
-    keep_apart([("--output", Some(args.output.as_path()))], &[])?;
+    // A filter may be replaced, but nothing is added to one.
+    let spared = if is_written_to(&args.output) { &args.files[..] } else { &[] };
+    keep_apart([("--output", Some(args.output.as_path()))], spared)?;
     let replaced = Replaced::lock(&args.files, Some(&args.output))?;
     let (first, others) = args.files.split_first().expect("clap asks for two");
     let mut united = load(first)?;

@@ -121,15 +121,14 @@ impl Od<'_> {
             traffic.replace_addresses(|addresses| map.addresses(addresses));
         }
         let traffic = self.traffic.as_ref();
+        if let (Some(path), Some(output), Some(traffic)) = (&self.args.out, self.matrix, traffic) {
+            let written = traffic_table::write(traffic, format_of(path)?, output);
+            run.commit(written.with_context(|| unwritten(path))?)?;
+        }
         if self.args.page.is_wanted() {
             self.args.page.write(run, self.html, page(traffic))?;
         }
-        let (Some(path), Some(output), Some(traffic)) = (&self.args.out, self.matrix, traffic)
-        else {
-            return Ok(());
-        };
-        let written = traffic_table::write(traffic, format_of(path)?, output);
-        run.commit(written.with_context(|| unwritten(path))?)
+        Ok(())
     }
 }
 
