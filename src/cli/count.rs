@@ -2,6 +2,7 @@
 
 use super::design::DesignArgs;
 use super::divided::{DividedPlan, DividedRun, refuse};
+use super::filter::load;
 use super::od::OdArgs;
 use super::options::{
     ExactArgs, FormatArgs, LiveArgs, OutputArgs, RowsArgs, SeedArgs, SpeechArgs, ThreadArgs,
@@ -388,10 +389,7 @@ fn label_of_both(plan: &CountPlan, continued: Option<&SavedFilter>) -> ElementLa
 impl FilterArgs {
     /// Loads the filter to go on from.
     fn continued(&self) -> Result<Option<SavedFilter>> {
-        let Some(path) = &self.continued else {
-            return Ok(None);
-        };
-        SavedFilter::load(path).map(Some).with_context(|| path.shown().to_string())
+        self.continued.as_deref().map(load).transpose()
     }
 
     /// Returns the counter of each shard, sized by the rules of its structure, and the number of

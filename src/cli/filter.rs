@@ -174,7 +174,8 @@ pub(crate) fn run(args: &FilterArgs, run: &mut Run) -> Result<Outcome> {
     }
 }
 
-fn load(path: &Path) -> Result<SavedFilter> {
+/// Loads a saved filter.
+pub(super) fn load(path: &Path) -> Result<SavedFilter> {
     SavedFilter::load(path).with_context(|| path.shown().to_string())
 }
 
@@ -357,8 +358,10 @@ fn intersect(args: &IntersectArgs, run: &mut Run) -> Result<Outcome> {
     args.format.check(&args.output)?;
     let output = args.output.open(run)?;
     let [first, second] = files.each_ref().map(PathBuf::as_path);
+    let mut is_complete = true;
     for path in [first, second] {
         if ElementLabel::parse(load(path)?.label()).is_some_and(|label| !label.is_complete) {
+            is_complete = false;
             say_incomplete(path, "the counts are of what was read");
         }
     }
@@ -375,7 +378,7 @@ fn intersect(args: &IntersectArgs, run: &mut Run) -> Result<Outcome> {
             "the fill of these filters does not tell how many elements they hold; save both with `count --filter subset --fpr 0.01 --expect NUMBER`, or with more memory (--memory)"
         )
     })?;
-    let report = OverlapReport::new(counts);
+    let report = OverlapReport::new(counts, is_complete);
     let style = output.style(None);
     let outcome = finish(run, report.write(args.format.format, style, output))?;
     args.output.write_summary(run, || report.summary())?;

@@ -4,10 +4,9 @@ use super::output::is_standard;
 use super::same_file::FileId;
 use flowsieve::index::index_around;
 use flowsieve::pipeline::InputResult;
-use flowsieve::trace::{InputFormat, is_capture, is_unfinished};
+use flowsieve::trace::{InputFormat, is_capture, is_compressed, is_named_capture, is_unfinished};
 use flowsieve_engine::internal::Shown;
 use std::collections::{HashMap, HashSet};
-use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -21,6 +20,8 @@ pub(crate) struct Inputs {
     pub(crate) others: usize,
     /// What interrupted runs left in directories, and hidden files.
     pub(crate) unfinished: Vec<PathBuf>,
+    /// Pipes, sockets and devices in directories that are named like captures.
+    pub(crate) special: Vec<PathBuf>,
     /// Directories with problems, which are inputs that could not be read.
     pub(crate) problems: Vec<InputResult>,
 }
@@ -90,6 +91,8 @@ impl Inputs {
                 self.others += 1;
             } else if let Some(what) = unfollowed(&path, named) {
                 self.problem(&path, &what);
+            } else if is_named && !path.is_dir() {
+                self.special.push(path);
             }
         }
     }
@@ -105,22 +108,6 @@ fn unfollowed(path: &Path, named: &[PathBuf]) -> Option<String> {
             target.shown()
         )
     })
-}
-
-/// Returns whether the name ends like that of a capture, compressed or not.
-fn is_named_capture(path: &Path) -> bool {
-    let plain = if is_compressed(path) { path.file_stem().map_or(path, Path::new) } else { path };
-    ends_in(plain, &["pcap", "pcapng", "cap", "erf"])
-}
-
-/// Returns whether the extension is that of a compressed file.
-fn is_compressed(path: &Path) -> bool {
-    ends_in(path, &["gz", "zst", "xz", "bz2", "lz4"])
-}
-
-fn ends_in(path: &Path, all: &[&str]) -> bool {
-    let end = path.extension().and_then(OsStr::to_str);
-    end.is_some_and(|end| all.iter().any(|other| end.eq_ignore_ascii_case(other)))
 }
 
 /// Returns a remark on each file that is named twice, and on each that is named together with a

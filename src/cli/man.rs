@@ -1,6 +1,7 @@
 //! `flowsieve man`: manual pages of the program and of each command.
 
 use super::run::Run;
+use super::same_file::keep_apart;
 use super::{Arguments, Outcome};
 use anyhow::{Context, Result};
 use clap::{Args, Command, CommandFactory};
@@ -34,6 +35,7 @@ pub(crate) fn run(args: &ManArgs, run: &Run) -> Result<Outcome> {
     match &args.directory {
         None => write(&program, None, run)?,
         Some(folder) => {
+            keep_apart([("the manual", Some(folder.join("flowsieve.1").as_path()))], &[])?;
             fs::create_dir_all(folder)
                 .with_context(|| format!("cannot make the directory {}", folder.shown()))?;
             write_all(&program, folder, run)?;

@@ -386,6 +386,7 @@ impl Command {
 
     fn run(&self, run: &mut Run) -> anyhow::Result<Outcome> {
         self.check()?;
+        same_file::check_redirection()?;
         if !can_run() {
             return Err(anyhow!(NO_ROOM));
         }

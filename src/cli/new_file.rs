@@ -27,7 +27,7 @@ impl NewFile {
             Self { file, temporary: Some(temporary) }
         };
         if let Ok(older) = fs::metadata(path) {
-            permit(&new.file, &older, has_acl(path))?;
+            permit(&new.file, &older, acl_of(path))?;
         }
         Ok(new)
     }
@@ -119,22 +119,25 @@ fn named<R>(path: &Path, make: impl FnMut(&Path) -> io::Result<R>) -> io::Result
 /// A copy with a name, for file systems that have files without names and refuse to name them.
 fn copied(file: &File, path: &Path) -> io::Result<TempPath> {
     let mut copy = named(path, |name| File::create_new(name))?;
-    permit(copy.as_file(), &file.metadata()?, false)?;
-    io::copy(&mut File::open(in_proc(file))?, copy.as_file_mut())?;
+    let path = in_proc(file);
+    permit(copy.as_file(), &file.metadata()?, acl_of(path.as_ref()))?;
+    io::copy(&mut File::open(path)?, copy.as_file_mut())?;
     copy.as_file().sync_all()?;
     Ok(copy.into_temp_path())
 }
 
 /// Gives a file the owner, the group and the permissions of another, so that nobody else can read it.
-/// If the group has to stay another one, it may do what all may do; also if the file had a list of
-/// permissions, which is not handed on: then the bits of the group are those that the list allows at most.
+/// If the group has to stay another one, it may do what all may do, and there is no list of permissions.
 #[cfg(unix)]
-fn permit(file: &File, older: &Metadata, had_acl: bool) -> io::Result<()> {
+fn permit(file: &File, older: &Metadata, acl: Option<Vec<u8>>) -> io::Result<()> {
     use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
 
     let (new, mut mode) = (file.metadata()?, older.mode() & 0o777);
     let is_others = new.gid() != older.gid() && fchown(file, None, Some(older.gid())).is_err();
-    if is_others || had_acl {
+    let had_acl = acl.is_some();
+    let is_listed = set_acl(file, acl.filter(|_| !is_others))?;
+    // With a list, the bits of the group are those that the list allows at most.
+    if is_others || had_acl && !is_listed {
         mode = mode & 0o707 | (mode & 0o007) << 3;
     }
     // Some file systems have one mode for all files, and refuse to set it.
@@ -149,7 +152,7 @@ fn permit(file: &File, older: &Metadata, had_acl: bool) -> io::Result<()> {
 }
 
 #[cfg(not(unix))]
-fn permit(_: &File, _: &Metadata, _: bool) -> io::Result<()> {
+fn permit(_: &File, _: &Metadata, _: Option<Vec<u8>>) -> io::Result<()> {
     Ok(())
 }
 
@@ -157,17 +160,41 @@ fn permit(_: &File, _: &Metadata, _: bool) -> io::Result<()> {
 #[cfg(target_os = "linux")]
 const ACL: &str = "system.posix_acl_access";
 
-/// Returns whether a file has a list of permissions besides its mode.
+/// Returns the list of permissions that a file has besides its mode.
 #[cfg(target_os = "linux")]
-fn has_acl(path: &Path) -> bool {
-    // It has more than a byte, so there is no room for it.
-    let read = rustix::fs::getxattr(path, ACL, &mut [0_u8][..]);
-    matches!(read, Ok(_) | Err(rustix::io::Errno::RANGE))
+fn acl_of(path: &Path) -> Option<Vec<u8>> {
+    // Attributes have 64 KiB at most.
+    let mut list = vec![0; 1 << 16];
+    let length = rustix::fs::getxattr(path, ACL, &mut list[..]).ok()?;
+    list.truncate(length);
+    Some(list)
 }
 
 #[cfg(not(target_os = "linux"))]
-fn has_acl(_: &Path) -> bool {
-    false
+fn acl_of(_: &Path) -> Option<Vec<u8>> {
+    None
+}
+
+/// Gives a file this list of permissions, or none, also if its folder has one for new files. Returns
+/// whether it has the list.
+#[cfg(target_os = "linux")]
+fn set_acl(file: &File, acl: Option<Vec<u8>>) -> io::Result<bool> {
+    use rustix::fs::{XattrFlags, fgetxattr, fremovexattr, fsetxattr};
+    use rustix::io::Errno;
+
+    if acl.is_some_and(|list| fsetxattr(file, ACL, &list, XattrFlags::empty()).is_ok()) {
+        return Ok(true);
+    }
+    // A list has more than a byte, so there is no room for it.
+    if matches!(fgetxattr(file, ACL, &mut [0_u8][..]), Ok(_) | Err(Errno::RANGE)) {
+        fremovexattr(file, ACL)?;
+    }
+    Ok(false)
+}
+
+#[cfg(all(unix, not(target_os = "linux")))]
+fn set_acl(_: &File, _: Option<Vec<u8>>) -> io::Result<bool> {
+    Ok(false)
 }
 
 /// A file without a name, where there are such files.
@@ -258,34 +285,53 @@ mod tests {
         assert_eq!(fs::read_dir(made.path()).unwrap().count(), 2);
     }
 
+    /// A list by which the owner may read and write, a user has other permissions, and the group and all
+    /// others have these.
     #[cfg(target_os = "linux")]
-    #[test]
-    fn a_group_gets_no_more_than_a_list_of_permissions_gave_it() {
-        use std::os::unix::fs::PermissionsExt;
-
-        let made = tempfile::tempdir().unwrap();
-        let path = made.path().join("result");
-        fs::write(&path, "").unwrap();
-        // The owner and a user may read and write, the group may do nothing, and the mask is that of the user.
+    fn list(user: u16, group: u16, others: u16) -> Vec<u8> {
         let mut list = 2_u32.to_le_bytes().to_vec();
         for (tag, may, id) in [
             (1_u16, 6_u16, u32::MAX),
-            (2, 6, 1234),
-            (4, 0, u32::MAX),
-            (16, 6, u32::MAX),
-            (32, 0, u32::MAX),
+            (2, user, 1234),
+            (4, group, u32::MAX),
+            (16, user | group, u32::MAX),
+            (32, others, u32::MAX),
         ] {
             list.extend(tag.to_le_bytes());
             list.extend(may.to_le_bytes());
             list.extend(id.to_le_bytes());
         }
-        if rustix::fs::setxattr(&path, ACL, &list, rustix::fs::XattrFlags::empty()).is_err() {
+        list
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_file_that_is_replaced_keeps_its_list_of_permissions_and_gets_none_of_its_folder() {
+        use rustix::fs::{XattrFlags, setxattr};
+        use std::os::unix::fs::PermissionsExt;
+
+        let made = tempfile::tempdir().unwrap();
+        let path = made.path().join("result");
+        let refused = |_: &File, _: &Path| Err(io::ErrorKind::PermissionDenied.into());
+        let state = || (fs::metadata(&path).unwrap().permissions().mode() & 0o777, acl_of(&path));
+        let default = "system.posix_acl_default";
+        if setxattr(made.path(), default, &list(6, 4, 4), XattrFlags::empty()).is_err() {
             return;
         }
-        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
-        assert_eq!(mode(&path), 0o660);
-        NewFile::create(&path).unwrap().persist(&path).unwrap();
-        assert_eq!(mode(&path), 0o600);
+        fs::write(&path, "").unwrap();
+        assert!(state().1.is_some(), "a new file gets what its folder says");
+        for acl in [None, Some(list(6, 0, 0)), Some(list(4, 6, 4))] {
+            set_acl(&File::open(&path).unwrap(), acl.clone()).unwrap();
+            if acl.is_none() {
+                fs::set_permissions(&path, Permissions::from_mode(0o640)).unwrap();
+            }
+            let before = state();
+            assert_eq!(before.1, acl);
+            NewFile::create(&path).unwrap().persist(&path).unwrap();
+            assert_eq!(state(), before);
+            NewFile::create(&path).unwrap().persist_by(&path, refused).unwrap();
+            assert_eq!(state(), before);
+        }
     }
 
     #[test]

@@ -9,6 +9,7 @@ use super::same_file::keep_apart;
 use anstream::{AutoStream, ColorChoice};
 use anyhow::{Context, Result, bail};
 use flowsieve::report::TerminalStyle;
+use flowsieve::trace::StopFlag;
 use flowsieve_engine::internal::Shown;
 use std::ffi::OsString;
 use std::fs::{self, File, Metadata, OpenOptions};
@@ -16,6 +17,8 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+#[cfg(unix)]
+use std::{thread, time::Duration};
 
 /// Whether the results that are committed are complete.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -27,7 +30,11 @@ pub(crate) enum Ending {
 
 /// Partial results of a run, which all of its outputs share.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Partials(Arc<PartialState>);
+pub(crate) struct Partials {
+    state: Arc<PartialState>,
+    /// Ends the wait for a reader of a named pipe.
+    pub(super) stop: StopFlag,
+}
 
 #[derive(Debug, Default)]
 struct PartialState {
@@ -41,24 +48,24 @@ struct PartialState {
 impl Partials {
     /// From now on outputs that are dropped keep what was written to them.
     pub(crate) fn keep_dropped(&self) {
-        self.0.has_failed.store(true, Ordering::Relaxed);
+        self.state.has_failed.store(true, Ordering::Relaxed);
     }
 
     /// Notes a place that results go to. If one of several is a pipe that is closed, the others still
     /// get theirs. A host ends the run.
     pub(crate) fn note_output(&self) {
         if host::current().is_none() {
-            self.0.outputs.fetch_add(1, Ordering::Relaxed);
+            self.state.outputs.fetch_add(1, Ordering::Relaxed);
         }
     }
 
     /// Whether this error means that a pipe was closed, which others do not mind.
     fn is_minor(&self, error: &io::Error) -> bool {
-        error.kind() == io::ErrorKind::BrokenPipe && self.0.outputs.load(Ordering::Relaxed) > 1
+        error.kind() == io::ErrorKind::BrokenPipe && self.state.outputs.load(Ordering::Relaxed) > 1
     }
 
     fn kept(&self) -> MutexGuard<'_, Vec<PathBuf>> {
-        self.0.kept.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the end of a sentence that names the files with partial results, if there are any.
@@ -110,7 +117,7 @@ impl Output {
         } else if is_stream(named, &io::stderr()) {
             Ok(Target::Error(io::stderr()))
         } else {
-            Target::of_destination(&path)
+            Target::of_destination(&path, &partials.stop)
         };
         let target = target.with_context(|| unwritten(&path))?;
         partials.note_output();
@@ -219,7 +226,7 @@ impl Drop for Output {
         let Some(out) = self.out.take() else {
             return;
         };
-        let is_kept = self.partials.0.has_failed.load(Ordering::Relaxed) && self.is_begun;
+        let is_kept = self.partials.state.has_failed.load(Ordering::Relaxed) && self.is_begun;
         if is_kept && matches!(out.get_ref(), Target::New(_)) {
             // The error that ended the run is the one to report.
             let _ = self.put(out, Ending::Partial);
@@ -241,9 +248,11 @@ pub fn write_file(
 ) -> io::Result<()> {
     keep_apart([("it", Some(path))], &[]).map_err(io::Error::other)?;
     let path = destination(path);
-    let mut out = Output::new(&Partials::default(), Target::of_destination(&path)?, &path);
+    let partials = Partials::default();
+    let mut out = Output::new(&partials, Target::of_destination(&path, &partials.stop)?, &path);
     write(&mut out)?;
-    out.out.take().map_or(Ok(()), |written| out.put(written, Ending::Complete))
+    let put = out.out.take().map_or(Ok(()), |written| out.put(written, Ending::Complete));
+    put.map_err(|error| io::Error::new(error.kind(), format!("{error}{}", partials.words())))
 }
 
 /// Returns names for a partial result. The first that no file has is taken, since an older partial result may be all that there
@@ -293,6 +302,51 @@ pub(crate) fn unwritten(path: &Path) -> String {
     }
 }
 
+/// Says which folder is missing, if that is why a file cannot be created.
+fn without_folder(error: io::Error, path: &Path) -> io::Error {
+    let folder = folder_of(path);
+    if error.kind() != io::ErrorKind::NotFound || folder.exists() {
+        return error;
+    }
+    let reason = format!("there is no directory {}; make it first", folder.shown());
+    io::Error::new(error.kind(), reason)
+}
+
+/// Opens something that is no new file. A named pipe that nothing reads is waited for, as other
+/// programs do, but only until the flag is set.
+fn open_read(options: &OpenOptions, path: &Path, stop: &StopFlag) -> io::Result<File> {
+    #[cfg(unix)]
+    {
+        use rustix::fs::{OFlags, fcntl_setfl};
+        use rustix::io::Errno;
+        use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+
+        const A_WHILE: Duration = Duration::from_millis(50);
+        if fs::metadata(path).is_ok_and(|data| data.file_type().is_fifo()) {
+            let mut options = options.clone();
+            options.custom_flags(OFlags::NONBLOCK.bits().cast_signed());
+            loop {
+                match options.open(path) {
+                    Err(error) if Errno::from_io_error(&error) != Some(Errno::NXIO) => {
+                        return Err(error);
+                    }
+                    Err(_) if stop.is_set() => {
+                        let reason = "nothing reads this pipe";
+                        return Err(io::Error::new(io::ErrorKind::Interrupted, reason));
+                    }
+                    Err(_) => thread::sleep(A_WHILE),
+                    Ok(pipe) => {
+                        fcntl_setfl(&pipe, OFlags::empty())?;
+                        return Ok(pipe);
+                    }
+                }
+            }
+        }
+    }
+    let _ = stop;
+    options.open(path)
+}
+
 /// Returns the folder of a file.
 pub(crate) fn folder_of(path: &Path) -> &Path {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
@@ -301,20 +355,20 @@ pub(crate) fn folder_of(path: &Path) -> &Path {
 
 impl Target {
     /// Opens what `destination` returned.
-    fn of_destination(path: &Path) -> io::Result<Self> {
+    fn of_destination(path: &Path, stop: &StopFlag) -> io::Result<Self> {
         if path.is_dir() {
             let reason = "it is a directory; name a file in it";
             return Err(io::Error::new(io::ErrorKind::IsADirectory, reason));
         }
         if let Some(is_open) = is_special(path) {
             // Appends, so that what other writers of an open file wrote stays.
-            let file = OpenOptions::new().write(true).append(is_open).open(path);
-            file.map(Self::Special)
+            let mut options = OpenOptions::new();
+            open_read(options.write(true).append(is_open), path, stop).map(Self::Special)
         } else if path.is_symlink() {
             Err(fs::metadata(path).err().unwrap_or(io::ErrorKind::PermissionDenied.into()))
         } else {
             check_writable(path)?;
-            NewFile::create(path).map(Self::New)
+            NewFile::create(path).map(Self::New).map_err(|error| without_folder(error, path))
         }
     }
 
@@ -499,6 +553,16 @@ mod tests {
         assert!(link.is_symlink());
         assert_eq!(fs::read(&file).unwrap(), b"new");
         assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o640);
+        // What cannot take its place is kept, and the error says where.
+        let place = made.path().join("place");
+        let refused = write_file(&place, |out| {
+            out.write_all(b"new")?;
+            fs::create_dir(&place)
+        });
+        let (refused, kept) = (refused.unwrap_err().to_string(), made.path().join("place.partial"));
+        assert!(refused.contains(&*kept.to_string_lossy()), "{refused}");
+        fs::remove_dir(&place).unwrap();
+        fs::remove_file(&kept).unwrap();
         assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
         let reader = std::thread::spawn({
             let pipe = pipe.clone();

@@ -1,7 +1,7 @@
 //! Pages and figures as files: `--html` and `--svg`.
 
 use super::UsageError;
-use super::output::{Output, is_standard_output};
+use super::output::{Output, folder_of, is_standard_output};
 use super::run::{Run, all_written};
 use anyhow::{Context, Result};
 use clap::Args;
@@ -48,6 +48,13 @@ impl PageArgs {
             ));
         }
         match &self.svg {
+            Some(path) if !path.exists() && path.extension().is_some_and(|end| end == "svg") => {
+                Err(UsageError::new(format!(
+                    "--svg names the directory of all figures, and {} looks like one of them; write `--svg {}`",
+                    path.shown(),
+                    folder_of(path).shown()
+                )))
+            }
             Some(path) if fs::metadata(path).is_ok_and(|data| !data.is_dir()) => {
                 Err(UsageError::new(format!(
                     "{} is no directory; --svg needs one for its figures",

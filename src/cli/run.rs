@@ -176,7 +176,15 @@ impl Run {
     ) -> Result<Outcome> {
         match command(self) {
             Err(error) if error.is::<NothingRead>() => Ok(self.finish(PARTIAL)),
-            Err(error) if is_broken_pipe(&error) && current().is_none() => {
+            Err(error)
+                if is_caused_by(&error, io::ErrorKind::Interrupted) && current().is_none() =>
+            {
+                self.ending = Ending::Partial;
+                Ok(self.finish(&format!("{error:#}")))
+            }
+            Err(error)
+                if is_caused_by(&error, io::ErrorKind::BrokenPipe) && current().is_none() =>
+            {
                 let problems = std::mem::take(&mut self.unreported);
                 self.report_all(problems);
                 Ok(self.outcome)
@@ -189,6 +197,7 @@ impl Run {
     pub(crate) fn start(&mut self, quiet: bool) -> Result<()> {
         self.quiet = quiet;
         self.signals = Signals::catch().context("cannot wait for signals")?;
+        self.partials.stop = self.stop().clone();
         Ok(())
     }
 
@@ -236,6 +245,7 @@ impl Run {
             }
         });
         if !is_readable {
+            self.say_remarks();
             self.report_all(problems);
             return Err(NothingRead.into());
         }
@@ -260,9 +270,7 @@ impl Run {
 
     /// Shows progress through these inputs while `work` runs.
     pub(crate) fn watch<T>(&mut self, inputs: &[Source], work: impl FnOnce(&Progress) -> T) -> T {
-        for remark in std::mem::take(&mut self.remarks) {
-            self.remark(remark);
-        }
+        self.say_remarks();
         self.started = Instant::now();
         let bytes = total_bytes(inputs.iter().map(Source::path));
         let progress =
@@ -330,13 +338,20 @@ impl Run {
         self.directories.extend(inputs.problems);
         self.others += inputs.others;
         self.remarks = twice(&inputs.files);
-        self.remarks.extend(inputs.unfinished.first().map(|first| {
-            let files = counted(inputs.unfinished.len() as u64, "file", "files");
-            format!(
-                "left out {files} that are hidden or that interrupted runs left, such as {}; name what you want read",
-                first.shown()
-            )
-        }));
+        let left_out = [
+            (
+                &inputs.unfinished,
+                "file that is hidden or that an interrupted run left",
+                "files that are hidden or that interrupted runs left",
+            ),
+            (&inputs.special, "pipe, socket or device", "pipes, sockets or devices"),
+        ];
+        for (files, one, several) in left_out {
+            self.remarks.extend(files.first().map(|first| {
+                let count = counted(files.len() as u64, one, several);
+                format!("left out {count}, such as {}; name what you want read", first.shown())
+            }));
+        }
         inputs.files
     }
 
@@ -345,9 +360,7 @@ impl Run {
     pub(super) fn conclude(mut self, quiet: bool, summary: &mut CountSummary) -> Option<bool> {
         self.quiet = quiet;
         self.check_read(summary).ok()?;
-        for remark in std::mem::take(&mut self.remarks) {
-            self.remark(remark);
-        }
+        self.say_remarks();
         self.problems(&summary.inputs);
         Some(matches!(self.outcome, Outcome::Done))
     }
@@ -401,6 +414,20 @@ impl Run {
         if self.problems.report(all) == Outcome::Incomplete {
             self.outcome = Outcome::Incomplete;
         }
+    }
+
+    /// Says what was found about the inputs, once.
+    pub(crate) fn say_remarks(&mut self) {
+        for remark in std::mem::take(&mut self.remarks) {
+            self.remark(remark);
+        }
+    }
+
+    /// Returns problems with directories that were not reported, then these.
+    pub(crate) fn take_problems(&mut self, problems: Vec<String>) -> Vec<String> {
+        let directories = std::mem::take(&mut self.directories);
+        let directories = directories.into_iter().filter_map(|input| input.error);
+        directories.map(|problem| problem.to_string()).chain(problems).collect()
     }
 
     /// Says something that makes no result incomplete, unless the user wants no remarks.
@@ -487,20 +514,21 @@ pub(crate) const UNWRITTEN: &str = "cannot write the results";
 /// Returns the first error of several results, all of which were attempted: one that cannot be
 /// written takes no other with it. Says the other errors.
 pub(super) fn all_written(results: impl IntoIterator<Item = Result<()>>) -> Result<()> {
+    let is_closed = |error: &anyhow::Error| is_caused_by(error, io::ErrorKind::BrokenPipe);
     let mut errors: Vec<_> = results.into_iter().filter_map(Result::err).collect();
-    errors.sort_by_key(is_broken_pipe);
+    errors.sort_by_key(is_closed);
     let mut errors = errors.into_iter();
     let first = errors.next().map_or(Ok(()), Err);
-    for error in errors.filter(|error| !is_broken_pipe(error) && current().is_none()) {
+    for error in errors.filter(|error| !is_closed(error) && current().is_none()) {
         say(format_args!("flowsieve: {error:#}"));
     }
     first
 }
 
-/// Returns whether the reader of an output has closed it.
-fn is_broken_pipe(error: &anyhow::Error) -> bool {
+/// Returns whether an error of this kind is the cause of another one.
+fn is_caused_by(error: &anyhow::Error, kind: io::ErrorKind) -> bool {
     let mut causes = error.chain().filter_map(|cause| cause.downcast_ref::<io::Error>());
-    causes.any(|error| error.kind() == io::ErrorKind::BrokenPipe)
+    causes.any(|error| error.kind() == kind)
 }
 
 /// Reports packets with times that cannot be shown, and remarks on inputs. Packets may be

@@ -101,6 +101,19 @@ pub(crate) fn is_redirected_to_file() -> bool {
     output.is_some_and(|output| output != FileId::Standard)
 }
 
+/// Refuses standard output that was redirected to a file among those of an index.
+pub(crate) fn check_redirection() -> Result<(), UsageError> {
+    // Other systems do not tell the name.
+    #[cfg(target_os = "linux")]
+    if is_redirected_to_file()
+        && let Ok(path) = fs::read_link("/proc/self/fd/1")
+        && is_in_index(folder_of(&path))
+    {
+        return Err(within_index("standard output", &path));
+    }
+    Ok(())
+}
+
 /// Refuses to write where an input is, into an index, and two results into one file. `written` are
 /// the options that name results, with their files; without a file `--output` is standard output,
 /// and `--svg` names a folder for figures.
@@ -124,6 +137,11 @@ pub(crate) fn keep_apart<'a>(
     for (name, given) in written {
         for path in files_of(name, given) {
             let Some(id) = FileId::of_output(&path) else {
+                // Its folder will be made.
+                let folder = folder_there(&destination(&path)).filter(|_| !path.exists());
+                if folder.is_some_and(|folder| is_in_index(&folder)) {
+                    return Err(within_index(name, &path));
+                }
                 continue;
             };
             if inputs.contains(&id) {
@@ -137,7 +155,7 @@ pub(crate) fn keep_apart<'a>(
             if given.is_none() && (id == FileId::Standard || takes_standard_output) {
                 continue;
             }
-            let folder = given.and_then(|_| fs::canonicalize(folder_of(&destination(&path))).ok());
+            let folder = given.and_then(|_| folder_there(&destination(&path)));
             if folder.as_ref().is_some_and(|folder| is_in_index(folder)) {
                 return Err(within_index(name, &path));
             }
@@ -160,6 +178,15 @@ pub(crate) fn keep_apart<'a>(
 
 /// The options that name captures to write.
 const CAPTURES: [&str; 3] = ["-w", "--write", "--dropped"];
+
+/// Returns the folder of a file, or the one in which its folder will be made.
+fn folder_there(path: &Path) -> Option<PathBuf> {
+    let folders = folder_of(path).ancestors().map(|folder| match folder.as_os_str().is_empty() {
+        true => Path::new("."),
+        false => folder,
+    });
+    folders.filter_map(|folder| fs::canonicalize(folder).ok()).next()
+}
 
 /// The option that names a folder for figures.
 const FIGURES: &str = "--svg";

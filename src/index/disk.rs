@@ -7,6 +7,7 @@ use super::IndexError;
 use super::journal::Journal;
 use super::layout::StoredFile;
 use super::node_mark::IndexId;
+use super::nodes::Lock;
 use crate::hashing::Checksum;
 use crate::trace::StopFlag;
 use flowsieve_engine::internal::{Reservation, Shown};
@@ -59,11 +60,19 @@ pub(super) struct NewFiles {
     journal: Option<Journal>,
     /// Files may be left that the next writer has to look for.
     is_left: bool,
+    /// Locks of the archive's folder and of the nodes, in this order.
+    pub(super) locks: Vec<Lock>,
 }
 
 impl NewFiles {
-    pub(super) fn with_journal(journal: Journal) -> Self {
-        Self { paths: Vec::new(), journal: Some(journal), is_left: false }
+    pub(super) fn with_journal(journal: Journal, locks: Vec<Lock>) -> Self {
+        Self { paths: Vec::new(), journal: Some(journal), is_left: false, locks }
+    }
+
+    /// Whether nobody else can be writing. Once a lock was deleted, files of these names may be those
+    /// of another writer.
+    pub(super) fn is_locked(&self) -> bool {
+        self.locks.iter().all(Lock::is_in_place)
     }
 
     /// Names files that will be made or deleted: the next writer deletes those that the catalogue
@@ -89,6 +98,9 @@ impl NewFiles {
 
     /// Deletes the new files of a folder, and the folder if nothing else is in it.
     pub(super) fn abandon(&mut self, folder: &Path) -> Result<(), IndexError> {
+        if !self.is_locked() {
+            return Ok(());
+        }
         for path in self.paths.extract_if(.., |path| path.starts_with(folder)) {
             if let Err(error) = remove(&path) {
                 self.is_left = true;
@@ -120,13 +132,17 @@ impl NewFiles {
 
     /// Ends the journal: all that it names is in the catalogue or deleted.
     pub(super) fn clear_journal(&mut self) {
-        if let Some(journal) = self.journal.as_mut().filter(|_| !self.is_left) {
+        let is_own = !self.is_left && self.is_locked();
+        if let Some(journal) = self.journal.as_mut().filter(|_| is_own) {
             journal.clear();
         }
     }
 
     /// Deletes new files that no catalogue will name: a full disk needs the room.
     pub(super) fn discard(&mut self, paths: &[PathBuf]) {
+        if !self.is_locked() {
+            return;
+        }
         for path in paths {
             self.is_left |= remove(path).is_err();
         }

@@ -7,7 +7,7 @@ use crate::anonymize::PacketAnonymizer;
 use crate::decode::{DNS_PORT, Decoder, IpPacket, Tunnel, dns_messages};
 use crate::selection::Selection;
 use crate::trace::write::{CaptureWriter, WriteError, WriteFormat};
-use crate::trace::{InputFormat, LogBatch, PacketRef, Select, Source, StopFlag};
+use crate::trace::{Capture, InputFormat, LogBatch, PacketRef, Select, Source, StopFlag};
 use flowsieve_engine::internal::Shown;
 use flowsieve_engine::internal::{Merge, RecordInput};
 use std::fs::{self, File};
@@ -94,6 +94,8 @@ pub struct Extracted {
     pub logs: u64,
     /// A signal ended the reading, and there were more.
     pub interrupted: bool,
+    /// No capture could be opened.
+    pub nothing_read: bool,
 }
 
 /// Which packets are written, and how.
@@ -127,7 +129,7 @@ pub fn extract<W: Write + Send + 'static>(
 ) -> Result<(W, Extracted), IndexError> {
     let settings = Catalog::load(archive)?.settings;
     let dns_ports: Arc<[u16]> = [&[DNS_PORT], &settings.dns_ports[..]].concat().into();
-    let mut sources = Vec::new();
+    let (mut sources, mut nothing_read) = (Vec::new(), !plan.captures.is_empty());
     for entry in plan.captures {
         let mut selections: Vec<_> = plan.selection.select().into_iter().collect();
         selections.extend(entry.selection()?.select());
@@ -142,6 +144,8 @@ pub fn extract<W: Write + Send + 'static>(
             problems.push(problem);
             continue;
         }
+        nothing_read =
+            nothing_read && Capture::open_until(&entry.path, InputFormat::Auto, plan.stop).is_err();
         sources.push(source(entry, Arc::new(chooser), plan.stop, problems));
     }
     sources.sort_by_key(|source| source.1);
@@ -165,7 +169,8 @@ pub fn extract<W: Write + Send + 'static>(
         sources = merged;
     }
     let (out, packets) = extraction.write(&sources, out, plan.format, plan.anonymizer)?;
-    let extracted = Extracted { packets, logs: extraction.logs, interrupted: plan.stop.is_set() };
+    let interrupted = plan.stop.is_set();
+    let extracted = Extracted { packets, logs: extraction.logs, interrupted, nothing_read };
     Ok((out, extracted))
 }
 

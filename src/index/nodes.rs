@@ -85,10 +85,8 @@ pub(super) fn make(
         fs::create_dir_all(named).map_err(IndexError::io(named))?;
         let folder = fs::canonicalize(named).map_err(IndexError::io(named))?;
         let node = Node::new(name_of(archive, &folder)?);
-        let mut others = (0..catalog.nodes.len()).map(|other| catalog.node_folder(other));
-        if others.any(|other| is_one_folder(&other, &folder)) {
-            return Err(named_twice(named));
-        }
+        let others = (0..catalog.nodes.len()).map(|other| catalog.node_folder(other));
+        check_apart(&folder, others, named)?;
         check_node(archive, &folder)?;
         locks.push(lock(&folder)?);
         check_node(archive, &folder)?;
@@ -203,11 +201,25 @@ fn is_one_folder(one: &Path, other: &Path) -> bool {
     one == other || id(one).zip(id(other)).is_some_and(|(one, other)| one == other)
 }
 
-fn named_twice(node: &Path) -> IndexError {
-    IndexError::Plan(format!(
-        "{}: this folder is named twice; each node has a folder of its own",
-        node.shown()
-    ))
+/// Refuses a node's folder that is that of another node, or that one of the two is inside.
+fn check_apart(
+    folder: &Path,
+    mut others: impl Iterator<Item = PathBuf>,
+    named: &Path,
+) -> Result<(), IndexError> {
+    let is_in = |one: &Path, other: &Path| one.ancestors().any(|above| is_one_folder(above, other));
+    let Some(other) = others.find(|other| is_in(folder, other) || is_in(other, folder)) else {
+        return Ok(());
+    };
+    let (named, reason) = (named.shown(), "each node has a folder of its own");
+    Err(IndexError::Plan(if is_one_folder(folder, &other) {
+        format!("{named}: this folder is named twice; {reason}")
+    } else {
+        let other = other.shown();
+        format!(
+            "{named}: of this folder and {other} one is in the other; {reason}, in no other node"
+        )
+    }))
 }
 
 /// Makes folders that the user named the nodes of an index that was moved or copied, or whose marks
@@ -250,9 +262,7 @@ pub fn adopt(archive: &Path, nodes: &[PathBuf]) -> Result<usize, IndexError> {
             node_mark::resolve(&catalog, node)?;
         }
         let name = Node::new(name_of(archive, &folder)?);
-        if folders.iter().any(|other| is_one_folder(other, &folder)) {
-            return Err(named_twice(named));
-        }
+        check_apart(&folder, folders.iter().cloned(), named)?;
         check_adoptable(&catalog, node, &folder)?;
         locks.push(lock(&folder)?);
         check_adoptable(&catalog, node, &folder)?;

@@ -58,8 +58,6 @@ pub struct IndexWriter {
     /// Which packets are indexed.
     pub(super) selection: Selection,
     threads: usize,
-    /// Locks of the archive's folder and of the nodes, in this order.
-    locks: Vec<Lock>,
 }
 
 /// What distinguishes a capture from others.
@@ -158,7 +156,7 @@ impl IndexWriter {
             known: captures.iter().map(|entry| (entry.id, KnownCapture::new(entry))).collect(),
             fresh: Vec::new(),
             changes: Changes::default(),
-            files: NewFiles::with_journal(journal),
+            files: NewFiles::with_journal(journal, locks),
             times_out_of_range: Vec::new(),
             known_in_part: Vec::new(),
             pending: false,
@@ -168,7 +166,6 @@ impl IndexWriter {
             memory_bytes: DEFAULT_MEMORY_BYTES,
             selection: Selection::default(),
             threads: 2,
-            locks,
         }
     }
 
@@ -511,7 +508,7 @@ impl IndexWriter {
 
     /// Checks that nobody else can be writing, so that no commit of others is lost.
     fn check_locks(&self) -> Result<(), IndexError> {
-        if self.locks.iter().all(Lock::is_in_place) {
+        if self.files.is_locked() {
             return Ok(());
         }
         let reason = "a lock of this index was deleted or its folder moved while it was written to, so what came after the last commit is not in it; run the command again";
@@ -545,7 +542,7 @@ impl IndexWriter {
                 // files.
                 let now = Catalog::load(&self.catalog.archive);
                 let is_before = now.is_ok_and(|now| now.generation == before);
-                if is_before && self.check_locks().is_ok() {
+                if is_before && self.files.is_locked() {
                     self.files.discard(&new);
                 } else {
                     self.files.leave();
@@ -576,20 +573,20 @@ impl IndexWriter {
             .is_ok_and(|now| now.id == self.catalog.id && now.segments.is_empty());
         // The next writer deletes the files that the journal names.
         let is_removed = is_empty
-            && self.check_locks().is_ok()
+            && self.files.is_locked()
             && !archive.join(JOURNAL).exists()
             && fs::remove_file(archive.join(CATALOG)).is_ok();
         if is_removed {
             for node in 0..self.catalog.nodes.len() {
                 let folder = self.catalog.node_folder(node);
                 let _ = fs::remove_file(folder.join(MARK));
-                self.locks.get(1 + node).inspect(|lock| lock.remove());
+                self.files.locks.get(1 + node).inspect(|lock| lock.remove());
                 if self.catalog.nodes[node].is_inside() {
                     let _ = fs::remove_dir(folder);
                 }
             }
             // As long as it is there, nobody else makes an index here.
-            self.locks.first().inspect(|lock| lock.remove());
+            self.files.locks.first().inspect(|lock| lock.remove());
         }
         is_removed
     }

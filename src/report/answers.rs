@@ -23,7 +23,8 @@ fn frame() -> Frame {
     Frame::new("flowsieve.filter-query/1", "answers")
 }
 
-fn tail(is_complete: bool) -> Tail {
+/// Returns the end of a report that says whether it is complete.
+pub(super) fn tail(is_complete: bool) -> Tail {
     vec![("complete", Cell::Bool(is_complete))]
 }
 

@@ -1,5 +1,6 @@
 //! What two saved filters have in common, in every format.
 
+use super::answers::tail;
 use super::column::Columns;
 use super::document::{Block, Document, TableView};
 use super::filter_info::distinct;
@@ -11,7 +12,10 @@ use std::io::{self, Write};
 
 /// The counts of two sets and of what they make together.
 #[derive(Debug)]
-pub struct OverlapReport([(&'static str, Estimate); 4]);
+pub struct OverlapReport {
+    counts: [(&'static str, Estimate); 4],
+    is_complete: bool,
+}
 
 /// The columns of a count.
 pub(super) fn overlap_columns() -> Columns<(&'static str, Estimate)> {
@@ -29,9 +33,11 @@ pub(super) fn overlap_columns() -> Columns<(&'static str, Estimate)> {
 }
 
 impl OverlapReport {
-    /// The counts of the first set, the second one, their union and what they have in common.
-    pub fn new([first, second, either, both]: [Estimate; 4]) -> Self {
-        Self([("first", first), ("second", second), ("either", either), ("both", both)])
+    /// The counts of the first set, the second one, their union and what they have in common. They are
+    /// complete if both filters have all that was to be read.
+    pub fn new([first, second, either, both]: [Estimate; 4], is_complete: bool) -> Self {
+        let counts = [("first", first), ("second", second), ("either", either), ("both", both)];
+        Self { counts, is_complete }
     }
 
     fn frame() -> Frame {
@@ -40,7 +46,7 @@ impl OverlapReport {
 
     /// Returns the summary.
     pub fn summary(&self) -> Summary {
-        Self::frame().summary(Vec::new())
+        Self::frame().summary(tail(self.is_complete))
     }
 
     /// Writes the counts; `style` is that of the table.
@@ -55,13 +61,13 @@ impl OverlapReport {
         mut out: W,
     ) -> io::Result<W> {
         if format.is_table() {
-            let facts = self.0.iter().map(|(name, count)| (*name, distinct(*count)));
+            let facts = self.counts.iter().map(|(name, count)| (*name, distinct(*count)));
             let mut document = Document::default();
             document.both([Block::Table(TableView::facts(NAME, facts))]);
             terminal::print(&document, style, &mut out)?;
         } else {
-            let columns = overlap_columns();
-            out = RowWriter::write_all(format, Self::frame(), columns, &self.0, Vec::new(), out)?;
+            let (columns, tail) = (overlap_columns(), tail(self.is_complete));
+            out = RowWriter::write_all(format, Self::frame(), columns, &self.counts, tail, out)?;
         }
         out.flush()?;
         Ok(out)

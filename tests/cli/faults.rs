@@ -133,6 +133,20 @@ fn a_read_error_in_the_middle_has_its_place_and_the_packets_before_it() {
     }
 }
 
+/// Builds a library that is loaded before the system's.
+#[cfg(target_os = "linux")]
+pub(super) fn library(folder: &Path, source: &str) -> Option<PathBuf> {
+    let (file, shim) = (folder.join("shim.c"), folder.join("shim.so"));
+    fs::write(&file, source).unwrap();
+    let line = ["-shared", "-fPIC", "-o", text(&shim), text(&file), "-ldl"];
+    let built = Command::new("cc").args(line).status();
+    if !built.is_ok_and(|status| status.success()) {
+        eprintln!("skipped: there is no C compiler");
+        return None;
+    }
+    Some(shim)
+}
+
 /// The system's own calls fail: a library that is loaded before the system's lets each file be read
 /// up to a place.
 #[cfg(target_os = "linux")]
@@ -155,15 +169,9 @@ fn a_disk_that_fails_is_told_and_what_it_gave_is_counted() {
             return next(fd, to, count);
         }"#;
     let folder = tempfile::tempdir().unwrap();
-    let (source, shim) = (folder.path().join("shim.c"), folder.path().join("shim.so"));
-    fs::write(&source, SHIM).unwrap();
-    let built = Command::new("cc")
-        .args(["-shared", "-fPIC", "-o", text(&shim), text(&source), "-ldl"])
-        .status();
-    if !built.is_ok_and(|status| status.success()) {
-        eprintln!("skipped: there is no C compiler");
+    let Some(shim) = library(folder.path(), SHIM) else {
         return;
-    }
+    };
     let offsets = record_offsets(&sample().1);
     for threads in ["1", "2"] {
         let at = offsets[4_321] + 5;

@@ -168,13 +168,13 @@ fn folders_that_are_no_index_are_called_that() {
     // right name.
     let run = index("build", &missing, &["x.pcap"]);
     assert_eq!(run.code, Some(1));
-    assert!(run.err.contains("no such file; check the path"), "{}", run.err);
+    assert!(run.sentence().contains("no such file; check the path"), "{}", run.err);
     assert!(run.err.contains("no index was made") && !missing.exists());
     let empty = folder.path().join("empty.pcap");
     fs::write(&empty, "").unwrap();
     let run = index("build", &missing, &[empty.to_str().unwrap()]);
     assert_eq!(run.code, Some(1));
-    assert!(run.err.contains("it is empty"), "{}", run.err);
+    assert!(run.sentence().contains("it is empty"), "{}", run.err);
     assert!(run.err.contains("no index was made") && !missing.exists(), "{}", run.err);
     let line = ["-q", "--memory", "18446744073709551615", "traces/netns-dns.pcap"];
     index("build", &missing, &line).done();

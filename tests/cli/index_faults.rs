@@ -222,6 +222,34 @@ fn ran(command: &mut Command) -> Run {
 }
 
 /// A pipe cannot be read twice. It is refused before anything waits for it.
+/// The only copy of the packets was replaced by an empty capture.
+#[test]
+fn a_search_that_can_read_nothing_replaces_no_result() {
+    let folder = TempDir::new().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let [capture, archive, node, packets, answers] =
+        ["a.pcap", "archive", "node", "packets.pcap", "answers.csv"].map(at);
+    fs::copy("traces/netns-dns.pcap", &capture).unwrap();
+    let build = ["index", "build", "-q", "--nodes", &node, &archive, &capture];
+    assert_eq!(flowsieve(&build).code, Some(0));
+    let search = ["index", "search", &archive, "--host", "0.0.0.0/0", "-o", &answers];
+    let search = [&search[..], &["-w", &packets]].concat();
+    let run = flowsieve(&search);
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    let [before, answers_before] = [&packets, &answers].map(|path| fs::read(path).unwrap());
+    fs::rename(&capture, at("moved")).unwrap();
+    let run = flowsieve(&search);
+    assert_eq!(run.code, Some(1), "{}", run.err);
+    assert!(run.err.contains("a.pcap: no such file"), "{}", run.err);
+    assert!(fs::read(&packets).unwrap() == before, "there is no other copy");
+    fs::rename(&node, at("away")).unwrap();
+    let run = flowsieve(&search);
+    assert_eq!(run.code, Some(1), "{}", run.err);
+    assert!(run.err.contains(&node), "{}", run.err);
+    assert!(fs::read(&packets).unwrap() == before, "nothing was searched");
+    assert!(fs::read(&answers).unwrap() == answers_before, "nothing was searched");
+}
+
 #[test]
 fn a_pipe_is_refused_at_once() {
     let folder = TempDir::new().unwrap();

@@ -132,6 +132,37 @@ fn what_interrupted_runs_left_is_no_input_of_a_directory() {
     assert_eq!(flowsieve(&["count", partial.to_str().unwrap()]).code, Some(0));
 }
 
+/// Somebody may have meant to read it.
+#[cfg(unix)]
+#[test]
+fn a_pipe_in_a_directory_that_is_called_a_capture_is_left_out_with_a_remark() {
+    let folder = tempfile::tempdir().unwrap();
+    let captures = folder.path().join("captures");
+    fs::create_dir(&captures).unwrap();
+    for name in ["live.pcap", "control"] {
+        let made = std::process::Command::new("mkfifo").arg(captures.join(name)).status().unwrap();
+        assert!(made.success());
+    }
+    let archive = folder.path().join("archive");
+    let (named, archive) = (captures.to_str().unwrap(), archive.to_str().unwrap());
+    let lines = [&["count", "--format", "csv", named][..], &["index", "build", archive, named]];
+    for is_alone in [true, false] {
+        if !is_alone {
+            fs::copy(sample().0, captures.join("a.pcap")).unwrap();
+            fs::copy(sample().0, captures.join(".a.pcap")).unwrap();
+        }
+        for line in lines {
+            let run = flowsieve(line);
+            assert_eq!(run.code, Some(i32::from(is_alone)), "{}", run.err);
+            let said = "left out 1 pipe, socket or device, such as ";
+            assert!(run.err.contains(said) && run.err.contains("live.pcap"), "{}", run.err);
+            let is_hidden = run.err.contains("left out 1 file that is hidden");
+            assert_eq!(is_hidden, !is_alone, "{}", run.err);
+            assert!(!run.err.contains("control"), "{}", run.err);
+        }
+    }
+}
+
 type Encoder = fn(&[u8]) -> Vec<u8>;
 
 const ENCODERS: [(&str, Encoder); 5] = [

@@ -1,13 +1,15 @@
 //! Results while packets come: each row when it is final, through a pipe, from a growing file, and
 //! from a ring of files.
 
+#[cfg(target_os = "linux")]
+use super::faults::library;
 use super::signals::{PATIENCE, listening, signal, start, text};
-use super::{flowsieve, sample};
+use super::{flowsieve, program, sample};
 use serde_json::Value;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::{Child, ChildStdout};
+use std::process::{Child, ChildStdout, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -348,6 +350,96 @@ fn a_followed_file_that_cannot_be_reached_is_named() {
     assert!(said.contains("ring1: no such file"), "{said}");
 }
 
+/// One file of a followed directory cannot be read for a time.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_followed_file_that_cannot_be_read_is_one_error_and_is_tried_again_when_it_changes() {
+    const SHIM: &str = r#"
+        #define _GNU_SOURCE
+        #include <dlfcn.h>
+        #include <errno.h>
+        #include <stdio.h>
+        #include <stdlib.h>
+        #include <string.h>
+        #include <unistd.h>
+        ssize_t read(int fd, void *to, size_t count) {
+            ssize_t (*next)(int, void *, size_t) = dlsym(RTLD_NEXT, "read");
+            char link[64], name[4096];
+            snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+            ssize_t length = readlink(link, name, sizeof name - 1);
+            if (length > 0) {
+                name[length] = 0;
+                if (strstr(name, "ring1") && !access(getenv("BAD"), F_OK)) { errno = EIO; return -1; }
+            }
+            return next(fd, to, count);
+        }"#;
+    let folder = tempfile::tempdir().unwrap();
+    let Some(shim) = library(folder.path(), SHIM) else {
+        return;
+    };
+    let (bad, summary) = (folder.path().join("bad"), folder.path().join("summary"));
+    for (is_new, is_mended) in [(false, false), (false, true), (true, false), (true, true)] {
+        let ring = tempfile::tempdir().unwrap();
+        let whole = |at: u64| header().into_iter().chain(second(at)).collect::<Vec<u8>>();
+        let ring1 = ring.path().join("ring1");
+        let append = |at: u64| {
+            let mut file = File::options().append(true).open(&ring1).unwrap();
+            file.write_all(&second(at)).unwrap();
+        };
+        fs::write(ring.path().join("ring0"), whole(100)).unwrap();
+        let line = ["count", text(ring.path()), "--follow", "--format", "jsonl", "--delay", "0s"];
+        let mut child = program(&[&line[..], &["--summary", text(&summary)]].concat())
+            .env("LD_PRELOAD", &shim)
+            .env("BAD", &bad)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let rows = lines(child.stdout.take().unwrap());
+        let next = || loop {
+            let (second, packets, _) = row(&rows);
+            if packets > 0 {
+                return second;
+            }
+        };
+        assert_eq!(next(), 100);
+        if is_new {
+            fs::write(&bad, "").unwrap();
+            fs::write(&ring1, whole(101)).unwrap();
+        } else {
+            fs::write(&ring1, whole(101)).unwrap();
+            assert_eq!(next(), 101);
+            fs::write(&bad, "").unwrap();
+            append(102);
+        }
+        // More than once it is looked at.
+        thread::sleep(Duration::from_secs(1));
+        fs::write(ring.path().join("ring2"), whole(103)).unwrap();
+        assert_eq!(next(), 103);
+        if is_mended {
+            fs::remove_file(&bad).unwrap();
+            append(104);
+            assert_eq!([next(), next()], [if is_new { 101 } else { 102 }, 104]);
+        }
+        signal(&child, "INT");
+        let run = child.wait_with_output().unwrap();
+        let said = String::from_utf8(run.stderr).unwrap();
+        let about: Vec<&str> = said.lines().filter(|line| line.contains("ring1")).collect();
+        let partial = folder.path().join("summary.partial");
+        let document: Value = serde_json::from_slice(&fs::read(&partial).unwrap()).unwrap();
+        fs::remove_file(&partial).unwrap();
+        let error = document["inputs"][0]["error"].as_str();
+        if is_mended {
+            assert_eq!((about.len(), error), (0, None), "{said}");
+        } else {
+            assert_eq!(about.len(), 1, "{said}");
+            assert!(about[0].contains("cannot be read at offset"), "{said}");
+            assert!(error.is_some_and(|error| about[0].ends_with(error)), "{document}");
+            fs::remove_file(&bad).unwrap();
+        }
+    }
+}
+
 #[test]
 fn a_followed_directory_that_goes_away_ends_the_run() {
     let folder = tempfile::tempdir().unwrap();
@@ -362,6 +454,22 @@ fn a_followed_directory_that_goes_away_ends_the_run() {
     let said = String::from_utf8(run.stderr).unwrap();
     assert_eq!(run.status.code(), Some(1), "{said}");
     assert!(said.contains("ring: no such file"), "{said}");
+}
+
+/// As in a directory that is not followed: whoever named a file so believes that it is one.
+#[test]
+fn a_followed_file_that_is_called_a_capture_and_is_none_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let bytes: Vec<u8> = header().into_iter().chain(second(100)).collect();
+    fs::write(folder.path().join("ring0.pcap"), bytes).unwrap();
+    for name in ["ring1.pcap", "notes.txt"] {
+        fs::write(folder.path().join(name), [0; 1000]).unwrap();
+    }
+    let (child, lines) = followed(folder.path());
+    assert_eq!(row(&lines).0, 100);
+    signal(&child, "INT");
+    let said = String::from_utf8(child.wait_with_output().unwrap().stderr).unwrap();
+    assert!(said.contains("ring1.pcap: not a capture") && !said.contains("notes"), "{said}");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Where results go: a file whole or not at all, a named pipe, a reader that leaves early.
 
 #[cfg(unix)]
-use super::signals::{ended, listening, start};
+use super::signals::{check_end, ended, listening, signal, start};
 use super::{flowsieve, program, sample, slices};
 use std::fs;
 use std::io::{Read, Write};
@@ -50,6 +50,7 @@ fn a_place_that_cannot_be_written_is_named() {
         assert_eq!((run.code, run.out.as_str()), (Some(1), ""));
         let start = format!("cannot write {place}: ");
         assert!(run.sentence().starts_with(&start), "{}", run.err);
+        assert!(!run.err.contains("os error"), "{}", run.err);
         let run = flowsieve(&["generate", "--packets", "10", "-w", place]);
         assert_eq!((run.code, run.out.as_str()), (Some(1), ""));
         assert!(run.sentence().starts_with(&start), "{}", run.err);
@@ -114,6 +115,34 @@ fn a_named_pipe_is_written_to_and_stays() {
     assert_eq!(reader.join().unwrap(), slices(&["traces/generated.pcap"]));
     assert!(fs::symlink_metadata(&path).unwrap().file_type().is_fifo());
     assert_eq!(names_in(folder.path()), ["pipe"]);
+}
+
+/// As by other programs; but a signal was not heeded.
+#[cfg(unix)]
+#[test]
+fn a_named_pipe_that_nobody_reads_is_waited_for_until_a_signal() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+    let pipe = path.to_str().unwrap();
+    let capture = "traces/generated.pcap";
+    for (line, name) in [
+        (&["count", capture, "-o", pipe][..], "TERM"),
+        (&["count", capture, "--html", pipe], "INT"),
+        (&["dedup", capture, "-w", pipe], "HUP"),
+        (&["generate", "--packets", "10", "-w", pipe], "INT"),
+    ] {
+        let child = start(line);
+        listening(&child);
+        signal(&child, name);
+        let run = ended(child);
+        check_end(&run, name);
+        assert!(run.err.contains("nothing reads this pipe"), "{}", run.err);
+    }
+    let child = start(&["count", capture, "--format", "csv", "-o", pipe]);
+    listening(&child);
+    assert_eq!(fs::read_to_string(&path).unwrap(), slices(&[capture]));
+    assert_eq!(ended(child).code, Some(0));
 }
 
 #[cfg(unix)]

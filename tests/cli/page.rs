@@ -348,6 +348,7 @@ fn what_does_not_go_together_is_told_before_anything_is_read() {
         (&["--od-out", "matrix.csv"], "--od"),
         (&["--od", "33", "--od-out", "matrix.csv"], "33"),
         (&["--svg", "Cargo.toml"], "directory"),
+        (&["--svg", "new/figure.svg"], "write `--svg new`"),
         (&["--html", "-"], "--html"),
     ] {
         let run = flowsieve(&[&["count", capture], args].concat());

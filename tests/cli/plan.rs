@@ -197,6 +197,7 @@ fn trouble_with_a_sample_is_told() {
     assert!(run.sentence().contains("--exact-limit"));
     let run = flowsieve(&["plan", "--sample", "no-such-file.pcap"]);
     assert_eq!((run.code, run.out.as_str()), (Some(1), ""));
+    run.sentence();
     // What could be read is planned with.
     let folder = tempfile::tempdir().unwrap();
     let damaged = folder.path().join("cut.pcap");

@@ -223,6 +223,37 @@ fn standard_input_and_output_are_files_too() {
     assert!(said.contains("standard input and captures/x.pcap are the same file"), "{said}");
 }
 
+/// The shell opens such a file, so no name of it is on the command line.
+#[cfg(target_os = "linux")]
+#[test]
+fn standard_output_goes_into_no_file_of_an_index() {
+    let folder = tempfile::tempdir().unwrap();
+    let capture = folder.path().join("capture.pcap");
+    fs::copy(repository().join("traces/netns-dns.pcap"), &capture).unwrap();
+    let run = redirected("index build -q archive capture.pcap", folder.path());
+    assert!(run.status.success());
+    let catalog = folder.path().join("archive/catalog.json");
+    let before = fs::read(&catalog).unwrap();
+    for line in [
+        "count capture.pcap",
+        "dedup capture.pcap -w -",
+        "generate --packets 10 -w -",
+        "filter info capture.pcap",
+        "plan --expect 1000",
+        "man",
+        "completions bash",
+        "reproduce --list",
+    ] {
+        for file in ["archive/catalog.json", "archive/node/new"] {
+            let run = redirected(&format!("{line} >> {file}"), folder.path());
+            let said = String::from_utf8(run.stderr).unwrap();
+            assert_eq!(run.status.code(), Some(2), "{line}: {said}");
+            assert!(said.contains("inside the directory of the index"), "{line}: {said}");
+        }
+        assert!(fs::read(&catalog).unwrap() == before, "{line}");
+    }
+}
+
 /// A folder that is mounted twice has two names that no link tells.
 #[cfg(target_os = "linux")]
 #[test]
@@ -298,6 +329,10 @@ fn figures_replace_neither_inputs_nor_other_results() {
     assert_eq!(fs::read_to_string(&precious).unwrap(), "mine");
     let archive = at("archive");
     assert_eq!(flowsieve(&["index", "build", "-q", &archive, &path]).code, Some(0));
-    let line = ["count", &path, "--svg", &archive];
-    refused(&line, Path::new(&path), "directory of the index");
+    let catalog = at("archive/catalog.json");
+    for new in ["archive", "archive/new", "archive/new/figures"].map(at) {
+        refused(&["count", &path, "--svg", &new], Path::new(&path), "directory of the index");
+        refused(&["man", &new], Path::new(&catalog), "directory of the index");
+    }
+    assert!(!Path::new(&at("archive/new")).exists());
 }

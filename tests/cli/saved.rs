@@ -116,6 +116,17 @@ fn a_filter_of_a_damaged_capture_says_so() {
         assert_eq!(info(&partial)["complete"], false);
         fs::remove_file(&partial).unwrap();
     }
+    for (other, complete) in [(&path, false), (&day, true)] {
+        let files = [&day, other].map(|path| path.to_str().unwrap());
+        let summary = at("summary");
+        let json = ["--format", "json", "--summary", summary.to_str().unwrap()];
+        let run = flowsieve(&[&["filter", "intersect"], &files[..], &json].concat());
+        assert_eq!(run.code, Some(0), "{}", run.err);
+        for text in [run.out, fs::read_to_string(&summary).unwrap()] {
+            let document: Value = serde_json::from_str(&text).unwrap();
+            assert_eq!(document["complete"], complete, "{text}");
+        }
+    }
     // Neither a union nor a count that goes on makes it whole.
     let [path, day, both] = [&path, &day, &both].map(|path| path.to_str().unwrap());
     flowsieve(&["filter", "union", day, path, "-o", both]).done();
@@ -625,6 +636,15 @@ fn what_is_no_saved_filter_is_refused() {
             assert!(run.sentence().contains(word), "{}", run.err);
         }
     }
+    for line in [
+        &["filter", "info", "gone"][..],
+        &["filter", "query", "gone", "1.1.1.1,2.2.2.2"],
+        &["count", "--slice", "all", "--continue", "gone", capture.to_str().unwrap()],
+    ] {
+        let run = flowsieve(line);
+        assert_eq!((run.code, run.out.as_str()), (Some(1), ""), "{line:?}");
+        assert!(run.sentence().contains("gone: there is no such file; check"), "{}", run.err);
+    }
     for (values, word) in [
         (&["1.1.1.1"][..], "src,dst"),
         (&["1.1.1.1,2.2.2.2", "1.1.1.1,x"], "IP address"),
@@ -656,6 +676,47 @@ fn what_is_no_saved_filter_is_refused() {
     ] {
         assert!(flowsieve(line).done().contains("Examples:"));
     }
+}
+
+/// Outputs that are open already are appended to.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_filter_that_is_read_is_not_appended_to() {
+    let folder = tempfile::tempdir().unwrap();
+    let (capture, _) = sample();
+    let [a, b] = ["a", "b"].map(|name| folder.path().join(name));
+    for path in [&a, &b] {
+        count(&[], path, &[&capture]).done();
+    }
+    let before = fs::read(&a).unwrap();
+    for line in [
+        "filter union a b -o - >> a",
+        "filter union a b -o /dev/fd/3 3<> a",
+        "count -q --slice all --no-exact --continue a --save-filter /dev/fd/3 CAPTURE 3<> a",
+    ] {
+        let line = line.replace("CAPTURE", capture.to_str().unwrap());
+        let script = format!("exec {} {line}", env!("CARGO_BIN_EXE_flowsieve"));
+        let mut shell = std::process::Command::new("sh");
+        let run = shell.args(["-c", &script]).current_dir(folder.path()).output().unwrap();
+        let said = String::from_utf8(run.stderr).unwrap();
+        assert_eq!(run.status.code(), Some(2), "{line}: {said}");
+        assert!(said.contains("is an input as well"), "{line}: {said}");
+        assert!(fs::read(&a).unwrap() == before, "{line}");
+    }
+    let [a, b] = [&a, &b].map(|path| path.to_str().unwrap());
+    flowsieve(&["filter", "union", a, b, "-o", a]).done();
+}
+
+/// It took all other results with it.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_filter_that_cannot_be_saved_leaves_the_other_results() {
+    let (capture, _) = sample();
+    let line = ["count", "--slice", "all", "--format", "csv", capture.to_str().unwrap()];
+    let expected = flowsieve(&line).done();
+    let run = flowsieve(&[&line[..], &["--save-filter", "/dev/full"]].concat());
+    assert_eq!((run.code, &run.out), (Some(1), &expected));
+    assert!(run.sentence().contains("cannot"), "{}", run.err);
 }
 
 /// "Is a directory (os error 21)" says nothing of what to do.

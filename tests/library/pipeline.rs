@@ -3,14 +3,16 @@
 
 use super::common;
 use flowsieve::Count;
+use flowsieve::comparison::{ComparePlan, with_trial};
 use flowsieve::decode::Tunnel;
-use flowsieve::elements::ElementKind;
+use flowsieve::elements::{ElementKind, ElementRule};
 use flowsieve::filters::{FilterKind, Sizing, Structure};
 use flowsieve::generate::{GenerateKind, GeneratePlan, generate};
 use flowsieve::pipeline::{
-    self, Align, CountExtras, CountPlan, CountSummary, CounterChoice, SliceResult, Slicing, Totals,
-    Watch,
+    self, Align, CountExtras, CountPlan, CountSummary, CounterChoice, SamplePlan, SliceResult,
+    Slicing, Totals, Watch, sample,
 };
+use flowsieve::plan::TracePlan;
 use flowsieve::trace::{Source, StopFlag};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, HashSet};
@@ -611,4 +613,34 @@ fn a_file_that_changes_before_it_is_read_again_is_a_problem() {
         let changed = count(other);
         assert!(changed.contains("changed in between"), "{changed}");
     }
+}
+
+/// A plan would rest on two captures and name one.
+#[test]
+fn a_sample_that_changes_before_it_is_measured_is_a_problem() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, bytes) = generated(&folder, &traffic(5_000, 5));
+    let (other, _) = generated(&folder, &traffic(5_000, 6));
+    let plan = SamplePlan {
+        trace: TracePlan::new(std::slice::from_ref(&path)),
+        rule: ElementRule::default(),
+        masks: vec![0b11],
+        limit_bytes: 1 << 28,
+    };
+    let measured = |change: &dyn Fn()| {
+        fs::write(&path, &bytes).unwrap();
+        let mut read = sample(&plan, &()).unwrap();
+        assert!(read.elements > 0 && read.inputs[0].error.is_none());
+        change();
+        let wanted = vec![(0b11, 1.0)];
+        let trial = ComparePlan::of_trial(plan.trace.clone(), plan.rule.clone(), wanted);
+        with_trial(&trial, 1.0, &mut read.inputs, &(), |_| ()).unwrap();
+        assert_eq!(read.inputs.len(), 1);
+        read.inputs[0].error.as_ref().map(ToString::to_string).unwrap_or_default()
+    };
+    assert_eq!(measured(&|| ()), "");
+    let changed = measured(&|| assert!(fs::copy(&other, &path).unwrap() > 0));
+    assert!(changed.contains("changed in between"), "{changed}");
+    let gone = measured(&|| fs::remove_file(&path).unwrap());
+    assert!(gone.contains("no such file"), "{gone}");
 }

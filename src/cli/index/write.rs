@@ -5,7 +5,7 @@ use crate::cli::UsageError;
 use crate::cli::inputs::Inputs;
 use crate::cli::options::{DnsPortArgs, QuietArgs, SelectionArgs};
 use crate::cli::output::{folder_of, is_standard};
-use crate::cli::problems::{outcome, say_times_out_of_range};
+use crate::cli::problems::say_times_out_of_range;
 use crate::cli::progress::Progress;
 use crate::cli::run::Run;
 use crate::cli::same_file::keep_apart;
@@ -234,30 +234,36 @@ pub(super) fn build(args: &BuildArgs, run: &mut Run) -> Result<Outcome> {
     let is_new = fs::read_dir(&args.archive).map_or(true, |mut entries| entries.next().is_none());
     let problems: Vec<String> =
         inputs.files.iter().filter_map(|path| cannot_be_indexed(path)).collect();
-    if is_new && problems.len() == inputs.files.len() {
-        outcome(inputs.problems.iter().filter_map(|input| input.error.as_ref()));
-        outcome(problems);
-        return Err(anyhow!("there is nothing to index, so no index was made"));
-    }
     run.start(args.quiet.quiet)?;
+    if is_new && problems.len() == inputs.files.len() {
+        run.take(inputs);
+        run.say_remarks();
+        return Err(not_made(run, problems));
+    }
     let selection = selection(run, &args.selection, &inputs)?;
     let folders = args.nodes.iter().chain([&args.archive]);
     let new_folders: Vec<&PathBuf> = folders.filter(|folder| !folder.exists()).collect();
     let writer = IndexWriter::create(&args.archive, settings, &args.nodes).map_err(explained)?;
     let writer = writer.with_memory(args.memory.memory);
     let mut writer = writer.with_selection(selection);
-    let filled = fill(run, &mut writer, inputs, args.quiet);
-    // `index add` goes on with one that a signal ended.
-    let is_done = writer.captures() == 0 && !run.stop().is_set();
-    if (filled.is_err() || is_done) && writer.remove_if_empty() {
+    let filled = fill(run, &mut writer, inputs, args.quiet, true);
+    if filled.is_err() && writer.remove_if_empty() {
         for folder in new_folders {
             // Others may have put files there.
             let _ = fs::remove_dir(folder);
         }
-        filled?;
-        return Err(anyhow!("nothing was indexed, so no index was made"));
     }
     filled
+}
+
+/// Returns the error of an index that was not made. It has the problem, if there is one alone.
+fn not_made(run: &mut Run, problems: Vec<String>) -> anyhow::Error {
+    let problems = run.take_problems(problems);
+    if let [problem] = &problems[..] {
+        return anyhow!("{problem}; no index was made");
+    }
+    run.report_all(problems);
+    anyhow!("nothing was indexed, so no index was made")
 }
 
 pub(super) fn add(args: &AddArgs, run: &mut Run) -> Result<Outcome> {
@@ -267,7 +273,7 @@ pub(super) fn add(args: &AddArgs, run: &mut Run) -> Result<Outcome> {
     let writer = IndexWriter::open(&args.index.archive).map_err(explained)?;
     let selection = selection(run, wanted, &inputs)?;
     let writer = writer.with_memory(memory.memory);
-    fill(run, &mut writer.with_selection(selection), inputs, args.quiet)
+    fill(run, &mut writer.with_selection(selection), inputs, args.quiet, false)
 }
 
 /// Returns which packets of these captures are indexed.
@@ -386,6 +392,7 @@ fn fill(
     writer: &mut IndexWriter,
     inputs: Inputs,
     quiet: QuietArgs,
+    is_new: bool,
 ) -> Result<Outcome> {
     let mut files = run.take(inputs);
     leave_out_indexes(&mut files);
@@ -398,6 +405,10 @@ fn fill(
         writer.commit().map_err(explained)?;
         Ok::<_, anyhow::Error>(done)
     })?;
+    // `index add` goes on with an index that a signal ended.
+    if is_new && writer.captures() == 0 && !run.stop().is_set() {
+        return Err(not_made(run, done.problems));
+    }
     if !quiet.quiet && !done.interrupted {
         let regions = counted(done.regions as u64, "region", "regions");
         say(format_args!("{} indexed, in {regions}", captures(done.indexed)));

@@ -41,7 +41,9 @@ impl PlanArgs {
                 self.exact.exact_limit
             ));
         }
-        if result.elements == 0 && !result.interrupted {
+        // What kept all of it from being read was said.
+        let is_read = result.packets > 0 || !run.has_problems();
+        if result.elements == 0 && !result.interrupted && is_read {
             return Err(anyhow!(
                 "the sample has no element of the kind {}; name another capture, or give the numbers with --expect",
                 self.elements.element.name()

@@ -950,6 +950,23 @@ mod tests {
         ring.end([1, 2, 4, 5], &[]);
     }
 
+    /// The rest was lost: the file was taken for damaged.
+    #[test]
+    fn a_file_that_could_not_be_read_on_is_read_on_when_it_changes() {
+        let mut ring = Followed::new();
+        ring.stop();
+        ring.follow.files().close();
+        let error = io::Error::from_raw_os_error(5);
+        let error = ReadError::from_io(error, 24 + 2 * 20).in_file(&ring.path("ring0"));
+        ring.follow.files().postpone(error);
+        // As long as it is as it was, it is left.
+        assert!(!ring.look());
+        ring.append("ring0", &capture(3..=4)[24..]);
+        ring.stop = StopFlag::default();
+        ring.start();
+        ring.end(1..=4, &[]);
+    }
+
     #[test]
     fn other_files_of_the_directory_end_nothing() {
         let ring = Followed::new();

@@ -337,6 +337,8 @@ struct Known {
     id: FileId,
     path: PathBuf,
     progress: SharedProgress,
+    /// The version in which it was opened.
+    version: Version,
     /// It was not read to its end and cannot be.
     is_damaged: bool,
     /// Why reading ended. The file may be continued or completed, and then it is no error.
@@ -364,7 +366,7 @@ pub(super) struct FollowedFiles {
     /// Files whose header is not complete yet, with the error.
     headless: HashMap<FileId, (PathBuf, String)>,
     /// Files that could not be read when they were looked at.
-    unreadable: Vec<TraceError>,
+    unreadable: Vec<(FileId, TraceError)>,
     /// Files, or the directory, that could not be looked at the last time.
     unreached: Vec<TraceError>,
     remarks: Vec<String>,
@@ -457,7 +459,8 @@ impl FollowedFiles {
             }
         }
         let known = self.known.iter_mut().filter_map(|known| known.error.take());
-        let unread = self.unreadable.drain(..).chain(self.unreached.drain(..));
+        let unreadable = self.unreadable.drain(..).map(|(_, error)| error);
+        let unread = unreadable.chain(self.unreached.drain(..));
         let mut errors = known.chain(unread);
         let first = errors.next();
         let others: Vec<String> = errors.map(|error| error.to_string()).collect();
@@ -526,9 +529,7 @@ impl FollowedFiles {
             match self.examine(entry, &entries, format, stop) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => {
-                    if self.unreadable.len() < MOST_REMARKS {
-                        self.unreadable.push(refused(&entry.path, error));
-                    }
+                    self.note_unreadable(entry, refused(&entry.path, error));
                     self.see(entry.id, entry.version.clone());
                 }
                 Ok(Verdict::Nothing) => self.see(entry.id, entry.version.clone()),
@@ -587,8 +588,10 @@ impl FollowedFiles {
             self.unread.remove(&entry.id);
             self.unclear.remove(&entry.id);
             self.headless.remove(&entry.id);
+            self.unreadable.retain(|(id, _)| *id != entry.id);
             self.known.push(Known {
                 id: entry.id,
+                version: entry.version.clone(),
                 path: path.clone(),
                 progress: progress.clone(),
                 is_damaged: false,
@@ -597,6 +600,15 @@ impl FollowedFiles {
             self.is_open = true;
         }
         Ok(Some(Next { path, file, progress }))
+    }
+
+    /// Notes that a file cannot be read, unless that is known. It is tried again when it changes.
+    fn note_unreadable(&mut self, entry: &Entry, error: TraceError) {
+        let is_said = self.known.iter().any(|known| known.id == entry.id && known.error.is_some())
+            || self.unreadable.iter().any(|(id, _)| *id == entry.id);
+        if !is_said && self.unreadable.len() < MOST_REMARKS {
+            self.unreadable.push((entry.id, error));
+        }
     }
 
     /// Whether nothing of a file is left to be read, by its version alone.
@@ -759,7 +771,13 @@ impl FollowedFiles {
                 self.headless.insert(entry.id, (entry.path.clone(), sentence));
                 Verdict::Later
             }
-            TraceErrorKind::NotACapture { .. } => Verdict::Nothing,
+            TraceErrorKind::NotACapture { .. } if !is_named_capture(&entry.path) => {
+                Verdict::Nothing
+            }
+            TraceErrorKind::Io(_) | TraceErrorKind::NotACapture { .. } => {
+                self.note_unreadable(entry, error);
+                Verdict::Nothing
+            }
             _ => {
                 self.remark(sentence);
                 Verdict::Nothing
@@ -789,7 +807,9 @@ impl FollowedFiles {
         let has_no_head = length == read && progress.head.is_empty();
         let seen = self.seen.get(&entry.id);
         let is_seen = seen.is_some_and(|seen| seen.version == entry.version);
-        let is_over = known.is_damaged || is_seen || has_no_head || (is_patched && length == read);
+        let is_damaged =
+            known.is_damaged && (known.version == entry.version || !known.may_be_read_on());
+        let is_over = is_damaged || is_seen || has_no_head || (is_patched && length == read);
         drop(progress);
         if is_patched {
             self.remark_patched(&entry.path);
@@ -859,6 +879,11 @@ impl FollowedFiles {
 }
 
 impl Known {
+    /// Whether the system refused to read on, which may pass.
+    fn may_be_read_on(&self) -> bool {
+        self.error.as_ref().is_some_and(TraceError::may_pass)
+    }
+
     /// Whether reading can continue: it ended where the file did, or where its compressed stream was
     /// damaged and now is not.
     fn can_continue(&self) -> bool {
@@ -939,6 +964,24 @@ pub fn is_unfinished(path: &Path) -> bool {
     name.starts_with('.') || name.ends_with(".partial") || name.contains(".partial.")
 }
 
+/// Returns whether the name ends like that of a capture, compressed or not.
+#[doc(hidden)]
+pub fn is_named_capture(path: &Path) -> bool {
+    let plain = if is_compressed(path) { path.file_stem().map_or(path, Path::new) } else { path };
+    ends_in(plain, &["pcap", "pcapng", "cap", "erf"])
+}
+
+/// Returns whether the extension is that of a compressed file.
+#[doc(hidden)]
+pub fn is_compressed(path: &Path) -> bool {
+    ends_in(path, &COMPRESSED)
+}
+
+fn ends_in(path: &Path, all: &[&str]) -> bool {
+    let end = path.extension().and_then(OsStr::to_str);
+    end.is_some_and(|end| all.iter().any(|other| end.eq_ignore_ascii_case(other)))
+}
+
 /// Lists the files of a directory that may be captures, each once, in the order in which they were
 /// written; and those that cannot be looked at.
 fn list(directory: &Path) -> io::Result<(Vec<Entry>, Vec<TraceError>)> {
@@ -969,7 +1012,5 @@ fn list(directory: &Path) -> io::Result<(Vec<Entry>, Vec<TraceError>)> {
 
 /// Whether a file has the name of another one that was compressed.
 fn is_compressed_from(path: &Path, other: &Path) -> bool {
-    let extension = path.extension().and_then(OsStr::to_str);
-    extension.is_some_and(|extension| COMPRESSED.contains(&extension))
-        && path.file_stem() == other.file_name()
+    is_compressed(path) && path.file_stem() == other.file_name()
 }

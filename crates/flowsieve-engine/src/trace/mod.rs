@@ -83,7 +83,7 @@ pub use {
     annotation::{Annotation, AnnotationKind, Lost},
     capture::{FileState, is_capture, standard_input},
     codecs::decompressed,
-    followed_files::is_unfinished,
+    followed_files::{is_compressed, is_named_capture, is_unfinished},
     formats::{container_names, recognised_formats},
     packet::{LogBatch, LogContent, LogEntry, LogQuestion, LoggedFlow, MAX_BATCH},
     range::{CaptureRange, RangeStart},

@@ -10,6 +10,11 @@ pub enum LoadError {
     /// The bytes cannot be had.
     #[error("it cannot be read")]
     Unreadable(#[from] io::Error),
+    /// No file has this name.
+    #[error(
+        "there is no such file; check the path, or save a filter with `flowsieve count --save-filter`"
+    )]
+    Missing,
     /// A directory.
     #[error(
         "this is a directory, and a saved filter is a file; name the file that `flowsieve count --save-filter` wrote"

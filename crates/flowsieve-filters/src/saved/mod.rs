@@ -326,7 +326,10 @@ impl SavedFilter {
     ///
     /// It cannot be read, or is no whole and undamaged filter of a known version.
     pub fn load(path: &Path) -> Result<Self, LoadError> {
-        let file = File::open(path)?;
+        let file = File::open(path).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => LoadError::Missing,
+            _ => error.into(),
+        })?;
         let data = file.metadata()?;
         if data.is_dir() {
             return Err(LoadError::Directory);
