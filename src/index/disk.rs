@@ -7,6 +7,7 @@ use super::IndexError;
 use super::journal::Journal;
 use super::layout::StoredFile;
 use super::node_mark::IndexId;
+use super::nodes::Lock;
 use crate::hashing::Checksum;
 use crate::trace::StopFlag;
 use flowsieve_engine::internal::{Reservation, Shown};
@@ -59,11 +60,23 @@ pub(super) struct NewFiles {
     journal: Option<Journal>,
     /// Files may be left that the next writer has to look for.
     is_left: bool,
+    /// Locks of the archive's folder and of the nodes, in this order.
+    pub(super) locks: Vec<Lock>,
 }
 
 impl NewFiles {
-    pub(super) fn with_journal(journal: Journal) -> Self {
-        Self { paths: Vec::new(), journal: Some(journal), is_left: false }
+    pub(super) fn with_journal(journal: Journal, locks: Vec<Lock>) -> Self {
+        Self { paths: Vec::new(), journal: Some(journal), is_left: false, locks }
+    }
+
+    /// Checks that nobody else can be writing. Once a lock was deleted, or its folder moved, files of
+    /// these names may be those of another writer or of another index.
+    pub(super) fn check_locks(&self) -> Result<(), IndexError> {
+        self.locks.iter().try_for_each(Lock::check)
+    }
+
+    pub(super) fn is_locked(&self) -> bool {
+        self.check_locks().is_ok()
     }
 
     /// Names files that will be made or deleted: the next writer deletes those that the catalogue
@@ -72,12 +85,14 @@ impl NewFiles {
         &mut self,
         stored: impl IntoIterator<Item = StoredFile>,
     ) -> Result<(), IndexError> {
+        self.check_locks()?;
         self.journal.as_mut().map_or(Ok(()), |journal| journal.name(stored))
     }
 
     /// Writes a new file, which must not exist. Part of a file is not left behind: a full disk needs
     /// the room.
     pub(super) fn write(&mut self, path: &Path, bytes: &[u8]) -> Result<FileMark, IndexError> {
+        self.check_locks()?;
         let mut file = create(path).map_err(IndexError::io(path))?;
         file.write_all(bytes).map_err(|error| {
             self.is_left |= fs::remove_file(path).is_err();
@@ -89,6 +104,9 @@ impl NewFiles {
 
     /// Deletes the new files of a folder, and the folder if nothing else is in it.
     pub(super) fn abandon(&mut self, folder: &Path) -> Result<(), IndexError> {
+        if !self.is_locked() {
+            return Ok(());
+        }
         for path in self.paths.extract_if(.., |path| path.starts_with(folder)) {
             if let Err(error) = remove(&path) {
                 self.is_left = true;
@@ -120,13 +138,17 @@ impl NewFiles {
 
     /// Ends the journal: all that it names is in the catalogue or deleted.
     pub(super) fn clear_journal(&mut self) {
-        if let Some(journal) = self.journal.as_mut().filter(|_| !self.is_left) {
+        let is_own = !self.is_left && self.is_locked();
+        if let Some(journal) = self.journal.as_mut().filter(|_| is_own) {
             journal.clear();
         }
     }
 
     /// Deletes new files that no catalogue will name: a full disk needs the room.
     pub(super) fn discard(&mut self, paths: &[PathBuf]) {
+        if !self.is_locked() {
+            return;
+        }
         for path in paths {
             self.is_left |= remove(path).is_err();
         }
@@ -164,6 +186,16 @@ use super::order_tests::step;
 pub(super) fn create(path: &Path) -> io::Result<File> {
     step("create", path)?;
     File::create_new(path)
+}
+
+/// Makes a folder and the missing ones above it, and waits until their names are on the disk.
+pub(super) fn create_folder(folder: &Path) -> Result<(), IndexError> {
+    let is_new = |folder: &&Path| !folder.as_os_str().is_empty() && !folder.exists();
+    let new: Vec<&Path> = folder.ancestors().take_while(is_new).collect();
+    fs::create_dir_all(folder).map_err(IndexError::io(folder))?;
+    new.iter().filter_map(|new| new.parent()).try_for_each(|above| {
+        sync_folder(if above.as_os_str().is_empty() { Path::new(".") } else { above })
+    })
 }
 
 /// Waits until a file or a folder is on the disk.
@@ -329,12 +361,17 @@ impl FileState {
     /// Whether the bytes of then are others now: it is another file, or shorter, or as long and was
     /// written to. A longer one, and one of which only the names or rights changed, may have the same.
     pub(super) fn has_changed(self, path: &Path) -> bool {
-        Self::of(path).is_none_or(|now| {
-            let is_written = now.changed[..2] != self.changed[..2];
-            now.id != self.id
-                || now.length < self.length
-                || (now.length == self.length && is_written)
-        })
+        Self::of(path).is_none_or(|now| now.length < self.length || self.is_other(now))
+    }
+
+    /// Whether what is at the path now has other bytes than then, or more.
+    pub(super) fn is_replaced(self, path: &Path) -> bool {
+        Self::of(path).is_some_and(|now| now.length != self.length || self.is_other(now))
+    }
+
+    fn is_other(self, now: Self) -> bool {
+        let is_written = now.changed[..2] != self.changed[..2];
+        now.id != self.id || (now.length == self.length && is_written)
     }
 }
 
@@ -394,7 +431,7 @@ mod tests {
     #[test]
     fn a_file_that_cannot_be_deleted_stays_in_the_journal() {
         let folder = tempfile::tempdir().unwrap();
-        let mut files = NewFiles::with_journal(Journal::new(folder.path()));
+        let mut files = NewFiles::with_journal(Journal::new(folder.path()), Vec::new());
         files.name([StoredFile::Filter { node: 0, number: 7 }]).unwrap();
         let path = folder.path().join("7.filter");
         files.write(&path, b"filter").unwrap();

@@ -44,6 +44,8 @@ pub trait HitSink {
 pub struct Explained {
     /// Nodes.
     pub nodes: u64,
+    /// Nodes that are away, so that nothing in them was searched.
+    pub nodes_away: u64,
     /// Nodes whose global filters have no values of the query.
     pub nodes_ruled_out: u64,
     /// Nodes that were not ruled out and have no answer.
@@ -184,7 +186,10 @@ impl Choice<'_> {
         let mut may_have = vec![false; self.catalog.nodes.len()];
         let mut candidates = Vec::new();
         let of_nodes = self.catalog.nodes.iter().filter_map(|node| node.problem.clone());
-        of_nodes.for_each(|problem| self.problems.note(problem));
+        for problem in of_nodes {
+            self.explained.nodes_away += 1;
+            self.problems.note(problem);
+        }
         for segment in &self.catalog.segments {
             self.explained.segments += 1;
             self.explained.captures += segment.captures;
@@ -360,7 +365,7 @@ fn read<T>(
         problems.note(error.with_captures(&catalog.archive, slice::from_ref(capture)));
         return None;
     };
-    if now.iter().any(|entry| entry.path == capture.path) {
+    if now.iter().any(|entry| entry.path == capture.path || entry.digest == capture.digest) {
         problems.note(format!(
             "{}: this capture was indexed again while it was searched, so answers are missing; search again",
             capture.path.shown()

@@ -58,8 +58,6 @@ pub struct IndexWriter {
     /// Which packets are indexed.
     pub(super) selection: Selection,
     threads: usize,
-    /// Locks of the archive's folder and of the nodes, in this order.
-    locks: Vec<Lock>,
 }
 
 /// What distinguishes a capture from others.
@@ -158,7 +156,7 @@ impl IndexWriter {
             known: captures.iter().map(|entry| (entry.id, KnownCapture::new(entry))).collect(),
             fresh: Vec::new(),
             changes: Changes::default(),
-            files: NewFiles::with_journal(journal),
+            files: NewFiles::with_journal(journal, locks),
             times_out_of_range: Vec::new(),
             known_in_part: Vec::new(),
             pending: false,
@@ -168,7 +166,6 @@ impl IndexWriter {
             memory_bytes: DEFAULT_MEMORY_BYTES,
             selection: Selection::default(),
             threads: 2,
-            locks,
         }
     }
 
@@ -509,15 +506,6 @@ impl IndexWriter {
         )))
     }
 
-    /// Checks that nobody else can be writing, so that no commit of others is lost.
-    fn check_locks(&self) -> Result<(), IndexError> {
-        if self.locks.iter().all(Lock::is_in_place) {
-            return Ok(());
-        }
-        let reason = "a lock of this index was deleted or its folder moved while it was written to, so what came after the last commit is not in it; run the command again";
-        Err(IndexError::io(&self.catalog.archive)(io::Error::other(reason)))
-    }
-
     /// Puts everything that was added and removed in force, at one moment.
     ///
     /// # Errors
@@ -532,7 +520,7 @@ impl IndexWriter {
         }
         let before = self.catalog.generation;
         let committed = self.write().and_then(|leaving| {
-            self.check_locks()?;
+            self.files.check_locks()?;
             self.catalog.commit()?;
             Ok(leaving)
         });
@@ -545,7 +533,7 @@ impl IndexWriter {
                 // files.
                 let now = Catalog::load(&self.catalog.archive);
                 let is_before = now.is_ok_and(|now| now.generation == before);
-                if is_before && self.check_locks().is_ok() {
+                if is_before && self.files.is_locked() {
                     self.files.discard(&new);
                 } else {
                     self.files.leave();
@@ -556,7 +544,7 @@ impl IndexWriter {
         self.committed = Instant::now();
         for stored in leaving {
             // The next writer deletes what cannot be deleted now.
-            if self.catalog.delete(stored).is_err() {
+            if !self.files.is_locked() || self.catalog.delete(stored).is_err() {
                 self.files.leave();
             }
         }
@@ -576,20 +564,20 @@ impl IndexWriter {
             .is_ok_and(|now| now.id == self.catalog.id && now.segments.is_empty());
         // The next writer deletes the files that the journal names.
         let is_removed = is_empty
-            && self.check_locks().is_ok()
+            && self.files.is_locked()
             && !archive.join(JOURNAL).exists()
             && fs::remove_file(archive.join(CATALOG)).is_ok();
         if is_removed {
             for node in 0..self.catalog.nodes.len() {
                 let folder = self.catalog.node_folder(node);
                 let _ = fs::remove_file(folder.join(MARK));
-                self.locks.get(1 + node).inspect(|lock| lock.remove());
+                self.files.locks.get(1 + node).inspect(|lock| lock.remove());
                 if self.catalog.nodes[node].is_inside() {
                     let _ = fs::remove_dir(folder);
                 }
             }
             // As long as it is there, nobody else makes an index here.
-            self.locks.first().inspect(|lock| lock.remove());
+            self.files.locks.first().inspect(|lock| lock.remove());
         }
         is_removed
     }
@@ -597,7 +585,7 @@ impl IndexWriter {
     /// Writes the new segments. Returns the files that the next catalogue does not name, which the
     /// journal names.
     fn write(&mut self) -> Result<Vec<StoredFile>, IndexError> {
-        self.check_locks()?;
+        self.files.check_locks()?;
         let fresh = std::mem::take(&mut self.fresh);
         let changes = std::mem::take(&mut self.changes);
         let mut leaving = std::mem::take(&mut self.leaving);
@@ -658,6 +646,12 @@ impl KnownCapture {
     ) -> Option<String> {
         if is_same && self.digest != new.digest {
             return Some(format!("{}: this file changed while it was read", new.path.shown()));
+        }
+        if new.part.is_some() && new.part != self.part {
+            return Some(format!(
+                "{}: this capture has changed, and the index keeps what it had of it, since only a part was to be indexed now; to index that, drop it first: `flowsieve index drop`",
+                new.path.shown()
+            ));
         }
         let damage = gathered.error.as_ref()?;
         let has_all = gathered.packets >= self.packets;

@@ -185,6 +185,11 @@ pub(super) fn run(args: &SearchArgs, run: &mut Run) -> Result<Outcome> {
     run.set_interrupted(explanation.interrupted);
     run.add_problems(explanation.problems.clone());
     let Noting { report, captures, .. } = noting;
+    // As for a count of which no input can be opened, results that are there stay.
+    if explanation.nodes > 0 && explanation.nodes_away == explanation.nodes {
+        run.report_all(Vec::<String>::new());
+        return Ok(run.finish(PARTIAL));
+    }
     run.commit(report.finish(&explanation).context(UNWRITTEN)?)?;
     let summary = || search_summary(is_anonymized, zone, &explanation);
     args.output.write_summary(run, summary)?;
@@ -260,6 +265,14 @@ fn write(
         extract(archive, plan, output, problems).with_context(|| unwritten(path))?;
     if extracted.interrupted {
         return Ok(true);
+    }
+    // If the captures are away or the index is damaged, an earlier result is worth more.
+    if extracted.nothing_read || (captures.is_empty() && run.has_problems()) {
+        problems.push(format!(
+            "{}: no packets were written to this file, because no capture with answers could be read",
+            path.shown()
+        ));
+        return Ok(false);
     }
     run.commit(output)?;
     if !run.is_quiet() {
