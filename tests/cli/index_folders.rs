@@ -237,6 +237,13 @@ fn a_capture_that_was_renamed_is_replaced_by_no_result() {
         assert!(run.sentence().contains(&told), "{}", run.err);
         assert!(fs::read(&renamed).unwrap() == before);
     }
+    let mut search = Command::new(env!("CARGO_BIN_EXE_flowsieve"));
+    search.args(["index", "search", a.to_str().unwrap(), "--host", "0.0.0.0/0"]);
+    let file = fs::File::options().append(true).open(&renamed).unwrap();
+    if cfg!(target_os = "linux") {
+        assert_eq!(search.stdout(file).status().unwrap().code(), Some(2));
+        assert!(fs::read(&renamed).unwrap() == before);
+    }
     // A copy may be.
     fs::copy(&renamed, &capture).unwrap();
     let run = index("search", &[&[&*a], &asked[..], &[null, Path::new("-w"), &renamed]].concat());
