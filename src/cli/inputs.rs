@@ -74,14 +74,15 @@ impl Inputs {
                 }
                 continue;
             }
-            let is_file = path.is_file();
+            let data = fs::metadata(&path);
+            let is_file = data.as_ref().is_ok_and(fs::Metadata::is_file);
             let is_named = format != InputFormat::Tsh && is_named_capture(&path);
             // A file that cannot be read or reached, or is not what its name says, and a link that
             // leads nowhere, are kept: opening them says why.
             let is_input = if is_file {
                 is_named || is_capture(&path, format).unwrap_or(true)
             } else {
-                fs::metadata(&path).is_err()
+                data.is_err()
             };
             if is_input && is_unfinished(&path) {
                 self.unfinished.push(path);

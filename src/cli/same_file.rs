@@ -122,7 +122,7 @@ pub(crate) fn keep_apart<'a>(
     inputs: &[PathBuf],
 ) -> Result<(), UsageError> {
     // A followed directory is not expanded.
-    let files = inputs.iter().flat_map(|input| {
+    let files = inputs.iter().filter(|input| input.is_dir()).flat_map(|input| {
         fs::read_dir(input).into_iter().flatten().flatten().map(|entry| entry.path())
     });
     let inputs: Vec<FileId> =

@@ -11,6 +11,7 @@ use super::node_mark::{self, IndexId};
 use super::{GlobalFilter, IndexError, RegionFilter, nodes, path_text};
 use crate::decode::Tunnel;
 use crate::selection::{SelectedPart, Selection};
+use crate::trace::StopFlag;
 use flowsieve_engine::internal::Shown;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -259,6 +260,15 @@ pub struct CaptureEntry {
 }
 
 impl CaptureEntry {
+    /// Whether a file as long as the capture is the capture under another name: it has its content,
+    /// and what is at the path that was indexed, if anything, has another length.
+    pub(crate) fn was_moved_to(&self, file: &Path) -> bool {
+        let is_there = |data: fs::Metadata| data.is_file() && data.len() == self.bytes;
+        let content = || disk::content_of(file, &StopFlag::default()).ok().flatten();
+        !fs::metadata(&self.path).is_ok_and(is_there)
+            && content().is_some_and(|(digest, _)| disk::digest_text(digest) == self.digest)
+    }
+
     /// Returns which packets were indexed.
     ///
     /// # Errors

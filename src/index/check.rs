@@ -97,7 +97,7 @@ pub struct Verified {
 ///
 /// There is no index, or its catalogue cannot be used.
 pub fn verify(archive: &Path) -> Result<Verified, IndexError> {
-    let (_, mut verified) = Catalog::read_with(archive, |catalog| {
+    let (catalog, mut verified) = Catalog::read_with(archive, |catalog| {
         let (mut verified, mut is_missing) = (Verified::default(), false);
         let mut problems = Problems::default();
         for segment in &catalog.segments {
@@ -106,7 +106,7 @@ pub fn verify(archive: &Path) -> Result<Verified, IndexError> {
         verified.problems = problems.into_sentences();
         Ok((verified, is_missing))
     })?;
-    verified.problems.splice(..0, nodes::problems(archive)?);
+    verified.problems.splice(..0, nodes::problems(&catalog)?);
     Ok(verified)
 }
 

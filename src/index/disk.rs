@@ -69,10 +69,14 @@ impl NewFiles {
         Self { paths: Vec::new(), journal: Some(journal), is_left: false, locks }
     }
 
-    /// Whether nobody else can be writing. Once a lock was deleted, files of these names may be those
-    /// of another writer.
+    /// Checks that nobody else can be writing. Once a lock was deleted, or its folder moved, files of
+    /// these names may be those of another writer or of another index.
+    pub(super) fn check_locks(&self) -> Result<(), IndexError> {
+        self.locks.iter().try_for_each(Lock::check)
+    }
+
     pub(super) fn is_locked(&self) -> bool {
-        self.locks.iter().all(Lock::is_in_place)
+        self.check_locks().is_ok()
     }
 
     /// Names files that will be made or deleted: the next writer deletes those that the catalogue
@@ -81,12 +85,14 @@ impl NewFiles {
         &mut self,
         stored: impl IntoIterator<Item = StoredFile>,
     ) -> Result<(), IndexError> {
+        self.check_locks()?;
         self.journal.as_mut().map_or(Ok(()), |journal| journal.name(stored))
     }
 
     /// Writes a new file, which must not exist. Part of a file is not left behind: a full disk needs
     /// the room.
     pub(super) fn write(&mut self, path: &Path, bytes: &[u8]) -> Result<FileMark, IndexError> {
+        self.check_locks()?;
         let mut file = create(path).map_err(IndexError::io(path))?;
         file.write_all(bytes).map_err(|error| {
             self.is_left |= fs::remove_file(path).is_err();
@@ -180,6 +186,16 @@ use super::order_tests::step;
 pub(super) fn create(path: &Path) -> io::Result<File> {
     step("create", path)?;
     File::create_new(path)
+}
+
+/// Makes a folder and the missing ones above it, and waits until their names are on the disk.
+pub(super) fn create_folder(folder: &Path) -> Result<(), IndexError> {
+    let is_new = |folder: &&Path| !folder.as_os_str().is_empty() && !folder.exists();
+    let new: Vec<&Path> = folder.ancestors().take_while(is_new).collect();
+    fs::create_dir_all(folder).map_err(IndexError::io(folder))?;
+    new.iter().filter_map(|new| new.parent()).try_for_each(|above| {
+        sync_folder(if above.as_os_str().is_empty() { Path::new(".") } else { above })
+    })
 }
 
 /// Waits until a file or a folder is on the disk.
@@ -345,12 +361,17 @@ impl FileState {
     /// Whether the bytes of then are others now: it is another file, or shorter, or as long and was
     /// written to. A longer one, and one of which only the names or rights changed, may have the same.
     pub(super) fn has_changed(self, path: &Path) -> bool {
-        Self::of(path).is_none_or(|now| {
-            let is_written = now.changed[..2] != self.changed[..2];
-            now.id != self.id
-                || now.length < self.length
-                || (now.length == self.length && is_written)
-        })
+        Self::of(path).is_none_or(|now| now.length < self.length || self.is_other(now))
+    }
+
+    /// Whether what is at the path now has other bytes than then, or more.
+    pub(super) fn is_replaced(self, path: &Path) -> bool {
+        Self::of(path).is_some_and(|now| now.length != self.length || self.is_other(now))
+    }
+
+    fn is_other(self, now: Self) -> bool {
+        let is_written = now.changed[..2] != self.changed[..2];
+        now.id != self.id || (now.length == self.length && is_written)
     }
 }
 
@@ -410,7 +431,7 @@ mod tests {
     #[test]
     fn a_file_that_cannot_be_deleted_stays_in_the_journal() {
         let folder = tempfile::tempdir().unwrap();
-        let mut files = NewFiles::with_journal(Journal::new(folder.path()));
+        let mut files = NewFiles::with_journal(Journal::new(folder.path()), Vec::new());
         files.name([StoredFile::Filter { node: 0, number: 7 }]).unwrap();
         let path = folder.path().join("7.filter");
         files.write(&path, b"filter").unwrap();

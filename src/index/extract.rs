@@ -1,8 +1,9 @@
 //! Writing the packets that match a query, from the captures that have some.
 
 use super::catalog::{CaptureEntry, Catalog};
+use super::disk::{self, FileState};
 use super::record::Ends;
-use super::{IndexError, IndexQuery, disk};
+use super::{IndexError, IndexQuery};
 use crate::anonymize::PacketAnonymizer;
 use crate::decode::{DNS_PORT, Decoder, IpPacket, Tunnel, dns_messages};
 use crate::selection::Selection;
@@ -130,6 +131,7 @@ pub fn extract<W: Write + Send + 'static>(
     let settings = Catalog::load(archive)?.settings;
     let dns_ports: Arc<[u16]> = [&[DNS_PORT], &settings.dns_ports[..]].concat().into();
     let (mut sources, mut nothing_read) = (Vec::new(), !plan.captures.is_empty());
+    let mut states = Vec::new();
     for entry in plan.captures {
         let mut selections: Vec<_> = plan.selection.select().into_iter().collect();
         selections.extend(entry.selection()?.select());
@@ -146,6 +148,7 @@ pub fn extract<W: Write + Send + 'static>(
         }
         nothing_read =
             nothing_read && Capture::open_until(&entry.path, InputFormat::Auto, plan.stop).is_err();
+        states.extend(FileState::of(&entry.path).map(|state| (&entry.path, state)));
         sources.push(source(entry, Arc::new(chooser), plan.stop, problems));
     }
     sources.sort_by_key(|source| source.1);
@@ -171,6 +174,14 @@ pub fn extract<W: Write + Send + 'static>(
     let (out, packets) = extraction.write(&sources, out, plan.format, plan.anonymizer)?;
     let interrupted = plan.stop.is_set();
     let extracted = Extracted { packets, logs: extraction.logs, interrupted, nothing_read };
+    // The digests were of bytes that were read before the packets were.
+    let replaced = states.into_iter().filter(|(path, state)| state.is_replaced(path));
+    problems.extend(replaced.map(|(path, _)| {
+        format!(
+            "{}: this capture changed while it was read, so its packets may not be those that were indexed; search again when no program writes to it",
+            path.shown()
+        )
+    }));
     Ok((out, extracted))
 }
 

@@ -1,12 +1,12 @@
 //! The folders of an index: making them, locking them, and adopting those that were moved or copied.
 
 use super::catalog::{Catalog, Node, Settings};
-use super::layout::{CATALOG, LOCK, MARK, NODE, index_around, index_or_node_around};
+use super::layout::{CATALOG, LOCK, MARK, NODE, index_or_node_around};
 use super::node_mark::{self, IndexId, NodeMark, User};
 use super::{IndexError, disk};
 use flowsieve_engine::internal::Shown;
 use std::fs::{self, File, TryLockError};
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::mem;
 use std::path::{Path, PathBuf, absolute};
 
@@ -27,9 +27,10 @@ pub(super) fn confirm(catalog: &mut Catalog) -> Result<(), IndexError> {
     Ok(())
 }
 
-/// Returns what keeps a writer from the nodes, a sentence each.
-pub(super) fn problems(archive: &Path) -> Result<Vec<String>, IndexError> {
-    let archive = fs::canonicalize(archive).map_err(IndexError::io(archive))?;
+/// Returns what keeps a writer from the nodes, and what kept the reader of this catalogue from them
+/// and has passed since; a sentence each.
+pub(super) fn problems(used: &Catalog) -> Result<Vec<String>, IndexError> {
+    let archive = fs::canonicalize(&used.archive).map_err(IndexError::io(&used.archive))?;
     // A writer that commits meanwhile replaces the catalogue and the marks.
     let mut problems = Vec::new();
     Catalog::read_with(&archive, |catalog| {
@@ -38,7 +39,10 @@ pub(super) fn problems(archive: &Path) -> Result<Vec<String>, IndexError> {
         problems = checked.map(|error| error.to_string()).collect();
         Ok(((), !problems.is_empty()))
     })?;
-    Ok(problems)
+    let skipped = used.nodes.iter().filter_map(|node| node.problem.clone());
+    let mut passed: Vec<String> = skipped.filter(|problem| !problems.contains(problem)).collect();
+    passed.extend(problems);
+    Ok(passed)
 }
 
 /// Locks the nodes of an index for writing, if all of them are its own.
@@ -70,19 +74,24 @@ pub(super) fn make(
     } else {
         nodes
     };
+    let places: Vec<PathBuf> =
+        nodes.iter().map(absolute).collect::<Result<_, _>>().map_err(IndexError::io(archive))?;
+    for (number, (named, folder)) in nodes.iter().zip(&places).enumerate() {
+        check_apart(folder, places[..number].iter().cloned(), named)?;
+    }
     let place = fs::canonicalize(archive).or_else(|_| absolute(archive));
     let place = place.map_err(IndexError::io(archive))?;
     for folder in nodes.iter().filter_map(|node| fs::canonicalize(node).ok()) {
         check_node(&place, &folder)?;
     }
-    fs::create_dir_all(archive).map_err(IndexError::io(archive))?;
+    disk::create_folder(archive)?;
     let archive = &fs::canonicalize(archive).map_err(IndexError::io(archive))?;
     let mut locks = vec![lock(archive)?];
     // Another build may have begun before it was locked.
     check_archive(archive)?;
     let mut catalog = Catalog::new(archive, IndexId::random()?, settings, Vec::new());
     for named in nodes {
-        fs::create_dir_all(named).map_err(IndexError::io(named))?;
+        disk::create_folder(named)?;
         let folder = fs::canonicalize(named).map_err(IndexError::io(named))?;
         let node = Node::new(name_of(archive, &folder)?);
         let others = (0..catalog.nodes.len()).map(|other| catalog.node_folder(other));
@@ -286,7 +295,7 @@ fn check_adoptable(catalog: &Catalog, node: usize, folder: &Path) -> Result<(), 
             "a node needs a folder of its own, below or outside that of the index".into(),
         );
     }
-    let around = index_around(folder).and_then(|around| fs::canonicalize(around).ok());
+    let around = index_or_node_around(folder).and_then(|around| fs::canonicalize(around).ok());
     if let Some(other) = around.filter(|around| *around != catalog.archive) {
         return refuse(format!(
             "this folder is part of the index in {}; copy the node, and name the copy",
@@ -391,9 +400,18 @@ impl Lock {
         }
     }
 
+    /// Checks that nobody else can be writing, so that no commit or file of others is lost.
+    pub(super) fn check(&self) -> Result<(), IndexError> {
+        if self.is_in_place() {
+            return Ok(());
+        }
+        let reason = "a lock of this index was deleted or its folder moved while it was written to, so what came after the last commit is not in it; run the command again";
+        Err(IndexError::io(&self.path)(io::Error::other(reason)))
+    }
+
     /// Whether the file still has its name. Who had it before may have deleted it, and then others
     /// lock another file of that name.
-    pub(super) fn is_in_place(&self) -> bool {
+    fn is_in_place(&self) -> bool {
         #[cfg(unix)]
         let id = |data: fs::Metadata| {
             use std::os::unix::fs::MetadataExt as _;
@@ -468,6 +486,23 @@ mod tests {
             }
         };
         thread::scope(|scope| (0..4).for_each(|_| drop(scope.spawn(hold))));
+    }
+
+    /// `verify` said that all files are whole, though it had left out those of this node.
+    #[test]
+    fn a_node_that_was_away_while_an_index_was_read_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let [archive, node, away] = ["A", "n", "away"].map(|name| folder.path().join(name));
+        let nodes = [node.clone()];
+        drop(super::super::IndexWriter::create(&archive, Settings::default(), &nodes).unwrap());
+        fs::rename(&node, &away).unwrap();
+        let used = Catalog::load(&archive).unwrap();
+        assert_eq!(problems(&used).unwrap().len(), 1);
+        fs::rename(&away, &node).unwrap();
+        let found = problems(&used).unwrap();
+        assert!(found.len() == 1 && found[0].contains("is not there"), "{found:?}");
+        let used = Catalog::load(&archive).unwrap();
+        assert_eq!(problems(&used).unwrap(), Vec::<String>::new());
     }
 
     #[test]

@@ -126,6 +126,21 @@ fn files_are_deleted_only_when_the_catalogue_without_them_is_on_the_disk() {
     assert_eq!(steps.last(), Some(&("delete", journal)));
 }
 
+/// Otherwise a power failure could leave a finished index without a name.
+#[test]
+fn names_of_new_folders_are_on_the_disk_before_the_catalogue_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = std::fs::canonicalize(folder.path()).unwrap();
+    let (archive, nodes) = (root.join("a/A"), [root.join("b/c/n")]);
+    let create = || IndexWriter::create(&archive, Settings::default(), &nodes).unwrap();
+    let (_, steps) = watched(None, create);
+    let renamed = ("rename", archive.join(CATALOG));
+    let renamed = steps.iter().position(|step| *step == renamed).unwrap();
+    for above in [root.clone(), root.join("a"), root.join("b"), root.join("b/c")] {
+        assert!(steps[..renamed].contains(&("sync", above)), "{steps:?}");
+    }
+}
+
 #[test]
 fn an_index_is_whole_whichever_step_is_the_last() {
     let made = Made::new();

@@ -365,7 +365,7 @@ fn read<T>(
         problems.note(error.with_captures(&catalog.archive, slice::from_ref(capture)));
         return None;
     };
-    if now.iter().any(|entry| entry.path == capture.path) {
+    if now.iter().any(|entry| entry.path == capture.path || entry.digest == capture.digest) {
         problems.note(format!(
             "{}: this capture was indexed again while it was searched, so answers are missing; search again",
             capture.path.shown()

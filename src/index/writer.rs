@@ -506,15 +506,6 @@ impl IndexWriter {
         )))
     }
 
-    /// Checks that nobody else can be writing, so that no commit of others is lost.
-    fn check_locks(&self) -> Result<(), IndexError> {
-        if self.files.is_locked() {
-            return Ok(());
-        }
-        let reason = "a lock of this index was deleted or its folder moved while it was written to, so what came after the last commit is not in it; run the command again";
-        Err(IndexError::io(&self.catalog.archive)(io::Error::other(reason)))
-    }
-
     /// Puts everything that was added and removed in force, at one moment.
     ///
     /// # Errors
@@ -529,7 +520,7 @@ impl IndexWriter {
         }
         let before = self.catalog.generation;
         let committed = self.write().and_then(|leaving| {
-            self.check_locks()?;
+            self.files.check_locks()?;
             self.catalog.commit()?;
             Ok(leaving)
         });
@@ -553,7 +544,7 @@ impl IndexWriter {
         self.committed = Instant::now();
         for stored in leaving {
             // The next writer deletes what cannot be deleted now.
-            if self.catalog.delete(stored).is_err() {
+            if !self.files.is_locked() || self.catalog.delete(stored).is_err() {
                 self.files.leave();
             }
         }
@@ -594,7 +585,7 @@ impl IndexWriter {
     /// Writes the new segments. Returns the files that the next catalogue does not name, which the
     /// journal names.
     fn write(&mut self) -> Result<Vec<StoredFile>, IndexError> {
-        self.check_locks()?;
+        self.files.check_locks()?;
         let fresh = std::mem::take(&mut self.fresh);
         let changes = std::mem::take(&mut self.changes);
         let mut leaving = std::mem::take(&mut self.leaving);
@@ -655,6 +646,12 @@ impl KnownCapture {
     ) -> Option<String> {
         if is_same && self.digest != new.digest {
             return Some(format!("{}: this file changed while it was read", new.path.shown()));
+        }
+        if new.part.is_some() && new.part != self.part {
+            return Some(format!(
+                "{}: this capture has changed, and the index keeps what it had of it, since only a part was to be indexed now; to index that, drop it first: `flowsieve index drop`",
+                new.path.shown()
+            ));
         }
         let damage = gathered.error.as_ref()?;
         let has_all = gathered.packets >= self.packets;

@@ -152,6 +152,173 @@ fn captures_inside_an_index_are_named_and_not_indexed() {
     assert!(is_whole(&a));
 }
 
+/// A folder that an index left its mark in was passed over without a word.
+#[test]
+fn captures_in_a_folder_of_another_index_are_named() {
+    let (_folder, root) = built();
+    let [a, disk, out, new] = ["A", "n1", "out", "new"].map(|name| root.join(name));
+    fs::remove_dir_all(&a).unwrap();
+    fs::create_dir(&out).unwrap();
+    fs::rename(root.join("netns-dns.pcap"), disk.join("one.pcap")).unwrap();
+    fs::rename(disk, out.join("disk")).unwrap();
+    fs::rename(root.join("netns-mirror.pcap"), out.join("other.pcap")).unwrap();
+    let run = index("build", &[&new, &out]);
+    assert_eq!(run.code, Some(1), "{}", run.err);
+    let told = format!("{}: this is in the directory of an index", out.join("disk").display());
+    assert_eq!(run.err.matches(&told).count(), 1, "{}", run.err);
+    assert!(run.err.contains("1 capture indexed"), "{}", run.err);
+    // Of the index itself this is a remark.
+    fs::create_dir(new.join("node/mine")).unwrap();
+    fs::copy(out.join("other.pcap"), new.join("node/mine/copy.pcap")).unwrap();
+    let run = index("add", &[&new, &new.join("node")]);
+    assert_eq!(run.code, Some(1), "{}", run.err);
+    fs::rename(new.join("node"), root.join("n2")).unwrap();
+    assert_eq!(index("adopt", &[&new, Path::new("--nodes"), &root.join("n2")]).code, Some(0));
+    fs::rename(&out, root.join("elsewhere")).unwrap();
+    let run = index("add", &[&new, &root, &root.join("elsewhere/other.pcap")]);
+    assert!(run.err.contains("n2/mine: this is in the directory of an index"), "{}", run.err);
+}
+
+/// It replaced what an earlier search had written by a capture without packets.
+#[test]
+fn a_search_that_can_read_nothing_replaces_no_result() {
+    let (_folder, root) = built();
+    let [a, node, away, out, answers] =
+        ["A", "n1", "away", "out.pcapng", "answers.csv"].map(|name| root.join(name));
+    let files = [Path::new("-w"), &out, Path::new("-o"), &answers];
+    let search = || {
+        index("search", &[&[&*a, Path::new("--host"), Path::new("0.0.0.0/0")], &files[..]].concat())
+    };
+    let names = ["netns-dns.pcap", "netns-mirror.pcap"];
+    let run = search();
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    let kept = || [&out, &answers].map(|path| fs::read(path).unwrap());
+    let before = kept();
+    // The disk of the captures is not mounted.
+    fs::create_dir(&away).unwrap();
+    names.iter().for_each(|name| fs::rename(root.join(name), away.join(name)).unwrap());
+    let run = search();
+    assert_eq!(run.code, Some(1), "{}", run.err);
+    let told = "out.pcapng: no packets were written to this file";
+    assert!(run.err.contains(told) && kept() == before, "{}", run.err);
+    fs::remove_file(&out).unwrap();
+    assert!(search().code == Some(1) && !out.exists());
+    fs::write(&out, &before[0]).unwrap();
+    names.iter().for_each(|name| fs::rename(away.join(name), root.join(name)).unwrap());
+    // That of the node is not.
+    fs::rename(&node, away.join("n1")).unwrap();
+    let run = search();
+    assert_eq!((run.code, run.out.as_str()), (Some(1), ""), "{}", run.err);
+    assert!(run.sentence().contains("index adopt") && kept() == before, "{}", run.err);
+    fs::rename(away.join("n1"), &node).unwrap();
+    // It is, and nothing in it can be read.
+    while let Some(records) = find(&node, ".records.parquet") {
+        fs::remove_file(records).unwrap();
+    }
+    let run = search();
+    assert_eq!(run.code, Some(1), "{}", run.err);
+    assert!(run.err.contains(told) && kept()[0] == before[0], "{}", run.err);
+}
+
+/// Its only copy was replaced.
+#[test]
+fn a_capture_that_was_renamed_is_replaced_by_no_result() {
+    let (_folder, root) = built();
+    let [a, capture, renamed] =
+        ["A", "netns-dns.pcap", "renamed.pcapng"].map(|name| root.join(name));
+    fs::rename(&capture, &renamed).unwrap();
+    let before = fs::read(&renamed).unwrap();
+    let asked = ["--host", "0.0.0.0/0", "-o"].map(Path::new);
+    let null = Path::new("/dev/null");
+    for files in [&[&*renamed][..], &[null, Path::new("-w"), &renamed]] {
+        let run = index("search", &[&[&*a], &asked[..], files].concat());
+        assert_eq!(run.code, Some(2), "{}", run.err);
+        let told = format!("is the capture that was indexed as {}", capture.display());
+        assert!(run.sentence().contains(&told), "{}", run.err);
+        assert!(fs::read(&renamed).unwrap() == before);
+    }
+    let mut search = Command::new(env!("CARGO_BIN_EXE_flowsieve"));
+    search.args(["index", "search", a.to_str().unwrap(), "--host", "0.0.0.0/0"]);
+    let file = fs::File::options().append(true).open(&renamed).unwrap();
+    if cfg!(target_os = "linux") {
+        assert_eq!(search.stdout(file).status().unwrap().code(), Some(2));
+        assert!(fs::read(&renamed).unwrap() == before);
+    }
+    // A copy may be.
+    fs::copy(&renamed, &capture).unwrap();
+    let run = index("search", &[&[&*a], &asked[..], &[null, Path::new("-w"), &renamed]].concat());
+    assert_eq!(run.code, Some(0), "{}", run.err);
+}
+
+/// The first node deleted files of the second when it gave up a capture.
+#[test]
+fn no_node_is_inside_another_one() {
+    let (_folder, root) = built();
+    let [a, b, capture] = ["A", "B", "netns-dns.pcap"].map(|name| root.join(name));
+    for (one, other) in [("k", "k/000002"), ("k/sub", "k"), ("k", "k/../k/sub")] {
+        let nodes = [one, other].map(|name| root.join(name).display().to_string()).join(",");
+        let run = index("build", &[&b, Path::new("--nodes"), Path::new(&nodes), &capture]);
+        assert_eq!(run.code, Some(2), "{}", run.err);
+        assert!(run.sentence().contains("one is in the other"), "{}", run.err);
+        assert!(!b.exists() && !root.join("k").exists());
+    }
+    // Nor is one that was moved.
+    let other = root.join("on");
+    let run = index("build", &[&b, Path::new("-q"), Path::new("--nodes"), &other, &capture]);
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    fs::rename(root.join("n1"), other.join("000007")).unwrap();
+    let run = index("adopt", &[&a, Path::new("--nodes"), &other.join("000007")]);
+    assert_eq!(run.code, Some(1), "{}", run.err);
+    assert!(run.sentence().contains("part of the index in"), "{}", run.err);
+}
+
+/// The shell opens the file, and results were appended to it.
+#[cfg(target_os = "linux")]
+#[test]
+fn standard_output_goes_to_no_file_of_a_node() {
+    let (_folder, root) = built();
+    let (a, node) = (root.join("A"), root.join("n1"));
+    let inside = [".filter", ".filters", ".records.parquet", "node.json"];
+    let inside = inside.map(|ending| find(&node, ending).unwrap());
+    for path in inside.into_iter().chain([node.join("new.txt"), a.join("new.txt")]) {
+        let file = fs::File::options().create(true).append(true).open(&path).unwrap();
+        let before = fs::read(&path).unwrap();
+        for words in ["stats A", "verify A", "search A --host 10.0.0.2"] {
+            let words = ["index"].into_iter().chain(words.split(' '));
+            let mut command = Command::new(env!("CARGO_BIN_EXE_flowsieve"));
+            let command = command.args(words).current_dir(&root);
+            let output = command.stdout(file.try_clone().unwrap()).output().unwrap();
+            let told = String::from_utf8(output.stderr).unwrap();
+            assert_eq!(output.status.code(), Some(2), "{}: {told}", path.display());
+            assert!(fs::read(&path).unwrap() == before, "{}", path.display());
+        }
+    }
+    assert!(is_whole(&a));
+}
+
+/// All that the index had of it was exchanged for a part of what it is now.
+#[test]
+fn a_part_of_a_capture_that_grew_takes_the_place_of_nothing() {
+    let folder = TempDir::new().unwrap();
+    let root = fs::canonicalize(folder.path()).unwrap();
+    let [archive, capture] = ["A", "c.pcap"].map(|name| root.join(name));
+    let bytes = fs::read(repository().join("traces/netns-dns.pcap")).unwrap();
+    let cut = super::record_offsets(&bytes)[40];
+    fs::write(&capture, &bytes[..cut]).unwrap();
+    assert_eq!(index("build", &[&archive, Path::new("-q"), &capture]).code, Some(0));
+    let search = ["--host", "0.0.0.0/0", "--format", "csv"].map(Path::new);
+    let found = || index("search", &[&[&*archive], &search[..]].concat()).out;
+    let before = found();
+    fs::write(&capture, &bytes).unwrap();
+    let run = index("add", &[&archive, &capture, Path::new("--where"), Path::new("port 9")]);
+    assert_eq!(run.code, Some(1), "{}", run.err);
+    assert!(run.err.contains("the index keeps what it had of it"), "{}", run.err);
+    assert_eq!(found(), before);
+    let run = index("add", &[&archive, &capture]);
+    assert!(run.err.contains("1 capture indexed"), "{}", run.err);
+    assert!(found().lines().count() > before.lines().count());
+}
+
 /// A pipe in the place of a capture was waited for, and the first signal did not end that.
 #[test]
 fn a_search_does_not_wait_for_a_pipe() {

@@ -10,7 +10,8 @@ use super::same_file::{is_redirected_to_file, keep_apart, within_index};
 use super::{Outcome, UsageError};
 use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
-use flowsieve::index::{Catalog, IndexError};
+use flowsieve::index::{CaptureEntry, Catalog, IndexError};
+use flowsieve_engine::internal::Shown;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -102,17 +103,18 @@ fn spare_index(
         }
         captures => captures.unwrap_or_default(),
     };
-    let captures: Vec<PathBuf> = captures.into_iter().map(|entry| entry.path).collect();
+    let folders = folders_of(archive, &catalog);
     if is_redirected_to_file() {
-        // Standard output has no name that tells where it is.
+        // The command line does not say where standard output goes; Linux does.
         keep_apart([("--output", None)], &[archive.to_owned()])?;
+        let place = fs::read_link("/proc/self/fd/1").unwrap_or_default();
+        if folders.iter().any(|folder| place.starts_with(folder)) {
+            bail!(within_index("standard output", &place));
+        }
+        spare_moved("standard output", &place, &captures)?;
     }
-    keep_apart(written.iter().copied(), &inputs(&captures))?;
-    let nodes = (0..catalog.nodes.len()).map(|node| catalog.node_folder(node));
-    let folders: Vec<PathBuf> = nodes
-        .chain([archive.to_owned()])
-        .filter_map(|folder| fs::canonicalize(folder).ok())
-        .collect();
+    let paths: Vec<PathBuf> = captures.iter().map(|entry| entry.path.clone()).collect();
+    keep_apart(written.iter().copied(), &inputs(&paths))?;
     for &(name, path) in written {
         let Some(path) = path.filter(|path| !is_standard_output(path)) else {
             continue;
@@ -121,8 +123,29 @@ fn spare_index(
         if folder.is_ok_and(|folder| folders.iter().any(|of_index| folder.starts_with(of_index))) {
             bail!(within_index(name, path));
         }
+        spare_moved(name, path, &captures)?;
     }
     Ok(())
+}
+
+/// Checks that a result does not go to an indexed capture that was renamed.
+fn spare_moved(name: &str, path: &Path, captures: &[CaptureEntry]) -> Result<(), UsageError> {
+    let length = fs::metadata(path).ok().filter(fs::Metadata::is_file).map(|data| data.len());
+    let mut as_long = captures.iter().filter(|entry| Some(entry.bytes) == length);
+    as_long.find(|entry| entry.was_moved_to(path)).map_or(Ok(()), |entry| {
+        Err(UsageError::new(format!(
+            "{} is the capture that was indexed as {}; choose another path for {name}",
+            path.shown(),
+            entry.path.shown()
+        )))
+    })
+}
+
+/// Returns the folders of an index without links on the way to them.
+fn folders_of(archive: &Path, catalog: &Catalog) -> Vec<PathBuf> {
+    let nodes = (0..catalog.nodes.len()).map(|node| catalog.node_folder(node));
+    let folders = nodes.chain([archive.to_owned()]);
+    folders.filter_map(|folder| fs::canonicalize(folder).ok()).collect()
 }
 
 /// A mistake of the user's has another exit code than a fault of the index.

@@ -263,8 +263,16 @@ fn write(
     };
     let (output, extracted) =
         extract(archive, plan, output, problems).with_context(|| unwritten(path))?;
-    if extracted.interrupted || extracted.nothing_read {
-        return Ok(extracted.interrupted);
+    if extracted.interrupted {
+        return Ok(true);
+    }
+    // If the captures are away or the index is damaged, an earlier result is worth more.
+    if extracted.nothing_read || (captures.is_empty() && run.has_problems()) {
+        problems.push(format!(
+            "{}: no packets were written to this file, because no capture with answers could be read",
+            path.shown()
+        ));
+        return Ok(false);
     }
     run.commit(output)?;
     if !run.is_quiet() {

@@ -1,6 +1,6 @@
 //! `flowsieve index build`, `add` and `drop`.
 
-use super::{ArchiveArgs, Outcome, explained};
+use super::{ArchiveArgs, Outcome, explained, folders_of};
 use crate::cli::UsageError;
 use crate::cli::inputs::Inputs;
 use crate::cli::options::{DnsPortArgs, QuietArgs, SelectionArgs};
@@ -17,7 +17,7 @@ use anyhow::{Result, anyhow};
 use clap::Args;
 use flowsieve::decode::Tunnel;
 use flowsieve::index::{
-    Added, GlobalFilter, IndexWriter, LEAST_MEMORY_BYTES, RegionFilter, Settings, adopt,
+    Added, Catalog, GlobalFilter, IndexWriter, LEAST_MEMORY_BYTES, RegionFilter, Settings, adopt,
     cannot_be_indexed, index_around, is_in_index, verify,
 };
 use flowsieve::pipeline::Watch;
@@ -108,7 +108,9 @@ struct CapturesArgs {
 }
 
 impl CapturesArgs {
-    fn find(&self) -> Result<Inputs, UsageError> {
+    /// Finds the captures. Those in directories of an index are left out, and that is an error unless
+    /// it is the index to which they are added and a directory around it was named.
+    fn find(&self, archive: &Path, quiet: QuietArgs) -> Result<Inputs, UsageError> {
         if self.captures.iter().any(|path| is_standard(path)) {
             return Err(UsageError::new(
                 "an index names the files that it is of, so standard input cannot be indexed; write it to a file first",
@@ -116,14 +118,34 @@ impl CapturesArgs {
         }
         let mut inputs = Inputs::find(&self.captures, InputFormat::Auto);
         keep_apart([("--output", None)], &inputs.files)?;
-        // The files of an index are left out of directories; what is named is not left out unseen.
         let in_index = self.captures.iter().filter(|path| {
             let folder = fs::canonicalize(if path.is_dir() { path } else { folder_of(path) });
             let is_named_index = path.is_dir() && index_around(path).is_some();
             !is_named_index && folder.is_ok_and(|folder| is_in_index(&folder))
         });
-        for path in in_index {
-            inputs.problem(path, "this is in the directory of an index, where only the index keeps files, so it is not indexed; move it elsewhere");
+        let mut left_out: Vec<PathBuf> = in_index.cloned().collect();
+        let mut known: HashMap<PathBuf, bool> = HashMap::new();
+        inputs.files.retain(|path| {
+            let folder = folder_of(path);
+            let is_left_out = *known.entry(folder.to_owned()).or_insert_with(|| {
+                fs::canonicalize(folder).is_ok_and(|folder| is_in_index(&folder))
+            });
+            if is_left_out && !left_out.iter().any(|other| path.starts_with(other)) {
+                left_out.push(folder.to_owned());
+            }
+            !is_left_out
+        });
+        let own = Catalog::load(archive).map(|catalog| folders_of(archive, &catalog));
+        let own = own.unwrap_or_default();
+        for path in left_out {
+            let what = "this is in the directory of an index, where only the index keeps files, so it is not indexed; move it elsewhere";
+            let folder = fs::canonicalize(&path).unwrap_or_default();
+            let is_own = own.iter().any(|own| folder.starts_with(own));
+            if !is_own || self.captures.contains(&path) {
+                inputs.problem(&path, what);
+            } else if !quiet.quiet {
+                say(format_args!("flowsieve: {}: {what}", path.shown()));
+            }
         }
         Ok(inputs)
     }
@@ -229,7 +251,7 @@ pub(super) fn build(args: &BuildArgs, run: &mut Run) -> Result<Outcome> {
         global: args.global_filter,
         dns_ports: args.dns.dns_port.clone(),
     };
-    let inputs = args.captures.find()?;
+    let inputs = args.captures.find(&args.archive, args.quiet)?;
     // An empty index would obstruct the same command with the right names.
     let is_new = fs::read_dir(&args.archive).map_or(true, |mut entries| entries.next().is_none());
     let problems: Vec<String> =
@@ -268,7 +290,7 @@ fn not_made(run: &mut Run, problems: Vec<String>) -> anyhow::Error {
 
 pub(super) fn add(args: &AddArgs, run: &mut Run) -> Result<Outcome> {
     let AddArgs { change: args, memory, selection: wanted } = args;
-    let inputs = args.captures.find()?;
+    let inputs = args.captures.find(&args.index.archive, args.quiet)?;
     run.start(args.quiet.quiet)?;
     let writer = IndexWriter::open(&args.index.archive).map_err(explained)?;
     let selection = selection(run, wanted, &inputs)?;
@@ -395,7 +417,6 @@ fn fill(
     is_new: bool,
 ) -> Result<Outcome> {
     let mut files = run.take(inputs);
-    leave_out_indexes(&mut files);
     // A file that is named and also in a directory that is named is read once.
     let mut seen = HashSet::new();
     files.retain(|path| seen.insert(path.clone()));
@@ -483,15 +504,4 @@ fn add_all(writer: &mut IndexWriter, files: &[PathBuf], progress: &Progress) -> 
         whole.progress(0, 0);
     }
     Ok(done)
-}
-
-/// Leaves out the files of indexes, which may be among the captures.
-fn leave_out_indexes(files: &mut Vec<PathBuf>) {
-    let mut known: HashMap<PathBuf, bool> = HashMap::new();
-    files.retain(|path| {
-        let Ok(folder) = fs::canonicalize(folder_of(path)) else {
-            return true;
-        };
-        !*known.entry(folder).or_insert_with_key(|folder| is_in_index(folder))
-    });
 }

@@ -104,6 +104,19 @@ fn a_capture_that_is_indexed_again_during_a_search_is_named() {
         assert_eq!(writer.drop_captures(&paths[1]).unwrap(), 1);
     });
     assert_eq!(problems, Vec::<String>::new());
+    // Under another name it is the same capture.
+    let mut adding = writer(&archive);
+    adding.add(&paths[2], &()).unwrap();
+    adding.commit().unwrap();
+    drop(adding);
+    let renamed = folder.path().join("renamed.pcap");
+    let problems = search_beside(&|writer| {
+        assert_eq!(writer.drop_captures(&paths[2]).unwrap(), 1);
+        fs::rename(&paths[2], &renamed).unwrap();
+        writer.add(&renamed, &()).unwrap();
+    });
+    assert_eq!(problems.len(), 1, "{problems:?}");
+    assert!(problems[0].contains("002.pcap: this capture was indexed again"), "{problems:?}");
 }
 
 /// A few numbers that look random, the same every time.

@@ -9,19 +9,27 @@ use flowsieve::trace::StopFlag;
 use flowsieve::trace::write::WriteFormat;
 use std::collections::BTreeMap;
 use std::fs;
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-/// The packets that answer a question, as they are extracted.
-fn extracted(archive: &Path, question: &Question, out: &Path) -> (Vec<(i64, Ends)>, Extracted) {
-    struct Captures(BTreeMap<u64, CaptureEntry>);
-    impl HitSink for Captures {
-        fn hit(&mut self, hit: Hit<'_>) -> io::Result<()> {
-            self.0.insert(hit.capture.id, hit.capture.clone());
-            Ok(())
-        }
+/// The captures with answers.
+struct Captures(BTreeMap<u64, CaptureEntry>);
+
+impl HitSink for Captures {
+    fn hit(&mut self, hit: Hit<'_>) -> io::Result<()> {
+        self.0.insert(hit.capture.id, hit.capture.clone());
+        Ok(())
     }
+}
+
+/// Extracts the packets that answer a question. Returns the problems as well.
+fn extracted_to<W: Write + Send + 'static>(
+    archive: &Path,
+    question: &Question,
+    format: WriteFormat,
+    out: W,
+) -> (Extracted, Vec<String>) {
     let mut captures = Captures(BTreeMap::new());
     let (query, stop) = (question.query(), StopFlag::default());
     search(archive, &query, &stop, &mut captures).unwrap();
@@ -31,12 +39,18 @@ fn extracted(archive: &Path, question: &Question, out: &Path) -> (Vec<(i64, Ends
         query: &query,
         selection: &flowsieve::selection::Selection::default(),
         captures: &captures,
-        format: WriteFormat::of_name(out),
+        format,
         anonymizer: None,
         stop: &stop,
     };
-    let file = fs::File::create(out).unwrap();
-    let (_, extracted) = extract(archive, plan, file, &mut problems).unwrap();
+    let (_, extracted) = extract(archive, plan, out, &mut problems).unwrap();
+    (extracted, problems)
+}
+
+/// The packets that answer a question, as they are extracted.
+fn extracted(archive: &Path, question: &Question, out: &Path) -> (Vec<(i64, Ends)>, Extracted) {
+    let (format, file) = (WriteFormat::of_name(out), fs::File::create(out).unwrap());
+    let (extracted, problems) = extracted_to(archive, question, format, file);
     assert_eq!(problems, Vec::<String>::new());
     let packets = scan(out);
     let found = packets.iter().map(|packet| (packet.time_ns, packet.ends));
@@ -120,5 +134,49 @@ fn captures_that_overlap_are_merged_by_time() {
             assert_eq!(found, expected);
             assert!(told.packets > 5000);
         }
+    }
+}
+
+/// Changes something before the first packets are written.
+struct Changing(Option<Box<dyn FnOnce() + Send>>);
+
+impl Write for Changing {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if let Some(change) = self.0.take() {
+            change();
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Digests are compared before packets are read, which takes minutes for large captures.
+#[test]
+fn a_capture_that_changes_after_its_digest_was_compared_is_named() {
+    let folder = TempDir::new().unwrap();
+    let paths = pieces(folder.path(), 500, 3);
+    let archive = folder.path().join("archive");
+    build(&archive, settings(FilterKind::Subset, 300), &[], &paths[..2]);
+    let question = Question { host: Some("0.0.0.0/0".into()), ..Question::default() };
+    let bytes = fs::read(&paths[1]).unwrap();
+    let append = |path: &Path, more: &[u8]| {
+        let mut file = fs::File::options().append(true).open(path).unwrap();
+        file.write_all(more).unwrap();
+    };
+    let told = |change: Box<dyn FnOnce() + Send>| {
+        let out = Changing(Some(change));
+        extracted_to(&archive, &question, WriteFormat::of_name(Path::new("x.pcap")), out).1
+    };
+    let (path, more) = (paths[1].clone(), bytes[24..].to_vec());
+    let grown = told(Box::new(move || append(&path, &more)));
+    fs::write(&paths[1], &bytes).unwrap();
+    let (path, other) = (paths[1].clone(), paths[2].clone());
+    let replaced = told(Box::new(move || fs::rename(other, path).unwrap()));
+    for problems in [grown, replaced] {
+        assert_eq!(problems.len(), 1, "{problems:?}");
+        assert!(problems[0].contains("001.pcap: this capture changed while"), "{problems:?}");
     }
 }

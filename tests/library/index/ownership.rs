@@ -520,8 +520,8 @@ fn a_writer_whose_lock_was_deleted_takes_back_no_commit_of_another() {
         second.drop_captures(&place.captures[left]).unwrap();
         second.commit().unwrap();
         drop(second);
-        first.add(&place.captures[2], &()).unwrap();
-        let error = first.commit().unwrap_err().to_string();
+        let added = first.add(&place.captures[2], &()).map(drop);
+        let error = added.and_then(|()| first.commit()).unwrap_err().to_string();
         assert!(error.contains("run the command again"), "{error}");
         drop(first);
         assert_eq!(place.holds("A"), left as u64);
@@ -562,6 +562,45 @@ fn a_node_in_another_node_is_refused() {
     fs::rename(place.at("n2"), place.at("n1/n2")).unwrap();
     let told = adopt(&place.at("A"), &[place.at("n1"), place.at("n1/n2")]).unwrap_err();
     assert!(told.to_string().contains("one is in the other"), "{told}");
+}
+
+/// It deleted by their names what another one had committed, or another index in its place.
+#[test]
+fn a_writer_whose_lock_is_gone_deletes_nothing_of_another() {
+    let place = Place::with_nodes(&[]);
+    let mut first = writer(&place.at("A"));
+    first.add(&place.captures[2], &()).unwrap();
+    for lock in ["A/lock", "A/node/lock"] {
+        fs::remove_file(place.at(lock)).unwrap();
+    }
+    let mut second = writer(&place.at("A"));
+    second.add(&place.captures[3], &()).unwrap();
+    second.commit().unwrap();
+    // In the midst of the next one.
+    second.add(&place.captures[2], &()).unwrap();
+    let before = content(&place.at("A"));
+    let error = first.add(&place.captures[3], &()).unwrap_err().to_string();
+    assert!(error.contains("run the command again"), "{error}");
+    drop(first);
+    assert!(content(&place.at("A")) == before);
+    second.commit().unwrap();
+    drop(second);
+    assert_eq!(place.holds("A"), 4);
+
+    let place = Place::with_nodes(&[]);
+    build(&place.at("B"), settings(FilterKind::Subset, 1), &[], &place.captures[..3]);
+    let mut first = writer(&place.at("A"));
+    first.add(&place.captures[2], &()).unwrap();
+    fs::rename(place.at("A"), place.at("away")).unwrap();
+    fs::rename(place.at("B"), place.at("A")).unwrap();
+    let before = content(&place.at("A"));
+    assert!(first.add(&place.captures[3], &()).is_err());
+    drop(first);
+    assert!(content(&place.at("A")) == before);
+    // The next writer deletes what is left of it.
+    drop(writer(&place.at("away")));
+    assert!(!place.at("away/journal").exists());
+    place.holds("away");
 }
 
 #[test]
