@@ -327,6 +327,29 @@ fn tables_say_that_they_are_partial() {
     assert!(!flowsieve(&["count", "traces/netns-dns.pcap"]).done().contains("interrupted"));
 }
 
+/// A table that is kept in a file says it too: there nobody sees standard error.
+#[test]
+fn tables_say_which_input_was_not_read_to_its_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let [cut, empty] = ["cut.pcap", "empty"].map(|name| folder.path().join(name));
+    fs::write(&cut, &sample().1[..50_000]).unwrap();
+    fs::create_dir(&empty).unwrap();
+    for line in ["count", "count --slice all", "top", "flows", "dedup --dry-run", "compare"] {
+        let table = |captures: &[&str]| {
+            let table =
+                flowsieve(&line.split(' ').chain(captures.iter().copied()).collect::<Vec<_>>()).out;
+            table.split_whitespace().collect::<Vec<_>>().join(" ")
+        };
+        let one = table(&[text(&cut)]);
+        let mark = format!("1 input was not read to the end; {}: ", text(&cut));
+        assert_eq!(one.matches(&mark).count(), 1, "{line}: {one}");
+        let two = table(&[text(&cut), text(&empty)]);
+        let mark = "2 inputs were not read to the end; ";
+        assert_eq!(two.matches(mark).count(), 1, "{line}: {two}");
+    }
+    assert!(!flowsieve(&["count", "traces/netns-dns.pcap"]).done().contains("to the end"));
+}
+
 #[test]
 fn partial_results_are_kept_under_another_name_and_filters_are_not_there() {
     let folder = tempfile::tempdir().unwrap();
