@@ -318,8 +318,10 @@ fn a_pipe_that_nobody_writes_to_is_waited_for_until_a_signal() {
 
 #[test]
 fn tables_say_that_they_are_partial() {
-    for command in ["count", "flows", "compare"] {
-        let run = interrupted(&[command, "-"], "INT");
+    for line in
+        [&["count", "-"][..], &["flows", "-"], &["compare", "-"], &["compare", "--each", "-"]]
+    {
+        let run = interrupted(line, "INT");
         check_end(&run, "INT");
         let mark = "interrupted: there was more to read";
         assert_eq!(run.out.matches(mark).count(), 1, "{}", run.out);
