@@ -11,9 +11,10 @@ use crate::pipeline::{
 };
 use crate::plan::TracePlan;
 use crate::trace::InputFormat;
+use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use tempfile::NamedTempFile;
+use tempfile::{NamedTempFile, TempPath};
 
 /// Captures that are looked at closely.
 const MOST: usize = 3;
@@ -33,8 +34,8 @@ pub(super) struct ExperimentCapture {
     /// Its name for people: the file's, without the folder.
     pub(super) name: String,
     path: PathBuf,
-    /// Removes a generated capture at the end.
-    _generated: Option<NamedTempFile>,
+    /// A generated capture, and its name if it has one, which is removed at the end.
+    _generated: Option<(File, Option<TempPath>)>,
 }
 
 /// Findings that begin with the origin of captures, and with problems in reading them.
@@ -121,15 +122,33 @@ pub(super) fn generated(
     let mut plan = GeneratePlan::new(kind, packets);
     plan.seed = settings.seed;
     plan.duration_ns = 20_000_000_000;
-    let mut file = NamedTempFile::new().map_err(ExperimentError::Temporary)?;
-    let mut out = io::BufWriter::new(file.as_file_mut());
+    let file = NamedTempFile::new().map_err(ExperimentError::Temporary)?;
+    let (file, name) = file.into_parts();
+    // Without a name, nothing is left behind however the program ends.
+    let (path, name) = match in_proc(&file).filter(|path| path.is_file()) {
+        Some(path) => {
+            drop(name);
+            (path, None)
+        }
+        None => (name.to_path_buf(), Some(name)),
+    };
+    let mut out = io::BufWriter::new(&file);
     generate(&plan, &mut out).and_then(|_| out.flush()).map_err(ExperimentError::Temporary)?;
     drop(out);
-    Ok(ExperimentCapture {
-        name: "generated".into(),
-        path: file.path().to_owned(),
-        _generated: Some(file),
-    })
+    Ok(ExperimentCapture { name: "generated".into(), path, _generated: Some((file, name)) })
+}
+
+/// Another path to an open file.
+#[cfg(target_os = "linux")]
+fn in_proc(file: &File) -> Option<PathBuf> {
+    use std::os::fd::AsRawFd;
+
+    Some(format!("/proc/self/fd/{}", file.as_raw_fd()).into())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn in_proc(_: &File) -> Option<PathBuf> {
+    None
 }
 
 impl ExperimentCapture {

@@ -508,6 +508,41 @@ fn reproduce_keeps_the_experiments_that_are_done() {
     assert!(document["experiments"].as_array().unwrap().len() < 20);
 }
 
+/// The capture that it generates for itself has no name, so that even a sudden end leaves nothing.
+#[cfg(target_os = "linux")]
+#[test]
+fn reproduce_leaves_no_generated_capture() {
+    for name in ["INT", "KILL"] {
+        let folder = tempfile::tempdir().unwrap();
+        let line = ["reproduce", "cmdbf-fig-9", "--full-scale"];
+        let mut child = program(&line)
+            .env("TMPDIR", folder.path())
+            .env_remove("FLOWSIEVE_TRACES")
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let since = Instant::now();
+        // It is open, and something is in it.
+        let is_begun = || {
+            let files = fs::read_dir(format!("/proc/{}/fd", child.id())).unwrap().flatten();
+            let mut files =
+                files.map(|file| (fs::read_link(file.path()), fs::metadata(file.path())));
+            files.any(|(target, data)| {
+                target.is_ok_and(|target| target.starts_with(folder.path()))
+                    && data.is_ok_and(|data| data.len() > 0)
+            })
+        };
+        while !is_begun() {
+            assert!(since.elapsed() < PATIENCE);
+            thread::sleep(Duration::from_millis(5));
+        }
+        signal(&child, name);
+        child.wait().unwrap();
+        assert_eq!(names_in(folder.path()), Vec::<String>::new(), "{name}");
+    }
+}
+
 /// A reader that does not read holds up the results of the first signal; the second does not wait.
 #[test]
 fn a_second_signal_ends_at_once() {
