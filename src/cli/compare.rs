@@ -315,6 +315,7 @@ fn each(args: &CompareArgs, run: &mut Run, plan: &ComparePlan) -> Result<Outcome
         }
         Ok(all)
     })?;
+    report.ended(&all.inputs, all.interrupted);
     let style = output.style(None);
     run.commit(report.write(args.format.format, style, output).context(UNWRITTEN)?)?;
     args.output.write_summary(run, || report.document())?;

@@ -327,27 +327,30 @@ fn say_incomplete(path: &Path, meaning: &str) {
 /// They differ in their parameters or in what their elements are. This filter is then as it was.
 pub fn unite(united: &mut SavedFilter, mut other: SavedFilter) -> Result<(), UnionError> {
     let before = united.label().to_vec();
-    let labels = ElementLabel::parse(&before).zip(ElementLabel::parse(other.label()));
-    if let Some(label) = labels.and_then(|(label, other)| label.united(&other)) {
-        for filter in [&mut *united, &mut other] {
-            filter.set_label(label.to_string().into_bytes());
-        }
-    }
+    unite_labels([&mut *united, &mut other]);
     united.unite(&other).inspect_err(|_| united.set_label(before))
 }
 
-/// Unites the filter of `first` and others with that of another path.
-fn unite_with(united: &mut SavedFilter, first: &Path, path: &Path) -> Result<()> {
-    let named = || format!("{} and {}", first.shown(), path.shown());
-    unite(united, load(path)?).with_context(named)
+/// Gives both filters the label of their union, if there is one.
+fn unite_labels(filters: [&mut SavedFilter; 2]) {
+    let labels = filters.each_ref().map(|filter| ElementLabel::parse(filter.label()));
+    if let [Some(label), Some(other)] = labels
+        && let Some(label) = label.united(&other)
+    {
+        for filter in filters {
+            filter.set_label(label.to_string().into_bytes());
+        }
+    }
 }
 
-/// The count of these files together by the fill of their union alone: each is united twice, so
+/// The count of these filters together by the fill of their union alone: each is united twice, so
 /// that no count of a stream is left.
-fn by_fill(paths: &[&Path]) -> Result<Option<Estimate>> {
-    let mut united = load(paths[0])?;
-    for path in paths.iter().chain(paths) {
-        unite_with(&mut united, paths[0], path)?;
+fn by_fill(filters: &[&SavedFilter]) -> Result<Option<Estimate>> {
+    let first = filters[0];
+    let (spec, label) = (first.spec().clone(), first.label().to_vec());
+    let mut united = SavedFilter::empty(spec, first.seed(), label, first.shards())?;
+    for filter in filters.iter().chain(filters) {
+        united.unite(filter)?;
     }
     Ok(united.distinct())
 }
@@ -357,15 +360,19 @@ fn intersect(args: &IntersectArgs, run: &mut Run) -> Result<Outcome> {
     keep_apart(args.output.files(), &files)?;
     args.format.check(&args.output)?;
     let output = args.output.open(run)?;
-    let [first, second] = files.each_ref().map(PathBuf::as_path);
     let mut is_complete = true;
-    for path in [first, second] {
-        if ElementLabel::parse(load(path)?.label()).is_some_and(|label| !label.is_complete) {
+    // A file may be replaced at any time, so each is read once.
+    let [mut first, mut second] = [load(&args.first)?, load(&args.second)?];
+    for (path, filter) in files.iter().zip([&first, &second]) {
+        if ElementLabel::parse(filter.label()).is_some_and(|label| !label.is_complete) {
             is_complete = false;
             say_incomplete(path, "the counts are of what was read");
         }
     }
-    let counts = [by_fill(&[first])?, by_fill(&[second])?, by_fill(&[first, second])?];
+    unite_labels([&mut first, &mut second]);
+    let named = || format!("{} and {}", args.first.shown(), args.second.shown());
+    let either = by_fill(&[&first, &second]).with_context(named)?;
+    let counts = [by_fill(&[&first])?, by_fill(&[&second])?, either];
     let known = match counts {
         [Some(first), Some(second), Some(either)] => {
             let both = Estimate::common(first, second, either);
@@ -424,7 +431,8 @@ fn union(args: &UnionArgs, run: &mut Run) -> Result<Outcome> {
         if run.stop().is_set() {
             break;
         }
-        unite_with(&mut united, first, path)?;
+        let named = || format!("{} and {}", first.shown(), path.shown());
+        unite(&mut united, load(path)?).with_context(named)?;
     }
     let mut output = run.output(Some(&args.output))?;
     united.save(&mut output).context(UNWRITTEN)?;

@@ -17,6 +17,7 @@ use flowsieve::report::{ReproduceReport, write_experiments};
 use flowsieve::trace::{InputFormat, StopFlag};
 use flowsieve_engine::internal::{Shown, spawn};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::collections::BTreeSet;
 use std::env;
 use std::path::{Path, PathBuf};
 use std::thread::{self, available_parallelism};
@@ -148,6 +149,9 @@ pub(crate) fn run(args: &ReproduceArgs, run: &mut Run) -> Result<Outcome> {
     if args.page.is_wanted() {
         args.page.write(run, html, report.page())?;
     }
+    // Several experiments read the same captures.
+    let problems: BTreeSet<_> = experiments.iter().flat_map(|it| &it.problems).collect();
+    run.report_all(problems);
     for experiment in &experiments {
         for cell in experiment.departures() {
             let (name, label) = (experiment.name, &cell.label);

@@ -1,9 +1,9 @@
 //! Captures of many hosts a second, as traffic between networks has them, and others, as floods
 //! have them.
 
-use super::Settings;
-use super::captures::{ExperimentCapture, count_with, generated, none_given};
+use super::captures::{ExperimentCapture, count_with, findings, generated, none_given, problems};
 use super::result::ExperimentError;
+use super::{Findings, Settings};
 use crate::elements::ElementKind;
 use crate::pipeline::{CountExtras, Traffic, TrafficPair};
 use std::collections::{HashMap, HashSet};
@@ -77,15 +77,17 @@ const MOST_OTHERS: usize = 4;
 /// Distinct pairs of the fullest second below which a capture says nothing.
 const LEAST_PAIRS: u64 = 10;
 
-/// The user's captures with the fullest seconds: first those of many hosts, then the others; and a
-/// sentence on where they come from.
-pub(super) fn busy(settings: &Settings) -> Result<(Vec<Busy>, String), ExperimentError> {
+/// The user's captures with the fullest seconds: first those of many hosts, then the others; and
+/// findings that begin with where they come from.
+pub(super) fn busy(settings: &Settings) -> Result<(Vec<Busy>, Findings), ExperimentError> {
     let kind = ElementKind::HOST_PAIR;
-    let judged = |capture: ExperimentCapture| {
+    let mut unread = Vec::new();
+    let mut judged = |capture: ExperimentCapture| {
         let mut traffic = Traffic::new(32);
         let extras = CountExtras { observers: vec![&mut traffic], ..CountExtras::default() };
         let second = Some(1_000_000_000);
         let summary = count_with(capture.path(), kind, second, None, extras, &mut |_| {});
+        unread.extend(problems(&summary));
         Busy {
             capture,
             most: summary.totals.quantiles.map_or(0, |q| q.max),
@@ -108,7 +110,7 @@ pub(super) fn busy(settings: &Settings) -> Result<(Vec<Busy>, String), Experimen
     busy.retain(|busy| contents.insert((busy.most, busy.packets, busy.pairs)));
     if busy.is_empty() {
         let made = judged(generated(settings, kind)?);
-        return Ok((vec![made], none_given(settings, kind)));
+        return Ok((vec![made], none_given(settings, kind, unread)));
     }
     let (mut many, others): (Vec<Busy>, Vec<Busy>) =
         busy.into_iter().partition(|busy| busy.hosts == Hosts::Many);
@@ -118,5 +120,5 @@ pub(super) fn busy(settings: &Settings) -> Result<(Vec<Busy>, String), Experimen
         "Real captures: those with the fullest seconds of {} given; first up to {MOST_OF_MANY} of many hosts, then up to {MOST_OTHERS} others, in which one host has more than half of the pairs or most hosts have one pair alone (floods, scans, single hosts).",
         settings.captures.len()
     );
-    Ok((many, from))
+    Ok((many, findings(from, unread)))
 }

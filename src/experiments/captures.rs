@@ -1,7 +1,7 @@
 //! Traffic for experiments: the captures of the user, or generated ones.
 
-use super::Settings;
 use super::result::ExperimentError;
+use super::{Findings, Settings};
 use crate::elements::{ElementKind, ElementRule};
 use crate::filters::{CounterSpec, FilterKind, FilterSpec};
 use crate::generate::{GenerateKind, GeneratePlan, generate};
@@ -11,9 +11,10 @@ use crate::pipeline::{
 };
 use crate::plan::TracePlan;
 use crate::trace::InputFormat;
+use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use tempfile::NamedTempFile;
+use tempfile::{NamedTempFile, TempPath};
 
 /// Captures that are looked at closely.
 const MOST: usize = 3;
@@ -33,21 +34,40 @@ pub(super) struct ExperimentCapture {
     /// Its name for people: the file's, without the folder.
     pub(super) name: String,
     path: PathBuf,
-    /// Removes a generated capture at the end.
-    _generated: Option<NamedTempFile>,
+    /// A generated capture, and its name if it has one, which is removed at the end.
+    _generated: Option<(File, Option<TempPath>)>,
 }
 
-/// Returns the captures of the user with the most elements, and a sentence on their origin.
+/// Findings that begin with the origin of captures, and with problems in reading them.
+pub(super) fn findings(from: String, problems: Vec<String>) -> Findings {
+    let mut found = Findings::new([from]);
+    found.remarks.extend(problems.first().map(|first| {
+        let captures = if problems.len() == 1 { "capture was" } else { "captures were" };
+        format!("{} {captures} not read to the end; {first}.", problems.len())
+    }));
+    found.problems = problems;
+    found
+}
+
+/// Why a capture was not read to its end, if it was not.
+pub(super) fn problems(summary: &CountSummary) -> impl Iterator<Item = String> {
+    summary.inputs.iter().filter_map(|input| Some(input.error.as_ref()?.to_string()))
+}
+
+/// Returns the captures of the user with the most elements, and findings that begin with their
+/// origin.
 pub(super) fn traffic(
     settings: &Settings,
     kind: ElementKind,
     slice_ns: Option<i64>,
-) -> Result<(Vec<ExperimentCapture>, String), ExperimentError> {
+) -> Result<(Vec<ExperimentCapture>, Findings), ExperimentError> {
+    let mut unread = Vec::new();
     let mut ranked: Vec<(u64, &PathBuf)> = settings
         .captures
         .iter()
         .map(|path| {
             let summary = count_capture(path, kind, slice_ns, None, &mut |_| {});
+            unread.extend(problems(&summary));
             let totals = &summary.totals;
             let most = totals.quantiles.map_or(0, |q| q.max);
             let says_something = most >= LEAST && (slice_ns.is_none() || totals.slices >= FEWEST);
@@ -58,7 +78,7 @@ pub(super) fn traffic(
     ranked.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(b.1)));
     if ranked.is_empty() {
         let generated = generated(settings, kind)?;
-        return Ok((vec![generated], none_given(settings, kind)));
+        return Ok((vec![generated], none_given(settings, kind, unread)));
     }
     let from = format!(
         "Real captures: those with the most distinct {} of {} given.",
@@ -66,21 +86,29 @@ pub(super) fn traffic(
         settings.captures.len()
     );
     let traffic = ranked.into_iter().take(MOST).map(|(_, path)| ExperimentCapture::from_path(path));
-    Ok((traffic.collect(), from))
+    Ok((traffic.collect(), findings(from, unread)))
 }
 
-/// Why traffic is generated.
-pub(super) fn none_given(settings: &Settings, kind: ElementKind) -> String {
+/// Findings that begin with why traffic is generated.
+pub(super) fn none_given(
+    settings: &Settings,
+    kind: ElementKind,
+    problems: Vec<String>,
+) -> Findings {
     let why = if settings.captures.is_empty() {
         "No capture was given".to_owned()
     } else {
+        let read = if problems.is_empty() { "" } else { ", as far as they could be read" };
         format!(
-            "None of the {} captures given has {LEAST} distinct {} in a slice and enough slices",
+            "None of the {} captures given has {LEAST} distinct {} in a slice and enough slices{read}",
             settings.captures.len(),
             kind.plural()
         )
     };
-    format!("{why}: this is traffic made by the generator of flowsieve generate, not real traffic.")
+    let why = format!(
+        "{why}: this is traffic made by the generator of flowsieve generate, not real traffic."
+    );
+    findings(why, problems)
 }
 
 pub(super) fn generated(
@@ -94,15 +122,33 @@ pub(super) fn generated(
     let mut plan = GeneratePlan::new(kind, packets);
     plan.seed = settings.seed;
     plan.duration_ns = 20_000_000_000;
-    let mut file = NamedTempFile::new().map_err(ExperimentError::Temporary)?;
-    let mut out = io::BufWriter::new(file.as_file_mut());
+    let file = NamedTempFile::new().map_err(ExperimentError::Temporary)?;
+    let (file, name) = file.into_parts();
+    // Without a name, nothing is left behind however the program ends.
+    let (path, name) = match in_proc(&file).filter(|path| path.is_file()) {
+        Some(path) => {
+            drop(name);
+            (path, None)
+        }
+        None => (name.to_path_buf(), Some(name)),
+    };
+    let mut out = io::BufWriter::new(&file);
     generate(&plan, &mut out).and_then(|_| out.flush()).map_err(ExperimentError::Temporary)?;
     drop(out);
-    Ok(ExperimentCapture {
-        name: "generated".into(),
-        path: file.path().to_owned(),
-        _generated: Some(file),
-    })
+    Ok(ExperimentCapture { name: "generated".into(), path, _generated: Some((file, name)) })
+}
+
+/// Another path to an open file.
+#[cfg(target_os = "linux")]
+fn in_proc(file: &File) -> Option<PathBuf> {
+    use std::os::fd::AsRawFd;
+
+    Some(format!("/proc/self/fd/{}", file.as_raw_fd()).into())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn in_proc(_: &File) -> Option<PathBuf> {
+    None
 }
 
 impl ExperimentCapture {

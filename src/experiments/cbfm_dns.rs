@@ -44,9 +44,8 @@ struct Triples {
 }
 
 pub(super) fn fig_8(settings: &Settings) -> Found {
-    let (captures, from) = traffic(settings, ElementKind::DNS, None)?;
-    let mut found = Findings::new([
-        from,
+    let (captures, mut found) = traffic(settings, ElementKind::DNS, None)?;
+    found.remarks.extend([
         "Negatives: values of different elements that do not occur together. MDBF reports all of them as contained, and so does the attribute stage of CMDBF. The formula for the matrices is (1), for evenly spread values; on traffic one resolver or one busy client owns rows of the matrix, and the rate is higher than the formula by a factor that no memory brings down. So it does not bind here. The subset filter is this program's own structure, one blocked array for the elements and their {source, domain} pairs.".into(),
         "The paper's trace is not public and its figure has no numbers. The CBFM here keeps {source, domain} and {resolver, domain}.".into(),
     ]);

@@ -27,9 +27,8 @@ const DRAWN: usize = 3;
 const MOST_PROBES: u32 = 32;
 
 pub(super) fn fig_9(settings: &Settings) -> Found {
-    let (captures, from) = busy(settings)?;
-    let mut found = Findings::new([
-        from,
+    let (captures, mut found) = busy(settings)?;
+    found.remarks.extend([
         format!("MDBF 8 KiB, CMDBF 12 KiB (L = 2, k = {PROBES}, m = 32,768). The error of a second is (raw count - exact) / exact; shown is its mean over the seconds, and the standard error from their spread. There is no formula for it: MDBF misses every new pair of two hosts that were seen before, so the error is the traffic's."),
         format!("The paper's k is {PROBES}; the best k is (m/n) ln 2 for the n pairs of the fullest second, at most {MOST_PROBES}. With it both make fewer errors by false positives, but MDBF still loses new pairs of known hosts."),
         "The paper's own trace is not public; its figure shows CMDBF about 10 points more exact than MDBF, where formulas (3) and (7), for values that were never seen, would give 4.".into(),

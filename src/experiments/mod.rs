@@ -105,12 +105,14 @@ struct Findings {
     remarks: Vec<String>,
     cells: Vec<Cell>,
     charts: Vec<Chart>,
+    problems: Vec<String>,
 }
 
 impl Findings {
     /// Nothing but remarks yet.
     fn new<const REMARKS: usize>(remarks: [String; REMARKS]) -> Self {
-        Self { remarks: remarks.into(), cells: Vec::new(), charts: Vec::new() }
+        let remarks = remarks.into();
+        Self { remarks, cells: Vec::new(), charts: Vec::new(), problems: Vec::new() }
     }
 
     /// Adds a cell, and returns it to be filled.
@@ -150,6 +152,7 @@ impl Entry {
             remarks: found.remarks,
             cells: found.cells,
             charts: found.charts,
+            problems: found.problems,
         })
     }
 }

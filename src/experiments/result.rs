@@ -17,6 +17,8 @@ pub struct Experiment {
     pub cells: Vec<Cell>,
     /// Its charts.
     pub charts: Vec<Chart>,
+    /// Problems of captures that were not read to their ends, a sentence each.
+    pub problems: Vec<String>,
 }
 
 /// A measured figure.

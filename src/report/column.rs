@@ -64,13 +64,14 @@ impl<R> Columns<R> {
     }
 
     /// Adds the columns that say how a run ended.
-    pub(super) fn ending(self, interrupted: fn(&R) -> bool, complete: fn(&R) -> bool) -> Self
-    where
-        R: 'static,
-    {
-        self.field("interrupted", interrupted)
+    pub(super) fn ending(
+        self,
+        interrupted: impl Fn(&R) -> bool + Send + Sync + 'static,
+        complete: impl Fn(&R) -> bool + Send + Sync + 'static,
+    ) -> Self {
+        self.inlined("interrupted", interrupted)
             .doc("a signal ended the run before everything was read; the result covers what was read until then")
-            .field("complete", complete)
+            .inlined("complete", complete)
             .doc("all inputs were read to their ends; if not, the exit code is not 0")
     }
 

@@ -1,7 +1,8 @@
 //! Two structures on several captures: a letter for each capture and memory, and what all of them
 //! say together. Captures are counted, never pooled.
 
-use super::cell::Cell;
+use super::batch::Value;
+use super::cell::{Cell, object};
 use super::column::Columns;
 use super::compare_model::{
     Asked, CaptureDigest, Grouping, VerdictRow, digest_columns, floor_columns, parameter_columns,
@@ -13,13 +14,16 @@ use super::document::{Block, Document, Medium, TableView, Wrapping};
 use super::figure::{Axis, Drawing, Figure, Scale};
 use super::format::ReportFormat;
 use super::heading::Heading;
+use super::inputs::inputs_cell;
 use super::number::{grouped, short_percent, slices_of};
 use super::rows::{Frame, RowWriter, Summary};
+use super::run_view::{inputs_table, problems, shortcomings};
 use super::terminal::{self, TerminalStyle};
 use crate::comparison::statistics::Verdict;
 use crate::comparison::{
     AUTO_EIGHTHS, ComparePlan, Comparison, Contender, CountKind, Floor, ProbeRule, Seeds, Sizes,
 };
+use crate::pipeline::InputResult;
 use std::io::{self, Write};
 
 /// Name and version of the document.
@@ -33,6 +37,8 @@ pub struct EachReport<'a> {
     by: Option<Grouping>,
     captures: Vec<CaptureRow>,
     command: String,
+    inputs: &'a [InputResult],
+    interrupted: bool,
 }
 
 /// A capture.
@@ -109,7 +115,13 @@ impl<'a> EachReport<'a> {
         by: Option<Grouping>,
         command: String,
     ) -> Self {
-        Self { plan, pair, by, captures: Vec::new(), command }
+        Self { plan, pair, by, captures: Vec::new(), command, inputs: &[], interrupted: false }
+    }
+
+    /// Notes how the reading of all captures ended.
+    pub const fn ended(&mut self, inputs: &'a [InputResult], interrupted: bool) {
+        self.inputs = inputs;
+        self.interrupted = interrupted;
     }
 
     /// Adds a capture.
@@ -272,7 +284,13 @@ impl<'a> EachReport<'a> {
     }
 
     fn tail(&self) -> Vec<(&'static str, Cell)> {
-        vec![("summary", sum_columns().list_of(&self.sums()))]
+        let complete = InputResult::all_read(self.inputs, self.interrupted);
+        let totals = [("interrupted", self.interrupted), ("complete", complete)];
+        vec![
+            ("summary", sum_columns().list_of(&self.sums())),
+            ("inputs", inputs_cell(self.inputs)),
+            ("totals", object(totals.map(|(name, value)| (name, value.cell())))),
+        ]
     }
 
     fn table(&self) -> Document {
@@ -304,7 +322,8 @@ impl<'a> EachReport<'a> {
             let why = row.verdict.result.as_ref().err()?;
             Some(format!("{}: {why}.", capture.capture.name))
         });
-        let notes = notes.chain([program_words(&self.command)]);
+        let shortcomings = shortcomings(self.inputs, self.interrupted);
+        let notes = notes.chain([program_words(&self.command)]).chain(shortcomings);
         notes.map(Block::Sentence).for_each(push);
         document
     }
@@ -372,8 +391,9 @@ impl<'a> EachReport<'a> {
             label: self.conditions(),
             ..Document::default()
         };
+        page.page([Block::Answer(self.sentence())]);
+        page.page(problems(self.inputs, self.interrupted));
         page.page([
-            Block::Answer(self.sentence()),
             Block::Section("Which was nearer to the truth".to_owned()),
             Block::Figure(self.grid()),
             Block::Table(self.letter_table()),
@@ -381,6 +401,8 @@ impl<'a> EachReport<'a> {
             Block::Table(self.load_table()),
             Block::Section("Mean errors".to_owned()),
             Block::Table(self.mean_table()),
+            Block::Section("What was read".to_owned()),
+            inputs_table(self.inputs),
         ]);
         page
     }

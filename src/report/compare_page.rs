@@ -10,7 +10,7 @@ use super::figure::{Axis, Drawing, Figure, Point, Scale, Series, SeriesStyle};
 use super::heading::Heading;
 use super::number::{grouped, short_percent};
 use super::over_time::{Place, caption, curve, leaves_out};
-use super::run_view::{INTERRUPTED, inputs_table, packets_read, problems};
+use super::run_view::{inputs_table, packets_read, problems};
 use super::traffic_page::{skipped, who_talks};
 use crate::comparison::{Contender, CountKind, Entry};
 use crate::pipeline::Traffic;
@@ -38,9 +38,8 @@ impl CompareReport<'_> {
         page.page(self.sentences().into_iter().map(Block::Answer));
         let totals = &self.comparison.totals;
         page.page(packets_read(totals));
-        let interrupted = totals.interrupted.then(|| INTERRUPTED.to_owned());
-        page.page(self.remarks().into_iter().chain(interrupted).map(Block::Warning));
-        page.page(problems(&self.comparison.inputs));
+        page.page(self.remarks().into_iter().map(Block::Warning));
+        page.page(problems(&self.comparison.inputs, totals.interrupted));
         page.page(section("How far the counts are from the truth"));
         page.page(self.error_by_size().map(Block::Figure));
         if let Some(size) = self.main_size() {

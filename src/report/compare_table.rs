@@ -9,7 +9,7 @@ use super::document::{Block, Document, Medium, TableView, Wrapping};
 use super::formats::{latex, markdown};
 use super::heading::Heading;
 use super::number::{bare, capitalised, grouped, short_percent};
-use super::run_view::{INTERRUPTED, packets_read};
+use super::run_view::{packets_read, shortcomings};
 use crate::comparison::statistics::{Interval, Verdict};
 use crate::comparison::{Comparison, Contender, CountKind, Entry, Floor, Negatives, Sizes};
 use std::io::{self, Write};
@@ -72,11 +72,9 @@ pub(super) fn document(report: &CompareReport<'_>) -> Document {
     });
     let made = std::iter::once(program_words(&report.command)).chain(digests);
     push(Block::Sentence(made.collect::<Vec<_>>().join("; ")));
-    let totals = &report.comparison.totals;
-    if totals.interrupted {
-        push(Block::Sentence(INTERRUPTED.to_owned()));
-    }
-    packets_read(totals).into_iter().for_each(push);
+    let Comparison { inputs, totals, .. } = report.comparison;
+    let shortcomings = shortcomings(inputs, totals.interrupted).into_iter().map(Block::Warning);
+    shortcomings.chain(packets_read(totals)).for_each(push);
     document
 }
 

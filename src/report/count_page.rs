@@ -164,7 +164,7 @@ impl CountPage {
         let answer = self.answer(totals, plural, parameters.slice());
         page.page([Block::Answer(answer), Block::Answer(self.accuracy(parameters, totals))]);
         page.page(closing(parameters, summary, self.remarks));
-        page.page(problems(&summary.inputs));
+        page.page(problems(&summary.inputs, totals.interrupted));
         page.page(self.over_time(parameters, totals));
         page.page(self.combinations(parameters, totals));
         if let Some(figure) = distribution(&self.counts, plural) {

@@ -7,7 +7,7 @@ use super::count_model::{CountParameters, slice_columns};
 use super::document::{Block, Document, TableView};
 use super::heading::Heading;
 use super::number::{counted, duration, grouped, size, windows_of};
-use super::run_view::{INTERRUPTED, packets_read};
+use super::run_view::{packets_read, shortcomings};
 use super::selection::{selection_words, zone_words};
 use super::sparkline::Sparkline;
 use super::table_columns::TableColumns;
@@ -114,6 +114,9 @@ impl<W: Write> CountTable<W> {
         let mut document = Document::default();
         document.terminal(quantiles(totals, &self.parameters).map(Block::Sentence));
         document.terminal(remarks(&totals.combinations).map(Block::Sentence));
+        document.terminal(
+            shortcomings(&summary.inputs, totals.interrupted).into_iter().map(Block::Warning),
+        );
         document.terminal(closing(&self.parameters, summary, self.seen));
         print(&document, self.style, &mut self.out)?;
         Ok(self.out)
@@ -128,7 +131,6 @@ pub(super) fn closing(
 ) -> Vec<Block> {
     let totals = &summary.totals;
     let mut blocks = Vec::new();
-    blocks.extend(totals.interrupted.then(|| Block::Warning(INTERRUPTED.to_owned())));
     if seen.partial > 0 && parameters.plan.slicing.width_ns.is_some() {
         let (slice, number) = (parameters.slice(), grouped(seen.partial));
         blocks.push(Block::Answer(format!(

@@ -8,7 +8,7 @@ use super::heading::Heading;
 use super::inputs::inputs_cell;
 use super::number::{counted, duration, grouped, percent, size, time};
 use super::rows::{Frame, RowWriter, Summary};
-use super::run_view::INTERRUPTED;
+use super::run_view::shortcomings;
 use super::selection::{selection_columns, selection_words, zone_words};
 use super::table_columns::TableColumns;
 use super::terminal::{self, TerminalStyle};
@@ -262,7 +262,8 @@ fn document(report: &DedupReport<'_>, style: TerminalStyle) -> Document {
     document.both([Block::Table(TableView::new(headings, rows))]);
     let selected = selection_words(&plan.trace.selection, &summary.inputs);
     document.both(selected.map(Block::Sentence));
-    document.both(summary.interrupted.then(|| Block::Warning(INTERRUPTED.to_owned())));
+    let shortcomings = shortcomings(&summary.inputs, summary.interrupted);
+    document.both(shortcomings.into_iter().map(Block::Warning));
     document.both(shrunk(plan, summary).map(Block::Warning));
     document
 }

@@ -2,7 +2,7 @@
 
 use super::flows_model::{FlowParameters, FlowShape, flow_columns, stated_total};
 use super::number::{counted, duration, grouped, size};
-use super::run_view::{INTERRUPTED, reasons};
+use super::run_view::{reasons, shortcomings};
 use super::selection::{selection_words, zone_words};
 use super::table_columns::TableColumns;
 use super::table_rows::TableRows;
@@ -62,9 +62,7 @@ impl<W: Write> FlowTable<W> {
             bytes.map_or_else(String::new, |bytes| format!(" with {} bytes", grouped(bytes)));
         let mut said = vec![format!("{flows}: {packets}, {ip} of them IP{bytes}")];
         said.extend(selection_words(&self.selection, &summary.inputs));
-        if totals.interrupted {
-            said.push(INTERRUPTED.to_owned());
-        }
+        said.extend(shortcomings(&summary.inputs, totals.interrupted));
         said.extend(flow_shortcomings(summary));
         if !totals.skipped.is_empty() {
             said.push(format!("in no flow: {}", reasons(&totals.skipped)));

@@ -4,7 +4,7 @@ use super::document::{Block, Document, Medium, TableView, Wrapping};
 use super::heading::Heading;
 use super::number::{grouped, short_percent, size};
 use super::plan_model::PlanReport;
-use super::run_view::INTERRUPTED;
+use super::run_view::shortcomings;
 use super::selection::selection_words;
 use crate::filters::{FilterKind, Shape};
 use crate::planner::{Goal, Origin, PlanRow, RateRule, Structure};
@@ -98,8 +98,8 @@ fn sample(report: &PlanReport<'_>) -> Vec<String> {
             .chain(spread)
             .collect();
     let selected = selection_words(&sample.selection, &sample.inputs);
-    let interrupted = sample.interrupted.then(|| INTERRUPTED.to_owned());
-    let sentences = [Some(parts.join("; ")), selected, interrupted].into_iter().flatten();
+    let sentences = [Some(parts.join("; ")), selected].into_iter().flatten();
+    let sentences = sentences.chain(shortcomings(&sample.inputs, sample.interrupted));
     sentences.map(|text| format!("  {text}")).collect()
 }
 

@@ -3,10 +3,11 @@
 use super::batch::Value as _;
 use super::cell::{Cell, Joined, Whole, object};
 use super::column::Columns;
+use super::inputs::inputs_cell;
 use super::rows::Frame;
 use super::selection::selection_columns;
 use crate::filters::{FilterKind, Shape};
-use crate::pipeline::SampleResult;
+use crate::pipeline::{InputResult, SampleResult};
 use crate::planner::{Goal, Plan, PlanRequest, PlanRow, RateRule, Structure, Wanted};
 
 /// Name and version of the document.
@@ -94,8 +95,10 @@ pub(super) fn sample_columns<'a>() -> Columns<(&'a SampleResult, &'a PlanRequest
         .part(None, &selection_columns(), |row| Some(row.0.selection.clone()))
         .inlined("elements", |row| row.0.elements)
         .doc("elements seen, repeats included")
-        .inlined("interrupted", |row| row.0.interrupted)
-        .doc("a signal ended the reading: the captures have more than was counted")
+        .ending(
+            |row| row.0.interrupted,
+            |row| InputResult::all_read(&row.0.inputs, row.0.interrupted),
+        )
         .inlined("skewed", |row| row.1.skewed)
         .doc("the skew of an attribute is above 4: formulas of matrices do not hold")
         .objects("spread", spread_columns(), |(sample, request)| {
@@ -341,6 +344,7 @@ impl PlanReport<'_> {
             ("parameters", parameter_columns().object_of(self)),
             ("wanted", wanted_columns().list_of(&self.wanted())),
             ("sample", self.sample.map_or(Cell::Null, sample)),
+            ("inputs", inputs_cell(self.sample.map_or(&[], |sample| &sample.inputs))),
             ("structures", structure_columns().list_of(&structures)),
             ("recommended", recommended.cell()),
             ("rests_on", Cell::Text(self.rests_on().into())),

@@ -5,7 +5,7 @@ use super::figure::{Axis, Drawing, Figure, Point, Scale, Series, SeriesStyle};
 use super::heading::Heading;
 use super::number::counted;
 use super::reproduce_model::ReproduceReport;
-use super::run_view::INTERRUPTED;
+use super::run_view::shortcomings;
 use crate::experiments::{
     Agreement, Cell, Chart, ChartAxis, ChartScale, Curve, CurveKind, Experiment, Measured,
     Scale as Size,
@@ -40,7 +40,7 @@ impl ReproduceReport<'_> {
             departures.sum::<usize>()
         );
         document.terminal([Block::Gap, Block::Sentence(sums)]);
-        document.both(self.interrupted.then(|| Block::Warning(INTERRUPTED.to_owned())));
+        document.both(shortcomings(&[], self.interrupted).into_iter().map(Block::Warning));
         document
     }
 }

@@ -9,7 +9,7 @@ use flowsieve_engine::internal::Shown;
 use std::collections::BTreeMap;
 
 /// Note on a run that a signal ended.
-pub(super) const INTERRUPTED: &str =
+const INTERRUPTED: &str =
     "the run was interrupted: there was more to read; this is what was read until then";
 
 /// The name of the only capture, or the number of captures.
@@ -40,9 +40,21 @@ pub(super) fn inputs_table(inputs: &[InputResult]) -> Block {
     Block::Table(TableView::new(headings, rows))
 }
 
-/// Problems of the inputs, as warnings.
-pub(super) fn problems(inputs: &[InputResult]) -> Vec<Block> {
+/// Why a result is incomplete, in sentences for every table: one that is kept in a file is without
+/// standard error.
+pub(super) fn shortcomings(inputs: &[InputResult], interrupted: bool) -> Vec<String> {
+    let mut errors = inputs.iter().filter_map(|input| input.error.as_ref());
+    let unread = errors.next().map(|first| {
+        let inputs = counted(1 + errors.count() as u64, "input was", "inputs were");
+        format!("{inputs} not read to the end; {first}")
+    });
+    interrupted.then(|| INTERRUPTED.to_owned()).into_iter().chain(unread).collect()
+}
+
+/// The same for a page, which has room for every input.
+pub(super) fn problems(inputs: &[InputResult], interrupted: bool) -> Vec<Block> {
     let mut warnings = Vec::new();
+    warnings.extend(interrupted.then(|| Block::Warning(INTERRUPTED.to_owned())));
     for input in inputs {
         if let Some(error) = &input.error {
             warnings.push(Block::Warning(format!("reading stopped early: {error}")));

@@ -152,7 +152,7 @@ impl TopPage {
             page.page([Block::Answer(text.to_owned())]);
         }
         page.page(closing(plan, summary, self.largest.is_some(), Vec::new()));
-        page.page(problems(&summary.inputs));
+        page.page(problems(&summary.inputs, summary.totals.interrupted));
         match &self.only {
             Some(slice) if slice.keys.is_empty() => {}
             Some(slice) => page.page(single(plan, slice)),

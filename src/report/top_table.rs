@@ -3,7 +3,7 @@
 use super::document::{Block, Document, TableView, Wrapping};
 use super::heading::Heading;
 use super::number::{grouped, size, slices_of, time};
-use super::run_view::{INTERRUPTED, packets_read};
+use super::run_view::{packets_read, shortcomings};
 use super::selection::{selection_words, zone_words};
 use super::table_rows::TableRows;
 use super::terminal::{TerminalStyle, print, write_lines};
@@ -89,6 +89,8 @@ impl<W: Write> TopTable<W> {
         let mut document = Document { wrapping: WRAPPING, ..Document::default() };
         document.terminal([Block::Gap]);
         document.terminal(self.dropped.take().map(Block::Sentence));
+        let shortcomings = shortcomings(&summary.inputs, summary.totals.interrupted);
+        document.terminal(shortcomings.into_iter().map(Block::Warning));
         document.terminal(closing(&self.plan, summary, self.any, remarks));
         print(&document, self.style, &mut self.out)?;
         Ok(self.out)
@@ -106,7 +108,6 @@ pub(super) fn closing(
     if !any {
         blocks.push(Block::Answer(nothing(plan)));
     }
-    blocks.extend(summary.totals.interrupted.then(|| Block::Warning(INTERRUPTED.to_owned())));
     blocks.extend(recall(plan, summary).map(Block::Answer));
     blocks.extend(limits(summary).into_iter().map(Block::Warning));
     blocks.extend(remarks.into_iter().map(Block::Sentence));

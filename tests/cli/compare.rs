@@ -148,6 +148,36 @@ fn damaged_captures_are_compared_as_far_as_they_go() {
     run.sentence();
 }
 
+/// The half-read capture takes part, so every format says that it is half-read; one of which nothing
+/// could be read has no letter, and is not forgotten either.
+#[test]
+fn captures_compared_one_by_one_say_what_was_not_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let [cut, empty, html] =
+        ["cut.pcap", "empty", "page.html"].map(|name| folder.path().join(name));
+    fs::write(&cut, &sample().1[..50_000]).unwrap();
+    fs::create_dir(&empty).unwrap();
+    let [cut, empty, html] = [&cut, &empty, &html].map(|path| path.to_str().unwrap());
+    let line = ["compare", "--each", "--memory", "480", "--seeds", "2", "--html", html];
+    let run = |more: &[&str]| {
+        let run = flowsieve(&[&line[..], more, &[CAPTURE, cut, empty]].concat());
+        assert_eq!(run.code, Some(1));
+        run.out
+    };
+    let document: Value = serde_json::from_str(&run(&["--format", "json"])).unwrap();
+    assert_eq!(document["totals"], json!({ "interrupted": false, "complete": false }));
+    let inputs = document["inputs"].as_array().unwrap();
+    let is_whole: Vec<_> = inputs.iter().map(|it| (&it["path"], it["error"].is_null())).collect();
+    assert_eq!(is_whole, [(&json!(empty), false), (&json!(CAPTURE), true), (&json!(cut), false)]);
+    assert_eq!(document["captures"].as_array().unwrap().len(), 2);
+    assert!(run(&[]).contains("2 inputs were not read to the end; "));
+    let page = fs::read_to_string(html).unwrap();
+    assert_eq!(page.matches("Reading stopped early: ").count(), 2, "{page}");
+    let whole = flowsieve(&[&line[..], &["--format", "json", CAPTURE]].concat()).done();
+    let document: Value = serde_json::from_str(&whole).unwrap();
+    assert_eq!(document["totals"], json!({ "interrupted": false, "complete": true }));
+}
+
 #[test]
 fn chosen_structures_and_combinations_are_those_that_are_there() {
     let document = compared(&[

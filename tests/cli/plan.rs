@@ -209,6 +209,37 @@ fn trouble_with_a_sample_is_told() {
     run.sentence();
 }
 
+/// A plan is kept in a file, without what was said of its sample on standard error.
+#[test]
+fn a_plan_says_which_sample_was_not_read_to_its_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let [cut, empty] = ["cut.pcap", "empty"].map(|name| folder.path().join(name));
+    fs::write(&cut, &super::sample().1[..50_000]).unwrap();
+    fs::create_dir(&empty).unwrap();
+    let capture = "traces/generated.pcap";
+    for bad in [cut.to_str().unwrap(), empty.to_str().unwrap()] {
+        let line = ["plan", "--sample", capture, "--sample", bad, "--memory", "1KiB"];
+        let run = |more: &[&str]| flowsieve(&[&line[..], more].concat());
+        let json = run(&["--format", "json"]);
+        assert_eq!(json.code, Some(1), "{}", json.err);
+        json.sentence();
+        let document: Value = serde_json::from_str(&json.out).unwrap();
+        assert_eq!(document["sample"]["complete"], false);
+        let is_bad = |input: &&Value| !input["error"].is_null();
+        let inputs = document["inputs"].as_array().unwrap();
+        let bad_ones: Vec<_> = inputs.iter().filter(is_bad).map(|input| &input["path"]).collect();
+        assert_eq!((inputs.len(), bad_ones), (2, vec![&Value::from(bad)]));
+        // The other one is still measured on its filters.
+        assert!(document["reason"].as_str().unwrap().contains("measured rate"), "{document}");
+        let table = run(&[]).out.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(table.contains("1 input was not read to the end; "), "{table}");
+    }
+    let document = plan(&["--sample", capture]);
+    assert_eq!(document["sample"]["complete"], true);
+    assert_eq!(document["inputs"][0]["path"], capture);
+    assert_eq!(plan(&["--expect", "1000"])["inputs"], Value::Array(Vec::new()));
+}
+
 #[test]
 fn formats_have_the_documented_fields() {
     let document = plan(&[PAIRS, &["--sample", "traces/generated.pcap"]].concat());

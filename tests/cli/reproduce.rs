@@ -1,7 +1,7 @@
 //! `flowsieve reproduce`: names, formats, the page, and bad input.
 
 use super::formats::{documented_set, fields, parquet_is_the_csv};
-use super::{flowsieve, text_of};
+use super::{flowsieve, sample, text_of};
 use serde_json::Value;
 use std::fs;
 
@@ -100,6 +100,27 @@ fn what_cannot_be_read_is_named() {
     let run = flowsieve(&["reproduce", "cmdbf-fig-9", "--capture", "/nonexistent/a.pcap"]);
     assert_eq!(run.code, Some(2));
     assert!(run.sentence().contains("/nonexistent/a.pcap"));
+}
+
+#[test]
+fn captures_that_are_not_read_to_their_ends_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let [cut, junk] = ["cut.pcap", "junk.pcap"].map(|name| folder.path().join(name));
+    fs::write(&cut, &sample().1[..50_000]).unwrap();
+    fs::write(&junk, [0x5a; 3000]).unwrap();
+    let [cut, junk] = [&cut, &junk].map(|path| path.to_str().unwrap());
+    let line =
+        ["reproduce", "cmdbf-fig-9", "--format", "json", "--capture", cut, "--capture", junk];
+    let run = flowsieve(&line);
+    assert_eq!(run.code, Some(1), "{}", run.err);
+    for bad in [cut, junk] {
+        assert_eq!(run.err.matches(bad).count(), 1, "{}", run.err);
+    }
+    let document: Value = serde_json::from_str(&run.out).unwrap();
+    let remarks = document["experiments"][0]["remarks"].as_array().unwrap();
+    assert!(remarks[0].as_str().unwrap().starts_with("Real captures: "), "{remarks:?}");
+    let mark = format!("2 captures were not read to the end; {cut}: ");
+    assert!(remarks[1].as_str().unwrap().starts_with(&mark), "{remarks:?}");
 }
 
 #[test]

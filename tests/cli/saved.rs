@@ -8,7 +8,7 @@ use serde_json::Value;
 use std::fs;
 use std::io::Write;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 fn count(options: &[&str], save: &Path, captures: &[&Path]) -> Run {
     let mut line = vec!["count", "--quiet", "--slice", "all", "--save-filter"];
@@ -410,6 +410,26 @@ fn two_filters_are_intersected() {
         let run = flowsieve(&line);
         assert_eq!(run.code, Some(1), "{options:?}");
         assert!(run.sentence().contains("--fpr"), "{}", run.err);
+    }
+}
+
+/// A file that is replaced meanwhile is one of the two, not both. Who reads a pipe a second time
+/// finds nothing in it.
+#[cfg(unix)]
+#[test]
+fn a_filter_to_intersect_is_read_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let [a, b, pipe] = ["a", "b", "pipe"].map(|name| folder.path().join(name));
+    let (capture, _) = sample();
+    count(&["--memory", "64KiB"], &a, &[&capture]).done();
+    count(&["--memory", "64KiB"], &b, &[Path::new("traces/netns-dns.pcap")]).done();
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let [a, b, pipe] = [&a, &b, &pipe].map(|path| path.to_str().unwrap());
+    let files = flowsieve(&["filter", "intersect", a, b, "--format", "csv"]).done();
+    for (read, line) in [(a, [pipe, b]), (b, [a, pipe])] {
+        let child = start(&[&["filter", "intersect"][..], &line, &["--format", "csv"]].concat());
+        fs::write(pipe, fs::read(read).unwrap()).unwrap();
+        assert_eq!(ended(child).done(), files);
     }
 }
 

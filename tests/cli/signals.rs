@@ -318,13 +318,38 @@ fn a_pipe_that_nobody_writes_to_is_waited_for_until_a_signal() {
 
 #[test]
 fn tables_say_that_they_are_partial() {
-    for command in ["count", "flows", "compare"] {
-        let run = interrupted(&[command, "-"], "INT");
+    for line in
+        [&["count", "-"][..], &["flows", "-"], &["compare", "-"], &["compare", "--each", "-"]]
+    {
+        let run = interrupted(line, "INT");
         check_end(&run, "INT");
         let mark = "interrupted: there was more to read";
         assert_eq!(run.out.matches(mark).count(), 1, "{}", run.out);
     }
     assert!(!flowsieve(&["count", "traces/netns-dns.pcap"]).done().contains("interrupted"));
+}
+
+/// A table that is kept in a file says it too: there nobody sees standard error.
+#[test]
+fn tables_say_which_input_was_not_read_to_its_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let [cut, empty] = ["cut.pcap", "empty"].map(|name| folder.path().join(name));
+    fs::write(&cut, &sample().1[..50_000]).unwrap();
+    fs::create_dir(&empty).unwrap();
+    for line in ["count", "count --slice all", "top", "flows", "dedup --dry-run", "compare"] {
+        let table = |captures: &[&str]| {
+            let table =
+                flowsieve(&line.split(' ').chain(captures.iter().copied()).collect::<Vec<_>>()).out;
+            table.split_whitespace().collect::<Vec<_>>().join(" ")
+        };
+        let one = table(&[text(&cut)]);
+        let mark = format!("1 input was not read to the end; {}: ", text(&cut));
+        assert_eq!(one.matches(&mark).count(), 1, "{line}: {one}");
+        let two = table(&[text(&cut), text(&empty)]);
+        let mark = "2 inputs were not read to the end; ";
+        assert_eq!(two.matches(mark).count(), 1, "{line}: {two}");
+    }
+    assert!(!flowsieve(&["count", "traces/netns-dns.pcap"]).done().contains("to the end"));
 }
 
 #[test]
@@ -481,6 +506,41 @@ fn reproduce_keeps_the_experiments_that_are_done() {
     let document: Value = serde_json::from_str(&run.out).unwrap();
     assert_eq!(document["interrupted"], true);
     assert!(document["experiments"].as_array().unwrap().len() < 20);
+}
+
+/// The capture that it generates for itself has no name, so that even a sudden end leaves nothing.
+#[cfg(target_os = "linux")]
+#[test]
+fn reproduce_leaves_no_generated_capture() {
+    for name in ["INT", "KILL"] {
+        let folder = tempfile::tempdir().unwrap();
+        let line = ["reproduce", "cmdbf-fig-9", "--full-scale"];
+        let mut child = program(&line)
+            .env("TMPDIR", folder.path())
+            .env_remove("FLOWSIEVE_TRACES")
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let since = Instant::now();
+        // It is open, and something is in it.
+        let is_begun = || {
+            let files = fs::read_dir(format!("/proc/{}/fd", child.id())).unwrap().flatten();
+            let mut files =
+                files.map(|file| (fs::read_link(file.path()), fs::metadata(file.path())));
+            files.any(|(target, data)| {
+                target.is_ok_and(|target| target.starts_with(folder.path()))
+                    && data.is_ok_and(|data| data.len() > 0)
+            })
+        };
+        while !is_begun() {
+            assert!(since.elapsed() < PATIENCE);
+            thread::sleep(Duration::from_millis(5));
+        }
+        signal(&child, name);
+        child.wait().unwrap();
+        assert_eq!(names_in(folder.path()), Vec::<String>::new(), "{name}");
+    }
 }
 
 /// A reader that does not read holds up the results of the first signal; the second does not wait.

@@ -34,6 +34,22 @@ fn without_times(mut experiment: Experiment) -> Experiment {
     experiment
 }
 
+/// Nobody knows of a capture that cannot be read that it has too few elements.
+#[test]
+fn generated_traffic_says_that_captures_could_not_be_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let junk = folder.path().join("junk.pcap");
+    std::fs::write(&junk, [0x5a; 3000]).unwrap();
+    for name in ["cmdbf-fig-9", "cbfm-fig-8"] {
+        let entry = ALL.iter().find(|entry| entry.name == name).unwrap();
+        let settings = Settings { captures: vec![junk.clone()], ..settings(2) };
+        let experiment = entry.run(&settings).unwrap();
+        let [problem] = &experiment.problems[..] else { panic!("{:?}", experiment.problems) };
+        assert!(experiment.remarks[0].contains(", as far as they could be read: "), "{name}");
+        assert_eq!(experiment.remarks[1], format!("1 capture was not read to the end; {problem}."));
+    }
+}
+
 /// Of one figure of a paper, what agrees is nearer to its range than what differs: so all its
 /// cells have one range, at one end of which the figure may stand.
 fn one_deviation_has_one_verdict(experiment: &Experiment) {

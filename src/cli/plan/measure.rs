@@ -31,8 +31,8 @@ impl PlanArgs {
             limit_bytes: self.exact.exact_limit,
         };
         plan.trace.resolve(run.stop()).map_err(UsageError::new)?;
-        let result = run.watch(&plan.trace.inputs, |watch| sample(&plan, watch))?;
-        run.set_interrupted(result.interrupted);
+        let mut result = run.watch(&plan.trace.inputs, |watch| sample(&plan, watch))?;
+        run.check_read(&mut result)?;
         run.problems(&result.inputs);
         if let Some((mask, _)) = result.distinct.iter().find(|(_, n)| n.is_none()) {
             return Err(anyhow!(
@@ -69,13 +69,16 @@ impl PlanArgs {
             exact_limit_bytes: self.exact.exact_limit,
             ..ComparePlan::of_trial(trace, self.elements.rule(), shares.collect())
         };
-        let is_fine: Vec<bool> = sample.inputs.iter().map(|it| it.error.is_none()).collect();
+        // Directories with problems come first, and are not read again.
+        let unread = sample.inputs.len() - trial.trace.inputs.len();
+        let mut inputs = sample.inputs.split_off(unread);
+        let is_fine: Vec<bool> = inputs.iter().map(|it| it.error.is_none()).collect();
         let measured = run.watch(&trial.trace.inputs, |watch| {
-            let inputs = &mut sample.inputs;
-            with_trial(&trial, request.known, inputs, watch, |it| plan_measured(request, it))
+            with_trial(&trial, request.known, &mut inputs, watch, |it| plan_measured(request, it))
         })?;
-        let again = sample.inputs.iter().zip(is_fine).filter(|(_, was_fine)| *was_fine);
+        let again = inputs.iter().zip(is_fine).filter(|(_, was_fine)| *was_fine);
         run.report_all(again.filter_map(|(input, _)| input.error.as_ref()));
+        sample.inputs.append(&mut inputs);
         Ok(measured.transpose().map_err(UsageError::new)?.map_or_else(by_formula, Ok)?)
     }
 }

@@ -285,8 +285,8 @@ impl fmt::Display for TraceError {
                 f.write_str("it is empty; perhaps its writer has not begun yet, or its copy failed")
             }
             TraceErrorKind::Changed => f.write_str(
-                "it was read twice, because packets are out of order, and changed in between: slices may be \
-                 wrong or missing; run this again when nothing writes to the file",
+                "it was read twice and changed in between: results may be wrong or incomplete; run this \
+                 again when nothing writes to the file",
             ),
             TraceErrorKind::CutInHeader { container, needed, present } => write!(
                 f,
