@@ -150,6 +150,11 @@ impl Keys {
         self.ends.is_empty()
     }
 
+    /// Bytes of all of them, and of their ends.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes.len() + self.ends.len() * size_of::<u32>()
+    }
+
     /// Removes all and keeps the memory.
     pub(crate) fn clear(&mut self) {
         self.bytes.clear();
@@ -205,9 +210,7 @@ impl ElementColumns {
 
     /// Bytes of all elements.
     pub(crate) fn bytes(&self) -> usize {
-        (self.digests.len() + self.attributes.len()) * size_of::<Digest>()
-            + self.keys.bytes.len()
-            + self.keys.ends.len() * size_of::<u32>()
+        (self.digests.len() + self.attributes.len()) * size_of::<Digest>() + self.keys.bytes()
     }
 
     /// Removes all and keeps the memory.

@@ -4,13 +4,14 @@ use super::exact::ExactSet;
 use super::plan::CountPlan;
 use super::whole::{Whole, WholeSpec};
 use super::window::ShardWindow;
-use crate::elements::{ElementColumns, ElementKind};
+use crate::elements::{ElementColumns, ElementKind, Keys};
 use crate::filters::{
     CombinationCount, Counter, CounterSpec, DigestColumns, Estimate, MembershipFilter, Sighting,
 };
 use crate::hashing::Digest;
 use crate::memory::is_small;
 use serde::{Deserialize, Serialize};
+use std::ops::Range;
 
 /// Parameters of a shard.
 #[derive(Clone, Debug)]
@@ -118,6 +119,10 @@ impl ShardSpec {
     }
 }
 
+/// Most bytes of first sightings that the whole is given at once, and their share of the exact set's limit.
+const FIRSTS_BYTES: usize = 256 << 10;
+const FIRSTS_SHARE: u64 = 64;
+
 /// The state of a shard; it lives in one thread.
 #[derive(Debug)]
 pub(crate) struct Shard {
@@ -126,8 +131,10 @@ pub(crate) struct Shard {
     window: Option<ShardWindow>,
     whole: Option<Whole>,
     sightings: Vec<Sighting>,
-    /// Elements of a batch that the exact set saw first.
-    firsts: Vec<usize>,
+    /// Elements that were new to the exact set of a slice, which the whole does not have yet, and the
+    /// slot of each run of them. Many at once meet the same pages of the whole's large table.
+    firsts: Keys,
+    runs: Vec<(usize, Range<usize>)>,
     /// The values of a combination.
     key: Vec<u8>,
 }
@@ -187,7 +194,8 @@ impl Shard {
             whole: spec.whole.map(Whole::new),
             spec,
             sightings: Vec::new(),
-            firsts: Vec::new(),
+            firsts: Keys::default(),
+            runs: Vec::new(),
             key: Vec::new(),
         }
     }
@@ -207,6 +215,7 @@ impl Shard {
 
     /// Returns the whole that was counted.
     pub(crate) fn take_whole(&mut self) -> Option<Whole> {
+        self.pass_on();
         self.whole.take()
     }
 
@@ -238,11 +247,13 @@ impl Shard {
         let mut journal = slice.journal.as_mut();
         if let Some(exact) = &mut slice.exact {
             let mut sightings = self.sightings.iter();
-            self.firsts.clear();
+            let before = self.firsts.len();
             for (number, key) in elements.keys.iter().enumerate() {
                 let new = exact.insert(key);
                 if new {
-                    self.firsts.push(number);
+                    if self.whole.is_some() {
+                        self.firsts.push_from(&elements.keys, number);
+                    }
                     if let Some(journal) = &mut journal {
                         journal.note(elements, number, spec.kind.arity());
                     }
@@ -251,12 +262,11 @@ impl Shard {
                     slice.false_repeats += u64::from(new && sighting == Sighting::Repeat);
                 }
             }
-            if let Some(whole) = &mut self.whole {
-                let firsts = self.firsts.iter().map(|&number| elements.keys.get(number));
-                slice.new += firsts.map(|key| u64::from(whole.add(key, index))).sum::<u64>();
-                if exact.distinct().is_none() {
-                    whole.lose();
-                }
+            if self.firsts.len() > before {
+                self.runs.push((slot, before..self.firsts.len()));
+            }
+            if let Some(whole) = self.whole.as_mut().filter(|_| exact.distinct().is_none()) {
+                whole.lose();
             }
         }
         // The exact set tells what is new until it is full.
@@ -272,11 +282,27 @@ impl Shard {
                 set.insert(&self.key);
             }
         }
+        let room = self.spec.exact_limit_bytes.map_or(0, |limit| limit / FIRSTS_SHARE);
+        if self.firsts.bytes() >= FIRSTS_BYTES.min(room as usize) {
+            self.pass_on();
+        }
+    }
+
+    /// Gives the whole what was new to slices.
+    fn pass_on(&mut self) {
+        for (slot, run) in self.runs.drain(..) {
+            if let (Some(whole), Some(slice)) = (&mut self.whole, &mut self.slices[slot]) {
+                let new = run.filter(|&first| whole.add(self.firsts.get(first), slice.index));
+                slice.new += new.count() as u64;
+            }
+        }
+        self.firsts.clear();
     }
 
     /// The answer for the slice in this slot, which has this number, or for the window that ends
     /// with it. The slot is empty afterwards and keeps its memory.
     pub(crate) fn close(&mut self, slot: usize, index: i64) -> ShardTally {
+        self.pass_on();
         if let Some(window) = &mut self.window {
             let slice = self.slices.get_mut(slot).and_then(Option::as_mut);
             let Some(slice) = slice.filter(|slice| slice.used) else {
@@ -358,6 +384,7 @@ impl Shard {
 
     /// Discards the elements of the slice in this slot.
     pub(super) fn discard(&mut self, slot: usize) {
+        self.pass_on();
         if let Some(slice) = self.slices.get_mut(slot).and_then(Option::as_mut) {
             slice.clear();
         }
@@ -417,8 +444,100 @@ impl ShardJournal {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
+
     use super::*;
     use crate::hashing::Digester;
+    use proptest::prelude::*;
+    use std::collections::{BTreeMap, HashMap, HashSet};
+
+    const SLOTS: usize = 3;
+
+    /// The same with sets of the standard library, where the whole gets each element at once.
+    #[derive(Default)]
+    struct Twin {
+        open: [Option<(i64, HashSet<u32>, i64)>; SLOTS],
+        earliest: HashMap<u32, i64>,
+        moved: BTreeMap<i64, u64>,
+    }
+
+    impl Twin {
+        fn add(&mut self, slot: usize, index: i64, elements: &[u32]) {
+            let (_, set, new) = self.open[slot].get_or_insert_with(|| (index, HashSet::new(), 0));
+            for &element in elements {
+                let before = self.earliest.get(&element).copied();
+                if set.insert(element) && before.is_none_or(|before| index < before) {
+                    self.earliest.insert(element, index);
+                    *new += 1;
+                    before.into_iter().for_each(|it| *self.moved.entry(it).or_default() += 1);
+                }
+            }
+        }
+
+        fn close(&mut self, slot: usize) -> (u64, i64, Vec<(i64, u64)>) {
+            let (index, set, new) = self.open[slot].take().unwrap();
+            let new = new - self.moved.remove(&index).unwrap_or(0) as i64;
+            let is_open = |index| self.open.iter().flatten().any(|it| it.0 == index);
+            let moved = std::mem::take(&mut self.moved).into_iter();
+            let (kept, closed) = moved.partition(|(index, _)| is_open(*index));
+            self.moved = kept;
+            (set.len() as u64, new, Vec::from_iter::<BTreeMap<_, _>>(closed))
+        }
+    }
+
+    proptest! {
+        /// Slices that are filled in turn, closed in any order and opened again, while the whole is
+        /// given elements by batches or only at a closing.
+        #[test]
+        fn what_is_new_in_a_slice_does_not_depend_on_when_the_whole_is_given_it(
+            steps in prop::collection::vec(
+                (0..SLOTS, 0_i64..12, prop::collection::vec(0_u32..60, 0..40), prop::bool::weighted(0.2)),
+                1..60,
+            ),
+            limit in prop_oneof![Just(1_u64 << 14), Just(1 << 30)],
+        ) {
+            let whole = WholeSpec { exact_limit_bytes: Some(1 << 30), places: None, firsts_only: false };
+            let mut shard = Shard::new(ShardSpec {
+                counter: None,
+                kind: ElementKind::HOST_PAIR,
+                combinations: Vec::new(),
+                exact_limit_bytes: Some(limit),
+                panes: None,
+                window_limit_bytes: None,
+                open_slices: SLOTS,
+                at_once: false,
+                keep: false,
+                journal: false,
+                whole: Some(whole),
+            });
+            let (mut twin, digester) = (Twin::default(), Digester::new(0));
+            for (slot, index, elements, closes) in steps {
+                // A slice is open in one slot at most.
+                let taken = |it: &&Option<(i64, _, _)>| it.as_ref().is_some_and(|it| it.0 == index);
+                let index = match &twin.open[slot] {
+                    Some(open) => open.0,
+                    None if twin.open.iter().any(|it| taken(&it)) => continue,
+                    None => index,
+                };
+                let mut columns = ElementColumns::default();
+                for element in &elements {
+                    columns.digests.push(digester.digest(&element.to_le_bytes()));
+                    columns.keys.push(&element.to_le_bytes());
+                }
+                shard.add(slot, index, &columns);
+                twin.add(slot, index, &elements);
+                if closes {
+                    let tally = shard.close(slot, index);
+                    let (exact, new, moved) = twin.close(slot);
+                    prop_assert_eq!((tally.exact, tally.new, tally.moved), (Some(exact), Some(new), moved));
+                }
+            }
+            let whole = shard.take_whole().unwrap().into_elements().keys.unwrap();
+            let mut all: Vec<_> = twin.earliest.keys().map(|key| key.to_le_bytes().into()).collect();
+            all.sort_unstable();
+            prop_assert_eq!(whole, all);
+        }
+    }
 
     /// The elements that a shard notes of a slice in which this many pairs come this often.
     fn noted(exact_limit_bytes: Option<u64>, pairs: u32, times: u32) -> Option<usize> {
