@@ -564,7 +564,7 @@ mod tests {
         fs::remove_dir(&place).unwrap();
         fs::remove_file(&kept).unwrap();
         assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-        let reader = std::thread::spawn({
+        let reader = thread::spawn({
             let pipe = pipe.clone();
             move || fs::read(pipe).unwrap()
         });

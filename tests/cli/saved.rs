@@ -716,7 +716,7 @@ fn a_filter_that_is_read_is_not_appended_to() {
     ] {
         let line = line.replace("CAPTURE", capture.to_str().unwrap());
         let script = format!("exec {} {line}", env!("CARGO_BIN_EXE_flowsieve"));
-        let mut shell = std::process::Command::new("sh");
+        let mut shell = Command::new("sh");
         let run = shell.args(["-c", &script]).current_dir(folder.path()).output().unwrap();
         let said = String::from_utf8(run.stderr).unwrap();
         assert_eq!(run.status.code(), Some(2), "{line}: {said}");
