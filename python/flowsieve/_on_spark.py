@@ -287,7 +287,7 @@ def top(
 ) -> Top:
     """Ranks as `flowsieve.top` does, on a cluster.
 
-    One task ranks a slice, so choose slices (``slice="1min"``) where there are many packets.
+    One task ranks a slice; of ``slice="all"`` it takes filter and summary, and others the exact count.
 
     Args:
         spark: The session.

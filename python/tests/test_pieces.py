@@ -140,6 +140,10 @@ def test_combinations_and_directions_have_it():
         {"by": ["src", "dst"], "distinct": "dst-port", "slice": "2s"},
         {"by": "src", "distinct": "domain", "min": 2},
         {"where": "tcp", "memory": "64KiB"},
+        {"slice": "all", "sort": "bytes", "number": 3},
+        {"slice": "all", "by": ["src", "dst"], "distinct": "dst-port", "number": 2, "min": 1, "memory": "8KiB"},
+        {"slice": "all", "exact_limit": "1MiB", "number": 7},
+        {"slice": "all", "exact_limit": "4KiB"},
     ],
     ids=str,
 )
@@ -583,6 +587,9 @@ class TestRemote:
         assert len(said) == 3
         assert said[0] == f"{names[2]} is named twice; its packets are counted twice"
         assert said[1].startswith(f"{names[0]}: the file ends inside")
+        ranked = pieces.run("top", TRACES, task_bytes=200_000, slice="all", **engine)
+        alone = fs.top(TRACES, slice="all")
+        assert ranked.keys.to_arrow().equals(alone.keys.to_arrow()) and ranked.document == alone.document
         assert said[2].startswith(f"{names[1]}: no such file")
 
     def test_they_are_divided_into_ranges(self, stored):

@@ -207,9 +207,10 @@ def test_a_range_that_begins_at_a_wrong_place_is_read_again(session, tmp_path):
         equal(on_spark.count(session, trap, task_bytes=100_000), fs.count(trap))
 
 
-def test_rankings_are_those_of_one_process(session):
-    ranked = on_spark.top(session, TRACES, task_bytes=200_000, slice="1s", number=5)
-    whole = fs.top(TRACES, slice="1s", number=5)
+@pytest.mark.parametrize("slice", ["1s", "all"])
+def test_rankings_are_those_of_one_process(session, slice):
+    ranked = on_spark.top(session, TRACES, task_bytes=200_000, slice=slice, number=5)
+    whole = fs.top(TRACES, slice=slice, number=5)
     assert ranked.keys.to_arrow().equals(whole.keys.to_arrow())
     assert ranked.document == whole.document
 
