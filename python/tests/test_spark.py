@@ -215,6 +215,37 @@ def test_rankings_are_those_of_one_process(session, slice):
     assert ranked.document == whole.document
 
 
+@pytest.mark.parametrize("group", [None, "mine"])
+def test_progress_is_that_of_all_tasks(session, group, monkeypatch):
+    monkeypatch.setattr(_spark, "_LOOK_SECONDS", 0.01)
+    context = session.sparkContext
+    context.setLocalProperty("spark.jobGroup.id", group)
+    seen = []
+    try:
+        for _ in range(2):
+            seen.clear()
+            counted = on_spark.count(session, TRACES[0], task_bytes=100_000, progress=lambda *now: seen.append(now))
+            assert counted.totals.packets == 8000
+            assert context.getLocalProperty("spark.jobGroup.id") == group
+            done, nothing, total = seen[-1]
+            # Those that read, and those that reduce.
+            assert done == total > len(pieces.plan("count", TRACES[0], task_bytes=100_000).tasks) and nothing == 0
+            assert all(one <= other for (one, *_), (other, *_) in zip(seen, seen[1:]))
+    finally:
+        context.setLocalProperty("spark.jobGroup.id", None)
+
+
+def test_a_run_that_may_not_fit_says_so_first(session, monkeypatch):
+    assert _spark.room_of_task(session) > 1 << 20
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        on_spark.count(session, TRACES[0])
+    monkeypatch.setattr(_spark, "room_of_task", lambda _: 100)
+    with pytest.warns(RuntimeWarning, match="give executors more memory, or count with more shards") as said:
+        on_spark.count(session, TRACES[0])
+    assert [one.filename for one in said if one.category is RuntimeWarning] == [__file__]
+
+
 def equal_rows(listed, rows, whole, expected):
     """The data frame has the rows of one process; then it is freed."""
     assert rows.columns == expected.column_names
