@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 from ._results import Counts, Top
-from ._run import Paths, StrPath, Value, Values
+from ._run import Paths, Progress, StrPath, Value, Values
 from ._spark import ExportOnSpark, FlowsOnSpark, counted, exported, listed, ranked
 
 if TYPE_CHECKING:
@@ -59,6 +59,7 @@ def count(
     partitions: int | None = None,
     storage_options: dict[str, Any] | None = None,
     skip_unreadable: bool = False,
+    progress: Progress = None,
 ) -> Counts:
     """Counts as `flowsieve.count` does, on a cluster.
 
@@ -107,6 +108,7 @@ def count(
         partitions: Reduce tasks. Default: by size, as many as Spark has threads at least.
         storage_options: Arguments of fsspec for remote files.
         skip_unreadable: A file that cannot be read is listed with its error, and its packets are missing.
+        progress: ``True`` for a bar of tqdm, a bar, or a function of tasks done, 0 and all tasks so far. Default: none.
 
     Raises:
         UsageError: the options do not go together, or need all packets in one place.
@@ -141,6 +143,7 @@ def export(
     partitions: int | None = None,
     storage_options: dict[str, Any] | None = None,
     skip_unreadable: bool = False,
+    progress: Progress = None,
 ) -> ExportOnSpark:
     """Exports packets or elements as `flowsieve.export` does, on a cluster.
 
@@ -172,6 +175,7 @@ def export(
         partitions: Reduce tasks. Default: by size, as many as Spark has threads at least.
         storage_options: Arguments of fsspec for remote files.
         skip_unreadable: A file that cannot be read is listed with its error, and its packets are missing.
+        progress: ``True`` for a bar of tqdm, a bar, or a function of tasks done, 0 and all tasks so far. Default: none.
 
     Raises:
         UsageError: the options do not go together, or need all packets in one place.
@@ -209,6 +213,7 @@ def flows(
     partitions: int | None = None,
     storage_options: dict[str, Any] | None = None,
     skip_unreadable: bool = False,
+    progress: Progress = None,
 ) -> FlowsOnSpark:
     """Lists flows as `flowsieve.flows` does, on a cluster.
 
@@ -243,6 +248,7 @@ def flows(
         partitions: Reduce tasks. Default: by size, as many as Spark has threads at least.
         storage_options: Arguments of fsspec for remote files.
         skip_unreadable: A file that cannot be read is listed with its error, and its packets are missing.
+        progress: ``True`` for a bar of tqdm, a bar, or a function of tasks done, 0 and all tasks so far. Default: none.
 
     Raises:
         UsageError: the options do not go together, or need all packets in one place.
@@ -284,10 +290,11 @@ def top(
     partitions: int | None = None,
     storage_options: dict[str, Any] | None = None,
     skip_unreadable: bool = False,
+    progress: Progress = None,
 ) -> Top:
     """Ranks as `flowsieve.top` does, on a cluster.
 
-    One task ranks a slice, so choose slices (``slice="1min"``) where there are many packets.
+    One task ranks a slice; of ``slice="all"`` it takes filter and summary, and others the exact count.
 
     Args:
         spark: The session.
@@ -322,6 +329,7 @@ def top(
         partitions: Reduce tasks. Default: by size, as many as Spark has threads at least.
         storage_options: Arguments of fsspec for remote files.
         skip_unreadable: A file that cannot be read is listed with its error, and its packets are missing.
+        progress: ``True`` for a bar of tqdm, a bar, or a function of tasks done, 0 and all tasks so far. Default: none.
 
     Raises:
         UsageError: the options do not go together, or need all packets in one place.

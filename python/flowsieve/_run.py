@@ -126,14 +126,14 @@ class Command:
     """A command at work. Its native part knows how far its output was read."""
 
     def __init__(self, line: list[str], progress: Progress = None) -> None:
-        self._bar = _Bar(progress)
+        self._bar = Bar(progress)
         self.native = _native.Run(line, self._bar.report)
 
     @classmethod
     def over(cls, report: Report) -> Command:
         """A command that is over, with this report."""
         made = cls.__new__(cls)
-        made._bar = _Bar(None)
+        made._bar = Bar(None)
         made.native = _native.Run.over(*report)
         return made
 
@@ -190,16 +190,16 @@ def warner() -> Callable[[list[Any]], None]:
     return warn
 
 
-class _Bar:
+class Bar:
     """Progress in the form that was asked for."""
 
-    def __init__(self, progress: Progress) -> None:
+    def __init__(self, progress: Progress, unit: str = "B") -> None:
         self._seen = 0
         self._own = False
         if progress is True:
             from tqdm.auto import tqdm  # type: ignore[import-untyped, unused-ignore]
 
-            progress, self._own = tqdm(unit="B", unit_scale=True), True
+            progress, self._own = tqdm(unit=unit, unit_scale=unit == "B"), True
         self._progress = None if progress is False else progress
         self.report: Callable[[int, int, int | None], None] | None = (
             None if self._progress is None else self._report

@@ -9,14 +9,19 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
+import threading
+import uuid
+import warnings
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from ._errors import Error, UsageError
+from ._memory import room
 from ._records import ExportParameters, ExportTotals, FlowsParameters, FlowsTotals
 from ._results import _P, _T, Counts, Top, _OfInputs
-from ._run import Command, Report
-from .pieces import Part, Plan, Reduced, Reducer, Task, Worker, plan
+from ._run import Bar, Command, Progress, Report
+from .pieces import ELEMENT_BYTES, Part, Plan, Reduced, Reducer, Task, Worker, plan
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -37,6 +42,8 @@ _SETTINGS = {
 }
 #: Ends of pieces that are sent to buckets at most, so that the reducers can join the pieces themselves.
 _MOST_ENDS = 100_000
+#: Time between two looks at the tasks that are done.
+_LOOK_SECONDS = 0.2
 #: The letter that what became of a piece begins with.
 _END = b"I"
 
@@ -122,15 +129,20 @@ def exported(function: Any, given: dict[str, Any]) -> ExportOnSpark:
 
 def _run_of(function: Any, given: dict[str, Any]) -> Run:
     options = dict(given)
-    spark, partitions = options.pop("spark"), options.pop("partitions")
-    return Run(spark, plan(function.__name__, options.pop("captures"), tasks=threads_of(spark), **options), partitions)
+    spark, partitions, progress = options.pop("spark"), options.pop("partitions"), options.pop("progress")
+    divided = plan(function.__name__, options.pop("captures"), tasks=threads_of(spark), **options)
+    sentence = too_large(divided, room_of_task(spark))
+    if sentence is not None:
+        warnings.warn(sentence, RuntimeWarning, stacklevel=4)
+    return Run(spark, divided, partitions, progress)
 
 
 class Run:
     """A run on a cluster, between its first job and its last."""
 
-    def __init__(self, spark: SparkSession, divided: Plan, partitions: int | None) -> None:
+    def __init__(self, spark: SparkSession, divided: Plan, partitions: int | None, progress: Progress = None) -> None:
         self._spark, self._plan = spark, divided
+        self._tasks = _Tasks(spark, progress)
         # A task that reduces has about as much to do as one that reads.
         self._buckets = partitions or max(threads_of(spark), len(divided.tasks) // 2)
         self._kept: list[DataFrame] = []
@@ -139,9 +151,11 @@ class Run:
     def __enter__(self) -> Run:
         for name, value in _SETTINGS.items():
             self._spark.conf.set(name, value)
+        self._tasks.begin()
         return self
 
     def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
+        self._tasks.end(error is None)
         for parts in self._kept:
             parts.unpersist()
         for name, value in self._before.items():
@@ -228,6 +242,70 @@ class Run:
         divide = getattr(parts, "repartitionById", parts.repartition)
         shuffled = divide(buckets, "bucket")
         return shuffled.sortWithinPartitions("bucket", "slice", "shard").mapInArrow(reduce, schema)
+
+
+class _Tasks:
+    """Shows how many tasks of the jobs that this thread begins are done."""
+
+    _GROUP = "spark.jobGroup.id"
+
+    def __init__(self, spark: SparkSession, progress: Progress) -> None:
+        self._spark, self._bar = spark, Bar(progress, "task")
+        self._ended = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._is_ours = False
+        self._total = 0
+
+    def begin(self) -> None:
+        """Looks from now on."""
+        if self._bar.report is None:
+            return
+        try:
+            self._context = self._spark.sparkContext
+            self._tracker = self._context.statusTracker()
+        except Exception:
+            # A session of Spark Connect does not say.
+            return
+        self._group = self._context.getLocalProperty(self._GROUP)
+        if self._group is None:
+            self._is_ours, self._group = True, f"flowsieve-{uuid.uuid4()}"
+            self._context.setLocalProperty(self._GROUP, self._group)
+        self._before = set(self._tracker.getJobIdsForGroup(self._group))
+        self._thread = threading.Thread(target=self._look_on, daemon=True)
+        self._thread.start()
+
+    def _look_on(self) -> None:
+        while not self._ended.wait(_LOOK_SECONDS):
+            self._look()
+
+    def _look(self) -> None:
+        done = total = 0
+        for job in set(self._tracker.getJobIdsForGroup(self._group)) - self._before:
+            about: Any = self._tracker.getJobInfo(job)
+            for number in about.stageIds if about else []:
+                stage = self._tracker.getStageInfo(number)
+                if stage is not None:
+                    done += stage.numCompletedTasks
+                    # A stage that was skipped has none that will be done.
+                    total += stage.numTasks if about.status == "RUNNING" else stage.numCompletedTasks
+        self._total = total
+        self._report(done)
+
+    def _report(self, done: int) -> None:
+        if self._bar.report is not None and self._total:
+            self._bar.report(done, 0, self._total)
+
+    def end(self, is_done: bool) -> None:
+        """Looks no more."""
+        self._ended.set()
+        if self._thread is not None:
+            self._thread.join()
+            if self._is_ours:
+                self._context.setLocalProperty(self._GROUP, None)  # type: ignore[arg-type]
+            if is_done:
+                self._look()
+                self._report(self._total)
+        self._bar.close()
 
 
 class _Map:
@@ -418,6 +496,34 @@ def threads_of(spark: SparkSession) -> int:
     except Exception:
         # A session of Spark Connect does not say.
         return 4
+
+
+def room_of_task(spark: SparkSession) -> int | None:
+    """Bytes of memory for each of the tasks that run at once; None if nobody says."""
+    try:
+        conf = spark.sparkContext.getConf()
+        if str(conf.get("spark.master")).startswith("local"):
+            left = room()
+            return None if left is None else left // threads_of(spark)
+        number, unit = re.fullmatch(
+            "([0-9]+)([kmgt]?)b?", str(conf.get("spark.executor.pyspark.memory") or conf.get("spark.executor.memory", "1g")).lower()
+        ).groups()  # type: ignore[union-attr]
+        tasks = int(conf.get("spark.executor.cores", "1")) // int(conf.get("spark.task.cpus", "1"))
+    except Exception:
+        return None
+    return (int(number) << 10 * " kmgt".index(unit or "m")) // max(tasks, 1)
+
+
+def too_large(divided: Plan, left: int | None) -> str | None:
+    """Says that a shard may not fit into this memory."""
+    needed = divided.shard_bytes()
+    if needed is None or left is None or needed <= left:
+        return None
+    fewer = "count with more shards" if divided.command == "count" else 'choose slices, such as slice="1min"'
+    return (
+        f"a reduce task may take {needed >> 20:,} MB, if there is a new element in each {ELEMENT_BYTES:,} bytes, and has {left >> 20:,} MB; "
+        f"give executors more memory, or {fewer}"
+    )
 
 
 def _explained(error: Exception, files: list[str]) -> Exception:

@@ -40,6 +40,11 @@ BUDGET = 16 << 20
 MOST_BYTES, FEWEST_BYTES = 256 << 20, 16 << 20
 #: Shards of a list of flows or packets; more if there are more tasks.
 LEAST_SHARDS = 64
+#: Bytes of a capture for each distinct pair or flow. Floods from invented addresses have more of these.
+ELEMENT_BYTES = 1000
+#: Bytes of memory that a reducer takes for each of them: with the exact count and without it, as measured, and in the one shard of a
+#: ranking that has them all, by the length of their records.
+EXACT_BYTES, ESTIMATED_BYTES, RANKED_BYTES = 57, 35, 25
 #: Bytes that could be read in the time that it takes to open a file, here and in an object store.
 OPENING_BYTES, REMOTE_OPENING_BYTES = 256 << 10, 4 << 20
 
@@ -189,11 +194,21 @@ class Plan:
         text = self.job.text()
         parameters = json.loads(text)["parameters"]
         shards = parameters["shards"] if self.command == "count" and parameters.get("slice_ns") else None
+        self._parameters = parameters
         self.worker = Worker(text, shards, storage_options, skip_unreadable)
         self.tasks = self._packed(self.pieces)
         # In each round every file with ranges gets on by one at least.
         self._rounds = len(self.pieces) + 1
         self._ends: list[bytes] = []
+
+    def shard_bytes(self) -> int | None:
+        """Bytes that a reducer may take for the largest shard of a count or a ranking of everything, if there is a new element in each
+        `ELEMENT_BYTES`; None for what depends on the slices and for rows, which have shards enough."""
+        elements = sum(size or 0 for size in self._sizes) // ELEMENT_BYTES
+        each = ESTIMATED_BYTES if self._parameters.get("exact_limit_bytes") is None else EXACT_BYTES
+        if self.command == "count":
+            return elements * each // int(self._parameters["shards"])
+        return elements * RANKED_BYTES if self.command == "top" and self._parameters["slice_ns"] is None else None
 
     def _packed(self, pieces: list[str]) -> list[Task]:
         """The pieces as tasks, small ones together, so that a task has enough to do."""

@@ -53,7 +53,7 @@ struct Job {
     first_ns: i64,
     #[serde(deserialize_with = "Option::deserialize")]
     width_ns: Option<i64>,
-    /// Number of shards of flows and packets, which have no slices.
+    /// Number of shards of flows and packets, which have no slices, and of a ranking of everything.
     #[serde(deserialize_with = "Option::deserialize")]
     shards: Option<u32>,
     /// All that the result depends on, defaults included: a process that takes the words for
@@ -446,9 +446,8 @@ impl DividedJob {
             DividedPlan::Count(plan) => {
                 ShardCount::new(plan).map(|count| Reducer::Count(Box::new(count)))
             }
-            DividedPlan::Top(plan) => {
-                SliceRanking::new(plan, self.grid).map(|ranking| Reducer::Top(Box::new(ranking)))
-            }
+            DividedPlan::Top(plan) => SliceRanking::new(plan, self.grid)
+                .map(|ranking| Reducer::Top(Box::new(ranking.in_shards(self.job.shards)))),
             DividedPlan::Flows(plan, parameters) => ShardFlows::new(plan)
                 .map(|flows| flows.in_shards(self.job.shards))
                 .map(|flows| Reducer::Flows(Box::new((flows, parameters.clone())))),
@@ -548,9 +547,7 @@ impl DividedJob {
                 let mut report =
                     TopReport::begin(format, plan, TerminalStyle::default(), Vec::new())?;
                 let mut sums = RankingSums::new(plan, self.grid, &mut report);
-                for slice in &slices {
-                    sums.slice(slice)?;
-                }
+                slices.into_iter().try_for_each(|slice| sums.slice(slice))?;
                 let summary = sums.finish(summary)?;
                 Ok(report.finish(&summary)?)
             }
@@ -766,7 +763,7 @@ impl Shards {
                     (Some(tally.to_bytes()), None, whole)
                 }
                 Reducer::Top(ranking) => {
-                    let ranked = ranking.rank(slice, &parts, &self.table)?;
+                    let ranked = ranking.rank(slice, shard, &parts, &self.table)?;
                     (ranked.map(|ranked| ranked.to_bytes()), None, None)
                 }
                 Reducer::Flows(listing) => {

@@ -1,7 +1,7 @@
 //! A command at work in a thread of its own, and what comes of it.
 
 use crate::failure;
-use crate::table::{Table, stream_capsule};
+use crate::table::{Table, compact, stream_capsule};
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_ipc::reader::StreamReader;
 use arrow_schema::{ArrowError, SchemaRef};
@@ -267,7 +267,7 @@ impl Command {
         self.begin_rows()?;
         let State::Rows(rows) = &mut self.state else { return Ok(None) };
         let next = match rows.get_mut().tick() {
-            Ok(()) => rows.next().transpose().map_err(drop),
+            Ok(()) => rows.next().map(|batch| compact(&batch?)).transpose().map_err(drop),
             Err(_) => Err(()),
         };
         match next {

@@ -6,7 +6,10 @@ use arrow_array::types::{
     ArrowPrimitiveType, Float64Type, Int16Type, Int32Type, Int64Type, TimestampNanosecondType,
     UInt8Type, UInt16Type, UInt64Type,
 };
-use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchIterator, RecordBatchReader};
+use arrow_array::{
+    Array, ArrayRef, RecordBatch, RecordBatchIterator, RecordBatchReader, TimestampNanosecondArray,
+    make_array,
+};
 use arrow_ipc::reader::StreamReader;
 use arrow_ipc::writer::StreamWriter;
 use arrow_schema::{ArrowError, DataType, SchemaRef};
@@ -14,6 +17,7 @@ use pyo3::IntoPyObjectExt as _;
 use pyo3::exceptions::{PyKeyError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyCapsule, PyList, PyString};
+use std::sync::Arc;
 
 /// For `pickle`: a function that makes the object, and its arguments.
 pub(crate) type Reduced<'py> = (Bound<'py, PyAny>, (Bound<'py, PyBytes>,));
@@ -137,6 +141,34 @@ impl Table {
         let batches = self.batches.clone().into_iter().map(Ok);
         stream_capsule(py, RecordBatchIterator::new(batches, self.schema.clone()))
     }
+}
+
+/// Rows as a stream has them, in less memory: a moment that is in two columns, as an integer and as
+/// a time, has one buffer. The others are copied, since all of a batch are parts of one allocation.
+pub(crate) fn compact(batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
+    let schema = batch.schema();
+    let mut columns: Vec<ArrayRef> = Vec::with_capacity(batch.num_columns());
+    for (field, column) in schema.fields().iter().zip(batch.columns()) {
+        let twin = schema.index_of(&format!("{}_ns", field.name()));
+        let twin = twin.ok().and_then(|place| columns.get(place));
+        let twin = twin.and_then(|twin| twin.as_primitive_opt::<Int64Type>());
+        columns.push(match (field.data_type(), twin) {
+            (DataType::Timestamp(_, zone), Some(ns)) => {
+                let times = TimestampNanosecondArray::new(ns.values().clone(), ns.nulls().cloned());
+                Arc::new(times.with_timezone_opt(zone.clone()))
+            }
+            _ => {
+                let data = column.to_data();
+                let buffers = data.buffers().iter().map(|buffer| buffer.as_slice().to_vec().into());
+                let buffers = buffers.collect();
+                let nulls = data.nulls().filter(|nulls| nulls.null_count() > 0);
+                let nulls = nulls.map(|nulls| nulls.iter().collect());
+                let copied = data.into_builder().buffers(buffers).nulls(nulls);
+                make_array(copied.align_buffers(true).build()?)
+            }
+        });
+    }
+    RecordBatch::try_new(schema, columns)
 }
 
 /// Rows in the form in which libraries hand Arrow to one another.

@@ -8,6 +8,7 @@ import multiprocessing
 import os
 import pickle
 import random
+import types
 import warnings
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
@@ -17,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import flowsieve as fs
-from flowsieve import _memory, _native, _remote, pieces
+from flowsieve import _memory, _native, _remote, _spark, pieces
 from flowsieve._remote import RemoteFile
 from flowsieve._table import plain
 from flowsieve.pieces import BUDGET, Plan, words_of
@@ -140,6 +141,10 @@ def test_combinations_and_directions_have_it():
         {"by": ["src", "dst"], "distinct": "dst-port", "slice": "2s"},
         {"by": "src", "distinct": "domain", "min": 2},
         {"where": "tcp", "memory": "64KiB"},
+        {"slice": "all", "sort": "bytes", "number": 3},
+        {"slice": "all", "by": ["src", "dst"], "distinct": "dst-port", "number": 2, "min": 1, "memory": "8KiB"},
+        {"slice": "all", "exact_limit": "1MiB", "number": 7},
+        {"slice": "all", "exact_limit": "4KiB"},
     ],
     ids=str,
 )
@@ -509,6 +514,58 @@ def test_hostile_bytes_are_refused():
         _native.DividedJob.of_text("{}")
 
 
+def test_the_exact_count_of_a_ranking_of_everything_is_divided():
+    for options, divided in [({"slice": "all"}, True), ({"slice": "1s"}, False), ({"slice": "all", "no_exact": True}, False)]:
+        plan = pieces.plan("top", TRACES, task_bytes=100_000, **options)
+        sizes = {}
+        for _, shard, part in parts_of(plan):
+            sizes[shard] = sizes.get(shard, 0) + len(part)
+        # Filter and summary are in the first shard.
+        assert sizes.pop(0) > 0 and bool(sizes) == divided
+        assert not divided or (len(sizes) > 30 and max(sizes.values()) < sum(sizes.values()) / 4)
+
+
+def test_the_memory_of_a_shard_is_stated_from_the_plan(tmp_path):
+    large = tmp_path / "large.pcap"
+    large.write_bytes(Path(TRACES[0]).read_bytes())
+    # Behind the packets there is a hole.
+    os.truncate(large, 80_000_000_000)
+    elements = 80_000_000
+    for command, options, expected in [
+        ("count", {}, elements * 57 // 8),
+        ("count", {"slice": "all", "no_exact": True, "shards": 16}, elements * 35 // 16),
+        ("top", {"slice": "all"}, elements * 25),
+        ("top", {"slice": "1s"}, None),
+        ("flows", {}, None),
+    ]:
+        plan = pieces.plan(command, large, **options)
+        assert plan.shard_bytes() == expected, (command, options)
+    plan = pieces.plan("count", large)
+    assert _spark.too_large(plan, None) is None and _spark.too_large(plan, elements * 57 // 8) is None
+    sentence = _spark.too_large(plan, elements)
+    assert sentence == (
+        "a reduce task may take 543 MB, if there is a new element in each 1,000 bytes, and has 76 MB; "
+        "give executors more memory, or count with more shards"
+    )
+    assert "choose slices" in _spark.too_large(pieces.plan("top", large, slice="all"), elements)
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({"master": "spark://driver:7077"}, 1 << 30),
+        ({"master": "yarn", "executor.memory": "4g", "executor.cores": "2"}, 2 << 30),
+        ({"master": "yarn", "executor.memory": "4096", "executor.cores": "4", "task.cpus": "2"}, 2 << 30),
+        ({"master": "k8s://x", "executor.memory": "4gb", "executor.pyspark.memory": "512m"}, 512 << 20),
+        ({"master": "yarn", "executor.memory": "much"}, None),
+    ],
+    ids=str,
+)
+def test_the_memory_of_a_task_is_that_of_its_executor_by_tasks(settings, expected):
+    context = types.SimpleNamespace(getConf=lambda: {f"spark.{name}": value for name, value in settings.items()})
+    assert _spark.room_of_task(types.SimpleNamespace(sparkContext=context)) == expected
+
+
 def test_a_shard_that_will_not_fit_says_so_first(monkeypatch):
     plan = pieces.plan("count", TRACES, slice="all")
     parts = parts_of(plan)
@@ -548,6 +605,9 @@ def test_engines_have_the_answer_of_one_process():
             for buckets in (3, 20):
                 run = pieces.run("count", TRACES, task_bytes=200_000, buckets=buckets, **engine, **options)
                 equal(run, fs.count(TRACES, **options))
+        ranked = pieces.run("top", TRACES, task_bytes=200_000, slice="all", **engine)
+        alone = fs.top(TRACES, slice="all")
+        assert ranked.keys.to_arrow().equals(alone.keys.to_arrow()) and ranked.document == alone.document
         flows = pieces.run("flows", TRACES, task_bytes=200_000, **engine)
         whole = fs.flows(TRACES)
         assert flows.to_arrow().combine_chunks().equals(plain(whole.flows.to_arrow()).combine_chunks())

@@ -1,6 +1,7 @@
 """What was read of a result, who may read it, and what may go in: states, pickles, `with`, forks, inputs that are no paths."""
 
 import copy
+import gc
 import io
 import os
 import pickle
@@ -385,3 +386,28 @@ def test_streams_show_their_first_rows_and_keep_them(large, trace):
     closed = fs.flows(trace)
     closed.close()
     assert "was closed" in closed._repr_html_()
+
+
+def test_a_moment_that_is_in_two_columns_is_in_memory_once(large):
+    pytest.importorskip("pyarrow")
+    rows = fs.flows(large, idle="1ms").flows.read()
+    table = rows.to_arrow()
+    for batch in table.to_batches():
+        for name in ("start", "end"):
+            number, moment = (batch.column(column).buffers()[1] for column in (f"{name}_ns", name))
+            assert number.address == moment.address and batch.column(name).cast("int64") == batch.column(f"{name}_ns")
+    # Pyarrow's own sum counts shared bytes twice.
+    assert table.get_total_buffer_size() < table.nbytes - 15 * len(rows)
+    assert pickle.loads(pickle.dumps(rows)).to_arrow().equals(table)
+
+
+@pytest.mark.parametrize("looks", [True, False])
+def test_rows_leave_the_garbage_collector_as_it_was(trace, looks):
+    slices = fs.count(trace).slices
+    (gc.enable if looks else gc.disable)()
+    try:
+        rows = slices.rows()
+        assert gc.isenabled() == looks
+        assert [row["start"] for row in rows] == slices["start"] == slices["start_ns"]
+    finally:
+        gc.enable()

@@ -208,11 +208,43 @@ def test_a_range_that_begins_at_a_wrong_place_is_read_again(session, tmp_path):
         equal(on_spark.count(session, trap, task_bytes=100_000), fs.count(trap))
 
 
-def test_rankings_are_those_of_one_process(session):
-    ranked = on_spark.top(session, TRACES, task_bytes=200_000, slice="1s", number=5)
-    whole = fs.top(TRACES, slice="1s", number=5)
+@pytest.mark.parametrize("slice", ["1s", "all"])
+def test_rankings_are_those_of_one_process(session, slice):
+    ranked = on_spark.top(session, TRACES, task_bytes=200_000, slice=slice, number=5)
+    whole = fs.top(TRACES, slice=slice, number=5)
     assert ranked.keys.to_arrow().equals(whole.keys.to_arrow())
     assert ranked.document == whole.document
+
+
+@pytest.mark.parametrize("group", [None, "mine"])
+def test_progress_is_that_of_all_tasks(session, group, monkeypatch):
+    monkeypatch.setattr(_spark, "_LOOK_SECONDS", 0.01)
+    context = session.sparkContext
+    context.setLocalProperty("spark.jobGroup.id", group)
+    seen = []
+    try:
+        for _ in range(2):
+            seen.clear()
+            counted = on_spark.count(session, TRACES[0], task_bytes=100_000, progress=lambda *now: seen.append(now))
+            assert counted.totals.packets == 8000
+            assert context.getLocalProperty("spark.jobGroup.id") == group
+            done, nothing, total = seen[-1]
+            # Those that read, and those that reduce.
+            assert done == total > len(pieces.plan("count", TRACES[0], task_bytes=100_000).tasks) and nothing == 0
+            assert all(one <= other for (one, *_), (other, *_) in zip(seen, seen[1:]))
+    finally:
+        context.setLocalProperty("spark.jobGroup.id", None)
+
+
+def test_a_run_that_may_not_fit_says_so_first(session, monkeypatch):
+    assert _spark.room_of_task(session) > 1 << 20
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        on_spark.count(session, TRACES[0])
+    monkeypatch.setattr(_spark, "room_of_task", lambda _: 100)
+    with pytest.warns(RuntimeWarning, match="give executors more memory, or count with more shards") as said:
+        on_spark.count(session, TRACES[0])
+    assert [one.filename for one in said if one.category is RuntimeWarning] == [__file__]
 
 
 def equal_rows(listed, rows, whole, expected):

@@ -169,13 +169,17 @@ fn ranked_in_pieces(plan: &TopPlan, division: Division) -> String {
     let mut ranking = SliceRanking::new(plan, grid).unwrap();
     let mut sums = RankingSums::new(plan, grid, &mut report);
     for (slice, shards) in read.parts {
-        let [(0, parts)] = &shards.into_iter().collect::<Vec<_>>()[..] else {
-            panic!("a ranking has one shard");
-        };
-        if let Some(ranked) = ranking.rank(slice, parts, &read.table).unwrap() {
-            let ranked = RankedSlice::from_bytes(&ranked.to_bytes()).unwrap();
-            assert_eq!(ranked.slice, slice);
-            sums.slice(&ranked).unwrap();
+        let is_sharded = plan.slicing.width_ns.is_none() && plan.exact_limit_bytes.is_some();
+        assert!(is_sharded || shards.keys().eq(&[0]), "only one slice of everything has shards");
+        let mut shards: Vec<_> = shards.into_iter().collect();
+        shuffle(&mut shards, division.shuffle);
+        for (shard, parts) in shards {
+            if let Some(ranked) = ranking.rank(slice, shard, &parts, &read.table).unwrap() {
+                let ranked = RankedSlice::from_bytes(&ranked.to_bytes()).unwrap();
+                assert_eq!(ranked.slice, slice);
+                sums.slice(ranked.clone()).unwrap();
+                assert!(sums.slice(ranked).is_err(), "it came twice");
+            }
         }
     }
     let summary = sums.finish(read.summary).unwrap();
@@ -558,7 +562,9 @@ proptest! {
         let grid = grid_of(&plan).unwrap();
         let pieces = divide(&plan, u64::MAX);
         let mut reader = PieceReader::open(&plan, grid, &pieces[0], 64 << 20).unwrap();
-        let part = reader.next().unwrap();
+        // Not always the first, which alone has filter and summary if there are several.
+        let mut parts: Vec<SlicePart> = reader.by_ref().collect();
+        let part = parts.swap_remove(at % parts.len());
         let input = reader.finish().unwrap();
         let Joined::Whole(table, _) = InputTable::join(&plan, &pieces, &[input]).unwrap() else {
             panic!("one piece is whole");
@@ -573,16 +579,21 @@ proptest! {
             bytes
         };
         let mut ranking = SliceRanking::new(&plan, grid).unwrap();
-        let whole = ranking.rank(part.slice, std::slice::from_ref(&part), &table).unwrap().unwrap();
+        let mut rank = |part: &SlicePart| {
+            ranking.rank(part.slice, part.shard, std::slice::from_ref(part), &table)
+        };
+        let whole = rank(&part).unwrap().unwrap();
         if let Ok(part) = SlicePart::from_bytes(&damaged(part.to_bytes())) {
-            let _ = ranking.rank(part.slice, &[part], &table);
+            let _ = rank(&part);
         }
-        let again = ranking.rank(part.slice, std::slice::from_ref(&part), &table).unwrap();
+        let again = rank(&part).unwrap();
         prop_assert_eq!(again.as_ref(), Some(&whole), "a mistake leaves nothing behind");
         let mut report = ranking_report(&plan);
         let mut sums = RankingSums::new(&plan, grid, &mut report);
         if let Ok(ranked) = RankedSlice::from_bytes(&damaged(whole.to_bytes())) {
-            let _ = sums.slice(&ranked);
+            let _ = sums.slice(ranked);
+            let nothing = CountSummary { inputs: Vec::new(), totals: Totals::default(), filter: None };
+            let _ = sums.finish(Box::new(nothing));
         }
     }
 

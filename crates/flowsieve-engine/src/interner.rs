@@ -93,7 +93,7 @@ impl Interner {
         at(&self.bytes, &self.ends, number as usize)
     }
 
-    fn memory_bytes(&self) -> u64 {
+    pub(crate) fn memory_bytes(&self) -> u64 {
         (self.table.allocation_size() + self.bytes.capacity() + 8 * self.ends.capacity()) as u64
     }
 

@@ -14,10 +14,11 @@
 //! position. And a shard of a slice is independent of all others.
 //!
 //! A ranking has one filter and one summary for all elements of a slice, so its parts are those of
-//! shard 0 and a slice is ranked as a whole:
+//! shard 0 and a slice is ranked as a whole. If there is one slice, the exact sets, which take most
+//! of the memory, are divided among further shards by key, and shard 0 has filter and summary alone:
 //!
 //! ```text
-//!   SlicePart ─┐ by slice
+//!   SlicePart ─┐ by (slice, shard)
 //!   InputTable ─► SliceRanking ─► RankedSlice ─► RankingSums ─► report
 //! ```
 //!

@@ -43,7 +43,8 @@ enum Run<'a> {
     Export(&'a ExportPlan),
 }
 
-/// Number of shards of a list of flows, unless it is set.
+/// Number of shards of a list of flows, and of the exact sets of a ranking of one slice, unless it
+/// is set.
 const FLOW_SHARDS: u32 = 64;
 
 /// Number of shards of each slice of an export; there are many slices.
@@ -71,10 +72,11 @@ impl Outline<'_> {
     /// Returns the plan in this many shards, where no number depends on them.
     #[must_use]
     pub fn in_shards(mut self, shards: Option<u32>) -> Self {
-        if let (Run::Flows(_) | Run::Export(_), None, Some(shards)) =
-            (self.run, self.slicing.width_ns, shards)
-        {
-            self.shards = shards.max(1);
+        let Some(shards) = shards.filter(|_| self.slicing.width_ns.is_none()) else { return self };
+        match self.run {
+            Run::Flows(_) | Run::Export(_) => self.shards = shards.max(1),
+            Run::Top(_) if self.shards > 1 => self.shards = shards.clamp(1, u32::MAX - 1) + 1,
+            Run::Top(_) | Run::Count(_) => {}
         }
         self
     }
@@ -143,8 +145,12 @@ impl PiecePlan for TopPlan {
         Outline {
             trace: &self.trace,
             slicing: self.slicing,
-            // One filter and one summary see all elements of a slice.
-            shards: 1,
+            // One filter and one summary see all elements of a slice. The exact sets of one that is
+            // everything are in further shards.
+            shards: match (self.slicing.width_ns, self.exact_limit_bytes) {
+                (None, Some(_)) => 1 + FLOW_SHARDS,
+                _ => 1,
+            },
             run: Run::Top(self),
         }
     }

@@ -5,7 +5,7 @@ use super::plan::Form;
 use super::wire::append;
 use super::{InputPart, OpenPiece, Piece, PieceError, PiecePlan, SlicePart};
 use crate::elements::ElementBatch;
-use crate::hashing::shard_of;
+use crate::hashing::{Digest, shard_of};
 use crate::inputs::{BatchBuilder, read_batch};
 use crate::pipeline::{ExactSet, SliceGrid};
 use crate::top::Record;
@@ -187,19 +187,22 @@ impl PieceReader {
             for element in elements {
                 let digest = columns.digests[element];
                 let bytes = digest.value().to_le_bytes();
-                let shard = &mut slice[shard_of(digest, shards.into())];
+                let shard = shard_of(digest, shards.into());
                 self.used += match self.form {
-                    Form::Digest => shard.element(latest, &bytes, &bytes),
+                    Form::Digest => slice[shard].element(latest, &bytes, &bytes),
                     Form::Bytes => {
                         let key = columns.keys.get(element);
-                        shard.element(latest, key, key)
+                        slice[shard].element(latest, key, key)
                     }
-                    Form::Record => shard.record(latest, columns.keys.get(element)),
+                    Form::Record => {
+                        let key = columns.attributes[element];
+                        record(slice, key, latest, columns.keys.get(element))
+                    }
                     Form::Packet => {
                         packed.clear();
                         append(&mut packed, &(latest.abs_diff(time_ns), number));
                         packed.extend_from_slice(columns.keys.get(element));
-                        shard.keep(latest, &packed)
+                        slice[shard].keep(latest, &packed)
                     }
                 };
             }
@@ -216,7 +219,13 @@ impl PieceReader {
         let part = self.next_part;
         self.next_part += 1;
         let input = &self.input;
-        for (slice, shards) in std::mem::take(&mut self.open) {
+        for (slice, mut shards) in std::mem::take(&mut self.open) {
+            if let [summary, exact @ ..] = &mut shards[..]
+                && self.form == Form::Record
+            {
+                let repeats = exact.iter().flat_map(|shard| shard.repeats.clone());
+                summary.repeats.extend(repeats);
+            }
             let used = (0..).zip(shards);
             let used = used.filter(|(_, shard)| shard.packets + shard.elements > 0);
             self.ready.extend(used.map(|(number, shard)| SlicePart {
@@ -234,6 +243,23 @@ impl PieceReader {
             }));
         }
     }
+}
+
+/// Adds a record to a slice of a ranking; returns the bytes that were kept for it. If there are
+/// several shards, the first has all records, and the others those of their keys.
+fn record(slice: &mut [OpenShard], key: Digest, latest_ns: i64, record: &[u8]) -> usize {
+    let [summary, exact @ ..] = slice else { return 0 };
+    if exact.is_empty() {
+        return summary.record(latest_ns, record);
+    }
+    let shard = &mut exact[shard_of(key, exact.len() as u64)];
+    let firsts = shard.firsts.len();
+    let kept = shard.record(latest_ns, record);
+    if shard.firsts.len() > firsts {
+        return kept + summary.keep(latest_ns, record);
+    }
+    summary.elements += 1;
+    kept
 }
 
 /// Whether the system refused to read; otherwise the capture is damaged.

@@ -2,26 +2,38 @@
 
 use super::extract::{Record, Repeats};
 use super::plan::RankBy;
-use super::results::Exact;
+use super::results::{Exact, order_of_keys};
 use crate::interner::Interner;
 use crate::pipeline::ExactSet;
+use serde::{Deserialize, Serialize};
+
+/// The exact answer, for all keys of a slice or for those of a shard.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub(crate) struct ExactAnswer {
+    /// Distinct elements.
+    pub(crate) distinct: u64,
+    /// Number of keys.
+    pub(crate) keys: u64,
+    /// The largest keys, the largest first.
+    pub(crate) largest: Vec<(Vec<u8>, Exact)>,
+}
 
 /// The truth about a slice.
 #[derive(Debug)]
-pub(super) struct Truth {
+pub(crate) struct Truth {
     elements: ExactSet,
     keys: Keys,
 }
 
 impl Truth {
     /// An empty one that takes at most this many bytes. Beyond that it gives up, and has no answer.
-    pub(super) fn new(limit_bytes: u64) -> Self {
+    pub(crate) fn new(limit_bytes: u64) -> Self {
         Self { elements: ExactSet::new(limit_bytes / 3 * 2), keys: Keys::new(limit_bytes / 3) }
     }
 
     /// Adds an element.
     #[inline]
-    pub(super) fn add(&mut self, record: &Record<'_>) {
+    pub(crate) fn add(&mut self, record: &Record<'_>) {
         if self.keys.over_limit {
             return;
         }
@@ -30,7 +42,7 @@ impl Truth {
     }
 
     /// Adds packets of a key that are no first sightings; false if the key never came.
-    pub(super) fn add_repeats(&mut self, repeats: &Repeats<'_>) -> bool {
+    pub(crate) fn add_repeats(&mut self, repeats: &Repeats<'_>) -> bool {
         let Some(number) = self.keys.interner.number(repeats.key) else {
             return self.keys.over_limit;
         };
@@ -41,13 +53,38 @@ impl Truth {
     }
 
     /// Distinct elements, unless the limit was passed.
-    pub(super) fn distinct(&self) -> Option<u64> {
+    fn distinct(&self) -> Option<u64> {
         self.elements.distinct().filter(|_| !self.keys.over_limit)
     }
 
     /// Number of keys.
-    pub(super) fn keys(&self) -> u64 {
+    fn keys(&self) -> u64 {
         self.keys.numbers.len() as u64
+    }
+
+    /// Returns the answer with the keys of [`Self::largest`], unless the limit was passed.
+    pub(crate) fn answer(&self, by: RankBy, least: u64, most: usize) -> Option<ExactAnswer> {
+        let (distinct, keys) = (self.distinct()?, self.keys());
+        Some(ExactAnswer { distinct, keys, largest: self.largest(by, least, most) })
+    }
+
+    /// Returns the keys with this many distinct others, in no order.
+    pub(crate) fn keys_with(&self, distinct: u64) -> Vec<Vec<u8>> {
+        let Keys { interner: keys, numbers, .. } = &self.keys;
+        let with = (0..).zip(numbers).filter(|(_, exact)| exact.distinct == distinct);
+        with.map(|(number, _)| keys.get(number).to_vec()).collect()
+    }
+
+    /// Returns the bytes of the set and of the keys.
+    pub(crate) fn memory_bytes(&self) -> (u64, u64) {
+        (self.elements.memory_bytes(), self.keys.interner.memory_bytes())
+    }
+
+    /// Whether one process with this limit gives up before its set and its keys have this many
+    /// bytes: what grows doubles, and the old and the new one exist together for a while.
+    pub(crate) fn is_over(limit_bytes: u64, (set, keys): (u64, u64)) -> bool {
+        let third = limit_bytes / 3;
+        set.saturating_mul(3) / 2 > 2 * third || keys.saturating_mul(3) / 2 > third
     }
 
     /// Returns the numbers of a key; zeros if it never came.
@@ -58,13 +95,13 @@ impl Truth {
 
     /// The keys with `least` distinct others or more, at most `most` of them: the largest by this
     /// number first, equal ones by key.
-    pub(super) fn largest(&self, by: RankBy, least: u64, most: usize) -> Vec<(Vec<u8>, Exact)> {
+    fn largest(&self, by: RankBy, least: u64, most: usize) -> Vec<(Vec<u8>, Exact)> {
         let Keys { interner: keys, numbers, .. } = &self.keys;
         let mut largest: Vec<usize> =
             (0..numbers.len()).filter(|&number| numbers[number].distinct >= least).collect();
         let order = |&a: &usize, &b: &usize| {
-            let by_number = numbers[b].ranked(by).cmp(&numbers[a].ranked(by));
-            by_number.then_with(|| keys.get(a as u64).cmp(keys.get(b as u64)))
+            let key = |number: usize| (keys.get(number as u64), &numbers[number]);
+            order_of_keys(key(a), key(b), by)
         };
         if largest.len() > most {
             if most > 0 {
@@ -78,7 +115,7 @@ impl Truth {
     }
 
     /// Removes everything and keeps the memory.
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.elements.clear();
         self.keys.clear();
     }

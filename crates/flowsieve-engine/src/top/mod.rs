@@ -24,11 +24,13 @@ mod summary;
 mod workers;
 
 pub use crate::elements::{Attribute, Field};
+pub(crate) use exact::{ExactAnswer, Truth};
 pub(crate) use extract::{Record, Repeats, TopExtractor};
 #[doc(hidden)]
 pub use observer::TopObserver;
 pub use plan::{RankBy, TopPlan};
 pub use question::Question;
+pub(crate) use results::order_of_keys;
 pub use results::{Certainty, Exact, Recall, Spread, TopKey, TopSlice, TopSummary};
 pub(crate) use rows::Sums;
 pub use run::top;

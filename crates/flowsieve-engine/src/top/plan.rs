@@ -134,6 +134,11 @@ impl TopPlan {
         self.slicing.open_slices(self.memory_bytes)
     }
 
+    /// Keys of a slice that are listed.
+    pub(crate) fn most_listed(&self) -> usize {
+        self.most.map_or(Self::MOST_LISTED, |most| most.min(Self::MOST_LISTED))
+    }
+
     /// Bytes of the filter of a slice.
     pub(super) fn filter_bytes(&self) -> u64 {
         self.memory_bytes / 2
@@ -156,7 +161,7 @@ impl TopPlan {
     }
 
     /// Bytes that the exact sets of one slice may take.
-    pub(super) fn exact_limit(&self) -> Option<u64> {
+    pub(crate) fn exact_limit(&self) -> Option<u64> {
         let slices = self.open_slices() as u64;
         self.exact_limit_bytes.map(|limit| limit / slices)
     }

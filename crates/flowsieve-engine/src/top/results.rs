@@ -41,6 +41,12 @@ impl Spread {
         self.estimate >= number && self.weight >= number / 2.0 && self.firsts >= least.min(2)
     }
 
+    /// Whether the numbers, which may come from another process, do not contradict each other.
+    pub(crate) fn is_consistent(&self) -> bool {
+        [self.estimate, self.std_error, self.weight].into_iter().all(is_count)
+            && self.lower <= self.upper
+    }
+
     /// The largest estimate first, equal ones by key.
     pub(super) fn by_estimate(&self, other: &Self) -> Ordering {
         self.order(other, RankBy::Distinct)
@@ -56,6 +62,10 @@ impl Spread {
     pub(super) fn ranked(&self, by: RankBy) -> f64 {
         by.of(self.estimate, self.packets as f64, self.bytes as f64)
     }
+}
+
+fn is_count(number: f64) -> bool {
+    number.is_finite() && number >= 0.0
 }
 
 /// Exact numbers of a key.
@@ -74,6 +84,11 @@ impl Exact {
     pub(super) fn ranked(&self, by: RankBy) -> u64 {
         by.of(self.distinct, self.packets, self.bytes)
     }
+}
+
+/// The key with the largest number first, keys with equal numbers in their own order.
+pub(crate) fn order_of_keys(one: (&[u8], &Exact), other: (&[u8], &Exact), by: RankBy) -> Ordering {
+    other.1.ranked(by).cmp(&one.1.ranked(by)).then_with(|| one.0.cmp(other.0))
 }
 
 /// How sure it is that a key has as many others as were asked for.
@@ -212,12 +227,7 @@ impl TopSlice {
 
     /// Whether the numbers, which may come from another process, do not contradict each other.
     pub(crate) fn is_consistent(&self) -> bool {
-        let is_count = |number: f64| number.is_finite() && number >= 0.0;
         let is_share = |share: f64| (0.0..=1.0).contains(&share);
-        let is_spread = |spread: &Spread| {
-            [spread.estimate, spread.std_error, spread.weight].into_iter().all(is_count)
-                && spread.lower <= spread.upper
-        };
         self.start_ns <= self.end_ns
             && is_count(self.distinct)
             && is_count(self.sum)
@@ -228,7 +238,7 @@ impl TopSlice {
                 key.rank == rank
                     && is_count(key.number)
                     && key.share.is_none_or(is_share)
-                    && key.spread.iter().all(is_spread)
+                    && key.spread.iter().all(Spread::is_consistent)
             })
     }
 

@@ -1,6 +1,6 @@
 //! The worker of a ranking: filter, summary and exact sets of all open slices, in one thread.
 
-use super::exact::Truth;
+use super::exact::{ExactAnswer, Truth};
 use super::extract::{Record, Repeats};
 use super::plan::{RankBy, TopPlan};
 use super::results::{Certainty, Exact, Recall, Spread, TopKey, TopSlice};
@@ -10,7 +10,7 @@ use crate::filters::{WeighingFilter, Weight};
 use crate::hashing::{Digest, Digester};
 use crate::pipeline::ClosedSlice;
 use crate::threads::{Reply, Work};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 /// Missed keys that are named.
 pub(super) const MISSED_NAMED: usize = 20;
@@ -118,6 +118,13 @@ impl Ranker {
         truth.is_none_or(|truth| truth.add_repeats(repeats))
     }
 
+    /// Returns what the summary knows of all keys that it holds.
+    pub(crate) fn held(&mut self, slot: usize) -> Vec<Spread> {
+        self.reach();
+        let OpenSlice { filter, summary, .. } = &mut self.slices[slot];
+        summary.largest(0, usize::MAX, filter.seen_share())
+    }
+
     fn answer(&mut self, slot: usize, closed: ClosedSlice) -> TopSlice {
         self.reach();
         self.slices[slot].answer(&self.plan, closed)
@@ -141,7 +148,7 @@ impl OpenSlice {
     fn answer(&mut self, plan: &TopPlan, closed: ClosedSlice) -> TopSlice {
         let seen_share = self.filter.seen_share();
         let distinct = self.summary.total(seen_share).distinct;
-        let most = plan.most.map_or(TopPlan::MOST_LISTED, |most| most.min(TopPlan::MOST_LISTED));
+        let most = plan.most_listed();
         let by = plan.rank_by;
         let mut ranked = match by {
             RankBy::Distinct => self.summary.largest(plan.least, most, seen_share),
@@ -156,30 +163,8 @@ impl OpenSlice {
             ranked.retain(|spread| spread.likely_has(plan.least));
         }
         ranked.truncate(most);
-        let sum_of = |distinct| by.of(distinct, closed.elements as f64, self.bytes as f64);
-        let truth = self.truth.as_ref();
-        let truth = truth.and_then(|truth| Some((truth, truth.distinct()?)));
-        let (keys, recall) = if let Some((truth, sum)) = truth {
-            let largest = truth.largest(by, plan.least, most);
-            // By packets and bytes, what a table holds depends on all packets in their order, and
-            // pieces have only sums.
-            let recall = (by == RankBy::Distinct).then(|| recall(plan, truth, &largest, &ranked));
-            let digester = Digester::new(plan.seed);
-            let keys = largest.into_iter().zip(1..).map(|((key, exact), rank)| {
-                let digest = digester.digest(&key);
-                let spread = self.summary.of_key(digest, seen_share);
-                top_key(plan, rank, &key, spread, Some(exact), sum_of(sum as f64))
-            });
-            (keys.collect(), recall)
-        } else {
-            let keys = ranked.into_iter().zip(1..).map(|(spread, rank)| {
-                let key = spread.key.clone();
-                top_key(plan, rank, &key, Some(spread), None, sum_of(distinct))
-            });
-            (keys.collect(), None)
-        };
         let summary = &self.summary;
-        TopSlice {
+        let mut slice = TopSlice {
             index: closed.index,
             revision: 0,
             start_ns: closed.start_ns,
@@ -187,19 +172,83 @@ impl OpenSlice {
             packets: closed.packets,
             elements: closed.elements,
             distinct,
-            exact: truth.map(|(_, sum)| sum),
-            exact_keys: truth.map(|(truth, _)| truth.keys()),
-            exact_over_limit: self.truth.is_some() && truth.is_none(),
+            exact: None,
+            exact_keys: None,
+            exact_over_limit: false,
             held: summary.held(),
             most_unheld: summary.has_evicted().then(|| summary.most_unheld()),
             seen_share,
-            sum: sum_of(truth.map_or(distinct, |(_, sum)| sum as f64)),
-            keys,
-            recall,
+            sum: by.of(distinct, closed.elements as f64, self.bytes as f64),
+            keys: Vec::new(),
+            recall: None,
             partial: false,
             revised: false,
             is_shown: false,
+        };
+        let truth = self.truth.as_ref();
+        let exact = truth.and_then(|truth| Some((truth, truth.answer(by, plan.least, most)?)));
+        slice.exact_over_limit = truth.is_some() && exact.is_none();
+        match exact {
+            Some((truth, exact)) => {
+                let digester = Digester::new(plan.seed);
+                let spread = |key: &[u8]| summary.of_key(digester.digest(key), seen_share);
+                slice.list_exact(plan, exact, &ranked, spread, |key| truth.of_key(key).distinct);
+            }
+            None => slice.list(plan, ranked),
         }
+        slice
+    }
+}
+
+impl TopSlice {
+    /// Lists the keys that the summary ranks.
+    fn list(&mut self, plan: &TopPlan, ranked: Vec<Spread>) {
+        let keys = ranked.into_iter().zip(1..).map(|(spread, rank)| {
+            let key = spread.key.clone();
+            top_key(plan, rank, &key, Some(spread), None, self.sum)
+        });
+        self.keys = keys.collect();
+    }
+
+    /// Lists the keys of the exact answer, and says which of them are among those that the summary
+    /// ranks. `spread` is what the summary knows of a key, and `distinct` its exact number, which
+    /// may be too small if it is below that of each key of the answer.
+    fn list_exact(
+        &mut self,
+        plan: &TopPlan,
+        exact: ExactAnswer,
+        ranked: &[Spread],
+        spread: impl Fn(&[u8]) -> Option<Spread>,
+        distinct: impl Fn(&[u8]) -> u64,
+    ) {
+        let ExactAnswer { distinct: sum, keys, largest } = exact;
+        (self.exact, self.exact_keys) = (Some(sum), Some(keys));
+        self.sum = plan.rank_by.of(sum as f64, self.sum, self.sum);
+        // By packets and bytes, what a table holds depends on all packets in their order, and
+        // pieces have only sums.
+        let is_by_distinct = plan.rank_by == RankBy::Distinct;
+        self.recall = is_by_distinct.then(|| recall(plan, distinct, &largest, ranked));
+        let keys = largest.into_iter().zip(1..).map(|((key, exact), rank)| {
+            top_key(plan, rank, &key, spread(&key), Some(exact), self.sum)
+        });
+        self.keys = keys.collect();
+    }
+
+    /// Lists the keys of the exact answer in place of those that the summary ranks, as
+    /// [`Self::list_exact`]. `held` are all keys of the summary.
+    pub(crate) fn with_exact(
+        mut self,
+        plan: &TopPlan,
+        exact: ExactAnswer,
+        held: &[Spread],
+        distinct: impl Fn(&[u8]) -> u64,
+    ) -> Self {
+        let ranked: Vec<Spread> = self.keys.drain(..).filter_map(|key| key.spread).collect();
+        let held: HashMap<&[u8], &Spread> =
+            held.iter().map(|spread| (spread.key.as_slice(), spread)).collect();
+        let spread = |key: &[u8]| held.get(key).map(|&spread| spread.clone());
+        self.list_exact(plan, exact, &ranked, spread, distinct);
+        self
     }
 }
 
@@ -237,7 +286,7 @@ fn top_key(
 /// What the summary alone would have found of the largest keys.
 fn recall(
     plan: &TopPlan,
-    truth: &Truth,
+    distinct: impl Fn(&[u8]) -> u64,
     largest: &[(Vec<u8>, Exact)],
     ranked: &[Spread],
 ) -> Recall {
@@ -246,7 +295,7 @@ fn recall(
     };
     let keys = largest.len() as u64;
     // Which of equal keys are listed is chance.
-    let found = ranked.iter().filter(|spread| truth.of_key(&spread.key).distinct >= last.distinct);
+    let found = ranked.iter().filter(|spread| distinct(&spread.key) >= last.distinct);
     let found = (found.count() as u64).min(keys);
     let held: HashSet<&[u8]> = ranked.iter().map(|spread| spread.key.as_slice()).collect();
     let missed = largest.iter().filter(|(key, _)| !held.contains(key.as_slice()));
