@@ -152,20 +152,17 @@ pub(crate) fn compact(batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
         let twin = schema.index_of(&format!("{}_ns", field.name()));
         let twin = twin.ok().and_then(|place| columns.get(place));
         let twin = twin.and_then(|twin| twin.as_primitive_opt::<Int64Type>());
-        columns.push(match (field.data_type(), twin) {
-            (DataType::Timestamp(_, zone), Some(ns)) => {
-                let times = TimestampNanosecondArray::new(ns.values().clone(), ns.nulls().cloned());
-                Arc::new(times.with_timezone_opt(zone.clone()))
-            }
-            _ => {
-                let data = column.to_data();
-                let buffers = data.buffers().iter().map(|buffer| buffer.as_slice().to_vec().into());
-                let buffers = buffers.collect();
-                let nulls = data.nulls().filter(|nulls| nulls.null_count() > 0);
-                let nulls = nulls.map(|nulls| nulls.iter().collect());
-                let copied = data.into_builder().buffers(buffers).nulls(nulls);
-                make_array(copied.align_buffers(true).build()?)
-            }
+        columns.push(if let (DataType::Timestamp(_, zone), Some(ns)) = (field.data_type(), twin) {
+            let times = TimestampNanosecondArray::new(ns.values().clone(), ns.nulls().cloned());
+            Arc::new(times.with_timezone_opt(zone.clone()))
+        } else {
+            let data = column.to_data();
+            let buffers = data.buffers().iter().map(|buffer| buffer.as_slice().to_vec().into());
+            let buffers = buffers.collect();
+            let nulls = data.nulls().filter(|nulls| nulls.null_count() > 0);
+            let nulls = nulls.map(|nulls| nulls.iter().collect());
+            let copied = data.into_builder().buffers(buffers).nulls(nulls);
+            make_array(copied.align_buffers(true).build()?)
         });
     }
     RecordBatch::try_new(schema, columns)

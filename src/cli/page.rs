@@ -81,7 +81,7 @@ impl PageArgs {
         page.command = Some(run.command_line(&[]));
         let provenance = page.provenance();
         let figures = self.svg.iter().flat_map(|folder| {
-            page.figures().into_iter().map(|figure| {
+            page.figures().map(|figure| {
                 let path = folder.join(format!("{}.svg", figure.name));
                 if path.is_symlink() {
                     anyhow::bail!(

@@ -181,11 +181,11 @@ const CAPTURES: [&str; 3] = ["-w", "--write", "--dropped"];
 
 /// Returns the folder of a file, or the one in which its folder will be made.
 fn folder_there(path: &Path) -> Option<PathBuf> {
-    let folders = folder_of(path).ancestors().map(|folder| match folder.as_os_str().is_empty() {
-        true => Path::new("."),
-        false => folder,
-    });
-    folders.filter_map(|folder| fs::canonicalize(folder).ok()).next()
+    let mut folders = folder_of(path).ancestors();
+    folders.find_map(|folder| {
+        let is_here = folder.as_os_str().is_empty();
+        fs::canonicalize(if is_here { Path::new(".") } else { folder }).ok()
+    })
 }
 
 /// The option that names a folder for figures.
@@ -230,7 +230,7 @@ mod tests {
         for device in all.filter(is_block).take(2) {
             std::os::unix::fs::symlink(&device, &link).unwrap();
             let found = FileId::of(&device);
-            assert!(matches!(found, Some(FileId::Device(_))), "{}", device.display());
+            assert!(matches!(found, Some(FileId::Device(_))), "{}", device.shown());
             assert_eq!(FileId::of(&link), found);
             fs::remove_file(&link).unwrap();
         }

@@ -196,7 +196,9 @@ fn a_search_that_can_read_nothing_replaces_no_result() {
     let before = kept();
     // The disk of the captures is not mounted.
     fs::create_dir(&away).unwrap();
-    names.iter().for_each(|name| fs::rename(root.join(name), away.join(name)).unwrap());
+    for name in &names {
+        fs::rename(root.join(name), away.join(name)).unwrap();
+    }
     let run = search();
     assert_eq!(run.code, Some(1), "{}", run.err);
     let told = "out.pcapng: no packets were written to this file";
@@ -204,7 +206,9 @@ fn a_search_that_can_read_nothing_replaces_no_result() {
     fs::remove_file(&out).unwrap();
     assert!(search().code == Some(1) && !out.exists());
     fs::write(&out, &before[0]).unwrap();
-    names.iter().for_each(|name| fs::rename(away.join(name), root.join(name)).unwrap());
+    for name in &names {
+        fs::rename(away.join(name), root.join(name)).unwrap();
+    }
     // That of the node is not.
     fs::rename(&node, away.join("n1")).unwrap();
     let run = search();

@@ -159,8 +159,8 @@ impl SliceRanking {
         let TopPlan { rank_by, least, .. } = self.plan;
         let most = self.plan.most_listed();
         let answer = catch_panic(|| truth.answer(rank_by, least, most))?;
-        let last = answer.iter().filter(|answer| answer.largest.len() == most);
-        let last = last.filter_map(|answer| answer.largest.last()).next();
+        let full = answer.as_ref().filter(|answer| answer.largest.len() == most);
+        let last = full.and_then(|answer| answer.largest.last());
         let equal = last.filter(|_| rank_by == RankBy::Distinct);
         let equal = equal.map_or_else(Vec::new, |(_, exact)| truth.keys_with(exact.distinct));
         Ok(ExactShard { shard, answer, equal, memory_bytes: truth.memory_bytes() })

@@ -469,7 +469,9 @@ mod tests {
                 if set.insert(element) && before.is_none_or(|before| index < before) {
                     self.earliest.insert(element, index);
                     *new += 1;
-                    before.into_iter().for_each(|it| *self.moved.entry(it).or_default() += 1);
+                    if let Some(before) = before {
+                        *self.moved.entry(before).or_default() += 1;
+                    }
                 }
             }
         }

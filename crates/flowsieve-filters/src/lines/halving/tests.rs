@@ -172,7 +172,8 @@ fn counts_have_no_bias_where_a_wrong_line_or_dependent_places_would_give_one() {
 /// mean nor the error that is stated, nor how often the bounds hold.
 #[test]
 fn counts_hold_in_every_order_of_first_sightings() {
-    let orders: [(&str, fn(u64) -> u64); 5] = [
+    type Key = fn(u64) -> u64;
+    let orders: [(&str, Key); 5] = [
         ("ascending", |number| number),
         ("descending", |number| !number),
         ("last bits first", u64::reverse_bits),
