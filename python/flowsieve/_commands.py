@@ -481,7 +481,8 @@ def filter_union(
     """Unite saved filters of equal parameters into the filter of all their inputs.
 
     They must have been saved with the same structure, memory, seed and shards, of the same kind of element. Scalable
-    filters can be united only if the union has no more links than a chain may have.
+    filters can be united only if the union has no more links than a chain may have. The size of a union of crowded
+    filters is known only within bounds; to know it better, count the second day with `count --continue monday.fsieve`.
 
     Args:
         files: Saved filters.

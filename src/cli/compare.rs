@@ -317,9 +317,11 @@ fn each(args: &CompareArgs, run: &mut Run, plan: &ComparePlan) -> Result<Outcome
     })?;
     report.ended(&all.inputs, all.interrupted);
     let style = output.style(None);
-    run.commit(report.write(args.format.format, style, output).context(UNWRITTEN)?)?;
-    args.output.write_summary(run, || report.document())?;
-    od.finish(run, |_| report.page())?;
+    let written = report.write(args.format.format, style, output).context(UNWRITTEN);
+    all_written([
+        args.output.finish(run, written, || report.document()),
+        od.finish(run, |_| report.page()),
+    ])?;
     Ok(run.end(&all, args.speech, PARTIAL))
 }
 

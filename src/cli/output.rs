@@ -335,6 +335,10 @@ fn open_read(options: &OpenOptions, path: &Path, stop: &StopFlag) -> io::Result<
                         return Err(io::Error::new(io::ErrorKind::Interrupted, reason));
                     }
                     Err(_) => thread::sleep(A_WHILE),
+                    // Its name may be that of a file by now, in which nothing is to be written.
+                    Ok(other) if !other.metadata()?.file_type().is_fifo() => {
+                        return Err(io::Error::other("it was a pipe and is another file now"));
+                    }
                     Ok(pipe) => {
                         fcntl_setfl(&pipe, OFlags::empty())?;
                         return Ok(pipe);

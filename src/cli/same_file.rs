@@ -41,10 +41,9 @@ impl FileId {
         }
         match fs::metadata(path) {
             #[cfg(unix)]
-            Ok(data) if data.file_type().is_block_device() => Some(Self::Device(data.rdev())),
+            Ok(data) => Self::there(&data),
+            #[cfg(not(unix))]
             Ok(data) if !data.is_file() => None,
-            #[cfg(unix)]
-            Ok(data) => Some(Self::there(&data)),
             #[cfg(not(unix))]
             Ok(_) => fs::canonicalize(path).ok().map(Self::Path),
             Err(_) => {
@@ -62,8 +61,11 @@ impl FileId {
     }
 
     #[cfg(unix)]
-    fn there(data: &fs::Metadata) -> Self {
-        Self::There(data.dev(), data.ino())
+    fn there(data: &fs::Metadata) -> Option<Self> {
+        if data.file_type().is_block_device() {
+            return Some(Self::Device(data.rdev()));
+        }
+        data.is_file().then(|| Self::There(data.dev(), data.ino()))
     }
 
     /// Returns the file that results of this name go to: of standard output, that which it is.
@@ -87,11 +89,10 @@ impl FileId {
         None
     }
 
-    /// Returns the file that a stream is, if it is one.
+    /// Returns the file or block device that a stream is, if it is one.
     #[cfg(unix)]
     fn of_stream(stream: &impl std::os::fd::AsFd) -> Option<Self> {
-        let data = metadata_of(stream).ok().filter(fs::Metadata::is_file);
-        data.map(|data| Self::there(&data))
+        Self::there(&metadata_of(stream).ok()?)
     }
 }
 
@@ -232,6 +233,9 @@ mod tests {
             let found = FileId::of(&device);
             assert!(matches!(found, Some(FileId::Device(_))), "{}", device.shown());
             assert_eq!(FileId::of(&link), found);
+            if let Ok(stream) = fs::File::open(&device) {
+                assert_eq!(FileId::of_stream(&stream), found);
+            }
             fs::remove_file(&link).unwrap();
         }
         assert_eq!(FileId::of(Path::new("/dev/null")), None);

@@ -261,12 +261,15 @@ pub struct CaptureEntry {
 
 impl CaptureEntry {
     /// Whether a file as long as the capture is the capture under another name: it has its content,
-    /// and what is at the path that was indexed, if anything, has another length.
+    /// and what is at the path that was indexed, if anything, has not.
     pub(crate) fn was_moved_to(&self, file: &Path) -> bool {
-        let is_there = |data: fs::Metadata| data.is_file() && data.len() == self.bytes;
-        let content = || disk::content_of(file, &StopFlag::default()).ok().flatten();
-        !fs::metadata(&self.path).is_ok_and(is_there)
-            && content().is_some_and(|(digest, _)| disk::digest_text(digest) == self.digest)
+        let has_content = |path: &Path| {
+            let is_as_long = |data: fs::Metadata| data.is_file() && data.len() == self.bytes;
+            let content = || disk::content_of(path, &StopFlag::default()).ok().flatten();
+            fs::metadata(path).is_ok_and(is_as_long)
+                && content().is_some_and(|(digest, _)| disk::digest_text(digest) == self.digest)
+        };
+        has_content(file) && !has_content(&self.path)
     }
 
     /// Returns which packets were indexed.

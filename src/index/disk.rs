@@ -105,6 +105,7 @@ impl NewFiles {
     /// Deletes the new files of a folder, and the folder if nothing else is in it.
     pub(super) fn abandon(&mut self, folder: &Path) -> Result<(), IndexError> {
         if !self.is_locked() {
+            self.is_left = true;
             return Ok(());
         }
         for path in self.paths.extract_if(.., |path| path.starts_with(folder)) {
@@ -147,6 +148,7 @@ impl NewFiles {
     /// Deletes new files that no catalogue will name: a full disk needs the room.
     pub(super) fn discard(&mut self, paths: &[PathBuf]) {
         if !self.is_locked() {
+            self.is_left = true;
             return;
         }
         for path in paths {
@@ -194,7 +196,10 @@ pub(super) fn create_folder(folder: &Path) -> Result<(), IndexError> {
     let new: Vec<&Path> = folder.ancestors().take_while(is_new).collect();
     fs::create_dir_all(folder).map_err(IndexError::io(folder))?;
     new.iter().filter_map(|new| new.parent()).try_for_each(|above| {
-        sync_folder(if above.as_os_str().is_empty() { Path::new(".") } else { above })
+        let above = if above.as_os_str().is_empty() { Path::new(".") } else { above };
+        // A folder in which one may write, but not list, cannot be opened.
+        let refused = File::open(above).err().map(|error| error.kind());
+        if refused == Some(ErrorKind::PermissionDenied) { Ok(()) } else { sync_folder(above) }
     })
 }
 

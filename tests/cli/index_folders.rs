@@ -248,6 +248,11 @@ fn a_capture_that_was_renamed_is_replaced_by_no_result() {
         assert_eq!(search.stdout(file).status().unwrap().code(), Some(2));
         assert!(fs::read(&renamed).unwrap() == before);
     }
+    // Another file that is as long has its name.
+    fs::write(&capture, vec![0; before.len()]).unwrap();
+    let run = index("search", &[&[&*a], &asked[..], &[&renamed]].concat());
+    assert_eq!(run.code, Some(2), "{}", run.err);
+    assert!(fs::read(&renamed).unwrap() == before);
     // A copy may be.
     fs::copy(&renamed, &capture).unwrap();
     let run = index("search", &[&[&*a], &asked[..], &[null, Path::new("-w"), &renamed]].concat());

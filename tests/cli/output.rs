@@ -143,6 +143,16 @@ fn a_named_pipe_that_nobody_reads_is_waited_for_until_a_signal() {
     listening(&child);
     assert_eq!(fs::read_to_string(&path).unwrap(), slices(&[capture]));
     assert_eq!(ended(child).code, Some(0));
+    // A file that takes the name of the pipe meanwhile is not written to.
+    let child = start(&["count", capture, "-o", pipe]);
+    listening(&child);
+    let file = folder.path().join("file");
+    fs::write(&file, "mine").unwrap();
+    fs::rename(&file, &path).unwrap();
+    let run = ended(child);
+    assert_eq!(run.code, Some(1), "{}", run.err);
+    assert!(run.err.contains("it was a pipe and is another file now"), "{}", run.err);
+    assert_eq!(fs::read_to_string(&path).unwrap(), "mine");
 }
 
 #[cfg(unix)]
