@@ -129,7 +129,7 @@ fn a_named_pipe_that_nobody_reads_is_waited_for_until_a_signal() {
     for (line, name) in [
         (&["count", capture, "-o", pipe][..], "TERM"),
         (&["count", capture, "--html", pipe], "INT"),
-        (&["dedup", capture, "-w", pipe], "HUP"),
+        (&["dedup", capture, "-w", pipe], "TERM"),
         (&["generate", "--packets", "10", "-w", pipe], "INT"),
     ] {
         let child = start(line);
