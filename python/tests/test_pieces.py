@@ -460,10 +460,11 @@ def test_what_cannot_be_divided_is_refused_by_name(tmp_path):
         ({"html": tmp_path / "x.html"}, "--html"),
         ({"save_filter": tmp_path / "x", "slice": "all"}, "--save-filter"),
         ({"follow": True}, "--follow"),
-        ({"summary": tmp_path / "x.json"}, "--summary"),
     ):
         with pytest.raises(fs.UsageError, match=name):
             counted_here(TRACES[0], **chosen)
+    with pytest.raises(fs.UsageError, match="writes no --summary"):
+        pieces.Plan(["count", "--summary", str(tmp_path / "x.json"), TRACES[0]], TRACES[:1], 2)
     with pytest.raises(fs.UsageError, match="no option colour"):
         counted_here(TRACES[0], colour="red")
 
@@ -654,7 +655,8 @@ class TestRemote:
 
             @classmethod
             def _strip_protocol(cls, path):
-                return "/" + path.split("://")[-1].partition("/")[2].strip("/") if "://" in path else path
+                inner = path.split("://")[-1].partition("/")[2] if "://" in path else path
+                return "/" + inner.strip("/") if inner.strip("/") else ""
 
         fsspec.register_implementation("hosts", Hosts, clobber=True)
         for named in ("hosts://one:80/captures", "hosts://one:80/captures/", "hosts://one:80/captures/*.pcap"):
