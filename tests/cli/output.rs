@@ -146,6 +146,8 @@ fn a_named_pipe_that_nobody_reads_is_waited_for_until_a_signal() {
     // A file that takes the name of the pipe meanwhile is not written to.
     let child = start(&["count", capture, "-o", pipe]);
     listening(&child);
+    // By then it has seen the pipe, also on a busy machine.
+    std::thread::sleep(std::time::Duration::from_secs(1));
     let file = folder.path().join("file");
     fs::write(&file, "mine").unwrap();
     fs::rename(&file, &path).unwrap();
