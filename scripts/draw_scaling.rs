@@ -12,7 +12,7 @@ use std::io::{Read, Write};
 /// The rows of the table, in their order.
 const ROWS: [&str; 6] = ["one process", "pieces", "1 task", "2 tasks", "4 tasks", "8 tasks"];
 
-/// What the page says of 100 machines with two cores: seconds, and packets.
+/// The model of the page for 100 machines with two cores: seconds, and packets.
 const MODEL: (f64, f64) = (17.0, 1e10);
 
 fn main() -> Result<(), Box<dyn Error>> {

@@ -143,8 +143,9 @@ impl Table {
     }
 }
 
-/// Rows as a stream has them, in less memory: a moment that is in two columns, as an integer and as
-/// a time, has one buffer. The others are copied, since all of a batch are parts of one allocation.
+/// Copies the columns of a batch into buffers of their own, and shares one buffer between the integer
+/// and the time column of a timestamp. The columns of a stream are parts of one allocation, which
+/// each of them would keep alive.
 pub(crate) fn compact(batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
     let schema = batch.schema();
     let mut columns: Vec<ArrayRef> = Vec::with_capacity(batch.num_columns());

@@ -258,8 +258,8 @@ pub(crate) fn run(args: &CompareArgs, run: &mut Run) -> Result<Outcome> {
     Ok(run.end(&comparison, args.speech, PARTIAL))
 }
 
-/// A capture by its content. It has no digest if it cannot be read again, has more bytes than this,
-/// changes meanwhile, or the run is to stop.
+/// Returns the SHA-256 of a capture; `None` if the capture cannot be read again, has more than `most`
+/// bytes or has changed since it was read, or if `stop` is set.
 fn digest_of(input: &Source, read: &InputResult, most: u64, stop: &StopFlag) -> CaptureDigest {
     let hashed = || {
         let mut file = File::open(input.path()).ok().filter(|_| input.is_readable_twice())?;
@@ -509,7 +509,7 @@ mod tests {
         assert_eq!(sha256(&as_it_was, &stop), None);
         let now = read(file.as_file());
         assert!(sha256(&now, &stop).is_some());
-        // It changes while it is hashed: a file of so many bytes takes longer than that.
+        // Change the file while it is hashed: 512 MiB take longer than 50 ms.
         file.as_file().set_len(1 << 29).unwrap();
         let long = read(file.as_file());
         let changed = std::thread::scope(|scope| {

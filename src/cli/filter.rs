@@ -331,7 +331,7 @@ pub fn unite(united: &mut SavedFilter, mut other: SavedFilter) -> Result<(), Uni
     united.unite(&other).inspect_err(|_| united.set_label(before))
 }
 
-/// Gives both filters the label of their union, if there is one.
+/// Sets the label of both filters to that of their union, if their labels can be united.
 fn unite_labels(filters: [&mut SavedFilter; 2]) {
     let labels = filters.each_ref().map(|filter| ElementLabel::parse(filter.label()));
     if let [Some(label), Some(other)] = labels

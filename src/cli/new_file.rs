@@ -127,7 +127,7 @@ fn copied(file: &File, path: &Path) -> io::Result<TempPath> {
 }
 
 /// Gives a file the owner, the group and the permissions of another, so that nobody else can read it.
-/// If the group has to stay another one, it may do what all may do, and there is no list of permissions.
+/// If the group cannot be set, it gets the permissions of others, and the ACL is not copied.
 #[cfg(unix)]
 fn permit(file: &File, older: &Metadata, acl: Option<Vec<u8>>) -> io::Result<()> {
     use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
@@ -136,7 +136,7 @@ fn permit(file: &File, older: &Metadata, acl: Option<Vec<u8>>) -> io::Result<()>
     let is_others = new.gid() != older.gid() && fchown(file, None, Some(older.gid())).is_err();
     let had_acl = acl.is_some();
     let is_listed = set_acl(file, acl.filter(|_| !is_others))?;
-    // With a list, the bits of the group are those that the list allows at most.
+    // Under an ACL, the group bits are its mask.
     if is_others || had_acl && !is_listed {
         mode = mode & 0o707 | (mode & 0o007) << 3;
     }
@@ -160,10 +160,10 @@ fn permit(_: &File, _: &Metadata, _: Option<Vec<u8>>) -> io::Result<()> {
 #[cfg(target_os = "linux")]
 const ACL: &str = "system.posix_acl_access";
 
-/// Returns the list of permissions that a file has besides its mode.
+/// Returns the POSIX ACL of a file, encoded as its extended attribute; `None` without one.
 #[cfg(target_os = "linux")]
 fn acl_of(path: &Path) -> Option<Vec<u8>> {
-    // Attributes have 64 KiB at most.
+    // Linux limits attributes to 64 KiB.
     let mut list = vec![0; 1 << 16];
     let length = rustix::fs::getxattr(path, ACL, &mut list[..]).ok()?;
     list.truncate(length);
@@ -175,8 +175,8 @@ fn acl_of(_: &Path) -> Option<Vec<u8>> {
     None
 }
 
-/// Gives a file this list of permissions, or none, also if its folder has one for new files. Returns
-/// whether it has the list.
+/// Sets the ACL of a file, or removes the one that it got from its directory. Returns whether the
+/// file has this ACL now.
 #[cfg(target_os = "linux")]
 fn set_acl(file: &File, acl: Option<Vec<u8>>) -> io::Result<bool> {
     use rustix::fs::{XattrFlags, fgetxattr, fremovexattr, fsetxattr};
@@ -185,7 +185,7 @@ fn set_acl(file: &File, acl: Option<Vec<u8>>) -> io::Result<bool> {
     if acl.is_some_and(|list| fsetxattr(file, ACL, &list, XattrFlags::empty()).is_ok()) {
         return Ok(true);
     }
-    // A list has more than a byte, so there is no room for it.
+    // An ACL does not fit into one byte: `RANGE` means that there is one.
     if matches!(fgetxattr(file, ACL, &mut [0_u8][..]), Ok(_) | Err(Errno::RANGE)) {
         fremovexattr(file, ACL)?;
     }
@@ -285,8 +285,8 @@ mod tests {
         assert_eq!(fs::read_dir(made.path()).unwrap().count(), 2);
     }
 
-    /// A list by which the owner may read and write, a user has other permissions, and the group and all
-    /// others have these.
+    /// Encodes an ACL: read and write for the owner, and these permissions for a user, the group and
+    /// others.
     #[cfg(target_os = "linux")]
     fn list(user: u16, group: u16, others: u16) -> Vec<u8> {
         let mut list = 2_u32.to_le_bytes().to_vec();

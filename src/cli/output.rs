@@ -302,7 +302,7 @@ pub(crate) fn unwritten(path: &Path) -> String {
     }
 }
 
-/// Says which folder is missing, if that is why a file cannot be created.
+/// Adds the missing directory to the error of a file that cannot be created.
 fn without_folder(error: io::Error, path: &Path) -> io::Error {
     let folder = folder_of(path);
     if error.kind() != io::ErrorKind::NotFound || folder.exists() {
@@ -312,8 +312,8 @@ fn without_folder(error: io::Error, path: &Path) -> io::Error {
     io::Error::new(error.kind(), reason)
 }
 
-/// Opens something that is no new file. A named pipe that nothing reads is waited for, as other
-/// programs do, but only until the flag is set.
+/// Opens an existing device, named pipe or open file. Waits for the reader of a named pipe until
+/// `stop` is set.
 fn open_read(options: &OpenOptions, path: &Path, stop: &StopFlag) -> io::Result<File> {
     #[cfg(unix)]
     {
@@ -335,7 +335,7 @@ fn open_read(options: &OpenOptions, path: &Path, stop: &StopFlag) -> io::Result<
                         return Err(io::Error::new(io::ErrorKind::Interrupted, reason));
                     }
                     Err(_) => thread::sleep(A_WHILE),
-                    // Its name may be that of a file by now, in which nothing is to be written.
+                    // Another file may have taken the name: never write into it.
                     Ok(other) if !other.metadata()?.file_type().is_fifo() => {
                         return Err(io::Error::other("it was a pipe and is another file now"));
                     }
@@ -521,8 +521,8 @@ fn is_open_file(path: &Path) -> bool {
     fs::canonicalize(folder_of(path)).is_ok_and(|folder| folder.starts_with("/proc"))
 }
 
-/// Returns whether results of this name are written where they go while they are made: to standard
-/// output, a device or an open file. A file that is replaced stays whole until the end.
+/// Returns whether results go directly to their destination (standard output, a device or an open
+/// file), and not into a new file that replaces the old one at the end.
 pub(crate) fn is_written_at_once(path: &Path) -> bool {
     is_standard_output(path) || is_special(&destination(path)).is_some()
 }

@@ -416,7 +416,7 @@ impl Run {
         }
     }
 
-    /// Says what was found about the inputs, once.
+    /// Reports the remarks on inputs, once.
     pub(crate) fn say_remarks(&mut self) {
         for remark in std::mem::take(&mut self.remarks) {
             self.remark(remark);
@@ -511,8 +511,8 @@ pub(crate) const PARTIAL: &str = "the results hold what was read until then";
 /// Context of an error while results are written.
 pub(crate) const UNWRITTEN: &str = "cannot write the results";
 
-/// Returns the first error of several results, all of which were attempted: one that cannot be
-/// written takes no other with it. Says the other errors.
+/// Returns the first error of results that were all attempted, so that one failure does not lose the
+/// others. Reports the further errors.
 pub(super) fn all_written(results: impl IntoIterator<Item = Result<()>>) -> Result<()> {
     let is_closed = |error: &anyhow::Error| is_caused_by(error, io::ErrorKind::BrokenPipe);
     let mut errors: Vec<_> = results.into_iter().filter_map(Result::err).collect();

@@ -21,7 +21,7 @@ pub(crate) enum FileId {
     /// Device and inode of a file that exists.
     #[cfg(unix)]
     There(u64, u64),
-    /// A block device, under any of its names.
+    /// The number of a block device.
     #[cfg(unix)]
     Device(u64),
     /// Device and inode of the folder of a file that does not exist yet, and its name there.
@@ -102,9 +102,9 @@ pub(crate) fn is_redirected_to_file() -> bool {
     output.is_some_and(|output| output != FileId::Standard)
 }
 
-/// Refuses standard output that was redirected to a file among those of an index.
+/// Refuses standard output that is redirected into a directory of an index.
 pub(crate) fn check_redirection() -> Result<(), UsageError> {
-    // Other systems do not tell the name.
+    // Only Linux tells the name of an open file.
     #[cfg(target_os = "linux")]
     if is_redirected_to_file()
         && let Ok(path) = fs::read_link("/proc/self/fd/1")
@@ -152,7 +152,7 @@ pub(crate) fn keep_apart<'a>(
                     path.shown()
                 )));
             }
-            // A report leaves standard output to a capture that goes there.
+            // A report goes to standard error if a capture takes standard output.
             if given.is_none() && (id == FileId::Standard || takes_standard_output) {
                 continue;
             }
@@ -180,7 +180,7 @@ pub(crate) fn keep_apart<'a>(
 /// The options that name captures to write.
 const CAPTURES: [&str; 3] = ["-w", "--write", "--dropped"];
 
-/// Returns the folder of a file, or the one in which its folder will be made.
+/// Returns the closest existing directory above a path.
 fn folder_there(path: &Path) -> Option<PathBuf> {
     let mut folders = folder_of(path).ancestors();
     folders.find_map(|folder| {
@@ -219,7 +219,7 @@ pub(crate) fn within_index(name: &str, path: &Path) -> UsageError {
 mod tests {
     use super::*;
 
-    /// Where a machine has block devices, one is the same file under each of its names.
+    /// Tests nothing on a machine without block devices.
     #[test]
     fn a_block_device_is_a_file() {
         let all = fs::read_dir("/dev").unwrap().flatten().map(|entry| entry.path());

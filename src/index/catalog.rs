@@ -260,8 +260,8 @@ pub struct CaptureEntry {
 }
 
 impl CaptureEntry {
-    /// Whether a file as long as the capture is the capture under another name: it has its content,
-    /// and what is at the path that was indexed, if anything, has not.
+    /// Whether `file` has the content of the capture and the indexed path has not: the capture was
+    /// renamed. Reads files of the capture's length.
     pub(crate) fn was_moved_to(&self, file: &Path) -> bool {
         let has_content = |path: &Path| {
             let is_as_long = |data: fs::Metadata| data.is_file() && data.len() == self.bytes;

@@ -69,8 +69,8 @@ impl NewFiles {
         Self { paths: Vec::new(), journal: Some(journal), is_left: false, locks }
     }
 
-    /// Checks that nobody else can be writing. Once a lock was deleted, or its folder moved, files of
-    /// these names may be those of another writer or of another index.
+    /// Checks that this writer still holds all locks. If a lock was deleted or its folder moved, files
+    /// of these names may belong to another writer or index.
     pub(super) fn check_locks(&self) -> Result<(), IndexError> {
         self.locks.iter().try_for_each(Lock::check)
     }
@@ -190,14 +190,14 @@ pub(super) fn create(path: &Path) -> io::Result<File> {
     File::create_new(path)
 }
 
-/// Makes a folder and the missing ones above it, and waits until their names are on the disk.
+/// Makes a folder and its missing parents, and syncs their names to the disk.
 pub(super) fn create_folder(folder: &Path) -> Result<(), IndexError> {
     let is_new = |folder: &&Path| !folder.as_os_str().is_empty() && !folder.exists();
     let new: Vec<&Path> = folder.ancestors().take_while(is_new).collect();
     fs::create_dir_all(folder).map_err(IndexError::io(folder))?;
     new.iter().filter_map(|new| new.parent()).try_for_each(|above| {
         let above = if above.as_os_str().is_empty() { Path::new(".") } else { above };
-        // A folder in which one may write, but not list, cannot be opened.
+        // A folder with write but no read permission cannot be opened to sync it.
         let refused = File::open(above).err().map(|error| error.kind());
         if refused == Some(ErrorKind::PermissionDenied) { Ok(()) } else { sync_folder(above) }
     })
@@ -369,7 +369,7 @@ impl FileState {
         Self::of(path).is_none_or(|now| now.length < self.length || self.is_other(now))
     }
 
-    /// Whether what is at the path now has other bytes than then, or more.
+    /// Whether the file at the path has changed since, or has grown.
     pub(super) fn is_replaced(self, path: &Path) -> bool {
         Self::of(path).is_some_and(|now| now.length != self.length || self.is_other(now))
     }

@@ -174,7 +174,7 @@ pub fn extract<W: Write + Send + 'static>(
     let (out, packets) = extraction.write(&sources, out, plan.format, plan.anonymizer)?;
     let interrupted = plan.stop.is_set();
     let extracted = Extracted { packets, logs: extraction.logs, interrupted, nothing_read };
-    // The digests were of bytes that were read before the packets were.
+    // Captures may change between the check of their digests and the reading of packets.
     let replaced = states.into_iter().filter(|(path, state)| state.is_replaced(path));
     problems.extend(replaced.map(|(path, _)| {
         format!(

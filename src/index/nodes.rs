@@ -27,8 +27,8 @@ pub(super) fn confirm(catalog: &mut Catalog) -> Result<(), IndexError> {
     Ok(())
 }
 
-/// Returns what keeps a writer from the nodes, and what kept the reader of this catalogue from them
-/// and has passed since; a sentence each.
+/// Returns a sentence for each problem with a node: those of now, and those that the reader of this
+/// catalogue met.
 pub(super) fn problems(used: &Catalog) -> Result<Vec<String>, IndexError> {
     let archive = fs::canonicalize(&used.archive).map_err(IndexError::io(&used.archive))?;
     // A writer that commits meanwhile replaces the catalogue and the marks.
@@ -210,7 +210,7 @@ fn is_one_folder(one: &Path, other: &Path) -> bool {
     one == other || id(one).zip(id(other)).is_some_and(|(one, other)| one == other)
 }
 
-/// Refuses a node's folder that is that of another node, or that one of the two is inside.
+/// Refuses a node's folder that is the same as another node's, inside it, or around it.
 fn check_apart(
     folder: &Path,
     mut others: impl Iterator<Item = PathBuf>,
@@ -220,13 +220,13 @@ fn check_apart(
     let Some(other) = others.find(|other| is_in(folder, other) || is_in(other, folder)) else {
         return Ok(());
     };
-    let (named, reason) = (named.shown(), "each node has a folder of its own");
+    let named = named.shown();
     Err(IndexError::Plan(if is_one_folder(folder, &other) {
-        format!("{named}: this folder is named twice; {reason}")
+        format!("{named}: this folder is named twice; name another one for each node")
     } else {
         let other = other.shown();
         format!(
-            "{named}: of this folder and {other} one is in the other; {reason}, in no other node"
+            "{named} and {other}: one of these folders is inside the other; name folders that are not"
         )
     }))
 }

@@ -44,7 +44,7 @@ pub trait HitSink {
 pub struct Explained {
     /// Nodes.
     pub nodes: u64,
-    /// Nodes that are away, so that nothing in them was searched.
+    /// Nodes that could not be reached, so that nothing in them was searched.
     pub nodes_away: u64,
     /// Nodes whose global filters have no values of the query.
     pub nodes_ruled_out: u64,

@@ -268,7 +268,7 @@ fn no_node_is_inside_another_one() {
         let nodes = [one, other].map(|name| root.join(name).display().to_string()).join(",");
         let run = index("build", &[&b, Path::new("--nodes"), Path::new(&nodes), &capture]);
         assert_eq!(run.code, Some(2), "{}", run.err);
-        assert!(run.sentence().contains("one is in the other"), "{}", run.err);
+        assert!(run.sentence().contains("one of these folders is inside the other"), "{}", run.err);
         assert!(!b.exists() && !root.join("k").exists());
     }
     // Nor is one that was moved.

@@ -105,12 +105,9 @@ fn spare_index(
     };
     let folders = folders_of(archive, &catalog);
     if is_redirected_to_file() {
-        // The command line does not say where standard output goes; Linux does.
         keep_apart([("--output", None)], &[archive.to_owned()])?;
+        // Linux tells the name of the file.
         let place = fs::read_link("/proc/self/fd/1").unwrap_or_default();
-        if folders.iter().any(|folder| place.starts_with(folder)) {
-            bail!(within_index("standard output", &place));
-        }
         spare_moved("standard output", &place, &captures)?;
     }
     let paths: Vec<PathBuf> = captures.iter().map(|entry| entry.path.clone()).collect();
@@ -128,7 +125,7 @@ fn spare_index(
     Ok(())
 }
 
-/// Checks that a result does not go to an indexed capture that was renamed.
+/// Refuses a result that would replace an indexed capture under a new name.
 fn spare_moved(name: &str, path: &Path, captures: &[CaptureEntry]) -> Result<(), UsageError> {
     let length = fs::metadata(path).ok().filter(fs::Metadata::is_file).map(|data| data.len());
     let mut as_long = captures.iter().filter(|entry| Some(entry.bytes) == length);

@@ -185,7 +185,7 @@ pub(super) fn run(args: &SearchArgs, run: &mut Run) -> Result<Outcome> {
     run.set_interrupted(explanation.interrupted);
     run.add_problems(explanation.problems.clone());
     let Noting { report, captures, .. } = noting;
-    // As for a count of which no input can be opened, results that are there stay.
+    // Like a count that can open no input: keep older results.
     if explanation.nodes > 0 && explanation.nodes_away == explanation.nodes {
         run.report_all(Vec::<String>::new());
         return Ok(run.finish(PARTIAL));
@@ -266,7 +266,7 @@ fn write(
     if extracted.interrupted {
         return Ok(true);
     }
-    // If the captures are away or the index is damaged, an earlier result is worth more.
+    // Keep an older result if the captures are away or the index is damaged.
     if extracted.nothing_read || (captures.is_empty() && run.has_problems()) {
         problems.push(format!(
             "{}: no packets were written to this file, because no capture with answers could be read",

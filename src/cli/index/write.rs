@@ -108,8 +108,8 @@ struct CapturesArgs {
 }
 
 impl CapturesArgs {
-    /// Finds the captures. Those in directories of an index are left out, and that is an error unless
-    /// it is the index to which they are added and a directory around it was named.
+    /// Finds the captures, and leaves out those inside an index. This is a problem, or only a remark
+    /// if it is the index that is written and the user named a directory around it.
     fn find(&self, archive: &Path, quiet: QuietArgs) -> Result<Inputs, UsageError> {
         if self.captures.iter().any(|path| is_standard(path)) {
             return Err(UsageError::new(
@@ -278,7 +278,8 @@ pub(super) fn build(args: &BuildArgs, run: &mut Run) -> Result<Outcome> {
     filled
 }
 
-/// Returns the error of an index that was not made. It has the problem, if there is one alone.
+/// Returns the error for an index that was not built. A single problem is part of the sentence;
+/// several are reported first.
 fn not_made(run: &mut Run, problems: Vec<String>) -> anyhow::Error {
     let problems = run.take_problems(problems);
     if let [problem] = &problems[..] {

@@ -119,7 +119,8 @@ impl ShardSpec {
     }
 }
 
-/// Most bytes of first sightings that the whole is given at once, and their share of the exact set's limit.
+/// Bytes of keys that wait before they are inserted into the whole, and their largest share of the
+/// exact set's limit.
 const FIRSTS_BYTES: usize = 256 << 10;
 const FIRSTS_SHARE: u64 = 64;
 
@@ -131,8 +132,8 @@ pub(crate) struct Shard {
     window: Option<ShardWindow>,
     whole: Option<Whole>,
     sightings: Vec<Sighting>,
-    /// Elements that were new to the exact set of a slice, which the whole does not have yet, and the
-    /// slot of each run of them. Many at once meet the same pages of the whole's large table.
+    /// First sightings of slices that are not yet in the whole, and the slot of each run of them.
+    /// Inserted together, they share the pages of the whole's large table.
     firsts: Keys,
     runs: Vec<(usize, Range<usize>)>,
     /// The values of a combination.
@@ -269,7 +270,7 @@ impl Shard {
                 whole.lose();
             }
         }
-        // The exact set tells what is new until it is full.
+        // Until the exact set is full, its first sightings are enough.
         let is_told = slice.exact.as_ref().is_some_and(|exact| exact.distinct().is_some());
         if let Some(journal) = journal.filter(|_| !is_told) {
             journal.add(elements, &self.sightings, spec.kind.arity());
@@ -288,7 +289,7 @@ impl Shard {
         }
     }
 
-    /// Gives the whole what was new to slices.
+    /// Inserts the waiting first sightings of slices into the whole.
     fn pass_on(&mut self) {
         for (slot, run) in self.runs.drain(..) {
             if let (Some(whole), Some(slice)) = (&mut self.whole, &mut self.slices[slot]) {
@@ -391,18 +392,18 @@ impl Shard {
     }
 }
 
-/// The elements of a slice without repeats, or but for most of them: counted once more, they give
-/// the same answer.
+/// The elements that count a slice again with the same result: its first sightings while the exact
+/// set knows them, otherwise all elements without most repeats.
 #[derive(Debug)]
 struct ShardJournal {
-    /// `None` once there are too many.
+    /// `None` beyond `MOST_BYTES`.
     elements: Option<ElementColumns>,
-    /// Where no exact set tells what is new: elements that came a short while ago, by a few bits of
-    /// their digests. Others are noted also if the filter calls them repeats: they may be new.
+    /// Recent elements, by some bits of their digests; used without an exact set. Other elements are
+    /// noted even if the filter calls them repeats, because they may be new.
     lately: Vec<Digest>,
 }
 
-/// Bytes of the elements of a slice that a shard notes.
+/// Bytes of elements that a shard notes of one slice.
 const MOST_BYTES: usize = 16 << 20;
 
 /// Binary logarithm of the elements that are remembered.
@@ -572,7 +573,7 @@ mod tests {
         assert!(noted(None, 20_000, 10).is_some_and(|noted| (20_000..=200_000).contains(&noted)));
         assert_eq!(noted(None, 20_000, 100), None);
         assert_eq!(noted(Some(1 << 30), 2_000_000, 1), None);
-        // A set that is full tells nothing any more.
+        // With a full exact set, repeats are noted.
         assert!(noted(Some(1 << 16), 20_000, 10).is_some_and(|noted| noted >= 20_000));
     }
 }
