@@ -3,7 +3,7 @@
 use super::divided::{DividedPlan, DividedRun, refuse};
 use super::options::{
     DnsPortArgs, ExactArgs, FormatArgs, InputArgs, LiveArgs, OutputArgs, RowsArgs, SeedArgs,
-    SliceArgs, SpeechArgs, ThreadArgs, by_name,
+    SliceArgs, SpeechArgs, ThreadArgs, by_name, elements,
 };
 use super::page::PageArgs;
 use super::run::{PARTIAL, Run, UNWRITTEN, all_written};
@@ -12,8 +12,9 @@ use super::units::{in_short, parse_count, parse_size, with_values};
 use super::{Outcome, UsageError};
 use anyhow::{Context, Result};
 use clap::Args;
+use flowsieve::elements::ElementKind;
 use flowsieve::report::{TopPage, TopReport, top_summary};
-use flowsieve::top::{Field, Question, RankBy, TopPlan, top};
+use flowsieve::top::{Question, RankBy, TopPlan, top};
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
@@ -76,17 +77,18 @@ pub(crate) struct TopArgs {
 struct QuestionArgs {
     /// Keys to rank, such as src, dst/24 or src,dst
     ///
-    /// Attributes are src, dst, src-port, dst-port, proto, domain and domain2, the registered
-    /// domain by the Public Suffix List. src/24 is a prefix of IPv4 addresses; for IPv6 it has
-    /// twice as many bits. Questions about domains are about DNS messages.
-    #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "src")]
-    by: Vec<Field>,
+    /// Fields are src, dst, src-port, dst-port, proto, vlan, domain and domain2, the registered
+    /// domain by the Public Suffix List; kinds of element, such as host-pair, stand for theirs.
+    /// src/24 is a prefix of IPv4 addresses; for IPv6 it has twice as many bits. Questions about
+    /// domains are about DNS messages.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "src", value_parser = elements(), hide_possible_values = true)]
+    by: Vec<ElementKind>,
 
     /// What is counted for each key, such as dst or dst-port
     ///
-    /// The same attributes as for --by. For ports, packets without ports do not count.
-    #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "dst")]
-    distinct: Vec<Field>,
+    /// The same names as for --by. For ports, packets without ports do not count.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "dst", value_parser = elements(), hide_possible_values = true)]
+    distinct: Vec<ElementKind>,
 
     /// Keys listed per slice at most [default: 20; with --min: all]
     ///
@@ -166,7 +168,9 @@ impl TopArgs {
         self.format.check(&self.output)?;
         self.page.check(self.output.path())?;
         let asked = &self.question;
-        let question = Question::new(asked.by.clone(), asked.distinct.clone());
+        let fields =
+            |kinds: &[ElementKind]| kinds.iter().flat_map(|kind| kind.fields().to_vec()).collect();
+        let question = Question::new(fields(&asked.by), fields(&asked.distinct));
         let question = question.map_err(UsageError::new)?;
         let about_dns = asked.queries_only || !asked.dns.dns_port.is_empty();
         UsageError::check(&[(

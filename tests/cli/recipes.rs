@@ -135,6 +135,8 @@ fn an_element_kind_is_added_in_one_place() {
     knows_with(&["compare", trace, "--memory", "1KiB"], "services");
     knows_with(&["export", trace, "--format", "csv"], "dst_port");
     knows_with(&["plan", "--expect", "1000"], "toy-service");
+    let top = ["top", trace, "--by", "toy-service", "--distinct", "src", "--min", "1"];
+    knows(&[&top[..], &["--format", "json"]].concat(), r#""by":"proto,dst-port""#);
 }
 
 /// A command is its file, a line among the modules, a variant and its line where commands are run;
@@ -187,8 +189,10 @@ fn an_option_of_all_commands_is_added_in_the_places_that_its_recipe_names() {
         let least = document["parameters"]["toy_least"].as_u64();
         (least, document["totals"]["packets"].as_u64().unwrap())
     };
-    for command in ["count", "top", "flows", "export"] {
-        let args = [command, trace, "--format", "json"];
+    let commands = ["count", "top", "flows", "export", "dedup --dry-run", "compare --memory 1KiB"];
+    for command in commands {
+        let words: Vec<&str> = command.split(' ').collect();
+        let args = [&words[..], &[trace, "--format", "json"]].concat();
         let (least, all) = packets(&args);
         assert_eq!((least, all), (Some(0), 8_000), "{command}");
         let (least, long) = packets(&[&args[..], &["--toy-least", "100"]].concat());

@@ -49,6 +49,14 @@ fn largest(pairs: impl Iterator<Item = (String, String)>) -> Vec<u64> {
 }
 
 #[test]
+fn a_kind_of_element_stands_for_its_fields() {
+    let by = |names: &str| document(&["--by", names, "--distinct", "dst-port", CAPTURE]);
+    let fields = by("src,dst");
+    assert_eq!(fields["parameters"]["by"], "src,dst");
+    assert_eq!(by("host-pair"), fields);
+}
+
+#[test]
 fn exact_numbers_are_those_of_the_flows() {
     for capture in [CAPTURE, "traces/netns-dns.pcap", "traces/netns-web-loss.pcap"] {
         let flows = flows(capture);

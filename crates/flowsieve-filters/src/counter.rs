@@ -164,9 +164,9 @@ impl Counter {
     /// Whether the counter is full: it notices too few new elements for its count to have an upper
     /// bound, or less than one in a hundred if it has no estimate. Then its raw count says nothing.
     ///
-    /// `first` is how many elements it called new: while they are few for its memory, nothing is
-    /// counted.
-    pub fn is_saturated(&self, spec: &CounterSpec, first: u64) -> bool {
+    /// `distinct` is its count, if it has one, and `first` how many elements it called new: while
+    /// they are few for its memory, nothing is counted.
+    pub fn is_saturated(&self, spec: &CounterSpec, distinct: Option<Estimate>, first: u64) -> bool {
         /// No element sets more than a quarter of this many bits.
         const BYTES_A_FIRST: u64 = 16;
         let (Self::Filter(filter), Some(parameters)) = (self, spec.filter()) else {
@@ -176,7 +176,7 @@ impl Counter {
         let whole_only = parameters.shape().stored.is_empty();
         let is_raw = whole_only && !parameters.counts_distinct();
         let has_room = is_raw && first.saturating_mul(BYTES_A_FIRST) < parameters.memory_bytes();
-        !has_room && parameters.is_full(filter.distinct(), || filter.stats())
+        !has_room && parameters.is_full(distinct, || filter.stats())
     }
 
     /// Clears it.

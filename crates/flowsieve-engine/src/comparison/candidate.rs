@@ -249,10 +249,11 @@ impl Candidate {
             });
             expected.sum()
         };
+        let distinct = self.counter.distinct();
         let tally = CandidateTally {
             first: self.spec.filter().map(|_| self.first),
-            estimate: self.counter.distinct().map(|estimate| estimate.distinct),
-            is_saturated: self.counter.is_saturated(&self.spec, self.first),
+            estimate: distinct.map(|estimate| estimate.distinct),
+            is_saturated: self.counter.is_saturated(&self.spec, distinct, self.first),
             memory_bytes: self.counter.memory_bytes(),
             positives: sets.iter().map(|set| positives(&self.counter, set, full)).collect(),
             predicted: sets.iter().map(predicted).collect(),

@@ -347,17 +347,15 @@ impl Shard {
                 })
             })
             .collect();
+        let counter = slice.counter.as_ref().zip(self.spec.counter.as_ref());
         let mut tally = ShardTally {
             first: empty.first.map(|_| slice.first),
             estimate,
             exact,
             exact_over_limit: slice.exact.is_some() && exact.is_none(),
             false_repeats: slice.false_repeats,
-            saturated: slice
-                .counter
-                .as_ref()
-                .zip(self.spec.counter.as_ref())
-                .is_some_and(|(counter, spec)| counter.is_saturated(spec, slice.first)),
+            saturated: counter
+                .is_some_and(|(counter, spec)| counter.is_saturated(spec, estimate, slice.first)),
             combinations,
             new,
             moved,
@@ -411,16 +409,14 @@ const LATELY_BITS: u32 = 12;
 
 impl Default for ShardJournal {
     fn default() -> Self {
-        Self {
-            elements: Some(ElementColumns::default()),
-            lately: vec![Digest::from_value(0); 1 << LATELY_BITS],
-        }
+        Self { elements: Some(ElementColumns::default()), lately: Vec::new() }
     }
 }
 
 impl ShardJournal {
     /// Notes elements; `sightings` is what a filter said of each, if there is one.
     fn add(&mut self, elements: &ElementColumns, sightings: &[Sighting], arity: usize) {
+        self.lately.resize(1 << LATELY_BITS, Digest::from_value(0));
         for (number, &digest) in elements.digests.iter().enumerate() {
             let place = digest.value() & ((1 << LATELY_BITS) - 1);
             let before = std::mem::replace(&mut self.lately[place as usize], digest);
@@ -438,7 +434,7 @@ impl ShardJournal {
     }
 
     fn take(&mut self) -> Option<ElementColumns> {
-        self.lately.fill(Digest::from_value(0));
+        self.lately.clear();
         self.elements.replace(ElementColumns::default())
     }
 }

@@ -22,6 +22,8 @@ pub(super) fn chances_of_some(array: &LineArray, probes: u32) -> Chances {
     let shape = array.shape();
     let every = shape.lines.div_ceil(LOOKED_AT);
     let some = (0..shape.lines).step_by(every as usize).map(|line| array.line(line));
+    // Empty lines have no full places.
+    let some = some.filter(|line| *line != Line::default());
     let of_share = |share: u32| {
         let full: u128 =
             some.clone().map(|line| u128::from(full_places(&ones(&line), share))).sum();

@@ -121,10 +121,15 @@ impl HalvingLines {
     pub(crate) fn new(shape: impl Into<LineShape>, probes: u32) -> Self {
         let array = LineArray::new(shape);
         let shape = array.shape();
-        let places = u128::from(shape.lines) * u128::from(shape.places(probes));
-        let clear = if shape.is_of_cache() { 0 } else { places };
+        let clear = Self::clear_at_first(shape, probes);
         let counter = LineCounter::empty(probes);
         Self { array, counter, stage: 0, highest: u64::MAX, ones: 0, clear, limit: ONE }
+    }
+
+    /// Returns `clear` of empty lines.
+    fn clear_at_first(shape: LineShape, probes: u32) -> u128 {
+        let places = u128::from(shape.lines) * u128::from(shape.places(probes));
+        if shape.is_of_cache() { 0 } else { places }
     }
 
     const fn shape(&self) -> LineShape {
@@ -233,17 +238,12 @@ impl HalvingLines {
 
     /// Clears it.
     pub(crate) fn clear(&mut self) {
-        if !self.is_empty() {
+        if self.stage > 0 || self.ones > 0 {
             self.array.clear();
         }
         self.counter.clear();
-        (self.stage, self.limit) = (0, ONE);
-        self.count_anew();
-    }
-
-    /// Whether nothing was ever counted.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.counter.count().is_none_or(DistinctCounter::is_empty)
+        (self.stage, self.highest, self.ones, self.limit) = (0, u64::MAX, 0, ONE);
+        self.clear = Self::clear_at_first(self.shape(), self.probes());
     }
 
     /// Elements seen, unless others came in all at once.
