@@ -54,8 +54,11 @@ impl Inputs {
 
     fn walk(&mut self, directory: &Path, named: &[PathBuf], format: InputFormat) {
         let entries = fs::read_dir(directory).and_then(Iterator::collect::<Result<Vec<_>, _>>);
+        // An index has many files, which come and go: only what is named like a capture is an input.
+        let is_index = index_around(directory).is_some();
         let mut entries = match entries {
             Ok(entries) => entries,
+            Err(_) if is_index => return,
             Err(error) => {
                 let what =
                     format!("this directory cannot be listed ({error}); its captures are left out");
@@ -68,15 +71,15 @@ impl Inputs {
             // Links to directories are not followed: they may lead in circles. Only regular files
             // are looked into: reading from a device or a pipe may never end.
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                // The records of an index tell of captures; they are not input as well.
-                if index_around(&path).is_none_or(|index| index != path) {
-                    self.walk(&path, named, format);
-                }
+                self.walk(&path, named, format);
+                continue;
+            }
+            let is_named = format != InputFormat::Tsh && is_named_capture(&path);
+            if is_index && !is_named {
                 continue;
             }
             let data = fs::metadata(&path);
             let is_file = data.as_ref().is_ok_and(fs::Metadata::is_file);
-            let is_named = format != InputFormat::Tsh && is_named_capture(&path);
             // A file that cannot be read or reached, or is not what its name says, and a link that
             // leads nowhere, are kept: opening them says why.
             let is_input = if is_file {

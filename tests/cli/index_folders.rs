@@ -167,6 +167,15 @@ fn captures_in_a_folder_of_another_index_are_named() {
     let told = format!("{}: this is in the directory of an index", out.join("disk").display());
     assert_eq!(run.err.matches(&told).count(), 1, "{}", run.err);
     assert!(run.err.contains("1 capture indexed"), "{}", run.err);
+    // So are captures in the directory of the other index itself.
+    let inside = new.join("mine");
+    fs::create_dir(&inside).unwrap();
+    fs::copy(out.join("other.pcap"), inside.join("copy.pcap")).unwrap();
+    let run = index("build", &[&root.join("newer"), &root]);
+    assert_eq!(run.code, Some(1), "{}", run.err);
+    let told = format!("{}: this is in the directory of an index", inside.display());
+    assert_eq!(run.err.matches(&told).count(), 1, "{}", run.err);
+    fs::remove_dir_all(&inside).unwrap();
     // Of the index itself this is a remark.
     fs::create_dir(new.join("node/mine")).unwrap();
     fs::copy(out.join("other.pcap"), new.join("node/mine/copy.pcap")).unwrap();
