@@ -117,15 +117,11 @@ fn unfollowed(path: &Path, named: &[PathBuf]) -> Option<String> {
 /// Returns a remark on each file that is named twice, and on each that is named together with a
 /// compressed file of the same name.
 pub(crate) fn twice(files: &[PathBuf]) -> Vec<String> {
-    // Addresses of other file systems, which machines of a cluster read, are known by their names.
-    let is_address = |path: &Path| path.to_string_lossy().contains("://");
-    let mut seen: HashMap<Result<FileId, &Path>, &Path> = HashMap::new();
+    let mut seen: HashMap<FileId, &Path> = HashMap::new();
     let mut remarks = Vec::new();
     let names: HashSet<&Path> = files.iter().map(PathBuf::as_path).collect();
     for path in files {
-        let id = FileId::of_input(path)
-            .map(Ok)
-            .or_else(|| is_address(path).then_some(Err(path.as_path())));
+        let id = FileId::of_input(path);
         if let Some(other) = id.and_then(|id| seen.insert(id, path)) {
             let (path_named, path) = (path.as_path(), path.shown());
             remarks.push(if other == path_named {
