@@ -230,7 +230,18 @@ fn a_search_that_can_read_nothing_replaces_no_result() {
     }
     let run = search();
     assert_eq!(run.code, Some(1), "{}", run.err);
-    assert!(run.err.contains(told) && kept()[0] == before[0], "{}", run.err);
+    assert!(run.err.contains(told) && kept() == before, "{}", run.err);
+    assert!(run.err.contains("answers.csv: not written"), "{}", run.err);
+    // Its mark alone is there.
+    for entry in fs::read_dir(&node).unwrap().map(|entry| entry.unwrap().path()) {
+        if entry.is_dir() {
+            fs::remove_dir_all(entry).unwrap();
+        } else if !entry.ends_with("node.json") {
+            fs::remove_file(entry).unwrap();
+        }
+    }
+    let run = search();
+    assert!(run.code == Some(1) && kept() == before, "{}", run.err);
 }
 
 /// Its only copy was replaced.
@@ -298,7 +309,10 @@ fn standard_output_goes_to_no_file_of_a_node() {
     let (a, node) = (root.join("A"), root.join("n1"));
     let inside = [".filter", ".filters", ".records.parquet", "node.json"];
     let inside = inside.map(|ending| find(&node, ending).unwrap());
-    for path in inside.into_iter().chain([node.join("new.txt"), a.join("new.txt")]) {
+    let elsewhere = root.join("elsewhere");
+    fs::hard_link(&inside[2], &elsewhere).unwrap();
+    let new = [node.join("new.txt"), a.join("new.txt"), elsewhere];
+    for path in inside.into_iter().chain(new) {
         let file = fs::File::options().create(true).append(true).open(&path).unwrap();
         let before = fs::read(&path).unwrap();
         for words in ["stats A", "verify A", "search A --host 10.0.0.2"] {
