@@ -473,7 +473,7 @@ impl FollowedFiles {
         left_out.sort();
         if let Some(first) = left_out.first() {
             self.remark(format!(
-                "{}: not read, because of a followed directory all directories, pipes, hidden files and files of interrupted runs are left out ({} here); name those that you want read",
+                "{}: not read; directories, pipes, hidden files and files of interrupted runs in a followed directory are left out ({} here); name those that you want read",
                 first.shown(),
                 left_out.len()
             ));
