@@ -402,11 +402,11 @@ impl Lock {
 
     /// Checks that nobody else can be writing, so that no commit or file of others is lost.
     pub(super) fn check(&self) -> Result<(), IndexError> {
+        if self.is_in_place().map_err(IndexError::io(&self.path))? {
+            return Ok(());
+        }
         let reason = "a lock of this index was deleted or its folder moved while it was written to, so what came after the last commit is not in it; run the command again";
-        let is_in_place = self.is_in_place().and_then(|is_in_place| {
-            if is_in_place { Ok(()) } else { Err(io::Error::other(reason)) }
-        });
-        is_in_place.map_err(IndexError::io(&self.path))
+        Err(IndexError::io(&self.path)(io::Error::other(reason)))
     }
 
     /// Whether the file still has its name. Who had it before may have deleted it, and then others
