@@ -598,18 +598,7 @@ impl FollowedFiles {
                     }
                 }
             }
-            _ if open.is_none() => {
-                // Of a file that was begun anew, what was not read by then is lost.
-                let of_file = self.known.iter().rfind(|known| known.id == entry.id);
-                let read = of_file.map(|known| known.progress.lock().raw);
-                self.note_readable(entry, read.unwrap_or(entry.version.length));
-                // Nothing was counted of a file that could not be opened before.
-                self.known.retain(|known| {
-                    known.id != entry.id
-                        || known.progress.lock().packets > 0
-                        || known.version.length > entry.version.length
-                });
-            }
+            _ if open.is_none() => self.note_begun(entry),
             _ => {}
         }
         let progress = SharedProgress::new(progress);
@@ -648,6 +637,20 @@ impl FollowedFiles {
     /// could not: then some are lost.
     fn note_readable(&mut self, entry: &Entry, bytes: u64) {
         self.unreadable.retain(|&(id, most, _)| id != entry.id || most > bytes);
+    }
+
+    /// Notes that a file is read from its beginning.
+    fn note_begun(&mut self, entry: &Entry) {
+        // If it was begun anew, what was not read by then is lost.
+        let of_file = self.known.iter().rfind(|known| known.id == entry.id);
+        let read = of_file.map(|known| known.progress.lock().raw);
+        self.note_readable(entry, read.unwrap_or(entry.version.length));
+        // Nothing was counted of a file that could not be opened before.
+        self.known.retain(|known| {
+            known.id != entry.id
+                || known.progress.lock().packets > 0
+                || known.version.length > entry.version.length
+        });
     }
 
     /// Whether nothing of a file is left to be read, by its version alone.
