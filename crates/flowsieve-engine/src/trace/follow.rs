@@ -827,7 +827,9 @@ mod tests {
             ring.end(1..=2, &[&format!("{name}: not read")]);
         }
         let ring = Followed::new();
-        names.into_iter().for_each(|name| leave(&ring, name));
+        for name in names {
+            leave(&ring, name);
+        }
         ring.end(1..=2, &["(4 here)"]);
     }
 
