@@ -219,7 +219,7 @@ impl Filter {
             io::Error::other("Python raised an exception")
         };
         // A reader of a named pipe may never come.
-        let is_ended = || Python::attach(|py| py.check_signals()).map_err(raise).is_err();
+        let is_ended = || Python::attach(|py| py.check_signals().map_err(raise)).is_err();
         // The filter is locked after that wait: its other users may hold Python's lock.
         let save = |mut out: &mut dyn Write| self.lock().map_err(raise)?.save(&mut out);
         let saved = py.detach(|| write_file(&path, &is_ended, save));
