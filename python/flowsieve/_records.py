@@ -108,7 +108,8 @@ class CountTotals:
     interrupted: bool
     """a signal ended the run before everything was read; the result covers what was read until then."""
     complete: bool
-    """all inputs were read to their ends; if not, the exit code is not 0."""
+    """all inputs were read to their ends; if not, the exit code is not 0, except for what a filter of `--continue`
+        lacks."""
     slices: int
     """slices reported."""
     empty_slices_omitted: int
@@ -202,7 +203,8 @@ class FlowsTotals:
     interrupted: bool
     """a signal ended the run before everything was read; the result covers what was read until then."""
     complete: bool
-    """all inputs were read to their ends; if not, the exit code is not 0."""
+    """all inputs were read to their ends; if not, the exit code is not 0, except for what a filter of `--continue`
+        lacks."""
     skipped: dict[str, Any]
     """skipped packets by [reason](#reasons-without-an-element)."""
 
@@ -262,7 +264,8 @@ class ExportTotals:
     interrupted: bool
     """a signal ended the run before everything was read; the result covers what was read until then."""
     complete: bool
-    """all inputs were read to their ends; if not, the exit code is not 0."""
+    """all inputs were read to their ends; if not, the exit code is not 0, except for what a filter of `--continue`
+        lacks."""
     skipped: dict[str, Any]
     """skipped packets by [reason](#reasons-without-an-element)."""
 
@@ -342,7 +345,8 @@ class DedupTotals:
     interrupted: bool
     """a signal ended the run before everything was read; the result covers what was read until then."""
     complete: bool
-    """all inputs were read to their ends; if not, the exit code is not 0."""
+    """all inputs were read to their ends; if not, the exit code is not 0, except for what a filter of `--continue`
+        lacks."""
     outside_slices: int
     """packets beyond 65,536 slices."""
     left_early: int
@@ -542,7 +546,8 @@ class TopTotals:
     interrupted: bool
     """a signal ended the run before everything was read; the result covers what was read until then."""
     complete: bool
-    """all inputs were read to their ends; if not, the exit code is not 0."""
+    """all inputs were read to their ends; if not, the exit code is not 0, except for what a filter of `--continue`
+        lacks."""
     slices: int
     """slices with packets."""
     keys: int

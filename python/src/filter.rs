@@ -14,9 +14,10 @@ use flowsieve::hashing::{Digest, Digester};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::fmt::Display;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
-use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -212,11 +213,21 @@ impl Filter {
 
     /// Saves the filter, whole or not at all.
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
-        py.detach(|| {
-            let filter = self.lock()?;
-            let written = write_file(&path, |mut out| filter.save(&mut out));
-            written.map_err(|error| of_file(&path, format!("the filter cannot be saved: {error}")))
-        })
+        let raised = OnceLock::new();
+        let raise = |error| {
+            let _ = raised.set(error);
+            io::Error::other("Python raised an exception")
+        };
+        // A reader of a named pipe may never come.
+        let is_ended = || Python::attach(|py| py.check_signals().map_err(raise)).is_err();
+        // The filter is locked after that wait: its other users may hold Python's lock.
+        let save = |mut out: &mut dyn Write| self.lock().map_err(raise)?.save(&mut out);
+        let saved = py.detach(|| write_file(&path, &is_ended, save));
+        match raised.into_inner() {
+            Some(error) => Err(error),
+            None => saved
+                .map_err(|error| of_file(&path, format!("the filter cannot be saved: {error}"))),
+        }
     }
 
     /// Inserts elements.

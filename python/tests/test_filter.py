@@ -5,6 +5,7 @@ import ipaddress
 import os
 import pathlib
 import pickle
+import signal
 import stat
 import subprocess
 import sys
@@ -245,6 +246,14 @@ def test_a_save_leaves_links_pipes_and_devices_what_they_are(saved, tmp_path):
         made.save(pipe)
         assert content.result() == path.read_bytes()
     assert pipe.is_fifo()
+    # Nothing reads it again, and the user does not wait for ever.
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    signal.setitimer(signal.ITIMER_REAL, 0.3)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            made.save(pipe)
+    finally:
+        signal.signal(signal.SIGALRM, before)
     if os.getuid() == 0:
         device = tmp_path / "null"
         try:

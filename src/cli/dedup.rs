@@ -6,7 +6,7 @@ use super::options::{
     one_of,
 };
 use super::output::{Output, Partials, unwritten};
-use super::run::{PARTIAL, Run};
+use super::run::{PARTIAL, Run, all_written};
 use super::same_file::keep_apart;
 use super::units::{
     in_short, parse_count, parse_duration_ns, parse_size, parse_width_ns, with_values,
@@ -210,12 +210,13 @@ pub(crate) fn run(args: &DedupArgs, run: &mut Run) -> Result<Outcome> {
     for log in summary.inputs.iter_mut().filter(|input| input.is_log) {
         log.error.get_or_insert(no_packets(&log.path));
     }
-    let written = files.finish(run, writers)?;
+    let mut written = Written::default();
+    let captures = files.finish(run, writers).map(|all| written = all);
     let report = DedupReport { plan: &plan, summary: &summary, anonymized: key.is_some() };
     let style = output.style(args.rows.shown());
     let reported = report.write(args.format.format, style, &mut output);
     let reported = reported.map(|()| output).context("cannot write the summary");
-    args.output.finish(run, reported, || report.summary())?;
+    all_written([captures, args.output.finish(run, reported, || report.summary())])?;
     run.problems(&summary.inputs);
     run.note(files.losses(&written, single));
     run.say_notes();

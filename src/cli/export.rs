@@ -112,8 +112,8 @@ pub(crate) fn run(args: &ExportArgs, run: &mut Run) -> Result<Outcome> {
     };
     rows.begin(output).context(UNWRITTEN)?;
     let summary = run.read(&plan.trace.inputs, |watch| export(&plan, &mut rows, watch))?;
-    let report = rows.report.context(UNWRITTEN)?;
-    let written = report.finish(&summary).context(UNWRITTEN);
+    let report = rows.report.ok_or_else(|| io::ErrorKind::Other.into());
+    let written = report.and_then(|report| report.finish(&summary)).context(UNWRITTEN);
     args.output.finish(run, written, || export_summary(&rows.parameters, &summary))?;
     if !args.format.says_all() {
         run.note(export_shortcomings(&summary));

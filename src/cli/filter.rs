@@ -14,7 +14,7 @@ use flowsieve::elements::{ElementLabel, ElementQuery};
 use flowsieve::filters::saved::{SavedFilter, UnionError};
 use flowsieve::filters::{Estimate, Pattern, PatternAnswer};
 use flowsieve::hashing::Digester;
-use flowsieve::report::{AnswerReport, FilterInfo, OverlapReport, answer_summary};
+use flowsieve::report::{AnswerReport, FilterInfo, OverlapReport, Summary, answer_summary};
 use flowsieve::trace::{Stoppable, standard_input};
 use flowsieve_engine::internal::Shown;
 use std::io::{self, BufRead, BufReader, Read};
@@ -195,16 +195,19 @@ fn info(args: &InfoArgs, run: &mut Run) -> Result<Outcome> {
         }
     }
     let style = output.style(None);
-    let outcome = finish(run, info.write(args.format.format, style, output))?;
-    args.output.write_summary(run, || info.summary())?;
-    Ok(outcome)
+    let written = info.write(args.format.format, style, output);
+    finish(run, &args.output, written, || info.summary())
 }
 
 /// Puts results in place, which are partial if a signal has come.
-fn finish(run: &mut Run, written: io::Result<Output>) -> Result<Outcome> {
-    let output = written.context(UNWRITTEN)?;
+fn finish(
+    run: &mut Run,
+    output: &OutputArgs,
+    written: io::Result<Output>,
+    summary: impl FnOnce() -> Summary,
+) -> Result<Outcome> {
     run.set_interrupted(run.stop().is_set());
-    run.commit(output)?;
+    output.finish(run, written.context(UNWRITTEN), summary)?;
     Ok(run.finish(PARTIAL))
 }
 
@@ -308,9 +311,7 @@ fn query(args: &QueryArgs, run: &mut Run) -> Result<Outcome> {
         }
     }
     is_complete &= !run.stop().is_set() && !run.has_problems();
-    let outcome = finish(run, answers.finish(is_complete))?;
-    args.output.write_summary(run, || answer_summary(is_complete))?;
-    Ok(outcome)
+    finish(run, &args.output, answers.finish(is_complete), || answer_summary(is_complete))
 }
 
 fn say_incomplete(path: &Path, meaning: &str) {
@@ -318,6 +319,15 @@ fn say_incomplete(path: &Path, meaning: &str) {
         "flowsieve: {}: an input could not be read to its end when this filter was saved, so {meaning}",
         path.shown()
     ));
+}
+
+/// Returns whether a filter has all that was to be read; otherwise says what that means.
+fn has_all(path: &Path, filter: &SavedFilter, meaning: &str) -> bool {
+    let has_all = ElementLabel::parse(filter.label()).is_none_or(|label| label.is_complete);
+    if !has_all {
+        say_incomplete(path, meaning);
+    }
+    has_all
 }
 
 /// Unites a filter with another, whose elements may be of another range of time.
@@ -364,10 +374,7 @@ fn intersect(args: &IntersectArgs, run: &mut Run) -> Result<Outcome> {
     // A file may be replaced at any time, so each is read once.
     let [mut first, mut second] = [load(&args.first)?, load(&args.second)?];
     for (path, filter) in files.iter().zip([&first, &second]) {
-        if ElementLabel::parse(filter.label()).is_some_and(|label| !label.is_complete) {
-            is_complete = false;
-            say_incomplete(path, "the counts are of what was read");
-        }
+        is_complete &= has_all(path, filter, "the counts are of what was read");
     }
     unite_labels([&mut first, &mut second]);
     let named = || format!("{} and {}", args.first.shown(), args.second.shown());
@@ -387,9 +394,8 @@ fn intersect(args: &IntersectArgs, run: &mut Run) -> Result<Outcome> {
     })?;
     let report = OverlapReport::new(counts, is_complete);
     let style = output.style(None);
-    let outcome = finish(run, report.write(args.format.format, style, output))?;
-    args.output.write_summary(run, || report.summary())?;
-    Ok(outcome)
+    let written = report.write(args.format.format, style, output);
+    finish(run, &args.output, written, || report.summary())
 }
 
 /// Bytes of the longest line: more than any question has.
@@ -426,6 +432,11 @@ fn union(args: &UnionArgs, run: &mut Run) -> Result<Outcome> {
     keep_apart([("--output", Some(args.output.as_path()))], read)?;
     let replaced = Replaced::lock(&args.files, Some(&args.output))?;
     let (first, others) = args.files.split_first().expect("clap asks for two");
+    let load = |path: &Path| {
+        let filter = load(path)?;
+        has_all(path, &filter, "the union lacks what was not read");
+        Ok::<_, anyhow::Error>(filter)
+    };
     let mut united = load(first)?;
     for path in others {
         if run.stop().is_set() {

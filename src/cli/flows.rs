@@ -133,22 +133,23 @@ pub(crate) fn run(args: &FlowsArgs, run: &mut Run) -> Result<Outcome> {
     // In the order of their start the flows of a stream would come at its end only.
     let ends_flows =
         plan.trace.delay_ns.is_some() && plan.idle_ns.is_some() && args.number.is_none();
+    let mut handed = Ok(());
     let summary = if args.unique || (ends_flows && plan.trace.is_stream()) {
         let list = if args.unique { list_unique } else { list };
         run.read(&plan.trace.inputs, |watch| list(&plan, &mut shown, watch))?
     } else if let Some(most) = args.most() {
         let mut largest = LargestFlows::new(args.sort, most);
         let summary = run.read(&plan.trace.inputs, |watch| list(&plan, &mut largest, watch))?;
-        largest.hand_on(&mut shown).context(UNWRITTEN)?;
+        handed = largest.hand_on(&mut shown);
         summary
     } else {
         let mut sorted = SortedFlows::new(args.memory - plan.memory_bytes);
         let summary = run.read(&plan.trace.inputs, |watch| list(&plan, &mut sorted, watch))?;
         shown.report = shown.report.parallel(plan.trace.threads);
-        sorted.hand_on(&mut shown).context(UNWRITTEN)?;
+        handed = sorted.hand_on(&mut shown);
         summary
     };
-    let written = shown.report.finish(&summary).context(UNWRITTEN);
+    let written = handed.and_then(|()| shown.report.finish(&summary)).context(UNWRITTEN);
     args.output.finish(run, written, || flow_summary(&parameters, &summary))?;
     if !args.format.format.says_all() {
         run.note(flow_shortcomings(&summary));

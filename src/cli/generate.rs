@@ -109,9 +109,14 @@ pub(crate) fn run(args: &GenerateArgs, run: &mut Run) -> Result<Outcome> {
     let plan = args.plan()?;
     keep_apart([("--write", Some(args.write.as_path()))], &[])?;
     let output = Output::capture(&run.partials, &args.write)?;
+    let is_file = output.is_file();
     let Some(summary) = write_whole(&args.write, output, &plan, run.stop())? else {
         run.set_interrupted(true);
-        return Ok(run.finish("no capture was written"));
+        return Ok(run.finish(if is_file {
+            "no capture was written"
+        } else {
+            "the capture that was written is not whole"
+        }));
     };
     let mut output = Output::report(&run.partials, [&args.write], None)?;
     print(&summary, &mut output).context("cannot write the counts")?;

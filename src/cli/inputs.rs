@@ -54,8 +54,11 @@ impl Inputs {
 
     fn walk(&mut self, directory: &Path, named: &[PathBuf], format: InputFormat) {
         let entries = fs::read_dir(directory).and_then(Iterator::collect::<Result<Vec<_>, _>>);
+        // An index has many files, which come and go: only what is named like a capture is an input.
+        let is_index = index_around(directory).is_some();
         let mut entries = match entries {
             Ok(entries) => entries,
+            Err(_) if is_index => return,
             Err(error) => {
                 let what =
                     format!("this directory cannot be listed ({error}); its captures are left out");
@@ -68,15 +71,15 @@ impl Inputs {
             // Links to directories are not followed: they may lead in circles. Only regular files
             // are looked into: reading from a device or a pipe may never end.
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                // The records of an index tell of captures; they are not input as well.
-                if index_around(&path).is_none_or(|index| index != path) {
-                    self.walk(&path, named, format);
-                }
+                self.walk(&path, named, format);
+                continue;
+            }
+            let is_named = format != InputFormat::Tsh && is_named_capture(&path);
+            if is_index && !is_named {
                 continue;
             }
             let data = fs::metadata(&path);
             let is_file = data.as_ref().is_ok_and(fs::Metadata::is_file);
-            let is_named = format != InputFormat::Tsh && is_named_capture(&path);
             // A file that cannot be read or reached, or is not what its name says, and a link that
             // leads nowhere, are kept: opening them says why.
             let is_input = if is_file {
@@ -114,15 +117,11 @@ fn unfollowed(path: &Path, named: &[PathBuf]) -> Option<String> {
 /// Returns a remark on each file that is named twice, and on each that is named together with a
 /// compressed file of the same name.
 pub(crate) fn twice(files: &[PathBuf]) -> Vec<String> {
-    // Addresses of other file systems, which machines of a cluster read, are known by their names.
-    let is_address = |path: &Path| path.to_string_lossy().contains("://");
-    let mut seen: HashMap<Result<FileId, &Path>, &Path> = HashMap::new();
+    let mut seen: HashMap<FileId, &Path> = HashMap::new();
     let mut remarks = Vec::new();
     let names: HashSet<&Path> = files.iter().map(PathBuf::as_path).collect();
     for path in files {
-        let id = FileId::of_input(path)
-            .map(Ok)
-            .or_else(|| is_address(path).then_some(Err(path.as_path())));
+        let id = FileId::of_input(path);
         if let Some(other) = id.and_then(|id| seen.insert(id, path)) {
             let (path_named, path) = (path.as_path(), path.shown());
             remarks.push(if other == path_named {

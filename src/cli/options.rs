@@ -617,11 +617,7 @@ impl OutputArgs {
     }
 
     /// Writes the summary, if a file is open for it.
-    pub(super) fn write_summary(
-        &self,
-        run: &mut Run,
-        summary: impl FnOnce() -> Summary,
-    ) -> Result<()> {
+    fn write_summary(&self, run: &mut Run, summary: impl FnOnce() -> Summary) -> Result<()> {
         let Some((mut output, path)) = run.summary.take().zip(self.summary.as_deref()) else {
             return Ok(());
         };

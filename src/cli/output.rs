@@ -117,7 +117,7 @@ impl Output {
         } else if is_stream(named, &io::stderr()) {
             Ok(Target::Error(io::stderr()))
         } else {
-            Target::of_destination(&path, &partials.stop)
+            Target::of_destination(&path, &|| partials.stop.is_set())
         };
         let target = target.with_context(|| unwritten(&path))?;
         partials.note_output();
@@ -237,19 +237,21 @@ impl Drop for Output {
 }
 
 /// Writes a file of a host as a command writes its results: it appears when it is complete, a link
-/// stays, no device is replaced, and nothing is written into an index.
+/// stays, no device is replaced, and nothing is written into an index. The wait for a reader of a
+/// named pipe ends if `is_ended`.
 ///
 /// # Errors
 ///
 /// Those of `write` and of the file system; then the file is as it was.
 pub fn write_file(
     path: &Path,
+    is_ended: &dyn Fn() -> bool,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> io::Result<()> {
     keep_apart([("it", Some(path))], &[]).map_err(io::Error::other)?;
     let path = destination(path);
     let partials = Partials::default();
-    let mut out = Output::new(&partials, Target::of_destination(&path, &partials.stop)?, &path);
+    let mut out = Output::new(&partials, Target::of_destination(&path, is_ended)?, &path);
     write(&mut out)?;
     let put = out.out.take().map_or(Ok(()), |written| out.put(written, Ending::Complete));
     put.map_err(|error| io::Error::new(error.kind(), format!("{error}{}", partials.words())))
@@ -312,9 +314,9 @@ fn without_folder(error: io::Error, path: &Path) -> io::Error {
     io::Error::new(error.kind(), reason)
 }
 
-/// Opens an existing device, named pipe or open file. Waits for the reader of a named pipe until
-/// `stop` is set.
-fn open_read(options: &OpenOptions, path: &Path, stop: &StopFlag) -> io::Result<File> {
+/// Opens an existing device, named pipe or open file. Waits for the reader of a named pipe, unless
+/// `is_ended`.
+fn open_read(options: &OpenOptions, path: &Path, is_ended: &dyn Fn() -> bool) -> io::Result<File> {
     #[cfg(unix)]
     {
         use rustix::fs::{OFlags, fcntl_setfl};
@@ -330,7 +332,7 @@ fn open_read(options: &OpenOptions, path: &Path, stop: &StopFlag) -> io::Result<
                     Err(error) if Errno::from_io_error(&error) != Some(Errno::NXIO) => {
                         return Err(error);
                     }
-                    Err(_) if stop.is_set() => {
+                    Err(_) if is_ended() => {
                         let reason = "nothing reads this pipe";
                         return Err(io::Error::new(io::ErrorKind::Interrupted, reason));
                     }
@@ -347,7 +349,7 @@ fn open_read(options: &OpenOptions, path: &Path, stop: &StopFlag) -> io::Result<
             }
         }
     }
-    let _ = stop;
+    let _ = is_ended;
     options.open(path)
 }
 
@@ -359,7 +361,7 @@ pub(crate) fn folder_of(path: &Path) -> &Path {
 
 impl Target {
     /// Opens what `destination` returned.
-    fn of_destination(path: &Path, stop: &StopFlag) -> io::Result<Self> {
+    fn of_destination(path: &Path, is_ended: &dyn Fn() -> bool) -> io::Result<Self> {
         if path.is_dir() {
             let reason = "it is a directory; name a file in it";
             return Err(io::Error::new(io::ErrorKind::IsADirectory, reason));
@@ -367,7 +369,7 @@ impl Target {
         if let Some(is_open) = is_special(path) {
             // Appends, so that what other writers of an open file wrote stays.
             let mut options = OpenOptions::new();
-            open_read(options.write(true).append(is_open), path, stop).map(Self::Special)
+            open_read(options.write(true).append(is_open), path, is_ended).map(Self::Special)
         } else if path.is_symlink() {
             Err(fs::metadata(path).err().unwrap_or(io::ErrorKind::PermissionDenied.into()))
         } else {
@@ -543,11 +545,12 @@ mod tests {
     fn a_file_of_a_host_is_written_as_a_result() {
         let made = tempfile::tempdir().unwrap();
         let [file, link, pipe] = ["file", "link", "pipe"].map(|name| made.path().join(name));
-        let save = |path: &Path| write_file(path, |out| out.write_all(b"new"));
+        let goes_on = || false;
+        let save = |path: &Path| write_file(path, &goes_on, |out| out.write_all(b"new"));
         fs::write(&file, "old").unwrap();
         fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();
         symlink("file", &link).unwrap();
-        let failed = write_file(&link, |out| {
+        let failed = write_file(&link, &goes_on, |out| {
             out.write_all(b"half")?;
             Err(io::ErrorKind::OutOfMemory.into())
         });
@@ -559,7 +562,7 @@ mod tests {
         assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o640);
         // What cannot take its place is kept, and the error says where.
         let place = made.path().join("place");
-        let refused = write_file(&place, |out| {
+        let refused = write_file(&place, &goes_on, |out| {
             out.write_all(b"new")?;
             fs::create_dir(&place)
         });
@@ -574,6 +577,9 @@ mod tests {
         });
         save(&pipe).unwrap();
         assert_eq!(reader.join().unwrap(), b"new");
+        // The user ends the wait for another reader.
+        let ended = write_file(&pipe, &|| true, |out| out.write_all(b"new")).unwrap_err();
+        assert!(ended.to_string().contains("nothing reads this pipe"), "{ended}");
         assert!(fs::symlink_metadata(&pipe).unwrap().file_type().is_fifo());
         assert_eq!(fs::read_dir(made.path()).unwrap().count(), 3);
     }

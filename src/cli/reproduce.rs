@@ -4,7 +4,7 @@ use super::inputs::Inputs;
 use super::options::{FormatArgs, OutputArgs, SeedArgs, ThreadArgs};
 use super::output::{Output, unwritten};
 use super::page::PageArgs;
-use super::run::{Run, UNWRITTEN};
+use super::run::{Run, UNWRITTEN, all_written};
 use super::same_file::{is_redirected_to_file, keep_apart};
 use super::say::is_seen;
 use super::{Outcome, UsageError};
@@ -129,6 +129,7 @@ pub(crate) fn run(args: &ReproduceArgs, run: &mut Run) -> Result<Outcome> {
     let experiments = run_all(&wanted, &settings, run);
     let interrupted = run.stop().is_set();
     run.set_interrupted(interrupted);
+    let all_read = experiments.iter().all(|experiment| experiment.problems.is_empty());
     let machine = args.machine.clone().unwrap_or_else(machine);
     let report = ReproduceReport {
         scale: settings.scale,
@@ -136,19 +137,19 @@ pub(crate) fn run(args: &ReproduceArgs, run: &mut Run) -> Result<Outcome> {
         captures: settings.captures.len(),
         words: settings.words.is_some(),
         interrupted,
+        complete: all_read && !interrupted && !run.has_problems(),
         machine: &machine,
         day: &today(),
         experiments: &experiments,
     };
     let style = output.style(None);
-    run.commit(report.write(args.format.format, style, output).context(UNWRITTEN)?)?;
-    args.output.write_summary(run, || report.summary())?;
-    if let (Some(page), Some(path)) = (page, &args.markdown) {
-        write_markdown(run, &report, page, path)?;
-    }
-    if args.page.is_wanted() {
-        args.page.write(run, html, report.page())?;
-    }
+    let written = report.write(args.format.format, style, output).context(UNWRITTEN);
+    let markdown = page.zip(args.markdown.as_deref());
+    all_written([
+        args.output.finish(run, written, || report.summary()),
+        markdown.map_or(Ok(()), |(page, path)| write_markdown(run, &report, page, path)),
+        if args.page.is_wanted() { args.page.write(run, html, report.page()) } else { Ok(()) },
+    ])?;
     // Several experiments read the same captures.
     let problems: BTreeSet<_> = experiments.iter().flat_map(|it| &it.problems).collect();
     run.report_all(problems);
@@ -269,9 +270,9 @@ fn write_markdown(
     path: &Path,
 ) -> Result<()> {
     let figures = PageArgs { html: None, svg: Some(path.with_file_name(FIGURES)) };
-    let html = figures.open(run)?;
-    figures.write(run, html, report.page())?;
-    run.commit(report.write_markdown(FIGURES, page).with_context(|| unwritten(path))?)
+    let figures = figures.open(run).and_then(|html| figures.write(run, html, report.page()));
+    let page = report.write_markdown(FIGURES, page).with_context(|| unwritten(path));
+    all_written([figures, page.and_then(|page| run.commit(page))])
 }
 
 /// The present day, in UTC.

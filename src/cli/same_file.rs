@@ -11,7 +11,7 @@ use std::ffi::OsString;
 use std::fs;
 #[cfg(unix)]
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
-use std::path::{Path, PathBuf};
+use std::path::{Path, PathBuf, absolute};
 
 /// Identifies a file by any of its names: symbolic links, hard links, relative paths.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
@@ -27,14 +27,13 @@ pub(crate) enum FileId {
     /// Device and inode of the folder of a file that does not exist yet, and its name there.
     #[cfg(unix)]
     New(u64, u64, OsString),
-    /// The whole path, where files have no inodes.
-    #[cfg(not(unix))]
+    /// The whole path, of a file whose folder does not exist yet, or where files have no inodes.
     Path(PathBuf),
 }
 
 impl FileId {
     /// Returns the file or block device of this name; `None` for pipes and other devices, to which
-    /// several may write, and if the folder does not exist.
+    /// several may write.
     pub(crate) fn of(path: &Path) -> Option<Self> {
         if is_standard(path) {
             return Some(Self::Standard);
@@ -48,14 +47,12 @@ impl FileId {
             Ok(_) => fs::canonicalize(path).ok().map(Self::Path),
             Err(_) => {
                 let path = destination(path);
-                let (folder, name) = (folder_of(&path), path.file_name()?);
+                let name = path.file_name()?;
                 #[cfg(unix)]
-                let new = fs::metadata(folder)
-                    .ok()
-                    .map(|data| Self::New(data.dev(), data.ino(), name.to_owned()));
-                #[cfg(not(unix))]
-                let new = fs::canonicalize(folder).ok().map(|folder| Self::Path(folder.join(name)));
-                new
+                if let Ok(data) = fs::metadata(folder_of(&path)) {
+                    return Some(Self::New(data.dev(), data.ino(), name.to_owned()));
+                }
+                Some(Self::Path(folder_to_be(&path)?.join(name)))
             }
         }
     }
@@ -115,6 +112,28 @@ pub(crate) fn check_redirection() -> Result<(), UsageError> {
     Ok(())
 }
 
+/// Returns the name that the file of standard output has in this folder, or in one below it, if it has
+/// several names.
+pub(crate) fn name_of_output_in(folder: &Path) -> Option<PathBuf> {
+    #[cfg(unix)]
+    {
+        let id = |data: &fs::Metadata| (data.dev(), data.ino());
+        let output = metadata_of(&std::io::stdout()).ok().filter(|data| data.nlink() > 1)?;
+        let mut folders = vec![folder.to_owned()];
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+                match entry.metadata() {
+                    Ok(data) if data.is_dir() => folders.push(entry.path()),
+                    Ok(data) if id(&data) == id(&output) => return Some(entry.path()),
+                    _ => {}
+                }
+            }
+        }
+    }
+    let _ = folder;
+    None
+}
+
 /// Refuses to write where an input is, into an index, and two results into one file. `written` are
 /// the options that name results, with their files; without a file `--output` is standard output,
 /// and `--svg` names a folder for figures.
@@ -130,7 +149,8 @@ pub(crate) fn keep_apart<'a>(
         inputs.iter().cloned().chain(files).filter_map(|input| FileId::of_input(&input)).collect();
     let written: Vec<_> = written.into_iter().collect();
     let figures = written.iter().filter(|(name, _)| *name == FIGURES);
-    let figures: Vec<_> = figures.filter_map(|(_, path)| fs::canonicalize((*path)?).ok()).collect();
+    let figures: Vec<_> =
+        figures.filter_map(|(_, path)| folder_to_be(&(*path)?.join("x"))).collect();
     let takes_standard_output = written
         .iter()
         .any(|(name, path)| CAPTURES.contains(name) && path.is_some_and(is_standard_output));
@@ -138,11 +158,6 @@ pub(crate) fn keep_apart<'a>(
     for (name, given) in written {
         for path in files_of(name, given) {
             let Some(id) = FileId::of_output(&path) else {
-                // Its folder will be made.
-                let folder = folder_there(&destination(&path)).filter(|_| !path.exists());
-                if folder.is_some_and(|folder| is_in_index(&folder)) {
-                    return Err(within_index(name, &path));
-                }
                 continue;
             };
             if inputs.contains(&id) {
@@ -156,7 +171,7 @@ pub(crate) fn keep_apart<'a>(
             if given.is_none() && (id == FileId::Standard || takes_standard_output) {
                 continue;
             }
-            let folder = given.and_then(|_| folder_there(&destination(&path)));
+            let folder = given.and_then(|_| folder_to_be(&destination(&path)));
             if folder.as_ref().is_some_and(|folder| is_in_index(folder)) {
                 return Err(within_index(name, &path));
             }
@@ -180,13 +195,14 @@ pub(crate) fn keep_apart<'a>(
 /// The options that name captures to write.
 const CAPTURES: [&str; 3] = ["-w", "--write", "--dropped"];
 
-/// Returns the closest existing directory above a path.
-fn folder_there(path: &Path) -> Option<PathBuf> {
-    let mut folders = folder_of(path).ancestors();
-    folders.find_map(|folder| {
-        let is_here = folder.as_os_str().is_empty();
-        fs::canonicalize(if is_here { Path::new(".") } else { folder }).ok()
-    })
+/// Returns the directory of a path without links. Its end may not be there yet.
+fn folder_to_be(path: &Path) -> Option<PathBuf> {
+    let folder = absolute(folder_of(path)).ok()?;
+    let there = |above: &Path| {
+        let rest = folder.strip_prefix(above).ok()?;
+        Some(fs::canonicalize(above).ok()?.join(rest))
+    };
+    folder.ancestors().find_map(there)
 }
 
 /// The option that names a folder for figures.

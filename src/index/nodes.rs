@@ -395,14 +395,14 @@ pub(super) struct Lock {
 impl Lock {
     /// Deletes the file if it was made for this lock.
     pub(super) fn remove(&self) {
-        if self.is_new && self.is_in_place() {
+        if self.is_new && self.is_in_place().unwrap_or(false) {
             let _ = fs::remove_file(&self.path);
         }
     }
 
     /// Checks that nobody else can be writing, so that no commit or file of others is lost.
     pub(super) fn check(&self) -> Result<(), IndexError> {
-        if self.is_in_place() {
+        if self.is_in_place().map_err(IndexError::io(&self.path))? {
             return Ok(());
         }
         let reason = "a lock of this index was deleted or its folder moved while it was written to, so what came after the last commit is not in it; run the command again";
@@ -411,7 +411,7 @@ impl Lock {
 
     /// Whether the file still has its name. Who had it before may have deleted it, and then others
     /// lock another file of that name.
-    fn is_in_place(&self) -> bool {
+    fn is_in_place(&self) -> io::Result<bool> {
         #[cfg(unix)]
         let id = |data: fs::Metadata| {
             use std::os::unix::fs::MetadataExt as _;
@@ -420,8 +420,10 @@ impl Lock {
         // An open file cannot be deleted.
         #[cfg(not(unix))]
         let id = |data: fs::Metadata| data.is_file();
-        let named = fs::symlink_metadata(&self.path).map(id);
-        named.ok() == self.file.metadata().map(id).ok()
+        match fs::symlink_metadata(&self.path).map(id) {
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+            named => Ok(named? == id(self.file.metadata()?)),
+        }
     }
 }
 
@@ -440,7 +442,7 @@ pub(super) fn lock(folder: &Path) -> Result<Lock, IndexError> {
             Err(TryLockError::Error(error)) => return Err(IndexError::io(&path)(error)),
         }
         let lock = Lock { file, path: path.clone(), is_new };
-        if lock.is_in_place() {
+        if lock.is_in_place().map_err(IndexError::io(&path))? {
             return Ok(lock);
         }
     }
@@ -486,6 +488,23 @@ mod tests {
             }
         };
         thread::scope(|scope| (0..4).for_each(|_| drop(scope.spawn(hold))));
+    }
+
+    /// A file server that did not answer for a moment was called a deleted lock.
+    #[test]
+    fn a_lock_that_cannot_be_looked_at_is_not_called_deleted() {
+        let folder = tempfile::tempdir().unwrap();
+        let [archive, moved] = ["A", "moved"].map(|name| folder.path().join(name));
+        fs::create_dir(&archive).unwrap();
+        let lock = lock(&archive).unwrap();
+        let told = || lock.check().unwrap_err().to_string();
+        fs::rename(&archive, &moved).unwrap();
+        assert!(told().contains("was deleted or its folder moved"), "{}", told());
+        std::os::unix::fs::symlink("A", &archive).unwrap();
+        assert!(told().contains("symbolic links"), "{}", told());
+        fs::remove_file(&archive).unwrap();
+        fs::rename(&moved, &archive).unwrap();
+        lock.check().unwrap();
     }
 
     /// `verify` said that all files are whole, though it had left out those of this node.

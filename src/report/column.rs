@@ -72,7 +72,7 @@ impl<R> Columns<R> {
         self.inlined("interrupted", interrupted)
             .doc("a signal ended the run before everything was read; the result covers what was read until then")
             .inlined("complete", complete)
-            .doc("all inputs were read to their ends; if not, the exit code is not 0")
+            .doc("all inputs were read to their ends; if not, the exit code is not 0, except for what a filter of `--continue` lacks")
     }
 
     /// Adds a column with its own code, or with a closure that captures something.

@@ -254,6 +254,7 @@ mod tests {
             seed: 1,
             captures: 0,
             interrupted: false,
+            complete: true,
             words: false,
             machine: "a machine",
             day: "2026-11-24",

@@ -23,6 +23,8 @@ pub struct ReproduceReport<'a> {
     pub words: bool,
     /// The run was ended before all experiments that were asked for were done.
     pub interrupted: bool,
+    /// All was done and read to its end.
+    pub complete: bool,
     /// The machine that times were measured on, as people name it.
     pub machine: &'a str,
     /// The day of the run, for the page.
@@ -178,6 +180,7 @@ impl ReproduceReport<'_> {
         Frame::new(SCHEMA, "cells")
             .with("parameters", parameter_columns().object_of(self))
             .with("interrupted", Cell::Bool(self.interrupted))
+            .with("complete", Cell::Bool(self.complete))
     }
 
     pub(super) fn document(&self) -> Cell {
@@ -185,6 +188,7 @@ impl ReproduceReport<'_> {
             ("schema", Cell::Text(SCHEMA.into())),
             ("parameters", parameter_columns().object_of(self)),
             ("interrupted", Cell::Bool(self.interrupted)),
+            ("complete", Cell::Bool(self.complete)),
             ("experiments", experiment_columns().list_of(self.experiments)),
         ])
     }

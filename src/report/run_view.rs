@@ -12,9 +12,10 @@ use std::collections::BTreeMap;
 const INTERRUPTED: &str =
     "the run was interrupted: there was more to read; this is what was read until then";
 
-/// The name of the only capture, or the number of captures.
+/// The name of the only capture that was read, or the number of those that were.
 pub(super) fn captures(inputs: &[InputResult]) -> String {
-    match inputs {
+    let is_read = |input: &&InputResult| input.container.is_some() || input.error.is_none();
+    match &inputs.iter().filter(is_read).collect::<Vec<_>>()[..] {
         [input] => {
             let name = input.path.file_name().map(|name| name.to_string_lossy().into_owned());
             name.unwrap_or_else(|| input.path.shown().to_string())

@@ -441,6 +441,10 @@ fn every_format_says_all_that_is_needed_to_repeat_it() {
     let words = [&words[..], &["--format", "json", folder.path().to_str().unwrap()]].concat();
     let with_directory: Value = serde_json::from_str(&flowsieve(&words).out).unwrap();
     assert_eq!(with_directory["digests"][0]["sha256"], digest);
+    // Nor is it counted as a capture.
+    let words = ["compare", "--seeds", "1", CAPTURE, folder.path().to_str().unwrap()];
+    let out = flowsieve(&words).out;
+    assert!(out.starts_with("generated.pcap: "), "{out}");
     let estimand = "mean over slices of |count - exact| / exact";
     assert_eq!(document["verdicts"][0]["estimand"], estimand);
 }

@@ -61,6 +61,50 @@ fn a_full_disk_is_named_by_every_command_that_writes() {
     }
 }
 
+/// One result that cannot be written took the others with it.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_result_that_cannot_be_written_leaves_the_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let capture = "traces/netns-dns.pcap";
+    let (archive, saved, out) = (at("archive"), at("saved"), at("out"));
+    assert_eq!(flowsieve(&["index", "build", "-q", &archive, capture]).code, Some(0));
+    flowsieve(&["count", "--slice", "all", "--save-filter", &saved, capture]).done();
+    let search = ["index", "search", &archive, "--host", "0.0.0.0/0"];
+    let (full, summary) = (["-o", "/dev/full"], ["-o", "/dev/full", "--summary", &out]);
+    for line in [
+        [&["count", capture][..], &summary].concat(),
+        [&["count", capture][..], &full, &["--html", &out]].concat(),
+        [&["compare", capture, "--seeds", "1"][..], &summary].concat(),
+        [&["top", capture][..], &summary].concat(),
+        [&["flows", capture][..], &summary].concat(),
+        [&["flows", capture, "-n", "5"][..], &summary].concat(),
+        [&["export", capture][..], &summary].concat(),
+        [&["dedup", capture, "-w", "/dev/full", "-o", &out][..]].concat(),
+        [&["dedup", capture, "-w", &out][..], &full].concat(),
+        [&search[..], &summary].concat(),
+        [&search[..], &full, &["-w", &out]].concat(),
+        [&search[..], &["-o", &out, "-w", "/dev/full"]].concat(),
+        [&["index", "stats", &archive][..], &summary].concat(),
+        [&["index", "verify", &archive][..], &summary].concat(),
+        [&["filter", "info", &saved][..], &summary].concat(),
+        [&["filter", "query", &saved, "10.0.0.1,10.0.0.2"][..], &summary].concat(),
+        [&["filter", "intersect", &saved, &saved][..], &summary].concat(),
+        [&["plan", "--expect", "9"][..], &summary].concat(),
+        [&["reproduce", "cbfm-table-2"][..], &summary].concat(),
+        [&["reproduce", "cbfm-table-2"][..], &full, &["--markdown", &out]].concat(),
+        [&["reproduce", "cbfm-table-2"][..], &full, &["--html", &out]].concat(),
+    ] {
+        let run = flowsieve(&line);
+        assert_eq!(run.code, Some(1), "{line:?}: {}", run.err);
+        assert!(run.err.contains("No space left"), "{line:?}: {}", run.err);
+        let written = fs::read(&out).unwrap_or_default();
+        assert!(!written.is_empty(), "{line:?}: {}", run.err);
+        fs::remove_file(&out).unwrap();
+    }
+}
+
 /// A file that may not become so large: the limit comes in the middle of writing.
 #[cfg(target_os = "linux")]
 #[test]

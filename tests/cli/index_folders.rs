@@ -167,6 +167,15 @@ fn captures_in_a_folder_of_another_index_are_named() {
     let told = format!("{}: this is in the directory of an index", out.join("disk").display());
     assert_eq!(run.err.matches(&told).count(), 1, "{}", run.err);
     assert!(run.err.contains("1 capture indexed"), "{}", run.err);
+    // So are captures in the directory of the other index itself.
+    let inside = new.join("mine");
+    fs::create_dir(&inside).unwrap();
+    fs::copy(out.join("other.pcap"), inside.join("copy.pcap")).unwrap();
+    let run = index("build", &[&root.join("newer"), &root]);
+    assert_eq!(run.code, Some(1), "{}", run.err);
+    let told = format!("{}: this is in the directory of an index", inside.display());
+    assert_eq!(run.err.matches(&told).count(), 1, "{}", run.err);
+    fs::remove_dir_all(&inside).unwrap();
     // Of the index itself this is a remark.
     fs::create_dir(new.join("node/mine")).unwrap();
     fs::copy(out.join("other.pcap"), new.join("node/mine/copy.pcap")).unwrap();
@@ -221,7 +230,18 @@ fn a_search_that_can_read_nothing_replaces_no_result() {
     }
     let run = search();
     assert_eq!(run.code, Some(1), "{}", run.err);
-    assert!(run.err.contains(told) && kept()[0] == before[0], "{}", run.err);
+    assert!(run.err.contains(told) && kept() == before, "{}", run.err);
+    assert!(run.err.contains("answers.csv: not written"), "{}", run.err);
+    // Its mark alone is there.
+    for entry in fs::read_dir(&node).unwrap().map(|entry| entry.unwrap().path()) {
+        if entry.is_dir() {
+            fs::remove_dir_all(entry).unwrap();
+        } else if !entry.ends_with("node.json") {
+            fs::remove_file(entry).unwrap();
+        }
+    }
+    let run = search();
+    assert!(run.code == Some(1) && kept() == before, "{}", run.err);
 }
 
 /// Its only copy was replaced.
@@ -289,7 +309,10 @@ fn standard_output_goes_to_no_file_of_a_node() {
     let (a, node) = (root.join("A"), root.join("n1"));
     let inside = [".filter", ".filters", ".records.parquet", "node.json"];
     let inside = inside.map(|ending| find(&node, ending).unwrap());
-    for path in inside.into_iter().chain([node.join("new.txt"), a.join("new.txt")]) {
+    let elsewhere = root.join("elsewhere");
+    fs::hard_link(&inside[2], &elsewhere).unwrap();
+    let new = [node.join("new.txt"), a.join("new.txt"), elsewhere];
+    for path in inside.into_iter().chain(new) {
         let file = fs::File::options().create(true).append(true).open(&path).unwrap();
         let before = fs::read(&path).unwrap();
         for words in ["stats A", "verify A", "search A --host 10.0.0.2"] {

@@ -350,31 +350,34 @@ fn a_followed_file_that_cannot_be_reached_is_named() {
     assert!(said.contains("ring1: no such file"), "{said}");
 }
 
+/// A library with which `ring1` cannot be read as long as there is a file that `BAD` names.
+#[cfg(target_os = "linux")]
+const UNREADABLE: &str = r#"
+    #define _GNU_SOURCE
+    #include <dlfcn.h>
+    #include <errno.h>
+    #include <stdio.h>
+    #include <stdlib.h>
+    #include <string.h>
+    #include <unistd.h>
+    ssize_t read(int fd, void *to, size_t count) {
+        ssize_t (*next)(int, void *, size_t) = dlsym(RTLD_NEXT, "read");
+        char link[64], name[4096];
+        snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+        ssize_t length = readlink(link, name, sizeof name - 1);
+        if (length > 0) {
+            name[length] = 0;
+            if (strstr(name, "ring1") && !access(getenv("BAD"), F_OK)) { errno = EIO; return -1; }
+        }
+        return next(fd, to, count);
+    }"#;
+
 /// One file of a followed directory cannot be read for a time.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_followed_file_that_cannot_be_read_is_one_error_and_is_tried_again_when_it_changes() {
-    const SHIM: &str = r#"
-        #define _GNU_SOURCE
-        #include <dlfcn.h>
-        #include <errno.h>
-        #include <stdio.h>
-        #include <stdlib.h>
-        #include <string.h>
-        #include <unistd.h>
-        ssize_t read(int fd, void *to, size_t count) {
-            ssize_t (*next)(int, void *, size_t) = dlsym(RTLD_NEXT, "read");
-            char link[64], name[4096];
-            snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-            ssize_t length = readlink(link, name, sizeof name - 1);
-            if (length > 0) {
-                name[length] = 0;
-                if (strstr(name, "ring1") && !access(getenv("BAD"), F_OK)) { errno = EIO; return -1; }
-            }
-            return next(fd, to, count);
-        }"#;
     let folder = tempfile::tempdir().unwrap();
-    let Some(shim) = library(folder.path(), SHIM) else {
+    let Some(shim) = library(folder.path(), UNREADABLE) else {
         return;
     };
     let (bad, summary) = (folder.path().join("bad"), folder.path().join("summary"));
@@ -437,6 +440,70 @@ fn a_followed_file_that_cannot_be_read_is_one_error_and_is_tried_again_when_it_c
             assert!(error.is_some_and(|error| about[0].ends_with(error)), "{document}");
             fs::remove_file(&bad).unwrap();
         }
+    }
+}
+
+/// What it had meanwhile may be lost, or nothing is.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_followed_file_that_could_not_be_read_for_a_time_is_an_error_if_some_of_it_is_gone() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(shim) = library(folder.path(), UNREADABLE) else {
+        return;
+    };
+    let bad = folder.path().join("bad");
+    for (is_new, is_lost) in [(false, false), (false, true), (true, true)] {
+        let ring = tempfile::tempdir().unwrap();
+        let at = |name: &str| ring.path().join(name);
+        let write = |name: &str, packets: Vec<u8>| {
+            fs::write(at(name), [header(), packets].concat()).unwrap();
+        };
+        let touch = || {
+            let file = File::options().append(true).open(at("ring1")).unwrap();
+            file.set_modified(std::time::SystemTime::now()).unwrap();
+        };
+        write("ring0", second(100));
+        let line = ["count", text(ring.path()), "--follow", "--format", "jsonl", "--delay", "0s"];
+        let mut child = program(&line)
+            .env("LD_PRELOAD", &shim)
+            .env("BAD", &bad)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let rows = lines(child.stdout.take().unwrap());
+        let next = || loop {
+            let (second, packets, _) = row(&rows);
+            if packets > 0 {
+                return (second, packets);
+            }
+        };
+        assert_eq!(next(), (100, 10));
+        if !is_new {
+            write("ring1", second(101));
+            assert_eq!(next(), (101, 10));
+        }
+        write("ring2", second(102));
+        assert_eq!(next(), (102, 10));
+        fs::write(&bad, "").unwrap();
+        if is_lost {
+            write("ring1", [second(101), second(103)].concat());
+        } else {
+            touch();
+        }
+        thread::sleep(Duration::from_secs(1));
+        fs::remove_file(&bad).unwrap();
+        if is_lost {
+            write("ring1", packets((0..5).map(|tenth| 104_000_000 + tenth)));
+            assert_eq!(next(), (104, 5));
+        } else {
+            touch();
+            // It is compared when it has not changed for half a second.
+            thread::sleep(Duration::from_secs(3));
+        }
+        signal(&child, "INT");
+        let said = String::from_utf8(child.wait_with_output().unwrap().stderr).unwrap();
+        assert_eq!(said.matches("ring1: ").count(), usize::from(is_lost), "{said}");
     }
 }
 

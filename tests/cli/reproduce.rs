@@ -36,6 +36,7 @@ fn json_has_the_documented_fields() {
     assert_eq!(fields(&document["parameters"]), parameters);
     let experiments = document["experiments"].as_array().unwrap();
     let names: Vec<&Value> = experiments.iter().map(|e| &e["name"]).collect();
+    assert_eq!(document["complete"], true);
     // In the order of the papers, whatever the order of the names.
     assert_eq!(names, ["cmdbf-examples", "cbfm-fig-11"]);
     let documented = documented_set("**Reproduce: `experiments`**", &[]);
@@ -117,6 +118,7 @@ fn captures_that_are_not_read_to_their_ends_are_named() {
         assert_eq!(run.err.matches(bad).count(), 1, "{}", run.err);
     }
     let document: Value = serde_json::from_str(&run.out).unwrap();
+    assert_eq!(document["complete"], false);
     let remarks = document["experiments"][0]["remarks"].as_array().unwrap();
     assert!(remarks[0].as_str().unwrap().starts_with("Real captures: "), "{remarks:?}");
     let mark = format!("2 captures were not read to the end; {cut}: ");

@@ -294,6 +294,15 @@ fn figures_replace_neither_inputs_nor_other_results() {
     for _ in 0..2 {
         assert_eq!(flowsieve(&count).code, Some(0));
     }
+    // Nor do they if their directory is new.
+    let new = ["new", "new/distribution.svg", "./new/distribution.svg", "new/x", "./new/x"].map(at);
+    let count_new = ["count", &path, "--svg", &new[0]];
+    for files in
+        [["--html", &new[1]].as_slice(), &["-o", &new[2]], &["-o", &new[3], "--html", &new[4]]]
+    {
+        refused(&[&count_new[..], files].concat(), Path::new(&path), "name the same file");
+        assert!(!Path::new(&new[0]).exists());
+    }
     fs::remove_file(&skipped).unwrap();
     std::os::unix::fs::symlink(&path, &skipped).unwrap();
     refused(&count, Path::new(&path), "is an input");

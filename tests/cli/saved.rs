@@ -129,7 +129,10 @@ fn a_filter_of_a_damaged_capture_says_so() {
     }
     // Neither a union nor a count that goes on makes it whole.
     let [path, day, both] = [&path, &day, &both].map(|path| path.to_str().unwrap());
-    flowsieve(&["filter", "union", day, path, "-o", both]).done();
+    let run = flowsieve(&["filter", "union", day, path, "-o", both]);
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    let told = format!("{path}: an input could not be read to its end when this filter was saved");
+    assert!(run.sentence().contains(&told), "{}", run.err);
     assert_eq!(info(Path::new(both))["complete"], false);
     let again = ["--no-exact", "--continue", path];
     let run = count(&[&again[..], &["--format", "json"]].concat(), Path::new(both), &[&capture]);

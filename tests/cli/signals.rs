@@ -3,7 +3,7 @@
 use super::{Run, flowsieve, program, record_offsets, sample, slices};
 use serde_json::Value;
 use std::fs::{self, File};
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -490,6 +490,14 @@ fn generate_leaves_nothing_when_interrupted() {
     check_end(&run, "TERM");
     assert_eq!(run.out, "");
     assert!(names_in(folder.path()).is_empty());
+    // What went into a pipe is there.
+    let mut child = start(&["generate", "--packets", "100M", "-w", "-"]);
+    let mut pipe = child.stdout.take().unwrap();
+    pipe.read_exact(&mut [0; 24]).unwrap();
+    signal(&child, "TERM");
+    io::copy(&mut pipe, &mut io::sink()).unwrap();
+    let said = String::from_utf8(child.wait_with_output().unwrap().stderr).unwrap();
+    assert!(said.contains("the capture that was written is not whole"), "{said}");
 }
 
 #[test]

@@ -3,9 +3,9 @@
 use super::{ArchiveArgs, Outcome, explained, spare_index};
 use crate::cli::options::{FormatArgs, OutputArgs};
 use crate::cli::output::Output;
-use crate::cli::run::{PARTIAL, Run};
+use crate::cli::run::{PARTIAL, Run, UNWRITTEN};
 use crate::cli::timezone::ZoneArgs;
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::Args;
 use flowsieve::index::{stats as of_index, verify as verified};
 use flowsieve::report::{
@@ -59,8 +59,8 @@ pub(super) fn verify(args: &VerifyArgs, run: &mut Run) -> Result<Outcome> {
     let (format, output) = args.results.open(&args.index, run)?;
     let verified = verified(&args.index.archive).map_err(explained)?;
     run.add_problems(verified.problems.clone());
-    run.commit(write_index_verify(&verified, format, output)?)?;
-    args.results.output.write_summary(run, || index_verify_summary(&verified))?;
+    let written = write_index_verify(&verified, format, output).context(UNWRITTEN);
+    args.results.output.finish(run, written, || index_verify_summary(&verified))?;
     run.problems(&[]);
     Ok(run.finish(PARTIAL))
 }
@@ -71,9 +71,9 @@ pub(super) fn stats(args: &StatsArgs, run: &mut Run) -> Result<Outcome> {
     run.add_problems(stats.problems.clone());
     let style = output.style(None);
     let zone = args.zone.zone();
-    run.commit(write_index_stats(&stats, format, args.captures, zone, style, output)?)?;
+    let written = write_index_stats(&stats, format, args.captures, zone, style, output);
     let summary = || index_stats_summary(&stats, args.captures, zone);
-    args.results.output.write_summary(run, summary)?;
+    args.results.output.finish(run, written.context(UNWRITTEN), summary)?;
     run.problems(&[]);
     Ok(run.finish(PARTIAL))
 }

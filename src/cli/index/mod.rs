@@ -6,7 +6,7 @@ mod write;
 
 use super::output::{destination, folder_of, is_standard_output};
 use super::run::Run;
-use super::same_file::{is_redirected_to_file, keep_apart, within_index};
+use super::same_file::{is_redirected_to_file, keep_apart, name_of_output_in, within_index};
 use super::{Outcome, UsageError};
 use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
@@ -109,6 +109,9 @@ fn spare_index(
         // Linux tells the name of the file.
         let place = fs::read_link("/proc/self/fd/1").unwrap_or_default();
         spare_moved("standard output", &place, &captures)?;
+        if let Some(path) = folders.iter().find_map(|folder| name_of_output_in(folder)) {
+            bail!(within_index("standard output", &path));
+        }
     }
     let paths: Vec<PathBuf> = captures.iter().map(|entry| entry.path.clone()).collect();
     keep_apart(written.iter().copied(), &inputs(&paths))?;

@@ -5,7 +5,7 @@ use crate::cli::UsageError;
 use crate::cli::anonymize_args::{AnonymizeArgs, VendorArgs};
 use crate::cli::options::{FormatArgs, OutputArgs, QuietArgs, RowsArgs, capture_filter};
 use crate::cli::output::{Output, is_standard_output, unwritten};
-use crate::cli::run::{PARTIAL, Run};
+use crate::cli::run::{PARTIAL, Run, all_written};
 use crate::cli::say::say;
 use crate::cli::timezone::ZoneArgs;
 use crate::cli::units::{TypedTime, in_short, parse_port, parse_time, with_values};
@@ -163,6 +163,7 @@ pub(super) fn run(args: &SearchArgs, run: &mut Run) -> Result<Outcome> {
     let key = args.anonymize.key(args.quiet.quiet)?;
     run.start(args.quiet.quiet)?;
     let output = args.output.open(run)?;
+    let is_file = output.is_file();
     if args.write.is_some() {
         run.partials.note_output();
     }
@@ -190,16 +191,25 @@ pub(super) fn run(args: &SearchArgs, run: &mut Run) -> Result<Outcome> {
         run.report_all(Vec::<String>::new());
         return Ok(run.finish(PARTIAL));
     }
-    run.commit(report.finish(&explanation).context(UNWRITTEN)?)?;
-    let summary = || search_summary(is_anonymized, zone, &explanation);
-    args.output.write_summary(run, summary)?;
+    let (mut problems, mut interrupted) = (Vec::new(), explanation.interrupted);
+    let mut written = Vec::new();
+    if is_file && captures.is_empty() && run.has_problems() && !interrupted {
+        let path = args.output.path().unwrap_or(Path::new("-"));
+        problems.push(format!(
+            "{}: not written, because nothing was found and not all could be searched",
+            path.shown()
+        ));
+    } else {
+        let report = report.finish(&explanation).context(UNWRITTEN);
+        let summary = || search_summary(is_anonymized, zone, &explanation);
+        written.push(args.output.finish(run, report, summary));
+    }
     if explanation.captures_in_part > 0 {
         say(format_args!(
             "of {} the index holds only some packets, as `flowsieve index stats --captures` lists; what it lacks was not searched",
             counted(explanation.captures_in_part, "capture", "captures")
         ));
     }
-    let (mut problems, mut interrupted) = (Vec::new(), explanation.interrupted);
     let mut what = PARTIAL;
     if let Some(path) = &args.write {
         if !interrupted {
@@ -207,7 +217,7 @@ pub(super) fn run(args: &SearchArgs, run: &mut Run) -> Result<Outcome> {
             let archive = &args.index.archive;
             let anonymizer =
                 key.as_ref().map(|key| PacketAnonymizer::new(key, args.vendors.part()));
-            interrupted = write(
+            let extracted = write(
                 path,
                 archive,
                 (&query, &selection),
@@ -215,11 +225,13 @@ pub(super) fn run(args: &SearchArgs, run: &mut Run) -> Result<Outcome> {
                 anonymizer,
                 run,
                 &mut problems,
-            )?;
+            );
+            written.push(extracted.map(|ended| interrupted = ended));
         }
         what = "no capture was written, and the answers are those that were found until then";
     }
     run.report_all(problems);
+    all_written(written)?;
     run.set_interrupted(interrupted);
     Ok(match run.finish(what) {
         Outcome::Done if explanation.hits == 0 => Outcome::NothingFound,

@@ -113,7 +113,7 @@ impl Follow {
 
     /// Returns the first error of a file that was not continued, and remarks on others.
     pub(super) fn finish(&self, format: InputFormat) -> (Option<TraceError>, Vec<String>) {
-        self.files().finish(format)
+        self.files().finish(&self.path, format)
     }
 }
 
@@ -162,7 +162,7 @@ impl Following {
             self.read_in.get_or_insert(version);
             return Ok(true);
         }
-        let (edges, raw_at) = {
+        let (mut edges, raw_at) = {
             let progress = self.progress.lock();
             let is_shorter = data.len() < progress.raw;
             let edges = if is_shorter {
@@ -173,10 +173,12 @@ impl Following {
             (edges, progress.raw_at)
         };
         self.file.seek(SeekFrom::Start(raw_at))?;
-        if edges == Edges::Patched
-            && let Place::Directory(follow, _) = &self.place
-        {
-            follow.files().remark_open_patched();
+        if edges == Edges::Patched {
+            match &self.place {
+                Place::Directory(follow, _) => follow.files().remark_open_patched(),
+                // It may have been begun anew between a look and a read.
+                Place::Alone(_) => edges = Edges::Different,
+            }
         }
         if edges != Edges::Different {
             self.read_in.get_or_insert_with(|| version.clone());
@@ -207,7 +209,8 @@ impl Read for Following {
             if self.stop.is_set() {
                 return Err(ended());
             }
-            if self.waits && !self.has_what_was_read()? {
+            // Also if there is more to read: a file may be begun anew and outgrow what was read.
+            if !self.has_what_was_read()? {
                 if matches!(self.place, Place::Alone(_)) {
                     return Err(begun_anew("it was begun anew while it was read"));
                 }
@@ -278,14 +281,22 @@ mod tests {
     fn seconds(capture: &mut Capture, count: usize) -> Vec<i64> {
         let mut seconds = Vec::new();
         while seconds.len() < count {
-            match capture.next_batch().unwrap() {
-                Some(TraceBatch::Packets { packets, .. }) => {
-                    seconds.extend(packets.iter().map(|packet| packet.time_ns / 1_000_000_000));
-                }
-                _ => break,
+            let batch = capture.next_batch().unwrap();
+            if batch.is_none() {
+                break;
             }
+            seconds.extend(seconds_of(batch.as_ref()));
         }
         seconds
+    }
+
+    fn seconds_of(batch: Option<&TraceBatch<'_>>) -> Vec<i64> {
+        match batch {
+            Some(TraceBatch::Packets { packets, .. }) => {
+                packets.iter().map(|packet| packet.time_ns / 1_000_000_000).collect()
+            }
+            _ => Vec::new(),
+        }
     }
 
     #[test]
@@ -317,6 +328,39 @@ mod tests {
                 Err(error) => break error.to_string(),
             }
         };
+        assert!(error.contains("begun anew"), "{error}");
+    }
+
+    /// Old and new packets were mixed, and the result looked whole.
+    #[test]
+    fn a_file_that_is_begun_anew_before_all_of_it_was_read_is_an_error() {
+        for seconds in [50_001..=60_000, 50_001..=80_000, 50_001..=99_999] {
+            let mut file = tempfile::NamedTempFile::new().unwrap();
+            file.write_all(&capture(1..=30_000)).unwrap();
+            let stop = StopFlag::default();
+            let mut followed = Follow::new(file.path()).open(InputFormat::Auto, &stop).unwrap();
+            let mut read = seconds_of(followed.next_batch().unwrap().as_ref());
+            fs::write(file.path(), capture(seconds)).unwrap();
+            let error = loop {
+                match followed.next_batch() {
+                    Ok(batch) => read.extend(seconds_of(batch.as_ref())),
+                    Err(error) => break error.to_string(),
+                }
+            };
+            assert!(error.contains("begun anew"), "{error}");
+            assert!(!read.is_empty() && read.iter().all(|second| *second <= 30_000));
+        }
+        // Nobody knows how much of it is new.
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        let mut bytes = capture(1..=99);
+        file.write_all(&bytes).unwrap();
+        let stop = StopFlag::default();
+        let mut followed = Follow::new(file.path()).open(InputFormat::Auto, &stop).unwrap();
+        assert_eq!(seconds(&mut followed, 99).len(), 99);
+        bytes[60] ^= 1;
+        bytes.extend(&capture([100])[24..]);
+        fs::write(file.path(), bytes).unwrap();
+        let error = followed.next_batch().map(|_| ()).unwrap_err().to_string();
         assert!(error.contains("begun anew"), "{error}");
     }
 
@@ -762,6 +806,31 @@ mod tests {
         let (errors, remarks) = ring.stop();
         assert!(errors.is_empty() && ring.read.lock().unwrap().len() == 3);
         assert!(remarks.len() == 1 && remarks[0].contains("part: not read"), "{remarks:?}");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn what_is_left_out_of_a_directory_is_said() {
+        let leave = |ring: &Followed, name: &str| {
+            let path = ring.path(name);
+            match name {
+                "day" => fs::create_dir(path).unwrap(),
+                "latest" => std::os::unix::fs::symlink("/", path).unwrap(),
+                _ => fs::write(path, capture(9..=9)).unwrap(),
+            }
+        };
+        let names = [".hidden", "day", "latest", "ring0.partial"];
+        for name in names {
+            let ring = Followed::new();
+            leave(&ring, name);
+            ring.write(".notes", "these are no packets at all");
+            ring.end(1..=2, &[&format!("{name}: not read")]);
+        }
+        let ring = Followed::new();
+        for name in names {
+            leave(&ring, name);
+        }
+        ring.end(1..=2, &["(4 here)"]);
     }
 
     #[test]

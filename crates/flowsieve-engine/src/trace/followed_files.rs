@@ -9,7 +9,7 @@
 //! its bytes are left out of comparisons. A file that was damaged and is completed later is read
 //! again, and the packets that were counted are passed over.
 
-use super::capture::Capture;
+use super::capture::{Capture, is_capture};
 use super::codecs;
 use super::error::{TraceError, TraceErrorKind};
 use super::follow::LEAST_BYTES;
@@ -365,8 +365,8 @@ pub(super) struct FollowedFiles {
     unread: HashMap<FileId, PathBuf>,
     /// Files whose header is not complete yet, with the error.
     headless: HashMap<FileId, (PathBuf, String)>,
-    /// Files that could not be read when they were looked at.
-    unreadable: Vec<(FileId, TraceError)>,
+    /// Files that could not be read when they were looked at, with the bytes that they had then.
+    unreadable: Vec<(FileId, u64, TraceError)>,
     /// Files, or the directory, that could not be looked at the last time.
     unreached: Vec<TraceError>,
     remarks: Vec<String>,
@@ -378,6 +378,8 @@ enum Verdict {
     Nothing,
     /// It may become clear later.
     Later,
+    /// It cannot be read.
+    Unreadable(TraceError),
     /// It was not read.
     Read,
     /// The known file at this place was read up to some packet, and this one continues it.
@@ -440,8 +442,13 @@ impl FollowedFiles {
         None
     }
 
-    /// Returns the first error of a file that was not continued, and remarks on others.
-    pub(super) fn finish(&mut self, format: InputFormat) -> (Option<TraceError>, Vec<String>) {
+    /// Returns the first error of a file that was not continued, and remarks on others and on what
+    /// of the directory was left out.
+    pub(super) fn finish(
+        &mut self,
+        directory: &Path,
+        format: InputFormat,
+    ) -> (Option<TraceError>, Vec<String>) {
         for Unclear { path, .. } in std::mem::take(&mut self.unclear).into_values() {
             // A header alone has nothing that could be missing.
             let capture = Capture::open(&path, format);
@@ -458,8 +465,21 @@ impl FollowedFiles {
                 self.remark(format!("{error}; it is not counted"));
             }
         }
+        let (.., mut left_out) = list(directory).unwrap_or_default();
+        left_out.retain(|path| {
+            let is_input = || is_named_capture(path) || is_capture(path, format).unwrap_or(true);
+            path.is_dir() || path.exists() && is_input()
+        });
+        left_out.sort();
+        if let Some(first) = left_out.first() {
+            self.remark(format!(
+                "{}: not read; directories, pipes, hidden files and files of interrupted runs in a followed directory are left out ({} here); name those that you want read",
+                first.shown(),
+                left_out.len()
+            ));
+        }
         let known = self.known.iter_mut().filter_map(|known| known.error.take());
-        let unreadable = self.unreadable.drain(..).map(|(_, error)| error);
+        let unreadable = self.unreadable.drain(..).map(|(_, _, error)| error);
         let unread = unreadable.chain(self.unreached.drain(..));
         let mut errors = known.chain(unread);
         let first = errors.next();
@@ -502,7 +522,7 @@ impl FollowedFiles {
         format: InputFormat,
         stop: &StopFlag,
     ) -> io::Result<Option<Next>> {
-        let (entries, unreached) = match list(directory) {
+        let (entries, unreached, _) = match list(directory) {
             Ok(listed) => listed,
             Err(error) => {
                 self.unreached =
@@ -528,11 +548,12 @@ impl FollowedFiles {
             }
             match self.examine(entry, &entries, format, stop) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => {
-                    self.note_unreadable(entry, refused(&entry.path, error));
+                Err(error) => self.note_unreadable(entry, refused(&entry.path, error)),
+                Ok(Verdict::Unreadable(error)) => self.note_unreadable(entry, error),
+                Ok(Verdict::Nothing) => {
+                    self.note_readable(entry, entry.version.length);
                     self.see(entry.id, entry.version.clone());
                 }
-                Ok(Verdict::Nothing) => self.see(entry.id, entry.version.clone()),
                 Ok(Verdict::Later) => {}
                 Ok(verdict) => {
                     self.unread.insert(entry.id, entry.path.clone());
@@ -570,17 +591,14 @@ impl FollowedFiles {
                     }
                 };
                 if open.is_none() {
+                    self.note_readable(entry, entry.version.length);
                     self.known[known].error = None;
                     if file != Continued::Copy || self.known[known].id == entry.id {
                         self.known.remove(known);
                     }
                 }
             }
-            // Nothing was counted of a file that could not be opened before.
-            _ if open.is_none() => {
-                self.known
-                    .retain(|known| known.id != entry.id || known.progress.lock().packets > 0);
-            }
+            _ if open.is_none() => self.note_begun(entry),
             _ => {}
         }
         let progress = SharedProgress::new(progress);
@@ -588,7 +606,6 @@ impl FollowedFiles {
             self.unread.remove(&entry.id);
             self.unclear.remove(&entry.id);
             self.headless.remove(&entry.id);
-            self.unreadable.retain(|(id, _)| *id != entry.id);
             self.known.push(Known {
                 id: entry.id,
                 version: entry.version.clone(),
@@ -604,11 +621,36 @@ impl FollowedFiles {
 
     /// Notes that a file cannot be read, unless that is known. It is tried again when it changes.
     fn note_unreadable(&mut self, entry: &Entry, error: TraceError) {
-        let is_said = self.known.iter().any(|known| known.id == entry.id && known.error.is_some())
-            || self.unreadable.iter().any(|(id, _)| *id == entry.id);
-        if !is_said && self.unreadable.len() < MOST_REMARKS {
-            self.unreadable.push((entry.id, error));
+        // What is no capture has no packets that could be lost.
+        let is_refused = matches!(error.kind, TraceErrorKind::Io(_));
+        let (id, bytes) = (entry.id, if is_refused { entry.version.length } else { 0 });
+        let is_said = self.known.iter().any(|known| known.id == id && known.error.is_some());
+        if let Some((_, most, _)) = self.unreadable.iter_mut().find(|(other, ..)| *other == id) {
+            *most = bytes.max(*most);
+        } else if !is_said && self.unreadable.len() < MOST_REMARKS {
+            self.unreadable.push((id, bytes, error));
         }
+        self.see(id, entry.version.clone());
+    }
+
+    /// Drops the error of a file that can be read now, unless it had more than these bytes when it
+    /// could not: then some are lost.
+    fn note_readable(&mut self, entry: &Entry, bytes: u64) {
+        self.unreadable.retain(|&(id, most, _)| id != entry.id || most > bytes);
+    }
+
+    /// Notes that a file is read from its beginning.
+    fn note_begun(&mut self, entry: &Entry) {
+        // If it was begun anew, what was not read by then is lost.
+        let of_file = self.known.iter().rfind(|known| known.id == entry.id);
+        let read = of_file.map(|known| known.progress.lock().raw);
+        self.note_readable(entry, read.unwrap_or(entry.version.length));
+        // Nothing was counted of a file that could not be opened before.
+        self.known.retain(|known| {
+            known.id != entry.id
+                || known.progress.lock().packets > 0
+                || known.version.length > entry.version.length
+        });
     }
 
     /// Whether nothing of a file is left to be read, by its version alone.
@@ -638,7 +680,7 @@ impl FollowedFiles {
                 open.id == entry.id && open.progress.lock().raw == entry.version.length
             })
         };
-        let (entries, _) = list(directory).unwrap_or_default();
+        let (entries, ..) = list(directory).unwrap_or_default();
         let unsettled = entries.iter().filter(|entry| !self.is_seen(entry) && !is_open(entry));
         let compared = self.unclear.values().filter(|unclear| unclear.is_compared);
         unsettled.count() == unclear && compared.count() == unclear
@@ -669,6 +711,9 @@ impl FollowedFiles {
             number += 1;
             number > old || is_there(&known.id) || known.error.is_some()
         });
+        // Another file may get its inode.
+        let gone = self.unreadable.iter_mut().filter(|(id, ..)| !is_there(id));
+        gone.for_each(|(_, most, _)| *most = u64::MAX);
     }
 
     /// Finds out what of a file was read.
@@ -775,8 +820,7 @@ impl FollowedFiles {
                 Verdict::Nothing
             }
             TraceErrorKind::Io(_) | TraceErrorKind::NotACapture { .. } => {
-                self.note_unreadable(entry, error);
-                Verdict::Nothing
+                Verdict::Unreadable(error)
             }
             _ => {
                 self.remark(sentence);
@@ -983,12 +1027,13 @@ fn ends_in(path: &Path, all: &[&str]) -> bool {
 }
 
 /// Lists the files of a directory that may be captures, each once, in the order in which they were
-/// written; and those that cannot be looked at.
-fn list(directory: &Path) -> io::Result<(Vec<Entry>, Vec<TraceError>)> {
-    let (mut entries, mut unreached) = (Vec::new(), Vec::new());
+/// written; those that cannot be looked at; and what is not followed.
+fn list(directory: &Path) -> io::Result<(Vec<Entry>, Vec<TraceError>, Vec<PathBuf>)> {
+    let (mut entries, mut unreached, mut left_out) = (Vec::new(), Vec::new(), Vec::new());
     for entry in fs::read_dir(directory)? {
         let path = entry?.path();
         if is_unfinished(&path) {
+            left_out.push(path);
             continue;
         }
         let data = match fs::metadata(&path) {
@@ -1000,14 +1045,16 @@ fn list(directory: &Path) -> io::Result<(Vec<Entry>, Vec<TraceError>)> {
                 continue;
             }
         };
-        if data.is_file() && data.len() >= LEAST_BYTES {
+        if !data.is_file() {
+            left_out.push(path);
+        } else if data.len() >= LEAST_BYTES {
             entries.push(Entry { id: identity(&path, &data), version: Version::new(&data), path });
         }
     }
     entries.sort_by(|a, b| (a.version.modified, &a.path).cmp(&(b.version.modified, &b.path)));
     let mut ids = HashSet::new();
     entries.retain(|entry| ids.insert(entry.id));
-    Ok((entries, unreached))
+    Ok((entries, unreached, left_out))
 }
 
 /// Whether a file has the name of another one that was compressed.
