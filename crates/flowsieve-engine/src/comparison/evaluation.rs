@@ -23,7 +23,6 @@ use crate::filters::{CounterSpec, DigestColumns, FilterSpec, Sighting};
 use crate::guard::{WorkerPanicked, catch_panic};
 use crate::hashing::Digest;
 use crate::memory::{MEMORY_REFUSED, can_allocate};
-use crate::pipeline::Totals;
 use crate::threads::{MapWorker, OrderedWorkers};
 use crate::trace::StopFlag;
 use std::mem::replace;
@@ -98,7 +97,7 @@ impl MapWorker<Task> for Worker {
 }
 
 impl Worker {
-    /// A worker with this structure alone.
+    /// Returns a worker with this structure alone.
     pub(super) fn of(candidate: Candidate) -> Self {
         Self { candidates: vec![(0, candidate)], ..Self::default() }
     }
@@ -202,14 +201,10 @@ impl<'plan> Evaluation<'plan> {
                 rule: Rule { looks: looks.len(), sizes: sizes.len(), margin: plan.margin },
                 sizes,
                 has_arrays: plan.sizes.are_arrays(),
-                slices: Vec::new(),
-                slices_omitted: 0,
                 entries,
-                by_formula: Vec::new(),
                 looks,
                 is_streamed: !is_kept,
-                inputs: Vec::new(),
-                totals: Totals::default(),
+                ..Comparison::default()
             },
         })
     }
@@ -533,7 +528,7 @@ impl Evaluation<'_> {
     }
 }
 
-/// Whether the pair needs no more replicates at this size.
+/// Returns whether the pair needs no more replicates at this size.
 fn is_decided(plan: &ComparePlan, all: &Comparison, size: u64) -> bool {
     let Some(pair) = plan.pair else {
         return true;

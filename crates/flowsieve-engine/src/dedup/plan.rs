@@ -6,29 +6,18 @@ use crate::memory::can_allocate;
 use crate::plan::TracePlan;
 use crate::trace::Source;
 
-/// What makes two packets the same.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Sameness {
-    /// The same IP packet, whatever happened to its link header, its TTL and its header checksum.
-    Packet,
-    /// The same captured bytes.
-    Frame,
-    /// The same TCP segment sent again.
-    Retransmission,
-    /// The same flow.
-    Flow,
-}
-
-impl Sameness {
-    /// Its name in options and results.
-    #[doc(hidden)]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Packet => "packet",
-            Self::Frame => "frame",
-            Self::Retransmission => "retransmission",
-            Self::Flow => "flow",
-        }
+named_enum! {
+    /// What makes two packets the same.
+    #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+    pub enum Sameness {
+        /// The same IP packet, whatever happened to its link header, its TTL and its header checksum.
+        Packet = "packet",
+        /// The same captured bytes.
+        Frame = "frame",
+        /// The same TCP segment sent again.
+        Retransmission = "retransmission",
+        /// The same flow.
+        Flow = "flow",
     }
 }
 
@@ -68,29 +57,18 @@ pub enum SnapLength {
     Headers,
 }
 
-/// The filter that follows the window.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum WindowFilterKind {
-    /// d-left counting filter.
-    Dleft,
-    /// Split counting filter.
-    SplitCounting,
-    /// Counting filter.
-    Counting,
-    /// Three Bloom filters in lines, used in turn.
-    Rotating,
-}
-
-impl WindowFilterKind {
-    /// Its name in options and results.
-    #[doc(hidden)]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Dleft => "dleft",
-            Self::SplitCounting => "split-counting",
-            Self::Counting => "counting",
-            Self::Rotating => "rotating",
-        }
+named_enum! {
+    /// The filter that follows the window.
+    #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+    pub enum WindowFilterKind {
+        /// d-left counting filter.
+        Dleft = "dleft",
+        /// Split counting filter.
+        SplitCounting = "split-counting",
+        /// Counting filter.
+        Counting = "counting",
+        /// Three Bloom filters in lines, used in turn.
+        Rotating = "rotating",
     }
 }
 

@@ -43,26 +43,16 @@ pub struct ExportRows {
     pub left: Vec<Left>,
 }
 
-/// Why an element left its slice's table.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Left {
-    /// Its slice was closed: it has all packets.
-    Slice,
-    /// The memory was full: another row of the element may follow.
-    Memory,
-    /// A packet that came after its slice was closed: a separate row.
-    Late,
-}
-
-impl Left {
-    /// The name in results.
-    #[doc(hidden)]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Slice => "slice",
-            Self::Memory => "memory",
-            Self::Late => "late",
-        }
+named_enum! {
+    /// Why an element left its slice's table.
+    #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+    pub enum Left {
+        /// Its slice was closed: it has all packets.
+        Slice = "slice",
+        /// The memory was full: another row of the element may follow.
+        Memory = "memory",
+        /// A packet that came after its slice was closed: a separate row.
+        Late = "late",
     }
 }
 
@@ -134,12 +124,12 @@ impl Question {
 }
 
 impl ExportRows {
-    /// Number of rows.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.start_ns.len()
     }
 
-    /// Whether it is empty.
+    /// Returns whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.start_ns.is_empty()
     }

@@ -34,31 +34,32 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// Whether the key most likely has this many others: by its estimate, of which at least half
-    /// was seen while it was held, so that no other key's loss stands for it.
+    /// Returns whether the key most likely has this many others: by its estimate, of which at least
+    /// half was seen while it was held, so that no other key's loss stands for it.
     pub(super) fn likely_has(&self, least: u64) -> bool {
         let number = least as f64;
         self.estimate >= number && self.weight >= number / 2.0 && self.firsts >= least.min(2)
     }
 
-    /// Whether the numbers, which may come from another process, do not contradict each other.
+    /// Returns whether the numbers, which may come from another process, do not contradict each
+    /// other.
     pub(crate) fn is_consistent(&self) -> bool {
         [self.estimate, self.std_error, self.weight].into_iter().all(is_count)
             && self.lower <= self.upper
     }
 
-    /// The largest estimate first, equal ones by key.
+    /// Orders by estimate, the largest first, then by key.
     pub(super) fn by_estimate(&self, other: &Self) -> Ordering {
         self.order(other, RankBy::Distinct)
     }
 
-    /// The largest number first, equal ones by key.
+    /// Orders by this number, the largest first, then by key.
     pub(super) fn order(&self, other: &Self, by: RankBy) -> Ordering {
         let by_number = other.ranked(by).total_cmp(&self.ranked(by));
         by_number.then_with(|| self.key.cmp(&other.key))
     }
 
-    /// The number that it is ranked by: the estimate, or packets or bytes since it is held.
+    /// Returns the number that it is ranked by: the estimate, or packets or bytes since it is held.
     pub(super) fn ranked(&self, by: RankBy) -> f64 {
         by.of(self.estimate, self.packets as f64, self.bytes as f64)
     }
@@ -80,37 +81,27 @@ pub struct Exact {
 }
 
 impl Exact {
-    /// The number that it is ranked by.
+    /// Returns the number that it is ranked by.
     pub(super) fn ranked(&self, by: RankBy) -> u64 {
         by.of(self.distinct, self.packets, self.bytes)
     }
 }
 
-/// The key with the largest number first, keys with equal numbers in their own order.
+/// Orders keys by their numbers, the largest first, then by themselves.
 pub(crate) fn order_of_keys(one: (&[u8], &Exact), other: (&[u8], &Exact), by: RankBy) -> Ordering {
     other.1.ranked(by).cmp(&one.1.ranked(by)).then_with(|| one.0.cmp(other.0))
 }
 
-/// How sure it is that a key has as many others as were asked for.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
-pub enum Certainty {
-    /// It has: by the exact count, or by others that were certainly different.
-    Certain,
-    /// Its estimate says so.
-    Likely,
-    /// Its upper bound allows it.
-    Possible,
-}
-
-impl Certainty {
-    /// The name in results.
-    #[doc(hidden)]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Certain => "certain",
-            Self::Likely => "likely",
-            Self::Possible => "possible",
-        }
+named_enum! {
+    /// How sure it is that a key has as many others as were asked for.
+    #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+    pub enum Certainty {
+        /// It has: by the exact count, or by others that were certainly different.
+        Certain = "certain",
+        /// Its estimate says so.
+        Likely = "likely",
+        /// Its upper bound allows it.
+        Possible = "possible",
     }
 }
 
@@ -152,7 +143,7 @@ impl TopKey {
         exact.or(held).unwrap_or(0)
     }
 
-    /// Bytes of these packets.
+    /// Returns the bytes of these packets.
     pub fn bytes(&self) -> u64 {
         let held = self.spread.as_ref().map(|spread| spread.bytes);
         let exact = self.exact.as_ref().map(|exact| exact.bytes);
@@ -172,7 +163,7 @@ pub struct Recall {
 }
 
 /// The answer for one slice.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[expect(clippy::struct_excessive_bools, reason = "each says another thing of the slice")]
 pub struct TopSlice {
     /// Number of the slice.
@@ -220,12 +211,13 @@ pub struct TopSlice {
 }
 
 impl TopSlice {
-    /// Number of the slice in the grid.
+    /// Returns the number of the slice in the grid.
     pub(crate) const fn index(&self) -> i64 {
         self.index
     }
 
-    /// Whether the numbers, which may come from another process, do not contradict each other.
+    /// Returns whether the numbers, which may come from another process, do not contradict each
+    /// other.
     pub(crate) fn is_consistent(&self) -> bool {
         let is_share = |share: f64| (0.0..=1.0).contains(&share);
         self.start_ns <= self.end_ns
