@@ -48,7 +48,7 @@ impl Capture {
         };
         let mut packets = 0;
         while let Ok(Some(batch)) = range.capture.next_batch() {
-            packets += batch.count() as u64;
+            packets += batch.times_ns().count() as u64;
         }
         packets
     }
