@@ -98,7 +98,8 @@ pub fn count(
     plan.check()?;
     plan.check_memory()?;
     let threads = ThreadAssignment::new(plan);
-    let mut pipeline = pipeline(plan, &threads, observers);
+    let observers = observers.into_iter().map(|observer| observer as &mut dyn Observer);
+    let mut pipeline = pipeline(plan, &threads, observers.collect());
     let is_live = pipeline.delay_ns.is_some();
     let keeps_recent = pipeline.recalls || is_live;
     let spec = ShardSpec {
@@ -144,9 +145,9 @@ pub fn count(
     Ok(CountSummary { inputs: read.inputs, totals, filter })
 }
 
-/// The reading and slicing of a count.
+/// Returns the pipeline of a count.
 fn pipeline<'a>(
-    plan: &CountPlan,
+    plan: &'a CountPlan,
     threads: &ThreadAssignment,
     observers: Vec<&'a mut dyn Observer>,
 ) -> SlicePipeline<'a> {
@@ -160,8 +161,7 @@ fn pipeline<'a>(
         extractor().with_addresses()
     };
     SlicePipeline {
-        inputs: plan.trace.sources(),
-        input_format: plan.trace.input_format,
+        trace: &plan.trace,
         extractor: Arc::new(first),
         // Slices take their elements in the order of packets.
         extractor_again: Some(Arc::new(extractor())),
