@@ -1,6 +1,6 @@
 //! A slice whose shards have all answered.
 
-use super::combination_sums::CombinationSums;
+use super::combinations;
 use super::results::SliceResult;
 use super::shard::{CombinationTally, ShardTally};
 use crate::filters::Estimate;
@@ -8,7 +8,7 @@ use crate::sorted::Item;
 use serde::{Deserialize, Serialize};
 
 /// What the sequencer knows of a slice that it closes.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
 pub(crate) struct ClosedSlice {
     /// Number of the slice in the grid.
     pub(crate) index: i64,
@@ -19,7 +19,7 @@ pub(crate) struct ClosedSlice {
 }
 
 /// A slice's answer, as it is added up.
-#[derive(Clone, Debug, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub(super) struct SliceSum {
     pub(super) slice: ClosedSlice,
     /// How often the slice was counted before; the last count is the right one.
@@ -42,16 +42,11 @@ impl SliceSum {
     pub(super) fn of(slice: ClosedSlice, tallies: impl Iterator<Item = ShardTally>) -> Self {
         let mut sum = Self {
             slice,
-            revision: 0,
-            is_shown: false,
             exact: Some(0),
-            exact_over_limit: false,
             first: Some(0),
             estimate: Some(Estimate::default()),
-            false_repeats: 0,
-            saturated: false,
-            combinations: Vec::new(),
             new: Some(0),
+            ..Self::default()
         };
         for tally in tallies {
             sum.exact = sum.exact.zip(tally.exact).map(|(a, b)| a + b);
@@ -84,7 +79,7 @@ impl SliceSum {
             upper: self.estimate.and_then(Estimate::upper),
             observed_fpr: judged.filter(|&n| n > 0).map(|n| self.false_repeats as f64 / n as f64),
             saturated: self.saturated,
-            combinations: CombinationSums::of_slice(&self.combinations),
+            combinations: combinations::results(&self.combinations),
             new: self.new.map(|new| u64::try_from(new).unwrap_or(0)),
             ..SliceResult::default()
         }
