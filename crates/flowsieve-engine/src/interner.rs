@@ -5,7 +5,7 @@ use ahash::RandomState;
 use hashbrown::HashTable;
 
 /// Numbers distinct byte strings in the order in which they come. Hashed with random keys, so that
-/// nobody can choose strings that collide; the numbers do not depend on the keys.
+/// an attacker cannot choose strings that collide; the numbers do not depend on the keys.
 #[derive(Debug, Default)]
 pub(crate) struct Interner {
     hasher: RandomState,

@@ -1,7 +1,7 @@
-//! What flowsieve does with each packet, apart from how results look. The crate `flowsieve` shows
-//! these modules under their own names and is what to depend on.
+//! Everything that flowsieve does with each packet, except for the form of results. The crate
+//! `flowsieve` shows these modules under their own names and is what to depend on.
 //!
-//! It is a crate of its own so that it is compiled as one unit, which is what its speed needs,
+//! It is a separate crate so that it is compiled as one unit, which is what its speed needs,
 //! while the rest is compiled in pieces.
 
 #[macro_use]

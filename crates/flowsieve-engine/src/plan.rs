@@ -1,4 +1,4 @@
-//! What every run reads, and how: the part that the plans of all commands have in common.
+//! The inputs of a run and how they are read: the common part of the plans of all commands.
 
 use crate::decode::Headers;
 use crate::inputs::{BatchBuilder, Feed, Input, Merge, PlanError, Watch};
@@ -31,7 +31,7 @@ pub struct TracePlan {
     pub input_format: InputFormat,
     /// Which packets take part.
     pub selection: Selection,
-    /// Where addresses and DNS messages are looked for.
+    /// Headers in which addresses and DNS messages are looked for.
     pub headers: Headers,
     /// Threads; only speed depends on them.
     pub threads: usize,

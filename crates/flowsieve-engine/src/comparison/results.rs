@@ -1,4 +1,4 @@
-//! What a comparison yields, as plain data, and what follows from it.
+//! The results of a comparison as plain data, and figures derived from them.
 
 use super::statistics::{Crossover, Interval, LEVEL, PairJudgement, Rule, best_set, crossovers};
 use super::truth::Floors;
@@ -11,38 +11,38 @@ use crate::pipeline::{InputResult, Totals};
 pub struct Comparison {
     /// The combinations that were asked for, all attributes first; empty if nothing was asked.
     pub asked: Vec<u32>,
-    /// For how many distinct elements a slice the structures were made.
+    /// Number of distinct elements per slice that the structures were made for.
     pub expected: Expected,
     /// The sizes, in ascending order: bytes of a structure, or bits of an array.
     pub sizes: Vec<u64>,
-    /// Whether sizes are those of arrays, so that memories need not be equal.
+    /// Sizes are those of arrays, so memories may differ.
     pub has_arrays: bool,
     /// The slices, in the order of time.
     pub slices: Vec<JudgedSlice>,
     /// Slices beyond those that are kept; they are in no figure.
     pub slices_omitted: u64,
-    /// One a structure and size: in the order of the sizes, then of the structures.
+    /// One entry per structure and size, ordered by size and then by structure.
     pub entries: Vec<Entry>,
     /// The pair with the numbers of hash functions by the formula, if others were tried.
     pub by_formula: Vec<Entry>,
-    /// How decisions are made.
+    /// Rule of the decisions.
     pub rule: Rule,
     /// Replicates at each look.
     pub looks: Vec<u32>,
     /// The trace was too long to be kept for further looks.
     pub is_streamed: bool,
-    /// One entry an input, in the order in which they were given.
+    /// One entry per input, in the order given.
     pub inputs: Vec<InputResult>,
     /// Counts over the run.
     pub totals: Totals,
 }
 
-/// For how many distinct elements a slice the structures were made.
+/// Number of distinct elements per slice that the structures were made for.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Expected {
     /// The number; `None` if it was not known, and 4 hash functions were taken.
     pub elements: Option<u64>,
-    /// Where it comes from.
+    /// Source of the number.
     pub from: ExpectedFrom,
     /// Distinct values of the combinations in a slice, as far as they are known.
     pub values: Vec<(u32, u64)>,
@@ -50,7 +50,7 @@ pub struct Expected {
     pub known: f64,
 }
 
-/// Where the expected number of elements comes from.
+/// Source of the expected number of elements.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum ExpectedFrom {
     /// The user said so.
@@ -140,7 +140,7 @@ named_enum! {
     pub enum Negatives {
         /// Values that occur in the slice, each drawn from a different element, but not together.
         Apart = "apart",
-        /// What occurs in the following slice and not in this one.
+        /// Elements of the following slice that are not in this one.
         Next = "next",
     }
 }
@@ -154,7 +154,7 @@ pub struct QueryResult {
     pub negatives: Negatives,
     /// Queries.
     pub queries: u64,
-    /// Those that were answered by yes; `None` if the structure has no answer.
+    /// Queries that were answered by yes; `None` if the structure has no answer.
     pub positives: Option<u64>,
     /// Yeses that the formulas predict for the numbers of elements that were there.
     pub predicted_positives: Option<f64>,
@@ -189,8 +189,8 @@ named_enum! {
     /// A count of a structure.
     #[derive(Clone, Copy, Debug, Eq, PartialEq)]
     pub enum CountKind {
-        /// Elements called new. A filter without false negatives calls none new twice, so its error is
-        /// the share that it lost; errors of slices are averaged.
+        /// Elements called new. A filter without false negatives calls none new twice, so its error
+        /// is the share that it lost; errors of slices are averaged.
         Raw = "raw",
         /// The unbiased estimate; errors of slices are averaged as squares.
         Estimate = "estimate",
@@ -224,7 +224,7 @@ impl CountKind {
         }
     }
 
-    /// Returns the error that people read: of a mean of squares the root.
+    /// Returns the error in reports: the root of a mean of squares.
     pub fn shown(self, error: f64) -> f64 {
         match self {
             Self::Raw => error,
@@ -324,7 +324,7 @@ impl Entry {
         self.memory_bytes.is_some_and(|used| used as f64 > self.size as f64 * (1.0 + EQUAL))
     }
 
-    /// Returns whether its answers are worth nothing: it said yes to every absent element of a
+    /// Returns whether its answers are useless: it said yes to every absent element of a
     /// kind, or to everything that it was asked. `full` are all attributes.
     pub fn says_always_yes(&self, full: u32) -> bool {
         let asked = |query: &&QueryResult| query.queries > 0 && query.positives.is_some();
@@ -363,7 +363,7 @@ pub struct PairVerdict {
     pub slices_nearer: [u64; 2],
     /// Slices that are judged.
     pub slices: u64,
-    /// What the replicates say, or why there is nothing to say.
+    /// Judgement of the replicates, or the reason that there is none.
     pub result: Result<PairJudgement, String>,
 }
 
@@ -412,7 +412,7 @@ impl Comparison {
         replicates.map_while(|it| it.errors(kind, &self.slices, least)).collect()
     }
 
-    /// Returns the errors by which structures are compared, one a replicate.
+    /// Returns the errors by which structures are compared, one per replicate.
     fn primary_errors(&self, entry: &Entry, kind: CountKind) -> Vec<f64> {
         self.seed_errors(entry, kind).iter().map(|errors| errors.primary(kind)).collect()
     }
@@ -425,7 +425,7 @@ impl Comparison {
         let first = seeds.first()?;
         let mut worst: Vec<usize> = seeds.iter().map(|errors| errors.worst_slice).collect();
         worst.sort_unstable();
-        // What more than half have stands in the middle.
+        // A value that more than half have is the median.
         let middle = worst[worst.len() / 2];
         let share = worst.iter().filter(|slice| **slice == middle).count() * 2;
         let primary: Vec<f64> = seeds.iter().map(|errors| errors.primary(kind)).collect();
@@ -526,7 +526,7 @@ impl Comparison {
         self.sizes.iter().map(|&size| self.verdict(pair, size, kind)).collect()
     }
 
-    /// Where the pair changes places.
+    /// Crossovers of the pair.
     pub fn crossovers(&self, pair: [Contender; 2], kind: CountKind) -> Vec<Crossover> {
         let sweep = self.sweep(pair, kind).into_iter();
         let judged = sweep.filter_map(|verdict| Some((verdict.size, verdict.result.ok()?)));

@@ -1,6 +1,6 @@
 //! Statistics of replicates: pure functions of numbers.
 //!
-//! A replicate is the whole trace under hash functions of its own. All structures see the same
+//! A replicate is the whole trace under its own hash functions. All structures see the same
 //! ones, so differences are paired. The trace is fixed: nothing is said about other traces.
 //!
 //! - Intervals are those of Student's t over the replicates.
@@ -57,8 +57,8 @@ impl Interval {
     }
 }
 
-/// Returns the number that Student's t with this many degrees of freedom exceeds, in one direction or
-/// the other, with probability `level`.
+/// Returns the number that Student's t with this many degrees of freedom exceeds, in one direction
+/// or the other, with probability `level`.
 pub fn t_quantile(level: f64, freedom: usize) -> f64 {
     // In the angle θ = atan(t / √ν) the probability grows from 0 to 1 without long tails.
     let (mut low, mut high) = (0.0, FRAC_PI_2);
@@ -103,10 +103,10 @@ impl Default for Margin {
     }
 }
 
-/// How decisions are made.
+/// Rule of the decisions.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Rule {
-    /// How often replicates are looked at.
+    /// Number of looks at the replicates.
     pub looks: usize,
     /// Sizes that are decided.
     pub sizes: usize,
@@ -115,7 +115,7 @@ pub struct Rule {
 }
 
 named_enum! {
-    /// What replicates say of two structures.
+    /// Judgement of two structures by replicates.
     #[derive(Clone, Copy, Debug, Eq, PartialEq)]
     pub enum Verdict {
         /// The first is nearer to the truth.
@@ -149,7 +149,7 @@ pub struct PairJudgement {
     pub joint: Interval,
     /// Replicates.
     pub seeds: usize,
-    /// Those in which each had the smaller error.
+    /// Replicates in which each had the smaller error.
     pub seeds_nearer: [usize; 2],
     /// The difference is the same in all of them.
     pub is_constant: bool,
@@ -253,14 +253,14 @@ pub fn best_set(errors: &[&[f64]]) -> Vec<bool> {
     (0..errors.len()).map(is_not_worse).collect()
 }
 
-/// Where two structures change places.
+/// A crossover of two structures.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Crossover {
     /// Which is nearer below.
     pub below: Verdict,
     /// Sizes between which they cross.
     pub between: [u64; 2],
-    /// Where the difference is 0, if it is linear in the logarithm of the size.
+    /// Size at which the difference is 0, if it is linear in the logarithm of the size.
     pub interpolated: f64,
 }
 

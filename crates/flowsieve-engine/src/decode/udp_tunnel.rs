@@ -55,8 +55,8 @@ fn header_of(port: u16) -> Option<Header> {
 }
 
 /// Returns the beginning of the inside of a datagram. Either port may be a tunnel's; the lower one
-/// is tried first, as it is less likely to have been chosen at random. DNS is no tunnel, on any port
-/// of its client.
+/// is tried first, as it is less likely to have been chosen at random. DNS is no tunnel, on any
+/// port of its client.
 pub(super) fn inside(datagram: &[u8]) -> Step<'_> {
     let (source, destination) = (be16(datagram, 0)?, be16(datagram, 2)?);
     if source == DNS_PORT || destination == DNS_PORT {

@@ -7,10 +7,11 @@ use crate::plan::TracePlan;
 use crate::trace::Source;
 
 named_enum! {
-    /// What makes two packets the same.
+    /// Definition of equal packets.
     #[derive(Clone, Copy, Debug, Eq, PartialEq)]
     pub enum Sameness {
-        /// The same IP packet, whatever happened to its link header, its TTL and its header checksum.
+        /// The same IP packet, whatever happened to its link header, its TTL and its header
+        /// checksum.
         Packet = "packet",
         /// The same captured bytes.
         Frame = "frame",
@@ -21,7 +22,7 @@ named_enum! {
     }
 }
 
-/// What besides counts as a difference between IP packets.
+/// Further properties that distinguish IP packets.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -38,7 +39,7 @@ pub struct Difference {
     pub interface: bool,
 }
 
-/// How far back a packet is compared.
+/// Window in which a packet is compared.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum WindowWidth {
     /// With what was seen up to this many nanoseconds before.
@@ -47,7 +48,7 @@ pub enum WindowWidth {
     Packets(u64),
 }
 
-/// How much of each packet is written.
+/// Bytes of each packet that are written.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum SnapLength {
     /// At most this many bytes.
@@ -78,11 +79,11 @@ pub struct DedupPlan {
     /// What is read. There is one thread that reads and compares if packets are written, or if a
     /// packet alone does not say what it is compared by.
     pub trace: TracePlan,
-    /// What makes two packets the same.
+    /// Definition of equal packets.
     pub by: Sameness,
-    /// What makes IP packets different besides.
+    /// Further properties that distinguish IP packets.
     pub distinguish: Difference,
-    /// How far back a packet is compared.
+    /// Window in which a packet is compared.
     pub window: WindowWidth,
     /// The filter that follows the window.
     pub filter: WindowFilterKind,
@@ -90,8 +91,8 @@ pub struct DedupPlan {
     pub approximate: bool,
     /// Memory of the window and its filter, in bytes.
     pub memory_bytes: u64,
-    /// How much of each packet is written; `None` for all that was captured. Packets are compared as
-    /// they were captured.
+    /// Bytes of each packet that are written; `None` for all that was captured. Packets are
+    /// compared as they were captured.
     pub snap_length: Option<SnapLength>,
     /// Width of the slices that are reported, in nanoseconds; `None` without slices.
     pub slice_ns: Option<i64>,

@@ -1,9 +1,9 @@
-//! What a run reports.
+//! The results of a run.
 
 use crate::inputs::InputResult;
 
 named_enum! {
-    /// What a packet was dropped as.
+    /// Reason that a packet was dropped.
     #[derive(Clone, Copy, Debug, Eq, PartialEq)]
     pub enum DropKind {
         /// An IP packet that was seen before.
@@ -67,7 +67,7 @@ pub struct DedupSlice {
     pub drops: Drops,
 }
 
-/// How the window fared.
+/// Statistics of the window.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct WindowReport {
     /// Memory that the window and its filter took at last, in bytes.
@@ -102,6 +102,6 @@ pub struct DedupSummary {
     pub slices: Vec<DedupSlice>,
     /// Packets that are in no slice, since there were too many slices.
     pub outside_slices: u64,
-    /// How the window fared.
+    /// Statistics of the window.
     pub window: WindowReport,
 }

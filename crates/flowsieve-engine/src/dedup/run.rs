@@ -26,9 +26,9 @@ const AT_ONCE: usize = 256;
 /// The writers of packets.
 #[derive(Debug)]
 pub struct Writers<W: Write + Send + 'static> {
-    /// Those that are kept.
+    /// Writer of the packets that are kept.
     pub kept: Option<CaptureWriter<W>>,
-    /// Those that are dropped.
+    /// Writer of the packets that are dropped.
     pub dropped: Option<CaptureWriter<W>>,
     /// Replaces the addresses in what is written.
     pub anonymizer: Option<PacketAnonymizer>,

@@ -15,7 +15,7 @@ pub struct SliceSums<'a> {
     one_slice: bool,
     slices: u64,
     last: Option<i64>,
-    /// What is known of all slices together, by shard.
+    /// Counts of all slices together, by shard.
     wholes: Vec<Option<WholeCounts>>,
 }
 

@@ -27,7 +27,7 @@ pub struct Extractor {
     /// The smaller end comes first.
     undirected: bool,
     columns: Columns,
-    /// Whether the column of addresses is wanted.
+    /// The column of addresses is wanted.
     addresses: bool,
     /// Among how many shards [`BatchBuilder::append_for_one`] divides elements.
     shards: u32,
@@ -229,7 +229,7 @@ impl BatchBuilder for Extractor {
     }
 }
 
-/// What a five-tuple has of a packet.
+/// The fields of a five-tuple.
 #[inline(always)]
 fn flow_headers(ip: &IpPacket<'_>) -> HeaderFields<'static> {
     HeaderFields {

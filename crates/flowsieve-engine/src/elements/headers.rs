@@ -18,7 +18,7 @@ use std::net::IpAddr;
 #[derive(Debug)]
 pub(crate) struct PacketDecoder {
     decoder: Decoder,
-    /// Finds DNS messages inside tunnels, whichever addresses count.
+    /// Finds DNS messages inside tunnels, for inner and outer addresses.
     inner: Decoder,
     dns_ports: Vec<u16>,
 }
@@ -63,7 +63,7 @@ impl PacketDecoder {
     }
 }
 
-/// What elements are made of.
+/// The fields of elements.
 #[derive(Clone, Copy)]
 pub(crate) struct HeaderFields<'a> {
     pub(crate) addresses: Addresses,
@@ -99,7 +99,7 @@ impl HeaderFields<'_> {
     }
 }
 
-/// What has to be read of a packet.
+/// Parts of a packet that have to be read.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Needs {
     /// At most the IP header, and ports if there are any.

@@ -23,7 +23,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 /// The VLAN of a packet without a tag.
 pub(crate) const NO_VLAN: u16 = u16::MAX;
 
-/// What stands for [`NO_VLAN`] in texts.
+/// Text for [`NO_VLAN`].
 pub(super) const NO_VLAN_TEXT: &str = "none";
 
 /// Longest encoding of a key: family, two IPv6 addresses, ports, protocol, VLAN and a name.

@@ -27,13 +27,13 @@ pub struct ElementQuery {
 /// Digests of the values given.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct QueryPattern {
-    /// Of the whole element, if all attributes are given.
+    /// Digest of the whole element, if all attributes are given.
     pub whole: Option<Digest>,
-    /// Of each attribute that is given.
+    /// Digest of each attribute that is given.
     pub attributes: Vec<Option<Digest>>,
 }
 
-/// What is wrong with a question; one sentence.
+/// Error of a question, as one sentence.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("{0}")]
 pub struct QueryError(String);

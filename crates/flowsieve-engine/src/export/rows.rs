@@ -71,7 +71,7 @@ impl Texts {
         (!self.missing[index]).then(|| &self.text[start..self.ends[index] as usize])
     }
 
-    /// Where each text ends.
+    /// Returns the end of each text.
     #[doc(hidden)]
     pub fn ends(&self) -> &[u32] {
         &self.ends
@@ -109,7 +109,7 @@ impl Texts {
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 pub(super) struct Question {
     pub(super) kind: u16,
-    /// Of a response.
+    /// Response code, if it is a response.
     pub(super) response_code: Option<u8>,
 }
 

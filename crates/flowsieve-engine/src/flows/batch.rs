@@ -73,7 +73,7 @@ pub(super) struct FlowPacket {
     pub(super) hash: u64,
     pub(super) bytes: u32,
     pub(super) tcp_flags: u8,
-    /// Whether the key has the ends exchanged.
+    /// The key has the ends exchanged.
     pub(super) reversed: bool,
     pub(super) vlan: Option<u16>,
     pub(super) upper: Upper,

@@ -14,9 +14,9 @@ named_enum! {
         /// The earliest first.
         #[default]
         Start = "start",
-        /// Those with the most bytes first, in both directions.
+        /// By bytes of both directions, the most first.
         Bytes = "bytes",
-        /// Those with the most packets first.
+        /// By packets, the most first.
         Packets = "packets",
         /// The longest first.
         Duration = "duration",

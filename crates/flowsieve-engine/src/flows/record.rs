@@ -109,13 +109,13 @@ impl Ended {
 pub struct DnsRecord<'a> {
     /// Time of the packet in nanoseconds since the epoch.
     pub time_ns: i64,
-    /// Client as source, server as destination, whichever of them sent the message.
+    /// Client as source and server as destination, also if the server sent the message.
     pub addresses: Addresses,
     /// Upper-layer protocol number.
     pub protocol: u8,
     /// Port of the server.
     pub server_port: u16,
-    /// Whether the server sent it.
+    /// The server sent it.
     pub is_response: bool,
     /// Query name in wire form, lower-cased, without the final zero byte.
     pub name: &'a [u8],

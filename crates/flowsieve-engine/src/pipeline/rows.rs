@@ -40,13 +40,13 @@ pub(crate) struct Rows<'a> {
     recent: Option<Recent>,
     /// Rows are emitted while packets come: they say of new elements what the exact maps know.
     is_live: bool,
-    /// Where the first slice begins whose row was shown.
+    /// Start of the first slice whose row was shown.
     first_ns: Option<i64>,
     /// The last row that was shown while others were still to come.
     last_shown: Option<i64>,
-    /// How often the inputs were read before.
+    /// Number of earlier readings of the inputs.
     revision: u64,
-    /// Where slices are panes of windows that slide: panes of a window.
+    /// Panes of a sliding window; a slice is a pane then.
     panes: Option<u16>,
     /// The window that was shown last.
     shown: Option<WindowRows>,
@@ -56,7 +56,7 @@ impl<'a> Rows<'a> {
     /// `empty` is a shard's tally of a slice without elements: what is null there is null in the
     /// totals, even if there is no slice at all.
     ///
-    /// Where slices are panes of windows that slide, `panes` is how many a window has, and rows are
+    /// `panes` is the number of panes of a sliding window: then slices are panes, and rows are
     /// windows.
     pub(crate) fn new(
         sink: &'a mut dyn SliceSink,

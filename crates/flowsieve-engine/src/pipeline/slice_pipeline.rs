@@ -27,7 +27,7 @@ pub(crate) struct SlicePipeline<'a, M = Extractor> {
     /// Attributes of an element.
     pub(crate) arity: usize,
     pub(crate) slicing: Slicing,
-    /// Where slices are panes of windows that slide: panes of a window.
+    /// Panes of a sliding window; a slice is a pane then.
     pub(crate) panes: Option<u16>,
     /// Slices that are open at the same time.
     pub(crate) open_slices: usize,
@@ -37,7 +37,7 @@ pub(crate) struct SlicePipeline<'a, M = Extractor> {
     pub(crate) threads: usize,
     /// Observers of the packets.
     pub(crate) observers: Vec<&'a mut dyn Observer>,
-    /// Whether the inputs are read a second time if packets are out of order.
+    /// Slices that are read a second time if packets are out of order.
     pub(crate) reread: Reread,
     /// The stage can restore closed slices.
     pub(crate) recalls: bool,
@@ -49,7 +49,7 @@ pub(crate) struct SlicePipeline<'a, M = Extractor> {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Reread {
     Never,
-    /// Those that had such packets.
+    /// Slices that had such packets.
     Disordered,
     All,
 }
@@ -81,7 +81,7 @@ impl<T> PipelineResult<T> {
     }
 }
 
-/// What is read a second time.
+/// The slices that are read a second time.
 pub(crate) enum SecondReading {
     Slices(SliceSet),
     Everything,

@@ -7,7 +7,7 @@ use crate::filters::Estimate;
 use crate::sorted::Item;
 use serde::{Deserialize, Serialize};
 
-/// What the sequencer knows of a slice that it closes.
+/// Packets, elements and times of a closed slice.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
 pub(crate) struct ClosedSlice {
     /// Number of the slice in the grid.
@@ -18,13 +18,13 @@ pub(crate) struct ClosedSlice {
     pub(crate) elements: u64,
 }
 
-/// A slice's answer, as it is added up.
+/// Sums over the shards of a slice.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub(super) struct SliceSum {
     pub(super) slice: ClosedSlice,
-    /// How often the slice was counted before; the last count is the right one.
+    /// Number of earlier counts of the slice; the last count is the right one.
     pub(super) revision: u64,
-    /// Whether the sink has it.
+    /// The sink has it.
     pub(super) is_shown: bool,
     pub(super) exact: Option<u64>,
     pub(super) exact_over_limit: bool,
@@ -62,7 +62,7 @@ impl SliceSum {
         sum
     }
 
-    /// What is shown.
+    /// Returns the row.
     pub(super) fn result(&self) -> SliceResult {
         let judged = self.exact.filter(|_| self.first.is_some());
         SliceResult {

@@ -41,7 +41,7 @@ enum Order {
     Whole(usize),
 }
 
-/// What a shard answers.
+/// Answer of a shard.
 pub(super) enum Answer {
     /// Its part of a closed slice.
     Slice { closing: u64, shard: usize, tally: Box<ShardTally> },

@@ -1,4 +1,4 @@
-//! What a ranking shall do: validated choices, no behaviour.
+//! The plan of a ranking: validated choices, no behaviour.
 
 use super::question::Question;
 use super::summary::LEAST_BYTES;
@@ -9,11 +9,11 @@ use crate::plan::TracePlan;
 /// Everything that a ranking depends on.
 #[derive(Clone, Debug)]
 pub struct TopPlan {
-    /// What is read.
+    /// Inputs.
     pub trace: TracePlan,
-    /// What is asked.
+    /// Question.
     pub question: Question,
-    /// Of DNS messages only the queries.
+    /// Of DNS messages, only queries count.
     pub queries_only: bool,
     /// Time slices.
     pub slicing: Slicing,
@@ -22,7 +22,7 @@ pub struct TopPlan {
     pub most: Option<usize>,
     /// Distinct others of a key that is listed.
     pub least: u64,
-    /// What keys are ranked by.
+    /// Number that keys are ranked by.
     pub rank_by: RankBy,
     /// Bytes of filter and summary of one slice, half of them each.
     pub memory_bytes: u64,
@@ -33,7 +33,7 @@ pub struct TopPlan {
 }
 
 named_enum! {
-    /// What keys are ranked by.
+    /// Number that keys are ranked by.
     #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
     pub enum RankBy {
         /// Distinct others.

@@ -1,4 +1,4 @@
-//! What a ranking yields, as plain data.
+//! The results of a ranking as plain data.
 
 use super::plan::RankBy;
 use super::question::Question;
@@ -8,7 +8,7 @@ use crate::sorted::Item;
 use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
 
-/// What a bounded summary knows of a key.
+/// Numbers of a key in a bounded summary.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Spread {
     /// The key's bytes.
@@ -93,7 +93,7 @@ pub(crate) fn order_of_keys(one: (&[u8], &Exact), other: (&[u8], &Exact), by: Ra
 }
 
 named_enum! {
-    /// How sure it is that a key has as many others as were asked for.
+    /// Certainty that a key has as many others as were asked for.
     #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
     pub enum Certainty {
         /// It has: by the exact count, or by others that were certainly different.
@@ -122,7 +122,7 @@ pub struct TopKey {
     pub number: f64,
     /// Its share of these numbers of all keys.
     pub share: Option<f64>,
-    /// How sure it is that the key belongs here.
+    /// Certainty that the key belongs here.
     pub certainty: Certainty,
 }
 
@@ -151,7 +151,7 @@ impl TopKey {
     }
 }
 
-/// What the summary alone would have found, against the exact answer.
+/// The answer of the summary alone, compared with the exact one.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct Recall {
     /// Keys of the exact answer.
@@ -168,7 +168,7 @@ pub struct Recall {
 pub struct TopSlice {
     /// Number of the slice.
     pub(super) index: i64,
-    /// How often the slice was counted before; the last count holds.
+    /// Number of earlier counts of the slice; the last count holds.
     pub(super) revision: u64,
     /// First nanosecond of the slice (of the first packet, if there is one slice).
     pub start_ns: i64,
@@ -197,7 +197,7 @@ pub struct TopSlice {
     pub sum: f64,
     /// The largest keys, the largest first.
     pub keys: Vec<TopKey>,
-    /// What the summary alone would have found, where the exact answer is known.
+    /// The answer of the summary alone, where the exact one is known.
     pub recall: Option<Recall>,
     /// The trace covers the slice only in part, or is not known to cover all of it: it is the first
     /// or the last one.
@@ -264,7 +264,7 @@ impl Item for TopSlice {
 /// The result of a run, but for its slices.
 #[derive(Debug)]
 pub struct TopSummary {
-    /// What was asked.
+    /// Question.
     pub question: Question,
     /// The outcome of each input.
     pub inputs: Vec<InputResult>,

@@ -18,7 +18,7 @@ pub(super) struct TopRows<'a> {
     sink: &'a mut dyn SliceSink<TopSlice>,
     edges: Edges,
     waiting: Sorted<TopSlice>,
-    /// How often the inputs were read before.
+    /// Number of earlier readings of the inputs.
     revision: u64,
     /// In a live run the slices that are open or not final.
     live: Option<Live>,
@@ -27,7 +27,7 @@ pub(super) struct TopRows<'a> {
 #[derive(Default)]
 struct Live {
     slices: BTreeMap<i64, LiveSlice>,
-    /// Where the first slice begins whose rows were emitted.
+    /// Start of the first slice whose rows were emitted.
     first_ns: Option<i64>,
     /// The last slice whose rows were emitted.
     last: Option<i64>,
@@ -42,7 +42,7 @@ struct LiveSlice {
 #[derive(Debug, Default)]
 pub(crate) struct Sums {
     edges: Edges,
-    /// Where the first slice begins.
+    /// Start of the first slice.
     first_ns: Option<i64>,
     pub(crate) slices: u64,
     over_limit: u64,

@@ -275,7 +275,7 @@ fn top_key(
     top
 }
 
-/// What the summary alone would have found of the largest keys.
+/// Compares the keys that the summary alone ranks with the largest ones.
 fn recall(
     plan: &TopPlan,
     distinct: impl Fn(&[u8]) -> u64,

@@ -338,7 +338,8 @@ fn port(cursor: &mut Cursor<'_>) -> Result<Option<u16>, ParseError> {
 }
 
 impl Block {
-    /// Reads everything except the queries. In a block that is not whole, it reads what precedes them.
+    /// Reads everything except the queries. In a block that is not whole, it reads what precedes
+    /// them.
     fn read(bytes: &[u8], ticks: &[u64], error: Option<ParseError>) -> Result<Self, ParseError> {
         let mut block = Self { length: bytes.len(), left: Some(0), error, ..Self::default() };
         let (mut earliest, mut parameters) = ([0, 0], 0);

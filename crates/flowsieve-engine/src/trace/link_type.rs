@@ -2,7 +2,7 @@
 
 use super::packet::LinkType;
 
-/// Link types that are decoded, with the names of tcpdump.org's registry.
+/// Link types that the code refers to, with the names of the registry of tcpdump.org.
 #[doc(hidden)]
 impl LinkType {
     /// Ethernet II and IEEE 802.3.

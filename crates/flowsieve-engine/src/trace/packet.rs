@@ -49,7 +49,7 @@ pub enum LogContent {
     Dns {
         /// Its first question.
         question: LogQuestion,
-        /// Whether it is a response.
+        /// It is a response.
         is_response: bool,
     },
     /// A flow.

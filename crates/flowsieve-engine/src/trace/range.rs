@@ -18,7 +18,7 @@ use super::part::{FIRST_RECORD, FilePart};
 use super::segments::BYTES_TO_LOOK_AT;
 use super::stop::{StopFlag, Stoppable};
 
-/// Where the first record of a range is known to begin.
+/// Known start of the first record of a range.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct RangeStart {
     /// Its offset in the file.
