@@ -129,13 +129,9 @@ pub fn count(
     )?;
     let (rows, Begun { filters, wholes }) = read.outcome;
     let whole = wholes.into_iter().map(Whole::tally).collect();
-    let cut = Cut::new(read.totals.interrupted);
-    let slices = rows.finish(cut, whole).map_err(RunError::Sink)?;
+    let slices = rows.finish(Cut::new(read.totals.interrupted), whole)?;
     if is_continued && read.totals.packets == 0 && !read.totals.interrupted {
-        return Err(PlanError::new(
-            "no packet was read, so there is nothing to go on with: the saved filter stays as it is",
-        )
-        .into());
+        return Err(nothing_read());
     }
     let totals = Totals {
         complete: InputResult::all_read(&read.inputs, read.totals.interrupted),
@@ -143,6 +139,13 @@ pub fn count(
     };
     let filter = kept.map(|kept| saved_filter(plan, kept, filters)).transpose()?;
     Ok(CountSummary { inputs: read.inputs, totals, filter })
+}
+
+/// Returns the error of a continued count without packets.
+fn nothing_read() -> RunError {
+    let rule =
+        "no packet was read, so there is nothing to go on with: the saved filter stays as it is";
+    PlanError::new(rule).into()
 }
 
 /// Returns the pipeline of a count.
