@@ -5,8 +5,8 @@ use ahash::RandomState;
 use hashbrown::HashTable;
 
 /// Numbers distinct byte strings in the order in which they come. Hashed with random keys, so that
-/// nobody can choose strings that collide; the numbers do not depend on the keys.
-#[derive(Debug)]
+/// an attacker cannot choose strings that collide; the numbers do not depend on the keys.
+#[derive(Debug, Default)]
 pub(crate) struct Interner {
     hasher: RandomState,
     /// Numbers of the strings.
@@ -16,15 +16,6 @@ pub(crate) struct Interner {
 }
 
 impl Interner {
-    pub(crate) fn new() -> Self {
-        Self {
-            hasher: RandomState::new(),
-            table: HashTable::new(),
-            bytes: Vec::new(),
-            ends: Vec::new(),
-        }
-    }
-
     /// Returns the number of a string, and whether it is new. `None` if the strings would need more
     /// than `limit` bytes, with `a_string` more for each, or more than the system gives.
     #[inline]
@@ -118,7 +109,7 @@ mod tests {
     proptest! {
         #[test]
         fn behaves_as_a_list_without_repeats(strings in prop::collection::vec(prop::collection::vec(0_u8..3, 0..6), 0..300)) {
-            let mut set = Interner::new();
+            let mut set = Interner::default();
             let mut twin: Vec<Vec<u8>> = Vec::new();
             for string in &strings {
                 let known = twin.iter().position(|other| other == string);
@@ -140,7 +131,7 @@ mod tests {
 
     #[test]
     fn refuses_what_would_pass_the_limit() {
-        let mut set = Interner::new();
+        let mut set = Interner::default();
         let refused =
             (0..1_000_000_u32).find(|n| set.intern(&n.to_le_bytes(), 0, 100_000).is_none());
         assert!(refused.is_some_and(|n| n > 1000), "{refused:?}");

@@ -1,8 +1,11 @@
-//! What flowsieve does with each packet, apart from how results look. The crate `flowsieve` shows
-//! these modules under their own names and is what to depend on.
+//! Everything that flowsieve does with each packet, except for the form of results. The crate
+//! `flowsieve` shows these modules under their own names and is what to depend on.
 //!
-//! It is a crate of its own so that it is compiled as one unit, which is what its speed needs,
+//! It is a separate crate so that it is compiled as one unit, which is what its speed needs,
 //! while the rest is compiled in pieces.
+
+#[macro_use]
+mod named;
 
 #[doc(hidden)]
 pub mod anonymize;
@@ -39,7 +42,7 @@ pub mod internal {
     pub use crate::inputs::{Input, Merge, RecordInput, RunError, Watch};
     pub use crate::memory::{Reservation, allocatable, can_run};
     pub use crate::threads::{
-        IdleThread, MapWorker, OrderedWorkers, refused_threads, spawn, spawn_scoped, spawn_up_to,
+        IdleThread, MapWorker, OrderedWorkers, refused_threads, spawn, spawn_scoped,
     };
     pub use crate::untrusted::{Shown, Untrusted};
 }

@@ -1,9 +1,11 @@
-//! What every run reads, and how: the part that the plans of all commands have in common.
+//! The inputs of a run and how they are read: the common part of the plans of all commands.
 
 use crate::decode::Headers;
-use crate::inputs::{Input, Merge, PlanError, Watch};
+use crate::inputs::{BatchBuilder, Feed, Input, Merge, PlanError, Watch};
 use crate::selection::{Selection, TimeRangeError};
 use crate::trace::{Capture, InputFormat, Source, StopFlag};
+use std::sync::Arc;
+use std::thread::Scope;
 
 impl From<TimeRangeError> for PlanError {
     fn from(error: TimeRangeError) -> Self {
@@ -29,7 +31,7 @@ pub struct TracePlan {
     pub input_format: InputFormat,
     /// Which packets take part.
     pub selection: Selection,
-    /// Where addresses and DNS messages are looked for.
+    /// Headers in which addresses and DNS messages are looked for.
     pub headers: Headers,
     /// Threads; only speed depends on them.
     pub threads: usize,
@@ -47,7 +49,7 @@ impl Default for TracePlan {
 }
 
 impl TracePlan {
-    /// All packets of these captures, with a thread per processor.
+    /// Returns a plan that reads all packets of these captures, with a thread for each processor.
     pub fn new(inputs: impl IntoIterator<Item = impl Into<Source>>) -> Self {
         Self {
             inputs: inputs.into_iter().map(Into::into).collect(),
@@ -109,5 +111,25 @@ impl TracePlan {
         begin: impl FnMut(Capture, usize) -> I + 'a,
     ) -> Merge<'a, I> {
         Merge::new(&self.sources(), self.input_format, watch, begin)
+    }
+
+    /// Merges the inputs in the order of time; up to `threads` threads decode each of them. In a
+    /// live run one thread does, which sends packets as soon as they come.
+    pub(crate) fn feeds<'scope, M: BatchBuilder + 'scope>(
+        &self,
+        scope: &'scope Scope<'scope, '_>,
+        watch: &dyn Watch,
+        builder: &Arc<M>,
+        threads: usize,
+        is_live: bool,
+    ) -> Merge<'scope, Feed<M>> {
+        let builder = Arc::clone(builder);
+        self.merge(watch, move |capture, open| {
+            if is_live {
+                Feed::start_prompt(scope, capture, &builder)
+            } else {
+                Feed::start(scope, capture, &builder, threads, open)
+            }
+        })
     }
 }

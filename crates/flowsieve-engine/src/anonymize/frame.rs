@@ -10,16 +10,9 @@ use super::crypto_pan::AnonymizeKey;
 use super::mac::{MacMap, VendorPart};
 use super::mapping::AddressMap;
 use super::messages;
+use crate::decode::ip::{DCCP, GRE, ICMP, ICMPV6, TCP, UDP, UDP_LITE};
 use crate::decode::{Carried, Elsewhere, Hardware, Place};
 use etherparse::checksum::Sum16BitWords;
-
-const ICMP: u8 = 1;
-const TCP: u8 = 6;
-const UDP: u8 = 17;
-const DCCP: u8 = 33;
-const GRE: u8 = 47;
-const ICMPV6: u8 = 58;
-const UDP_LITE: u8 = 136;
 
 /// The mappings of addresses.
 #[derive(Debug)]
@@ -148,7 +141,7 @@ impl Rewrite<'_> {
         }
     }
 
-    /// The type of an ICMP message.
+    /// Returns the type of an ICMP message.
     fn kind(&self, carried: Carried) -> Option<u8> {
         (carried.length > 0).then(|| self.frame[carried.at])
     }

@@ -1,65 +1,43 @@
 //! Comparisons of numbers: bytes of headers, the length, constants, and results of arithmetic.
 
 use super::error::Problem;
-use super::lexer::{Kind, Sign};
+use super::lexer::{DIVIDE, Kind, Sign};
 use super::parse::Parser;
-use super::program::{
-    AUTHENTICATION, Binary, Comparison, ESP, Header, Relation, STACK_MAX, Step, Test,
-};
+use super::program::{Binary, Header, Relation, STACK_MAX, Step, Test};
 use super::qualified::{Layer, protocol};
+use crate::decode::ip::{AUTHENTICATION, ENCAPSULATED};
 
 /// Returns the header of this name whose bytes can be read.
 fn header(name: &str) -> Option<Header> {
     match protocol(name)?.layer {
         Layer::Link => Some(Header::Frame),
         Layer::Network(networks) => Some(Header::Network(networks)),
-        Layer::Upper { number: ESP | AUTHENTICATION, .. } | Layer::EtherType(_) => None,
+        Layer::Upper { number: ENCAPSULATED | AUTHENTICATION, .. } | Layer::EtherType(_) => None,
         Layer::Upper { networks, number } => Some(Header::Upper { networks, protocol: number }),
     }
 }
 
-fn comparison(sign: Sign) -> Option<Comparison> {
-    Some(match sign {
-        Sign::Equal => Comparison::Equal,
-        Sign::NotEqual => Comparison::NotEqual,
-        Sign::Less => Comparison::Less,
-        Sign::LessOrEqual => Comparison::LessOrEqual,
-        Sign::Greater => Comparison::Greater,
-        Sign::GreaterOrEqual => Comparison::GreaterOrEqual,
-        _ => return None,
-    })
+/// Returns the precedence of an operator; a higher one binds more tightly.
+const fn precedence(operator: Binary) -> u8 {
+    match operator {
+        Binary::Or | Binary::Xor => 1,
+        Binary::And => 2,
+        Binary::ShiftLeft | Binary::ShiftRight => 3,
+        Binary::Add | Binary::Subtract => 4,
+        Binary::Multiply | Binary::Divide | Binary::Modulo => 5,
+    }
 }
 
-/// Returns a binary operator and its precedence.
-fn binary(sign: Sign) -> Option<(Binary, u8)> {
-    Some(match sign {
-        Sign::BitOr => (Binary::Or, 1),
-        Sign::BitXor => (Binary::Xor, 1),
-        Sign::BitAnd => (Binary::And, 2),
-        Sign::ShiftLeft => (Binary::ShiftLeft, 3),
-        Sign::ShiftRight => (Binary::ShiftRight, 3),
-        Sign::Plus => (Binary::Add, 4),
-        Sign::Minus => (Binary::Subtract, 4),
-        Sign::Times => (Binary::Multiply, 5),
-        Sign::Divide => (Binary::Divide, 5),
-        Sign::Modulo => (Binary::Modulo, 5),
-        _ => return None,
-    })
-}
-
-/// Whether a sign joins two numbers.
-pub(super) fn is_operator(sign: Sign) -> bool {
-    binary(sign).is_some() || comparison(sign).is_some()
-}
+const MINUS: Kind = Kind::Sign(Sign::Operator(Binary::Subtract));
 
 impl Parser<'_> {
-    /// Whether an operand of a comparison begins here, outside of parentheses.
+    /// Returns whether an operand of a comparison begins here, outside of parentheses.
     pub(super) fn is_operand(&self) -> bool {
         match (self.kind(), self.kind_after(1)) {
-            (Kind::Sign(Sign::Minus), _) => true,
+            (MINUS, _) => true,
             // 10/8 is a network.
-            (Kind::Number(_), Kind::Sign(Sign::Divide)) => self.inherited.is_none(),
-            (Kind::Number(_), Kind::Sign(sign)) => is_operator(sign),
+            (Kind::Number(_), DIVIDE) => self.inherited.is_none(),
+            (Kind::Number(_), Kind::Sign(sign)) => sign.joins_numbers(),
             (Kind::Word, next) => match self.word() {
                 Some("len" | "length") => true,
                 _ => next == Kind::Sign(Sign::OpenIndex),
@@ -73,17 +51,12 @@ impl Parser<'_> {
         let place = self.place();
         let (headers, steps) = (self.headers.len() as u32, self.steps.len() as u32);
         self.number(0, 0)?;
-        let Kind::Sign(sign) = self.kind() else {
-            return Err(self.no_comparison());
-        };
-        let Some(comparison) = comparison(sign) else {
-            return Err(self.no_comparison());
+        let Kind::Sign(Sign::Comparison(comparison)) = self.kind() else {
+            return Err(self.problem("A comparison is missing here: =, !=, <, <=, > or >="));
         };
         self.skip();
         self.number(0, 1)?;
-        if let Kind::Sign(sign) = self.kind()
-            && self::comparison(sign).is_some()
-        {
+        if let Kind::Sign(Sign::Comparison(_)) = self.kind() {
             let sentence = "A comparison has two sides, not three";
             return Err(Problem::new(place.start..self.place().end, sentence));
         }
@@ -96,10 +69,6 @@ impl Parser<'_> {
         Ok(())
     }
 
-    fn no_comparison(&self) -> Problem {
-        self.problem("A comparison is missing here: =, !=, <, <=, > or >=")
-    }
-
     /// Parses a number of operators with a higher precedence than `floor`, with `waiting` values on
     /// the stack.
     fn number(&mut self, floor: u8, waiting: usize) -> Result<(), Problem> {
@@ -107,13 +76,12 @@ impl Parser<'_> {
             return Err(self.problem("The arithmetic is nested too deeply here"));
         }
         self.operand(waiting)?;
-        while let Kind::Sign(sign) = self.kind()
-            && let Some((binary, binding)) = binary(sign)
-            && binding > floor
+        while let Kind::Sign(Sign::Operator(binary)) = self.kind()
+            && precedence(binary) > floor
         {
             self.skip();
             let (place, start) = (self.place(), self.steps.len());
-            self.number(binding, waiting + 1)?;
+            self.number(precedence(binary), waiting + 1)?;
             if let &[Step::Constant(constant)] = &self.steps[start..] {
                 let sentence = match binary {
                     Binary::Divide | Binary::Modulo if constant == 0 => "This divides by zero",
@@ -133,7 +101,7 @@ impl Parser<'_> {
 
     fn operand(&mut self, waiting: usize) -> Result<(), Problem> {
         let mut negations = 0_u32;
-        while self.skip_if(Kind::Sign(Sign::Minus)) {
+        while self.skip_if(MINUS) {
             negations ^= 1;
         }
         match self.kind() {

@@ -2,6 +2,7 @@
 
 use super::error::Problem;
 use super::names;
+use super::program::{Binary, Comparison};
 use std::net::Ipv6Addr;
 use std::ops::Range;
 
@@ -34,23 +35,19 @@ pub(super) enum Sign {
     OpenIndex,
     CloseIndex,
     Colon,
-    Plus,
-    Minus,
-    Times,
-    Divide,
-    Modulo,
-    BitAnd,
-    BitOr,
-    BitXor,
-    ShiftLeft,
-    ShiftRight,
-    Equal,
-    NotEqual,
-    Less,
-    LessOrEqual,
-    Greater,
-    GreaterOrEqual,
+    Operator(Binary),
+    Comparison(Comparison),
 }
+
+impl Sign {
+    /// Returns whether the sign joins two numbers.
+    pub(super) const fn joins_numbers(self) -> bool {
+        matches!(self, Self::Operator(_) | Self::Comparison(_))
+    }
+}
+
+/// The sign before the mask of a network, which also divides.
+pub(super) const DIVIDE: Kind = Kind::Sign(Sign::Operator(Binary::Divide));
 
 /// A piece of the expression.
 #[derive(Clone, Debug)]
@@ -63,29 +60,29 @@ pub(super) struct Token {
 const SIGNS: &[(&str, Kind)] = &[
     ("&&", Kind::And),
     ("||", Kind::Or),
-    ("<<", Kind::Sign(Sign::ShiftLeft)),
-    (">>", Kind::Sign(Sign::ShiftRight)),
-    ("==", Kind::Sign(Sign::Equal)),
-    ("!=", Kind::Sign(Sign::NotEqual)),
-    ("<=", Kind::Sign(Sign::LessOrEqual)),
-    (">=", Kind::Sign(Sign::GreaterOrEqual)),
+    ("<<", Kind::Sign(Sign::Operator(Binary::ShiftLeft))),
+    (">>", Kind::Sign(Sign::Operator(Binary::ShiftRight))),
+    ("==", Kind::Sign(Sign::Comparison(Comparison::Equal))),
+    ("!=", Kind::Sign(Sign::Comparison(Comparison::NotEqual))),
+    ("<=", Kind::Sign(Sign::Comparison(Comparison::LessOrEqual))),
+    (">=", Kind::Sign(Sign::Comparison(Comparison::GreaterOrEqual))),
     ("!", Kind::Not),
-    ("=", Kind::Sign(Sign::Equal)),
-    ("<", Kind::Sign(Sign::Less)),
-    (">", Kind::Sign(Sign::Greater)),
+    ("=", Kind::Sign(Sign::Comparison(Comparison::Equal))),
+    ("<", Kind::Sign(Sign::Comparison(Comparison::Less))),
+    (">", Kind::Sign(Sign::Comparison(Comparison::Greater))),
     ("(", Kind::Sign(Sign::Open)),
     (")", Kind::Sign(Sign::Close)),
     ("[", Kind::Sign(Sign::OpenIndex)),
     ("]", Kind::Sign(Sign::CloseIndex)),
     (":", Kind::Sign(Sign::Colon)),
-    ("+", Kind::Sign(Sign::Plus)),
-    ("-", Kind::Sign(Sign::Minus)),
-    ("*", Kind::Sign(Sign::Times)),
-    ("/", Kind::Sign(Sign::Divide)),
-    ("%", Kind::Sign(Sign::Modulo)),
-    ("&", Kind::Sign(Sign::BitAnd)),
-    ("|", Kind::Sign(Sign::BitOr)),
-    ("^", Kind::Sign(Sign::BitXor)),
+    ("+", Kind::Sign(Sign::Operator(Binary::Add))),
+    ("-", Kind::Sign(Sign::Operator(Binary::Subtract))),
+    ("*", Kind::Sign(Sign::Operator(Binary::Multiply))),
+    ("/", Kind::Sign(Sign::Operator(Binary::Divide))),
+    ("%", Kind::Sign(Sign::Operator(Binary::Modulo))),
+    ("&", Kind::Sign(Sign::Operator(Binary::And))),
+    ("|", Kind::Sign(Sign::Operator(Binary::Or))),
+    ("^", Kind::Sign(Sign::Operator(Binary::Xor))),
 ];
 
 /// Returns the tokens of an expression, with [`Kind::End`] as the last.

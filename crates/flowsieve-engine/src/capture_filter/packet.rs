@@ -2,7 +2,8 @@
 
 use super::dns::DnsTest;
 use super::evaluate::{Subject, ends};
-use super::program::{AUTHENTICATION, Direction, Header, Networks, Protocols, TCP, Test, UDP};
+use super::program::{Direction, Header, Networks, Protocols, Test};
+use crate::decode::ip::{AUTHENTICATION, TCP, UDP};
 use crate::decode::{
     Network, NetworkKind, Shim, Skip, Tunnel, Upper, is_among, messages_in, network, shims, upper,
 };
@@ -46,7 +47,7 @@ impl<'a> Packet<'a> {
         found
     }
 
-    /// Whether the network layer is one of these.
+    /// Returns whether the network layer is one of these.
     #[inline]
     pub(super) fn is_one_of(&mut self, networks: Networks) -> Option<bool> {
         match self.network().kind {
@@ -211,7 +212,7 @@ impl<'a> Packet<'a> {
         ends(direction, || end(at + 6), || end(at))
     }
 
-    /// Whether a header before the network layer is the wanted one.
+    /// Returns whether a header before the network layer is the wanted one.
     fn any_shim(&self, mut is_wanted: impl FnMut(Shim) -> bool) -> Option<bool> {
         let mut found = false;
         let whole = shims(self.link, self.frame, |shim| found |= is_wanted(shim));
@@ -237,7 +238,7 @@ impl<'a> Packet<'a> {
         }
     }
 
-    /// Whether any DNS message that begins in the packet meets a test.
+    /// Returns whether any DNS message that begins in the packet meets a test.
     fn dns(&mut self, test: &DnsTest) -> Option<bool> {
         let dns = Protocols::only(UDP).with(TCP);
         let Some(at) = self.ports(dns).ok()? else {

@@ -12,7 +12,7 @@ const LENGTH_MAX: usize = 1 << 16;
 const DEPTH_MAX: u32 = 100;
 
 /// The state of a parser within an expression, and its output so far.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Parser<'t> {
     text: &'t str,
     tokens: Vec<Token>,
@@ -31,16 +31,7 @@ pub(super) fn parse(text: &str) -> Result<Program, Problem> {
         let sentence = format!("The expression is longer than {LENGTH_MAX} bytes");
         return Err(Problem::new(0..0, sentence));
     }
-    let mut parser = Parser {
-        text,
-        tokens: tokens(text)?,
-        at: 0,
-        depth: 0,
-        inherited: None,
-        nodes: Vec::new(),
-        headers: Vec::new(),
-        steps: Vec::new(),
-    };
+    let mut parser = Parser { text, tokens: tokens(text)?, ..Parser::default() };
     if parser.kind() != Kind::End {
         parser.expression()?;
         parser.nothing_more()?;
@@ -213,8 +204,8 @@ impl Parser<'_> {
         }
     }
 
-    /// Whether a comparison begins here. If a parenthesis opens, the token behind the closing one
-    /// decides.
+    /// Returns whether a comparison begins here. If a parenthesis opens, the token behind the
+    /// closing one decides.
     fn is_arithmetic(&self) -> Result<bool, Problem> {
         if self.kind() != Kind::Sign(Sign::Open) {
             return Ok(self.is_operand());
@@ -224,7 +215,7 @@ impl Parser<'_> {
             match token.kind {
                 Kind::Sign(Sign::Open) => open += 1,
                 Kind::Sign(Sign::Close) if open > 0 => open -= 1,
-                Kind::Sign(sign) if open == 0 => return Ok(super::arithmetic::is_operator(sign)),
+                Kind::Sign(sign) if open == 0 => return Ok(sign.joins_numbers()),
                 _ if open == 0 => return Ok(false),
                 _ => {}
             }

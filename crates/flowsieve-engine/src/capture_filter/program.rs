@@ -1,6 +1,7 @@
 //! A filter as a flat list of tests, each of which names the next test.
 
 use super::dns::DnsTest;
+use crate::decode::ip::{SCTP, TCP, UDP};
 use std::ops::Range;
 
 /// The ends of a packet that a test is about.
@@ -26,7 +27,7 @@ impl Networks {
     /// The layers with IPv4 addresses.
     pub(super) const WITH_IPV4_ADDRESSES: Self = Self(1 | 4 | 8);
 
-    /// Whether a layer is one of these.
+    /// Returns whether a layer is one of these.
     #[inline]
     pub(super) const fn has(self, layer: Self) -> bool {
         self.0 & layer.0 != 0
@@ -99,18 +100,6 @@ impl Protocols {
         self.0 & BITS[usize::from(number)] != 0
     }
 }
-
-pub(super) const ICMP: u8 = 1;
-pub(super) const IGMP: u8 = 2;
-pub(super) const TCP: u8 = 6;
-pub(super) const IGRP: u8 = 9;
-pub(super) const UDP: u8 = 17;
-pub(super) const ESP: u8 = 50;
-pub(super) const AUTHENTICATION: u8 = 51;
-pub(super) const ICMPV6: u8 = 58;
-pub(super) const PIM: u8 = 103;
-pub(super) const VRRP: u8 = 112;
-pub(super) const SCTP: u8 = 132;
 
 /// A comparison of two results of arithmetic.
 #[derive(Clone, Debug, PartialEq)]

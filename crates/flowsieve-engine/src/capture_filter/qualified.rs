@@ -2,10 +2,11 @@
 
 use super::error::Problem;
 use super::lexer::{Kind, Sign};
+use super::names;
 use super::parse::Parser;
-use super::program::{
-    AUTHENTICATION, Comparison, Direction, ESP, Header, ICMP, ICMPV6, IGMP, IGRP, Networks, Node,
-    PIM, Relation, SCTP, Step, TCP, Test, UDP, VRRP,
+use super::program::{Comparison, Direction, Header, Networks, Node, Relation, Step, Test};
+use crate::decode::ip::{
+    AUTHENTICATION, ENCAPSULATED, ICMP, ICMPV6, IGMP, IGRP, PIM, SCTP, TCP, UDP, VRRP,
 };
 
 /// The qualifiers of a value, which following values without any take over.
@@ -16,14 +17,16 @@ pub(super) struct Qualifiers {
     pub(super) what: What,
 }
 
-/// The type of a value.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum What {
-    Host,
-    Net,
-    Port,
-    PortRange,
-    Protocol,
+named_enum! {
+    /// The type of a value, with its word.
+    #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+    pub(super) enum What {
+        Host = "host",
+        Net = "net",
+        Port = "port",
+        PortRange = "portrange",
+        Protocol = "proto",
+    }
 }
 
 /// The name of a protocol, and its meaning.
@@ -49,10 +52,6 @@ const fn network(name: &'static str, networks: Networks) -> Protocol {
     Protocol { name, layer: Layer::Network(networks) }
 }
 
-const fn ether_type(name: &'static str, number: u32) -> Protocol {
-    Protocol { name, layer: Layer::EtherType(number) }
-}
-
 const PROTOCOLS: &[Protocol] = &[
     Protocol { name: "ether", layer: Layer::Link },
     Protocol { name: "link", layer: Layer::Link },
@@ -73,17 +72,12 @@ const PROTOCOLS: &[Protocol] = &[
     upper("vrrp", Networks::IPV4, VRRP),
     upper("carp", Networks::IPV4, VRRP),
     upper("ah", Networks::IP, AUTHENTICATION),
-    upper("esp", Networks::IP, ESP),
-    ether_type("atalk", 0x809b),
-    ether_type("aarp", 0x80f3),
-    ether_type("decnet", 0x6003),
-    ether_type("lat", 0x6004),
-    ether_type("sca", 0x6007),
-    ether_type("moprc", 0x6002),
-    ether_type("mopdl", 0x6001),
-    ether_type("pppoed", 0x8863),
-    ether_type("stp", 0x42),
+    upper("esp", Networks::IP, ENCAPSULATED),
 ];
+
+/// Protocols of Ethernet that are words of the language.
+const OF_ETHERNET: [&str; 9] =
+    ["atalk", "aarp", "decnet", "lat", "sca", "moprc", "mopdl", "pppoed", "stp"];
 
 /// Words of the language that are not supported.
 const NOT_UNDERSTOOD: &str = "\
@@ -93,7 +87,11 @@ const NOT_UNDERSTOOD: &str = "\
 
 /// Returns the protocol of this name.
 pub(super) fn protocol(name: &str) -> Option<Protocol> {
-    PROTOCOLS.iter().find(|protocol| protocol.name == name).copied()
+    let known = PROTOCOLS.iter().find(|protocol| protocol.name == name).copied();
+    known.or_else(|| {
+        let name = OF_ETHERNET.into_iter().find(|&known| known == name)?;
+        Some(Protocol { name, layer: Layer::EtherType(names::ether_type(name)?) })
+    })
 }
 
 impl Qualifiers {
@@ -106,14 +104,7 @@ impl Qualifiers {
             Direction::Either => None,
             Direction::Both => Some("src and dst"),
         };
-        let what = match self.what {
-            What::Host => "host",
-            What::Net => "net",
-            What::Port => "port",
-            What::PortRange => "portrange",
-            What::Protocol => "proto",
-        };
-        let words = [protocol, direction, Some(what)];
+        let words = [protocol, direction, Some(self.what.name())];
         words.into_iter().flatten().collect::<Vec<_>>().join(" ")
     }
 }
@@ -133,14 +124,10 @@ impl Parser<'_> {
         let protocol = self.protocol();
         let direction = self.direction();
         let what = match (self.word(), direction) {
-            (Some("host"), _) => Some(What::Host),
-            (Some("net"), _) => Some(What::Net),
-            (Some("port"), _) => Some(What::Port),
-            (Some("portrange"), _) => Some(What::PortRange),
-            (Some("proto"), None) => Some(What::Protocol),
+            (Some("proto"), Some(_)) => None,
             (Some("broadcast"), None) => return self.broadcast(protocol),
             (Some("multicast"), None) => return self.multicast(protocol),
-            _ => None,
+            (word, _) => What::ALL.into_iter().find(|what| word == Some(what.name())),
         };
         if what.is_none() && direction.is_none() {
             return match protocol {

@@ -1,7 +1,7 @@
 //! Values: addresses, networks, ports, protocols.
 
 use super::error::Problem;
-use super::lexer::{Kind, Sign};
+use super::lexer::{DIVIDE, Kind};
 use super::names;
 use super::parse::Parser;
 use super::program::{Networks, Protocols, Test};
@@ -60,8 +60,7 @@ impl Parser<'_> {
 
     /// Interprets a number without dots: an address, or the leading bytes of a network.
     fn short_address(&self, number: u32, is_net: bool) -> Result<(u32, u32), Problem> {
-        let with_mask =
-            self.kind_after(1) == Kind::Sign(Sign::Divide) || self.word_after(1) == Some("mask");
+        let with_mask = self.kind_after(1) == DIVIDE || self.word_after(1) == Some("mask");
         if !is_net || number == 0 && !with_mask {
             return Ok((number, 32));
         }
@@ -102,7 +101,7 @@ impl Parser<'_> {
         let place = self.place();
         self.skip();
         let mut mask = None;
-        if self.kind() == Kind::Sign(Sign::Divide) {
+        if self.kind() == DIVIDE {
             self.only_of_networks(qualifiers)?;
             bits = self.prefix(32)?;
         } else if self.word() == Some("mask") {
@@ -129,7 +128,7 @@ impl Parser<'_> {
         let place = self.place();
         self.skip();
         let mut bits = 128;
-        if self.kind() == Kind::Sign(Sign::Divide) {
+        if self.kind() == DIVIDE {
             self.only_of_networks(qualifiers)?;
             bits = self.prefix(128)?;
         }

@@ -23,7 +23,6 @@ use crate::filters::{CounterSpec, DigestColumns, FilterSpec, Sighting};
 use crate::guard::{WorkerPanicked, catch_panic};
 use crate::hashing::Digest;
 use crate::memory::{MEMORY_REFUSED, can_allocate};
-use crate::pipeline::Totals;
 use crate::threads::{MapWorker, OrderedWorkers};
 use crate::trace::StopFlag;
 use std::mem::replace;
@@ -37,13 +36,13 @@ const BLOCK: usize = 512;
 /// Elements of a task, about: small slices have several replicates in one.
 const TASK_ELEMENTS: usize = 1 << 14;
 
-/// Tasks under way to a worker.
+/// Tasks that are queued for a worker.
 const TASKS: usize = 8;
 
-/// Memory of a worker besides its structures.
+/// Memory of a worker in addition to its structures.
 const WORKER_BYTES: u64 = 1 << 20;
 
-/// What structures are made of, by the number of the entry.
+/// Specifications of the structures, by the number of the entry.
 type Designs = Arc<Vec<Option<CounterSpec>>>;
 
 /// A slice and some replicates.
@@ -55,14 +54,14 @@ struct Task {
     full: u32,
 }
 
-/// What one task says: replicate, entry and counts.
+/// Answer to a task: replicate, entry and counts.
 struct Answer {
     slice: usize,
     list: Arc<SliceList>,
     tallies: Vec<(u32, usize, CandidateTally)>,
 }
 
-/// A worker with structures of its own.
+/// A worker with its own structures.
 #[derive(Default)]
 pub(super) struct Worker {
     designs: Option<Designs>,
@@ -98,7 +97,7 @@ impl MapWorker<Task> for Worker {
 }
 
 impl Worker {
-    /// A worker with this structure alone.
+    /// Returns a worker with this structure alone.
     pub(super) fn of(candidate: Candidate) -> Self {
         Self { candidates: vec![(0, candidate)], ..Self::default() }
     }
@@ -158,7 +157,7 @@ pub(super) struct Evaluation<'plan> {
     workers: Workers,
     comparison: Comparison,
     designs: Vec<Option<CounterSpec>>,
-    /// Those of the running tasks.
+    /// Specifications of the running tasks.
     running: Designs,
 }
 
@@ -202,14 +201,10 @@ impl<'plan> Evaluation<'plan> {
                 rule: Rule { looks: looks.len(), sizes: sizes.len(), margin: plan.margin },
                 sizes,
                 has_arrays: plan.sizes.are_arrays(),
-                slices: Vec::new(),
-                slices_omitted: 0,
                 entries,
-                by_formula: Vec::new(),
                 looks,
                 is_streamed: !is_kept,
-                inputs: Vec::new(),
-                totals: Totals::default(),
+                ..Comparison::default()
             },
         })
     }
@@ -312,7 +307,8 @@ impl<'plan> Evaluation<'plan> {
         Ok(())
     }
 
-    /// Mean errors of these designs in replicates that are not judged; ∞ where there is none.
+    /// Returns the mean errors of these designs in replicates that are not judged; infinity where
+    /// there is none.
     fn errors_of(
         &mut self,
         slices: &[ClosedList],
@@ -389,7 +385,7 @@ fn put<T: Clone + Default>(values: &mut Vec<T>, place: usize, value: T) {
     values[place] = value;
 }
 
-/// One entry for each size and structure, and what is built of those that fit.
+/// Returns an entry for each size and structure, and specifications of those that fit.
 fn entries(
     plan: &ComparePlan,
     sizes: &[u64],
@@ -533,7 +529,7 @@ impl Evaluation<'_> {
     }
 }
 
-/// Whether the pair needs no more replicates at this size.
+/// Returns whether the pair needs no more replicates at this size.
 fn is_decided(plan: &ComparePlan, all: &Comparison, size: u64) -> bool {
     let Some(pair) = plan.pair else {
         return true;

@@ -1,4 +1,4 @@
-//! What a comparison yields, as plain data, and what follows from it.
+//! The results of a comparison as plain data, and figures derived from them.
 
 use super::statistics::{Crossover, Interval, LEVEL, PairJudgement, Rule, best_set, crossovers};
 use super::truth::Floors;
@@ -7,42 +7,42 @@ use crate::filters::FilterKind;
 use crate::pipeline::{InputResult, Totals};
 
 /// Everything that was measured.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Comparison {
     /// The combinations that were asked for, all attributes first; empty if nothing was asked.
     pub asked: Vec<u32>,
-    /// For how many distinct elements a slice the structures were made.
+    /// Number of distinct elements per slice that the structures were made for.
     pub expected: Expected,
     /// The sizes, in ascending order: bytes of a structure, or bits of an array.
     pub sizes: Vec<u64>,
-    /// Whether sizes are those of arrays, so that memories need not be equal.
+    /// Sizes are those of arrays, so memories may differ.
     pub has_arrays: bool,
     /// The slices, in the order of time.
     pub slices: Vec<JudgedSlice>,
     /// Slices beyond those that are kept; they are in no figure.
     pub slices_omitted: u64,
-    /// One a structure and size: in the order of the sizes, then of the structures.
+    /// One entry per structure and size, ordered by size and then by structure.
     pub entries: Vec<Entry>,
     /// The pair with the numbers of hash functions by the formula, if others were tried.
     pub by_formula: Vec<Entry>,
-    /// How decisions are made.
+    /// Rule of the decisions.
     pub rule: Rule,
     /// Replicates at each look.
     pub looks: Vec<u32>,
     /// The trace was too long to be kept for further looks.
     pub is_streamed: bool,
-    /// One entry an input, in the order in which they were given.
+    /// One entry per input, in the order given.
     pub inputs: Vec<InputResult>,
     /// Counts over the run.
     pub totals: Totals,
 }
 
-/// For how many distinct elements a slice the structures were made.
+/// Number of distinct elements per slice that the structures were made for.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Expected {
     /// The number; `None` if it was not known, and 4 hash functions were taken.
     pub elements: Option<u64>,
-    /// Where it comes from.
+    /// Source of the number.
     pub from: ExpectedFrom,
     /// Distinct values of the combinations in a slice, as far as they are known.
     pub values: Vec<(u32, u64)>,
@@ -50,7 +50,7 @@ pub struct Expected {
     pub known: f64,
 }
 
-/// Where the expected number of elements comes from.
+/// Source of the expected number of elements.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum ExpectedFrom {
     /// The user said so.
@@ -63,7 +63,7 @@ pub enum ExpectedFrom {
 }
 
 impl ExpectedFrom {
-    /// The name in reports.
+    /// Returns the name in reports.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Given => "given",
@@ -134,25 +134,14 @@ pub struct Replicate {
     pub saturated_slices: u64,
 }
 
-/// Queries for absent elements.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Negatives {
-    /// Values that occur in the slice, each drawn from a different element, but not together.
-    Apart,
-    /// What occurs in the following slice and not in this one.
-    Next,
-}
-
-impl Negatives {
-    /// Both kinds.
-    pub const ALL: [Self; 2] = [Self::Apart, Self::Next];
-
-    /// The name in reports.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Apart => "apart",
-            Self::Next => "next",
-        }
+named_enum! {
+    /// Queries for absent elements.
+    #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+    pub enum Negatives {
+        /// Values that occur in the slice, each drawn from a different element, but not together.
+        Apart = "apart",
+        /// Elements of the following slice that are not in this one.
+        Next = "next",
     }
 }
 
@@ -165,7 +154,7 @@ pub struct QueryResult {
     pub negatives: Negatives,
     /// Queries.
     pub queries: u64,
-    /// Those that were answered by yes; `None` if the structure has no answer.
+    /// Queries that were answered by yes; `None` if the structure has no answer.
     pub positives: Option<u64>,
     /// Yeses that the formulas predict for the numbers of elements that were there.
     pub predicted_positives: Option<f64>,
@@ -184,7 +173,7 @@ impl QueryResult {
         Some(positives / self.queries as f64)
     }
 
-    /// Whether there were queries, and all of them were answered by yes.
+    /// Returns whether there were queries, and all of them were answered by yes.
     pub fn is_always_yes(&self) -> bool {
         self.queries > 0 && self.positives == Some(self.queries)
     }
@@ -196,29 +185,20 @@ impl QueryResult {
     }
 }
 
-/// A count of a structure.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum CountKind {
-    /// Elements called new. A filter without false negatives calls none new twice, so its error is
-    /// the share that it lost; errors of slices are averaged.
-    Raw,
-    /// The unbiased estimate; errors of slices are averaged as squares.
-    Estimate,
+named_enum! {
+    /// A count of a structure.
+    #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+    pub enum CountKind {
+        /// Elements called new. A filter without false negatives calls none new twice, so its error
+        /// is the share that it lost; errors of slices are averaged.
+        Raw = "raw",
+        /// The unbiased estimate; errors of slices are averaged as squares.
+        Estimate = "estimate",
+    }
 }
 
 impl CountKind {
-    /// Both.
-    pub const ALL: [Self; 2] = [Self::Raw, Self::Estimate];
-
-    /// The name in reports.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Raw => "raw",
-            Self::Estimate => "estimate",
-        }
-    }
-
-    /// The name in sentences.
+    /// Returns the name in sentences.
     pub const fn words(self) -> &'static str {
         match self {
             Self::Raw => "raw count",
@@ -226,7 +206,7 @@ impl CountKind {
         }
     }
 
-    /// The name of its error in sentences.
+    /// Returns the name of its error in sentences.
     pub const fn error_words(self) -> &'static str {
         match self {
             Self::Raw => "mean error",
@@ -244,7 +224,7 @@ impl CountKind {
         }
     }
 
-    /// The error that people read: of a mean of squares the root.
+    /// Returns the error in reports: the root of a mean of squares.
     pub fn shown(self, error: f64) -> f64 {
         match self {
             Self::Raw => error,
@@ -262,7 +242,7 @@ impl CountKind {
 }
 
 /// Errors of a count over the slices, in one replicate.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SeedErrors {
     /// Mean of the absolute errors, as shares of the truth.
     pub mean: f64,
@@ -279,7 +259,7 @@ pub struct SeedErrors {
 }
 
 impl SeedErrors {
-    /// The error by which structures are compared.
+    /// Returns the error by which structures are compared.
     pub const fn primary(&self, kind: CountKind) -> f64 {
         match kind {
             CountKind::Raw => self.mean,
@@ -289,7 +269,7 @@ impl SeedErrors {
 }
 
 impl Replicate {
-    /// The count of a slice.
+    /// Returns the count of a slice.
     pub fn count(&self, kind: CountKind, slice: usize) -> Option<f64> {
         match kind {
             CountKind::Raw => self.first.get(slice).map(|&first| f64::from(first)),
@@ -299,14 +279,7 @@ impl Replicate {
 
     /// Its errors over the slices that are judged; `None` if it has no such count.
     fn errors(&self, kind: CountKind, slices: &[JudgedSlice], least: f64) -> Option<SeedErrors> {
-        let mut all = SeedErrors {
-            mean: 0.0,
-            mean_square: 0.0,
-            bias: 0.0,
-            lost: 0.0,
-            worst: -1.0,
-            worst_slice: 0,
-        };
+        let mut all = SeedErrors { worst: -1.0, ..SeedErrors::default() };
         let (mut judged, mut missing, mut elements) = (0.0, 0.0, 0.0);
         for (number, slice) in slices.iter().enumerate().filter(|(_, slice)| slice.judged) {
             let exact = slice.exact? as f64;
@@ -346,13 +319,13 @@ pub struct CountErrors {
 }
 
 impl Entry {
-    /// Whether it used more memory in a slice than it was given.
+    /// Returns whether it used more memory in a slice than it was given.
     pub fn exceeds_memory(&self) -> bool {
         self.memory_bytes.is_some_and(|used| used as f64 > self.size as f64 * (1.0 + EQUAL))
     }
 
-    /// Whether its answers are worth nothing: it said yes to every absent element of a kind, or to
-    /// everything that it was asked. `full` are all attributes.
+    /// Returns whether its answers are useless: it said yes to every absent element of a
+    /// kind, or to everything that it was asked. `full` are all attributes.
     pub fn says_always_yes(&self, full: u32) -> bool {
         let asked = |query: &&QueryResult| query.queries > 0 && query.positives.is_some();
         let mut whole = self.queries.iter().filter(asked);
@@ -366,7 +339,7 @@ impl Entry {
         self.replicates.iter().map(|replicate| replicate.saturated_slices).max().unwrap_or(0)
     }
 
-    /// The answers for a combination.
+    /// Returns the answers for a combination.
     pub fn query(&self, mask: u32, negatives: Negatives) -> Option<&QueryResult> {
         let mut queries = self.queries.iter();
         queries.find(|query| query.mask == mask && query.negatives == negatives)
@@ -390,7 +363,7 @@ pub struct PairVerdict {
     pub slices_nearer: [u64; 2],
     /// Slices that are judged.
     pub slices: u64,
-    /// What the replicates say, or why there is nothing to say.
+    /// Judgement of the replicates, or the reason that there is none.
     pub result: Result<PairJudgement, String>,
 }
 
@@ -405,7 +378,7 @@ pub struct Floor {
     pub lost: f64,
 }
 
-/// The entry, or why there is none that fits.
+/// Returns the entry, or why there is none that fits.
 fn fitting((contender, entry): (Contender, Option<&Entry>)) -> Result<&Entry, String> {
     let name = contender.name();
     let entry = entry.ok_or_else(|| format!("{name} takes no part"))?;
@@ -416,35 +389,35 @@ fn fitting((contender, entry): (Contender, Option<&Entry>)) -> Result<&Entry, St
 const EQUAL: f64 = 0.01;
 
 impl Comparison {
-    /// The entry of a structure of a size.
+    /// Returns the entry of a structure of a size.
     pub fn entry(&self, contender: Contender, size: u64) -> Option<&Entry> {
         self.entries.iter().find(|entry| entry.contender == contender && entry.size == size)
     }
 
-    /// The slices that structures are judged by.
+    /// Returns the slices that structures are judged by.
     pub fn judged(&self) -> impl Iterator<Item = &JudgedSlice> {
         self.slices.iter().filter(|slice| slice.judged)
     }
 
-    /// The smallest error that counts: half an element of the largest slice.
+    /// Returns the smallest error that counts: half an element of the largest slice.
     fn least_error(&self) -> f64 {
         let largest = self.judged().filter_map(|slice| slice.exact).max();
         0.5 / largest.unwrap_or(1).max(1) as f64
     }
 
-    /// The errors of a structure in each replicate; empty if it has no such count.
+    /// Returns the errors of a structure in each replicate; empty if it has no such count.
     pub fn seed_errors(&self, entry: &Entry, kind: CountKind) -> Vec<SeedErrors> {
         let least = self.least_error();
         let replicates = entry.replicates.iter();
         replicates.map_while(|it| it.errors(kind, &self.slices, least)).collect()
     }
 
-    /// The errors by which structures are compared, one a replicate.
+    /// Returns the errors by which structures are compared, one per replicate.
     fn primary_errors(&self, entry: &Entry, kind: CountKind) -> Vec<f64> {
         self.seed_errors(entry, kind).iter().map(|errors| errors.primary(kind)).collect()
     }
 
-    /// The errors of a structure over all replicates; `None` if it has no such count.
+    /// Returns the errors of a structure over all replicates; `None` if it has no such count.
     pub fn errors(&self, entry: &Entry, kind: CountKind) -> Option<CountErrors> {
         let seeds = self.seed_errors(entry, kind);
         let mean =
@@ -452,7 +425,7 @@ impl Comparison {
         let first = seeds.first()?;
         let mut worst: Vec<usize> = seeds.iter().map(|errors| errors.worst_slice).collect();
         worst.sort_unstable();
-        // What more than half have stands in the middle.
+        // A value that more than half have is the median.
         let middle = worst[worst.len() / 2];
         let share = worst.iter().filter(|slice| **slice == middle).count() * 2;
         let primary: Vec<f64> = seeds.iter().map(|errors| errors.primary(kind)).collect();
@@ -465,7 +438,7 @@ impl Comparison {
         })
     }
 
-    /// The mean error over the replicates in each slice that is judged; signed.
+    /// Returns the mean error over the replicates in each slice that is judged; signed.
     pub fn slice_errors(&self, entry: &Entry, kind: CountKind) -> Vec<Option<f64>> {
         let slices = self.slices.iter().enumerate();
         let errors = slices.map(|(number, slice)| {
@@ -541,26 +514,27 @@ impl Comparison {
         Ok(self.rule.judge(&a, &b, kind == CountKind::Estimate))
     }
 
-    /// Whether two structures have the same memory, or arrays of the same size if that is asked.
+    /// Returns whether two structures have the same memory, or arrays of the same size if that is
+    /// asked.
     fn is_equal_memory(&self, a: &Entry, b: &Entry) -> bool {
         let [a, b] = [a, b].map(|entry| entry.memory_bytes.unwrap_or(0) as f64);
         self.has_arrays || (a - b).abs() <= EQUAL * a.max(b)
     }
 
-    /// A pair at every size.
+    /// Returns a pair at every size.
     pub fn sweep(&self, pair: [Contender; 2], kind: CountKind) -> Vec<PairVerdict> {
         self.sizes.iter().map(|&size| self.verdict(pair, size, kind)).collect()
     }
 
-    /// Where the pair changes places.
+    /// Crossovers of the pair.
     pub fn crossovers(&self, pair: [Contender; 2], kind: CountKind) -> Vec<Crossover> {
         let sweep = self.sweep(pair, kind).into_iter();
         let judged = sweep.filter_map(|verdict| Some((verdict.size, verdict.result.ok()?)));
         crossovers(&judged.collect::<Vec<_>>())
     }
 
-    /// The structures of a size that are not worse than the best by one of their counts. One that
-    /// takes more memory, or says yes to everything, is none of them.
+    /// Returns the structures of a size that are not worse than the best by one of their counts.
+    /// One that takes more memory, or says yes to everything, is none of them.
     pub fn best(&self, size: u64, kind: CountKind, full: u32) -> Vec<&Entry> {
         let of_size = self.entries.iter().filter(|entry| entry.size == size);
         let can_be = of_size.filter(|entry| {

@@ -7,7 +7,6 @@ use super::{ComparePlan, Comparison, Contender, Entry, Expected};
 use crate::elements::Extractor;
 use crate::filters::Measure;
 use crate::hashing::Digester;
-use crate::memory::MEMORY_REFUSED;
 use crate::pipeline::{
     Cut, Edges, InputResult, Observer, PipelineResult, Reread, RunError, SlicePipeline, Totals,
     Traffic, Watch,
@@ -39,10 +38,8 @@ pub fn compare(
     // An interrupted run gives the result of a trace that ends there.
     let stop = if read.totals.interrupted { StopFlag::default() } else { watch.stop() };
     let evaluated = thread::scope(|scope| evaluate(scope, plan, collected, &stop));
-    let (mut comparison, is_stopped) = evaluated.map_err(|panicked| match panicked.0 {
-        reason if reason == MEMORY_REFUSED => RunError::Memory,
-        reason => RunError::Worker { packets, reason },
-    })?;
+    let (mut comparison, is_stopped) =
+        evaluated.map_err(|panicked| RunError::panicked(packets, panicked))?;
     if plan.wanted.iter().all(|(mask, _)| *mask != plan.rule.kind.all()) {
         // A filter planned for parts of elements has no count of whole elements.
         let planned = comparison.entries.iter_mut().filter(|it| it.contender == Contender::Planned);
@@ -98,8 +95,7 @@ fn collect(
     let extractor = Extractor::new(plan.rule.clone(), &plan.trace.headers, digester, false, true);
     let can_read_again = !plan.trace.is_stream();
     let mut pipeline = SlicePipeline {
-        inputs: plan.trace.sources(),
-        input_format: plan.trace.input_format,
+        trace: &plan.trace,
         extractor: Arc::new(if traffic.is_some() { extractor.with_addresses() } else { extractor }),
         extractor_again: None,
         arity: plan.rule.kind.arity(),

@@ -1,6 +1,6 @@
 //! Statistics of replicates: pure functions of numbers.
 //!
-//! A replicate is the whole trace under hash functions of its own. All structures see the same
+//! A replicate is the whole trace under its own hash functions. All structures see the same
 //! ones, so differences are paired. The trace is fixed: nothing is said about other traces.
 //!
 //! - Intervals are those of Student's t over the replicates.
@@ -36,7 +36,7 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// The mean of these numbers with the interval of Student's t at this level.
+    /// Returns the mean of these numbers with the interval of Student's t at this level.
     pub fn new(numbers: &[f64], level: f64) -> Self {
         let n = numbers.len() as f64;
         let value = numbers.iter().sum::<f64>() / n;
@@ -51,14 +51,14 @@ impl Interval {
         Self { value, low: value - half, high: value + half }
     }
 
-    /// Whether all of it is on one side of 0.
+    /// Returns whether all of it is on one side of 0.
     pub fn excludes_zero(self) -> bool {
         self.low > 0.0 || self.high < 0.0
     }
 }
 
-/// The number that Student's t with so many degrees of freedom exceeds, in one direction or the
-/// other, with probability `level`.
+/// Returns the number that Student's t with this many degrees of freedom exceeds, in one direction
+/// or the other, with probability `level`.
 pub fn t_quantile(level: f64, freedom: usize) -> f64 {
     // In the angle θ = atan(t / √ν) the probability grows from 0 to 1 without long tails.
     let (mut low, mut high) = (0.0, FRAC_PI_2);
@@ -103,10 +103,10 @@ impl Default for Margin {
     }
 }
 
-/// How decisions are made.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// Rule of the decisions.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Rule {
-    /// How often replicates are looked at.
+    /// Number of looks at the replicates.
     pub looks: usize,
     /// Sizes that are decided.
     pub sizes: usize,
@@ -114,34 +114,25 @@ pub struct Rule {
     pub margin: Margin,
 }
 
-/// What replicates say of two structures.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Verdict {
-    /// The first is nearer to the truth.
-    A,
-    /// The second is.
-    B,
-    /// The difference is smaller than the margin.
-    NoMatter,
-    /// Both are the same in every replicate.
-    Same,
-    /// The replicates do not decide.
-    Open,
+named_enum! {
+    /// Judgement of two structures by replicates.
+    #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+    pub enum Verdict {
+        /// The first is nearer to the truth.
+        A = "a",
+        /// The second is.
+        B = "b",
+        /// The difference is smaller than the margin.
+        NoMatter = "no-matter",
+        /// Both are the same in every replicate.
+        Same = "same",
+        /// The replicates do not decide.
+        Open = "open",
+    }
 }
 
 impl Verdict {
-    /// The name in reports.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::A => "a",
-            Self::B => "b",
-            Self::NoMatter => "no-matter",
-            Self::Same => "same",
-            Self::Open => "open",
-        }
-    }
-
-    /// Whether one of the two is nearer.
+    /// Returns whether one of the two is nearer.
     pub const fn is_nearer(self) -> bool {
         matches!(self, Self::A | Self::B)
     }
@@ -158,7 +149,7 @@ pub struct PairJudgement {
     pub joint: Interval,
     /// Replicates.
     pub seeds: usize,
-    /// Those in which each had the smaller error.
+    /// Replicates in which each had the smaller error.
     pub seeds_nearer: [usize; 2],
     /// The difference is the same in all of them.
     pub is_constant: bool,
@@ -215,8 +206,8 @@ impl Rule {
         }
     }
 
-    /// Whether no further replicates are needed. Two that are the same in a few replicates need
-    /// more, for a rare difference.
+    /// Returns whether no further replicates are needed. Two that are the same in a few replicates
+    /// need more, for a rare difference.
     pub fn is_decided(judgement: &PairJudgement) -> bool {
         match judgement.verdict {
             Verdict::Open => false,
@@ -230,7 +221,8 @@ fn are_equal(numbers: &[f64]) -> bool {
     numbers.windows(2).all(|pair| pair[0].total_cmp(&pair[1]).is_eq())
 }
 
-/// Whether numbers of few replicates take fewer than three values, as where losses are rare.
+/// Returns whether numbers of few replicates take fewer than three values, as where losses are
+/// rare.
 fn is_rare(numbers: &[f64]) -> bool {
     let mut distinct: Vec<f64> = Vec::new();
     for number in numbers {
@@ -241,8 +233,8 @@ fn is_rare(numbers: &[f64]) -> bool {
     numbers.len() < FEW && distinct.len() < 3
 }
 
-/// The structures that are not worse than the one with the smallest mean error, by paired tests of
-/// 5 % together. Each has its errors in the same replicates.
+/// Returns the structures that are not worse than the one with the smallest mean error, by paired
+/// tests of 5 % together. Each has its errors in the same replicates.
 pub fn best_set(errors: &[&[f64]]) -> Vec<bool> {
     let mean = |errors: &[f64]| errors.iter().sum::<f64>() / errors.len() as f64;
     let means: Vec<f64> = errors.iter().map(|errors| mean(errors)).collect();
@@ -261,18 +253,18 @@ pub fn best_set(errors: &[&[f64]]) -> Vec<bool> {
     (0..errors.len()).map(is_not_worse).collect()
 }
 
-/// Where two structures change places.
+/// A crossover of two structures.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Crossover {
     /// Which is nearer below.
     pub below: Verdict,
     /// Sizes between which they cross.
     pub between: [u64; 2],
-    /// Where the difference is 0, if it is linear in the logarithm of the size.
+    /// Size at which the difference is 0, if it is linear in the logarithm of the size.
     pub interpolated: f64,
 }
 
-/// The crossovers of a sweep, between neighbours that are both decided.
+/// Returns the crossovers of a sweep, between neighbours that are both decided.
 pub fn crossovers(sweep: &[(u64, PairJudgement)]) -> Vec<Crossover> {
     let neighbours = sweep.windows(2).filter(|pair| {
         let [below, above] = [pair[0].1.verdict, pair[1].1.verdict];

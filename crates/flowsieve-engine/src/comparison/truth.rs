@@ -56,7 +56,7 @@ enum Distinct {
 impl Distinct {
     fn new(counted: &Counted, limit: u64) -> Self {
         if counted.listed {
-            Self::List(Interner::new(), limit)
+            Self::List(Interner::default(), limit)
         } else {
             Self::Set(ExactSet::new(limit))
         }

@@ -20,13 +20,11 @@
     reason = "a packet that is handed over through memory costs 5 ns more, measured"
 )]
 
-use super::ethernet::VLAN_IDENTIFIER;
+use super::ethernet::{ETHERNET_HEADER, IPV4, IPV6, TAG, VLAN_IDENTIFIER};
 use super::ip::{ICMP, ICMPV6, TCP, UDP, V4_HEADER, V6_HEADER};
 use super::{Addresses, IpPacket, udp_tunnel};
 
-const ETHERNET_HEADER: usize = 14;
 const ETHER_TYPE: usize = 12;
-const TAG: usize = 4;
 
 /// Decodes a common frame.
 #[inline(always)]
@@ -37,7 +35,7 @@ pub(super) fn decode(frame: &[u8]) -> Option<IpPacket<'_>> {
     let ether_type = |at: usize| u16::from_be_bytes([head[at], head[at + 1]]);
     let tag = |at: usize| usize::from(matches!(ether_type(at), 0x8100 | 0x88a8)) * TAG;
     let mut tags = 0;
-    if !matches!(ether_type(ETHER_TYPE), 0x0800 | 0x86dd) {
+    if !matches!(ether_type(ETHER_TYPE), IPV4 | IPV6) {
         // Computed instead of branched, so that the rest is compiled once and not three times.
         tags = tag(ETHER_TYPE);
         tags += tag(ETHER_TYPE + tags);
@@ -45,8 +43,8 @@ pub(super) fn decode(frame: &[u8]) -> Option<IpPacket<'_>> {
     let packet = &frame[ETHERNET_HEADER + tags..];
     let vlan = (tags > 0).then(|| ether_type(ETHERNET_HEADER) & VLAN_IDENTIFIER);
     match ether_type(ETHER_TYPE + tags) {
-        0x0800 => v4(packet, vlan),
-        0x86dd => v6(packet, vlan),
+        IPV4 => v4(packet, vlan),
+        IPV6 => v6(packet, vlan),
         _ => None,
     }
 }

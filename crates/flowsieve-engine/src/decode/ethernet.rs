@@ -12,15 +12,36 @@ const LENGTH_MAX: u16 = 1500;
 /// The bits of a VLAN tag's control information that name the VLAN.
 pub(super) const VLAN_IDENTIFIER: u16 = 0xfff;
 
+/// `EtherType` of IPv4.
+pub(super) const IPV4: u16 = EtherType::IPV4.0;
+/// `EtherType` of IPv6.
+pub(super) const IPV6: u16 = EtherType::IPV6.0;
 /// `EtherType` of address resolution messages.
 pub(super) const ARP: u16 = EtherType::ARP.0;
-/// The `EtherType` of reverse address resolution.
+/// `EtherType` of reverse address resolution.
 pub(super) const REVERSE_ARP: u16 = 0x8035;
 
 /// VLAN tags: 802.1Q, 802.1ad, and the numbers in use before 802.1ad had one.
-const VLAN_TAGS: [u16; 5] = [0x8100, 0x88a8, 0x9100, 0x9200, 0x9300];
+pub(super) const VLAN_TAGS: [u16; 5] = [0x8100, 0x88a8, 0x9100, 0x9200, 0x9300];
 
-/// The identifier of a VLAN tag, if this layer is one.
+/// Bytes of an Ethernet header without tags.
+pub(super) const ETHERNET_HEADER: usize = 14;
+/// Bytes of a VLAN tag.
+pub(super) const TAG: usize = 4;
+
+/// Returns the `EtherType` behind up to two VLAN tags of a frame that begins with these bytes, and
+/// where its payload begins.
+#[inline]
+pub(super) fn behind_tags<const N: usize>(head: &[u8; N]) -> (u16, usize) {
+    let ether_type = |at: usize| u16::from_be_bytes([head[at], head[at + 1]]);
+    let mut at = ETHERNET_HEADER;
+    while matches!(ether_type(at - 2), 0x8100 | 0x88a8) && at < ETHERNET_HEADER + 2 * TAG {
+        at += TAG;
+    }
+    (ether_type(at - 2), at)
+}
+
+/// Returns the identifier of a VLAN tag, if this layer is one.
 pub(super) fn vlan(layer: Layer, bytes: &[u8]) -> Option<u16> {
     match layer {
         Layer::EtherType(number) if VLAN_TAGS.contains(&number) => {
@@ -53,8 +74,6 @@ fn tagged(bytes: &[u8], at: usize) -> Step<'_> {
 
 /// Reads the payload of an `EtherType`.
 pub(super) fn ether_type(number: u16, bytes: &[u8]) -> Step<'_> {
-    const IPV4: u16 = EtherType::IPV4.0;
-    const IPV6: u16 = EtherType::IPV6.0;
     match number {
         // Either version: some routers mark IPv6 as IPv4.
         IPV4 => Ok((Layer::Ip, bytes)),
@@ -99,7 +118,7 @@ fn macsec(bytes: &[u8]) -> Step<'_> {
     tagged(bytes, if flags & CHANNEL_IDENTIFIER == 0 { 6 } else { 14 })
 }
 
-/// 802.2 LLC, with SNAP.
+/// Reads an 802.2 LLC header, with SNAP.
 pub(super) fn llc(bytes: &[u8]) -> Step<'_> {
     let destination = byte(bytes, 0)?;
     let source = byte(bytes, 1)?;
@@ -113,7 +132,7 @@ pub(super) fn llc(bytes: &[u8]) -> Step<'_> {
     }
 }
 
-/// The payload of an OSI network layer protocol identifier.
+/// Reads the payload of an OSI network layer protocol identifier.
 pub(super) fn nlpid(number: u8, bytes: &[u8]) -> Step<'_> {
     match number {
         0xcc => Ok((Layer::Ipv4, bytes)),
@@ -124,7 +143,7 @@ pub(super) fn nlpid(number: u8, bytes: &[u8]) -> Step<'_> {
     }
 }
 
-/// Organisation and protocol identifier.
+/// Reads the organisation and protocol identifier of SNAP.
 fn snap(bytes: &[u8]) -> Step<'_> {
     let organisation = be32(bytes, 0)? >> 8;
     let protocol = be16(bytes, 3)?;
@@ -138,8 +157,8 @@ fn snap(bytes: &[u8]) -> Step<'_> {
     }
 }
 
-/// One MPLS label stack entry. What is below the last is nowhere said: the first nibble of an IP
-/// header tells, since pseudowires were given nibbles of their own to be distinguished from it.
+/// Reads an MPLS label stack entry. No field says what follows the last one: the first nibble tells
+/// an IP header from a pseudowire's control word.
 pub(super) fn mpls(bytes: &[u8]) -> Step<'_> {
     const BOTTOM_OF_STACK: u32 = 0x100;
     const PSEUDOWIRE_CONTROL_WORD: usize = 4;

@@ -1,6 +1,7 @@
 //! Generic routing encapsulation, and what is mirrored or redirected in it.
 
 use super::bytes::{array, be16, byte, from};
+use super::ieee80211::Form;
 use super::layer::{Layer, Step};
 use super::{Skip, ethernet};
 
@@ -42,7 +43,7 @@ pub(super) fn gre(bytes: &[u8]) -> Step<'_> {
         // Cisco metadata: here the EtherType of the packet comes first, and not last.
         0x8909 => ethernet::type_or_length(be16(bytes, at)?, from(bytes, at + 8)?),
         // Wireless frames of one vendor's access points.
-        0x8200..=0x83ff | 0x9000 => Ok((Layer::Ieee80211, from(bytes, at)?)),
+        0x8200..=0x83ff | 0x9000 => Ok((Layer::Ieee80211(Form::Plain), from(bytes, at)?)),
         _ => Ok((Layer::EtherType(protocol), from(bytes, at)?)),
     }
 }

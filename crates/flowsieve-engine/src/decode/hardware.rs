@@ -1,6 +1,7 @@
 //! The places of link-layer addresses in a header.
 
 use super::bytes::be16;
+use super::ethernet::ETHERNET_HEADER;
 use super::layer::Layer;
 use super::{ieee80211, meta};
 
@@ -35,13 +36,7 @@ pub(super) fn addresses(layer: Layer, bytes: &[u8], mut see: impl FnMut(usize, H
     };
     match layer {
         Layer::Ethernet => pair(0, 6, Mac),
-        Layer::Ieee80211 => ieee80211::addresses(bytes, ieee80211::Form::Plain, |at| see(at, Mac)),
-        Layer::Ieee80211Padded => {
-            ieee80211::addresses(bytes, ieee80211::Form::Padded, |at| see(at, Mac));
-        }
-        Layer::Ieee80211Swapped => {
-            ieee80211::addresses(bytes, ieee80211::Form::Swapped, |at| see(at, Mac));
-        }
+        Layer::Ieee80211(form) => ieee80211::addresses(bytes, form, |at| see(at, Mac)),
         Layer::Link(link) => match link.0 {
             // Linux cooked captures: a length, and room for eight bytes.
             113 => see(6, in_eight(be16(bytes, 4).unwrap_or_default())),
@@ -74,7 +69,6 @@ fn in_eight(length: u16) -> Hardware {
 fn netfilter_log(bytes: &[u8], mut see: impl FnMut(usize, Hardware)) {
     const ADDRESS: u16 = 8;
     const LINK_HEADER: u16 = 16;
-    const ETHERNET_HEADER: usize = 14;
     for (kind, value) in meta::attributes(bytes) {
         match kind {
             // Length, padding, eight bytes.

@@ -1,7 +1,7 @@
 //! The end of a frame's headers, for cutting packets off there.
 
 use super::ethernet::{ARP, REVERSE_ARP};
-use super::ieee80211::{self, Form};
+use super::ieee80211;
 use super::layer::Layer;
 use super::walk::{STEPS_MAX, next_packet};
 use super::{IpPacket, Tunnel, ip, tunnel};
@@ -74,16 +74,13 @@ fn contradiction(packet: &[u8]) -> usize {
 
 /// Returns the length of the transport header of an IP packet, as far as it is known.
 fn transport_bytes(packet: &IpPacket<'_>) -> usize {
-    const ENCAPSULATED: u8 = 50;
-    const DCCP: u8 = 33;
-    const UDP_LITE: u8 = 136;
     let words = |at: usize| packet.transport.get(at).copied().unwrap_or_default();
     match packet.protocol {
         _ if packet.later_fragment => 0,
         ip::TCP => usize::from(words(12) >> 4).max(5) * 4,
-        ip::UDP | UDP_LITE | ip::ICMP | ip::ICMPV6 | ENCAPSULATED => 8,
+        ip::UDP | ip::UDP_LITE | ip::ICMP | ip::ICMPV6 | ip::ENCAPSULATED => 8,
         ip::SCTP => 12,
-        DCCP => usize::from(words(4)).max(3) * 4,
+        ip::DCCP => usize::from(words(4)).max(3) * 4,
         _ => 0,
     }
 }
@@ -96,9 +93,7 @@ fn without_ip(layer: Layer, bytes: &[u8]) -> usize {
             [_, _, _, _, 6, 4, ..] => 28,
             _ => 8,
         },
-        Layer::Ieee80211 => ieee80211::header_bytes(bytes, Form::Plain),
-        Layer::Ieee80211Padded => ieee80211::header_bytes(bytes, Form::Padded),
-        Layer::Ieee80211Swapped => ieee80211::header_bytes(bytes, Form::Swapped),
+        Layer::Ieee80211(form) => ieee80211::header_bytes(bytes, form),
         _ => 0,
     }
 }

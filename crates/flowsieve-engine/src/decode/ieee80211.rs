@@ -27,10 +27,8 @@ pub(super) fn radiotap(bytes: &[u8]) -> Step<'_> {
         _ => byte(header, at).map_err(|_| Skip::BadLinkHeader)?,
     };
     let frame = from(bytes, length)?;
-    Ok(match flags & PADDED {
-        0 => (Layer::Ieee80211, frame),
-        _ => (Layer::Ieee80211Padded, frame),
-    })
+    let form = if flags & PADDED == 0 { Form::Plain } else { Form::Padded };
+    Ok((Layer::Ieee80211(form), frame))
 }
 
 /// Prism: a block of fixed length whose second word says which; some drivers wrote AVS instead.
@@ -39,7 +37,7 @@ pub(super) fn prism(bytes: &[u8]) -> Step<'_> {
         return avs(bytes);
     }
     let length = le32(bytes, 4)? as usize;
-    Ok((Layer::Ieee80211, from(bytes, length)?))
+    Ok((Layer::Ieee80211(Form::Plain), from(bytes, length)?))
 }
 
 /// AVS: a versioned header that states its length.
@@ -48,7 +46,7 @@ pub(super) fn avs(bytes: &[u8]) -> Step<'_> {
         return Err(Skip::BadLinkHeader);
     }
     let length = be32(bytes, 4)? as usize;
-    Ok((Layer::Ieee80211, from(bytes, length)?))
+    Ok((Layer::Ieee80211(Form::Plain), from(bytes, length)?))
 }
 
 fn is_avs(bytes: &[u8]) -> Result<bool, Skip> {
@@ -88,7 +86,7 @@ fn control(bytes: &[u8], form: Form) -> Result<[u8; 2], Skip> {
     Ok([control, flags])
 }
 
-/// An 802.11 frame; of use are data frames that are neither empty nor encrypted.
+/// Reads an 802.11 frame; only data frames that are neither empty nor encrypted are of use.
 pub(super) fn frame(bytes: &[u8], form: Form) -> Step<'_> {
     const AGGREGATE_HEADER: usize = 14;
     // The first of several packets in one frame counts.

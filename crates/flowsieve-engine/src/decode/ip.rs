@@ -11,16 +11,21 @@ use super::layer::{Layer, Step};
 use super::{Addresses, IpPacket, Skip};
 use etherparse::IpNumber;
 
-/// Protocol number of ICMP.
-pub(super) const ICMP: u8 = IpNumber::ICMP.0;
-/// Protocol number of TCP.
-pub(super) const TCP: u8 = IpNumber::TCP.0;
-/// Protocol number of UDP.
-pub(super) const UDP: u8 = IpNumber::UDP.0;
-/// Protocol number of `ICMPv6`.
-pub(super) const ICMPV6: u8 = IpNumber::IPV6_ICMP.0;
-/// Protocol number of SCTP.
-pub(super) const SCTP: u8 = IpNumber::SCTP.0;
+/// Protocol numbers.
+pub(crate) const ICMP: u8 = IpNumber::ICMP.0;
+pub(crate) const IGMP: u8 = IpNumber::IGMP.0;
+pub(crate) const TCP: u8 = IpNumber::TCP.0;
+pub(crate) const IGRP: u8 = IpNumber::IGP.0;
+pub(crate) const UDP: u8 = IpNumber::UDP.0;
+pub(crate) const DCCP: u8 = IpNumber::DCCP.0;
+pub(crate) const GRE: u8 = IpNumber::GRE.0;
+pub(crate) const ENCAPSULATED: u8 = IpNumber::ENCAPSULATING_SECURITY_PAYLOAD.0;
+pub(crate) const AUTHENTICATION: u8 = IpNumber::AUTHENTICATION_HEADER.0;
+pub(crate) const ICMPV6: u8 = IpNumber::IPV6_ICMP.0;
+pub(crate) const PIM: u8 = IpNumber::PIM.0;
+pub(crate) const VRRP: u8 = IpNumber::VRRP.0;
+pub(crate) const SCTP: u8 = IpNumber::SCTP.0;
+pub(crate) const UDP_LITE: u8 = IpNumber::UDP_LITE.0;
 
 /// Bytes of an IPv4 header without options.
 pub(super) const V4_HEADER: usize = 20;
@@ -31,7 +36,6 @@ pub(super) const V6_HEADER: usize = 40;
 const HOP_BY_HOP: u8 = IpNumber::IPV6_HEADER_HOP_BY_HOP.0;
 const ROUTING: u8 = IpNumber::IPV6_ROUTE_HEADER.0;
 const FRAGMENT: u8 = IpNumber::IPV6_FRAGMENTATION_HEADER.0;
-const AUTHENTICATION: u8 = IpNumber::AUTHENTICATION_HEADER.0;
 const DESTINATION_OPTIONS: u8 = IpNumber::IPV6_DESTINATION_OPTIONS.0;
 const SHIM6: u8 = IpNumber::SHIM6.0;
 
@@ -125,13 +129,13 @@ pub(super) fn pseudo_header(bytes: &[u8]) -> Elsewhere {
     elsewhere
 }
 
-/// Whether a routing header names a destination that is not yet in the IPv6 header.
+/// Returns whether a routing header names a destination that is not yet in the IPv6 header.
 fn is_under_way(header: &[u8]) -> bool {
     // Source route, home address of a mobile node, segment routing.
     matches!(header, [_, _, 0 | 2 | 4, left, ..] if *left > 0)
 }
 
-/// Whether there is a home address among destination options.
+/// Returns whether there is a home address among destination options.
 fn has_home_address(header: &[u8]) -> bool {
     const PAD_1: u8 = 0;
     const HOME_ADDRESS: u8 = 201;
@@ -149,7 +153,7 @@ fn has_home_address(header: &[u8]) -> bool {
     false
 }
 
-/// Whether a protocol number is that of an extension header.
+/// Returns whether a protocol number is that of an extension header.
 #[inline]
 pub(super) fn is_extension(protocol: u8, v6: bool) -> bool {
     match protocol {
@@ -159,8 +163,8 @@ pub(super) fn is_extension(protocol: u8, v6: bool) -> bool {
     }
 }
 
-/// The length of an extension header that begins with `head`, and whether a fragment other than the
-/// first follows.
+/// Returns the length of an extension header that begins with `head`, and whether a fragment other
+/// than the first follows.
 #[inline]
 pub(super) fn extension(protocol: u8, head: [u8; 4]) -> (usize, bool) {
     let [_, units, high, low] = head;

@@ -1,6 +1,7 @@
 //! The layers of a frame, and the step from one to the next.
 
 use super::Skip;
+use super::ieee80211::Form;
 use crate::trace::LinkType;
 
 /// The layer that begins at a position of a frame.
@@ -29,11 +30,7 @@ pub(super) enum Layer {
     /// A PPP-over-Ethernet session header.
     PppOe,
     /// An 802.11 frame.
-    Ieee80211,
-    /// An 802.11 frame whose header is padded to a multiple of four bytes.
-    Ieee80211Padded,
-    /// An 802.11 frame whose first two bytes, the frame control, stand in swapped order.
-    Ieee80211Swapped,
+    Ieee80211(Form),
     /// An IP header of the version that its first nibble says.
     Ip,
     /// An IPv4 header.

@@ -34,7 +34,7 @@ pub(super) fn begin(link: LinkType, frame: &[u8]) -> Step<'_> {
         206 => ppp::frame_relay(bytes::from(frame, 1)?),
         219 => Ok((Layer::Mpls, frame)),
         // 802.11: bare, and behind the headers of radiotap, Prism, AVS.
-        105 => Ok((Layer::Ieee80211, frame)),
+        105 => Ok((Layer::Ieee80211(ieee80211::Form::Plain), frame)),
         127 => ieee80211::radiotap(frame),
         119 => ieee80211::prism(frame),
         163 => ieee80211::avs(frame),

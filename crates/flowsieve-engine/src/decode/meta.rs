@@ -7,7 +7,7 @@ use super::layer::{Layer, Step};
 use crate::trace::LinkType;
 use std::ops::Range;
 
-/// A frame of a link type that does not carry itself, so that it cannot be nested.
+/// Returns a carried frame. Its link type has to be another one, so that it cannot be nested.
 fn carried(own: u16, number: u32, bytes: &[u8]) -> Step<'_> {
     match u16::try_from(number) {
         Ok(number) if number != own => Ok((Layer::Link(LinkType(number)), bytes)),
@@ -42,8 +42,9 @@ pub(super) fn nflog(bytes: &[u8]) -> Step<'_> {
 
 const PAYLOAD: u16 = 9;
 
-/// The attributes of a netfilter log's record, each with its place, in the byte order in which
-/// there is a payload among them; if it was cut off, in that in which the first one is shorter.
+/// Returns the attributes of a netfilter log's record, each with its place, in the byte order in
+/// which there is a payload among them; if it was cut off, in that in which the first one is
+/// shorter.
 pub(super) fn attributes(bytes: &[u8]) -> impl Iterator<Item = (u16, Range<usize>)> {
     let orders = [u16::from_le_bytes, u16::from_be_bytes];
     let has_payload = |number| attributes_as(bytes, number).any(|(kind, _)| kind == PAYLOAD);
@@ -78,13 +79,17 @@ pub(super) fn nsh(bytes: &[u8]) -> Step<'_> {
     if length < 8 {
         return Err(Skip::BadLinkHeader);
     }
-    let layer = match byte(bytes, 3)? {
-        1 => Layer::Ipv4,
-        2 => Layer::Ipv6,
-        3 => Layer::Ethernet,
-        4 => Layer::Nsh,
-        5 => Layer::Mpls,
-        _ => return Err(Skip::NotIp),
-    };
-    Ok((layer, from(bytes, length)?))
+    Ok((next_protocol(byte(bytes, 3)?)?, from(bytes, length)?))
+}
+
+/// Returns the layer that a next protocol field of NSH or VXLAN-GPE names.
+pub(super) const fn next_protocol(number: u8) -> Result<Layer, Skip> {
+    match number {
+        1 => Ok(Layer::Ipv4),
+        2 => Ok(Layer::Ipv6),
+        3 => Ok(Layer::Ethernet),
+        4 => Ok(Layer::Nsh),
+        5 => Ok(Layer::Mpls),
+        _ => Err(Skip::NotIp),
+    }
 }

@@ -35,7 +35,7 @@ mod gre;
 mod hardware;
 mod headers;
 mod ieee80211;
-mod ip;
+pub(crate) mod ip;
 mod layer;
 mod link;
 mod logged;
@@ -81,7 +81,7 @@ use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 
 /// Source and destination address of an IP header, in network byte order.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
 pub enum Addresses {
     /// IPv4.
     V4 {
@@ -152,7 +152,8 @@ static HAS_PORTS: [bool; 256] = {
 };
 
 impl IpPacket<'_> {
-    /// Whether another IP header may be inside: `true` wherever [`Tunnel::Inner`] finds one.
+    /// Returns whether another IP header may be inside: `true` wherever [`Tunnel::Inner`] finds
+    /// one.
     #[inline]
     pub fn may_be_tunnel(&self) -> bool {
         match self.protocol {
@@ -162,13 +163,13 @@ impl IpPacket<'_> {
         }
     }
 
-    /// Whether the protocol has neither ports nor message types.
+    /// Returns whether the protocol has neither ports nor message types.
     #[inline]
     pub fn is_portless(&self) -> bool {
         !HAS_PORTS[usize::from(self.protocol)] && !matches!(self.protocol, ip::ICMP | ip::ICMPV6)
     }
 
-    /// The flags of a TCP segment, where they were captured.
+    /// Returns the flags of a TCP segment, where they were captured.
     #[inline]
     pub fn tcp_flags(&self) -> Option<u8> {
         const FLAGS: usize = 13;
@@ -198,23 +199,15 @@ impl IpPacket<'_> {
     }
 }
 
-/// Which IP header of a packet counts.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub enum Tunnel {
-    /// The outermost.
-    #[default]
-    Outer,
-    /// The innermost that can be reached; a header quoted inside an ICMP error is none of them.
-    Inner,
-}
-
-impl Tunnel {
-    /// The word for it: `outer` or `inner`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Outer => "outer",
-            Self::Inner => "inner",
-        }
+named_enum! {
+    /// Which IP header of a packet counts.
+    #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+    pub enum Tunnel {
+        /// The outermost.
+        #[default]
+        Outer = "outer",
+        /// The innermost that can be reached; a header quoted inside an ICMP error is none of them.
+        Inner = "inner",
     }
 }
 
@@ -241,12 +234,12 @@ pub struct Decoder {
 }
 
 impl Decoder {
-    /// A decoder that looks for the outermost or the innermost IP header.
+    /// Returns a decoder that looks for the outermost or the innermost IP header.
     pub fn new(tunnel: Tunnel) -> Self {
         Self { tunnel }
     }
 
-    /// The IP packet in a frame that begins as `link` says.
+    /// Returns the IP packet in a frame that begins as `link` says.
     ///
     /// # Errors
     ///
@@ -276,7 +269,7 @@ impl Decoder {
         walk::walk(link, frame, self.tunnel)
     }
 
-    /// The bytes of the IP packet that [`Self::decode`] finds.
+    /// Returns the bytes of the IP packet that [`Self::decode`] finds.
     ///
     /// # Errors
     ///

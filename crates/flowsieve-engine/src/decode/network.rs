@@ -5,16 +5,11 @@
 //! whole or makes sense: what it carries is what the header before it says.
 
 use super::bytes::{be16, be32, place_in};
-use super::ethernet::{ARP, REVERSE_ARP, vlan};
+use super::ethernet::{ARP, ETHERNET_HEADER, IPV4, IPV6, REVERSE_ARP, TAG, behind_tags, vlan};
 use super::layer::Layer;
 use super::walk::{STEPS_MAX, step};
 use super::{Skip, Tunnel, ip, tunnel};
 use crate::trace::LinkType;
-
-const ETHERNET_HEADER: usize = 14;
-const TAG: usize = 4;
-const IPV4: u16 = 0x0800;
-const IPV6: u16 = 0x86dd;
 
 /// A kind of network layer.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -77,12 +72,8 @@ fn common(link: LinkType, frame: &[u8]) -> Option<Network> {
         return None;
     }
     let head: &[u8; ETHERNET_HEADER + 2 * TAG + 1] = frame.first_chunk()?;
-    let ether_type = |at: usize| u16::from_be_bytes([head[at], head[at + 1]]);
-    let mut at = ETHERNET_HEADER;
-    while matches!(ether_type(at - 2), 0x8100 | 0x88a8) && at < ETHERNET_HEADER + 2 * TAG {
-        at += TAG;
-    }
-    let kind = match ether_type(at - 2) {
+    let (ether_type, at) = behind_tags(head);
+    let kind = match ether_type {
         IPV4 if head[at] >> 4 != 6 => NetworkKind::Ipv4,
         IPV6 => NetworkKind::Ipv6,
         _ => return None,
@@ -194,7 +185,7 @@ fn walk<'a>(
     (NetworkKind::Other, bytes)
 }
 
-/// Whether a piece of a frame ends where the captured bytes end.
+/// Returns whether a piece of a frame ends where the captured bytes end.
 fn reaches_end(frame: &[u8], piece: &[u8]) -> bool {
     place_in(frame, piece) + piece.len() == frame.len()
 }
@@ -217,21 +208,13 @@ pub struct Upper {
 pub fn upper(frame: &[u8], network: Network, mut see: impl FnMut(u8)) -> Option<Upper> {
     let header = frame.get(network.at..)?;
     let v6 = network.kind == NetworkKind::Ipv6;
-    let mut upper = if v6 {
-        Upper {
-            protocol: *header.get(6)?,
-            at: network.at + ip::V6_HEADER,
-            later_fragment: false,
-            cut_short: false,
-        }
+    let (protocol, length, later_fragment) = if v6 {
+        (*header.get(6)?, ip::V6_HEADER, false)
     } else {
-        Upper {
-            protocol: *header.get(9)?,
-            at: network.at + usize::from(header[0] & 15) * 4,
-            later_fragment: be16(header, 6).ok()? & 0x1fff != 0,
-            cut_short: false,
-        }
+        let fragment = be16(header, 6).ok()?;
+        (*header.get(9)?, usize::from(header[0] & 15) * 4, fragment & 0x1fff != 0)
     };
+    let mut upper = Upper { protocol, at: network.at + length, later_fragment, cut_short: false };
     // Each takes at least eight bytes, so the walk ends with the frame.
     while !upper.later_fragment && ip::is_extension(upper.protocol, v6) {
         see(upper.protocol);

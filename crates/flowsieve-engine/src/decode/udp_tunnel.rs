@@ -2,12 +2,15 @@
 
 use super::DNS_PORT;
 use super::bytes::{array, be16, byte, from};
+use super::ieee80211::Form;
 use super::layer::{Layer, Step};
+use super::meta::next_protocol;
 use super::{IpPacket, Skip, gre, ip};
 
-/// Whether a packet that the common path decoded could belong to a tunnel; `true` for all that do.
+/// Returns whether a packet that the common path decoded may belong to a tunnel; true for all that
+/// do.
 ///
-/// Without a branch on the protocol, which traffic mixes at random.
+/// It has no branch on the protocol, which traffic mixes at random.
 #[inline]
 pub(super) fn may_be_one(packet: &IpPacket<'_>) -> bool {
     let (a, b) = packet.ports().unwrap_or_default();
@@ -15,46 +18,45 @@ pub(super) fn may_be_one(packet: &IpPacket<'_>) -> bool {
     (packet.protocol == ip::UDP) & (marked(a) | marked(b))
 }
 
-/// Remainders of the ports in [`header_of`]: of other ports one in a hundred has the same.
+/// Remainders of the ports in [`TUNNELS`]: of other ports one in a hundred has the same.
 static MARKED: [bool; 1024] = {
     let mut table = [false; 1024];
     let mut at = 0;
-    while at < PORTS.len() {
-        table[PORTS[at] as usize % table.len()] = true;
+    while at < TUNNELS.len() {
+        table[TUNNELS[at].0 as usize % table.len()] = true;
         at += 1;
     }
     table
 };
 
-/// All ports that belong to a tunnel.
-const PORTS: [u16; 13] =
-    [1701, 2152, 3544, 4341, 4342, 4754, 4789, 8472, 4790, 5072, 5247, 6081, 6635];
-
 /// Reads the header of a tunnel.
 type Header = for<'a> fn(&'a [u8]) -> Step<'a>;
 
-/// The tunnel that a port belongs to.
+/// The tunnels by their ports.
+const TUNNELS: [(u16, Header); 13] = [
+    (1701, l2tp),
+    (2152, gtp),
+    (3544, teredo),
+    (4341, lisp_data),
+    (4342, lisp_control),
+    (4754, gre::gre),
+    (4789, vxlan),
+    (8472, vxlan),
+    (4790, vxlan_gpe),
+    (5072, ayiya),
+    (5247, capwap),
+    (6081, geneve),
+    (6635, |bytes| Ok((Layer::Mpls, bytes))),
+];
+
+/// Returns the tunnel that a port belongs to.
 fn header_of(port: u16) -> Option<Header> {
-    Some(match port {
-        1701 => l2tp,
-        2152 => gtp,
-        3544 => teredo,
-        4341 => lisp_data,
-        4342 => lisp_control,
-        4754 => gre::gre,
-        4789 | 8472 => vxlan,
-        4790 => vxlan_gpe,
-        5072 => ayiya,
-        5247 => capwap,
-        6081 => geneve,
-        6635 => |bytes| Ok((Layer::Mpls, bytes)),
-        _ => return None,
-    })
+    TUNNELS.iter().find(|&&(of_tunnel, _)| of_tunnel == port).map(|&(_, header)| header)
 }
 
-/// The beginning of the inside of a datagram. A tunnel's port may be either; the lower one is tried
-/// first, as it is less likely to have been chosen at random. DNS is no tunnel, whichever port its
-/// client has chosen.
+/// Returns the beginning of the inside of a datagram. Either port may be a tunnel's; the lower one
+/// is tried first, as it is less likely to have been chosen at random. DNS is no tunnel, on any
+/// port of its client.
 pub(super) fn inside(datagram: &[u8]) -> Step<'_> {
     let (source, destination) = (be16(datagram, 0)?, be16(datagram, 2)?);
     if source == DNS_PORT || destination == DNS_PORT {
@@ -106,7 +108,8 @@ fn l2tp(bytes: &[u8]) -> Step<'_> {
     Ok((Layer::Ppp, from(bytes, at)?))
 }
 
-/// The user plane of mobile networks: a packet behind optional fields and extension headers.
+/// Reads GTP-U, the user plane of mobile networks: a packet after optional fields and extension
+/// headers.
 fn gtp(bytes: &[u8]) -> Step<'_> {
     const VERSION_AND_KIND: u8 = 0xf0;
     const VERSION_1: u8 = 0x30;
@@ -180,14 +183,9 @@ fn vxlan(bytes: &[u8]) -> Step<'_> {
 /// Its generic extension says what it carries.
 fn vxlan_gpe(bytes: &[u8]) -> Step<'_> {
     let [flags, _, _, protocol] = array(bytes, 0)?;
-    let layer = match protocol {
-        _ if flags & VXLAN_PROTOCOL_GIVEN == 0 => Layer::Ethernet,
-        1 => Layer::Ipv4,
-        2 => Layer::Ipv6,
-        3 => Layer::Ethernet,
-        4 => Layer::Nsh,
-        5 => Layer::Mpls,
-        _ => return Err(Skip::NotIp),
+    let layer = match flags & VXLAN_PROTOCOL_GIVEN {
+        0 => Layer::Ethernet,
+        _ => next_protocol(protocol)?,
     };
     Ok((layer, from(bytes, 8)?))
 }
@@ -220,21 +218,8 @@ fn capwap(bytes: &[u8]) -> Step<'_> {
         (false, _) => Ok((Layer::Ethernet, frame)),
         // Some vendors' access points swap the two bytes of frame control. In data frames between
         // the two the first byte has a bit where the version, always 0, would be.
-        (true, 1) if byte(frame, 0)? & 3 != 0 => Ok((Layer::Ieee80211Swapped, frame)),
-        (true, 1) => Ok((Layer::Ieee80211, frame)),
+        (true, 1) if byte(frame, 0)? & 3 != 0 => Ok((Layer::Ieee80211(Form::Swapped), frame)),
+        (true, 1) => Ok((Layer::Ieee80211(Form::Plain), frame)),
         (true, _) => Err(Skip::NotIp),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_list_of_ports_is_complete() {
-        let ports: Vec<u16> = (0..=u16::MAX).filter(|&port| header_of(port).is_some()).collect();
-        let mut listed = PORTS;
-        listed.sort_unstable();
-        assert_eq!(ports, listed);
     }
 }

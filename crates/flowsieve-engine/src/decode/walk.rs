@@ -27,9 +27,7 @@ pub(super) fn step(layer: Layer, bytes: &[u8]) -> Step<'_> {
         Layer::CiscoHdlc => ppp::cisco_hdlc(bytes),
         Layer::Hdlc => ppp::hdlc(bytes),
         Layer::PppOe => ppp::pppoe(bytes),
-        Layer::Ieee80211 => ieee80211::frame(bytes, ieee80211::Form::Plain),
-        Layer::Ieee80211Padded => ieee80211::frame(bytes, ieee80211::Form::Padded),
-        Layer::Ieee80211Swapped => ieee80211::frame(bytes, ieee80211::Form::Swapped),
+        Layer::Ieee80211(form) => ieee80211::frame(bytes, form),
         Layer::Ip => ip::by_version(bytes),
         Layer::Ipv4 | Layer::Ipv6 => unreachable!("the walk reads IP headers itself"),
     }

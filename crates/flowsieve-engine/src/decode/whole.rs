@@ -1,12 +1,10 @@
 //! A frame's IP packet as bytes, from its header to its end: for what compares packets as a whole.
 
 use super::bytes::place_in;
+use super::ethernet::{ETHERNET_HEADER, IPV4, IPV6, TAG, VLAN_IDENTIFIER, VLAN_TAGS, behind_tags};
 use super::ip::{V4_HEADER, V6_HEADER};
 use super::{Skip, Tunnel, common as frames, walk};
 use crate::trace::LinkType;
-
-const ETHERNET_HEADER: usize = 14;
-const TAG: usize = 4;
 
 /// An IP packet of a frame.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -60,19 +58,15 @@ fn common(link: LinkType, frame: &[u8]) -> Option<&[u8]> {
     if link != LinkType::ETHERNET {
         return None;
     }
-    let ether_type = |at: usize| u16::from_be_bytes([head[at], head[at + 1]]);
-    let mut start = ETHERNET_HEADER;
-    while matches!(ether_type(start - 2), 0x8100 | 0x88a8) && start < ETHERNET_HEADER + 2 * TAG {
-        start += TAG;
-    }
+    let (ether_type, start) = behind_tags(head);
     let bytes = &frame[start..];
-    match (ether_type(start - 2), bytes[0]) {
-        (0x0800, 0x45..=0x4f) => {
+    match (ether_type, bytes[0]) {
+        (IPV4, 0x45..=0x4f) => {
             let header = u16::from(bytes[0] & 15) * 4;
             let stated = u16::from_be_bytes([bytes[2], bytes[3]]);
             (stated == 0 || stated >= header).then_some(bytes)
         }
-        (0x86dd, 0x60..=0x6f) if bytes.len() >= V6_HEADER => Some(bytes),
+        (IPV6, 0x60..=0x6f) if bytes.len() >= V6_HEADER => Some(bytes),
         _ => None,
     }
 }
@@ -83,10 +77,9 @@ pub fn vlan_ids(link: LinkType, frame: &[u8]) -> impl Iterator<Item = u16> {
     let mut at = if link == LinkType::ETHERNET { ETHERNET_HEADER - 2 } else { frame.len() };
     std::iter::from_fn(move || {
         let &[a, b, c, d] = frame.get(at..)?.first_chunk()?;
-        let is_tag =
-            matches!(u16::from_be_bytes([a, b]), 0x8100 | 0x88a8 | 0x9100 | 0x9200 | 0x9300);
         at += TAG;
-        is_tag.then(|| u16::from_be_bytes([c, d]) & 0x0fff)
+        let is_tag = VLAN_TAGS.contains(&u16::from_be_bytes([a, b]));
+        is_tag.then(|| u16::from_be_bytes([c, d]) & VLAN_IDENTIFIER)
     })
 }
 

@@ -54,7 +54,7 @@ struct Part {
 }
 
 /// The window.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Approximate {
     /// The latest first.
     parts: VecDeque<Part>,
@@ -95,17 +95,8 @@ impl Approximate {
             WindowWidth::Packets(count) => count - 1,
         };
         let most_lines = (memory_bytes / TURNS / Lines::LINE_BYTES).max(1);
-        let mut window = Self {
-            parts: VecDeque::new(),
-            most_lines,
-            turn: 0,
-            began: None,
-            turn_width: width.div_ceil(2).max(1),
-            odds: 0.0,
-            packets: 0,
-            expected_wrong: 0.0,
-            report: WindowReport::default(),
-        };
+        let mut window =
+            Self { most_lines, turn_width: width.div_ceil(2).max(1), ..Self::default() };
         window.add(Part::new(LEAST_LINES.min(most_lines), 0));
         window
     }

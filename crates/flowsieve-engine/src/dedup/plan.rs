@@ -6,33 +6,23 @@ use crate::memory::can_allocate;
 use crate::plan::TracePlan;
 use crate::trace::Source;
 
-/// What makes two packets the same.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Sameness {
-    /// The same IP packet, whatever happened to its link header, its TTL and its header checksum.
-    Packet,
-    /// The same captured bytes.
-    Frame,
-    /// The same TCP segment sent again.
-    Retransmission,
-    /// The same flow.
-    Flow,
-}
-
-impl Sameness {
-    /// Its name in options and results.
-    #[doc(hidden)]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Packet => "packet",
-            Self::Frame => "frame",
-            Self::Retransmission => "retransmission",
-            Self::Flow => "flow",
-        }
+named_enum! {
+    /// Definition of equal packets.
+    #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+    pub enum Sameness {
+        /// The same IP packet, whatever happened to its link header, its TTL and its header
+        /// checksum.
+        Packet = "packet",
+        /// The same captured bytes.
+        Frame = "frame",
+        /// The same TCP segment sent again.
+        Retransmission = "retransmission",
+        /// The same flow.
+        Flow = "flow",
     }
 }
 
-/// What besides counts as a difference between IP packets.
+/// Further properties that distinguish IP packets.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -49,7 +39,7 @@ pub struct Difference {
     pub interface: bool,
 }
 
-/// How far back a packet is compared.
+/// Window in which a packet is compared.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum WindowWidth {
     /// With what was seen up to this many nanoseconds before.
@@ -58,7 +48,7 @@ pub enum WindowWidth {
     Packets(u64),
 }
 
-/// How much of each packet is written.
+/// Bytes of each packet that are written.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum SnapLength {
     /// At most this many bytes.
@@ -68,29 +58,18 @@ pub enum SnapLength {
     Headers,
 }
 
-/// The filter that follows the window.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum WindowFilterKind {
-    /// d-left counting filter.
-    Dleft,
-    /// Split counting filter.
-    SplitCounting,
-    /// Counting filter.
-    Counting,
-    /// Three Bloom filters in lines, used in turn.
-    Rotating,
-}
-
-impl WindowFilterKind {
-    /// Its name in options and results.
-    #[doc(hidden)]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Dleft => "dleft",
-            Self::SplitCounting => "split-counting",
-            Self::Counting => "counting",
-            Self::Rotating => "rotating",
-        }
+named_enum! {
+    /// The filter that follows the window.
+    #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+    pub enum WindowFilterKind {
+        /// d-left counting filter.
+        Dleft = "dleft",
+        /// Split counting filter.
+        SplitCounting = "split-counting",
+        /// Counting filter.
+        Counting = "counting",
+        /// Three Bloom filters in lines, used in turn.
+        Rotating = "rotating",
     }
 }
 
@@ -100,11 +79,11 @@ pub struct DedupPlan {
     /// What is read. There is one thread that reads and compares if packets are written, or if a
     /// packet alone does not say what it is compared by.
     pub trace: TracePlan,
-    /// What makes two packets the same.
+    /// Definition of equal packets.
     pub by: Sameness,
-    /// What makes IP packets different besides.
+    /// Further properties that distinguish IP packets.
     pub distinguish: Difference,
-    /// How far back a packet is compared.
+    /// Window in which a packet is compared.
     pub window: WindowWidth,
     /// The filter that follows the window.
     pub filter: WindowFilterKind,
@@ -112,8 +91,8 @@ pub struct DedupPlan {
     pub approximate: bool,
     /// Memory of the window and its filter, in bytes.
     pub memory_bytes: u64,
-    /// How much of each packet is written; `None` for all that was captured. Packets are compared as
-    /// they were captured.
+    /// Bytes of each packet that are written; `None` for all that was captured. Packets are
+    /// compared as they were captured.
     pub snap_length: Option<SnapLength>,
     /// Width of the slices that are reported, in nanoseconds; `None` without slices.
     pub slice_ns: Option<i64>,

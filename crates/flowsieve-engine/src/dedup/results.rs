@@ -1,46 +1,23 @@
-//! What a run reports.
+//! The results of a run.
 
 use crate::inputs::InputResult;
 
-/// What a packet was dropped as.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum DropKind {
-    /// An IP packet that was seen before.
-    Packet,
-    /// A frame whose bytes were seen before.
-    Frame,
-    /// A TCP segment with data that was seen before.
-    Retransmission,
-    /// The same, with data that the other side had confirmed already.
-    SpuriousRetransmission,
-    /// A TCP keep-alive that was seen before.
-    KeepAlive,
-    /// A packet of a flow that was seen before.
-    Flow,
-}
-
-#[doc(hidden)]
-impl DropKind {
-    /// All kinds, in the order of [`Drops`].
-    pub const ALL: [Self; 6] = [
-        Self::Packet,
-        Self::Frame,
-        Self::Retransmission,
-        Self::SpuriousRetransmission,
-        Self::KeepAlive,
-        Self::Flow,
-    ];
-
-    /// Its name in results.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Packet => "packet",
-            Self::Frame => "frame",
-            Self::Retransmission => "retransmission",
-            Self::SpuriousRetransmission => "spurious_retransmission",
-            Self::KeepAlive => "keep_alive",
-            Self::Flow => "flow",
-        }
+named_enum! {
+    /// Reason that a packet was dropped.
+    #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+    pub enum DropKind {
+        /// An IP packet that was seen before.
+        Packet = "packet",
+        /// A frame whose bytes were seen before.
+        Frame = "frame",
+        /// A TCP segment with data that was seen before.
+        Retransmission = "retransmission",
+        /// The same, with data that the other side had confirmed already.
+        SpuriousRetransmission = "spurious_retransmission",
+        /// A TCP keep-alive that was seen before.
+        KeepAlive = "keep_alive",
+        /// A packet of a flow that was seen before.
+        Flow = "flow",
     }
 }
 
@@ -90,7 +67,7 @@ pub struct DedupSlice {
     pub drops: Drops,
 }
 
-/// How the window fared.
+/// Statistics of the window.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct WindowReport {
     /// Memory that the window and its filter took at last, in bytes.
@@ -125,6 +102,6 @@ pub struct DedupSummary {
     pub slices: Vec<DedupSlice>,
     /// Packets that are in no slice, since there were too many slices.
     pub outside_slices: u64,
-    /// How the window fared.
+    /// Statistics of the window.
     pub window: WindowReport,
 }

@@ -10,7 +10,7 @@ use super::snaplen::Cutter;
 use super::tcp::TcpFlows;
 use super::window::Window;
 use crate::anonymize::PacketAnonymizer;
-use crate::inputs::{Batch, Feed, InputResult, RecordInput, Rest, RunError, Watch};
+use crate::inputs::{Batch, InputResult, RecordInput, Rest, RunError, Watch};
 use crate::trace::write::{CaptureWriter, WriteError};
 use crate::trace::{RecordBatch, is_out_of_range};
 use ahash::RandomState;
@@ -26,9 +26,9 @@ const AT_ONCE: usize = 256;
 /// The writers of packets.
 #[derive(Debug)]
 pub struct Writers<W: Write + Send + 'static> {
-    /// Those that are kept.
+    /// Writer of the packets that are kept.
     pub kept: Option<CaptureWriter<W>>,
-    /// Those that are dropped.
+    /// Writer of the packets that are dropped.
     pub dropped: Option<CaptureWriter<W>>,
     /// Replaces the addresses in what is written.
     pub anonymizer: Option<PacketAnonymizer>,
@@ -119,8 +119,7 @@ fn tally(plan: &DedupPlan, keyer: Keyer, watch: &dyn Watch) -> Result<DedupSumma
     let maker = Arc::new(KeyMaker(keyer));
     let threads = plan.trace.threads.saturating_sub(1);
     let (inputs, interrupted) = thread::scope(|scope| {
-        let begin = |capture, open| Feed::start(scope, capture, &maker, threads, open);
-        plan.trace.merge(watch, begin).drain(watch, |_, feed, count| {
+        plan.trace.feeds(scope, watch, &maker, threads, false).drain(watch, |_, feed, count| {
             let first = feed.cursor;
             feed.cursor += count;
             run.take(&mut feed.batch, first..feed.cursor);

@@ -15,10 +15,9 @@
 
 use super::results::DropKind;
 use crate::decode::IpPacket;
+use crate::decode::ip::TCP;
 use ahash::RandomState;
 use std::collections::HashMap;
-
-const TCP: u8 = 6;
 
 const FIN: u8 = 0x01;
 const SYN: u8 = 0x02;
@@ -116,7 +115,7 @@ impl TcpFlows {
     }
 }
 
-/// Whether a sequence number comes after another one.
+/// Returns whether a sequence number comes after another one.
 fn is_after(one: u32, other: u32) -> bool {
     one.wrapping_sub(other).cast_signed() > 0
 }

@@ -4,7 +4,7 @@ use super::part::FirstSighting;
 use super::plan::Form;
 use super::wire::append;
 use super::{InputPart, OpenPiece, Piece, PieceError, PiecePlan, SlicePart};
-use crate::elements::ElementBatch;
+use crate::elements::{Cursor, ElementBatch};
 use crate::hashing::{Digest, shard_of};
 use crate::inputs::{BatchBuilder, read_batch};
 use crate::pipeline::{ExactSet, SliceGrid};
@@ -12,7 +12,6 @@ use crate::top::Record;
 use crate::trace::{Capture, TraceError, TraceErrorKind};
 use ahash::RandomState;
 use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::ops::Range;
 use std::sync::atomic::Ordering;
 
 /// Bytes that the budget is charged for the sums of a key, in addition to the key.
@@ -167,15 +166,16 @@ impl PieceReader {
 
     fn take(&mut self) {
         let batch = std::mem::take(&mut self.batch);
-        for &(_, skip) in &batch.skipped {
-            *self.input.skipped.entry(skip).or_default() += 1;
-        }
-        self.input.packets += batch.times_ns.len() as u64;
-        self.input.elements += batch.elements.len() as u64;
         let columns = &batch.elements;
-        let before = self.input.packets - batch.times_ns.len() as u64;
+        let before = self.input.packets;
+        self.input.packets += batch.times_ns.len() as u64;
+        self.input.elements += columns.len() as u64;
+        let mut cursor = Cursor::default();
         let mut packed = Vec::new();
-        for (number, (time_ns, elements)) in (before..).zip(packets(&batch)) {
+        for (number, &time_ns) in (before..).zip(&batch.times_ns) {
+            let elements = cursor.pass(&batch, cursor.packet + 1, |skip| {
+                *self.input.skipped.entry(skip).or_default() += 1;
+            });
             let latest = self.input.latest_ns.map_or(time_ns, |t| t.max(time_ns));
             self.input.latest_ns = Some(latest);
             let (shards, used) = (self.shards, &mut self.used);
@@ -262,7 +262,7 @@ fn record(slice: &mut [OpenShard], key: Digest, latest_ns: i64, record: &[u8]) -
     kept
 }
 
-/// Whether the system refused to read; otherwise the capture is damaged.
+/// Returns whether the system refused to read; otherwise the capture is damaged.
 fn is_refusal(error: &TraceError) -> bool {
     matches!(error.kind, TraceErrorKind::Io(_))
 }
@@ -366,21 +366,4 @@ impl OpenShard {
         self.last_ns = latest_ns;
         self.firsts.len() - before
     }
-}
-
-/// Returns the time of each packet of a batch, and the numbers of its elements.
-fn packets(batch: &ElementBatch) -> impl Iterator<Item = (i64, Range<usize>)> {
-    let mut skipped = batch.skipped.iter().map(|&(packet, _)| packet).peekable();
-    let mut further = batch.further.iter().copied().peekable();
-    let mut element = 0;
-    (0_u32..).zip(&batch.times_ns).map(move |(packet, &time_ns)| {
-        let first = element;
-        if skipped.next_if_eq(&packet).is_none() {
-            element += 1;
-        }
-        while further.next_if_eq(&packet).is_some() {
-            element += 1;
-        }
-        (time_ns, first..element)
-    })
 }

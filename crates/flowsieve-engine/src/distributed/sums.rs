@@ -15,7 +15,7 @@ pub struct SliceSums<'a> {
     one_slice: bool,
     slices: u64,
     last: Option<i64>,
-    /// What is known of all slices together, by shard.
+    /// Counts of all slices together, by shard.
     wholes: Vec<Option<WholeCounts>>,
 }
 
@@ -77,8 +77,7 @@ impl<'a> SliceSums<'a> {
                 index: tally.slice,
                 start_ns: i64::MAX,
                 end_ns: i64::MIN,
-                packets: 0,
-                elements: 0,
+                ..ClosedSlice::default()
             });
             if sum.index != tally.slice {
                 return Err(PieceError::mismatch("tallies of several slices came together"));
@@ -101,7 +100,7 @@ impl<'a> SliceSums<'a> {
         }
     }
 
-    /// Whether the tally of a shard has the numbers that this plan asks for.
+    /// Returns whether the tally of a shard has the numbers that this plan asks for.
     fn is_ours(&self, counts: &Counts) -> bool {
         let empty = self.spec.empty_tally();
         let masks = |counts: &Counts| -> Vec<u32> {

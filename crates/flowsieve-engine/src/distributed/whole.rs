@@ -19,31 +19,12 @@ pub struct WholePart {
     pub(super) level: u32,
     pub(super) digests: Vec<u64>,
     /// The elements themselves, in order; `None` without an exact set, or if it passed its limit.
-    #[serde(with = "elements")]
-    pub(super) keys: Option<Vec<u8>>,
+    pub(super) keys: Option<Bytes>,
 }
 
-mod elements {
-    use super::wire;
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    #[derive(Deserialize, Serialize)]
-    struct Bytes(#[serde(with = "wire::bytes")] Vec<u8>);
-
-    #[expect(clippy::ref_option, reason = "serde passes fields so")]
-    pub(super) fn serialize<S: Serializer>(
-        keys: &Option<Vec<u8>>,
-        to: S,
-    ) -> Result<S::Ok, S::Error> {
-        keys.clone().map(Bytes).serialize(to)
-    }
-
-    pub(super) fn deserialize<'a, D: Deserializer<'a>>(
-        from: D,
-    ) -> Result<Option<Vec<u8>>, D::Error> {
-        Ok(Option::<Bytes>::deserialize(from)?.map(|bytes| bytes.0))
-    }
-}
+/// Bytes that are copied at once.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub(super) struct Bytes(#[serde(with = "wire::bytes")] Vec<u8>);
 
 impl WireFormat for WholePart {
     const LETTER: u8 = b'D';
@@ -66,7 +47,7 @@ impl WholePart {
             for key in keys {
                 append(&mut bytes, &key);
             }
-            bytes
+            Bytes(bytes)
         });
         Self { slice, shard, missed, level, digests, keys }
     }
@@ -106,7 +87,7 @@ impl ShardWhole {
         catch_panic(|| {
             whole.add_part(part.slice, part.missed, part.level, &part.digests);
         })?;
-        let Some(keys) = &part.keys else {
+        let Some(Bytes(keys)) = &part.keys else {
             whole.lose();
             return Ok(());
         };

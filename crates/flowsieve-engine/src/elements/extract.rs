@@ -10,7 +10,7 @@
 
 use super::batch::Columns;
 use super::headers::{HeaderFields, HeaderReader, PacketDecoder};
-use super::key::{LONGEST_KEY, ShortKey, is_short, prefix_v4, prefix_v6, write};
+use super::key::{LONGEST_KEY, ShortKey, is_short, prefixes, write};
 use super::{Attribute, ElementBatch, ElementColumns, ElementKind, ElementRule};
 use crate::decode::{Addresses, Headers, IpPacket, logged_addresses};
 use crate::hashing::Digester;
@@ -27,15 +27,15 @@ pub struct Extractor {
     /// The smaller end comes first.
     undirected: bool,
     columns: Columns,
-    /// Whether the column of addresses is wanted.
+    /// The column of addresses is wanted.
     addresses: bool,
     /// Among how many shards [`BatchBuilder::append_for_one`] divides elements.
     shards: u32,
 }
 
 impl Extractor {
-    /// An extractor for these elements. `attributes` and `keys` say whether these columns of
-    /// [`ElementBatch`] are wanted.
+    /// Returns an extractor for these elements. `attributes` and `keys` say whether these columns
+    /// of [`ElementBatch`] are wanted.
     pub fn new(
         rule: ElementRule,
         headers: &Headers,
@@ -198,24 +198,15 @@ impl Extractor {
         }
     }
 
-    /// The headers as they are, or the smaller end first if direction does not count. Ends are what
-    /// the key has of them.
+    /// Returns the headers as they are, or the smaller end first if direction does not count. Ends
+    /// are what the key has of them.
     #[inline(always)]
     fn directed<'a>(&self, headers: HeaderFields<'a>) -> HeaderFields<'a> {
         if !self.undirected {
             return headers;
         }
         let prefix = self.rule.kind.field(Attribute::Source).and_then(|field| field.prefix);
-        let addresses = match headers.addresses {
-            Addresses::V4 { source, destination } => Addresses::V4 {
-                source: prefix_v4(source, prefix),
-                destination: prefix_v4(destination, prefix),
-            },
-            Addresses::V6 { source, destination } => Addresses::V6 {
-                source: prefix_v6(source, prefix),
-                destination: prefix_v6(destination, prefix),
-            },
-        };
+        let addresses = prefixes(headers.addresses, prefix);
         let has_ports = self.rule.kind.any(Attribute::is_port);
         let ports = if has_ports { headers.ports } else { (0, 0) };
         HeaderFields { addresses, ports, ..headers }.undirected()
@@ -238,7 +229,7 @@ impl BatchBuilder for Extractor {
     }
 }
 
-/// What a five-tuple has of a packet.
+/// The fields of a five-tuple.
 #[inline(always)]
 fn flow_headers(ip: &IpPacket<'_>) -> HeaderFields<'static> {
     HeaderFields {

@@ -4,74 +4,66 @@ use crate::inputs::PlanError;
 use std::fmt;
 use std::str::FromStr;
 
-/// A property of a packet.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub enum Attribute {
-    /// Source address.
-    Source,
-    /// Destination address.
-    Destination,
-    /// Protocol number behind all extension headers.
-    Protocol,
-    /// Source port.
-    SourcePort,
-    /// Destination port.
-    DestinationPort,
-    /// Name that a DNS message asks for.
-    Domain,
-    /// The registered part of that name: the public suffix and one more label.
-    RegisteredDomain,
-    /// Identifier of the outermost VLAN tag.
-    Vlan,
+named_enum! {
+    /// A property of a packet.
+    #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+    pub enum Attribute {
+        /// Source address.
+        Source = "src",
+        /// Destination address.
+        Destination = "dst",
+        /// Protocol number after all extension headers.
+        Protocol = "proto",
+        /// Source port.
+        SourcePort = "src-port",
+        /// Destination port.
+        DestinationPort = "dst-port",
+        /// Name that a DNS message asks for.
+        Domain = "domain",
+        /// The registered part of that name: the public suffix and one more label.
+        RegisteredDomain = "domain2",
+        /// Identifier of the outermost VLAN tag.
+        Vlan = "vlan",
+    }
 }
 
 impl Attribute {
-    /// All attributes.
-    #[doc(hidden)]
-    pub const ALL: [Self; 8] = [
-        Self::Source,
-        Self::Destination,
-        Self::Protocol,
-        Self::SourcePort,
-        Self::DestinationPort,
-        Self::Domain,
-        Self::RegisteredDomain,
-        Self::Vlan,
-    ];
-
-    /// The name on the command line, the name in results, and the plural for people.
-    const fn names(self) -> (&'static str, &'static str, &'static str) {
+    /// Returns the name in results.
+    const fn column_name(self) -> &'static str {
         match self {
-            Self::Source => ("src", "src", "sources"),
-            Self::Destination => ("dst", "dst", "destinations"),
-            Self::Protocol => ("proto", "proto", "protocols"),
-            Self::SourcePort => ("src-port", "src_port", "source ports"),
-            Self::DestinationPort => ("dst-port", "dst_port", "destination ports"),
-            Self::Domain => ("domain", "domain", "domains"),
-            Self::RegisteredDomain => ("domain2", "domain2", "registered domains"),
-            Self::Vlan => ("vlan", "vlan", "VLANs"),
+            Self::SourcePort => "src_port",
+            Self::DestinationPort => "dst_port",
+            _ => self.name(),
         }
     }
 
-    /// The name on the command line.
-    #[doc(hidden)]
-    pub const fn name(self) -> &'static str {
-        self.names().0
+    /// Returns the name of several values in text.
+    const fn plural(self) -> &'static str {
+        match self {
+            Self::Source => "sources",
+            Self::Destination => "destinations",
+            Self::Protocol => "protocols",
+            Self::SourcePort => "source ports",
+            Self::DestinationPort => "destination ports",
+            Self::Domain => "domains",
+            Self::RegisteredDomain => "registered domains",
+            Self::Vlan => "VLANs",
+        }
     }
 
-    /// Whether it is an address.
+    /// Returns whether it is an address.
     #[doc(hidden)]
     pub const fn is_address(self) -> bool {
         matches!(self, Self::Source | Self::Destination)
     }
 
-    /// Whether it is a name in a DNS message.
+    /// Returns whether it is a name in a DNS message.
     #[doc(hidden)]
     pub const fn is_name(self) -> bool {
         matches!(self, Self::Domain | Self::RegisteredDomain)
     }
 
-    /// Whether it is a port.
+    /// Returns whether it is a port.
     #[doc(hidden)]
     pub const fn is_port(self) -> bool {
         matches!(self, Self::SourcePort | Self::DestinationPort)
@@ -99,13 +91,13 @@ static PREFIX_NAMES: [[&str; 32]; 2] = {
 };
 
 impl Field {
-    /// The whole attribute.
+    /// Returns the field of the whole attribute.
     #[doc(hidden)]
     pub const fn whole(attribute: Attribute) -> Self {
         Self { attribute, prefix: None }
     }
 
-    /// The name in results.
+    /// Returns the name in results.
     #[doc(hidden)]
     pub fn column_name(self) -> &'static str {
         match self.prefix {
@@ -113,7 +105,7 @@ impl Field {
                 let address = usize::from(self.attribute == Attribute::Destination);
                 PREFIX_NAMES[address][usize::from(bits) - 1]
             }
-            _ => self.attribute.names().1,
+            _ => self.attribute.column_name(),
         }
     }
 
@@ -129,7 +121,7 @@ impl Field {
         }
     }
 
-    /// Whether the value of this field follows from that of `key`.
+    /// Returns whether the value of this field follows from that of `key`.
     fn is_decided_by(self, key: Self) -> bool {
         let has_bits =
             key.prefix.is_none_or(|bits| self.prefix.is_some_and(|coarser| coarser <= bits));
@@ -138,11 +130,11 @@ impl Field {
     }
 }
 
-/// What people call several values of fields: `sources`, or `(src, dst)` pairs and the like.
+/// Returns the name of several values of fields in text: `sources`, or `(src, dst)`.
 pub(crate) fn plural(fields: &[Field]) -> String {
     match fields {
-        [Field { attribute, prefix: None }] => attribute.names().2.to_owned(),
-        [Field { attribute, prefix: Some(bits) }] => format!("{}/{bits}", attribute.names().2),
+        [Field { attribute, prefix: None }] => attribute.plural().to_owned(),
+        [Field { attribute, prefix: Some(bits) }] => format!("{}/{bits}", attribute.plural()),
         _ => {
             let names: Vec<String> = fields.iter().map(ToString::to_string).collect();
             format!("({})", names.join(", "))
@@ -150,7 +142,7 @@ pub(crate) fn plural(fields: &[Field]) -> String {
     }
 }
 
-/// The fields as on the command line: `src/24,dst-port`.
+/// Returns the fields as on the command line: `src/24,dst-port`.
 pub(crate) fn names(fields: &[Field]) -> String {
     let names: Vec<String> = fields.iter().map(ToString::to_string).collect();
     names.join(",")
@@ -180,7 +172,7 @@ pub(crate) fn check_fields(option: &str, fields: &[Field]) -> Result<(), PlanErr
     Ok(())
 }
 
-/// Whether all of these fields follow from those of `key`.
+/// Returns whether all of these fields follow from those of `key`.
 pub(crate) fn all_decided(fields: &[Field], key: &[Field]) -> bool {
     fields.iter().all(|field| key.iter().any(|&key| field.is_decided_by(key)))
 }

@@ -18,7 +18,7 @@ use std::net::IpAddr;
 #[derive(Debug)]
 pub(crate) struct PacketDecoder {
     decoder: Decoder,
-    /// Finds DNS messages inside tunnels, whichever addresses count.
+    /// Finds DNS messages inside tunnels, for inner and outer addresses.
     inner: Decoder,
     dns_ports: Vec<u16>,
 }
@@ -32,13 +32,13 @@ impl PacketDecoder {
         }
     }
 
-    /// The IP packet whose header counts.
+    /// Returns the IP packet whose header counts.
     #[inline(always)]
     pub(crate) fn decode<'a>(&self, link: LinkType, frame: &'a [u8]) -> Result<IpPacket<'a>, Skip> {
         self.decoder.decode(link, frame)
     }
 
-    /// Whether there may be DNS messages in a packet, or inside it if it is a tunnel's.
+    /// Returns whether there may be DNS messages in a packet, or inside it if it is a tunnel's.
     #[inline]
     pub(crate) fn may_have_messages(&self, ip: &IpPacket<'_>) -> bool {
         ip.may_be_tunnel() || ip.ports().is_some_and(|ports| is_among(&self.dns_ports, ports))
@@ -63,7 +63,7 @@ impl PacketDecoder {
     }
 }
 
-/// What elements are made of.
+/// The fields of elements.
 #[derive(Clone, Copy)]
 pub(crate) struct HeaderFields<'a> {
     pub(crate) addresses: Addresses,
@@ -87,7 +87,7 @@ impl HeaderFields<'_> {
         Self { addresses: self.addresses.reversed(), ports: (self.ports.1, self.ports.0), ..self }
     }
 
-    /// The smaller (address, port) first.
+    /// Returns the ends, the smaller (address, port) first.
     #[inline(always)]
     pub(crate) fn undirected(self) -> Self {
         let (from, to) = self.ports;
@@ -99,7 +99,7 @@ impl HeaderFields<'_> {
     }
 }
 
-/// What has to be read of a packet.
+/// Parts of a packet that have to be read.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Needs {
     /// At most the IP header, and ports if there are any.
@@ -166,7 +166,7 @@ impl HeaderReader {
         }
     }
 
-    /// The IP packet whose header counts.
+    /// Returns the IP packet whose header counts.
     #[inline(always)]
     pub(crate) fn decode<'a>(&self, link: LinkType, frame: &'a [u8]) -> Result<IpPacket<'a>, Skip> {
         self.packets.decode(link, frame)
@@ -201,7 +201,7 @@ impl HeaderReader {
         Ok(1)
     }
 
-    /// The DNS messages of a packet: the addresses are those of the header that counts.
+    /// Returns the DNS messages of a packet: the addresses are those of the header that counts.
     fn named(
         &self,
         headers: &HeaderFields<'_>,
@@ -291,7 +291,7 @@ impl HeaderReader {
 }
 
 /// Calls `found` with the name of a record's question.
-fn with_name(
+pub(crate) fn with_name(
     log: &LogBatch<'_>,
     question: &LogQuestion,
     mut found: impl FnMut(&[u8]),

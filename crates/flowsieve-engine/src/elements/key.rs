@@ -23,7 +23,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 /// The VLAN of a packet without a tag.
 pub(crate) const NO_VLAN: u16 = u16::MAX;
 
-/// What stands for [`NO_VLAN`] in texts.
+/// Text for [`NO_VLAN`].
 pub(super) const NO_VLAN_TEXT: &str = "none";
 
 /// Longest encoding of a key: family, two IPv6 addresses, ports, protocol, VLAN and a name.
@@ -71,7 +71,7 @@ impl ShortKey {
         self
     }
 
-    /// Number of bytes.
+    /// Returns the number of bytes.
     #[inline(always)]
     pub(crate) const fn len(self) -> usize {
         self.bits as usize / 8
@@ -106,19 +106,19 @@ impl ShortKey {
     }
 }
 
-/// Whether keys of IPv4 packets that have these fields are short.
+/// Returns whether keys of IPv4 packets that have these fields are short.
 pub(crate) fn is_short<'a>(fields: impl Iterator<Item = &'a Field>) -> bool {
     let bytes = fields.map(|field| fixed_length(field.attribute, 4).unwrap_or(size_of::<u128>()));
     // With the family.
     bytes.sum::<usize>() < size_of::<u128>()
 }
 
-/// Whether a field is an address.
+/// Returns whether a field is an address.
 pub(crate) fn has_address(fields: &[Field]) -> bool {
     fields.iter().any(|field| field.attribute.is_address())
 }
 
-/// Number of bytes of an attribute; `None` for names.
+/// Returns the number of bytes of an attribute; `None` for names.
 const fn fixed_length(attribute: Attribute, family: u8) -> Option<usize> {
     match attribute {
         Attribute::Source | Attribute::Destination if family == 4 => Some(4),
@@ -171,7 +171,7 @@ pub(crate) fn write(
     (at, has_family || has_address)
 }
 
-/// The leading bits of an IPv4 address.
+/// Returns the leading bits of an IPv4 address.
 #[inline]
 pub(crate) fn prefix_v4(address: [u8; 4], prefix: Option<u8>) -> [u8; 4] {
     let Some(bits) = prefix else { return address };
@@ -179,7 +179,7 @@ pub(crate) fn prefix_v4(address: [u8; 4], prefix: Option<u8>) -> [u8; 4] {
     (u32::from_be_bytes(address) & mask).to_be_bytes()
 }
 
-/// The leading bits of an IPv6 address: twice as many as of an IPv4 address.
+/// Returns the leading bits of an IPv6 address: twice as many as of an IPv4 address.
 #[inline]
 pub(crate) fn prefix_v6(address: [u8; 16], prefix: Option<u8>) -> [u8; 16] {
     let Some(bits) = prefix else { return address };
@@ -187,8 +187,24 @@ pub(crate) fn prefix_v6(address: [u8; 16], prefix: Option<u8>) -> [u8; 16] {
     (u128::from_be_bytes(address) & mask).to_be_bytes()
 }
 
-/// The labels of the registered domain that a name lies in: its public suffix and one more label,
-/// by the Public Suffix List. The whole name if it has none, as public suffixes themselves.
+/// Returns the prefixes of both addresses, with all other bits cleared; those of IPv6 have twice as
+/// many bits.
+#[inline]
+pub(crate) fn prefixes(addresses: Addresses, prefix: Option<u8>) -> Addresses {
+    match addresses {
+        Addresses::V4 { source, destination } => Addresses::V4 {
+            source: prefix_v4(source, prefix),
+            destination: prefix_v4(destination, prefix),
+        },
+        Addresses::V6 { source, destination } => Addresses::V6 {
+            source: prefix_v6(source, prefix),
+            destination: prefix_v6(destination, prefix),
+        },
+    }
+}
+
+/// Returns the labels of the registered domain that a name lies in: its public suffix and one more
+/// label, by the Public Suffix List. The whole name if it has none, as public suffixes themselves.
 pub(crate) fn registered(labels: &[u8]) -> &[u8] {
     // As text in the same places: a label's length byte becomes the dot ahead of it.
     let mut text = [0; NAME_MAX];
@@ -219,8 +235,8 @@ pub(crate) fn registered(labels: &[u8]) -> &[u8] {
     &labels[usize::from(first)..]
 }
 
-/// The values of the fields in `mask` (bit i for field i), each with its number, of bytes that hold
-/// these fields one after the other, and the family first if one of them is an address.
+/// Returns the values of the fields in `mask` (bit i for field i), each with its number, of bytes
+/// that hold these fields one after the other, and the family first if one of them is an address.
 fn values<'a>(
     fields: &[Field],
     part: &'a [u8],
@@ -249,7 +265,7 @@ fn values<'a>(
     })
 }
 
-/// A key as text: its fields, separated by commas.
+/// Returns a key as text: its fields, separated by commas.
 pub(crate) fn key_text(fields: &[Field], key: &[u8]) -> String {
     let values = values(fields, key, (1 << fields.len()) - 1);
     let texts: Vec<String> =
@@ -301,18 +317,19 @@ impl ElementKind {
         }
     }
 
-    /// The attributes in `mask`, each with its bytes, of an element of which `part` has the bytes
-    /// that [`ElementKind::part`] appends for this mask; an element's encoding is the part of all.
+    /// Returns the attributes in `mask`, each with its bytes, of an element of which `part` has the
+    /// bytes that [`ElementKind::part`] appends for this mask; an element's encoding is the part of
+    /// all.
     pub fn values(self, part: &[u8], mask: u32) -> impl Iterator<Item = (usize, &[u8])> {
         values(self.fields(), part, mask)
     }
 
-    /// The mask of all attributes.
+    /// Returns the mask of all attributes.
     pub const fn all(self) -> u32 {
         (1 << self.arity()) - 1
     }
 
-    /// The mask of the attributes that are addresses.
+    /// Returns the mask of the attributes that are addresses.
     pub fn addresses(self) -> u32 {
         let fields = self.fields().iter().enumerate();
         let addresses = fields.filter(|(_, field)| field.attribute.is_address());

@@ -18,10 +18,10 @@ pub(crate) use cursor::Cursor;
 pub use extract::Extractor;
 pub use field::{Attribute, Field};
 pub(crate) use field::{all_decided, check_fields, names, plural};
-pub(crate) use headers::{HeaderFields, HeaderReader, PacketDecoder};
+pub(crate) use headers::{HeaderFields, HeaderReader, PacketDecoder, with_name};
 pub(crate) use key::{
     LONGEST_KEY, LONGEST_NAMELESS_KEY, NO_VLAN, ShortKey, has_address, is_short, key_text,
-    prefix_v4, prefix_v6, registered, write,
+    prefix_v4, prefix_v6, prefixes, registered, write,
 };
 pub use kind::{ElementKind, ElementRule, NamedKind};
 #[doc(hidden)]

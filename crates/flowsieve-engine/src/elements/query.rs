@@ -3,9 +3,9 @@
 use super::headers::HeaderFields;
 use super::key::{NO_VLAN_TEXT, prefix_v4, prefix_v6};
 use super::{Attribute, ElementColumns, ElementKind, ElementRule, Extractor, Field};
-use crate::decode::{Addresses, Headers, NAME_MAX, labels_from_text};
+use crate::decode::{Headers, NAME_MAX, addresses_of, labels_from_text};
 use crate::hashing::{Digest, Digester};
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// A question for an element: values separated by commas, `*` for any.
 ///
@@ -27,13 +27,13 @@ pub struct ElementQuery {
 /// Digests of the values given.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct QueryPattern {
-    /// Of the whole element, if all attributes are given.
+    /// Digest of the whole element, if all attributes are given.
     pub whole: Option<Digest>,
-    /// Of each attribute that is given.
+    /// Digest of each attribute that is given.
     pub attributes: Vec<Option<Digest>>,
 }
 
-/// What is wrong with a question; one sentence.
+/// Error of a question, as one sentence.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("{0}")]
 pub struct QueryError(String);
@@ -110,7 +110,7 @@ impl Values {
         }
     }
 
-    /// The value of an attribute, if the key has it and it is given.
+    /// Returns the value of an attribute, if the key has it and it is given.
     fn get(&self, attribute: Attribute) -> Option<&Value> {
         let mut fields = self.kind.fields().iter();
         let number = fields.position(|field| field.attribute == attribute)?;
@@ -145,23 +145,15 @@ impl Values {
         Self { given, ..*self }
     }
 
-    /// The digests of an element with these values, and zeros where any will do, as far as its
-    /// attributes are given.
+    /// Returns the digests of an element with these values, and zeros where any will do, as far as
+    /// its attributes are given.
     fn pattern(&self, extractor: &Extractor) -> QueryPattern {
         let ends = [Attribute::Source, Attribute::Destination].map(|end| self.address(end));
-        let addresses = if ends.iter().flatten().any(IpAddr::is_ipv6) {
-            let octets = |end| match end {
-                Some(IpAddr::V6(address)) => address.octets(),
-                _ => [0; 16],
-            };
-            Addresses::V6 { source: octets(ends[0]), destination: octets(ends[1]) }
-        } else {
-            let octets = |end| match end {
-                Some(IpAddr::V4(address)) => address.octets(),
-                _ => [0; 4],
-            };
-            Addresses::V4 { source: octets(ends[0]), destination: octets(ends[1]) }
-        };
+        let is_v6 = ends.iter().flatten().any(IpAddr::is_ipv6);
+        let any: IpAddr =
+            if is_v6 { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
+        let addresses = addresses_of(ends[0].unwrap_or(any), ends[1].unwrap_or(any));
+        let addresses = addresses.expect("both are of one family");
         let number = |attribute| self.number(attribute).unwrap_or_default();
         let name = self.given.iter().flatten().find_map(|value| match value {
             Value::Name(labels) => Some(labels.as_slice()),
@@ -186,7 +178,7 @@ impl Values {
     }
 }
 
-/// The text of each field; a name may have commas.
+/// Splits off the text of each field; a name may have commas.
 fn texts<'a>(text: &'a str, fields: &[Field]) -> Option<Vec<&'a str>> {
     let name = fields.iter().position(|field| field.attribute.is_name());
     let Some(name) = name else {
@@ -220,7 +212,7 @@ fn value(field: Field, text: &str) -> Result<Value, QueryError> {
     })
 }
 
-/// An address; of a prefix, the length may follow it.
+/// Parses an address, which the length of a prefix may follow.
 fn address(text: &str, prefix: Option<u8>) -> Result<IpAddr, QueryError> {
     let (address, bits) = match (prefix, text.split_once('/')) {
         (Some(_), Some((address, bits))) => (address, Some(bits)),

@@ -1,6 +1,7 @@
 //! From what a reader yields to a row for each packet.
 
 use super::rows::{ExportRows, Question};
+use crate::decode::ip::TCP;
 use crate::decode::{Headers, IpPacket, NAME_MAX, Skip};
 use crate::elements::{PacketDecoder, PacketRows, Rows};
 use crate::flows::Upper;
@@ -56,8 +57,8 @@ impl PacketMaker {
     }
 }
 
-/// The first DNS message of a packet, or of the innermost one if it is a tunnel's; its name is put
-/// into `name`.
+/// Returns the first DNS message of a packet, or of the innermost one if it is a tunnel's; its name
+/// is put into `name`.
 #[inline]
 pub(super) fn first_question<'n>(
     decoder: &PacketDecoder,
@@ -81,9 +82,8 @@ pub(super) fn first_question<'n>(
     Some((question, &name[..length]))
 }
 
-/// The flags of a TCP segment, 0 if they were not captured; `None` for other protocols.
+/// Returns the flags of a TCP segment, 0 if they were not captured; `None` for other protocols.
 pub(super) fn tcp_flags(packet: &IpPacket<'_>) -> Option<u8> {
-    const TCP: u8 = 6;
     (packet.protocol == TCP).then(|| packet.tcp_flags().unwrap_or_default())
 }
 

@@ -43,26 +43,16 @@ pub struct ExportRows {
     pub left: Vec<Left>,
 }
 
-/// Why an element left its slice's table.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Left {
-    /// Its slice was closed: it has all packets.
-    Slice,
-    /// The memory was full: another row of the element may follow.
-    Memory,
-    /// A packet that came after its slice was closed: a separate row.
-    Late,
-}
-
-impl Left {
-    /// The name in results.
-    #[doc(hidden)]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Slice => "slice",
-            Self::Memory => "memory",
-            Self::Late => "late",
-        }
+named_enum! {
+    /// Why an element left its slice's table.
+    #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+    pub enum Left {
+        /// Its slice was closed: it has all packets.
+        Slice = "slice",
+        /// The memory was full: another row of the element may follow.
+        Memory = "memory",
+        /// A packet that came after its slice was closed: a separate row.
+        Late = "late",
     }
 }
 
@@ -81,7 +71,7 @@ impl Texts {
         (!self.missing[index]).then(|| &self.text[start..self.ends[index] as usize])
     }
 
-    /// Where each text ends.
+    /// Returns the end of each text.
     #[doc(hidden)]
     pub fn ends(&self) -> &[u32] {
         &self.ends
@@ -119,7 +109,7 @@ impl Texts {
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 pub(super) struct Question {
     pub(super) kind: u16,
-    /// Of a response.
+    /// Response code, if it is a response.
     pub(super) response_code: Option<u8>,
 }
 
@@ -134,12 +124,12 @@ impl Question {
 }
 
 impl ExportRows {
-    /// Number of rows.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.start_ns.len()
     }
 
-    /// Whether it is empty.
+    /// Returns whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.start_ns.is_empty()
     }

@@ -35,7 +35,7 @@ pub fn export(
     }
 }
 
-/// A row a packet.
+/// Emits a row for each packet.
 fn packets(
     plan: &ExportPlan,
     sink: &mut dyn ExportSink,
@@ -44,8 +44,8 @@ fn packets(
     let maker = Arc::new(PacketMaker::new(&plan.trace.headers));
     let mut totals = ExportTotals::default();
     let (inputs, interrupted) = thread::scope(|scope| {
-        let begin = |capture, open| Feed::start(scope, capture, &maker, plan.ahead(), open);
-        plan.trace.merge(watch, begin).drain(watch, |_, feed, packets| {
+        let merge = plan.trace.feeds(scope, watch, &maker, plan.ahead(), false);
+        merge.drain(watch, |_, feed, packets| {
             let Feed { batch, cursor, .. } = feed;
             let first = cursor.packet - cursor.skipped;
             cursor.packet += packets;
@@ -63,7 +63,7 @@ fn packets(
     Ok(summary(inputs, totals, interrupted))
 }
 
-/// A row an element and slice.
+/// Emits a row for each element and slice.
 ///
 /// A packet that comes after its slice was closed needs another reading: rows that were written
 /// cannot be changed. Where the sink can begin again it is read anew when late packets were found;
@@ -114,8 +114,7 @@ fn order(
 ) -> Result<(Vec<InputResult>, SliceSet), RunError> {
     thread::scope(|scope| {
         let maker = Arc::new(TimeBuilder);
-        let begin = |capture, open| Feed::start(scope, capture, &maker, plan.ahead(), open);
-        let merge = plan.trace.merge(watch, begin);
+        let merge = plan.trace.feeds(scope, watch, &maker, plan.ahead(), false);
         let mut order = Order::new(grid(slicing, merge.first_ns()));
         let mut packets_before = 0;
         let (inputs, _) = merge.drain(watch, |_, feed, packets| {
@@ -146,8 +145,7 @@ fn elements_but(
     let mut packets_before = 0;
     let mut skips = BTreeMap::new();
     let (inputs, interrupted, mut totals, late) = thread::scope(|scope| {
-        let begin = |capture, open| Feed::start(scope, capture, &maker, plan.ahead(), open);
-        let merge = plan.trace.merge(watch, begin);
+        let merge = plan.trace.feeds(scope, watch, &maker, plan.ahead(), false);
         let grid = grid(slicing, merge.first_ns());
         let mut slices = Slices::new(kind, grid, memory_bytes, disordered, sink);
         let (inputs, interrupted) = merge.drain(watch, |_, feed, packets| {

@@ -4,13 +4,11 @@ use super::community_id::Upper;
 use super::key::FlowKey;
 use super::record::DnsRecord;
 use super::shards::{Shards, Wait};
-use crate::decode::{
-    Headers, NAME_MAX, Skip, dns_message, has_ports, labels_from_text, logged_addresses,
-};
-use crate::elements::{Keys, PacketDecoder, PacketRows, RowCursor, Rows};
+use crate::decode::{Headers, Skip, has_ports, logged_addresses};
+use crate::elements::{Keys, PacketDecoder, PacketRows, RowCursor, Rows, with_name};
 use crate::inputs::BatchBuilder;
 use crate::memory::prefetch;
-use crate::trace::{LinkType, LogBatch, LogContent, LogEntry, LogQuestion, TraceBatch};
+use crate::trace::{LinkType, LogBatch, LogContent, LogEntry, TraceBatch};
 use std::sync::Arc;
 
 /// A batch of packets of flows: each has an entry in [`FlowRows::flows`] or is skipped.
@@ -75,7 +73,7 @@ pub(super) struct FlowPacket {
     pub(super) hash: u64,
     pub(super) bytes: u32,
     pub(super) tcp_flags: u8,
-    /// Whether the key has the ends exchanged.
+    /// The key has the ends exchanged.
     pub(super) reversed: bool,
     pub(super) vlan: Option<u16>,
     pub(super) upper: Upper,
@@ -99,7 +97,7 @@ pub(super) struct Message {
 const _: () = assert!(size_of::<FlowPacket>() == 64);
 
 impl FlowPacket {
-    /// The key in the direction of the packet.
+    /// Returns the key in the direction of the packet.
     pub(super) fn directed_key(&self) -> FlowKey {
         if self.reversed { self.key.reversed() } else { self.key }
     }
@@ -258,21 +256,11 @@ impl FlowMaker {
         let LogContent::Dns { question, is_response } = &entry.content else {
             return Ok(());
         };
-        let mut message = |name: &[u8]| {
+        // No question is no error: the flow is there.
+        let _ = with_name(log, question, |name| {
             out.messages.push(Message { packet: number, is_response: *is_response });
             out.names.push(name);
-        };
-        let mut labels = [0; NAME_MAX];
-        match question {
-            LogQuestion::None => {}
-            LogQuestion::Name(range) => {
-                labels_from_text(log.at(range), &mut labels).map(message);
-            }
-            LogQuestion::Message(range) => {
-                // No question is no error: the flow is there.
-                let _ = dns_message(log.at(range), |found| message(found.name));
-            }
-        }
+        });
         Ok(())
     }
 }
@@ -345,7 +333,7 @@ mod tests {
         frame
     }
 
-    /// The names that are found, and the sender of the flow that they belong to.
+    /// Returns the names that are found, and the sender of the flow that they belong to.
     fn found(tunnel: Tunnel, frame: &[u8]) -> (Vec<Vec<u8>>, std::net::IpAddr) {
         let packet = PacketRef {
             time_ns: 0,

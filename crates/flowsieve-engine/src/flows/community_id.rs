@@ -12,6 +12,7 @@
 //! Reference: Corelight, "Community ID Flow Hashing", version 1; seed 0, as is the default of all
 //! tools.
 
+use crate::decode::ip::ICMPV6;
 use crate::decode::{Addresses, IpPacket};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -19,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use sha1::{Digest, Sha1};
 
 /// What a packet says above IP, as far as the Community ID needs it.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 pub enum Upper {
     /// Source and destination port of TCP, UDP or SCTP.
     Ports(u16, u16),
@@ -43,7 +44,7 @@ impl Upper {
         }
     }
 
-    /// The ports; 0 where there are none.
+    /// Returns the ports; 0 where there are none.
     #[inline]
     pub(super) fn ports(self) -> (u16, u16) {
         match self {
@@ -119,9 +120,8 @@ const PAIRS: &[(u8, u8)] = &[(8, 0), (9, 10), (13, 14), (15, 16), (17, 18)];
 const PAIRS_V6: &[(u8, u8)] =
     &[(128, 129), (130, 131), (133, 134), (135, 136), (139, 140), (144, 145)];
 
-/// The type of the message that answers this one, or that this one answers.
+/// Returns the type of the message that answers this one, or that this one answers.
 fn counterpart(protocol: u8, kind: u8) -> Option<u8> {
-    const ICMPV6: u8 = 58;
     let pairs = if protocol == ICMPV6 { PAIRS_V6 } else { PAIRS };
     pairs.iter().find_map(|&(one, other)| match kind {
         _ if kind == one => Some(other),

@@ -3,41 +3,28 @@
 use super::record::FlowRecord;
 use super::results::FlowSink;
 use crate::memory::can_allocate;
-use std::cmp::{Ordering, Reverse};
+use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::io;
 
-/// The order of a list of flows.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub enum FlowOrder {
-    /// The earliest first.
-    #[default]
-    Start,
-    /// Those with the most bytes first, in both directions.
-    Bytes,
-    /// Those with the most packets first.
-    Packets,
-    /// The longest first.
-    Duration,
+named_enum! {
+    /// The order of a list of flows.
+    #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+    pub enum FlowOrder {
+        /// The earliest first.
+        #[default]
+        Start = "start",
+        /// By bytes of both directions, the most first.
+        Bytes = "bytes",
+        /// By packets, the most first.
+        Packets = "packets",
+        /// The longest first.
+        Duration = "duration",
+    }
 }
 
 impl FlowOrder {
-    /// All of them.
-    #[doc(hidden)]
-    pub const ALL: [Self; 4] = [Self::Start, Self::Bytes, Self::Packets, Self::Duration];
-
-    /// The name in the command line and in results.
-    #[doc(hidden)]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Start => "start",
-            Self::Bytes => "bytes",
-            Self::Packets => "packets",
-            Self::Duration => "duration",
-        }
-    }
-
-    /// The number by which a flow is large.
+    /// Returns the number by which a flow is large.
     const fn number(self, flow: &FlowRecord) -> u64 {
         match self {
             Self::Start => 0,
@@ -57,31 +44,8 @@ pub struct LargestFlows {
     kept: BinaryHeap<Ranked>,
 }
 
-#[derive(Debug)]
-struct Ranked {
-    place: (Reverse<u64>, i64, u64),
-    flow: FlowRecord,
-}
-
-impl PartialEq for Ranked {
-    fn eq(&self, other: &Self) -> bool {
-        self.place == other.place
-    }
-}
-
-impl Eq for Ranked {}
-
-impl PartialOrd for Ranked {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Ranked {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.place.cmp(&other.place)
-    }
-}
+/// A flow behind its place in the order; no two flows have the same number.
+type Ranked = ((Reverse<u64>, i64, u64), FlowRecord);
 
 impl LargestFlows {
     /// Flows that are kept at most.
@@ -99,7 +63,7 @@ impl LargestFlows {
     /// `sink` failed.
     pub fn hand_on(self, sink: &mut dyn FlowSink) -> io::Result<()> {
         let flows = self.kept.into_sorted_vec();
-        flows.into_iter().try_for_each(|ranked| sink.flow(ranked.flow))
+        flows.into_iter().try_for_each(|(_, flow)| sink.flow(flow))
     }
 
     /// Makes room for one more flow.
@@ -122,11 +86,11 @@ impl FlowSink for LargestFlows {
         let place = (Reverse(self.order.number(&flow)), flow.start_ns, flow.number);
         if self.kept.len() < self.most {
             self.reserve()?;
-            self.kept.push(Ranked { place, flow });
+            self.kept.push((place, flow));
         } else if let Some(mut last) = self.kept.peek_mut()
-            && place < last.place
+            && place < last.0
         {
-            *last = Ranked { place, flow };
+            *last = (place, flow);
         }
         Ok(())
     }

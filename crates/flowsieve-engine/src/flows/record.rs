@@ -5,7 +5,7 @@ use crate::decode::{Addresses, dotted};
 use serde::{Deserialize, Serialize};
 
 /// A flow that has ended.
-#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Clone, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 pub struct FlowRecord {
     /// Time of the earliest packet in nanoseconds since the epoch.
     pub start_ns: i64,
@@ -57,7 +57,7 @@ impl FlowRecord {
         push_community_id(self.addresses, self.protocol, self.upper, text)
     }
 
-    /// The query name as text, without the final dot.
+    /// Returns the query name as text, without the final dot.
     #[doc(hidden)]
     pub fn domain_text(&self) -> Option<String> {
         self.domain.as_deref().map(dotted)
@@ -65,7 +65,7 @@ impl FlowRecord {
 }
 
 /// The packets of a flow in one direction.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 pub struct Direction {
     /// IP packets.
     pub packets: u64,
@@ -76,7 +76,7 @@ pub struct Direction {
 }
 
 /// Why a flow ended.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 pub enum Ended {
     /// There were no more packets.
     Input,
@@ -93,7 +93,7 @@ impl Ended {
     #[doc(hidden)]
     pub const ALL: [Self; 4] = [Self::Input, Self::Idle, Self::Active, Self::Memory];
 
-    /// The name in results.
+    /// Returns the name in results.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Input => "input",
@@ -109,13 +109,13 @@ impl Ended {
 pub struct DnsRecord<'a> {
     /// Time of the packet in nanoseconds since the epoch.
     pub time_ns: i64,
-    /// Client as source, server as destination, whichever of them sent the message.
+    /// Client as source and server as destination, also if the server sent the message.
     pub addresses: Addresses,
     /// Upper-layer protocol number.
     pub protocol: u8,
     /// Port of the server.
     pub server_port: u16,
-    /// Whether the server sent it.
+    /// The server sent it.
     pub is_response: bool,
     /// Query name in wire form, lower-cased, without the final zero byte.
     pub name: &'a [u8],

@@ -69,7 +69,7 @@ pub(super) trait FlowConsumer {
         Ok(())
     }
 
-    /// The shards among which the flows are divided.
+    /// Returns the shards among which the flows are divided.
     fn shards(&self) -> Option<Arc<Shards>> {
         None
     }
@@ -106,14 +106,8 @@ pub(super) fn read<T: FlowConsumer>(
         flushed: Instant::now(),
     };
     let read: Result<_, RunError> = thread::scope(|scope| {
-        let begin = |capture, open| {
-            if is_live {
-                Feed::start_prompt(scope, capture, &maker)
-            } else {
-                Feed::start(scope, capture, &maker, threads, open)
-            }
-        };
-        plan.trace.merge(watch, begin).drain_into(watch, &mut taking)
+        let merge = plan.trace.feeds(scope, watch, &maker, threads, is_live);
+        merge.drain_into(watch, &mut taking)
     });
     let (inputs, interrupted) = read?;
     let mut totals = taking.output.totals;

@@ -11,9 +11,9 @@ use super::remaining::RemainingFlows;
 use super::run::{FlowConsumer, Output};
 use super::shards::{Shards, Wait};
 use super::table::{FLOW_BYTES, FlowTable, MOST_FLOWS, bytes_to_join, name_cost};
-use crate::guard::{WorkerPanicked, catch_panic};
+use crate::guard::catch_panic;
 use crate::inputs::{RunError, is_read_in_segments};
-use crate::memory::{MEMORY_REFUSED, can_allocate};
+use crate::memory::can_allocate;
 use std::mem;
 use std::sync::Arc;
 use std::thread;
@@ -85,7 +85,7 @@ impl<'a> Tables<'a> {
             Self::Joined(joined) => Ok(joined.table.finish()),
             Self::Divided(divided) => divided.finish(output),
         });
-        finished.unwrap_or_else(|gone| Err(gone_wrong(gone, output)))
+        finished.unwrap_or_else(|gone| Err(RunError::panicked(output.totals.packets, gone)))
     }
 }
 
@@ -188,8 +188,8 @@ impl<'a> Divided<'a> {
         }
     }
 
-    /// Whether there is memory for all flows that a batch may begin. No batch may be under way if
-    /// there is none.
+    /// Returns whether there is memory for all flows that a batch may begin. No batch may be under
+    /// way if there is none.
     fn has_room(&mut self, batch: &FlowBatch, output: &mut Output<'_>) -> Result<bool, RunError> {
         while self.shards.under_way() >= MOST_UNDER_WAY {
             self.serve(output)?;
@@ -253,7 +253,7 @@ impl<'a> Divided<'a> {
             self.under_way_bytes = 0;
         }
         let failure = self.shards.failure();
-        failure.map_or(Ok(()), |gone| Err(gone_wrong(gone, output)))
+        failure.map_or(Ok(()), |gone| Err(RunError::panicked(output.totals.packets, gone)))
     }
 
     /// Joins the tables of all shards into the one that would have taken all packets.
@@ -276,15 +276,7 @@ impl<'a> Divided<'a> {
     }
 }
 
-/// Why a run ends in which a thread panicked.
-fn gone_wrong(WorkerPanicked(reason): WorkerPanicked, output: &Output<'_>) -> RunError {
-    if reason == MEMORY_REFUSED {
-        return RunError::Memory;
-    }
-    RunError::Worker { packets: output.totals.packets, reason }
-}
-
-/// The most memory that flows may take which begin in a batch.
+/// Returns the most memory that flows may take which begin in a batch.
 fn most_bytes(batch: &FlowBatch) -> u64 {
     let names =
         (0..batch.rows.messages.len()).map(|name| name_cost(Some(batch.rows.names.get(name))));
@@ -486,8 +478,8 @@ mod tests {
         }
     }
 
-    /// A capture that threads read in segments: DNS messages, other packets of UDP, and frames
-    /// without IP.
+    /// Returns a capture that threads read in segments: DNS messages, other packets of UDP, and
+    /// frames without IP.
     fn capture() -> tempfile::NamedTempFile {
         let query = b"\x12\x34\x01\x00\0\x01\0\0\0\0\0\0\x01a\0\0\x01\0\x01";
         let mut file = vec![

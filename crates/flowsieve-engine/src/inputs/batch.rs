@@ -154,11 +154,6 @@ impl BatchBuilder for TimeBuilder {
     type Batch = Times;
 
     fn append(&self, batch: TraceBatch<'_>, out: &mut Times) {
-        match batch {
-            TraceBatch::Packets { packets, .. } => {
-                out.0.extend(packets.iter().map(|packet| packet.time_ns));
-            }
-            TraceBatch::Log(log) => out.0.extend(log.entries.iter().map(|entry| entry.time_ns)),
-        }
+        out.0.extend(batch.times_ns());
     }
 }

@@ -1,6 +1,6 @@
 //! Why a run has no result.
 
-use crate::guard::Broken;
+use crate::guard::{Broken, WorkerPanicked};
 use crate::memory::MEMORY_REFUSED;
 use crate::trace::write::WriteError;
 use std::io;
@@ -50,4 +50,11 @@ pub enum RunError {
     /// Memory was given when the run began, and refused later.
     #[error("{MEMORY_REFUSED}")]
     Memory,
+}
+
+impl RunError {
+    /// Returns the error of a run in which a thread panicked within its first packets.
+    pub(crate) fn panicked(packets: u64, WorkerPanicked(reason): WorkerPanicked) -> Self {
+        if reason == MEMORY_REFUSED { Self::Memory } else { Self::Worker { packets, reason } }
+    }
 }

@@ -4,7 +4,7 @@
 use super::order::{Key, Order};
 use super::results::{InputResult, Watch};
 use crate::guard::{Broken, catch_panic};
-use crate::trace::{Capture, FileState, InputFormat, Source, StopFlag, TraceError, first_time_ns};
+use crate::trace::{Capture, FileState, InputFormat, Source, StopFlag, TraceError};
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::fs;
@@ -174,7 +174,8 @@ impl<'a, I: Input> Merge<'a, I> {
         let alone = sources.len() == 1;
         let sources = sources.iter().cloned().map(Into::into).map(|source: Source| {
             let known = !alone && source.is_readable_twice();
-            let first_ns = known.then(|| first_time_ns(source.path(), format).ok().flatten());
+            let first_ns =
+                known.then(|| Capture::open(source.path(), format).ok()?.first_time_ns().ok()?);
             (source, first_ns.flatten().unwrap_or(i64::MIN))
         });
         Self::with_times(sources, format, watch, begin)

@@ -3,7 +3,6 @@
 use super::rows::Rows;
 use super::shard::ShardTally;
 use super::slice_sum::{ClosedSlice, SliceSum};
-use crate::elements::ElementColumns;
 use crate::filters::MembershipFilter;
 use std::collections::BTreeMap;
 use std::io;
@@ -11,7 +10,7 @@ use std::io;
 /// Collects slices. Closings are numbered 0, 1, 2, … by the sequencer; for any order in which
 /// the shards answer, results are taken in that order.
 pub(crate) struct Collector<'a> {
-    rows: Rows<'a>,
+    pub(super) rows: Rows<'a>,
     shards: usize,
     waiting: BTreeMap<u64, Waiting>,
     next_closing: u64,
@@ -41,7 +40,7 @@ impl<'a> Collector<'a> {
         );
     }
 
-    /// Number of closings whose tallies are not all here.
+    /// Returns the number of closings whose tallies are not all here.
     pub(super) fn outstanding(&self) -> usize {
         self.waiting.len()
     }
@@ -77,17 +76,7 @@ impl<'a> Collector<'a> {
         Ok(())
     }
 
-    /// [`Rows::recall`].
-    pub(super) fn recall(&mut self, index: i64) -> Option<(ClosedSlice, Vec<ElementColumns>)> {
-        self.rows.recall(index)
-    }
-
-    /// [`Rows::show`].
-    pub(super) fn show(&mut self, final_ns: i64) -> io::Result<()> {
-        self.rows.show(final_ns)
-    }
-
-    /// The rows, and the filters that are kept, in the order of their shards.
+    /// Returns the rows, and the filters that are kept, in the order of their shards.
     pub(crate) fn finish(self) -> (Rows<'a>, Vec<Box<dyn MembershipFilter>>) {
         (self.rows, self.kept)
     }

@@ -10,7 +10,7 @@
 mod by_slice;
 mod byte_map;
 mod collector;
-mod combination_sums;
+mod combinations;
 mod edges;
 mod exact;
 mod live;

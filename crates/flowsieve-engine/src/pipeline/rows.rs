@@ -4,11 +4,11 @@
 //! until nothing can change them: until all inputs were read, or, in a live run
 //! ([`Recent`]), until they are final. Rows beyond a few MiB wait in a temporary file.
 
-use super::combination_sums::CombinationSums;
+use super::combinations;
 use super::edges::{Cut, Edges};
 use super::recent::{Journal, Recent};
 use super::results::{Quantiles, SliceResult, SliceSink, Totals, WholeResult};
-use super::shard::ShardTally;
+use super::shard::{CombinationTally, ShardTally};
 use super::slice_sum::{ClosedSlice, SliceSum};
 use super::time_slice::SliceGrid;
 use super::whole::{WholeSums, WholeTally};
@@ -40,13 +40,13 @@ pub(crate) struct Rows<'a> {
     recent: Option<Recent>,
     /// Rows are emitted while packets come: they say of new elements what the exact maps know.
     is_live: bool,
-    /// Where the first slice begins whose row was shown.
+    /// Start of the first slice whose row was shown.
     first_ns: Option<i64>,
     /// The last row that was shown while others were still to come.
     last_shown: Option<i64>,
-    /// How often the inputs were read before.
+    /// Number of earlier readings of the inputs.
     revision: u64,
-    /// Where slices are panes of windows that slide: panes of a window.
+    /// Panes of a sliding window; a slice is a pane then.
     panes: Option<u16>,
     /// The window that was shown last.
     shown: Option<WindowRows>,
@@ -56,7 +56,7 @@ impl<'a> Rows<'a> {
     /// `empty` is a shard's tally of a slice without elements: what is null there is null in the
     /// totals, even if there is no slice at all.
     ///
-    /// Where slices are panes of windows that slide, `panes` is how many a window has, and rows are
+    /// `panes` is the number of panes of a sliding window: then slices are panes, and rows are
     /// windows.
     pub(crate) fn new(
         sink: &'a mut dyn SliceSink,
@@ -65,13 +65,12 @@ impl<'a> Rows<'a> {
         edges: Edges,
         panes: Option<u16>,
     ) -> Self {
-        let nothing = ClosedSlice { index: 0, start_ns: 0, end_ns: 0, packets: 0, elements: 0 };
         Self {
             sink,
             grid,
             edges,
             first_ns: None,
-            empty: SliceSum::of(nothing, std::iter::once(empty)),
+            empty: SliceSum::of(ClosedSlice::default(), std::iter::once(empty)),
             waiting: Sorted::new(WAITING_BYTES),
             recent: None,
             is_live: false,
@@ -82,7 +81,7 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// The inputs are read again: slices that come now replace those that came before.
+    /// Begins a second reading of the inputs: its slices replace those of the first.
     pub(super) fn again(self) -> Self {
         Self { revision: self.revision + 1, ..self }
     }
@@ -205,29 +204,22 @@ impl<'a> Rows<'a> {
             sums.add(&sum, &row);
             if sum.is_shown { Ok(()) } else { sink.slice(&row) }
         };
-        // Of a slice that was counted again the last count holds.
-        let mut held: Option<SliceSum> = None;
-        waiting.drain(|sum| {
-            let before = held.replace(sum);
-            match (before, &held) {
-                (Some(before), Some(sum)) if before.slice.index != sum.slice.index => {
-                    add(before, None)
-                }
-                _ => Ok(()),
-            }
-        })?;
-        held.map_or(Ok(()), |last| add(last, Some(cut)))?;
+        // Of the counts of one slice, the last one is complete.
+        waiting.drain_last(
+            |one, other| one.slice.index == other.slice.index,
+            |sum, is_last| add(sum, is_last.then_some(cut)),
+        )?;
         let totals = sums.totals();
         Ok(if panes.is_some() { without_sums(totals) } else { totals })
     }
 }
 
-/// The totals of windows, which overlap, so that sums over them say nothing.
+/// Returns the totals of windows, which overlap, so that sums over them say nothing.
 fn without_sums(totals: Totals) -> Totals {
     Totals { exact: None, estimate: None, std_error: None, lower: None, upper: None, ..totals }
 }
 
-/// The empty slices between two others, or their number if they are too many to be listed.
+/// Returns the empty slices between two others, or their number if they are too many to be listed.
 fn gap(last: i64, next: i64) -> Result<std::ops::Range<i64>, u64> {
     let between = i128::from(next) - i128::from(last) - 1;
     if between > i128::from(MAX_GAP_SLICES) {
@@ -236,7 +228,7 @@ fn gap(last: i64, next: i64) -> Result<std::ops::Range<i64>, u64> {
     Ok(last.saturating_add(1)..next)
 }
 
-/// The row of a slice without packets, or of the window that ends with it.
+/// Returns the row of a slice without packets, or of the window that ends with it.
 fn empty_row(empty: &SliceSum, grid: SliceGrid, panes: Option<u16>, index: i64) -> SliceResult {
     let first = panes.map_or(index, |panes| index.saturating_sub(i64::from(panes) - 1));
     SliceResult { start_ns: grid.bounds(first).0, end_ns: grid.bounds(index).1, ..empty.result() }
@@ -252,7 +244,7 @@ struct Sums {
     saturated_slices: u64,
     bounds_checked: u64,
     bounds_held: u64,
-    combinations: CombinationSums,
+    combinations: Vec<CombinationTally>,
     whole: Option<WholeResult>,
     /// The least and the most distinct elements of a slice: the histogram rounds them.
     least: u64,
@@ -272,7 +264,7 @@ impl Sums {
             saturated_slices: 0,
             bounds_checked: 0,
             bounds_held: 0,
-            combinations: CombinationSums::new(&empty.combinations),
+            combinations: empty.combinations.clone(),
             whole: None,
             least: u64::MAX,
             most: 0,
@@ -285,7 +277,7 @@ impl Sums {
     /// they closed, since floating-point sums depend on it.
     fn add(&mut self, slice: &SliceSum, row: &SliceResult) {
         let judged = slice.exact.filter(|_| slice.first.is_some());
-        self.combinations.add(&slice.combinations);
+        combinations::add(&mut self.combinations, &slice.combinations);
         self.exact = self.exact.zip(slice.exact).map(|(a, b)| a + b);
         self.first = self.first.zip(slice.first).map(|(a, b)| a + b);
         self.estimate = self.estimate.zip(slice.estimate).map(|(a, b)| a.plus(b));
@@ -327,7 +319,7 @@ impl Sums {
             saturated_slices: self.saturated_slices,
             bounds_checked: self.bounds_checked,
             bounds_held: self.bounds_held,
-            combinations: self.combinations.results(),
+            combinations: combinations::results(&self.combinations),
             whole: self.whole,
             quantiles: (!self.histogram.is_empty()).then(|| Quantiles {
                 min: self.least,

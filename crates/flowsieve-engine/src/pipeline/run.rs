@@ -98,7 +98,8 @@ pub fn count(
     plan.check()?;
     plan.check_memory()?;
     let threads = ThreadAssignment::new(plan);
-    let mut pipeline = pipeline(plan, &threads, observers);
+    let observers = observers.into_iter().map(|observer| observer as &mut dyn Observer);
+    let mut pipeline = pipeline(plan, &threads, observers.collect());
     let is_live = pipeline.delay_ns.is_some();
     let keeps_recent = pipeline.recalls || is_live;
     let spec = ShardSpec {
@@ -128,13 +129,9 @@ pub fn count(
     )?;
     let (rows, Begun { filters, wholes }) = read.outcome;
     let whole = wholes.into_iter().map(Whole::tally).collect();
-    let cut = Cut::new(read.totals.interrupted);
-    let slices = rows.finish(cut, whole).map_err(RunError::Sink)?;
+    let slices = rows.finish(Cut::new(read.totals.interrupted), whole)?;
     if is_continued && read.totals.packets == 0 && !read.totals.interrupted {
-        return Err(PlanError::new(
-            "no packet was read, so there is nothing to go on with: the saved filter stays as it is",
-        )
-        .into());
+        return Err(nothing_read());
     }
     let totals = Totals {
         complete: InputResult::all_read(&read.inputs, read.totals.interrupted),
@@ -144,9 +141,16 @@ pub fn count(
     Ok(CountSummary { inputs: read.inputs, totals, filter })
 }
 
-/// The reading and slicing of a count.
+/// Returns the error of a continued count without packets.
+fn nothing_read() -> RunError {
+    let rule =
+        "no packet was read, so there is nothing to go on with: the saved filter stays as it is";
+    PlanError::new(rule).into()
+}
+
+/// Returns the pipeline of a count.
 fn pipeline<'a>(
-    plan: &CountPlan,
+    plan: &'a CountPlan,
     threads: &ThreadAssignment,
     observers: Vec<&'a mut dyn Observer>,
 ) -> SlicePipeline<'a> {
@@ -160,8 +164,7 @@ fn pipeline<'a>(
         extractor().with_addresses()
     };
     SlicePipeline {
-        inputs: plan.trace.sources(),
-        input_format: plan.trace.input_format,
+        trace: &plan.trace,
         extractor: Arc::new(first),
         // Slices take their elements in the order of packets.
         extractor_again: Some(Arc::new(extractor())),

@@ -20,11 +20,11 @@ pub(crate) struct ShardSpec {
     pub(crate) kind: ElementKind,
     /// Combinations whose counts are wanted.
     pub(crate) combinations: Vec<u32>,
-    /// Of each set: that of the elements, and of each combination.
+    /// Limit of each set: that of the elements, and of each combination.
     pub(crate) exact_limit_bytes: Option<u64>,
-    /// Where windows slide: the panes of one, which are slices of the grid.
+    /// Number of panes of a sliding window; a pane is a slice of the grid.
     pub(crate) panes: Option<u16>,
-    /// Of the elements of a window.
+    /// Limit of the elements of a window.
     pub(crate) window_limit_bytes: Option<u64>,
     pub(crate) open_slices: usize,
     /// Allocate the state of all open slices when the first element comes, and not of each when it
@@ -34,7 +34,7 @@ pub(crate) struct ShardSpec {
     pub(crate) keep: bool,
     /// Return the elements that count the slice again.
     pub(crate) journal: bool,
-    /// Count all slices together, too.
+    /// Count all slices together as well.
     pub(crate) whole: Option<WholeSpec>,
 }
 
@@ -43,7 +43,7 @@ pub(crate) struct ShardSpec {
 pub(crate) struct ShardTally {
     pub(crate) first: Option<u64>,
     pub(crate) estimate: Option<Estimate>,
-    /// One entry a combination that is wanted.
+    /// One entry for each combination that is wanted.
     pub(crate) combinations: Vec<CombinationTally>,
     /// `None` if the exact set is off or passed its limit.
     pub(crate) exact: Option<u64>,
@@ -66,7 +66,7 @@ pub(crate) struct ShardTally {
     pub(crate) journal: Option<ElementColumns>,
 }
 
-/// What was counted of a combination.
+/// The counts of a combination.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub(crate) struct CombinationTally {
     pub(crate) count: CombinationCount,
@@ -75,7 +75,7 @@ pub(crate) struct CombinationTally {
 }
 
 impl ShardSpec {
-    /// The parameters of this plan's shards, with this many slices open at the same time.
+    /// Returns the parameters of this plan's shards, with this many slices open at the same time.
     pub(crate) fn new(plan: &CountPlan, open_slices: usize, keep: bool) -> Self {
         Self {
             counter: plan.counter.as_ref().map(|counter| counter.shard.clone()),
@@ -94,7 +94,7 @@ impl ShardSpec {
         }
     }
 
-    /// The answer for a slice without elements: zero wherever there can be an answer.
+    /// Returns the answer for a slice without elements: zero for each count that is asked for.
     pub(crate) fn empty_tally(&self) -> ShardTally {
         let counter = self.counter.as_ref();
         ShardTally {
@@ -140,13 +140,13 @@ pub(crate) struct Shard {
     key: Vec<u8>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct OpenSlice {
     counter: Option<Counter>,
     exact: Option<ExactSet>,
-    /// The same of each combination that is wanted.
+    /// The exact set of each combination that is wanted.
     combinations: Vec<ExactSet>,
-    /// Whether an element came since the last closing.
+    /// An element came since the last closing.
     used: bool,
     first: u64,
     false_repeats: u64,
@@ -164,12 +164,44 @@ impl OpenSlice {
             combinations: (spec.combinations.iter())
                 .filter_map(|_| spec.exact_limit_bytes.map(ExactSet::new))
                 .collect(),
-            used: false,
-            first: 0,
-            false_repeats: 0,
-            index: 0,
-            new: 0,
             journal: spec.journal.then(Box::default),
+            ..Self::default()
+        }
+    }
+
+    /// Adds the values of these combinations; `key` is their buffer.
+    fn add_combinations(&mut self, spec: &ShardSpec, keys: &Keys, key: &mut Vec<u8>) {
+        for (set, &mask) in self.combinations.iter_mut().zip(&spec.combinations) {
+            for element in keys.iter() {
+                key.clear();
+                spec.kind.part(element, mask, key);
+                set.insert(key);
+            }
+        }
+    }
+
+    /// Returns what was counted, with the elements of the journal.
+    fn tally(&mut self, spec: &ShardSpec) -> ShardTally {
+        let counter = self.counter.as_ref();
+        let exact = self.exact.as_ref().and_then(ExactSet::distinct);
+        let combinations = counter.iter().flat_map(|counter| {
+            let wanted = spec.combinations.iter().enumerate();
+            wanted.map(|(index, &mask)| CombinationTally {
+                count: counter.combination(mask),
+                exact: self.combinations.get(index).and_then(ExactSet::distinct),
+            })
+        });
+        let estimate = counter.and_then(Counter::distinct);
+        ShardTally {
+            estimate,
+            combinations: combinations.collect(),
+            exact,
+            exact_over_limit: self.exact.is_some() && exact.is_none(),
+            false_repeats: self.false_repeats,
+            saturated: (counter.zip(spec.counter.as_ref()))
+                .is_some_and(|(counter, spec)| counter.is_saturated(spec, estimate, self.first)),
+            journal: self.journal.as_mut().and_then(|journal| journal.take()),
+            ..ShardTally::default()
         }
     }
 
@@ -275,14 +307,7 @@ impl Shard {
         if let Some(journal) = journal.filter(|_| !is_told) {
             journal.add(elements, &self.sightings, spec.kind.arity());
         }
-        let masks = self.spec.combinations.iter();
-        for (set, &mask) in slice.combinations.iter_mut().zip(masks) {
-            for key in elements.keys.iter() {
-                self.key.clear();
-                self.spec.kind.part(key, mask, &mut self.key);
-                set.insert(&self.key);
-            }
-        }
+        slice.add_combinations(spec, &elements.keys, &mut self.key);
         let room = self.spec.exact_limit_bytes.map_or(0, |limit| limit / FIRSTS_SHARE);
         if self.firsts.bytes() >= FIRSTS_BYTES.min(room as usize) {
             self.pass_on();
@@ -300,8 +325,8 @@ impl Shard {
         self.firsts.clear();
     }
 
-    /// The answer for the slice in this slot, which has this number, or for the window that ends
-    /// with it. The slot is empty afterwards and keeps its memory.
+    /// Returns the answer for the slice in this slot, which has this number, or for the window that
+    /// ends with it. The slot is empty afterwards and keeps its memory.
     pub(crate) fn close(&mut self, slot: usize, index: i64) -> ShardTally {
         self.pass_on();
         if let Some(window) = &mut self.window {
@@ -331,37 +356,11 @@ impl Shard {
         let whole = self.whole.as_mut();
         let (new, moved) = whole.map(|whole| whole.close(index, new, is_open)).unwrap_or_default();
         let slice = self.slices[slot].as_mut().expect("it is there");
-        let estimate = slice.counter.as_ref().and_then(Counter::distinct);
+        let first = empty.first.map(|_| slice.first);
+        let mut tally = ShardTally { first, new, moved, ..slice.tally(&self.spec) };
         if let Some(whole) = &mut self.whole {
-            whole.note_missed(estimate, slice.first);
+            whole.note_missed(tally.estimate, slice.first);
         }
-        let exact = slice.exact.as_ref().and_then(ExactSet::distinct);
-        let combinations: Vec<CombinationTally> = slice
-            .counter
-            .iter()
-            .flat_map(|counter| {
-                let wanted = self.spec.combinations.iter().enumerate();
-                wanted.map(|(index, &mask)| CombinationTally {
-                    count: counter.combination(mask),
-                    exact: (slice.combinations.get(index)).and_then(ExactSet::distinct),
-                })
-            })
-            .collect();
-        let counter = slice.counter.as_ref().zip(self.spec.counter.as_ref());
-        let mut tally = ShardTally {
-            first: empty.first.map(|_| slice.first),
-            estimate,
-            exact,
-            exact_over_limit: slice.exact.is_some() && exact.is_none(),
-            false_repeats: slice.false_repeats,
-            saturated: counter
-                .is_some_and(|(counter, spec)| counter.is_saturated(spec, estimate, slice.first)),
-            combinations,
-            new,
-            moved,
-            filter: None,
-            journal: slice.journal.as_mut().and_then(|journal| journal.take()),
-        };
         if self.spec.keep {
             tally.filter = slice.counter.take().and_then(Counter::into_filter);
             self.slices[slot] = None;
@@ -371,7 +370,7 @@ impl Shard {
         tally
     }
 
-    /// The answer for the window that ends with slice `index`, which has no packets.
+    /// Returns the answer for the window that ends with slice `index`, which has no packets.
     pub(super) fn pass(&mut self, index: i64) -> ShardTally {
         if self.window.is_none() && self.slices.first().is_some_and(Option::is_some) {
             // It may have begun with a filter.
@@ -538,7 +537,7 @@ mod tests {
         }
     }
 
-    /// The elements that a shard notes of a slice in which this many pairs come this often.
+    /// Returns the elements that a shard notes of a slice in which this many pairs come this often.
     fn noted(exact_limit_bytes: Option<u64>, pairs: u32, times: u32) -> Option<usize> {
         let mut shard = Shard::new(ShardSpec {
             counter: None,

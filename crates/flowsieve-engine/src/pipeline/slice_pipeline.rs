@@ -10,19 +10,16 @@ use super::sequencer::{Late, LateBuffer, Sequencer, Stage, StageError};
 use super::slice_set::SliceSet;
 use super::time_slice::SliceGrid;
 use crate::elements::{ElementBatch, Extractor};
-use crate::guard::WorkerPanicked;
 use crate::inputs::{BatchBuilder, Feed, InputResult, Merge, RunError, Watch};
-use crate::memory::MEMORY_REFUSED;
-use crate::trace::{InputFormat, Source};
+use crate::plan::TracePlan;
 use std::mem;
 use std::sync::Arc;
 use std::thread::{self, Scope};
 
 /// Reads inputs and cuts them into slices for any stage.
 pub(crate) struct SlicePipeline<'a, M = Extractor> {
-    /// Captures, in the order given.
-    pub(crate) inputs: Vec<Source>,
-    pub(crate) input_format: InputFormat,
+    /// The inputs.
+    pub(crate) trace: &'a TracePlan,
     /// Makes elements of packets.
     pub(crate) extractor: Arc<M>,
     /// Makes them in the second reading; `None` if that is the same.
@@ -30,7 +27,7 @@ pub(crate) struct SlicePipeline<'a, M = Extractor> {
     /// Attributes of an element.
     pub(crate) arity: usize,
     pub(crate) slicing: Slicing,
-    /// Where slices are panes of windows that slide: panes of a window.
+    /// Panes of a sliding window; a slice is a pane then.
     pub(crate) panes: Option<u16>,
     /// Slices that are open at the same time.
     pub(crate) open_slices: usize,
@@ -40,7 +37,7 @@ pub(crate) struct SlicePipeline<'a, M = Extractor> {
     pub(crate) threads: usize,
     /// Observers of the packets.
     pub(crate) observers: Vec<&'a mut dyn Observer>,
-    /// Whether the inputs are read a second time if packets are out of order.
+    /// Slices that are read a second time if packets are out of order.
     pub(crate) reread: Reread,
     /// The stage can restore closed slices.
     pub(crate) recalls: bool,
@@ -52,7 +49,7 @@ pub(crate) struct SlicePipeline<'a, M = Extractor> {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Reread {
     Never,
-    /// Those that had such packets.
+    /// Slices that had such packets.
     Disordered,
     All,
 }
@@ -76,7 +73,7 @@ impl<T> PipelineResult<T> {
         (PipelineResult { inputs, totals, grid, disordered, outcome: () }, outcome)
     }
 
-    /// The result of a second reading, together with the inputs and totals of the first.
+    /// Returns the result of a second reading, together with the inputs and totals of the first.
     pub(crate) fn behind(self, inputs: Vec<InputResult>, first: Totals) -> Self {
         let Totals { uncounted, interrupted, .. } = self.totals;
         let inputs = InputResult::read_twice(inputs, self.inputs, interrupted);
@@ -84,7 +81,7 @@ impl<T> PipelineResult<T> {
     }
 }
 
-/// What is read a second time.
+/// The slices that are read a second time.
 pub(crate) enum SecondReading {
     Slices(SliceSet),
     Everything,
@@ -186,16 +183,8 @@ impl<M: BatchBuilder<Batch = ElementBatch> + 'static> SlicePipeline<'_, M> {
         scope: &'scope Scope<'scope, '_>,
         watch: &dyn Watch,
     ) -> (Merge<'scope, Feed<M>>, SliceGrid) {
-        let (maker, threads) = (Arc::clone(&self.extractor), self.threads);
         let is_live = self.delay_ns.is_some();
-        let begin = move |capture, open| {
-            if is_live {
-                Feed::start_prompt(scope, capture, &maker)
-            } else {
-                Feed::start(scope, capture, &maker, threads, open)
-            }
-        };
-        let merge = Merge::new(&self.inputs, self.input_format, watch, begin);
+        let merge = self.trace.feeds(scope, watch, &self.extractor, self.threads, is_live);
         let first_ns = merge.first_ns().unwrap_or(0);
         let Slicing { width_ns, align } = self.slicing;
         (merge, SliceGrid::new(width_ns, align, first_ns))
@@ -208,7 +197,7 @@ impl<M: BatchBuilder<Batch = ElementBatch> + 'static> SlicePipeline<'_, M> {
     }
 }
 
-/// The result of reading, when all slices are closed.
+/// Returns the result of reading, when all slices are closed.
 fn finished<S: Stage>(
     sequencer: Sequencer<S>,
     grid: SliceGrid,
@@ -219,11 +208,7 @@ fn finished<S: Stage>(
     let ((inputs, interrupted), (mut totals, disordered, outcome)) =
         finished.map_err(|error| match error {
             StageError::Sink(error) => RunError::Sink(error),
-            StageError::Worker(WorkerPanicked(reason)) if reason == MEMORY_REFUSED => {
-                RunError::Memory
-            }
-            StageError::Worker(WorkerPanicked(reason)) => RunError::Worker { packets, reason },
-            StageError::Broken(broken) if broken.reason == MEMORY_REFUSED => RunError::Memory,
+            StageError::Worker(panicked) => RunError::panicked(packets, panicked),
             StageError::Broken(broken) => broken.into(),
         })?;
     totals.interrupted = interrupted;

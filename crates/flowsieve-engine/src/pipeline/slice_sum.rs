@@ -1,14 +1,14 @@
 //! A slice whose shards have all answered.
 
-use super::combination_sums::CombinationSums;
+use super::combinations;
 use super::results::SliceResult;
 use super::shard::{CombinationTally, ShardTally};
 use crate::filters::Estimate;
 use crate::sorted::Item;
 use serde::{Deserialize, Serialize};
 
-/// What the sequencer knows of a slice that it closes.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+/// Packets, elements and times of a closed slice.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
 pub(crate) struct ClosedSlice {
     /// Number of the slice in the grid.
     pub(crate) index: i64,
@@ -18,13 +18,13 @@ pub(crate) struct ClosedSlice {
     pub(crate) elements: u64,
 }
 
-/// A slice's answer, as it is added up.
-#[derive(Clone, Debug, Deserialize, Serialize)]
+/// Sums over the shards of a slice.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub(super) struct SliceSum {
     pub(super) slice: ClosedSlice,
-    /// How often the slice was counted before; the last count is the right one.
+    /// Number of earlier counts of the slice; the last count is the right one.
     pub(super) revision: u64,
-    /// Whether the sink has it.
+    /// The sink has it.
     pub(super) is_shown: bool,
     pub(super) exact: Option<u64>,
     pub(super) exact_over_limit: bool,
@@ -42,16 +42,11 @@ impl SliceSum {
     pub(super) fn of(slice: ClosedSlice, tallies: impl Iterator<Item = ShardTally>) -> Self {
         let mut sum = Self {
             slice,
-            revision: 0,
-            is_shown: false,
             exact: Some(0),
-            exact_over_limit: false,
             first: Some(0),
             estimate: Some(Estimate::default()),
-            false_repeats: 0,
-            saturated: false,
-            combinations: Vec::new(),
             new: Some(0),
+            ..Self::default()
         };
         for tally in tallies {
             sum.exact = sum.exact.zip(tally.exact).map(|(a, b)| a + b);
@@ -67,7 +62,7 @@ impl SliceSum {
         sum
     }
 
-    /// What is shown.
+    /// Returns the row.
     pub(super) fn result(&self) -> SliceResult {
         let judged = self.exact.filter(|_| self.first.is_some());
         SliceResult {
@@ -84,7 +79,7 @@ impl SliceSum {
             upper: self.estimate.and_then(Estimate::upper),
             observed_fpr: judged.filter(|&n| n > 0).map(|n| self.false_repeats as f64 / n as f64),
             saturated: self.saturated,
-            combinations: CombinationSums::of_slice(&self.combinations),
+            combinations: combinations::results(&self.combinations),
             new: self.new.map(|new| u64::try_from(new).unwrap_or(0)),
             ..SliceResult::default()
         }

@@ -5,10 +5,11 @@
 
 use super::observer::Observer;
 use crate::decode::Addresses;
-use crate::elements::ElementBatch;
+use crate::elements::{ElementBatch, prefixes};
 use ahash::RandomState;
 use hashbrown::HashMap;
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::cmp::Reverse;
+use std::net::IpAddr;
 use std::ops::Range;
 
 /// Pairs of prefixes that the table holds: about 100 MiB.
@@ -36,8 +37,8 @@ pub struct TrafficPair {
 }
 
 impl Traffic {
-    /// An empty matrix of prefixes of this many bits, 1 to 32, for IPv4; those for IPv6 have twice
-    /// as many, as a site's network is usually a /24 there and a /48 here.
+    /// Returns an empty matrix of prefixes of this many bits, 1 to 32, for IPv4; those for IPv6
+    /// have twice as many, as a site's network is usually a /24 there and a /48 here.
     pub fn new(prefix: u8) -> Self {
         Self::with_limit(prefix, MOST_PAIRS)
     }
@@ -70,10 +71,10 @@ impl Traffic {
         self.beyond
     }
 
-    /// All pairs, those with most packets first; equal ones by their addresses.
+    /// Returns all pairs, those with most packets first; equal ones by their addresses.
     pub fn pairs(&self) -> Vec<TrafficPair> {
-        let mut pairs: Vec<(&Addresses, u64)> = self.pairs.iter().map(|(a, &n)| (a, n)).collect();
-        pairs.sort_by_key(|(addresses, packets)| (u64::MAX - packets, order(addresses)));
+        let mut pairs: Vec<(Addresses, u64)> = self.pairs.iter().map(|(&a, &n)| (a, n)).collect();
+        pairs.sort_unstable_by_key(|&(addresses, packets)| (Reverse(packets), addresses));
         let pairs = pairs.into_iter().map(|(addresses, packets)| {
             let (origin, destination) = self.names(addresses);
             TrafficPair { origin, destination, packets }
@@ -92,49 +93,17 @@ impl Traffic {
     }
 
     fn prefixes(&self, addresses: Addresses) -> Addresses {
-        match addresses {
-            Addresses::V4 { source, destination } => {
-                let mask = u32::MAX << (32 - u32::from(self.prefix));
-                let cut = |address| (u32::from_be_bytes(address) & mask).to_be_bytes();
-                Addresses::V4 { source: cut(source), destination: cut(destination) }
-            }
-            Addresses::V6 { source, destination } => {
-                let mask = u128::MAX << (128 - 2 * u32::from(self.prefix));
-                let cut = |address| (u128::from_be_bytes(address) & mask).to_be_bytes();
-                Addresses::V6 { source: cut(source), destination: cut(destination) }
-            }
-        }
+        prefixes(addresses, Some(self.prefix))
     }
 
-    fn names(&self, addresses: &Addresses) -> (String, String) {
-        match *addresses {
-            Addresses::V4 { source, destination } => {
-                let name = |address| match self.prefix {
-                    32 => Ipv4Addr::from(address).to_string(),
-                    bits => format!("{}/{bits}", Ipv4Addr::from(address)),
-                };
-                (name(source), name(destination))
-            }
-            Addresses::V6 { source, destination } => {
-                let bits = 2 * self.prefix;
-                let name = |address: [u8; 16]| format!("{}/{bits}", Ipv6Addr::from(address));
-                (name(source), name(destination))
-            }
-        }
-    }
-}
-
-/// A place for each pair: IPv4 first, then by the bytes of the addresses.
-fn order(addresses: &Addresses) -> (u8, u128, u128) {
-    match *addresses {
-        Addresses::V4 { source, destination } => {
-            let number = |address| u128::from(u32::from_be_bytes(address));
-            (4, number(source), number(destination))
-        }
-        Addresses::V6 { source, destination } => {
-            let number = u128::from_be_bytes;
-            (6, number(source), number(destination))
-        }
+    fn names(&self, addresses: Addresses) -> (String, String) {
+        let name = |address: IpAddr| match (address, self.prefix) {
+            (IpAddr::V4(_), 32) => address.to_string(),
+            (IpAddr::V4(_), bits) => format!("{address}/{bits}"),
+            (IpAddr::V6(_), bits) => format!("{address}/{}", 2 * bits),
+        };
+        let (source, destination) = addresses.ends();
+        (name(source), name(destination))
     }
 }
 
@@ -147,6 +116,7 @@ impl Observer for Traffic {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::net::Ipv6Addr;
 
     fn v4(source: [u8; 4], destination: [u8; 4]) -> Addresses {
         Addresses::V4 { source, destination }

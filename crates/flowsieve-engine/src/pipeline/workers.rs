@@ -11,16 +11,8 @@ use super::slice_sum::ClosedSlice;
 use super::whole::Whole;
 use crate::elements::ElementColumns;
 use crate::filters::MembershipFilter;
-use crate::threads::{Pool, Reply, Work, Worker, spawn_up_to};
+use crate::threads::{Pool, Reply, Work};
 use std::thread::Scope;
-
-/// Batches under way to one worker: enough to bridge a moment in which it is not scheduled, few
-/// enough to stay in its cache.
-const QUEUED_BATCHES: usize = 8;
-
-/// Memory of a worker in addition to the filters of its shards: the batches under way to it, and the
-/// tables of an exact count.
-const WORKER_BYTES: u64 = 4 << 20;
 
 /// Closings whose tallies may be outstanding before the sequencer waits for them.
 const MAX_OUTSTANDING: usize = 64;
@@ -49,7 +41,7 @@ enum Order {
     Whole(usize),
 }
 
-/// What a shard answers.
+/// Answer of a shard.
 pub(super) enum Answer {
     /// Its part of a closed slice.
     Slice { closing: u64, shard: usize, tally: Box<ShardTally> },
@@ -133,17 +125,9 @@ impl<'a> CountStage<'a> {
             }
             shard
         };
-        let threads =
-            spawn_up_to(scope, "shards", threads.min(shards), WORKER_BYTES, Worker::serve);
-        let workers = if threads.is_empty() {
-            Pool::inline(Shards((0..shards).map(shard).collect()))
-        } else {
-            let mut own = |worker: usize| {
-                Shards((worker..shards).step_by(threads.len()).map(&mut shard).collect())
-            };
-            let works = (0..threads.len()).map(&mut own).collect();
-            Pool::start(works, QUEUED_BATCHES, threads)
-        };
+        let workers = Pool::start(scope, "shards", threads.min(shards), |worker, workers| {
+            Shards((worker..shards).step_by(workers).map(&mut shard).collect())
+        });
         Self { workers, shards, collector, indices: Vec::new() }
     }
 
@@ -235,12 +219,12 @@ impl<'a> Stage for CountStage<'a> {
 
     fn recall(&mut self, index: i64) -> Result<Option<Recalled>, StageError> {
         self.collect(1)?;
-        Ok(self.collector.recall(index))
+        Ok(self.collector.rows.recall(index))
     }
 
     fn emit_final(&mut self, final_ns: i64) -> Result<(), StageError> {
         self.collect(1)?;
-        Ok(self.collector.show(final_ns)?)
+        Ok(self.collector.rows.show(final_ns)?)
     }
 
     fn finish(mut self) -> Result<Self::Outcome, StageError> {

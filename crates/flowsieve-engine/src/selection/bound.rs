@@ -1,7 +1,7 @@
 //! The ends of a range of time, absolute or relative to the captures.
 
 use super::Selection;
-use crate::trace::{Capture, InputFormat, Source, StopFlag, TraceBatch, TraceError};
+use crate::trace::{Capture, InputFormat, Source, StopFlag};
 use std::path::Path;
 
 /// A boundary of a range of time.
@@ -84,7 +84,7 @@ impl Selection {
         Ok(Self { from: self.from.map(resolve), to: self.to.map(resolve), ..self.clone() })
     }
 
-    /// Whether no time in it is relative to captures.
+    /// Returns whether no time in it is relative to captures.
     pub fn is_resolved(&self) -> bool {
         let mut bounds = [self.from, self.to].into_iter().flatten();
         bounds.all(|bound| matches!(bound, TimeBound::At(_)))
@@ -92,8 +92,7 @@ impl Selection {
 }
 
 fn first(path: &Path, format: InputFormat, stop: &StopFlag) -> Option<i64> {
-    let mut capture = Capture::open_until(path, format, stop).ok()?;
-    times(capture.next_batch())?.0
+    Capture::open_until(path, format, stop).ok()?.first_time_ns().ok()?
 }
 
 /// Bytes at the end of a plain pcap file in which its last packet is looked for.
@@ -116,25 +115,9 @@ fn last(path: &Path, format: InputFormat, stop: &StopFlag) -> Option<i64> {
 fn last_of(mut capture: Capture) -> (Option<i64>, bool) {
     let mut latest = None;
     loop {
-        let batch = capture.next_batch();
-        let (failed, ended) = (batch.is_err(), matches!(batch, Ok(None)));
-        if failed || ended {
-            return (latest, ended);
+        match capture.next_batch() {
+            Ok(Some(batch)) => latest = batch.times_ns().next_back().or(latest),
+            end => return (latest, end.is_ok()),
         }
-        latest = times(batch).and_then(|(_, last)| last).or(latest);
     }
-}
-
-/// Times of the first and the last packet of a batch.
-fn times(batch: Result<Option<TraceBatch<'_>>, TraceError>) -> Option<(Option<i64>, Option<i64>)> {
-    Some(match batch.ok()?? {
-        TraceBatch::Packets { packets, .. } => (
-            packets.first().map(|packet| packet.time_ns),
-            packets.last().map(|packet| packet.time_ns),
-        ),
-        TraceBatch::Log(log) => (
-            log.entries.first().map(|entry| entry.time_ns),
-            log.entries.last().map(|entry| entry.time_ns),
-        ),
-    })
 }

@@ -100,6 +100,26 @@ impl<T: Item> Sorted<T> {
         self.drain_among(None::<iter::Empty<T>>, take)
     }
 
+    /// Takes out the items in order, each with whether it is the last one. Of items that are the
+    /// `same`, only the last is taken.
+    ///
+    /// # Errors
+    ///
+    /// A temporary file cannot be read, or `take` failed.
+    pub(crate) fn drain_last<E: From<io::Error>>(
+        self,
+        same: impl Fn(&T, &T) -> bool,
+        mut take: impl FnMut(T, bool) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut held: Option<T> = None;
+        self.drain(|item| {
+            let before = held.take().filter(|before| !same(before, &item));
+            held = Some(item);
+            before.map_or(Ok(()), |before| take(before, false))
+        })?;
+        held.map_or(Ok(()), |last| take(last, true))
+    }
+
     /// Gives all items in order, and among them some that are in order already.
     ///
     /// # Errors

@@ -19,5 +19,5 @@ mod spawn;
 pub(crate) use channels::Crossbeam;
 pub use ordered::{MapWorker, OrderedWorkers};
 pub(crate) use pipe::{PipeReceiver, PipeSender, pipe};
-pub(crate) use pool::{Pool, Reply, Work, Worker};
-pub use spawn::{IdleThread, refused_threads, spawn, spawn_scoped, spawn_up_to};
+pub(crate) use pool::{Pool, Reply, Work};
+pub use spawn::{IdleThread, refused_threads, spawn, spawn_scoped};

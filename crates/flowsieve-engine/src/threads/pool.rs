@@ -5,9 +5,10 @@
 //! back, so the caller and the workers cannot wait for each other in a circle.
 
 use super::channels::{Channels, Crossbeam};
-use super::spawn::IdleThread;
+use super::spawn::spawn_up_to;
 use crate::guard::{WorkerPanicked, catch_panic};
 use std::collections::VecDeque;
+use std::thread::Scope;
 
 /// The work of a worker, with its state.
 pub(crate) trait Work {
@@ -46,27 +47,47 @@ pub(crate) enum Pool<W: Work, C: Channels = Crossbeam> {
     },
 }
 
-impl<W: Work, C: Channels> Pool<W, C> {
-    /// A worker in the caller's thread.
-    pub(crate) fn inline(work: W) -> Self {
-        Self::Inline { work: Box::new(work), answers: VecDeque::new(), emptied: Vec::new() }
-    }
+/// Batches under way to one worker: enough to bridge a moment in which it is not scheduled, few
+/// enough to stay in its cache.
+const QUEUED_BATCHES: usize = 8;
 
-    /// Starts a worker for each `work`, with room for `queued` tasks, in a thread that calls
-    /// [`Worker::serve`].
-    pub(crate) fn start<H>(
-        works: Vec<W>,
-        queued: usize,
-        threads: Vec<IdleThread<Worker<W, C>, H>>,
-    ) -> Self {
+/// Memory of a worker in addition to its filters, which the plan has checked: the batches under way
+/// to it, and the tables of an exact count.
+const WORKER_BYTES: u64 = 4 << 20;
+
+impl<W: Work> Pool<W> {
+    /// Starts up to `threads` workers, or one in the caller's thread if there is no thread.
+    /// `work` makes the work of one worker from its number and the number of workers.
+    pub(crate) fn start<'scope>(
+        scope: &'scope Scope<'scope, '_>,
+        name: &str,
+        threads: usize,
+        mut work: impl FnMut(usize, usize) -> W,
+    ) -> Self
+    where
+        W: Send + 'scope,
+    {
+        let threads = spawn_up_to(scope, name, threads, WORKER_BYTES, Worker::serve);
+        if threads.is_empty() {
+            return Self::inline(work(0, 1));
+        }
+        let works = (0..threads.len()).map(|worker| work(worker, threads.len())).collect();
         let mut threads = threads.into_iter();
-        Self::start_with(works, queued, |worker| {
+        Self::start_with(works, QUEUED_BATCHES, |worker| {
             let thread = threads.next().expect("there is a thread for each");
             thread.begin(worker);
         })
     }
+}
 
-    /// Like [`start`](Self::start), with threads by `spawn`.
+impl<W: Work, C: Channels> Pool<W, C> {
+    /// Puts a worker into the caller's thread.
+    pub(super) fn inline(work: W) -> Self {
+        Self::Inline { work: Box::new(work), answers: VecDeque::new(), emptied: Vec::new() }
+    }
+
+    /// Puts a worker into a thread for each `work`. `spawn` starts a thread that calls
+    /// [`Worker::serve`].
     pub(super) fn start_with(
         works: Vec<W>,
         queued: usize,

@@ -47,7 +47,7 @@ pub fn spawn_scoped<'scope, T: Send + 'scope, R: Send + 'scope>(
 }
 
 /// Starts up to `count` threads that are joined at the end of the scope.
-pub fn spawn_up_to<'scope, T: Send + 'scope>(
+pub(super) fn spawn_up_to<'scope, T: Send + 'scope>(
     scope: &'scope Scope<'scope, '_>,
     name: &str,
     count: usize,

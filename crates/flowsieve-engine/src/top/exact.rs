@@ -133,7 +133,7 @@ struct Keys {
 
 impl Keys {
     fn new(limit_bytes: u64) -> Self {
-        Self { interner: Interner::new(), numbers: Vec::new(), limit_bytes, over_limit: false }
+        Self { interner: Interner::default(), numbers: Vec::new(), limit_bytes, over_limit: false }
     }
 
     #[inline]

@@ -103,15 +103,12 @@ impl TopExtractor {
         reversed: bool,
         out: &mut ElementColumns,
     ) {
+        let addresses = if reversed { addresses.reversed() } else { addresses };
         match addresses {
-            Addresses::V4 { source, destination } => {
-                let (key, other) =
-                    if reversed { (destination, source) } else { (source, destination) };
+            Addresses::V4 { source: key, destination: other } => {
                 self.push_register(bytes, ShortKey::V4.address(key).address(other), 5, out);
             }
-            Addresses::V6 { source, destination } => {
-                let (key, other) =
-                    if reversed { (destination, source) } else { (source, destination) };
+            Addresses::V6 { source: key, destination: other } => {
                 let mut record = [6; HEAD + 33];
                 record[..4].copy_from_slice(&bytes.to_le_bytes());
                 record[4..HEAD].copy_from_slice(&17_u16.to_le_bytes());
@@ -238,7 +235,7 @@ pub(crate) struct Repeats<'a> {
 }
 
 impl<'a> Record<'a> {
-    /// Bytes of the packet.
+    /// Returns the bytes of the packet.
     #[inline]
     pub(super) fn bytes_of(record: &[u8]) -> u32 {
         record.first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes))

@@ -1,4 +1,4 @@
-//! What a ranking shall do: validated choices, no behaviour.
+//! The plan of a ranking: validated choices, no behaviour.
 
 use super::question::Question;
 use super::summary::LEAST_BYTES;
@@ -9,11 +9,11 @@ use crate::plan::TracePlan;
 /// Everything that a ranking depends on.
 #[derive(Clone, Debug)]
 pub struct TopPlan {
-    /// What is read.
+    /// Inputs.
     pub trace: TracePlan,
-    /// What is asked.
+    /// Question.
     pub question: Question,
-    /// Of DNS messages only the queries.
+    /// Of DNS messages, only queries count.
     pub queries_only: bool,
     /// Time slices.
     pub slicing: Slicing,
@@ -22,7 +22,7 @@ pub struct TopPlan {
     pub most: Option<usize>,
     /// Distinct others of a key that is listed.
     pub least: u64,
-    /// What keys are ranked by.
+    /// Number that keys are ranked by.
     pub rank_by: RankBy,
     /// Bytes of filter and summary of one slice, half of them each.
     pub memory_bytes: u64,
@@ -32,34 +32,22 @@ pub struct TopPlan {
     pub seed: u64,
 }
 
-/// What keys are ranked by.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub enum RankBy {
-    /// Distinct others.
-    #[default]
-    Distinct,
-    /// Packets.
-    Packets,
-    /// Bytes of these packets from their IP headers on.
-    Bytes,
+named_enum! {
+    /// Number that keys are ranked by.
+    #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+    pub enum RankBy {
+        /// Distinct others.
+        #[default]
+        Distinct = "distinct",
+        /// Packets.
+        Packets = "packets",
+        /// Bytes of these packets from their IP headers on.
+        Bytes = "bytes",
+    }
 }
 
 impl RankBy {
-    /// All of them.
-    #[doc(hidden)]
-    pub const ALL: [Self; 3] = [Self::Distinct, Self::Packets, Self::Bytes];
-
-    /// The name in the command line and in results.
-    #[doc(hidden)]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Distinct => "distinct",
-            Self::Packets => "packets",
-            Self::Bytes => "bytes",
-        }
-    }
-
-    /// The one of these numbers of a key.
+    /// Returns the one of a key's numbers that it is ranked by.
     pub(super) fn of<T>(self, distinct: T, packets: T, bytes: T) -> T {
         match self {
             Self::Distinct => distinct,
@@ -128,7 +116,7 @@ impl TopPlan {
         )))
     }
 
-    /// How many slices are open at the same time, as in a count.
+    /// Returns how many slices are open at the same time, as in a count.
     #[doc(hidden)]
     pub fn open_slices(&self) -> usize {
         self.slicing.open_slices(self.memory_bytes)
@@ -139,17 +127,17 @@ impl TopPlan {
         self.most.map_or(Self::MOST_LISTED, |most| most.min(Self::MOST_LISTED))
     }
 
-    /// Bytes of the filter of a slice.
+    /// Returns the bytes of the filter of a slice.
     pub(super) fn filter_bytes(&self) -> u64 {
         self.memory_bytes / 2
     }
 
-    /// Bytes of the summary of a slice.
+    /// Returns the bytes of the summary of a slice.
     pub(super) fn summary_bytes(&self) -> u64 {
         self.memory_bytes - self.memory_bytes / 2
     }
 
-    /// Bytes of a usual key.
+    /// Returns the bytes of a usual key.
     pub(super) fn usual_key_bytes(&self) -> usize {
         let by = self.question.by().iter();
         let bytes = by.map(|field| match field.attribute {

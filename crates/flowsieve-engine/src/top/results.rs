@@ -1,4 +1,4 @@
-//! What a ranking yields, as plain data.
+//! The results of a ranking as plain data.
 
 use super::plan::RankBy;
 use super::question::Question;
@@ -8,7 +8,7 @@ use crate::sorted::Item;
 use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
 
-/// What a bounded summary knows of a key.
+/// Numbers of a key in a bounded summary.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Spread {
     /// The key's bytes.
@@ -34,31 +34,32 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// Whether the key most likely has this many others: by its estimate, of which at least half
-    /// was seen while it was held, so that no other key's loss stands for it.
+    /// Returns whether the key most likely has this many others: by its estimate, of which at least
+    /// half was seen while it was held, so that no other key's loss stands for it.
     pub(super) fn likely_has(&self, least: u64) -> bool {
         let number = least as f64;
         self.estimate >= number && self.weight >= number / 2.0 && self.firsts >= least.min(2)
     }
 
-    /// Whether the numbers, which may come from another process, do not contradict each other.
+    /// Returns whether the numbers, which may come from another process, do not contradict each
+    /// other.
     pub(crate) fn is_consistent(&self) -> bool {
         [self.estimate, self.std_error, self.weight].into_iter().all(is_count)
             && self.lower <= self.upper
     }
 
-    /// The largest estimate first, equal ones by key.
+    /// Orders by estimate, the largest first, then by key.
     pub(super) fn by_estimate(&self, other: &Self) -> Ordering {
         self.order(other, RankBy::Distinct)
     }
 
-    /// The largest number first, equal ones by key.
+    /// Orders by this number, the largest first, then by key.
     pub(super) fn order(&self, other: &Self, by: RankBy) -> Ordering {
         let by_number = other.ranked(by).total_cmp(&self.ranked(by));
         by_number.then_with(|| self.key.cmp(&other.key))
     }
 
-    /// The number that it is ranked by: the estimate, or packets or bytes since it is held.
+    /// Returns the number that it is ranked by: the estimate, or packets or bytes since it is held.
     pub(super) fn ranked(&self, by: RankBy) -> f64 {
         by.of(self.estimate, self.packets as f64, self.bytes as f64)
     }
@@ -80,37 +81,27 @@ pub struct Exact {
 }
 
 impl Exact {
-    /// The number that it is ranked by.
+    /// Returns the number that it is ranked by.
     pub(super) fn ranked(&self, by: RankBy) -> u64 {
         by.of(self.distinct, self.packets, self.bytes)
     }
 }
 
-/// The key with the largest number first, keys with equal numbers in their own order.
+/// Orders keys by their numbers, the largest first, then by themselves.
 pub(crate) fn order_of_keys(one: (&[u8], &Exact), other: (&[u8], &Exact), by: RankBy) -> Ordering {
     other.1.ranked(by).cmp(&one.1.ranked(by)).then_with(|| one.0.cmp(other.0))
 }
 
-/// How sure it is that a key has as many others as were asked for.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
-pub enum Certainty {
-    /// It has: by the exact count, or by others that were certainly different.
-    Certain,
-    /// Its estimate says so.
-    Likely,
-    /// Its upper bound allows it.
-    Possible,
-}
-
-impl Certainty {
-    /// The name in results.
-    #[doc(hidden)]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Certain => "certain",
-            Self::Likely => "likely",
-            Self::Possible => "possible",
-        }
+named_enum! {
+    /// Certainty that a key has as many others as were asked for.
+    #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+    pub enum Certainty {
+        /// It has: by the exact count, or by others that were certainly different.
+        Certain = "certain",
+        /// Its estimate says so.
+        Likely = "likely",
+        /// Its upper bound allows it.
+        Possible = "possible",
     }
 }
 
@@ -131,7 +122,7 @@ pub struct TopKey {
     pub number: f64,
     /// Its share of these numbers of all keys.
     pub share: Option<f64>,
-    /// How sure it is that the key belongs here.
+    /// Certainty that the key belongs here.
     pub certainty: Certainty,
 }
 
@@ -152,7 +143,7 @@ impl TopKey {
         exact.or(held).unwrap_or(0)
     }
 
-    /// Bytes of these packets.
+    /// Returns the bytes of these packets.
     pub fn bytes(&self) -> u64 {
         let held = self.spread.as_ref().map(|spread| spread.bytes);
         let exact = self.exact.as_ref().map(|exact| exact.bytes);
@@ -160,7 +151,7 @@ impl TopKey {
     }
 }
 
-/// What the summary alone would have found, against the exact answer.
+/// The answer of the summary alone, compared with the exact one.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct Recall {
     /// Keys of the exact answer.
@@ -172,12 +163,12 @@ pub struct Recall {
 }
 
 /// The answer for one slice.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[expect(clippy::struct_excessive_bools, reason = "each says another thing of the slice")]
 pub struct TopSlice {
     /// Number of the slice.
     pub(super) index: i64,
-    /// How often the slice was counted before; the last count holds.
+    /// Number of earlier counts of the slice; the last count holds.
     pub(super) revision: u64,
     /// First nanosecond of the slice (of the first packet, if there is one slice).
     pub start_ns: i64,
@@ -206,7 +197,7 @@ pub struct TopSlice {
     pub sum: f64,
     /// The largest keys, the largest first.
     pub keys: Vec<TopKey>,
-    /// What the summary alone would have found, where the exact answer is known.
+    /// The answer of the summary alone, where the exact one is known.
     pub recall: Option<Recall>,
     /// The trace covers the slice only in part, or is not known to cover all of it: it is the first
     /// or the last one.
@@ -220,12 +211,13 @@ pub struct TopSlice {
 }
 
 impl TopSlice {
-    /// Number of the slice in the grid.
+    /// Returns the number of the slice in the grid.
     pub(crate) const fn index(&self) -> i64 {
         self.index
     }
 
-    /// Whether the numbers, which may come from another process, do not contradict each other.
+    /// Returns whether the numbers, which may come from another process, do not contradict each
+    /// other.
     pub(crate) fn is_consistent(&self) -> bool {
         let is_share = |share: f64| (0.0..=1.0).contains(&share);
         self.start_ns <= self.end_ns
@@ -272,7 +264,7 @@ impl Item for TopSlice {
 /// The result of a run, but for its slices.
 #[derive(Debug)]
 pub struct TopSummary {
-    /// What was asked.
+    /// Question.
     pub question: Question,
     /// The outcome of each input.
     pub inputs: Vec<InputResult>,

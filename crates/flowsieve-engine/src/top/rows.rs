@@ -18,7 +18,7 @@ pub(super) struct TopRows<'a> {
     sink: &'a mut dyn SliceSink<TopSlice>,
     edges: Edges,
     waiting: Sorted<TopSlice>,
-    /// How often the inputs were read before.
+    /// Number of earlier readings of the inputs.
     revision: u64,
     /// In a live run the slices that are open or not final.
     live: Option<Live>,
@@ -27,7 +27,7 @@ pub(super) struct TopRows<'a> {
 #[derive(Default)]
 struct Live {
     slices: BTreeMap<i64, LiveSlice>,
-    /// Where the first slice begins whose rows were emitted.
+    /// Start of the first slice whose rows were emitted.
     first_ns: Option<i64>,
     /// The last slice whose rows were emitted.
     last: Option<i64>,
@@ -42,7 +42,7 @@ struct LiveSlice {
 #[derive(Debug, Default)]
 pub(crate) struct Sums {
     edges: Edges,
-    /// Where the first slice begins.
+    /// Start of the first slice.
     first_ns: Option<i64>,
     pub(crate) slices: u64,
     over_limit: u64,
@@ -57,7 +57,7 @@ impl<'a> TopRows<'a> {
         Self { sink, edges, waiting: Sorted::new(WAITING_BYTES), revision: 0, live }
     }
 
-    /// The inputs are read again: slices that come now replace those that came before.
+    /// Begins a second reading of the inputs: its slices replace those of the first.
     pub(super) fn again(self) -> Self {
         Self { revision: self.revision + 1, ..self }
     }
@@ -74,7 +74,7 @@ impl<'a> TopRows<'a> {
         Ok(())
     }
 
-    /// Whether the sink has all packets of a slice.
+    /// Returns whether the sink has all packets of a slice.
     pub(super) fn is_shown(&self, slice: &ClosedSlice) -> bool {
         let held = self.live.as_ref().and_then(|live| live.slices.get(&slice.index));
         held.is_some_and(|it| it.slice.is_shown && it.slice.packets == slice.packets)
@@ -120,20 +120,11 @@ impl<'a> TopRows<'a> {
             if slice.is_shown { Ok(()) } else { sink.slice(&slice) }
         };
         let mut sums = Sums::new(self.edges);
-        let mut held: Option<TopSlice> = None;
-        self.waiting.drain(|slice| {
-            // Of a slice that was counted again the last count holds.
-            match held.replace(slice).filter(|before| {
-                let next = held.as_ref();
-                next.is_some_and(|next| next.index != before.index)
-            }) {
-                Some(before) => emit(sums.add(before, None)),
-                None => Ok(()),
-            }
-        })?;
-        if let Some(last) = held {
-            emit(sums.add(last, Some(cut)))?;
-        }
+        // Of the answers of one slice, the last one is complete.
+        self.waiting.drain_last(
+            |one, other| one.index == other.index,
+            |slice, is_last| emit(sums.add(slice, is_last.then_some(cut))),
+        )?;
         Ok(sums)
     }
 }
@@ -144,7 +135,7 @@ impl Sums {
         Self { edges, ..Self::default() }
     }
 
-    /// The result of a run, but for its slices.
+    /// Returns the result of a run, but for its slices.
     pub(crate) fn summary(
         self,
         question: &Question,

@@ -32,8 +32,7 @@ pub fn top(
     let can_read_again = !plan.trace.is_stream();
     let is_live = plan.slicing.width_ns.is_some() && plan.trace.is_stream();
     let mut pipeline = SlicePipeline {
-        inputs: plan.trace.sources(),
-        input_format: plan.trace.input_format,
+        trace: &plan.trace,
         extractor: Arc::new(TopExtractor::new(plan)),
         extractor_again: None,
         // The digest of the key.

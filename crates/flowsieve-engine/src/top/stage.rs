@@ -5,14 +5,8 @@ use super::rows::TopRows;
 use super::workers::{Answer, Ranker, Task};
 use crate::elements::ElementColumns;
 use crate::pipeline::{ClosedSlice, Closing, Stage, StageError};
-use crate::threads::{Pool, Worker, spawn_up_to};
+use crate::threads::Pool;
 use std::thread::Scope;
-
-/// Batches under way to the worker.
-const QUEUED_BATCHES: usize = 8;
-
-/// Memory of the worker in addition to its filters, which the plan has checked: batches under way.
-const WORKER_BYTES: u64 = 4 << 20;
 
 pub(super) struct TopStage<'a> {
     workers: Pool<Ranker>,
@@ -31,14 +25,8 @@ impl<'a> TopStage<'a> {
         plan: &TopPlan,
         rows: TopRows<'a>,
     ) -> Self {
-        let ranker = Ranker::new(plan);
         let threads = usize::from(plan.trace.threads >= 2);
-        let threads = spawn_up_to(scope, "ranking", threads, WORKER_BYTES, Worker::serve);
-        let workers = if threads.is_empty() {
-            Pool::inline(ranker)
-        } else {
-            Pool::start(vec![ranker], QUEUED_BATCHES, threads)
-        };
+        let workers = Pool::start(scope, "ranking", threads, |_, _| Ranker::new(plan));
         Self { workers, rows, outstanding: 0 }
     }
 

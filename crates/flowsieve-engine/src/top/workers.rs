@@ -166,24 +166,16 @@ impl OpenSlice {
         let summary = &self.summary;
         let mut slice = TopSlice {
             index: closed.index,
-            revision: 0,
             start_ns: closed.start_ns,
             end_ns: closed.end_ns,
             packets: closed.packets,
             elements: closed.elements,
             distinct,
-            exact: None,
-            exact_keys: None,
-            exact_over_limit: false,
             held: summary.held(),
             most_unheld: summary.has_evicted().then(|| summary.most_unheld()),
             seen_share,
             sum: by.of(distinct, closed.elements as f64, self.bytes as f64),
-            keys: Vec::new(),
-            recall: None,
-            partial: false,
-            revised: false,
-            is_shown: false,
+            ..TopSlice::default()
         };
         let truth = self.truth.as_ref();
         let exact = truth.and_then(|truth| Some((truth, truth.answer(by, plan.least, most)?)));
@@ -283,7 +275,7 @@ fn top_key(
     top
 }
 
-/// What the summary alone would have found of the largest keys.
+/// Compares the keys that the summary alone ranks with the largest ones.
 fn recall(
     plan: &TopPlan,
     distinct: impl Fn(&[u8]) -> u64,
@@ -351,7 +343,7 @@ mod tests {
         }
     }
 
-    /// The answer for packets from sources to destinations, both numbered.
+    /// Returns the answer for packets from sources to destinations, both numbered.
     fn answer(plan: &TopPlan, packets: impl IntoIterator<Item = (u8, u8)>) -> TopSlice {
         let mut elements = ElementColumns::default();
         let digester = Digester::new(plan.seed);

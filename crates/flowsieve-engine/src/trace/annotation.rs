@@ -8,50 +8,38 @@ pub(super) const SECRETS: u32 = 10;
 pub(super) const CUSTOM: u32 = 0x0000_0bad;
 pub(super) const CUSTOM_NOT_TO_COPY: u32 = 0x4000_0bad;
 
-/// Kind of an annotation.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum AnnotationKind {
-    /// Keys by which a reader decrypts the packets.
-    Secrets,
-    /// Names of addresses.
-    Names,
-    /// A custom block.
-    Custom,
-    /// A comment on the first section.
-    Comment,
-    /// A comment on another section; what is written has one.
-    LaterComment,
-    /// A custom block that only a program that knows it may copy.
-    NotToCopy,
-    /// A block that is too large, of too many, or contradicts itself.
-    Unreadable,
+named_enum! {
+    /// Kind of an annotation, with its name in messages.
+    #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+    pub enum AnnotationKind {
+        /// Keys by which a reader decrypts the packets.
+        Secrets = "decryption secrets block",
+        /// Names of addresses.
+        Names = "name resolution block",
+        /// A custom block.
+        Custom = "custom block",
+        /// A comment on the first section.
+        Comment = "section comment",
+        /// A comment on another section; what is written has one.
+        LaterComment = "comment",
+        /// A custom block that only a program that knows it may copy.
+        NotToCopy = "custom block",
+        /// A block that is too large, of too many, or contradicts itself.
+        Unreadable = "block",
+    }
 }
 
 impl AnnotationKind {
-    /// All kinds, in the order of [`Lost`].
-    const ALL: [Self; 7] = [
-        Self::Secrets,
-        Self::Names,
-        Self::Custom,
-        Self::Comment,
-        Self::LaterComment,
-        Self::NotToCopy,
-        Self::Unreadable,
-    ];
-
     /// Returns a number of this kind in words.
     fn counted(self, count: u64) -> String {
-        let (noun, rest) = match self {
-            Self::Secrets => ("decryption secrets block", ""),
-            Self::Names => ("name resolution block", ""),
-            Self::Custom => ("custom block", ""),
-            Self::Comment => ("section comment", ""),
-            Self::LaterComment => ("comment", " of later sections"),
-            Self::NotToCopy => ("custom block", " marked as not to be copied"),
-            Self::Unreadable => ("block", " too large or too damaged to copy"),
+        let rest = match self {
+            Self::LaterComment => " of later sections",
+            Self::NotToCopy => " marked as not to be copied",
+            Self::Unreadable => " too large or too damaged to copy",
+            _ => "",
         };
         let plural = if count == 1 { "" } else { "s" };
-        format!("{count} {noun}{plural}{rest}")
+        format!("{count} {}{plural}{rest}", self.name())
     }
 
     /// Returns the type of its block, if it can be written as one.

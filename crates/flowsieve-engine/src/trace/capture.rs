@@ -368,14 +368,8 @@ impl Capture {
     }
 
     /// Returns the time of the next packet or record, if there is one.
-    pub(super) fn first_time_ns(&mut self) -> Result<Option<i64>, TraceError> {
-        Ok(match self.next_batch()? {
-            Some(TraceBatch::Packets { packets, .. }) => {
-                packets.first().map(|packet| packet.time_ns)
-            }
-            Some(TraceBatch::Log(log)) => log.entries.first().map(|entry| entry.time_ns),
-            None => None,
-        })
+    pub(crate) fn first_time_ns(&mut self) -> Result<Option<i64>, TraceError> {
+        Ok(self.next_batch()?.and_then(|batch| batch.times_ns().next()))
     }
 
     /// Returns the text that the log records of the present batch point into, if it is not that of
@@ -602,15 +596,6 @@ pub fn is_capture(path: &Path, format: InputFormat) -> Result<bool, TraceError> 
             _ => Ok(true),
         },
     }
-}
-
-/// Returns the time of the first packet or record of a capture, in nanoseconds since the epoch;
-/// `None` if it has none. Only the start of the file is read.
-///
-/// # Errors
-/// The file cannot be opened, or is damaged before its first packet.
-pub(crate) fn first_time_ns(path: &Path, format: InputFormat) -> Result<Option<i64>, TraceError> {
-    Capture::open(path, format)?.first_time_ns()
 }
 
 /// Opens standard input without a buffer, whose bytes a wait for more would not see.

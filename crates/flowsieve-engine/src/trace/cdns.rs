@@ -6,10 +6,12 @@
 //! ```
 //!
 //! A query with its response gives two records, as they are two messages. What its writer left out,
-//! an address or a port, they do not have.
+//! an address or a port, the records lack.
 
 use std::net::IpAddr;
 use std::ops::Range;
+
+use etherparse::IpNumber;
 
 use super::cbor::{Cursor, Left, ParseError};
 use super::error::{ReadError, TraceErrorKind};
@@ -54,7 +56,7 @@ const MARK_BYTES: usize = 7;
 /// A C-DNS file.
 #[derive(Debug)]
 pub(super) struct Cdns {
-    /// Ticks a second, for each of the parameters that a block may name.
+    /// Ticks per second, for each of the parameters that a block may name.
     ticks: Vec<u64>,
     blocks: Left,
     block: Option<Block>,
@@ -177,29 +179,8 @@ impl PacketSource for Cdns {
         let out = &mut batch.entries;
         loop {
             if let Some(block) = &mut self.block {
-                let bytes = &buffer.unread()[..block.length];
-                let offset = buffer.offset();
-                loop {
-                    if out.len() + 1 >= MAX_BATCH {
-                        return Ok(());
-                    }
-                    match block.exchange(bytes) {
-                        Ok(Some(exchange)) => {
-                            self.number += 1;
-                            if let Err(reason) = block.records(exchange, bytes, out) {
-                                out.skip_for(|| ReadError::record(offset, self.number, reason));
-                            }
-                        }
-                        Ok(None) => break,
-                        Err(error) => {
-                            let error = block.error.unwrap_or(error);
-                            let place = offset + block.next as u64;
-                            return Err(block_error(place, self.number, bytes.len(), error));
-                        }
-                    }
-                }
-                if let Some(error) = block.error {
-                    return Err(block_error(offset, self.number, bytes.len(), error));
+                if !block.add_records(&mut self.number, buffer, out)? {
+                    return Ok(());
                 }
                 buffer.consume(block.length);
                 self.block = None;
@@ -211,7 +192,7 @@ impl PacketSource for Cdns {
     }
 }
 
-/// Creates the error of a block with this many bytes, behind this many queries.
+/// Creates the error of a block with this many bytes, after this many queries.
 fn block_error(offset: u64, number: u64, length: usize, error: ParseError) -> ReadError {
     let (packet, length) = (number + 1, length as u64);
     let limit = MAX_BLOCK as u64;
@@ -248,7 +229,7 @@ fn draft_version(bytes: &[u8]) -> Option<(u16, u16)> {
     major.filter(|&major| major != 1).map(|major| (major, minor))
 }
 
-/// Returns the ticks a second of all parameters, the number of blocks, and the bytes before the
+/// Returns the ticks per second of all parameters, the number of blocks, and the bytes before the
 /// first.
 fn preamble(bytes: &[u8]) -> Result<(Vec<u64>, Left, usize), ParseError> {
     let mut cursor = Cursor::new(bytes, 0);
@@ -287,7 +268,7 @@ fn preamble(bytes: &[u8]) -> Result<(Vec<u64>, Left, usize), ParseError> {
     Ok((ticks, blocks, cursor.at))
 }
 
-/// Reads the ticks a second of the next parameters.
+/// Reads the ticks per second of the next parameters.
 fn ticks_of(cursor: &mut Cursor<'_>) -> Result<u64, ParseError> {
     let mut ticks = 0;
     each(cursor, |key, cursor| match key {
@@ -357,7 +338,8 @@ fn port(cursor: &mut Cursor<'_>) -> Result<Option<u16>, ParseError> {
 }
 
 impl Block {
-    /// Reads all but the queries. Of a block that is not whole, it reads what precedes them.
+    /// Reads everything except the queries. In a block that is not whole, it reads what precedes
+    /// them.
     fn read(bytes: &[u8], ticks: &[u64], error: Option<ParseError>) -> Result<Self, ParseError> {
         let mut block = Self { length: bytes.len(), left: Some(0), error, ..Self::default() };
         let (mut earliest, mut parameters) = ([0, 0], 0);
@@ -404,6 +386,38 @@ impl Block {
 
     fn ns(&self, ticks: i128) -> i128 {
         ticks.saturating_mul(i128::from(NANOS_PER_SECOND)) / i128::from(self.ticks)
+    }
+
+    /// Adds the records of the queries that are left, which have numbers above `number`; returns
+    /// false if `out` is full.
+    fn add_records(
+        &mut self,
+        number: &mut u64,
+        buffer: &ReadBuffer,
+        out: &mut Entries,
+    ) -> Result<bool, ReadError> {
+        let bytes = &buffer.unread()[..self.length];
+        let offset = buffer.offset();
+        while out.len() + 1 < MAX_BATCH {
+            match self.exchange(bytes) {
+                Ok(Some(exchange)) => {
+                    *number += 1;
+                    if let Err(reason) = self.records(exchange, bytes, out) {
+                        out.skip_for(|| ReadError::record(offset, *number, reason));
+                    }
+                }
+                Ok(None) => {
+                    let error = self.error.map(|it| block_error(offset, *number, bytes.len(), it));
+                    return error.map_or(Ok(true), Err);
+                }
+                Err(error) => {
+                    let error = self.error.unwrap_or(error);
+                    let place = offset + self.next as u64;
+                    return Err(block_error(place, *number, bytes.len(), error));
+                }
+            }
+        }
+        Ok(false)
     }
 
     /// Reads the next query with its response.
@@ -464,7 +478,7 @@ impl Block {
                 if is_response { (protocol, server, client) } else { (protocol, client, server) }
             }),
             content: LogContent::Dns {
-                // The name is that of the first question, in whichever message it is.
+                // The name is that of the first question, in either message.
                 question: if flags & no_question == 0 {
                     question.clone()
                 } else {
@@ -521,7 +535,7 @@ impl Signature {
         Ok(found)
     }
 
-    /// An address, which may be a prefix: then the rest is zero.
+    /// Returns an address, which may be a prefix: then the rest is zero.
     fn address(self, prefix: &[u8]) -> Option<IpAddr> {
         const IS_V6: u64 = 1;
         let is_v6 = match self.transport {
@@ -540,13 +554,11 @@ impl Signature {
         })
     }
 
-    /// The protocol below: UDP, TCP, DNS over TLS, over DTLS, over HTTPS.
+    /// Returns the protocol that carries it: plain over UDP or TCP, over TLS, DTLS or HTTPS.
     fn protocol(self) -> Option<u8> {
-        const TCP: u8 = 6;
-        const UDP: u8 = 17;
         match self.transport? >> 1 & 15 {
-            0 | 3 => Some(UDP),
-            1 | 2 | 4 => Some(TCP),
+            0 | 3 => Some(IpNumber::UDP.0),
+            1 | 2 | 4 => Some(IpNumber::TCP.0),
             _ => None,
         }
     }
@@ -585,8 +597,8 @@ mod tests {
 
     const NAMES: [&[u8]; 2] = [b"\x01a\x07example\0", b"\x01B\x07example\0"];
 
-    /// A block with two queries: the first with its response, the second without, and a response
-    /// alone.
+    /// Returns a block with two queries: the first with its response, the second without, and a
+    /// response alone.
     fn block() -> Vec<u8> {
         let addresses = [&[192, 0, 2, 1][..], &[192, 0, 2, 53], &[0x20, 1, 0xd, 0xb8]];
         let signature = |transport, flags| {

@@ -1,37 +1,26 @@
 //! The compression of a stream, recognised by its first bytes.
 
-/// Compression around a capture.
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-#[non_exhaustive]
-pub enum Compression {
-    /// None.
-    None,
-    /// gzip, of one or more members (RFC 1952).
-    Gzip,
-    /// Zstandard, of one or more frames (RFC 8878).
-    Zstd,
-    /// xz, of one or more streams.
-    Xz,
-    /// bzip2, of one or more streams.
-    Bzip2,
-    /// LZ4 frame format, of one or more frames.
-    Lz4,
+named_enum! {
+    /// Compression around a capture.
+    #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+    #[non_exhaustive]
+    pub enum Compression {
+        /// None.
+        None = "none",
+        /// gzip, of one or more members (RFC 1952).
+        Gzip = "gzip",
+        /// Zstandard, of one or more frames (RFC 8878).
+        Zstd = "zstd",
+        /// xz, of one or more streams.
+        Xz = "xz",
+        /// bzip2, of one or more streams.
+        Bzip2 = "bzip2",
+        /// LZ4 frame format, of one or more frames.
+        Lz4 = "lz4",
+    }
 }
 
 impl Compression {
-    /// Name for reports: `none`, `gzip`, `zstd`, `xz`, `bzip2` or `lz4`.
-    #[doc(hidden)]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Gzip => "gzip",
-            Self::Zstd => "zstd",
-            Self::Xz => "xz",
-            Self::Bzip2 => "bzip2",
-            Self::Lz4 => "lz4",
-        }
-    }
-
     /// Number of bytes that [`Self::sniff`] looks at.
     pub(super) const SNIFF_BYTES: usize = 6;
 

@@ -6,6 +6,8 @@
 use std::net::IpAddr;
 use std::ops::Range;
 
+use etherparse::IpNumber;
+
 use super::dnstap_types::DnstapTypes;
 use super::error::ReadError;
 use super::format::{Batch, Class, Format, InputFormat, PacketSource};
@@ -184,14 +186,12 @@ fn address(bytes: &[u8]) -> Result<Option<IpAddr>, Malformed> {
     }
 }
 
-/// The protocol below: UDP, TCP, DNS over TLS, over HTTPS, `DNSCrypt` over UDP and TCP, DNS over
-/// QUIC.
+/// Returns the protocol below: UDP, TCP, DNS over TLS, over HTTPS, `DNSCrypt` over UDP and TCP, DNS
+/// over QUIC.
 fn protocol(number: u64) -> Option<u8> {
-    const TCP: u8 = 6;
-    const UDP: u8 = 17;
     match number {
-        1 | 5 | 7 => Some(UDP),
-        2 | 3 | 4 | 6 => Some(TCP),
+        1 | 5 | 7 => Some(IpNumber::UDP.0),
+        2 | 3 | 4 | 6 => Some(IpNumber::TCP.0),
         _ => None,
     }
 }
@@ -230,7 +230,7 @@ mod tests {
         [&(payload.len() as u32).to_be_bytes(), payload].concat()
     }
 
-    /// A data frame with a message of these fields.
+    /// Returns a data frame with a message of these fields.
     fn message(fields: &[Vec<u8>]) -> Vec<u8> {
         frame(&[bytes(1, b"identity"), bytes(14, &fields.concat()), number(15, 1)].concat())
     }

@@ -2,71 +2,29 @@
 
 use super::packet::LinkType;
 
-/// Link types that are decoded, with the names of tcpdump.org's registry.
+/// Link types that the code refers to, with the names of the registry of tcpdump.org.
 #[doc(hidden)]
 impl LinkType {
-    /// BSD loopback: a 4-byte address family in the byte order of the recording machine.
-    pub const NULL: Self = Self(0);
     /// Ethernet II and IEEE 802.3.
     pub const ETHERNET: Self = Self(1);
-    /// IEEE 802.5 token ring.
-    pub const TOKEN_RING: Self = Self(6);
-    /// SLIP with a pseudo-header.
-    pub const SLIP: Self = Self(8);
     /// PPP, with or without address and control bytes.
     pub const PPP: Self = Self(9);
-    /// FDDI.
-    pub const FDDI: Self = Self(10);
-    /// PPP in HDLC-like framing.
-    pub const PPP_HDLC: Self = Self(50);
-    /// PPP over Ethernet, from the header of its session on.
-    pub const PPP_ETHER: Self = Self(51);
     /// LLC/SNAP encapsulated ATM.
     pub const ATM_RFC1483: Self = Self(100);
     /// A bare IPv4 or IPv6 packet.
     pub const RAW_IP: Self = Self(101);
     /// Cisco HDLC.
     pub const CISCO_HDLC: Self = Self(104);
-    /// IEEE 802.11 without a capture header.
-    pub const IEEE802_11: Self = Self(105);
     /// Frame relay.
     pub const FRAME_RELAY: Self = Self(107);
-    /// OpenBSD loopback: a 4-byte address family in network byte order.
-    pub const LOOP: Self = Self(108);
     /// Linux "cooked" capture, version 1.
     pub const LINUX_SLL: Self = Self(113);
-    /// ARCNET as Linux captures it.
-    pub const ARCNET_LINUX: Self = Self(129);
-    /// IEEE 802.11 after a Prism header.
-    pub const IEEE802_11_PRISM: Self = Self(119);
     /// IEEE 802.11 after a radiotap header.
     pub const IEEE802_11_RADIOTAP: Self = Self(127);
-    /// IEEE 802.11 after an AVS header.
-    pub const IEEE802_11_AVS: Self = Self(163);
-    /// PPP with a direction byte in place of the address byte, as pppd writes it.
-    pub const PPP_PPPD: Self = Self(166);
-    /// Per-packet information header, which names the link type of what follows.
-    pub const PPI: Self = Self(192);
     /// Endace ERF records.
     pub const ERF: Self = Self(197);
-    /// PPP after a direction byte.
-    pub const PPP_WITH_DIR: Self = Self(204);
-    /// Cisco HDLC after a direction byte.
-    pub const CISCO_HDLC_WITH_DIR: Self = Self(205);
-    /// MPLS, from the label stack on.
-    pub const MPLS: Self = Self(219);
-    /// A bare IPv4 packet.
-    pub const IPV4: Self = Self(228);
-    /// A bare IPv6 packet.
-    pub const IPV6: Self = Self(229);
-    /// Linux netfilter log.
-    pub const NFLOG: Self = Self(239);
-    /// IP over InfiniBand.
-    pub const IPOIB: Self = Self(242);
     /// InfiniBand.
     pub const INFINIBAND: Self = Self(247);
-    /// Linux "cooked" capture, version 2.
-    pub const LINUX_SLL2: Self = Self(276);
 }
 
 impl LinkType {

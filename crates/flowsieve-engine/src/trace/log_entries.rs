@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 use std::ops::Range;
 
+use etherparse::IpNumber;
 use serde_json::value::RawValue;
 
 use super::error::ReadError;
@@ -301,8 +302,7 @@ fn protocol_number(text: &str, is_v6: bool) -> Option<u8> {
 
 /// Returns whether the port columns of a log have ports: for ICMP they may have type and code.
 const fn has_ports(protocol: u8) -> bool {
-    const SCTP: u8 = 132;
-    matches!(protocol, 6 | 17 | SCTP)
+    matches!(IpNumber(protocol), IpNumber::TCP | IpNumber::UDP | IpNumber::SCTP)
 }
 
 impl Fields<'_> {

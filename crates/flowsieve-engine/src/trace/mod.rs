@@ -66,7 +66,6 @@ mod zeek;
 mod zeek_tests;
 
 pub use capture::Capture;
-pub(crate) use capture::first_time_ns;
 pub use compression::Compression;
 pub use dnstap_types::DnstapTypes;
 pub(crate) use erf::erf_content;

@@ -49,7 +49,7 @@ pub enum LogContent {
     Dns {
         /// Its first question.
         question: LogQuestion,
-        /// Whether it is a response.
+        /// It is a response.
         is_response: bool,
     },
     /// A flow.
@@ -111,12 +111,14 @@ impl<'a> LogBatch<'a> {
 }
 
 impl TraceBatch<'_> {
-    /// Returns the number of packets or records.
-    pub(super) fn count(&self) -> usize {
-        match self {
-            Self::Packets { packets, .. } => packets.len(),
-            Self::Log(log) => log.entries.len(),
-        }
+    /// Returns the times of its packets or records.
+    pub(crate) fn times_ns(&self) -> impl DoubleEndedIterator<Item = i64> {
+        let (packets, entries) = match *self {
+            Self::Packets { packets, .. } => (packets, &[][..]),
+            Self::Log(log) => (&[][..], log.entries),
+        };
+        let packets = packets.iter().map(|packet| packet.time_ns);
+        packets.chain(entries.iter().map(|entry| entry.time_ns))
     }
 }
 

@@ -18,7 +18,7 @@ use super::part::{FIRST_RECORD, FilePart};
 use super::segments::BYTES_TO_LOOK_AT;
 use super::stop::{StopFlag, Stoppable};
 
-/// Where the first record of a range is known to begin.
+/// Known start of the first record of a range.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct RangeStart {
     /// Its offset in the file.
@@ -48,7 +48,7 @@ impl Capture {
         };
         let mut packets = 0;
         while let Ok(Some(batch)) = range.capture.next_batch() {
-            packets += batch.count() as u64;
+            packets += batch.times_ns().count() as u64;
         }
         packets
     }

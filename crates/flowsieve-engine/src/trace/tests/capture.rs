@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
-use super::super::{Compression, InputFormat, LinkType, TraceErrorKind, first_time_ns, is_capture};
+use super::super::{Compression, InputFormat, LinkType, TraceErrorKind, is_capture};
 use super::{check_every_flip, open, read, read_all};
 use crate::trace::Capture;
 
@@ -131,10 +131,11 @@ fn a_first_look_reads_files() {
     assert!(!is_capture(folder.path(), InputFormat::Auto).unwrap());
     assert!(is_capture(&cut, InputFormat::Auto).unwrap(), "to be reported, not passed over");
     assert!(is_capture(&folder.path().join("missing"), InputFormat::Auto).is_err());
-    let first = first_time_ns(&capture, InputFormat::Auto).unwrap();
+    let first = Capture::open(&capture, InputFormat::Auto).unwrap().first_time_ns().unwrap();
     assert_eq!(first, Some(1_000_000_000_000));
     let none = path("none.pcap", &pcap(0));
-    assert_eq!(first_time_ns(&none, InputFormat::Auto).unwrap(), None);
+    let mut none = Capture::open(&none, InputFormat::Auto).unwrap();
+    assert_eq!(none.first_time_ns().unwrap(), None);
     let folder = Capture::open(folder.path(), InputFormat::Auto).unwrap_err();
     assert!(folder.to_string().contains("is a directory"), "{folder}");
     let missing = Capture::open(Path::new("no/such.pcap"), InputFormat::Auto).unwrap_err();
