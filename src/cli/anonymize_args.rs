@@ -79,7 +79,7 @@ impl AnonymizeArgs {
 fn read(path: &Path) -> Result<AnonymizeKey> {
     let make = format!("make a key with: head -c {KEY_BYTES} /dev/urandom > FILE");
     let mut bytes = Vec::new();
-    // One byte more tells a file that is too long, however long.
+    // One byte more shows that a file is too long.
     File::open(path)
         .and_then(|file| file.take(KEY_BYTES as u64 + 1).read_to_end(&mut bytes))
         .with_context(|| format!("{}: the key cannot be read; {make}", path.shown()))?;

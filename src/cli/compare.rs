@@ -4,7 +4,7 @@ use super::od::OdArgs;
 use super::options::{
     ExactLimitArgs, FormatArgs, OutputArgs, SeedArgs, SpeechArgs, ThreadArgs, TraceArgs, one_of,
 };
-use super::run::{PARTIAL, Reading, Run, UNWRITTEN, all_written};
+use super::run::{PARTIAL, Reading as _, Run, UNWRITTEN, all_written};
 use super::same_file::keep_apart;
 use super::structure::{contenders, contenders_or_all};
 use super::units::{in_short, parse_share, parse_size, with_values};
@@ -24,7 +24,6 @@ use flowsieve::selection::Selection;
 use flowsieve::trace::{FileState, Source, StopFlag};
 use flowsieve_engine::internal::Shown;
 use sha2::{Digest as _, Sha256};
-use std::fmt::Write as _;
 use std::fs::{File, Metadata};
 use std::io::Read as _;
 use std::path::PathBuf;
@@ -170,7 +169,7 @@ struct ConditionArgs {
     seed: SeedArgs<0>,
 }
 
-/// What is equal.
+/// The quantity that is equal for all structures.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Setting {
     Total,
@@ -272,11 +271,7 @@ fn digest_of(input: &Source, read: &InputResult, most: u64, stop: &StopFlag) -> 
             hash.update(&buffer[..bytes]);
         }
         file.metadata().ok().filter(|data| bytes == 0 && is_as_read(data))?;
-        let mut digits = String::new();
-        for byte in hash.finalize() {
-            write!(digits, "{byte:02x}").ok()?;
-        }
-        Some(digits)
+        Some(hash.finalize().iter().fold(String::new(), |hex, byte| format!("{hex}{byte:02x}")))
     };
     CaptureDigest { name: input.path().shown().to_string(), sha256: hashed() }
 }
@@ -325,30 +320,12 @@ fn each(args: &CompareArgs, run: &mut Run, plan: &ComparePlan) -> Result<Outcome
     Ok(run.end(&all, args.speech, PARTIAL))
 }
 
-/// What was read of captures that are compared separately.
+/// Totals of captures that are compared separately.
 #[derive(Default)]
-struct AllRead {
-    inputs: Vec<InputResult>,
-    packets: u64,
-    interrupted: bool,
-}
-
-impl Reading for AllRead {
-    fn inputs(&self) -> &[InputResult] {
-        &self.inputs
-    }
-
-    fn lack(&mut self, inputs: Vec<InputResult>) {
-        self.inputs.splice(0..0, inputs);
-    }
-
-    fn packets(&self) -> u64 {
-        self.packets
-    }
-
-    fn is_interrupted(&self) -> bool {
-        self.interrupted
-    }
+pub(super) struct AllRead {
+    pub(super) inputs: Vec<InputResult>,
+    pub(super) packets: u64,
+    pub(super) interrupted: bool,
 }
 
 /// The pair of the papers.
@@ -390,9 +367,8 @@ impl CompareArgs {
     }
 
     fn plan(&self, inputs: &[PathBuf]) -> Result<ComparePlan, UsageError> {
-        let [html, svg, pairs] = self.od.files();
-        let [output, summary] = self.output.files();
-        keep_apart([output, summary, html, svg, pairs], &self.od.with_key(inputs))?;
+        let written = self.output.files().into_iter().chain(self.od.files());
+        keep_apart(written, &self.od.with_key(inputs))?;
         self.format.check(&self.output)?;
         self.od.check(self.output.path())?;
         let trace = self.trace.trace(inputs, &self.threads)?;

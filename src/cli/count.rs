@@ -256,7 +256,7 @@ impl CountArgs {
         Ok(plan.run(self.format.format, &self.output, self.speech.is_quiet()))
     }
 
-    /// Returns the ranking for the page, if one is wanted.
+    /// Returns the ranking for the page, if requested.
     fn who(&self, plan: &CountPlan) -> Result<Option<TopObserver>, UsageError> {
         let Some(most) = self.top else {
             return Ok(None);
@@ -288,14 +288,12 @@ impl CountArgs {
         inputs: &[PathBuf],
         continued: Option<&SavedFilter>,
     ) -> Result<CountPlan, UsageError> {
-        let [html, svg, pairs] = self.od.files();
+        let results = || self.output.files().into_iter().chain(self.od.files());
         let saved = ("--save-filter", self.save_filter.as_deref());
-        let [output, summary] = self.output.files();
-        keep_apart([output, summary, html, svg, pairs, saved], &self.od.with_key(inputs))?;
-        // Only the saved filter may take the place of that from which the count goes on.
+        keep_apart(results().chain([saved]), &self.od.with_key(inputs))?;
+        // Only the saved filter may replace the filter that the count continues.
         let saved = saved.1.is_some_and(is_written_at_once).then_some(saved);
-        let results = [output, summary, html, svg, pairs].into_iter().chain(saved);
-        keep_apart(results, self.filter.continued.as_slice())?;
+        keep_apart(results().chain(saved), self.filter.continued.as_slice())?;
         let slicing = self.trace.slicing();
         let kind = self.trace.elements.element;
         let (counter, shards) = match continued {

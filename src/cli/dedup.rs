@@ -331,13 +331,9 @@ impl DedupArgs {
     }
 
     fn plan(&self, inputs: &[PathBuf]) -> Result<DedupPlan, UsageError> {
-        let [output, summary] = self.output.files();
-        let written = [
-            ("-w", self.captures.write.as_deref()),
-            ("--dropped", self.captures.dropped.as_deref()),
-            output,
-            summary,
-        ];
+        let CapturesArgs { write, dropped, .. } = &self.captures;
+        let captures = [("-w", write.as_deref()), ("--dropped", dropped.as_deref())];
+        let written = captures.into_iter().chain(self.output.files());
         keep_apart(written, &self.anonymize.with_key(inputs))?;
         let mut distinguish = Difference::default();
         for mark in &self.distinguish {
@@ -353,7 +349,7 @@ impl DedupArgs {
             memory_bytes: self.memory,
             snap_length: self.captures.snaplen,
             slice_ns: self.slice,
-            // What is approximate depends on the seed, so it is the same every time.
+            // An approximate result depends on the seed, so the seed is fixed.
             seed: self.seed.or(self.approximate.then_some(0)),
         };
         plan.check()?;

@@ -13,15 +13,15 @@ const OF_THE_SHELL: [&str; 3] = ["help", "completions", "man"];
 /// Options that are about the terminal.
 const OPTIONS_OF_THE_SHELL: [&str; 4] = ["help", "version", "color", "rows"];
 
-/// All commands with their options but those about the shell, as they are declared (names, help,
-/// defaults, the values that are allowed), and the fields of all results.
+/// Returns all commands with their options but those about the shell, as they are declared (names,
+/// help, defaults, the values that are allowed), and the fields of all results.
 pub fn describe() -> Value {
     let mut program = Arguments::command();
     program.build();
     json!({ "commands": commands(&program), "results": results() })
 }
 
-/// The fields of all results.
+/// Returns the fields of all results.
 fn results() -> Value {
     let field = |field: &FieldDoc| {
         json!({
@@ -45,21 +45,19 @@ fn commands(of: &Command) -> Vec<Value> {
 }
 
 fn command(command: &Command) -> Value {
-    let about = |text: Option<&clap::builder::StyledStr>| text.map(ToString::to_string);
     let arguments = command.get_arguments();
     let arguments =
         arguments.filter(|argument| !OPTIONS_OF_THE_SHELL.contains(&argument.get_id().as_str()));
     json!({
         "name": command.get_name(),
-        "about": about(command.get_about()),
-        "long_about": about(command.get_long_about()),
+        "about": command.get_about().map(ToString::to_string),
+        "long_about": command.get_long_about().map(ToString::to_string),
         "arguments": arguments.map(argument).collect::<Vec<_>>(),
         "commands": commands(command),
     })
 }
 
 fn argument(argument: &Arg) -> Value {
-    let text = |text: Option<&clap::builder::StyledStr>| text.map(ToString::to_string);
     let takes = argument.get_action().takes_values();
     let many = argument.get_num_args().is_some_and(|range: ValueRange| range.max_values() > 1);
     let values = if takes { argument.get_possible_values() } else { Vec::new() };
@@ -68,8 +66,8 @@ fn argument(argument: &Arg) -> Value {
         "name": argument.get_id().as_str(),
         "option": argument.get_long(),
         "heading": argument.get_help_heading(),
-        "help": text(argument.get_help()),
-        "long_help": text(argument.get_long_help()),
+        "help": argument.get_help().map(ToString::to_string),
+        "long_help": argument.get_long_help().map(ToString::to_string),
         "takes_value": takes,
         "is_list": matches!(argument.get_action(), ArgAction::Append) || many,
         "is_required": argument.is_required_set(),

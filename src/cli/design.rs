@@ -122,6 +122,7 @@ impl DesignArgs {
                 .map_err(UsageError::new)?,
             attributes,
             goal,
+            most_elements_in: None,
             known: 1.0,
             structures,
             skewed: false,

@@ -25,7 +25,7 @@ pub struct DividedRun {
     pub format: ReportFormat,
     /// The file that they go to; standard output without one.
     pub output: Option<PathBuf>,
-    /// Remarks are not wanted.
+    /// Whether remarks are suppressed.
     pub is_quiet: bool,
 }
 
@@ -43,7 +43,7 @@ pub enum DividedPlan {
 }
 
 impl DividedRun {
-    /// The run that these words describe; the first word is the program's name.
+    /// Returns the run that these words describe; the first word is the program's name.
     ///
     /// # Errors
     ///

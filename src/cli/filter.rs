@@ -353,8 +353,8 @@ fn unite_labels(filters: [&mut SavedFilter; 2]) {
     }
 }
 
-/// The count of these filters together by the fill of their union alone: each is united twice, so
-/// that no count of a stream is left.
+/// Returns the count of these filters together by the fill of their union alone: each is united
+/// twice, so that no count of a stream is left.
 fn by_fill(filters: &[&SavedFilter]) -> Result<Option<Estimate>> {
     let first = filters[0];
     let (spec, label) = (first.spec().clone(), first.label().to_vec());

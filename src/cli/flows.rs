@@ -157,7 +157,7 @@ pub(crate) fn run(args: &FlowsArgs, run: &mut Run) -> Result<Outcome> {
     Ok(run.end(&summary, args.speech, PARTIAL))
 }
 
-/// Passes flows to the report, with other addresses if that is wanted.
+/// Passes flows to the report, with anonymized addresses if requested.
 struct Shown {
     report: FlowReport<Output>,
     addresses: Option<AddressMap>,

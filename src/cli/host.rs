@@ -28,11 +28,11 @@ pub trait Host: Send + Sync {
     /// is known.
     fn progress(&self, bytes: u64, packets: u64, total_bytes: Option<u64>);
 
-    /// The flag that ends the run. Once it is set, no output appears.
+    /// Returns the flag that ends the run. Once it is set, no output appears.
     fn stop(&self) -> StopFlag;
 }
 
-/// Where a problem is.
+/// The place of a problem.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Place {
     /// The file.
@@ -89,7 +89,7 @@ pub(crate) fn is_cancelled() -> bool {
 ///
 /// # Errors
 ///
-/// What a shell would get as the last line, with exit code 1 or 2.
+/// The message that a shell would print last, with exit code 1 or 2.
 pub fn run_for<W>(host: Arc<dyn Host>, words: impl IntoIterator<Item = W>) -> Result<bool, Failure>
 where
     W: Into<OsString> + Clone,

@@ -24,7 +24,7 @@ pub(super) fn prepare() {
 
 /// Starts the program again with one arena for all threads, if its address space is limited. The
 /// allocator of the C library sets aside 64 MiB of address space for each thread otherwise, and
-/// can be told only in the environment.
+/// is configured only by the environment.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 fn share_one_arena() {
     use rustix::process::{Resource, getrlimit};

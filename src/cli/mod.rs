@@ -343,7 +343,7 @@ fn with_tip(mut error: clap::Error) -> clap::Error {
         (ErrorKind::UnknownArgument, Some("--top"), _) => {
             Some("a ranking is a command of its own: flowsieve top --help".to_owned())
         }
-        // Whoever gives the structure's option a capture filter means the other one.
+        // A capture filter as the value of --filter is meant for --where.
         (_, Some(option), Some(value))
             if option.starts_with("--filter ")
                 && CaptureFilter::parse(value, Tunnel::Outer).is_ok() =>
@@ -436,7 +436,7 @@ pub fn main() -> ExitCode {
         Ok(Outcome::Interrupted(code)) => code,
         Err(error) => {
             let sentence = format!("{error:#}{}", run.partials.words());
-            // What the user typed may be shown in several lines; what files say is one.
+            // User input may have several lines; text from files is shown as one line.
             if error.is::<UsageError>() {
                 say(format_args!("flowsieve: {sentence}"));
                 2
@@ -484,7 +484,7 @@ fn guarded(run: impl FnOnce() -> anyhow::Result<Outcome>) -> anyhow::Result<Outc
         if is_refusal(&*panic) {
             return Err(anyhow!(MEMORY_REFUSED));
         }
-        // What happened and where was said already, as every panic says it.
+        // The message of the panic said what happened and where.
         Err(anyhow!(
             "this is a mistake in flowsieve; please report it with the lines above, the command line and, if it may be shown, the capture"
         ))

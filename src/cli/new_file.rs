@@ -108,7 +108,7 @@ impl Write for NewFile {
     }
 }
 
-/// Makes a temporary file that is named after this process, so that you can see whether it is still at work.
+/// Makes a temporary file that is named after this process, so that you can see whether it still runs.
 fn named<R>(path: &Path, make: impl FnMut(&Path) -> io::Result<R>) -> io::Result<NamedTempFile<R>> {
     let prefix = format!(".flowsieve-{}-", std::process::id());
     let mut builder = Builder::new();
@@ -116,7 +116,8 @@ fn named<R>(path: &Path, make: impl FnMut(&Path) -> io::Result<R>) -> io::Result
     builder.make_in(folder_of(path), make).map_err(without_path)
 }
 
-/// A copy with a name, for file systems that have files without names and refuse to name them.
+/// Returns a copy with a name, for file systems that have files without names and refuse to name
+/// them.
 fn copied(file: &File, path: &Path) -> io::Result<TempPath> {
     let mut copy = named(path, |name| File::create_new(name))?;
     let path = in_proc(file);
@@ -126,7 +127,7 @@ fn copied(file: &File, path: &Path) -> io::Result<TempPath> {
     Ok(copy.into_temp_path())
 }
 
-/// Gives a file the owner, the group and the permissions of another, so that nobody else can read it.
+/// Gives a file the owner, the group and the permissions of another, so that no other user can read it.
 /// If the group cannot be set, it gets the permissions of others, and the ACL is not copied.
 #[cfg(unix)]
 fn permit(file: &File, older: &Metadata, acl: Option<Vec<u8>>) -> io::Result<()> {
@@ -197,7 +198,7 @@ fn set_acl(_: &File, _: Option<Vec<u8>>) -> io::Result<bool> {
     Ok(false)
 }
 
-/// A file without a name, where there are such files.
+/// Returns a file without a name, where there are such files.
 #[cfg(target_os = "linux")]
 fn unnamed(folder: &Path) -> Option<File> {
     use rustix::fs::{Mode, OFlags, open};
@@ -238,7 +239,7 @@ fn link(_: &File, _: &Path) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// The error without the name of the temporary file, which nobody gave.
+/// Returns the error without the name of the temporary file, which the user does not know.
 fn without_path(error: io::Error) -> io::Error {
     match error.to_string().split_once(" at path ") {
         Some((what, _)) => io::Error::new(error.kind(), what),

@@ -105,12 +105,12 @@ pub(crate) struct Od<'a> {
     key: Option<AnonymizeKey>,
     matrix: Option<Output>,
     html: Option<Output>,
-    /// All pairs, if they are wanted.
+    /// All pairs, if requested.
     pub(crate) traffic: Option<Traffic>,
 }
 
 impl Od<'_> {
-    /// Writes the page and all pairs where they are wanted, with other addresses if these are.
+    /// Writes the page and all pairs as requested, with anonymized addresses if requested.
     pub(crate) fn finish(
         mut self,
         run: &Run,
@@ -134,7 +134,7 @@ impl Od<'_> {
     }
 }
 
-/// Returns the format that the end of a file's name stands for.
+/// Returns the format for the extension of a file.
 fn format_of(path: &Path) -> Result<ReportFormat, UsageError> {
     let end = path.extension().and_then(OsStr::to_str);
     let mut formats = ReportFormat::ALL.iter().copied();

@@ -8,7 +8,7 @@ use super::output::{Output, is_shown, is_standard, is_standard_output, unwritten
 use super::run::{Run, all_written};
 use super::timezone::ZoneArgs;
 use super::units::{
-    TypedBound, UnitError, parse_bound, parse_delay_ns, parse_seed, parse_size, parse_width_ns,
+    TypedBound, parse_bound, parse_delay_ns, parse_seed, parse_size, parse_width_ns,
 };
 use anyhow::{Context as _, Result};
 use clap::Args;
@@ -22,6 +22,7 @@ use flowsieve::report::{ReportFormat, Summary};
 use flowsieve::selection::Selection;
 use flowsieve::trace::{DnstapTypes, InputFormat, Source};
 use flowsieve::zone::Zone;
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::thread::available_parallelism;
 
@@ -246,7 +247,7 @@ impl LiveArgs {
     }
 
     /// Sets the delay of a trace if rows can be printed as they come. Returns whether they appear on
-    /// a terminal while the trace is read.
+    /// a terminal while the trace is read; then progress is not shown.
     pub(super) fn set_delay(
         self,
         trace: &mut TracePlan,
@@ -411,7 +412,7 @@ impl TraceArgs {
 pub(super) struct SliceArgs<const WHOLE: bool> {
     /// Width of a time slice, such as 500ms or 5min, or `all`
     #[arg(long, default_value = if WHOLE { "all" } else { "1s" }, value_name = "DURATION", value_parser = parse_slice, allow_hyphen_values = true)]
-    slice: SliceWidth,
+    slice: OrAll<i64>,
 
     /// Where slices begin
     #[arg(long, value_name = "TO", default_value = "epoch", value_parser = boundaries(), hide_short_help = true)]
@@ -425,18 +426,25 @@ fn boundaries() -> impl TypedValueParser<Value = Align> {
     })
 }
 
-/// Width of a slice, or `None` for one slice over everything.
+/// A value, or `None` for `all`.
 #[derive(Clone, Copy, Debug)]
-struct SliceWidth(Option<i64>);
+struct OrAll<T>(Option<T>);
 
-fn parse_slice(text: &str) -> Result<SliceWidth, String> {
-    if text == "all" {
-        return Ok(SliceWidth(None));
+impl<T> OrAll<T> {
+    fn parse<E: Display>(
+        text: &str,
+        parse: impl FnOnce(&str) -> Result<T, E>,
+    ) -> Result<Self, String> {
+        if text == "all" {
+            return Ok(Self(None));
+        }
+        let value = parse(text).map_err(|error| format!("{error}, or `all`"));
+        value.map(|value| Self(Some(value)))
     }
-    let width = parse_width_ns(text);
-    width
-        .map(|width| SliceWidth(Some(width)))
-        .map_err(|error: UnitError| format!("{error}, or `all`"))
+}
+
+fn parse_slice(text: &str) -> Result<OrAll<i64>, String> {
+    OrAll::parse(text, parse_width_ns)
 }
 
 impl<const WHOLE: bool> SliceArgs<WHOLE> {
@@ -540,21 +548,12 @@ pub(super) struct RowsArgs {
     ///
     /// Files and pipes get all rows, and so does whoever watches a pipe being counted.
     #[arg(long, value_name = "COUNT", default_value = "100", value_parser = parse_rows, hide_short_help = true)]
-    rows: ShownRows,
+    rows: OrAll<usize>,
 }
 
-/// Number of rows, or `None` for all.
-#[derive(Clone, Copy, Debug)]
-struct ShownRows(Option<usize>);
-
-fn parse_rows(text: &str) -> Result<ShownRows, String> {
-    if text == "all" {
-        return Ok(ShownRows(None));
-    }
-    match text.parse() {
-        Ok(0) | Err(_) => Err("a number of rows from 1 on, or `all`".to_owned()),
-        Ok(rows) => Ok(ShownRows(Some(rows))),
-    }
+fn parse_rows(text: &str) -> Result<OrAll<usize>, String> {
+    let rows = |text: &str| text.parse().ok().filter(|&rows| rows > 0);
+    OrAll::parse(text, |text| rows(text).ok_or("a number of rows from 1 on"))
 }
 
 impl RowsArgs {

@@ -59,7 +59,7 @@ impl Partials {
         }
     }
 
-    /// Whether this error means that a pipe was closed, which others do not mind.
+    /// Returns whether this error means that a pipe was closed, which others do not mind.
     fn is_minor(&self, error: &io::Error) -> bool {
         error.kind() == io::ErrorKind::BrokenPipe && self.state.outputs.load(Ordering::Relaxed) > 1
     }
@@ -210,7 +210,7 @@ impl Output {
                 Ok(())
             }
             Target::New(file) => file.persist(&self.path).map_err(|(error, file)| {
-                // What was written took the whole run.
+                // Keeps what was written: it took the whole run.
                 let kept = file.map(|file| file.persist_new(partial_paths(&self.path)));
                 self.partials.kept().extend(kept.and_then(Result::ok));
                 error
@@ -468,7 +468,7 @@ pub(crate) fn is_typed() -> bool {
     host::current().is_none() && io::stdin().is_terminal()
 }
 
-/// Returns whether this name stands for standard input or output.
+/// Returns whether this is the name of standard input or output.
 pub(crate) fn is_standard(path: &Path) -> bool {
     path.as_os_str() == "-"
 }

@@ -76,7 +76,7 @@ impl PageArgs {
         Output::named(&run.partials, self.html.as_deref())
     }
 
-    /// Writes the page and its figures where they are wanted.
+    /// Writes the page and its figures to the requested places.
     pub(crate) fn write(&self, run: &Run, html: Option<Output>, mut page: Document) -> Result<()> {
         page.command = Some(run.command_line(&[]));
         let provenance = page.provenance();

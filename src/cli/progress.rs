@@ -1,4 +1,4 @@
-//! Progress on standard error, if somebody is there to see it.
+//! Progress on standard error, if that is a terminal.
 
 use super::host::{self, Host};
 use super::say::is_seen;
@@ -43,7 +43,7 @@ impl Reading {
 /// Time between two positions of the bar.
 const A_MOMENT: Duration = Duration::from_millis(100);
 
-/// Moves the bar as bytes are read, also while no packet is wanted, until it is removed.
+/// Moves the bar as bytes are read, even while no packet is selected, until it is removed.
 fn follow(bar: &ProgressBar, reading: &Arc<Reading>) {
     let (bar, reading) = (bar.clone(), Arc::clone(reading));
     let follow = move |()| {

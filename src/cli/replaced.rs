@@ -27,7 +27,7 @@ impl Replaced {
         };
         let opened = File::open(path).and_then(|file| Ok((FileState::of(&file.metadata()?), file)));
         let (state, file) = opened.with_context(|| path.shown().to_string())?;
-        // Where there are no locks, a file that has changed is still noticed.
+        // Without locks, a changed file is still noticed.
         if matches!(file.try_lock(), Err(TryLockError::WouldBlock)) {
             bail!(
                 "{}: another command reads it and will replace it; wait until that has ended",
@@ -37,7 +37,7 @@ impl Replaced {
         Ok(Some(Self { path: path.clone(), _file: file, state }))
     }
 
-    /// Returns whether nobody has changed the file since it was locked.
+    /// Returns whether the file is unchanged since it was locked.
     pub(crate) fn is_same(&self) -> bool {
         fs::metadata(&self.path).is_ok_and(|data| FileState::of(&data) == self.state)
     }

@@ -9,7 +9,6 @@ use super::same_file::{is_redirected_to_file, keep_apart};
 use super::say::is_seen;
 use super::{Outcome, UsageError};
 use anyhow::{Context, Result, bail};
-use chrono::NaiveDate;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use flowsieve::experiments::{ALL, Entry, Experiment, ExperimentError, Scale, Settings};
@@ -17,11 +16,12 @@ use flowsieve::report::{ReproduceReport, write_experiments};
 use flowsieve::trace::{InputFormat, StopFlag};
 use flowsieve_engine::internal::{Shown, spawn};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use jiff::Timestamp;
 use std::collections::BTreeSet;
 use std::env;
 use std::path::{Path, PathBuf};
 use std::thread::{self, available_parallelism};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 const EXAMPLES: &str = "\
 Exit codes: 0 if every measurement agrees with its formula; 1 if one is away from it by more than
@@ -33,7 +33,7 @@ Examples:
   Everything, as a page with its figures:
     flowsieve reproduce all --markdown all.md";
 
-/// Folder of a page's figures, beside the page.
+/// Folder of a page's figures, in the folder of the page.
 const FIGURES: &str = "figures";
 
 #[derive(Args, Clone, Debug)]
@@ -79,7 +79,7 @@ pub(crate) struct ReproduceArgs {
     machine: Option<String>,
 }
 
-/// The name that stands for all.
+/// The name of all experiments together.
 const EVERYTHING: &str = "all";
 
 fn names() -> Vec<&'static str> {
@@ -89,15 +89,7 @@ fn names() -> Vec<&'static str> {
 
 pub(crate) fn run(args: &ReproduceArgs, run: &mut Run) -> Result<Outcome> {
     if args.list {
-        args.format.check(&args.output)?;
-        if args.output.output.is_some() || is_redirected_to_file() {
-            let settings = args.settings(run)?;
-            let inputs: Vec<_> = settings.captures.into_iter().chain(settings.words).collect();
-            keep_apart(args.output.files(), &inputs)?;
-        }
-        let output = args.output.open(run)?;
-        run.commit(write_experiments(args.format.format, output).context(UNWRITTEN)?)?;
-        return Ok(Outcome::Done);
+        return list(args, run);
     }
     if args.markdown.is_some() && args.markdown == args.output.output {
         bail!(UsageError::new(
@@ -106,21 +98,13 @@ pub(crate) fn run(args: &ReproduceArgs, run: &mut Run) -> Result<Outcome> {
     }
     args.format.check(&args.output)?;
     args.page.check(args.output.path())?;
-    let [output, summary] = args.output.files();
-    let [html, svg] = args.page.files();
     let figures = args.markdown.as_ref().map(|page| page.with_file_name(FIGURES));
-    let written = [
-        output,
-        summary,
-        ("--markdown", args.markdown.as_deref()),
-        html,
-        svg,
-        ("--svg", figures.as_deref()),
-    ];
+    let markdown = ("--markdown", args.markdown.as_deref());
+    let written = args.output.files().into_iter().chain([markdown]).chain(args.page.files());
+    let written = written.chain([("--svg", figures.as_deref())]);
     run.start(false)?;
     let settings = args.settings(run)?;
-    let inputs: Vec<_> = settings.captures.iter().chain(&settings.words).cloned().collect();
-    keep_apart(written, &inputs)?;
+    keep_apart(written, &inputs_of(&settings))?;
     // Places that cannot be written are reported before the work begins.
     let output = args.output.open(run)?;
     let page = Output::named(&run.partials, args.markdown.as_deref())?;
@@ -167,8 +151,19 @@ pub(crate) fn run(args: &ReproduceArgs, run: &mut Run) -> Result<Outcome> {
     Ok(run.finish(&what))
 }
 
+fn list(args: &ReproduceArgs, run: &mut Run) -> Result<Outcome> {
+    args.format.check(&args.output)?;
+    if args.output.output.is_some() || is_redirected_to_file() {
+        let settings = args.settings(run)?;
+        keep_apart(args.output.files(), &inputs_of(&settings))?;
+    }
+    let output = args.output.open(run)?;
+    run.commit(write_experiments(args.format.format, output).context(UNWRITTEN)?)?;
+    Ok(Outcome::Done)
+}
+
 impl ReproduceArgs {
-    /// The experiments that were asked for, each once, in the order of the papers.
+    /// Returns the experiments that were asked for, each once, in the order of the papers.
     fn wanted(&self) -> Vec<&'static Entry> {
         let everything = self.names.is_empty() || self.names.iter().any(|name| name == EVERYTHING);
         ALL.iter()
@@ -202,7 +197,12 @@ impl ReproduceArgs {
     }
 }
 
-/// The path in an environment variable, if it is set to one.
+/// Returns all files that experiments read.
+fn inputs_of(settings: &Settings) -> Vec<PathBuf> {
+    settings.captures.iter().chain(&settings.words).cloned().collect()
+}
+
+/// Returns the path in an environment variable, if it is set to one.
 fn given(variable: &str) -> Option<PathBuf> {
     let value = env::var_os(variable).filter(|value| !value.is_empty())?;
     Some(PathBuf::from(value))
@@ -239,7 +239,7 @@ fn run_all(wanted: &[&'static Entry], settings: &Settings, run: &mut Run) -> Vec
     experiments
 }
 
-/// Runs an experiment in a thread of its own, which is left behind if the run is to end: the
+/// Runs an experiment in its own thread, which is abandoned if the run is to end: the
 /// program ends soon, and the thread with it.
 fn run_until(
     entry: &'static Entry,
@@ -262,7 +262,7 @@ fn run_until(
     result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-/// Writes the page, and its figures into a folder beside it.
+/// Writes the page, and its figures into a folder next to it.
 fn write_markdown(
     run: &Run,
     report: &ReproduceReport<'_>,
@@ -275,13 +275,9 @@ fn write_markdown(
     all_written([figures, page.and_then(|page| run.commit(page))])
 }
 
-/// The present day, in UTC.
+/// Returns the current date in UTC.
 fn today() -> String {
-    const SECONDS: u64 = 24 * 60 * 60;
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    let days = since.unwrap_or_default().as_secs() / SECONDS;
-    let day = i32::try_from(days).ok().and_then(NaiveDate::from_epoch_days);
-    day.unwrap_or_default().to_string()
+    Timestamp::now().strftime("%F").to_string()
 }
 
 /// Processor, threads and system of this machine, as far as they are known.

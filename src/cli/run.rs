@@ -11,13 +11,14 @@
 //! | [`Run::commit`] | puts results in place, or marks them as partial |
 //! | [`Run::end`] | reports problems and speed, and returns the outcome |
 
+use super::compare::AllRead;
 use super::host::{Problem, current};
 use super::inputs::{Inputs, total_bytes, twice};
 use super::options::{InputArgs, SpeechArgs};
 use super::output::{Ending, Output, Partials, is_piped, is_standard, is_typed};
 use super::problems::{ProblemList, outcome, say_times_out_of_range};
 use super::progress::Progress;
-use super::say::{is_seen, say};
+use super::say::{is_seen, quoted, say};
 use super::signals::Signals;
 use super::{Outcome, UsageError};
 use crate::report::counted;
@@ -109,6 +110,7 @@ macro_rules! reading {
 }
 
 reading! {
+    AllRead: packets, interrupted;
     Comparison: totals.packets, totals.interrupted, totals.complete;
     CountSummary: totals.packets, totals.interrupted, totals.complete;
     DedupSummary: totals.packets, interrupted;
@@ -151,13 +153,7 @@ impl Run {
                 kept.push(word);
             }
         }
-        let words = kept.into_iter().map(|word| {
-            let is_plain = |c: char| c.is_alphanumeric() || "-_./,:=+@%".contains(c);
-            if !word.is_empty() && word.chars().all(is_plain) {
-                return word;
-            }
-            format!("'{}'", word.replace('\'', r"'\''"))
-        });
+        let words = kept.iter().map(|word| quoted(word));
         format!("flowsieve {}", words.collect::<Vec<_>>().join(" "))
     }
 

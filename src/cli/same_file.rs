@@ -101,7 +101,7 @@ pub(crate) fn is_redirected_to_file() -> bool {
 
 /// Refuses standard output that is redirected into a directory of an index.
 pub(crate) fn check_redirection() -> Result<(), UsageError> {
-    // Only Linux tells the name of an open file.
+    // Only Linux has the name of an open file.
     #[cfg(target_os = "linux")]
     if is_redirected_to_file()
         && let Ok(path) = fs::read_link("/proc/self/fd/1")

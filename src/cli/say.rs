@@ -27,6 +27,15 @@ pub(crate) fn is_seen() -> bool {
     host::current().is_none() && io::stderr().is_terminal()
 }
 
+/// Quotes a word for a shell, if that is needed.
+pub(crate) fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "-_./,:=+@%".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
 /// Returns the text with all control characters escaped except line feeds.
 fn shown(text: &str) -> String {
     let lines = text.split('\n').map(|line| line.shown().to_string());

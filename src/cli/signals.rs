@@ -24,7 +24,7 @@ const ENDING: [(i32, &str); 3] = [
     (signal_hook::consts::SIGHUP, "SIGHUP"),
 ];
 
-/// Returns whether SIGHUP is to be left alone: `nohup` has the program ignore it. Where the system does
+/// Returns whether to leave SIGHUP alone: `nohup` makes the program ignore it. Where the system does
 /// not say what is ignored, the signal does what it did before.
 #[cfg(unix)]
 fn outlives_terminal() -> bool {

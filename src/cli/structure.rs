@@ -6,31 +6,31 @@ use flowsieve::comparison::Contender;
 use flowsieve::filters::Structure;
 use flowsieve::index::{GlobalFilter, RegionFilter};
 
-/// A filter, another counter, or the exact set alone.
+/// Returns a filter, another counter, or the exact set alone.
 pub(crate) fn structures() -> impl TypedValueParser<Value = Structure> {
     let all: Vec<_> = Structure::all().collect();
     named(&all, Structure::name, Structure::summary)
 }
 
-/// A structure that a comparison knows.
+/// Returns a structure that a comparison knows.
 pub(crate) fn contenders() -> impl TypedValueParser<Value = Contender> {
     let all: Vec<_> = Contender::all().collect();
     named(&all, Contender::name, Contender::summary)
 }
 
-/// A structure that a comparison knows, or `None` for all but [`Contender::Planned`].
+/// Returns a structure that a comparison knows, or `None` for all but [`Contender::Planned`].
 pub(crate) fn contenders_or_all() -> impl TypedValueParser<Value = Option<Contender>> {
     let all = Contender::all().map(|it| (it.name(), it.summary(), Some(it)));
     one_of(all.chain([("all", "All of them but plan", None)]).collect::<Vec<_>>())
 }
 
-/// A filter of a region in an index.
+/// Returns a filter of a region in an index.
 pub(crate) fn filters_of_regions() -> impl TypedValueParser<Value = RegionFilter> {
     let all: Vec<_> = RegionFilter::all().collect();
     named(&all, RegionFilter::name, RegionFilter::summary)
 }
 
-/// A filter of the global level of an index.
+/// Returns a filter of the global level of an index.
 pub(crate) fn global_filters() -> impl TypedValueParser<Value = GlobalFilter> {
     named(&GlobalFilter::ALL, GlobalFilter::name, GlobalFilter::summary)
 }

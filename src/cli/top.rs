@@ -162,9 +162,7 @@ impl TopArgs {
     }
 
     fn plan(&self, inputs: &[PathBuf]) -> Result<TopPlan, UsageError> {
-        let [html, svg] = self.page.files();
-        let [output, summary] = self.output.files();
-        keep_apart([output, summary, html, svg], inputs)?;
+        keep_apart(self.output.files().into_iter().chain(self.page.files()), inputs)?;
         self.format.check(&self.output)?;
         self.page.check(self.output.path())?;
         let asked = &self.question;

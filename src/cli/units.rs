@@ -21,7 +21,7 @@ Values:
 
 /// Parses a port by its number or its name.
 pub(crate) fn parse_port(text: &str) -> Result<u16, String> {
-    // What everybody calls the port of DNS; its registered name is domain.
+    // Users say `dns`; the registered name of the port is `domain`.
     let name = if text == "dns" { "domain" } else { text };
     let port = text.parse().ok().or_else(|| port_of_name(name));
     port.ok_or_else(|| {
@@ -31,7 +31,7 @@ pub(crate) fn parse_port(text: &str) -> Result<u16, String> {
 
 /// Returns the first two examples of a command.
 pub(crate) fn in_short(examples: &str) -> String {
-    // What an example is for is indented by two, and its command lines by more.
+    // Titles of examples are indented by two spaces, command lines by more.
     let is_title = |line: &&str| line.starts_with("  ") && !line.starts_with("   ");
     let mut titles = 0;
     let lines = examples.lines().take_while(|line| {
@@ -254,7 +254,7 @@ pub(crate) fn parse_bound(text: &str) -> Result<TypedBound, UnitError> {
     }
 }
 
-/// Parses a number, or `random`: one that nobody knows beforehand, of 53 bits, which every reader of
+/// Parses a number, or `random`: an unpredictable one of 53 bits, which every reader of
 /// JSON keeps.
 pub(crate) fn parse_seed(text: &str) -> Result<u64, UnitError> {
     if text == "random" {

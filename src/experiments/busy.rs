@@ -1,11 +1,13 @@
 //! Captures of many hosts a second, as traffic between networks has them, and others, as floods
 //! have them.
 
-use super::captures::{ExperimentCapture, count_with, findings, generated, none_given, problems};
+use super::captures::{
+    ExperimentCapture, count_capture, findings, generated, none_given, problems,
+};
 use super::result::ExperimentError;
-use super::{Findings, Settings};
+use super::{Experiment, Settings};
 use crate::elements::ElementKind;
-use crate::pipeline::{CountExtras, Traffic, TrafficPair};
+use crate::pipeline::{Traffic, TrafficPair};
 use std::collections::{HashMap, HashSet};
 
 /// A capture with its traffic per second.
@@ -77,16 +79,15 @@ const MOST_OTHERS: usize = 4;
 /// Distinct pairs of the fullest second below which a capture says nothing.
 const LEAST_PAIRS: u64 = 10;
 
-/// The user's captures with the fullest seconds: first those of many hosts, then the others; and
-/// findings that begin with where they come from.
-pub(super) fn busy(settings: &Settings) -> Result<(Vec<Busy>, Findings), ExperimentError> {
+/// Returns the user's captures with the fullest seconds: first those of many hosts, then the
+/// others; and findings that begin with where they come from.
+pub(super) fn busy(settings: &Settings) -> Result<(Vec<Busy>, Experiment), ExperimentError> {
     let kind = ElementKind::HOST_PAIR;
     let mut unread = Vec::new();
     let mut judged = |capture: ExperimentCapture| {
         let mut traffic = Traffic::new(32);
-        let extras = CountExtras { observers: vec![&mut traffic], ..CountExtras::default() };
         let second = Some(1_000_000_000);
-        let summary = count_with(capture.path(), kind, second, None, extras, &mut |_| {});
+        let (summary, _) = count_capture(&capture.path, kind, second, None, vec![&mut traffic]);
         unread.extend(problems(&summary));
         Busy {
             capture,
@@ -103,7 +104,7 @@ pub(super) fn busy(settings: &Settings) -> Result<(Vec<Busy>, Findings), Experim
         .collect();
     busy.sort_by(|a, b| {
         let most = b.most.cmp(&a.most);
-        most.then_with(|| a.capture.path().cmp(b.capture.path()))
+        most.then_with(|| a.capture.path.cmp(&b.capture.path))
     });
     // The same packets in several containers are one capture.
     let mut contents = HashSet::new();

@@ -1,13 +1,13 @@
 //! Traffic for experiments: the captures of the user, or generated ones.
 
 use super::result::ExperimentError;
-use super::{Findings, Settings};
+use super::{Experiment, Settings};
 use crate::elements::{ElementKind, ElementRule};
 use crate::filters::{CounterSpec, FilterKind, FilterSpec};
 use crate::generate::{GenerateKind, GeneratePlan, generate};
 use crate::pipeline::{
-    Align, CountExtras, CountPlan, CountSummary, CounterChoice, SliceResult, SliceSink, Slicing,
-    count,
+    Align, CountExtras, CountPlan, CountSummary, CounterChoice, Observer, SliceResult, SliceSink,
+    Slicing, count,
 };
 use crate::plan::TracePlan;
 use crate::trace::InputFormat;
@@ -16,14 +16,11 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use tempfile::{NamedTempFile, TempPath};
 
-/// Captures that are looked at closely.
+/// Maximum number of captures in an experiment.
 const MOST: usize = 3;
 
-/// Distinct elements of the fullest slice below which a capture says nothing.
+/// Minimum number of distinct elements in the fullest slice of a capture.
 const LEAST: u64 = 100;
-
-/// Slices below which a curve is none.
-const FEWEST: u64 = 5;
 
 /// Memory of an exact set.
 const EXACT_LIMIT_BYTES: u64 = 1 << 30;
@@ -33,14 +30,15 @@ const EXACT_LIMIT_BYTES: u64 = 1 << 30;
 pub(super) struct ExperimentCapture {
     /// Its name for people: the file's, without the folder.
     pub(super) name: String,
-    path: PathBuf,
+    /// The file.
+    pub(super) path: PathBuf,
     /// A generated capture, and its name if it has one, which is removed at the end.
     _generated: Option<(File, Option<TempPath>)>,
 }
 
-/// Findings that begin with the origin of captures, and with problems in reading them.
-pub(super) fn findings(from: String, problems: Vec<String>) -> Findings {
-    let mut found = Findings::new([from]);
+/// Starts an experiment with remarks on the origin of its captures and on problems in reading them.
+pub(super) fn findings(from: String, problems: Vec<String>) -> Experiment {
+    let mut found = Experiment::new([from]);
     found.remarks.extend(problems.first().map(|first| {
         let captures = if problems.len() == 1 { "capture was" } else { "captures were" };
         format!("{} {captures} not read to the end; {first}.", problems.len())
@@ -49,32 +47,26 @@ pub(super) fn findings(from: String, problems: Vec<String>) -> Findings {
     found
 }
 
-/// Why a capture was not read to its end, if it was not.
+/// Returns why a capture was not read to its end, if it was not.
 pub(super) fn problems(summary: &CountSummary) -> impl Iterator<Item = String> {
     summary.inputs.iter().filter_map(|input| Some(input.error.as_ref()?.to_string()))
 }
 
-/// Returns the captures of the user with the most elements, and findings that begin with their
-/// origin.
-pub(super) fn traffic(
+/// Returns the captures of the user with the most DNS triples, and an experiment that begins with
+/// their origin.
+pub(super) fn dns_traffic(
     settings: &Settings,
-    kind: ElementKind,
-    slice_ns: Option<i64>,
-) -> Result<(Vec<ExperimentCapture>, Findings), ExperimentError> {
+) -> Result<(Vec<ExperimentCapture>, Experiment), ExperimentError> {
+    let kind = ElementKind::DNS;
     let mut unread = Vec::new();
-    let mut ranked: Vec<(u64, &PathBuf)> = settings
-        .captures
-        .iter()
-        .map(|path| {
-            let summary = count_capture(path, kind, slice_ns, None, &mut |_| {});
-            unread.extend(problems(&summary));
-            let totals = &summary.totals;
-            let most = totals.quantiles.map_or(0, |q| q.max);
-            let says_something = most >= LEAST && (slice_ns.is_none() || totals.slices >= FEWEST);
-            (says_something.then_some(totals.exact.unwrap_or(0)), path)
-        })
-        .filter_map(|(elements, path)| Some((elements?, path)))
-        .collect();
+    let mut ranked: Vec<(u64, &PathBuf)> = Vec::new();
+    for path in &settings.captures {
+        let (summary, _) = count_capture(path, kind, None, None, Vec::new());
+        unread.extend(problems(&summary));
+        if summary.totals.quantiles.is_some_and(|it| it.max >= LEAST) {
+            ranked.push((summary.totals.exact.unwrap_or(0), path));
+        }
+    }
     ranked.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(b.1)));
     if ranked.is_empty() {
         let generated = generated(settings, kind)?;
@@ -89,12 +81,12 @@ pub(super) fn traffic(
     Ok((traffic.collect(), findings(from, unread)))
 }
 
-/// Findings that begin with why traffic is generated.
+/// Starts an experiment with the reason why its traffic is generated.
 pub(super) fn none_given(
     settings: &Settings,
     kind: ElementKind,
     problems: Vec<String>,
-) -> Findings {
+) -> Experiment {
     let why = if settings.captures.is_empty() {
         "No capture was given".to_owned()
     } else {
@@ -138,7 +130,7 @@ pub(super) fn generated(
     Ok(ExperimentCapture { name: "generated".into(), path, _generated: Some((file, name)) })
 }
 
-/// Another path to an open file.
+/// Returns another path to an open file.
 #[cfg(target_os = "linux")]
 fn in_proc(file: &File) -> Option<PathBuf> {
     use std::os::fd::AsRawFd;
@@ -161,56 +153,25 @@ impl ExperimentCapture {
             _generated: None,
         }
     }
-
-    /// The file.
-    pub(super) fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// Its slices of `width_ns` with `filter`, as `flowsieve count` sees them.
-    pub(super) fn slices(
-        &self,
-        kind: ElementKind,
-        width_ns: i64,
-        filter: (FilterKind, FilterSpec),
-    ) -> Vec<SliceResult> {
-        let mut slices = Vec::new();
-        count_capture(&self.path, kind, Some(width_ns), Some(filter), &mut |slice| {
-            slices.push(slice.clone());
-        });
-        slices
-    }
 }
 
-struct Taker<'a>(&'a mut dyn FnMut(&SliceResult));
+struct Slices(Vec<SliceResult>);
 
-impl SliceSink for Taker<'_> {
+impl SliceSink for Slices {
     fn slice(&mut self, slice: &SliceResult) -> io::Result<()> {
-        (self.0)(slice);
+        self.0.push(slice.clone());
         Ok(())
     }
 }
 
-/// Counts one capture; damaged ones up to the damage.
-fn count_capture(
+/// Counts a capture, a damaged one up to the damage. Returns its summary and its slices.
+pub(super) fn count_capture(
     path: &Path,
     kind: ElementKind,
     width_ns: Option<i64>,
     filter: Option<(FilterKind, FilterSpec)>,
-    take: &mut dyn FnMut(&SliceResult),
-) -> CountSummary {
-    count_with(path, kind, width_ns, filter, CountExtras::default(), take)
-}
-
-/// Counts with extras.
-pub(super) fn count_with(
-    path: &Path,
-    kind: ElementKind,
-    width_ns: Option<i64>,
-    filter: Option<(FilterKind, FilterSpec)>,
-    extras: CountExtras<'_>,
-    take: &mut dyn FnMut(&SliceResult),
-) -> CountSummary {
+    observers: Vec<&mut dyn Observer>,
+) -> (CountSummary, Vec<SliceResult>) {
     // TSH has no mark.
     let is_tsh = path.extension().is_some_and(|end| end == "tsh");
     let plan = CountPlan {
@@ -231,6 +192,8 @@ pub(super) fn count_with(
         shards: 1,
         every_ns: None,
     };
-    count(&plan, extras, &mut Taker(take), &())
-        .expect("the plan is sound and the slices are only gathered")
+    let mut slices = Slices(Vec::new());
+    let extras = CountExtras { observers, ..CountExtras::default() };
+    let summary = count(&plan, extras, &mut slices, &());
+    (summary.expect("the plan is sound and the slices are only gathered"), slices.0)
 }

@@ -4,15 +4,13 @@
 //! Negatives are drawn from the traffic: values that occur, each in another element, but not
 //! together.
 
-use super::captures::{ExperimentCapture, traffic};
+use super::captures::{ExperimentCapture, dns_traffic};
 use super::parallel::in_parallel;
 use super::random::Random;
-use super::result::{
-    Cell, Chart, ChartAxis, ChartScale, Curve, CurveKind, ExperimentError, Measured,
-};
+use super::result::{ChartScale, Curve, ExperimentError};
 use super::statistics::rate_of;
-use super::uniform::{Digests, FULL, ONE_CUT, TWO_CUTS, ask, predicted};
-use super::{Findings, Found, Settings};
+use super::uniform::{Digests, FULL, ONE_CUT, TWO_CUTS, hits, predicted};
+use super::{Experiment, Found, Settings};
 use crate::decode::Headers;
 use crate::elements::{ElementBatch, ElementKind, ElementRule, Extractor};
 use crate::filters::matrix_sizing::largest_size;
@@ -44,7 +42,7 @@ struct Triples {
 }
 
 pub(super) fn fig_8(settings: &Settings) -> Found {
-    let (captures, mut found) = traffic(settings, ElementKind::DNS, None)?;
+    let (captures, mut found) = dns_traffic(settings)?;
     found.remarks.extend([
         "Negatives: values of different elements that do not occur together. MDBF reports all of them as contained, and so does the attribute stage of CMDBF. The formula for the matrices is (1), for evenly spread values; on traffic one resolver or one busy client owns rows of the matrix, and the rate is higher than the formula by a factor that no memory brings down. So it does not bind here. The subset filter is this program's own structure, one blocked array for the elements and their {source, domain} pairs.".into(),
         "The paper's trace is not public and its figure has no numbers. The CBFM here keeps {source, domain} and {resolver, domain}.".into(),
@@ -58,19 +56,21 @@ pub(super) fn fig_8(settings: &Settings) -> Found {
 fn one_capture(
     settings: &Settings,
     capture: &ExperimentCapture,
-    found: &mut Findings,
+    found: &mut Experiment,
 ) -> Result<(), ExperimentError> {
     let runs = settings.scale.pick(2, 10, 20) as usize;
     let negatives = settings.scale.pick(500, 20_000, 50_000);
     let triples = read(settings, capture, negatives)?;
     let n = triples.elements.len() as u64;
-    let memory = MEMORY.map(|bits| (bits * n / 8).max(64));
-    let specs: Vec<Vec<(&str, FilterSpec)>> =
-        memory.iter().map(|&bytes| structures(bytes, n, triples.pairs)).collect();
-    let of_each = specs[0].len();
-    let jobs = in_parallel(settings.threads, MEMORY.len() * of_each * runs, |job| {
-        let (_, spec) = &specs[job / runs / of_each][job / runs % of_each];
-        triples.false_positives(spec, Digester::new(settings.run_seed(job % runs)))
+    let with_bits = |bits: u64| {
+        let bytes = (bits * n / 8).max(64);
+        let structures = structures(bytes, n, triples.pairs).into_iter();
+        structures.map(move |(name, spec)| (bits, bytes, name, spec))
+    };
+    let structures: Vec<_> = MEMORY.into_iter().flat_map(with_bits).collect();
+    let jobs = in_parallel(settings.threads, structures.len() * runs, |job| {
+        let digester = Digester::new(settings.run_seed(job % runs));
+        triples.false_positives(&structures[job / runs].3, digester)
     });
     let name = &capture.name;
     found.remarks.push(format!(
@@ -79,34 +79,33 @@ fn one_capture(
         triples.negatives[0].len(),
         triples.negatives[1].len()
     ));
-    for (number, (_, query)) in QUERIES.into_iter().enumerate() {
+    for (number, (mask, query)) in QUERIES.into_iter().enumerate() {
         if triples.negatives[number].is_empty() {
             found.remarks.push(format!("{name}: there are no negatives for {query}."));
             continue;
         }
-        let mut curves: Vec<Curve> = specs[0]
-            .iter()
-            .map(|(name, _)| Curve::new(*name, CurveKind::Measured, Vec::new()))
-            .collect();
-        for (row, (specs, &bytes)) in specs.iter().zip(&memory).enumerate() {
-            for (place, (structure, spec)) in specs.iter().enumerate() {
-                let runs = &jobs[(row * of_each + place) * runs..][..runs];
-                let hits: Option<Vec<u64>> = runs.iter().map(|hits| hits[number]).collect();
-                let Some(hits) = hits else { continue };
-                let label = format!("{name}: {query}, {structure}, {} bits/element", MEMORY[row]);
-                let measured = triples.add_cell(found.cell(label), spec, number, &hits);
-                curves[place].points.push((bytes as f64, measured.mean, measured.std_error));
+        let mut curves: Vec<Curve> = Vec::new();
+        let trials = triples.negatives[number].len() as u64;
+        for ((bits, bytes, structure, spec), runs) in structures.iter().zip(jobs.chunks(runs)) {
+            let hits: Option<Vec<u64>> = runs.iter().map(|hits| hits[number]).collect();
+            let Some(hits) = hits else { continue };
+            let formula = formula(spec, n, triples.pairs, mask);
+            // All filters meet the same negatives, so the formula gives the variance of their rates.
+            let measured = rate_of(hits, trials, formula);
+            let cell = found.cell(format!("{name}: {query}, {structure}, {bits} bits/element"));
+            cell.measured(measured).formula = formula;
+            if matches!(spec, FilterSpec::Matrix(_) | FilterSpec::Cartesian(_)) {
+                cell.not_binding().because("formula (1) is for evenly spread values");
             }
+            Curve::add_measured(&mut curves, structure, *bytes as f64, measured);
         }
-        curves.retain(|curve| !curve.points.is_empty());
-        found.charts.push(Chart {
-            name: format!("cbfm-fig-8-{}", found.charts.len() + 1),
-            title: format!("False-positive rate on DNS traffic, query {query}: {name}"),
-            caption: "At equal memory, by 4 to 64 bits for each distinct element.".into(),
-            x: ChartAxis::new("memory", ChartScale::Bytes),
-            y: ChartAxis::new("false-positive rate", ChartScale::Log),
+        found.chart(
+            format!("cbfm-fig-8-{}", found.charts.len() + 1),
+            format!("False-positive rate on DNS traffic, query {query}: {name}"),
+            "At equal memory, by 4 to 64 bits for each distinct element.",
+            [("memory", ChartScale::Bytes), ("false-positive rate", ChartScale::Log)],
             curves,
-        });
+        );
     }
     Ok(())
 }
@@ -124,33 +123,11 @@ impl Triples {
             let (attributes, whole) = again(element);
             filter.insert(ElementDigests { whole, attributes: &attributes });
         }
-        let mut hits = [None; 2];
-        for (number, (mask, _)) in QUERIES.into_iter().enumerate() {
-            for query in &self.negatives[number] {
-                if let Some(answer) = ask(&*filter, &again(query), mask) {
-                    *hits[number].get_or_insert(0) += u64::from(u8::from(answer));
-                }
-            }
-        }
-        hits
-    }
-
-    /// Fills a cell with the formula and the measurement of a query, and returns the measurement.
-    fn add_cell(
-        &self,
-        cell: &mut Cell,
-        spec: &FilterSpec,
-        number: usize,
-        hits: &[u64],
-    ) -> Measured {
-        cell.formula = formula(spec, self.elements.len() as u64, self.pairs, QUERIES[number].0);
-        // All filters meet the same negatives, so the formula gives the variance of their rates.
-        let measured = rate_of(hits, self.negatives[number].len() as u64, cell.formula);
-        cell.measured(measured);
-        if matches!(spec, FilterSpec::Matrix(_) | FilterSpec::Cartesian(_)) {
-            cell.not_binding().because("formula (1) is for evenly spread values");
-        }
-        measured
+        std::array::from_fn(|number| {
+            let [hits] =
+                hits(&*filter, self.negatives[number].iter().map(again), [QUERIES[number].0]);
+            hits
+        })
     }
 }
 
@@ -163,7 +140,7 @@ fn read(
     let rule = ElementRule { kind: ElementKind::DNS, ..ElementRule::default() };
     let extractor = Extractor::new(rule, &Headers::default(), Digester::new(0), true, false);
     let unreadable = |error: crate::trace::TraceError| ExperimentError::Capture(error.to_string());
-    let mut reader = Capture::open(capture.path(), InputFormat::Auto).map_err(unreadable)?;
+    let mut reader = Capture::open(&capture.path, InputFormat::Auto).map_err(unreadable)?;
     let mut batch = ElementBatch::default();
     let (mut seen, mut pairs) = (HashSet::new(), HashSet::new());
     let mut elements = Vec::new();

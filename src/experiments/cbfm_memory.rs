@@ -3,15 +3,14 @@
 //! attributes; Fig. 11 and the last figure have the memory by the number of attributes.
 
 use super::parallel::in_parallel;
-use super::random::Random;
-use super::result::{Chart, ChartAxis, ChartScale, Curve, CurveKind, Measured};
-use super::statistics::rate_of;
-use super::uniform::{Uniform, ask};
-use super::{Findings, Found, Settings};
+use super::result::{ChartScale, Curve, Measured};
+use super::uniform::{Uniform, hits};
+use super::{Experiment, Found, Settings};
 use crate::filters::matrix_sizing::{attribute_size, cells, cells_of_disjoint_cuts, table_probes};
 use crate::filters::sizing::bloom_fpr;
 use crate::filters::{FilterSpec, MatrixSpec};
 use std::f64::consts::LN_2;
+use std::ops::RangeInclusive;
 
 /// Bits of 1 MB.
 const MEGABYTE: f64 = (1_u64 << 23) as f64;
@@ -24,7 +23,7 @@ const PRINTED_ELEMENTS: [(i32, f64, f64); 5] =
     [(1, 42.0, 604.0), (2, 21.0, 302.0), (3, 14.0, 201.0), (4, 10.0, 151.0), (5, 8.0, 121.0)];
 
 pub(super) fn table_2(_: &Settings) -> Found {
-    let mut found = Findings::new([
+    let mut found = Experiment::new([
         "m = n lb(e) lb(1/ε) positions an attribute. By formula: the n, no whole number, with which the matrix has exactly 2^23 cells: (m+1)^3 for the BFM, (m+1)^2 + m for the CBFM. Counted: the largest whole n whose matrix, with m rounded down and its cells added up combination by combination, fits.".into(),
         "No rule gives both printed columns: the BFM's are rounded down, the CBFM's to the nearest whole number.".into(),
     ]);
@@ -103,7 +102,7 @@ const MEASURED_DIGITS: i32 = 3;
 pub(super) fn table_3(settings: &Settings) -> Found {
     let runs = settings.scale.pick(2, 20, 20) as usize;
     let queries = settings.scale.pick(1_000, 100_000, 1_000_000);
-    let mut found = Findings::new([
+    let mut found = Experiment::new([
         "m = floor(n lb(e) lb(1/ε)), 1 MB = 2^23 bits. By formula: (m+1)^3 for the BFM (the text's m^d forgets the flag position), (m+1)^2 + m for the CBFM; formula (4) cannot be used for cuts that overlap, it would give 0.0023 MB in the first row. Counted: cells added up combination by combination.".into(),
         format!("Rates are those of a query for one attribute, k = floor(-lb ε), {runs} CBFMs of {queries} queries each."),
     ]);
@@ -140,25 +139,15 @@ pub(super) fn table_3(settings: &Settings) -> Found {
             let hits = in_parallel(settings.threads, runs, |run| {
                 let seed = settings.run_seed(1_000 * digits as usize + run);
                 let data = Uniform::new(seed, TABLE_3_ELEMENTS);
-                let filter = data.fill(&spec);
-                let mut random = Random::new(seed, 2);
-                (0..queries)
-                    .filter(|_| {
-                        let query = data.negative(&mut random, 0.0);
-                        ask(&*filter, &query, 0b001) == Some(true)
-                    })
-                    .count() as u64
+                let [hits] = hits(&*data.fill(&spec), data.negatives((seed, 2), 0.0, queries), [1]);
+                hits.unwrap_or(0)
             });
             let formula = bloom_fpr(size, probes, TABLE_3_ELEMENTS as f64);
-            found
-                .cell(format!("ε = 1e-{digits}, CBFM rate of one attribute"))
-                .printed_to(rate, 1)
-                .formula(formula)
-                .measured(rate_of(&hits, queries, Some(formula)))
-                .because(format!(
-                    "k is rounded down, so the rate is {:.1} % above ε",
-                    100.0 * (formula / rate - 1.0)
-                ));
+            let label = format!("ε = 1e-{digits}, CBFM rate of one attribute");
+            found.rate(label, formula, hits, queries).printed_to(rate, 1).because(format!(
+                "k is rounded down, so the rate is {:.1} % above ε",
+                100.0 * (formula / rate - 1.0)
+            ));
         }
     }
     Ok(found)
@@ -170,12 +159,10 @@ const ELEMENTS: f64 = 100.0;
 
 pub(super) fn fig_11(_: &Settings) -> Found {
     let size = attribute_size(RATE, ELEMENTS).floor();
-    let mut found = Findings::new([format!(
+    let mut found = Experiment::new([format!(
         "n = {ELEMENTS}, ε = {RATE}, so m = {size}. By formula (m+1)^d, and (4) for the cut; counted by adding up the combinations. The figure has no numbers; its text says two orders."
     )]);
-    let mut curves = memory_curves();
-    for attributes in 1..=4 {
-        let [bfm, cbfm] = memory(size, attributes, &mut found, &mut curves);
+    let curves = memory_curves(size, 1..=4, &mut found, |found, attributes, [bfm, cbfm]| {
         if attributes > 2 {
             found
                 .cell(format!("d = {attributes}, BFM / CBFM"))
@@ -184,26 +171,39 @@ pub(super) fn fig_11(_: &Settings) -> Found {
                 .measured(Measured::exactly(bfm / cbfm))
                 .because("\"two orders\"");
         }
-    }
-    found.charts.push(Chart {
-        name: "cbfm-fig-11".into(),
-        title: "Memory by the number of attributes, n = 100, ε = 0.1".into(),
-        caption: "One cut pair from three attributes on.".into(),
-        x: ChartAxis::new("attributes (d)", ChartScale::Linear),
-        y: ChartAxis::new("memory", ChartScale::Bytes),
-        curves: curves.into(),
     });
+    found.chart(
+        "cbfm-fig-11",
+        "Memory by the number of attributes, n = 100, ε = 0.1",
+        "One cut pair from three attributes on.",
+        MEMORY_AXES,
+        curves,
+    );
     Ok(found)
 }
 
-/// The curves of memory by the number of attributes, still without points.
-fn memory_curves() -> [Curve; 2] {
-    ["BFM", "CBFM"].map(|name| Curve::new(name, CurveKind::Measured, Vec::new()))
+const MEMORY_AXES: [(&str, ChartScale); 2] =
+    [("attributes (d)", ChartScale::Linear), ("memory", ChartScale::Bytes)];
+
+/// Adds the cells of both structures for each number of attributes, and what `add` adds to them.
+/// Returns their curves.
+fn memory_curves(
+    size: f64,
+    attributes: RangeInclusive<u32>,
+    found: &mut Experiment,
+    add: impl Fn(&mut Experiment, u32, [f64; 2]),
+) -> [Curve; 2] {
+    let mut curves = ["BFM", "CBFM"].map(|name| Curve::measured(name, []));
+    for attributes in attributes {
+        let bytes = memory(size, attributes, found, &mut curves);
+        add(found, attributes, bytes);
+    }
+    curves
 }
 
-/// The bytes of a BFM with `size` positions an attribute, and of a CBFM with the cut {1,2} from
-/// three attributes on: cells of both, points of their curves, and the bytes as counted.
-fn memory(size: f64, attributes: u32, found: &mut Findings, curves: &mut [Curve; 2]) -> [f64; 2] {
+/// Returns the bytes of a BFM with `size` positions an attribute, and of a CBFM with the cut {1,2}
+/// from three attributes on: cells of both, points of their curves, and the bytes as counted.
+fn memory(size: f64, attributes: u32, found: &mut Experiment, curves: &mut [Curve; 2]) -> [f64; 2] {
     let is_cut = attributes > 2;
     let cuts: [&[u32]; 2] = [&[], if is_cut { &[0b11] } else { &[] }];
     let cut_sizes: &[u32] = if is_cut { &[2] } else { &[] };
@@ -227,20 +227,16 @@ fn memory(size: f64, attributes: u32, found: &mut Findings, curves: &mut [Curve;
 pub(super) const SIZE: f64 = 16.0;
 
 pub(super) fn sixteen_positions(_: &Settings) -> Found {
-    let mut found = Findings::new([
+    let mut found = Experiment::new([
         "m = 16: a BFM has 17^d cells; beside it a CBFM with the cut {1,2}, from three attributes on. The text speaks of data of three attributes, yet d runs to 8. The figure has no numbers.".into(),
     ]);
-    let mut curves = memory_curves();
-    for attributes in 2..=8 {
-        memory(SIZE, attributes, &mut found, &mut curves);
-    }
-    found.charts.push(Chart {
-        name: "cbfm-memory".into(),
-        title: "Memory with 16 positions an attribute".into(),
-        caption: "17^d bits for the BFM; one cut takes a factor of 17² / 33 = 8.8.".into(),
-        x: ChartAxis::new("attributes (d)", ChartScale::Linear),
-        y: ChartAxis::new("memory", ChartScale::Bytes),
-        curves: curves.into(),
-    });
+    let curves = memory_curves(SIZE, 2..=8, &mut found, |_, _, _| {});
+    found.chart(
+        "cbfm-memory",
+        "Memory with 16 positions an attribute",
+        "17^d bits for the BFM; one cut takes a factor of 17² / 33 = 8.8.",
+        MEMORY_AXES,
+        curves,
+    );
     Ok(found)
 }

@@ -3,11 +3,9 @@
 //! CBFM, which gives one pair of attributes more of the memory.
 
 use super::parallel::in_parallel;
-use super::random::Random;
-use super::result::{Cell, Chart, ChartAxis, ChartScale, CurvePair};
-use super::statistics::rate_of;
-use super::uniform::{FULL, ONE_CUT, PAIR, Uniform, ask, matrix_rate, predicted, structures};
-use super::{Findings, Found, Settings};
+use super::result::{Cell, ChartScale, CurvePair};
+use super::uniform::{FULL, ONE_CUT, PAIR, Uniform, hits, matrix_rate, predicted, structures};
+use super::{Experiment, Found, Settings};
 use crate::filters::{FilterSpec, MatrixSpec};
 
 /// M = 2^27 bits (16 MB), k = 6, at full scale. The paper does not print n; its figures follow from 5
@@ -26,9 +24,6 @@ pub(super) fn sizes(settings: &Settings) -> (u64, u64) {
 const KNOWN: [f64; 5] = [0.0, 0.25, 0.5, 0.75, 1.0];
 const QUERIES: [(u32, &str); 2] = [(FULL, "full"), (PAIR, "{2,3}")];
 
-/// False positives, by query and α; `None` if the structure gives no answer.
-type Hits = [[Option<u64>; KNOWN.len()]; QUERIES.len()];
-
 pub(super) fn fig_7(settings: &Settings) -> Found {
     let (bits, elements) = sizes(settings);
     let runs = settings.scale.pick(3, 16, 4) as usize;
@@ -37,9 +32,15 @@ pub(super) fn fig_7(settings: &Settings) -> Found {
     // The largest job is one filter, so that no more than one a thread is in memory.
     let jobs = in_parallel(settings.threads, structures.len() * runs, |job| {
         let seed = settings.run_seed(job % runs);
-        false_positives(seed, elements, &structures[job / runs].1, negatives)
+        let data = Uniform::new(seed, elements);
+        let filter = data.fill(&structures[job / runs].1);
+        let columns: [_; KNOWN.len()] = std::array::from_fn(|column| {
+            let negatives = data.negatives((seed, column as u64), KNOWN[column], negatives);
+            hits(&*filter, negatives, QUERIES.map(|(mask, _)| mask))
+        });
+        columns
     });
-    let mut found = Findings::new([
+    let mut found = Experiment::new([
         format!(
             "M = 2^{} bits, n = {elements}, k = {PROBES}, {runs} filters of each kind with {negatives} negatives for each α. Values never repeat in the set, and the values of a negative that occur come from different elements.",
             bits.ilog2()
@@ -53,37 +54,40 @@ pub(super) fn fig_7(settings: &Settings) -> Found {
         for ((name, spec), runs) in structures.iter().zip(jobs.chunks(runs)) {
             let mut pair = CurvePair::new(*name);
             for (column, known) in KNOWN.into_iter().enumerate() {
-                let hits: Option<Vec<u64>> = runs.iter().map(|hits| hits[row][column]).collect();
+                let hits: Option<Vec<u64>> = runs.iter().map(|hits| hits[column][row]).collect();
                 let formula = predicted(spec, elements, known, mask);
                 let (Some(hits), Some(formula)) = (hits, formula) else {
                     continue;
                 };
-                let measured = rate_of(&hits, negatives, Some(formula));
                 let label = format!("{query}, {name}, α = {known}");
-                let cell = found.cell(label).formula(formula).measured(measured);
+                let cell = found.rate(label, formula, hits, negatives);
                 printed(cell, query, name, known);
-                pair.push(known, formula, measured);
+                pair.push_cell(known, cell);
             }
             curves.extend(pair.curves());
         }
-        found.charts.push(Chart {
-            name: format!("cbfm-fig-7-{}", ["full", "pair"][row]),
-            title: format!("False-positive rate, query {query}"),
-            caption: "Points measured, lines by formula. SBF answers full queries only.".into(),
-            x: ChartAxis::new("α: share of values that occur", ChartScale::Linear),
-            y: ChartAxis::new("false-positive rate", ChartScale::Log),
+        found.chart(
+            format!("cbfm-fig-7-{}", ["full", "pair"][row]),
+            format!("False-positive rate, query {query}"),
+            "Points measured, lines by formula. SBF answers full queries only.",
+            [
+                ("α: share of values that occur", ChartScale::Linear),
+                ("false-positive rate", ChartScale::Log),
+            ],
             curves,
-        });
+        );
     }
-    let published = super::uniform::structures(BITS, PROBES);
+    published_orders(&mut found);
+    Ok(found)
+}
+
+/// Adds the orders of magnitude between structures of the published size.
+fn published_orders(found: &mut Experiment) {
     for (many, few, mask, what) in [
         ("BFM", "CBFM, one cut", PAIR, "for a pair"),
         ("CMDBF", "SBF", FULL, "for all attributes, α = 1"),
     ] {
-        let rate = |name| {
-            let spec = published.iter().find(|(other, _)| *other == name);
-            spec.and_then(|(_, spec)| predicted(spec, ELEMENTS, 1.0, mask)).unwrap_or(f64::NAN)
-        };
+        let rate = |name| published_rate(name, ELEMENTS, 1.0, mask);
         let times = rate(many) / rate(few);
         found
             .cell(format!("{many} / {few}: false positives {what}, published size"))
@@ -91,39 +95,20 @@ pub(super) fn fig_7(settings: &Settings) -> Found {
             .formula(times)
             .because(format!("{:.1} orders with n = 5 million", times.log10()));
     }
-    Ok(found)
 }
 
-/// Returns how many negatives of each α a filter takes for elements, by query.
-fn false_positives(seed: u64, elements: u64, spec: &FilterSpec, negatives: u64) -> Hits {
-    let data = Uniform::new(seed, elements);
-    let filter = data.fill(spec);
-    let mut hits: Hits = [[None; KNOWN.len()]; QUERIES.len()];
-    for (column, known) in KNOWN.into_iter().enumerate() {
-        let mut random = Random::new(seed, column as u64);
-        for _ in 0..negatives {
-            let query = data.negative(&mut random, known);
-            for (row, (mask, _)) in QUERIES.into_iter().enumerate() {
-                if let Some(answer) = ask(&*filter, &query, mask) {
-                    *hits[row][column].get_or_insert(0) += u64::from(u8::from(answer));
-                }
-            }
-        }
-    }
-    hits
+/// Returns the rate of a structure of the published size by formula.
+fn published_rate(name: &str, elements: u64, known: f64, mask: u32) -> f64 {
+    let mut published = structures(BITS, PROBES).into_iter();
+    let spec = published.find(|(other, _)| *other == name);
+    spec.and_then(|(_, spec)| predicted(&spec, elements, known, mask)).unwrap_or(f64::NAN)
 }
 
 /// Adds the paper's figure to a cell: 0.21 % for two attributes with CBFM, 100 % with BFM and CBF.
 fn printed(cell: &mut Cell, query: &str, name: &str, known: f64) {
     match (query, name) {
         ("{2,3}", "CBFM, one cut") => {
-            let published = structures(BITS, PROBES).into_iter();
-            let mut published = published.filter(|(other, _)| *other == name);
-            let spec = published.next().map(|(_, spec)| spec);
-            let of = |elements| {
-                let rate = spec.as_ref().map(|spec| predicted(spec, elements, known, PAIR));
-                rate.flatten().unwrap_or(f64::NAN)
-            };
+            let of = |elements| published_rate(name, elements, known, PAIR);
             let [fewest, full, most] =
                 [ELEMENTS - ELEMENTS_DIGIT / 2, ELEMENTS, ELEMENTS + ELEMENTS_DIGIT / 2].map(of);
             // Besides, small matrices have larger rates, because of their short rows.
@@ -155,10 +140,13 @@ pub(super) fn fig_9(settings: &Settings) -> Found {
     });
     let jobs = in_parallel(settings.threads, SHARES.len() * runs, |job| {
         let seed = settings.run_seed(job % runs);
-        weighted_false_positives(seed, elements, &specs[job / runs], negatives)
+        let data = Uniform::new(seed, elements);
+        let filter = data.fill(&FilterSpec::Matrix(specs[job / runs].clone()));
+        let negatives = data.negatives((seed, 9), 1.0, negatives);
+        hits(&*filter, negatives, WEIGHTED_QUERIES.map(|(mask, _)| mask))
     });
     let rate = |spec: &MatrixSpec, mask| matrix_rate(spec, elements as f64, 1.0, mask);
-    let mut found = Findings::new([
+    let mut found = Experiment::new([
         format!(
             "M = 2^{} bits, n = {elements}, k = {PROBES}, all single values known (α = 1), {runs} filters of {negatives} negatives for each weight.",
             bits.ilog2()
@@ -169,11 +157,10 @@ pub(super) fn fig_9(settings: &Settings) -> Found {
     let mut pairs = WEIGHTED_QUERIES.map(|(_, name)| CurvePair::new(name));
     for ((share, spec), runs) in SHARES.into_iter().zip(&specs).zip(jobs.chunks(runs)) {
         for (number, (mask, name)) in WEIGHTED_QUERIES.into_iter().enumerate() {
-            let hits: Vec<u64> = runs.iter().map(|hits| hits[number]).collect();
-            let formula = rate(spec, mask);
-            let measured = rate_of(&hits, negatives, Some(formula));
-            found.cell(format!("x = {share}, query {name}")).formula(formula).measured(measured);
-            pairs[number].push(share, formula, measured);
+            let hits = runs.iter().map(|hits| hits[number].unwrap_or(0));
+            let label = format!("x = {share}, query {name}");
+            let cell = found.rate(label, rate(spec, mask), hits, negatives);
+            pairs[number].push_cell(share, cell);
         }
     }
     let best = |mask| {
@@ -189,32 +176,15 @@ pub(super) fn fig_9(settings: &Settings) -> Found {
         .printed(1.69, 0.01)
         .formula(best(FULL))
         .because("equal weights are the best for it");
-    found.charts.push(Chart {
-        name: "cbfm-fig-9".into(),
-        title: "Weighted CBFM: false-positive rates by the share of {1,3}".into(),
-        caption: "What {1,3} gains, {2,3} loses, and the full query with it.".into(),
-        x: ChartAxis::new("x: share of the memory for {1,3}", ChartScale::Linear),
-        y: ChartAxis::new("false-positive rate", ChartScale::Log),
-        curves: pairs.into_iter().flat_map(CurvePair::curves).collect(),
-    });
+    found.chart(
+        "cbfm-fig-9",
+        "Weighted CBFM: false-positive rates by the share of {1,3}",
+        "What {1,3} gains, {2,3} loses, and the full query with it.",
+        [
+            ("x: share of the memory for {1,3}", ChartScale::Linear),
+            ("false-positive rate", ChartScale::Log),
+        ],
+        pairs.into_iter().flat_map(CurvePair::curves).collect::<Vec<_>>(),
+    );
     Ok(found)
-}
-
-fn weighted_false_positives(
-    seed: u64,
-    elements: u64,
-    spec: &MatrixSpec,
-    negatives: u64,
-) -> [u64; WEIGHTED_QUERIES.len()] {
-    let data = Uniform::new(seed, elements);
-    let filter = data.fill(&FilterSpec::Matrix(spec.clone()));
-    let mut random = Random::new(seed, 9);
-    let mut hits = [0; WEIGHTED_QUERIES.len()];
-    for _ in 0..negatives {
-        let query = data.negative(&mut random, 1.0);
-        for (hits, (mask, _)) in hits.iter_mut().zip(WEIGHTED_QUERIES) {
-            *hits += u64::from(u8::from(ask(&*filter, &query, mask) == Some(true)));
-        }
-    }
-    hits
 }

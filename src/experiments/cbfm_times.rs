@@ -5,11 +5,11 @@ use super::cbfm_memory::SIZE;
 use super::cbfm_rates::{PROBES, sizes};
 use super::random::Random;
 use super::ratios::{HOW, Operation, Times, each, time_each};
-use super::result::{Chart, ChartAxis, ChartScale, Curve, CurveKind, Measured};
+use super::result::{ChartScale, Curve, Measured};
 use super::uniform::{
     Digests, FULL, ONE_CUT, PAIR, TWO_CUTS, Uniform, ask, structures, structures_of,
 };
-use super::{Findings, Found, Settings};
+use super::{Experiment, Found, Settings};
 use crate::filters::matrix_sizing::maximal_legal_subsets;
 use crate::filters::{ElementDigests, MembershipFilter};
 use crate::hashing::{Digest, Digester};
@@ -24,10 +24,9 @@ pub(super) fn fig_10(settings: &Settings) -> Found {
     let rounds = settings.scale.pick(3, 101, 101) as usize;
     let data = Uniform::new(settings.seed, elements);
     let mut random = Random::new(settings.seed, 10);
-    let present: Vec<Digests> =
-        (0..queries).map(|_| data.element(random.below(elements))).collect();
+    let present = data.present(&mut random, queries);
     let absent: Vec<Digests> = (0..queries).map(|_| data.negative(&mut random, 1.0)).collect();
-    let mut found = Findings::new([
+    let mut found = Experiment::new([
         format!(
             "M = 2^{} bits, n = {elements}, k = {PROBES} for every structure: memory and k are both equal. One thread, {rounds} rounds of {queries} queries whose digests are computed before. The values of queries that are not contained all occur (α = 1).",
             bits.ilog2()
@@ -47,11 +46,10 @@ pub(super) fn fig_10(settings: &Settings) -> Found {
         let answering = answering.filter(|(_, filter)| ask(&**filter, &queries[0], mask).is_some());
         let answering: Vec<_> = answering.collect();
         let operations = answering.iter();
-        let operations =
-            operations.map(|(_, filter)| each(queries, move |query| ask(&**filter, query, mask)));
-        let mut operations: Vec<Operation<'_>> = operations.collect();
-        let times = Times::measure(rounds, &mut operations);
-        drop(operations);
+        let times = Times::measure(
+            rounds,
+            operations.map(|(_, filter)| each(queries, move |query| ask(&**filter, query, mask))),
+        );
         for (place, (name, _)) in answering.iter().enumerate() {
             found.cell(format!("{name}: {what}")).time(times.time(place));
         }
@@ -81,7 +79,7 @@ pub(super) fn query_n(settings: &Settings) -> Found {
     let numbers = [most / 64, most / 16, most / 4, most];
     let queries = settings.scale.pick(200, 20_000, 20_000);
     let rounds = settings.scale.pick(3, 151, 151) as usize;
-    let mut found = Findings::new([
+    let mut found = Experiment::new([
         format!(
             "M = 2^{} bits and k = {PROBES} for every structure and every n; full queries for elements that are contained, so that every place is looked at. {queries} queries a round, {rounds} rounds, one thread. A ratio within {NO_GROWTH} of 1 is called no growth.",
             bits.ilog2()
@@ -96,16 +94,15 @@ pub(super) fn query_n(settings: &Settings) -> Found {
                 let mut random = Random::new(settings.seed, elements);
                 // The number of queries is the same for every n, so that the queries themselves
                 // take the same room.
-                let present: Vec<Digests> =
-                    (0..queries).map(|_| data.element(random.below(elements))).collect();
-                (data.fill(&spec), present)
+                (data.fill(&spec), data.present(&mut random, queries))
             })
             .collect();
-        let operations = filled.iter();
-        let operations = operations
-            .map(|(filter, present)| each(present, move |query| ask(&**filter, query, FULL)));
-        let mut operations: Vec<Operation<'_>> = operations.collect();
-        let times = Times::measure(rounds, &mut operations);
+        let times = Times::measure(
+            rounds,
+            filled
+                .iter()
+                .map(|(filter, present)| each(present, move |query| ask(&**filter, query, FULL))),
+        );
         for (place, elements) in numbers.iter().enumerate().skip(1) {
             found
                 .cell(format!("{name}: n = {elements} / n = {}", numbers[0]))
@@ -130,7 +127,7 @@ pub(super) fn fig_12(settings: &Settings) -> Found {
     let most = settings.scale.pick(3, 7, MOST_ATTRIBUTES) as usize;
     let queries = settings.scale.pick(200, 20_000, 20_000) as usize;
     let rounds = settings.scale.pick(3, 41, 41) as usize;
-    let mut found = Findings::new([
+    let mut found = Experiment::new([
         format!(
             "d = 2 to {most} attributes, 16 positions each, k = {PROBES}, n = {FEW_ELEMENTS}; the others have the memory of the BFM, 17^d bits. Full queries for elements that are contained, {queries} a round, {rounds} rounds, one thread; digests are computed before. The paper's d runs to 8, where a BFM has 832 MB and all structures together 4.5 GB: --full-scale measures that too. The figure has no numbers."
         ),
@@ -164,7 +161,7 @@ pub(super) fn fig_12(settings: &Settings) -> Found {
             })
         })
     });
-    let times = Times::measure(rounds, &mut operations.collect::<Vec<_>>());
+    let times = Times::measure(rounds, operations);
     add_looks(&mut found);
     let labels: Vec<_> = filters.iter().map(|&(name, attributes, _)| (name, attributes)).collect();
     add_times_by_attributes(&mut found, &labels, &times);
@@ -172,7 +169,7 @@ pub(super) fn fig_12(settings: &Settings) -> Found {
 }
 
 /// Adds the places that a query looks at, which need no memory to be counted.
-fn add_looks(found: &mut Findings) {
+fn add_looks(found: &mut Experiment) {
     for attributes in 2..=MOST_ATTRIBUTES {
         let full = (1 << attributes) - 1;
         let of_cuts = |cuts: &[u32]| maximal_legal_subsets(full, cuts).len() as u64;
@@ -209,7 +206,7 @@ const TRIPLES_OF_FIVE: &[u32] = &[
 ];
 
 pub(super) fn sub_queries(_: &Settings) -> Found {
-    let mut found = Findings::new([
+    let mut found = Experiment::new([
         "A query is answered by its maximal combinations without a cut. The paper says that there are at most d. For disjoint cuts there are as many as the product of their sizes, which is larger.".into(),
     ]);
     for (attributes, cuts, reason) in SUB_QUERIES {
@@ -235,7 +232,11 @@ fn few_elements(digester: Digester, attributes: usize) -> Vec<Element> {
 
 /// Adds the cells and the chart of times, which are in the order of `labels`: a structure, and its
 /// number of attributes.
-fn add_times_by_attributes(found: &mut Findings, labels: &[(&'static str, usize)], times: &Times) {
+fn add_times_by_attributes(
+    found: &mut Experiment,
+    labels: &[(&'static str, usize)],
+    times: &Times,
+) {
     let mut curves: Vec<Curve> = Vec::new();
     for (operation, &(name, attributes)) in labels.iter().enumerate() {
         let time = times.time(operation);
@@ -247,18 +248,13 @@ fn add_times_by_attributes(found: &mut Findings, labels: &[(&'static str, usize)
                 .cell(format!("d = {attributes} / d = {}, {name}", labels[base].1))
                 .ratio(times.ratio(operation, base));
         }
-        let point = (attributes as f64, time.mean, time.std_error);
-        match curves.iter_mut().find(|curve| curve.name == name) {
-            Some(curve) => curve.points.push(point),
-            None => curves.push(Curve::new(name, CurveKind::Measured, vec![point])),
-        }
+        Curve::add_measured(&mut curves, name, attributes as f64, time);
     }
-    found.charts.push(Chart {
-        name: "cbfm-fig-12".into(),
-        title: "Time of a query by the number of attributes".into(),
-        caption: "Full queries for contained elements, median of the rounds.".into(),
-        x: ChartAxis::new("attributes (d)", ChartScale::Linear),
-        y: ChartAxis::new("ns a query", ChartScale::Linear),
+    found.chart(
+        "cbfm-fig-12",
+        "Time of a query by the number of attributes",
+        "Full queries for contained elements, median of the rounds.",
+        [("attributes (d)", ChartScale::Linear), ("ns a query", ChartScale::Linear)],
         curves,
-    });
+    );
 }

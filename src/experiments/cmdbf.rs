@@ -9,8 +9,8 @@
 use super::parallel::in_parallel;
 use super::random::Random;
 use super::result::Measured;
-use super::statistics::{deviation, fill_variance, mean_of, rate_of};
-use super::{Findings, Found, Settings};
+use super::statistics::{deviation, fill_variance, mean_of};
+use super::{Experiment, Found, Settings};
 use crate::bits::BitArray;
 use crate::filters::sizing::{best_probes, bloom_fpr};
 use crate::filters::{
@@ -23,33 +23,20 @@ const ELEMENTS: u64 = 10_000;
 const BITS_LOG2: u32 = 15;
 const BITS: f64 = (1_u64 << BITS_LOG2) as f64;
 
-/// L, k, and the printed theory, mean and standard deviation of an MDBF, followed by those of the
-/// CMDBF.
-const PRINTED: [(usize, u32, [f64; 3]); 24] = [
-    (2, 4, [0.061_01, 0.060_47, 0.002_06]),
-    (2, 4, [0.015_07, 0.015_045, 0.001_271]),
-    (2, 6, [0.122_98, 0.123_696, 0.003_66]),
-    (2, 6, [0.043_127, 0.043_058, 0.002_285]),
-    (2, 8, [0.232_938, 0.233_057, 0.005_379]),
-    (2, 8, [0.112_42, 0.112_99, 0.004_003]),
-    (3, 4, [0.015_07, 0.014_877, 0.001_255]),
-    (3, 4, [0.003_722, 0.003_548, 0.000_612]),
-    (3, 6, [0.043_127, 0.043_335, 0.001_952]),
-    (3, 6, [0.015_124, 0.015_288, 0.001_365]),
-    (3, 8, [0.112_42, 0.111_411, 0.004_17]),
-    (3, 8, [0.054_26, 0.053_532, 0.002_625]),
-    (4, 4, [0.003_722, 0.003_827, 0.000_333]),
-    (4, 4, [0.000_919, 0.000_949, 0.000_333]),
-    (4, 6, [0.015_124, 0.015_294, 0.001_203]),
-    (4, 6, [0.005_304, 0.005_34, 0.000_805]),
-    (4, 8, [0.054_26, 0.054_527, 0.002_906]),
-    (4, 8, [0.026_188, 0.026_166, 0.001_85]),
-    (5, 4, [0.000_919, 0.000_923, 0.000_297]),
-    (5, 4, [0.000_227, 0.000_242, 0.000_169]),
-    (5, 6, [0.005_304, 0.005_339, 0.000_746]),
-    (5, 6, [0.001_86, 0.001_851, 0.000_425]),
-    (5, 8, [0.026_188, 0.026_221, 0.001_858]),
-    (5, 8, [0.012_639, 0.012_64, 0.001_256]),
+/// L, k, and the printed theory, mean and standard deviation of an MDBF and of a CMDBF.
+const PRINTED: [(usize, u32, [[f64; 3]; 2]); 12] = [
+    (2, 4, [[0.061_01, 0.060_47, 0.002_06], [0.015_07, 0.015_045, 0.001_271]]),
+    (2, 6, [[0.122_98, 0.123_696, 0.003_66], [0.043_127, 0.043_058, 0.002_285]]),
+    (2, 8, [[0.232_938, 0.233_057, 0.005_379], [0.112_42, 0.112_99, 0.004_003]]),
+    (3, 4, [[0.015_07, 0.014_877, 0.001_255], [0.003_722, 0.003_548, 0.000_612]]),
+    (3, 6, [[0.043_127, 0.043_335, 0.001_952], [0.015_124, 0.015_288, 0.001_365]]),
+    (3, 8, [[0.112_42, 0.111_411, 0.004_17], [0.054_26, 0.053_532, 0.002_625]]),
+    (4, 4, [[0.003_722, 0.003_827, 0.000_333], [0.000_919, 0.000_949, 0.000_333]]),
+    (4, 6, [[0.015_124, 0.015_294, 0.001_203], [0.005_304, 0.005_34, 0.000_805]]),
+    (4, 8, [[0.054_26, 0.054_527, 0.002_906], [0.026_188, 0.026_166, 0.001_85]]),
+    (5, 4, [[0.000_919, 0.000_923, 0.000_297], [0.000_227, 0.000_242, 0.000_169]]),
+    (5, 6, [[0.005_304, 0.005_339, 0.000_746], [0.001_86, 0.001_851, 0.000_425]]),
+    (5, 8, [[0.026_188, 0.026_221, 0.001_858], [0.012_639, 0.012_64, 0.001_256]]),
 ];
 
 /// The filters of an element: an MDBF and a CMDBF.
@@ -64,42 +51,43 @@ const PRINTED_RUNS: f64 = 100.0;
 pub(super) fn table_1(settings: &Settings) -> Found {
     let runs = settings.scale.pick(4, 100, 100) as usize;
     let negatives = settings.scale.pick(500, 10_000, 10_000);
-    let jobs = in_parallel(settings.threads, PRINTED.len() / 2 * runs, |job| {
-        let (attributes, probes, _) = PRINTED[job / runs * 2];
+    let jobs = in_parallel(settings.threads, PRINTED.len() * runs, |job| {
+        let (attributes, probes, _) = PRINTED[job / runs];
         let seed = settings.run_seed(job);
         false_positives(seed, attributes, probes, negatives, |random, _, _| random.next() as u32)
     });
-    let mut found = Findings::new([
+    let mut found = Experiment::new([
         format!(
             "{ELEMENTS} elements, {BITS_LOG2} address bits (m = 32,768), {runs} runs of {negatives} negatives for each of the 12 rows. Negatives are fresh random values, none of which occurs in the set: only for such do formulas (3) and (7) hold (see cmdbf-negatives)."
         ),
         "The paper says 1,000 negatives a run; its standard deviations are those of 10,000, and its means have more digits than 100 x 1,000 trials can make.".into(),
         "The standard deviation by formula is that of a binomial of 10,000 and of the fill together.".into(),
     ]);
-    for (rows, runs) in PRINTED.chunks(2).zip(jobs.chunks(runs)) {
-        for (which, row) in rows.iter().enumerate() {
-            let hits: Vec<u64> = runs.iter().map(|hits| hits[which]).collect();
-            table_1_row(&mut found, which, row, &hits, negatives as f64);
+    let negatives = negatives as f64;
+    for ((attributes, probes, printed), runs) in PRINTED.into_iter().zip(jobs.chunks(runs)) {
+        for (which, printed) in printed.into_iter().enumerate() {
+            let rates: Vec<f64> = runs.iter().map(|hits| hits[which] as f64 / negatives).collect();
+            let row = (attributes, probes, printed);
+            table_1_row(&mut found, which, row, &rates, negatives);
         }
     }
     Ok(found)
 }
 
-/// Adds the cells of an MDBF (0) or a CMDBF (1), from the false positives of each run.
+/// Adds the cells of an MDBF (0) or a CMDBF (1), from the false-positive rate of each run.
 fn table_1_row(
-    found: &mut Findings,
+    found: &mut Experiment,
     which: usize,
-    &(attributes, probes, [theory, mean, sd]): &(usize, u32, [f64; 3]),
-    hits: &[u64],
+    (attributes, probes, [theory, mean, sd]): (usize, u32, [f64; 3]),
+    rates: &[f64],
     negatives: f64,
 ) {
     let stages = (attributes + which) as i32;
     let rate = stage_rate(probes).powi(stages);
-    let rates: Vec<f64> = hits.iter().map(|&hits| hits as f64 / negatives).collect();
     let label = |what: &str| format!("L={attributes} k={probes} {} {what}", NAMES[which]);
     found.cell(label("theory")).printed(theory, LAST_DIGIT).formula(rate);
     let expected = expected_deviation(rate, stages, probes, negatives);
-    let mut measured = mean_of(&rates);
+    let mut measured = mean_of(rates);
     // A few runs may be equal by chance.
     measured.std_error = measured.std_error.max(expected / (rates.len() as f64).sqrt());
     found
@@ -110,7 +98,7 @@ fn table_1_row(
         .measured(measured);
     let error = |runs, negatives| error_of_deviation(expected, rate, runs, negatives);
     let measured =
-        Measured { mean: deviation(&rates), std_error: error(rates.len() as f64, negatives) };
+        Measured { mean: deviation(rates), std_error: error(rates.len() as f64, negatives) };
     let cell = found
         .cell(label("sd"))
         .printed(sd, 0.0)
@@ -122,7 +110,7 @@ fn table_1_row(
     }
 }
 
-/// Negatives that an MDBF and a CMDBF of the same elements take for positives.
+/// Returns the negatives that an MDBF and a CMDBF of the same elements take for positives.
 ///
 /// `negative` gives the value of an attribute of a negative, from the random numbers, the number of
 /// the attribute and the elements (their values, element after element).
@@ -160,7 +148,7 @@ fn false_positives(
     found
 }
 
-/// The rate of one attribute filter.
+/// Returns the rate of one attribute filter.
 fn stage_rate(probes: u32) -> f64 {
     bloom_fpr(BITS, probes, ELEMENTS as f64)
 }
@@ -173,8 +161,8 @@ fn raw(values: impl Iterator<Item = u32>, digests: &mut [Digest]) -> ElementDige
     ElementDigests { whole: Digest::from_value(0), attributes: digests }
 }
 
-/// Standard deviation of a run's share: that of a binomial, and that of the fill of each stage,
-/// whose k-th power counts.
+/// Returns the standard deviation of a run's share: that of a binomial, and that of the fill of
+/// each stage, whose k-th power counts.
 fn expected_deviation(rate: f64, stages: i32, probes: u32, negatives: f64) -> f64 {
     let k = f64::from(probes);
     let fill = fill_variance(BITS, k * ELEMENTS as f64 / BITS);
@@ -210,7 +198,7 @@ pub(super) fn negatives(settings: &Settings) -> Found {
         })
     });
     let stage = stage_rate(PROBES);
-    let mut found = Findings::new([
+    let mut found = Experiment::new([
         "Formulas (3) and (7) are the best case. If the values of a negative occur, each in another element, an MDBF says yes with certainty and a CMDBF with f, however many attributes there are. Drawn at random, one in 10,000 does occur together by chance; the measurement ignores that.".into(),
     ]);
     for (kind, runs) in jobs.chunks(runs).enumerate() {
@@ -224,16 +212,13 @@ pub(super) fn negatives(settings: &Settings) -> Found {
         for (which, name, rate) in
             [(0, "MDBF", attribute_stage), (1, "CMDBF", attribute_stage * stage)]
         {
-            let hits: Vec<u64> = runs.iter().map(|hits| hits[which]).collect();
             let published = stage.powi((attributes + which) as i32);
-            found
-                .cell(format!("L={attributes} k={PROBES} {name}, {what}"))
-                .formula(rate)
-                .measured(rate_of(&hits, negatives, Some(rate)))
-                .because(format!(
-                    "with fresh values it is {published:.6}, {:.0} times less",
-                    rate / published
-                ));
+            let label = format!("L={attributes} k={PROBES} {name}, {what}");
+            let hits = runs.iter().map(|hits| hits[which]);
+            found.rate(label, rate, hits, negatives).because(format!(
+                "with fresh values it is {published:.6}, {:.0} times less",
+                rate / published
+            ));
         }
     }
     Ok(found)
@@ -249,7 +234,7 @@ const COMBINATIONS: [(&str, Combination); 3] = [
 pub(super) fn combinations(settings: &Settings) -> Found {
     let runs = settings.scale.pick(2, 20, 100) as usize;
     let negatives = settings.scale.pick(500, 10_000, 10_000);
-    let mut found = Findings::new([
+    let mut found = Experiment::new([
         "L = 2, k = 4. The paper combines addresses by XOR, and its examples have the same functions for both attributes. Then every (x, x) has address 0, and (a, b) and (b, a) are one element: the combined filter says yes with certainty, and the CMDBF is no better than the MDBF.".into(),
     ]);
     let stage = stage_rate(PROBES);
@@ -262,18 +247,19 @@ pub(super) fn combinations(settings: &Settings) -> Found {
         for (which, (name, combination)) in COMBINATIONS.into_iter().enumerate() {
             let is_blind = combination == Combination::XorSame;
             let rate = stage.powi(if is_blind { 2 } else { 3 });
-            let hits: Vec<u64> = jobs.iter().map(|hits| hits[which]).collect();
-            found
-                .cell(format!("{what}: {name}"))
-                .formula(rate)
-                .measured(rate_of(&hits, negatives, Some(rate)))
-                .because(if is_blind { "as many as an MDBF" } else { "as formula (7) says" });
+            let hits = jobs.iter().map(|hits| hits[which]);
+            found.rate(format!("{what}: {name}"), rate, hits, negatives).because(if is_blind {
+                "as many as an MDBF"
+            } else {
+                "as formula (7) says"
+            });
         }
     }
     Ok(found)
 }
 
-/// False positives of a CMDBF with each combination, of pairs of equal values or of reversed ones.
+/// Returns the false positives of a CMDBF with each combination, of pairs of equal values or of
+/// reversed ones.
 fn combined(seed: u64, equal: bool, negatives: u64) -> [u64; COMBINATIONS.len()] {
     let mut random = Random::new(seed, 3);
     let mut filters = COMBINATIONS
@@ -316,7 +302,7 @@ const PRINTED_BITS: [(usize, f64, f64); 4] = [
 const SAVING: f64 = 87.7;
 
 pub(super) fn space(_: &Settings) -> Found {
-    let mut found = Findings::new([
+    let mut found = Experiment::new([
         "Formula: L m and (L + 1) m bits, m = 32,768, for n = 10,000; the same for every k. Measured: the bits of the filters of this program.".into(),
         "The saving is against a list of the elements, L values of 32 bits each: 1 - (L + 1) m / (32 L n). It grows with L, and the printed 87.7 % is that of L = 5, the most attributes of the table; a list answers without false positives, which the CMDBF of L = 5 and k = 4 has at a rate of 0.00023.".into(),
     ]);
@@ -388,7 +374,7 @@ fn contains(filter: &BitArray, addresses: [u64; 2]) -> bool {
     addresses.into_iter().all(|address| filter.get(address))
 }
 
-/// The set bits as a number: bit i for place i.
+/// Returns the set bits as a number: bit i for place i.
 fn pattern(filter: &BitArray) -> f64 {
     (0..filter.len()).filter(|&place| filter.get(place)).map(|place| (1_u64 << place) as f64).sum()
 }
@@ -398,7 +384,7 @@ fn number(answer: bool) -> f64 {
 }
 
 pub(super) fn examples(_: &Settings) -> Found {
-    let mut found = Findings::new([
+    let mut found = Experiment::new([
         "h1 = x mod m and h2 = (2x + 3) mod m, the same for both attributes. Sets of bits are written as numbers, bit i for place i; answers as 1 (yes) and 0 (no). With the same functions for both attributes, (x, x) has address 0 and (a, b) and (b, a) are one element; the filters here use functions of their own for each attribute.".into(),
     ]);
     let mut push = |label: &str, printed: f64, ours: f64, reason: &str| {

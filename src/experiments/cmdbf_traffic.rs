@@ -1,10 +1,10 @@
 //! CMDBF paper, Fig. 9: distinct host pairs in each second, exact, by MDBF and by CMDBF.
 
 use super::busy::{Busy, Hosts, busy};
-use super::captures::ExperimentCapture;
-use super::result::{Chart, ChartAxis, ChartScale, Curve, CurveKind};
+use super::captures::{ExperimentCapture, count_capture};
+use super::result::{ChartScale, Curve, CurveKind};
 use super::statistics::mean_of;
-use super::{Findings, Found, Settings};
+use super::{Experiment, Found, Settings};
 use crate::elements::ElementKind;
 use crate::filters::sizing::best_probes;
 use crate::filters::{CmdbfSpec, Combination, FilterKind, FilterSpec, MdbfSpec};
@@ -54,7 +54,14 @@ pub(super) fn fig_9(settings: &Settings) -> Found {
     Ok(found)
 }
 
-/// The structures at a k, and their slices.
+/// The structures that are compared; the combined filters differ in their hash functions.
+const STRUCTURES: [(&str, Option<Combination>); 3] = [
+    ("MDBF", None),
+    ("CMDBF, the same functions for both hosts", Some(Combination::XorSame)),
+    ("CMDBF, functions of their own", Some(Combination::XorIndependent)),
+];
+
+/// Returns structures with this k, and their slices.
 fn runs(
     capture: &ExperimentCapture,
     probes: u32,
@@ -70,12 +77,14 @@ fn runs(
                 FilterSpec::Cmdbf(CmdbfSpec { attributes: 2, bits: BITS, probes, combination }),
             ),
         };
-        (name, capture.slices(ElementKind::HOST_PAIR, SECOND, (kind, spec)))
+        let (path, filter) = (&capture.path, Some((kind, spec)));
+        let pairs = ElementKind::HOST_PAIR;
+        (name, count_capture(path, pairs, Some(SECOND), filter, Vec::new()).1)
     };
     names.iter().map(slices).collect()
 }
 
-/// The errors of the raw counts, in per cent, second by second.
+/// Returns the errors of the raw counts, in per cent, second by second.
 fn errors(slices: &[SliceResult]) -> Vec<f64> {
     let errors = slices.iter().filter_map(|slice| match (slice.first, slice.exact) {
         (Some(first), Some(exact)) if exact > 0 => {
@@ -87,38 +96,22 @@ fn errors(slices: &[SliceResult]) -> Vec<f64> {
 }
 
 /// Cells and figure of a capture; by how many points CMDBF is nearer with the paper's k.
-fn one_capture(busy: &Busy, found: &mut Findings) -> Option<f64> {
+fn one_capture(busy: &Busy, found: &mut Experiment) -> Option<f64> {
     let Busy { capture, most, .. } = busy;
-    let published = runs(
-        capture,
-        PROBES,
-        &[
-            ("MDBF", None),
-            ("CMDBF, the same functions for both hosts", Some(Combination::XorSame)),
-            ("CMDBF, functions of their own", Some(Combination::XorIndependent)),
-        ],
-    );
+    let published = runs(capture, PROBES, &STRUCTURES);
+    let nearer = add_errors(found, busy, PROBES, &published);
     let best_k = best_probes(BITS as f64, *most as f64, MOST_PROBES);
-    let mut of_k = vec![(PROBES, published)];
     if best_k != PROBES {
-        let names =
-            [("MDBF", None), ("CMDBF, functions of their own", Some(Combination::XorIndependent))];
-        of_k.push((best_k, runs(capture, best_k, &names)));
+        let [mdbf, _, cmdbf] = STRUCTURES;
+        add_errors(found, busy, best_k, &runs(capture, best_k, &[mdbf, cmdbf]));
     }
-    let mut nearer = None;
-    for (probes, runs) in &of_k {
-        let points = add_errors(found, busy, *probes, runs);
-        if *probes == PROBES {
-            nearer = points;
-        }
-    }
-    add_chart(found, &capture.name, &of_k[0].1);
+    add_chart(found, &capture.name, &published);
     nearer
 }
 
 /// Adds the errors of the structures with this k; returns by how many points CMDBF is nearer.
 fn add_errors(
-    found: &mut Findings,
+    found: &mut Experiment,
     busy: &Busy,
     probes: u32,
     runs: &[(&'static str, Vec<SliceResult>)],
@@ -151,7 +144,7 @@ fn add_errors(
 }
 
 /// Adds the chart of a capture if it has several seconds, and few are drawn yet.
-fn add_chart(found: &mut Findings, name: &str, runs: &[(&'static str, Vec<SliceResult>)]) {
+fn add_chart(found: &mut Experiment, name: &str, runs: &[(&'static str, Vec<SliceResult>)]) {
     let drawn = found.charts.len();
     if drawn >= DRAWN || runs[0].1.len() < 2 {
         return;
@@ -160,14 +153,13 @@ fn add_chart(found: &mut Findings, name: &str, runs: &[(&'static str, Vec<SliceR
     for (structure, slices) in runs {
         curves.push(curve(structure, CurveKind::Measured, slices, |slice| slice.first));
     }
-    found.charts.push(Chart {
-        name: format!("cmdbf-fig-9-{}", drawn + 1),
-        title: format!("Host pairs a second: {name}"),
-        caption: format!("Exact, and raw counts of MDBF (8 KiB) and CMDBF (12 KiB), k = {PROBES}."),
-        x: ChartAxis::new("second", ChartScale::Linear),
-        y: ChartAxis::new("distinct host pairs", ChartScale::Linear),
+    found.chart(
+        format!("cmdbf-fig-9-{}", drawn + 1),
+        format!("Host pairs a second: {name}"),
+        format!("Exact, and raw counts of MDBF (8 KiB) and CMDBF (12 KiB), k = {PROBES}."),
+        [("second", ChartScale::Linear), ("distinct host pairs", ChartScale::Linear)],
         curves,
-    });
+    );
 }
 
 fn curve(

@@ -4,10 +4,10 @@
 use super::dictionary::{WordSet, times};
 use super::parallel::in_parallel;
 use super::ratios::HOW;
-use super::result::{Chart, ChartAxis, ChartScale, Curve, CurveKind, CurvePair, Measured};
+use super::result::{ChartScale, Curve, CurvePair, Measured};
 use super::statistics::{exact_bloom_fpr, rate_of};
 use super::words::words;
-use super::{Findings, Found, Settings};
+use super::{Experiment, Found, Settings};
 use crate::filters::sizing::{best_probes, bloom_bits, bloom_fpr, bloom_fpr_while_filling};
 use crate::filters::{BloomFilter, ElementDigests, MembershipFilter, Sighting};
 use crate::hashing::Digester;
@@ -34,10 +34,9 @@ struct Row {
     words: usize,
     bits: u64,
     probes: u32,
-    while_filling: Measured,
-    while_filling_formula: f64,
-    when_full: Measured,
-    when_full_formula: f64,
+    /// False-positive rates by formula and as measured.
+    while_filling: (f64, Measured),
+    when_full: (f64, Measured),
     filter_bytes: u64,
     set_bytes: usize,
 }
@@ -77,28 +76,26 @@ fn measure(settings: &Settings, words: &[Vec<u8>]) -> Row {
     });
     let set: WordSet<'_> = words.iter().map(Vec::as_slice).collect();
     let text: usize = words.iter().map(Vec::len).sum();
-    let while_filling_formula = while_filling(bits, probes, n);
-    let when_full_formula = if n <= EXACT {
+    let while_filling = while_filling(bits, probes, n);
+    let when_full = if n <= EXACT {
         exact_bloom_fpr(bits as f64, probes, f64::from(probes) * n as f64)
     } else {
         bloom_fpr(bits as f64, probes, n as f64)
     };
-    let of = |pick: fn(&(u64, u64, u64)) -> u64| -> Vec<u64> { hits.iter().map(pick).collect() };
+    let (lost, wrong) = (hits.iter().map(|hits| hits.0), hits.iter().map(|hits| hits.1));
     Row {
         words: n,
         bits,
         probes,
-        while_filling: rate_of(&of(|hits| hits.0), n as u64, Some(while_filling_formula)),
-        while_filling_formula,
-        when_full: rate_of(&of(|hits| hits.1), strangers, Some(when_full_formula)),
-        when_full_formula,
+        while_filling: (while_filling, rate_of(lost, n as u64, Some(while_filling))),
+        when_full: (when_full, rate_of(wrong, strangers, Some(when_full))),
         filter_bytes: hits[0].2,
         set_bytes: set.allocation_size() + text,
     }
 }
 
-/// Mean rate at which the first, second, … n-th word is a false positive: for few words the exact
-/// sum, since 1/n of the last rate is much of it and the fill varies; else the integral.
+/// Returns the mean rate at which the first, second, … n-th word is a false positive: for few words
+/// the exact sum, since 1/n of the last rate is much of it and the fill varies; else the integral.
 fn while_filling(bits: u64, probes: u32, n: usize) -> f64 {
     if n > EXACT {
         return bloom_fpr_while_filling(bits as f64, probes, n as f64);
@@ -110,7 +107,7 @@ fn while_filling(bits: u64, probes: u32, n: usize) -> f64 {
 
 pub(super) fn table_1(settings: &Settings) -> Found {
     let (words, from) = words(settings)?;
-    let mut found = Findings::new([
+    let mut found = Experiment::new([
         from,
         "A Bloom filter for 1 %: m = ceil(n lb(e) lb(100)), k = 7. The report's \"error rate\" asks for each word just before it is inserted, so it averages the rate over the fill from 0 to n: (1/U) ∫ (1 - e^-u)^7 du = 0.00166 up to U = kn/m, and not the 0.01 that the full filter has.".into(),
         format!("For up to {EXACT} words the formula is the exact sum over the n insertions, with the variance of the fill; beyond, the integral."),
@@ -138,20 +135,17 @@ pub(super) fn table_1(settings: &Settings) -> Found {
     Ok(found)
 }
 
-fn push_row(row: &Row, printed: Option<&(usize, f64, f64, f64)>, found: &mut Findings) {
+fn push_row(row: &Row, printed: Option<&(usize, f64, f64, f64)>, found: &mut Experiment) {
     let n = row.words;
-    let cell = found
-        .cell(format!("{n} words: rate while filling"))
-        .formula(row.while_filling_formula)
-        .measured(row.while_filling);
+    let (formula, measured) = row.while_filling;
+    let cell = found.cell(format!("{n} words: rate while filling"));
+    cell.formula(formula).measured(measured);
     if let Some(&(_, rate, ..)) = printed {
         // One run over n words, printed with four decimals.
-        cell.printed(rate, 1e-4).simulated((row.while_filling_formula / n as f64).sqrt());
+        cell.printed(rate, 1e-4).simulated((formula / n as f64).sqrt());
     }
-    found
-        .cell(format!("{n} words: rate when full"))
-        .formula(row.when_full_formula)
-        .measured(row.when_full);
+    let (formula, measured) = row.when_full;
+    found.cell(format!("{n} words: rate when full")).formula(formula).measured(measured);
     let cell = found
         .cell(format!("{n} words: filter"))
         .unit("MB")
@@ -193,63 +187,41 @@ pub(super) fn tenths(words: &[Vec<u8>]) -> impl Iterator<Item = &[Vec<u8>]> {
 
 pub(super) fn by_words(settings: &Settings) -> Found {
     let (words, from) = words(settings)?;
-    let mut found = Findings::new([
+    let mut found = Experiment::new([
         from,
         "No figure of the report: the quantities of Table 1 by the number of words, the rate while the filter is filled and when it is full, and the memory of filter and set. The set's table doubles when it is full, which makes steps and no exponential growth; the filter grows in proportion.".into(),
     ]);
     let rows: Vec<Row> = tenths(&words).map(|words| measure(settings, words)).collect();
+    let mut pairs = ["while filling", "when full"].map(CurvePair::new);
     for row in &rows {
-        for (what, formula, measured) in [
-            ("while filling", row.while_filling_formula, row.while_filling),
-            ("when full", row.when_full_formula, row.when_full),
-        ] {
-            found
-                .cell(format!("{} words: rate {what}", row.words))
-                .formula(formula)
-                .measured(measured);
+        for (pair, (what, (formula, measured))) in pairs
+            .iter_mut()
+            .zip([("while filling", row.while_filling), ("when full", row.when_full)])
+        {
+            let cell = found.cell(format!("{} words: rate {what}", row.words));
+            pair.push_cell(row.words as f64, cell.formula(formula).measured(measured));
         }
     }
-    found.charts = charts_by_words(&rows);
-    Ok(found)
-}
-
-fn charts_by_words(rows: &[Row]) -> Vec<Chart> {
-    let pair = |name: &str, of: fn(&Row) -> (f64, Measured)| {
-        let mut pair = CurvePair::new(name);
-        for row in rows {
-            let (formula, measured) = of(row);
-            pair.push(row.words as f64, formula, measured);
-        }
-        pair.curves()
-    };
+    found.chart(
+        "course-rate-by-words",
+        "Error rate of the dictionary",
+        "While the words are inserted, as the report measures it, and when all are in.",
+        [("words", ChartScale::Linear), ("false-positive rate", ChartScale::Log)],
+        pairs.into_iter().flat_map(CurvePair::curves).collect::<Vec<_>>(),
+    );
     let bytes = |name: &str, of: fn(&Row) -> f64| {
         let points = rows.iter().map(|row| (row.words as f64, Measured::exactly(of(row))));
-        Curve::over(name, CurveKind::Measured, points)
+        Curve::measured(name, points)
     };
-    let rates = pair("while filling", |row| (row.while_filling_formula, row.while_filling));
-    vec![
-        Chart {
-            name: "course-rate-by-words".into(),
-            title: "Error rate of the dictionary".into(),
-            caption:
-                "While the words are inserted, as the report measures it, and when all are in."
-                    .into(),
-            x: ChartAxis::new("words", ChartScale::Linear),
-            y: ChartAxis::new("false-positive rate", ChartScale::Log),
-            curves: rates
-                .chain(pair("when full", |row| (row.when_full_formula, row.when_full)))
-                .collect(),
-        },
-        Chart {
-            name: "course-memory-by-words".into(),
-            title: "Memory of the dictionary".into(),
-            caption: "Bloom filter for 1 %, and hash set with the text of the words.".into(),
-            x: ChartAxis::new("words", ChartScale::Linear),
-            y: ChartAxis::new("memory", ChartScale::Bytes),
-            curves: vec![
-                bytes("Bloom filter", |row| row.filter_bytes as f64),
-                bytes("hash set", |row| row.set_bytes as f64),
-            ],
-        },
-    ]
+    found.chart(
+        "course-memory-by-words",
+        "Memory of the dictionary",
+        "Bloom filter for 1 %, and hash set with the text of the words.",
+        [("words", ChartScale::Linear), ("memory", ChartScale::Bytes)],
+        [
+            bytes("Bloom filter", |row| row.filter_bytes as f64),
+            bytes("hash set", |row| row.set_bytes as f64),
+        ],
+    );
+    Ok(found)
 }

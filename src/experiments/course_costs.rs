@@ -4,9 +4,9 @@
 use super::course::{design, tenths};
 use super::dictionary::{set_bytes, times};
 use super::ratios::HOW;
-use super::result::{Chart, ChartAxis, ChartScale, Curve, CurveKind, Measured};
+use super::result::{ChartScale, Curve, Measured};
 use super::words::words;
-use super::{Findings, Found, Settings};
+use super::{Experiment, Found, Settings};
 
 /// Largest factor between a ratio and 1 at which it is still "about 1".
 const ABOUT: f64 = 1.25;
@@ -27,7 +27,7 @@ const QUANTITIES: [[&str; 3]; 2] = [
 pub(super) fn fig_3(settings: &Settings) -> Found {
     let (words, from) = words(settings)?;
     let rounds = settings.scale.pick(3, 11, 31) as usize;
-    let mut found = Findings::new([
+    let mut found = Experiment::new([
         from,
         format!(
             "Words that are contained, their hashes included; {rounds} rounds, one thread. The figure has no numbers. Its claim is that both ratios of the filter stay about 1, which we take as {:.2} to {ABOUT}.",
@@ -57,16 +57,13 @@ pub(super) fn fig_3(settings: &Settings) -> Found {
     }
     for ([name, title, axis], of_both) in QUANTITIES.into_iter().zip(curves) {
         let curves = NAMES.into_iter().zip(of_both);
-        found.charts.push(Chart {
-            name: name.into(),
-            title: title.into(),
-            caption: "Bloom filter for 1 %, and hash set with the text of the words.".into(),
-            x: ChartAxis::new("words", ChartScale::Linear),
-            y: ChartAxis::new(axis, ChartScale::Linear),
-            curves: curves
-                .map(|(name, points)| Curve::over(name, CurveKind::Measured, points.into_iter()))
-                .collect(),
-        });
+        found.chart(
+            name,
+            title,
+            "Bloom filter for 1 %, and hash set with the text of the words.",
+            [("words", ChartScale::Linear), (axis, ChartScale::Linear)],
+            curves.map(|(name, points)| Curve::measured(name, points)).collect::<Vec<_>>(),
+        );
     }
     Ok(found)
 }

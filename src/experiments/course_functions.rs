@@ -1,9 +1,9 @@
 //! Course report, Fig. 2: the best number of functions, and the rate 0.6185^(m/n) that it gives.
 
 use super::numbers::false_positives;
-use super::result::{Chart, ChartAxis, ChartScale, CurvePair, Measured};
+use super::result::{ChartScale, CurvePair, Measured};
 use super::statistics::rate_of;
-use super::{Findings, Found, Settings};
+use super::{Experiment, Found, Settings};
 use crate::filters::BloomFilter;
 use crate::filters::sizing::bloom_fpr;
 use std::f64::consts::LN_2;
@@ -18,7 +18,7 @@ pub(super) fn fig_2(settings: &Settings) -> Found {
     let runs = settings.scale.pick(2, 20, 20) as usize;
     let elements = settings.scale.pick(500, 50_000, 50_000);
     let queries = settings.scale.pick(1_000, 100_000, 1_000_000);
-    let mut found = Findings::new([
+    let mut found = Experiment::new([
         format!(
             "n = {elements}, m/n = 4, 8, 12 and 16 bits; {runs} filters for each number of functions, {queries} absent elements each."
         ),
@@ -35,7 +35,7 @@ pub(super) fn fig_2(settings: &Settings) -> Found {
                 Box::new(BloomFilter::new(m, probes))
             });
             let formula = bloom_fpr(m as f64, probes, elements as f64);
-            let measured = rate_of(&hits, queries, Some(formula));
+            let measured = rate_of(hits, queries, Some(formula));
             // (1 - p)^k with k = -(m/n) ln p: the same formula by p.
             of_shares.push((-f64::from(probes) / bits as f64).exp(), formula, measured);
             (formula, measured)
@@ -43,41 +43,39 @@ pub(super) fn fig_2(settings: &Settings) -> Found {
         curves.extend(pair.curves());
         by_share.extend(of_shares.reversed().curves());
     }
-    let rate = || ChartAxis::new("false-positive rate", ChartScale::Log);
-    found.charts = vec![
-        Chart {
-            name: "course-fig-2-a".into(),
-            title: "Rate by the share p of clear bits".into(),
-            caption: "Points measured, lines by formula, exp(-(m/n) ln p ln(1 - p)); the least of each curve is at p = 1/2.".into(),
-            x: ChartAxis::new("p: share of clear bits", ChartScale::Linear),
-            y: rate(),
-            curves: by_share,
-        },
-        Chart {
-            name: "course-fig-2".into(),
-            title: "Rate by the number of functions".into(),
-            caption: "Points measured, lines by formula; the least of each curve is at (m/n) ln 2."
-                .into(),
-            x: ChartAxis::new("functions (k)", ChartScale::Linear),
-            y: rate(),
+    for (name, title, caption, x, curves) in [
+        (
+            "course-fig-2-a",
+            "Rate by the share p of clear bits",
+            "Points measured, lines by formula, exp(-(m/n) ln p ln(1 - p)); the least of each curve is at p = 1/2.",
+            "p: share of clear bits",
+            by_share,
+        ),
+        (
+            "course-fig-2",
+            "Rate by the number of functions",
+            "Points measured, lines by formula; the least of each curve is at (m/n) ln 2.",
+            "functions (k)",
             curves,
-        },
-        Chart {
-            name: "course-fig-2-c".into(),
-            title: "Least rate by the memory of an element".into(),
-            caption: "Measured with the best whole k, beside 0.6185^(m/n).".into(),
-            x: ChartAxis::new("bits an element (m/n)", ChartScale::Linear),
-            y: rate(),
-            curves: best.curves().collect(),
-        },
-    ];
+        ),
+        (
+            "course-fig-2-c",
+            "Least rate by the memory of an element",
+            "Measured with the best whole k, beside 0.6185^(m/n).",
+            "bits an element (m/n)",
+            best.curves().collect(),
+        ),
+    ] {
+        let axes = [(x, ChartScale::Linear), ("false-positive rate", ChartScale::Log)];
+        found.chart(name, title, caption, axes, curves);
+    }
     Ok(found)
 }
 
 /// Adds the cells of filters with this many bits an element. `rate` returns the rate with a number
 /// of functions, by formula and as measured.
 fn one_size(
-    found: &mut Findings,
+    found: &mut Experiment,
     bits: u64,
     elements: u64,
     best_rates: &mut CurvePair,

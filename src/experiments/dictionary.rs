@@ -25,60 +25,57 @@ pub(super) struct WordTimes {
 pub(super) fn times(words: &[Vec<u8>], bits: u64, probes: u32, rounds: usize) -> WordTimes {
     // A round of few words is repeated until it is long enough for the clock.
     let again = (2_000 / words.len().max(1)).max(1);
-    let number = again * words.len();
     let digester = Digester::new(1);
     let element = |word: &[u8]| ElementDigests { whole: digester.digest(word), attributes: &[] };
     let filter = RefCell::new(BloomFilter::new(bits, probes));
     let set: RefCell<WordSet<'_>> = RefCell::default();
-    let mut operations: Vec<Operation<'_>> = vec![
-        Box::new(|| {
+    let operations: [Operation<'_>; 4] = [
+        repeated(again, words, || {
             let mut filter = filter.borrow_mut();
-            time_each(number, || {
-                for _ in 0..again {
-                    filter.clear();
-                    for word in words {
-                        _ = black_box(filter.insert(element(word)));
-                    }
-                }
-            })
+            filter.clear();
+            for word in words {
+                _ = black_box(filter.insert(element(word)));
+            }
         }),
-        Box::new(|| {
+        repeated(again, words, || {
             let mut set = set.borrow_mut();
-            time_each(number, || {
-                for _ in 0..again {
-                    *set = WordSet::default();
-                    for word in words {
-                        _ = black_box(set.insert(word));
-                    }
-                }
-            })
+            *set = WordSet::default();
+            for word in words {
+                _ = black_box(set.insert(word));
+            }
         }),
-        Box::new(|| {
+        repeated(again, words, || {
             let filter = filter.borrow();
-            time_each(number, || {
-                for word in (0..again).flat_map(|_| words) {
-                    black_box(filter.contains(element(word)));
-                }
-            })
+            for word in words {
+                black_box(filter.contains(element(word)));
+            }
         }),
-        Box::new(|| {
+        repeated(again, words, || {
             let set = set.borrow();
-            time_each(number, || {
-                for word in (0..again).flat_map(|_| words) {
-                    black_box(set.contains(word.as_slice()));
-                }
-            })
+            for word in words {
+                black_box(set.contains(word.as_slice()));
+            }
         }),
     ];
-    let times = Times::measure(rounds, &mut operations);
+    let times = Times::measure(rounds, operations);
     WordTimes {
         set_per_filter: [times.ratio(1, 0), times.ratio(3, 2)],
         query_per_add: [times.ratio(2, 0), times.ratio(3, 1)],
     }
 }
 
-/// Most and mean bytes of a set while the words are added, its table and the text of the words;
-/// where the table grows, the old one and the new one are there together.
+/// Returns the operation that does something with all words several times.
+fn repeated<'a>(
+    times: usize,
+    words: &'a [Vec<u8>],
+    mut operation: impl FnMut() + 'a,
+) -> Operation<'a> {
+    let all = times * words.len();
+    Box::new(move || time_each(all, || (0..times).for_each(|_| operation())))
+}
+
+/// Returns the most and mean bytes of a set while the words are added, its table and the text of
+/// the words; where the table grows, the old one and the new one are there together.
 pub(super) fn set_bytes(words: &[Vec<u8>]) -> (usize, f64) {
     let mut set = WordSet::default();
     let (mut text, mut most, mut sum) = (0, 0, 0.0);

@@ -4,8 +4,8 @@ use super::numbers::{element, false_positives};
 use super::parallel::in_parallel;
 use super::ratios::{HOW, Operation, Times, time_each};
 use super::result::Measured;
-use super::statistics::{deviation, mean_of, rate_of};
-use super::{Findings, Found, Settings};
+use super::statistics::{deviation, mean_of};
+use super::{Experiment, Found, Settings};
 use crate::filters::sizing::{best_probes, bloom_bits, bloom_fpr, dleft_fpr};
 use crate::filters::{
     BloomSpec, Bucket32, CountingSpec, DleftFilter, DleftSpec, ElementDigests, FilterSpec,
@@ -37,7 +37,7 @@ pub(super) fn loads(settings: &Settings) -> Found {
         filter.loads()
     });
     let limit = fluid_limit(ELEMENTS as f64 / f64::from(1 << BUCKET_BITS));
-    let mut found = Findings::new([
+    let mut found = Experiment::new([
         format!("{ELEMENTS} elements, 4 subtables of 2^15 buckets of 8 cells, r = 24, least loaded bucket, ties to the left; {runs} runs. The report does not print the number of buckets; its loads, which sum to 500,000, are those of 2^15 and of no other power of two."),
         "The formula is the fluid limit: the differential equations of the shares of buckets with at least j elements, integrated numerically.".into(),
     ]);
@@ -56,7 +56,8 @@ pub(super) fn loads(settings: &Settings) -> Found {
     Ok(found)
 }
 
-/// Elements a bucket of each subtable, after `load` elements for each bucket of one subtable.
+/// Returns the mean number of elements in a bucket of each subtable, after `load` elements for each
+/// bucket of one subtable.
 ///
 /// With `x[i][j]` the share of buckets of subtable i that hold at least j, an element raises a
 /// bucket of subtable i from j to j + 1 with probability `x[i][j] - x[i][j+1]`, times `x[l][j+1]`
@@ -112,7 +113,7 @@ const RATES: [(u32, u32, u64, Option<f64>); 6] = [
 pub(super) fn rate(settings: &Settings) -> Found {
     let runs = settings.scale.pick(2, 20, 40) as usize;
     let queries = settings.scale.pick(1_000, 500_000, 5_000_000);
-    let mut found = Findings::new([
+    let mut found = Experiment::new([
         format!("A false positive has the hash of an element, b + r bits: 1 - (1 - 2^-(b+r))^n, which is 24 · 2^-r to first order where 24 elements share four buckets. {runs} filters, {queries} queries each."),
         "The report's \"one in a million\" needs r = 24 with its 2^15 buckets, and only then do its loads sum to 500,000. It says that a Bloom filter errs only for elements of the set; the opposite is true.".into(),
     ]);
@@ -126,8 +127,7 @@ pub(super) fn rate(settings: &Settings) -> Found {
         let hits = false_positives(settings, (runs, elements, queries), || spec.build());
         let formula = dleft_fpr(bucket_bits + remainder_bits, elements as f64);
         let label = format!("B = 2^{bucket_bits}, r = {remainder_bits}, n = {elements}");
-        let measured = rate_of(&hits, queries, Some(formula));
-        let cell = found.cell(&*label).formula(formula).measured(measured);
+        let cell = found.rate(&*label, formula, hits, queries);
         if let Some(printed) = printed {
             cell.printed_to(printed, 1);
             continue;
@@ -145,22 +145,19 @@ pub(super) fn rate(settings: &Settings) -> Found {
 }
 
 /// Claims of the report about Bloom and counting filters.
-fn claims_about_others(settings: &Settings, found: &mut Findings) {
+fn claims_about_others(settings: &Settings, found: &mut Experiment) {
     let names = settings.scale.pick(1_000, 100_000, 1_000_000);
     let hits = false_positives(settings, (10, names, names), || {
         FilterSpec::from(BloomSpec { bits: names, probes: 1 }).build()
     });
-    let formula = bloom_fpr(1.0, 1, 1.0);
     found
         .cell("1G/80 for 10^8 names of 10 bytes; formula: for a rate of 1 %")
         .unit("MB")
         .printed(12.5, 0.0)
         .formula(bloom_bits(0.01, 1e8) / 8e6)
         .because("1/80 is 1 bit a name");
-    found
-        .cell("rate of a Bloom filter with 1 bit a name, the best k (1)")
-        .formula(formula)
-        .measured(rate_of(&hits, names, Some(formula)));
+    let label = "rate of a Bloom filter with 1 bit a name, the best k (1)";
+    found.rate(label, bloom_fpr(1.0, 1, 1.0), hits, names);
     let [_, (_, counting), _] = structures(1e6, 7);
     let bits = counting.memory_bytes() as f64 * 8.0;
     found
@@ -176,14 +173,15 @@ const REMAINDER_BITS: u32 = 24;
 /// The operations, in the order in which a round does them.
 const OPERATIONS: [&str; 4] = ["insert", "contains, inserted", "contains, not inserted", "remove"];
 
-/// The rate of the d-left filter, and the counters and functions of a filter with that rate.
+/// Returns the rate of the d-left filter, and the counters and functions of a filter with that
+/// rate.
 fn alike() -> (f64, f64, u32) {
     let rate = dleft_fpr(BUCKET_BITS + REMAINDER_BITS, ELEMENTS as f64);
     let bits = bloom_bits(rate, ELEMENTS as f64).ceil();
     (rate, bits, best_probes(bits, ELEMENTS as f64, 32))
 }
 
-/// The structures by name.
+/// Returns the structures by name.
 fn structures(bits: f64, probes: u32) -> [(&'static str, FilterSpec); 3] {
     [
         ("Bloom", FilterSpec::from(BloomSpec { bits: bits as u64, probes })),
@@ -227,9 +225,8 @@ pub(super) fn times(settings: &Settings) -> Found {
             }));
         }
     }
-    let times = Times::measure(rounds, &mut operations);
-    drop(operations);
-    let mut found = Findings::new([
+    let times = Times::measure(rounds, operations);
+    let mut found = Experiment::new([
         format!(
             "{elements} elements. d-left: 2^15 buckets a subtable, r = 24, 4 MiB. Bloom and counting filters are made for its rate at {ELEMENTS} elements, {rate:.1e}: k = {probes} and {:.1} and {:.1} MiB. One thread, one element at a time, {rounds} rounds; digests are computed before.",
             bits / 8.0 / 1_048_576.0,
@@ -241,22 +238,19 @@ pub(super) fn times(settings: &Settings) -> Found {
     for (place, (name, operation)) in names.iter().enumerate() {
         found.cell(format!("{name}: {operation}")).time(times.time(place));
     }
-    let of = |name: &str, operation: &str| names.iter().position(|&at| at == (name, operation));
+    let place = |operation| names.iter().position(|&at| at == operation);
+    let mut ratio = |label: String, operation, other| {
+        if let (Some(own), Some(other)) = (place(("d-left", operation)), place(other)) {
+            found.cell(label).ratio(times.ratio(own, other));
+        }
+    };
     for operation in OPERATIONS {
         for other in ["Bloom", "counting"] {
-            if let (Some(own), Some(other_place)) = (of("d-left", operation), of(other, operation))
-            {
-                found
-                    .cell(format!("d-left / {other}: {operation}"))
-                    .ratio(times.ratio(own, other_place));
-            }
+            ratio(format!("d-left / {other}: {operation}"), operation, (other, operation));
         }
     }
-    let insert = of("d-left", "insert");
-    for operation in &OPERATIONS[1..] {
-        if let (Some(own), Some(insert)) = (of("d-left", operation), insert) {
-            found.cell(format!("d-left: {operation} / insert")).ratio(times.ratio(own, insert));
-        }
+    for operation in OPERATIONS.into_iter().skip(1) {
+        ratio(format!("d-left: {operation} / insert"), operation, ("d-left", "insert"));
     }
     Ok(found)
 }

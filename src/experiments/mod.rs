@@ -37,6 +37,7 @@ pub use result::{
     Measured, Printed, TOLERANCE,
 };
 
+use statistics::rate_of;
 use std::path::PathBuf;
 
 /// The size of experiments.
@@ -81,7 +82,7 @@ pub struct Settings {
 const RUN_STREAM: u64 = 1 << 32;
 
 impl Settings {
-    /// The seed of a repetition. Neighbouring seeds have no repetition in common.
+    /// Returns the seed of a repetition. Neighbouring seeds have no repetition in common.
     fn run_seed(&self, run: usize) -> u64 {
         random::Random::new(self.seed, RUN_STREAM + run as u64).next()
     }
@@ -92,27 +93,17 @@ impl Settings {
 pub struct Entry {
     /// Its name.
     pub name: &'static str,
-    /// What it recomputes.
+    /// The table or figure that it recomputes.
     pub title: &'static str,
     /// The publication.
     pub source: &'static str,
     run: Run,
 }
 
-/// The findings of an experiment: [`Experiment`] without its name.
-#[derive(Debug)]
-struct Findings {
-    remarks: Vec<String>,
-    cells: Vec<Cell>,
-    charts: Vec<Chart>,
-    problems: Vec<String>,
-}
-
-impl Findings {
-    /// Nothing but remarks yet.
+/// Building an experiment; [`Entry::run`] adds its name.
+impl Experiment {
     fn new<const REMARKS: usize>(remarks: [String; REMARKS]) -> Self {
-        let remarks = remarks.into();
-        Self { remarks, cells: Vec::new(), charts: Vec::new(), problems: Vec::new() }
+        Self { remarks: remarks.into(), ..Self::default() }
     }
 
     /// Adds a cell, and returns it to be filled.
@@ -120,9 +111,34 @@ impl Findings {
         self.cells.push(Cell::new(label));
         self.cells.last_mut().expect("it was put there")
     }
+
+    /// Adds the cell of a rate, measured in independent runs with this many `hits` in `trials`.
+    fn rate(
+        &mut self,
+        label: impl Into<String>,
+        formula: f64,
+        hits: impl IntoIterator<Item = u64>,
+        trials: u64,
+    ) -> &mut Cell {
+        self.cell(label).formula(formula).measured(rate_of(hits, trials, Some(formula)))
+    }
+
+    /// Adds a chart with a horizontal and a vertical axis.
+    fn chart(
+        &mut self,
+        name: impl Into<String>,
+        title: impl Into<String>,
+        caption: impl Into<String>,
+        axes: [(&str, ChartScale); 2],
+        curves: impl Into<Vec<Curve>>,
+    ) {
+        let [x, y] = axes.map(|(label, scale)| ChartAxis { label: label.to_owned(), scale });
+        let (name, title, caption) = (name.into(), title.into(), caption.into());
+        self.charts.push(Chart { name, title, caption, x, y, curves: curves.into() });
+    }
 }
 
-type Found = Result<Findings, ExperimentError>;
+type Found = Result<Experiment, ExperimentError>;
 
 type Run = fn(&Settings) -> Found;
 
@@ -144,16 +160,8 @@ impl Entry {
     ///
     /// A capture or the list of words cannot be read.
     pub fn run(&self, settings: &Settings) -> Result<Experiment, ExperimentError> {
-        let found = (self.run)(settings)?;
-        Ok(Experiment {
-            name: self.name,
-            title: self.title,
-            source: self.source,
-            remarks: found.remarks,
-            cells: found.cells,
-            charts: found.charts,
-            problems: found.problems,
-        })
+        let Self { name, title, source, run } = *self;
+        Ok(Experiment { name, title, source, ..run(settings)? })
     }
 }
 

@@ -5,7 +5,7 @@ use super::parallel::in_parallel;
 use crate::filters::{ElementDigests, MembershipFilter};
 use crate::hashing::Digester;
 
-/// The number as an element.
+/// Returns the number as an element.
 pub(super) fn element(digester: Digester, number: u64) -> ElementDigests<'static> {
     ElementDigests { whole: digester.digest(&number.to_le_bytes()), attributes: &[] }
 }

@@ -6,7 +6,7 @@
 pub(super) struct Random(u64);
 
 impl Random {
-    /// The stream `stream` of a seed; streams of different numbers have nothing in common.
+    /// Returns the stream `stream` of a seed; streams of different numbers have nothing in common.
     pub(super) fn new(seed: u64, stream: u64) -> Self {
         let mut random = Self(seed ^ 0x5851_f42d_4c95_7f2d);
         let first = random.next();

@@ -21,14 +21,18 @@ const OF_MEDIAN: f64 = 1.2533;
 impl Times {
     /// Runs the operations, each of which returns its nanoseconds, in this many rounds, after one
     /// round to warm up.
-    pub(super) fn measure(rounds: usize, operations: &mut [Operation<'_>]) -> Self {
+    pub(super) fn measure<'a>(
+        rounds: usize,
+        operations: impl IntoIterator<Item = Operation<'a>>,
+    ) -> Self {
+        let mut operations: Vec<_> = operations.into_iter().collect();
         let mut round = || operations.iter_mut().map(|operation| operation()).collect();
         // The first round brings everything into the caches.
         let _: Vec<f64> = round();
         Self((0..rounds).map(|_| round()).collect())
     }
 
-    /// The median of an operation's times.
+    /// Returns the median of an operation's times.
     pub(super) fn time(&self, operation: usize) -> Measured {
         median_of(self.0.iter().map(|round| round[operation]).collect())
     }

@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 
 /// A published table or figure, recomputed.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Experiment {
     /// Name in the command line: `a-z`, `0-9` and `-`.
     pub name: &'static str,
-    /// What is recomputed.
+    /// The table or figure that is recomputed.
     pub title: &'static str,
     /// The publication.
     pub source: &'static str,
@@ -31,7 +31,7 @@ pub struct Measured {
 }
 
 impl Measured {
-    /// A count without chance.
+    /// Returns a count without chance.
     pub const fn exactly(mean: f64) -> Self {
         Self { mean, std_error: 0.0 }
     }
@@ -104,7 +104,7 @@ pub const TOLERANCE: f64 = 4.0;
 const ARITHMETIC: f64 = 1e-9;
 
 impl Agreement {
-    /// Its name in results.
+    /// Returns its name in results.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Agrees => "agrees",
@@ -225,12 +225,17 @@ impl Cell {
         }
     }
 
-    /// Whether the paper's figure cannot be judged, because there is only a measurement to compare
-    /// it with, and that scatters more than the figure allows.
+    /// Returns whether the paper's figure cannot be judged, because there is only a measurement to
+    /// compare it with, and that scatters more than the figure allows.
     fn is_too_noisy(&self) -> bool {
         let both = self.measured.zip(self.paper);
         both.filter(|_| self.formula.is_none())
             .is_some_and(|(measured, paper)| TOLERANCE * measured.std_error > paper.spread())
+    }
+
+    /// Returns whether the measurement is compared with the formula.
+    fn is_checked(&self) -> bool {
+        self.binding && self.formula.is_some() && self.measured.is_some()
     }
 
     /// Returns the relation of the three figures.
@@ -263,33 +268,24 @@ impl Cell {
                     Agreement::PaperDiffers
                 }
             }
-            None if self.binding && self.formula.is_some() && measured.is_some() => {
-                Agreement::Agrees
-            }
+            None if self.is_checked() && !self.is_time => Agreement::Agrees,
             None => Agreement::Shown,
         }
     }
 
-    /// The verdict in one line.
+    /// Returns the verdict in one line.
     pub fn verdict(&self) -> String {
-        let head = match self.agreement() {
-            Agreement::Agrees => match (self.paper, self.formula, self.measured) {
-                (Some(_), _, _) => "agrees",
-                (None, _, _) => "formula agrees",
+        let head: &str = match self.agreement() {
+            Agreement::Agrees if self.paper.is_some() => "agrees",
+            Agreement::Agrees => "formula agrees",
+            Agreement::Departs => match self.distance() {
+                Some(distance) => &format!(
+                    "DEPARTS: measured {distance:+.1} standard errors away from the formula"
+                ),
+                None => "DEPARTS: the measurement is not what the formula says",
             },
-            Agreement::Departs => {
-                let distance = self.distance().map_or_else(
-                    || "the measurement is not what the formula says".to_owned(),
-                    |distance| {
-                        format!("measured {distance:+.1} standard errors away from the formula")
-                    },
-                );
-                return with_reason(&format!("DEPARTS: {distance}"), &self.reason);
-            }
-            Agreement::PaperDiffers => match (self.formula, self.measured) {
-                (Some(_), Some(_)) if self.binding => "formula agrees, the paper differs",
-                _ => "the paper differs",
-            },
+            Agreement::PaperDiffers if self.is_checked() => "formula agrees, the paper differs",
+            Agreement::PaperDiffers => "the paper differs",
             Agreement::Shown if self.is_too_noisy() && self.is_time => {
                 "not judged, the times scatter too much"
             }
@@ -377,12 +373,6 @@ pub enum CurveKind {
     Measured,
 }
 
-impl ChartAxis {
-    pub(super) fn new(label: &str, scale: ChartScale) -> Self {
-        Self { label: label.to_owned(), scale }
-    }
-}
-
 /// The points of a measured curve and of the formula for it.
 #[derive(Clone, Debug)]
 pub(super) struct CurvePair {
@@ -401,7 +391,14 @@ impl CurvePair {
         self.formula.push((x, formula, 0.0));
     }
 
-    /// The points in the opposite order.
+    /// Adds the formula and the measurement of a cell, if it has both.
+    pub(super) fn push_cell(&mut self, x: f64, cell: &Cell) {
+        if let Some((formula, measured)) = cell.formula.zip(cell.measured) {
+            self.push(x, formula, measured);
+        }
+    }
+
+    /// Returns the points in the opposite order.
     pub(super) fn reversed(mut self) -> Self {
         self.measured.reverse();
         self.formula.reverse();
@@ -426,13 +423,21 @@ impl Curve {
         Self { name: name.into(), kind, points }
     }
 
-    /// A curve of measurements or exact values over x.
-    pub(super) fn over(
-        name: &str,
-        kind: CurveKind,
-        points: impl Iterator<Item = (f64, Measured)>,
+    /// Adds a point to the curve of this name.
+    pub(super) fn add_measured(curves: &mut Vec<Self>, name: &str, x: f64, y: Measured) {
+        match curves.iter_mut().find(|curve| curve.name == name) {
+            Some(curve) => curve.points.push((x, y.mean, y.std_error)),
+            None => curves.push(Self::measured(name, [(x, y)])),
+        }
+    }
+
+    /// Returns a curve of measurements over x.
+    pub(super) fn measured(
+        name: impl Into<String>,
+        points: impl IntoIterator<Item = (f64, Measured)>,
     ) -> Self {
-        Self::new(name, kind, points.map(|(x, y)| (x, y.mean, y.std_error)).collect())
+        let points = points.into_iter().map(|(x, y)| (x, y.mean, y.std_error));
+        Self::new(name, CurveKind::Measured, points.collect())
     }
 }
 

@@ -4,13 +4,14 @@
 use super::numbers::{element, false_positives};
 use super::parallel::in_parallel;
 use super::result::Measured;
-use super::statistics::{binomial_reaches, mean_of, rate_of};
-use super::{Findings, Found, Settings};
+use super::statistics::{binomial_reaches, mean_of};
+use super::{Experiment, Found, Settings};
 use crate::bits::CounterArray;
 use crate::filters::sizing::{counter_reaches, scalable_fpr, split_design, split_fpr};
 use crate::filters::{CountingFilter, MembershipFilter};
 use crate::hashing::{Digester, Probes};
 use std::f64::consts::{E, LN_2, PI};
+use std::ops::Range;
 
 /// Functions, and counters a part, of the first row of the SCBF paper's Table 1.
 const PROBES: u32 = 10;
@@ -31,7 +32,7 @@ const DESIGNS: [(i32, u32, u64, u64); 4] = [
 pub(super) fn table_1(settings: &Settings) -> Found {
     let runs = settings.scale.pick(2, 20, 40) as usize;
     let queries = settings.scale.pick(1_000, 500_000, 2_500_000);
-    let mut found = Findings::new([
+    let mut found = Experiment::new([
         format!(
             "M = 45 · 1024 · 8 = {COUNTERS} counters. By formula k = ceil(lb 1/P), M/k and M ln² 2 / ln(1/P); as this program designs such a filter, m and n are rounded down. M counts counters, not bits: with 4 bits each the table needs 180 KB, not 45."
         ),
@@ -60,11 +61,8 @@ pub(super) fn table_1(settings: &Settings) -> Found {
             Box::new(CountingFilter::split(m, k, 4))
         });
         let formula = split_fpr(m as f64, k, n as f64);
-        let cell = found
-            .cell(format!("P = 1e-{digits}, rate at the printed n"))
-            .printed_to(target, 1)
-            .formula(formula)
-            .measured(rate_of(&hits, queries, Some(formula)));
+        let label = format!("P = 1e-{digits}, rate at the printed n");
+        let cell = found.rate(label, formula, hits, queries).printed_to(target, 1);
         if formula > target {
             cell.because(format!(
                 "k is rounded up, so the printed n misses P by {:.1} %",
@@ -83,7 +81,7 @@ const OVERFLOWS: [(u32, f64, i32); 5] =
 const ELEMENTS: u64 = 25_639;
 
 pub(super) fn tables_2_3(settings: &Settings) -> Found {
-    let mut found = Findings::new([
+    let mut found = Experiment::new([
         "j = 2^bits. The paper's formula is (e ln 2 / j)^j / sqrt(2 π j). Every printed figure is that without the e, so too small by e^j: the conclusion that a split filter overflows far less than a counting filter is an artefact. The formula is also that of one counter, not of the largest of all.".into(),
         format!("Measured: the share of {COUNTERS} counters that reach j, with k = {PROBES}, m = {PART} and n = {ELEMENTS}. The formula beside it is the exact binomial of n and 1/m."),
     ]);
@@ -98,8 +96,8 @@ pub(super) fn tables_2_3(settings: &Settings) -> Found {
             .because(format!("the formula without e gives {:.3e}", stirling * (-j).exp()));
         let exact = binomial_reaches(ELEMENTS as f64, 1.0 / PART as f64, 1 << bits);
         let cell = found.cell(format!("{bits} bits, j = {j}: one counter")).formula(exact);
-        match LEAST.iter().position(|&least| u32::from(least) == 1 << bits) {
-            Some(place) => cell.measured(at_least_poisson(settings, measured[place], exact)),
+        match measured.get(bits as usize - 1) {
+            Some(&share) => cell.measured(at_least_poisson(settings, share, exact)),
             None => cell.because("too rare to be measured"),
         };
         let of_one = counter_reaches(LN_2, 1 << bits);
@@ -120,7 +118,7 @@ const OVERFLOWS_OF_COUNTING: [(f64, i32); 4] =
 pub(super) fn table_4(settings: &Settings) -> Found {
     // The load k n / M next to ln 2.
     let elements = (COUNTERS as f64 * LN_2 / f64::from(PROBES)).round() as u64;
-    let mut found = Findings::new([
+    let mut found = Experiment::new([
         format!(
             "The upper tail of a Poisson distribution of mean ln 2. Measured: shares of {COUNTERS} counters with k = {PROBES} and n = {elements}, which is a load of {:.6}.",
             f64::from(PROBES) * elements as f64 / COUNTERS as f64
@@ -133,7 +131,6 @@ pub(super) fn table_4(settings: &Settings) -> Found {
         OVERFLOWS_OF_COUNTING.into_iter().zip(OVERFLOWS)
     {
         let formula = counter_reaches(LN_2, 1 << bits);
-        let place = LEAST.iter().position(|&least| u32::from(least) == 1 << bits);
         for (which, name, printed, digits) in
             [(0, "CBF", printed, digits), (1, "SCBF", printed_split, split_digits)]
         {
@@ -141,8 +138,8 @@ pub(super) fn table_4(settings: &Settings) -> Found {
                 .cell(format!("{bits} bits, {name}"))
                 .printed_to(printed, digits)
                 .formula(formula);
-            if let Some(place) = place {
-                cell.measured(at_least_poisson(settings, measured[which][place], formula));
+            if let Some(&share) = measured[which].get(bits as usize - 1) {
+                cell.measured(at_least_poisson(settings, share, formula));
             }
             if which == 1 {
                 cell.because("Tables 2 and 3 leave out an e");
@@ -156,8 +153,8 @@ pub(super) fn table_4(settings: &Settings) -> Found {
     Ok(found)
 }
 
-/// The share of counters that reach each of [`LEAST`] with this many elements, over independent
-/// runs.
+/// Returns the share of counters that reach each of [`LEAST`] with this many elements, over
+/// independent runs.
 fn shares(settings: &Settings, split: bool, elements: u64) -> [Measured; LEAST.len()] {
     let runs = settings.scale.pick(3, 100, 400) as usize;
     let shares = in_parallel(settings.threads, runs, |run| {
@@ -189,21 +186,15 @@ fn shares(settings: &Settings, split: bool, elements: u64) -> [Measured; LEAST.l
 }
 
 /// Raises the error of a measurement to at least that of a Poisson count by the formula: for events
-/// as rare as one in a few runs, the spread of the runs says little.
-fn at_least_poisson(settings: &Settings, measured: Measured, formula: f64) -> Measured {
-    let runs = settings.scale.pick(3, 100, 400) as f64;
-    Measured {
-        std_error: measured
-            .std_error
-            .max((formula / (COUNTERS as f64 * runs)).sqrt() * independent(formula)),
-        ..measured
+/// as rare as one in a few runs, the spread of the runs says little. Counters that share their throws
+/// vary less than independent ones, but not for rare events.
+fn at_least_poisson(settings: &Settings, mut measured: Measured, formula: f64) -> Measured {
+    if formula < 1e-3 {
+        let runs = settings.scale.pick(3, 100, 400) as f64;
+        let poisson = (formula / (COUNTERS as f64 * runs)).sqrt();
+        measured.std_error = measured.std_error.max(poisson);
     }
-}
-
-/// Counters that share their throws vary less than independent ones; of rare events not at all
-/// less.
-fn independent(formula: f64) -> f64 {
-    if formula < 1e-3 { 1.0 } else { 0.0 }
+    measured
 }
 
 /// Rate of a slice, as the paper takes it.
@@ -216,7 +207,7 @@ pub(super) fn deletion(settings: &Settings) -> Found {
     let runs = settings.scale.pick(2, 20, 40) as usize;
     let queries = settings.scale.pick(1_000, 100_000, 500_000);
     let counters = settings.scale.pick(2_000, 20_000, 20_000);
-    let mut found = Findings::new([
+    let mut found = Experiment::new([
         format!(
             "A chain of d split counting filters of {counters} counters, each full. A removal that is asked for an element which was never inserted is carried out if a slice takes the element for contained: P_d = 1 - (1 - P)^d. P is the rate of a slice with its n, (1 - (1 - 1/m)^n)^k, next to the rate that it was made for. {runs} chains, {queries} absent elements each."
         ),
@@ -239,29 +230,23 @@ pub(super) fn deletion(settings: &Settings) -> Found {
                     chain.push(filter);
                 }
                 let inserted = u64::from(slices) * elements;
-                let absent = (inserted..inserted + queries)
-                    .filter(|&number| chain.iter().any(|slice| slice.contains(element(number))));
-                let absent = absent.count() as u64;
+                let contained = |numbers: Range<u64>, chain: &[CountingFilter]| {
+                    let is_in = |number| chain.iter().any(|it| it.contains(element(number)));
+                    numbers.filter(|&number| is_in(number)).count() as u64
+                };
                 let others = &chain[..chain.len() - 1];
-                let last = (inserted - elements..inserted)
-                    .filter(|&number| others.iter().any(|slice| slice.contains(element(number))));
-                (absent, last.count() as u64)
+                [
+                    contained(inserted..inserted + queries, &chain),
+                    contained(inserted - elements..inserted, others),
+                ]
             });
-            for (what, trials, links, pick) in [
-                (
-                    "never inserted, yet removed",
-                    queries,
-                    slices,
-                    (|hits| hits.0) as fn(&(u64, u64)) -> u64,
-                ),
-                ("removed from a wrong slice", elements, slices - 1, |hits| hits.1),
+            for (which, what, trials, links) in [
+                (0, "never inserted, yet removed", queries, slices),
+                (1, "removed from a wrong slice", elements, slices - 1),
             ] {
-                let formula = scalable_fpr(slice_rate, links);
-                let hits: Vec<u64> = hits.iter().map(pick).collect();
-                found
-                    .cell(format!("P = {rate}, d = {slices}: {what}"))
-                    .formula(formula)
-                    .measured(rate_of(&hits, trials, Some(formula)));
+                let label = format!("P = {rate}, d = {slices}: {what}");
+                let hits = hits.iter().map(|hits| hits[which]);
+                found.rate(label, scalable_fpr(slice_rate, links), hits, trials);
             }
         }
     }

@@ -14,7 +14,7 @@ fn mean(runs: &[f64]) -> f64 {
     runs.iter().sum::<f64>() / runs.len() as f64
 }
 
-/// Standard deviation of the runs; 0 for fewer than two.
+/// Returns the standard deviation of the runs; 0 for fewer than two.
 pub(super) fn deviation(runs: &[f64]) -> f64 {
     if runs.len() < 2 {
         return 0.0;
@@ -29,7 +29,12 @@ pub(super) fn deviation(runs: &[f64]) -> f64 {
 /// The standard error is that of the runs' spread, but not less than the binomial one of the share
 /// by the formula (without a formula, of the measured share): a few runs may see no rare event at
 /// all, which does not make their share certain.
-pub(super) fn rate_of(hits: &[u64], trials: u64, formula: Option<f64>) -> Measured {
+pub(super) fn rate_of(
+    hits: impl IntoIterator<Item = u64>,
+    trials: u64,
+    formula: Option<f64>,
+) -> Measured {
+    let hits: Vec<u64> = hits.into_iter().collect();
     let total = (trials * hits.len() as u64) as f64;
     let share = hits.iter().sum::<u64>() as f64 / total;
     let expected = formula.unwrap_or(share);
@@ -39,15 +44,15 @@ pub(super) fn rate_of(hits: &[u64], trials: u64, formula: Option<f64>) -> Measur
     Measured { mean: share, std_error: binomial.max(spread) }
 }
 
-/// Relative variance of the fill ρ of an array of `bits` after `load` = kn/m throws a place:
-/// (e^-u - (1 + u) e^-2u) / (m ρ²).
+/// Returns the relative variance of the fill ρ of an array of `bits` after `load` = kn/m throws a
+/// place: (e^-u - (1 + u) e^-2u) / (m ρ²).
 pub(super) fn fill_variance(bits: f64, load: f64) -> f64 {
     let empty = (-load).exp();
     (empty - (1.0 + load) * empty * empty) / (bits * (1.0 - empty).powi(2))
 }
 
-/// Probability that `probes` random places (which may coincide) of `bits` are all set after
-/// `throws` random throws: exact, where (1 - e^-u)^k is the limit of a large array.
+/// Returns the probability that `probes` random places (which may coincide) of `bits` are all set
+/// after `throws` random throws: exact, where (1 - e^-u)^k is the limit of a large array.
 ///
 /// The k places are j different ones with the probability of an occupancy, and j given places are
 /// all set with the sum over i of `(-1)^i C(j, i) (1 - i/m)^throws`.
@@ -82,7 +87,7 @@ pub(super) fn exact_bloom_fpr(bits: f64, probes: u32, throws: f64) -> f64 {
         .max(0.0)
 }
 
-/// Probability that a binomial count of `trials` with `share` each reaches `least`.
+/// Returns the probability that a binomial count of `trials` with `share` each reaches `least`.
 pub(super) fn binomial_reaches(trials: f64, share: f64, least: u32) -> f64 {
     // C(n, j) p^j (1-p)^(n-j) for j = least, then the ratio of neighbours.
     let mut logarithm = trials * (-share).ln_1p();
@@ -133,10 +138,10 @@ mod tests {
 
     #[test]
     fn errors_of_rare_events() {
-        let none = rate_of(&[0, 0], 1000, Some(0.001));
+        let none = rate_of([0, 0], 1000, Some(0.001));
         assert!(none.mean.abs() < 1e-12);
         assert!((none.std_error - 0.000_706_753).abs() < 1e-8);
-        let runs = rate_of(&[0, 200, 0, 200, 0, 200, 0, 200, 0, 200], 1000, Some(0.1));
+        let runs = rate_of([0, 200, 0, 200, 0, 200, 0, 200, 0, 200], 1000, Some(0.1));
         assert!(runs.std_error > 0.03);
         let measured = mean_of(&[1.0, 2.0, 3.0]);
         assert!((measured.mean - 2.0).abs() < 1e-12);

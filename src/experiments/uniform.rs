@@ -53,7 +53,7 @@ impl Uniform {
         self.of([number; ATTRIBUTES])
     }
 
-    /// The filter with all elements.
+    /// Returns the filter with all elements.
     pub(super) fn fill(&self, spec: &FilterSpec) -> Box<dyn MembershipFilter> {
         let mut filter = spec.build();
         for number in 0..self.elements {
@@ -61,6 +61,22 @@ impl Uniform {
             filter.insert(ElementDigests { whole, attributes: &attributes });
         }
         filter
+    }
+
+    /// Returns this many elements of the set, drawn at random.
+    pub(super) fn present(&self, random: &mut Random, number: u64) -> Vec<Digests> {
+        (0..number).map(|_| self.element(random.below(self.elements))).collect()
+    }
+
+    /// Returns this many negatives from a stream of random numbers.
+    pub(super) fn negatives(
+        &self,
+        (seed, stream): (u64, u64),
+        known: f64,
+        number: u64,
+    ) -> impl Iterator<Item = Digests> {
+        let mut random = Random::new(seed, stream);
+        (0..number).map(move |_| self.negative(&mut random, known))
     }
 
     /// Returns a negative: each value occurs in the set with probability `known`, but in another
@@ -83,7 +99,7 @@ impl Uniform {
     }
 }
 
-/// Whether the filter contains these attributes of an element; `None` if it cannot answer.
+/// Returns whether the filter contains these attributes of an element; `None` if it cannot answer.
 pub(super) fn ask(filter: &dyn MembershipFilter, digests: &Digests, query: u32) -> Option<bool> {
     let (attributes, whole) = digests;
     if query == FULL {
@@ -99,6 +115,24 @@ pub(super) fn ask(filter: &dyn MembershipFilter, digests: &Digests, query: u32) 
         PatternAnswer::Present | PatternAnswer::PresentApart => Some(true),
         PatternAnswer::Unknown => None,
     }
+}
+
+/// Returns, for each combination, how many of the queries a filter reports as present; `None` if it
+/// cannot answer.
+pub(super) fn hits<const MASKS: usize>(
+    filter: &dyn MembershipFilter,
+    queries: impl IntoIterator<Item = Digests>,
+    masks: [u32; MASKS],
+) -> [Option<u64>; MASKS] {
+    let mut hits = [None; MASKS];
+    for query in queries {
+        for (hits, mask) in hits.iter_mut().zip(masks) {
+            if let Some(answer) = ask(filter, &query, mask) {
+                *hits.get_or_insert(0) += u64::from(answer);
+            }
+        }
+    }
+    hits
 }
 
 /// Returns the structures of Fig. 7 by the names there, each with at most `bits`.
@@ -140,7 +174,8 @@ pub(super) fn structures_of(
     structures
 }
 
-/// The rate by formula for `query`, if the structure answers it; values occur with `known` (α).
+/// Returns the rate by formula for `query`, if the structure answers it; values occur with `known`
+/// (α).
 pub(super) fn predicted(spec: &FilterSpec, elements: u64, known: f64, query: u32) -> Option<f64> {
     let n = elements as f64;
     let asked = query.count_ones();

@@ -7,8 +7,8 @@ use std::fs;
 /// Words of the report's list.
 pub(super) const WORDS: usize = 466_550;
 
-/// The distinct words of the list in the settings, and a sentence on where they come from; without
-/// a list, as many generated words as the report has.
+/// Returns the distinct words of the list in the settings, and a sentence on where they come from;
+/// without a list, as many generated words as the report has.
 pub(super) fn words(settings: &Settings) -> Result<(Vec<Vec<u8>>, String), ExperimentError> {
     let most = settings.scale.pick(5_000, WORDS as u64, WORDS as u64) as usize;
     let Some(path) = &settings.words else {

@@ -40,9 +40,7 @@ struct Recent {
 #[derive(Debug)]
 pub(super) struct Conversations {
     key: u64,
-    ipv6_percent: u32,
-    vlan_percent: u32,
-    snaplen: usize,
+    plan: GeneratePlan,
     clients: u32,
     servers: u32,
     ranks: Zipf,
@@ -56,9 +54,7 @@ impl Conversations {
         let noise = (0..NOISE / 8).flat_map(|_| random.next().to_le_bytes()).collect();
         Self {
             key: random.next(),
-            ipv6_percent: u32::from(plan.ipv6_percent),
-            vlan_percent: u32::from(plan.vlan_percent),
-            snaplen: plan.snaplen as usize,
+            plan: plan.clone(),
             clients: (plan.pairs / 10).clamp(1, 1 << 24),
             servers: (plan.pairs / 2).clamp(1, 1 << 22),
             ranks: Zipf::new(plan.pairs),
@@ -106,7 +102,7 @@ impl Conversations {
             payload: length - headers,
         };
         transport_header(bytes, network, tuple, segment);
-        let end = length.min(self.snaplen);
+        let end = length.min(self.plan.snaplen as usize);
         if headers < end {
             let from = (shape & 0x7fff) as usize;
             bytes[headers..end].copy_from_slice(&self.noise[from..from + end - headers]);
@@ -121,8 +117,8 @@ impl Conversations {
     fn conversation(&self, conversation: u64) -> (Tuple, Option<u16>) {
         let pair = mix(self.key ^ (conversation >> 4));
         let own = mix(pair ^ (conversation & 15));
-        let ipv6 = scale(pair << 32, 100) < self.ipv6_percent;
-        let vlan = (scale(pair << 16, 100) < self.vlan_percent).then_some(100 + (pair & 3) as u16);
+        let ipv6 = self.plan.is_ipv6(pair << 32);
+        let vlan = self.plan.is_in_vlan(pair << 16).then_some(100 + (pair & 3) as u16);
         let protocol = match (scale(own, 100), ipv6) {
             (0..75, _) => TCP,
             (75..98, _) => UDP,

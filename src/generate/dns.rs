@@ -41,9 +41,7 @@ struct Question {
 #[derive(Debug)]
 pub(super) struct DnsTalk {
     key: u64,
-    ipv6_percent: u32,
-    vlan_percent: u32,
-    snaplen: usize,
+    plan: GeneratePlan,
     clients: Zipf,
     names: Zipf,
     open: Option<Question>,
@@ -53,9 +51,7 @@ impl DnsTalk {
     pub(super) fn new(plan: &GeneratePlan, random: &mut Random) -> Self {
         Self {
             key: random.next(),
-            ipv6_percent: u32::from(plan.ipv6_percent),
-            vlan_percent: u32::from(plan.vlan_percent),
-            snaplen: plan.snaplen as usize,
+            plan: plan.clone(),
             clients: Zipf::new(plan.dns_clients()),
             names: Zipf::new(plan.names),
             open: None,
@@ -83,7 +79,7 @@ impl DnsTalk {
         let segment = Segment { sequence: 0, is_syn: false, reply: false, payload: end - message };
         transport_header(bytes, network, tuple, segment);
         // If the snaplen cuts the question off, the triple cannot be read.
-        if question_end <= self.snaplen {
+        if question_end <= self.plan.snaplen as usize {
             counts.dns_message(tuple, question.name, !answer);
         }
         end
@@ -96,14 +92,14 @@ impl DnsTalk {
         let bits = random.next();
         Question {
             tuple: Tuple {
-                ipv6: scale(host, 100) < self.ipv6_percent,
+                ipv6: self.plan.is_ipv6(host),
                 protocol: UDP,
                 source: client_address(client),
                 destination: RESOLVER + scale(host << 32, RESOLVERS),
                 source_port: ephemeral_port(bits),
                 destination_port: 53,
             },
-            vlan: (scale(host << 16, 100) < self.vlan_percent).then_some(200 + (host & 3) as u16),
+            vlan: self.plan.is_in_vlan(host << 16).then_some(200 + (host & 3) as u16),
             id: (bits >> 16) as u16,
             name,
             kind: match scale(bits << 32, 100) {

@@ -25,7 +25,7 @@ use conversation::Conversations;
 use counts::Counts;
 use dns::DnsTalk;
 use frame::FRAME_ROOM;
-use random::Random;
+use random::{Random, scale};
 
 /// Smallest snaplen: a VLAN tag, an IPv6 header and the ports behind them fit.
 pub const SNAPLEN_MIN: u32 = 64;
@@ -112,6 +112,16 @@ impl GeneratePlan {
         }
     }
 
+    /// Returns whether a host pair with these random bits talks IPv6.
+    fn is_ipv6(&self, bits: u64) -> bool {
+        scale(bits, 100) < u32::from(self.ipv6_percent)
+    }
+
+    /// Returns whether a host pair with these random bits talks in a VLAN.
+    fn is_in_vlan(&self, bits: u64) -> bool {
+        scale(bits, 100) < u32::from(self.vlan_percent)
+    }
+
     fn check(&self) -> io::Result<()> {
         let refuse = |rule: &str| Err(io::Error::new(io::ErrorKind::InvalidInput, rule));
         if self.snaplen < SNAPLEN_MIN {
@@ -195,16 +205,15 @@ pub fn generate(plan: &GeneratePlan, out: &mut dyn Write) -> io::Result<Generate
     let mut past = Past::new();
     let mut capture = Capture::new(plan, out);
     for number in 0..plan.packets {
-        match source(plan, number, &mut random) {
+        let length = match source(plan, number, &mut random) {
             Source::Repeat => past.repeat(number, &mut random),
-            Source::Scan => past
-                .put(number, |bytes| conversations.probe(bytes, number, &mut random, &mut counts)),
-            Source::Dns => {
-                past.put(number, |bytes| dns.packet(bytes, number, &mut random, &mut counts));
+            Source::Scan => conversations.probe(past.put(number), number, &mut random, &mut counts),
+            Source::Dns => dns.packet(past.put(number), number, &mut random, &mut counts),
+            Source::Conversation => {
+                conversations.packet(past.put(number), number, &mut random, &mut counts)
             }
-            Source::Conversation => past
-                .put(number, |bytes| conversations.packet(bytes, number, &mut random, &mut counts)),
-        }
+        };
+        past.lengths[slot(number)] = length;
         capture.packet(number, random.next(), past.frame(number))?;
     }
     Ok(counts.finish(plan.packets, capture.finish()?))
@@ -241,21 +250,19 @@ impl Past {
         Self { bytes: vec![0; PAST * FRAME_ROOM], lengths: [0; PAST] }
     }
 
-    fn put(&mut self, number: u64, build: impl FnOnce(&mut [u8]) -> usize) {
-        let slot = slot(number);
-        let start = slot * FRAME_ROOM;
-        self.lengths[slot] = build(&mut self.bytes[start..start + FRAME_ROOM]);
+    /// Returns the room of a frame.
+    fn put(&mut self, number: u64) -> &mut [u8] {
+        &mut self.bytes[slot(number) * FRAME_ROOM..][..FRAME_ROOM]
     }
 
     /// Repeats one of the last packets: four of five repeats follow within four packets, the others
-    /// within a hundred.
-    fn repeat(&mut self, number: u64, random: &mut Random) {
+    /// within a hundred. Returns its length on the wire.
+    fn repeat(&mut self, number: u64, random: &mut Random) -> usize {
         let reach = if random.below(5) == 0 { 100 } else { 4 };
         let from = slot(number - 1 - u64::from(random.below(reach)));
-        let to = slot(number);
-        let start = from * FRAME_ROOM;
-        self.bytes.copy_within(start..start + self.lengths[from], to * FRAME_ROOM);
-        self.lengths[to] = self.lengths[from];
+        let (start, length) = (from * FRAME_ROOM, self.lengths[from]);
+        self.bytes.copy_within(start..start + length, slot(number) * FRAME_ROOM);
+        length
     }
 
     /// Returns the frame in its whole length; bytes beyond the snaplen are arbitrary.

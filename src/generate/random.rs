@@ -2,7 +2,8 @@
 //! rounded correctly everywhere (multiplication and square root). No function of the mathematics
 //! library is called, since those differ in their last bit from one system to the next.
 
-/// A bijective scrambling of 64 bits (the finalizer of Steele, Lea and Flood's `SplitMix64`).
+/// Returns a bijective scrambling of 64 bits (the finalizer of Steele, Lea and Flood's
+/// `SplitMix64`).
 pub(super) fn mix(value: u64) -> u64 {
     let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -109,7 +110,7 @@ pub(super) fn skewed(bits: u64, n: u32) -> u32 {
     ((cube * u64::from(n)) >> 32) as u32
 }
 
-/// A bijection of the numbers below `2^bits` (at least two bits) that scatters neighbours.
+/// Returns a bijection of the numbers below `2^bits` (at least two bits) that scatters neighbours.
 pub(super) fn scatter(value: u32, bits: u32) -> u32 {
     let mask = (1_u32 << bits) - 1;
     let value = value.wrapping_mul(0x9e37_79b1) & mask;

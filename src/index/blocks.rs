@@ -66,7 +66,7 @@ impl Blocks {
         })
     }
 
-    /// Bytes of the content.
+    /// Returns the bytes of the content.
     pub(super) const fn length(&self) -> u64 {
         self.length
     }

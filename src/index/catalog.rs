@@ -2,7 +2,7 @@
 //!
 //! A writer makes new files, waits until they are on the disk, and puts a new catalogue in the
 //! place of the old one: at that moment all of it becomes valid. Readers use the catalogue that they
-//! find and wait for nobody. `layout` has the names of the files.
+//! find and never wait. `layout` has the names of the files.
 
 use super::columns::MOST_ROWS;
 use super::disk::{self, FileMark};
@@ -54,7 +54,7 @@ struct Envelope<'a> {
     catalog: &'a RawValue,
 }
 
-/// What must be readable in every version.
+/// The part that must be readable in every version.
 #[derive(Deserialize)]
 struct Head {
     schema: String,
@@ -124,12 +124,12 @@ impl Node {
         Self { folder, problem: None }
     }
 
-    /// Whether it moves and is copied with the archive's folder.
+    /// Returns whether it moves and is copied with the archive's folder.
     pub(super) fn is_inside(&self) -> bool {
         !self.folder.is_absolute()
     }
 
-    /// Whether the path goes down only, from the root or from the archive's folder.
+    /// Returns whether the path goes down only, from the root or from the archive's folder.
     fn goes_down(&self) -> bool {
         let is_start = |part: &Component<'_>| {
             self.folder.is_absolute() && matches!(part, Component::Prefix(_) | Component::RootDir)
@@ -155,11 +155,11 @@ pub struct Segment {
     pub start_ns: i64,
     /// Time of the latest one.
     pub end_ns: i64,
-    /// What the nodes have of it; only those that have regions of it.
+    /// Its parts in the nodes that have regions of it.
     pub parts: Vec<SegmentPart>,
 }
 
-/// What a node has of a segment.
+/// The part of a segment in a node.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct SegmentPart {
     /// The node.
@@ -178,24 +178,31 @@ pub struct SegmentPart {
 }
 
 impl Segment {
-    /// Regions in all nodes.
+    /// Returns the regions in all nodes.
     pub(super) fn regions(&self) -> u64 {
         let regions = self.parts.iter().map(|part| part.regions);
         regions.fold(0, u64::saturating_add)
     }
 
-    /// Sets the sums over these captures.
-    pub(super) fn count(&mut self, captures: &[CaptureEntry]) {
-        let in_part = captures.iter().filter(|entry| entry.part.is_some());
-        self.captures = captures.len() as u64;
-        self.captures_in_part = in_part.count() as u64;
+    /// Makes the segment of these captures, and sets the sums of its parts.
+    pub(super) fn new(
+        file: Numbered,
+        mut parts: Vec<SegmentPart>,
+        captures: &[CaptureEntry],
+    ) -> Self {
         let regions = || captures.iter().flat_map(|entry| &entry.regions);
-        self.start_ns = regions().map(|region| region.start_ns).min().unwrap_or(0);
-        self.end_ns = regions().map(|region| region.end_ns).max().unwrap_or(0);
-        for part in &mut self.parts {
+        for part in &mut parts {
             let here = || regions().filter(|region| region.node == part.node);
             part.regions = here().count() as u64;
             part.bytes = here().map(Region::stored).fold(0, u64::saturating_add);
+        }
+        Self {
+            file,
+            captures: captures.len() as u64,
+            captures_in_part: captures.iter().filter(|entry| entry.part.is_some()).count() as u64,
+            start_ns: regions().map(|region| region.start_ns).min().unwrap_or(0),
+            end_ns: regions().map(|region| region.end_ns).max().unwrap_or(0),
+            parts,
         }
     }
 
@@ -252,7 +259,7 @@ pub struct CaptureEntry {
     /// Whether another reading of the same bytes may get further: the system refused something.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) may_pass: bool,
-    /// Which of its packets were indexed, if not all.
+    /// The selection of packets, if not all were indexed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub part: Option<SelectedPart>,
     /// Its regions, in the order of time.
@@ -260,16 +267,23 @@ pub struct CaptureEntry {
 }
 
 impl CaptureEntry {
-    /// Whether `file` has the content of the capture and the indexed path has not: the capture was
-    /// renamed. Reads files of the capture's length.
+    /// Returns whether `file` has the content of the capture and the indexed path has not: the
+    /// capture was renamed. Reads files of the capture's length.
     pub(crate) fn was_moved_to(&self, file: &Path) -> bool {
-        let has_content = |path: &Path| {
-            let is_as_long = |data: fs::Metadata| data.is_file() && data.len() == self.bytes;
-            let content = || disk::content_of(path, &StopFlag::default()).ok().flatten();
-            fs::metadata(path).is_ok_and(is_as_long)
-                && content().is_some_and(|(digest, _)| disk::digest_text(digest) == self.digest)
-        };
+        let has_content =
+            |path: &Path| self.is_content_of(path, &StopFlag::default()) == Some(true);
         has_content(file) && !has_content(&self.path)
+    }
+
+    /// Returns whether a file has the content of the capture, by length and digest; `None` if it
+    /// cannot be read or `stop` is set.
+    pub(super) fn is_content_of(&self, file: &Path, stop: &StopFlag) -> Option<bool> {
+        let is_as_long = |data: fs::Metadata| data.is_file() && data.len() == self.bytes;
+        if !fs::metadata(file).is_ok_and(is_as_long) {
+            return Some(false);
+        }
+        let (digest, _) = disk::content_up_to(file, u64::MAX, stop).ok()??;
+        Some(disk::digest_text(digest) == self.digest)
     }
 
     /// Returns which packets were indexed.
@@ -308,31 +322,31 @@ pub struct Region {
     pub records: FileMark,
     /// The file of the inverted lists.
     pub lists: FileMark,
-    /// Where its filters are.
+    /// The place of its filters.
     pub filters: FilterPlace,
 }
 
 impl Region {
-    /// Memory that its records take while they are read, at most: columns with room to grow, and
-    /// the records.
+    /// Returns the memory that its records take while they are read, at most: columns with room to
+    /// grow, and the records.
     pub(super) fn read_bytes(&self) -> u64 {
         const RECORD: u64 = 320;
         self.flows.saturating_add(self.dns).min(MOST_ROWS.unsigned_abs()) * RECORD
     }
 
-    /// Bytes of its files, and of its filters.
+    /// Returns the bytes of its files, and of its filters.
     pub(super) fn stored(&self) -> u64 {
         let filters = self.filters.bytes.into_iter();
         filters.fold(self.records.bytes.saturating_add(self.lists.bytes), u64::saturating_add)
     }
 }
 
-/// Where the filters of a region are.
+/// The place of the filters of a region.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct FilterPlace {
     /// Number of the file, in the region's node.
     pub file: u64,
-    /// Where they begin in it.
+    /// Their offset in it.
     pub offset: u64,
     /// Bytes of the filter of flows, and of the filter of DNS after it.
     pub bytes: [u64; 2],
@@ -504,7 +518,7 @@ impl Catalog {
         Ok(())
     }
 
-    /// Bytes of the file, and of those that name the captures.
+    /// Returns the bytes of the file, and of those that name the captures.
     pub(super) fn bytes(&self) -> Result<u64, IndexError> {
         let path = self.archive.join(CATALOG);
         let data = fs::metadata(&path).map_err(IndexError::io(&path))?;

@@ -3,12 +3,12 @@
 use super::catalog::{CaptureEntry, Catalog, Region, Segment, read_captures};
 use super::elements::{Element, Family};
 use super::error::Problems;
-use super::global::{Fill, Global, GlobalFilter, keys_of};
+use super::global::{Fill, Global, keys_of};
 use super::layout::lists_file;
 use super::lists::{Inverted, Lists};
 use super::region::{elements_of, read_records};
-use super::region_filter;
-use super::{IndexError, disk, nodes};
+use super::segment_builder::FilterFiles;
+use super::{IndexError, disk, nodes, region_filter};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::slice;
@@ -19,43 +19,56 @@ struct SegmentFiles {
     captures: Vec<CaptureEntry>,
     /// Global filters by node.
     global: HashMap<usize, Global>,
-    /// Files of regions' filters by node and number.
-    of_regions: HashMap<(usize, u64), (PathBuf, Vec<u8>)>,
+    /// Region filters by node.
+    of_regions: HashMap<usize, FilterFiles>,
+    /// Whether a file could not be read.
+    is_damaged: bool,
 }
 
 impl SegmentFiles {
-    /// Reads what of a segment can be read. `None` if nobody knows which captures it has.
-    fn read(catalog: &Catalog, segment: &Segment, problems: &mut Vec<IndexError>) -> Option<Self> {
-        let captures = catalog.captures_of(segment, problems);
-        let captures = captures.map_err(|error| problems.push(error)).ok()?;
-        let mut files = Self { captures, ..Self::default() };
+    /// Reads what of a segment can be read, and notes the problems. Returns `None` if its captures are
+    /// unknown.
+    fn read(catalog: &Catalog, segment: &Segment, problems: &mut Problems) -> Option<Self> {
+        let mut errors = Vec::new();
+        let captures = catalog.captures_of(segment, &mut errors);
+        let captures = captures.map_err(|error| errors.push(error));
+        let files = captures.map(|captures| {
+            let files = Self { captures, ..Self::default() };
+            files.read_filters(catalog, segment, &mut errors)
+        });
+        let captures = files.as_ref().map_or(&[][..], |files| &files.captures);
+        for error in &errors {
+            problems.note_file(error, &catalog.archive, captures);
+        }
+        files.ok().map(|files| Self { is_damaged: !errors.is_empty(), ..files })
+    }
+
+    /// Reads the filters, and the copy of the file that names the captures.
+    fn read_filters(
+        mut self,
+        catalog: &Catalog,
+        segment: &Segment,
+        errors: &mut Vec<IndexError>,
+    ) -> Self {
         let is_usable = |node: usize| catalog.nodes[node].problem.is_none();
         if is_usable(0) {
             let [_, copy] = catalog.segment_files(segment.file.0);
-            problems.extend(read_captures(&copy, segment).err());
+            errors.extend(read_captures(&copy, segment).err());
         }
         for part in segment.parts.iter().filter(|part| is_usable(part.node)) {
             let (number, mark) = part.filter;
             let path = catalog.filter_file(part.node, number);
             match Global::read(catalog.settings.global, &path, mark) {
-                Ok(global) => drop(files.global.insert(part.node, global)),
-                Err(error) => problems.push(error),
+                Ok(global) => drop(self.global.insert(part.node, global)),
+                Err(error) => errors.push(error),
             }
-            for &(number, mark) in &part.region_filters {
-                let path = catalog.region_filters_file(part.node, number);
-                match disk::read_checked(&path, mark) {
-                    Ok(bytes) => {
-                        files.of_regions.insert((part.node, number), (path, bytes));
-                    }
-                    Err(error) => problems.push(error),
-                }
-            }
+            self.of_regions.insert(part.node, catalog.read_region_filters(part, errors));
         }
-        Some(files)
+        self
     }
 }
 
-/// What `repair` makes again.
+/// Damage that `repair` can mend.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Damage {
     /// Captures whose records or lists are damaged, with their numbers.
@@ -65,18 +78,18 @@ pub struct Damage {
 }
 
 impl Damage {
-    /// The captures that are indexed again.
+    /// Returns the captures that are indexed again.
     pub fn captures(&self) -> impl Iterator<Item = &Path> {
         self.captures.iter().map(|(_, entry)| entry.path.as_path())
     }
 
-    /// The number of segments that are written again.
+    /// Returns the number of segments that are written again.
     pub fn segments(&self) -> usize {
         self.segments.len()
     }
 }
 
-/// What was compared.
+/// Result of a verification.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Verified {
     /// Captures.
@@ -85,9 +98,9 @@ pub struct Verified {
     pub regions: u64,
     /// Records.
     pub records: u64,
-    /// What is not as it should be, a sentence each.
+    /// Problems, a sentence each.
     pub problems: Vec<String>,
-    /// What of that can be repaired.
+    /// The damage that can be repaired.
     pub damage: Damage,
 }
 
@@ -98,11 +111,11 @@ pub struct Verified {
 /// There is no index, or its catalogue cannot be used.
 pub fn verify(archive: &Path) -> Result<Verified, IndexError> {
     let (catalog, mut verified) = Catalog::read_with(archive, |catalog| {
-        let (mut verified, mut is_missing) = (Verified::default(), false);
-        let mut problems = Problems::default();
+        let (mut verified, mut problems) = (Verified::default(), Problems::default());
         for segment in &catalog.segments {
-            is_missing |= verified.add(catalog, segment, &mut problems);
+            verified.add(catalog, segment, &mut problems);
         }
+        let is_missing = problems.is_missing;
         verified.problems = problems.into_sentences();
         Ok((verified, is_missing))
     })?;
@@ -111,19 +124,12 @@ pub fn verify(archive: &Path) -> Result<Verified, IndexError> {
 }
 
 impl Verified {
-    /// Verifies a segment. Returns whether a file is missing.
-    fn add(&mut self, catalog: &Catalog, segment: &Segment, problems: &mut Problems) -> bool {
-        let mut errors = Vec::new();
-        let files = SegmentFiles::read(catalog, segment, &mut errors);
-        let mut is_missing = errors.iter().any(IndexError::is_missing_file);
-        let captures = files.as_ref().map_or(&[][..], |files| &files.captures);
-        for error in &errors {
-            problems.note(error.with_captures(&catalog.archive, captures));
-        }
-        let Some(files) = files else {
-            return is_missing;
+    /// Verifies a segment.
+    fn add(&mut self, catalog: &Catalog, segment: &Segment, problems: &mut Problems) {
+        let Some(files) = SegmentFiles::read(catalog, segment, problems) else {
+            return;
         };
-        let mut is_damaged = !errors.is_empty();
+        let mut is_damaged = files.is_damaged;
         for entry in &files.captures {
             self.captures += 1;
             let mut is_whole = true;
@@ -136,8 +142,7 @@ impl Verified {
                 let folder = catalog.capture_folder(region.node, entry.id);
                 let error = match verify_region(&folder, number, region) {
                     Ok(elements) => {
-                        let kind = catalog.settings.global;
-                        let checked = verify_filters(&folder, region, &elements, &files, kind);
+                        let checked = verify_filters(&folder, region, &elements, &files, catalog);
                         is_damaged |= checked.is_err();
                         checked.err()
                     }
@@ -146,11 +151,9 @@ impl Verified {
                         Some(error)
                     }
                 };
-                is_missing |= error.as_ref().is_some_and(IndexError::is_missing_file);
                 if let Some(error) = error {
-                    let owner = slice::from_ref(entry);
-                    // Memory that is refused is said once.
-                    problems.note(error.with_captures(&catalog.archive, owner));
+                    // Refused memory is reported once.
+                    problems.note_file(&error, &catalog.archive, slice::from_ref(entry));
                 }
             }
             if !is_whole {
@@ -160,7 +163,6 @@ impl Verified {
         if is_damaged {
             self.damage.segments.push(segment.file.0);
         }
-        is_missing
     }
 }
 
@@ -189,9 +191,11 @@ fn verify_filters(
     region: &Region,
     elements: &[Vec<Element>; 2],
     files: &SegmentFiles,
-    kind: GlobalFilter,
+    catalog: &Catalog,
 ) -> Result<(), IndexError> {
-    if let Some((path, bytes)) = files.of_regions.get(&(region.node, region.filters.file)) {
+    let of_node = files.of_regions.get(&region.node);
+    if let Some(bytes) = of_node.and_then(|of_node| of_node.get(&region.filters.file)) {
+        let path = &catalog.region_filters_file(region.node, region.filters.file);
         let Some(mut bytes) = region.filters.slice(bytes) else {
             return Err(IndexError::damaged(path, "filters of a region are not in it"));
         };
@@ -205,7 +209,7 @@ fn verify_filters(
         }
     }
     if let Some(global) = files.global.get(&region.node)
-        && !keys_of(kind, elements).into_iter().all(|key| global.contains(key))
+        && !keys_of(catalog.settings.global, elements).into_iter().all(|key| global.contains(key))
     {
         return Err(IndexError::damaged(
             folder.parent().unwrap_or(folder),
@@ -215,7 +219,7 @@ fn verify_filters(
     Ok(())
 }
 
-/// What an index holds.
+/// Content and size of an index.
 #[derive(Clone, Debug, PartialEq)]
 pub struct IndexStats {
     /// Its nodes.
@@ -236,7 +240,7 @@ pub struct IndexStats {
     pub problems: Vec<String>,
 }
 
-/// What a node holds.
+/// Content and size of a node.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct NodeStats {
     /// Its folder.
@@ -264,22 +268,17 @@ pub struct NodeStats {
 /// There is no index, or its catalogue cannot be used.
 pub fn stats(archive: &Path) -> Result<IndexStats, IndexError> {
     let (catalog, stats) = Catalog::read_with(archive, |catalog| {
-        let (mut captures, mut is_missing) = (Vec::new(), false);
-        let mut problems = Problems::default();
+        let (mut captures, mut problems) = (Vec::new(), Problems::default());
         // By node: fills of its global filters.
         let mut fills: HashMap<usize, Vec<Fill>> = HashMap::new();
         for segment in &catalog.segments {
-            let mut errors = Vec::new();
-            let files = SegmentFiles::read(catalog, segment, &mut errors).unwrap_or_default();
-            is_missing |= errors.iter().any(IndexError::is_missing_file);
-            for error in &errors {
-                problems.note(error.with_captures(archive, &files.captures));
-            }
+            let files = SegmentFiles::read(catalog, segment, &mut problems).unwrap_or_default();
             for (node, global) in &files.global {
                 fills.entry(*node).or_default().push(global.fill());
             }
             captures.extend(files.captures);
         }
+        let is_missing = problems.is_missing;
         Ok(((captures, problems.into_sentences(), fills), is_missing))
     })?;
     let (captures, mut problems, fills) = stats;

@@ -246,7 +246,7 @@ impl Table {
         Ok(found)
     }
 
-    /// Number of rows.
+    /// Returns the number of rows.
     pub(super) fn rows(&self) -> usize {
         self.file.metadata().row_group(0).num_rows() as usize
     }

@@ -23,7 +23,7 @@ const BUFFER: usize = 1 << 17;
 /// Ending of a file's name until the file replaces another one.
 const TEMPORARY: &str = ".new";
 
-/// What is wrong with bytes that were not written like this.
+/// Damage of bytes with a wrong checksum.
 pub(super) const OTHER_CHECKSUM: &str = "its checksum is another one";
 
 /// Length and checksum of a file.
@@ -226,7 +226,7 @@ pub(super) fn replace(
     let (path, temporary) =
         (folder.join(name), folder.join(format!("{name}.{}{TEMPORARY}", id.text())));
     let write = || {
-        // Never writes to a file that a killed writer left: somebody may have linked it.
+        // Never writes to a file that a killed writer left: it may have another link.
         match fs::remove_file(&temporary) {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
             _ => {}
@@ -289,7 +289,7 @@ pub(super) fn read(path: &Path, most: u64) -> Result<Vec<u8>, IndexError> {
         return Err(IndexError::damaged(path, reason));
     }
     let mut bytes = room_for(path, length)?;
-    // A file that grows is one that somebody else writes.
+    // A file that grows is written by another program.
     file.take(length).read_to_end(&mut bytes).map_err(IndexError::io(path))?;
     Ok(bytes)
 }
@@ -329,7 +329,7 @@ pub(super) fn read_checked(path: &Path, mark: FileMark) -> Result<Vec<u8>, Index
     Ok(bytes)
 }
 
-/// The text of a digest in the catalogue.
+/// Returns the text of a digest in the catalogue.
 pub(super) fn digest_text(digest: u128) -> String {
     format!("{digest:032x}")
 }
@@ -337,7 +337,7 @@ pub(super) fn digest_text(digest: u128) -> String {
 /// Digest and length of a capture's content; `None` if the flag was set before its end.
 pub(super) type Content = Option<(u128, u64)>;
 
-/// What tells a file from others, its length, and the times of its changes.
+/// Identity of a file, its length, and the times of its changes.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct FileState {
     id: (u64, u64),
@@ -346,7 +346,7 @@ pub(super) struct FileState {
 }
 
 impl FileState {
-    /// The state of what is at this path; `None` if that cannot be told.
+    /// Returns the state of the file at this path, or `None` if it is unknown.
     pub(super) fn of(path: &Path) -> Option<Self> {
         let data = fs::metadata(path).ok()?;
         #[cfg(unix)]
@@ -363,13 +363,13 @@ impl FileState {
         Some(Self { id, length: data.len(), changed })
     }
 
-    /// Whether the bytes of then are others now: it is another file, or shorter, or as long and was
-    /// written to. A longer one, and one of which only the names or rights changed, may have the same.
+    /// Returns whether the bytes have changed since: it is another file, or shorter, or was written to
+    /// and is as long. A longer file, or one whose names or rights changed, may have the same bytes.
     pub(super) fn has_changed(self, path: &Path) -> bool {
         Self::of(path).is_none_or(|now| now.length < self.length || self.is_other(now))
     }
 
-    /// Whether the file at the path has changed since, or has grown.
+    /// Returns whether the file at the path has changed since, or has grown.
     pub(super) fn is_replaced(self, path: &Path) -> bool {
         Self::of(path).is_some_and(|now| now.length != self.length || self.is_other(now))
     }
@@ -380,12 +380,7 @@ impl FileState {
     }
 }
 
-/// Returns XXH3 of 128 bits of a file's content, and its length.
-pub(super) fn content_of(path: &Path, stop: &StopFlag) -> Result<Content, IndexError> {
-    content_up_to(path, u64::MAX, stop)
-}
-
-/// Returns the same of the first bytes of a file.
+/// Returns XXH3 of 128 bits of up to `most` bytes of a file, and their number.
 pub(super) fn content_up_to(
     path: &Path,
     most: u64,

@@ -52,7 +52,7 @@ impl Family {
         }
     }
 
-    /// The value that a global filter stores for a combination.
+    /// Returns the value that a global filter stores for a combination.
     pub(super) fn node_key(self, mask: u32, digest: impl Fn(usize) -> Digest) -> Digest {
         let attributes = (0..3).filter(|attribute| mask >> attribute & 1 == 1);
         Digest::join(mask | (self as u32) << 8, attributes.map(digest))
@@ -80,13 +80,13 @@ pub(super) fn port(of: PortOf, port: u16) -> Digest {
     Digester::new(SEED).digest(&[of as u8, high, low])
 }
 
-/// Digest of a name.
+/// Returns the digest of a name.
 pub(super) fn domain(name: &[u8]) -> Digest {
     Digester::new(SEED).digest(&[&[0], &reversed_labels(name)[..]].concat())
 }
 
-/// Digest of all names below a domain; of one with many labels, below the highest of the domains above
-/// it that are elements.
+/// Returns the digest of all names below a domain; of one with many labels, below the highest of
+/// the domains above it that are elements.
 pub(super) fn below(name: &[u8]) -> Digest {
     let reversed = reversed_labels(name);
     let kept = labels(&reversed).take(MOST_DOMAINS).map(<[u8]>::len).sum();

@@ -7,7 +7,7 @@ use std::fmt::Display;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Sentences that are kept. An index that was made to do harm has one for each of its files.
+/// Most sentences that are kept: a hostile index can have a problem in each of its files.
 const MOST_PROBLEMS: usize = 1000;
 
 /// Problems of reading, one sentence each.
@@ -16,6 +16,8 @@ pub(super) struct Problems {
     sentences: Vec<String>,
     /// Those that are not kept.
     others: u64,
+    /// Whether a file did not exist: a writer may have replaced the catalogue.
+    pub(super) is_missing: bool,
 }
 
 impl Problems {
@@ -26,6 +28,17 @@ impl Problems {
         } else if self.sentences.last() != Some(&problem) {
             self.sentences.push(problem);
         }
+    }
+
+    /// Adds a problem with a file that belongs to these captures.
+    pub(super) fn note_file(
+        &mut self,
+        error: &IndexError,
+        archive: &Path,
+        captures: &[CaptureEntry],
+    ) {
+        self.is_missing |= error.is_missing_file();
+        self.note(error.with_captures(archive, captures));
     }
 
     pub(super) fn into_sentences(mut self) -> Vec<String> {
@@ -58,7 +71,7 @@ pub enum IndexError {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The damage.
         reason: String,
     },
     /// Both files that name the captures of a segment are damaged.
@@ -68,7 +81,7 @@ pub enum IndexError {
     Segment {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Its damage.
         reason: String,
         /// The copy.
         copy: PathBuf,
@@ -82,7 +95,7 @@ pub enum IndexError {
     Catalog {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The damage.
         reason: String,
     },
     /// A newer program wrote the index.
@@ -132,7 +145,7 @@ pub enum IndexError {
     /// An answer could not be kept or written.
     #[error("an answer could not be handed on: {0}")]
     Sink(#[source] io::Error),
-    /// What was asked for cannot be done; a sentence.
+    /// The request cannot be carried out; a sentence.
     #[error("{0}")]
     Plan(String),
     /// The flows of a capture could not be listed.
@@ -155,7 +168,7 @@ impl IndexError {
         Self::Damaged { path: path.to_owned(), reason: reason.to_string() }
     }
 
-    /// The error of listing the flows of this capture.
+    /// Returns the error of listing the flows of this capture.
     pub(super) fn from_flows(path: &Path, error: RunError) -> Self {
         match error {
             RunError::Plan(error) => Self::Plan(error.to_string()),
@@ -180,13 +193,13 @@ impl IndexError {
         format!("{self}{belongs}; `flowsieve index repair {}` makes it again", archive.shown())
     }
 
-    /// Whether a file is damaged or gone, and can perhaps be made again.
+    /// Returns whether a file is damaged or gone, and can perhaps be made again.
     pub(super) fn is_damage(&self) -> bool {
         matches!(self, Self::Damaged { .. })
             || (matches!(self, Self::Io { .. }) && self.is_missing_file())
     }
 
-    /// What is wrong with a file, without its name.
+    /// Returns the damage of a file, without its name.
     pub(super) fn reason(&self) -> String {
         match self {
             Self::Damaged { reason, .. } => reason.clone(),
@@ -195,7 +208,7 @@ impl IndexError {
         }
     }
 
-    /// Whether a file does not exist.
+    /// Returns whether a file does not exist.
     pub(super) fn is_missing_file(&self) -> bool {
         match self {
             Self::Io { error, .. } => error.kind() == io::ErrorKind::NotFound,

@@ -1,7 +1,7 @@
 //! Writing the packets that match a query, from the captures that have some.
 
 use super::catalog::{CaptureEntry, Catalog};
-use super::disk::{self, FileState};
+use super::disk::FileState;
 use super::record::Ends;
 use super::{IndexError, IndexQuery};
 use crate::anonymize::PacketAnonymizer;
@@ -69,7 +69,7 @@ impl Chooser {
         inner.is_ok_and(|inner| self.takes_message(&inner, there))
     }
 
-    /// Whether the packet has a DNS message that matches.
+    /// Returns whether the packet has a DNS message that matches.
     fn takes_message(&self, ip: &IpPacket<'_>, there: Ends) -> bool {
         let mut takes = false;
         // Most packets have no message, which is no error.
@@ -86,7 +86,7 @@ impl Chooser {
 /// Captures that are open at one time. More are merged in groups, in temporary files.
 const MOST_OPEN: usize = 128;
 
-/// What was written.
+/// Result of writing packets.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Extracted {
     /// Packets.
@@ -99,7 +99,7 @@ pub struct Extracted {
     pub nothing_read: bool,
 }
 
-/// Which packets are written, and how.
+/// The packets to write, and their format.
 #[derive(Debug)]
 pub struct ExtractPlan<'a> {
     /// The query.
@@ -153,24 +153,7 @@ pub fn extract<W: Write + Send + 'static>(
     }
     sources.sort_by_key(|source| source.1);
     let mut extraction = Extraction { stop: plan.stop, logs: 0, problems };
-    // Packets chosen from a group of captures, in order, until the groups are merged.
-    let mut folder = None;
-    while sources.len() > MOST_OPEN {
-        let folder = match &mut folder {
-            Some(folder) => folder,
-            none => none.insert(TempDir::new().map_err(IndexError::io(Path::new("temporary")))?),
-        };
-        let mut merged = Vec::new();
-        for group in sources.chunks(MOST_OPEN) {
-            let name = format!("{}-{}.pcapng", sources.len(), merged.len());
-            let path = folder.path().join(name);
-            let out = File::create(&path).map_err(IndexError::io(&path))?;
-            let format = WriteFormat::of_name(&path);
-            extraction.write(group, out, format, None)?;
-            merged.push((path.into(), group[0].1));
-        }
-        sources = merged;
-    }
+    let _merged = extraction.merge_groups(&mut sources)?;
     let (out, packets) = extraction.write(&sources, out, plan.format, plan.anonymizer)?;
     let interrupted = plan.stop.is_set();
     let extracted = Extracted { packets, logs: extraction.logs, interrupted, nothing_read };
@@ -219,20 +202,10 @@ fn source(
     (Source::from(&entry.path).selected_by(chooser), first_ns)
 }
 
-/// Whether a capture exists and has changed since it was indexed. Compares its bytes, because length
-/// and time can be the same. If it cannot be read, reading its packets reports that.
+/// Returns whether a capture exists and has changed since it was indexed. Compares its bytes,
+/// because length and time can be the same. If it cannot be read, reading its packets reports that.
 fn has_changed(entry: &CaptureEntry, stop: &StopFlag) -> bool {
-    let Ok(data) = fs::metadata(&entry.path) else {
-        return false;
-    };
-    if !data.is_file() || data.len() != entry.bytes {
-        return true;
-    }
-    // A capture that is not read to its end is not known to have changed.
-    match disk::content_of(&entry.path, stop) {
-        Ok(Some((digest, _))) => disk::digest_text(digest) != entry.digest,
-        Ok(None) | Err(_) => false,
-    }
+    fs::metadata(&entry.path).is_ok() && entry.is_content_of(&entry.path, stop) == Some(false)
 }
 
 /// State of reading captures.
@@ -244,6 +217,30 @@ struct Extraction<'a> {
 }
 
 impl Extraction<'_> {
+    /// Merges sources in groups until all can be open together. Returns the folder of temporary files,
+    /// if there are any.
+    fn merge_groups(&mut self, sources: &mut Vec<Timed>) -> Result<Option<TempDir>, IndexError> {
+        let mut folder = None;
+        while sources.len() > MOST_OPEN {
+            let folder = match &mut folder {
+                Some(folder) => folder,
+                none => {
+                    none.insert(TempDir::new().map_err(IndexError::io(Path::new("temporary")))?)
+                }
+            };
+            let mut merged = Vec::new();
+            for group in sources.chunks(MOST_OPEN) {
+                let name = format!("{}-{}.pcapng", sources.len(), merged.len());
+                let path = folder.path().join(name);
+                let out = File::create(&path).map_err(IndexError::io(&path))?;
+                self.write(group, out, WriteFormat::of_name(&path), None)?;
+                merged.push((path.into(), group[0].1));
+            }
+            *sources = merged;
+        }
+        Ok(folder)
+    }
+
     /// Writes the packets of some captures, and returns their number.
     fn write<W: Write + Send + 'static>(
         &mut self,

@@ -50,7 +50,7 @@ pub(super) const REGION_BYTES: u64 = 160 << 20;
 /// Least memory for flows.
 const LEAST_BYTES: u64 = 1 << 20;
 
-/// Checks that the system gives the least memory with which a capture can be indexed.
+/// Checks that the system grants the minimum memory for indexing a capture.
 pub(super) fn check_memory() -> Result<(), IndexError> {
     let bytes = REGION_BYTES;
     if allocatable(bytes, LEAST_BYTES) == bytes {
@@ -76,27 +76,16 @@ pub(super) struct Gathered {
     pub(super) interrupted: bool,
 }
 
-/// How captures are read.
-#[derive(Debug)]
-pub(super) struct GatherPlan<'a> {
-    /// Settings of the index.
-    pub(super) settings: &'a Settings,
-    /// Which packets are indexed.
-    pub(super) selection: &'a Selection,
-    /// Memory for the flows of a capture.
-    pub(super) memory_bytes: u64,
-    /// Threads that decode.
-    pub(super) threads: usize,
-}
-
-/// Reads a capture or a log, and passes the records of each region to `see`.
+/// Reads the selected packets of a capture or a log with this memory for flows and this many threads,
+/// and passes the records of each region to `see`.
 pub(super) fn regions(
     path: &Path,
-    plan: &GatherPlan<'_>,
+    settings: &Settings,
+    selection: &Selection,
+    (memory_bytes, threads): (u64, usize),
     watch: &dyn Watch,
-    mut see: impl FnMut(Vec<Record>) -> Result<(), IndexError>,
+    see: impl FnMut(Vec<Record>) -> Result<(), IndexError>,
 ) -> Result<Gathered, IndexError> {
-    let &GatherPlan { settings, selection, memory_bytes, threads } = plan;
     // Regions are built while flows are in memory. If the system gives less than both need, flows get
     // less.
     let memory_bytes =
@@ -120,35 +109,27 @@ pub(super) fn regions(
         region_ns: settings.region_ns,
         number: 0,
     };
-    let gathered = match Capture::open_until(path, InputFormat::Auto, &watch.stop()) {
-        Ok(mut capture) if capture.is_log() => {
-            if let Some(select) = selection.select() {
-                capture.select(select);
-            }
-            gather.log(capture, watch)?
-        }
-        _ => {
-            let summary = list(&plan, &mut gather, watch);
-            let mut summary = summary.map_err(|error| IndexError::from_flows(path, error))?;
-            let input = summary.inputs.remove(0);
-            Gathered {
-                packets: input.packets,
-                is_capture: input.container.is_some(),
-                times_out_of_range: input.times_out_of_range,
-                error: input.error,
-                interrupted: summary.totals.interrupted,
-            }
-        }
-    };
+    let gathered = gather.read(path, &plan, watch)?;
     if gathered.interrupted || watch.stop().is_set() {
         return Ok(Gathered { interrupted: true, ..gathered });
     }
     gather.pass_on().map_err(IndexError::io(path))?;
+    divide(gather.sorted, settings.region_ns, path, see)?;
+    Ok(gathered)
+}
+
+/// Divides flows, which come in the order of their start, among regions.
+fn divide(
+    flows: SortedFlows,
+    region_ns: i64,
+    path: &Path,
+    mut see: impl FnMut(Vec<Record>) -> Result<(), IndexError>,
+) -> Result<(), IndexError> {
     let mut records: Vec<Record> = Vec::new();
     let mut range = 0;
     let mut failed = None;
-    let drained = gather.sorted.drain(|flow| {
-        let at = flow.start_ns.div_euclid(settings.region_ns);
+    let drained = flows.drain(|flow| {
+        let at = flow.start_ns.div_euclid(region_ns);
         if (at != range && records.len() >= LEAST_RECORDS) || records.len() >= MOST_RECORDS {
             see(std::mem::take(&mut records)).map_err(|error| {
                 failed = Some(error);
@@ -163,10 +144,7 @@ pub(super) fn regions(
         return Err(error);
     }
     drained.map_err(IndexError::io(path))?;
-    if !records.is_empty() {
-        see(records)?;
-    }
-    Ok(gathered)
+    if records.is_empty() { Ok(()) } else { see(records) }
 }
 
 /// A question of a client to a server.
@@ -197,6 +175,35 @@ struct Gather {
 }
 
 impl Gather {
+    /// Reads a capture or a log.
+    fn read(
+        &mut self,
+        path: &Path,
+        plan: &FlowPlan,
+        watch: &dyn Watch,
+    ) -> Result<Gathered, IndexError> {
+        match Capture::open_until(path, InputFormat::Auto, &watch.stop()) {
+            Ok(mut capture) if capture.is_log() => {
+                if let Some(select) = plan.trace.selection.select() {
+                    capture.select(select);
+                }
+                self.log(capture, watch)
+            }
+            _ => {
+                let summary = list(plan, self, watch);
+                let mut summary = summary.map_err(|error| IndexError::from_flows(path, error))?;
+                let input = summary.inputs.remove(0);
+                Ok(Gathered {
+                    packets: input.packets,
+                    is_capture: input.container.is_some(),
+                    times_out_of_range: input.times_out_of_range,
+                    error: input.error,
+                    interrupted: summary.totals.interrupted,
+                })
+            }
+        }
+    }
+
     /// Takes all entries of a log.
     fn log(&mut self, mut capture: Capture, watch: &dyn Watch) -> Result<Gathered, IndexError> {
         let path = capture.path().to_owned();
@@ -253,8 +260,7 @@ impl Gather {
         Ok(())
     }
 
-    /// Takes a flow of a log. Without a protocol and ports it stands for packets of an unknown
-    /// protocol.
+    /// Takes a flow of a log. One without a protocol and ports has an unknown protocol.
     fn logged_flow(
         &mut self,
         entry: &LogEntry,
@@ -359,7 +365,7 @@ fn labels<'b>(
     }
 }
 
-/// Returns a flow record that stands for messages, to be sorted with flows.
+/// Returns DNS messages as a flow record, so that they can be sorted with flows.
 fn as_flow(question: Question, messages: Messages) -> FlowRecord {
     let packets = |packets| Direction { packets, ..Direction::default() };
     FlowRecord {

@@ -56,7 +56,7 @@ impl GlobalFilter {
     #[doc(hidden)]
     pub const ALL: [Self; 2] = [Self::Quotient, Self::Scalable];
 
-    /// Its name in options and in the catalogue.
+    /// Returns its name in options and in the catalogue.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Quotient => "quotient",
@@ -64,7 +64,7 @@ impl GlobalFilter {
         }
     }
 
-    /// Short description.
+    /// Returns the short description.
     #[doc(hidden)]
     pub const fn summary(self) -> &'static str {
         match self {
@@ -185,7 +185,7 @@ impl Global {
         }
     }
 
-    /// Whether there is no room for another link, and half of the counters are used.
+    /// Returns whether there is no room for another link, and half of the counters are used.
     pub(super) fn is_full(&self) -> bool {
         let Self::Scalable(filter) = self else {
             return false;
@@ -254,8 +254,8 @@ impl Global {
     }
 }
 
-/// Whether the filter in a file may have an element with the values of one of these routes. Reads only
-/// a few blocks of a quotient filter.
+/// Returns whether the filter in a file may have an element with the values of one of these routes.
+/// Reads only a few blocks of a quotient filter.
 pub(super) fn may_have(
     kind: GlobalFilter,
     path: &Path,
@@ -280,7 +280,8 @@ pub(super) fn may_have(
     }
 }
 
-/// Whether a route exists with all its parts. The largest parts are asked first: they are the rarest.
+/// Returns whether a route exists with all its parts. The largest parts are asked first: they are
+/// the rarest.
 fn any_route(
     routes: &[Route],
     contains: impl Fn(Digest) -> Result<bool, IndexError>,

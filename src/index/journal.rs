@@ -18,7 +18,7 @@ const MOST_LINE: u64 = 256;
 /// No journal is longer; of one that is, the rest is not read.
 const MOST_BYTES: u64 = 1 << 30;
 
-/// Whether a file is a journal, or what a power failure left of one: no text of somebody.
+/// Returns whether a file is a journal, or the rest of one after a power failure, and not another file.
 fn is_journal(path: &Path) -> Result<bool, IndexError> {
     let mut head = Vec::new();
     let file = disk::open(path)?.take(MOST_LINE);
@@ -45,7 +45,7 @@ pub(super) struct Journal {
 }
 
 impl Journal {
-    /// An empty journal of the index in this folder.
+    /// Returns an empty journal of the index in this folder.
     pub(super) fn new(archive: &Path) -> Self {
         Self { path: archive.join(JOURNAL), file: None }
     }

@@ -54,7 +54,7 @@ impl StoredFile {
     /// The names of the kinds.
     pub(super) const KINDS: [&'static str; 4] = ["segment", "filter", "filters", "region"];
 
-    /// The files that a segment names, but for those of its regions.
+    /// Returns the files that a segment names, but for those of its regions.
     pub(super) fn of_segment(segment: &Segment) -> impl Iterator<Item = Self> {
         let of_parts = segment.parts.iter().flat_map(|part| {
             let node = part.node;
@@ -65,7 +65,7 @@ impl StoredFile {
         of_parts.chain([Self::Segment { number: segment.file.0 }])
     }
 
-    /// The files of a capture's regions.
+    /// Returns the files of a capture's regions.
     pub(super) fn of_capture(entry: &CaptureEntry) -> impl Iterator<Item = Self> {
         let (capture, regions) = (entry.id, entry.regions.iter().enumerate());
         regions.map(move |(region, of)| Self::Region { node: of.node, capture, region })
@@ -73,28 +73,28 @@ impl StoredFile {
 }
 
 impl Catalog {
-    /// Folder of a node.
+    /// Returns the folder of a node.
     pub fn node_folder(&self, node: usize) -> PathBuf {
         self.archive.join(&self.nodes[node].folder)
     }
 
-    /// The file of a segment's captures, and its copy.
+    /// Returns the file of a segment's captures, and its copy.
     pub(super) fn segment_files(&self, number: u64) -> [PathBuf; 2] {
         [self.archive.clone(), self.node_folder(0)]
             .map(|folder| in_folder(&folder, number, "segment"))
     }
 
-    /// File of a global filter.
+    /// Returns the file of a global filter.
     pub(super) fn filter_file(&self, node: usize, number: u64) -> PathBuf {
         in_folder(&self.node_folder(node), number, "filter")
     }
 
-    /// File of filters of regions.
+    /// Returns the file of filters of regions.
     pub(super) fn region_filters_file(&self, node: usize, number: u64) -> PathBuf {
         in_folder(&self.node_folder(node), number, "filters")
     }
 
-    /// Folder of a capture's regions in a node.
+    /// Returns the folder of a capture's regions in a node.
     pub(super) fn capture_folder(&self, node: usize, id: u64) -> PathBuf {
         self.node_folder(node).join(format!("{id:06}"))
     }
@@ -160,17 +160,17 @@ fn in_folder(folder: &Path, number: u64, ending: &str) -> PathBuf {
     folder.join(format!("{number:06}.{ending}"))
 }
 
-/// File of a region's records.
+/// Returns the file of a region's records.
 pub(super) fn records_file(capture: &Path, region: usize) -> PathBuf {
     capture.join(format!("{region}.records.parquet"))
 }
 
-/// File of a region's inverted lists.
+/// Returns the file of a region's inverted lists.
 pub(super) fn lists_file(capture: &Path, region: usize) -> PathBuf {
     capture.join(format!("{region}.lists.parquet"))
 }
 
-/// Whether a node's folder holds more than what makes it a node.
+/// Returns whether a node's folder holds more than what makes it a node.
 pub(super) fn is_filled_node(folder: &Path) -> bool {
     let is_temporary =
         |name: &OsStr| name.to_str().is_some_and(|name| disk::is_temporary(name, MARK));
@@ -187,7 +187,7 @@ pub fn index_around(folder: &Path) -> Option<PathBuf> {
     index.map(Path::to_path_buf)
 }
 
-/// Whether this folder is or belongs to an index or a node.
+/// Returns whether this folder is or belongs to an index or a node.
 #[doc(hidden)]
 pub fn is_in_index(folder: &Path) -> bool {
     is_node(folder) || index_or_node_around(folder).is_some()
@@ -203,7 +203,7 @@ fn is_node(folder: &Path) -> bool {
     names(&folder.join(MARK), node_mark::SCHEMA_NAME)
 }
 
-/// Whether a file begins with a schema of this name.
+/// Returns whether a file begins with a schema of this name.
 fn names(file: &Path, schema: &str) -> bool {
     let mut head = Vec::new();
     let read = disk::open(file).ok().and_then(|file| file.take(64).read_to_end(&mut head).ok());

@@ -38,7 +38,6 @@ mod rebuild;
 mod record;
 mod records;
 mod region;
-mod region_builders;
 mod region_filter;
 mod repair;
 mod search;

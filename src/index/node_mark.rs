@@ -46,7 +46,7 @@ impl IndexId {
         Ok(Self(u128::from_le_bytes(bytes)))
     }
 
-    /// Its 32 hexadecimal digits.
+    /// Returns its 32 hexadecimal digits.
     pub(super) fn text(self) -> String {
         format!("{:032x}", self.0)
     }
@@ -130,7 +130,8 @@ impl FolderId {
 }
 
 impl NodeMark {
-    /// The mark of a node of this catalogue, of whose archive these catalogues may be in force.
+    /// Returns the mark of a node of this catalogue, of whose archive these catalogues may be in
+    /// force.
     fn new(catalog: &Catalog, node: usize, catalogs: &[u64]) -> Result<Self, IndexError> {
         let (archive, folder) = (catalog.archive.clone(), FolderId::new(&catalog.archive)?);
         let (owner, home) = if catalog.nodes[node].is_inside() {
@@ -281,7 +282,7 @@ pub(super) fn check(catalog: &Catalog, node: usize, user: User) -> Result<(), In
     Err(IndexError::Node { folder, reason })
 }
 
-/// The command with which a user says that the folders of the nodes are the index's.
+/// Returns the command with which a user says that the folders of the nodes are the index's.
 fn adopt_command(catalog: &Catalog) -> String {
     let archive = catalog.archive.shown();
     if catalog.nodes.iter().all(Node::is_inside) {

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 /// Precedes the digits of a byte that is not UTF-8.
 const ESCAPE: char = '\0';
 
-/// Whether the catalogue can name a path. Only on Unix are paths bytes.
+/// Returns whether the catalogue can name a path. Only on Unix are paths bytes.
 pub(super) fn can_be_named(path: &Path) -> bool {
     encoded(path).is_some()
 }

@@ -17,7 +17,7 @@ pub struct AddressRange {
 }
 
 impl AddressRange {
-    /// Whether the address is one of them.
+    /// Returns whether the address is one of them.
     #[doc(hidden)]
     pub fn contains(self, address: IpAddr) -> bool {
         // Families differ, and V4 comes before V6 in the order of `IpAddr`.
@@ -97,7 +97,7 @@ pub struct DomainRange {
 }
 
 impl DomainRange {
-    /// Whether a name in wire form is one of them.
+    /// Returns whether a name in wire form is one of them.
     pub(crate) fn contains(&self, name: &[u8]) -> bool {
         if !self.below {
             return name == self.name;
@@ -129,7 +129,7 @@ impl FromStr for DomainRange {
             None => (false, text),
         };
         let mut buffer = [0; NAME_MAX];
-        // Elsewhere a star would be an ordinary character, which nobody means.
+        // Elsewhere a star would be an ordinary character, which is never meant.
         let labels =
             (!name.contains('*')).then(|| labels_from_text(name.as_bytes(), &mut buffer)).flatten();
         match labels {
@@ -176,7 +176,7 @@ pub(super) struct Route {
 }
 
 impl Route {
-    /// Whether filters can be asked for it.
+    /// Returns whether filters can be asked for it.
     pub(super) fn knows_something(&self) -> bool {
         self.attributes.iter().any(Option::is_some)
     }
@@ -206,7 +206,7 @@ impl IndexQuery {
         Ok(())
     }
 
-    /// Whether the record is an answer.
+    /// Returns whether the record is an answer.
     pub(crate) fn takes(&self, record: &Record) -> bool {
         let domain = match (&self.domain, record.domain.as_deref()) {
             (None, None) => true,
@@ -218,7 +218,7 @@ impl IndexQuery {
             && record.directions().any(|ends| self.takes_ends(ends))
     }
 
-    /// Whether the ends of a packet or DNS message match.
+    /// Returns whether the ends of a packet or DNS message match.
     pub(super) fn takes_ends(&self, ends: Ends) -> bool {
         let contains = |range: Option<AddressRange>, address| {
             range.is_none_or(|range| range.contains(address))
@@ -232,12 +232,12 @@ impl IndexQuery {
             && self.port.is_none_or(|port| port == ends.dst_port || Some(port) == sender_port)
     }
 
-    /// Whether the time from `start_ns` to `end_ns`, both inclusive, overlaps the range.
+    /// Returns whether the time from `start_ns` to `end_ns`, both inclusive, overlaps the range.
     pub(super) fn takes_times(&self, start_ns: i64, end_ns: i64) -> bool {
         self.from_ns.is_none_or(|from| end_ns >= from) && self.to_ns.is_none_or(|to| start_ns < to)
     }
 
-    /// Whether the region may have an answer, by its time and its kind of records.
+    /// Returns whether the region may have an answer, by its time and its kind of records.
     pub(super) fn may_be_in(&self, region: &Region) -> bool {
         let records = match self.domain {
             None => region.flows,

@@ -67,7 +67,7 @@ impl Record {
         }
     }
 
-    /// Whether both ends sent something.
+    /// Returns whether both ends sent something.
     #[doc(hidden)]
     pub const fn is_two_way(&self) -> bool {
         self.packets[1] > 0

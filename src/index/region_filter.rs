@@ -32,7 +32,7 @@ pub enum RegionFilter {
 }
 
 impl RegionFilter {
-    /// All structures.
+    /// Returns all structures.
     #[doc(hidden)]
     pub fn all() -> impl Iterator<Item = Self> {
         let kinds = FilterKind::all();
@@ -50,7 +50,7 @@ impl RegionFilter {
         kind.filter(|kind| !kind.is_of_whole()).map(Self::Structure)
     }
 
-    /// Its name in options and in the catalogue.
+    /// Returns its name in options and in the catalogue.
     #[doc(hidden)]
     pub fn name(self) -> &'static str {
         match self {
@@ -59,7 +59,7 @@ impl RegionFilter {
         }
     }
 
-    /// Short description.
+    /// Returns the short description.
     #[doc(hidden)]
     pub fn summary(self) -> &'static str {
         match self {
@@ -155,7 +155,7 @@ pub(super) fn whole(element: &Element) -> Digest {
     Digest::join(FULL, element.iter().copied())
 }
 
-/// All combinations.
+/// Returns all combinations.
 fn masks() -> impl Iterator<Item = u32> {
     std::iter::once(FULL).chain(REGION_MASKS)
 }
@@ -171,69 +171,63 @@ fn distinct(elements: &[Element], mask: u32) -> usize {
     joined.collect::<HashSet<_>>().len()
 }
 
-/// Whether a ribbon filter may have an element with these values.
-fn ribbon_may_have(filter: RibbonInPlace<'_>, attributes: &[Option<Digest>; 3]) -> bool {
-    let given = attributes.iter().zip(0..).filter(|(value, _)| value.is_some());
-    let mask = given.fold(0_u32, |mask, (_, attribute)| mask | 1 << attribute);
-    mask == 0 || filter.contains(Digest::join(mask, attributes.iter().copied().flatten()))
+/// A saved filter that can be asked.
+enum Loaded<'a> {
+    Ribbon(RibbonInPlace<'a>),
+    Structure(Box<SavedFilter>),
 }
 
-/// Whether a filter may have an element with these values.
-fn may_have(
-    attributes: &[Option<Digest>; 3],
-    contains_where: impl Fn(Pattern<'_>) -> PatternAnswer,
-) -> bool {
-    if attributes.iter().all(Option::is_none) {
-        return true;
+impl<'a> Loaded<'a> {
+    /// Reads a saved filter; a ribbon filter by `open`, which may check its checksum.
+    fn read(
+        bytes: &'a [u8],
+        open: fn(&'a [u8]) -> Result<RibbonInPlace<'a>, LoadError>,
+    ) -> Result<Self, LoadError> {
+        if RibbonInPlace::is_one(bytes) {
+            return open(bytes).map(Self::Ribbon);
+        }
+        let filter = SavedFilter::read(&mut &*bytes, bytes.len() as u64)?;
+        let fits = filter.spec().attributes().is_none_or(|number| number == 3);
+        if fits && filter.seed() == SEED {
+            Ok(Self::Structure(Box::new(filter)))
+        } else {
+            Err(LoadError::Damaged { offset: 0, reason: "it is no filter of a region" })
+        }
     }
-    let all: Option<Vec<Digest>> = attributes.iter().copied().collect();
-    let pattern = Pattern { whole: all.map(|digests| Digest::join(FULL, digests)), attributes };
-    contains_where(pattern) != PatternAnswer::Absent
+
+    /// Returns whether it may have an element with these values.
+    fn may_have(&self, attributes: &[Option<Digest>; 3]) -> bool {
+        let given = attributes.iter().zip(0..).filter(|(value, _)| value.is_some());
+        let mask = given.fold(0_u32, |mask, (_, attribute)| mask | 1 << attribute);
+        if mask == 0 {
+            return true;
+        }
+        let joined = Digest::join(mask, attributes.iter().copied().flatten());
+        match self {
+            Self::Ribbon(filter) => filter.contains(joined),
+            Self::Structure(filter) => {
+                let pattern = Pattern { whole: (mask == FULL).then_some(joined), attributes };
+                filter.contains_where(pattern) != PatternAnswer::Absent
+            }
+        }
+    }
 }
 
-/// Whether a saved filter has all of these elements; compares its checksums.
+/// Returns whether a saved filter has all of these elements; compares its checksums.
 pub(super) fn has_all(bytes: &[u8], elements: &[Element]) -> Result<bool, LoadError> {
-    let questions = elements.iter().map(|element| element.map(Some));
-    if RibbonInPlace::is_one(bytes) {
-        let filter = RibbonInPlace::check(bytes)?;
-        return Ok(questions.into_iter().all(|values| ribbon_may_have(filter, &values)));
-    }
-    let filter = read(bytes)?;
-    let has = |values: &[Option<Digest>; 3]| {
-        let of = filter.as_ref();
-        of.is_some_and(|filter| may_have(values, |pattern| filter.contains_where(pattern)))
-    };
-    Ok(questions.into_iter().all(|values| has(&values)))
-}
-
-/// Reads a saved filter; `None` if nothing was saved.
-fn read(bytes: &[u8]) -> Result<Option<SavedFilter>, LoadError> {
     if bytes.is_empty() {
-        return Ok(None);
+        return Ok(elements.is_empty());
     }
-    let filter = SavedFilter::read(&mut &*bytes, bytes.len() as u64)?;
-    let fits = filter.spec().attributes().is_none_or(|number| number == 3);
-    if fits && filter.seed() == SEED {
-        Ok(Some(filter))
-    } else {
-        Err(LoadError::Damaged { offset: 0, reason: "it is no filter of a region" })
-    }
+    let filter = Loaded::read(bytes, RibbonInPlace::check)?;
+    Ok(elements.iter().all(|element| filter.may_have(&element.map(Some))))
 }
 
-/// Whether a saved filter may have an element with the values of one of these queries. A filter that
-/// cannot be asked may.
+/// Returns whether a saved filter may have an element with the values of one of these queries. A filter
+/// that cannot be read may.
 pub(super) fn may_have_any<'q>(
     bytes: &[u8],
     mut questions: impl Iterator<Item = &'q [Option<Digest>; 3]>,
 ) -> bool {
-    if RibbonInPlace::is_one(bytes) {
-        return RibbonInPlace::open(bytes).map_or(true, |filter| {
-            questions.any(|attributes| ribbon_may_have(filter, attributes))
-        });
-    }
-    match read(bytes) {
-        Ok(Some(filter)) => questions
-            .any(|attributes| may_have(attributes, |pattern| filter.contains_where(pattern))),
-        _ => true,
-    }
+    Loaded::read(bytes, RibbonInPlace::open)
+        .map_or(true, |filter| questions.any(|attributes| filter.may_have(attributes)))
 }

@@ -50,7 +50,7 @@ fn obstacle(entry: &CaptureEntry, watch: &dyn Watch) -> Option<Added> {
     if let Some(problem) = cannot_be_indexed(path) {
         return Some(Added::Unreadable(problem));
     }
-    match disk::content_of(path, &watch.stop()) {
+    match disk::content_up_to(path, u64::MAX, &watch.stop()) {
         Err(error) => Some(Added::Unreadable(error.to_string())),
         Ok(None) => Some(Added::Interrupted),
         Ok(Some((digest, _))) if disk::digest_text(digest) == entry.digest => None,

@@ -39,7 +39,7 @@ pub trait HitSink {
     fn hit(&mut self, hit: Hit<'_>) -> io::Result<()>;
 }
 
-/// What each level of the index ruled out.
+/// Numbers of what each level of the index ruled out.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Explained {
     /// Nodes.
@@ -85,13 +85,13 @@ pub struct Explained {
 }
 
 impl Explained {
-    /// Share of the regions without an answer that their filters did not rule out.
+    /// Returns the share of the regions without an answer that their filters did not rule out.
     #[doc(hidden)]
     pub fn region_fpr(&self) -> Option<f64> {
         self.rate(self.regions_in_vain, self.regions_by_filter)
     }
 
-    /// Share of the nodes without an answer that their filters did not rule out.
+    /// Returns the share of the nodes without an answer that their filters did not rule out.
     #[doc(hidden)]
     pub fn node_fpr(&self) -> Option<f64> {
         self.rate(self.nodes_in_vain, self.nodes_ruled_out)
@@ -134,11 +134,11 @@ pub fn search(
                 filters_asked: routes.iter().all(Route::knows_something),
                 ..Explained::default()
             };
-            let (problems, is_missing) = (Problems::default(), false);
-            let mut choice =
-                Choice { catalog, query, routes: &routes, stop, explained, problems, is_missing };
+            let problems = Problems::default();
+            let mut choice = Choice { catalog, query, routes: &routes, stop, explained, problems };
             let candidates = choice.candidates();
-            Ok(((candidates, choice.explained, choice.problems), choice.is_missing))
+            let is_missing = choice.problems.is_missing;
+            Ok(((candidates, choice.explained, choice.problems), is_missing))
         })?;
     let mut nodes_hit = vec![false; catalog.nodes.len()];
     for candidate in &candidates {
@@ -173,12 +173,7 @@ struct Choice<'a> {
     stop: &'a StopFlag,
     explained: Explained,
     problems: Problems,
-    /// Whether a file did not exist: a writer may have replaced the catalogue.
-    is_missing: bool,
 }
-
-/// Files of region filters of a segment, by node and number; without those that cannot be read.
-type FilterFiles = HashMap<(usize, u64), Vec<u8>>;
 
 impl Choice<'_> {
     /// Returns the regions that no filter rules out, in the order of their start.
@@ -255,15 +250,9 @@ impl Choice<'_> {
         nodes: &[usize],
         mut errors: Vec<IndexError>,
     ) -> Vec<Candidate> {
-        let mut files = FilterFiles::new();
+        let mut files = HashMap::new();
         for part in segment.parts.iter().filter(|part| nodes.contains(&part.node)) {
-            for &(number, mark) in &part.region_filters {
-                let path = self.catalog.region_filters_file(part.node, number);
-                match disk::read_checked(&path, mark) {
-                    Ok(bytes) => drop(files.insert((part.node, number), bytes)),
-                    Err(error) => errors.push(error),
-                }
-            }
+            files.insert(part.node, self.catalog.read_region_filters(part, &mut errors));
         }
         let captures = self.catalog.captures_of(segment, &mut errors);
         let captures = captures.unwrap_or_else(|error| {
@@ -271,8 +260,7 @@ impl Choice<'_> {
             Vec::new()
         });
         for error in errors {
-            self.is_missing |= error.is_missing_file();
-            self.problems.note(error.with_captures(&self.catalog.archive, &captures));
+            self.problems.note_file(&error, &self.catalog.archive, &captures);
         }
         let mut candidates = Vec::new();
         for capture in captures.into_iter().map(Rc::new) {
@@ -284,7 +272,8 @@ impl Choice<'_> {
                     self.explained.regions_by_time += 1;
                     continue;
                 }
-                let file = files.get(&(region.node, region.filters.file));
+                let of_node = files.get(&region.node);
+                let file = of_node.and_then(|of_node| of_node.get(&region.filters.file));
                 let bytes = file.and_then(|bytes| region.filters.slice(bytes));
                 // A region without its filters is opened.
                 if bytes.is_none_or(|bytes| self.region_may_have(bytes, region)) {
@@ -297,7 +286,7 @@ impl Choice<'_> {
         candidates
     }
 
-    /// Whether a region's filters may have an answer; it has records of the kind asked for.
+    /// Returns whether a region's filters may have an answer; it has records of the kind asked for.
     fn region_may_have(&self, bytes: &[u8], region: &Region) -> bool {
         let (flows, dns) = bytes.split_at(region.filters.bytes[0] as usize);
         let bytes = match self.routes[0].family {
@@ -362,7 +351,7 @@ fn read<T>(
     let now = error.is_missing_file().then(load).flatten();
     let is_gone = |now: &Vec<CaptureEntry>| now.iter().all(|entry| entry.id != capture.id);
     let Some(now) = now.filter(is_gone) else {
-        problems.note(error.with_captures(&catalog.archive, slice::from_ref(capture)));
+        problems.note_file(&error, &catalog.archive, slice::from_ref(capture));
         return None;
     };
     if now.iter().any(|entry| entry.path == capture.path || entry.digest == capture.digest) {

@@ -4,7 +4,7 @@
 //!     commit:   [ 200 regions ][ 16 ][ 5 ]  + 4 new    ─►   [ 200 ][ 16 ][ 9 ]
 //! ```
 //!
-//! What a commit adds becomes a segment, together with the newer segments that are less than twice
+//! The captures of a commit become a segment, together with the newer segments that are less than twice
 //! as large: so there are few small segments, and each filter is rewritten only a few times.
 //! Segments of 256 regions are not merged any more, because a search reads the region filters of
 //! whole segments.
@@ -31,7 +31,7 @@ pub(super) struct SegmentBuilder {
     parts: BTreeMap<usize, PartBuilder>,
 }
 
-/// What a node will have of it.
+/// The part of a segment in a node.
 #[derive(Debug, Default)]
 struct PartBuilder {
     /// The global filter, without the values of `keys`; `None` if it has to be rebuilt.
@@ -87,17 +87,15 @@ impl SegmentBuilder {
             let (number, mark) = of_node.filter;
             let path = catalog.filter_file(of_node.node, number);
             part.global = undamaged(Global::read(catalog.settings.global, &path, mark))?;
-            for &(number, mark) in &of_node.region_filters {
-                let path = catalog.region_filters_file(of_node.node, number);
-                let Some(bytes) = undamaged(disk::read_checked(&path, mark))? else {
-                    continue;
-                };
-                for (id, region) in regions_in(&captures, of_node.node) {
-                    if region.filters.file == number
-                        && let Some(filters) = region.filters.slice(&bytes)
-                    {
-                        part.filters.insert(id, filters.to_vec());
-                    }
+            let mut errors = Vec::new();
+            let files = catalog.read_region_filters(of_node, &mut errors);
+            for error in errors {
+                undamaged::<()>(Err(error))?;
+            }
+            for (id, region) in regions_in(&captures, of_node.node) {
+                let bytes = files.get(&region.filters.file);
+                if let Some(filters) = bytes.and_then(|bytes| region.filters.slice(bytes)) {
+                    part.filters.insert(id, filters.to_vec());
                 }
             }
             parts.insert(of_node.node, part);
@@ -156,12 +154,12 @@ impl SegmentBuilder {
         }
     }
 
-    /// Whether it has room for this many regions more.
+    /// Returns whether it has room for this many regions more.
     fn has_room(&self, regions: usize) -> bool {
         self.captures.is_empty() || self.weight() + regions.max(1) as u64 <= MOST_REGIONS
     }
 
-    /// Its size, compared with that of others.
+    /// Returns its size, compared with that of others.
     fn weight(&self) -> u64 {
         let regions = self.captures.iter().map(|entry| entry.regions.len());
         (regions.sum::<usize>()).max(self.captures.len()) as u64
@@ -189,10 +187,7 @@ impl SegmentBuilder {
         let text = text.map_err(|error| IndexError::io(&path)(error.into()))?;
         files.write(&copy, &text)?;
         let file = (number, files.write(&path, &text)?);
-        let mut segment =
-            Segment { file, captures: 0, captures_in_part: 0, start_ns: 0, end_ns: 0, parts };
-        segment.count(&self.captures);
-        Ok(Some(segment))
+        Ok(Some(Segment::new(file, parts, &self.captures)))
     }
 
     /// Writes the filters of a node, and notes in the regions where theirs are.
@@ -351,7 +346,28 @@ pub(super) fn rewrite(
     Ok(after)
 }
 
-/// The regions of captures in a node.
+/// Contents of files of region filters by their numbers, without those that cannot be read.
+pub(super) type FilterFiles = HashMap<u64, Vec<u8>>;
+
+impl Catalog {
+    /// Reads the files of region filters of a node; appends the errors of those that cannot be read.
+    pub(super) fn read_region_filters(
+        &self,
+        part: &SegmentPart,
+        errors: &mut Vec<IndexError>,
+    ) -> FilterFiles {
+        let mut files = FilterFiles::new();
+        for &(number, mark) in &part.region_filters {
+            match disk::read_checked(&self.region_filters_file(part.node, number), mark) {
+                Ok(bytes) => drop(files.insert(number, bytes)),
+                Err(error) => errors.push(error),
+            }
+        }
+        files
+    }
+}
+
+/// Returns the regions of captures in a node.
 fn regions_in(captures: &[CaptureEntry], node: usize) -> impl Iterator<Item = (RegionId, &Region)> {
     captures.iter().flat_map(move |entry| {
         let regions = entry.regions.iter().enumerate();

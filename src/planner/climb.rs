@@ -4,7 +4,7 @@
 use super::complex::Stored;
 use super::families::Within;
 use super::matrix::{Candidate, Matrix};
-use super::{PlanRequest, Target};
+use super::{Goal, PlanRequest};
 use crate::filters::FilterKind;
 
 /// Families that are kept: those of a WCBFM's weights.
@@ -20,13 +20,10 @@ const WORTH_CLIMBING: f64 = 4.0;
 /// A matrix with its sizes and k.
 pub(super) type Sized<'a> = (Matrix<'a>, Candidate);
 
-/// The best families of stored combinations, at most [`KEPT`], the best first: with equal sizes,
-/// with the weights of the request, or by the rule of the paper's tables if that is the goal.
-pub(super) fn best_families(
-    request: &PlanRequest,
-    kind: FilterKind,
-    goal: Target,
-) -> Vec<Sized<'_>> {
+/// Returns the best families of stored combinations, at most [`KEPT`], the best first: with equal
+/// sizes, with the weights of the request, or by the rule of the paper's tables if that is the
+/// goal.
+pub(super) fn best_families(request: &PlanRequest, kind: FilterKind, goal: Goal) -> Vec<Sized<'_>> {
     let within = Within::of(request);
     match within.all() {
         Some(families) => all(request, kind, goal, families),
@@ -38,7 +35,7 @@ pub(super) fn best_families(
 pub(super) fn all(
     request: &PlanRequest,
     kind: FilterKind,
-    goal: Target,
+    goal: Goal,
     families: Vec<Vec<u32>>,
 ) -> Vec<Sized<'_>> {
     let mut kept = Kept::new(goal);
@@ -48,7 +45,7 @@ pub(super) fn all(
         let matrix = Matrix::new(request, kind, stored);
         if let Some(candidate) = matrix.fit(matrix.given_weights(), goal, most) {
             // A family that does not reach the rate with the cells of the best so far is dropped.
-            if matches!(goal, Target::Rate { .. }) {
+            if matches!(goal, Goal::Rate { .. }) {
                 most = most.min(candidate.cells);
             }
             kept.add(matrix, candidate);
@@ -61,7 +58,7 @@ pub(super) fn all(
 pub(super) fn climbed<'a>(
     request: &'a PlanRequest,
     kind: FilterKind,
-    goal: Target,
+    goal: Goal,
     within: &Within,
     work: u64,
 ) -> Vec<Sized<'a>> {
@@ -75,7 +72,7 @@ pub(super) fn climbed<'a>(
             break;
         }
         if let Some(start) = climb.sized(start, most) {
-            if matches!(goal, Target::Rate { .. }) {
+            if matches!(goal, Goal::Rate { .. }) {
                 most = most.min(start.1.cells * WORTH_CLIMBING);
             }
             starts.push(start);
@@ -95,7 +92,7 @@ pub(super) fn climbed<'a>(
 struct Climb<'a, 'b> {
     request: &'a PlanRequest,
     kind: FilterKind,
-    goal: Target,
+    goal: Goal,
     within: &'b Within,
     /// Work that is left.
     work: u64,
@@ -149,7 +146,7 @@ impl<'a> Climb<'a, '_> {
                 return None;
             }
             let most = match self.goal {
-                Target::Rate { .. } => here.1.cells,
+                Goal::Rate { .. } => here.1.cells,
                 _ => f64::INFINITY,
             };
             if let Some(next) = here.0.stored.changed(sets)
@@ -170,12 +167,12 @@ impl<'a> Climb<'a, '_> {
 
 /// The best families so far, each once.
 struct Kept<'a> {
-    goal: Target,
+    goal: Goal,
     best: Vec<Sized<'a>>,
 }
 
 impl<'a> Kept<'a> {
-    fn new(goal: Target) -> Self {
+    fn new(goal: Goal) -> Self {
         Self { goal, best: Vec::with_capacity(KEPT + 1) }
     }
 

@@ -55,7 +55,7 @@ fn any_request(numbers: &mut Numbers, attributes: usize) -> PlanRequest {
 /// where no size serves the goal.
 fn ratio_to_the_best(request: &PlanRequest) -> Option<f64> {
     let within = Within::of(request);
-    let goal = request.goal.target();
+    let goal = request.goal;
     let best = all(request, FilterKind::Cbfm, goal, within.all().unwrap());
     let found = climbed(request, FilterKind::Cbfm, goal, &within, WORK);
     let (Some((_, best)), Some((matrix, found))) = (best.first(), found.first()) else {
@@ -72,7 +72,7 @@ fn ratio_to_the_best(request: &PlanRequest) -> Option<f64> {
         return Some(1.0);
     }
     Some(match goal {
-        Target::Memory { .. } => found.fpr / best.fpr,
+        Goal::Memory { .. } => found.fpr / best.fpr,
         _ => found.cells / best.cells,
     })
 }
@@ -146,7 +146,7 @@ fn more_attributes_are_planned_as_well_as_by_symmetric_families() {
                 _ if symmetric.rates.iter().all(|rate| rate.unwrap() < 1.0) => {
                     assert!(found.memory_bytes <= symmetric.memory_bytes);
                 }
-                _ => {}
+                Goal::AttributeRate { .. } => {}
             }
         }
     }
@@ -210,12 +210,12 @@ fn weights_of_many_attributes_are_better_than_none() {
 /// What is found for one more element does not fit, and with the cuts by hand no more elements do.
 #[test]
 fn the_most_elements_are_those_of_the_best_cuts() {
-    let rate = RateRule::Weighted(0.01);
-    let goal = Goal::MostElements { bytes: 8192, rate };
+    let goal = Goal::Rate { fpr: 0.01 };
     for attributes in [3, 4, 7] {
         let full = (1 << attributes) - 1;
         let wanted = [(0b11, 1.0), (full, 1.0)];
         let mut request = request(attributes, &wanted, &[], goal);
+        request.most_elements_in = Some(8192);
         let most = row(&request, FilterKind::Cbfm).elements.unwrap();
         let weighted = row(&request, FilterKind::Wcbfm);
         assert!(weighted.elements.unwrap() >= most);

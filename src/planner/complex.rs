@@ -56,7 +56,7 @@ impl Stored {
         self.combinations.iter().map(|&(set, ..)| set)
     }
 
-    /// Whether a combination is stored.
+    /// Returns whether a combination is stored.
     pub(super) fn stores(&self, set: u32) -> bool {
         self.legal[set as usize]
     }
@@ -118,7 +118,7 @@ impl Stored {
         self.maximal_in(((1_u64 << self.attributes) - 1) as u32)
     }
 
-    /// Whether a filter can store this many combinations.
+    /// Returns whether a filter can store this many combinations.
     pub(super) fn is_buildable(&self) -> bool {
         self.combinations.len() <= MAX_COMBINATIONS
     }

@@ -24,7 +24,8 @@ const MOST_MOVES: usize = 1024;
 
 /// Returns every family of cuts of two and more attributes in which no cut contains another: 1, 2,
 /// 9, 114 and 6894 families for 1 to 5 attributes, and `None` for more.
-pub fn all_cut_families(attributes: usize) -> Option<Vec<Vec<u32>>> {
+#[cfg(test)]
+pub(super) fn all_cut_families(attributes: usize) -> Option<Vec<Vec<u32>>> {
     let full = (1_u64 << attributes) - 1;
     let families = Within::new(attributes, &[full as u32]).all()?;
     let families = families.into_iter();

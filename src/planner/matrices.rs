@@ -5,7 +5,7 @@ use super::complex::Stored;
 use super::matrix::{Candidate, Matrix};
 use super::recommend::NEGLIGIBLE;
 use super::weights::best_weights;
-use super::{Design, Origin, PlanRequest, PlanRow, Structure, Target};
+use super::{Design, Goal, Origin, PlanRequest, PlanRow, Structure};
 use crate::filters::matrix_sizing::attribute_size;
 use crate::filters::{
     CartesianSpec, FilterKind, FilterSpec, IndexMap, MAX_COMBINATIONS, MatrixSpec,
@@ -18,14 +18,14 @@ pub(super) const WEIGHTS_WORK: u64 = 16_000_000;
 pub(super) fn row(
     request: &PlanRequest,
     kind: FilterKind,
-    goal: Target,
+    goal: Goal,
     weights_work: u64,
 ) -> PlanRow {
     let mut found = match given_cuts(request, kind) {
         Some(cuts) => with_cuts(request, kind, goal, cuts),
         None => best_families(request, kind, goal),
     };
-    let by_table = matches!(goal, Target::AttributeRate { .. });
+    let by_table = matches!(goal, Goal::AttributeRate { .. });
     if kind.has_weights() && request.weights.is_none() && !by_table {
         weigh(&mut found, goal, weights_work);
     }
@@ -36,7 +36,7 @@ pub(super) fn row(
     );
     match (best, goal) {
         (Some((matrix, chosen)), _) => matrix_row(&matrix, &chosen),
-        (None, Target::Rate { fpr }) => {
+        (None, Goal::Rate { fpr }) => {
             let note = format!("no size has a rate of {fpr:.3e}");
             PlanRow::impossible(Structure::Filter(kind), request.wanted.len(), note)
         }
@@ -56,7 +56,7 @@ fn given_cuts(request: &PlanRequest, kind: FilterKind) -> Option<&[u32]> {
 fn with_cuts<'a>(
     request: &'a PlanRequest,
     kind: FilterKind,
-    goal: Target,
+    goal: Goal,
     cuts: &[u32],
 ) -> Vec<Sized<'a>> {
     let matrix = matrix(request, kind, cuts);
@@ -70,7 +70,7 @@ fn matrix<'a>(request: &'a PlanRequest, kind: FilterKind, cuts: &[u32]) -> Matri
 }
 
 /// Gives each family the best weights that are found with its share of the work.
-fn weigh(found: &mut [Sized<'_>], goal: Target, work: u64) {
+fn weigh(found: &mut [Sized<'_>], goal: Goal, work: u64) {
     let mut left = work;
     let mut families = found.len() as u64;
     for (matrix, candidate) in found {
@@ -184,7 +184,8 @@ pub(super) fn occurring_apart(request: &PlanRequest, row: &PlanRow) -> f64 {
     request.with_workload(|asked| asked.weighted(&rates, Some(1.0)))
 }
 
-/// Whether the predicted rate of a row can hold if the parts of this share of negatives occur.
+/// Returns whether the predicted rate of a row can hold if the parts of this share of negatives
+/// occur.
 pub(super) fn holds(row: &PlanRow, apart: f64) -> bool {
     apart <= row.weighted.unwrap_or(1.0).max(NEGLIGIBLE)
 }
@@ -215,7 +216,7 @@ pub(super) fn real_elements(
     Some(low / attribute_size(fpr, 1.0))
 }
 
-/// Predicted rates of a matrix with given parameters.
+/// Returns the predicted rates of a matrix with given parameters.
 #[cfg(test)]
 pub(super) fn rates_of(
     request: &PlanRequest,

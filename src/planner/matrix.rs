@@ -2,7 +2,7 @@
 
 use super::complex::Stored;
 use super::search::{last, least};
-use super::{PlanRequest, Target};
+use super::{Goal, PlanRequest};
 use crate::filters::FilterKind;
 use crate::filters::matrix_sizing::{PartLoad, attribute_size, table_probes};
 use crate::filters::sizing::MAX_PROBES;
@@ -40,23 +40,23 @@ pub(super) struct Candidate {
 
 impl Candidate {
     /// Returns the quantity to minimize; a rate that is not kept is worse than any memory.
-    fn cost(&self, goal: Target) -> (bool, f64) {
+    fn cost(&self, goal: Goal) -> (bool, f64) {
         match goal {
-            Target::Rate { .. } => (false, self.cells),
+            Goal::Rate { .. } => (false, self.cells),
             // The rate is that of single attributes, so that as much as possible is answered well.
-            Target::AttributeRate { fpr } => (self.worst > fpr, self.cells),
-            Target::Memory { .. } => (false, self.fpr),
+            Goal::AttributeRate { fpr } => (self.worst > fpr, self.cells),
+            Goal::Memory { .. } => (false, self.fpr),
         }
     }
 
     /// Orders candidates, the best first.
-    pub(super) fn compare(&self, other: &Self, goal: Target) -> std::cmp::Ordering {
+    pub(super) fn compare(&self, other: &Self, goal: Goal) -> std::cmp::Ordering {
         let (ours, theirs) = (self.cost(goal), other.cost(goal));
         ours.0.cmp(&theirs.0).then(ours.1.total_cmp(&theirs.1))
     }
 
-    /// Whether it serves the goal better than another, by more than rounding.
-    pub(super) fn is_better(&self, other: &Self, goal: Target) -> bool {
+    /// Returns whether it serves the goal better than another, by more than rounding.
+    pub(super) fn is_better(&self, other: &Self, goal: Goal) -> bool {
         let (ours, theirs) = (self.cost(goal), other.cost(goal));
         // Rates of 0, or of 1, are equal.
         let margin = 1.0 - 1e-9;
@@ -104,7 +104,7 @@ impl<'a> Matrix<'a> {
         }
     }
 
-    /// Work done since the last call.
+    /// Returns the work done since the last call.
     pub(super) fn take_work(&self) -> u64 {
         self.work.take()
     }
@@ -128,7 +128,7 @@ impl<'a> Matrix<'a> {
         self.stored.cells_of_equal(size)
     }
 
-    /// Predicted rate of each wanted combination.
+    /// Returns the predicted rate of each wanted combination.
     pub(super) fn rates(&self, sizes: &[f64], probes: u32) -> Vec<Option<f64>> {
         self.rates_of(&self.loads(sizes), probes)
     }
@@ -166,7 +166,7 @@ impl<'a> Matrix<'a> {
         }
     }
 
-    /// These sizes with the best k, or with a given one.
+    /// Returns these sizes with the best k, or with a given one.
     pub(super) fn candidate(&self, sizes: &[f64], probes: Option<u32>) -> Candidate {
         let loads = self.loads(sizes);
         let with = |probes: u32| (probes, self.weighted_rate(&loads, probes));
@@ -196,21 +196,16 @@ impl<'a> Matrix<'a> {
         sum / self.shares.iter().sum::<f64>()
     }
 
-    /// Whether any k has this rate at these sizes.
+    /// Returns whether any k has this rate at these sizes.
     fn reaches(&self, sizes: &[f64], fpr: f64) -> bool {
         let loads = self.loads(sizes);
         (1..=MAX_PROBES as u32).any(|probes| self.weighted_rate(&loads, probes) <= fpr)
     }
 
-    /// The largest sizes with the memory of the goal, or the least that reach its rate, in
+    /// Returns the largest sizes with the memory of the goal, or the least that reach its rate, in
     /// proportion to weights or equal. `None` if no size does, or if it takes more than `most`
     /// cells.
-    pub(super) fn fit(
-        &self,
-        weights: Option<&[f64]>,
-        goal: Target,
-        most: f64,
-    ) -> Option<Candidate> {
+    pub(super) fn fit(&self, weights: Option<&[f64]>, goal: Goal, most: f64) -> Option<Candidate> {
         let attributes = self.attributes();
         let heaviest = weights.map_or(1.0, |w| w.iter().copied().fold(0.0, f64::max));
         let sizes = |heavy: u64| -> Vec<f64> {
@@ -233,8 +228,8 @@ impl<'a> Matrix<'a> {
             })
         };
         let heavy = match goal {
-            Target::Memory { bytes } => largest(most.min(bytes as f64 * 8.0))?,
-            Target::Rate { fpr } => {
+            Goal::Memory { bytes } => largest(most.min(bytes as f64 * 8.0))?,
+            Goal::Rate { fpr } => {
                 let reaches = |heavy: u64| self.reaches(&sizes(heavy), fpr);
                 let largest = largest(most)?;
                 if !reaches(largest) {
@@ -242,7 +237,7 @@ impl<'a> Matrix<'a> {
                 }
                 least(1, largest, reaches)?
             }
-            Target::AttributeRate { fpr } => {
+            Goal::AttributeRate { fpr } => {
                 let probes = table_probes(fpr).clamp(1, MAX_PROBES as u32);
                 return Some(self.candidate(&self.sizes_of_table(fpr), Some(probes)));
             }

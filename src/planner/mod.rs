@@ -58,9 +58,9 @@ mod tests;
 mod weights;
 
 pub use elements::{Elements, Origin};
-pub use families::all_cut_families;
-use request::Target;
-pub use request::{Goal, PlanRequest, PlannerError, RateRule, Wanted};
+#[cfg(test)]
+use families::all_cut_families;
+pub use request::{Goal, PlanRequest, PlannerError, Wanted};
 pub use row::{Design, Measured, Plan, PlanRow};
 
 pub use crate::filters::Structure;
@@ -90,11 +90,9 @@ pub fn plan_measured(
     let mut rows: Vec<PlanRow> = request
         .structures
         .iter()
-        .map(|&structure| match request.goal {
-            Goal::MostElements { bytes, rate } => {
-                most_elements(request, structure, bytes, rate.into())
-            }
-            goal => row_for(request, structure, goal.target()),
+        .map(|&structure| match request.most_elements_in {
+            Some(bytes) => most_elements(request, structure, bytes),
+            None => row_for(request, structure, request.goal),
         })
         .collect();
     for row in &mut rows {
@@ -107,8 +105,8 @@ pub fn plan_measured(
             rates,
         });
     }
-    let recommended = recommend::recommend(request, &rows);
-    if let (Some(best), Goal::Memory { .. }) = (recommended.structure, request.goal)
+    let (recommended, reason) = recommend::recommend(request, &rows);
+    if let (Some(best), Goal::Memory { .. }) = (recommended, request.goal)
         && let Some(fpr) =
             rows.iter().find(|row| row.structure == best).and_then(|row| row.weighted)
         && fpr > 0.0
@@ -118,21 +116,21 @@ pub fn plan_measured(
             row.same_rate_bytes = if row.structure == best {
                 row.memory_bytes
             } else {
-                row_for(request, row.structure, Target::Rate { fpr }).memory_bytes
+                row_for(request, row.structure, Goal::Rate { fpr }).memory_bytes
             };
         }
     }
     for row in &mut rows {
         row.predict_count(request);
     }
-    Ok(Plan { rows, recommended: recommended.structure, reason: recommended.reason })
+    Ok(Plan { rows, recommended, reason })
 }
 
 /// Returns the weighted matrix of at most this many bytes with the lowest rate of these queries, if
 /// it can be built: the plan of `wcbfm`.
 pub fn weighted(workload: &Workload<'_>, bytes: u64) -> Option<FilterSpec> {
     let request = request_for(workload, bytes, vec![Structure::Filter(FilterKind::Wcbfm)])?;
-    let row = row_for(&request, request.structures[0], request.goal.target());
+    let row = row_for(&request, request.structures[0], request.goal);
     row.spec().cloned()
 }
 
@@ -179,6 +177,7 @@ fn request_for(
         wanted: wanted.map(|&(mask, weight)| Wanted { mask, weight }).collect(),
         elements: Elements::new(&caps, &known, None, |mask| format!("{mask:b}")).ok()?,
         goal: Goal::Memory { bytes },
+        most_elements_in: None,
         known: workload.known,
         structures,
         cuts: None,
@@ -190,36 +189,31 @@ fn request_for(
     Some(request)
 }
 
-/// Plans one structure for a target.
-fn row_for(request: &PlanRequest, structure: Structure, target: Target) -> PlanRow {
-    row_with(request, structure, target, WEIGHTS_WORK)
+/// Plans one structure for a goal.
+fn row_for(request: &PlanRequest, structure: Structure, goal: Goal) -> PlanRow {
+    row_with(request, structure, goal, WEIGHTS_WORK)
 }
 
 /// Plans one structure; the search for weights does at most this much work.
-fn row_with(
-    request: &PlanRequest,
-    structure: Structure,
-    target: Target,
-    weights_work: u64,
-) -> PlanRow {
+fn row_with(request: &PlanRequest, structure: Structure, goal: Goal, weights_work: u64) -> PlanRow {
     match structure {
-        Structure::Exact => sets::exact(request, target),
-        Structure::Hll | Structure::Ell => sets::registers(request, structure, target),
+        Structure::Exact => sets::exact(request, goal),
+        Structure::Hll | Structure::Ell => sets::registers(request, structure, goal),
         Structure::Filter(kind) if kind.is_matrix() => {
-            matrices::row(request, kind, target, weights_work)
+            matrices::row(request, kind, goal, weights_work)
         }
-        Structure::Filter(kind) => searched::row(request, kind, target),
+        Structure::Filter(kind) => searched::row(request, kind, goal),
     }
 }
 
 /// The largest number of elements (of values of every combination) for which the structure keeps
 /// within memory and rate.
-fn most_elements(request: &PlanRequest, structure: Structure, bytes: u64, rate: Target) -> PlanRow {
+fn most_elements(request: &PlanRequest, structure: Structure, bytes: u64) -> PlanRow {
     let row = |request: &PlanRequest, elements: u64| {
         let elements = request.elements.all(elements as f64);
         let request = PlanRequest { elements, ..request.clone() };
         let share = WEIGHTS_WORK / u64::from(MOST_SEARCHES);
-        row_with(&request, structure, rate, share)
+        row_with(&request, structure, request.goal, share)
     };
     let fits = |row: &PlanRow| row.memory_bytes.is_some_and(|memory| memory <= bytes as f64);
     let mut most = 0;
@@ -249,7 +243,7 @@ fn most_elements(request: &PlanRequest, structure: Structure, bytes: u64, rate: 
     }
     best.fits = most > 0;
     best.elements = Some(most);
-    if let (Structure::Filter(kind), Target::AttributeRate { fpr }) = (structure, rate) {
+    if let (Structure::Filter(kind), Goal::AttributeRate { fpr }) = (structure, request.goal) {
         best.elements_unrounded = matrices::real_elements(request, kind, bytes, fpr);
     }
     best

@@ -1,15 +1,9 @@
 //! Recommends a structure, and says why.
 
 use super::matrices::{holds, occurring_apart};
-use super::{Goal, PlanRequest, PlanRow, RateRule, Structure};
+use super::{Goal, PlanRequest, PlanRow, Structure};
 use crate::filters::FilterKind;
 use std::fmt::Write as _;
-
-/// The choice and its reason.
-pub(super) struct Recommendation {
-    pub(super) structure: Option<Structure>,
-    pub(super) reason: String,
-}
 
 /// Factor by which a matrix must be better: its prediction is for evenly spread values only.
 const MATRIX_MARGIN: f64 = 10.0;
@@ -27,8 +21,8 @@ const MEASURED: usize = 2;
 /// Factor by which a structure must have a lower measured rate than the subset filter.
 const MEASURED_MARGIN: f64 = 1.2;
 
-/// The rows that are worth measuring: those that cost least by formula, of the matrices and of the
-/// others.
+/// Returns the rows that are worth measuring: those that cost least by formula, of the matrices and
+/// of the others.
 pub(super) fn candidates(request: &PlanRequest, rows: &[PlanRow]) -> Vec<usize> {
     let mut numbers: Vec<usize> = (0..rows.len()).filter(|&it| is_able(&rows[it])).collect();
     let cost = |number: &usize| cost(request, &rows[*number]);
@@ -43,12 +37,10 @@ pub(super) fn candidates(request: &PlanRequest, rows: &[PlanRow]) -> Vec<usize> 
     numbers
 }
 
-pub(super) fn recommend(request: &PlanRequest, rows: &[PlanRow]) -> Recommendation {
+/// Returns the structure to take, if any does what is wanted, and why.
+pub(super) fn recommend(request: &PlanRequest, rows: &[PlanRow]) -> (Option<Structure>, String) {
     if let Some(best) = best_measured(request, rows) {
-        return Recommendation {
-            structure: Some(best.structure),
-            reason: measured_reason(request, best, rows),
-        };
+        return (Some(best.structure), measured_reason(request, best, rows));
     }
     let able = rows.iter().filter(|row| is_able(row));
     let best = able
@@ -56,27 +48,19 @@ pub(super) fn recommend(request: &PlanRequest, rows: &[PlanRow]) -> Recommendati
             !is_matrix(row) || !request.skewed && holds(row, occurring_apart(request, row))
         })
         .min_by(|a, b| cost(request, a).total_cmp(&cost(request, b)));
-    let Some(best) = best else {
-        return Recommendation {
-            structure: None,
-            reason: "none of these structures tells all wanted combinations; the subset filter stores each of them, and more memory helps it".into(),
-        };
-    };
-    Recommendation { structure: Some(best.structure), reason: reason(request, best, rows) }
+    let none = "none of these structures tells all wanted combinations; the subset filter stores each of them, and more memory helps it";
+    best.map_or((None, none.to_owned()), |best| (Some(best.structure), reason(request, best, rows)))
 }
 
-/// The best of those that were measured: by the rate, or by the memory of those that keep to the rate
-/// that is asked. Of equal ones the formula decides.
+/// Returns the best of those that were measured: by the rate, or by the memory of those that keep
+/// to the rate that is asked. Of equal ones the formula decides.
 fn best_measured<'a>(request: &PlanRequest, rows: &'a [PlanRow]) -> Option<&'a PlanRow> {
     let measured = rows.iter().filter_map(|row| Some((row, row.measured.as_ref()?.weighted)));
     let able = measured.filter(|(_, rate)| *rate < 1.0);
     let key = |(row, rate): &(&PlanRow, f64)| {
         let is_subset = row.structure == Structure::Filter(FilterKind::Subset);
         let margin = if is_subset { 1.0 } else { MEASURED_MARGIN };
-        let too_high = match request.goal {
-            Goal::Rate { fpr } => *rate > fpr * RATE_MARGIN,
-            _ => true,
-        };
+        let too_high = asked_rate(request).is_none_or(|fpr| *rate > fpr * RATE_MARGIN);
         let by = if too_high { *rate } else { predicted(request, row) };
         (too_high, by * margin, cost(request, row))
     };
@@ -99,11 +83,11 @@ fn measured_reason(request: &PlanRequest, best: &PlanRow, rows: &[PlanRow]) -> S
         let [a, b] = [a, b].map(|row| rate(row).unwrap_or(1.0));
         a.total_cmp(&b)
     });
-    let merit = match (request.goal, rival) {
-        (Goal::Rate { fpr }, _) if rate(best) > Some(fpr * RATE_MARGIN) => {
+    let merit = match (asked_rate(request), rival) {
+        (Some(fpr), _) if rate(best) > Some(fpr * RATE_MARGIN) => {
             "has the lowest measured rate, but a higher one than asked".to_owned()
         }
-        (Goal::Rate { .. }, _) => "reaches the rate in the least memory".to_owned(),
+        (Some(_), _) => "reaches the rate in the least memory".to_owned(),
         (_, Some(rival)) => format!(
             "has the lowest measured rate up to a factor of {MEASURED_MARGIN} ({} is better by less), touches one cache line a combination and counts each",
             rival.structure.name()
@@ -119,7 +103,8 @@ fn measured_reason(request: &PlanRequest, best: &PlanRow, rows: &[PlanRow]) -> S
     )
 }
 
-/// Whether a structure is a filter that says no to some negatives of each wanted combination.
+/// Returns whether a structure is a filter that says no to some negatives of each wanted
+/// combination.
 fn is_able(row: &PlanRow) -> bool {
     let says_no = |rate: &Option<f64>| rate.is_some_and(|rate| rate < 1.0);
     matches!(row.structure, Structure::Filter(_))
@@ -148,8 +133,16 @@ fn cost(request: &PlanRequest, row: &PlanRow) -> f64 {
 fn predicted(request: &PlanRequest, row: &PlanRow) -> f64 {
     match request.goal {
         Goal::Memory { .. } => row.weighted.unwrap_or(1.0),
-        Goal::Rate { .. } | Goal::AttributeRate { .. } => row.memory_bytes.unwrap_or(f64::INFINITY),
-        Goal::MostElements { .. } => 1.0 / row.elements.unwrap_or(0) as f64,
+        _ if request.most_elements_in.is_some() => 1.0 / row.elements.unwrap_or(0) as f64,
+        _ => row.memory_bytes.unwrap_or(f64::INFINITY),
+    }
+}
+
+/// Returns the weighted rate that the least memory has to reach, if that is the goal.
+fn asked_rate(request: &PlanRequest) -> Option<f64> {
+    match request.goal {
+        Goal::Rate { fpr } if request.most_elements_in.is_none() => Some(fpr),
+        _ => None,
     }
 }
 
@@ -223,11 +216,9 @@ fn merit(request: &PlanRequest, best: &PlanRow, rows: &[PlanRow]) -> String {
     }
     let mut merit = String::from(match request.goal {
         Goal::Memory { .. } => "has the lowest predicted rate in this memory",
+        _ if request.most_elements_in.is_some() => "holds the most elements",
         Goal::Rate { .. } => "reaches the rate in the least memory",
         Goal::AttributeRate { .. } => "needs the least memory for this rate",
-        Goal::MostElements { rate: RateRule::Weighted(_) | RateRule::Attribute(_), .. } => {
-            "holds the most elements"
-        }
     });
     if let Some(matrix) = matrix {
         let _ = write!(
@@ -246,7 +237,7 @@ fn merit(request: &PlanRequest, best: &PlanRow, rows: &[PlanRow]) -> String {
     merit
 }
 
-/// Whether no filter is needed.
+/// Returns whether no filter is needed.
 fn exact_too(request: &PlanRequest, rows: &[PlanRow]) -> &'static str {
     let exact = rows.iter().find(|row| row.structure == Structure::Exact);
     match (exact, request.goal) {

@@ -13,7 +13,7 @@ pub struct Wanted {
     pub weight: f64,
 }
 
-/// The goal that determines sizes.
+/// The goal that determines the size of a filter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Goal {
     /// The lowest rate F in this much memory.
@@ -32,64 +32,6 @@ pub enum Goal {
         /// The rate ε of a single attribute.
         fpr: f64,
     },
-    /// The most elements that keep to a rate in this much memory.
-    MostElements {
-        /// Bytes.
-        bytes: u64,
-        /// The rate to keep to.
-        rate: RateRule,
-    },
-}
-
-/// A rate that [`Goal::MostElements`] keeps to.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum RateRule {
-    /// As [`Goal::Rate`].
-    Weighted(f64),
-    /// As [`Goal::AttributeRate`].
-    Attribute(f64),
-}
-
-impl From<RateRule> for Goal {
-    fn from(rule: RateRule) -> Self {
-        match rule {
-            RateRule::Weighted(fpr) => Self::Rate { fpr },
-            RateRule::Attribute(fpr) => Self::AttributeRate { fpr },
-        }
-    }
-}
-
-impl Goal {
-    /// Returns the target of a single filter; if the number of elements is maximized, the rate to
-    /// keep to.
-    pub(super) fn target(self) -> Target {
-        match self {
-            Self::Memory { bytes } => Target::Memory { bytes },
-            Self::Rate { fpr } => Target::Rate { fpr },
-            Self::AttributeRate { fpr } => Target::AttributeRate { fpr },
-            Self::MostElements { rate, .. } => rate.into(),
-        }
-    }
-}
-
-/// The target of a single filter.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Target {
-    /// As [`Goal::Memory`].
-    Memory { bytes: u64 },
-    /// As [`Goal::Rate`].
-    Rate { fpr: f64 },
-    /// As [`Goal::AttributeRate`].
-    AttributeRate { fpr: f64 },
-}
-
-impl From<RateRule> for Target {
-    fn from(rule: RateRule) -> Self {
-        match rule {
-            RateRule::Weighted(fpr) => Self::Rate { fpr },
-            RateRule::Attribute(fpr) => Self::AttributeRate { fpr },
-        }
-    }
 }
 
 /// Everything that a plan depends on.
@@ -103,6 +45,8 @@ pub struct PlanRequest {
     pub elements: Elements,
     /// The goal that determines sizes.
     pub goal: Goal,
+    /// Plan for the most elements that keep to the rate of the goal in this many bytes.
+    pub most_elements_in: Option<u64>,
     /// Share of the single values of a negative that occur (α).
     pub known: f64,
     /// The structures to plan.
@@ -150,7 +94,7 @@ impl PlanRequest {
         names.join(",")
     }
 
-    /// Share of the queries that ask for each wanted combination.
+    /// Returns the share of the queries that ask for each wanted combination.
     pub fn shares(&self) -> Vec<f64> {
         let sum: f64 = self.wanted.iter().map(|wanted| wanted.weight).sum();
         self.wanted.iter().map(|w| w.weight / sum).collect()
@@ -212,10 +156,7 @@ impl PlanRequest {
         let error = |text: String| Err(PlannerError(text));
         let (bytes, fpr) = match self.goal {
             Goal::Memory { bytes } => (Some(bytes), None),
-            Goal::Rate { fpr } | Goal::AttributeRate { fpr } => (None, Some(fpr)),
-            Goal::MostElements { bytes, rate } => match rate {
-                RateRule::Weighted(fpr) | RateRule::Attribute(fpr) => (Some(bytes), Some(fpr)),
-            },
+            Goal::Rate { fpr } | Goal::AttributeRate { fpr } => (self.most_elements_in, Some(fpr)),
         };
         if let Some(bytes) = bytes
             && !(LEAST_BYTES..=MOST_BYTES).contains(&bytes)
@@ -231,8 +172,7 @@ impl PlanRequest {
                 "a false-positive rate lies between 0 and 1, not {fpr}; 0.001 works"
             ));
         }
-        if let Goal::AttributeRate { fpr }
-        | Goal::MostElements { rate: RateRule::Attribute(fpr), .. } = self.goal
+        if let Goal::AttributeRate { fpr } = self.goal
             && !(2.0_f64.powi(-32)..=0.5).contains(&fpr)
         {
             return error(format!(
@@ -242,7 +182,7 @@ impl PlanRequest {
         Ok(())
     }
 
-    /// Whether any of the structures to be planned is like this.
+    /// Returns whether any of the structures to be planned is like this.
     fn plans(&self, is_like: fn(FilterKind) -> bool) -> bool {
         let mut kinds = self.structures.iter().filter_map(|s| s.filter());
         kinds.any(is_like)
@@ -278,9 +218,7 @@ impl PlanRequest {
                         .into(),
                 );
             }
-            if let Goal::AttributeRate { .. }
-            | Goal::MostElements { rate: RateRule::Attribute(_), .. } = self.goal
-            {
+            if let Goal::AttributeRate { .. } = self.goal {
                 return error(
                     "the rate of an attribute gives each attribute its size, and leaves nothing to weights; --fpr instead of --attribute-fpr works".into(),
                 );

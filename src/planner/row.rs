@@ -79,23 +79,17 @@ impl PlanRow {
         rates: Vec<Option<f64>>,
     ) -> Self {
         Self {
-            structure,
             design: Some(design),
             memory_bytes: Some(memory_bytes),
             fits: true,
             weighted: Some(request.with_workload(|asked| asked.weighted(&rates, Some(1.0)))),
             rates,
-            measured: None,
-            count_std_error: None,
-            same_rate_bytes: None,
-            elements: None,
-            elements_unrounded: None,
             notes: Vec::new(),
+            ..Self::impossible(structure, 0, String::new())
         }
     }
 
-    /// Makes the row of a structure for which there are no parameters. `answers` says which
-    /// combinations it could answer at all.
+    /// Makes the row of a structure for which there are no parameters.
     pub(super) fn impossible(structure: Structure, wanted: usize, note: String) -> Self {
         Self {
             structure,
@@ -173,7 +167,7 @@ impl PlanRow {
         })
     }
 
-    /// Whether it answers every wanted combination.
+    /// Returns whether it answers every wanted combination.
     pub fn answers_all(&self) -> bool {
         self.rates.iter().all(Option::is_some)
     }

@@ -1,4 +1,4 @@
-//! Searching for the last or the least number with a property.
+//! Searching for the last or the smallest number with a property.
 
 /// Returns the last number from `low` to `high` for which `holds`, if it holds for the first ones
 /// and then no more; `None` if it does not hold for `low`.

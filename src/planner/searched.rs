@@ -1,11 +1,11 @@
 //! Every structure but the matrices: by a search over its size, or by its own rule.
 
 use super::search::least;
-use super::{Design, PlanRequest, PlanRow, Structure, Target};
+use super::{Design, Goal, PlanRequest, PlanRow, Structure};
 use crate::filters::{FilterKind, FilterSpec, Search, Sizing, Workload};
 
 /// Plans one of the structures.
-pub(super) fn row(request: &PlanRequest, kind: FilterKind, goal: Target) -> PlanRow {
+pub(super) fn row(request: &PlanRequest, kind: FilterKind, goal: Goal) -> PlanRow {
     let mut remarks = Vec::new();
     let found = match kind.search() {
         Some(search) => by_search(request, search, goal, &mut remarks),
@@ -32,7 +32,7 @@ pub(super) fn row(request: &PlanRequest, kind: FilterKind, goal: Target) -> Plan
 fn by_search(
     request: &PlanRequest,
     search: &Search,
-    goal: Target,
+    goal: Goal,
     remarks: &mut Vec<String>,
 ) -> Result<FilterSpec, String> {
     let smallest_rate = |workload: &Workload<'_>, fpr: f64| {
@@ -42,27 +42,27 @@ fn by_search(
         Ok((search.fit)(workload, size))
     };
     request.with_workload(|workload| match goal {
-        Target::Memory { bytes } => {
+        Goal::Memory { bytes } => {
             let spec = (search.in_memory)(workload, bytes);
             if spec.memory_bytes() > bytes {
                 remarks.push(format!("the smallest has {} bytes", spec.memory_bytes()));
             }
             Ok(spec)
         }
-        Target::AttributeRate { fpr } => match search.by_attribute_rate {
+        Goal::AttributeRate { fpr } => match search.by_attribute_rate {
             Some(rule) => Ok(rule(workload, fpr)),
             None => smallest_rate(workload, fpr),
         },
-        Target::Rate { fpr } => smallest_rate(workload, fpr),
+        Goal::Rate { fpr } => smallest_rate(workload, fpr),
     })
 }
 
 /// Returns the filter as [`FilterSpec::new`] sizes it, for whole elements.
-fn by_rule(request: &PlanRequest, kind: FilterKind, goal: Target) -> Result<FilterSpec, String> {
+fn by_rule(request: &PlanRequest, kind: FilterKind, goal: Goal) -> Result<FilterSpec, String> {
     let expected = request.elements.whole().ceil() as u64;
     let sizing = match goal {
-        Target::Memory { bytes } => Sizing::Memory { bytes, expected: Some(expected) },
-        Target::Rate { fpr } | Target::AttributeRate { fpr } => Sizing::Rate { fpr, expected },
+        Goal::Memory { bytes } => Sizing::Memory { bytes, expected: Some(expected) },
+        Goal::Rate { fpr } | Goal::AttributeRate { fpr } => Sizing::Rate { fpr, expected },
     };
     FilterSpec::new(kind, request.attributes.len(), sizing).map_err(|error| error.to_string())
 }

@@ -1,10 +1,10 @@
 //! Plans for comparison: hash sets, and counters that answer no query.
 
-use super::{Design, PlanRequest, PlanRow, Structure, Target};
+use super::{Design, Goal, PlanRequest, PlanRow, Structure};
 use crate::filters::{CounterSpec, ExaLogLog};
 
 /// Plans a hash set for each wanted combination.
-pub(super) fn exact(request: &PlanRequest, goal: Target) -> PlanRow {
+pub(super) fn exact(request: &PlanRequest, goal: Goal) -> PlanRow {
     let share = request.key_bytes as f64 / request.attributes.len() as f64;
     let bytes_of = |mask: u32| {
         // Tables have a power of two of slots, at most 7/8 of them used, and one more byte for each
@@ -16,13 +16,14 @@ pub(super) fn exact(request: &PlanRequest, goal: Target) -> PlanRow {
     let rates = vec![Some(0.0); request.wanted.len()];
     let mut row = PlanRow::new(request, Structure::Exact, Design::Exact, memory, rates);
     row.notes.push("for comparison: a hash set a wanted combination, memory estimated".into());
-    if let Target::Memory { bytes } = goal {
+    if let Goal::Memory { bytes } = goal {
         row.fits = memory <= bytes as f64;
     }
     row
 }
 
-/// Relative standard error of the count of a stream by registers: of a `HyperLogLog` √(ln 2 / m).
+/// Returns the relative standard error of the count of a stream by registers: of a `HyperLogLog`
+/// √(ln 2 / m).
 pub(super) fn registers_std_error(structure: Structure, registers: u64) -> f64 {
     match structure {
         Structure::Ell => ExaLogLog::std_error_of(registers as f64),
@@ -31,10 +32,10 @@ pub(super) fn registers_std_error(structure: Structure, registers: u64) -> f64 {
 }
 
 /// Plans a counter for each wanted combination, which answers no query.
-pub(super) fn registers(request: &PlanRequest, structure: Structure, goal: Target) -> PlanRow {
+pub(super) fn registers(request: &PlanRequest, structure: Structure, goal: Goal) -> PlanRow {
     let counts = request.wanted.len() as u64;
     let bytes = match goal {
-        Target::Memory { bytes } => bytes / counts,
+        Goal::Memory { bytes } => bytes / counts,
         _ => 1 << 14,
     };
     let (counter, least) = CounterSpec::of_registers(structure, bytes);

@@ -22,6 +22,7 @@ pub(super) fn request(
             Elements::new(&vec![None; attributes], &known, for_all, |m| m.to_string()).unwrap()
         },
         goal,
+        most_elements_in: None,
         known: 1.0,
         structures: Structure::all().collect(),
         cuts: None,
@@ -32,11 +33,10 @@ pub(super) fn request(
 }
 
 pub(super) fn row(request: &PlanRequest, kind: FilterKind) -> PlanRow {
-    match request.goal {
-        Goal::MostElements { bytes, rate } => {
-            most_elements(request, Structure::Filter(kind), bytes, rate.into())
-        }
-        goal => row_for(request, Structure::Filter(kind), goal.target()),
+    let structure = Structure::Filter(kind);
+    match request.most_elements_in {
+        Some(bytes) => most_elements(request, structure, bytes),
+        None => row_for(request, structure, request.goal),
     }
 }
 
@@ -249,7 +249,7 @@ fn rates_are_reached_in_no_more_memory_than_needed() {
             let bytes = row.memory_bytes.unwrap() as u64;
             if !matches!(kind, FilterKind::Dleft | FilterKind::Scalable) {
                 let goal = Goal::Memory { bytes: bytes * 9 / 10 };
-                let less = row_for(&request, row.structure, goal.target()).weighted.unwrap();
+                let less = row_for(&request, row.structure, goal).weighted.unwrap();
                 assert!(less > fpr, "{kind:?} {less} {fpr}");
             }
         }

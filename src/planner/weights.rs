@@ -1,7 +1,7 @@
 //! Weights of a WCBFM: the sizes of the attributes in proportion to each other.
 
 use super::matrix::{Candidate, Matrix};
-use super::{PlanRequest, Target};
+use super::{Goal, PlanRequest};
 
 /// Factors by which weights are changed, large ones first.
 const STEPS: [f64; 5] = [4.0, 2.0, 1.4, 1.15, 1.05];
@@ -13,7 +13,7 @@ const MOST_ROUNDS: u32 = 12;
 /// worse ones than `from`.
 pub(super) fn best_weights(
     matrix: &Matrix<'_>,
-    goal: Target,
+    goal: Goal,
     from: Candidate,
     work: &mut u64,
 ) -> Candidate {
@@ -37,7 +37,7 @@ pub(super) fn best_weights(
 /// A search that changes one weight after the other as long as that helps.
 struct Descent<'a> {
     matrix: &'a Matrix<'a>,
-    goal: Target,
+    goal: Goal,
     here: Candidate,
     weights: Vec<f64>,
 }
@@ -70,7 +70,7 @@ impl Descent<'_> {
         let mut tried = self.weights.clone();
         tried[attribute] *= factor;
         let most = match self.goal {
-            Target::Rate { .. } => self.here.cells,
+            Goal::Rate { .. } => self.here.cells,
             _ => f64::INFINITY,
         };
         let found = self.matrix.fit(Some(&tried), self.goal, most);

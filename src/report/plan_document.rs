@@ -7,7 +7,7 @@ use super::plan_model::PlanReport;
 use super::run_view::shortcomings;
 use super::selection::selection_words;
 use crate::filters::{FilterKind, Shape};
-use crate::planner::{Goal, Origin, PlanRow, RateRule, Structure};
+use crate::planner::{Goal, Origin, PlanRow, Structure};
 
 /// Longest line, and spaces before further lines of a sentence.
 const WRAPPING: Wrapping = Wrapping { width: 98, hanging: 2 };
@@ -165,23 +165,15 @@ fn title(report: &PlanReport<'_>) -> String {
         Some(element) => format!("{element} ({})", request.name(request.full())),
         None => format!("elements of {} attributes", request.attributes.len()),
     };
+    let rate = |fpr| format!("a false-positive rate of {}", rate_text(fpr));
     let goal = match request.goal {
         Goal::Memory { bytes } => size(bytes),
-        Goal::Rate { fpr } => format!("a false-positive rate of {}", rate_text(fpr)),
-        Goal::AttributeRate { fpr } => {
-            format!("a false-positive rate of {} of single attributes", rate_text(fpr))
-        }
-        Goal::MostElements { bytes, rate } => {
-            let (fpr, what) = match rate {
-                RateRule::Weighted(fpr) => (fpr, ""),
-                RateRule::Attribute(fpr) => (fpr, " of single attributes"),
-            };
-            format!(
-                "as many elements as have a false-positive rate of {}{what} in {}",
-                rate_text(fpr),
-                size(bytes)
-            )
-        }
+        Goal::Rate { fpr } => rate(fpr),
+        Goal::AttributeRate { fpr } => format!("{} of single attributes", rate(fpr)),
+    };
+    let goal = match request.most_elements_in {
+        Some(bytes) => format!("as many elements as have {goal} in {}", size(bytes)),
+        None => goal,
     };
     let negatives = if request.known >= 1.0 {
         "all of their values occur, but not together".to_owned()

@@ -8,7 +8,7 @@ use super::rows::Frame;
 use super::selection::selection_columns;
 use crate::filters::{FilterKind, Shape};
 use crate::pipeline::{InputResult, SampleResult};
-use crate::planner::{Goal, Plan, PlanRequest, PlanRow, RateRule, Structure, Wanted};
+use crate::planner::{Goal, Plan, PlanRequest, PlanRow, Structure, Wanted};
 
 /// Name and version of the document.
 pub(super) const SCHEMA: &str = "flowsieve.plan/1";
@@ -33,14 +33,11 @@ pub struct PlanReport<'a> {
 type Fixed = (Option<u64>, Option<f64>, Option<f64>);
 
 fn fixed(report: &PlanReport<'_>) -> Fixed {
+    let most_in = report.request.most_elements_in;
     match report.request.goal {
         Goal::Memory { bytes } => (Some(bytes), None, None),
-        Goal::Rate { fpr } => (None, Some(fpr), None),
-        Goal::AttributeRate { fpr } => (None, None, Some(fpr)),
-        Goal::MostElements { bytes, rate } => match rate {
-            RateRule::Weighted(fpr) => (Some(bytes), Some(fpr), None),
-            RateRule::Attribute(fpr) => (Some(bytes), None, Some(fpr)),
-        },
+        Goal::Rate { fpr } => (most_in, Some(fpr), None),
+        Goal::AttributeRate { fpr } => (most_in, None, Some(fpr)),
     }
 }
 
@@ -287,7 +284,7 @@ impl PlanReport<'_> {
 
     /// Asked is how many elements fit.
     pub(super) fn is_most(&self) -> bool {
-        matches!(self.request.goal, Goal::MostElements { .. })
+        self.request.most_elements_in.is_some()
     }
 
     fn names(&self, mask: u32) -> Vec<String> {

@@ -7,9 +7,7 @@ use flowsieve::filters::{
     BloomSpec, CartesianSpec, CmdbfSpec, CountingSpec, DleftSpec, FilterSpec, MatrixSpec, MdbfSpec,
     PlannedCombination, ScalableSpec, Shape, SplitCountingSpec, SubsetSpec,
 };
-use flowsieve::planner::{
-    Elements, Goal, Origin, PlanRequest, PlanRow, RateRule, Structure, Wanted, plan,
-};
+use flowsieve::planner::{Elements, Goal, Origin, PlanRequest, PlanRow, Structure, Wanted, plan};
 use proptest::prelude::*;
 
 /// What a row says of its filter, field by field.
@@ -99,17 +97,15 @@ fn check_parameters(
     Ok(())
 }
 
-fn goals() -> impl Strategy<Value = Goal> {
+/// A goal, and the memory for the most elements, if their number is maximized.
+fn goals() -> impl Strategy<Value = (Goal, Option<u64>)> {
     let bytes = || (6_u32..31, 0_u64..1000).prop_map(|(log2, more)| (1_u64 << log2) + more);
     let fpr = || (1e-6_f64..0.5).prop_map(|fpr| fpr * fpr);
     prop_oneof![
-        4 => bytes().prop_map(|bytes| Goal::Memory { bytes }),
-        2 => fpr().prop_map(|fpr| Goal::Rate { fpr }),
-        1 => (1e-5_f64..0.5).prop_map(|fpr| Goal::AttributeRate { fpr }),
-        1 => (bytes(), fpr()).prop_map(|(bytes, fpr)| Goal::MostElements {
-            bytes,
-            rate: RateRule::Weighted(fpr),
-        }),
+        4 => bytes().prop_map(|bytes| (Goal::Memory { bytes }, None)),
+        2 => fpr().prop_map(|fpr| (Goal::Rate { fpr }, None)),
+        1 => (1e-5_f64..0.5).prop_map(|fpr| (Goal::AttributeRate { fpr }, None)),
+        1 => (bytes(), fpr()).prop_map(|(bytes, fpr)| (Goal::Rate { fpr }, Some(bytes))),
     ]
 }
 
@@ -123,7 +119,7 @@ proptest! {
         elements in 1_u64..1_000_000,
         first in 1_u64..10_000,
         known in 0.0_f64..=1.0,
-        goal in goals(),
+        (goal, most_elements_in) in goals(),
     ) {
         let mut wanted: Vec<Wanted> = Vec::new();
         for (mask, weight) in wants {
@@ -140,7 +136,7 @@ proptest! {
         // the most elements; what it finds has the shape of any other one.
         let cuts = (attributes.len() > 3).then(|| vec![0b00110, 0b11001]);
         let structures = Structure::all().filter(|structure| {
-            !matches!(goal, Goal::MostElements { .. }) || structure.name() != "wcbfm"
+            most_elements_in.is_none() || structure.name() != "wcbfm"
         });
         let fewer = (1, first.min(elements), Origin::Given);
         let request = PlanRequest {
@@ -154,6 +150,7 @@ proptest! {
             attributes,
             wanted,
             goal,
+            most_elements_in,
             known,
             cuts,
             weights: None,

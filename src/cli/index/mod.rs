@@ -95,7 +95,7 @@ fn spare_index(
         return Ok(());
     }
     let catalog = Catalog::load(archive).map_err(explained)?;
-    // If nobody knows which captures there are, a file that is there may be one.
+    // If the captures are unknown, an existing file may be one.
     let is_there = |path: Option<&Path>| path.is_some_and(Path::is_file);
     let captures = match catalog.captures() {
         Err(error) if written.iter().any(|(_, path)| is_there(*path)) => {
@@ -106,7 +106,7 @@ fn spare_index(
     let folders = folders_of(archive, &catalog);
     if is_redirected_to_file() {
         keep_apart([("--output", None)], &[archive.to_owned()])?;
-        // Linux tells the name of the file.
+        // On Linux the name of the file is known.
         let place = fs::read_link("/proc/self/fd/1").unwrap_or_default();
         spare_moved("standard output", &place, &captures)?;
         if let Some(path) = folders.iter().find_map(|folder| name_of_output_in(folder)) {

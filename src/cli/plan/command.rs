@@ -1,11 +1,12 @@
 //! The command that builds what is recommended.
 
 use super::PlanArgs;
+use crate::cli::say::quoted;
 use crate::cli::wanted::MOST_ELEMENTS;
 use flowsieve::decode::Tunnel;
 use flowsieve::elements::ElementKind;
 use flowsieve::filters::{FilterKind, Reach};
-use flowsieve::planner::{Elements, Goal, Plan, PlanRequest, PlanRow, RateRule, Structure};
+use flowsieve::planner::{Elements, Goal, Plan, PlanRequest, PlanRow, Structure};
 
 impl PlanArgs {
     /// `flowsieve count` with the options that make the recommended filter, an option with its
@@ -54,10 +55,8 @@ impl PlanArgs {
         }
         match request.goal {
             Goal::Memory { bytes } => add("--memory", &size(bytes)),
-            Goal::Rate { fpr } | Goal::MostElements { rate: RateRule::Weighted(fpr), .. } => {
-                add("--fpr", &fpr.to_string());
-            }
-            Goal::AttributeRate { .. } | Goal::MostElements { .. } => return None,
+            Goal::Rate { fpr } => add("--fpr", &fpr.to_string()),
+            Goal::AttributeRate { .. } => return None,
         }
         for number in numbers(request, row, filter, kind)? {
             add("--expect", &number);
@@ -129,14 +128,4 @@ fn size(bytes: u64) -> String {
         }
     }
     bytes.to_string()
-}
-
-/// Quotes a word for a shell.
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || ",.:=_-+/".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
-    }
 }

@@ -41,7 +41,7 @@ impl PlanArgs {
                 self.exact.exact_limit
             ));
         }
-        // What kept all of it from being read was said.
+        // If nothing could be read, the reason was reported.
         let is_read = result.packets > 0 || !run.has_problems();
         if result.elements == 0 && !result.interrupted && is_read {
             return Err(anyhow!(

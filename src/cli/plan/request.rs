@@ -7,9 +7,7 @@ use crate::count::DEFAULT_MEMORY_BYTES;
 use flowsieve::elements::ElementKind;
 use flowsieve::filters::matrix_sizing::MAX_ATTRIBUTES;
 use flowsieve::pipeline::SampleResult;
-use flowsieve::planner::{
-    Elements, Goal, Origin, PlanRequest, RateRule, Structure, usual_structures,
-};
+use flowsieve::planner::{Elements, Goal, Origin, PlanRequest, Structure, usual_structures};
 
 impl PlanArgs {
     /// Returns everything but the numbers of elements, checked.
@@ -35,11 +33,11 @@ impl PlanArgs {
         };
         let most = self.expect.iter().any(|number| number == "max");
         let rate = match (self.fpr, self.attribute_fpr) {
-            (Some(fpr), _) => Some(RateRule::Weighted(fpr)),
-            (None, fpr) => fpr.map(RateRule::Attribute),
+            (Some(fpr), _) => Some(Goal::Rate { fpr }),
+            (None, fpr) => fpr.map(|fpr| Goal::AttributeRate { fpr }),
         };
         let goal = match (most, self.memory, rate) {
-            (true, Some(bytes), Some(rate)) => Goal::MostElements { bytes, rate },
+            (true, Some(_), Some(rate)) | (false, None, Some(rate)) => rate,
             (true, ..) => {
                 return Err(UsageError::new(
                     "--expect max asks how many elements keep to a rate in a memory, and needs both; --memory 1MiB --fpr 0.001 works",
@@ -50,7 +48,6 @@ impl PlanArgs {
                     "memory and rate follow from each other for a given number of elements; leave out one, or ask for --expect max",
                 ));
             }
-            (false, None, Some(rate)) => rate.into(),
             (false, memory, None) => Goal::Memory { bytes: memory.unwrap_or(DEFAULT_MEMORY_BYTES) },
         };
         if most && (self.expect.len() > 1 || !self.sample.is_empty()) {
@@ -65,6 +62,7 @@ impl PlanArgs {
             None => 8 * attributes.len() as u64,
         };
         let request = PlanRequest {
+            most_elements_in: self.memory.filter(|_| most),
             known: self.known,
             key_bytes,
             ..self.design.request(attributes, structures, goal)?

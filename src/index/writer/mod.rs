@@ -1,25 +1,23 @@
 //! Writing to an index: building, adding, dropping.
 
+mod reading;
+
 use super::catalog::{CaptureEntry, Catalog, MOST_PATH, Settings};
-use super::disk::{self, Content, FileState, NewFiles};
-use super::gather::{self, GatherPlan, Gathered};
+use super::disk::{self, FileState, NewFiles};
+use super::gather::{self, Gathered};
 use super::journal::Journal;
 use super::layout::{CATALOG, JOURNAL, MARK, StoredFile};
 use super::nodes::Lock;
-use super::region::BuiltRegion;
-use super::region_builders::RegionBuilders;
-use super::segment_builder::{Changes, RegionKeys, SegmentBuilder, rewrite};
+use super::segment_builder::{Changes, SegmentBuilder, rewrite};
 use super::{IndexError, nodes, path_text};
 use crate::selection::{SelectedPart, Selection};
-use crate::trace::{StopFlag, TraceError};
-use flowsieve_engine::internal::{Shown, Watch, spawn_scoped};
+use crate::trace::StopFlag;
+use flowsieve_engine::internal::{Shown, Watch};
 use std::collections::{BTreeMap, HashSet};
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
-use std::panic::resume_unwind;
 use std::path::{Path, PathBuf, absolute};
 use std::sync::OnceLock;
-use std::thread;
 use std::time::{Duration, Instant};
 
 /// Captures that follow each other faster than this are committed together, because each commit
@@ -55,28 +53,22 @@ pub struct IndexWriter {
     leaving: Vec<StoredFile>,
     committed: Instant,
     memory_bytes: u64,
-    /// Which packets are indexed.
+    /// Selection of the packets to index.
     pub(super) selection: Selection,
-    threads: usize,
 }
 
-/// What distinguishes a capture from others.
+/// A capture that is in the index or will be.
 #[derive(Debug)]
 struct KnownCapture {
-    digest: String,
-    bytes: u64,
-    path: PathBuf,
+    /// Its entry, without its regions.
+    entry: CaptureEntry,
     /// The path without links on the way to it, once that was needed.
     place: OnceLock<PathBuf>,
-    packets: u64,
-    is_damaged: bool,
-    may_pass: bool,
-    part: Option<SelectedPart>,
     /// The files of its regions.
     files: Vec<StoredFile>,
 }
 
-/// What became of a capture.
+/// Result of adding a capture.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Added {
     /// It was indexed; perhaps up to a place where it is damaged.
@@ -95,9 +87,6 @@ pub enum Added {
     /// It could not be read; a sentence.
     Unreadable(String),
 }
-
-/// What a capture gives, and the keys of each of its regions.
-type BuiltRegions = (Gathered, Vec<RegionKeys>);
 
 impl IndexWriter {
     /// Makes an empty index, with its nodes in these folders, or in one within the archive if there
@@ -165,7 +154,6 @@ impl IndexWriter {
             committed: Instant::now(),
             memory_bytes: DEFAULT_MEMORY_BYTES,
             selection: Selection::default(),
-            threads: 2,
         }
     }
 
@@ -225,7 +213,7 @@ impl IndexWriter {
         let state = FileState::of(&path);
         let (mut before, mut old) = (None, None);
         if self.may_know(&path) {
-            match disk::content_of(&path, &watch.stop()) {
+            match disk::content_up_to(&path, u64::MAX, &watch.stop()) {
                 Ok(None) => return Ok(Added::Interrupted),
                 Ok(Some(content)) => {
                     old = self.to_read_again(content);
@@ -244,139 +232,28 @@ impl IndexWriter {
     fn to_read_again(&self, (digest, _): (u128, u64)) -> Option<u64> {
         let part = self.part();
         let mut known = self.known.iter();
-        let found = known.find(|(_, known)| known.may_pass && known.has(digest));
-        found.filter(|(_, known)| known.part == part).map(|(&id, _)| id)
+        let found = known.find(|(_, known)| known.entry.may_pass && known.has(digest));
+        found.filter(|(_, known)| known.entry.part == part).map(|(&id, _)| id)
     }
 
-    /// Which packets are indexed, if not all.
+    /// Returns the selection of packets to index, if not all are.
     fn part(&self) -> Option<SelectedPart> {
         (!self.selection.is_everything()).then(|| SelectedPart::from(&self.selection))
     }
 
-    /// Indexes a capture, whose content is `before` if it was read already, in place of `old`, which
-    /// has the same content and stays if less of it can be read now. The file had this `state` before
-    /// anything was read.
-    pub(super) fn index_capture(
-        &mut self,
-        path: PathBuf,
-        state: Option<FileState>,
-        before: Content,
-        old: Option<u64>,
-        watch: &dyn Watch,
-    ) -> Result<Added, IndexError> {
-        self.check_usable()?;
-        let mut entry = CaptureEntry {
-            id: self.catalog.take_number(),
-            path: path.clone(),
-            bytes: 0,
-            digest: String::new(),
-            packets: 0,
-            damage: None,
-            may_pass: false,
-            part: self.part(),
-            regions: Vec::new(),
-        };
-        let (built, content) = self.read_capture(&mut entry, before, watch);
-        let (gathered, keys) = built.inspect_err(|_| {
-            // A full disk needs the room, and the next writer deletes what is left.
-            let _ = self.delete_folders(entry.id);
-        })?;
-        // The regions may be of other bytes than the digest.
-        let is_other = |&(digest, bytes): &(u128, u64)| {
-            disk::content_up_to(&path, bytes, &watch.stop())
-                .is_ok_and(|now| now.is_some_and(|now| now != (digest, bytes)))
-        };
-        let has_changed = state.is_some_and(|state| {
-            state.has_changed(&path)
-                || (FileState::of(&path) != Some(state)
-                    && content.as_ref().ok().and_then(Option::as_ref).is_some_and(is_other))
-        });
-        let damage = gathered.error.as_ref().map(ToString::to_string);
-        let is_new = self.known.values().all(|known| !known.is_at(&path));
-        // A capture is known from now on, even if nothing precedes the damage.
-        let has_entry = !entry.regions.is_empty() || (gathered.is_capture && is_new);
-        let left_out = match (content, &damage) {
-            (Ok(None), _) => Some(Added::Interrupted),
-            (Ok(_), _) if has_changed && !gathered.interrupted => Some(Added::Unreadable(format!(
-                "{}: this file changed while it was read, so it is not indexed; add it again when no program writes to it",
-                path.shown()
-            ))),
-            // Another program wrote it meanwhile.
-            (Ok(Some(content)), _) if self.knows(content, &path, old, watch)? => Some(Added::Known),
-            (Err(error), _) => Some(Added::Unreadable(error.to_string())),
-            (_, Some(damage)) if !has_entry => Some(Added::Unreadable(damage.clone())),
-            _ if gathered.interrupted => Some(Added::Interrupted),
-            (Ok(Some((digest, bytes))), _) => {
-                (entry.digest, entry.bytes) = (disk::digest_text(digest), bytes);
-                let mut leaving =
-                    self.known.iter().filter(|&(&id, known)| old == Some(id) || known.is_at(&path));
-                let stays = |(&id, known): (&u64, &KnownCapture)| {
-                    known.why_it_stays(&entry, old == Some(id), &gathered)
-                };
-                leaving.find_map(stays).map(Added::Unreadable)
-            }
-        };
-        if let Some(added) = left_out {
-            self.delete_folders(entry.id)?;
-            return Ok(added);
-        }
-        self.remove_where(|id, known| known.is_at(&path) || old == Some(id))?;
-        entry.packets = gathered.packets;
-        entry.may_pass = gathered.error.as_ref().is_some_and(TraceError::may_pass);
-        entry.damage.clone_from(&damage);
-        if gathered.times_out_of_range > 0 {
-            self.times_out_of_range.push((path, gathered.times_out_of_range));
-        }
-        let added = Added::Indexed { packets: entry.packets, regions: entry.regions.len(), damage };
-        self.known.insert(entry.id, KnownCapture::new(&entry));
-        SegmentBuilder::add_to(&mut self.fresh, &self.catalog, entry, keys);
-        self.pending = true;
-        if self.committed.elapsed() >= COMMIT_EVERY {
-            self.commit()?;
-        }
-        Ok(added)
-    }
-
-    /// Builds the regions of a capture and, at the same time, reads its content unless that is known.
-    /// What is appended meanwhile is not part of it: the regions may lack that, so the next writer
-    /// must not take it for indexed.
-    fn read_capture(
-        &mut self,
-        entry: &mut CaptureEntry,
-        before: Content,
-        watch: &dyn Watch,
-    ) -> (Result<BuiltRegions, IndexError>, Result<Content, IndexError>) {
-        let length = fs::metadata(&entry.path).map_or(u64::MAX, |data| data.len());
-        let (path, stop): (_, StopFlag) = (entry.path.clone(), watch.stop());
-        let content = || disk::content_up_to(&path, length, &stop);
-        thread::scope(|scope| {
-            let spawn = || Some(spawn_scoped(scope, "digest", 0, move |()| content())?.begin(()));
-            let reading = before.is_none().then(spawn).flatten();
-            let built = self.build_regions(entry, watch);
-            let joined = reading
-                .and_then(|reading| reading.join().unwrap_or_else(|panic| resume_unwind(panic)));
-            let read = match (joined, before) {
-                (Some(read), _) => read,
-                (None, Some(before)) => Ok(Some(before)),
-                // There was no thread to be had.
-                (None, None) => content(),
-            };
-            (built, read)
-        })
-    }
-
-    /// Whether the index may have the content of this file: it has a capture of the same length.
+    /// Returns whether the index may have the content of this file: it has a capture of the same
+    /// length.
     fn may_know(&self, path: &Path) -> bool {
         let data = File::open(path).and_then(|file| file.metadata());
         data.map_or(true, |data| {
             let mut known = self.known.values();
-            !data.is_file() || known.any(|known| known.bytes == data.len())
+            !data.is_file() || known.any(|known| known.entry.bytes == data.len())
         })
     }
 
-    /// Whether a capture of this content is in the index. If its file has another content now, or is
-    /// gone, it is in this one from now on: what is in its place must not take its place in the index.
-    /// Removes the earlier entry of this path.
+    /// Returns whether a capture of this content is in the index. If its file has another content
+    /// now, or is gone, it is in this one from now on: what is in its place must not take its place
+    /// in the index. Removes the earlier entry of this path.
     fn knows(
         &mut self,
         (digest, _): (u128, u64),
@@ -390,10 +267,10 @@ impl IndexWriter {
         else {
             return Ok(false);
         };
-        let held = known.part.clone().filter(|_| known.part != wanted);
+        let held = known.entry.part.clone().filter(|held| Some(held) != wanted.as_ref());
         self.known_in_part.extend(held.map(|part| (path.to_owned(), part)));
         if !known.is_at(path) && !known.is_in_its_file(&watch.stop()) {
-            path.clone_into(&mut known.path);
+            path.clone_into(&mut known.entry.path);
             known.place = OnceLock::new();
             let mut fresh = self.fresh.iter_mut().flat_map(|builder| &mut builder.captures);
             match fresh.find(|entry| entry.id == id) {
@@ -404,53 +281,6 @@ impl IndexWriter {
         }
         self.remove_where(|id, known| but != Some(id) && known.is_at(path) && !known.has(digest))?;
         Ok(true)
-    }
-
-    /// Reads a capture and writes its regions, each to the node that holds the least.
-    fn build_regions(
-        &mut self,
-        entry: &mut CaptureEntry,
-        watch: &dyn Watch,
-    ) -> Result<(Gathered, Vec<RegionKeys>), IndexError> {
-        let mut stored = self.stored();
-        let Self { catalog, files, selection, .. } = self;
-        let (mut keys, mut made_folders) = (Vec::new(), HashSet::new());
-        let (id, path, regions) = (entry.id, &entry.path, &mut entry.regions);
-        let mut write = |built: BuiltRegion| {
-            let emptiest = (0..stored.len()).min_by_key(|&node| stored[node]);
-            let node = emptiest.unwrap_or_default();
-            let folder = catalog.capture_folder(node, id);
-            files.name([StoredFile::Region { node, capture: id, region: regions.len() }])?;
-            if made_folders.insert(node) {
-                fs::create_dir(&folder).map_err(IndexError::io(&folder))?;
-            }
-            let (region, of_region) = built.write(&folder, node, regions.len(), files)?;
-            stored[node] += region.stored();
-            regions.push(region);
-            keys.push(of_region);
-            Ok(())
-        };
-        let threads = self.threads;
-        let plan = GatherPlan {
-            settings: &catalog.settings,
-            selection,
-            memory_bytes: self.memory_bytes,
-            threads,
-        };
-        let gathered = thread::scope(|scope| {
-            let mut builders = RegionBuilders::start(scope, threads, path, &catalog.settings);
-            let gathered =
-                gather::regions(path, &plan, watch, |records| builders.push(records, &mut write))?;
-            builders.finish(&mut write)?;
-            Ok::<_, IndexError>(gathered)
-        })?;
-        Ok((gathered, keys))
-    }
-
-    /// Deletes the folders of a capture that the catalogue does not name.
-    fn delete_folders(&mut self, id: u64) -> Result<(), IndexError> {
-        let mut nodes = 0..self.catalog.nodes.len();
-        nodes.try_for_each(|node| self.files.abandon(&self.catalog.capture_folder(node, id)))
     }
 
     /// Writes these segments again at the next commit, with filters from the records.
@@ -470,7 +300,7 @@ impl IndexWriter {
         if path.is_dir() {
             names.push(fs::canonicalize(path).map_err(failed)?);
         }
-        self.remove_where(|_, known| names.iter().any(|name| known.path.starts_with(name)))
+        self.remove_where(|_, known| names.iter().any(|name| known.entry.path.starts_with(name)))
     }
 
     /// Removes captures with their regions' values.
@@ -576,7 +406,7 @@ impl IndexWriter {
                     let _ = fs::remove_dir(folder);
                 }
             }
-            // As long as it is there, nobody else makes an index here.
+            // While it exists, no other program makes an index here.
             self.files.locks.first().inspect(|lock| lock.remove());
         }
         is_removed
@@ -598,42 +428,22 @@ impl IndexWriter {
         self.files.sync()?;
         Ok(leaving)
     }
-
-    /// Returns the bytes of the regions of each node.
-    fn stored(&self) -> Vec<u64> {
-        let mut stored = vec![0; self.catalog.nodes.len()];
-        for part in self.catalog.segments.iter().flat_map(|segment| &segment.parts) {
-            stored[part.node] += part.bytes;
-        }
-        let fresh = self.fresh.iter().flat_map(|builder| &builder.captures);
-        for region in fresh.flat_map(|entry| &entry.regions) {
-            stored[region.node] += region.stored();
-        }
-        stored
-    }
 }
 
 impl KnownCapture {
     fn new(entry: &CaptureEntry) -> Self {
-        Self {
-            digest: entry.digest.clone(),
-            bytes: entry.bytes,
-            path: entry.path.clone(),
-            place: OnceLock::new(),
-            packets: entry.packets,
-            is_damaged: entry.damage.is_some(),
-            may_pass: entry.may_pass,
-            part: entry.part.clone(),
-            files: StoredFile::of_capture(entry).collect(),
-        }
+        let mut known = entry.clone();
+        known.regions = Vec::new();
+        let files = StoredFile::of_capture(entry).collect();
+        Self { entry: known, place: OnceLock::new(), files }
     }
 
-    /// Whether it was indexed under this path, which has no links on the way to it.
+    /// Returns whether it was indexed under this path, which has no links on the way to it.
     fn is_at(&self, path: &Path) -> bool {
-        let resolve = || place_of(&self.path).unwrap_or_else(|_| self.path.clone());
-        self.path == path
-            || (self.path.file_name() == path.file_name()
-                && self.place.get_or_init(resolve) == path)
+        let own = &self.entry.path;
+        let resolve = || place_of(own).unwrap_or_else(|_| own.clone());
+        own == path
+            || (own.file_name() == path.file_name() && self.place.get_or_init(resolve) == path)
     }
 
     /// Returns why it must not leave for a new reading of the same content, or of another one in its
@@ -644,32 +454,30 @@ impl KnownCapture {
         is_same: bool,
         gathered: &Gathered,
     ) -> Option<String> {
-        if is_same && self.digest != new.digest {
+        let old = &self.entry;
+        if is_same && old.digest != new.digest {
             return Some(format!("{}: this file changed while it was read", new.path.shown()));
         }
-        if new.part.is_some() && new.part != self.part {
+        if new.part.is_some() && new.part != old.part {
             return Some(format!(
                 "{}: this capture has changed, and the index keeps what it had of it, since only a part was to be indexed now; to index that, drop it first: `flowsieve index drop`",
                 new.path.shown()
             ));
         }
         let damage = gathered.error.as_ref()?;
-        let has_all = gathered.packets >= self.packets;
+        let has_all = gathered.packets >= old.packets;
         let leaves =
-            if is_same { self.is_damaged && has_all } else { has_all || !damage.may_pass() };
+            if is_same { old.damage.is_some() && has_all } else { has_all || !damage.may_pass() };
         (!leaves).then(|| format!("{damage}; the index keeps what it has of this capture"))
     }
 
-    /// Whether its file has its content; so it is assumed if that cannot be read.
+    /// Returns whether its file has its content; so it is assumed if that cannot be read.
     fn is_in_its_file(&self, stop: &StopFlag) -> bool {
-        let has_length = |data: fs::Metadata| data.is_file() && data.len() == self.bytes;
-        fs::metadata(&self.path).is_ok_and(has_length)
-            && disk::content_of(&self.path, stop)
-                .map_or(true, |content| content.is_none_or(|(digest, _)| self.has(digest)))
+        self.entry.is_content_of(&self.entry.path, stop) != Some(false)
     }
 
     fn has(&self, digest: u128) -> bool {
-        self.digest == disk::digest_text(digest)
+        self.entry.digest == disk::digest_text(digest)
     }
 }
 
