@@ -55,8 +55,9 @@ pub(super) enum Clock {
 }
 
 /// A value of any type.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(super) enum Cell {
+    #[default]
     Null,
     /// Nanoseconds since the epoch, written as RFC 3339 in this zone.
     Time(i64, Zone),
@@ -166,23 +167,13 @@ impl<T: Value> Value for Vec<T> {
 impl Kind {
     /// Whether tables align values to the right.
     pub(super) const fn is_number(&self) -> bool {
-        matches!(
-            self,
-            Self::Seconds
-                | Self::I64
-                | Self::U64
-                | Self::U16
-                | Self::U8
-                | Self::F64
-                | Self::Decimal
-                | Self::Whole
-        )
+        self.is_float() || matches!(self, Self::I64 | Self::U64 | Self::U16 | Self::U8)
     }
-}
 
-/// Returns an object of these fields.
-pub(super) fn object<const N: usize>(fields: [(&'static str, Cell); N]) -> Cell {
-    Cell::Object(fields.map(|(name, cell)| (name.into(), cell)).into())
+    /// Whether columns of numbers have values as floats.
+    pub(super) const fn is_float(&self) -> bool {
+        matches!(self, Self::F64 | Self::Decimal | Self::Whole | Self::Seconds)
+    }
 }
 
 /// Appends an integer.

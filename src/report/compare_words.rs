@@ -1,6 +1,6 @@
 //! A comparison in words: one sentence for each verdict, the crossovers and the floors.
 
-use super::compare_model::{CaptureDigest, CompareReport, VerdictRow, size_words};
+use super::compare_model::{CaptureDigest, CompareReport, Crossing, VerdictRow, size_words};
 use super::number::{bare, duration, grouped, short_percent};
 use super::run_view::captures;
 use super::selection::{selection_words, zone_words};
@@ -146,35 +146,35 @@ impl CompareReport<'_> {
         let kind = self.main_kind();
         let rows = self.verdicts(kind);
         let mut sentences = verdict_sentences(&rows, self.plan);
-        if let Some(pair) = self.plan.pair {
-            sentences.extend(self.crossing_sentence(pair, &rows));
-            sentences.extend(self.arrays_sentence(pair));
-        }
+        sentences.extend(self.crossing_sentence(&rows));
+        sentences.extend(self.arrays_sentence());
         sentences.extend(floor_sentence(&self.comparison.floors(self.plan), self.plan));
         sentences
     }
 
-    /// The crossovers of the pair, and whether the number of hash functions of one of the two is
-    /// another behind them.
-    pub(super) fn crossings(&self, pair: [Contender; 2]) -> Vec<(Crossover, bool)> {
-        let comparison = self.comparison;
-        let crossings = comparison.crossovers(pair, self.main_kind()).into_iter();
-        let probes =
-            |size: u64| pair.map(|it| comparison.entry(it, size).and_then(|entry| entry.probes));
-        let crossings = crossings.map(|crossing| {
-            let [from, to] = crossing.between.map(probes);
-            (crossing, from != to)
+    /// Where the pair changes places.
+    pub(super) fn crossings(&self) -> Vec<Crossing> {
+        let (comparison, kind) = (self.comparison, self.main_kind());
+        let crossings = self.plan.pair.into_iter().flat_map(|pair| {
+            let probes = move |size: u64| pair.map(|it| comparison.entry(it, size)?.probes);
+            comparison.crossovers(pair, kind).into_iter().map(move |at: Crossover| {
+                let mut names = pair.map(Contender::name);
+                if at.below == Verdict::B {
+                    names.reverse();
+                }
+                let [from, to] = at.between.map(probes);
+                Crossing { at, names, k_changes: from != to }
+            })
         });
         crossings.collect()
     }
 
     /// Where the two change places, or that they do not.
-    fn crossing_sentence(&self, pair: [Contender; 2], rows: &[VerdictRow]) -> Option<String> {
-        let words = self.crossings(pair).into_iter().map(|(crossing, k_changes)| {
-            let [from, to] = crossing.between.map(|size| self.size(size));
-            let near = self.size(crossing.interpolated.round() as u64);
-            let below = usize::from(crossing.below == Verdict::B);
-            let [below, above] = [pair[below].name(), pair[1 - below].name()];
+    fn crossing_sentence(&self, rows: &[VerdictRow]) -> Option<String> {
+        let words = self.crossings().into_iter().map(|Crossing { at, names, k_changes }| {
+            let [from, to] = at.between.map(|size| self.size(size));
+            let near = self.size(at.interpolated.round() as u64);
+            let [below, above] = names;
             let k = if k_changes { ", and k changes there" } else { "" };
             format!("{below} up to {from}, {above} from {to} on; they cross near {near}{k}")
         });
@@ -194,7 +194,8 @@ impl CompareReport<'_> {
 
     /// What MDBF and CMDBF with the same arrays and hash functions have in common: a CMDBF has one
     /// array more, which can only say no more often.
-    fn arrays_sentence(&self, pair: [Contender; 2]) -> Option<String> {
+    fn arrays_sentence(&self) -> Option<String> {
+        let pair = self.plan.pair?;
         if !self.comparison.has_arrays || pair.map(Contender::name) != ["mdbf", "cmdbf"] {
             return None;
         }

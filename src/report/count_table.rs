@@ -6,20 +6,20 @@ use super::count_combinations::{CountDesign, cell, heading, remarks};
 use super::count_model::{CountParameters, slice_columns};
 use super::document::{Block, Document, TableView};
 use super::heading::Heading;
-use super::number::{counted, duration, grouped, size, windows_of};
+use super::number::{counted, duration, grouped, or_dash, size, windows_of};
 use super::run_view::{packets_read, shortcomings};
 use super::selection::{selection_words, zone_words};
 use super::sparkline::Sparkline;
 use super::table_columns::TableColumns;
 use super::table_rows::TableRows;
-use super::terminal::{TerminalStyle, print};
+use super::terminal::{self, TerminalStyle};
 use crate::pipeline::{CountSummary, SliceResult, Totals};
 use std::io::{self, Write};
 
 /// Prints slices as they come.
 #[derive(Debug)]
 pub(super) struct CountTable<W: Write> {
-    out: W,
+    pub(super) out: W,
     columns: TableColumns<SliceResult>,
     rows: TableRows,
     style: TerminalStyle,
@@ -90,10 +90,6 @@ impl<W: Write> CountTable<W> {
         self.rows.row(&mut self.out, None, row)
     }
 
-    pub(super) fn flush(&mut self) -> io::Result<()> {
-        self.out.flush()
-    }
-
     pub(super) fn finish(mut self, summary: &CountSummary) -> io::Result<W> {
         let totals = &summary.totals;
         self.rows.finish(&mut self.out)?;
@@ -118,8 +114,7 @@ impl<W: Write> CountTable<W> {
             shortcomings(&summary.inputs, totals.interrupted).into_iter().map(Block::Warning),
         );
         document.terminal(closing(&self.parameters, summary, self.seen));
-        print(&document, self.style, &mut self.out)?;
-        Ok(self.out)
+        terminal::write(&document, self.style, self.out)
     }
 }
 
@@ -240,7 +235,7 @@ fn shown_columns(parameters: &CountParameters) -> Columns<SliceResult> {
             .heading(Heading::right(11, 11, "new").narrow(9, "new").drop_priority(8))
             .text(|slice| match (slice.new, slice.new_std_error) {
                 (Some(new), Some(1e-9..)) => format!("≈{}", grouped(new)),
-                (new, _) => new.map_or_else(|| "–".to_owned(), grouped),
+                (new, _) => or_dash(new, grouped),
             });
     }
     let combinations = parameters.design.iter().flat_map(|design| &design.combinations);

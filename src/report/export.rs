@@ -56,9 +56,7 @@ impl<W: Write> ExportReport<W> {
     /// Writing failed.
     pub fn finish(mut self, summary: &ExportSummary) -> io::Result<W> {
         self.write_waiting()?;
-        let mut out = self.writer.finish(tail(summary))?;
-        out.flush()?;
-        Ok(out)
+        self.writer.finish(tail(summary))
     }
 
     /// Makes rows of the elements that wait.

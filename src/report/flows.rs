@@ -4,7 +4,7 @@ use super::flows_model::{FlowParameters, flow_columns, frame, tail};
 use super::flows_table::FlowTable;
 use super::format::ReportFormat;
 use super::parallel_rows::ParallelWriter;
-use super::rows::Summary;
+use super::rows::{Summary, Writer};
 use super::terminal::TerminalStyle;
 use crate::flows::{FlowRecord, FlowSink, FlowSummary, RemainingFlows};
 use std::io::{self, Write};
@@ -20,15 +20,9 @@ const CHECKED_ROWS: usize = 64;
 /// Writes a list of flows.
 #[derive(Debug)]
 pub struct FlowReport<W: Write> {
-    writer: Writer<W>,
+    writer: Writer<FlowTable<W>, ParallelWriter<W, FlowRecord>>,
     /// Time of the last flush, if the list is a stream.
     flushed: Option<Instant>,
-}
-
-#[derive(Debug)]
-enum Writer<W: Write> {
-    Table(Box<FlowTable<W>>),
-    Rows(Box<ParallelWriter<W, FlowRecord>>),
 }
 
 impl<W: Write> FlowReport<W> {
@@ -70,12 +64,10 @@ impl<W: Write> FlowReport<W> {
     ///
     /// Writing failed.
     pub fn finish(self, summary: &FlowSummary) -> io::Result<W> {
-        let mut out = match self.writer {
-            Writer::Table(table) => table.finish(summary)?,
-            Writer::Rows(rows) => rows.finish(tail(summary))?,
-        };
-        out.flush()?;
-        Ok(out)
+        match self.writer {
+            Writer::Table(table) => table.finish(summary),
+            Writer::Rows(rows) => rows.finish(tail(summary)),
+        }
     }
 }
 
@@ -124,7 +116,7 @@ impl<W: Write> FlowSink for FlowReport<W> {
 
     fn flush(&mut self) -> io::Result<()> {
         match &mut self.writer {
-            Writer::Table(table) => table.flush(),
+            Writer::Table(table) => table.out.flush(),
             Writer::Rows(rows) => rows.flush(),
         }
     }

@@ -14,7 +14,7 @@ use std::io::{self, Write};
 
 #[derive(Debug)]
 pub(super) struct FlowTable<W: Write> {
-    out: W,
+    pub(super) out: W,
     columns: TableColumns<FlowRecord>,
     rows: TableRows,
     style: TerminalStyle,
@@ -46,10 +46,6 @@ impl<W: Write> FlowTable<W> {
         self.rows.row(&mut self.out, None, row)
     }
 
-    pub(super) fn flush(&mut self) -> io::Result<()> {
-        self.out.flush()
-    }
-
     pub(super) fn finish(mut self, summary: &FlowSummary) -> io::Result<W> {
         self.rows.finish(&mut self.out)?;
         self.columns.foot(&mut self.out)?;
@@ -70,6 +66,7 @@ impl<W: Write> FlowTable<W> {
         for sentence in said {
             self.style.sentence(&mut self.out, &sentence)?;
         }
+        self.out.flush()?;
         Ok(self.out)
     }
 }

@@ -8,7 +8,7 @@ use super::formats::arrow;
 use super::formats::bars;
 #[cfg(feature = "parquet")]
 use super::formats::parquet;
-use super::formats::{csv, json, json_lines, latex, markdown};
+use super::formats::{csv, json, tables};
 use super::rows::{Frame, Tail};
 use std::any::Any;
 use std::fmt;
@@ -57,9 +57,9 @@ const FORMATS: &[ReportFormat] = &[
     TABLE,
     csv::FORMAT,
     json::FORMAT,
-    json_lines::FORMAT,
-    markdown::FORMAT,
-    latex::FORMAT,
+    json::LINES,
+    tables::MARKDOWN,
+    tables::LATEX,
     #[cfg(feature = "parquet")]
     parquet::FORMAT,
     #[cfg(feature = "arrow")]

@@ -22,6 +22,16 @@ pub(super) fn grouped_tenths(number: f64) -> String {
     format!("{}.{}", grouped(tenths / 10), tenths % 10)
 }
 
+/// A number rounded to a whole one, with grouped digits.
+pub(super) fn rounded(number: f64) -> String {
+    grouped(number.round() as u64)
+}
+
+/// The text of a value, or a dash where there is none.
+pub(super) fn or_dash<T>(value: Option<T>, text: impl FnOnce(T) -> String) -> String {
+    value.map_or_else(|| "–".to_owned(), text)
+}
+
 /// Counts something: `1 query`, `2 queries`.
 pub(crate) fn counted(number: u64, one: &str, many: &str) -> String {
     let what = if number == 1 { one } else { many };
@@ -56,7 +66,7 @@ pub(super) fn short_percent(share: f64) -> String {
     format!("{percent:.decimals$} %")
 }
 
-/// The same without the sign.
+/// As [`short_percent`], without the sign.
 pub(super) fn bare(share: f64) -> String {
     short_percent(share).trim_end_matches(" %").to_owned()
 }

@@ -1,5 +1,7 @@
 //! A run for people: its inputs, skipped packets and problems.
 
+use super::cell::Cell;
+use super::column::{Columns, columns};
 use super::document::{Block, TableView};
 use super::heading::Heading;
 use super::number::{counted, grouped};
@@ -102,4 +104,32 @@ pub(super) fn reasons(skipped: &BTreeMap<Skip, u64>) -> String {
         format!("{} {words}", grouped(count))
     });
     reasons.collect::<Vec<_>>().join(", ")
+}
+
+/// The columns of an input.
+pub(super) fn input_columns() -> Columns<InputResult> {
+    columns! { field input: InputResult;
+        path = input.path.shown().into_raw().into_owned(),
+            "as given; files of a directory by their path; a directory only if there is a problem with it";
+        container = input.container.clone(),
+            "its format ([names](inputs.md)), with the compression (`pcap in gzip`)";
+        packets, "selected packets that were read (records of a log)";
+        left_out, "packets read and not selected";
+        unread_bytes,
+            "bytes of a large pcap file that were skipped as outside the range of time; their packets are not in `left_out`";
+        times_out_of_range,
+            "packets with times outside 1677 to 2262, which count at its nearer end";
+        error = input.error.as_ref().map(ToString::to_string),
+            "why reading stopped early, in a sentence";
+    }
+}
+
+/// Returns whether a run was interrupted, and whether it read all inputs to their ends.
+pub(super) fn ended(inputs: &[InputResult], interrupted: bool) -> [bool; 2] {
+    [interrupted, InputResult::all_read(inputs, interrupted)]
+}
+
+/// Returns all inputs as a list.
+pub(super) fn inputs_cell(inputs: &[InputResult]) -> Cell {
+    input_columns().list_of(inputs)
 }

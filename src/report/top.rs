@@ -1,7 +1,7 @@
 //! The largest keys in one of the formats, slice by slice.
 
 use super::format::ReportFormat;
-use super::rows::{RowWriter, Summary};
+use super::rows::{RowWriter, Summary, Writer};
 use super::terminal::TerminalStyle;
 use super::top_model::{TopRow, frame, key_columns, tail};
 use super::top_table::TopTable;
@@ -11,15 +11,7 @@ use std::io::{self, Write};
 
 /// Writes a ranking.
 #[derive(Debug)]
-pub struct TopReport<W: Write> {
-    writer: Writer<W>,
-}
-
-#[derive(Debug)]
-enum Writer<W: Write> {
-    Table(Box<TopTable<W>>),
-    Rows(Box<RowWriter<W, TopRow>>),
-}
+pub struct TopReport<W: Write>(Writer<TopTable<W>, RowWriter<W, TopRow>>);
 
 impl<W: Write> TopReport<W> {
     /// Begins a report; `style` is that of the table.
@@ -33,14 +25,11 @@ impl<W: Write> TopReport<W> {
         style: TerminalStyle,
         out: W,
     ) -> io::Result<Self> {
-        let writer = if format.is_table() {
-            let table = TopTable::begin(out, plan, style)?;
-            Writer::Table(Box::new(table))
+        Ok(Self(if format.is_table() {
+            Writer::Table(Box::new(TopTable::begin(out, plan, style)?))
         } else {
-            let rows = RowWriter::begin(format, frame(plan), key_columns(), out)?;
-            Writer::Rows(Box::new(rows))
-        };
-        Ok(Self { writer })
+            Writer::Rows(Box::new(RowWriter::begin(format, frame(plan), key_columns(), out)?))
+        }))
     }
 
     /// Ends the report with everything that is known only now, and gives the writer back, flushed.
@@ -49,12 +38,10 @@ impl<W: Write> TopReport<W> {
     ///
     /// Writing failed.
     pub fn finish(self, summary: &TopSummary) -> io::Result<W> {
-        let mut out = match self.writer {
-            Writer::Table(table) => table.finish(summary)?,
-            Writer::Rows(rows) => rows.finish(tail(summary))?,
-        };
-        out.flush()?;
-        Ok(out)
+        match self.0 {
+            Writer::Table(table) => table.finish(summary),
+            Writer::Rows(rows) => rows.finish(tail(summary)),
+        }
     }
 }
 
@@ -65,7 +52,7 @@ pub fn top_summary(plan: &TopPlan, summary: &TopSummary) -> Summary {
 
 impl<W: Write> SliceSink<TopSlice> for TopReport<W> {
     fn slice(&mut self, slice: &TopSlice) -> io::Result<()> {
-        match &mut self.writer {
+        match &mut self.0 {
             Writer::Table(table) => table.slice(slice),
             Writer::Rows(rows) => slice.keys.iter().try_for_each(|key| {
                 rows.row(&TopRow {
@@ -80,8 +67,8 @@ impl<W: Write> SliceSink<TopSlice> for TopReport<W> {
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        match &mut self.writer {
-            Writer::Table(table) => table.flush(),
+        match &mut self.0 {
+            Writer::Table(table) => table.out.flush(),
             Writer::Rows(rows) => rows.flush(),
         }
     }

@@ -164,9 +164,9 @@ impl TopPage {
         }
         if !summary.totals.skipped.is_empty() {
             let figure = skipped("skipped", &summary.totals.skipped);
-            page.page([Block::Section("Packets without a key".into()), Block::Figure(figure)]);
+            page.section("Packets without a key", [Block::Figure(figure)]);
         }
-        page.page([Block::Section("What was read".into()), inputs_table(&summary.inputs)]);
+        page.section("What was read", [inputs_table(&summary.inputs)]);
         page
     }
 

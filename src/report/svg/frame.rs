@@ -3,8 +3,8 @@
 use super::scale::Span;
 use super::ticks::Tick;
 use crate::report::figure::{Axis, Figure, SeriesStyle};
+use crate::report::layout::wrapped;
 use crate::report::markup::{Attributes, Markup, px};
-use crate::report::wrapping::wrapped;
 use std::fmt::{Display, Write as _};
 
 /// Width of every picture.
