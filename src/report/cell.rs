@@ -3,7 +3,7 @@
 use super::batch::{Array, Value};
 use super::number::{rfc3339, seconds};
 use crate::zone::Zone;
-use serde::ser::{Serialize, SerializeMap as _, Serializer};
+use serde::ser::{Serialize, Serializer};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -265,11 +265,7 @@ impl Serialize for Cell {
                 serializer.collect_map(fields.iter().map(|(name, cell)| (name, cell)))
             }
             Self::Tally(counts) => {
-                let mut map = serializer.serialize_map(Some(counts.len()))?;
-                for (name, count) in counts {
-                    map.serialize_entry(name, count)?;
-                }
-                map.end()
+                serializer.collect_map(counts.iter().map(|(name, count)| (name, count)))
             }
         }
     }

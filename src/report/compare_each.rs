@@ -23,7 +23,7 @@ use crate::comparison::{
 use crate::pipeline::InputResult;
 use std::io::{self, Write};
 
-/// Two structures on captures that are compared one by one.
+/// A comparison of two structures on each of several captures.
 #[derive(Debug)]
 pub struct EachReport<'a> {
     plan: &'a ComparePlan,
@@ -45,7 +45,7 @@ pub(super) struct CaptureRow {
     floors: Vec<Floor>,
     /// By raw counts, and by estimates where both have them.
     verdicts: Vec<VerdictRow>,
-    /// Those of the main count, one for each size; `None` if a larger one is the same here.
+    /// Verdicts by the main count, one for each size; `None` if a larger size is the same here.
     cells: Vec<Option<VerdictRow>>,
     loads: Vec<Option<f64>>,
 }
@@ -182,7 +182,7 @@ impl<'a> EachReport<'a> {
         }
     }
 
-    /// What the captures say together.
+    /// Sums up the verdicts of all captures.
     fn sentence(&self) -> String {
         let sums = self.sums();
         let sum = |verdict: usize| sums.iter().map(|sum| sum.counts[verdict]).sum::<u64>();

@@ -24,9 +24,9 @@ use std::io::{self, Write};
 /// A comparison and what was asked.
 #[derive(Debug)]
 pub struct CompareReport<'a> {
-    /// What was asked.
+    /// The request.
     pub plan: &'a ComparePlan,
-    /// What came of it.
+    /// The result.
     pub comparison: &'a Comparison,
     /// Addresses on its page are replaced.
     pub anonymized: bool,
@@ -66,10 +66,10 @@ pub(super) fn digest_columns() -> Columns<CaptureDigest> {
     }
 }
 
-/// What a comparison depends on, or several with the same plan.
+/// The parameters of a comparison, or of several with the same plan.
 pub(super) struct Asked<'a> {
     pub(super) plan: &'a ComparePlan,
-    /// What is known of the slices, if it is one capture.
+    /// The result, if it is one capture.
     pub(super) comparison: Option<&'a Comparison>,
     pub(super) anonymized: bool,
     pub(super) command: &'a str,
@@ -81,7 +81,7 @@ impl<'a> Asked<'a> {
     }
 }
 
-/// What a comparison depends on.
+/// The columns of the parameters.
 pub(super) fn parameter_columns<'a>() -> Columns<Asked<'a>> {
     columns! { inlined asked: Asked<'a>;
         ..inlined("version", |_: &Asked<'a>| env!("CARGO_PKG_VERSION")), "of flowsieve";
@@ -306,7 +306,7 @@ pub(super) fn crossover_columns() -> Columns<Crossing> {
     }
 }
 
-/// What structures lose at any memory.
+/// Elements that a structure misses at any memory.
 pub(super) fn floor_columns() -> Columns<Floor> {
     columns! { field floor: Floor;
         filter = floor.contender.name(), "the structure";

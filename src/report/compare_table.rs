@@ -16,7 +16,7 @@ use crate::comparison::{
 };
 use std::io::{self, Write};
 
-/// Other structures that have a column beside the pair; more have a table of their own.
+/// Most other structures with a column in the pair's table; more get a separate table.
 const BESIDE: usize = 2;
 
 /// Captures whose digests a terminal shows.
@@ -25,7 +25,7 @@ const DIGESTS: usize = 3;
 /// Rates in a line.
 const RATES_IN_TABLE: usize = 5;
 
-/// What people read on a terminal.
+/// Returns the document for terminals.
 pub(super) fn document(report: &CompareReport<'_>) -> Document {
     let mut document = Document {
         zone: report.plan.trace.selection.zone,
@@ -66,10 +66,10 @@ pub(super) fn document(report: &CompareReport<'_>) -> Document {
     document
 }
 
-/// What the rates are.
+/// Explains the table of rates.
 const FALSE_POSITIVES: &str = "False positives: share of the queries for absent elements that are answered by yes, in the first replicate, in per cent; in brackets what formulas predict. apart: the values occur in the slice, but not together; next: only the following slice has it. The formulas assume that all values are equally frequent, and that no two values of a query occur together.";
 
-/// Structures besides the pair.
+/// Returns the structures that are not in the pair.
 fn others(report: &CompareReport<'_>) -> Vec<Contender> {
     let pair = report.plan.pair.unwrap_or([Contender::Planned; 2]);
     let mut contenders = report.plan.contenders.clone();
@@ -92,7 +92,7 @@ fn shown_verdicts(report: &CompareReport<'_>) -> Vec<VerdictRow> {
     rows
 }
 
-/// The pair of every size, and beside it the other structures if they are few.
+/// Returns the table of the pair by size, with the other structures if they are few.
 pub(super) fn pair_table(report: &CompareReport<'_>, rows: &[VerdictRow]) -> TableView {
     let [a, b] = report.plan.pair.unwrap_or([Contender::Planned; 2]);
     let beside = others(report);
@@ -141,7 +141,7 @@ pub(super) fn pair_table(report: &CompareReport<'_>, rows: &[VerdictRow]) -> Tab
     TableView::new(only(&kept, headings), rows)
 }
 
-/// The columns that are kept.
+/// Returns the columns that are kept.
 fn only<T>(kept: &[bool], columns: Vec<T>) -> Vec<T> {
     columns.into_iter().zip(kept).filter_map(|(column, kept)| kept.then_some(column)).collect()
 }
@@ -223,7 +223,7 @@ fn others_table(report: &CompareReport<'_>, kind: CountKind) -> Option<TableView
     (!rows.is_empty()).then(|| TableView::new(headings, rows))
 }
 
-/// What the marks and words of the table mean.
+/// Explains the marks and words of the table.
 fn notes(report: &CompareReport<'_>) -> Vec<String> {
     let mut notes = Vec::new();
     let raw = CountKind::Raw.estimand();

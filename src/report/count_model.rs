@@ -15,14 +15,14 @@ use crate::zone::Zone;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-/// What a count depends on, as its report says.
+/// The parameters of a count, for its report.
 #[derive(Clone, Debug)]
 pub struct CountParameters {
-    /// What was counted, and how.
+    /// The request.
     pub plan: CountPlan,
     /// Addresses of origins and destinations are replaced by others.
     pub anonymized: bool,
-    /// What the filter was designed for, if that was asked.
+    /// The design of the filter, if combinations were asked for.
     pub design: Option<CountDesign>,
 }
 
@@ -48,7 +48,7 @@ impl CountParameters {
         self.plan.counter.as_ref()?.shard.filter().map(FilterSpec::probes)
     }
 
-    /// What people call several elements.
+    /// Returns the plural of the element kind.
     pub(super) fn elements(&self) -> Cow<'static, str> {
         self.plan.rule.kind.plural()
     }
@@ -58,7 +58,7 @@ impl CountParameters {
         self.plan.trace.selection.zone
     }
 
-    /// What people call a row.
+    /// Returns the word for a row.
     pub(super) fn slice(&self) -> &'static str {
         match self.every_ns() {
             Some(_) => "window",
@@ -66,7 +66,7 @@ impl CountParameters {
         }
     }
 
-    /// What people call the structure that counts.
+    /// Returns the word for the structure that counts.
     pub(super) fn counter(&self) -> &'static str {
         match self.probes() {
             Some(_) => "filter",
@@ -92,7 +92,7 @@ pub(super) const UNCOUNTED_DOC: &str =
     "packets in no slice: too late from a pipe, or not reached by an interrupted run";
 const EXACT_DOC: &str = "distinct elements by the exact set, unless it is off or reached its limit";
 
-/// What the numbers depend on.
+/// The columns of the parameters.
 pub(super) fn parameter_columns(with_design: bool) -> Columns<CountParameters> {
     let columns = columns! { field p: CountParameters;
         element = p.plan.rule.kind.name().into_owned(),
@@ -174,8 +174,8 @@ pub(super) fn slice_columns(decimals: usize) -> Columns<SliceResult> {
     }
 }
 
-/// The columns of a slice, with those of the combinations that are wanted: beside each other for
-/// flat tables, else as a list.
+/// The columns of a slice with those of the wanted combinations: as further columns in flat tables,
+/// otherwise as a list.
 pub(super) fn all_slice_columns(design: Option<&CountDesign>, flat: bool) -> Columns<SliceResult> {
     let mut columns = slice_columns(0);
     let combinations = design.map_or(&[][..], |design| &design.combinations);
@@ -196,7 +196,7 @@ pub(super) fn all_slice_columns(design: Option<&CountDesign>, flat: bool) -> Col
     with_marks(columns)
 }
 
-/// With the last columns. They came later than the others, whose places stay.
+/// Appends the columns that were added after the first release, so that no column moves.
 pub(super) fn with_marks(columns: Columns<SliceResult>) -> Columns<SliceResult> {
     columns! { field slice in columns;
         out_of_range = slice.start_ns == i64::MIN || slice.end_ns == i64::MAX,

@@ -6,7 +6,7 @@ use super::count_combinations::{CountDesign, cell, heading, remarks};
 use super::count_model::{CountParameters, slice_columns};
 use super::document::{Block, Document, TableView};
 use super::heading::Heading;
-use super::number::{counted, duration, grouped, or_dash, size, windows_of};
+use super::number::{counted, decimals_of, duration, grouped, or_dash, size, windows_of};
 use super::run_view::{packets_read, shortcomings};
 use super::selection::{selection_words, zone_words};
 use super::sparkline::Sparkline;
@@ -214,7 +214,9 @@ fn shown_columns(parameters: &CountParameters) -> Columns<SliceResult> {
     // Only a filter says which elements are new.
     let filter = parameters.probes().is_some();
     let zone = parameters.zone();
-    let mut columns = slice_columns(decimals(parameters.plan.slicing.width_ns)).in_zone(zone);
+    let width_ns = parameters.plan.slicing.width_ns;
+    let decimals = width_ns.map_or(9, |width| decimals_of(width, &[0, 3]));
+    let mut columns = slice_columns(decimals).in_zone(zone);
     for (name, shown) in [
         ("exact", exact),
         ("first", filter),
@@ -229,7 +231,7 @@ fn shown_columns(parameters: &CountParameters) -> Columns<SliceResult> {
             columns.hide(name);
         }
     }
-    if parameters.plan.slicing.width_ns.is_some() && parameters.every_ns().is_none() {
+    if width_ns.is_some() && parameters.every_ns().is_none() {
         columns = columns
             .field("new", |slice| slice.new)
             .heading(Heading::right(11, 11, "new").narrow(9, "new").drop_priority(8))
@@ -283,7 +285,7 @@ fn over_limit(over: u64, slices: u64) -> Option<String> {
     })
 }
 
-/// What is counted and how, in a line.
+/// Returns the title: what is counted, by which structure, in which memory.
 pub(super) fn title(parameters: &CountParameters) -> String {
     let slices = windows_of(parameters.plan.slicing.width_ns, parameters.every_ns());
     let counter = parameters.plan.counter_bytes().map_or_else(
@@ -300,12 +302,11 @@ pub(super) fn title(parameters: &CountParameters) -> String {
                 None => ("counter", String::new()),
             };
             format!(
-                "{} {what}, {} {} in {} shard{}{probes}",
+                "{} {what}, {} a {} in {}{probes}",
                 parameters.filter(),
                 size(bytes),
-                parameters.every_ns().map_or("a slice", |_| "a window"),
-                parameters.plan.shards,
-                if parameters.plan.shards == 1 { "" } else { "s" }
+                parameters.slice(),
+                counted(parameters.plan.shards as u64, "shard", "shards")
             )
         },
     );
@@ -319,15 +320,6 @@ pub(super) fn title(parameters: &CountParameters) -> String {
         &parameters.elements(),
         zone_words(parameters.zone())
     )
-}
-
-/// Decimals of the second in multiples of this width.
-fn decimals(slice_ns: Option<i64>) -> usize {
-    match slice_ns {
-        Some(width) if width % 1_000_000_000 == 0 => 0,
-        Some(width) if width % 1_000_000 == 0 => 3,
-        None | Some(_) => 9,
-    }
 }
 
 /// The time between two slices, in whole seconds if it has any. It may exceed an `i64` of

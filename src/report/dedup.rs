@@ -5,7 +5,7 @@ use super::column::{Columns, columns};
 use super::document::{Block, Document, TableView};
 use super::format::ReportFormat;
 use super::heading::Heading;
-use super::number::{counted, duration, grouped, percent, size, time};
+use super::number::{counted, decimals_of, duration, grouped, percent, size, time};
 use super::rows::{Frame, RowWriter, Summary, Tail};
 use super::run_view::{ended, inputs_cell, shortcomings};
 use super::selection::{selection_columns, selection_words, zone_words};
@@ -197,32 +197,31 @@ fn document(report: &DedupReport<'_>, style: TerminalStyle) -> Document {
     let mut document = Document { zone, ..Document::default() };
     document.both([Block::Sentence(title(plan))]);
     if let Some(width) = plan.slice_ns {
-        let columns = row_columns(decimals_of(width)).in_zone(zone);
+        let columns = row_columns(decimals_of(width, &[0, 3, 6])).in_zone(zone);
         let rows: Vec<Row> = summary.slices.iter().map(row).collect();
         let columns = TableColumns::new(columns, style);
         document.both([Block::Table(columns.view(rows.iter().map(|row| (row, None))))]);
     }
+    let row = |name: &str, number: String| vec![name.to_owned(), number, String::new()];
+    let count = |(name, count): (&str, u64)| row(name, grouped(count));
     let share = totals.dropped() as f64 / totals.packets.max(1) as f64;
-    let mut numbers = vec![
-        ("packets".to_owned(), totals.packets, String::new()),
-        ("kept".to_owned(), totals.kept(), String::new()),
-        ("dropped".to_owned(), totals.dropped(), percent(share)),
+    let mut rows = vec![
+        count(("packets", totals.packets)),
+        count(("kept", totals.kept())),
+        vec!["dropped".to_owned(), grouped(totals.dropped()), percent(share)],
     ];
     let kinds = DropKind::ALL.into_iter().zip(totals.by_kind).filter(|(_, count)| *count > 0);
     let name = |kind: DropKind| format!("  {}", kind.name().replace('_', " "));
-    numbers.extend(kinds.map(|(kind, count)| (name(kind), count, String::new())));
-    numbers.push(("dropped bytes".to_owned(), totals.dropped_bytes, String::new()));
+    rows.extend(kinds.map(|(kind, number)| count((&name(kind), number))));
+    rows.push(count(("dropped bytes", totals.dropped_bytes)));
     let rare = [
         ("not compared", summary.not_compared),
         ("out of order", summary.out_of_order),
         ("in no slice", summary.outside_slices),
     ];
-    let rare = rare.into_iter().filter(|(_, count)| *count > 0);
-    numbers.extend(rare.map(|(name, count)| (name.to_owned(), count, String::new())));
-    let mut rows: Vec<_> =
-        numbers.into_iter().map(|(name, count, note)| vec![name, grouped(count), note]).collect();
-    let wrong = window.expected_wrong.map(|wrong| format!("{wrong:.3}"));
-    rows.extend(wrong.map(|wrong| vec!["expected wrong drops".to_owned(), wrong, String::new()]));
+    rows.extend(rare.into_iter().filter(|(_, number)| *number > 0).map(count));
+    let wrong = window.expected_wrong;
+    rows.extend(wrong.map(|wrong| row("expected wrong drops", format!("{wrong:.3}"))));
     let headings =
         [Heading::left(0, 26, ""), Heading::right(0, 15, "").gap(0), Heading::text("").gap(2)];
     document.both([Block::Table(TableView::new(headings, rows))]);
@@ -263,14 +262,4 @@ fn shrunk(plan: &DedupPlan, summary: &DedupSummary) -> Option<String> {
         size(plan.memory_bytes),
         counted(summary.window.left_early, "packet", "packets")
     ))
-}
-
-/// Decimals of the second of slices of this width.
-fn decimals_of(width_ns: i64) -> usize {
-    match width_ns {
-        _ if width_ns % 1_000_000_000 == 0 => 0,
-        _ if width_ns % 1_000_000 == 0 => 3,
-        _ if width_ns % 1_000 == 0 => 6,
-        _ => 9,
-    }
 }

@@ -119,7 +119,7 @@ impl<W: Write> ExportSink for ExportReport<W> {
         while next < elements.len() {
             let left = elements.len() - next;
             let Some(most) = self.writer.lazy_rows() else {
-                // What completes the batch is made here.
+                // Rows that complete the batch are made here.
                 let end = next + left.min(self.writer.missing_rows());
                 self.write_elements(&elements, next..end)?;
                 next = end;

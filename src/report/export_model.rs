@@ -17,12 +17,12 @@ use std::mem::swap;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// What an export depends on, and how it is written.
+/// The parameters of an export.
 #[derive(Clone, Debug)]
 pub struct ExportParameters {
-    /// What is exported.
+    /// The request.
     pub plan: ExportPlan,
-    /// Whose names the fields have.
+    /// The tool whose names the fields have.
     pub names: FlowNames,
 }
 
@@ -32,7 +32,7 @@ impl ExportParameters {
         Self { plan: plan.clone(), names }
     }
 
-    /// What an element is; `None` if each row is a packet.
+    /// Returns the element kind, or `None` if each row is a packet.
     pub(super) const fn kind(&self) -> Option<ElementKind> {
         match self.plan.what {
             ExportWhat::Elements { kind, .. } => Some(kind),
@@ -40,7 +40,7 @@ impl ExportParameters {
         }
     }
 
-    /// When elements are written; `None` if each row is a packet.
+    /// Returns the slicing, or `None` if each row is a packet.
     const fn slicing(&self) -> Option<Slicing> {
         match self.plan.what {
             ExportWhat::Elements { slicing, .. } => Some(slicing),
@@ -49,7 +49,7 @@ impl ExportParameters {
     }
 }
 
-/// What the rows depend on.
+/// The columns of the parameters.
 pub(super) fn parameter_columns() -> Columns<ExportParameters> {
     columns! { field p: ExportParameters;
         element = p.kind().map(|kind| kind.name().into_owned()),
@@ -241,7 +241,7 @@ pub(super) fn total_columns() -> Columns<ExportSummary> {
     }
 }
 
-/// What is not as it would be with more memory, or with packets in order, a sentence each.
+/// Returns a sentence for each consequence of too little memory or of packets out of order.
 pub fn export_shortcomings(summary: &ExportSummary) -> Vec<String> {
     let mut sentences = Vec::new();
     let (early, late) = (summary.totals.early, summary.totals.late);

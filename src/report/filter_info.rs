@@ -244,7 +244,7 @@ fn known_in(stage: u32) -> String {
 
 /// The properties of a filter with their names.
 fn facts(row: &FilterRow, zone: Zone) -> Vec<(&'static str, String)> {
-    let shards = if row.shards == 1 { "shard" } else { "shards" };
+    let shards = counted(row.shards as u64, "shard", "shards");
     let mut lines = vec![
         (
             "elements",
@@ -253,7 +253,7 @@ fn facts(row: &FilterRow, zone: Zone) -> Vec<(&'static str, String)> {
         ),
         ("structure", row.spec.name().to_owned()),
         ("parameters", row.spec.describe()),
-        ("memory", format!("{} in {} {shards}", size(row.stats.memory_bytes), row.shards)),
+        ("memory", format!("{} in {shards}", size(row.stats.memory_bytes))),
         ("fill", percent(row.stats.fill_ratio)),
         ("knows", known(row)),
         ("seed", row.seed.to_string()),
@@ -389,7 +389,7 @@ impl<W: Write> AnswerReport<W> {
     /// Writing failed.
     pub fn finish(self, is_complete: bool) -> io::Result<W> {
         let mut out = match self.0 {
-            Writer::Rows(rows) => return rows.finish(tail(is_complete)),
+            Writer::Rows(rows) => return rows.writer.finish(tail(is_complete)),
             Writer::Table(out) => *out,
         };
         out.flush()?;

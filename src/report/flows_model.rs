@@ -21,15 +21,15 @@ const WIDE_ENDS: usize = 56;
 /// Decimals of the second that people see.
 const DECIMALS: usize = 6;
 
-/// Whose names the fields have.
+/// The tool whose names the fields have.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum FlowNames {
-    /// Those of all results of this program.
+    /// This program.
     #[default]
     Flowsieve,
-    /// Those of Zeek's logs.
+    /// Zeek's logs.
     Zeek,
-    /// Those of the Elastic Common Schema.
+    /// The Elastic Common Schema.
     Ecs,
 }
 
@@ -40,14 +40,14 @@ pub enum FlowShape {
     Directed,
     /// In both.
     Bidirectional,
-    /// What is known when the first packet was seen.
+    /// Only the fields that are known from the first packet.
     Unique,
 }
 
-/// What a list of flows depends on, and how it is written.
+/// The parameters of a list of flows.
 #[derive(Clone, Debug)]
 pub struct FlowParameters {
-    /// What is listed.
+    /// The request.
     pub plan: FlowPlan,
     /// Each flow once, when its first packet is seen.
     pub unique: bool,
@@ -55,11 +55,11 @@ pub struct FlowParameters {
     pub memory_bytes: u64,
     /// Addresses are replaced by others.
     pub anonymized: bool,
-    /// Whose names the fields have.
+    /// The tool whose names the fields have.
     pub names: FlowNames,
     /// The order of the list.
     pub order: FlowOrder,
-    /// Flows that are listed at most; null for all.
+    /// Most flows to list; `None` for all.
     pub most: Option<usize>,
 }
 
@@ -87,7 +87,7 @@ impl FlowParameters {
     }
 }
 
-/// What the flows depend on.
+/// The columns of the parameters.
 pub(super) fn parameter_columns() -> Columns<FlowParameters> {
     columns! { field p: FlowParameters;
         bidirectional = p.plan.bidirectional, "both directions are one flow";
@@ -158,8 +158,7 @@ pub(super) fn flow_columns(shape: FlowShape, names: FlowNames) -> Columns<FlowRe
     let columns = columns! { inlined flow in columns;
         vlan, "outermost VLAN tag of the first packet",
             aliases(["vlan", "network.vlan.id", "vlanId"]);
-        // What varies most in width stands at the end of a line, so that it moves nothing out of
-        // its column.
+        // The column whose width varies most is the last of a line, so that the others stay aligned.
         domain = flow.domain_text(), "first query name: lower case, no final dot",
             aliases(["query", "dns.question.name", ""]),
             heading(Heading::left(9, 0, "flow").gap(2).narrow(USUAL_ENDS, "flow").min_width(WIDE_ENDS)),
@@ -209,7 +208,7 @@ fn traffic_columns(columns: Columns<FlowRecord>) -> Columns<FlowRecord> {
     }
 }
 
-/// Those of both.
+/// Packets, bytes and flags of both directions.
 fn both_ways_columns(columns: Columns<FlowRecord>) -> Columns<FlowRecord> {
     columns! { inlined flow in columns;
         packets_fwd = flow.forward.packets, "IP packets in the direction of the first one",
@@ -259,7 +258,7 @@ fn seconds(flow: &FlowRecord) -> String {
     }
 }
 
-/// Who with whom, and about what.
+/// Returns the addresses and ports of both ends, the VLAN and the DNS name.
 fn ends(flow: &FlowRecord) -> String {
     let (source, destination) = flow.addresses.ends();
     let arrow = if flow.reverse.packets > 0 { "↔" } else { "→" };
@@ -278,7 +277,7 @@ fn ends(flow: &FlowRecord) -> String {
 /// The name of a protocol in lower case, or its number if it has none.
 pub(super) fn protocol_name(protocol: u8) -> String {
     match IpNumber(protocol) {
-        // Those that everybody calls otherwise than its registered name.
+        // Their usual name differs from the registered ones.
         IpNumber::ICMP | IpNumber::IPV6_ICMP => "icmp".to_owned(),
         number => number.keyword_str().map_or_else(|| protocol.to_string(), str::to_lowercase),
     }

@@ -71,7 +71,7 @@ impl<W: Write> FlowTable<W> {
     }
 }
 
-/// What is not as it would be with more memory, a sentence each.
+/// Returns a sentence for each consequence of too little memory.
 pub fn flow_shortcomings(summary: &FlowSummary) -> Vec<String> {
     let mut sentences = Vec::new();
     let early = summary.totals.ended.of(Ended::Memory);

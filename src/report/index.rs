@@ -166,7 +166,7 @@ impl<W: Write> SearchReport<W> {
     pub fn finish(self, explained: &Explained) -> io::Result<W> {
         let (mut out, mut rows) = match self.writer {
             Writer::Table(table) => *table,
-            Writer::Rows(rows) => return rows.finish(tail(explained)),
+            Writer::Rows(rows) => return rows.writer.finish(tail(explained)),
         };
         rows.finish(&mut out)?;
         if explained.interrupted {
@@ -244,7 +244,7 @@ fn line(record: &Record, zone: Zone) -> String {
     }
 }
 
-/// What each level ruled out, a line for each.
+/// Says what each level ruled out, in a line for each.
 fn explanation(explained: &Explained) -> [String; 4] {
     let percent = |rate| or_dash(rate, |rate: f64| format!("{:.2} %", rate * 100.0));
     let e = explained;

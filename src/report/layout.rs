@@ -180,13 +180,13 @@ pub(super) fn wrapped(text: &str, width: usize) -> Vec<String> {
     hanging(text, width, width)
 }
 
-/// The same, with another width of the lines after the first.
+/// As [`wrapped`], with another width for the lines after the first.
 pub(super) fn hanging(text: &str, first: usize, others: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let text = text.shown().to_string();
     let mut words = text.split(' ').filter(|word| !word.is_empty()).peekable();
     while let Some(word) = words.next() {
-        // A number stays beside its unit.
+        // A line never ends between a number and its unit.
         let unit = words.next_if(|next| is_unit(next));
         let word = unit.map_or(Cow::Borrowed(word), |unit| format!("{word} {unit}").into());
         let width = if lines.len() > 1 { others } else { first };

@@ -18,7 +18,7 @@ const RATES_IN_LINE: usize = 3;
 /// Number of rates in each of these tables, which fit any terminal.
 const RATES_IN_TABLE: usize = 4;
 
-/// Least room for parameters beside the other columns.
+/// Minimum width of the column of parameters.
 const MIN_PARAMETERS: usize = 24;
 
 /// Largest number of cuts that are spelt out.
@@ -136,7 +136,7 @@ fn structures(report: &PlanReport<'_>, in_line: bool) -> TableView {
         let same = |row: &PlanRow| bytes(row.same_rate_bytes);
         columns.push((number("at equal FPR", 2), Box::new(same)));
     }
-    // There is room for it beside a single rate.
+    // Only tables with a single rate have room for it.
     if !is_weighted {
         let error = |row: &PlanRow| row.count_std_error.map_or_else(none, short_percent);
         columns.push((number("count ±", 1), Box::new(error)));

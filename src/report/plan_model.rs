@@ -18,20 +18,20 @@ use std::io::{self, Write};
 /// A plan, what was asked, and what it was measured on.
 #[derive(Debug)]
 pub struct PlanReport<'a> {
-    /// Kind of element; none for abstract attributes.
+    /// Element kind; `None` for abstract attributes.
     pub element: Option<String>,
-    /// What was asked.
+    /// The request.
     pub request: &'a PlanRequest,
     /// The answer.
     pub plan: &'a Plan,
     /// The captures that the numbers come from, if any.
     pub sample: Option<&'a SampleResult>,
     /// The command that builds the recommended structure, in parts between which lines may end;
-    /// none if there is none.
+    /// `None` if nothing is recommended.
     pub command: Option<Vec<String>>,
 }
 
-/// What a goal fixes: memory, weighted rate, rate of single attributes.
+/// The numbers that a goal states: memory, weighted rate, rate of single attributes.
 type Fixed = (Option<u64>, Option<f64>, Option<f64>);
 
 fn fixed(report: &PlanReport<'_>) -> Fixed {
@@ -46,7 +46,7 @@ fn fixed(report: &PlanReport<'_>) -> Fixed {
     }
 }
 
-/// What was asked.
+/// The columns of the parameters.
 pub(super) fn parameter_columns<'a>() -> Columns<PlanReport<'a>> {
     columns! { inlined report: PlanReport<'a>;
         element = report.element.clone(), "kind of element; null for abstract attributes";
@@ -80,7 +80,7 @@ pub(super) fn wanted_columns() -> Columns<WantedRow> {
     }
 }
 
-/// What was measured on a sample.
+/// The columns of a sample.
 pub(super) fn sample_columns<'a>() -> Columns<(&'a SampleResult, &'a PlanRequest)> {
     columns! { inlined row: (&'a SampleResult, &'a PlanRequest);
         packets = row.0.packets, "packets read";
@@ -202,11 +202,11 @@ pub(super) fn line_columns<'a>() -> Columns<StructureRow<'a>> {
     columns.select(COLUMNS)
 }
 
-/// What `rests_on` says.
+/// Documentation of `rests_on`.
 const RESTS_ON: &str = "`sample`, or `even_values`: computed for evenly spread values; skewed traffic can ruin the rates of matrices";
 
 impl PlanReport<'_> {
-    /// What the plan rests on.
+    /// Returns whether the plan rests on a sample.
     fn rests_on(&self) -> &'static str {
         match self.sample {
             Some(_) => "sample",
@@ -237,7 +237,7 @@ impl PlanReport<'_> {
         format!("{reason}; {assumed}{remedy}")
     }
 
-    /// Asked is how many elements fit.
+    /// Whether the plan was asked for the most elements that fit.
     pub(super) fn is_most(&self) -> bool {
         matches!(self.request.goal, Goal::MostElements { .. })
     }

@@ -11,10 +11,10 @@ use crate::experiments::{
 };
 use std::io::{self, Write};
 
-/// What was recomputed, and with what.
+/// A run of experiments: its parameters and results.
 #[derive(Clone, Copy, Debug)]
 pub struct ReproduceReport<'a> {
-    /// How large.
+    /// Size of the experiments.
     pub scale: Scale,
     /// Start of the random numbers.
     pub seed: u64,
@@ -32,7 +32,7 @@ pub struct ReproduceReport<'a> {
     pub experiments: &'a [Experiment],
 }
 
-/// What the numbers depend on.
+/// The columns of the parameters.
 pub(super) fn parameter_columns<'a>() -> Columns<ReproduceReport<'a>> {
     columns! { inlined report: ReproduceReport<'a>;
         scale = match report.scale {

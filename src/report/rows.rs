@@ -14,7 +14,7 @@ use std::slice::from_ref;
 /// Bytes of text after which a batch is full although it has fewer rows.
 pub(super) const TEXT_BYTES: usize = 16 << 20;
 
-/// What a document has besides its rows.
+/// The parts of a document that are not rows.
 #[derive(Debug)]
 pub(super) struct Frame {
     /// Name and version of the schema, and what the result depends on.
@@ -219,7 +219,7 @@ impl<W: Write> BatchWriter<W> {
 /// Writes rows of a type.
 pub(super) struct RowWriter<W: Write, R> {
     columns: Columns<R>,
-    writer: BatchWriter<W>,
+    pub(super) writer: BatchWriter<W>,
 }
 
 impl<W: Write, R> fmt::Debug for RowWriter<W, R> {
@@ -246,16 +246,6 @@ impl<W: Write, R> RowWriter<W, R> {
         if self.writer.is_full() { self.writer.write_batch() } else { Ok(()) }
     }
 
-    /// Writes what waits, as [`BatchWriter::flush`] does.
-    pub(super) fn flush(&mut self) -> io::Result<()> {
-        self.writer.flush()
-    }
-
-    /// Ends with these sections and gives the writer back.
-    pub(super) fn finish(self, tail: Tail) -> io::Result<W> {
-        self.writer.finish(tail)
-    }
-
     /// Writes all rows of a result, ends, and gives the writer back, flushed.
     pub(super) fn write_all<'a>(
         format: ReportFormat,
@@ -275,6 +265,6 @@ impl<W: Write, R> RowWriter<W, R> {
         }
         let mut writer = Self::begin(format, frame, columns, out)?;
         rows.into_iter().try_for_each(|row| writer.row(row))?;
-        writer.finish(tail)
+        writer.writer.finish(tail)
     }
 }

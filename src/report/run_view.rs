@@ -1,4 +1,4 @@
-//! A run for people: its inputs, skipped packets and problems.
+//! The inputs of a run, its skipped packets and its problems.
 
 use super::cell::Cell;
 use super::column::{Columns, columns};
@@ -42,8 +42,8 @@ pub(super) fn inputs_table(inputs: &[InputResult]) -> Block {
     Block::Table(TableView::new(headings, rows))
 }
 
-/// Why a result is incomplete, in sentences for every table: one that is kept in a file is without
-/// standard error.
+/// Says why a result is incomplete. Every table has these sentences: a file with a table lacks the
+/// messages on standard error.
 pub(super) fn shortcomings(inputs: &[InputResult], interrupted: bool) -> Vec<String> {
     let mut errors = inputs.iter().filter_map(|input| input.error.as_ref());
     let unread = errors.next().map(|first| {
@@ -53,7 +53,7 @@ pub(super) fn shortcomings(inputs: &[InputResult], interrupted: bool) -> Vec<Str
     interrupted.then(|| INTERRUPTED.to_owned()).into_iter().chain(unread).collect()
 }
 
-/// The same for a page, which has room for every input.
+/// As [`shortcomings`], for a page: with a warning for every input.
 pub(super) fn problems(inputs: &[InputResult], interrupted: bool) -> Vec<Block> {
     let mut warnings = Vec::new();
     warnings.extend(interrupted.then(|| Block::Warning(INTERRUPTED.to_owned())));

@@ -7,7 +7,7 @@ use super::table_rows::TableRows;
 use flowsieve_engine::internal::Shown;
 use std::io::{self, Write};
 
-/// What a terminal has room for. The default is that of a file: whole tables in plain text.
+/// The abilities of a terminal. The default is a file: whole tables in plain text.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct TerminalStyle {
     /// Bold face may be used.

@@ -11,7 +11,7 @@ use super::run_view::{ended, inputs_cell};
 use super::selection::trace_columns;
 use crate::top::{RankBy, TopKey, TopPlan, TopSummary};
 
-/// What people call the number that keys are ranked by.
+/// Returns the name of the number that keys are ranked by.
 pub(super) fn ranked_number(plan: &TopPlan) -> String {
     match plan.rank_by {
         RankBy::Distinct => format!("distinct {}", plan.question.others_plural()),
@@ -29,7 +29,7 @@ pub(super) struct TopRow {
     pub(super) revised: bool,
 }
 
-/// What the answer depends on.
+/// The columns of the parameters.
 pub(super) fn parameter_columns() -> Columns<TopPlan> {
     columns! { field p: TopPlan;
         by = p.question.by_names(), "fields of the keys";

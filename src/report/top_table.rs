@@ -2,7 +2,7 @@
 
 use super::document::{Block, Document, TableView, TextColumn, Wrapping};
 use super::heading::Heading;
-use super::number::{grouped, or_dash, rounded, size, slices_of, time};
+use super::number::{decimals_of, grouped, or_dash, percent_to, rounded, size, slices_of, time};
 use super::run_view::{packets_read, shortcomings};
 use super::selection::{selection_words, zone_words};
 use super::table_rows::TableRows;
@@ -115,13 +115,9 @@ pub(super) fn heading(plan: &TopPlan, slice: &TopSlice) -> String {
         None => format!("about {}", rounded(slice.distinct)),
     };
     let zone = plan.trace.selection.zone;
-    let when = match plan.slicing.width_ns {
-        None => String::new(),
-        Some(width) if width % 1_000_000_000 == 0 => {
-            format!("{}: ", time(slice.start_ns, 0, zone))
-        }
-        Some(_) => format!("{}: ", time(slice.start_ns, 9, zone)),
-    };
+    let when = plan.slicing.width_ns.map_or_else(String::new, |width| {
+        format!("{}: ", time(slice.start_ns, decimals_of(width, &[0]), zone))
+    });
     let part = match (slice.partial, slice.revised) {
         (_, true) => " (revised)",
         (true, false) => " (slice covered in part)",
@@ -155,7 +151,10 @@ pub(super) fn key_view(plan: &TopPlan, slice: &TopSlice) -> TableView {
     }
     let kept = |by| if plan.rank_by == by { 0 } else { 2 };
     let bytes = |key: &TopKey| or_dash(Some(key.bytes()).filter(|&bytes| bytes > 0), grouped);
-    columns.push((number("share", 5), Box::new(|key| or_dash(key.share, share))));
+    columns.push((
+        number("share", 5),
+        Box::new(|key| or_dash(key.share, |share| percent_to(share, 1))),
+    ));
     columns
         .push((number("packets", kept(RankBy::Packets)), Box::new(|key| grouped(key.packets()))));
     columns.push((number("bytes", kept(RankBy::Bytes)), Box::new(bytes)));
@@ -192,7 +191,7 @@ fn recall(plan: &TopPlan, summary: &TopSummary) -> Option<String> {
             let share = recall.found as f64 / recall.keys as f64;
             format!(
                 "without the exact count, {memory} finds {found} of the {keys} keys (recall {})",
-                self::share(share)
+                percent_to(share, 1)
             )
         };
         if !recall.missed.is_empty() {
@@ -224,7 +223,7 @@ fn limits(summary: &TopSummary) -> Vec<String> {
     said
 }
 
-/// What is listed and how it is counted, in a line.
+/// Returns the title: what is listed and how it is counted.
 pub(super) fn title(plan: &TopPlan) -> String {
     let exact = match plan.exact_limit_bytes {
         Some(_) => "with an exact count",
@@ -243,7 +242,7 @@ pub(super) fn title(plan: &TopPlan) -> String {
     )
 }
 
-/// What is listed.
+/// Says what is listed.
 pub(super) fn subject(plan: &TopPlan) -> String {
     let (number, others) = (ranked_number(plan), plan.question.others_plural());
     let least = grouped(plan.least);
@@ -256,13 +255,4 @@ pub(super) fn subject(plan: &TopPlan) -> String {
         (_, _) => format!("the most {number}"),
     };
     format!("{} with {what} {}", plan.question.keys_plural(), slices_of(plan.slicing.width_ns))
-}
-
-/// A share with one digit behind the point.
-fn share(share: f64) -> String {
-    let percent = share * 100.0;
-    if percent > 0.0 && percent < 0.05 {
-        return "<0.1 %".to_owned();
-    }
-    format!("{percent:.1} %")
 }

@@ -35,7 +35,7 @@ impl Markup {
         }
     }
 
-    /// Returns the text as markup that shows it: in one line, and without markup of its own.
+    /// Returns the text as markup that shows it: in one line, with its special characters escaped.
     pub(in crate::report) fn escaped(self, text: &str) -> String {
         let mut escaped = String::with_capacity(text.len());
         for letter in text.chars() {

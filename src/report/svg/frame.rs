@@ -247,7 +247,7 @@ pub(super) fn text(svg: &mut Markup, (x, y): (f64, f64), anchor: &str, text: imp
     svg.leaf("text", place, text);
 }
 
-/// The same in a quiet colour, for labels of axes.
+/// As [`text`], in a quiet colour, for labels of axes.
 pub(super) fn label(svg: &mut Markup, (x, y): (f64, f64), anchor: &str, text: impl Display) {
     let (x, y) = (px(x), px(y));
     let place: Attributes<'_> =
