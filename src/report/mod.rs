@@ -24,7 +24,6 @@ pub mod figure;
 mod filter_info;
 mod flows;
 mod flows_model;
-mod flows_table;
 mod format;
 mod formats;
 mod heading;
@@ -57,7 +56,6 @@ pub mod svg;
 mod table_columns;
 mod table_rows;
 mod terminal;
-mod top;
 mod top_model;
 mod top_page;
 mod top_table;
@@ -74,9 +72,8 @@ pub use dedup::DedupReport;
 pub use export::{ExportReport, export_summary};
 pub use export_model::{ExportParameters, export_shortcomings};
 pub use filter_info::{AnswerReport, FilterInfo, OverlapReport, answer_summary};
-pub use flows::{FlowReport, flow_summary};
+pub use flows::{FlowReport, flow_shortcomings, flow_summary};
 pub use flows_model::{FlowNames, FlowParameters, FlowShape};
-pub use flows_table::flow_shortcomings;
 pub use format::ReportFormat;
 #[cfg(feature = "parquet")]
 pub use index::{SearchReport, search_summary};
@@ -90,8 +87,8 @@ pub use record_batches::RecordBatches;
 pub use reproduce_model::{ReproduceReport, write_experiments};
 pub use rows::Summary;
 pub use terminal::TerminalStyle;
-pub use top::{TopReport, top_summary};
 pub use top_page::TopPage;
+pub use top_table::{TopReport, top_summary};
 
 #[cfg(feature = "cli")]
 pub(crate) use number::counted;
