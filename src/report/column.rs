@@ -154,20 +154,7 @@ impl<R> Columns<R> {
             Some((_, "fpr")) => "share",
             _ => "",
         };
-        self.0.push(Column {
-            name,
-            kind,
-            nullable,
-            unit,
-            doc: "",
-            aliases: None,
-            append,
-            parts: Vec::new(),
-            heading: None,
-            text: None,
-            zone: Zone::UTC,
-            decimals: (9, 9),
-        });
+        self.0.push(Column { unit, ..Column::new(name, kind, nullable, append) });
         self
     }
 
@@ -477,21 +464,31 @@ impl<R> Column<R> {
         }
     }
 
-    /// Returns the column for rows of another type.
-    fn with<S>(&self, name: Name, nullable: bool, append: Append<S>) -> Column<S> {
-        Column {
+    fn new(name: Name, kind: Kind, nullable: bool, append: Append<R>) -> Self {
+        Self {
             name,
-            kind: self.kind.clone(),
+            kind,
             nullable,
-            unit: self.unit,
-            doc: self.doc,
+            unit: "",
+            doc: "",
             aliases: None,
             append,
             parts: Vec::new(),
             heading: None,
             text: None,
+            zone: Zone::UTC,
+            decimals: (9, 9),
+        }
+    }
+
+    /// Returns the column for rows of another type.
+    fn with<S>(&self, name: Name, nullable: bool, append: Append<S>) -> Column<S> {
+        Column {
+            unit: self.unit,
+            doc: self.doc,
             zone: self.zone,
             decimals: self.decimals,
+            ..Column::new(name, self.kind.clone(), nullable, append)
         }
     }
 
