@@ -252,15 +252,13 @@ fn shown_columns(parameters: &CountParameters) -> Columns<SliceResult> {
 
 /// Says how often bounds enclosed the exact count.
 fn bounds_held(totals: &Totals, slice: &str) -> Option<String> {
-    let [held, checked] = [totals.bounds_held, totals.bounds_checked].map(grouped);
-    match totals.bounds_checked {
-        0 => None,
-        1 if totals.slices == 1 && totals.bounds_held == 1 => {
-            Some("the bounds enclose the exact count".to_owned())
-        }
-        1 if totals.slices == 1 => Some("the bounds do not enclose the exact count".to_owned()),
-        1 => Some(format!("bounds enclosed the exact count in {held} of 1 {slice}")),
-        _ => Some(format!("bounds enclosed the exact count in {held} of {checked} {slice}s")),
+    let held = grouped(totals.bounds_held);
+    let checked = counted(totals.bounds_checked, slice, &format!("{slice}s"));
+    match (totals.bounds_checked, totals.slices, totals.bounds_held) {
+        (0, ..) => None,
+        (1, 1, 1) => Some("the bounds enclose the exact count".to_owned()),
+        (1, 1, _) => Some("the bounds do not enclose the exact count".to_owned()),
+        _ => Some(format!("bounds enclosed the exact count in {held} of {checked}")),
     }
 }
 

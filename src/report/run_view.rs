@@ -74,22 +74,16 @@ pub(super) fn problems(inputs: &[InputResult], interrupted: bool) -> Vec<Block> 
 /// Packets that were read, and those without an element.
 pub(super) fn packets_read(totals: &Totals) -> Vec<Block> {
     let (packets, ip) = (counted(totals.packets, "packet", "packets"), grouped(totals.ip_packets));
-    let mut read = format!("{packets}, {ip} of them IP");
-    if totals.late > 0 {
-        let late = grouped(totals.late);
-        read.push_str(", ");
-        read.push_str(&late);
-        read.push_str(" after the row of their slice, which was revised");
-    }
-    if totals.uncounted > 0 {
-        let uncounted = grouped(totals.uncounted);
-        read.push_str(", ");
-        read.push_str(&uncounted);
-        read.push_str(" in no slice, since they came too late");
-    }
+    let mut read = vec![format!("{packets}, {ip} of them IP")];
+    let late = [
+        (totals.late, "after the row of their slice, which was revised"),
+        (totals.uncounted, "in no slice, since they came too late"),
+    ];
+    let late = late.into_iter().filter(|(packets, _)| *packets > 0);
+    read.extend(late.map(|(packets, words)| format!("{} {words}", grouped(packets))));
     let skipped = (!totals.skipped.is_empty())
         .then(|| format!("without an element: {}", reasons(&totals.skipped)));
-    [Some(read), skipped].into_iter().flatten().map(Block::Answer).collect()
+    [Some(read.join(", ")), skipped].into_iter().flatten().map(Block::Answer).collect()
 }
 
 /// Packets by reason, in a sentence.
