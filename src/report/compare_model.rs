@@ -473,14 +473,14 @@ fn entry_columns<'a>() -> Columns<EntryRow<'a>> {
 /// The columns of a structure of a size, with lists of its replicates and answers.
 pub(super) fn structure_columns<'a>() -> Columns<EntryRow<'a>> {
     columns! { inlined row in entry_columns();
-        ..objects("stored", stored_columns(), |row| row.stored()),
+        ..objects("stored", stored_columns(), EntryRow::stored),
             "combinations stored besides the whole element: `attributes`, and `probes`";
         ..object("raw", error_columns(), |row| row.errors(CountKind::Raw)),
             "errors of the raw count";
         ..object("estimate", error_columns(), |row| row.errors(CountKind::Estimate)),
             "errors of the unbiased estimate";
-        ..objects("replicates", seed_columns(), |row| row.seeds()), "one for each replicate";
-        ..objects("queries", query_columns(), |row| row.queries()),
+        ..objects("replicates", seed_columns(), EntryRow::seeds), "one for each replicate";
+        ..objects("queries", query_columns(), EntryRow::queries),
             "answers to queries for absent elements in the first replicate (`--queries`)";
     }
 }

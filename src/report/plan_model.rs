@@ -166,7 +166,7 @@ pub(super) fn structure_columns<'a>() -> Columns<StructureRow<'a>> {
             let cuts = row.shape.iter().flat_map(|design| &design.cuts);
             Joined(cuts.map(|&cut| row.report.names(cut)).collect(), ";")
         }, "cuts of a matrix, each a list of names; in flat tables with semicolons between them";
-        ..objects("stored", stored_columns(), |row| row.stored()),
+        ..objects("stored", stored_columns(), StructureRow::stored),
             "combinations that `subset` stores besides the whole element: `attributes`, and `probes` (k_S)";
         remainder_bits = row.design(|design| design.remainder_bits), "bits of a remainder";
         counter_bits = row.design(|design| design.counter_bits), "bits of a counter";

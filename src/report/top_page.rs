@@ -83,7 +83,7 @@ impl SliceSink<TopSlice> for TopPage {
 
 impl TopPage {
     fn update_largest(&mut self, slice: &TopSlice) {
-        let equals = |a: &TopKey, b: &TopKey| a.number.round() == b.number.round();
+        let equals = |a: &TopKey, b: &TopKey| rounded(a.number) == rounded(b.number);
         if let Some(Largest { key, tied, .. }) = &mut self.largest {
             *tied |= slice.keys.iter().any(|other| other.key != key.key && equals(other, key));
         }

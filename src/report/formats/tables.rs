@@ -71,12 +71,12 @@ impl Format for Markup {
         match self {
             Self::Markdown => {
                 let rules = is_number.map(|is_number| if is_number { "--:" } else { "---" });
-                write!(out, "{names}| {} |\n", rules.collect::<Vec<_>>().join(" | "))
+                writeln!(out, "{names}| {} |", rules.collect::<Vec<_>>().join(" | "))
             }
             Self::Latex => {
                 let places = is_number.map(|is_number| if is_number { 'r' } else { 'l' });
                 let places: String = places.collect();
-                write!(out, "\\begin{{tabular}}{{{places}}}\n\\hline\n{names}\\hline\n")
+                writeln!(out, "\\begin{{tabular}}{{{places}}}\n\\hline\n{names}\\hline")
             }
         }
     }
