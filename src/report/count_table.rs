@@ -304,7 +304,7 @@ pub(super) fn title(parameters: &CountParameters) -> String {
                 parameters.filter(),
                 size(bytes),
                 parameters.slice(),
-                counted(parameters.plan.shards as u64, "shard", "shards")
+                counted(parameters.plan.shards.into(), "shard", "shards")
             )
         },
     );
