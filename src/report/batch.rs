@@ -79,9 +79,23 @@ pub(super) struct Texts {
 }
 
 impl Texts {
+    fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    fn clear(&mut self) {
+        self.all.clear();
+        self.ends.clear();
+    }
+
     pub(super) fn get(&self, row: usize) -> &str {
         let start = row.checked_sub(1).map_or(0, |before| self.ends[before] as usize);
         &self.all[start..self.ends[row] as usize]
+    }
+
+    fn push(&mut self, text: &str) {
+        self.all.push_str(text);
+        self.end();
     }
 
     fn end(&mut self) {
@@ -127,6 +141,22 @@ impl Batch {
     }
 }
 
+/// Does the same to the values of any type.
+macro_rules! values {
+    ($values:expr, $of:ident => $result:expr) => {
+        match $values {
+            Values::I64($of) => $result,
+            Values::U64($of) => $result,
+            Values::U16($of) => $result,
+            Values::U8($of) => $result,
+            Values::F64($of) => $result,
+            Values::Bool($of) => $result,
+            Values::Text($of) => $result,
+            Values::Cells($of) => $result,
+        }
+    };
+}
+
 /// Declares how a value of one type is appended.
 macro_rules! pushes {
     ($($name:ident($own:ty) => $variant:ident;)*) => {$(
@@ -156,33 +186,12 @@ impl Array {
     }
 
     pub(super) fn len(&self) -> usize {
-        match &self.values {
-            Values::I64(values) => values.len(),
-            Values::U64(values) => values.len(),
-            Values::U16(values) => values.len(),
-            Values::U8(values) => values.len(),
-            Values::F64(values) => values.len(),
-            Values::Bool(values) => values.len(),
-            Values::Text(texts) => texts.ends.len(),
-            Values::Cells(cells) => cells.len(),
-        }
+        values!(&self.values, values => values.len())
     }
 
     fn clear(&mut self) {
         self.valid.iter_mut().for_each(Vec::clear);
-        match &mut self.values {
-            Values::I64(values) => values.clear(),
-            Values::U64(values) => values.clear(),
-            Values::U16(values) => values.clear(),
-            Values::U8(values) => values.clear(),
-            Values::F64(values) => values.clear(),
-            Values::Bool(values) => values.clear(),
-            Values::Text(texts) => {
-                texts.all.clear();
-                texts.ends.clear();
-            }
-            Values::Cells(cells) => cells.clear(),
-        }
+        values!(&mut self.values, values => values.clear());
     }
 
     fn text_bytes(&self) -> usize {
@@ -237,16 +246,7 @@ impl Array {
     pub(super) fn push_null(&mut self) {
         let valid = self.valid.as_mut();
         valid.expect("a value is missing in a column that is not nullable").push(false);
-        match &mut self.values {
-            Values::I64(values) => values.push(0),
-            Values::U64(values) => values.push(0),
-            Values::U16(values) => values.push(0),
-            Values::U8(values) => values.push(0),
-            Values::F64(values) => values.push(0.0),
-            Values::Bool(values) => values.push(false),
-            Values::Text(texts) => texts.end(),
-            Values::Cells(cells) => cells.push(Cell::Null),
-        }
+        values!(&mut self.values, values => values.push(<_>::default()));
     }
 
     /// Returns the value of a row.

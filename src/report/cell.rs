@@ -3,7 +3,7 @@
 use super::batch::{Array, Value};
 use super::number::{rfc3339, seconds};
 use crate::zone::Zone;
-use serde::ser::{Serialize, SerializeMap as _, Serializer};
+use serde::ser::{Serialize, Serializer};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -55,8 +55,9 @@ pub(super) enum Clock {
 }
 
 /// A value of any type.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(super) enum Cell {
+    #[default]
     Null,
     /// Nanoseconds since the epoch, written as RFC 3339 in this zone.
     Time(i64, Zone),
@@ -166,23 +167,13 @@ impl<T: Value> Value for Vec<T> {
 impl Kind {
     /// Whether tables align values to the right.
     pub(super) const fn is_number(&self) -> bool {
-        matches!(
-            self,
-            Self::Seconds
-                | Self::I64
-                | Self::U64
-                | Self::U16
-                | Self::U8
-                | Self::F64
-                | Self::Decimal
-                | Self::Whole
-        )
+        self.is_float() || matches!(self, Self::I64 | Self::U64 | Self::U16 | Self::U8)
     }
-}
 
-/// Returns an object of these fields.
-pub(super) fn object<const N: usize>(fields: [(&'static str, Cell); N]) -> Cell {
-    Cell::Object(fields.map(|(name, cell)| (name.into(), cell)).into())
+    /// Whether columns of numbers have values as floats.
+    pub(super) const fn is_float(&self) -> bool {
+        matches!(self, Self::F64 | Self::Decimal | Self::Whole | Self::Seconds)
+    }
 }
 
 /// Appends an integer.
@@ -274,11 +265,7 @@ impl Serialize for Cell {
                 serializer.collect_map(fields.iter().map(|(name, cell)| (name, cell)))
             }
             Self::Tally(counts) => {
-                let mut map = serializer.serialize_map(Some(counts.len()))?;
-                for (name, count) in counts {
-                    map.serialize_entry(name, count)?;
-                }
-                map.end()
+                serializer.collect_map(counts.iter().map(|(name, count)| (name, count)))
             }
         }
     }

@@ -5,12 +5,35 @@
 use super::batch::{Array, Batch, Field, Schema, Value};
 use super::cell::{Cell, Clock, Kind, Name};
 use super::heading::Heading;
-use super::number::{grouped, offset_width, percent, time};
+use super::number::{grouped, offset_width, percent, rounded, time};
+use super::rows::Tail;
 use crate::zone::Zone;
 use std::borrow::Cow;
 use std::fmt;
 use std::slice::from_ref;
 use std::sync::Arc;
+
+/// Declares columns as a table, a line each: name, value and documentation (`kept = drops.kept(),
+/// "packets written";`). A line that begins with `..` calls another method that adds columns. Further
+/// calls for the column follow behind commas.
+///
+/// The first word is the method that adds a value: [`Columns::field`] or [`Columns::inlined`].
+macro_rules! columns {
+    ($add:ident $row:ident: $type:ty; $($lines:tt)*) => {
+        columns! { $add $row in $crate::report::column::Columns::<$type>::default(); $($lines)* }
+    };
+    ($add:ident $row:ident in $columns:expr; $(
+        $(..$method:ident($($given:expr),*))? $($name:ident = $value:expr)?
+        $(, $doc:expr $(, $call:ident($($argument:expr),*))*)?;
+    )*) => {
+        $columns$(
+            $(.$method($($given),*))?
+            $(.$add(stringify!($name), |$row| $value))?
+            $(.doc($doc)$(.$call($($argument),*))*)?
+        )*
+    };
+}
+pub(super) use columns;
 
 /// Appends the values that rows have in a column.
 pub(super) type Append<R> = Arc<dyn Fn(&[R], &mut Array) + Send + Sync>;
@@ -63,15 +86,15 @@ impl<R> Columns<R> {
         self.inlined(name, value)
     }
 
-    /// Adds the columns that say how a run ended.
+    /// Adds the columns that say how a run ended: whether it was interrupted, and whether it is
+    /// complete.
     pub(super) fn ending(
         self,
-        interrupted: impl Fn(&R) -> bool + Send + Sync + 'static,
-        complete: impl Fn(&R) -> bool + Send + Sync + 'static,
+        ended: impl Fn(&R) -> [bool; 2] + Copy + Send + Sync + 'static,
     ) -> Self {
-        self.inlined("interrupted", interrupted)
+        self.inlined("interrupted", move |row| ended(row)[0])
             .doc("a signal ended the run before everything was read; the result covers what was read until then")
-            .inlined("complete", complete)
+            .inlined("complete", move |row| ended(row)[1])
             .doc("all inputs were read to their ends; if not, the exit code is not 0, except for what a filter of `--continue` lacks")
     }
 
@@ -116,20 +139,7 @@ impl<R> Columns<R> {
             Some((_, "fpr")) => "share",
             _ => "",
         };
-        self.0.push(Column {
-            name,
-            kind,
-            nullable,
-            unit,
-            doc: "",
-            aliases: None,
-            append,
-            parts: Vec::new(),
-            heading: None,
-            text: None,
-            zone: Zone::UTC,
-            decimals: (9, 9),
-        });
+        self.0.push(Column { unit, ..Column::new(name, kind, nullable, append) });
         self
     }
 
@@ -307,9 +317,24 @@ impl<R> Columns<R> {
         self
     }
 
+    /// Keeps the columns whose names fulfil a condition.
+    pub(super) fn only(mut self, is_kept: impl Fn(&str) -> bool) -> Self {
+        self.0.retain(|column| is_kept(&column.name));
+        self
+    }
+
     /// Removes a column.
-    pub(super) fn without(mut self, name: &str) -> Self {
-        self.0.retain(|column| column.name != name);
+    pub(super) fn without(self, name: &str) -> Self {
+        self.only(|other| other != name)
+    }
+
+    /// Documents columns as those of the same names, where they have no documentation.
+    pub(super) fn documented_as<S>(mut self, known: &Columns<S>) -> Self {
+        for column in self.0.iter_mut().filter(|column| column.doc.is_empty()) {
+            if let Some(same) = known.0.iter().find(|known| known.name == column.name) {
+                (column.doc, column.aliases) = (same.doc, same.aliases);
+            }
+        }
         self
     }
 
@@ -365,6 +390,18 @@ impl<R> Columns<R> {
         self.batch_of(from_ref(row)).object(0)
     }
 
+    /// Returns a row as the sections of a document.
+    pub(super) fn sections_of(&self, row: &R) -> Tail {
+        let batch = self.batch_of(from_ref(row));
+        let sections = batch.columns().map(|(field, array)| {
+            let Cow::Borrowed(name) = field.name else {
+                unreachable!("sections have constant names, unlike {}", field.name);
+            };
+            (name, array.cell(0, &field.kind, field.zone))
+        });
+        sections.collect()
+    }
+
     /// Returns rows as a list of objects.
     pub(super) fn list_of(&self, rows: &[R]) -> Cell {
         let batch = self.batch_of(rows);
@@ -412,21 +449,31 @@ impl<R> Column<R> {
         }
     }
 
-    /// Returns the column for rows of another type.
-    fn with<S>(&self, name: Name, nullable: bool, append: Append<S>) -> Column<S> {
-        Column {
+    fn new(name: Name, kind: Kind, nullable: bool, append: Append<R>) -> Self {
+        Self {
             name,
-            kind: self.kind.clone(),
+            kind,
             nullable,
-            unit: self.unit,
-            doc: self.doc,
+            unit: "",
+            doc: "",
             aliases: None,
             append,
             parts: Vec::new(),
             heading: None,
             text: None,
+            zone: Zone::UTC,
+            decimals: (9, 9),
+        }
+    }
+
+    /// Returns the column for rows of another type.
+    fn with<S>(&self, name: Name, nullable: bool, append: Append<S>) -> Column<S> {
+        Column {
+            unit: self.unit,
+            doc: self.doc,
             zone: self.zone,
             decimals: self.decimals,
+            ..Column::new(name, self.kind.clone(), nullable, append)
         }
     }
 
@@ -449,7 +496,7 @@ impl<R> Column<R> {
             }
             Cell::U64(number) => grouped(number),
             Cell::F64(share) if self.unit == "share" => percent(share),
-            Cell::F64(number) => grouped(number.round() as u64),
+            Cell::F64(number) => rounded(number),
             cell => cell.to_text(),
         }
     }

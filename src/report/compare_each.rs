@@ -1,23 +1,20 @@
 //! Two structures on several captures: a letter for each capture and memory, and what all of them
 //! say together. Captures are counted, never pooled.
 
-use super::batch::Value;
-use super::cell::{Cell, object};
-use super::column::Columns;
+use super::column::{Columns, columns};
 use super::compare_model::{
     Asked, CaptureDigest, Grouping, VerdictRow, digest_columns, floor_columns, parameter_columns,
     size_words, verdict_columns, verdict_rows,
 };
 use super::compare_table::{by_load, load};
 use super::compare_words::{in_percent, main_kind, margin_words, program_words, variant_words};
-use super::document::{Block, Document, Medium, TableView, Wrapping};
+use super::document::{Block, Document, TableView, Wrapping};
 use super::figure::{Axis, Drawing, Figure, Scale};
 use super::format::ReportFormat;
 use super::heading::Heading;
-use super::inputs::inputs_cell;
-use super::number::{grouped, short_percent, slices_of};
-use super::rows::{Frame, RowWriter, Summary};
-use super::run_view::{inputs_table, problems, shortcomings};
+use super::number::{grouped, or_dash, short_percent, slices_of};
+use super::rows::{Frame, RowWriter, Summary, Tail};
+use super::run_view::{ended, inputs_cell, inputs_table, problems, shortcomings};
 use super::terminal::{self, TerminalStyle};
 use crate::comparison::statistics::Verdict;
 use crate::comparison::{
@@ -26,10 +23,7 @@ use crate::comparison::{
 use crate::pipeline::InputResult;
 use std::io::{self, Write};
 
-/// Name and version of the document.
-const SCHEMA: &str = "flowsieve.compare-each/2";
-
-/// Two structures on captures that are compared one by one.
+/// A comparison of two structures on each of several captures.
 #[derive(Debug)]
 pub struct EachReport<'a> {
     plan: &'a ComparePlan,
@@ -51,7 +45,7 @@ pub(super) struct CaptureRow {
     floors: Vec<Floor>,
     /// By raw counts, and by estimates where both have them.
     verdicts: Vec<VerdictRow>,
-    /// Those of the main count, one for each size; `None` if a larger one is the same here.
+    /// Verdicts by the main count, one for each size; `None` if a larger size is the same here.
     cells: Vec<Option<VerdictRow>>,
     loads: Vec<Option<f64>>,
 }
@@ -64,21 +58,16 @@ pub(super) struct SizeSum {
 
 /// The columns of a capture.
 pub(super) fn capture_columns() -> Columns<CaptureRow> {
-    Columns::default()
-        .field("capture", |row: &CaptureRow| row.capture.name.clone())
-        .doc("the capture, as given")
-        .field("sha256", |row| row.capture.sha256.clone())
-        .doc("SHA-256 of the file; null for a pipe")
-        .field("slices", |row| row.slices)
-        .doc("slices that are judged and have elements")
-        .field("exact", |row| row.exact)
-        .doc("distinct elements of these slices, added up")
-        .field("expected_elements", |row| row.expected)
-        .doc("distinct elements of a large slice (95th percentile)")
-        .objects("floors", floor_columns(), |row| row.floors.clone())
-        .doc("what structures lose at any memory")
-        .objects("verdicts", verdict_columns(), |row| row.verdicts.clone())
-        .doc("one for each memory and count")
+    columns! { field row: CaptureRow;
+        ..borrowed(digest_columns(), |row| &row.capture);
+        slices, "slices that are judged and have elements";
+        exact, "distinct elements of these slices, added up";
+        expected_elements = row.expected, "distinct elements of a large slice (95th percentile)";
+        ..objects("floors", floor_columns(), |row| row.floors.clone()),
+            "what structures lose at any memory";
+        ..objects("verdicts", verdict_columns(), |row| row.verdicts.clone()),
+            "one for each memory and count";
+    }
 }
 
 /// The columns of a line of CSV: a capture, a memory and a count.
@@ -90,21 +79,16 @@ pub(super) fn each_columns() -> Columns<VerdictRow> {
 
 /// The columns of all captures together.
 pub(super) fn sum_columns() -> Columns<SizeSum> {
-    Columns::default()
-        .field("size", |sum: &SizeSum| sum.size.clone())
-        .doc("the memory, or bytes per element where it follows from each capture")
-        .field("a", |sum| sum.counts[0])
-        .doc("captures in which the first is nearer")
-        .field("b", |sum| sum.counts[1])
-        .doc("captures in which the second is nearer")
-        .field("no_matter", |sum| sum.counts[2])
-        .doc("captures without a difference that matters")
-        .field("same", |sum| sum.counts[3])
-        .doc("captures in which both are the same in every replicate")
-        .field("open", |sum| sum.counts[4])
-        .doc("captures that the replicates do not decide")
-        .field("none", |sum| sum.counts[5])
-        .doc("captures without a verdict")
+    columns! { field sum: SizeSum;
+        size = sum.size.clone(),
+            "the memory, or bytes per element where it follows from each capture";
+        a = sum.counts[0], "captures in which the first is nearer";
+        b = sum.counts[1], "captures in which the second is nearer";
+        no_matter = sum.counts[2], "captures without a difference that matters";
+        same = sum.counts[3], "captures in which both are the same in every replicate";
+        open = sum.counts[4], "captures that the replicates do not decide";
+        none = sum.counts[5], "captures without a verdict";
+    }
 }
 
 impl<'a> EachReport<'a> {
@@ -198,7 +182,7 @@ impl<'a> EachReport<'a> {
         }
     }
 
-    /// What the captures say together.
+    /// Sums up the verdicts of all captures.
     fn sentence(&self) -> String {
         let sums = self.sums();
         let sum = |verdict: usize| sums.iter().map(|sum| sum.counts[verdict]).sum::<u64>();
@@ -255,27 +239,25 @@ impl<'a> EachReport<'a> {
         &self,
         format: ReportFormat,
         style: TerminalStyle,
-        mut out: W,
+        out: W,
     ) -> io::Result<W> {
-        let frame = self.frame();
         if format.is_table() {
-            terminal::print(&self.table(), style, &mut out)?;
-        } else if format.is_document() {
-            let (columns, tail) = (capture_columns(), self.tail());
-            out = RowWriter::write_all(format, frame, columns, &self.captures, tail, out)?;
-        } else {
-            let captures = self.captures.iter();
-            let rows: Vec<_> = captures.flat_map(|capture| capture.verdicts.clone()).collect();
-            out = RowWriter::write_all(format, frame, each_columns(), &rows, Vec::new(), out)?;
+            return terminal::write(&self.table(), style, out);
         }
-        out.flush()?;
-        Ok(out)
+        let frame = self.frame();
+        if format.is_document() {
+            let (columns, tail) = (capture_columns(), self.tail());
+            return RowWriter::write_all(format, frame, columns, &self.captures, tail, out);
+        }
+        let rows = self.captures.iter().flat_map(|capture| &capture.verdicts);
+        RowWriter::write_all(format, frame, each_columns(), rows, Vec::new(), out)
     }
 
     fn frame(&self) -> Frame {
         let (plan, command) = (self.plan, &self.command);
         let asked = Asked { plan, comparison: None, anonymized: false, command };
-        Frame::new(SCHEMA, "captures").with("parameters", parameter_columns().object_of(&asked))
+        Frame::new("flowsieve.compare-each/2", "captures")
+            .with("parameters", parameter_columns().object_of(&asked))
     }
 
     /// Returns the summary.
@@ -283,13 +265,12 @@ impl<'a> EachReport<'a> {
         self.frame().summary(self.tail())
     }
 
-    fn tail(&self) -> Vec<(&'static str, Cell)> {
-        let complete = InputResult::all_read(self.inputs, self.interrupted);
-        let totals = [("interrupted", self.interrupted), ("complete", complete)];
+    fn tail(&self) -> Tail {
+        let totals = Columns::default().ending(|ended: &[bool; 2]| *ended);
         vec![
             ("summary", sum_columns().list_of(&self.sums())),
             ("inputs", inputs_cell(self.inputs)),
-            ("totals", object(totals.map(|(name, value)| (name, value.cell())))),
+            ("totals", totals.object_of(&ended(self.inputs, self.interrupted))),
         ]
     }
 
@@ -301,21 +282,21 @@ impl<'a> EachReport<'a> {
         let legend = format!(
             "{a}: {name_a} nearer, {b}: {name_b} nearer, ~: no difference that matters, =: the same in every seed, ?: open"
         );
-        let mut push = |block: Block| document.push(Medium::Terminal, block);
-        push(Block::Sentence(self.title()));
-        push(Block::Sentence(format!("{}.", self.conditions())));
-        push(Block::Sentence(self.sentence()));
-        push(Block::Gap);
-        push(Block::Table(self.letter_table()));
-        push(Block::Sentence(legend));
+        document.terminal([
+            Block::Sentence(self.title()),
+            Block::Sentence(format!("{}.", self.conditions())),
+            Block::Sentence(self.sentence()),
+            Block::Gap,
+            Block::Table(self.letter_table()),
+            Block::Sentence(legend),
+        ]);
         if self.captures.iter().flat_map(|capture| &capture.cells).any(Option::is_none) {
-            push(Block::Sentence("–: as large as the next memory".to_owned()));
+            let text = "–: as large as the next memory".to_owned();
+            document.terminal([Block::Sentence(text)]);
         }
-        push(Block::Gap);
-        push(Block::Table(self.sum_table()));
+        document.terminal([Block::Gap, Block::Table(self.sum_table())]);
         if self.by == Some(Grouping::Load) {
-            push(Block::Gap);
-            push(Block::Table(self.load_table()));
+            document.terminal([Block::Gap, Block::Table(self.load_table())]);
         }
         let notes = self.captures.iter().filter_map(|capture| {
             let row = capture.verdicts.iter().find(|row| row.judged().is_none())?;
@@ -324,7 +305,7 @@ impl<'a> EachReport<'a> {
         });
         let shortcomings = shortcomings(self.inputs, self.interrupted);
         let notes = notes.chain([program_words(&self.command)]).chain(shortcomings);
-        notes.map(Block::Sentence).for_each(push);
+        document.terminal(notes.map(Block::Sentence));
         document
     }
 
@@ -352,11 +333,10 @@ impl<'a> EachReport<'a> {
                 file_name(&capture.capture.name),
                 grouped(capture.slices),
                 grouped(capture.exact),
-                capture.expected.map_or("–".to_owned(), grouped),
+                or_dash(capture.expected, grouped),
             ];
             row.extend(capture.cells.iter().map(|cell| self.letter(cell.as_ref())));
-            let floor = capture.floors.first();
-            row.push(floor.map_or("–".to_owned(), |floor| short_percent(floor.mean)));
+            row.push(or_dash(capture.floors.first(), |floor| short_percent(floor.mean)));
             row
         });
         TableView::new(headings, rows.collect::<Vec<_>>())
@@ -442,11 +422,10 @@ impl<'a> EachReport<'a> {
         let headings = std::iter::once(Heading::text("capture")).chain(headings);
         let rows = self.captures.iter().map(|capture| {
             let cells = capture.cells.iter().map(|cell| {
-                let Some(means) = cell.as_ref().and_then(VerdictRow::means) else {
-                    return "–".to_owned();
-                };
-                let [a, b] = means.map(|mean| in_percent(mean)[0].clone());
-                format!("{a}/{b} {}", self.letter(cell.as_ref()))
+                or_dash(cell.as_ref().and_then(VerdictRow::means), |means| {
+                    let [a, b] = means.map(|mean| in_percent(mean)[0].clone());
+                    format!("{a}/{b} {}", self.letter(cell.as_ref()))
+                })
             });
             std::iter::once(file_name(&capture.capture.name)).chain(cells).collect::<Vec<_>>()
         });

@@ -8,7 +8,7 @@ use super::compare_words::{
 use super::document::{Block, Document, TableView};
 use super::figure::{Axis, Drawing, Figure, Point, Scale, Series, SeriesStyle};
 use super::heading::Heading;
-use super::number::{grouped, short_percent};
+use super::number::{grouped, or_dash, short_percent};
 use super::over_time::{Place, caption, curve, leaves_out};
 use super::run_view::{inputs_table, packets_read, problems};
 use super::traffic_page::{skipped, who_talks};
@@ -22,7 +22,6 @@ impl CompareReport<'_> {
     /// Everything to look at: the verdicts in words, errors against memory, counts and differences
     /// by slice, false positives if they were asked for, who talks to whom if that was counted.
     pub fn page(&self, traffic: Option<&Traffic>) -> Document {
-        let section = |title: &str| [Block::Section(title.to_owned())];
         let mut page = Document {
             title: title(self),
             label: [
@@ -40,8 +39,10 @@ impl CompareReport<'_> {
         page.page(packets_read(totals));
         page.page(self.remarks().into_iter().map(Block::Warning));
         page.page(problems(&self.comparison.inputs, totals.interrupted));
-        page.page(section("How far the counts are from the truth"));
-        page.page(self.error_by_size().map(Block::Figure));
+        page.section(
+            "How far the counts are from the truth",
+            self.error_by_size().map(Block::Figure),
+        );
         if let Some(size) = self.main_size() {
             page.page(self.over_time(size).map(Block::Figure));
         }
@@ -54,18 +55,14 @@ impl CompareReport<'_> {
             Block::Table(self.error_table()),
         ]);
         if self.plan.queries {
-            page.page(section("How often the answer is a wrong yes"));
-            page.page([Block::Sentence("Share of the queries for absent elements that are answered by yes, in the first replicate, in per cent; in brackets what formulas predict if all values are equally frequent. apart: the values occur in the slice, but not together; next: only the following slice has it.".to_owned())]);
+            page.section("How often the answer is a wrong yes", [Block::Sentence("Share of the queries for absent elements that are answered by yes, in the first replicate, in per cent; in brackets what formulas predict if all values are equally frequent. apart: the values occur in the slice, but not together; next: only the following slice has it.".to_owned())]);
             page.page(rates(self).into_iter().map(Block::Table));
         }
         if let Some(traffic) = traffic {
-            page.page(section("Who talks to whom"));
-            page.page(who_talks(traffic));
+            page.section("Who talks to whom", who_talks(traffic));
         }
-        page.page(section("What was read"));
-        if !totals.skipped.is_empty() {
-            page.page([Block::Figure(skipped("skipped-packets", &totals.skipped))]);
-        }
+        let skipped = || Block::Figure(skipped("skipped-packets", &totals.skipped));
+        page.section("What was read", (!totals.skipped.is_empty()).then(skipped));
         page.page([inputs_table(&self.comparison.inputs)]);
         page
     }
@@ -245,8 +242,8 @@ impl CompareReport<'_> {
                     self.size(entry.size),
                     entry.contender.name().to_owned(),
                     kind.name().to_owned(),
-                    entry.probes.map_or("–".into(), |k| k.to_string()),
-                    entry.memory_bytes.map_or("–".into(), grouped),
+                    or_dash(entry.probes, |k| k.to_string()),
+                    or_dash(entry.memory_bytes, grouped),
                     with_interval(errors.error, '–'),
                     short_percent(errors.lost),
                     short_percent(errors.worst),

@@ -1,20 +1,22 @@
 //! A comparison as a table: on terminals, in Markdown and in LaTeX.
 
-use super::compare_model::{CompareReport, Grouping, VerdictRow, hash_variant, size_words};
+use super::compare_model::{CompareReport, Grouping, VerdictRow, hash_variant};
 use super::compare_words::{
     digests, floor_sentence, in_percent, points, probes_words, program_words, seeds_rule, size_of,
     slice_word, title, variant_words,
 };
-use super::document::{Block, Document, Medium, TableView, Wrapping};
-use super::formats::{latex, markdown};
+use super::document::{Block, Document, TableView, Wrapping};
+use super::formats::tables::Markup;
 use super::heading::Heading;
-use super::number::{bare, capitalised, grouped, short_percent};
+use super::number::{bare, capitalised, grouped, or_dash, short_percent};
 use super::run_view::{packets_read, shortcomings};
-use crate::comparison::statistics::{Interval, Verdict};
-use crate::comparison::{Comparison, Contender, CountKind, Entry, Floor, Negatives, Sizes};
+use crate::comparison::statistics::{Interval, PairJudgement, Verdict};
+use crate::comparison::{
+    Comparison, Contender, CountErrors, CountKind, Entry, Floor, Negatives, Sizes,
+};
 use std::io::{self, Write};
 
-/// Other structures that have a column beside the pair; more have a table of their own.
+/// Most other structures with a column in the pair's table; more get a separate table.
 const BESIDE: usize = 2;
 
 /// Captures whose digests a terminal shows.
@@ -23,65 +25,51 @@ const DIGESTS: usize = 3;
 /// Rates in a line.
 const RATES_IN_TABLE: usize = 5;
 
-/// What people read on a terminal.
+/// Returns the document for terminals.
 pub(super) fn document(report: &CompareReport<'_>) -> Document {
     let mut document = Document {
         zone: report.plan.trace.selection.zone,
         wrapping: Wrapping { width: 96, hanging: 0 },
         ..Document::default()
     };
-    let mut push = |block: Block| document.push(Medium::Terminal, block);
-    push(Block::Sentence(title(report)));
+    document.terminal([Block::Sentence(title(report))]);
     let sentences = report.sentences();
-    if !sentences.is_empty() {
-        push(Block::Sentence(sentences.join(" ")));
+    document.terminal((!sentences.is_empty()).then(|| Block::Sentence(sentences.join(" "))));
+    let pair = report.plan.pair.map(|_| pair_table(report, &shown_verdicts(report)));
+    let has_others = pair.is_none() || others(report).len() > BESIDE;
+    let others = CountKind::ALL.into_iter().filter(|_| has_others);
+    let others = others.filter_map(|kind| others_table(report, kind));
+    for table in pair.into_iter().chain(others) {
+        document.terminal([Block::Gap, Block::Table(table)]);
     }
-    if report.plan.pair.is_some() {
-        push(Block::Gap);
-        push(Block::Table(pair_table(report, &shown_verdicts(report))));
-    }
-    let others = others(report);
-    if others.len() > BESIDE || report.plan.pair.is_none() {
-        for kind in CountKind::ALL {
-            if let Some(table) = others_table(report, kind) {
-                push(Block::Gap);
-                push(Block::Table(table));
-            }
-        }
-    }
-    for (name, table) in groups(report) {
-        push(Block::Gap);
-        push(Block::Sentence(name));
-        push(Block::Table(table));
+    if let Some((name, table)) = group(report) {
+        document.terminal([Block::Gap, Block::Sentence(name), Block::Table(table)]);
     }
     for table in rates(report) {
-        push(Block::Gap);
-        push(Block::Table(table));
+        document.terminal([Block::Gap, Block::Table(table)]);
     }
-    push(Block::Sentence(notes(report).join(" ")));
+    document.terminal([Block::Sentence(notes(report).join(" "))]);
     if report.plan.queries {
-        push(Block::Sentence(FALSE_POSITIVES.to_owned()));
+        document.terminal([Block::Sentence(FALSE_POSITIVES.to_owned())]);
     }
-    for remark in report.remarks() {
-        push(Block::Sentence(remark));
-    }
+    document.terminal(report.remarks().into_iter().map(Block::Sentence));
     // The first 64 bits tell captures apart, and have room on a narrow terminal.
     let digests = digests(&report.captures).take(DIGESTS).map(|words| {
         let digits = words.len().saturating_sub(48);
         format!("{}…", words.get(..digits).unwrap_or(&words))
     });
     let made = std::iter::once(program_words(&report.command)).chain(digests);
-    push(Block::Sentence(made.collect::<Vec<_>>().join("; ")));
+    document.terminal([Block::Sentence(made.collect::<Vec<_>>().join("; "))]);
     let Comparison { inputs, totals, .. } = report.comparison;
-    let shortcomings = shortcomings(inputs, totals.interrupted).into_iter().map(Block::Warning);
-    shortcomings.chain(packets_read(totals)).for_each(push);
+    document.terminal(shortcomings(inputs, totals.interrupted).into_iter().map(Block::Warning));
+    document.terminal(packets_read(totals));
     document
 }
 
-/// What the rates are.
+/// Explains the table of rates.
 const FALSE_POSITIVES: &str = "False positives: share of the queries for absent elements that are answered by yes, in the first replicate, in per cent; in brackets what formulas predict. apart: the values occur in the slice, but not together; next: only the following slice has it. The formulas assume that all values are equally frequent, and that no two values of a query occur together.";
 
-/// Structures besides the pair.
+/// Returns the structures that are not in the pair.
 fn others(report: &CompareReport<'_>) -> Vec<Contender> {
     let pair = report.plan.pair.unwrap_or([Contender::Planned; 2]);
     let mut contenders = report.plan.contenders.clone();
@@ -104,7 +92,7 @@ fn shown_verdicts(report: &CompareReport<'_>) -> Vec<VerdictRow> {
     rows
 }
 
-/// The pair of every size, and beside it the other structures if they are few.
+/// Returns the table of the pair by size, with the other structures if they are few.
 pub(super) fn pair_table(report: &CompareReport<'_>, rows: &[VerdictRow]) -> TableView {
     let [a, b] = report.plan.pair.unwrap_or([Contender::Planned; 2]);
     let beside = others(report);
@@ -130,25 +118,20 @@ pub(super) fn pair_table(report: &CompareReport<'_>, rows: &[VerdictRow]) -> Tab
             size_of(row),
             if row.verdict.count == CountKind::Raw { "raw" } else { "est" }.to_owned(),
         ];
+        let (size, count) = (row.verdict.size, row.verdict.count);
         for (number, contender) in [a, b].into_iter().enumerate() {
-            let entry = report.comparison.entry(contender, row.verdict.size);
-            let errors = entry.and_then(|it| report.comparison.errors(it, row.verdict.count));
+            let errors = errors_of(report, contender, size, count);
             cells.push(error_cell(report, contender, row));
-            let lost = errors.filter(|_| row.verdict.count == CountKind::Raw);
-            cells.push(lost.map_or(String::new(), |errors| bare(errors.lost)));
-            cells.push(row.verdict.probes[number].map_or("–".to_owned(), |k| k.to_string()));
+            let lost = errors.filter(|_| count == CountKind::Raw);
+            cells.push(lost.map_or(String::new(), |(errors, _)| bare(errors.lost)));
+            cells.push(or_dash(row.verdict.probes[number], |k| k.to_string()));
         }
         let judged = row.judged();
-        cells.push(judged.map_or("–".to_owned(), |it| row.word(it.verdict)));
-        let raw = judged.filter(|_| row.verdict.count == CountKind::Raw);
-        cells.push(raw.map_or(String::new(), |it| match it.verdict {
-            Verdict::Same => String::new(),
-            _ if it.seeds < 2 => bare(it.difference.value.abs()),
-            _ => points(it.difference),
-        }));
+        cells.push(or_dash(judged, |it| row.word(it.verdict).to_owned()));
+        let differs = judged.filter(|it| count == CountKind::Raw && it.verdict != Verdict::Same);
+        cells.push(differs.map_or(String::new(), by_points));
         cells.push(judged.map_or(String::new(), |it| it.seeds.to_string()));
-        let size = row.verdict.size;
-        cells.extend(beside.iter().map(|&it| short_error(report, it, size, row.verdict.count)));
+        cells.extend(beside.iter().map(|&it| short_error(report, it, size, count)));
         cells
     });
     // The share of all elements is that of the only slice.
@@ -158,21 +141,39 @@ pub(super) fn pair_table(report: &CompareReport<'_>, rows: &[VerdictRow]) -> Tab
     TableView::new(only(&kept, headings), rows)
 }
 
-/// The columns that are kept.
+/// Returns the columns that are kept.
 fn only<T>(kept: &[bool], columns: Vec<T>) -> Vec<T> {
     columns.into_iter().zip(kept).filter_map(|(column, kept)| kept.then_some(column)).collect()
+}
+
+/// The errors of a structure of a size, and whether no other is better.
+fn errors_of(
+    report: &CompareReport<'_>,
+    contender: Contender,
+    size: u64,
+    kind: CountKind,
+) -> Option<(CountErrors, bool)> {
+    let entry = report.comparison.entry(contender, size)?;
+    Some((report.comparison.errors(entry, kind)?, report.is_best(entry, kind)))
+}
+
+/// The difference between two structures, with its interval if it has one.
+fn by_points(judged: &PairJudgement) -> String {
+    if judged.seeds < 2 { bare(judged.difference.value.abs()) } else { points(judged.difference) }
 }
 
 /// An error with its interval: `4.7 (4.5-4.9) *`.
 fn error_cell(report: &CompareReport<'_>, contender: Contender, row: &VerdictRow) -> String {
     let (size, kind) = (row.verdict.size, row.verdict.count);
-    let Some(entry) = report.comparison.entry(contender, size) else {
-        return "–".to_owned();
+    let Some((errors, is_best)) = errors_of(report, contender, size, kind) else {
+        return match report.comparison.entry(contender, size) {
+            Some(entry) if entry.unfit.is_some() => "does not fit",
+            Some(_) => "none",
+            None => "–",
+        }
+        .to_owned();
     };
-    let Some(errors) = report.comparison.errors(entry, kind) else {
-        return if entry.unfit.is_some() { "does not fit" } else { "none" }.to_owned();
-    };
-    let star = if report.is_best(entry, kind) { " *" } else { "" };
+    let star = if is_best { " *" } else { "" };
     let mut floors = report.comparison.floors(report.plan).into_iter();
     let is_floor = |floor: &Floor| {
         floor.contender == contender && (floor.mean - errors.error.value).abs() < 1e-12
@@ -198,13 +199,9 @@ fn short_error(
     size: u64,
     kind: CountKind,
 ) -> String {
-    let entry = report.comparison.entry(contender, size);
-    let errors = entry.and_then(|entry| report.comparison.errors(entry, kind));
-    let Some((entry, errors)) = entry.zip(errors) else {
-        return "–".to_owned();
-    };
-    let star = if report.is_best(entry, kind) { " *" } else { "" };
-    format!("{}{star}", in_percent(errors.error)[0])
+    or_dash(errors_of(report, contender, size, kind), |(errors, is_best)| {
+        in_percent(errors.error)[0].clone() + if is_best { " *" } else { "" }
+    })
 }
 
 /// The structures besides the pair: a row a structure, a column a size.
@@ -226,7 +223,7 @@ fn others_table(report: &CompareReport<'_>, kind: CountKind) -> Option<TableView
     (!rows.is_empty()).then(|| TableView::new(headings, rows))
 }
 
-/// What the marks and words of the table mean.
+/// Explains the marks and words of the table.
 fn notes(report: &CompareReport<'_>) -> Vec<String> {
     let mut notes = Vec::new();
     let raw = CountKind::Raw.estimand();
@@ -242,30 +239,22 @@ fn notes(report: &CompareReport<'_>) -> Vec<String> {
     notes
 }
 
-/// Groups of slices or sizes, each as a table with its name.
-fn groups(report: &CompareReport<'_>) -> Vec<(String, TableView)> {
-    let (Some(by), Some(pair)) = (report.by, report.plan.pair) else {
-        return Vec::new();
-    };
-    let table = match by {
-        Grouping::Size => by_size(report, pair),
-        Grouping::Load => {
-            let rows: Vec<_> = report.verdicts(report.main_kind());
-            let loaded = rows
-                .iter()
-                .filter_map(|row| Some((load(report.comparison, row.verdict.size)?, row)));
-            by_load(&loaded.collect::<Vec<_>>(), pair)
+/// Groups of slices or sizes as a table with its name.
+fn group(report: &CompareReport<'_>) -> Option<(String, TableView)> {
+    let (by, pair) = report.by.zip(report.plan.pair)?;
+    let elements = report.plan.rule.kind.plural();
+    Some(match by {
+        Grouping::Size => {
+            let slices = slice_word(report.plan);
+            (format!("{slices}s in thirds, by their {elements}"), by_size(report, pair))
         }
-    };
-    let name = match by {
-        Grouping::Size => format!(
-            "{}s in thirds, by their {}",
-            slice_word(report.plan),
-            report.plan.rule.kind.plural()
-        ),
-        Grouping::Load => format!("by {} per byte (p95)", report.plan.rule.kind.plural()),
-    };
-    vec![(name, table)]
+        Grouping::Load => {
+            let rows = report.verdicts(report.main_kind());
+            let load = |row: &VerdictRow| load(report.comparison, row.verdict.size);
+            let loaded: Vec<_> = rows.iter().filter_map(|row| Some((load(row)?, row))).collect();
+            (format!("by {elements} per byte (p95)"), by_load(&loaded, pair))
+        }
+    })
 }
 
 /// The elements of a large slice for each byte.
@@ -323,10 +312,8 @@ fn by_size(report: &CompareReport<'_>, pair: [Contender; 2]) -> TableView {
             let own =
                 slices.iter().filter_map(|&(_, number)| errors.get(number).copied().flatten());
             let own: Vec<f64> = own.map(f64::abs).collect();
-            match own.len() {
-                0 => "–".to_owned(),
-                n => short_percent(own.iter().sum::<f64>() / n as f64),
-            }
+            let mean = own.iter().sum::<f64>() / own.len() as f64;
+            or_dash((!own.is_empty()).then_some(mean), short_percent)
         });
         let range = format!("{} to {}", grouped(least), grouped(most));
         [range, slices.len().to_string()].into_iter().chain(means).collect()
@@ -373,13 +360,6 @@ pub(super) fn rates(report: &CompareReport<'_>) -> Vec<TableView> {
     tables.collect()
 }
 
-/// A markup of tables.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Markup {
-    Markdown,
-    Latex,
-}
-
 /// Writes a row for each size, a column for each structure, the best in bold face, and a caption
 /// with all that is needed to repeat it.
 pub(super) fn write_markup(
@@ -387,81 +367,72 @@ pub(super) fn write_markup(
     markup: Markup,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let (comparison, kind) = (report.comparison, report.main_kind());
-    let is_latex = markup == Markup::Latex;
-    let escaped =
-        |text: &str| if is_latex { latex::escaped(text) } else { markdown::escaped(text) };
+    let first = if report.comparison.has_arrays { "array" } else { "memory" };
     let contenders = &report.plan.contenders;
-    let name = |contender: &Contender| {
+    let names = contenders.iter().map(|contender| {
         let name = contender.name();
         let variant = hash_variant(name).map_or(String::new(), |variant| format!(" ({variant})"));
-        escaped(&format!("{}{variant}", name.split('-').next().unwrap_or(name).to_uppercase()))
-    };
-    let names: Vec<String> = contenders.iter().map(name).collect();
-    let verdicts = report.verdicts(kind);
-    let mut rows = Vec::new();
-    for (number, &size) in comparison.sizes.iter().enumerate() {
-        let size_text = size_words(comparison.has_arrays, size);
+        let name = name.split('-').next().unwrap_or(name).to_uppercase();
+        markup.escaped(&format!("{name}{variant}"))
+    });
+    let nearer = report.plan.pair.map(|_| "nearer".to_owned());
+    let heads: Vec<String> = [first.to_owned()].into_iter().chain(names).chain(nearer).collect();
+    let mut rows = String::new();
+    let mut verdicts = report.verdicts(report.main_kind()).into_iter();
+    for &size in &report.comparison.sizes {
+        let size_text = report.size(size);
+        let is_latex = markup == Markup::Latex;
         let mut row = vec![if is_latex { size_text.replace(' ', "\\,") } else { size_text }];
-        for &contender in contenders {
-            let entry = comparison.entry(contender, size);
-            let errors = entry.and_then(|entry| comparison.errors(entry, kind));
-            let cell = errors.map_or_else(|| "–".to_owned(), |it| with_interval(it.error, '–'));
-            let cell = if is_latex { cell.replace('–', "--") } else { cell };
-            let is_best = entry.is_some_and(|entry| report.is_best(entry, kind));
-            row.push(match (is_best, is_latex) {
-                (true, true) => format!("\\textbf{{{cell}}}"),
-                (true, false) => format!("**{cell}**"),
-                (false, _) => cell,
-            });
-        }
-        if let (Some(row_of), Some(pair)) = (verdicts.get(number), report.plan.pair) {
-            let judged = row_of.judged();
-            row.push(judged.map_or("–".to_owned(), |it| {
-                let near = match it.verdict {
-                    Verdict::A => Some(0),
-                    Verdict::B => Some(1),
-                    _ => None,
-                };
-                match near {
-                    Some(near) => {
-                        let name = escaped(&pair[near].name().to_uppercase());
-                        let by = if it.seeds < 2 {
-                            bare(it.difference.value.abs())
-                        } else {
-                            points(it.difference)
-                        };
-                        let of = it.seeds_nearer[near];
-                        format!("{name} by {by}, {of}/{} seeds", it.seeds)
-                    }
-                    None => format!("{}, {} seeds", row_of.word(it.verdict), it.seeds),
-                }
-            }));
-        }
-        rows.push(row);
+        row.extend(contenders.iter().map(|&it| marked_error(report, markup, it, size)));
+        row.extend(verdicts.next().map(|row| nearer_words(&row, markup)));
+        rows += &markup.line(&row);
     }
-    let first = if comparison.has_arrays { "array" } else { "memory" };
-    let mut heads = vec![first.to_owned()];
-    heads.extend(names);
-    heads.extend(report.plan.pair.map(|_| "nearer".to_owned()));
-    let caption = escaped(&caption(report));
-    if is_latex {
-        let columns = heads.len() - 1 - usize::from(report.plan.pair.is_some());
-        let last = if report.plan.pair.is_some() { "l" } else { "" };
-        writeln!(out, "\\begin{{table}}\n\\centering\n\\caption{{{caption}}}")?;
-        writeln!(out, "\\begin{{tabular}}{{r{}{last}}}\n\\hline", "r".repeat(columns))?;
-        writeln!(out, "{} \\\\\n\\hline", heads.join(" & "))?;
-        for row in rows {
-            writeln!(out, "{} \\\\", row.join(" & "))?;
+    let (heads, columns) = (markup.line(&heads), heads.len());
+    let caption = markup.escaped(&caption(report));
+    match markup {
+        Markup::Markdown => {
+            writeln!(out, "{heads}|{}\n{rows}\n{caption}", "--:|".repeat(columns))
         }
-        return writeln!(out, "\\hline\n\\end{{tabular}}\n\\end{{table}}");
+        Markup::Latex => {
+            let last = report.plan.pair.map_or("", |_| "l");
+            let numbers = "r".repeat(columns - last.len());
+            writeln!(out, "\\begin{{table}}\n\\centering\n\\caption{{{caption}}}")?;
+            writeln!(out, "\\begin{{tabular}}{{{numbers}{last}}}\n\\hline")?;
+            writeln!(out, "{heads}\\hline\n{rows}\\hline\n\\end{{tabular}}\n\\end{{table}}")
+        }
     }
-    writeln!(out, "| {} |", heads.join(" | "))?;
-    writeln!(out, "|{}", "--:|".repeat(heads.len()))?;
-    for row in rows {
-        writeln!(out, "| {} |", row.join(" | "))?;
+}
+
+/// An error with its interval, in bold face if no other is better.
+fn marked_error(
+    report: &CompareReport<'_>,
+    markup: Markup,
+    contender: Contender,
+    size: u64,
+) -> String {
+    let errors = errors_of(report, contender, size, report.main_kind());
+    let cell = or_dash(errors, |(it, _)| with_interval(it.error, '–'));
+    let is_best = errors.is_some_and(|(_, is_best)| is_best);
+    match markup {
+        Markup::Markdown if is_best => format!("**{cell}**"),
+        Markup::Markdown => cell,
+        Markup::Latex if is_best => format!("\\textbf{{{}}}", cell.replace('–', "--")),
+        Markup::Latex => cell.replace('–', "--"),
     }
-    writeln!(out, "\n{caption}")
+}
+
+/// Which of the two is nearer, by how much, and in how many of the replicates.
+fn nearer_words(row: &VerdictRow, markup: Markup) -> String {
+    or_dash(row.judged(), |judged| {
+        let word = row.word(judged.verdict);
+        let near = match judged.verdict {
+            Verdict::A => judged.seeds_nearer[0],
+            Verdict::B => judged.seeds_nearer[1],
+            _ => return format!("{word}, {} seeds", judged.seeds),
+        };
+        let name = markup.escaped(&word.to_uppercase());
+        format!("{name} by {}, {near}/{} seeds", by_points(judged), judged.seeds)
+    })
 }
 
 /// All that is needed to repeat a table.

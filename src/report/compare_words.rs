@@ -1,6 +1,6 @@
 //! A comparison in words: one sentence for each verdict, the crossovers and the floors.
 
-use super::compare_model::{CaptureDigest, CompareReport, VerdictRow, size_words};
+use super::compare_model::{CaptureDigest, CompareReport, Crossing, VerdictRow, size_words};
 use super::number::{bare, duration, grouped, short_percent};
 use super::run_view::captures;
 use super::selection::{selection_words, zone_words};
@@ -15,7 +15,7 @@ const LISTED: usize = 3;
 /// A difference below this many points may be due to the rounding of k.
 const SMALL_DIFFERENCE: f64 = 0.003;
 
-/// What was compared, on what, in a line.
+/// Returns the title: captures, elements, slices, counts and setting.
 pub(super) fn title(report: &CompareReport<'_>) -> String {
     let (plan, comparison) = (report.plan, report.comparison);
     let judged = comparison.judged();
@@ -41,7 +41,7 @@ fn counted_elements(plan: &ComparePlan, number: u64) -> String {
     format!("{} {elements}", grouped(number))
 }
 
-/// What slices are called.
+/// Returns the word for a slice.
 pub(super) fn slice_word(plan: &ComparePlan) -> &'static str {
     if plan.slicing.width_ns == Some(1_000_000_000) { "second" } else { "slice" }
 }
@@ -146,35 +146,35 @@ impl CompareReport<'_> {
         let kind = self.main_kind();
         let rows = self.verdicts(kind);
         let mut sentences = verdict_sentences(&rows, self.plan);
-        if let Some(pair) = self.plan.pair {
-            sentences.extend(self.crossing_sentence(pair, &rows));
-            sentences.extend(self.arrays_sentence(pair));
-        }
+        sentences.extend(self.crossing_sentence(&rows));
+        sentences.extend(self.arrays_sentence());
         sentences.extend(floor_sentence(&self.comparison.floors(self.plan), self.plan));
         sentences
     }
 
-    /// The crossovers of the pair, and whether the number of hash functions of one of the two is
-    /// another behind them.
-    pub(super) fn crossings(&self, pair: [Contender; 2]) -> Vec<(Crossover, bool)> {
-        let comparison = self.comparison;
-        let crossings = comparison.crossovers(pair, self.main_kind()).into_iter();
-        let probes =
-            |size: u64| pair.map(|it| comparison.entry(it, size).and_then(|entry| entry.probes));
-        let crossings = crossings.map(|crossing| {
-            let [from, to] = crossing.between.map(probes);
-            (crossing, from != to)
+    /// Where the pair changes places.
+    pub(super) fn crossings(&self) -> Vec<Crossing> {
+        let (comparison, kind) = (self.comparison, self.main_kind());
+        let crossings = self.plan.pair.into_iter().flat_map(|pair| {
+            let probes = move |size: u64| pair.map(|it| comparison.entry(it, size)?.probes);
+            comparison.crossovers(pair, kind).into_iter().map(move |at: Crossover| {
+                let mut names = pair.map(Contender::name);
+                if at.below == Verdict::B {
+                    names.reverse();
+                }
+                let [from, to] = at.between.map(probes);
+                Crossing { at, names, k_changes: from != to }
+            })
         });
         crossings.collect()
     }
 
     /// Where the two change places, or that they do not.
-    fn crossing_sentence(&self, pair: [Contender; 2], rows: &[VerdictRow]) -> Option<String> {
-        let words = self.crossings(pair).into_iter().map(|(crossing, k_changes)| {
-            let [from, to] = crossing.between.map(|size| self.size(size));
-            let near = self.size(crossing.interpolated.round() as u64);
-            let below = usize::from(crossing.below == Verdict::B);
-            let [below, above] = [pair[below].name(), pair[1 - below].name()];
+    fn crossing_sentence(&self, rows: &[VerdictRow]) -> Option<String> {
+        let words = self.crossings().into_iter().map(|Crossing { at, names, k_changes }| {
+            let [from, to] = at.between.map(|size| self.size(size));
+            let near = self.size(at.interpolated.round() as u64);
+            let [below, above] = names;
             let k = if k_changes { ", and k changes there" } else { "" };
             format!("{below} up to {from}, {above} from {to} on; they cross near {near}{k}")
         });
@@ -192,9 +192,10 @@ impl CompareReport<'_> {
         })
     }
 
-    /// What MDBF and CMDBF with the same arrays and hash functions have in common: a CMDBF has one
-    /// array more, which can only say no more often.
-    fn arrays_sentence(&self, pair: [Contender; 2]) -> Option<String> {
+    /// Compares MDBF and CMDBF with the same arrays and hash functions: a CMDBF has one more array,
+    /// which can only say no more often.
+    fn arrays_sentence(&self) -> Option<String> {
+        let pair = self.plan.pair?;
         if !self.comparison.has_arrays || pair.map(Contender::name) != ["mdbf", "cmdbf"] {
             return None;
         }
@@ -215,7 +216,7 @@ impl CompareReport<'_> {
         ))
     }
 
-    /// What limits the answers.
+    /// Returns the limits of the answers.
     pub(super) fn remarks(&self) -> Vec<String> {
         let (plan, comparison) = (self.plan, self.comparison);
         let mut remarks = Vec::new();
@@ -324,7 +325,10 @@ pub(super) fn middle<T: Copy>(sorted: &[T]) -> Option<T> {
     sorted.get(sorted.len().saturating_sub(1) / 2).copied()
 }
 
-/// One sentence for each kind of verdict, the one about most sizes first.
+/// Sizes at which two structures have the same verdict.
+type Judged<'a> = [(&'a VerdictRow, &'a PairJudgement)];
+
+/// Returns a sentence for each kind of verdict, the one about most sizes first.
 pub(super) fn verdict_sentences(rows: &[VerdictRow], plan: &ComparePlan) -> Vec<String> {
     let Some(pair) = plan.pair else {
         return Vec::new();
@@ -334,94 +338,42 @@ pub(super) fn verdict_sentences(rows: &[VerdictRow], plan: &ComparePlan) -> Vec<
         judged.filter(|(_, judged)| judged.verdict == verdict).collect()
     };
     let elements = plan.rule.kind.plural();
-    let mut nearer = [Verdict::A, Verdict::B].map(|verdict| (verdict, of(verdict)));
+    let names = pair.map(Contender::name);
+    let mut nearer = [(0, of(Verdict::A)), (1, of(Verdict::B))];
     if nearer[1].1.len() >= nearer[0].1.len() {
         nearer.swap(0, 1);
     }
     let mut sentences = Vec::new();
-    for (verdict, rows) in nearer.iter().filter(|(_, rows)| !rows.is_empty()) {
-        let near = usize::from(*verdict == Verdict::B);
-        sentences.push(nearer_sentence(rows, pair, near, sentences.is_empty(), &elements));
+    for (near, rows) in nearer.iter().filter(|(_, rows)| !rows.is_empty()) {
+        sentences.push(nearer_sentence(rows, names, *near, sentences.is_empty(), &elements));
     }
-    let no_matter = of(Verdict::NoMatter);
-    if let Some((row, judged)) = middle(&no_matter) {
-        let [a, b] = [0, 1].map(|it| value(row, judged, it));
-        let by = match row.verdict.count {
-            CountKind::Raw => format!(", {} points", points(judged.difference)),
-            CountKind::Estimate => String::new(),
-        };
-        let at = if no_matter.len() > 1 { format!("at {} ", size_of(row)) } else { String::new() };
-        sentences.push(format!(
-            "At {} there is no difference that matters: {at}{a} against {b}{by} ({} seeds){}.",
-            list_of(&no_matter),
-            judged.seeds,
-            hopeless(judged, &elements)
-        ));
-    }
-    let same = of(Verdict::Same);
-    if let Some(&(_, judged)) = same.first() {
-        // Whether they are the last ones.
-        let tail = rows[rows.len() - same.len()..].iter();
-        let is_tail = tail.zip(&same).all(|(row, (own, _))| row.verdict.size == own.verdict.size);
-        let at = if same.len() > 1 && is_tail {
-            format!("From {} on", size_of(same[0].0))
-        } else {
-            format!("At {}", list_of(&same))
-        };
-        sentences.push(format!(
-            "{at} both counts are the same in all {} seeds.",
-            same.iter().map(|(_, judged)| judged.seeds).min().unwrap_or(judged.seeds)
-        ));
-    }
-    let open = of(Verdict::Open);
-    if let Some(&(row, judged)) = open.first() {
-        let range = match row.verdict.count {
-            CountKind::Raw if judged.joint.low.is_finite() => {
-                format!(" ({} points)", points(judged.joint))
-            }
-            _ => String::new(),
-        };
-        sentences.push(format!(
-            "At {} {} not decide{range}; try `--seeds {}`.",
-            list_of(&open),
-            if judged.seeds == 1 {
-                "1 seed does".into()
-            } else {
-                format!("{} seeds do", judged.seeds)
-            },
-            if judged.seeds < 30 { 30 } else { 100 }
-        ));
-    }
+    sentences.extend(no_matter_sentence(&of(Verdict::NoMatter), &elements));
+    sentences.extend(same_sentence(&of(Verdict::Same), rows));
+    sentences.extend(open_sentence(&of(Verdict::Open)));
     let none = rows.iter().find_map(|row| Some((row, row.verdict.result.as_ref().err()?)));
-    if let Some((row, why)) = none {
+    sentences.extend(none.map(|(row, why)| {
         let all = rows.iter().all(|row| row.verdict.result.is_err());
         let at = if all { String::new() } else { format!(" at {}", size_of(row)) };
-        let [a, b] = pair.map(Contender::name);
-        sentences.push(format!("{a} and {b} cannot be compared{at}: {why}."));
-    }
+        format!("{} and {} cannot be compared{at}: {why}.", names[0], names[1])
+    }));
     sentences
 }
 
-/// Which of the two is nearer at these sizes; `is_whole` with its intervals.
+/// Says which of the two is nearer at these sizes; `is_whole` with its intervals.
 fn nearer_sentence(
-    rows: &[(&VerdictRow, &PairJudgement)],
-    pair: [Contender; 2],
+    rows: &Judged<'_>,
+    names: [&str; 2],
     near: usize,
     is_whole: bool,
     elements: &str,
 ) -> String {
     let (row, judged) = rows[rows.len().saturating_sub(1) / 2];
-    let names = pair.map(Contender::name);
-    let far = 1 - near;
+    let (far, sizes, at) = (1 - near, list_of(rows), at(row, rows));
     let [own, other] = [near, far].map(|it| value(row, judged, it));
-    let at = if rows.len() > 1 { format!("at {} ", size_of(row)) } else { String::new() };
+    let hopeless = hopeless(judged, elements);
     if !is_whole {
-        return format!(
-            "At {} {}'s is: {at}{own} against {other}{}.",
-            list_of(rows),
-            names[near],
-            hopeless(judged, elements)
-        );
+        let near = names[near];
+        return format!("At {sizes} {near}'s is: {at}{own} against {other}{hopeless}.");
     }
     let [low, high] = [near, far].map(|it| interval(row, judged, it));
     let nearer = judged.seeds_nearer[near];
@@ -430,15 +382,59 @@ fn nearer_sentence(
     } else {
         format!("in {nearer} of {} seeds", judged.seeds)
     };
+    let (count, error) = (row.verdict.count.words(), row.verdict.count.error_words());
+    let [near, far] = [names[near], names[far]];
     format!(
-        "At {} {}'s {} is nearer: {at}{} {own}{low} against {}'s {other}{high}, {seeds}{}.",
-        list_of(rows),
-        names[near],
-        row.verdict.count.words(),
-        row.verdict.count.error_words(),
-        names[far],
-        hopeless(judged, elements)
+        "At {sizes} {near}'s {count} is nearer: {at}{error} {own}{low} against {far}'s {other}{high}, {seeds}{hopeless}."
     )
+}
+
+fn no_matter_sentence(rows: &Judged<'_>, elements: &str) -> Option<String> {
+    let (row, judged) = middle(rows)?;
+    let [a, b] = [0, 1].map(|it| value(row, judged, it));
+    let by = match row.verdict.count {
+        CountKind::Raw => format!(", {} points", points(judged.difference)),
+        CountKind::Estimate => String::new(),
+    };
+    let (sizes, at, seeds) = (list_of(rows), at(row, rows), judged.seeds);
+    let hopeless = hopeless(judged, elements);
+    Some(format!(
+        "At {sizes} there is no difference that matters: {at}{a} against {b}{by} ({seeds} seeds){hopeless}."
+    ))
+}
+
+fn same_sentence(same: &Judged<'_>, rows: &[VerdictRow]) -> Option<String> {
+    let seeds = same.iter().map(|(_, judged)| judged.seeds).min()?;
+    // Whether they are the last ones.
+    let tail = rows[rows.len() - same.len()..].iter();
+    let is_tail = tail.zip(same).all(|(row, (own, _))| row.verdict.size == own.verdict.size);
+    let at = if same.len() > 1 && is_tail {
+        format!("From {} on", size_of(same[0].0))
+    } else {
+        format!("At {}", list_of(same))
+    };
+    Some(format!("{at} both counts are the same in all {seeds} seeds."))
+}
+
+fn open_sentence(rows: &Judged<'_>) -> Option<String> {
+    let &(row, judged) = rows.first()?;
+    let range = match row.verdict.count {
+        CountKind::Raw if judged.joint.low.is_finite() => {
+            format!(" ({} points)", points(judged.joint))
+        }
+        _ => String::new(),
+    };
+    let more = if judged.seeds < 30 { 30 } else { 100 };
+    let seeds = match judged.seeds {
+        1 => "1 seed does".to_owned(),
+        seeds => format!("{seeds} seeds do"),
+    };
+    Some(format!("At {} {seeds} not decide{range}; try `--seeds {more}`.", list_of(rows)))
+}
+
+/// Returns the size of a row, if it is one of several.
+fn at(row: &VerdictRow, rows: &Judged<'_>) -> String {
+    if rows.len() > 1 { format!("at {} ", size_of(row)) } else { String::new() }
 }
 
 fn hopeless(judged: &PairJudgement, elements: &str) -> String {
@@ -474,8 +470,13 @@ pub(super) fn in_percent(interval: Interval) -> [String; 3] {
         let ends = if half == 0.0 { bare(value) } else { String::new() };
         return [bare(value), ends.clone(), ends];
     }
+    [value, low.max(0.0), high].map(|share| as_narrow_as(half, share))
+}
+
+/// A share in per cent, with as many decimals as half of its interval is narrow.
+fn as_narrow_as(half: f64, share: f64) -> String {
     let decimals = (-half.log10().floor()).clamp(0.0, 4.0) as usize;
-    [value, low.max(0.0), high].map(|share| format!("{:.decimals$}", share * 100.0))
+    format!("{:.decimals$}", share * 100.0)
 }
 
 /// An interval of a difference in points: `2.3 to 3.2`, without sign if it has one sign only.
@@ -485,8 +486,7 @@ pub(super) fn points(difference: Interval) -> String {
     if half == 0.0 {
         return bare(low.abs());
     }
-    let decimals = (-half.log10().floor()).clamp(0.0, 4.0) as usize;
-    let number = |share: f64| format!("{:.decimals$}", share * 100.0);
+    let number = |share| as_narrow_as(half, share);
     if low < 0.0 && high > 0.0 {
         return format!("{} to +{}", number(low), number(high));
     }
@@ -499,7 +499,7 @@ pub(super) fn size_of(row: &VerdictRow) -> String {
 }
 
 /// Sizes: `192, 768 B and 3 KiB`; the first and the last of many.
-fn list_of(rows: &[(&VerdictRow, &PairJudgement)]) -> String {
+fn list_of(rows: &Judged<'_>) -> String {
     let sizes: Vec<String> = rows.iter().map(|(row, _)| size_of(row)).collect();
     listed(&sizes)
 }
@@ -525,7 +525,7 @@ fn listed(sizes: &[String]) -> String {
     }
 }
 
-/// What is lost at any memory.
+/// Says what the pair misses at any memory.
 pub(super) fn floor_sentence(floors: &[Floor], plan: &ComparePlan) -> Option<String> {
     let pair = plan.pair.unwrap_or([Contender::Planned; 2]);
     let floors = floors.iter().filter(|floor| floor.mean > 0.0);

@@ -1,8 +1,10 @@
 //! Counts of combinations of attributes.
 
-use super::column::Columns;
+use super::batch::Value;
+use super::column::{Columns, columns};
+use super::count_model::{LOWER_DOC, UPPER_DOC};
 use super::heading::Heading;
-use super::number::grouped;
+use super::number::{grouped, or_dash, rounded};
 use crate::pipeline::{CombinationResult, CountPlan};
 use std::fmt::Write as _;
 
@@ -21,17 +23,24 @@ pub struct CountDesign {
 
 /// A combination of a subset filter.
 #[derive(Clone, Debug, PartialEq)]
-pub struct StoredCombination {
+pub struct StoredCombination<S = &'static str> {
     /// Its attributes.
-    pub attributes: Vec<&'static str>,
+    pub attributes: Vec<S>,
     /// Bits that each of its values sets (`k_S`).
     pub probes: u32,
 }
 
+impl<S: Clone> StoredCombination<S> {
+    /// The combination of this mask of the attributes, and its bits.
+    pub(super) fn new(attributes: &[S], (mask, probes): (u32, u32)) -> Self {
+        Self { attributes: names(attributes, mask), probes }
+    }
+}
+
 /// The names of the attributes in `mask`.
-pub(super) fn names(attributes: &[&'static str], mask: u32) -> Vec<&'static str> {
+pub(super) fn names<S: Clone>(attributes: &[S], mask: u32) -> Vec<S> {
     let attributes = attributes.iter().enumerate();
-    attributes.filter(|(index, _)| mask >> index & 1 == 1).map(|(_, name)| *name).collect()
+    attributes.filter(|(index, _)| mask >> index & 1 == 1).map(|(_, name)| name.clone()).collect()
 }
 
 /// A combination's name and counts.
@@ -39,49 +48,43 @@ pub(super) type NamedCount = (Vec<&'static str>, CombinationResult);
 
 /// The counts of a combination, with its name.
 pub(super) fn combination_columns() -> Columns<NamedCount> {
-    Columns::default()
-        .field("attributes", |(names, _): &NamedCount| names.clone())
-        .doc("names of the combination's attributes")
-        .part(None, &count_columns(), |(_, count)| Some(*count))
+    columns! { field named: NamedCount;
+        attributes = named.0.clone(), "names of the combination's attributes";
+        ..part(None, &count_columns(), |(_, count)| Some(*count));
+    }
 }
 
 /// The counts of a combination.
 pub(super) fn count_columns() -> Columns<CombinationResult> {
-    Columns::default()
-        .field("first", |count: &CombinationResult| count.first)
-        .doc("values that the filter saw as new: never too many")
-        .field("estimate", |count| count.estimate)
-        .doc("unbiased estimate, for `subset` and for single attributes in `bfm`, `cbfm` and `wcbfm`")
-        .field("std_error", |count| count.std_error)
-        .doc("standard error of the estimate")
-        .field("lower", |count| count.lower)
-        .doc("lower bound: `lower` and `upper` enclose the true number in at least 95 of 100 cases")
-        .field("upper", |count| count.upper)
-        .doc("upper bound")
-        .field("exact", |count| count.exact)
-        .doc("distinct values by the exact set")
+    columns! { field count: CombinationResult;
+        first, "values that the filter saw as new: never too many";
+        estimate,
+            "unbiased estimate, for `subset` and for single attributes in `bfm`, `cbfm` and `wcbfm`";
+        std_error, "standard error of the estimate";
+        lower, LOWER_DOC;
+        upper, UPPER_DOC;
+        exact, "distinct values by the exact set";
+    }
 }
 
 /// A combination that a subset filter stores.
-pub(super) fn stored_columns() -> Columns<StoredCombination> {
-    Columns::default()
-        .field("attributes", |stored: &StoredCombination| stored.attributes.clone())
-        .doc("names of the combination's attributes")
-        .field("probes", |stored| stored.probes)
-        .doc("bits that each of its values sets (k_S)")
+pub(super) fn stored_columns<S: Value + Clone + 'static>() -> Columns<StoredCombination<S>> {
+    columns! { field stored: StoredCombination<S>;
+        attributes = stored.attributes.clone(), "names of the combination's attributes";
+        probes, "bits that each of its values sets (k_S)";
+    }
 }
 
 /// The columns of a design.
 pub(super) fn design_columns() -> Columns<CountDesign> {
-    Columns::default()
-        .field("combinations", |design: &CountDesign| design.combinations.clone())
-        .doc("wanted combinations of some of the attributes, each a list of names")
-        .objects("stored", stored_columns(), |design| design.stored.clone())
-        .doc("combinations that `subset` stores besides the whole element: `attributes`, and `probes` (k_S)")
-        .field("sizes", |design| design.sizes.clone())
-        .doc("sizes of the attributes of a matrix")
-        .field("cuts", |design| design.cuts.clone())
-        .doc("cuts of a matrix, each a list of names")
+    columns! { field design: CountDesign;
+        combinations = design.combinations.clone(),
+            "wanted combinations of some of the attributes, each a list of names";
+        ..objects("stored", stored_columns(), |design| design.stored.clone()),
+            "combinations that `subset` stores besides the whole element: `attributes`, and `probes` (k_S)";
+        sizes = design.sizes.clone(), "sizes of the attributes of a matrix";
+        cuts = design.cuts.clone(), "cuts of a matrix, each a list of names";
+    }
 }
 
 impl CountDesign {
@@ -99,13 +102,9 @@ impl CountDesign {
         };
         if let Some(spec) = counter.shard.filter() {
             let shape = spec.shape();
-            let stored = shape.stored.iter();
-            design.stored = stored
-                .map(|&(mask, probes)| StoredCombination {
-                    attributes: names(&attributes, mask),
-                    probes,
-                })
-                .collect();
+            let stored = shape.stored.into_iter();
+            design.stored =
+                stored.map(|stored| StoredCombination::new(&attributes, stored)).collect();
             design.sizes = shape.sizes;
             design.cuts = all(&shape.cuts);
         }
@@ -170,10 +169,7 @@ fn is_full(count: &CombinationResult) -> bool {
 pub(super) fn cell(count: &CombinationResult) -> String {
     match (count.estimate, count.std_error, count.first) {
         _ if is_full(count) => format!("≥ {} full", grouped(count.lower.unwrap_or(0))),
-        (Some(estimate), Some(error), _) => {
-            format!("{} ± {error:.1}", grouped(estimate.round() as u64))
-        }
-        (_, _, Some(first)) => format!("≥ {}", grouped(first)),
-        _ => "–".to_owned(),
+        (Some(estimate), Some(error), _) => format!("{} ± {error:.1}", rounded(estimate)),
+        (_, _, first) => or_dash(first, |first| format!("≥ {}", grouped(first))),
     }
 }

@@ -1,13 +1,13 @@
 //! A count: its parameters, the columns of its slices, and what stands around them.
 
 use super::cell::{Tally, Time};
-use super::column::Columns;
+use super::column::{Columns, columns};
 use super::count_combinations::{CountDesign, combination_columns, count_columns, design_columns};
 use super::heading::Heading;
-use super::inputs::inputs_cell;
-use super::number::{grouped, grouped_tenths};
+use super::number::{grouped, grouped_tenths, or_dash, rounded};
 use super::rows::{Frame, Tail};
-use super::selection::selection_columns;
+use super::run_view::inputs_cell;
+use super::selection::trace_columns;
 use crate::decode::Skip;
 use crate::filters::FilterSpec;
 use crate::pipeline::{CountPlan, CountSummary, Quantiles, SliceResult, Totals, WholeResult};
@@ -15,14 +15,14 @@ use crate::zone::Zone;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-/// What a count depends on, as its report says.
+/// The parameters of a count, for its report.
 #[derive(Clone, Debug)]
 pub struct CountParameters {
-    /// What was counted, and how.
+    /// The request.
     pub plan: CountPlan,
     /// Addresses of origins and destinations are replaced by others.
     pub anonymized: bool,
-    /// What the filter was designed for, if that was asked.
+    /// The design of the filter, if combinations were asked for.
     pub design: Option<CountDesign>,
 }
 
@@ -48,7 +48,7 @@ impl CountParameters {
         self.plan.counter.as_ref()?.shard.filter().map(FilterSpec::probes)
     }
 
-    /// What people call several elements.
+    /// Returns the plural of the element kind.
     pub(super) fn elements(&self) -> Cow<'static, str> {
         self.plan.rule.kind.plural()
     }
@@ -58,7 +58,7 @@ impl CountParameters {
         self.plan.trace.selection.zone
     }
 
-    /// What people call a row.
+    /// Returns the word for a row.
     pub(super) fn slice(&self) -> &'static str {
         match self.every_ns() {
             Some(_) => "window",
@@ -66,7 +66,7 @@ impl CountParameters {
         }
     }
 
-    /// What people call the structure that counts.
+    /// Returns the word for the structure that counts.
     pub(super) fn counter(&self) -> &'static str {
         match self.probes() {
             Some(_) => "filter",
@@ -75,48 +75,47 @@ impl CountParameters {
     }
 }
 
-/// Documentation of the column `partial`.
+/// Documentation of columns that several results have.
+pub(super) const START_DOC: &str =
+    "first nanosecond of the slice; with `--slice all` of the first packet";
+pub(super) const END_DOC: &str =
+    "first nanosecond after the slice; with `--slice all` of the last packet";
 pub(super) const PARTIAL_DOC: &str =
     "the capture covers this slice only in part ([which ones](#partial-slices))";
+pub(super) const REVISED_DOC: &str =
+    "late packets came: this row replaces the earlier ones of its slice";
+pub(super) const LOWER_DOC: &str =
+    "lower bound: `lower` and `upper` enclose the true number in at least 95 of 100 cases";
+pub(super) const UPPER_DOC: &str = "upper bound";
+pub(super) const SKIPPED_DOC: &str = "skipped packets by [reason](#reasons-without-an-element)";
+pub(super) const UNCOUNTED_DOC: &str =
+    "packets in no slice: too late from a pipe, or not reached by an interrupted run";
+const EXACT_DOC: &str = "distinct elements by the exact set, unless it is off or reached its limit";
 
-/// What the numbers depend on.
+/// The columns of the parameters.
 pub(super) fn parameter_columns(with_design: bool) -> Columns<CountParameters> {
-    let columns = Columns::default()
-        .field("element", |p: &CountParameters| p.plan.rule.kind.name().into_owned())
-        .doc("`host-pair`, `flow`, `dns`, `src` or `dst`")
-        .field("undirected", |p| p.plan.rule.undirected)
-        .doc("both directions are one element")
-        .field("queries_only", |p| p.plan.rule.queries_only)
-        .doc("count DNS queries only")
-        .field("dns_ports", |p| p.plan.trace.headers.dns_ports.clone())
-        .doc("DNS ports besides 53")
-        .field("tunnel", |p| p.plan.trace.headers.tunnel.name())
-        .doc("`outer` or `inner`: which IP header counts")
-        .part(None, &selection_columns(), |p| Some(p.plan.trace.selection.clone()))
-        .field("slice_ns", |p| p.plan.slicing.width_ns)
-        .doc("width of a slice; null for one slice over everything")
-        .field("every_ns", CountParameters::every_ns)
-        .doc("with `--every`: time between the ends of two windows")
-        .field("align", |p| p.plan.slicing.align.name())
-        .doc("`epoch` or `first`: where slices begin")
-        .field("filter", CountParameters::filter)
-        .doc("the structure that counts: a filter, `hll`, `ell`, `sliding` (with `--every`) or `exact`")
-        .field("memory_bytes", |p| p.plan.counter_bytes())
-        .doc("memory of the structure for one slice, over all shards")
-        .field("probes", CountParameters::probes)
-        .doc("hash functions (k) of a whole element")
-        .field("shards", |p| p.plan.shards)
-        .doc("partitions of the elements, each with a filter")
-        .field("open_slices", |p| p.plan.open_slices())
-        .doc("slices open at the same time, each with filters")
-        .field("seed", |p| p.plan.seed)
-        .doc("seed of the digests")
-        .field("exact_limit_bytes", |p| p.plan.exact_limit_bytes)
-        .doc("memory that the exact sets may take")
-        .field("whole_bytes", |p| p.plan.whole_bytes())
-        .doc("memory of the sample that counts all slices together")
-        .field("anonymized", |p| p.anonymized)
-        .doc("addresses are replaced ([privacy.md](privacy.md))");
+    let columns = columns! { field p: CountParameters;
+        element = p.plan.rule.kind.name().into_owned(),
+            "`host-pair`, `flow`, `dns`, `src` or `dst`";
+        undirected = p.plan.rule.undirected, "both directions are one element";
+        queries_only = p.plan.rule.queries_only, "count DNS queries only";
+        dns_ports = p.plan.trace.headers.dns_ports.clone(), "DNS ports besides 53";
+        ..borrowed(trace_columns(), |p| &p.plan.trace);
+        slice_ns = p.plan.slicing.width_ns, "width of a slice; null for one slice over everything";
+        every_ns = p.every_ns(), "with `--every`: time between the ends of two windows";
+        align = p.plan.slicing.align.name(), "`epoch` or `first`: where slices begin";
+        filter = p.filter(),
+            "the structure that counts: a filter, `hll`, `ell`, `sliding` (with `--every`) or `exact`";
+        memory_bytes = p.plan.counter_bytes(),
+            "memory of the structure for one slice, over all shards";
+        probes = p.probes(), "hash functions (k) of a whole element";
+        shards = p.plan.shards, "partitions of the elements, each with a filter";
+        open_slices = p.plan.open_slices(), "slices open at the same time, each with filters";
+        seed = p.plan.seed, "seed of the digests";
+        exact_limit_bytes = p.plan.exact_limit_bytes, "memory that the exact sets may take";
+        whole_bytes = p.plan.whole_bytes(), "memory of the sample that counts all slices together";
+        anonymized, "addresses are replaced ([privacy.md](privacy.md))";
+    };
     if with_design {
         columns.object("design", design_columns(), |p| p.design.clone())
     } else {
@@ -128,70 +127,55 @@ pub(super) fn parameter_columns(with_design: bool) -> Columns<CountParameters> {
 /// decimals of a second.
 pub(super) fn slice_columns(decimals: usize) -> Columns<SliceResult> {
     let width = 20 + if decimals == 0 { 0 } else { decimals + 1 };
-    Columns::default()
-        .field("start_ns", |slice: &SliceResult| Time(slice.start_ns))
-        .doc("first nanosecond of the slice; with `--slice all` of the first packet")
-        .heading(Heading::left(0, width, "start"))
-        .decimals(decimals, decimals)
-        .field("end_ns", |slice| Time(slice.end_ns))
-        .doc("first nanosecond after the slice; with `--slice all` of the last packet")
-        .field("packets", |slice| slice.packets)
-        .doc("packets in the slice")
-        .heading(Heading::right(1, 12, "packets").narrow(9, "packets").drop_priority(7))
-        .field("elements", |slice| slice.elements)
-        .doc("elements seen, repeats included")
-        .heading(Heading::right(2, 12, "elements").narrow(9, "elements").drop_priority(1))
-        .field("exact", |slice| slice.exact)
-        .doc("distinct elements by the exact set, unless it is off or reached its limit")
-        .heading(Heading::right(3, 11, "exact").narrow(9, "exact"))
-        .text(|slice| match slice.exact {
-            _ if slice.exact_over_limit => "over limit".to_owned(),
-            exact => exact.map_or_else(|| "–".to_owned(), grouped),
-        })
-        .field("exact_over_limit", |slice| slice.exact_over_limit)
-        .doc("the exact set reached its limit")
-        .field("first", |slice| slice.first)
-        .doc("elements that the filter saw as new: never too many, and too few by its false positives")
-        .heading(Heading::right(4, 11, "first").narrow(9, "first").drop_priority(2))
-        .field("estimate", |slice| slice.estimate)
-        .doc("unbiased estimate of the distinct elements")
-        .heading(Heading::right(5, 11, "estimate").narrow(9, "estimate"))
-        .text(|slice| match slice.estimate {
-            // Rounded to whole numbers, few elements would differ from the exact count by nothing.
-            Some(estimate @ ..10_000.0) => grouped_tenths(estimate),
-            estimate => estimate.map_or_else(|| "–".to_owned(), |it| grouped(it.round() as u64)),
-        })
-        .field("std_error", |slice| slice.std_error)
-        .doc("standard error of the estimate")
-        .heading(Heading::right(6, 12, "± std error").narrow(11, "± std error").drop_priority(4))
-        .text(|slice| slice.std_error.map_or_else(|| "–".to_owned(), |error| format!("{error:.1}")))
-        .field("lower", |slice| slice.lower)
-        .doc("lower bound: `lower` and `upper` enclose the true number in at least 95 of 100 cases")
-        .heading(Heading::right(7, 11, "lower").narrow(9, "lower").drop_priority(5))
-        .field("upper", |slice| slice.upper)
-        .doc("upper bound")
-        .heading(Heading::right(8, 11, "upper").narrow(9, "upper").drop_priority(5))
-        .text(|slice| match slice.upper {
-            Some(upper) => grouped(upper),
-            None if slice.saturated => "full".to_owned(),
-            None => "–".to_owned(),
-        })
-        .field("rel_error", SliceResult::rel_error)
-        .doc("(estimate - exact) / exact")
-        .unit("share")
-        .heading(Heading::right(9, 11, "rel. error").narrow(9, "rel. err.").drop_priority(6))
-        .field("observed_fpr", |slice| slice.observed_fpr)
-        .doc("share of new elements that the filter took for repeats")
-        .unit("share")
-        .heading(Heading::right(10, 13, "observed FPR").narrow(8, "obs. FPR").drop_priority(3))
-        .field("saturated", |slice| slice.saturated)
-        .doc("a filter was too full for a count: `first` is far too low, and there is no upper bound")
-        .field("revised", |slice| slice.revised)
-        .doc("late packets came: this row replaces the earlier ones of its slice")
+    columns! { field slice: SliceResult;
+        start_ns = Time(slice.start_ns), START_DOC,
+            heading(Heading::left(0, width, "start")), decimals(decimals, decimals);
+        end_ns = Time(slice.end_ns), END_DOC;
+        packets, "packets in the slice",
+            heading(Heading::right(1, 12, "packets").narrow(9, "packets").drop_priority(7));
+        elements, "elements seen, repeats included",
+            heading(Heading::right(2, 12, "elements").narrow(9, "elements").drop_priority(1));
+        exact, EXACT_DOC,
+            heading(Heading::right(3, 11, "exact").narrow(9, "exact")),
+            text(|slice| match slice.exact {
+                _ if slice.exact_over_limit => "over limit".to_owned(),
+                exact => or_dash(exact, grouped),
+            });
+        exact_over_limit, "the exact set reached its limit";
+        first,
+            "elements that the filter saw as new: never too many, and too few by its false positives",
+            heading(Heading::right(4, 11, "first").narrow(9, "first").drop_priority(2));
+        estimate, "unbiased estimate of the distinct elements",
+            heading(Heading::right(5, 11, "estimate").narrow(9, "estimate")),
+            text(|slice| match slice.estimate {
+                // Rounded to whole numbers, few elements would differ from the exact count by
+                // nothing.
+                Some(estimate @ ..10_000.0) => grouped_tenths(estimate),
+                estimate => or_dash(estimate, rounded),
+            });
+        std_error, "standard error of the estimate",
+            heading(Heading::right(6, 12, "± std error").narrow(11, "± std error").drop_priority(4)),
+            text(|slice| or_dash(slice.std_error, |error| format!("{error:.1}")));
+        lower, LOWER_DOC,
+            heading(Heading::right(7, 11, "lower").narrow(9, "lower").drop_priority(5));
+        upper, UPPER_DOC,
+            heading(Heading::right(8, 11, "upper").narrow(9, "upper").drop_priority(5)),
+            text(|slice| match slice.upper {
+                None if slice.saturated => "full".to_owned(),
+                upper => or_dash(upper, grouped),
+            });
+        rel_error = slice.rel_error(), "(estimate - exact) / exact", unit("share"),
+            heading(Heading::right(9, 11, "rel. error").narrow(9, "rel. err.").drop_priority(6));
+        observed_fpr, "share of new elements that the filter took for repeats", unit("share"),
+            heading(Heading::right(10, 13, "observed FPR").narrow(8, "obs. FPR").drop_priority(3));
+        saturated,
+            "a filter was too full for a count: `first` is far too low, and there is no upper bound";
+        revised, REVISED_DOC;
+    }
 }
 
-/// The columns of a slice, with those of the combinations that are wanted: beside each other for
-/// flat tables, else as a list.
+/// The columns of a slice with those of the wanted combinations: as further columns in flat tables,
+/// otherwise as a list.
 pub(super) fn all_slice_columns(design: Option<&CountDesign>, flat: bool) -> Columns<SliceResult> {
     let mut columns = slice_columns(0);
     let combinations = design.map_or(&[][..], |design| &design.combinations);
@@ -212,49 +196,38 @@ pub(super) fn all_slice_columns(design: Option<&CountDesign>, flat: bool) -> Col
     with_marks(columns)
 }
 
-/// With the last columns. They came later than the others, whose places stay.
+/// Appends the columns that were added after the first release, so that no column moves.
 pub(super) fn with_marks(columns: Columns<SliceResult>) -> Columns<SliceResult> {
-    columns
-        .field("out_of_range", |slice: &SliceResult| {
-            slice.start_ns == i64::MIN || slice.end_ns == i64::MAX
-        })
-        .doc("packets with times outside 1677 to 2262 count here")
-        .field("partial", |slice: &SliceResult| slice.partial)
-        .doc(PARTIAL_DOC)
-        .field("new", |slice| slice.new)
-        .doc("distinct elements that no earlier slice has ([how](counting.md#the-whole-beside-the-slices))")
-        .field("new_std_error", |slice| slice.new_std_error)
-        .doc("standard error of `new`, if it is an estimate")
+    columns! { field slice in columns;
+        out_of_range = slice.start_ns == i64::MIN || slice.end_ns == i64::MAX,
+            "packets with times outside 1677 to 2262 count here";
+        partial, PARTIAL_DOC;
+        new,
+            "distinct elements that no earlier slice has ([how](counting.md#the-whole-beside-the-slices))";
+        new_std_error, "standard error of `new`, if it is an estimate";
+    }
 }
 
 /// All slices together.
 fn whole_columns() -> Columns<WholeResult> {
-    Columns::default()
-        .field("exact", |whole: &WholeResult| whole.exact)
-        .doc("distinct elements by the exact set, unless it is off or reached its limit")
-        .field("estimate", |whole| whole.estimate)
-        .doc("unbiased estimate by a sample")
-        .field("std_error", |whole| whole.std_error)
-        .doc("standard error of the estimate")
-        .field("lower", |whole| whole.lower)
-        .doc("lower bound: `lower` and `upper` enclose the true number in at least 95 of 100 cases")
-        .field("upper", |whole| whole.upper)
-        .doc("upper bound")
+    columns! { field whole: WholeResult;
+        exact, EXACT_DOC;
+        estimate, "unbiased estimate by a sample";
+        std_error, "standard error of the estimate";
+        lower, LOWER_DOC;
+        upper, UPPER_DOC;
+    }
 }
 
 /// Distinct elements of a slice at these quantiles.
 pub(super) fn quantile_columns() -> Columns<Quantiles> {
-    Columns::default()
-        .field("min", |q: &Quantiles| q.min)
-        .doc("smallest number, exact")
-        .field("p50", |q| q.p50)
-        .doc("the median, up to three digits, as the next two")
-        .field("p90", |q| q.p90)
-        .doc("90 of 100 slices have at most this many")
-        .field("p99", |q| q.p99)
-        .doc("99 of 100")
-        .field("max", |q| q.max)
-        .doc("largest number, exact")
+    columns! { field q: Quantiles;
+        min, "smallest number, exact";
+        p50, "the median, up to three digits, as the next two";
+        p90, "90 of 100 slices have at most this many";
+        p99, "99 of 100";
+        max, "largest number, exact";
+    }
 }
 
 /// Packets by reason, in the order of the names.
@@ -267,53 +240,32 @@ pub(super) fn tally(skipped: &BTreeMap<Skip, u64>) -> Tally {
 
 /// The whole run.
 pub(super) fn total_columns(design: Option<&CountDesign>) -> Columns<Totals> {
-    let columns = Columns::default()
-        .field("packets", |totals: &Totals| totals.packets)
-        .doc("packets read")
-        .field("ip_packets", |totals| totals.ip_packets)
-        .doc("packets with a readable IP header")
-        .field("elements", |totals| totals.elements)
-        .doc("elements seen, repeats included")
-        .field("skipped", |totals| tally(&totals.skipped))
-        .doc("skipped packets by [reason](#reasons-without-an-element)")
-        .field("late", |totals| totals.late)
-        .doc(
-            "packets that came after the row of their slice; they count, and the row was `revised`",
-        )
-        .field("uncounted", |totals| totals.uncounted)
-        .doc("packets in no slice: too late from a pipe, or not reached by an interrupted run")
-        .ending(|totals| totals.interrupted, |totals| totals.complete)
-        .field("slices", |totals| totals.slices)
-        .doc("slices reported")
-        .field("empty_slices_omitted", |totals| totals.empty_slices_omitted)
-        .doc("empty slices of long gaps")
-        .object("whole", whole_columns(), |totals| totals.whole)
-        .doc("all slices together, where an element in two slices counts once")
-        .field("exact", |totals| totals.exact)
-        .doc("sum over the slices: an element in two slices counts twice")
-        .field("first", |totals| totals.first)
-        .doc("the same sum of `first`")
-        .field("estimate", |totals| totals.estimate)
-        .doc("the same sum of `estimate`")
-        .field("std_error", |totals| totals.std_error)
-        .doc("standard error of the sum of the estimates")
-        .field("lower", |totals| totals.lower)
-        .doc("lower bound of the sum")
-        .field("upper", |totals| totals.upper)
-        .doc("upper bound of the sum")
-        .field("observed_fpr", |totals| totals.observed_fpr)
-        .doc("over all slices")
-        .unit("share")
-        .field("saturated_slices", |totals| totals.saturated_slices)
-        .doc("slices that are `saturated`")
-        .field("bounds_checked", |totals| totals.bounds_checked)
-        .doc("slices with bounds and an exact count")
-        .field("bounds_held", |totals| totals.bounds_held)
-        .doc("those whose bounds enclose the exact count")
-        .object("quantiles", quantile_columns(), |totals| totals.quantiles)
-        .doc(
-            "quantiles of the distinct elements per slice: exact, else estimated, else raw counts",
-        );
+    let columns = columns! { field totals: Totals;
+        packets, "packets read";
+        ip_packets, "packets with a readable IP header";
+        elements, "elements seen, repeats included";
+        skipped = tally(&totals.skipped), SKIPPED_DOC;
+        late,
+            "packets that came after the row of their slice; they count, and the row was `revised`";
+        uncounted, UNCOUNTED_DOC;
+        ..ending(|totals| [totals.interrupted, totals.complete]);
+        slices, "slices reported";
+        empty_slices_omitted, "empty slices of long gaps";
+        ..object("whole", whole_columns(), |totals| totals.whole),
+            "all slices together, where an element in two slices counts once";
+        exact, "sum over the slices: an element in two slices counts twice";
+        first, "the same sum of `first`";
+        estimate, "the same sum of `estimate`";
+        std_error, "standard error of the sum of the estimates";
+        lower, "lower bound of the sum";
+        upper, "upper bound of the sum";
+        observed_fpr, "over all slices", unit("share");
+        saturated_slices, "slices that are `saturated`";
+        bounds_checked, "slices with bounds and an exact count";
+        bounds_held, "those whose bounds enclose the exact count";
+        ..object("quantiles", quantile_columns(), |totals| totals.quantiles),
+            "quantiles of the distinct elements per slice: exact, else estimated, else raw counts";
+    };
     match design.filter(|design| !design.combinations.is_empty()) {
         Some(design) => {
             let design = design.clone();

@@ -8,7 +8,7 @@ use super::count_model::CountParameters;
 use super::count_table::{Seen, closing, slices_view, title};
 use super::document::{Block, Document};
 use super::figure::{Figure, Scale};
-use super::number::{counted, grouped, percent, windows_of};
+use super::number::{counted, grouped, percent, rounded, windows_of};
 use super::run_view::{captures, inputs_table, problems};
 use super::selection::zone_words;
 use super::svg::written;
@@ -169,23 +169,21 @@ impl CountPage {
         page.page(self.combinations(parameters, totals));
         if let Some(figure) = distribution(&self.counts, plural) {
             let title = format!("How large {}s are", parameters.slice());
-            page.page([Block::Section(title), Block::Figure(figure)]);
+            page.section(title, [Block::Figure(figure)]);
         }
         if !answers.is_empty() {
-            page.page([Block::Section("Who".into())]);
-            page.page(who(answers));
+            page.section("Who", who(answers));
         }
         if let Some(traffic) = traffic {
-            page.page([Block::Section("Who talks to whom".into())]);
-            page.page(who_talks(traffic));
+            page.section("Who talks to whom", who_talks(traffic));
         }
-        page.page([Block::Section("Packets without an element".into())]);
-        page.page([if totals.skipped.is_empty() {
+        let skipped = if totals.skipped.is_empty() {
             Block::Sentence(format!("none: every packet was counted among the {plural}"))
         } else {
             Block::Figure(skipped("skipped", &totals.skipped))
-        }]);
-        page.page([Block::Section("What was read".into()), inputs_table(&summary.inputs)]);
+        };
+        page.section("Packets without an element", [skipped]);
+        page.section("What was read", [inputs_table(&summary.inputs)]);
         page
     }
 
@@ -289,7 +287,7 @@ impl CountPage {
             totals.whole.map_or_else(String::new, |whole| match (whole.exact, whole.estimate) {
                 (Some(exact), _) => format!("{} distinct {plural} in all. ", grouped(exact)),
                 (None, Some(estimate)) => {
-                    format!("About {} distinct {plural} in all. ", grouped(estimate.round() as u64))
+                    format!("About {} distinct {plural} in all. ", rounded(estimate))
                 }
                 (None, None) => String::new(),
             });

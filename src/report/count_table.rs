@@ -6,20 +6,20 @@ use super::count_combinations::{CountDesign, cell, heading, remarks};
 use super::count_model::{CountParameters, slice_columns};
 use super::document::{Block, Document, TableView};
 use super::heading::Heading;
-use super::number::{counted, duration, grouped, size, windows_of};
+use super::number::{counted, decimals_of, duration, grouped, or_dash, size, windows_of};
 use super::run_view::{packets_read, shortcomings};
 use super::selection::{selection_words, zone_words};
 use super::sparkline::Sparkline;
 use super::table_columns::TableColumns;
 use super::table_rows::TableRows;
-use super::terminal::{TerminalStyle, print};
+use super::terminal::{self, TerminalStyle};
 use crate::pipeline::{CountSummary, SliceResult, Totals};
 use std::io::{self, Write};
 
 /// Prints slices as they come.
 #[derive(Debug)]
 pub(super) struct CountTable<W: Write> {
-    out: W,
+    pub(super) out: W,
     columns: TableColumns<SliceResult>,
     rows: TableRows,
     style: TerminalStyle,
@@ -90,10 +90,6 @@ impl<W: Write> CountTable<W> {
         self.rows.row(&mut self.out, None, row)
     }
 
-    pub(super) fn flush(&mut self) -> io::Result<()> {
-        self.out.flush()
-    }
-
     pub(super) fn finish(mut self, summary: &CountSummary) -> io::Result<W> {
         let totals = &summary.totals;
         self.rows.finish(&mut self.out)?;
@@ -118,8 +114,7 @@ impl<W: Write> CountTable<W> {
             shortcomings(&summary.inputs, totals.interrupted).into_iter().map(Block::Warning),
         );
         document.terminal(closing(&self.parameters, summary, self.seen));
-        print(&document, self.style, &mut self.out)?;
-        Ok(self.out)
+        terminal::write(&document, self.style, self.out)
     }
 }
 
@@ -219,7 +214,9 @@ fn shown_columns(parameters: &CountParameters) -> Columns<SliceResult> {
     // Only a filter says which elements are new.
     let filter = parameters.probes().is_some();
     let zone = parameters.zone();
-    let mut columns = slice_columns(decimals(parameters.plan.slicing.width_ns)).in_zone(zone);
+    let width_ns = parameters.plan.slicing.width_ns;
+    let decimals = width_ns.map_or(9, |width| decimals_of(width, &[0, 3]));
+    let mut columns = slice_columns(decimals).in_zone(zone);
     for (name, shown) in [
         ("exact", exact),
         ("first", filter),
@@ -234,13 +231,13 @@ fn shown_columns(parameters: &CountParameters) -> Columns<SliceResult> {
             columns.hide(name);
         }
     }
-    if parameters.plan.slicing.width_ns.is_some() && parameters.every_ns().is_none() {
+    if width_ns.is_some() && parameters.every_ns().is_none() {
         columns = columns
             .field("new", |slice| slice.new)
             .heading(Heading::right(11, 11, "new").narrow(9, "new").drop_priority(8))
             .text(|slice| match (slice.new, slice.new_std_error) {
                 (Some(new), Some(1e-9..)) => format!("≈{}", grouped(new)),
-                (new, _) => new.map_or_else(|| "–".to_owned(), grouped),
+                (new, _) => or_dash(new, grouped),
             });
     }
     let combinations = parameters.design.iter().flat_map(|design| &design.combinations);
@@ -255,15 +252,13 @@ fn shown_columns(parameters: &CountParameters) -> Columns<SliceResult> {
 
 /// Says how often bounds enclosed the exact count.
 fn bounds_held(totals: &Totals, slice: &str) -> Option<String> {
-    let [held, checked] = [totals.bounds_held, totals.bounds_checked].map(grouped);
-    match totals.bounds_checked {
-        0 => None,
-        1 if totals.slices == 1 && totals.bounds_held == 1 => {
-            Some("the bounds enclose the exact count".to_owned())
-        }
-        1 if totals.slices == 1 => Some("the bounds do not enclose the exact count".to_owned()),
-        1 => Some(format!("bounds enclosed the exact count in {held} of 1 {slice}")),
-        _ => Some(format!("bounds enclosed the exact count in {held} of {checked} {slice}s")),
+    let held = grouped(totals.bounds_held);
+    let checked = counted(totals.bounds_checked, slice, &format!("{slice}s"));
+    match (totals.bounds_checked, totals.slices, totals.bounds_held) {
+        (0, ..) => None,
+        (1, 1, 1) => Some("the bounds enclose the exact count".to_owned()),
+        (1, 1, _) => Some("the bounds do not enclose the exact count".to_owned()),
+        _ => Some(format!("bounds enclosed the exact count in {held} of {checked}")),
     }
 }
 
@@ -288,7 +283,7 @@ fn over_limit(over: u64, slices: u64) -> Option<String> {
     })
 }
 
-/// What is counted and how, in a line.
+/// Returns the title: what is counted, by which structure, in which memory.
 pub(super) fn title(parameters: &CountParameters) -> String {
     let slices = windows_of(parameters.plan.slicing.width_ns, parameters.every_ns());
     let counter = parameters.plan.counter_bytes().map_or_else(
@@ -305,12 +300,11 @@ pub(super) fn title(parameters: &CountParameters) -> String {
                 None => ("counter", String::new()),
             };
             format!(
-                "{} {what}, {} {} in {} shard{}{probes}",
+                "{} {what}, {} a {} in {}{probes}",
                 parameters.filter(),
                 size(bytes),
-                parameters.every_ns().map_or("a slice", |_| "a window"),
-                parameters.plan.shards,
-                if parameters.plan.shards == 1 { "" } else { "s" }
+                parameters.slice(),
+                counted(parameters.plan.shards.into(), "shard", "shards")
             )
         },
     );
@@ -324,15 +318,6 @@ pub(super) fn title(parameters: &CountParameters) -> String {
         &parameters.elements(),
         zone_words(parameters.zone())
     )
-}
-
-/// Decimals of the second in multiples of this width.
-fn decimals(slice_ns: Option<i64>) -> usize {
-    match slice_ns {
-        Some(width) if width % 1_000_000_000 == 0 => 0,
-        Some(width) if width % 1_000_000 == 0 => 3,
-        None | Some(_) => 9,
-    }
 }
 
 /// The time between two slices, in whole seconds if it has any. It may exceed an `i64` of

@@ -1,14 +1,13 @@
 //! The summary of `dedup` in every format.
 
-use super::cell::{Cell, Time, object};
-use super::column::Columns;
+use super::cell::{Cell, Time};
+use super::column::{Columns, columns};
 use super::document::{Block, Document, TableView};
 use super::format::ReportFormat;
 use super::heading::Heading;
-use super::inputs::inputs_cell;
-use super::number::{counted, duration, grouped, percent, size, time};
-use super::rows::{Frame, RowWriter, Summary};
-use super::run_view::shortcomings;
+use super::number::{counted, decimals_of, duration, grouped, percent, size, time};
+use super::rows::{Frame, RowWriter, Summary, Tail};
+use super::run_view::{ended, inputs_cell, shortcomings};
 use super::selection::{selection_columns, selection_words, zone_words};
 use super::table_columns::TableColumns;
 use super::terminal::{self, TerminalStyle};
@@ -16,12 +15,8 @@ use crate::decode::Tunnel;
 use crate::dedup::{
     DedupPlan, DedupSlice, DedupSummary, Difference, DropKind, Drops, SnapLength, WindowWidth,
 };
-use crate::pipeline::InputResult;
 use crate::zone::Zone;
 use std::io::{self, Write};
-
-/// Name and version of the document.
-const SCHEMA: &str = "flowsieve.dedup/1";
 
 /// A summary of removed duplicates.
 #[derive(Clone, Copy, Debug)]
@@ -37,7 +32,7 @@ pub struct DedupReport<'a> {
 impl DedupReport<'_> {
     /// Returns the summary.
     pub fn summary(&self) -> Summary {
-        Summary::of_document(self.document(), self.plan.trace.selection.zone)
+        self.frame().summary(self.sections())
     }
 
     /// Writes the summary; `style` is that of the table.
@@ -55,130 +50,109 @@ impl DedupReport<'_> {
         if format.is_table() {
             return terminal::print(&document(self, style), style, out);
         }
-        let rows = self.rows().unwrap_or_else(|| vec![Row { times: None, drops: summary.totals }]);
-        let frame = Frame::new(SCHEMA, "slices").in_zone(plan.trace.selection.zone);
-        let frame = frame.of_document(format, || self.document());
+        let rows = self.rows().unwrap_or_else(|| vec![(None, summary.totals)]);
+        let frame = self.frame().whole(format, || self.sections());
         let mut columns = row_columns(0);
         if plan.slice_ns.is_none() {
             // The whole is no slice, so it has no times.
             columns = columns.without("start_ns").without("end_ns");
         }
-        RowWriter::write_all(format, frame, columns, &rows, Vec::new(), out)?.flush()
+        RowWriter::write_all(format, frame, columns, &rows, Vec::new(), out).map(|_| ())
+    }
+
+    fn frame(&self) -> Frame {
+        Frame::new("flowsieve.dedup/1", "slices").in_zone(self.plan.trace.selection.zone)
     }
 
     /// The slices, if these were asked for.
     fn rows(&self) -> Option<Vec<Row>> {
-        let rows = self.summary.slices.iter().map(Row::from).collect();
-        self.plan.slice_ns.map(|_| rows)
+        self.plan.slice_ns.map(|_| self.summary.slices.iter().map(row).collect())
     }
 
-    fn document(&self) -> Cell {
+    fn sections(&self) -> Tail {
         let rows = self.rows();
         let slices = rows.map_or(Cell::Null, |rows| row_columns(0).list_of(&rows));
-        object([
-            ("schema", Cell::Text(SCHEMA.into())),
+        vec![
             ("parameters", parameter_columns().object_of(self)),
             ("slices", slices),
             ("inputs", inputs_cell(&self.summary.inputs)),
             ("totals", total_columns().object_of(self.summary)),
-        ])
+        ]
     }
 }
 
 /// The columns of the parameters.
 pub(super) fn parameter_columns<'a>() -> Columns<DedupReport<'a>> {
-    Columns::default()
-        .inlined("by", |report: &DedupReport<'a>| report.plan.by.name())
-        .doc("`packet`, `frame`, `retransmission` or `flow`")
-        .inlined("tunnel", |report| report.plan.trace.headers.tunnel.name())
-        .doc("`outer` or `inner`: which IP packet of a frame is compared")
-        .part(None, &selection_columns(), |report| Some(report.plan.trace.selection.clone()))
-        .object("distinguish", difference_columns(), |report| Some(report.plan.distinguish))
-        .doc("what counts as a difference")
-        .inlined("window_ns", |report| match report.plan.window {
+    columns! { inlined report: DedupReport<'a>;
+        by = report.plan.by.name(), "`packet`, `frame`, `retransmission` or `flow`";
+        tunnel = report.plan.trace.headers.tunnel.name(),
+            "`outer` or `inner`: which IP packet of a frame is compared";
+        ..part(None, &selection_columns(), |report| Some(report.plan.trace.selection.clone()));
+        ..object("distinguish", difference_columns(), |report| Some(report.plan.distinguish)),
+            "what counts as a difference";
+        window_ns = match report.plan.window {
             WindowWidth::Time(width) => Some(width),
             WindowWidth::Packets(_) => None,
-        })
-        .doc("width of a window of time")
-        .inlined("window_packets", |report| match report.plan.window {
+        }, "width of a window of time";
+        window_packets = match report.plan.window {
             WindowWidth::Time(_) => None,
             WindowWidth::Packets(count) => Some(count),
-        })
-        .doc("width of a window of packets")
-        .inlined("filter", |report| report.plan.filter.name())
-        .doc("the filter that follows the window")
-        .inlined("approximate", |report| report.plan.approximate)
-        .doc("`--approximate`")
-        .inlined("memory_bytes", |report| report.plan.memory_bytes)
-        .doc("memory that window and filter may take")
-        .inlined("slice_ns", |report| report.plan.slice_ns)
-        .doc("width of a slice")
-        .inlined("snap_bytes", |report| match report.plan.snap_length {
+        }, "width of a window of packets";
+        filter = report.plan.filter.name(), "the filter that follows the window";
+        approximate = report.plan.approximate, "`--approximate`";
+        memory_bytes = report.plan.memory_bytes, "memory that window and filter may take";
+        slice_ns = report.plan.slice_ns, "width of a slice";
+        snap_bytes = match report.plan.snap_length {
             Some(SnapLength::Bytes(bytes)) => Some(bytes),
             _ => None,
-        })
-        .doc("bytes to which written packets are cut")
-        .inlined("headers_only", |report| report.plan.snap_length == Some(SnapLength::Headers))
-        .doc("written packets are cut behind their headers")
-        .inlined("anonymized", |report| report.anonymized)
-        .doc("addresses are replaced ([privacy.md](privacy.md))")
+        }, "bytes to which written packets are cut";
+        headers_only = report.plan.snap_length == Some(SnapLength::Headers),
+            "written packets are cut behind their headers";
+        anonymized, "addresses are replaced ([privacy.md](privacy.md))";
+    }
 }
 
 /// The columns of the differences that count.
 pub(super) fn difference_columns() -> Columns<Difference> {
-    Columns::default()
-        .field("vlan", |difference: &Difference| difference.vlan)
-        .doc("VLAN identifiers")
-        .field("mac", |difference| difference.mac)
-        .doc("link-layer addresses")
-        .field("ttl", |difference| difference.ttl)
-        .doc("TTL or hop limit")
-        .field("interface", |difference| difference.interface)
-        .doc("input and interface")
-}
-
-/// A slice, or everything, which has no times.
-pub(super) struct Row {
-    times: Option<(i64, i64)>,
-    drops: Drops,
-}
-
-impl From<&DedupSlice> for Row {
-    fn from(slice: &DedupSlice) -> Self {
-        Self { times: Some((slice.start_ns, slice.end_ns)), drops: slice.drops }
+    columns! { field difference: Difference;
+        vlan, "VLAN identifiers";
+        mac, "link-layer addresses";
+        ttl, "TTL or hop limit";
+        interface, "input and interface";
     }
+}
+
+/// A slice with its beginning and end, or everything, which has no times.
+type Row = (Option<(i64, i64)>, Drops);
+
+fn row(slice: &DedupSlice) -> Row {
+    (Some((slice.start_ns, slice.end_ns)), slice.drops)
 }
 
 /// The columns of a slice. People see its beginning with this many decimals of a second.
 pub(super) fn row_columns(decimals: usize) -> Columns<Row> {
-    Columns::default()
-        .field("start_ns", |row: &Row| row.times.map(|times| Time(times.0)))
-        .doc(
+    columns! { field row: Row;
+        start_ns = row.0.map(|times| Time(times.0)),
             "first nanosecond of the slice; the row of everything, without `--slice`, has no times",
-        )
-        .heading(Heading::left(0, time(0, decimals, Zone::UTC).len(), "start"))
-        .decimals(decimals, decimals)
-        .field("end_ns", |row| row.times.map(|times| Time(times.1)))
-        .doc("first nanosecond behind it")
-        .part(None, &drop_columns(), |row| Some(row.drops))
+            heading(Heading::left(0, time(0, decimals, Zone::UTC).len(), "start")),
+            decimals(decimals, decimals);
+        end_ns = row.0.map(|times| Time(times.1)), "first nanosecond behind it";
+        ..part(None, &drop_columns(), |row| Some(row.1));
+    }
 }
 
 /// The numbers of a slice, or of everything.
 pub(super) fn drop_columns() -> Columns<Drops> {
-    let columns = Columns::default()
-        .field("packets", |drops: &Drops| drops.packets)
-        .doc("packets read")
-        .heading(Heading::right(1, 13, "packets").gap(0).narrow(10, "packets"))
-        .field("kept", Drops::kept)
-        .doc("packets written")
-        .heading(Heading::right(2, 13, "kept").gap(0).narrow(10, "kept"))
-        .field("dropped", Drops::dropped)
-        .doc("packets left out")
-        .heading(Heading::right(3, 13, "dropped").gap(0).narrow(10, "dropped"))
-        .field("bytes", |drops| drops.bytes)
-        .doc("captured bytes of the packets read")
-        .field("dropped_bytes", |drops| drops.dropped_bytes)
-        .doc("captured bytes of the packets left out");
+    let columns = columns! { field drops: Drops;
+        packets, "packets read",
+            heading(Heading::right(1, 13, "packets").gap(0).narrow(10, "packets"));
+        kept = drops.kept(), "packets written",
+            heading(Heading::right(2, 13, "kept").gap(0).narrow(10, "kept"));
+        dropped = drops.dropped(), "packets left out",
+            heading(Heading::right(3, 13, "dropped").gap(0).narrow(10, "dropped"));
+        bytes, "captured bytes of the packets read";
+        dropped_bytes, "captured bytes of the packets left out";
+    };
     let doc = |kind| match kind {
         DropKind::Packet => "IP packets seen before",
         DropKind::Frame => "frames whose bytes were seen before",
@@ -197,30 +171,22 @@ pub(super) fn drop_columns() -> Columns<Drops> {
 
 /// The numbers of the whole run.
 pub(super) fn total_columns() -> Columns<DedupSummary> {
-    Columns::default()
-        .part(None, &drop_columns(), |summary: &DedupSummary| Some(summary.totals))
-        .field("not_compared", |summary| summary.not_compared)
-        .doc("packets that are kept in any case")
-        .field("out_of_order", |summary| summary.out_of_order)
-        .doc("packets with an earlier time than the one before")
-        .ending(
-            |summary| summary.interrupted,
-            |summary| InputResult::all_read(&summary.inputs, summary.interrupted),
-        )
-        .field("outside_slices", |summary| summary.outside_slices)
-        .doc("packets beyond 65,536 slices")
-        .field("left_early", |summary| summary.window.left_early)
-        .doc("packets that left the window early, because memory was full")
-        .field("least_reach", |summary| summary.window.least_reach)
-        .doc("how far the window then reached at least, in nanoseconds or packets")
-        .field("window_bytes", |summary| summary.window.memory_bytes)
-        .doc("memory of window and filter in the end")
-        .field("filter_first", |summary| summary.window.first)
-        .doc("packets that the filter called new")
-        .field("looked_up", |summary| summary.window.looked_up)
-        .doc("packets that were looked up among the digests")
-        .field("expected_wrong", |summary| summary.window.expected_wrong)
-        .doc("with `--approximate`: packets expected to be dropped wrongly")
+    columns! { field summary: DedupSummary;
+        ..part(None, &drop_columns(), |summary: &DedupSummary| Some(summary.totals));
+        not_compared, "packets that are kept in any case";
+        out_of_order, "packets with an earlier time than the one before";
+        ..ending(|summary| ended(&summary.inputs, summary.interrupted));
+        outside_slices, "packets beyond 65,536 slices";
+        left_early = summary.window.left_early,
+            "packets that left the window early, because memory was full";
+        least_reach = summary.window.least_reach,
+            "how far the window then reached at least, in nanoseconds or packets";
+        window_bytes = summary.window.memory_bytes, "memory of window and filter in the end";
+        filter_first = summary.window.first, "packets that the filter called new";
+        looked_up = summary.window.looked_up, "packets that were looked up among the digests";
+        expected_wrong = summary.window.expected_wrong,
+            "with `--approximate`: packets expected to be dropped wrongly";
+    }
 }
 
 /// The summary as a document.
@@ -231,32 +197,31 @@ fn document(report: &DedupReport<'_>, style: TerminalStyle) -> Document {
     let mut document = Document { zone, ..Document::default() };
     document.both([Block::Sentence(title(plan))]);
     if let Some(width) = plan.slice_ns {
-        let columns = row_columns(decimals_of(width)).in_zone(zone);
-        let rows: Vec<Row> = summary.slices.iter().map(Row::from).collect();
+        let columns = row_columns(decimals_of(width, &[0, 3, 6])).in_zone(zone);
+        let rows: Vec<Row> = summary.slices.iter().map(row).collect();
         let columns = TableColumns::new(columns, style);
         document.both([Block::Table(columns.view(rows.iter().map(|row| (row, None))))]);
     }
+    let row = |name: &str, number: String| vec![name.to_owned(), number, String::new()];
+    let count = |(name, count): (&str, u64)| row(name, grouped(count));
     let share = totals.dropped() as f64 / totals.packets.max(1) as f64;
-    let mut numbers = vec![
-        ("packets".to_owned(), totals.packets, String::new()),
-        ("kept".to_owned(), totals.kept(), String::new()),
-        ("dropped".to_owned(), totals.dropped(), percent(share)),
+    let mut rows = vec![
+        count(("packets", totals.packets)),
+        count(("kept", totals.kept())),
+        vec!["dropped".to_owned(), grouped(totals.dropped()), percent(share)],
     ];
     let kinds = DropKind::ALL.into_iter().zip(totals.by_kind).filter(|(_, count)| *count > 0);
     let name = |kind: DropKind| format!("  {}", kind.name().replace('_', " "));
-    numbers.extend(kinds.map(|(kind, count)| (name(kind), count, String::new())));
-    numbers.push(("dropped bytes".to_owned(), totals.dropped_bytes, String::new()));
+    rows.extend(kinds.map(|(kind, number)| count((&name(kind), number))));
+    rows.push(count(("dropped bytes", totals.dropped_bytes)));
     let rare = [
         ("not compared", summary.not_compared),
         ("out of order", summary.out_of_order),
         ("in no slice", summary.outside_slices),
     ];
-    let rare = rare.into_iter().filter(|(_, count)| *count > 0);
-    numbers.extend(rare.map(|(name, count)| (name.to_owned(), count, String::new())));
-    let mut rows: Vec<_> =
-        numbers.into_iter().map(|(name, count, note)| vec![name, grouped(count), note]).collect();
-    let wrong = window.expected_wrong.map(|wrong| format!("{wrong:.3}"));
-    rows.extend(wrong.map(|wrong| vec!["expected wrong drops".to_owned(), wrong, String::new()]));
+    rows.extend(rare.into_iter().filter(|(_, number)| *number > 0).map(count));
+    let wrong = window.expected_wrong;
+    rows.extend(wrong.map(|wrong| row("expected wrong drops", format!("{wrong:.3}"))));
     let headings =
         [Heading::left(0, 26, ""), Heading::right(0, 15, "").gap(0), Heading::text("").gap(2)];
     document.both([Block::Table(TableView::new(headings, rows))]);
@@ -297,14 +262,4 @@ fn shrunk(plan: &DedupPlan, summary: &DedupSummary) -> Option<String> {
         size(plan.memory_bytes),
         counted(summary.window.left_early, "packet", "packets")
     ))
-}
-
-/// Decimals of the second of slices of this width.
-fn decimals_of(width_ns: i64) -> usize {
-    match width_ns {
-        _ if width_ns % 1_000_000_000 == 0 => 0,
-        _ if width_ns % 1_000_000 == 0 => 3,
-        _ if width_ns % 1_000 == 0 => 6,
-        _ => 9,
-    }
 }

@@ -51,6 +51,9 @@ pub struct TableView {
     pub bars: Vec<f64>,
 }
 
+/// A column of a table: its heading, and the text of a row.
+pub(super) type TextColumn<'a, R> = (Heading, Box<dyn Fn(&R) -> String + 'a>);
+
 /// How sentences are wrapped on terminals and in text files.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Wrapping {
@@ -93,6 +96,13 @@ impl TableView {
         Self { headings, rows, ..Self::default() }
     }
 
+    /// A table of these columns.
+    pub(super) fn of_columns<R>(columns: Vec<TextColumn<'_, R>>, rows: &[R]) -> Self {
+        let (headings, texts): (Vec<Heading>, Vec<_>) = columns.into_iter().unzip();
+        let rows = rows.iter().map(|row| texts.iter().map(|text| text(row)).collect());
+        Self::new(headings, rows)
+    }
+
     /// A table of names and texts without headings; texts are wrapped.
     pub(super) fn facts(
         name_width: usize,
@@ -117,6 +127,16 @@ impl Document {
     /// Appends blocks for pages.
     pub(super) fn page(&mut self, blocks: impl IntoIterator<Item = Block>) {
         self.blocks.extend(blocks.into_iter().map(|block| (Medium::Page, block)));
+    }
+
+    /// Appends a section for pages.
+    pub(super) fn section(
+        &mut self,
+        title: impl Into<String>,
+        blocks: impl IntoIterator<Item = Block>,
+    ) {
+        self.page([Block::Section(title.into())]);
+        self.page(blocks);
     }
 
     /// Appends blocks for terminals.

@@ -56,9 +56,7 @@ impl<W: Write> ExportReport<W> {
     /// Writing failed.
     pub fn finish(mut self, summary: &ExportSummary) -> io::Result<W> {
         self.write_waiting()?;
-        let mut out = self.writer.finish(tail(summary))?;
-        out.flush()?;
-        Ok(out)
+        self.writer.finish(tail(summary))
     }
 
     /// Makes rows of the elements that wait.
@@ -121,7 +119,7 @@ impl<W: Write> ExportSink for ExportReport<W> {
         while next < elements.len() {
             let left = elements.len() - next;
             let Some(most) = self.writer.lazy_rows() else {
-                // What completes the batch is made here.
+                // Rows that complete the batch are made here.
                 let end = next + left.min(self.writer.missing_rows());
                 self.write_elements(&elements, next..end)?;
                 next = end;

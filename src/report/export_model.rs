@@ -2,27 +2,27 @@
 
 use super::batch::Value;
 use super::cell::{EpochSeconds, Kind, Time, TimeOnly};
-use super::column::{Append, Columns};
-use super::count_model::tally;
-use super::flows_model::{FlowNames, protocol_name};
-use super::inputs::inputs_cell;
+use super::column::{Append, Columns, columns};
+use super::count_model::{SKIPPED_DOC, tally};
+use super::flows_model::{FlowNames, FlowShape, flow_columns, protocol_name};
 use super::number::grouped;
 use super::rows::{Frame, Tail};
-use super::selection::selection_columns;
+use super::run_view::{ended, inputs_cell};
+use super::selection::trace_columns;
 use crate::decode::{rcode_name, type_name};
 use crate::elements::{Attribute, ElementKind};
 use crate::export::{ExportPlan, ExportRows, ExportSummary, ExportWhat, Texts};
-use crate::pipeline::{InputResult, Slicing};
+use crate::pipeline::Slicing;
 use std::mem::swap;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// What an export depends on, and how it is written.
+/// The parameters of an export.
 #[derive(Clone, Debug)]
 pub struct ExportParameters {
-    /// What is exported.
+    /// The request.
     pub plan: ExportPlan,
-    /// Whose names the fields have.
+    /// The tool whose names the fields have.
     pub names: FlowNames,
 }
 
@@ -32,7 +32,7 @@ impl ExportParameters {
         Self { plan: plan.clone(), names }
     }
 
-    /// What an element is; `None` if each row is a packet.
+    /// Returns the element kind, or `None` if each row is a packet.
     pub(super) const fn kind(&self) -> Option<ElementKind> {
         match self.plan.what {
             ExportWhat::Elements { kind, .. } => Some(kind),
@@ -40,7 +40,7 @@ impl ExportParameters {
         }
     }
 
-    /// When elements are written; `None` if each row is a packet.
+    /// Returns the slicing, or `None` if each row is a packet.
     const fn slicing(&self) -> Option<Slicing> {
         match self.plan.what {
             ExportWhat::Elements { slicing, .. } => Some(slicing),
@@ -49,33 +49,24 @@ impl ExportParameters {
     }
 }
 
-/// What the rows depend on.
+/// The columns of the parameters.
 pub(super) fn parameter_columns() -> Columns<ExportParameters> {
-    Columns::default()
-        .field("element", |p: &ExportParameters| p.kind().map(|kind| kind.name().into_owned()))
-        .doc("as for `count`; null with `--all`, where a row is a packet")
-        .field("undirected", |p| {
-            matches!(p.plan.what, ExportWhat::Elements { undirected: true, .. })
-        })
-        .doc("both directions are one element")
-        .field("queries_only", |p| {
-            matches!(p.plan.what, ExportWhat::Elements { queries_only: true, .. })
-        })
-        .doc("count DNS queries only")
-        .field("tunnel", |p| p.plan.trace.headers.tunnel.name())
-        .doc("`outer` or `inner`: which IP header counts")
-        .part(None, &selection_columns(), |p| Some(p.plan.trace.selection.clone()))
-        .field("dns_ports", |p| p.plan.trace.headers.dns_ports.clone())
-        .doc("DNS ports besides 53")
-        .field("slice_ns", |p| p.slicing()?.width_ns)
-        .doc("width of a slice; null for one slice over everything")
-        .field("align", |p| Some(p.slicing()?.align.name()))
-        .doc("`epoch` or `first`: where slices begin")
-        .field("memory_bytes", |p| match p.plan.what {
+    columns! { field p: ExportParameters;
+        element = p.kind().map(|kind| kind.name().into_owned()),
+            "as for `count`; null with `--all`, where a row is a packet";
+        undirected = matches!(p.plan.what, ExportWhat::Elements { undirected: true, .. }),
+            "both directions are one element";
+        queries_only = matches!(p.plan.what, ExportWhat::Elements { queries_only: true, .. }),
+            "count DNS queries only";
+        ..borrowed(trace_columns(), |p| &p.plan.trace);
+        dns_ports = p.plan.trace.headers.dns_ports.clone(), "DNS ports besides 53";
+        slice_ns = p.slicing()?.width_ns, "width of a slice; null for one slice over everything";
+        align = Some(p.slicing()?.align.name()), "`epoch` or `first`: where slices begin";
+        memory_bytes = match p.plan.what {
             ExportWhat::Elements { memory_bytes, .. } => Some(memory_bytes),
             ExportWhat::Packets => None,
-        })
-        .doc("memory of the elements of open slices")
+        }, "memory of the elements of open slices";
+    }
 }
 
 /// Rows of an export, which are appended to a batch together.
@@ -160,103 +151,54 @@ impl Columns<ExportPart> {
     }
 }
 
-/// The columns of a row: of an element of this kind, or of a packet.
+/// The columns of a row: of an element of this kind, or of a packet. Most are those of a flow.
 pub(super) fn export_columns(kind: Option<ElementKind>, names: FlowNames) -> Columns<ExportPart> {
+    let columns = columns! { field part: ExportPart;
+        ..column("start_ns", Time::kind(), false, each_row(|rows, row| Time(rows.start_ns[row]))),
+            "time of the packet; of an element's earliest packet in the slice",
+            aliases(["ts", "event.start", "flowStartNanoseconds"]);
+        ..texts("src", Kind::Address, false, |rows| &rows.src);
+        ..texts("dst", Kind::Address, false, |rows| &rows.dst);
+        ..values("src_port", |rows| &rows.src_port);
+        ..values("dst_port", |rows| &rows.dst_port);
+        ..values("proto", |rows| &rows.proto);
+        ..values("packets", |rows| &rows.packets),
+            "not with `--all`: the element's packets in the slice",
+            aliases(["orig_pkts", "source.packets", "packetDeltaCount"]);
+        ..values("bytes", |rows| &rows.bytes);
+        ..values("tcp_flags", |rows| &rows.tcp_flags);
+        ..values("vlan", |rows| &rows.vlan);
+        ..texts("domain", Kind::Text, true, |rows| &rows.domain);
+        ..values("dns_type", |rows| &rows.dns_type),
+            "type of that question: 1 is A, 28 is AAAA; ECS has its name, and Zeek also `qtype_name`",
+            aliases(["qtype", "dns.question.type", ""]);
+        ..values("dns_rcode", |rows| &rows.dns_rcode),
+            "response code of that message: 3 is no such domain; ECS has its name, and Zeek also `rcode_name`",
+            aliases(["rcode", "dns.response_code", ""]);
+        ..column("qtype_name", Kind::Text, true, each_row(dns_type_name));
+        ..column("rcode_name", Kind::Text, true, each_row(dns_rcode_name));
+        ..texts("community_id", Kind::Token, true, |rows| &rows.community_id);
+        ..column("ended", Kind::Word, false, each_row(|rows, row| rows.left[row].name())),
+            "not with `--all`: `slice`: the row has all packets of the element in its slice; `memory`: memory was full, and another row may follow; `late`: a late packet from a pipe";
+    };
     let has = |attribute| kind.is_none_or(|kind| kind.field(attribute).is_some());
     let is_flow = kind.is_none_or(|kind| kind == ElementKind::FLOW);
     let has_dns = is_flow || kind.is_some_and(|kind| kind.has_name());
-    let mut columns = Columns::default()
-        .column("start_ns", Time::kind(), false, each_row(|rows, row| Time(rows.start_ns[row])))
-        .doc("time of the packet; of an element's earliest packet in the slice")
-        .aliases(["ts", "event.start", "flowStartNanoseconds"]);
-    if has(Attribute::Source) {
-        columns = columns
-            .texts("src", Kind::Address, false, |rows| &rows.src)
-            .doc("address of the sender of the first packet")
-            .aliases(["id.orig_h", "source.ip", "sourceIPv4Address or sourceIPv6Address"]);
-    }
-    if has(Attribute::Destination) {
-        columns = columns
-            .texts("dst", Kind::Address, false, |rows| &rows.dst)
-            .doc("address of its receiver")
-            .aliases([
-                "id.resp_h",
-                "destination.ip",
-                "destinationIPv4Address or destinationIPv6Address",
-            ]);
-    }
-    if has(Attribute::SourcePort) {
-        columns = columns
-            .values("src_port", |rows| &rows.src_port)
-            .doc("port of the sender (TCP, UDP, SCTP); 0 if there is none or it was not captured")
-            .aliases(["id.orig_p", "source.port", "sourceTransportPort"]);
-    }
-    if has(Attribute::DestinationPort) {
-        columns = columns
-            .values("dst_port", |rows| &rows.dst_port)
-            .doc("port of the receiver")
-            .aliases(["id.resp_p", "destination.port", "destinationTransportPort"]);
-    }
-    if has(Attribute::Protocol) {
-        columns = columns
-            .values("proto", |rows| &rows.proto)
-            .doc("protocol number behind extension headers; Zeek: its name")
-            .aliases(["proto", "network.iana_number", "protocolIdentifier"]);
-    }
-    if kind.is_some() {
-        columns = columns
-            .values("packets", |rows| &rows.packets)
-            .doc("not with `--all`: the element's packets in the slice")
-            .aliases(["orig_pkts", "source.packets", "packetDeltaCount"]);
-    }
-    columns = columns
-        .values("bytes", |rows| &rows.bytes)
-        .doc("bytes from the IP header on, as it states; where it states none, those captured")
-        .aliases(["orig_ip_bytes", "source.bytes", "octetDeltaCount"]);
-    if is_flow {
-        columns = columns
-            .values("tcp_flags", |rows| &rows.tcp_flags)
-            .doc("union of the TCP flags")
-            .aliases(["", "", "tcpControlBits"]);
-    }
-    if is_flow || has(Attribute::Vlan) {
-        columns = columns
-            .values("vlan", |rows| &rows.vlan)
-            .doc("outermost VLAN tag of the first packet")
-            .aliases(["vlan", "network.vlan.id", "vlanId"]);
-    }
-    if has_dns {
-        columns = columns
-            .texts("domain", Kind::Text, true, |rows| &rows.domain)
-            .doc("first query name: lower case, no final dot")
-            .aliases(["query", "dns.question.name", ""])
-            .values("dns_type", |rows| &rows.dns_type)
-            .doc("type of that question: 1 is A, 28 is AAAA; ECS has its name, and Zeek also `qtype_name`")
-            .aliases(["qtype", "dns.question.type", ""])
-            .values("dns_rcode", |rows| &rows.dns_rcode)
-            .doc("response code of that message: 3 is no such domain; ECS has its name, and Zeek also `rcode_name`")
-            .aliases(["rcode", "dns.response_code", ""]);
-    }
-    if has_dns && names == FlowNames::Zeek {
-        columns = columns.column("qtype_name", Kind::Text, true, each_row(dns_type_name)).column(
-            "rcode_name",
-            Kind::Text,
-            true,
-            each_row(dns_rcode_name),
-        );
-    }
-    if is_flow {
-        columns = columns
-            .texts("community_id", Kind::Token, true, |rows| &rows.community_id)
-            .doc("Community ID version 1, seed 0; for ICMP from the first packet")
-            .aliases(["community_id", "network.community_id", ""]);
-    }
-    if kind.is_some() {
-        columns = columns
-            .column("ended", Kind::Word, false, each_row(|rows, row| rows.left[row].name()))
-            .doc("not with `--all`: `slice`: the row has all packets of the element in its slice; `memory`: memory was full, and another row may follow; `late`: a late packet from a pipe");
-    }
-    under_names(columns, names)
+    let columns = columns.only(|name| match name {
+        "src" => has(Attribute::Source),
+        "dst" => has(Attribute::Destination),
+        "src_port" => has(Attribute::SourcePort),
+        "dst_port" => has(Attribute::DestinationPort),
+        "proto" => has(Attribute::Protocol),
+        "packets" | "ended" => kind.is_some(),
+        "tcp_flags" | "community_id" => is_flow,
+        "vlan" => is_flow || has(Attribute::Vlan),
+        "domain" | "dns_type" | "dns_rcode" => has_dns,
+        "qtype_name" | "rcode_name" => has_dns && names == FlowNames::Zeek,
+        _ => true,
+    });
+    let flows = flow_columns(FlowShape::Directed, FlowNames::Flowsieve);
+    under_names(columns.documented_as(&flows), names)
 }
 
 /// Returns the columns with another tool's names and types.
@@ -285,30 +227,21 @@ fn dns_rcode_name(rows: &ExportRows, row: usize) -> Option<String> {
 
 /// Counts over the run.
 pub(super) fn total_columns() -> Columns<ExportSummary> {
-    Columns::default()
-        .field("packets", |summary: &ExportSummary| summary.totals.packets)
-        .doc("packets read")
-        .field("rows", |summary| summary.totals.rows)
-        .doc("rows written")
-        .field("row_packets", |summary| summary.totals.row_packets)
-        .doc("packets in the rows")
-        .field("bytes", |summary| summary.totals.bytes)
-        .doc("their bytes from the IP header on")
-        .field("slices", |summary| summary.totals.slices)
-        .doc("slices with elements")
-        .field("early", |summary| summary.totals.early)
-        .doc("rows written before their slice was closed, because the memory was full")
-        .field("late", |summary| summary.totals.late)
-        .doc("rows of late packets from a pipe")
-        .ending(
-            |summary| summary.totals.interrupted,
-            |summary| InputResult::all_read(&summary.inputs, summary.totals.interrupted),
-        )
-        .field("skipped", |summary| tally(&summary.totals.skipped))
-        .doc("skipped packets by [reason](#reasons-without-an-element)")
+    columns! { field summary: ExportSummary;
+        packets = summary.totals.packets, "packets read";
+        rows = summary.totals.rows, "rows written";
+        row_packets = summary.totals.row_packets, "packets in the rows";
+        bytes = summary.totals.bytes, "their bytes from the IP header on";
+        slices = summary.totals.slices, "slices with elements";
+        early = summary.totals.early,
+            "rows written before their slice was closed, because the memory was full";
+        late = summary.totals.late, "rows of late packets from a pipe";
+        ..ending(|summary| ended(&summary.inputs, summary.totals.interrupted));
+        skipped = tally(&summary.totals.skipped), SKIPPED_DOC;
+    }
 }
 
-/// What is not as it would be with more memory, or with packets in order, a sentence each.
+/// Returns a sentence for each consequence of too little memory or of packets out of order.
 pub fn export_shortcomings(summary: &ExportSummary) -> Vec<String> {
     let mut sentences = Vec::new();
     let (early, late) = (summary.totals.early, summary.totals.late);

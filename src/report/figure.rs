@@ -126,7 +126,7 @@ pub enum SeriesStyle {
     Reference,
     /// A line with points if there are few.
     Line,
-    /// The same with a band between the ends of its error bars.
+    /// A line with a band between the ends of its error bars.
     Band,
     /// A broken line: a formula or a prediction.
     Dashed,

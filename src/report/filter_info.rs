@@ -1,12 +1,13 @@
-//! Saved filters in every format.
+//! Saved filters, their answers, and what two of them have in common, in every format.
 
-use super::cell::{Cell, object};
-use super::column::Columns;
+use super::cell::Cell;
+use super::column::{Columns, columns};
 use super::count_combinations::{cell, count_columns, names};
+use super::count_model::{LOWER_DOC, UPPER_DOC};
 use super::document::{Block, Document, TableView};
 use super::format::ReportFormat;
-use super::number::{counted, grouped, percent, rfc3339, size};
-use super::rows::{Frame, RowWriter, Summary};
+use super::number::{counted, grouped, percent, rfc3339, rounded, size};
+use super::rows::{Frame, RowWriter, Summary, Tail, Writer};
 use super::selection::part_columns;
 use super::terminal::{self, TerminalStyle};
 use crate::decode::Tunnel;
@@ -18,9 +19,6 @@ use crate::zone::Zone;
 use flowsieve_engine::internal::Shown;
 use std::io::{self, Write};
 use std::path::Path;
-
-/// Name and version of the document.
-const SCHEMA: &str = "flowsieve.filter-info/1";
 
 /// Saved filters and where they stand.
 #[derive(Debug)]
@@ -65,52 +63,43 @@ impl FilterRow {
 
 /// The columns of a saved filter.
 pub(super) fn filter_columns() -> Columns<FilterRow> {
-    Columns::default()
-        .field("path", |row: &FilterRow| row.path.clone())
-        .doc("as given")
-        .field("element", |row| row.of_label(|label| label.rule.kind.name().into_owned()))
-        .doc("as for `count`; null if `count` did not save the file")
-        .field("undirected", |row| row.of_label(|label| label.rule.undirected))
-        .field("queries_only", |row| row.of_label(|label| label.rule.queries_only))
-        .field("dns_ports", |row| row.of_label(|label| label.headers.dns_ports.clone()))
-        .field("tunnel", |row| row.of_label(|label| label.headers.tunnel.name()))
-        .part(None, &part_columns(), |row| row.of_label(|label| label.part.clone()))
-        .field("complete", |row| row.of_label(|label| label.is_complete))
-        .doc("false if an input could not be read to its end: elements may be missing")
-        .field("filter", |row| row.spec.name())
-        .doc("the structure")
-        .field("probes", |row| row.spec.probes())
-        .doc("hash functions (k), or subtables of `dleft`")
-        .field("memory_bytes", |row| row.stats.memory_bytes)
-        .doc("memory of the filters of all shards")
-        .field("shards", |row| row.shards)
-        .doc("as for `count`")
-        .field("seed", |row| row.seed)
-        .field("fill_ratio", |row| row.stats.fill_ratio)
-        .doc("share of set bits, of counters above zero, or of cells in use")
-        .unit("share")
-        .field("stage", |row| row.stage)
-        .doc("it looks at one element in 2^`stage` ([why](structures.md#when-subset-is-crowded-it-halves-what-it-watches)); 0 if it knows all")
-        .field("estimate", |row| row.distinct.and_then(Estimate::point))
-        .doc("unbiased estimate of the distinct elements")
-        .field("std_error", |row| row.distinct.and_then(Estimate::point_error))
-        .doc("its standard error")
-        .field("lower", |row| row.distinct.map(Estimate::lower))
-        .doc("lower bound: `lower` and `upper` enclose the true number in at least 95 of 100 cases")
-        .field("upper", |row| row.distinct.and_then(Estimate::upper))
-        .doc("upper bound")
-        .field("saturated", |row| row.of_counters(|counters| counters.saturated))
-        .doc("counters that reached their largest value")
-        .field("overflows", |row| row.of_counters(|counters| counters.overflows))
-        .doc("increments lost in them")
-        .field("stashed", |row| row.of_overflow(|counters| counters.stashed))
-        .doc("of a `dleft`: elements whose four buckets were full")
-        .field("given_up", |row| row.of_overflow(|counters| counters.given_up))
-        .doc("of a `dleft`: buckets that say yes to everything, because the stash was full as well")
-        .objects("combinations", stored_columns(), |row| row.combinations.clone())
-        .doc("stored combinations (below); not in flat tables")
-        .field("full", FilterRow::is_full)
-        .doc("it notices too few new elements for a count: there is no upper bound")
+    columns! { field row: FilterRow;
+        path = row.path.clone(), "as given";
+        element = row.of_label(|label| label.rule.kind.name().into_owned()),
+            "as for `count`; null if `count` did not save the file";
+        undirected = row.of_label(|label| label.rule.undirected), "";
+        queries_only = row.of_label(|label| label.rule.queries_only), "";
+        dns_ports = row.of_label(|label| label.headers.dns_ports.clone()), "";
+        tunnel = row.of_label(|label| label.headers.tunnel.name()), "";
+        ..part(None, &part_columns(), |row| row.of_label(|label| label.part.clone()));
+        complete = row.of_label(|label| label.is_complete),
+            "false if an input could not be read to its end: elements may be missing";
+        filter = row.spec.name(), "the structure";
+        probes = row.spec.probes(), "hash functions (k), or subtables of `dleft`";
+        memory_bytes = row.stats.memory_bytes, "memory of the filters of all shards";
+        shards, "as for `count`";
+        seed, "";
+        fill_ratio = row.stats.fill_ratio,
+            "share of set bits, of counters above zero, or of cells in use", unit("share");
+        stage,
+            "it looks at one element in 2^`stage` ([why](structures.md#when-subset-is-crowded-it-halves-what-it-watches)); 0 if it knows all";
+        estimate = row.distinct.and_then(Estimate::point),
+            "unbiased estimate of the distinct elements";
+        std_error = row.distinct.and_then(Estimate::point_error), "its standard error";
+        lower = row.distinct.map(Estimate::lower), LOWER_DOC;
+        upper = row.distinct.and_then(Estimate::upper), UPPER_DOC;
+        saturated = row.of_counters(|counters| counters.saturated),
+            "counters that reached their largest value";
+        overflows = row.of_counters(|counters| counters.overflows), "increments lost in them";
+        stashed = row.of_overflow(|counters| counters.stashed),
+            "of a `dleft`: elements whose four buckets were full";
+        given_up = row.of_overflow(|counters| counters.given_up),
+            "of a `dleft`: buckets that say yes to everything, because the stash was full as well";
+        ..objects("combinations", stored_columns(), |row| row.combinations.clone()),
+            "stored combinations (below); not in flat tables";
+        full = row.is_full(),
+            "it notices too few new elements for a count: there is no upper bound";
+    }
 }
 
 /// A combination that a filter stores.
@@ -123,12 +112,11 @@ pub(super) struct StoredRow {
 
 /// The columns of such a combination.
 pub(super) fn stored_columns() -> Columns<StoredRow> {
-    Columns::default()
-        .field("attributes", |row: &StoredRow| row.attributes.clone())
-        .doc("names of its attributes, or numbers from 1")
-        .field("probes", |row| row.probes)
-        .doc("bits that each of its values sets (k_S), in `subset`")
-        .part(None, &count_columns(), |row| Some(row.count))
+    columns! { field row: StoredRow;
+        attributes = row.attributes.clone(), "names of its attributes, or numbers from 1";
+        probes, "bits that each of its values sets (k_S), in `subset`";
+        ..part(None, &count_columns(), |row| Some(row.count));
+    }
 }
 
 impl StoredRow {
@@ -139,20 +127,14 @@ impl StoredRow {
         let count = spec.attributes().unwrap_or(0);
         let known = label.map(|label| label.rule.kind.attributes());
         let known = known.filter(|known| known.len() == count);
-        let row = |mask: u32| {
-            let counts = filter.combination(mask);
-            let attributes = match &known {
-                Some(known) => names(known, mask).into_iter().map(str::to_owned).collect(),
-                None => (0..count)
-                    .filter(|attribute| mask >> attribute & 1 == 1)
-                    .map(|attribute| (attribute + 1).to_string())
-                    .collect(),
-            };
-            Self {
-                attributes,
-                probes: spec.probes_of(mask),
-                count: CombinationResult::new(&counts, None),
-            }
+        let known: Vec<String> = match known {
+            Some(known) => known.into_iter().map(str::to_owned).collect(),
+            None => (1..=count).map(|number| number.to_string()).collect(),
+        };
+        let row = |mask: u32| Self {
+            attributes: names(&known, mask),
+            probes: spec.probes_of(mask),
+            count: CombinationResult::new(&filter.combination(mask), None),
         };
         spec.stored().into_iter().map(row).collect()
     }
@@ -173,7 +155,7 @@ impl StoredRow {
 impl FilterInfo {
     /// Returns the summary.
     pub fn summary(&self) -> Summary {
-        Summary::of_document(self.document(), self.zone)
+        self.frame().summary(self.sections())
     }
 
     /// Begins a report without filters, with times in this zone.
@@ -206,23 +188,21 @@ impl FilterInfo {
         &self,
         format: ReportFormat,
         style: TerminalStyle,
-        mut out: W,
+        out: W,
     ) -> io::Result<W> {
         if format.is_table() {
-            terminal::print(&self.view(), style, &mut out)?;
-        } else {
-            let frame = Frame::new(SCHEMA, "filters").in_zone(self.zone);
-            let frame = frame.of_document(format, || self.document());
-            let columns = filter_columns();
-            out = RowWriter::write_all(format, frame, columns, &self.rows, Vec::new(), out)?;
+            return terminal::write(&self.view(), style, out);
         }
-        out.flush()?;
-        Ok(out)
+        let frame = self.frame().whole(format, || self.sections());
+        RowWriter::write_all(format, frame, filter_columns(), &self.rows, Vec::new(), out)
     }
 
-    fn document(&self) -> Cell {
-        let filters = filter_columns().in_zone(self.zone).list_of(&self.rows);
-        object([("schema", Cell::Text(SCHEMA.into())), ("filters", filters)])
+    fn frame(&self) -> Frame {
+        Frame::new("flowsieve.filter-info/1", "filters").in_zone(self.zone)
+    }
+
+    fn sections(&self) -> Tail {
+        vec![("filters", filter_columns().list_of(&self.rows))]
     }
 
     /// The filters as a document.
@@ -264,7 +244,7 @@ fn known_in(stage: u32) -> String {
 
 /// The properties of a filter with their names.
 fn facts(row: &FilterRow, zone: Zone) -> Vec<(&'static str, String)> {
-    let shards = if row.shards == 1 { "shard" } else { "shards" };
+    let shards = counted(row.shards as u64, "shard", "shards");
     let mut lines = vec![
         (
             "elements",
@@ -273,7 +253,7 @@ fn facts(row: &FilterRow, zone: Zone) -> Vec<(&'static str, String)> {
         ),
         ("structure", row.spec.name().to_owned()),
         ("parameters", row.spec.describe()),
-        ("memory", format!("{} in {} {shards}", size(row.stats.memory_bytes), row.shards)),
+        ("memory", format!("{} in {shards}", size(row.stats.memory_bytes))),
         ("fill", percent(row.stats.fill_ratio)),
         ("knows", known(row)),
         ("seed", row.seed.to_string()),
@@ -312,7 +292,7 @@ pub(super) fn distinct(estimate: Estimate) -> String {
         Some(upper) => format!("from {lower} to {}", grouped(upper)),
         None => format!("at least {lower}: the filter is full"),
     };
-    match estimate.point().map(|count| grouped(count.round() as u64)) {
+    match estimate.point().map(rounded) {
         Some(count) => format!("{count} ± {:.1}, {bounds}", estimate.std_error()),
         None => bounds,
     }
@@ -343,4 +323,133 @@ fn described(label: &ElementLabel, zone: Zone) -> String {
         }
     }
     text
+}
+
+/// A question as given, and the answer of the filter.
+pub(super) type Answer = (String, &'static str);
+
+/// The columns of an answer.
+pub(super) fn answer_columns() -> Columns<Answer> {
+    columns! { field answer: Answer;
+        question = answer.0.clone(), "as given";
+        answer = answer.1,
+            "`yes` (seen, or a false positive), `no` (never seen in what was read), `apart` (each value was seen, perhaps in different elements) or `unknown` (the filter cannot say)";
+    }
+}
+
+fn answer_frame() -> Frame {
+    Frame::new("flowsieve.filter-query/1", "answers")
+}
+
+/// Returns the end of a report that says whether it is complete.
+fn tail(is_complete: bool) -> Tail {
+    vec![("complete", Cell::Bool(is_complete))]
+}
+
+/// Returns the summary of answers. They are complete if the filter has all that was to be read and
+/// all questions were answered.
+pub fn answer_summary(is_complete: bool) -> Summary {
+    answer_frame().summary(tail(is_complete))
+}
+
+/// Writes answers. The table has a line for each, with a tab between question and answer.
+#[derive(Debug)]
+pub struct AnswerReport<W: Write>(Writer<W, RowWriter<W, Answer>>);
+
+impl<W: Write> AnswerReport<W> {
+    /// Begins a report.
+    ///
+    /// # Errors
+    ///
+    /// Writing failed.
+    pub fn begin(format: ReportFormat, out: W) -> io::Result<Self> {
+        if format.is_table() {
+            return Ok(Self(Writer::Table(Box::new(out))));
+        }
+        let rows = RowWriter::begin(format, answer_frame(), answer_columns(), out)?;
+        Ok(Self(Writer::Rows(Box::new(rows))))
+    }
+
+    /// Writes an answer.
+    ///
+    /// # Errors
+    ///
+    /// Writing failed.
+    pub fn answer(&mut self, question: String, answer: &'static str) -> io::Result<()> {
+        match &mut self.0 {
+            Writer::Table(out) => writeln!(out, "{}\t{answer}", question.shown()),
+            Writer::Rows(rows) => rows.row(&(question, answer)),
+        }
+    }
+
+    /// Ends the report, complete or not, and gives the writer back, flushed.
+    ///
+    /// # Errors
+    ///
+    /// Writing failed.
+    pub fn finish(self, is_complete: bool) -> io::Result<W> {
+        let mut out = match self.0 {
+            Writer::Rows(rows) => return rows.writer.finish(tail(is_complete)),
+            Writer::Table(out) => *out,
+        };
+        out.flush()?;
+        Ok(out)
+    }
+}
+
+/// The counts of two sets and of what they make together.
+#[derive(Debug)]
+pub struct OverlapReport {
+    counts: [(&'static str, Estimate); 4],
+    is_complete: bool,
+}
+
+/// The columns of a count.
+pub(super) fn overlap_columns() -> Columns<(&'static str, Estimate)> {
+    columns! { field row: (&'static str, Estimate);
+        set = row.0, "`first` or `second` file, `either` or `both`";
+        estimate = row.1.distinct, "distinct elements by the fill of the filters";
+        std_error = row.1.std_error(), "its standard error";
+        lower = row.1.lower(), "lower bound: with `upper` it holds in 95 of 100 cases or more";
+        upper = row.1.upper(), "upper bound";
+    }
+}
+
+impl OverlapReport {
+    /// The counts of the first set, the second one, their union and what they have in common. They are
+    /// complete if both filters have all that was to be read.
+    pub fn new([first, second, either, both]: [Estimate; 4], is_complete: bool) -> Self {
+        let counts = [("first", first), ("second", second), ("either", either), ("both", both)];
+        Self { counts, is_complete }
+    }
+
+    fn frame() -> Frame {
+        Frame::new("flowsieve.filter-intersect/1", "sets")
+    }
+
+    /// Returns the summary.
+    pub fn summary(&self) -> Summary {
+        Self::frame().summary(tail(self.is_complete))
+    }
+
+    /// Writes the counts; `style` is that of the table.
+    ///
+    /// # Errors
+    ///
+    /// Writing failed.
+    pub fn write<W: Write>(
+        &self,
+        format: ReportFormat,
+        style: TerminalStyle,
+        out: W,
+    ) -> io::Result<W> {
+        if format.is_table() {
+            let facts = self.counts.iter().map(|(name, count)| (*name, distinct(*count)));
+            let mut document = Document::default();
+            document.both([Block::Table(TableView::facts(9, facts))]);
+            return terminal::write(&document, style, out);
+        }
+        let (columns, tail) = (overlap_columns(), tail(self.is_complete));
+        RowWriter::write_all(format, Self::frame(), columns, &self.counts, tail, out)
+    }
 }

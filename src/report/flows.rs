@@ -1,12 +1,18 @@
-//! A list of flows in one of the formats, written as they come.
+//! A list of flows in every format, written as they come: for people a line for each, and the totals.
 
-use super::flows_model::{FlowParameters, flow_columns, frame, tail};
-use super::flows_table::FlowTable;
+use super::flows_model::{FlowParameters, FlowShape, flow_columns, frame, stated_total, tail};
 use super::format::ReportFormat;
+use super::number::{counted, duration, grouped, size};
 use super::parallel_rows::ParallelWriter;
-use super::rows::Summary;
+use super::rows::{Summary, Writer};
+use super::run_view::{reasons, shortcomings};
+use super::selection::{selection_words, zone_words};
+use super::table_columns::TableColumns;
+use super::table_rows::TableRows;
 use super::terminal::TerminalStyle;
-use crate::flows::{FlowRecord, FlowSink, FlowSummary, RemainingFlows};
+use crate::decode::Tunnel;
+use crate::flows::{Ended, FlowOrder, FlowRecord, FlowSink, FlowSummary, RemainingFlows};
+use crate::selection::Selection;
 use std::io::{self, Write};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -20,15 +26,9 @@ const CHECKED_ROWS: usize = 64;
 /// Writes a list of flows.
 #[derive(Debug)]
 pub struct FlowReport<W: Write> {
-    writer: Writer<W>,
+    writer: Writer<FlowTable<W>, ParallelWriter<W, FlowRecord>>,
     /// Time of the last flush, if the list is a stream.
     flushed: Option<Instant>,
-}
-
-#[derive(Debug)]
-enum Writer<W: Write> {
-    Table(Box<FlowTable<W>>),
-    Rows(Box<ParallelWriter<W, FlowRecord>>),
 }
 
 impl<W: Write> FlowReport<W> {
@@ -70,12 +70,10 @@ impl<W: Write> FlowReport<W> {
     ///
     /// Writing failed.
     pub fn finish(self, summary: &FlowSummary) -> io::Result<W> {
-        let mut out = match self.writer {
-            Writer::Table(table) => table.finish(summary)?,
-            Writer::Rows(rows) => rows.finish(tail(summary))?,
-        };
-        out.flush()?;
-        Ok(out)
+        match self.writer {
+            Writer::Table(table) => table.finish(summary),
+            Writer::Rows(rows) => rows.finish(tail(summary)),
+        }
     }
 }
 
@@ -124,8 +122,120 @@ impl<W: Write> FlowSink for FlowReport<W> {
 
     fn flush(&mut self) -> io::Result<()> {
         match &mut self.writer {
-            Writer::Table(table) => table.flush(),
+            Writer::Table(table) => table.out.flush(),
             Writer::Rows(rows) => rows.flush(),
         }
     }
+}
+
+#[derive(Debug)]
+pub(super) struct FlowTable<W: Write> {
+    pub(super) out: W,
+    columns: TableColumns<FlowRecord>,
+    rows: TableRows,
+    style: TerminalStyle,
+    selection: Selection,
+}
+
+impl<W: Write> FlowTable<W> {
+    pub(super) fn begin(
+        mut out: W,
+        parameters: &FlowParameters,
+        style: TerminalStyle,
+    ) -> io::Result<Self> {
+        let columns = flow_columns(parameters.shape(), parameters.names);
+        let columns =
+            TableColumns::new(columns.in_zone(parameters.plan.trace.selection.zone), style);
+        style.sentence(&mut out, &title(parameters))?;
+        columns.head(&mut out)?;
+        Ok(Self {
+            out,
+            columns,
+            rows: TableRows::new(style.rows),
+            style,
+            selection: parameters.plan.trace.selection.clone(),
+        })
+    }
+
+    pub(super) fn flow(&mut self, flow: &FlowRecord) -> io::Result<()> {
+        let row = self.columns.row(flow, None);
+        self.rows.row(&mut self.out, None, row)
+    }
+
+    pub(super) fn finish(mut self, summary: &FlowSummary) -> io::Result<W> {
+        self.rows.finish(&mut self.out)?;
+        self.columns.foot(&mut self.out)?;
+        let totals = &summary.totals;
+        let flows = counted(totals.flows, "flow", "flows");
+        let packets = counted(totals.packets, "packet", "packets");
+        let ip = grouped(totals.ip_packets);
+        let bytes = stated_total(summary);
+        let bytes =
+            bytes.map_or_else(String::new, |bytes| format!(" with {} bytes", grouped(bytes)));
+        let mut said = vec![format!("{flows}: {packets}, {ip} of them IP{bytes}")];
+        said.extend(selection_words(&self.selection, &summary.inputs));
+        said.extend(shortcomings(&summary.inputs, totals.interrupted));
+        said.extend(flow_shortcomings(summary));
+        if !totals.skipped.is_empty() {
+            said.push(format!("in no flow: {}", reasons(&totals.skipped)));
+        }
+        for sentence in said {
+            self.style.sentence(&mut self.out, &sentence)?;
+        }
+        self.out.flush()?;
+        Ok(self.out)
+    }
+}
+
+/// Returns a sentence for each consequence of too little memory.
+pub fn flow_shortcomings(summary: &FlowSummary) -> Vec<String> {
+    let mut sentences = Vec::new();
+    let early = summary.totals.ended.of(Ended::Memory);
+    if early > 0 {
+        sentences.push(format!(
+            "{} ended early because the memory was full, so some may be listed in parts; raise it with --memory",
+            counted(early, "flow", "flows")
+        ));
+    }
+    if let Some(unique) = summary.uniqueness.filter(|unique| !unique.exact) {
+        sentences.push(format!(
+            "the exact set did not fit into the memory: about {:.1} ± {:.1} flows are missing; raise it with --memory",
+            unique.missed, unique.std_error
+        ));
+    }
+    sentences
+}
+
+fn title(parameters: &FlowParameters) -> String {
+    let mut title = match parameters.shape() {
+        FlowShape::Directed => "flows, each direction by itself".to_owned(),
+        FlowShape::Bidirectional => "flows of both directions".to_owned(),
+        FlowShape::Unique if parameters.plan.bidirectional => {
+            "flows of both directions, each when it is first seen".to_owned()
+        }
+        FlowShape::Unique => "flows, each when it is first seen".to_owned(),
+    };
+    let idle = parameters
+        .plan
+        .idle_ns
+        .map(|idle| format!(", ended after {} without packets", duration(idle)));
+    let active =
+        parameters.plan.active_ns.map(|active| format!(", cut after {}", duration(active)));
+    title.extend(idle.into_iter().chain(active));
+    title.extend(parameters.most.map(|most| {
+        let most = grouped(most as u64);
+        match parameters.order {
+            FlowOrder::Start => format!(", the first {most}"),
+            FlowOrder::Duration => format!(", the {most} longest"),
+            order => format!(", the {most} with the most {}", order.name()),
+        }
+    }));
+    if parameters.plan.trace.headers.tunnel == Tunnel::Inner {
+        title += ", inside tunnels";
+    }
+    if parameters.anonymized {
+        title += ", addresses replaced";
+    }
+    let memory = size(parameters.memory_bytes);
+    title + &format!("; memory {memory}{}", zone_words(parameters.plan.trace.selection.zone))
 }

@@ -1,15 +1,14 @@
 //! The columns of a flow, with their names here and elsewhere, and what stands around the flows.
 
 use super::cell::{EpochSeconds, Kind, Seconds, Time, TimeOnly};
-use super::column::{Columns, append};
-use super::count_model::tally;
+use super::column::{Columns, append, columns};
+use super::count_model::{SKIPPED_DOC, tally};
 use super::heading::Heading;
-use super::inputs::inputs_cell;
 use super::rows::{Frame, Tail};
-use super::selection::selection_columns;
+use super::run_view::{ended, inputs_cell};
+use super::selection::trace_columns;
 use crate::decode::push_address;
 use crate::flows::{Direction, Ended, EndedFlows, FlowOrder, FlowPlan, FlowRecord, FlowSummary};
-use crate::pipeline::InputResult;
 use etherparse::IpNumber;
 use std::net::{IpAddr, SocketAddr};
 
@@ -22,15 +21,15 @@ const WIDE_ENDS: usize = 56;
 /// Decimals of the second that people see.
 const DECIMALS: usize = 6;
 
-/// Whose names the fields have.
+/// The tool whose names the fields have.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum FlowNames {
-    /// Those of all results of this program.
+    /// This program.
     #[default]
     Flowsieve,
-    /// Those of Zeek's logs.
+    /// Zeek's logs.
     Zeek,
-    /// Those of the Elastic Common Schema.
+    /// The Elastic Common Schema.
     Ecs,
 }
 
@@ -41,14 +40,14 @@ pub enum FlowShape {
     Directed,
     /// In both.
     Bidirectional,
-    /// What is known when the first packet was seen.
+    /// Only the fields that are known from the first packet.
     Unique,
 }
 
-/// What a list of flows depends on, and how it is written.
+/// The parameters of a list of flows.
 #[derive(Clone, Debug)]
 pub struct FlowParameters {
-    /// What is listed.
+    /// The request.
     pub plan: FlowPlan,
     /// Each flow once, when its first packet is seen.
     pub unique: bool,
@@ -56,11 +55,11 @@ pub struct FlowParameters {
     pub memory_bytes: u64,
     /// Addresses are replaced by others.
     pub anonymized: bool,
-    /// Whose names the fields have.
+    /// The tool whose names the fields have.
     pub names: FlowNames,
     /// The order of the list.
     pub order: FlowOrder,
-    /// Flows that are listed at most; null for all.
+    /// Most flows to list; `None` for all.
     pub most: Option<usize>,
 }
 
@@ -88,30 +87,20 @@ impl FlowParameters {
     }
 }
 
-/// What the flows depend on.
+/// The columns of the parameters.
 pub(super) fn parameter_columns() -> Columns<FlowParameters> {
-    Columns::default()
-        .field("bidirectional", |p: &FlowParameters| p.plan.bidirectional)
-        .doc("both directions are one flow")
-        .field("unique", |p| p.unique)
-        .doc("each flow once, when its first packet is seen")
-        .field("tunnel", |p| p.plan.trace.headers.tunnel.name())
-        .doc("`outer` or `inner`: which IP header counts")
-        .part(None, &selection_columns(), |p| Some(p.plan.trace.selection.clone()))
-        .field("dns_ports", |p| p.plan.trace.headers.dns_ports.clone())
-        .doc("DNS ports besides 53")
-        .field("idle_ns", |p| p.plan.idle_ns)
-        .doc("idle timeout")
-        .field("active_ns", |p| p.plan.active_ns)
-        .doc("active timeout")
-        .field("memory_bytes", |p| p.memory_bytes)
-        .doc("memory")
-        .field("anonymized", |p| p.anonymized)
-        .doc("addresses are replaced ([privacy.md](privacy.md))")
-        .field("sort", |p| p.order.name())
-        .doc("order of the list: `start`, `bytes`, `packets` or `duration`")
-        .field("most", |p| p.most)
-        .doc("flows listed at most (`-n`)")
+    columns! { field p: FlowParameters;
+        bidirectional = p.plan.bidirectional, "both directions are one flow";
+        unique, "each flow once, when its first packet is seen";
+        ..borrowed(trace_columns(), |p| &p.plan.trace);
+        dns_ports = p.plan.trace.headers.dns_ports.clone(), "DNS ports besides 53";
+        idle_ns = p.plan.idle_ns, "idle timeout";
+        active_ns = p.plan.active_ns, "active timeout";
+        memory_bytes, "memory";
+        anonymized, "addresses are replaced ([privacy.md](privacy.md))";
+        sort = p.order.name(), "order of the list: `start`, `bytes`, `packets` or `duration`";
+        most, "flows listed at most (`-n`)";
+    }
 }
 
 /// The bytes of all packets; `None` for those of logs without bytes.
@@ -130,85 +119,67 @@ pub(super) const fn stated_bytes(direction: &Direction) -> Option<u64> {
 
 /// The columns of a flow.
 pub(super) fn flow_columns(shape: FlowShape, names: FlowNames) -> Columns<FlowRecord> {
-    let is = |wanted| shape == wanted;
-    let mut columns = Columns::default()
-        .inlined("start_ns", |flow: &FlowRecord| Time(flow.start_ns))
-        .doc("time of the earliest packet")
-        .aliases(["ts", "event.start", "flowStartNanoseconds"])
-        .heading(Heading::left(0, 27, "start").narrow(20, "start"))
-        .decimals(DECIMALS, 0);
-    if !is(FlowShape::Unique) {
-        columns = columns
-            .inlined("end_ns", |flow| Time(flow.end_ns))
-            .doc("time of the latest packet")
-            .aliases(["duration", "event.end", "flowEndNanoseconds"])
-            .heading(Heading::right(1, 12, "seconds").gap(2).narrow(10, "seconds").drop_priority(2))
-            .text(seconds);
-    }
-    columns = columns
-        .written("src", Kind::Address, false, |flow, text| {
+    let columns = columns! { inlined flow: FlowRecord;
+        start_ns = Time(flow.start_ns), "time of the earliest packet",
+            aliases(["ts", "event.start", "flowStartNanoseconds"]),
+            heading(Heading::left(0, 27, "start").narrow(20, "start")), decimals(DECIMALS, 0);
+        end_ns = Time(flow.end_ns), "time of the latest packet",
+            aliases(["duration", "event.end", "flowEndNanoseconds"]),
+            heading(Heading::right(1, 12, "seconds").gap(2).narrow(10, "seconds").drop_priority(2)),
+            text(seconds);
+        ..written("src", Kind::Address, false, |flow, text| {
             push_address(flow.addresses.ends().0, text);
             true
-        })
-        .doc("address of the sender of the first packet")
-        .aliases(["id.orig_h", "source.ip", "sourceIPv4Address or sourceIPv6Address"])
-        .written("dst", Kind::Address, false, |flow, text| {
+        }), "address of the sender of the first packet",
+            aliases(["id.orig_h", "source.ip", "sourceIPv4Address or sourceIPv6Address"]);
+        ..written("dst", Kind::Address, false, |flow, text| {
             push_address(flow.addresses.ends().1, text);
             true
-        })
-        .doc("address of its receiver")
-        .aliases([
+        }), "address of its receiver", aliases([
             "id.resp_h",
             "destination.ip",
             "destinationIPv4Address or destinationIPv6Address",
-        ])
-        .inlined("src_port", |flow| flow.ports.0)
-        .doc("port of the sender (TCP, UDP, SCTP); 0 if there is none or it was not captured")
-        .aliases(["id.orig_p", "source.port", "sourceTransportPort"])
-        .inlined("dst_port", |flow| flow.ports.1)
-        .doc("port of the receiver")
-        .aliases(["id.resp_p", "destination.port", "destinationTransportPort"])
-        .inlined("proto", |flow| flow.protocol)
-        .doc("protocol number behind extension headers; Zeek: its name")
-        .aliases(["proto", "network.iana_number", "protocolIdentifier"])
-        .heading(Heading::left(8, 5, "proto").gap(2).narrow(5, "proto"))
-        .text(|flow| protocol_name(flow.protocol));
-    columns = match shape {
-        FlowShape::Unique => columns,
+        ]);
+        src_port = flow.ports.0,
+            "port of the sender (TCP, UDP, SCTP); 0 if there is none or it was not captured",
+            aliases(["id.orig_p", "source.port", "sourceTransportPort"]);
+        dst_port = flow.ports.1, "port of the receiver",
+            aliases(["id.resp_p", "destination.port", "destinationTransportPort"]);
+        proto = flow.protocol, "protocol number behind extension headers; Zeek: its name",
+            aliases(["proto", "network.iana_number", "protocolIdentifier"]),
+            heading(Heading::left(8, 5, "proto").gap(2).narrow(5, "proto")),
+            text(|flow| protocol_name(flow.protocol));
+    };
+    let columns = match shape {
+        FlowShape::Unique => columns.without("end_ns"),
         FlowShape::Directed => traffic_columns(columns),
         FlowShape::Bidirectional => both_ways_columns(columns),
     };
-    columns = columns
-        .inlined("vlan", |flow| flow.vlan)
-        .doc("outermost VLAN tag of the first packet")
-        .aliases(["vlan", "network.vlan.id", "vlanId"])
-        .inlined("domain", FlowRecord::domain_text)
-        .doc("first query name: lower case, no final dot")
-        .aliases(["query", "dns.question.name", ""])
-        // What varies most in width stands at the end of a line, so that it moves nothing out of
-        // its column.
-        .heading(Heading::left(9, 0, "flow").gap(2).narrow(USUAL_ENDS, "flow").min_width(WIDE_ENDS))
-        .text(ends)
-        .written("community_id", Kind::Token, true, FlowRecord::push_community_id)
-        .doc("Community ID version 1, seed 0; for ICMP from the first packet")
-        .aliases(["community_id", "network.community_id", ""]);
-    if !is(FlowShape::Unique) {
-        columns = columns
-            .inlined("ended", |flow| flow.ended.name())
-            .doc("why the flow ended (below)")
-            .aliases(["", "", "flowEndReason"]);
-    }
+    let columns = columns! { inlined flow in columns;
+        vlan, "outermost VLAN tag of the first packet",
+            aliases(["vlan", "network.vlan.id", "vlanId"]);
+        // The column whose width varies most is the last of a line, so that the others stay aligned.
+        domain = flow.domain_text(), "first query name: lower case, no final dot",
+            aliases(["query", "dns.question.name", ""]),
+            heading(Heading::left(9, 0, "flow").gap(2).narrow(USUAL_ENDS, "flow").min_width(WIDE_ENDS)),
+            text(ends);
+        ..written("community_id", Kind::Token, true, FlowRecord::push_community_id),
+            "Community ID version 1, seed 0; for ICMP from the first packet",
+            aliases(["community_id", "network.community_id", ""]);
+        ended = flow.ended.name(), "why the flow ended (below)", aliases(["", "", "flowEndReason"]);
+    };
+    let has_end = shape != FlowShape::Unique;
+    under_names(columns.only(|name| name != "ended" || has_end), names)
+}
+
+/// Returns the columns with another tool's names and types.
+fn under_names(columns: Columns<FlowRecord>, names: FlowNames) -> Columns<FlowRecord> {
     match names {
         FlowNames::Flowsieve => columns,
         FlowNames::Zeek => columns
             .renamed(0)
             .replaced::<EpochSeconds>("ts", append(|flow: &FlowRecord| EpochSeconds(flow.start_ns)))
-            .replaced::<Seconds>(
-                "duration",
-                append(|flow: &FlowRecord| {
-                    Seconds(i128::from(flow.end_ns) - i128::from(flow.start_ns))
-                }),
-            )
+            .replaced::<Seconds>("duration", append(duration))
             .replaced::<String>("proto", append(|flow: &FlowRecord| protocol_name(flow.protocol))),
         FlowNames::Ecs => columns
             .renamed(1)
@@ -222,50 +193,44 @@ pub(super) fn flow_columns(shape: FlowShape, names: FlowNames) -> Columns<FlowRe
 
 /// Packets, bytes and flags of one direction.
 fn traffic_columns(columns: Columns<FlowRecord>) -> Columns<FlowRecord> {
-    columns
-        .inlined("packets", |flow| flow.forward.packets)
-        .doc("IP packets")
-        .aliases(["orig_pkts", "source.packets", "packetDeltaCount"])
-        .heading(Heading::right(2, 8, "packets").gap(2).narrow(7, "packets"))
-        .inlined("bytes", |flow| stated_bytes(&flow.forward))
-        .doc("bytes from the IP header on, as it states; where it states none, those captured")
-        .aliases(["orig_ip_bytes", "source.bytes", "octetDeltaCount"])
-        .heading(Heading::right(3, 12, "bytes").gap(2).narrow(7, "bytes"))
-        .inlined("tcp_flags", |flow| flags(flow, &flow.forward))
-        .doc("union of the TCP flags")
-        .aliases(["", "", "tcpControlBits"])
-        .heading(Heading::left(4, 6, "flags").gap(2).narrow(5, "flags").drop_priority(1))
-        .text(|flow| letters(flow, &flow.forward))
+    columns! { inlined flow in columns;
+        packets = flow.forward.packets, "IP packets",
+            aliases(["orig_pkts", "source.packets", "packetDeltaCount"]),
+            heading(Heading::right(2, 8, "packets").gap(2).narrow(7, "packets"));
+        bytes = stated_bytes(&flow.forward),
+            "bytes from the IP header on, as it states; where it states none, those captured",
+            aliases(["orig_ip_bytes", "source.bytes", "octetDeltaCount"]),
+            heading(Heading::right(3, 12, "bytes").gap(2).narrow(7, "bytes"));
+        tcp_flags = flags(flow, &flow.forward), "union of the TCP flags",
+            aliases(["", "", "tcpControlBits"]),
+            heading(Heading::left(4, 6, "flags").gap(2).narrow(5, "flags").drop_priority(1)),
+            text(|flow| letters(flow, &flow.forward));
+    }
 }
 
-/// Those of both.
+/// Packets, bytes and flags of both directions.
 fn both_ways_columns(columns: Columns<FlowRecord>) -> Columns<FlowRecord> {
-    columns
-        .inlined("packets_fwd", |flow| flow.forward.packets)
-        .doc("IP packets in the direction of the first one")
-        .aliases(["orig_pkts", "source.packets", "packetDeltaCount"])
-        .heading(Heading::right(2, 8, "packets→").gap(2).narrow(8, "packets→"))
-        .inlined("packets_rev", |flow| flow.reverse.packets)
-        .doc("IP packets in the other direction")
-        .aliases(["resp_pkts", "destination.packets", ""])
-        .heading(Heading::right(3, 8, "←packets").gap(2).narrow(8, "←packets"))
-        .inlined("bytes_fwd", |flow| stated_bytes(&flow.forward))
-        .doc("bytes of the former")
-        .aliases(["orig_ip_bytes", "source.bytes", "octetDeltaCount"])
-        .heading(Heading::right(4, 11, "bytes→").gap(2).narrow(9, "bytes→").drop_priority(3))
-        .inlined("bytes_rev", |flow| stated_bytes(&flow.reverse))
-        .doc("bytes of the latter")
-        .aliases(["resp_ip_bytes", "destination.bytes", ""])
-        .heading(Heading::right(5, 11, "←bytes").gap(2).narrow(9, "←bytes").drop_priority(3))
-        .inlined("tcp_flags_fwd", |flow| flags(flow, &flow.forward))
-        .doc("TCP flags of the former")
-        .aliases(["", "", "tcpControlBits"])
-        .heading(Heading::left(6, 6, "flags→").gap(2).narrow(6, "flags→").drop_priority(1))
-        .text(|flow| letters(flow, &flow.forward))
-        .inlined("tcp_flags_rev", |flow| flags(flow, &flow.reverse))
-        .doc("TCP flags of the latter")
-        .heading(Heading::left(7, 6, "←flags").gap(2).narrow(6, "←flags").drop_priority(1))
-        .text(|flow| letters(flow, &flow.reverse))
+    columns! { inlined flow in columns;
+        packets_fwd = flow.forward.packets, "IP packets in the direction of the first one",
+            aliases(["orig_pkts", "source.packets", "packetDeltaCount"]),
+            heading(Heading::right(2, 8, "packets→").gap(2).narrow(8, "packets→"));
+        packets_rev = flow.reverse.packets, "IP packets in the other direction",
+            aliases(["resp_pkts", "destination.packets", ""]),
+            heading(Heading::right(3, 8, "←packets").gap(2).narrow(8, "←packets"));
+        bytes_fwd = stated_bytes(&flow.forward), "bytes of the former",
+            aliases(["orig_ip_bytes", "source.bytes", "octetDeltaCount"]),
+            heading(Heading::right(4, 11, "bytes→").gap(2).narrow(9, "bytes→").drop_priority(3));
+        bytes_rev = stated_bytes(&flow.reverse), "bytes of the latter",
+            aliases(["resp_ip_bytes", "destination.bytes", ""]),
+            heading(Heading::right(5, 11, "←bytes").gap(2).narrow(9, "←bytes").drop_priority(3));
+        tcp_flags_fwd = flags(flow, &flow.forward), "TCP flags of the former",
+            aliases(["", "", "tcpControlBits"]),
+            heading(Heading::left(6, 6, "flags→").gap(2).narrow(6, "flags→").drop_priority(1)),
+            text(|flow| letters(flow, &flow.forward));
+        tcp_flags_rev = flags(flow, &flow.reverse), "TCP flags of the latter",
+            heading(Heading::left(7, 6, "←flags").gap(2).narrow(6, "←flags").drop_priority(1)),
+            text(|flow| letters(flow, &flow.reverse));
+    }
 }
 
 fn flags(flow: &FlowRecord, direction: &Direction) -> Option<u8> {
@@ -280,7 +245,12 @@ fn letters(flow: &FlowRecord, direction: &Direction) -> String {
     bits.filter(|(bit, _)| flags.unwrap_or(0) >> bit & 1 == 1).map(|(_, letter)| letter).collect()
 }
 
-/// The time between first and last packet.
+/// The exact time between first and last packet.
+fn duration(flow: &FlowRecord) -> Seconds {
+    Seconds(i128::from(flow.end_ns) - i128::from(flow.start_ns))
+}
+
+/// The time between first and last packet in words.
 fn seconds(flow: &FlowRecord) -> String {
     match flow.end_ns.saturating_sub(flow.start_ns) {
         0 => "0".to_owned(),
@@ -288,7 +258,7 @@ fn seconds(flow: &FlowRecord) -> String {
     }
 }
 
-/// Who with whom, and about what.
+/// Returns the addresses and ports of both ends, the VLAN and the DNS name.
 fn ends(flow: &FlowRecord) -> String {
     let (source, destination) = flow.addresses.ends();
     let arrow = if flow.reverse.packets > 0 { "↔" } else { "→" };
@@ -307,7 +277,7 @@ fn ends(flow: &FlowRecord) -> String {
 /// The name of a protocol in lower case, or its number if it has none.
 pub(super) fn protocol_name(protocol: u8) -> String {
     match IpNumber(protocol) {
-        // Those that everybody calls otherwise than its registered name.
+        // Their usual name differs from the registered ones.
         IpNumber::ICMP | IpNumber::IPV6_ICMP => "icmp".to_owned(),
         number => number.keyword_str().map_or_else(|| protocol.to_string(), str::to_lowercase),
     }
@@ -331,33 +301,23 @@ pub(super) fn ended_columns() -> Columns<EndedFlows> {
 
 /// Counts over the run.
 pub(super) fn total_columns() -> Columns<FlowSummary> {
-    Columns::default()
-        .field("packets", |summary: &FlowSummary| summary.totals.packets)
-        .doc("packets read")
-        .field("ip_packets", |summary| summary.totals.ip_packets)
-        .doc("those that are in flows")
-        .field("bytes", stated_total)
-        .doc("their bytes from the IP header on")
-        .field("flows", |summary| summary.totals.flows)
-        .doc("flows listed")
-        .object("ended", ended_columns(), |summary| {
+    columns! { field summary: FlowSummary;
+        packets = summary.totals.packets, "packets read";
+        ip_packets = summary.totals.ip_packets, "those that are in flows";
+        bytes = stated_total(summary), "their bytes from the IP header on";
+        flows = summary.totals.flows, "flows listed";
+        ..object("ended", ended_columns(), |summary| {
             summary.uniqueness.is_none().then_some(summary.totals.ended)
-        })
-        .doc("the same by why they ended")
-        .field("exact", |summary| summary.uniqueness.map(|unique| unique.exact))
-        .doc("with `--unique`: no flow is missing")
-        .field("missed", |summary| summary.uniqueness.map(|unique| unique.missed))
-        .doc("with `--unique`: flows expected to be missing")
-        .field("missed_std_error", |summary| summary.uniqueness.map(|unique| unique.std_error))
-        .doc("its standard error")
-        .field("dns_messages", |summary| summary.totals.dns_messages)
-        .doc("DNS messages with a question")
-        .ending(
-            |summary| summary.totals.interrupted,
-            |summary| InputResult::all_read(&summary.inputs, summary.totals.interrupted),
-        )
-        .field("skipped", |summary| tally(&summary.totals.skipped))
-        .doc("skipped packets by [reason](#reasons-without-an-element)")
+        }), "the same by why they ended";
+        exact = summary.uniqueness.map(|unique| unique.exact),
+            "with `--unique`: no flow is missing";
+        missed = summary.uniqueness.map(|unique| unique.missed),
+            "with `--unique`: flows expected to be missing";
+        missed_std_error = summary.uniqueness.map(|unique| unique.std_error), "its standard error";
+        dns_messages = summary.totals.dns_messages, "DNS messages with a question";
+        ..ending(|summary| ended(&summary.inputs, summary.totals.interrupted));
+        skipped = tally(&summary.totals.skipped), SKIPPED_DOC;
+    }
 }
 
 /// Returns what the document has besides the flows.

@@ -8,7 +8,7 @@ use super::formats::arrow;
 use super::formats::bars;
 #[cfg(feature = "parquet")]
 use super::formats::parquet;
-use super::formats::{csv, json, json_lines, latex, markdown};
+use super::formats::{csv, json, tables};
 use super::rows::{Frame, Tail};
 use std::any::Any;
 use std::fmt;
@@ -26,12 +26,12 @@ pub struct ReportFormat {
     pub(super) is_line_by_line: bool,
     /// Whether it has neither objects nor lists.
     pub(super) is_flat: bool,
-    /// What it has besides rows.
+    /// Whether it has a document besides rows.
     pub(super) document: Document,
     pub(super) begin: fn() -> Box<dyn Format>,
 }
 
-/// What a format has besides rows.
+/// Where a format has its document.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Document {
     /// Nothing.
@@ -43,7 +43,7 @@ pub(super) enum Document {
     Around,
 }
 
-/// For people. A command that has no such table writes CSV.
+/// The table for people. A command that has none writes CSV.
 const TABLE: ReportFormat = ReportFormat {
     name: "table",
     help: "For people",
@@ -57,9 +57,9 @@ const FORMATS: &[ReportFormat] = &[
     TABLE,
     csv::FORMAT,
     json::FORMAT,
-    json_lines::FORMAT,
-    markdown::FORMAT,
-    latex::FORMAT,
+    json::LINES,
+    tables::MARKDOWN,
+    tables::LATEX,
     #[cfg(feature = "parquet")]
     parquet::FORMAT,
     #[cfg(feature = "arrow")]
@@ -156,7 +156,7 @@ impl fmt::Display for ReportFormat {
     }
 }
 
-/// What a batch becomes: made in any thread, written in order.
+/// An encoded batch: made in any thread, written in order.
 pub(super) enum Part {
     Bytes(Vec<u8>),
     /// A type of the format.

@@ -18,8 +18,8 @@ pub struct Heading {
     pub(super) drop_priority: u8,
     /// Text and width on a narrow terminal.
     pub(super) narrow: Option<(&'static str, usize)>,
-    /// For a last column with cells of any length: the least room for them beside the other
-    /// columns. With less room, they are printed below the row.
+    /// Minimum width of a last column with cells of any length. With less room, its cells are
+    /// printed below the row.
     pub(super) min_width: usize,
     /// Long cells of the last column are wrapped within it.
     pub(super) is_wrapped: bool,
@@ -77,7 +77,7 @@ impl Heading {
         Self { width: self.width + by, narrow, ..self }
     }
 
-    /// Marks a last column with cells of any length, which need this much room beside the others.
+    /// Marks a last column with cells of any length, which has at least this width.
     pub(super) fn min_width(self, min_width: usize) -> Self {
         Self { min_width, ..self }
     }

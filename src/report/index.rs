@@ -1,13 +1,13 @@
 //! Answers of an archive index, in every format.
 
 use super::cell::{Cell, Time};
-use super::column::Columns;
-use super::document::Wrapping;
+use super::column::{Columns, columns};
+use super::document::{Block, Document, Wrapping};
 use super::format::ReportFormat;
-use super::number::{counted, grouped, time};
-use super::rows::{Frame, RowWriter, Summary, Tail};
+use super::number::{counted, grouped, or_dash, time};
+use super::rows::{Frame, RowWriter, Summary, Tail, Writer};
 use super::table_rows::TableRows;
-use super::terminal::{TerminalStyle, write_lines};
+use super::terminal::{self, TerminalStyle};
 use crate::decode::dotted;
 use crate::index::{Explained, Hit, HitSink, Record};
 use crate::zone::Zone;
@@ -20,9 +20,6 @@ const DECIMALS: usize = 6;
 
 /// Further lines of a text are indented.
 const WRAPPING: Wrapping = Wrapping { width: usize::MAX, hanging: 4 };
-
-/// Name and version of the document.
-const SCHEMA: &str = "flowsieve.index-search/1";
 
 /// An answer.
 #[derive(Debug)]
@@ -59,88 +56,59 @@ impl Answer {
 
 /// The columns of an answer.
 pub(super) fn answer_columns() -> Columns<Answer> {
-    Columns::default()
-        .field("capture", |answer: &Answer| answer.capture.clone())
-        .doc("path of the capture")
-        .field("region", |answer| answer.region)
-        .doc("number of the region in its capture, from 0")
-        .field("region_start_ns", |answer| Time(answer.region_start_ns))
-        .doc("its first packet")
-        .field("region_end_ns", |answer| Time(answer.region_end_ns))
-        .doc("its last packet")
-        .field("start_ns", |answer| Time(answer.record.start_ns))
-        .doc("first packet of the record")
-        .field("end_ns", |answer| Time(answer.record.end_ns))
-        .doc("last packet of the record")
-        .field("src", |answer| answer.record.src.to_string())
-        .doc("sender of the flow's first packet; client of DNS messages")
-        .field("dst", |answer| answer.record.dst.to_string())
-        .doc("the other end; server of DNS messages")
-        .field("proto", |answer| answer.record.protocol)
-        .doc("protocol number")
-        .field("src_port", |answer| answer.of_flow(|record| record.src_port))
-        .doc("port of `src`")
-        .field("dst_port", |answer| answer.record.dst_port)
-        .doc("port of `dst`")
-        .field("packets_fwd", |answer| answer.record.packets[0])
-        .doc("packets from `src`; queries")
-        .field("packets_rev", |answer| answer.record.packets[1])
-        .doc("packets from `dst`; responses")
-        .field("bytes_fwd", |answer| answer.bytes(0))
-        .doc("IP bytes from `src`")
-        .field("bytes_rev", |answer| answer.bytes(1))
-        .doc("IP bytes from `dst`")
-        .field("domain", |answer| answer.record.domain.as_deref().map(dotted))
-        .doc("query name of DNS records")
+    columns! { field answer: Answer;
+        capture = answer.capture.clone(), "path of the capture";
+        region, "number of the region in its capture, from 0";
+        region_start_ns = Time(answer.region_start_ns), "its first packet";
+        region_end_ns = Time(answer.region_end_ns), "its last packet";
+        start_ns = Time(answer.record.start_ns), "first packet of the record";
+        end_ns = Time(answer.record.end_ns), "last packet of the record";
+        src = answer.record.src.to_string(),
+            "sender of the flow's first packet; client of DNS messages";
+        dst = answer.record.dst.to_string(), "the other end; server of DNS messages";
+        proto = answer.record.protocol, "protocol number";
+        src_port = answer.of_flow(|record| record.src_port), "port of `src`";
+        dst_port = answer.record.dst_port, "port of `dst`";
+        packets_fwd = answer.record.packets[0], "packets from `src`; queries";
+        packets_rev = answer.record.packets[1], "packets from `dst`; responses";
+        bytes_fwd = answer.bytes(0), "IP bytes from `src`";
+        bytes_rev = answer.bytes(1), "IP bytes from `dst`";
+        domain = answer.record.domain.as_deref().map(dotted), "query name of DNS records";
+    }
 }
 
 /// The columns of the search's explanation.
 pub(super) fn explained_columns() -> Columns<Explained> {
-    Columns::default()
-        .field("nodes", |explained: &Explained| explained.nodes)
-        .doc("storage directories")
-        .field("nodes_ruled_out", |explained| explained.nodes_ruled_out)
-        .doc("those ruled out by their global filters")
-        .field("node_fpr", Explained::node_fpr)
-        .doc("share of the nodes without an answer that were not ruled out")
-        .unit("share")
-        .field("captures", |explained| explained.captures)
-        .doc("captures in the index")
-        .field("captures_in_part", |explained| explained.captures_in_part)
-        .doc("those indexed only in part (`index build --where`)")
-        .field("regions", |explained| explained.regions)
-        .doc("regions in the index")
-        .field("regions_ruled_out_by_node", |explained| explained.regions_by_node)
-        .doc("those ruled out by a global filter")
-        .field("regions_ruled_out_by_time", |explained| explained.regions_by_time)
-        .doc("those ruled out by time, or without such records")
-        .field("regions_ruled_out_by_filter", |explained| explained.regions_by_filter)
-        .doc("those ruled out by their filter")
-        .field("regions_opened", |explained| explained.regions_opened)
-        .doc("those whose lists were read")
-        .field("regions_opened_in_vain", |explained| explained.regions_in_vain)
-        .doc("those in vain")
-        .field("region_fpr", Explained::region_fpr)
-        .doc("share of the regions without an answer that were not ruled out")
-        .unit("share")
-        .field("records", |explained| explained.records)
-        .doc("records of the regions opened")
-        .field("records_listed", |explained| explained.records_listed)
-        .doc("those in all lists")
-        .field("hits", |explained| explained.hits)
-        .doc("answers")
-        .field("interrupted", |explained| explained.interrupted)
-        .doc("a signal ended the search: there may be more answers")
-        .field("complete", |explained| explained.problems.is_empty() && !explained.interrupted)
-        .doc("all of the index could be searched")
-        .field("segments", |explained| explained.segments)
-        .doc("segments in the index")
-        .field("segments_ruled_out", |explained| explained.segments_ruled_out)
-        .doc("those ruled out by time or by their global filters")
+    columns! { field explained: Explained;
+        nodes, "storage directories";
+        nodes_ruled_out, "those ruled out by their global filters";
+        node_fpr = explained.node_fpr(),
+            "share of the nodes without an answer that were not ruled out", unit("share");
+        captures, "captures in the index";
+        captures_in_part, "those indexed only in part (`index build --where`)";
+        regions, "regions in the index";
+        regions_ruled_out_by_node = explained.regions_by_node, "those ruled out by a global filter";
+        regions_ruled_out_by_time = explained.regions_by_time,
+            "those ruled out by time, or without such records";
+        regions_ruled_out_by_filter = explained.regions_by_filter,
+            "those ruled out by their filter";
+        regions_opened, "those whose lists were read";
+        regions_opened_in_vain = explained.regions_in_vain, "those in vain";
+        region_fpr = explained.region_fpr(),
+            "share of the regions without an answer that were not ruled out", unit("share");
+        records, "records of the regions opened";
+        records_listed, "those in all lists";
+        hits, "answers";
+        interrupted, "a signal ended the search: there may be more answers";
+        complete = explained.problems.is_empty() && !explained.interrupted,
+            "all of the index could be searched";
+        segments, "segments in the index";
+        segments_ruled_out, "those ruled out by time or by their global filters";
+    }
 }
 
 fn frame(anonymized: bool, zone: Zone) -> Frame {
-    Frame::new(SCHEMA, "hits")
+    Frame::new("flowsieve.index-search/1", "hits")
         .in_zone(zone)
         .with("timezone", Cell::Text(zone.name().into()))
         .with("anonymized", Cell::Bool(anonymized))
@@ -158,17 +126,11 @@ pub fn search_summary(anonymized: bool, zone: Zone, explained: &Explained) -> Su
 /// Writes answers as they are found.
 #[derive(Debug)]
 pub struct SearchReport<W: Write> {
-    writer: Writer<W>,
+    writer: Writer<(W, TableRows), RowWriter<W, Answer>>,
     hits: u64,
     zone: Zone,
     explain: bool,
     style: TerminalStyle,
-}
-
-#[derive(Debug)]
-enum Writer<W: Write> {
-    Table { out: W, rows: TableRows },
-    Rows(Box<RowWriter<W, Answer>>),
 }
 
 impl<W: Write> SearchReport<W> {
@@ -188,7 +150,7 @@ impl<W: Write> SearchReport<W> {
         out: W,
     ) -> io::Result<Self> {
         let writer = if format.is_table() {
-            Writer::Table { out, rows: TableRows::new(style.rows) }
+            Writer::Table(Box::new((out, TableRows::new(style.rows))))
         } else {
             let rows = RowWriter::begin(format, frame(anonymized, zone), answer_columns(), out)?;
             Writer::Rows(Box::new(rows))
@@ -202,27 +164,22 @@ impl<W: Write> SearchReport<W> {
     ///
     /// Writing failed.
     pub fn finish(self, explained: &Explained) -> io::Result<W> {
-        let mut out = match self.writer {
-            Writer::Table { mut out, mut rows } => {
-                rows.finish(&mut out)?;
-                if self.hits == 0 && !explained.interrupted {
-                    writeln!(out, "Nothing found.")?;
-                }
-                if explained.interrupted {
-                    writeln!(out, "interrupted: there was more to search")?;
-                }
-                if self.explain {
-                    writeln!(out)?;
-                    for text in explanation(explained) {
-                        write_lines(&mut out, self.style.lines(&text, WRAPPING))?;
-                    }
-                }
-                out
-            }
-            Writer::Rows(rows) => rows.finish(tail(explained))?,
+        let (mut out, mut rows) = match self.writer {
+            Writer::Table(table) => *table,
+            Writer::Rows(rows) => return rows.writer.finish(tail(explained)),
         };
-        out.flush()?;
-        Ok(out)
+        rows.finish(&mut out)?;
+        if explained.interrupted {
+            writeln!(out, "interrupted: there was more to search")?;
+        } else if self.hits == 0 {
+            writeln!(out, "Nothing found.")?;
+        }
+        let mut document = Document { wrapping: WRAPPING, ..Document::default() };
+        if self.explain {
+            document.terminal([Block::Gap]);
+            document.terminal(explanation(explained).map(Block::Sentence));
+        }
+        terminal::write(&document, self.style, out)
     }
 }
 
@@ -231,7 +188,8 @@ impl<W: Write> HitSink for SearchReport<W> {
         self.hits += 1;
         match &mut self.writer {
             Writer::Rows(rows) => rows.row(&Answer::of(hit)),
-            Writer::Table { out, rows } => {
+            Writer::Table(table) => {
+                let (out, rows) = &mut **table;
                 let region = match hit.capture.regions.len() {
                     1 => String::new(),
                     all => format!("region {} of {all}, ", hit.number + 1),
@@ -286,11 +244,9 @@ fn line(record: &Record, zone: Zone) -> String {
     }
 }
 
-/// What each level ruled out, a line for each.
+/// Says what each level ruled out, in a line for each.
 fn explanation(explained: &Explained) -> [String; 4] {
-    let percent = |rate: Option<f64>| {
-        rate.map_or_else(|| "–".to_owned(), |rate| format!("{:.2} %", rate * 100.0))
-    };
+    let percent = |rate| or_dash(rate, |rate: f64| format!("{:.2} %", rate * 100.0));
     let e = explained;
     [
         format!(

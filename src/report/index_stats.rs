@@ -1,20 +1,17 @@
-//! The contents of an archive index in every format.
+//! The contents of an archive index, and the result of checking it, in every format.
 
 use super::cell::Cell;
-use super::column::Columns;
+use super::column::{Columns, columns};
 use super::document::{Block, Document, TableView};
 use super::format::ReportFormat;
-use super::number::{counted, grouped};
-use super::rows::{Frame, RowWriter, Summary};
+use super::number::{counted, grouped, rounded};
+use super::rows::{Frame, RowWriter, Summary, Tail};
 use super::selection::part_columns;
 use super::terminal::{self, TerminalStyle};
-use crate::index::{CaptureEntry, IndexStats, NodeStats, Region};
+use crate::index::{CaptureEntry, IndexStats, NodeStats, Region, Verified};
 use crate::zone::Zone;
 use flowsieve_engine::internal::Shown;
 use std::io::{self, Write};
-
-/// Name and version of the document.
-const SCHEMA: &str = "flowsieve.index-stats/1";
 
 fn of_captures(stats: &IndexStats, value: fn(&CaptureEntry) -> u64) -> u64 {
     stats.captures.iter().map(value).fold(0, u64::saturating_add)
@@ -31,81 +28,58 @@ fn of_nodes(stats: &IndexStats, value: fn(&NodeStats) -> u64) -> u64 {
 
 /// The whole index.
 pub(super) fn whole_columns() -> Columns<IndexStats> {
-    Columns::default()
-        .field("filter", |stats: &IndexStats| stats.filter)
-        .doc("structure of the regions' filters")
-        .field("region_ns", |stats| stats.region_ns)
-        .doc("length of a region")
-        .field("captures", |stats| stats.captures.len())
-        .doc("captures in the index")
-        .field("capture_bytes", |stats| of_captures(stats, |entry| entry.bytes))
-        .doc("their bytes")
-        .field("packets", |stats| of_captures(stats, |entry| entry.packets))
-        .doc("their packets")
-        .field("regions", |stats| of_captures(stats, |entry| entry.regions.len() as u64))
-        .doc("regions")
-        .field("flows", |stats| of_regions(stats, |region| region.flows))
-        .doc("flows in their records")
-        .field("dns", |stats| of_regions(stats, |region| region.dns))
-        .doc("DNS questions in their records")
-        .field("index_bytes", |stats| {
+    columns! { field stats: IndexStats;
+        filter, "structure of the regions' filters";
+        region_ns, "length of a region";
+        captures = stats.captures.len(), "captures in the index";
+        capture_bytes = of_captures(stats, |entry| entry.bytes), "their bytes";
+        packets = of_captures(stats, |entry| entry.packets), "their packets";
+        regions = of_captures(stats, |entry| entry.regions.len() as u64), "regions";
+        flows = of_regions(stats, |region| region.flows), "flows in their records";
+        dns = of_regions(stats, |region| region.dns), "DNS questions in their records";
+        index_bytes = {
             let of_regions =
                 of_regions(stats, |region| region.records.bytes.saturating_add(region.lists.bytes));
             let of_nodes = of_nodes(stats, |node| node.region_filter_bytes + node.filter_bytes);
             of_regions.saturating_add(of_nodes).saturating_add(stats.catalog_bytes)
-        })
-        .doc("all files of the index: the sum of the following")
-        .field("records_bytes", |stats| of_regions(stats, |region| region.records.bytes))
-        .doc("records of the regions")
-        .field("lists_bytes", |stats| of_regions(stats, |region| region.lists.bytes))
-        .doc("inverted lists of the regions")
-        .field("region_filters_bytes", |stats| of_nodes(stats, |node| node.region_filter_bytes))
-        .doc("filters of the regions")
-        .field("global_filters_bytes", |stats| of_nodes(stats, |node| node.filter_bytes))
-        .doc("global filters of the segments")
-        .field("catalog_bytes", |stats| stats.catalog_bytes)
-        .doc("the catalogue, and both copies of the lists of captures")
-        .field("segments", |stats| stats.segments)
-        .doc("segments")
-        .field("global_filter", |stats| stats.global_filter)
-        .doc("structure of the global filters")
+        }, "all files of the index: the sum of the following";
+        records_bytes = of_regions(stats, |region| region.records.bytes), "records of the regions";
+        lists_bytes = of_regions(stats, |region| region.lists.bytes),
+            "inverted lists of the regions";
+        region_filters_bytes = of_nodes(stats, |node| node.region_filter_bytes),
+            "filters of the regions";
+        global_filters_bytes = of_nodes(stats, |node| node.filter_bytes),
+            "global filters of the segments";
+        catalog_bytes, "the catalogue, and both copies of the lists of captures";
+        segments, "segments";
+        global_filter, "structure of the global filters";
+    }
 }
 
 /// A node.
 pub(super) fn node_columns() -> Columns<NodeStats> {
-    Columns::default()
-        .field("folder", |node: &NodeStats| node.folder.shown().into_raw().into_owned())
-        .doc("its directory")
-        .field("regions", |node| node.regions)
-        .doc("its regions")
-        .field("filter_bytes", |node| node.filter_bytes)
-        .doc("its global filters")
-        .field("fill", |node| node.fill)
-        .doc("share of the filters' counters in use, mean over filters")
-        .unit("share")
-        .field("saturated", |node| node.saturated)
-        .doc("counters that reached their largest value")
-        .field("overflows", |node| node.overflows)
-        .doc("increments lost in them")
-        .field("fpr", |node| node.fpr)
-        .doc("rate at which a global filter lets absent values through, mean over filters")
-        .unit("share")
+    columns! { field node: NodeStats;
+        folder = node.folder.shown().into_raw().into_owned(), "its directory";
+        regions, "its regions";
+        filter_bytes, "its global filters";
+        fill, "share of the filters' counters in use, mean over filters", unit("share");
+        saturated, "counters that reached their largest value";
+        overflows, "increments lost in them";
+        fpr, "rate at which a global filter lets absent values through, mean over filters",
+            unit("share");
+    }
 }
 
 /// A capture.
 pub(super) fn capture_columns() -> Columns<CaptureEntry> {
-    Columns::default()
-        .field("path", |entry: &CaptureEntry| entry.path.shown().into_raw().into_owned())
-        .doc("its path")
-        .field("bytes", |entry| entry.bytes)
-        .doc("its bytes")
-        .field("packets", |entry| entry.packets)
-        .doc("its packets")
-        .field("regions", |entry| entry.regions.len())
-        .doc("its regions")
-        .field("damage", |entry| entry.damage.clone())
-        .doc("why it could not be read to its end")
-        .part(None, &part_columns(), |entry| entry.part.clone())
+    columns! { field entry: CaptureEntry;
+        path = entry.path.shown().into_raw().into_owned(), "its path";
+        bytes, "its bytes";
+        packets, "its packets";
+        regions = entry.regions.len(), "its regions";
+        damage = entry.damage.clone(), "why it could not be read to its end";
+        ..part(None, &part_columns(), |entry| entry.part.clone());
+    }
 }
 
 /// Writes the contents of an index. Rows are its nodes, or its captures with `captures`; the table
@@ -120,40 +94,37 @@ pub fn write_index_stats<W: Write>(
     captures: bool,
     zone: Zone,
     style: TerminalStyle,
-    mut out: W,
+    out: W,
 ) -> io::Result<W> {
     if format.is_table() {
-        terminal::print(&document(stats, captures), style, &mut out)?;
-    } else {
-        let frame = Frame::new(SCHEMA, "nodes").in_zone(zone);
-        let frame = frame.of_document(format, || fields(stats, captures));
-        out = if captures {
-            let rows = &stats.captures;
-            RowWriter::write_all(format, frame, capture_columns(), rows, Vec::new(), out)?
-        } else {
-            RowWriter::write_all(format, frame, node_columns(), &stats.nodes, Vec::new(), out)?
-        };
+        return terminal::write(&document(stats, captures), style, out);
     }
-    out.flush()?;
-    Ok(out)
+    let frame = frame(zone).whole(format, || sections(stats, captures));
+    if captures {
+        let rows = &stats.captures;
+        RowWriter::write_all(format, frame, capture_columns(), rows, Vec::new(), out)
+    } else {
+        RowWriter::write_all(format, frame, node_columns(), &stats.nodes, Vec::new(), out)
+    }
 }
 
-/// Returns the document for programs.
-fn fields(stats: &IndexStats, captures: bool) -> Cell {
-    let mut fields = vec![("schema".into(), Cell::Text(SCHEMA.into()))];
-    if let Cell::Object(whole) = whole_columns().object_of(stats) {
-        fields.extend(whole);
-    }
-    fields.push(("nodes".into(), node_columns().list_of(&stats.nodes)));
+fn frame(zone: Zone) -> Frame {
+    Frame::new("flowsieve.index-stats/1", "nodes").in_zone(zone)
+}
+
+/// Returns the sections of the document for programs.
+fn sections(stats: &IndexStats, captures: bool) -> Tail {
+    let mut sections = whole_columns().sections_of(stats);
+    sections.push(("nodes", node_columns().list_of(&stats.nodes)));
     if captures {
-        fields.push(("capture_list".into(), capture_columns().list_of(&stats.captures)));
+        sections.push(("capture_list", capture_columns().list_of(&stats.captures)));
     }
-    Cell::Object(fields)
+    sections
 }
 
 /// Returns the summary of an index.
 pub fn index_stats_summary(stats: &IndexStats, captures: bool, zone: Zone) -> Summary {
-    Summary::of_document(fields(stats, captures), zone)
+    frame(zone).summary(sections(stats, captures))
 }
 
 /// The contents as a document.
@@ -220,12 +191,69 @@ fn capture_words(entry: &CaptureEntry) -> String {
 
 /// A share in words, such as `1 in 10,000`.
 fn share(of: f64) -> String {
-    if of > 0.0 {
-        format!("1 in {}", grouped((1.0 / of).round() as u64))
-    } else {
-        "none".to_owned()
-    }
+    if of > 0.0 { format!("1 in {}", rounded(1.0 / of)) } else { "none".to_owned() }
 }
 
 /// Width of the names of facts.
 const NAME: usize = 16;
+
+/// The columns of the comparison.
+pub(super) fn verified_columns() -> Columns<Verified> {
+    columns! { field verified: Verified;
+        captures, "captures that were compared";
+        regions, "regions that were compared";
+        records, "records that were compared";
+        whole = verified.problems.is_empty(), "there are no problems";
+    }
+}
+
+/// The columns of a problem.
+pub(super) fn problem_columns() -> Columns<String> {
+    columns! { field problem: String;
+        problem = problem.clone(), "what is wrong, in a sentence";
+    }
+}
+
+/// Writes the result; rows are problems.
+///
+/// # Errors
+///
+/// Writing failed.
+pub fn write_index_verify<W: Write>(
+    verified: &Verified,
+    format: ReportFormat,
+    mut out: W,
+) -> io::Result<W> {
+    if format.is_table() {
+        if verified.problems.is_empty() {
+            writeln!(
+                out,
+                "{}, {}, {}: all files are whole, and filters hold what the lists hold",
+                counted(verified.captures, "capture", "captures"),
+                counted(verified.regions, "region", "regions"),
+                counted(verified.records, "record", "records")
+            )?;
+        }
+        out.flush()?;
+        return Ok(out);
+    }
+    let frame = verified_frame().whole(format, || verified_sections(verified));
+    let rows = &verified.problems;
+    RowWriter::write_all(format, frame, problem_columns(), rows, Vec::new(), out)
+}
+
+fn verified_frame() -> Frame {
+    Frame::new("flowsieve.index-verify/1", "problems")
+}
+
+fn verified_sections(verified: &Verified) -> Tail {
+    let problems = verified.problems.iter().cloned().map(|text| Cell::Text(text.into()));
+    let mut sections = verified_columns().sections_of(verified);
+    sections.push(("problems", Cell::List(problems.collect(), "")));
+    sections
+}
+
+/// Returns the summary of a check.
+pub fn index_verify_summary(verified: &Verified) -> Summary {
+    verified_frame().summary(verified_sections(verified))
+}

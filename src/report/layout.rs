@@ -1,8 +1,8 @@
 //! Columns of text: which of them have room in a line, and the lines of their cells.
 
 use super::heading::Heading;
-use super::wrapping::{BELOW, below, wrapped};
 use flowsieve_engine::internal::Shown;
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 /// The columns that have room.
@@ -172,6 +172,47 @@ pub(super) fn fitted(headings: &[Heading], rows: &[Vec<String>]) -> Vec<Heading>
     fitted.collect()
 }
 
+/// Spaces before a cell that is printed below its row.
+const BELOW: usize = 4;
+
+/// Breaks a text at spaces into lines of at most `width` characters.
+pub(super) fn wrapped(text: &str, width: usize) -> Vec<String> {
+    hanging(text, width, width)
+}
+
+/// As [`wrapped`], with another width for the lines after the first.
+pub(super) fn hanging(text: &str, first: usize, others: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    let text = text.shown().to_string();
+    let mut words = text.split(' ').filter(|word| !word.is_empty()).peekable();
+    while let Some(word) = words.next() {
+        // A line never ends between a number and its unit.
+        let unit = words.next_if(|next| is_unit(next));
+        let word = unit.map_or(Cow::Borrowed(word), |unit| format!("{word} {unit}").into());
+        let width = if lines.len() > 1 { others } else { first };
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
+                line.push(' ');
+                line.push_str(&word);
+            }
+            _ => lines.push(word.into_owned()),
+        }
+    }
+    lines
+}
+
+/// The lines of a text below a row.
+fn below(text: &str, width: usize) -> impl Iterator<Item = String> {
+    let lines = wrapped(text, width.saturating_sub(BELOW)).into_iter();
+    lines.map(|line| format!("{:BELOW$}{line}", ""))
+}
+
+/// Whether a word is a unit, perhaps followed by punctuation.
+fn is_unit(word: &str) -> bool {
+    let unit = word.trim_end_matches(|c: char| c.is_ascii_punctuation() && c != '%');
+    matches!(unit, "%" | "B" | "KiB" | "MiB" | "GiB")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -223,5 +264,12 @@ mod tests {
         assert_eq!(line(["abcd", "b", "c"]), "abcd    b     c");
         assert_eq!(line(["a", "1234567", "c"]), "a   1234567   c");
         assert_eq!(line(["a", "1234567890", "12345"]), "a   1234567890 12345");
+    }
+
+    #[test]
+    fn numbers_stay_beside_their_units() {
+        let text = "a mean error of 15 %), at 512 B each (504 B).";
+        assert_eq!(wrapped(text, 18), ["a mean error of", "15 %), at 512 B", "each (504 B)."]);
+        assert_eq!(wrapped("% 1", 1), ["%", "1"]);
     }
 }

@@ -6,9 +6,9 @@ use super::column::{Column, Columns};
 use super::export_model::export_columns;
 use super::flows_model::{FlowNames, FlowShape, flow_columns};
 use super::{
-    answers, compare_each, compare_model, count_combinations, count_model, dedup, export_model,
-    filter_info, flows_model, index, index_stats, index_verify, inputs, overlap, plan_model,
-    reproduce_model, top_model, traffic_table,
+    compare_each, compare_model, count_combinations, count_model, dedup, export_model, filter_info,
+    flows_model, index, index_stats, plan_model, reproduce_model, run_view, top_model,
+    traffic_table,
 };
 use crate::elements::ElementKind;
 
@@ -29,7 +29,7 @@ pub fn tables() -> Vec<(&'static str, Vec<FieldDoc>)> {
         ("count.design", table(&count_combinations::design_columns())),
         ("count.slices", table(&count_model::with_marks(count_model::slice_columns(0)))),
         ("count.combinations", table(&count_combinations::combination_columns())),
-        ("count.inputs", table(&inputs::input_columns())),
+        ("count.inputs", table(&run_view::input_columns())),
         ("count.totals", table(&count_model::total_columns(None))),
         ("count.quantiles", table(&count_model::quantile_columns())),
         ("count.pairs", table(&traffic_table::pair_columns())),
@@ -42,8 +42,8 @@ pub fn tables() -> Vec<(&'static str, Vec<FieldDoc>)> {
         ("export.totals", table(&export_model::total_columns())),
         ("filter.filters", table(&filter_info::filter_columns())),
         ("filter.combinations", table(&filter_info::stored_columns())),
-        ("filter.answers", table(&answers::answer_columns())),
-        ("filter.sets", table(&overlap::overlap_columns())),
+        ("filter.answers", table(&filter_info::answer_columns())),
+        ("filter.sets", table(&filter_info::overlap_columns())),
         ("plan.parameters", table(&plan_model::parameter_columns())),
         ("plan.wanted", table(&plan_model::wanted_columns())),
         ("plan.sample", table(&plan_model::sample_columns())),
@@ -76,8 +76,8 @@ pub fn tables() -> Vec<(&'static str, Vec<FieldDoc>)> {
         ("stats.index", table(&index_stats::whole_columns())),
         ("stats.nodes", table(&index_stats::node_columns())),
         ("stats.captures", table(&index_stats::capture_columns())),
-        ("verify.index", table(&index_verify::verified_columns())),
-        ("verify.problems", table(&index_verify::problem_columns())),
+        ("verify.index", table(&index_stats::verified_columns())),
+        ("verify.problems", table(&index_stats::problem_columns())),
         ("reproduce.parameters", table(&reproduce_model::parameter_columns())),
         ("reproduce.experiments", table(&reproduce_model::experiment_columns())),
         ("reproduce.listed", table(&reproduce_model::listed_columns())),

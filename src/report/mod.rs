@@ -2,12 +2,10 @@
 //!
 //! Slices are written as they come, so a report of any length needs no memory.
 
-mod answers;
 mod batch;
 mod cell;
 mod chart_rows;
 mod column;
-mod compare;
 mod compare_each;
 mod compare_model;
 mod compare_page;
@@ -26,7 +24,6 @@ pub mod figure;
 mod filter_info;
 mod flows;
 mod flows_model;
-mod flows_table;
 mod format;
 mod formats;
 mod heading;
@@ -35,9 +32,6 @@ pub mod html;
 mod index;
 #[cfg(feature = "parquet")]
 mod index_stats;
-#[cfg(feature = "parquet")]
-mod index_verify;
-mod inputs;
 mod layout;
 #[cfg(feature = "cli")]
 pub mod manual;
@@ -47,14 +41,11 @@ mod markdown;
 mod markup;
 mod number;
 mod over_time;
-mod overlap;
 mod parallel_rows;
-mod plan;
 mod plan_document;
 mod plan_model;
 #[cfg(feature = "arrow")]
 mod record_batches;
-mod reproduce;
 mod reproduce_document;
 mod reproduce_model;
 mod rows;
@@ -65,16 +56,13 @@ pub mod svg;
 mod table_columns;
 mod table_rows;
 mod terminal;
-mod top;
 mod top_model;
 mod top_page;
 mod top_table;
 mod traffic_page;
 pub mod traffic_table;
 mod who_page;
-mod wrapping;
 
-pub use answers::{AnswerReport, answer_summary};
 pub use compare_each::EachReport;
 pub use compare_model::{CaptureDigest, CompareReport, Grouping};
 pub use count_combinations::CountDesign;
@@ -83,33 +71,31 @@ pub use count_page::CountPage;
 pub use dedup::DedupReport;
 pub use export::{ExportReport, export_summary};
 pub use export_model::{ExportParameters, export_shortcomings};
-pub use filter_info::FilterInfo;
-pub use flows::{FlowReport, flow_summary};
+pub use filter_info::{AnswerReport, FilterInfo, OverlapReport, answer_summary};
+pub use flows::{FlowReport, flow_shortcomings, flow_summary};
 pub use flows_model::{FlowNames, FlowParameters, FlowShape};
-pub use flows_table::flow_shortcomings;
 pub use format::ReportFormat;
 #[cfg(feature = "parquet")]
 pub use index::{SearchReport, search_summary};
 #[cfg(feature = "parquet")]
-pub use index_stats::{index_stats_summary, write_index_stats};
-#[cfg(feature = "parquet")]
-pub use index_verify::{index_verify_summary, write_index_verify};
-pub use overlap::OverlapReport;
+pub use index_stats::{
+    index_stats_summary, index_verify_summary, write_index_stats, write_index_verify,
+};
 pub use plan_model::PlanReport;
 #[cfg(feature = "arrow")]
 pub use record_batches::RecordBatches;
-pub use reproduce::write_experiments;
-pub use reproduce_model::ReproduceReport;
+pub use reproduce_model::{ReproduceReport, write_experiments};
 pub use rows::Summary;
 pub use terminal::TerminalStyle;
-pub use top::{TopReport, top_summary};
 pub use top_page::TopPage;
+pub use top_table::{TopReport, top_summary};
 
 #[cfg(feature = "cli")]
 pub(crate) use number::counted;
 pub(crate) use selection::part_words;
 
-use self::rows::RowWriter;
+use self::count_table::CountTable;
+use self::rows::{RowWriter, Writer};
 use crate::pipeline::{CountSummary, SliceResult, SliceSink};
 use std::io::{self, Write};
 
@@ -117,13 +103,7 @@ use std::io::{self, Write};
 #[derive(Debug)]
 pub struct CountReport<W: Write> {
     parameters: CountParameters,
-    writer: Writer<W>,
-}
-
-#[derive(Debug)]
-enum Writer<W: Write> {
-    Table(Box<count_table::CountTable<W>>),
-    Rows(Box<RowWriter<W, SliceResult>>),
+    writer: Writer<CountTable<W>, RowWriter<W, SliceResult>>,
 }
 
 impl<W: Write> CountReport<W> {
@@ -139,7 +119,7 @@ impl<W: Write> CountReport<W> {
         out: W,
     ) -> io::Result<Self> {
         let writer = if format.is_table() {
-            Writer::Table(Box::new(count_table::CountTable::begin(out, parameters, style)?))
+            Writer::Table(Box::new(CountTable::begin(out, parameters, style)?))
         } else {
             let columns =
                 count_model::all_slice_columns(parameters.design.as_ref(), format.is_flat());
@@ -155,12 +135,10 @@ impl<W: Write> CountReport<W> {
     ///
     /// Writing failed.
     pub fn finish(self, summary: &CountSummary) -> io::Result<W> {
-        let mut out = match self.writer {
-            Writer::Table(table) => table.finish(summary)?,
-            Writer::Rows(rows) => rows.finish(count_model::tail(&self.parameters, summary))?,
-        };
-        out.flush()?;
-        Ok(out)
+        match self.writer {
+            Writer::Table(table) => table.finish(summary),
+            Writer::Rows(rows) => rows.writer.finish(count_model::tail(&self.parameters, summary)),
+        }
     }
 }
 
@@ -179,8 +157,8 @@ impl<W: Write> SliceSink for CountReport<W> {
 
     fn flush(&mut self) -> io::Result<()> {
         match &mut self.writer {
-            Writer::Table(table) => table.flush(),
-            Writer::Rows(rows) => rows.flush(),
+            Writer::Table(table) => table.out.flush(),
+            Writer::Rows(rows) => rows.writer.flush(),
         }
     }
 }

@@ -22,6 +22,16 @@ pub(super) fn grouped_tenths(number: f64) -> String {
     format!("{}.{}", grouped(tenths / 10), tenths % 10)
 }
 
+/// A number rounded to a whole one, with grouped digits.
+pub(super) fn rounded(number: f64) -> String {
+    grouped(number.round() as u64)
+}
+
+/// The text of a value, or a dash where there is none.
+pub(super) fn or_dash<T>(value: Option<T>, text: impl FnOnce(T) -> String) -> String {
+    value.map_or_else(|| "–".to_owned(), text)
+}
+
 /// Counts something: `1 query`, `2 queries`.
 pub(crate) fn counted(number: u64, one: &str, many: &str) -> String {
     let what = if number == 1 { one } else { many };
@@ -36,11 +46,16 @@ pub(super) fn capitalised(text: &str) -> String {
 
 /// Formats a share as a percentage: `1.049 %`.
 pub(super) fn percent(share: f64) -> String {
-    let percent = share * 100.0;
-    if percent != 0.0 && percent.abs() < 0.000_5 {
-        return "<0.001 %".to_owned();
+    percent_to(share, 3)
+}
+
+/// Formats a share as a percentage with this many decimals; no share but 0 is written as 0.
+pub(super) fn percent_to(share: f64, decimals: usize) -> String {
+    let (percent, least) = (share * 100.0, 10_f64.powi(-(decimals as i32)));
+    if percent != 0.0 && percent.abs() < least / 2.0 {
+        return format!("<{least:.decimals$} %");
     }
-    format!("{percent:.3} %")
+    format!("{percent:.decimals$} %")
 }
 
 /// Formats a share as a percentage with two significant digits: `4.7 %`.
@@ -56,7 +71,7 @@ pub(super) fn short_percent(share: f64) -> String {
     format!("{percent:.decimals$} %")
 }
 
-/// The same without the sign.
+/// As [`short_percent`], without the sign.
 pub(super) fn bare(share: f64) -> String {
     short_percent(share).trim_end_matches(" %").to_owned()
 }
@@ -86,6 +101,12 @@ pub(super) fn duration(ns: i64) -> String {
         }
     }
     format!("{ns} ns")
+}
+
+/// Returns the fewest of these decimals of the second that show multiples of the width, or 9.
+pub(super) fn decimals_of(width_ns: i64, choices: &[u32]) -> usize {
+    let suffices = |decimals: &u32| width_ns % 10_i64.pow(9 - decimals) == 0;
+    choices.iter().copied().find(suffices).unwrap_or(9) as usize
 }
 
 /// Describes the width of slices: `in slices of 1 s`.

@@ -27,7 +27,7 @@ enum Task<R> {
     Batch(Batch),
 }
 
-/// What becomes of a task: a part, or several if texts are long.
+/// The result of a task: one part, or several if texts are long.
 type Encoded = io::Result<Vec<Part>>;
 
 /// Encodes rows in a thread.
@@ -130,7 +130,7 @@ impl<W: Write, R: Send + Sync + 'static> ParallelWriter<W, R> {
         if self.writer.is_full() { self.write_batch() } else { Ok(()) }
     }
 
-    /// Writes a row of which a worker, if there is one, may make the columns.
+    /// Writes a row whose columns a worker may make, if there is one.
     pub(super) fn take(&mut self, row: R) -> io::Result<()> {
         if self.workers.is_none() {
             return self.row(&row);

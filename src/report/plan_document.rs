@@ -1,6 +1,6 @@
 //! A plan for people: the request, a row for each structure, remarks, and the recommendation.
 
-use super::document::{Block, Document, Medium, TableView, Wrapping};
+use super::document::{Block, Document, Medium, TableView, TextColumn, Wrapping};
 use super::heading::Heading;
 use super::number::{grouped, short_percent, size};
 use super::plan_model::PlanReport;
@@ -18,7 +18,7 @@ const RATES_IN_LINE: usize = 3;
 /// Number of rates in each of these tables, which fit any terminal.
 const RATES_IN_TABLE: usize = 4;
 
-/// Least room for parameters beside the other columns.
+/// Minimum width of the column of parameters.
 const MIN_PARAMETERS: usize = 24;
 
 /// Largest number of cuts that are spelt out.
@@ -103,15 +103,12 @@ fn sample(report: &PlanReport<'_>) -> Vec<String> {
     sentences.map(|text| format!("  {text}")).collect()
 }
 
-/// The written cell of a structure.
-type Text<'a> = Box<dyn Fn(&PlanRow) -> String + 'a>;
-
 /// A row for each structure.
 fn structures(report: &PlanReport<'_>, in_line: bool) -> TableView {
     let (request, plan) = (report.request, report.plan);
     let none = || "-".to_owned();
     let number = |text: &'static str, priority| Heading::number(text).drop_priority(priority);
-    let mut columns: Vec<(Heading, Text<'_>)> = vec![
+    let mut columns: Vec<TextColumn<'_, PlanRow>> = vec![
         (Heading::text("structure"), Box::new(|row| row.structure.name().into())),
         (number("memory", 3), Box::new(|row| bytes(row.memory_bytes))),
     ];
@@ -139,7 +136,7 @@ fn structures(report: &PlanReport<'_>, in_line: bool) -> TableView {
         let same = |row: &PlanRow| bytes(row.same_rate_bytes);
         columns.push((number("at equal FPR", 2), Box::new(same)));
     }
-    // There is room for it beside a single rate.
+    // Only tables with a single rate have room for it.
     if !is_weighted {
         let error = |row: &PlanRow| row.count_std_error.map_or_else(none, short_percent);
         columns.push((number("count ±", 1), Box::new(error)));
@@ -151,12 +148,10 @@ fn structures(report: &PlanReport<'_>, in_line: bool) -> TableView {
             None => "none".into(),
         }),
     ));
-    let (headings, texts): (Vec<Heading>, Vec<Text<'_>>) = columns.into_iter().unzip();
-    let rows = plan.rows.iter().map(|row| texts.iter().map(|text| text(row)).collect());
     let recommended = plan.rows.iter().enumerate();
     let recommended = recommended.filter(|(_, row)| plan.recommended == Some(row.structure));
     let bold = recommended.map(|(number, _)| number).collect();
-    TableView { bold, ..TableView::new(headings, rows) }
+    TableView { bold, ..TableView::of_columns(columns, &plan.rows) }
 }
 
 fn title(report: &PlanReport<'_>) -> String {

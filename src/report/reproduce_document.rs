@@ -14,7 +14,7 @@ use crate::experiments::{
 /// Longest line in a text file.
 const WIDTH: usize = 120;
 
-/// Least room for verdicts beside the figures; with less they are printed below.
+/// Minimum width of the verdicts; with less room they are printed below the row.
 const VERDICT: usize = 26;
 
 impl ReproduceReport<'_> {

@@ -1,19 +1,20 @@
 //! Recomputed tables and figures: the columns of their parts.
 
-use super::cell::{Cell, Decimal, object};
-use super::column::Columns;
-use super::rows::Frame;
+use super::cell::{Cell, Decimal};
+use super::column::{Columns, columns};
+use super::format::ReportFormat;
+use super::markdown;
+use super::rows::{Frame, RowWriter, Summary, Tail};
+use super::terminal::{self, TerminalStyle};
 use crate::experiments::{
-    Cell as Figure, Chart, ChartAxis, ChartScale, Curve, CurveKind, Entry, Experiment, Scale,
+    ALL, Cell as Figure, Chart, ChartAxis, ChartScale, Curve, CurveKind, Entry, Experiment, Scale,
 };
+use std::io::{self, Write};
 
-/// Name and version of the document.
-const SCHEMA: &str = "flowsieve.reproduce/1";
-
-/// What was recomputed, and with what.
+/// A run of experiments: its parameters and results.
 #[derive(Clone, Copy, Debug)]
 pub struct ReproduceReport<'a> {
-    /// How large.
+    /// Size of the experiments.
     pub scale: Scale,
     /// Start of the random numbers.
     pub seed: u64,
@@ -33,78 +34,62 @@ pub struct ReproduceReport<'a> {
     pub experiments: &'a [Experiment],
 }
 
-/// What the numbers depend on.
+/// The columns of the parameters.
 pub(super) fn parameter_columns<'a>() -> Columns<ReproduceReport<'a>> {
-    Columns::default()
-        .inlined("scale", |report: &ReproduceReport<'a>| match report.scale {
+    columns! { inlined report: ReproduceReport<'a>;
+        scale = match report.scale {
             Scale::Small => "small",
             Scale::Default => "default",
             Scale::Full => "full",
-        })
-        .doc("`default`, or `full` with `--full-scale`")
-        .inlined("seed", |report| report.seed)
-        .doc("start of the random numbers")
-        .inlined("captures", |report| report.captures)
-        .doc("captures for the experiments on traffic; with 0 it is generated")
-        .inlined("words", |report| report.words)
-        .doc("a list of words was given; if not, words are generated")
-        .inlined("machine", |report| report.machine.to_owned())
-        .doc("the machine that times were measured on")
+        }, "`default`, or `full` with `--full-scale`";
+        seed = report.seed, "start of the random numbers";
+        captures = report.captures, "captures for the experiments on traffic; with 0 it is generated";
+        words = report.words, "a list of words was given; if not, words are generated";
+        machine = report.machine.to_owned(), "the machine that times were measured on";
+    }
 }
 
 /// An experiment that can be run.
 pub(super) fn listed_columns() -> Columns<Entry> {
-    Columns::default()
-        .field("name", |entry: &Entry| entry.name)
-        .doc("its name in the command line")
-        .field("title", |entry| entry.title)
-        .doc("what it recomputes")
-        .field("source", |entry| entry.source)
-        .doc("where that was published")
+    columns! { field entry: Entry;
+        name = entry.name, "its name in the command line";
+        title = entry.title, "what it recomputes";
+        source = entry.source, "where that was published";
+    }
 }
 
 /// An experiment.
 pub(super) fn experiment_columns() -> Columns<Experiment> {
-    Columns::default()
-        .field("name", |experiment: &Experiment| experiment.name)
-        .doc("its name in the command line")
-        .field("title", |experiment| experiment.title)
-        .doc("what it recomputes")
-        .field("source", |experiment| experiment.source)
-        .doc("where that was published")
-        .field("agrees", |experiment| experiment.departures().next().is_none())
-        .doc("no cell departs from its formula")
-        .field("remarks", |experiment| experiment.remarks.clone())
-        .doc("remarks, in sentences")
-        .objects("cells", figure_columns(), |experiment| experiment.cells.clone())
-        .doc("its figures")
-        .objects("charts", chart_columns(), |experiment| experiment.charts.clone())
-        .doc("its charts")
+    columns! { field experiment: Experiment;
+        name = experiment.name, "its name in the command line";
+        title = experiment.title, "what it recomputes";
+        source = experiment.source, "where that was published";
+        agrees = experiment.departures().next().is_none(), "no cell departs from its formula";
+        remarks = experiment.remarks.clone(), "remarks, in sentences";
+        ..objects("cells", figure_columns(), |experiment| experiment.cells.clone()), "its figures";
+        ..objects("charts", chart_columns(), |experiment| experiment.charts.clone()), "its charts";
+    }
 }
 
 /// A figure.
 pub(super) fn figure_columns() -> Columns<Figure> {
-    Columns::default()
-        .field("label", |figure: &Figure| figure.label.clone())
-        .doc("its name, unique in its experiment")
-        .field("unit", |figure| figure.unit)
-        .doc("`bytes`, `MB`, `bits`, `%`, `points`, `ns` or `times`; empty for plain numbers and shares")
-        .field("paper", |figure| figure.paper.as_ref().map(|paper| Decimal(paper.value)))
-        .doc("as the paper prints it")
-        .field("formula", |figure| figure.formula.map(Decimal))
-        .doc("by the right formula, which is not always the paper's")
-        .field("measured", |figure| figure.measured.map(|measured| Decimal(measured.mean)))
-        .doc("mean on the filters of this program")
-        .field("std_error", |figure| figure.measured.map(|measured| Decimal(measured.std_error)))
-        .doc("its standard error, 0 for what is counted")
-        .field("distance", |figure| figure.distance().map(Decimal))
-        .doc("(measured - formula) / standard error")
-        .field("is_time", |figure| figure.is_time)
-        .doc("a time or a ratio of times, which differs from run to run")
-        .field("agreement", |figure| figure.agreement().name())
-        .doc("`agrees`; `departs` (over four standard errors from the formula; the exit code is then 1); `paper-differs`; `shown` (nothing to compare with)")
-        .field("verdict", Figure::verdict)
-        .doc("the same in words, with the reason")
+    columns! { field figure: Figure;
+        label = figure.label.clone(), "its name, unique in its experiment";
+        unit = figure.unit,
+            "`bytes`, `MB`, `bits`, `%`, `points`, `ns` or `times`; empty for plain numbers and shares";
+        paper = figure.paper.as_ref().map(|paper| Decimal(paper.value)), "as the paper prints it";
+        formula = figure.formula.map(Decimal),
+            "by the right formula, which is not always the paper's";
+        measured = figure.measured.map(|measured| Decimal(measured.mean)),
+            "mean on the filters of this program";
+        std_error = figure.measured.map(|measured| Decimal(measured.std_error)),
+            "its standard error, 0 for what is counted";
+        distance = figure.distance().map(Decimal), "(measured - formula) / standard error";
+        is_time = figure.is_time, "a time or a ratio of times, which differs from run to run";
+        agreement = figure.agreement().name(),
+            "`agrees`; `departs` (over four standard errors from the formula; the exit code is then 1); `paper-differs`; `shown` (nothing to compare with)";
+        verdict = figure.verdict(), "the same in words, with the reason";
+    }
 }
 
 /// A figure with the name of its experiment.
@@ -112,84 +97,122 @@ type Line<'a> = (&'static str, &'a Figure);
 
 /// The columns of a figure in flat tables.
 pub(super) fn line_columns<'a>() -> Columns<Line<'a>> {
-    let experiment = Columns::default()
-        .inlined("experiment", |line: &Line<'a>| line.0)
-        .doc("name of the experiment");
-    experiment.borrowed(figure_columns(), |line| line.1)
+    columns! { inlined line: Line<'a>;
+        experiment = line.0, "name of the experiment";
+        ..borrowed(figure_columns(), |line| line.1);
+    }
 }
 
 /// A chart.
 pub(super) fn chart_columns() -> Columns<Chart> {
-    Columns::default()
-        .field("name", |chart: &Chart| chart.name.clone())
-        .doc("its name")
-        .field("title", |chart| chart.title.clone())
-        .doc("its heading")
-        .field("caption", |chart| chart.caption.clone())
-        .doc("what to see in it")
-        .object("x", axis_columns(), |chart| Some(chart.x.clone()))
-        .doc("the horizontal axis")
-        .object("y", axis_columns(), |chart| Some(chart.y.clone()))
-        .doc("the vertical axis")
-        .objects("curves", curve_columns(), |chart| chart.curves.clone())
-        .doc("its curves")
+    columns! { field chart: Chart;
+        name = chart.name.clone(), "its name";
+        title = chart.title.clone(), "its heading";
+        caption = chart.caption.clone(), "what to see in it";
+        ..object("x", axis_columns(), |chart| Some(chart.x.clone())), "the horizontal axis";
+        ..object("y", axis_columns(), |chart| Some(chart.y.clone())), "the vertical axis";
+        ..objects("curves", curve_columns(), |chart| chart.curves.clone()), "its curves";
+    }
 }
 
 /// An axis.
 pub(super) fn axis_columns() -> Columns<ChartAxis> {
-    Columns::default()
-        .field("label", |axis: &ChartAxis| axis.label.clone())
-        .doc("what it shows")
-        .field("scale", |axis| match axis.scale {
+    columns! { field axis: ChartAxis;
+        label = axis.label.clone(), "what it shows";
+        scale = match axis.scale {
             ChartScale::Linear => "linear",
             ChartScale::Log => "log",
             ChartScale::Bytes => "bytes",
-        })
-        .doc("`linear`, `log` or `bytes`")
+        }, "`linear`, `log` or `bytes`";
+    }
 }
 
 /// A curve.
 pub(super) fn curve_columns() -> Columns<Curve> {
-    Columns::default()
-        .field("name", |curve: &Curve| curve.name.clone())
-        .doc("its name")
-        .field("kind", |curve| match curve.kind {
+    columns! { field curve: Curve;
+        name = curve.name.clone(), "its name";
+        kind = match curve.kind {
             CurveKind::Exact => "exact",
             CurveKind::Formula => "formula",
             CurveKind::Measured => "measured",
-        })
-        .doc("`exact`, `formula` or `measured`")
-        .field("points", |curve| {
+        }, "`exact`, `formula` or `measured`";
+        points = {
             let points = curve.points.iter();
             points.map(|&(x, y, error)| vec![x, y, error]).collect::<Vec<_>>()
-        })
-        .doc("its points, each `[x, y, standard error of y]`")
+        }, "its points, each `[x, y, standard error of y]`";
+    }
+}
+
+/// Writes the list of experiments, a line or a row each.
+///
+/// # Errors
+///
+/// Writing failed.
+pub fn write_experiments<W: Write>(format: ReportFormat, mut out: W) -> io::Result<W> {
+    if !format.is_table() {
+        let frame = Frame::new("flowsieve.experiments/1", "experiments");
+        return RowWriter::write_all(format, frame, listed_columns(), ALL, Vec::new(), out);
+    }
+    let width = ALL.iter().map(|entry| entry.name.len()).max().unwrap_or(0);
+    for entry in ALL {
+        writeln!(out, "{:<width$}  {}", entry.name, entry.title)?;
+    }
+    Ok(out)
 }
 
 impl ReproduceReport<'_> {
     /// The figures of all experiments.
-    pub(super) fn lines(&self) -> Vec<Line<'_>> {
+    fn lines(&self) -> Vec<Line<'_>> {
         let experiments = self.experiments.iter();
         experiments
             .flat_map(|experiment| experiment.cells.iter().map(|cell| (experiment.name, cell)))
             .collect()
     }
 
-    /// What stands before the rows.
-    pub(super) fn frame(&self) -> Frame {
-        Frame::new(SCHEMA, "cells")
-            .with("parameters", parameter_columns().object_of(self))
-            .with("interrupted", Cell::Bool(self.interrupted))
-            .with("complete", Cell::Bool(self.complete))
+    /// Returns the summary.
+    pub fn summary(&self) -> Summary {
+        Self::frame().summary(self.sections())
     }
 
-    pub(super) fn document(&self) -> Cell {
-        object([
-            ("schema", Cell::Text(SCHEMA.into())),
+    /// Writes the report; `style` is that of tables.
+    ///
+    /// # Errors
+    ///
+    /// Writing failed.
+    pub fn write<W: Write>(
+        &self,
+        format: ReportFormat,
+        style: TerminalStyle,
+        out: W,
+    ) -> io::Result<W> {
+        if format.is_table() {
+            return terminal::write(&self.page(), style, out);
+        }
+        let frame = Self::frame().whole(format, || self.sections());
+        RowWriter::write_all(format, frame, line_columns(), &self.lines(), Vec::new(), out)
+    }
+
+    /// Writes the document as Markdown, with each figure as the image `<folder>/<name>.svg`.
+    ///
+    /// # Errors
+    ///
+    /// Writing failed.
+    pub fn write_markdown<W: Write>(&self, folder: &str, mut out: W) -> io::Result<W> {
+        markdown::write(&self.page(), folder, &mut out)?;
+        out.flush()?;
+        Ok(out)
+    }
+
+    fn frame() -> Frame {
+        Frame::new("flowsieve.reproduce/1", "cells")
+    }
+
+    fn sections(&self) -> Tail {
+        vec![
             ("parameters", parameter_columns().object_of(self)),
             ("interrupted", Cell::Bool(self.interrupted)),
             ("complete", Cell::Bool(self.complete)),
             ("experiments", experiment_columns().list_of(self.experiments)),
-        ])
+        ]
     }
 }

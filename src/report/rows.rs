@@ -14,7 +14,7 @@ use std::slice::from_ref;
 /// Bytes of text after which a batch is full although it has fewer rows.
 pub(super) const TEXT_BYTES: usize = 16 << 20;
 
-/// What a document has besides its rows.
+/// The parts of a document that are not rows.
 #[derive(Debug)]
 pub(super) struct Frame {
     /// Name and version of the schema, and what the result depends on.
@@ -23,8 +23,8 @@ pub(super) struct Frame {
     pub(super) rows: &'static str,
     /// The zone in which texts show times.
     pub(super) zone: Zone,
-    /// The whole document, where it has more than head, rows and tail.
-    document: Option<Cell>,
+    /// The head is the whole document, which has more than the rows.
+    is_whole: bool,
 }
 
 /// Sections of a document behind the rows, with their names.
@@ -34,7 +34,7 @@ impl Frame {
     /// Returns a frame with the schema alone.
     pub(super) fn new(schema: &'static str, rows: &'static str) -> Self {
         let head = vec![("schema", Cell::Text(schema.into()))];
-        Self { head, rows, zone: Zone::UTC, document: None }
+        Self { head, rows, zone: Zone::UTC, is_whole: false }
     }
 
     /// Sets the zone in which texts show times.
@@ -48,13 +48,12 @@ impl Frame {
         self
     }
 
-    /// Sets the whole document, if this format has one.
-    pub(super) fn of_document(
-        mut self,
-        format: ReportFormat,
-        document: impl FnOnce() -> Cell,
-    ) -> Self {
-        self.document = format.has_document().then(|| document().in_zone(self.zone));
+    /// Adds the sections of a whole document, if this format has one.
+    pub(super) fn whole(mut self, format: ReportFormat, sections: impl FnOnce() -> Tail) -> Self {
+        self.is_whole = format.has_document();
+        if self.is_whole {
+            self.head.extend(sections());
+        }
         self
     }
 
@@ -63,11 +62,11 @@ impl Frame {
         Summary(self.into_document(tail))
     }
 
-    /// Returns the document without its rows, or the whole one if it was set.
+    /// Returns the document: without its rows, unless the head is the whole one.
     pub(super) fn into_document(self, tail: Tail) -> Cell {
         let fields = self.head.into_iter().chain(tail);
         let fields = fields.map(|(name, cell)| (name.into(), cell.in_zone(self.zone)));
-        self.document.unwrap_or_else(|| Cell::Object(fields.collect()))
+        Cell::Object(fields.collect())
     }
 }
 
@@ -76,10 +75,6 @@ impl Frame {
 pub struct Summary(Cell);
 
 impl Summary {
-    pub(super) fn of_document(document: Cell, zone: Zone) -> Self {
-        Self(document.in_zone(zone))
-    }
-
     /// Writes it as JSON.
     ///
     /// # Errors
@@ -88,6 +83,13 @@ impl Summary {
     pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         write_document(out, &self.0)
     }
+}
+
+/// Writes a result as it comes: a table for people, or rows in a format for programs.
+#[derive(Debug)]
+pub(super) enum Writer<T, R> {
+    Table(Box<T>),
+    Rows(Box<R>),
 }
 
 /// Writes batches in a format.
@@ -204,11 +206,12 @@ impl<W: Write> BatchWriter<W> {
         self.out.flush()
     }
 
-    /// Ends with these sections and gives the writer back.
+    /// Ends with these sections and gives the writer back, flushed.
     pub(super) fn finish(mut self, tail: Tail) -> io::Result<W> {
         self.write_batch()?;
         self.write_head()?;
         self.format.end(self.frame, tail, &mut self.out)?;
+        self.out.flush()?;
         Ok(self.out)
     }
 }
@@ -216,7 +219,7 @@ impl<W: Write> BatchWriter<W> {
 /// Writes rows of a type.
 pub(super) struct RowWriter<W: Write, R> {
     columns: Columns<R>,
-    writer: BatchWriter<W>,
+    pub(super) writer: BatchWriter<W>,
 }
 
 impl<W: Write, R> fmt::Debug for RowWriter<W, R> {
@@ -243,17 +246,7 @@ impl<W: Write, R> RowWriter<W, R> {
         if self.writer.is_full() { self.writer.write_batch() } else { Ok(()) }
     }
 
-    /// Writes what waits, as [`BatchWriter::flush`] does.
-    pub(super) fn flush(&mut self) -> io::Result<()> {
-        self.writer.flush()
-    }
-
-    /// Ends with these sections and gives the writer back.
-    pub(super) fn finish(self, tail: Tail) -> io::Result<W> {
-        self.writer.finish(tail)
-    }
-
-    /// Writes rows that are there already, and ends.
+    /// Writes all rows of a result, ends, and gives the writer back, flushed.
     pub(super) fn write_all<'a>(
         format: ReportFormat,
         frame: Frame,
@@ -265,12 +258,13 @@ impl<W: Write, R> RowWriter<W, R> {
     where
         R: 'a,
     {
-        if format.is_document() && frame.document.is_some() {
+        if format.is_document() && frame.is_whole {
             write_document(&mut out, &frame.into_document(tail))?;
+            out.flush()?;
             return Ok(out);
         }
         let mut writer = Self::begin(format, frame, columns, out)?;
         rows.into_iter().try_for_each(|row| writer.row(row))?;
-        writer.finish(tail)
+        writer.writer.finish(tail)
     }
 }

@@ -1,5 +1,7 @@
-//! A run for people: its inputs, skipped packets and problems.
+//! The inputs of a run, its skipped packets and its problems.
 
+use super::cell::Cell;
+use super::column::{Columns, columns};
 use super::document::{Block, TableView};
 use super::heading::Heading;
 use super::number::{counted, grouped};
@@ -41,8 +43,8 @@ pub(super) fn inputs_table(inputs: &[InputResult]) -> Block {
     Block::Table(TableView::new(headings, rows))
 }
 
-/// Why a result is incomplete, in sentences for every table: one that is kept in a file is without
-/// standard error.
+/// Says why a result is incomplete. Every table has these sentences: a file with a table lacks the
+/// messages on standard error.
 pub(super) fn shortcomings(inputs: &[InputResult], interrupted: bool) -> Vec<String> {
     let mut errors = inputs.iter().filter_map(|input| input.error.as_ref());
     let unread = errors.next().map(|first| {
@@ -52,7 +54,7 @@ pub(super) fn shortcomings(inputs: &[InputResult], interrupted: bool) -> Vec<Str
     interrupted.then(|| INTERRUPTED.to_owned()).into_iter().chain(unread).collect()
 }
 
-/// The same for a page, which has room for every input.
+/// As [`shortcomings`], for a page: with a warning for every input.
 pub(super) fn problems(inputs: &[InputResult], interrupted: bool) -> Vec<Block> {
     let mut warnings = Vec::new();
     warnings.extend(interrupted.then(|| Block::Warning(INTERRUPTED.to_owned())));
@@ -73,22 +75,16 @@ pub(super) fn problems(inputs: &[InputResult], interrupted: bool) -> Vec<Block> 
 /// Packets that were read, and those without an element.
 pub(super) fn packets_read(totals: &Totals) -> Vec<Block> {
     let (packets, ip) = (counted(totals.packets, "packet", "packets"), grouped(totals.ip_packets));
-    let mut read = format!("{packets}, {ip} of them IP");
-    if totals.late > 0 {
-        let late = grouped(totals.late);
-        read.push_str(", ");
-        read.push_str(&late);
-        read.push_str(" after the row of their slice, which was revised");
-    }
-    if totals.uncounted > 0 {
-        let uncounted = grouped(totals.uncounted);
-        read.push_str(", ");
-        read.push_str(&uncounted);
-        read.push_str(" in no slice, since they came too late");
-    }
+    let mut read = vec![format!("{packets}, {ip} of them IP")];
+    let late = [
+        (totals.late, "after the row of their slice, which was revised"),
+        (totals.uncounted, "in no slice, since they came too late"),
+    ];
+    let late = late.into_iter().filter(|(packets, _)| *packets > 0);
+    read.extend(late.map(|(packets, words)| format!("{} {words}", grouped(packets))));
     let skipped = (!totals.skipped.is_empty())
         .then(|| format!("without an element: {}", reasons(&totals.skipped)));
-    [Some(read), skipped].into_iter().flatten().map(Block::Answer).collect()
+    [Some(read.join(", ")), skipped].into_iter().flatten().map(Block::Answer).collect()
 }
 
 /// Packets by reason, in a sentence.
@@ -103,4 +99,32 @@ pub(super) fn reasons(skipped: &BTreeMap<Skip, u64>) -> String {
         format!("{} {words}", grouped(count))
     });
     reasons.collect::<Vec<_>>().join(", ")
+}
+
+/// The columns of an input.
+pub(super) fn input_columns() -> Columns<InputResult> {
+    columns! { field input: InputResult;
+        path = input.path.shown().into_raw().into_owned(),
+            "as given; files of a directory by their path; a directory only if there is a problem with it";
+        container = input.container.clone(),
+            "its format ([names](inputs.md)), with the compression (`pcap in gzip`)";
+        packets, "selected packets that were read (records of a log)";
+        left_out, "packets read and not selected";
+        unread_bytes,
+            "bytes of a large pcap file that were skipped as outside the range of time; their packets are not in `left_out`";
+        times_out_of_range,
+            "packets with times outside 1677 to 2262, which count at its nearer end";
+        error = input.error.as_ref().map(ToString::to_string),
+            "why reading stopped early, in a sentence";
+    }
+}
+
+/// Returns whether a run was interrupted, and whether it read all inputs to their ends.
+pub(super) fn ended(inputs: &[InputResult], interrupted: bool) -> [bool; 2] {
+    [interrupted, InputResult::all_read(inputs, interrupted)]
+}
+
+/// Returns all inputs as a list.
+pub(super) fn inputs_cell(inputs: &[InputResult]) -> Cell {
+    input_columns().list_of(inputs)
 }

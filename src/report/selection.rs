@@ -1,11 +1,14 @@
 //! The selection of packets in every format.
 
 use super::cell::Time;
-use super::column::Columns;
-use super::number::{grouped, rfc3339};
+use super::column::{Columns, columns};
+use super::number::{counted, grouped, rfc3339};
 use crate::pipeline::InputResult;
+use crate::plan::TracePlan;
 use crate::selection::{SelectedPart, Selection, TimeBound};
 use crate::zone::Zone;
+
+const WHERE_DOC: &str = "the capture filter ([capture-filters.md](capture-filters.md))";
 
 /// A bound as RFC 3339 in this zone, or in seconds after the beginning (`+90s`), or before the end
 /// (`-300s`).
@@ -21,21 +24,25 @@ fn bound(bound: TimeBound, zone: Zone) -> String {
     format!("{sign}{seconds}s")
 }
 
+/// The columns of what every command that reads has in common.
+pub(super) fn trace_columns() -> Columns<TracePlan> {
+    columns! { field plan: TracePlan;
+        tunnel = plan.headers.tunnel.name(), "`outer` or `inner`: which IP header counts";
+        ..part(None, &selection_columns(), |plan| Some(plan.selection.clone()));
+    }
+}
+
 /// The columns of a selection.
 pub(super) fn selection_columns() -> Columns<Selection> {
-    let columns = Columns::default()
-        .field("where", expression)
-        .doc("the capture filter ([capture-filters.md](capture-filters.md))")
-        .field("from", begin_text)
-        .doc("earlier packets were not selected: RFC 3339, or `+90s` after the first packet of a pipe")
-        .field("from_ns", |selected| selected.from.and_then(nanoseconds))
-        .doc("the same in nanoseconds since the epoch")
-        .field("to", end_text)
-        .doc("packets at this time or later were not selected")
-        .field("to_ns", |selected| selected.to.and_then(nanoseconds))
-        .doc("the same in nanoseconds since the epoch")
-        .field("timezone", |selected| selected.zone.name())
-        .doc("zone in which times are shown (`--timezone`)");
+    let columns = columns! { field selected: Selection;
+        where = expression(selected), WHERE_DOC;
+        from = begin_text(selected),
+            "earlier packets were not selected: RFC 3339, or `+90s` after the first packet of a pipe";
+        from_ns = selected.from.and_then(nanoseconds), "the same in nanoseconds since the epoch";
+        to = end_text(selected), "packets at this time or later were not selected";
+        to_ns = selected.to.and_then(nanoseconds), "the same in nanoseconds since the epoch";
+        timezone = selected.zone.name(), "zone in which times are shown (`--timezone`)";
+    };
     with_toy(columns)
 }
 
@@ -94,9 +101,8 @@ pub(super) fn selection_words(selection: &Selection, inputs: &[InputResult]) -> 
     let unread =
         if unread == 0 { String::new() } else { format!(", {} bytes not read", grouped(unread)) };
     let left_out = inputs.iter().map(|input| input.left_out).sum();
-    let packets = if left_out == 1 { "packet" } else { "packets" };
-    let left_out = grouped(left_out);
-    Some(format!("only packets {part}: {left_out} other {packets} left out{unread}"))
+    let left_out = counted(left_out, "other packet", "other packets");
+    Some(format!("only packets {part}: {left_out} left out{unread}"))
 }
 
 /// The zone in a heading: `; times of Europe/Berlin`, or nothing for UTC.
@@ -106,11 +112,9 @@ pub(super) fn zone_words(zone: Zone) -> String {
 
 /// The columns of the selection that a saved filter or index states.
 pub(super) fn part_columns() -> Columns<SelectedPart> {
-    Columns::default()
-        .field("where", |part: &SelectedPart| part.expression.clone())
-        .doc("the capture filter ([capture-filters.md](capture-filters.md))")
-        .field("from_ns", |part| part.from_ns.map(Time))
-        .doc("earlier packets were not selected")
-        .field("to_ns", |part| part.to_ns.map(Time))
-        .doc("packets at this time or later were not selected")
+    columns! { field part: SelectedPart;
+        where = part.expression.clone(), WHERE_DOC;
+        from_ns = part.from_ns.map(Time), "earlier packets were not selected";
+        to_ns = part.to_ns.map(Time), "packets at this time or later were not selected";
+    }
 }

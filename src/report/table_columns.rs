@@ -5,21 +5,15 @@ use super::document::TableView;
 use super::heading::Heading;
 use super::layout::Layout;
 use super::terminal::{TerminalStyle, write_lines};
-use std::fmt;
 use std::io::{self, Write};
 
 /// The columns of a table that have a heading, from the left.
+#[derive(Debug)]
 pub(super) struct TableColumns<R> {
-    columns: Vec<Column<R>>,
+    columns: Columns<R>,
     headings: Vec<Heading>,
     layout: Layout,
     style: TerminalStyle,
-}
-
-impl<R> fmt::Debug for TableColumns<R> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TableColumns").field("layout", &self.layout).finish_non_exhaustive()
-    }
 }
 
 impl<R> TableColumns<R> {
@@ -33,7 +27,7 @@ impl<R> TableColumns<R> {
         shown.sort_by_key(|(heading, _)| heading.place);
         let (headings, columns): (Vec<_>, _) = shown.into_iter().unzip();
         let layout = Layout::new(&headings, style.width);
-        Self { columns, headings, layout, style }
+        Self { columns: Columns(columns), headings, layout, style }
     }
 
     /// Writes the line of headings.
@@ -43,7 +37,8 @@ impl<R> TableColumns<R> {
 
     /// The cells of a row; `first` replaces the first of them.
     fn cells(&self, row: &R, first: Option<String>) -> Vec<String> {
-        let cells = self.columns.iter().map(|column| column.for_people(row, self.layout.is_narrow));
+        let cells =
+            self.columns.0.iter().map(|column| column.for_people(row, self.layout.is_narrow));
         let mut cells: Vec<String> = cells.collect();
         if let (Some(first), Some(cell)) = (first, cells.first_mut()) {
             *cell = first;

@@ -1,6 +1,6 @@
 //! The rows of a table: all of them, or the first and the last.
 
-use super::number::grouped;
+use super::number::counted;
 use std::collections::VecDeque;
 use std::io::{self, Write};
 
@@ -50,9 +50,8 @@ impl TableRows {
     /// Writes the rows that were held back.
     pub(super) fn finish(&mut self, out: &mut dyn Write) -> io::Result<()> {
         if self.left_out > 0 {
-            let rows = if self.left_out == 1 { "row" } else { "rows" };
-            let left_out = grouped(self.left_out);
-            writeln!(out, "… {left_out} {rows} between; --rows all shows them")?;
+            let rows = counted(self.left_out, "row", "rows");
+            writeln!(out, "… {rows} between; --rows all shows them")?;
             // The heading above may be among the rows that are left out.
             self.above = None;
         }

@@ -2,13 +2,12 @@
 
 use super::document::{Block, Document, Medium, TableView, Wrapping};
 use super::heading::Heading;
-use super::layout::{Layout, fitted};
+use super::layout::{Layout, fitted, hanging};
 use super::table_rows::TableRows;
-use super::wrapping::hanging;
 use flowsieve_engine::internal::Shown;
 use std::io::{self, Write};
 
-/// What a terminal has room for. The default is that of a file: whole tables in plain text.
+/// The abilities of a terminal. The default is a file: whole tables in plain text.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct TerminalStyle {
     /// Bold face may be used.
@@ -96,6 +95,17 @@ pub(super) struct TableLines {
     pub(super) rows: Vec<String>,
     /// A remark on columns without room.
     pub(super) remark: Option<String>,
+}
+
+/// Prints a document and gives the writer back, flushed.
+pub(super) fn write<W: Write>(
+    document: &Document,
+    style: TerminalStyle,
+    mut out: W,
+) -> io::Result<W> {
+    print(document, style, &mut out)?;
+    out.flush()?;
+    Ok(out)
 }
 
 /// Prints the blocks of a document that terminals show.

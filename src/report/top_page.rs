@@ -5,7 +5,7 @@
 use super::document::{Block, Document, TableView};
 use super::figure::{Axis, Drawing, Figure, Scale, Series, SeriesStyle};
 use super::heading::Heading;
-use super::number::{grouped, time};
+use super::number::{grouped, rounded, time};
 use super::over_time::{Place, caption, curve, leaves_out};
 use super::run_view::{captures, inputs_table, problems};
 use super::selection::zone_words;
@@ -14,7 +14,7 @@ use super::top_model::ranked_number;
 use super::top_table::{closing, heading, key_view, subject, title};
 use super::traffic_page::skipped;
 use crate::pipeline::SliceSink;
-use crate::top::{RankBy, TopPlan, TopSlice, TopSummary};
+use crate::top::{RankBy, TopKey, TopPlan, TopSlice, TopSummary};
 use std::collections::HashMap;
 use std::io;
 
@@ -36,7 +36,7 @@ pub struct TopPage {
     /// The first slice, until there are more.
     only: Option<TopSlice>,
     seen: u64,
-    /// Number of slices of which one is kept.
+    /// One slice in this many is kept.
     each: u64,
     /// Number of slices that the last kept one stands for so far.
     in_last: u64,
@@ -57,13 +57,10 @@ struct Kept {
 
 #[derive(Clone, Debug)]
 struct Largest {
-    key: String,
+    key: TopKey,
     start_ns: i64,
-    number: f64,
     /// Another key has the same number.
     tied: bool,
-    /// Bounds of an estimate.
-    bounds: Option<(u64, u64)>,
 }
 
 impl SliceSink<TopSlice> for TopPage {
@@ -86,25 +83,20 @@ impl SliceSink<TopSlice> for TopPage {
 
 impl TopPage {
     fn update_largest(&mut self, slice: &TopSlice) {
-        if let Some(largest) = &mut self.largest {
-            let mut keys = slice.keys.iter();
-            largest.tied |=
-                keys.any(|k| k.key != largest.key && whole(k.number) == whole(largest.number));
+        let equals = |a: &TopKey, b: &TopKey| rounded(a.number) == rounded(b.number);
+        if let Some(Largest { key, tied, .. }) = &mut self.largest {
+            *tied |= slice.keys.iter().any(|other| other.key != key.key && equals(other, key));
         }
         let Some(first) = slice.keys.first() else {
             return;
         };
-        if self.largest.as_ref().is_some_and(|largest| first.number <= largest.number) {
-            return;
+        if self.largest.as_ref().is_none_or(|largest| first.number > largest.key.number) {
+            self.largest = Some(Largest {
+                key: first.clone(),
+                start_ns: slice.start_ns,
+                tied: slice.keys.get(1).is_some_and(|second| equals(first, second)),
+            });
         }
-        let spread = first.spread.as_ref().filter(|_| first.exact.is_none());
-        self.largest = Some(Largest {
-            key: first.key.clone(),
-            start_ns: slice.start_ns,
-            number: first.number,
-            tied: slice.keys.get(1).is_some_and(|k| whole(k.number) == whole(first.number)),
-            bounds: spread.map(|spread| (spread.lower, spread.upper)),
-        });
     }
 
     fn keep(&mut self, slice: Kept) {
@@ -164,9 +156,9 @@ impl TopPage {
         }
         if !summary.totals.skipped.is_empty() {
             let figure = skipped("skipped", &summary.totals.skipped);
-            page.page([Block::Section("Packets without a key".into()), Block::Figure(figure)]);
+            page.section("Packets without a key", [Block::Figure(figure)]);
         }
-        page.page([Block::Section("What was read".into()), inputs_table(&summary.inputs)]);
+        page.section("What was read", [inputs_table(&summary.inputs)]);
         page
     }
 
@@ -269,7 +261,7 @@ impl TopPage {
             let mut line = Sparkline::default();
             let numbers = self.series(key).into_iter();
             numbers.for_each(|number| line.push(if number.is_finite() { number } else { 0.0 }));
-            vec![key.clone(), grouped(whole(*number)), grouped(*slices), line.draw(None)]
+            vec![key.clone(), rounded(*number), grouped(*slices), line.draw(None)]
         });
         let headings = [
             Heading::text(plan.question.by_names()),
@@ -283,15 +275,17 @@ impl TopPage {
     /// The largest key in words.
     fn largest(&self, plan: &TopPlan) -> Option<String> {
         let largest = self.largest.as_ref()?;
-        let number = grouped(whole(largest.number));
+        let TopKey { key, spread, exact, .. } = &largest.key;
+        let number = rounded(largest.key.number);
         // The largest estimate need not be that of the largest key.
-        let bounds = largest.bounds.filter(|_| plan.rank_by == RankBy::Distinct);
-        let (who, number) = match bounds {
-            None => (largest.key.clone(), number),
-            Some((lower, upper)) => (
-                format!("By the estimate {}", largest.key),
-                format!("{number} (bounds {} and {})", grouped(lower), grouped(upper)),
-            ),
+        let is_estimate = exact.is_none() && plan.rank_by == RankBy::Distinct;
+        let (who, number) = match spread.as_ref().filter(|_| is_estimate) {
+            None => (key.clone(), number),
+            Some(spread) => {
+                let [lower, upper] = [spread.lower, spread.upper].map(grouped);
+                let number = format!("{number} (bounds {lower} and {upper})");
+                (format!("By the estimate {key}"), number)
+            }
         };
         let slice = match plan.slicing.width_ns {
             Some(_) if self.seen > 1 => {
@@ -326,9 +320,4 @@ fn single(plan: &TopPlan, slice: &TopSlice) -> Vec<Block> {
         Block::Sentence(heading(plan, slice)),
         Block::Table(key_view(plan, slice)),
     ]
-}
-
-/// The number as people read it.
-fn whole(number: f64) -> u64 {
-    number.round() as u64
 }

@@ -1,26 +1,91 @@
-//! The largest keys for people: a table for each slice, and what is known of the whole.
+//! A ranking in every format: for people a table for each slice, and what is known of the whole.
 
-use super::document::{Block, Document, TableView, Wrapping};
+use super::document::{Block, Document, TableView, TextColumn, Wrapping};
+use super::format::ReportFormat;
 use super::heading::Heading;
-use super::number::{grouped, size, slices_of, time};
+use super::number::{decimals_of, grouped, or_dash, percent_to, rounded, size, slices_of, time};
+use super::rows::{RowWriter, Summary, Writer};
 use super::run_view::{packets_read, shortcomings};
 use super::selection::{selection_words, zone_words};
 use super::table_rows::TableRows;
-use super::terminal::{TerminalStyle, print, write_lines};
-use super::top_model::ranked_number;
+use super::terminal::{self, TerminalStyle, write_lines};
+use super::top_model::{TopRow, frame, key_columns, ranked_number, tail};
+use crate::pipeline::SliceSink;
 use crate::top::{Certainty, RankBy, TopKey, TopPlan, TopSlice, TopSummary};
 use std::io::{self, Write};
+
+/// Writes a ranking.
+#[derive(Debug)]
+pub struct TopReport<W: Write>(Writer<TopTable<W>, RowWriter<W, TopRow>>);
+
+impl<W: Write> TopReport<W> {
+    /// Begins a report; `style` is that of the table.
+    ///
+    /// # Errors
+    ///
+    /// Writing failed.
+    pub fn begin(
+        format: ReportFormat,
+        plan: &TopPlan,
+        style: TerminalStyle,
+        out: W,
+    ) -> io::Result<Self> {
+        Ok(Self(if format.is_table() {
+            Writer::Table(Box::new(TopTable::begin(out, plan, style)?))
+        } else {
+            Writer::Rows(Box::new(RowWriter::begin(format, frame(plan), key_columns(), out)?))
+        }))
+    }
+
+    /// Ends the report with everything that is known only now, and gives the writer back, flushed.
+    ///
+    /// # Errors
+    ///
+    /// Writing failed.
+    pub fn finish(self, summary: &TopSummary) -> io::Result<W> {
+        match self.0 {
+            Writer::Table(table) => table.finish(summary),
+            Writer::Rows(rows) => rows.writer.finish(tail(summary)),
+        }
+    }
+}
+
+/// Returns the summary of a ranking.
+pub fn top_summary(plan: &TopPlan, summary: &TopSummary) -> Summary {
+    frame(plan).summary(tail(summary))
+}
+
+impl<W: Write> SliceSink<TopSlice> for TopReport<W> {
+    fn slice(&mut self, slice: &TopSlice) -> io::Result<()> {
+        match &mut self.0 {
+            Writer::Table(table) => table.slice(slice),
+            Writer::Rows(rows) => slice.keys.iter().try_for_each(|key| {
+                rows.row(&TopRow {
+                    start_ns: slice.start_ns,
+                    end_ns: slice.end_ns,
+                    key: key.clone(),
+                    partial: slice.partial,
+                    revised: slice.revised,
+                })
+            }),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match &mut self.0 {
+            Writer::Table(table) => table.out.flush(),
+            Writer::Rows(rows) => rows.writer.flush(),
+        }
+    }
+}
 
 /// Longest line in a text file.
 const WRAPPING: Wrapping = Wrapping { width: 120, hanging: 0 };
 
-/// Placeholder for a missing value.
-const NONE: &str = "–";
-
 /// Prints slices as they come.
 #[derive(Debug)]
 pub(super) struct TopTable<W: Write> {
-    out: W,
+    pub(super) out: W,
     plan: TopPlan,
     style: TerminalStyle,
     rows: TableRows,
@@ -68,10 +133,6 @@ impl<W: Write> TopTable<W> {
         self.rows.row(&mut self.out, None, block.join("\n"))
     }
 
-    pub(super) fn flush(&mut self) -> io::Result<()> {
-        self.out.flush()
-    }
-
     pub(super) fn finish(mut self, summary: &TopSummary) -> io::Result<W> {
         self.rows.finish(&mut self.out)?;
         let mut remarks = Vec::new();
@@ -92,8 +153,7 @@ impl<W: Write> TopTable<W> {
         let shortcomings = shortcomings(&summary.inputs, summary.totals.interrupted);
         document.terminal(shortcomings.into_iter().map(Block::Warning));
         document.terminal(closing(&self.plan, summary, self.any, remarks));
-        print(&document, self.style, &mut self.out)?;
-        Ok(self.out)
+        terminal::write(&document, self.style, self.out)
     }
 }
 
@@ -120,16 +180,12 @@ pub(super) fn closing(
 pub(super) fn heading(plan: &TopPlan, slice: &TopSlice) -> String {
     let pairs = match slice.exact {
         Some(exact) => grouped(exact),
-        None => format!("about {}", grouped(slice.distinct.round() as u64)),
+        None => format!("about {}", rounded(slice.distinct)),
     };
     let zone = plan.trace.selection.zone;
-    let when = match plan.slicing.width_ns {
-        None => String::new(),
-        Some(width) if width % 1_000_000_000 == 0 => {
-            format!("{}: ", time(slice.start_ns, 0, zone))
-        }
-        Some(_) => format!("{}: ", time(slice.start_ns, 9, zone)),
-    };
+    let when = plan.slicing.width_ns.map_or_else(String::new, |width| {
+        format!("{}: ", time(slice.start_ns, decimals_of(width, &[0]), zone))
+    });
     let part = match (slice.partial, slice.revised) {
         (_, true) => " (revised)",
         (true, false) => " (slice covered in part)",
@@ -143,51 +199,39 @@ pub(super) fn heading(plan: &TopPlan, slice: &TopSlice) -> String {
 
 /// The keys of a slice.
 pub(super) fn key_view(plan: &TopPlan, slice: &TopSlice) -> TableView {
-    let exact = slice.exact.is_some();
     let number = |text: &'static str, priority| Heading::number(text).drop_priority(priority);
-    let mut headings = vec![number("", 0), Heading::text(plan.question.by_names())];
-    if exact {
-        headings.extend([number("exact", 0), number("estimate", 3)]);
+    let mut columns: Vec<TextColumn<'_, TopKey>> = vec![
+        (number("", 0), Box::new(|key| grouped(key.rank))),
+        (Heading::text(plan.question.by_names()), Box::new(|key| key.key.clone())),
+    ];
+    let estimate = |key: &TopKey| or_dash(key.spread.as_ref(), |it| rounded(it.estimate));
+    let is_exact = slice.exact.is_some();
+    if is_exact {
+        let exact = |key: &TopKey| or_dash(key.exact.as_ref(), |it| grouped(it.distinct));
+        columns.push((number("exact", 0), Box::new(exact)));
+        columns.push((number("estimate", 3), Box::new(estimate)));
     } else {
-        headings.extend([number("estimate", 0), number("lower", 4), number("upper", 4)]);
+        let lower = |key: &TopKey| or_dash(key.spread.as_ref(), |it| grouped(it.lower));
+        let upper = |key: &TopKey| or_dash(key.spread.as_ref(), |it| grouped(it.upper));
+        columns.push((number("estimate", 0), Box::new(estimate)));
+        columns.push((number("lower", 4), Box::new(lower)));
+        columns.push((number("upper", 4), Box::new(upper)));
     }
     let kept = |by| if plan.rank_by == by { 0 } else { 2 };
-    headings.push(number("share", 5));
-    headings.push(number("packets", kept(RankBy::Packets)));
-    headings.push(number("bytes", kept(RankBy::Bytes)));
-    let shows_certainty = !exact && plan.most.is_none();
-    headings.extend(shows_certainty.then(|| Heading::text("")));
-    let rows = slice.keys.iter().map(|key| {
-        let mut cells = cells(key, exact);
-        cells.extend(shows_certainty.then(|| key.certainty.name().to_owned()));
-        cells
-    });
+    let bytes = |key: &TopKey| or_dash(Some(key.bytes()).filter(|&bytes| bytes > 0), grouped);
+    columns.push((
+        number("share", 5),
+        Box::new(|key| or_dash(key.share, |share| percent_to(share, 1))),
+    ));
+    columns
+        .push((number("packets", kept(RankBy::Packets)), Box::new(|key| grouped(key.packets()))));
+    columns.push((number("bytes", kept(RankBy::Bytes)), Box::new(bytes)));
+    if !is_exact && plan.most.is_none() {
+        columns.push((Heading::text(""), Box::new(|key| key.certainty.name().to_owned())));
+    }
     let most = slice.keys.iter().map(|key| key.number).fold(0.0, f64::max);
     let bars = slice.keys.iter().map(|key| key.number / most).collect();
-    TableView { bars, ..TableView::new(headings, rows) }
-}
-
-fn cells(key: &TopKey, exact: bool) -> Vec<String> {
-    let spread = key.spread.as_ref();
-    let number = |number: Option<f64>| {
-        number.map_or_else(|| NONE.to_owned(), |number| grouped(number.round() as u64))
-    };
-    let mut cells = vec![grouped(key.rank), key.key.clone()];
-    if exact {
-        cells.push(number(key.exact.as_ref().map(|exact| exact.distinct as f64)));
-    }
-    cells.push(number(spread.map(|spread| spread.estimate)));
-    if !exact {
-        cells.push(number(spread.map(|spread| spread.lower as f64)));
-        cells.push(number(spread.map(|spread| spread.upper as f64)));
-    }
-    cells.push(key.share.map_or_else(|| NONE.to_owned(), share));
-    cells.push(grouped(key.packets()));
-    cells.push(match key.bytes() {
-        0 => NONE.to_owned(),
-        bytes => grouped(bytes),
-    });
-    cells
+    TableView { bars, ..TableView::of_columns(columns, &slice.keys) }
 }
 
 /// Says that no key has enough others to be listed.
@@ -215,7 +259,7 @@ fn recall(plan: &TopPlan, summary: &TopSummary) -> Option<String> {
             let share = recall.found as f64 / recall.keys as f64;
             format!(
                 "without the exact count, {memory} finds {found} of the {keys} keys (recall {})",
-                self::share(share)
+                percent_to(share, 1)
             )
         };
         if !recall.missed.is_empty() {
@@ -247,7 +291,7 @@ fn limits(summary: &TopSummary) -> Vec<String> {
     said
 }
 
-/// What is listed and how it is counted, in a line.
+/// Returns the title: what is listed and how it is counted.
 pub(super) fn title(plan: &TopPlan) -> String {
     let exact = match plan.exact_limit_bytes {
         Some(_) => "with an exact count",
@@ -266,7 +310,7 @@ pub(super) fn title(plan: &TopPlan) -> String {
     )
 }
 
-/// What is listed.
+/// Says what is listed.
 pub(super) fn subject(plan: &TopPlan) -> String {
     let (number, others) = (ranked_number(plan), plan.question.others_plural());
     let least = grouped(plan.least);
@@ -279,13 +323,4 @@ pub(super) fn subject(plan: &TopPlan) -> String {
         (_, _) => format!("the most {number}"),
     };
     format!("{} with {what} {}", plan.question.keys_plural(), slices_of(plan.slicing.width_ns))
-}
-
-/// A share with one digit behind the point.
-fn share(share: f64) -> String {
-    let percent = share * 100.0;
-    if percent > 0.0 && percent < 0.05 {
-        return "<0.1 %".to_owned();
-    }
-    format!("{percent:.1} %")
 }

@@ -1,6 +1,6 @@
 //! An origin-destination matrix for programs, with a row for each pair.
 
-use super::column::Columns;
+use super::column::{Columns, columns};
 use super::format::ReportFormat;
 use super::rows::{Frame, RowWriter};
 use crate::pipeline::{Traffic, TrafficPair};
@@ -8,13 +8,12 @@ use std::io::{self, Write};
 
 /// The columns of a pair.
 pub(super) fn pair_columns() -> Columns<TrafficPair> {
-    Columns::default()
-        .field("origin", |pair: &TrafficPair| pair.origin.clone())
-        .doc("prefix of the senders, such as `10.0.1.0/24`; with `--od 32` an address")
-        .field("destination", |pair| pair.destination.clone())
-        .doc("prefix of the receivers")
-        .field("packets", |pair| pair.packets)
-        .doc("packets from one to the other")
+    columns! { field pair: TrafficPair;
+        origin = pair.origin.clone(),
+            "prefix of the senders, such as `10.0.1.0/24`; with `--od 32` an address";
+        destination = pair.destination.clone(), "prefix of the receivers";
+        packets, "packets from one to the other";
+    }
 }
 
 /// Writes all pairs, and one named `other` for packets that did not fit into the table.

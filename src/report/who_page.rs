@@ -2,7 +2,7 @@
 
 use super::document::{Block, TableView};
 use super::heading::Heading;
-use super::number::{grouped, percent};
+use super::number::{grouped, percent, rounded};
 use crate::top::{Question, TopSlice};
 
 /// A table for each question.
@@ -18,14 +18,14 @@ pub(super) fn who(answers: &[(Question, TopSlice)]) -> Vec<Block> {
         let most = largest.best().max(1.0);
         blocks.push(Block::Sentence(format!(
             "the {keys} with the most distinct {others}, over everything: about {} pairs",
-            grouped(slice.best().round() as u64)
+            rounded(slice.best())
         )));
         let rows = slice.keys.iter().map(|key| {
             let (lower, upper) =
                 key.spread.as_ref().map_or((0, 0), |spread| (spread.lower, spread.upper));
             vec![
                 key.key.clone(),
-                grouped(key.best().round() as u64),
+                rounded(key.best()),
                 format!("{} to {}", grouped(lower), grouped(upper)),
                 key.share.map_or_else(String::new, percent),
             ]

@@ -17,7 +17,9 @@ use arrow_array::{
     TimestampNanosecondArray, UInt8Array, UInt16Array, UInt64Array,
 };
 use arrow_ipc::writer::{FileWriter, StreamWriter};
-use arrow_schema::{DataType, Field as ArrowField, Schema as ArrowSchema, SchemaRef, TimeUnit};
+use arrow_schema::{
+    ArrowError, DataType, Field as ArrowField, Schema as ArrowSchema, SchemaRef, TimeUnit,
+};
 use std::io::{self, Write};
 use std::sync::Arc;
 
@@ -46,87 +48,64 @@ pub(in crate::report) const BATCH_ROWS: usize = 1 << 16;
 /// Memory of a batch and of what it becomes.
 const BATCH_BYTES: u64 = 24 << 20;
 
-/// Batches are written into memory, from where they go to the output: so failures of the output
-/// stay what they are.
-struct ArrowFile(Option<FileWriter<Vec<u8>>>);
+/// Declares a format by its writer in the crate. It writes into memory, from where batches go to the
+/// output: so failures of the output stay what they are.
+macro_rules! ipc {
+    ($format:ident by $writer:ident, is_stream: $is_stream:literal) => {
+        struct $format(Option<$writer<Vec<u8>>>);
 
-struct ArrowStream(Option<StreamWriter<Vec<u8>>>);
+        impl $format {
+            fn write_from_memory(
+                &mut self,
+                fill: impl FnOnce(&mut $writer<Vec<u8>>) -> Result<(), ArrowError>,
+                out: &mut dyn Write,
+            ) -> io::Result<()> {
+                let writer = self.0.as_mut().expect("the head was written");
+                fill(writer).map_err(io::Error::other)?;
+                out.write_all(writer.get_ref())?;
+                writer.get_mut().clear();
+                Ok(())
+            }
+        }
 
-/// Writes what a writer of Arrow wrote into memory.
-fn write_from(written: &mut Vec<u8>, out: &mut dyn Write) -> io::Result<()> {
-    out.write_all(written)?;
-    written.clear();
-    Ok(())
+        impl Format for $format {
+            fn batch_size(&self) -> BatchSize {
+                BatchSize { rows: BATCH_ROWS, bytes: BATCH_BYTES, is_fixed: !$is_stream }
+            }
+
+            fn begin(&mut self, schema: &Schema, _: &Frame, _: &mut dyn Write) -> io::Result<()> {
+                let writer = $writer::try_new(Vec::new(), &arrow_schema(schema, $is_stream));
+                self.0 = Some(writer.map_err(io::Error::other)?);
+                Ok(())
+            }
+
+            fn encode(&mut self, batch: &Batch) -> io::Result<Part> {
+                let schema = arrow_schema(&batch.schema, $is_stream);
+                Ok(Part::Other(Box::new(record_batch(batch, &schema))))
+            }
+
+            fn write(&mut self, part: Part, out: &mut dyn Write) -> io::Result<()> {
+                let batch = part.downcast::<RecordBatch>();
+                self.write_from_memory(|writer| writer.write(&batch), out)
+            }
+
+            fn end(&mut self, frame: Frame, tail: Tail, out: &mut dyn Write) -> io::Result<()> {
+                self.write_from_memory($writer::finish, out)?;
+                if $is_stream {
+                    write_document(out, &frame.into_document(tail))?;
+                }
+                Ok(())
+            }
+
+            fn fork(&self) -> Box<dyn Format> {
+                Box::new(Self(None))
+            }
+        }
+    };
 }
 
-impl Format for ArrowFile {
-    fn batch_size(&self) -> BatchSize {
-        BatchSize { rows: BATCH_ROWS, bytes: BATCH_BYTES, is_fixed: true }
-    }
-
-    fn begin(&mut self, schema: &Schema, _: &Frame, _: &mut dyn Write) -> io::Result<()> {
-        let file = FileWriter::try_new(Vec::new(), &arrow_schema(schema, false));
-        self.0 = Some(file.map_err(io::Error::other)?);
-        Ok(())
-    }
-
-    fn encode(&mut self, batch: &Batch) -> io::Result<Part> {
-        Ok(encoded(batch, false))
-    }
-
-    fn write(&mut self, part: Part, out: &mut dyn Write) -> io::Result<()> {
-        let file = self.0.as_mut().expect("the file was begun");
-        file.write(&part.downcast::<RecordBatch>()).map_err(io::Error::other)?;
-        write_from(file.get_mut(), out)
-    }
-
-    fn end(&mut self, _: Frame, _: Tail, out: &mut dyn Write) -> io::Result<()> {
-        let file = self.0.as_mut().expect("the file was begun");
-        file.finish().map_err(io::Error::other)?;
-        write_from(file.get_mut(), out)
-    }
-
-    fn fork(&self) -> Box<dyn Format> {
-        Box::new(Self(None))
-    }
-}
-
-impl Format for ArrowStream {
-    fn batch_size(&self) -> BatchSize {
-        BatchSize { rows: BATCH_ROWS, bytes: BATCH_BYTES, is_fixed: false }
-    }
-
-    fn begin(&mut self, schema: &Schema, _: &Frame, _: &mut dyn Write) -> io::Result<()> {
-        let stream = StreamWriter::try_new(Vec::new(), &arrow_schema(schema, true));
-        self.0 = Some(stream.map_err(io::Error::other)?);
-        Ok(())
-    }
-
-    fn encode(&mut self, batch: &Batch) -> io::Result<Part> {
-        Ok(encoded(batch, true))
-    }
-
-    fn write(&mut self, part: Part, out: &mut dyn Write) -> io::Result<()> {
-        let stream = self.0.as_mut().expect("the stream was begun");
-        stream.write(&part.downcast::<RecordBatch>()).map_err(io::Error::other)?;
-        write_from(stream.get_mut(), out)
-    }
-
-    fn end(&mut self, frame: Frame, tail: Tail, out: &mut dyn Write) -> io::Result<()> {
-        let stream = self.0.as_mut().expect("the stream was begun");
-        stream.finish().map_err(io::Error::other)?;
-        write_from(stream.get_mut(), out)?;
-        write_document(out, &frame.into_document(tail))
-    }
-
-    fn fork(&self) -> Box<dyn Format> {
-        Box::new(Self(None))
-    }
-}
-
-fn encoded(batch: &Batch, dictionaries: bool) -> Part {
-    Part::Other(Box::new(record_batch(batch, &arrow_schema(&batch.schema, dictionaries))))
-}
+ipc!(ArrowFile by FileWriter, is_stream: false);
+ipc!(ArrowStream by StreamWriter, is_stream: true);
 
 /// Returns the schema in Arrow's types, with or without dictionaries.
 pub(in crate::report) fn arrow_schema(schema: &Schema, dictionaries: bool) -> SchemaRef {
@@ -155,15 +134,9 @@ fn data_type(field: &Field) -> DataType {
         Kind::U64 => DataType::UInt64,
         Kind::U16 => DataType::UInt16,
         Kind::U8 => DataType::UInt8,
-        Kind::F64 | Kind::Decimal | Kind::Whole | Kind::Seconds => DataType::Float64,
         Kind::Bool => DataType::Boolean,
-        Kind::Text
-        | Kind::Token
-        | Kind::Address
-        | Kind::Word
-        | Kind::List(_)
-        | Kind::Object
-        | Kind::Tally => DataType::Utf8,
+        _ if field.kind.is_float() => DataType::Float64,
+        _ => DataType::Utf8,
     }
 }
 

@@ -70,18 +70,8 @@ impl Format for Csv {
 
 /// Whether values need no quotes.
 const fn is_plain(kind: &Kind) -> bool {
-    matches!(
-        kind,
-        Kind::Time(_)
-            | Kind::Seconds
-            | Kind::I64
-            | Kind::U64
-            | Kind::U16
-            | Kind::U8
-            | Kind::Bool
-            | Kind::Token
-            | Kind::Address
-    )
+    use Kind::{Address, Bool, I64, Seconds, Time, Token, U8, U16, U64};
+    matches!(kind, Time(_) | Seconds | I64 | U64 | U16 | U8 | Bool | Token | Address)
 }
 
 /// Whether values may come from names and paths.

@@ -1,4 +1,5 @@
-//! JSON: one document, with the rows as a list of objects.
+//! JSON: one document, with the rows as a list of objects; and JSON lines: an object a row. All
+//! objects have the same fields; null is what does not exist.
 
 use crate::report::batch::{Array, Batch, Field, Schema, Values};
 use crate::report::format::{Document, Format, Part, ReportFormat};
@@ -13,6 +14,15 @@ pub(in crate::report) const FORMAT: ReportFormat = ReportFormat {
     is_flat: false,
     document: Document::Around,
     begin: || Box::new(Json::default()),
+};
+
+pub(in crate::report) const LINES: ReportFormat = ReportFormat {
+    name: "jsonl",
+    help: "One object per line",
+    is_line_by_line: true,
+    document: Document::None,
+    begin: || Box::new(JsonLines),
+    ..FORMAT
 };
 
 #[derive(Default)]
@@ -58,8 +68,24 @@ impl Format for Json {
     }
 }
 
+struct JsonLines;
+
+impl Format for JsonLines {
+    fn begin(&mut self, _: &Schema, _: &Frame, _: &mut dyn Write) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn encode(&mut self, batch: &Batch) -> io::Result<Part> {
+        objects(batch, "", "\n").map(Part::Bytes)
+    }
+
+    fn fork(&self) -> Box<dyn Format> {
+        Box::new(Self)
+    }
+}
+
 /// Returns an object a row, with what stands before and behind each.
-pub(super) fn objects(batch: &Batch, before: &str, behind: &str) -> io::Result<Vec<u8>> {
+fn objects(batch: &Batch, before: &str, behind: &str) -> io::Result<Vec<u8>> {
     let mut names = Vec::new();
     for (number, field) in batch.schema.iter().enumerate() {
         let comma = if number > 0 { "," } else { "" };

@@ -7,11 +7,9 @@ pub(super) mod arrow;
 pub(super) mod bars;
 pub(super) mod csv;
 pub(super) mod json;
-pub(super) mod json_lines;
-pub(super) mod latex;
-pub(super) mod markdown;
 #[cfg(feature = "parquet")]
 pub(super) mod parquet;
+pub(super) mod tables;
 
 use super::batch::Batch;
 

@@ -72,23 +72,18 @@ impl Shape {
             let path = ColumnPath::from(field.name.as_ref());
             match &field.kind {
                 Kind::Bool => properties,
-                Kind::F64 | Kind::Decimal | Kind::Whole | Kind::Seconds => {
+                Kind::Word => properties.set_column_dictionary_enabled(path, true),
+                Kind::Time(_) | Kind::I64 | Kind::U64 | Kind::U16 | Kind::U8 => {
+                    properties.set_column_encoding(path, Encoding::DELTA_BINARY_PACKED)
+                }
+                kind if kind.is_float() => {
                     properties.set_column_compression(path, Compression::SNAPPY)
                 }
-                Kind::Word => properties.set_column_dictionary_enabled(path, true),
-                Kind::Text
-                | Kind::Token
-                | Kind::Address
-                | Kind::List(_)
-                | Kind::Object
-                | Kind::Tally => properties
+                _ => properties
                     .set_column_compression(path.clone(), Compression::SNAPPY)
                     // Bounds of texts that are nearly all different exclude nothing.
                     .set_column_statistics_enabled(path.clone(), EnabledStatistics::None)
                     .set_column_encoding(path, Encoding::DELTA_LENGTH_BYTE_ARRAY),
-                Kind::Time(_) | Kind::I64 | Kind::U64 | Kind::U16 | Kind::U8 => {
-                    properties.set_column_encoding(path, Encoding::DELTA_BINARY_PACKED)
-                }
             }
         });
         Ok(Self { schema: Arc::new(schema_descriptor), properties: Arc::new(properties.build()) })
@@ -162,14 +157,8 @@ fn parquet_field(field: &Field) -> Result<Type, ParquetError> {
         Kind::U16 => (Physical::INT32, Some(LogicalType::integer(16, false))),
         Kind::U8 => (Physical::INT32, Some(LogicalType::integer(8, false))),
         Kind::Bool => (Physical::BOOLEAN, None),
-        Kind::F64 | Kind::Decimal | Kind::Whole | Kind::Seconds => (Physical::DOUBLE, None),
-        Kind::Text
-        | Kind::Token
-        | Kind::Address
-        | Kind::Word
-        | Kind::List(_)
-        | Kind::Object
-        | Kind::Tally => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
+        _ if field.kind.is_float() => (Physical::DOUBLE, None),
+        _ => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
     };
     Type::primitive_type_builder(&field.name, physical)
         .with_logical_type(logical)

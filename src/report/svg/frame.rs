@@ -3,8 +3,8 @@
 use super::scale::Span;
 use super::ticks::Tick;
 use crate::report::figure::{Axis, Figure, SeriesStyle};
+use crate::report::layout::wrapped;
 use crate::report::markup::{Attributes, Markup, px};
-use crate::report::wrapping::wrapped;
 use std::fmt::{Display, Write as _};
 
 /// Width of every picture.
@@ -247,7 +247,7 @@ pub(super) fn text(svg: &mut Markup, (x, y): (f64, f64), anchor: &str, text: imp
     svg.leaf("text", place, text);
 }
 
-/// The same in a quiet colour, for labels of axes.
+/// As [`text`], in a quiet colour, for labels of axes.
 pub(super) fn label(svg: &mut Markup, (x, y): (f64, f64), anchor: &str, text: impl Display) {
     let (x, y) = (px(x), px(y));
     let place: Attributes<'_> =
